@@ -1,0 +1,25 @@
+# Every library Millrace links, in one place. deps/ lists the packages they come from.
+find_package(Threads REQUIRED)
+find_package(fmt 9 REQUIRED)
+find_package(JPEG REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(FREETYPE REQUIRED IMPORTED_TARGET freetype2)
+find_package(LLVM 19.1 REQUIRED CONFIG PATHS /usr/lib/llvm-19/cmake NO_DEFAULT_PATH)
+
+# oneDNN comes from PyPI wheels inside the project's virtual environment.
+set(MILLRACE_VENV "${CMAKE_SOURCE_DIR}/.venv" CACHE PATH "Virtual environment that holds oneDNN")
+find_package(dnnl 3.2 REQUIRED CONFIG PATHS ${MILLRACE_VENV} NO_DEFAULT_PATH)
+
+function(millrace_link_dependencies target)
+  target_link_libraries(${target}
+    PUBLIC Threads::Threads
+    PRIVATE fmt::fmt JPEG::JPEG ZLIB::ZLIB protobuf::libprotobuf nlohmann_json::nlohmann_json
+            PkgConfig::FREETYPE DNNL::dnnl gomp)
+  target_include_directories(${target} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
+  target_compile_definitions(${target} PRIVATE ${LLVM_DEFINITIONS})
+  target_link_libraries(${target} PRIVATE LLVM-19)
+  target_link_directories(${target} PRIVATE ${LLVM_LIBRARY_DIRS})
+endfunction()

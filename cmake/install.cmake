@@ -1,0 +1,29 @@
+# What `cmake --install` puts into a prefix: the binary, the public headers, and libmillrace.so for find_package(millrace).
+# The shared library carries everything it needs, so that a consumer finds no other package.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+add_library(millrace_shared SHARED $<TARGET_OBJECTS:millrace_core>)
+set_target_properties(millrace_shared PROPERTIES
+  OUTPUT_NAME millrace EXPORT_NAME millrace VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+  LINKER_LANGUAGE CXX INSTALL_RPATH "$ORIGIN/millrace")
+millrace_link_dependencies(millrace_shared)
+target_compile_features(millrace_shared INTERFACE cxx_std_20)
+target_include_directories(millrace_shared INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+
+install(TARGETS millrace_shared EXPORT millraceTargets)
+install(DIRECTORY include/millrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(EXPORT millraceTargets NAMESPACE millrace:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/millrace)
+# oneDNN comes from a wheel, not from the system: its library goes along.
+install(FILES $<TARGET_SONAME_FILE:DNNL::dnnl> DESTINATION ${CMAKE_INSTALL_LIBDIR}/millrace)
+
+file(WRITE ${CMAKE_BINARY_DIR}/millraceConfig.cmake
+  "include(CMakeFindDependencyMacro)\nfind_dependency(Threads)\ninclude(\${CMAKE_CURRENT_LIST_DIR}/millraceTargets.cmake)\n")
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/millraceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/millraceConfig.cmake ${CMAKE_BINARY_DIR}/millraceConfigVersion.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/millrace)
+
+if(TARGET millrace)
+  set_target_properties(millrace PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/millrace")
+  install(TARGETS millrace)
+endif()

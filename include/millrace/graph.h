@@ -1,0 +1,124 @@
+// The graph: operators over immutable values in SSA form.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millrace/attributes.h>
+#include <millrace/type.h>
+
+namespace millrace {
+
+struct Operator;
+class Graph;
+
+/// The `output`-th result of node `node` of a graph.
+struct Value {
+  int32_t node = -1;
+  int32_t output = 0;
+  bool operator==(const Value&) const = default;
+  auto operator<=>(const Value&) const = default;
+  bool valid() const { return node >= 0; }
+};
+
+/// One operation. Operands always stand earlier in the graph.
+struct Node {
+  const Operator* op = nullptr;
+  std::vector<Value> operands;
+  Attributes attributes;
+  std::vector<Type> types;            // of the results
+  std::shared_ptr<const Graph> body;  // composites only: what the node means, in simpler operators
+  std::string location;               // the user's layer, e.g. "blocks.0.conv1"; for messages
+};
+
+/// A function from inputs to outputs. Nodes are appended in topological order and never change; passes build new
+/// graphs. Types are checked when a node is added.
+class Graph {
+ public:
+  /// Appends a graph input.
+  Value input(std::string name, Type type);
+  /// Appends a constant.
+  Value constant(Array value);
+  /// A scalar constant of a dtype.
+  Value scalar(DType dtype, double value) { return constant(Array::scalar(dtype, value)); }
+
+  /// Appends an operator. Missing attributes take the operator's defaults; types come from its rule and a composite's
+  /// body is built. Throws TypeError (operator, operand types, location) when they do not fit.
+  /// Returns the first result; the others are {node, 1}, {node, 2} …
+  Value add(const Operator& op, std::vector<Value> operands, Attributes attributes = {});
+  Value add(std::string_view op, std::vector<Value> operands, Attributes attributes = {});
+  /// Appends a composite with a given body (fusion, captured functions); types are those of the body's outputs.
+  Value add_with_body(const Operator& op, std::vector<Value> operands, Attributes attributes,
+                      std::shared_ptr<const Graph> body);
+  /// Names what is computed; may be called again.
+  void set_outputs(std::vector<Value> outputs, std::vector<std::string> names = {});
+
+  /// The location that nodes added from now on carry.
+  void set_location(std::string location) { location_ = std::move(location); }
+  const std::string& location() const { return location_; }
+
+  int size() const { return static_cast<int>(nodes_.size()); }
+  const Node& node(int index) const { return nodes_[index]; }
+  const Node& node(Value value) const { return nodes_[value.node]; }
+  const Type& type(Value value) const { return nodes_[value.node].types[value.output]; }
+  const std::vector<Value>& inputs() const { return inputs_; }
+  const std::vector<Value>& outputs() const { return outputs_; }
+  const std::vector<std::string>& input_names() const { return input_names_; }
+  const std::vector<std::string>& output_names() const { return output_names_; }
+  /// The array when the value is a constant, else null.
+  const Array* constant_value(Value value) const;
+  bool is_input(Value value) const;
+
+  /// How often each node's results are used (outputs of the graph count); index: node.
+  std::vector<int> use_counts() const;
+
+  /// Checks everything that add() guarantees plus inputs, outputs and bodies; throws InternalError. Passes call it.
+  void verify() const;
+
+  /// Text form that parse() reads back to an equal graph.
+  std::string str() const;
+  /// Parses str()'s form; throws InputError with the line.
+  static Graph parse(std::string_view text);
+  bool operator==(const Graph& other) const;
+
+ private:
+  Value append(Node node);
+  std::vector<Node> nodes_;
+  std::vector<Value> inputs_, outputs_;
+  std::vector<std::string> input_names_, output_names_;
+  std::string location_;
+};
+
+/// Rebuilds graphs: maps the values of an old graph to those of a new one. Passes are loops over old nodes that either
+/// copy() them or set() something else.
+class Rewriter {
+ public:
+  explicit Rewriter(const Graph& from) : from_(from), map_(from.size()) {}
+  /// Maps all inputs to inputs of the new graph.
+  void copy_inputs();
+  /// Copies node `index` with mapped operands (and bindings for named dimensions applied, when given).
+  void copy(int index, const Bindings* bindings = nullptr);
+  void set(Value old_value, Value new_value);
+  Value operator[](Value old_value) const;
+  bool has(Value old_value) const;
+  std::vector<Value> mapped(std::span<const Value> old_values) const;
+  Graph& graph() { return to_; }
+  /// Maps outputs and hands the new graph over.
+  Graph finish();
+
+ private:
+  const Graph& from_;
+  Graph to_;
+  std::vector<std::vector<Value>> map_;
+};
+
+/// Copies the body of `part` into `into`, its inputs replaced by `arguments`; returns the values of its outputs.
+std::vector<Value> inline_graph(Graph& into, const Graph& part, std::span<const Value> arguments);
+
+/// The same graph with named dimensions bound to numbers; throws TypeError when a name stays unbound.
+Graph specialise(const Graph& graph, const Bindings& bindings);
+
+}  // namespace millrace

@@ -1,0 +1,328 @@
+// Layers and architectures. A module owns named parameters and buffers and maps tensors to tensors.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <millrace/tensor.h>
+
+namespace millrace::nn {
+
+/// Fills an f32 parameter. Random numbers are keyed by seed and the parameter's full name, so that the same seed gives
+/// the same weights whatever else the model has.
+using Initialiser = std::function<void(Array& parameter, uint64_t seed, const std::string& name)>;
+
+/// Initialisers. fan_in of [out, in, …] is in × window; fan_out is out × window.
+namespace init {
+Initialiser constant(double value);
+Initialiser uniform(double low, double high);
+Initialiser normal(double mean, double deviation);
+/// Normal, drawn again outside ±2 deviations.
+Initialiser trunc_normal(double deviation);
+/// U(±sqrt(6 / ((1 + a²) · fan_in))) and N(0, 2 / ((1 + a²) · fan_in)) (He et al., arXiv 1502.01852); PyTorch's Linear
+/// and Conv2d use a = sqrt(5).
+Initialiser kaiming_uniform(double a = 0);
+Initialiser kaiming_normal(double a = 0);
+/// U(±gain·sqrt(6 / (fan_in + fan_out))), N(0, gain²·2 / (fan_in + fan_out)) (Glorot and Bengio, 2010).
+Initialiser xavier_uniform(double gain = 1);
+Initialiser xavier_normal(double gain = 1);
+/// Identity for convolutions: input channel i passes to output channel i; other output channels are as `rest` has them.
+Initialiser dirac(Initialiser rest = {});
+/// Orthonormal rows or columns (Saxe et al., arXiv 1312.6120), times gain.
+Initialiser orthogonal(double gain = 1);
+/// Fixed values.
+Initialiser values(Array array);
+}  // namespace init
+
+/// A parameter or buffer of a module under its full name ("layers.0.conv1.weight").
+struct Named {
+  std::string name;
+  Tensor* tensor;
+  bool trainable;  // of parameters: false when frozen
+};
+
+/// Base of layers. Modules are held by shared_ptr and not copied. Names equal those of PyTorch's state_dict for the
+/// same structure.
+class Module {
+ public:
+  Module() = default;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+  virtual ~Module() = default;
+
+  /// Runs the module under its name (messages and graphs show it).
+  Tensor operator()(const Tensor& x);
+  Tensor operator()(std::span<const Tensor> inputs);
+
+  /// One input. Override this, or forward_many for several.
+  virtual Tensor forward(const Tensor& x);
+  virtual Tensor forward_many(std::span<const Tensor> inputs);
+
+  /// In order of registration, depth first.
+  std::vector<Named> parameters();
+  std::vector<Named> buffers();
+  /// The parameter or buffer of that full name, or null.
+  Tensor* find(const std::string& name);
+  int64_t parameter_count();
+
+  /// Draws every parameter and resets every buffer.
+  void initialise(uint64_t seed);
+  /// Training mode (batch statistics, dropout) or evaluation mode, for all children too.
+  void train(bool on = true);
+  void eval() { train(false); }
+  bool training() const { return training_; }
+  /// Freezes (or thaws) the parameters whose full name satisfies `which`.
+  void set_trainable(const std::function<bool(const std::string&)>& which, bool trainable);
+
+  const std::string& name() const { return name_; }
+
+ protected:
+  /// Registers a parameter; it has a type but no value until initialise() or a load.
+  Tensor& parameter(const std::string& name, const Shape& shape, Initialiser initialiser,
+                    bool trainable = true);
+  /// Registers a buffer, which training does not change by gradients; forward() may assign a new value in training mode.
+  Tensor& buffer(const std::string& name, Array initial);
+  /// Registers a child; "" adds nothing to the names of its parameters.
+  template <typename M>
+  std::shared_ptr<M> child(const std::string& name, std::shared_ptr<M> module) {
+    adopt(name, module);
+    return module;
+  }
+  /// Makes and registers a child.
+  template <typename M, typename... Args>
+  M& make(const std::string& name, Args&&... args) {
+    return *child(name, std::make_shared<M>(std::forward<Args>(args)...));
+  }
+
+ private:
+  struct Entry {
+    std::string name;
+    Tensor tensor;
+    Initialiser initialiser;  // of parameters
+    Array initial;            // of buffers
+    bool trainable = false;
+  };
+  void adopt(const std::string& name, std::shared_ptr<Module> module);
+  void visit(const std::string& prefix, const std::function<void(const std::string&, Entry&)>& f);
+
+  std::string name_;
+  bool training_ = true;
+  std::deque<Entry> entries_;  // stable addresses
+  std::vector<std::shared_ptr<Module>> children_;
+};
+
+/// y = x·Wᵀ + b over the last dimension.
+class Linear : public Module {
+ public:
+  Linear(int64_t in, int64_t out, bool bias = true);
+  Tensor forward(const Tensor& x) override;
+  Tensor& weight;
+  Tensor* bias = nullptr;
+};
+
+struct ConvOptions {
+  int64_t stride = 1, padding = 0, dilation = 1, groups = 1;
+  bool bias = true;
+  Initialiser init = {}, bias_init = {};  // PyTorch's default when empty
+};
+
+/// 2-D convolution of [N, C, H, W] with square kernels.
+class Conv2d : public Module {
+ public:
+  Conv2d(int64_t in, int64_t out, int64_t kernel, const ConvOptions& options = {});
+  Tensor forward(const Tensor& x) override;
+  Tensor& weight;
+  Tensor* bias = nullptr;
+
+ private:
+  Conv2dOptions options_;
+};
+
+struct BatchNormOptions {
+  double epsilon = 1e-5, momentum = 0.1;
+  bool train_weight = true;  // false: the scale stays 1
+};
+
+/// Normalises each channel (dimension 1) of [N, C] or [N, C, H, W] over the batch in training, by the running
+/// statistics in evaluation (Ioffe and Szegedy, arXiv 1502.03167). running = (1 − momentum)·running + momentum·batch,
+/// the variance unbiased, as PyTorch does.
+class BatchNorm : public Module {
+ public:
+  explicit BatchNorm(int64_t channels, const BatchNormOptions& options = {});
+  Tensor forward(const Tensor& x) override;
+  Tensor& weight;
+  Tensor& bias;
+  Tensor& running_mean;
+  Tensor& running_var;
+  Tensor& num_batches_tracked;
+
+ private:
+  BatchNormOptions options_;
+};
+using BatchNorm1d = BatchNorm;
+using BatchNorm2d = BatchNorm;
+
+/// Over the last dimension.
+class LayerNorm : public Module {
+ public:
+  explicit LayerNorm(int64_t width, double epsilon = 1e-5);
+  Tensor forward(const Tensor& x) override;
+  Tensor& weight;
+  Tensor& bias;
+
+ private:
+  double epsilon_;
+};
+
+class RMSNorm : public Module {
+ public:
+  explicit RMSNorm(int64_t width, double epsilon = 1e-6);
+  Tensor forward(const Tensor& x) override;
+  Tensor& weight;
+
+ private:
+  double epsilon_;
+};
+
+/// Rows of a table by i64 positions.
+class Embedding : public Module {
+ public:
+  Embedding(int64_t rows, int64_t width);
+  Tensor forward(const Tensor& indices) override;
+  Tensor& weight;
+};
+
+/// Self-attention of [N, length, width] with one projection to q, k and v (children qkv and proj).
+class MultiheadAttention : public Module {
+ public:
+  MultiheadAttention(int64_t width, int64_t heads, bool causal = false);
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  int64_t heads_;
+  bool causal_;
+  Linear& qkv_;
+  Linear& proj_;
+};
+/// The attention of MultiheadAttention between its projections: qkv [N, length, 3·width] → [N, length, width].
+Tensor self_attention(const Tensor& qkv, int64_t heads, bool causal);
+
+/// Zeroes elements with probability p while training.
+class Dropout : public Module {
+ public:
+  explicit Dropout(double p);
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  double p_;
+};
+
+/// A layer without parameters.
+class Function : public Module {
+ public:
+  explicit Function(std::function<Tensor(const Tensor&)> f) : f_(std::move(f)) {}
+  Tensor forward(const Tensor& x) override { return f_(x); }
+
+ private:
+  std::function<Tensor(const Tensor&)> f_;
+};
+std::shared_ptr<Module> relu();
+std::shared_ptr<Module> relu6();
+std::shared_ptr<Module> gelu();
+std::shared_ptr<Module> silu();
+std::shared_ptr<Module> sigmoid();
+std::shared_ptr<Module> tanh();
+std::shared_ptr<Module> softmax(int axis = -1);
+/// Windows of `kernel` with a step of `stride` (0: the kernel).
+std::shared_ptr<Module> max_pool2d(int64_t kernel, int64_t stride = 0, int64_t padding = 0);
+std::shared_ptr<Module> avg_pool2d(int64_t kernel, int64_t stride = 0, int64_t padding = 0);
+/// [N, C, H, W] → [N, C], the mean.
+std::shared_ptr<Module> global_avg_pool();
+std::shared_ptr<Module> flatten();
+
+/// Pictures [N, C, H, W] of u8 (or f32) to f32: (x / 255 − mean) / deviation a channel; part of the graph, so that
+/// training, evaluation, serving and export share it. Mean and deviation are constants of the graph.
+class Normalise : public Module {
+ public:
+  Normalise(const std::vector<double>& mean, const std::vector<double>& deviation);
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  Tensor scale_, shift_;
+};
+
+/// Children "0", "1", … one after the other.
+class Sequential : public Module {
+ public:
+  explicit Sequential(std::vector<std::shared_ptr<Module>> layers = {});
+  Tensor forward(const Tensor& x) override;
+  void append(std::shared_ptr<Module> layer);
+  size_t size() const { return layers_.size(); }
+
+ private:
+  std::vector<std::shared_ptr<Module>> layers_;
+};
+
+/// x + body(x), or shortcut(x) + body(x); children "body" and "shortcut".
+class Residual : public Module {
+ public:
+  explicit Residual(std::shared_ptr<Module> body, std::shared_ptr<Module> shortcut = {});
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  std::shared_ptr<Module> body_, shortcut_;
+};
+
+/// What the inputs of a model are; the first dimension is the named one `batch`.
+struct InputSpec {
+  std::string name;
+  Type type;
+  double low = 0, high = 1;  // benchmarks draw integers in [low, high)
+};
+
+/// How a model's output is judged by default.
+enum class Task { classes, tokens, binary };
+
+/// A model with what it takes.
+struct Model {
+  std::string kind;
+  std::shared_ptr<Module> module;
+  std::vector<InputSpec> inputs;
+  Task task = Task::classes;
+  /// Sets what comes from data (empty: nothing does): to be called once, after initialise(), with some thousand training
+  /// samples as the model's input has them.
+  std::function<void(const Array& samples)> fit = {};
+};
+
+struct ModelOptions {
+  int64_t classes = 0;  // 0: the architecture's usual number
+  Shape input;          // one sample, e.g. [3, 32, 32]; empty: the architecture's usual one
+};
+
+/// Built-in architectures by name ("resnet18", …). InputError names the nearest for an unknown name.
+Model make_model(const std::string& kind, const ModelOptions& options = {});
+std::vector<std::string> model_kinds();
+
+/// A Sequential from lines such as "conv 32 3", "batch-norm", "relu", "max-pool 2", "flatten", "linear 10", for one
+/// sample of shape `input`. Words after the numbers are key=value. InputError says which line is wrong and why.
+Model make_layers(const std::vector<std::string>& lines, const Shape& input, DType dtype = f32);
+/// The names that make_layers knows, with their arguments.
+std::vector<std::string> layer_kinds();
+
+/// The model with Normalise in front of it: takes pictures as u8. Names of parameters stay.
+Model normalised(Model model, const std::vector<double>& mean, const std::vector<double>& deviation);
+
+/// The type of a module's result in evaluation mode; nothing is computed and the module stays as it is.
+Type output_type(Module& module, std::span<const Type> inputs);
+
+/// Scalar mean loss of a task with the targets that the benchmarks use (classes: i64 [N], tokens: i64 [N, length],
+/// binary: f32 [N]).
+Tensor task_loss(Task task, const Tensor& output, const Tensor& target);
+
+}  // namespace millrace::nn

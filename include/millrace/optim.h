@@ -1,0 +1,228 @@
+// Optimisers, learning-rate schedules, and training steps compiled whole: forward, backward, clipping, update, metrics.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millrace/graph.h>
+#include <millrace/nn.h>
+#include <millrace/program.h>
+#include <millrace/tensor.h>
+
+namespace millrace::optim {
+
+/// Parameters treated differently: the first group that `applies` counts.
+struct Group {
+  std::function<bool(const std::string& name, const Type& type)> applies;
+  double lr_scale = 1;
+  std::optional<double> weight_decay = {};
+};
+
+/// What all optimisers share.
+struct Options {
+  double weight_decay = 0;
+  /// Gradients are limited to ±clip_value each, then to a total norm of clip_norm (0: no limit).
+  double clip_value = 0, clip_norm = 0;
+  std::vector<Group> groups = {};
+};
+
+/// One parameter's update under construction.
+struct Update {
+  Graph& graph;
+  Value parameter, gradient;
+  Value lr;  // scalar
+  double weight_decay;
+  std::vector<Value> scalars;  // Optimizer::scalars, as scalars of the graph
+  std::vector<Value> state;    // the parameter's state arrays; update() replaces them with the new ones
+};
+
+/// A rule that changes parameters by gradients. All arithmetic is that of the parameter's dtype (f32).
+class Optimizer {
+ public:
+  explicit Optimizer(Options common) : options(std::move(common)) {}
+  virtual ~Optimizer() = default;
+  /// Names of the arrays kept for each parameter, of its shape, zero at first.
+  virtual std::vector<std::string> state_names() const = 0;
+  /// Numbers that only depend on the step (1, 2 …), computed on the host.
+  virtual std::vector<double> scalars(int64_t step) const = 0;
+  /// Appends the update; returns the new parameter.
+  virtual Value update(Update& update) const = 0;
+
+  const Options options;
+};
+
+/// Stochastic gradient descent; weight decay is added to the gradient (L2), momentum and Nesterov's form as PyTorch
+/// (Sutskever et al., 2013, without dampening).
+struct SgdOptions {
+  double momentum = 0;
+  bool nesterov = false;
+  Options common = {};
+};
+std::shared_ptr<const Optimizer> sgd(const SgdOptions& options = {});
+
+struct AdamOptions {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  Options common = {};
+};
+/// Kingma and Ba, arXiv 1412.6980; weight decay is added to the gradient.
+std::shared_ptr<const Optimizer> adam(const AdamOptions& options = {});
+/// Loshchilov and Hutter, arXiv 1711.05101: weight decay is decoupled (p −= lr·decay·p).
+std::shared_ptr<const Optimizer> adamw(const AdamOptions& options = {});
+
+/// The learning rate of a step (0, 1 …).
+using Schedule = std::function<double(int64_t step)>;
+Schedule constant(double lr);
+/// lr · factor^(step / every)
+Schedule step_decay(double lr, int64_t every, double factor = 0.1);
+/// From lr to `last` along half a cosine over `total` steps, then `last` (arXiv 1608.03983).
+Schedule cosine(double lr, int64_t total, double last = 0);
+/// PyTorch's OneCycleLR with cosine annealing: lr / divide up to lr over `rise` of the steps, then down to
+/// lr / divide / final_divide (Smith and Topin, arXiv 1708.07120).
+Schedule one_cycle(double lr, int64_t total, double rise = 0.3, double divide = 25,
+                   double final_divide = 1e4);
+/// Linear from lr·first up to lr at `peak`·total, then down to lr·last.
+Schedule triangle(double lr, int64_t total, double peak = 0.23, double first = 0.2, double last = 0.07);
+/// `inner` times a factor that grows linearly from 1 / steps to 1 over the first `steps` steps; inner's steps count
+/// from the start too.
+Schedule warm_up(Schedule inner, int64_t steps);
+
+/// A named input of a step.
+struct TensorSpec {
+  std::string name;
+  Type type;
+};
+
+/// A named output tensor.
+using NamedTensor = std::pair<std::string, Tensor>;
+using NamedArray = std::pair<std::string, Array>;
+
+/// What a training function returns: the scalar loss, and scalars to report.
+struct StepResult {
+  Tensor loss;
+  std::vector<NamedTensor> metrics = {};
+};
+using StepFunction = std::function<StepResult(nn::Module& model, std::span<const Tensor> inputs)>;
+
+struct TrainOptions {
+  uint64_t seed = 0;  // of random operators (dropout)
+  /// Target, recorded choices …; donations and bindings are set by the step.
+  CompileOptions compile = {};
+};
+
+/// The graph of a training step. Inputs: data, learning rates (one a group, the default group last), the optimiser's
+/// scalars, the random key i64[2] (seed, step), then parameters, buffers and optimiser state. Outputs: loss, metrics,
+/// then what replaces parameters, buffers and state (donations).
+struct TrainGraph {
+  Graph graph;
+  std::map<int, int> donations;
+  std::vector<std::string> parameters, buffers, state;  // names of those inputs
+  std::vector<std::string> metrics;
+  int data_inputs = 0, lr_inputs = 0, scalar_inputs = 0;
+  int key_input() const { return data_inputs + lr_inputs + scalar_inputs; }
+  int first_parameter() const { return key_input() + 1; }
+};
+
+/// Records `function` on symbols, in training mode, and appends gradients and updates. An update that would come from a
+/// loss (or, with clip_norm, a gradient norm) that is not finite is not made. Throws TypeError when the loss is no
+/// scalar or a shape is not static.
+TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& inputs,
+                             const StepFunction& function, const Optimizer& optimizer);
+
+/// A compiled training step. It shares memory with the model's parameters and buffers, which are updated in place.
+class TrainStep {
+ public:
+  TrainStep(std::shared_ptr<nn::Module> model, const std::vector<TensorSpec>& inputs,
+            const StepFunction& function, std::shared_ptr<const Optimizer> optimizer,
+            const TrainOptions& options = {});
+
+  int input_count() const { return made_.data_inputs; }
+  /// The memory of a data input, to be filled before run().
+  Array& input(int i) { return program_.input(i); }
+  /// Uses the caller's memory for a data input, without a copy.
+  void bind_input(int i, Array array) { program_.bind_input(i, std::move(array)); }
+
+  /// One step with this learning rate (times each group's scale).
+  void run(double lr);
+  /// One step with a learning rate for each group, the default group last.
+  void run(std::span<const double> lrs);
+  double loss() const;
+  std::vector<std::pair<std::string, double>> metrics() const;
+
+  /// Steps done; set when resuming.
+  int64_t step() const { return step_; }
+  void set_step(int64_t step) { step_ = step; }
+  /// Optimiser state by name ("exp_avg.layers.0.weight"); the memory is the step's own and may be written.
+  std::vector<NamedArray> state() const;
+
+  /// After a loss that is not finite: the first input, parameter or operation of the forward pass whose values are not
+  /// finite, with its layer; empty when all are finite. Uses the inputs of the last run.
+  std::string find_non_finite() const;
+
+  const Graph& graph() const { return made_.graph; }
+  Program& program() { return program_; }
+  const Program& program() const { return program_; }
+
+ private:
+  void bind_model();
+
+  std::shared_ptr<nn::Module> model_;
+  std::shared_ptr<const Optimizer> optimizer_;
+  TrainOptions options_;
+  TrainGraph made_;
+  std::vector<Array> state_;
+  Program program_;
+  int64_t step_ = 0;
+};
+
+using EvalFunction =
+    std::function<std::vector<NamedTensor>(nn::Module& model, std::span<const Tensor> inputs)>;
+
+/// The inference graph of a model (evaluation mode), dimensions of the inputs may be named. Parameters and buffers become
+/// inputs after the data (`parameters_as_inputs`), else constants whose location is their name.
+Graph build_eval_graph(nn::Module& model, const std::vector<TensorSpec>& inputs, const EvalFunction& function,
+                       bool parameters_as_inputs);
+
+/// A model compiled for evaluation at the sizes it is asked for (the four used last are kept). It reads the model's
+/// parameters where they are.
+class EvalStep {
+ public:
+  EvalStep(std::shared_ptr<nn::Module> model, const std::vector<TensorSpec>& inputs,
+           const EvalFunction& function, const CompileOptions& options = {});
+  ~EvalStep();
+
+  /// Results in the order of `function`, valid until the next run of the same sizes. TypeError when inputs do not fit.
+  std::vector<Array> run(std::span<const Array> inputs);
+  const Graph& graph() const { return graph_; }
+  const std::vector<std::string>& output_names() const { return graph_.output_names(); }
+  /// The program of the last run, for profiles.
+  Program& program();
+
+ private:
+  struct Compiled;
+  std::shared_ptr<nn::Module> model_;
+  std::vector<TensorSpec> inputs_;
+  Graph graph_;
+  CompileOptions options_;
+  std::vector<std::unique_ptr<Compiled>> programs_;  // most recent first
+};
+
+/// Slow weights that follow the fast ones (Zhang et al., arXiv 1907.08610): slow = decay·slow + (1 − decay)·fast, then
+/// fast = slow; for all f32 parameters and buffers.
+class Lookahead {
+ public:
+  explicit Lookahead(nn::Module& model);
+  void update(double decay);
+  std::vector<NamedArray>& slow() { return slow_; }
+
+ private:
+  nn::Module& model_;
+  std::vector<NamedArray> slow_;
+};
+
+}  // namespace millrace::optim

@@ -1,0 +1,70 @@
+// A graph made ready to run: kernels, memory, replay.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <millrace/array.h>
+#include <millrace/graph.h>
+
+namespace millrace {
+
+/// Options of compilation.
+struct CompileOptions {
+  /// "cpu" or "ref".
+  std::string target = "cpu";
+  /// "fp32", or "bf16": matrix products and convolutions in bf16, everything else and all state in f32.
+  std::string precision = "fp32";
+  /// Sizes for named dimensions.
+  Bindings bindings;
+  /// Output i is written into the memory of input donations[i] (parameters and optimiser state updated in place).
+  std::map<int, int> donations;
+  /// Arrays for some inputs, as bind_input() gives them, so that the program allocates none for these.
+  std::map<int, Array> inputs = {};
+  /// Choices recorded by an earlier compilation of the same graph (Program::choices()); used where they fit.
+  std::map<std::string, std::string> choices;
+};
+
+/// Replays a compiled graph. Inputs and outputs are Arrays owned by the program (fill inputs before run(), read outputs
+/// after); donated outputs share their input's array. run() does not allocate.
+class Program {
+ public:
+  /// Compiles; throws TypeError for unbound dimensions, InternalError for defects.
+  static Program compile(const Graph& graph, const CompileOptions& options = {});
+  Program(Program&&) noexcept;
+  Program& operator=(Program&&) noexcept;
+  ~Program();
+
+  /// The array bound to an input or output; row-major. Writing to an input's memory sets it.
+  Array& input(int i);
+  const Array& output(int i) const;
+  int input_count() const;
+  int output_count() const;
+  /// Binds an input to foreign memory of the same type, without a copy.
+  void bind_input(int i, Array array);
+
+  void run();
+
+  /// Bytes of the arena (intermediates and scratch), known before the first run.
+  int64_t arena_bytes() const;
+  /// Bytes of inputs, outputs and constants.
+  int64_t bound_bytes() const;
+  /// The largest tensors alive at the peak: (bytes, operator and location), largest first.
+  std::vector<std::pair<int64_t, std::string>> peak_breakdown(int count) const;
+  /// Choices made by timing, to be stored and handed back through CompileOptions.
+  const std::map<std::string, std::string>& choices() const;
+  /// One line a launch: kernel, provider, layouts, why others declined.
+  std::string explain() const;
+  /// Nanoseconds of each launch of the last run when profiling is on, with its description.
+  void set_profiling(bool on);
+  std::vector<std::pair<std::string, int64_t>> profile() const;
+
+ private:
+  struct Impl;
+  explicit Program(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace millrace

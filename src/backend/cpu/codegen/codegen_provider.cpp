@@ -1,0 +1,210 @@
+#include "backend/cpu/codegen/codegen_provider.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <mutex>
+#include <set>
+
+#include "backend/cpu/codegen/jit.h"
+#include "backend/cpu/codegen/nest.h"
+#include "base/format.h"
+#include "ir/operator.h"
+
+namespace millrace {
+namespace {
+
+using codegen::Code;
+using codegen::Nest;
+
+constexpr size_t kMaxBuffers = 512;
+
+/// One nest, cut into chunks of outer iterations.
+struct Phase {
+  std::shared_ptr<const Code> code;
+  int64_t outer = 1, per_chunk = 1;
+
+  Phase(const Nest& nest) : code(codegen::compile(nest)), outer(nest.outer_count()) {
+    // Chunks of some tens of microseconds; less work than that is not worth waking anybody for.
+    const double work = nest.outer_elements() * static_cast<double>(outer) * (nest.cost + 3);
+    const auto chunks = static_cast<int64_t>(std::clamp(work / 200000, 1.0, 128.0));
+    per_chunk = (outer + chunks - 1) / chunks;
+  }
+  int64_t chunks() const { return (outer + per_chunk - 1) / per_chunk; }
+  void run(void* const* buffers, ThreadPool& pool) const {
+    const auto function = code->function();
+    pool.parallel(chunks(), [&](int64_t chunk) {
+      const int64_t begin = chunk * per_chunk;
+      function(buffers, begin, std::min(begin + per_chunk, outer));
+    });
+  }
+};
+
+class CodegenKernel : public Kernel {
+ public:
+  explicit CodegenKernel(const KernelRequest& request);
+
+  void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override {
+    void* buffers[kMaxBuffers];
+    std::copy_n(operands, operands_, buffers);
+    std::copy_n(results, results_, buffers + operands_);
+    size_t at = operands_ + results_;
+    for (const Array& constant : constants_) buffers[at++] = const_cast<void*>(constant.data());
+    for (const int64_t offset : partial_offsets_) buffers[at++] = static_cast<char*>(scratch) + offset;
+    if (streams_) {
+      for (const int buffer : streamed_)
+        if (reinterpret_cast<uintptr_t>(buffers[buffer]) % 64 != 0) return run_unaligned(buffers, pool);
+    }
+    for (const Phase& phase : phases_) phase.run(buffers, pool);
+  }
+  int64_t scratch_bytes() const override { return scratch_bytes_; }
+  std::string description() const override { return description_; }
+  bool can_alias(int operand, int result) const override { return aliases_.count({operand, result}) > 0; }
+
+ private:
+  void find_aliases(const Nest& nest);
+  void run_unaligned(void* const* buffers, ThreadPool& pool);
+
+  size_t operands_, results_;
+  std::vector<Array> constants_;
+  std::vector<int64_t> partial_offsets_;
+  int64_t scratch_bytes_ = 0;
+  std::vector<Phase> phases_;
+  std::vector<int> streamed_;    // buffers that must be aligned
+  std::optional<Nest> streams_;  // the first phase's nest, when it streams
+  std::once_flag unaligned_once_;
+  std::optional<Phase> unaligned_;  // the first phase for buffers that are not aligned
+  std::set<std::pair<int, int>> aliases_;
+  std::string description_;
+};
+
+CodegenKernel::CodegenKernel(const KernelRequest& request)
+    : operands_(request.node.operands.size()), results_(request.node.types.size()) {
+  codegen::Group group = codegen::lower(request);
+  constants_ = std::move(group.constants);
+  Nest& nest = group.nest;
+  const int first = static_cast<int>(operands_ + results_ + constants_.size());
+  const std::optional<Nest> last = codegen::schedule(nest, first);
+  for (const int64_t bytes : codegen::partial_bytes(nest, first)) {
+    partial_offsets_.push_back(scratch_bytes_);
+    scratch_bytes_ += (bytes + 63) / 64 * 64;
+  }
+  MILLRACE_CHECK(first + partial_offsets_.size() <= kMaxBuffers, "a nest has more than {} buffers",
+                 kMaxBuffers);
+  find_aliases(nest);
+  phases_.emplace_back(nest);
+  if (last) phases_.emplace_back(*last);
+  for (const codegen::Store& store : nest.stores)
+    if (store.stream_align > 0) streamed_.push_back(store.buffer);
+  if (!streamed_.empty()) streams_ = nest;
+  description_ = fmt::format("nest [{}], {} lanes, {} chunks{}", fmt::join(nest.sizes(), " × "), nest.lanes,
+                             phases_[0].chunks(), last ? fmt::format(", {} parts", nest.parts) : "");
+}
+
+/// Foreign memory may stand anywhere: code without streaming stores, compiled when it is first needed.
+void CodegenKernel::run_unaligned(void* const* buffers, ThreadPool& pool) {
+  std::call_once(unaligned_once_, [&] {
+    Nest nest = *streams_;
+    for (codegen::Store& store : nest.stores) store.stream_align = 0;
+    unaligned_.emplace(nest);
+  });
+  unaligned_->run(buffers, pool);
+  for (size_t i = 1; i < phases_.size(); ++i) phases_[i].run(buffers, pool);
+}
+
+/// A result may take an operand's place when the operand is only read where the result is written, in the same vector.
+void CodegenKernel::find_aliases(const Nest& nest) {
+  for (int operand = 0; operand < static_cast<int>(operands_); ++operand) {
+    std::set<int> offsets;
+    DType memory;
+    for (int id = 0; id < nest.dag.size(); ++id) {
+      const codegen::Expr& e = nest.dag[id];
+      if (e.kind != codegen::ExprKind::load || e.bits != operand) continue;
+      offsets.insert(e.args[0]);
+      memory = e.memory;
+    }
+    if (offsets.size() > 1) continue;
+    for (const codegen::Store& store : nest.stores) {
+      const int result = store.buffer - static_cast<int>(operands_);
+      if (offsets.empty() || (*offsets.begin() == store.offset && memory.bytes() == store.memory.bytes()))
+        aliases_.insert({operand, result});
+    }
+  }
+}
+
+/// Results of a group over an empty space: nothing, or reductions of nothing.
+class EmptyKernel : public Kernel {
+ public:
+  explicit EmptyKernel(const KernelRequest& request) {
+    for (size_t r = 0; r < request.node.types.size(); ++r) {
+      const Node* node = &request.node;
+      if (node->op->name == "fused") node = &node->body->node(node->body->outputs()[r]);
+      values_.push_back(
+          Array::full(request.node.types[r].dtype, request.node.types[r].shape, value_of(*node)));
+    }
+  }
+  void run(void* const*, void* const* results, void*, ThreadPool&) override {
+    for (size_t r = 0; r < values_.size(); ++r)
+      if (values_[r].count() > 0)
+        std::memcpy(results[r], values_[r].data(), static_cast<size_t>(values_[r].bytes()));
+  }
+  std::string description() const override { return "nothing to do"; }
+
+ private:
+  static double value_of(const Node& node) {
+    if (!node.op->reduction) return 0;
+    switch (*node.op->reduction) {
+      case Reduction::mean:
+        return std::numeric_limits<double>::quiet_NaN();
+      case Reduction::max:
+        return -std::numeric_limits<double>::infinity();
+      case Reduction::min:
+        return std::numeric_limits<double>::infinity();
+      default:
+        return 0;
+    }
+  }
+  std::vector<Array> values_;
+};
+
+/// The shape that a group runs over.
+const Shape& space_of(const KernelRequest& request) {
+  if (request.node.op->name == "fused") {
+    const Graph& body = *request.node.body;
+    const Node& first = body.node(body.outputs()[0]);
+    return first.op->op_class == OpClass::reduction ? body.type(first.operands[0]).shape
+                                                    : body.type(body.outputs()[0]).shape;
+  }
+  return request.node.op->op_class == OpClass::reduction ? request.operand_type(0).shape
+                                                         : request.node.types[0].shape;
+}
+
+class CodegenProvider : public Provider {
+ public:
+  std::string name() const override { return "codegen"; }
+
+  std::optional<std::string> why_not(const Graph& graph, const Node& node) const override {
+    if (node.operands.size() + node.types.size() > kMaxBuffers / 2)
+      return fmt::format("more than {} operands and results", kMaxBuffers / 2);
+    return codegen::why_not_lower(graph, node);
+  }
+
+  LayoutWish layouts(const Graph&, const Node& node) const override {
+    LayoutWish any;
+    any.operands.resize(node.operands.size());
+    any.results.resize(node.types.size());
+    return any;
+  }
+
+  std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
+    if (space_of(request).count() == 0) return std::make_unique<EmptyKernel>(request);
+    return std::make_unique<CodegenKernel>(request);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Provider> make_codegen_provider() { return std::make_unique<CodegenProvider>(); }
+
+}  // namespace millrace

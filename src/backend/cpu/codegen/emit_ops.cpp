@@ -1,0 +1,242 @@
+#include "backend/cpu/codegen/emit_ops.h"
+
+#include <limits>
+
+#include "base/format.h"
+
+namespace millrace::codegen {
+namespace {
+
+using llvm::Value;
+
+bool is_unsigned(DType dtype) { return dtype.kind == Kind::unsigned_int || dtype.is_bool(); }
+
+Value* intrinsic(Builder& b, llvm::Intrinsic::ID id, Value* x) { return b.CreateUnaryIntrinsic(id, x); }
+
+llvm::Constant* integer(Value* like, int64_t value) {
+  return llvm::ConstantInt::get(like->getType(), static_cast<uint64_t>(value), true);
+}
+
+/// NaN when one is NaN.
+Value* float_extreme(Builder& b, bool max, Value* x, Value* y) {
+  Value* picked =
+      b.CreateSelect(max ? b.CreateFCmpOGT(x, y) : b.CreateFCmpOLT(x, y), x, y);  // y when unordered
+  return b.CreateSelect(b.CreateFCmpUNO(x, x), x, picked);
+}
+
+/// Truncates; x / 0 is 0 and the one overflow wraps, so that no lane can trap.
+Value* integer_divide(Builder& b, bool remainder, DType dtype, Value* x, Value* y) {
+  Value* zero = integer(y, 0);
+  Value* is_zero = b.CreateICmpEQ(y, zero);
+  if (is_unsigned(dtype)) {
+    Value* safe = b.CreateSelect(is_zero, integer(y, 1), y);
+    return b.CreateSelect(is_zero, zero, remainder ? b.CreateURem(x, safe) : b.CreateUDiv(x, safe));
+  }
+  Value* is_minus_one = b.CreateICmpEQ(y, integer(y, -1));
+  Value* safe = b.CreateSelect(b.CreateOr(is_zero, is_minus_one), integer(y, 1), y);
+  Value* result = remainder ? b.CreateSRem(x, safe) : b.CreateSDiv(x, safe);
+  result = b.CreateSelect(is_minus_one, remainder ? zero : b.CreateNeg(x), result);
+  return b.CreateSelect(is_zero, zero, result);
+}
+
+/// Logical; amounts of the width and above give 0.
+Value* shift(Builder& b, bool left, DType dtype, Value* x, Value* y) {
+  Value* inside = b.CreateICmpULT(y, integer(y, dtype.bits));
+  Value* amount = b.CreateSelect(inside, y, integer(y, 0));
+  Value* shifted = left ? b.CreateShl(x, amount) : b.CreateLShr(x, amount);
+  return b.CreateSelect(inside, shifted, integer(x, 0));
+}
+
+Value* compare(Builder& b, ScalarOp op, DType dtype, Value* x, Value* y) {
+  using P = llvm::CmpInst::Predicate;
+  const bool f = dtype.is_float(), u = is_unsigned(dtype);
+  P predicate;
+  switch (op) {
+    case ScalarOp::equal:
+      predicate = f ? P::FCMP_OEQ : P::ICMP_EQ;
+      break;
+    case ScalarOp::not_equal:
+      predicate = f ? P::FCMP_UNE : P::ICMP_NE;
+      break;
+    case ScalarOp::less:
+      predicate = f ? P::FCMP_OLT : u ? P::ICMP_ULT : P::ICMP_SLT;
+      break;
+    case ScalarOp::less_equal:
+      predicate = f ? P::FCMP_OLE : u ? P::ICMP_ULE : P::ICMP_SLE;
+      break;
+    case ScalarOp::greater:
+      predicate = f ? P::FCMP_OGT : u ? P::ICMP_UGT : P::ICMP_SGT;
+      break;
+    default:
+      predicate = f ? P::FCMP_OGE : u ? P::ICMP_UGE : P::ICMP_SGE;
+      break;
+  }
+  return b.CreateCmp(predicate, x, y);
+}
+
+/// The upper 16 bits of an f32 hold a bf16: round to nearest even there; NaNs stay NaNs.
+Value* bf16_bits(Builder& b, Value* x) {
+  Value* bits = b.CreateBitCast(x, shaped(b.getInt32Ty(), x->getType()));
+  Value* odd = b.CreateAnd(b.CreateLShr(bits, 16), integer(bits, 1));
+  Value* rounded = b.CreateAdd(b.CreateAdd(bits, integer(bits, 0x7FFF)), odd);
+  Value* nan = b.CreateOr(bits, integer(bits, 0x400000));
+  return b.CreateLShr(b.CreateSelect(b.CreateFCmpUNO(x, x), nan, rounded), 16);
+}
+
+}  // namespace
+
+llvm::Type* scalar_type(llvm::LLVMContext& context, DType dtype, bool in_memory) {
+  if (in_memory && dtype == bf16) return llvm::Type::getInt16Ty(context);
+  if (in_memory && dtype == f16) return llvm::Type::getHalfTy(context);
+  if (dtype == f64) return llvm::Type::getDoubleTy(context);
+  if (dtype.is_float()) return llvm::Type::getFloatTy(context);
+  if (dtype.is_bool()) return in_memory ? llvm::Type::getInt8Ty(context) : llvm::Type::getInt1Ty(context);
+  return llvm::Type::getIntNTy(context, dtype.bits);
+}
+
+llvm::Type* shaped(llvm::Type* scalar, llvm::Type* like) {
+  if (const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(like))
+    return llvm::FixedVectorType::get(scalar, vector->getNumElements());
+  return scalar;
+}
+
+Value* emit_unary(Builder& b, ScalarOp op, DType dtype, Value* x) {
+  namespace I = llvm::Intrinsic;
+  switch (op) {
+    case ScalarOp::neg:
+      return dtype.is_float() ? b.CreateFNeg(x) : b.CreateNeg(x);
+    case ScalarOp::abs:
+      if (dtype.is_float()) return intrinsic(b, I::fabs, x);
+      return is_unsigned(dtype) ? x : b.CreateBinaryIntrinsic(I::abs, x, b.getFalse());
+    case ScalarOp::logical_not:
+    case ScalarOp::bit_not:
+      return b.CreateNot(x);
+    default:
+      break;
+  }
+  if (!dtype.is_float()) return x;  // rounding integers
+  switch (op) {
+    case ScalarOp::floor:
+      return intrinsic(b, I::floor, x);
+    case ScalarOp::ceil:
+      return intrinsic(b, I::ceil, x);
+    case ScalarOp::trunc:
+      return intrinsic(b, I::trunc, x);
+    case ScalarOp::round_even:
+      return intrinsic(b, I::roundeven, x);
+    case ScalarOp::sqrt:
+      return intrinsic(b, I::sqrt, x);
+    default:
+      fail<InternalError>("no code for unary operation {}", static_cast<int>(op));
+  }
+}
+
+Value* emit_binary(Builder& b, ScalarOp op, DType dtype, Value* x, Value* y) {
+  namespace I = llvm::Intrinsic;
+  const bool f = dtype.is_float(), u = is_unsigned(dtype);
+  switch (op) {
+    case ScalarOp::add:
+      return f ? b.CreateFAdd(x, y) : b.CreateAdd(x, y);
+    case ScalarOp::sub:
+      return f ? b.CreateFSub(x, y) : b.CreateSub(x, y);
+    case ScalarOp::mul:
+      return f ? b.CreateFMul(x, y) : b.CreateMul(x, y);
+    case ScalarOp::div:
+      return f ? b.CreateFDiv(x, y) : integer_divide(b, false, dtype, x, y);
+    case ScalarOp::rem:
+      return integer_divide(b, true, dtype, x, y);
+    case ScalarOp::min:
+      return f ? float_extreme(b, false, x, y) : b.CreateBinaryIntrinsic(u ? I::umin : I::smin, x, y);
+    case ScalarOp::max:
+      return f ? float_extreme(b, true, x, y) : b.CreateBinaryIntrinsic(u ? I::umax : I::smax, x, y);
+    case ScalarOp::bit_and:
+    case ScalarOp::logical_and:
+      return b.CreateAnd(x, y);
+    case ScalarOp::bit_or:
+    case ScalarOp::logical_or:
+      return b.CreateOr(x, y);
+    case ScalarOp::bit_xor:
+      return b.CreateXor(x, y);
+    case ScalarOp::shift_left:
+      return shift(b, true, dtype, x, y);
+    case ScalarOp::shift_right:
+      return shift(b, false, dtype, x, y);
+    default:
+      return compare(b, op, dtype, x, y);
+  }
+}
+
+Value* emit_cast(Builder& b, Value* x, DType from, DType to) {
+  llvm::Type* type = shaped(scalar_type(b.getContext(), to), x->getType());
+  if (from == to) return x;
+  if (to.is_bool())
+    return from.is_float() ? b.CreateFCmpUNE(x, llvm::Constant::getNullValue(x->getType()))
+                           : b.CreateICmpNE(x, llvm::Constant::getNullValue(x->getType()));
+  if (from.is_float() && to.is_float()) return b.CreateFPCast(x, type);
+  if (from.is_float())
+    return b.CreateIntrinsic(is_unsigned(to) ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat,
+                             {type, x->getType()}, {x});
+  if (to.is_float()) return is_unsigned(from) ? b.CreateUIToFP(x, type) : b.CreateSIToFP(x, type);
+  return b.CreateIntCast(x, type, !is_unsigned(from));
+}
+
+Value* from_memory(Builder& b, Value* x, DType memory) {
+  if (memory == f16) return b.CreateFPExt(x, shaped(b.getFloatTy(), x->getType()));
+  if (memory == bf16) {
+    Value* bits = b.CreateShl(b.CreateZExt(x, shaped(b.getInt32Ty(), x->getType())), 16);
+    return b.CreateBitCast(bits, shaped(b.getFloatTy(), x->getType()));
+  }
+  if (memory.is_bool()) return b.CreateICmpNE(x, integer(x, 0));
+  return x;
+}
+
+Value* to_memory(Builder& b, Value* x, DType memory) {
+  if (memory == f16) return b.CreateFPTrunc(x, shaped(b.getHalfTy(), x->getType()));
+  if (memory == bf16) return b.CreateTrunc(bf16_bits(b, x), shaped(b.getInt16Ty(), x->getType()));
+  if (memory.is_bool()) return b.CreateZExt(x, shaped(b.getInt8Ty(), x->getType()));
+  return x;
+}
+
+Value* round_to(Builder& b, Value* x, DType memory) {
+  return from_memory(b, to_memory(b, x, memory), memory);
+}
+
+llvm::Constant* identity(llvm::Type* type, Reduction kind, DType dtype) {
+  const bool low = kind == Reduction::max || kind == Reduction::argmax;
+  if (kind == Reduction::sum || kind == Reduction::mean) return llvm::Constant::getNullValue(type);
+  if (dtype.is_float()) return llvm::ConstantFP::getInfinity(type, low);
+  const unsigned bits = type->getScalarSizeInBits();
+  const llvm::APInt value =
+      is_unsigned(dtype)
+          ? (low ? llvm::APInt::getMinValue(bits) : llvm::APInt::getMaxValue(bits))
+          : (low ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getSignedMaxValue(bits));
+  return llvm::ConstantInt::get(type, value);
+}
+
+Accumulator combine(Builder& b, Reduction kind, DType dtype, Accumulator x, Accumulator y) {
+  switch (kind) {
+    case Reduction::sum:
+    case Reduction::mean:
+      return {emit_binary(b, ScalarOp::add, dtype, x.value, y.value)};
+    case Reduction::max:
+      return {emit_binary(b, ScalarOp::max, dtype, x.value, y.value)};
+    case Reduction::min:
+      return {emit_binary(b, ScalarOp::min, dtype, x.value, y.value)};
+    default:
+      break;
+  }
+  // The better value wins, then the earlier position; the first NaN beats everything.
+  Value* earlier = b.CreateICmpSLT(y.position, x.position);
+  Value* better =
+      emit_binary(b, kind == Reduction::argmax ? ScalarOp::greater : ScalarOp::less, dtype, y.value, x.value);
+  Value* tie = b.CreateAnd(emit_binary(b, ScalarOp::equal, dtype, y.value, x.value), earlier);
+  Value* take = b.CreateOr(better, tie);
+  if (dtype.is_float()) {
+    Value* x_number = b.CreateFCmpORD(x.value, x.value);
+    Value* nan = b.CreateAnd(b.CreateFCmpUNO(y.value, y.value), b.CreateOr(x_number, earlier));
+    take = b.CreateOr(take, nan);
+  }
+  return {b.CreateSelect(take, y.value, x.value), b.CreateSelect(take, y.position, x.position)};
+}
+
+}  // namespace millrace::codegen

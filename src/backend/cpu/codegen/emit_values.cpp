@@ -1,0 +1,358 @@
+#include <bit>
+
+#include "backend/cpu/codegen/emitter.h"
+#include "base/format.h"
+
+namespace millrace::codegen {
+
+using llvm::Value;
+
+int Emitter::level_of(uint64_t depends) const {
+  int level = 0;
+  for (int d = 0; d < nest_.rank(); ++d)
+    if (depends >> d & 1) level = std::max(level, dim_level_[d]);
+  return level;
+}
+
+/// Further instructions go to a level's block, before its way into inner blocks.
+void Emitter::seek(int level) {
+  llvm::BasicBlock* block = levels_[level].block;
+  if (llvm::Instruction* end = block->getTerminator())
+    b_.SetInsertPoint(end);
+  else
+    b_.SetInsertPoint(block);
+}
+
+/// An expression's value: a vector when it varies over the lanes, else a scalar.
+Value* Emitter::value(int id) {
+  const int level = level_of(nest_.dag[id].depends);
+  if (const auto at = levels_[level].values.find(id); at != levels_[level].values.end()) return at->second;
+  const Expr& e = nest_.dag[id];
+  for (const int arg : e.args)
+    if (e.kind != ExprKind::load) value(arg);
+  Builder::InsertPointGuard guard(b_);
+  seek(level);
+  Value* result = compute(id);
+  levels_[level].values[id] = result;
+  return result;
+}
+
+/// An expression's value in all lanes.
+Value* Emitter::vector(int id) {
+  Value* x = value(id);
+  if (varies(id)) return x;
+  const int level = level_of(nest_.dag[id].depends);
+  Value*& spread = levels_[level].splats[id];
+  if (!spread) {
+    Builder::InsertPointGuard guard(b_);
+    seek(level);
+    spread = splat(x);
+  }
+  return spread;
+}
+
+Value* Emitter::compute(int id) {
+  const Expr& e = nest_.dag[id];
+  const bool wide = varies(id);
+  const auto arg = [&](int i) { return wide ? vector(e.args[i]) : value(e.args[i]); };
+  const auto type_of = [&](int i) { return nest_.dag[e.args[i]].dtype; };
+  switch (e.kind) {
+    case ExprKind::constant: {
+      llvm::Type* type = scalar_type(context_, e.dtype);
+      if (e.dtype.is_float()) return llvm::ConstantFP::get(type, std::bit_cast<double>(e.bits));
+      return llvm::ConstantInt::get(type, static_cast<uint64_t>(e.bits), true);
+    }
+    case ExprKind::linear:
+      if (!wide) return uniform_sum(e.linear, true);
+      if (can_narrow(id)) return b_.CreateSExt(narrow(id), vector_type(b_.getInt64Ty()));
+      return linear_vector(e);
+    case ExprKind::load:
+      return load(id);
+    case ExprKind::select:
+      return b_.CreateSelect(arg(0), arg(1), arg(2));
+    case ExprKind::cast: {
+      // Positions that fit 32 bits are converted from there.
+      if (wide && type_of(0) == i64 && can_narrow(e.args[0]))
+        return emit_cast(b_, narrow(e.args[0]), i32, e.dtype);
+      return emit_cast(b_, arg(0), type_of(0), e.dtype);
+    }
+    case ExprKind::fma:
+      return b_.CreateIntrinsic(llvm::Intrinsic::fma, {arg(0)->getType()}, {arg(0), arg(1), arg(2)});
+    case ExprKind::bitcast: {
+      Value* x = arg(0);
+      return b_.CreateBitCast(x, shaped(scalar_type(context_, e.dtype), x->getType()));
+    }
+    case ExprKind::round_to:
+      return round_to(b_, arg(0), e.memory);
+    case ExprKind::call:
+      return call(e);
+    case ExprKind::op:
+      break;
+  }
+  if (e.args.size() == 1) return emit_unary(b_, e.op, type_of(0), arg(0));
+  if (wide && type_of(0) == i64 && can_narrow(e.args[0]) && can_narrow(e.args[1])) {
+    if (e.dtype.is_bool()) return emit_binary(b_, e.op, i32, narrow(e.args[0]), narrow(e.args[1]));
+    if (can_narrow(id)) return b_.CreateSExt(narrow(id), vector_type(b_.getInt64Ty()));
+  }
+  return emit_binary(b_, e.op, type_of(0), arg(0), arg(1));
+}
+
+/// True when an i64 expression can be computed in 32 bits: positions, mostly.
+bool Emitter::can_narrow(int id) const {
+  const Expr& e = nest_.dag[id];
+  if (!e.range.inside(INT32_MIN, INT32_MAX)) return false;
+  if (e.kind == ExprKind::constant || !varies(id)) return true;
+  if (e.kind == ExprKind::linear) {
+    for (const Term& t : e.linear.atoms)
+      if (varies(t.id) && !can_narrow(t.id)) return false;
+    return true;
+  }
+  if (e.kind == ExprKind::op && (e.op == ScalarOp::div || e.op == ScalarOp::rem))
+    return nest_.dag.is_constant(e.args[1]) && nest_.dag[e.args[0]].range.low >= 0 && can_narrow(e.args[0]) &&
+           can_narrow(e.args[1]);
+  return false;
+}
+
+/// As vector(), in 32 bits. Sums may wrap on the way; the result fits.
+Value* Emitter::narrow(int id) {
+  const Expr& e = nest_.dag[id];
+  const int level = level_of(e.depends);
+  if (const auto at = levels_[level].narrow.find(id); at != levels_[level].narrow.end()) return at->second;
+  if (e.kind == ExprKind::op) narrow(e.args[0]), narrow(e.args[1]);
+  for (const Term& t : e.linear.atoms)
+    if (varies(t.id)) narrow(t.id);
+  Builder::InsertPointGuard guard(b_);
+  seek(level);
+  Value* result;
+  llvm::Type* narrow_type = b_.getInt32Ty();
+  if (!varies(id)) {
+    result = splat(b_.CreateTrunc(value(id), narrow_type));
+  } else if (e.kind == ExprKind::linear) {
+    result = splat(b_.CreateTrunc(uniform_sum(e.linear, true), narrow_type));
+    if (const int64_t step = e.linear.of_dim(nest_.lane_dim()))
+      result = b_.CreateAdd(result, steps(narrow_type, step));
+    for (const Term& t : e.linear.atoms)
+      if (varies(t.id)) {
+        Value* factor =
+            llvm::ConstantInt::get(vector_type(narrow_type), static_cast<uint64_t>(t.coefficient), true);
+        result = b_.CreateAdd(result, b_.CreateMul(narrow(t.id), factor));
+      }
+  } else {
+    Value *x = narrow(e.args[0]), *y = narrow(e.args[1]);
+    result = e.op == ScalarOp::div ? b_.CreateUDiv(x, y) : b_.CreateURem(x, y);
+  }
+  levels_[level].narrow[id] = result;
+  return result;
+}
+
+/// 0, step, 2·step … in the lanes.
+Value* Emitter::steps(llvm::Type* scalar, int64_t step) {
+  std::vector<llvm::Constant*> lanes;
+  for (int i = 0; i < nest_.lanes; ++i)
+    lanes.push_back(
+        llvm::ConstantInt::get(scalar, static_cast<uint64_t>(i) * static_cast<uint64_t>(step), true));
+  return llvm::ConstantVector::get(lanes);
+}
+
+Value* Emitter::linear_vector(const Expr& e) {
+  Value* sum = splat(uniform_sum(e.linear, true));
+  if (const int64_t step = e.linear.of_dim(nest_.lane_dim()))
+    sum = b_.CreateAdd(sum, steps(b_.getInt64Ty(), step));
+  for (const Term& t : e.linear.atoms) {
+    if (!varies(t.id)) continue;
+    Value* factor =
+        llvm::ConstantInt::get(vector_type(b_.getInt64Ty()), static_cast<uint64_t>(t.coefficient), true);
+    sum = b_.CreateAdd(sum, b_.CreateMul(value(t.id), factor));
+  }
+  return sum;
+}
+
+/// The part of a linear form that all lanes share, for lane 0; summed from outer to inner loops so that each partial
+/// sum is hoisted.
+Value* Emitter::uniform_sum(const Linear& linear, bool with_base) {
+  Builder::InsertPointGuard guard(b_);
+  std::vector<std::pair<int, std::string>> terms;  // level, key
+  std::map<std::string, std::function<Value*()>> make;
+  for (const Term& t : linear.dims) {
+    if (!dim_value_[t.id]) continue;
+    std::string key = fmt::format("d{}*{}", t.id, t.coefficient);
+    terms.emplace_back(dim_level_[t.id], key);
+    make[key] = [this, t] { return b_.CreateMul(dim_value_[t.id], i64_(t.coefficient)); };
+  }
+  for (const Term& t : linear.atoms) {
+    if (varies(t.id)) continue;
+    std::string key = fmt::format("e{}*{}", t.id, t.coefficient);
+    terms.emplace_back(level_of(nest_.dag[t.id].depends), key);
+    make[key] = [this, t] { return b_.CreateMul(value(t.id), i64_(t.coefficient)); };
+  }
+  std::stable_sort(terms.begin(), terms.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  Value* sum = nullptr;
+  std::string key;
+  int level = 0;
+  for (const auto& [at, term] : terms) {
+    level = at;
+    key += term;
+    Value*& known = levels_[level].sums[key];
+    if (!known) {
+      seek(level);
+      Value* product = make[term]();
+      seek(level);
+      known = sum ? b_.CreateAdd(sum, product) : product;
+    }
+    sum = known;
+  }
+  if (!with_base) return sum ? sum : i64_(0);
+  if (!sum) return i64_(linear.base);
+  seek(level);
+  return b_.CreateAdd(sum, i64_(linear.base));
+}
+
+Value* Emitter::buffer(int index) {
+  Value*& known = levels_[0].sums[fmt::format("buffer{}", index)];
+  if (!known) {
+    Builder::InsertPointGuard guard(b_);
+    seek(0);
+    Value* slot = b_.CreateConstGEP1_64(b_.getPtrTy(), function_->getArg(0), static_cast<uint64_t>(index));
+    known = b_.CreateLoad(b_.getPtrTy(), slot);
+  }
+  return known;
+}
+
+bool Emitter::indirect(const Linear& linear) const {
+  for (const Term& t : linear.atoms)
+    if (varies(t.id)) return true;
+  return false;
+}
+
+/// The address of lane 0 (of all lanes, when the offset does not vary).
+Value* Emitter::address(int index, DType memory, const Linear& offset) {
+  llvm::Type* type = scalar_type(context_, memory, true);
+  Value* at = b_.CreateGEP(type, buffer(index), uniform_sum(offset, false));
+  return offset.base ? b_.CreateGEP(type, at, i64_(offset.base)) : at;
+}
+
+Value* Emitter::lane_addresses(int index, DType memory, int offset) {
+  Value* lanes = can_narrow(offset) ? narrow(offset) : vector(offset);
+  return b_.CreateGEP(scalar_type(context_, memory, true), buffer(index), lanes);
+}
+
+Value* Emitter::with_mask(Value* predicate) {
+  if (!predicate) return mask_ ? mask_ : tail_mask(nest_.lanes);
+  return mask_ ? b_.CreateAnd(predicate, mask_) : predicate;
+}
+
+/// Loads that step through the tile's dimension: one vector of it for each lane, transposed.
+const Values& Emitter::tile_of(int id, const Linear& offset) {
+  Values& rows = tiles_[id];
+  if (!rows.empty()) return rows;
+  const Expr& e = nest_.dag[id];
+  const int n = nest_.tile;
+  llvm::Type* scalar = scalar_type(context_, e.memory, true);
+  Value* at = address(static_cast<int>(e.bits), e.memory, offset);  // of step 0
+  for (int lane = 0; lane < n; ++lane)
+    rows.push_back(b_.CreateAlignedLoad(
+        vector_type(scalar), b_.CreateGEP(scalar, at, i64_(lane * offset.of_dim(nest_.lane_dim()))),
+        llvm::Align(static_cast<uint64_t>(e.memory.bytes()))));
+  // Each round of interleaving rotates the bits of (row, column) by one; after log2 n rounds they have changed places.
+  std::vector<int> low, high;
+  for (int i = 0; i < n / 2; ++i) {
+    low.insert(low.end(), {i, n + i});
+    high.insert(high.end(), {n / 2 + i, n + n / 2 + i});
+  }
+  for (int round = 1; round < n; round *= 2) {
+    Values next;
+    for (int i = 0; i < n / 2; ++i)
+      for (const std::vector<int>& half : {low, high})
+        next.push_back(b_.CreateShuffleVector(rows[i], rows[i + n / 2], half));
+    rows = next;
+  }
+  return rows;
+}
+
+Value* Emitter::load(int id) {
+  const Expr& e = nest_.dag[id];
+  const Linear offset = nest_.dag.to_linear(e.args[0]);
+  llvm::Type* scalar = scalar_type(context_, e.memory, true);
+  llvm::Type* wide = vector_type(scalar);
+  const llvm::Align align(static_cast<uint64_t>(e.memory.bytes()));
+  const int index = static_cast<int>(e.bits);
+  Value* predicate = e.args.size() > 1 ? value(e.args[1]) : nullptr;
+  const bool varying_predicate = predicate && varies(e.args[1]);
+  const int64_t step = offset.of_dim(nest_.lane_dim());
+  if (!varies(e.args[0])) {
+    Value* any = varying_predicate ? b_.CreateOrReduce(with_mask(predicate)) : predicate;
+    Value* at = address(index, e.memory, offset);
+    if (any) at = b_.CreateSelect(any, at, zeros_);
+    Value* x = from_memory(b_, b_.CreateAlignedLoad(scalar, at, align), e.memory);
+    if (!varying_predicate) return x;
+    return b_.CreateSelect(predicate, splat(x), llvm::Constant::getNullValue(vector_type(x->getType())));
+  }
+  if (step == 1 && !indirect(offset)) {
+    Value* at = address(index, e.memory, offset);
+    if (predicate && !varying_predicate) at = b_.CreateSelect(predicate, at, zeros_);
+    Value* x;
+    if (varying_predicate || mask_)
+      x = b_.CreateMaskedLoad(wide, at, align, with_mask(varying_predicate ? predicate : nullptr),
+                              llvm::Constant::getNullValue(wide));
+    else
+      x = b_.CreateAlignedLoad(wide, at, align);
+    return from_memory(b_, x, e.memory);
+  }
+  if (tile_step_ >= 0 && !predicate && !indirect(offset) && offset.of_dim(nest_.fastest) == 1) {
+    bool straight = true;  // no other way that the tile's dimension moves the address
+    for (const Term& t : offset.atoms) straight &= !(nest_.dag[t.id].depends >> nest_.fastest & 1);
+    if (straight) return from_memory(b_, tile_of(id, offset)[static_cast<size_t>(tile_step_)], e.memory);
+  }
+  Value* each = predicate && !varying_predicate ? splat(predicate) : predicate;
+  Value* x = b_.CreateMaskedGather(wide, lane_addresses(index, e.memory, e.args[0]), align, with_mask(each),
+                                   llvm::Constant::getNullValue(wide));
+  return from_memory(b_, x, e.memory);
+}
+
+/// A library function on every active lane.
+Value* Emitter::call(const Expr& e) {
+  llvm::Type* scalar = scalar_type(context_, e.dtype);
+  const std::vector<llvm::Type*> types(e.args.size(), scalar);
+  const llvm::FunctionCallee function =
+      module_.getOrInsertFunction(e.name, llvm::FunctionType::get(scalar, types, false));
+  Values args;
+  bool wide = false;
+  for (const int arg : e.args) wide |= varies(arg);
+  for (const int arg : e.args) args.push_back(wide ? vector(arg) : value(arg));
+  if (!wide) return b_.CreateCall(function, args);
+  Value* result = llvm::Constant::getNullValue(vector_type(scalar));
+  for (int64_t lane = 0; lane < active_; ++lane) {
+    Values one;
+    for (Value* arg : args) one.push_back(b_.CreateExtractElement(arg, static_cast<uint64_t>(lane)));
+    result = b_.CreateInsertElement(result, b_.CreateCall(function, one), static_cast<uint64_t>(lane));
+  }
+  return result;
+}
+
+/// Stores a vector (or the scalar result of a reduction over lanes).
+void Emitter::store(int index, DType memory, int offset_id, Value* computed, Value* extra_offset,
+                    int stream_align) {
+  const Linear offset = nest_.dag.to_linear(offset_id);
+  const llvm::Align align(static_cast<uint64_t>(memory.bytes()));
+  llvm::Type* scalar = scalar_type(context_, memory, true);
+  if (!varies(offset_id) && computed->getType()->isVectorTy())  // a single element
+    computed = b_.CreateExtractElement(computed, uint64_t{0});
+  Value* x = to_memory(b_, computed, memory);
+  if (!varies(offset_id) || (offset.of_dim(nest_.lane_dim()) == 1 && !indirect(offset))) {
+    Value* at = address(index, memory, offset);
+    if (extra_offset) at = b_.CreateGEP(scalar, at, extra_offset);
+    if (mask_ && x->getType()->isVectorTy())
+      b_.CreateMaskedStore(x, at, align, mask_);
+    else if (stream_align > 0)
+      b_.CreateAlignedStore(x, at, llvm::Align(static_cast<uint64_t>(stream_align)))
+          ->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                        llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(b_.getInt32(1))));
+    else
+      b_.CreateAlignedStore(x, at, align);
+    return;
+  }
+  b_.CreateMaskedScatter(x, lane_addresses(index, memory, offset_id), align, with_mask(nullptr));
+}
+
+}  // namespace millrace::codegen

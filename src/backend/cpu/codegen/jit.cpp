@@ -1,0 +1,207 @@
+#include "backend/cpu/codegen/jit.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <list>
+#include <map>
+#include <mutex>
+
+#include "backend/cpu/codegen/emit.h"
+#include "backend/cpu/codegen/object_cache.h"
+#include "base/format.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/ExecutionEngine/Orc/CompileUtils.h"
+#include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace millrace::codegen {
+namespace {
+
+namespace orc = llvm::orc;
+
+template <typename T>
+T check(llvm::Expected<T> value, const char* what) {
+  if (!value) fail<InternalError>("LLVM could not {}: {}", what, llvm::toString(value.takeError()));
+  return std::move(*value);
+}
+
+void check(llvm::Error error, const char* what) {
+  if (error) fail<InternalError>("LLVM could not {}: {}", what, llvm::toString(std::move(error)));
+}
+
+/// LLVM's compiler and linker for this machine; one in the process, never destroyed (kernels may outlive static objects).
+class Jit {
+ public:
+  static Jit& instance() {
+    static Jit* const jit = new Jit;
+    return *jit;
+  }
+
+  std::shared_ptr<const Code> compile(const Nest& nest);
+  void forget_unused();
+  CodeCounts counts() const { return {compiled_, from_disk_, from_memory_}; }
+
+ private:
+  friend class LinkedCode;
+  Jit();
+  std::unique_ptr<llvm::TargetMachine> take_machine();
+  std::string make_object(const Nest& nest, const std::string& name);
+  std::shared_ptr<const Code> link(const std::string& object, const std::string& name);
+
+  static constexpr size_t kMaxKept = 2048;  // unused kernels kept in memory: a few KB each
+
+  std::unique_ptr<orc::LLJIT> lljit_;
+  std::unique_ptr<orc::JITTargetMachineBuilder> builder_;
+  std::string key_prefix_;
+  std::atomic<int64_t> compiled_{0}, from_disk_{0}, from_memory_{0}, dylibs_{0};
+
+  std::mutex mutex_;  // guards what follows
+  std::vector<std::unique_ptr<llvm::TargetMachine>> machines_;
+  using Kept = std::list<std::pair<std::string, std::shared_ptr<const Code>>>;
+  Kept kept_;  // most recently used first
+  std::map<std::string, Kept::iterator, std::less<>> by_key_;
+};
+
+/// Code in a library of its own, which goes when the code does.
+class LinkedCode : public Code {
+ public:
+  LinkedCode(orc::ExecutionSession& session, orc::JITDylib& library, NestFunction entry)
+      : session_(session), library_(library) {
+    function_ = entry;
+  }
+  ~LinkedCode() override { llvm::consumeError(session_.removeJITDylib(library_)); }
+
+ private:
+  orc::ExecutionSession& session_;
+  orc::JITDylib& library_;
+};
+
+Jit::Jit() {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  builder_ = std::make_unique<orc::JITTargetMachineBuilder>(
+      check(orc::JITTargetMachineBuilder::detectHost(), "recognise this CPU"));
+  builder_->setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+  builder_->setRelocationModel(llvm::Reloc::PIC_);
+  builder_->setCodeModel(llvm::CodeModel::Small);
+  builder_->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Standard;  // where `contract` says so
+  key_prefix_ = fmt::format("codegen {} LLVM {} {} {}\n", kCodegenVersion, LLVM_VERSION_STRING,
+                            builder_->getCPU(), builder_->getFeatures().getString());
+  lljit_ = check(orc::LLJITBuilder().setJITTargetMachineBuilder(*builder_).create(), "start its linker");
+
+  // Compiled code calls the C library's functions: exp, pow, memset …
+  lljit_->getMainJITDylib().addGenerator(check(
+      orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(lljit_->getDataLayout().getGlobalPrefix()),
+      "find the C library"));
+}
+
+std::unique_ptr<llvm::TargetMachine> Jit::take_machine() {
+  {
+    std::lock_guard lock(mutex_);
+    if (!machines_.empty()) {
+      auto machine = std::move(machines_.back());
+      machines_.pop_back();
+      return machine;
+    }
+  }
+  return check(builder_->createTargetMachine(), "make a target machine");
+}
+
+std::string Jit::make_object(const Nest& nest, const std::string& name) {
+  std::unique_ptr<llvm::TargetMachine> machine = take_machine();
+  llvm::LLVMContext context;
+  llvm::Module module(name, context);
+  module.setDataLayout(machine->createDataLayout());
+  module.setTargetTriple(machine->getTargetTriple().str());
+  emit(nest, module, name);
+  if (std::getenv("MILLRACE_DUMP_NESTS")) {
+    llvm::errs() << nest.text();
+    module.print(llvm::errs(), nullptr);
+  }
+  std::string problems;
+  llvm::raw_string_ostream stream(problems);
+  if (llvm::verifyModule(module, &stream))
+    fail<InternalError>("a nest gave invalid code: {}\n{}", problems, nest.text());
+  auto object = check(orc::SimpleCompiler(*machine)(module), "compile a nest");
+  std::lock_guard lock(mutex_);
+  machines_.push_back(std::move(machine));
+  return object->getBuffer().str();
+}
+
+std::shared_ptr<const Code> Jit::link(const std::string& object, const std::string& name) {
+  orc::ExecutionSession& session = lljit_->getExecutionSession();
+  orc::JITDylib& library = session.createBareJITDylib(fmt::format("{}.{}", name, dylibs_++));
+  library.addToLinkOrder(lljit_->getMainJITDylib());
+  try {
+    check(lljit_->addObjectFile(library, llvm::MemoryBuffer::getMemBufferCopy(object, name)), "link a nest");
+    const orc::ExecutorAddr address = check(lljit_->lookup(library, name), "link a nest");
+    return std::make_shared<LinkedCode>(session, library, address.toPtr<NestFunction>());
+  } catch (...) {
+    llvm::consumeError(session.removeJITDylib(library));
+    throw;
+  }
+}
+
+std::shared_ptr<const Code> Jit::compile(const Nest& nest) {
+  const std::string key = key_prefix_ + nest.text();
+  {
+    std::lock_guard lock(mutex_);
+    if (const auto at = by_key_.find(key); at != by_key_.end()) {
+      kept_.splice(kept_.begin(), kept_, at->second);
+      ++from_memory_;
+      return at->second->second;
+    }
+  }
+  const std::string name = "nest_" + hash_name(key);
+  std::shared_ptr<const Code> code;
+  if (const auto object = find_object(key)) {
+    try {
+      code = link(*object, name);
+      ++from_disk_;
+    } catch (const InternalError&) {
+      // Whole by its checksum but not what the linker takes: compiled again.
+    }
+  }
+  if (!code) {
+    const std::string object = make_object(nest, name);
+    code = link(object, name);
+    store_object(key, object);
+    ++compiled_;
+  }
+  std::lock_guard lock(mutex_);
+  if (const auto at = by_key_.find(key); at != by_key_.end())
+    return at->second->second;  // another thread was faster
+  kept_.emplace_front(key, code);
+  by_key_.emplace(key, kept_.begin());
+  if (kept_.size() > kMaxKept) {
+    by_key_.erase(kept_.back().first);
+    kept_.pop_back();
+  }
+  return code;
+}
+
+void Jit::forget_unused() {
+  std::lock_guard lock(mutex_);
+  for (auto at = kept_.begin(); at != kept_.end();) {
+    if (at->second.use_count() == 1) {
+      by_key_.erase(at->first);
+      at = kept_.erase(at);
+    } else {
+      ++at;
+    }
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Code> compile(const Nest& nest) { return Jit::instance().compile(nest); }
+
+CodeCounts code_counts() { return Jit::instance().counts(); }
+
+void forget_unused_code() { Jit::instance().forget_unused(); }
+
+}  // namespace millrace::codegen

@@ -1,0 +1,39 @@
+// Machine code of nests: compiled by LLVM, kept in memory and on disk by content.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "backend/cpu/codegen/nest.h"
+
+namespace millrace::codegen {
+
+/// Runs the outer iterations [begin, end) of a nest, begin < end.
+using NestFunction = void (*)(void* const* buffers, int64_t begin, int64_t end);
+
+/// Linked code; its memory is freed with the last owner.
+class Code {
+ public:
+  virtual ~Code() = default;
+  NestFunction function() const { return function_; }
+
+ protected:
+  NestFunction function_ = nullptr;
+};
+
+/// The code of a scheduled nest, from memory, from disk, or compiled now. Any number of threads may call it; they
+/// compile at the same time. The disk cache is $MILLRACE_CACHE/kernels, else $XDG_CACHE_HOME/millrace/kernels, else
+/// ~/.cache/millrace/kernels; files that cannot be read, are damaged or cannot be written are passed over.
+/// With MILLRACE_DUMP_NESTS set, nests and their LLVM IR go to standard error when they are compiled.
+std::shared_ptr<const Code> compile(const Nest& nest);
+
+/// Where code came from since the process began.
+struct CodeCounts {
+  int64_t compiled = 0, from_disk = 0, from_memory = 0;
+};
+CodeCounts code_counts();
+
+/// Forgets code that no kernel uses; the disk keeps it.
+void forget_unused_code();
+
+}  // namespace millrace::codegen

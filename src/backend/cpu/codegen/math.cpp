@@ -1,0 +1,140 @@
+#include "backend/cpu/codegen/math.h"
+
+#include <limits>
+
+#include "base/format.h"
+
+namespace millrace::codegen {
+namespace {
+
+/// f32 arithmetic on expressions, short to write.
+struct Builder {
+  Dag& dag;
+
+  int f(double value) { return dag.constant(f32, value); }
+  int i(int64_t value) { return dag.integer(i32, value); }
+  int add(int a, int b) { return dag.binary(ScalarOp::add, a, b); }
+  int sub(int a, int b) { return dag.binary(ScalarOp::sub, a, b); }
+  int mul(int a, int b) { return dag.binary(ScalarOp::mul, a, b); }
+  int fma(int a, int b, int c) { return dag.fma(a, b, c); }
+  int less(int a, int b) { return dag.binary(ScalarOp::less, a, b); }
+  int select(int c, int a, int b) { return dag.select(c, a, b); }
+  int bits(int a) { return dag.bitcast(a, i32); }
+  int value(int a) { return dag.bitcast(a, f32); }
+  int shift_left(int a, int64_t n) { return dag.binary(ScalarOp::shift_left, a, i(n)); }
+  int shift_right(int a, int64_t n) { return dag.binary(ScalarOp::shift_right, a, i(n)); }
+  int and_(int a, int64_t mask) { return dag.binary(ScalarOp::bit_and, a, i(mask)); }
+  /// Coefficients from the highest power down.
+  int polynomial(int x, std::initializer_list<double> coefficients) {
+    int sum = -1;
+    for (const double c : coefficients) sum = sum < 0 ? f(c) : fma(sum, x, f(c));
+    return sum;
+  }
+  /// The size of a with the sign of s.
+  int copysign(int a, int s) {
+    return value(dag.binary(ScalarOp::bit_or, bits(a), and_(bits(s), INT32_MIN)));
+  }
+};
+
+/// Cephes expf (S. Moshier): x = k ln 2 + r, a polynomial in r, scaling in two steps so that subnormals come out right.
+int exp_f32(Builder& b, int x) {
+  x = b.select(b.less(x, b.f(-104)), b.f(-104), x);  // a NaN stays
+  x = b.select(b.less(b.f(89), x), b.f(89), x);
+  // Adding 1.5 × 2^23 rounds to an integer and leaves it in the low bits.
+  const int magic = b.f(12582912.0);
+  const int shifted = b.fma(x, b.f(1.44269504088896341), magic);
+  const int k = b.sub(shifted, magic);
+  int r = b.fma(k, b.f(-0.693359375), x);
+  r = b.fma(k, b.f(2.12194440e-4), r);
+  const int p = b.polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2,
+                                 1.6666665459e-1, 5.0000001201e-1});
+  const int e = b.add(b.fma(p, b.mul(r, r), r), b.f(1));
+  const int n = b.sub(b.bits(shifted), b.i(0x4B400000));                   // k as an integer, −150 … 129
+  const int half = b.sub(b.shift_right(b.add(n, b.i(256)), 1), b.i(128));  // floor(k / 2)
+  const int first = b.value(b.shift_left(b.add(half, b.i(127)), 23));
+  const int second = b.value(b.shift_left(b.add(b.sub(n, half), b.i(127)), 23));
+  return b.mul(b.mul(e, first), second);
+}
+
+/// Cephes logf (S. Moshier), mantissa in [√½, √2).
+int log_f32(Builder& b, int x) {
+  const int tiny = b.less(x, b.f(0x1p-126));
+  const int normal = b.select(tiny, b.mul(x, b.f(0x1p23)), x);
+  const int from_root = b.sub(b.bits(normal), b.i(0x3F3504F3));
+  const int exponent = b.sub(b.shift_right(b.add(from_root, b.i(0x40000000)), 23), b.i(128));
+  const int mantissa = b.value(b.sub(b.bits(normal), b.shift_left(exponent, 23)));
+  const int e = b.sub(b.dag.cast(exponent, f32), b.select(tiny, b.f(23), b.f(0)));
+  const int m = b.sub(mantissa, b.f(1)), z = b.mul(m, m);
+  const int p =
+      b.polynomial(m, {7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
+                       -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1});
+  int y = b.mul(b.mul(p, m), z);
+  y = b.fma(e, b.f(-2.12194440e-4), y);
+  y = b.fma(z, b.f(-0.5), y);
+  const int regular = b.fma(e, b.f(0.693359375), b.add(m, y));
+  const double inf = std::numeric_limits<double>::infinity();
+  // 0 gives −∞; negative numbers and NaN give NaN; ∞ stays.
+  const int low = b.select(b.dag.binary(ScalarOp::equal, x, b.f(0)), b.f(-inf),
+                           b.f(std::numeric_limits<double>::quiet_NaN()));
+  return b.select(b.less(b.f(0), x), b.select(b.dag.binary(ScalarOp::equal, x, b.f(inf)), b.f(inf), regular),
+                  low);
+}
+
+/// 1 − 2 / (e^2|x| + 1), and an odd polynomial near 0 (Cephes tanhf).
+int tanh_f32(Builder& b, int x) {
+  const int size = b.dag.unary(ScalarOp::abs, x);
+  const int e = exp_f32(b, b.add(size, size));
+  const int far = b.sub(b.f(1), b.dag.binary(ScalarOp::div, b.f(2), b.add(e, b.f(1))));
+  const int z = b.mul(x, x);
+  const int p = b.polynomial(
+      z, {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1});
+  const int near = b.fma(b.mul(p, z), size, size);
+  return b.copysign(b.select(b.less(size, b.f(0.625)), near, far), x);
+}
+
+/// Polynomials of N. Juffa ("Implementing the error function erf", public posts, 2011–2022), 1 ulp: near 0 in x², else
+/// 1 − e^p(|x|).
+int erf_f32(Builder& b, int x) {
+  const int t = b.dag.unary(ScalarOp::abs, x), s = b.mul(x, x);
+  int far = b.fma(b.fma(b.f(-1.72853470e-5), t, b.f(3.83197126e-4)), s,
+                  b.fma(b.f(-3.88396438e-3), t, b.f(2.42546219e-2)));
+  for (const double c : {-1.06777877e-1, -6.34846687e-1, -1.28717512e-1}) far = b.fma(far, t, b.f(c));
+  far = b.fma(far, t, b.dag.unary(ScalarOp::neg, t));
+  // The polynomial is meant for |x| < 4; beyond, erf is 1 in f32.
+  far = b.select(b.less(b.f(4), t), b.f(-104), far);
+  far = b.copysign(b.sub(b.f(1), exp_f32(b, far)), x);
+  const int p = b.polynomial(
+      s, {-5.96761703e-4, 4.99119423e-3, -2.67681349e-2, 1.12819925e-1, -3.76125336e-1, 1.28379166e-1});
+  return b.select(b.less(b.f(0.927734375), t), far, b.fma(p, x, x));
+}
+
+}  // namespace
+
+int elementary(Dag& dag, ScalarOp op, int x) {
+  Builder b{dag};
+  const bool single = dag[x].dtype == f32;
+  switch (op) {
+    case ScalarOp::exp:
+      return single ? exp_f32(b, x) : dag.call("exp", {x});
+    case ScalarOp::log:
+      return single ? log_f32(b, x) : dag.call("log", {x});
+    case ScalarOp::tanh:
+      return single ? tanh_f32(b, x) : dag.call("tanh", {x});
+    case ScalarOp::erf:
+      return single ? erf_f32(b, x) : dag.call("erf", {x});
+    case ScalarOp::sin:
+      return dag.call(single ? "sinf" : "sin", {x});
+    case ScalarOp::cos:
+      return dag.call(single ? "cosf" : "cos", {x});
+    default:
+      fail<InternalError>("no elementary function {}", static_cast<int>(op));
+  }
+}
+
+int elementary_binary(Dag& dag, ScalarOp op, int x, int y) {
+  const bool single = dag[x].dtype == f32;
+  if (op == ScalarOp::rem) return dag.call(single ? "fmodf" : "fmod", {x, y});
+  return dag.call(single ? "powf" : "pow", {x, y});
+}
+
+}  // namespace millrace::codegen

@@ -1,0 +1,96 @@
+// A loop nest: what one fused group computes over its iteration space, and how the loops run.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <millrace/graph.h>
+
+#include "backend/cpu/codegen/dag.h"
+#include "ir/operator.h"
+#include "target/provider.h"
+
+namespace millrace::codegen {
+
+/// A result element written at every point of the iteration space.
+struct Store {
+  int buffer;
+  DType memory;
+  int offset, value;  // expressions
+  /// Whole vectors go past the caches, to addresses that are multiples of `stream_align` bytes when the buffer is; 0: no.
+  int stream_align = 0;
+};
+
+/// A result that combines a value over the reduced dimensions.
+struct Reduce {
+  Reduction kind = Reduction::sum;
+  int value = -1;     // expression
+  int position = -1;  // argmax, argmin: the position of `value` (i64 expression)
+  int offset = 0;     // expression of the kept dimensions
+  int buffer = 0;     // of the result (positions for argmax, argmin)
+  DType memory = {};
+  int value_buffer = -1;    // argmax, argmin in parts: where the extremes go
+  int64_t part_stride = 0;  // in parts: elements from one part's results to the next
+  int64_t divisor = 1;      // mean: how many elements
+};
+
+/// Dimension 0 is the outermost loop; the last one is spread over vector lanes.
+struct Nest {
+  Dag dag{{}};
+  std::vector<bool> reduced;
+  std::vector<Store> stores;
+  std::vector<Reduce> reduces;
+
+  // Set by schedule().
+  int lanes = 16;
+  int64_t group = 0;      // elements of the lane dimension in one outer iteration (lane dimension kept)
+  int fastest = -1;       // a kept dimension that runs inside of the lane groups (transposes), −1 none
+  int tile = 0;           // elements of `fastest` that one block of lanes computes at once, 0 for one by one
+  int split = -1;         // reduced dimension that is cut into parts, −1 none
+  int64_t part_size = 0;  // elements of it in one part
+  int64_t parts = 1;
+  double cost = 1;  // rough work of one element, in simple vector operations
+
+  const std::vector<int64_t>& sizes() const { return dag.sizes(); }
+  int rank() const { return static_cast<int>(dag.sizes().size()); }
+  int lane_dim() const { return rank() - 1; }
+  bool lane_reduced() const { return reduced.back(); }
+  bool has_reduced() const;
+  /// Iterations of the outer, parallel loop, and elements computed in one of them.
+  int64_t outer_count() const;
+  double outer_elements() const;
+  /// The dimensions of the outer loop, slowest first: a dimension, kLaneGroup or kPart.
+  static constexpr int kLaneGroup = -1, kPart = -2;
+  std::vector<int> outer_dims() const;
+  int64_t outer_size(int outer_dim) const;
+  /// All expressions that the roots use.
+  std::vector<int*> roots();
+  /// Replaces the iteration space; `map` as in Dag::copy.
+  void rebuild(std::vector<int64_t> sizes, std::vector<bool> is_reduced,
+               const std::function<int(Dag&, const Linear&)>& map);
+  /// Canonical text: equal texts give equal machine code.
+  std::string text() const;
+};
+
+/// What a lowered group needs at run time.
+struct Group {
+  Nest nest;
+  std::vector<Array> constants;  // buffers after operands and results
+};
+
+/// Why lowering does not take a node; nullopt when it does.
+std::optional<std::string> why_not_lower(const Graph& graph, const Node& node);
+
+/// Lowers a node (a `fused` body or a lone primitive). Buffers: operands, results, then constants. Dimensions are the
+/// logical ones of the iteration space; schedule() orders them.
+Group lower(const KernelRequest& request);
+
+/// Orders, merges and cuts the loops. When the reduction is cut into parts (for parallelism), reduction results go to
+/// partial buffers instead, numbered from `first_buffer`, and the nest that combines them is returned.
+std::optional<Nest> schedule(Nest& nest, int first_buffer);
+
+/// Bytes of the partial buffers that schedule() made, in order of number.
+std::vector<int64_t> partial_bytes(const Nest& nest, int first_buffer);
+
+}  // namespace millrace::codegen

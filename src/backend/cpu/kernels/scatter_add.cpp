@@ -1,0 +1,93 @@
+#include "backend/cpu/kernels/scatter_add.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/format.h"
+#include "ir/operator.h"
+
+namespace millrace::cpu {
+namespace {
+
+/// base [outer, axis, inner], indices [count], updates [outer, count, inner].
+struct Sizes {
+  int64_t outer = 1, axis = 1, inner = 1, count = 1;
+};
+
+Sizes sizes_of(const KernelRequest& request) {
+  const Shape& base = request.operand_type(0).shape;
+  int64_t axis = request.node.attributes.integer("axis");
+  if (axis < 0) axis += base.rank();
+  Sizes s;
+  for (int d = 0; d < axis; ++d) s.outer *= base[d].size();
+  s.axis = base[static_cast<size_t>(axis)].size();
+  for (int d = static_cast<int>(axis) + 1; d < base.rank(); ++d) s.inner *= base[d].size();
+  s.count = request.operand_type(1).shape.count();
+  return s;
+}
+
+class ScatterAdd : public Kernel {
+ public:
+  ScatterAdd(const Sizes& sizes, bool wide) : s_(sizes), wide_(wide) {
+    // Enough ranges to keep many threads busy; each scans all indices, which costs little beside rows of updates.
+    const int64_t bytes = s_.outer * s_.axis * s_.inner * 4;
+    ranges_ = std::clamp<int64_t>(bytes / (256 << 10), 1, 32);
+    ranges_ = std::min(ranges_, std::max<int64_t>(s_.axis, 1));
+  }
+
+  void run(void* const* operands, void* const* results, void*, ThreadPool& pool) override {
+    const auto* base = static_cast<const float*>(operands[0]);
+    const auto* updates = static_cast<const float*>(operands[2]);
+    auto* out = static_cast<float*>(results[0]);
+    pool.parallel(s_.outer * ranges_, [&](int64_t chunk) {
+      const int64_t o = chunk / ranges_, r = chunk % ranges_;
+      const int64_t first = s_.axis * r / ranges_, last = s_.axis * (r + 1) / ranges_;
+      const int64_t at = (o * s_.axis + first) * s_.inner;
+      if (base != out)
+        std::memcpy(out + at, base + at, static_cast<size_t>((last - first) * s_.inner) * sizeof(float));
+      for (int64_t i = 0; i < s_.count; ++i) {
+        const int64_t index =
+            wide_ ? static_cast<const int64_t*>(operands[1])[i] : static_cast<const int32_t*>(operands[1])[i];
+        if (index < first || index >= last) continue;
+        float* to = out + (o * s_.axis + index) * s_.inner;
+        const float* from = updates + (o * s_.count + i) * s_.inner;
+        for (int64_t k = 0; k < s_.inner; ++k) to[k] += from[k];
+      }
+    });
+  }
+
+  std::string description() const override {
+    return fmt::format("{} ranges of the base", s_.outer * ranges_);
+  }
+  bool can_alias(int operand, int) const override { return operand == 0; }
+
+ private:
+  Sizes s_;
+  bool wide_;  // i64 indices
+  int64_t ranges_;
+};
+
+class ScatterAddProvider : public Provider {
+ public:
+  std::string name() const override { return "kernels"; }
+  std::optional<std::string> why_not(const Graph& graph, const Node& node) const override {
+    if (node.op->name != "scatter_add") return "only scatter_add";
+    if (graph.type(node.operands[0]).dtype != f32) return "only f32";
+    return std::nullopt;
+  }
+  LayoutWish layouts(const Graph&, const Node& node) const override {
+    LayoutWish wish;
+    wish.operands.assign(node.operands.size(), Layout{});
+    wish.results.assign(1, Layout{});
+    return wish;
+  }
+  std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
+    return std::make_unique<ScatterAdd>(sizes_of(request), request.operand_type(1).dtype == i64);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Provider> make_scatter_add_provider() { return std::make_unique<ScatterAddProvider>(); }
+
+}  // namespace millrace::cpu

@@ -1,0 +1,199 @@
+#include "backend/cpu/onednn/staged_kernel.h"
+
+#include <algorithm>
+#include <bit>
+#include <thread>
+
+#include "base/format.h"
+
+// OpenMP's own functions; its header and compiler flag are not needed for more.
+extern "C" {
+void omp_set_num_threads(int);
+int omp_get_max_threads(void);
+}
+
+namespace millrace::onednn {
+
+const dnnl::engine& engine() {
+  static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  return cpu;
+}
+
+OneThread::OneThread() : before_(omp_get_max_threads()) {
+  if (before_ != 1) omp_set_num_threads(1);
+}
+
+OneThread::~OneThread() {
+  if (before_ != 1) omp_set_num_threads(before_);
+}
+
+dnnl::memory::data_type data_type(DType dtype) {
+  MILLRACE_CHECK(dtype == f32 || dtype == bf16, "{}", dtype.name());
+  return dtype == f32 ? dnnl::memory::data_type::f32 : dnnl::memory::data_type::bf16;
+}
+
+dnnl::primitive_attr attributes() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+Call::Call(dnnl::primitive primitive, const std::vector<Argument>& arguments)
+    : primitive_(std::move(primitive)), stream_(engine()) {
+  for (const Argument& a : arguments) {
+    memories_.emplace_back(a.desc, engine(), a.place.fixed);
+    arguments_.push_back({a.name, memories_.back().get()});
+    if (!a.place.fixed) bindings_.push_back({memories_.back().get(), a.place});
+  }
+}
+
+// Through the C interface: the C++ one builds a vector of arguments each time.
+void Call::execute(const Buffers& buffers) {
+  for (const Binding& b : bindings_)
+    dnnl_memory_set_data_handle(b.memory, buffers[static_cast<int>(b.place.buffer)] + b.place.offset);
+  const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), stream_.get(),
+                                                      static_cast<int>(arguments_.size()), arguments_.data());
+  MILLRACE_CHECK(status == dnnl_success, "oneDNN reports status {}", static_cast<int>(status));
+}
+
+namespace {
+
+constexpr int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+/// Holds one of the slots. There are as many as CPUs, so that with more threads than that one may have to wait.
+class Slot {
+ public:
+  Slot(std::atomic<uint64_t>& taken, int slots) : taken_(taken) {
+    const uint64_t all = slots >= 64 ? ~uint64_t{0} : (uint64_t{1} << slots) - 1;
+    uint64_t seen = taken_.load(std::memory_order_relaxed);
+    for (;;) {
+      if (const uint64_t free = ~seen & all; free == 0) {
+        std::this_thread::yield();
+        seen = taken_.load(std::memory_order_relaxed);
+      } else if (bit_ = free & (~free + 1);
+                 taken_.compare_exchange_weak(seen, seen | bit_, std::memory_order_acquire)) {
+        return;
+      }
+    }
+  }
+  ~Slot() { taken_.fetch_and(~bit_, std::memory_order_release); }
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
+  int index() const { return std::countr_zero(bit_); }
+
+ private:
+  std::atomic<uint64_t>& taken_;
+  uint64_t bit_ = 0;
+};
+
+}  // namespace
+
+void StagedKernel::chunk() {
+  stages_.back().emplace_back();
+  chunk_bytes_ = 0;
+  slots_ = std::min({std::max(slots_, static_cast<int>(stages_.back().size())), available_cpus(), 64});
+}
+
+Place StagedKernel::reserve_in_chunk(int64_t bytes) {
+  const Place place{Buffer::slot, chunk_bytes_};
+  chunk_bytes_ += round_up(bytes);
+  slot_bytes_ = std::max(slot_bytes_, chunk_bytes_);
+  return place;
+}
+
+Place StagedKernel::reserve(int64_t bytes) {
+  const Place place{Buffer::scratch, scratch_bytes_};
+  scratch_bytes_ += round_up(bytes);
+  return place;
+}
+
+void StagedKernel::copy(const dnnl::memory::desc& from, Place from_place, const dnnl::memory::desc& to,
+                        Place to_place) {
+  const dnnl::reorder::primitive_desc desc(engine(), from, engine(), to, attributes());
+  call(dnnl::reorder(desc), desc, {{DNNL_ARG_FROM, from, from_place}, {DNNL_ARG_TO, to, to_place}});
+}
+
+namespace {
+// How many neighbours along a dimension a blocked format keeps together.
+int64_t block_of(const dnnl::memory::desc& desc, int dim) {
+  int64_t block = 1;
+  const dnnl::memory::dims blocks = desc.get_inner_blks(), dims = desc.get_inner_idxs();
+  for (size_t i = 0; i < blocks.size(); ++i)
+    if (dims[i] == dim) block *= blocks[i];
+  return block;
+}
+
+// True for bf16 weights [O, I, kh, kw] in rows that become pairs of I: that copy is slow (1 ns an element), and two
+// copies through channels-last are fast (0.4 ns).
+bool pairs_columns(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
+  const dnnl::memory::dims blocks = to.get_inner_blks(), dims = to.get_inner_idxs(), sizes = from.get_dims();
+  return from.get_data_type() == dnnl::memory::data_type::bf16 && sizes.size() == 4 &&
+         sizes[2] * sizes[3] > 1 && blocks.size() == 2 && blocks[1] == 2 && dims[1] == 1;
+}
+
+}  // namespace
+
+void StagedKernel::copy_in_parts(const dnnl::memory::desc& from, Place from_place,
+                                 const dnnl::memory::desc& to, Place to_place, int dim) {
+  const dnnl::memory::dims sizes = from.get_dims();
+  int64_t elements = 1;
+  for (int64_t size : sizes) elements *= size;
+  // Parts begin where blocks do; a format that pads its last block is copied whole.
+  const int64_t block = std::max(block_of(from, dim), block_of(to, dim));
+  const int64_t parts = sizes[dim] % block == 0 ? std::clamp<int64_t>(elements / 16384, 1, 8) : 1;
+  const int64_t step = parts == 1 ? sizes[dim] : (sizes[dim] / parts + block - 1) / block * block;
+  for (int64_t begin = 0; begin < sizes[dim]; begin += step) {
+    dnnl::memory::dims part = sizes, offsets(sizes.size(), 0);
+    part[dim] = std::min(step, sizes[dim] - begin);
+    offsets[dim] = begin;
+    chunk();
+    const dnnl::memory::desc source = from.submemory_desc(part, offsets),
+                             target = to.submemory_desc(part, offsets);
+    if (!pairs_columns(from, to)) {
+      copy(source, from_place, target, to_place);
+      continue;
+    }
+    const dnnl::memory::desc between(part, from.get_data_type(), dnnl::memory::format_tag::acdb);
+    const Place place = reserve_in_chunk(static_cast<int64_t>(between.get_size()));
+    copy(source, from_place, between, place);
+    copy(between, place, target, to_place);
+  }
+}
+
+Place StagedKernel::pack(const dnnl::memory::desc& from, int64_t offset, const dnnl::memory::desc& to,
+                         const Array* constant, int dim) {
+  const auto bytes = static_cast<int64_t>(to.get_size());
+  if (!constant) {
+    if (from == to) return {Buffer::operand1, offset};
+    const Place place = reserve(bytes);
+    copy_in_parts(from, {Buffer::operand1, offset}, to, place, dim);
+    return place;
+  }
+  char* const data = static_cast<char*>(const_cast<void*>(constant->data())) + offset;
+  if (from == to) {
+    packed_.push_back(*constant);  // shares, and keeps, its memory
+    return {.fixed = data};
+  }
+  packed_.emplace_back(Type{u8, {bytes}});
+  dnnl::memory source(from, engine(), data);
+  dnnl::memory target(to, engine(), packed_.back().data());
+  dnnl::stream stream(engine());
+  dnnl::reorder(source, target).execute(stream, source, target);
+  return {.fixed = packed_.back().data()};
+}
+
+void StagedKernel::run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) {
+  char* const memory = static_cast<char*>(scratch);
+  const Buffers shared{static_cast<char*>(operands[0]), static_cast<char*>(operands[1]),
+                       static_cast<char*>(results[0]), memory, nullptr};
+  for (std::vector<Chunk>& chunks : stages_)
+    pool.parallel(static_cast<int64_t>(chunks.size()), [&](int64_t i) {
+      const OneThread one_thread;
+      const Slot slot(taken_, slots_);
+      Buffers buffers = shared;
+      buffers[static_cast<int>(Buffer::slot)] = memory + scratch_bytes_ + slot.index() * slot_bytes_;
+      for (Call& each : chunks[i]) each.execute(buffers);
+    });
+}
+
+}  // namespace millrace::onednn

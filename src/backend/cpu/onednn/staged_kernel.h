@@ -1,0 +1,120 @@
+// A kernel made of oneDNN primitives, each for one thread, that our pool runs in stages. Internal to the provider:
+// the only header that includes oneDNN's.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <dnnl.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "target/provider.h"
+
+namespace millrace::onednn {
+
+const dnnl::engine& engine();
+
+/// oneDNN splits work among as many threads as OpenMP would give the calling thread. While one of these lives that
+/// is one: primitives are made for, and run on, a single thread.
+class OneThread {
+ public:
+  OneThread();
+  ~OneThread();
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+/// f32 or bf16.
+dnnl::memory::data_type data_type(DType dtype);
+
+/// Attributes of every primitive here: scratch memory comes from the caller.
+dnnl::primitive_attr attributes();
+
+/// The buffers of a node, known only when its kernel runs. A slot is scratch memory of one running chunk: chunks take
+/// turns, so that it stays in the cache.
+enum class Buffer { operand0, operand1, result, scratch, slot };
+using Buffers = std::array<char*, 5>;
+
+/// Where an argument lies: `offset` bytes into a buffer, or at a fixed address.
+struct Place {
+  Buffer buffer = Buffer::scratch;
+  int64_t offset = 0;
+  void* fixed = nullptr;
+  Place operator+(int64_t bytes) const { return {buffer, offset + bytes, fixed}; }
+};
+
+/// A memory argument of a primitive.
+struct Argument {
+  int name;  // DNNL_ARG_…
+  dnnl::memory::desc desc;
+  Place place;
+};
+
+/// One execution of a primitive. Has memory objects of its own, so that calls may run at the same time.
+class Call {
+ public:
+  Call(dnnl::primitive primitive, const std::vector<Argument>& arguments);
+  void execute(const Buffers& buffers);
+
+ private:
+  struct Binding {
+    dnnl_memory_t memory;
+    Place place;
+  };
+  dnnl::primitive primitive_;
+  dnnl::stream stream_;
+  std::vector<dnnl::memory> memories_;
+  std::vector<Binding> bindings_;  // of what has no fixed address
+  std::vector<dnnl_exec_arg_t> arguments_;
+};
+
+/// Stages run one after the other; the chunks of a stage at the same time, the calls of a chunk in order.
+class StagedKernel : public Kernel {
+ public:
+  /// Starts a stage: the chunks added from now on run when all earlier ones are done.
+  void stage() { stages_.emplace_back(); }
+  void chunk();
+  /// Reserves scratch memory that lasts through all stages.
+  Place reserve(int64_t bytes);
+  /// Reserves scratch memory for the chunk alone.
+  Place reserve_in_chunk(int64_t bytes);
+  /// Adds a call to the chunk, with scratch for the primitive.
+  template <typename Description>
+  void call(const dnnl::primitive& primitive, const Description& description,
+            std::vector<Argument> arguments) {
+    const dnnl::memory::desc own = description.scratchpad_desc();
+    const auto bytes = static_cast<int64_t>(own.get_size());
+    if (bytes > 0) arguments.push_back({DNNL_ARG_SCRATCHPAD, own, reserve_in_chunk(bytes)});
+    stages_.back().back().emplace_back(primitive, arguments);
+  }
+  /// Adds a call that copies from one memory format (and dtype) to another.
+  void copy(const dnnl::memory::desc& from, Place from_place, const dnnl::memory::desc& to, Place to_place);
+  /// Adds chunks to the stage that together copy: parts of dimension `dim` where that is worth it.
+  void copy_in_parts(const dnnl::memory::desc& from, Place from_place, const dnnl::memory::desc& to,
+                     Place to_place, int dim);
+  /// Weights in the format a primitive wants: where they are, if that is their own; a copy made now when they are
+  /// constant; else one made in every run, by the stage that stands open.
+  Place pack(const dnnl::memory::desc& from, int64_t offset, const dnnl::memory::desc& to,
+             const Array* constant, int dim);
+
+  void describe(std::string text) { description_ = std::move(text); }
+  void run(void* const* operands, void* const* results, void* scratch_memory, ThreadPool& pool) override;
+  int64_t scratch_bytes() const override { return scratch_bytes_ + slots_ * slot_bytes_; }
+  std::string description() const override { return description_; }
+
+ private:
+  using Chunk = std::vector<Call>;
+  std::vector<std::vector<Chunk>> stages_;
+  int64_t scratch_bytes_ = 0;  // without slots
+  int slots_ = 0;
+  int64_t slot_bytes_ = 0, chunk_bytes_ = 0;
+  std::atomic<uint64_t> taken_{0};  // a bit a slot
+  std::vector<Array> packed_;       // constants in a primitive's own format
+  std::string description_;
+};
+
+}  // namespace millrace::onednn

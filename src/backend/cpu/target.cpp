@@ -1,0 +1,21 @@
+#include "backend/cpu/target.h"
+
+#include "backend/cpu/codegen/codegen_provider.h"
+#include "backend/cpu/kernels/scatter_add.h"
+#include "backend/cpu/onednn/provider.h"
+#include "backend/ref/provider.h"
+
+namespace millrace::cpu {
+
+Target make_target() {
+  Target target;
+  target.name = "cpu";
+  target.fuses = true;
+  target.providers.push_back(make_onednn_provider());
+  target.providers.push_back(make_scatter_add_provider());
+  target.providers.push_back(make_codegen_provider());
+  target.providers.push_back(ref::make_provider());
+  return target;
+}
+
+}  // namespace millrace::cpu

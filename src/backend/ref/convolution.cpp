@@ -1,0 +1,57 @@
+#include "ops/convolution.h"
+
+#include "backend/ref/registry.h"
+
+using namespace millrace;
+
+namespace {
+
+/// Calls f(position in x, position in w, position in y) for every product of the convolution y = conv2d(x, w).
+template <typename F>
+void for_each_product(const Shape& x, const Shape& w, const Attributes& attributes, F f) {
+  const ops::Convolution c = ops::convolution(x, w, attributes);
+  const int64_t batch = x[0].size(), outputs = c.groups * c.out_channels;
+  for (int64_t n = 0; n < batch; ++n)
+    for (int64_t o = 0; o < outputs; ++o)
+      for (int64_t i = 0; i < c.in_channels; ++i)
+        for (int64_t kh = 0; kh < c.kernel_height; ++kh)
+          for (int64_t kw = 0; kw < c.kernel_width; ++kw)
+            for (int64_t row = 0; row < c.out_height; ++row) {
+              const int64_t h = row * c.stride_h + kh * c.dilation_h - c.top;
+              if (h < 0 || h >= c.height) continue;
+              const int64_t channel = o / c.out_channels * c.in_channels + i;
+              const int64_t x_row = ((n * c.groups * c.in_channels + channel) * c.height + h) * c.width;
+              const int64_t w_at = ((o * c.in_channels + i) * c.kernel_height + kh) * c.kernel_width + kw;
+              const int64_t y_row = ((n * outputs + o) * c.out_height + row) * c.out_width;
+              for (int64_t column = 0; column < c.out_width; ++column) {
+                const int64_t v = column * c.stride_w + kw * c.dilation_w - c.left;
+                if (v >= 0 && v < c.width) f(x_row + v, w_at, y_row + column);
+              }
+            }
+}
+
+}  // namespace
+
+MILLRACE_REF(conv2d) {
+  const std::vector<double> x = operands[0].to_doubles(), w = operands[1].to_doubles();
+  std::vector<double> y(node.types[0].shape.count());
+  for_each_product(operands[0].shape(), operands[1].shape(), node.attributes,
+                   [&](int64_t x_at, int64_t w_at, int64_t y_at) { y[y_at] += x[x_at] * w[w_at]; });
+  return {Array::of(node.types[0].dtype, node.types[0].shape, y)};
+}
+
+MILLRACE_REF(conv2d_input_grad) {
+  const std::vector<double> dy = operands[0].to_doubles(), w = operands[1].to_doubles();
+  std::vector<double> dx(node.types[0].shape.count());
+  for_each_product(node.types[0].shape, operands[1].shape(), node.attributes,
+                   [&](int64_t x_at, int64_t w_at, int64_t y_at) { dx[x_at] += dy[y_at] * w[w_at]; });
+  return {Array::of(node.types[0].dtype, node.types[0].shape, dx)};
+}
+
+MILLRACE_REF(conv2d_weight_grad) {
+  const std::vector<double> x = operands[0].to_doubles(), dy = operands[1].to_doubles();
+  std::vector<double> dw(node.types[0].shape.count());
+  for_each_product(operands[0].shape(), node.types[0].shape, node.attributes,
+                   [&](int64_t x_at, int64_t w_at, int64_t y_at) { dw[w_at] += x[x_at] * dy[y_at]; });
+  return {Array::of(node.types[0].dtype, node.types[0].shape, dw)};
+}

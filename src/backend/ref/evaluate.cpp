@@ -1,0 +1,91 @@
+#include "backend/ref/evaluate.h"
+
+#include "backend/ref/registry.h"
+#include "backend/ref/scalar.h"
+#include "base/format.h"
+#include "ir/operator.h"
+#include "ops/check.h"
+
+namespace millrace::ref {
+namespace {
+
+std::vector<Array> evaluate_scalar_body(const Node& node, std::span<const Array> operands) {
+  ScalarTape tape;
+  std::vector<Scalar> arguments;
+  for (const Array& operand : operands) arguments.push_back(tape.operand(operand.dtype()));
+  const Scalar result = node.op->scalar(tape, arguments, node);
+  MILLRACE_CHECK(tape.dtype(result) == node.types[0].dtype, "scalar body of {} gives {}, its type is {}",
+                 node.op->name, tape.dtype(result).name(), node.types[0].str());
+  std::vector<Array> results = {Array(node.types[0])};
+  tape.run(operands, result, results[0]);
+  return results;
+}
+
+}  // namespace
+
+std::vector<Array> evaluate_node(const Graph&, const Node& node, std::span<const Array> operands) {
+  [[maybe_unused]] static const bool complete = (check_operators(), check_coverage(), true);
+  std::vector<Array> results;
+  if (const Function function = find_function(node.op->name))
+    results = function(node, operands);
+  else if (node.op->reduction)
+    results = reduce(node, operands);
+  else if (node.op->scalar)
+    results = evaluate_scalar_body(node, operands);
+  else if (node.body)
+    results = evaluate(*node.body, operands);
+  else
+    fail<InternalError>("the reference back end cannot compute {}", node.op->name);
+  MILLRACE_CHECK(results.size() == node.types.size(), "{} gives {} results, {} expected", node.op->name,
+                 results.size(), node.types.size());
+  for (size_t r = 0; r < results.size(); ++r)
+    MILLRACE_CHECK(results[r].type() == node.types[r], "result {} of {} is {}, its type is {}", r,
+                   node.op->name, results[r].type().str(), node.types[r].str());
+  return results;
+}
+
+namespace {
+
+/// How often each node's results are used by nodes that the outputs need; 0: not needed.
+std::vector<int> needed_uses(const Graph& graph) {
+  std::vector<int> uses(graph.size());
+  for (const Value& output : graph.outputs()) ++uses[output.node];
+  for (int i = graph.size() - 1; i >= 0; --i)
+    if (uses[i] > 0)
+      for (const Value& operand : graph.node(i).operands) ++uses[operand.node];
+  return uses;
+}
+
+}  // namespace
+
+std::vector<Array> evaluate(const Graph& graph, std::span<const Array> inputs) {
+  if (inputs.size() != graph.inputs().size())
+    fail<TypeError>("{} inputs given, the graph has {}", inputs.size(), graph.inputs().size());
+  std::vector<std::vector<Array>> values(graph.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Type& type = graph.type(graph.inputs()[i]);
+    if (inputs[i].type() != type)
+      fail<TypeError>("input '{}' is {}, the graph expects {}", graph.input_names()[i],
+                      inputs[i].type().str(), type.str());
+    values[graph.inputs()[i].node] = {inputs[i]};
+  }
+  std::vector<int> uses = needed_uses(graph);
+  for (int i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node(i);
+    if (uses[i] == 0 || !values[i].empty()) continue;
+    if (const Array* constant = graph.constant_value({i, 0})) {
+      values[i] = {*constant};
+      continue;
+    }
+    std::vector<Array> operands;
+    for (const Value& operand : node.operands) operands.push_back(values[operand.node][operand.output]);
+    values[i] = evaluate_node(graph, node, operands);
+    for (const Value& operand : node.operands)
+      if (--uses[operand.node] == 0) values[operand.node].clear();
+  }
+  std::vector<Array> outputs;
+  for (const Value& output : graph.outputs()) outputs.push_back(values[output.node][output.output]);
+  return outputs;
+}
+
+}  // namespace millrace::ref

@@ -1,0 +1,56 @@
+// Row-major index arithmetic for reference functions.
+#pragma once
+
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include <millrace/array.h>
+
+namespace millrace::ref {
+
+/// Row-major strides in elements.
+inline std::vector<int64_t> strides(std::span<const int64_t> sizes) {
+  std::vector<int64_t> out(sizes.size());
+  int64_t stride = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    out[d] = stride;
+    stride *= sizes[d];
+  }
+  return out;
+}
+
+/// The index of flat position `flat`, outermost dimension first.
+inline void unflatten(int64_t flat, std::span<const int64_t> sizes, std::span<int64_t> index) {
+  for (size_t d = sizes.size(); d-- > 0;) {
+    index[d] = flat % sizes[d];
+    flat /= sizes[d];
+  }
+}
+
+inline int64_t flatten(std::span<const int64_t> index, std::span<const int64_t> strides) {
+  int64_t flat = 0;
+  for (size_t d = 0; d < index.size(); ++d) flat += index[d] * strides[d];
+  return flat;
+}
+
+/// to[i] = from[j], bit for bit; both of one dtype.
+inline void copy_element(Array& to, int64_t i, const Array& from, int64_t j) {
+  const int64_t width = to.dtype().bytes();
+  std::memcpy(static_cast<char*>(to.data()) + i * width, static_cast<const char*>(from.data()) + j * width,
+              width);
+}
+
+/// Calls f(flat position, index) for every element of a shape.
+template <typename F>
+void for_each_index(const std::vector<int64_t>& sizes, F f) {
+  int64_t count = 1;
+  for (int64_t size : sizes) count *= size;
+  std::vector<int64_t> index(sizes.size());
+  for (int64_t i = 0; i < count; ++i) {
+    unflatten(i, sizes, index);
+    f(i, index);
+  }
+}
+
+}  // namespace millrace::ref

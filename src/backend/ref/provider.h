@@ -1,0 +1,15 @@
+// The reference back end as a provider: takes every primitive, in row-major layout.
+#pragma once
+
+#include <memory>
+
+#include "target/provider.h"
+
+namespace millrace::ref {
+
+std::unique_ptr<Provider> make_provider();
+
+/// A target with only this provider.
+Target make_target();
+
+}  // namespace millrace::ref

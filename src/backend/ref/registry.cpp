@@ -1,0 +1,34 @@
+#include "backend/ref/registry.h"
+
+#include <map>
+#include <string>
+
+#include "base/format.h"
+#include "ir/operator.h"
+
+#define REF(NAME) MILLRACE_REF(NAME);
+#include "backend/ref/list.inc"
+#undef REF
+
+namespace millrace::ref {
+
+Function find_function(std::string_view op) {
+  static const std::map<std::string_view, Function> functions = {
+#define REF(NAME) {#NAME, &ref_##NAME},
+#include "backend/ref/list.inc"
+#undef REF
+  };
+  const auto it = functions.find(op);
+  return it == functions.end() ? nullptr : it->second;
+}
+
+void check_coverage() {
+  std::string missing;
+  for (const Operator* op : all_operators())
+    if (op->op_class != OpClass::structural && op->op_class != OpClass::composite && !op->scalar &&
+        !op->reduction && !find_function(op->name))
+      missing += (missing.empty() ? "" : ", ") + std::string(op->name);
+  if (!missing.empty()) fail<InternalError>("the reference back end lacks: {}", missing);
+}
+
+}  // namespace millrace::ref

@@ -1,0 +1,33 @@
+// How a file of the reference back end hands over its functions.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <millrace/array.h>
+#include <millrace/graph.h>
+
+namespace millrace::ref {
+
+/// Computes a node's results from its operands' values.
+using Function = std::vector<Array> (*)(const Node& node, std::span<const Array> operands);
+
+/// The function of an operator, or null: element-wise ones run their scalar body, composites their body, reductions
+/// reduce().
+Function find_function(std::string_view op);
+
+/// Any reduction operator. max and min of nothing are the dtype's lowest and highest value, infinite for floats; NaN
+/// wins against everything; argmax and argmin give the first of equals.
+std::vector<Array> reduce(const Node& node, std::span<const Array> operands);
+
+/// Throws InternalError naming every operator that evaluate() could not run. Checked once, at the first evaluation.
+void check_coverage();
+
+}  // namespace millrace::ref
+
+/// Defines the function of operator NAME, which backend/ref/list.inc names; `node` and `operands` are its arguments.
+#define MILLRACE_REF(NAME)                           \
+  ::std::vector<::millrace::Array> ref_##NAME(       \
+      [[maybe_unused]] const ::millrace::Node& node, \
+      [[maybe_unused]] ::std::span<const ::millrace::Array> operands)

@@ -1,0 +1,314 @@
+#include "backend/ref/scalar.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/format.h"
+
+namespace millrace::ref {
+namespace {
+
+/// Cuts to the dtype's width; signed values are sign-extended back to 64 bits.
+Cell wrapped(DType dtype, uint64_t bits) {
+  if (dtype.is_bool()) return {.u = bits != 0 ? uint64_t{1} : 0};
+  const int spare = 64 - dtype.bits;
+  if (dtype.kind == Kind::signed_int)
+    return {.u = static_cast<uint64_t>(static_cast<int64_t>(bits << spare) >> spare)};
+  return {.u = bits << spare >> spare};
+}
+
+uint64_t zero_extended(DType dtype, uint64_t bits) {
+  const int spare = dtype.is_bool() ? 63 : 64 - dtype.bits;
+  return bits << spare >> spare;
+}
+
+double rounded(DType dtype, double value) {
+  if (dtype == f64) return value;
+  const auto single = static_cast<float>(value);
+  if (dtype == f32) return single;
+  return dtype == bf16 ? bf16_to_float(float_to_bf16(single)) : f16_to_float(float_to_f16(single));
+}
+
+/// Truncates and saturates; NaN gives 0.
+uint64_t to_integer(DType dtype, double value) {
+  if (std::isnan(value)) return 0;
+  const double top = std::ldexp(1.0, dtype.kind == Kind::signed_int ? dtype.bits - 1 : dtype.bits);
+  if (dtype.kind == Kind::signed_int) {
+    if (value >= top) return (uint64_t{1} << (dtype.bits - 1)) - 1;
+    if (value < -top) return ~uint64_t{0} << (dtype.bits - 1);
+    return static_cast<uint64_t>(static_cast<int64_t>(value));
+  }
+  if (value >= top) return ~uint64_t{0} >> (64 - dtype.bits);
+  return value <= 0 ? 0 : static_cast<uint64_t>(value);
+}
+
+[[noreturn]] void unsupported(ScalarOp op, DType dtype) {
+  fail<InternalError>("scalar operation {} is not defined for {}", static_cast<int>(op), dtype.name());
+}
+
+double float_unary(ScalarOp op, double a, DType dtype) {
+  switch (op) {
+    case ScalarOp::neg:
+      return -a;
+    case ScalarOp::abs:
+      return std::fabs(a);
+    case ScalarOp::floor:
+      return std::floor(a);
+    case ScalarOp::ceil:
+      return std::ceil(a);
+    case ScalarOp::round_even:
+      return std::nearbyint(a);
+    case ScalarOp::trunc:
+      return std::trunc(a);
+    case ScalarOp::sqrt:
+      return std::sqrt(a);
+    case ScalarOp::exp:
+      return std::exp(a);
+    case ScalarOp::log:
+      return std::log(a);
+    case ScalarOp::sin:
+      return std::sin(a);
+    case ScalarOp::cos:
+      return std::cos(a);
+    case ScalarOp::tanh:
+      return std::tanh(a);
+    case ScalarOp::erf:
+      return std::erf(a);
+    default:
+      unsupported(op, dtype);
+  }
+}
+
+double float_binary(ScalarOp op, double a, double b, DType dtype) {
+  switch (op) {
+    case ScalarOp::add:
+      return a + b;
+    case ScalarOp::sub:
+      return a - b;
+    case ScalarOp::mul:
+      return a * b;
+    case ScalarOp::div:
+      return a / b;
+    case ScalarOp::rem:
+      return std::fmod(a, b);
+    case ScalarOp::min:
+      return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : std::min(a, b);
+    case ScalarOp::max:
+      return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : std::max(a, b);
+    case ScalarOp::pow:
+      return std::pow(a, b);
+    default:
+      unsupported(op, dtype);
+  }
+}
+
+uint64_t divided(DType dtype, uint64_t a, uint64_t b, bool remainder) {
+  if (b == 0) return 0;
+  if (dtype.kind != Kind::signed_int) return remainder ? a % b : a / b;
+  const auto x = static_cast<int64_t>(a), y = static_cast<int64_t>(b);
+  if (y == -1) return remainder ? 0 : 0 - a;  // the one overflow wraps
+  return static_cast<uint64_t>(remainder ? x % y : x / y);
+}
+
+uint64_t int_binary(ScalarOp op, uint64_t a, uint64_t b, DType dtype) {
+  const bool is_signed = dtype.kind == Kind::signed_int;
+  const auto less = [&](uint64_t x, uint64_t y) {
+    return is_signed ? static_cast<int64_t>(x) < static_cast<int64_t>(y) : x < y;
+  };
+  switch (op) {
+    case ScalarOp::add:
+      return a + b;
+    case ScalarOp::sub:
+      return a - b;
+    case ScalarOp::mul:
+      return a * b;
+    case ScalarOp::div:
+      return divided(dtype, a, b, false);
+    case ScalarOp::rem:
+      return divided(dtype, a, b, true);
+    case ScalarOp::min:
+      return less(b, a) ? b : a;
+    case ScalarOp::max:
+      return less(a, b) ? b : a;
+    case ScalarOp::bit_and:
+      return a & b;
+    case ScalarOp::bit_or:
+      return a | b;
+    case ScalarOp::bit_xor:
+      return a ^ b;
+    case ScalarOp::shift_left:
+      return b >= dtype.bits ? 0 : a << b;
+    case ScalarOp::shift_right:
+      return b >= dtype.bits ? 0 : zero_extended(dtype, a) >> b;
+    default:
+      unsupported(op, dtype);
+  }
+}
+
+template <typename T>
+bool compared(ScalarOp op, T a, T b) {
+  switch (op) {
+    case ScalarOp::equal:
+      return a == b;
+    case ScalarOp::not_equal:
+      return a != b;
+    case ScalarOp::less:
+      return a < b;
+    case ScalarOp::less_equal:
+      return a <= b;
+    case ScalarOp::greater:
+      return a > b;
+    default:
+      return a >= b;
+  }
+}
+
+bool is_comparison(ScalarOp op) { return op >= ScalarOp::equal && op <= ScalarOp::greater_equal; }
+bool is_logic(ScalarOp op) { return op == ScalarOp::logical_and || op == ScalarOp::logical_or; }
+
+}  // namespace
+
+Cell load_cell(const Array& array, int64_t i) {
+  if (array.dtype().is_float()) return {.f = array.at(i)};
+  return {.u = static_cast<uint64_t>(array.int_at(i))};
+}
+
+void store_cell(Array& array, int64_t i, Cell value) {
+  if (array.dtype().is_float())
+    array.set(i, value.f);
+  else if (array.dtype().is_bool())
+    array.set(i, value.u != 0);
+  else
+    array.set_int(i, static_cast<int64_t>(value.u));
+}
+
+Cell constant_cell(DType dtype, double value) {
+  if (dtype.is_float()) return {.f = value};
+  if (dtype.is_bool()) return {.u = value != 0 ? uint64_t{1} : 0};
+  return {.u = to_integer(dtype, value)};
+}
+
+Cell integer_cell(DType dtype, int64_t value) {
+  if (dtype.is_float()) return {.f = static_cast<double>(value)};
+  return wrapped(dtype, static_cast<uint64_t>(value));
+}
+
+Cell apply_unary(ScalarOp op, DType dtype, Cell a) {
+  if (dtype.is_float()) return {.f = float_unary(op, a.f, dtype)};
+  switch (op) {
+    case ScalarOp::logical_not:
+      return {.u = a.u == 0 ? uint64_t{1} : 0};
+    case ScalarOp::bit_not:
+      return wrapped(dtype, ~a.u);
+    case ScalarOp::neg:
+      return wrapped(dtype, 0 - a.u);
+    case ScalarOp::abs:
+      return wrapped(dtype, dtype.kind == Kind::signed_int && static_cast<int64_t>(a.u) < 0 ? 0 - a.u : a.u);
+    default:
+      unsupported(op, dtype);
+  }
+}
+
+Cell apply_binary(ScalarOp op, DType dtype, Cell a, Cell b) {
+  if (is_comparison(op)) {
+    bool holds;
+    if (dtype.is_float())
+      holds = compared(op, a.f, b.f);
+    else if (dtype.kind == Kind::signed_int)
+      holds = compared(op, static_cast<int64_t>(a.u), static_cast<int64_t>(b.u));
+    else
+      holds = compared(op, a.u, b.u);
+    return {.u = holds ? uint64_t{1} : 0};
+  }
+  if (op == ScalarOp::logical_and) return {.u = a.u & b.u};
+  if (op == ScalarOp::logical_or) return {.u = a.u | b.u};
+  if (dtype.is_float()) return {.f = float_binary(op, a.f, b.f, dtype)};
+  return wrapped(dtype, int_binary(op, a.u, b.u, dtype));
+}
+
+Cell apply_cast(DType from, DType to, Cell a) {
+  if (from.is_float()) {
+    if (to.is_float()) return {.f = rounded(to, a.f)};
+    if (to.is_bool()) return {.u = a.f != 0 ? uint64_t{1} : 0};
+    return {.u = to_integer(to, a.f)};
+  }
+  if (!to.is_float()) return wrapped(to, a.u);
+  const double value = from.kind == Kind::signed_int ? static_cast<double>(static_cast<int64_t>(a.u))
+                                                     : static_cast<double>(a.u);
+  return {.f = rounded(to, value)};
+}
+
+DType binary_dtype(ScalarOp op, DType operands) {
+  return is_comparison(op) || is_logic(op) ? boolean : operands;
+}
+
+Scalar ScalarTape::append(Step step) {
+  steps_.push_back(step);
+  return {static_cast<int>(steps_.size()) - 1};
+}
+
+Scalar ScalarTape::operand(DType dtype) {
+  return append({.what = What::operand, .dtype = dtype, .a = operands_++});
+}
+
+Scalar ScalarTape::constant(DType dtype, double value) {
+  return append({.what = What::constant, .dtype = dtype, .value = constant_cell(dtype, value)});
+}
+
+Scalar ScalarTape::integer(DType dtype, int64_t value) {
+  return append({.what = What::constant, .dtype = dtype, .value = integer_cell(dtype, value)});
+}
+
+Scalar ScalarTape::unary(ScalarOp op, Scalar a) {
+  return append({.what = What::unary, .dtype = dtype(a), .op = op, .a = a.id});
+}
+
+Scalar ScalarTape::binary(ScalarOp op, Scalar a, Scalar b) {
+  MILLRACE_CHECK(dtype(a) == dtype(b), "scalar operation {} on {} and {}", static_cast<int>(op),
+                 dtype(a).name(), dtype(b).name());
+  MILLRACE_CHECK(!is_logic(op) || dtype(a).is_bool(), "logic on {}", dtype(a).name());
+  return append({.what = What::binary, .dtype = binary_dtype(op, dtype(a)), .op = op, .a = a.id, .b = b.id});
+}
+
+Scalar ScalarTape::select(Scalar condition, Scalar if_true, Scalar if_false) {
+  MILLRACE_CHECK(dtype(condition).is_bool() && dtype(if_true) == dtype(if_false),
+                 "select between {} and {} on {}", dtype(if_true).name(), dtype(if_false).name(),
+                 dtype(condition).name());
+  return append(
+      {.what = What::select, .dtype = dtype(if_true), .a = condition.id, .b = if_true.id, .c = if_false.id});
+}
+
+Scalar ScalarTape::cast(Scalar a, DType to) { return append({.what = What::cast, .dtype = to, .a = a.id}); }
+
+void ScalarTape::run(std::span<const Array> operands, Scalar result, Array& out) const {
+  std::vector<Cell> cells(steps_.size());
+  for (int64_t i = 0; i < out.count(); ++i) {
+    for (size_t s = 0; s < steps_.size(); ++s) {
+      const Step& step = steps_[s];
+      switch (step.what) {
+        case What::operand:
+          cells[s] = load_cell(operands[step.a], i);
+          break;
+        case What::constant:
+          cells[s] = step.value;
+          break;
+        case What::unary:
+          cells[s] = apply_unary(step.op, steps_[step.a].dtype, cells[step.a]);
+          break;
+        case What::binary:
+          cells[s] = apply_binary(step.op, steps_[step.a].dtype, cells[step.a], cells[step.b]);
+          break;
+        case What::select:
+          cells[s] = cells[step.a].u ? cells[step.b] : cells[step.c];
+          break;
+        case What::cast:
+          cells[s] = apply_cast(steps_[step.a].dtype, step.dtype, cells[step.a]);
+          break;
+      }
+    }
+    store_cell(out, i, cells[result.id]);
+  }
+}
+
+}  // namespace millrace::ref

@@ -1,0 +1,179 @@
+#include "base/file.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+#include "base/format.h"
+
+namespace millrace {
+namespace fs = std::filesystem;
+namespace {
+
+/// A file open for reading, closed at the end of the scope.
+struct Reader {
+  int file = -1;
+  uint64_t size = 0;
+
+  explicit Reader(const fs::path& path) {
+    file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+      const int error = errno;
+      if (error == ENOENT) millrace::fail<IoError>("{}: no such file; check the path", path.string());
+      millrace::fail<IoError>("{}: cannot be opened: {}", path.string(), std::strerror(error));
+    }
+    struct stat status {};
+    if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+      ::close(file);
+      millrace::fail<IoError>("{}: is {}, a file is wanted here", path.string(),
+                              S_ISDIR(status.st_mode) ? "a folder" : "not a regular file");
+    }
+    size = static_cast<uint64_t>(status.st_size);
+  }
+  ~Reader() { ::close(file); }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+};
+
+template <typename Bytes>
+Bytes read_all(const fs::path& path) {
+  const Reader reader(path);
+  Bytes bytes(reader.size, typename Bytes::value_type{});
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t got = ::read(reader.file, bytes.data() + done, bytes.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail<IoError>("{}: cannot be read: {}", path.string(), std::strerror(errno));
+    if (got == 0) break;  // it shrank meanwhile
+    done += static_cast<size_t>(got);
+  }
+  bytes.resize(done);
+  return bytes;
+}
+
+constexpr size_t buffer_bytes = 1 << 18;
+
+}  // namespace
+
+std::vector<uint8_t> read_file(const fs::path& path) { return read_all<std::vector<uint8_t>>(path); }
+std::string read_text(const fs::path& path) { return read_all<std::string>(path); }
+
+MappedFile::MappedFile(const fs::path& path) {
+  const Reader reader(path);
+  if (reader.size == 0) return;
+  void* memory = ::mmap(nullptr, reader.size, PROT_READ, MAP_PRIVATE, reader.file, 0);
+  if (memory == MAP_FAILED) fail<IoError>("{}: cannot be mapped: {}", path.string(), std::strerror(errno));
+  data_ = static_cast<const uint8_t*>(memory);
+  size_ = reader.size;
+}
+
+MappedFile::~MappedFile() {
+  if (data_) ::munmap(const_cast<uint8_t*>(data_), size_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+AtomicFile::AtomicFile(fs::path path, unsigned mode) : path_(std::move(path)) {
+  // Process and counter keep two writers of one path apart.
+  static std::atomic<unsigned> counter{0};
+  temporary_ = path_;
+  temporary_ += fmt::format(".tmp-{}-{}", ::getpid(), counter++);
+  std::error_code error;
+  if (path_.has_parent_path()) fs::create_directories(path_.parent_path(), error);
+  if (error) fail_with("make the folder for it", error.value());
+  file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file_ < 0) fail_with("create it", errno);
+  if (::fchmod(file_, mode) != 0) {
+    const int problem = errno;
+    ::close(std::exchange(file_, -1));
+    ::unlink(temporary_.c_str());
+    fail_with("set its permissions", problem);
+  }
+  buffer_.reserve(buffer_bytes);
+}
+
+AtomicFile::~AtomicFile() {
+  if (file_ < 0) return;
+  ::close(file_);
+  ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(const void* data, size_t size) {
+  const auto* bytes = static_cast<const uint8_t*>(data);
+  size_ += size;
+  while (size > 0) {
+    const size_t part = std::min(size, buffer_bytes - buffer_.size());
+    buffer_.insert(buffer_.end(), bytes, bytes + part);
+    bytes += part;
+    size -= part;
+    if (buffer_.size() == buffer_bytes) flush();
+  }
+}
+
+void AtomicFile::flush() {
+  if (file_ < 0) fail<InternalError>("{}: written after commit", path_.string());
+  size_t done = 0;
+  while (done < buffer_.size()) {
+    const ssize_t put = ::write(file_, buffer_.data() + done, buffer_.size() - done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail_with("write it", errno);
+    done += static_cast<size_t>(put);
+  }
+  buffer_.clear();
+}
+
+void AtomicFile::commit() {
+  flush();
+  if (::fsync(file_) != 0) fail_with("write it", errno);
+  if (::close(std::exchange(file_, -1)) != 0) {
+    const int error = errno;
+    ::unlink(temporary_.c_str());
+    fail_with("write it", error);
+  }
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    const int error = errno;
+    ::unlink(temporary_.c_str());
+    fail_with("put it in place", error);
+  }
+  // The rename itself must survive a power cut; a folder that cannot be flushed is no reason to fail.
+  const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
+  if (const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); handle >= 0) {
+    ::fsync(handle);
+    ::close(handle);
+  }
+}
+
+void AtomicFile::fail_with(const char* action, int error) const {
+  std::error_code ignored;
+  const char* state = fs::exists(path_, ignored) ? " The old file is unchanged." : "";
+  if (error == ENOSPC || error == EDQUOT)
+    fail<IoError>("{}: cannot {}: disk full. Free some space or choose another folder.{}", path_.string(),
+                  action, state);
+  fail<IoError>("{}: cannot {}: {}.{}", path_.string(), action, std::strerror(error), state);
+}
+
+void write_file(const fs::path& path, std::span<const uint8_t> bytes, unsigned mode) {
+  AtomicFile file(path, mode);
+  file.write(bytes.data(), bytes.size());
+  file.commit();
+}
+
+void write_file(const fs::path& path, std::string_view text, unsigned mode) {
+  AtomicFile file(path, mode);
+  file.write(text);
+  file.commit();
+}
+
+}  // namespace millrace

@@ -1,0 +1,65 @@
+// Whole files: reading, mapping, and writing so that a reader sees the old content or the new, never half.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace {
+
+/// The whole file; IoError when it is missing, a folder or unreadable.
+std::vector<uint8_t> read_file(const std::filesystem::path& path);
+std::string read_text(const std::filesystem::path& path);
+
+/// A file mapped into memory for reading, for as long as the object lives. Empty files give an empty span.
+class MappedFile {
+ public:
+  MappedFile() = default;
+  /// IoError when the file is missing, a folder or unreadable.
+  explicit MappedFile(const std::filesystem::path& path);
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+
+  std::span<const uint8_t> bytes() const { return {data_, size_}; }
+
+ private:
+  const uint8_t* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+/// Replaces a file in one step: content goes to a temporary file beside it, which is flushed to the disk and
+/// renamed by commit(). Without commit() (an exception on the way) the old file stays and the temporary one
+/// is removed. All errors are IoError; a full disk is named as such.
+class AtomicFile {
+ public:
+  /// Missing folders are made. `mode`: permissions of the new file.
+  explicit AtomicFile(std::filesystem::path path, unsigned mode = 0644);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(const void* data, size_t size);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+  /// Bytes written so far.
+  uint64_t size() const { return size_; }
+  void commit();
+
+ private:
+  void flush();
+  [[noreturn]] void fail_with(const char* action, int error) const;
+
+  std::filesystem::path path_, temporary_;
+  std::vector<uint8_t> buffer_;
+  uint64_t size_ = 0;
+  int file_ = -1;
+};
+
+/// AtomicFile in one call.
+void write_file(const std::filesystem::path& path, std::span<const uint8_t> bytes, unsigned mode = 0644);
+void write_file(const std::filesystem::path& path, std::string_view text, unsigned mode = 0644);
+
+}  // namespace millrace

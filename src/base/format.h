@@ -1,0 +1,25 @@
+// String formatting and the checks that throw formatted errors.
+#pragma once
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <millrace/error.h>
+
+namespace millrace {
+
+/// Throws `E` with a formatted message: `fail<InputError>("no class {}", name)`.
+template <typename E, typename... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> pattern, Args&&... args) {
+  throw E(fmt::format(pattern, std::forward<Args>(args)...));
+}
+
+}  // namespace millrace
+
+/// Checks an internal invariant; a failure is a defect of Millrace, thrown as InternalError.
+#define MILLRACE_CHECK(condition, ...)                                                             \
+  do {                                                                                             \
+    if (!(condition))                                                                              \
+      ::millrace::fail<::millrace::InternalError>("{}:{}: {}: {}", __FILE__, __LINE__, #condition, \
+                                                  ::fmt::format(__VA_ARGS__));                     \
+  } while (0)

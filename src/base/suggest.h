@@ -1,0 +1,49 @@
+// The nearest name to a mistyped one, for error messages.
+#pragma once
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace {
+
+/// Edit distance between two words, capital letters counted as small: insertions, deletions, substitutions
+/// and swaps of neighbours cost one each (optimal string alignment).
+inline int edit_distance(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+  std::vector<int> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  std::iota(last.begin(), last.end(), 0);
+  for (size_t i = 1; i <= a.size(); ++i) {
+    row[0] = static_cast<int>(i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const bool same = lower(a[i - 1]) == lower(b[j - 1]);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (same ? 0 : 1)});
+      if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]))
+        row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    std::swap(before, last);
+    std::swap(last, row);
+  }
+  return last[b.size()];
+}
+
+/// The candidate with the smallest edit distance to `word` (the first of equals); the beginning of a word, as "acc" of
+/// "accuracy", counts as one edit. "" when there is no candidate.
+inline std::string nearest(std::string_view word, std::span<const std::string> candidates) {
+  const std::string* best = nullptr;
+  int best_distance = 0;
+  for (const std::string& candidate : candidates) {
+    const bool beginning = word.size() >= 3 && candidate.starts_with(word) && candidate != word;
+    const int distance = beginning ? 1 : edit_distance(word, candidate);
+    if (best && distance >= best_distance) continue;
+    best = &candidate;
+    best_distance = distance;
+  }
+  return best ? *best : std::string();
+}
+
+}  // namespace millrace

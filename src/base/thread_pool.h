@@ -1,0 +1,49 @@
+// The one thread pool of the process.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace millrace {
+
+/// The number of CPUs this process may use: affinity mask and cgroup quota (v1 and v2) taken into account, at least 1.
+int available_cpus();
+
+/// Runs chunked loops on a fixed set of workers. Workers spin briefly between two loops of a step and sleep
+/// otherwise. Which worker runs which chunk is not fixed; what a chunk computes must not depend on it.
+class ThreadPool {
+ public:
+  /// `threads` counts the calling thread; 0 means available_cpus().
+  explicit ThreadPool(int threads = 0);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const;
+
+  /// Calls `body(chunk)` once for every chunk in [0, chunks), on the caller and the workers, and returns when
+  /// all are done. The first exception thrown by a chunk is rethrown here. A call from inside a chunk runs
+  /// serially on that thread. No allocation.
+  template <typename Body>
+  void parallel(int64_t chunks, Body&& body) {
+    run(
+        chunks,
+        [](void* context, int64_t chunk) { (*static_cast<std::remove_reference_t<Body>*>(context))(chunk); },
+        const_cast<void*>(static_cast<const void*>(&body)));
+  }
+
+  /// The process's pool, created on first use with `set_default_threads` or available_cpus().
+  static ThreadPool& global();
+  /// Sets the size of the global pool (recreates it); not to be called while it runs.
+  static void set_default_threads(int threads);
+
+ private:
+  using ChunkFunction = void (*)(void* context, int64_t chunk);
+  void run(int64_t chunks, ChunkFunction function, void* context);
+
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,119 @@
+#include "cli/command.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <optional>
+#include <unistd.h>
+
+#include <millrace/error.h>
+
+#include "base/suggest.h"
+
+namespace millrace::cli {
+namespace {
+
+CLI::App& app_of(void* app) { return *static_cast<CLI::App*>(app); }
+
+void print_error(const std::string& message) {
+  const bool colour = ::isatty(STDERR_FILENO) && !std::getenv("NO_COLOR");
+  fmt::print(stderr, "{}error:{} {}\n", colour ? "\033[31m" : "", colour ? "\033[0m" : "", message);
+}
+
+/// The verb names its options before the first word: `millrace trian` gets the nearest verb.
+std::optional<std::string> unknown_verb(int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return std::nullopt;
+  std::vector<std::string> names;
+  for (const Verb& verb : verbs()) names.push_back(verb.name);
+  if (std::find(names.begin(), names.end(), argv[1]) != names.end()) return std::nullopt;
+  return fmt::format("there is no verb '{}'; did you mean '{}'? millrace --help lists them", argv[1],
+                     nearest(argv[1], names));
+}
+
+}  // namespace
+
+Command& Command::positional(const std::string& name, std::string& value, const std::string& doc,
+                             bool required) {
+  app_of(app_).add_option(name, value, doc)->required(required)->type_name("");
+  return *this;
+}
+
+Command& Command::positional(const std::string& name, std::vector<std::string>& values,
+                             const std::string& doc, bool required) {
+  app_of(app_).add_option(name, values, doc)->required(required)->type_name("");
+  return *this;
+}
+
+Command& Command::option(const std::string& name, std::string& value, const std::string& doc) {
+  app_of(app_).add_option(name, value, doc);
+  return *this;
+}
+
+Command& Command::option(const std::string& name, int64_t& value, const std::string& doc) {
+  app_of(app_).add_option(name, value, doc)->capture_default_str();
+  return *this;
+}
+
+Command& Command::option(const std::string& name, double& value, const std::string& doc) {
+  app_of(app_).add_option(name, value, doc)->capture_default_str();
+  return *this;
+}
+
+Command& Command::flag(const std::string& name, bool& value, const std::string& doc) {
+  app_of(app_).add_flag(name, value, doc);
+  return *this;
+}
+
+Command& Command::footer(const std::string& text) {
+  app_of(app_).footer(text);
+  return *this;
+}
+
+int run_command_line(int argc, char** argv) {
+  CLI::App app("Millrace: from a folder of pictures to a trained, exported model.", "millrace");
+  app.footer(
+      "Begin with:\n"
+      "  millrace letters data/letters                make a small data set to play with\n"
+      "  millrace train examples/letters.toml         train on it\n"
+      "  millrace predict runs/letters-1 PICTURE      use what was trained\n\n"
+      "millrace VERB --help explains each verb.");
+  app.require_subcommand(0, 1);
+  app.set_version_flag("--version", "millrace " MILLRACE_VERSION);
+  std::vector<Action> actions;
+  std::vector<CLI::App*> subcommands;
+  for (const Verb& verb : verbs()) {
+    CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
+    Command command(sub);
+    actions.push_back(verb.declare(command));
+    subcommands.push_back(sub);
+  }
+  if (const auto message = unknown_verb(argc, argv)) {
+    print_error(*message);
+    return 2;
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    print_error(error.what());
+    for (CLI::App* sub : app.get_subcommands())
+      fmt::print(stderr, "millrace {} --help shows how it is used\n", sub->get_name());
+    return 2;
+  }
+  if (app.get_subcommands().empty()) {
+    fmt::print("{}", app.help());
+    return 0;
+  }
+  try {
+    for (size_t i = 0; i < subcommands.size(); ++i)
+      if (subcommands[i]->parsed()) return actions[i]();
+  } catch (const Error& error) {
+    print_error(error.what());
+  } catch (const std::bad_alloc&) {
+    print_error("out of memory: a smaller train.batch, data.cache_mb or model needs less");
+  } catch (const std::exception& error) {
+    print_error(fmt::format("{} (a defect of Millrace: please report it)", error.what()));
+  }
+  return 1;
+}
+
+}  // namespace millrace::cli

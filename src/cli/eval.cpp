@@ -1,0 +1,80 @@
+#include <fmt/core.h>
+#include <set>
+
+#include "base/format.h"
+#include "cli/json.h"
+#include "cli/progress.h"
+#include "cli/verbs.h"
+#include "eval/metric.h"
+#include "train/evaluate.h"
+
+namespace millrace::cli {
+namespace {
+
+struct Arguments {
+  std::string model, data, tta;
+  bool json = false;
+};
+
+int run(const Arguments& a) {
+  Progress progress;
+  std::vector<std::string> warnings;
+  train::Session session = train::load_session(a.model, warnings);
+  const train::Recipe& recipe = session.recipe;
+  const std::string path = train::expand(a.data.empty() ? recipe.data.test : a.data);
+  if (path.empty())
+    fail<InputError>("the recipe of {} names no test set: millrace eval {} DATA", a.model, a.model);
+  const auto busy = [&](const std::string& what, int64_t done, int64_t total) {
+    if (!a.json && progress.due())
+      progress.update(fmt::format("{}: {} of {}", what, thousands(done), thousands(total)));
+  };
+  train::TestSet set = train::open_test_set(path, recipe, session.classes, session.extent, busy);
+  train::Predictor predictor(session, a.tta.empty() ? recipe.eval.tta : a.tta, recipe.train.precision);
+  const train::Evaluation result =
+      train::evaluate(predictor, set, recipe.eval.metrics,
+                      [&](int64_t done, int64_t total) { busy("evaluating", done, total); });
+  std::set<int64_t> named;
+  for (const auto& list : {train::skipped_pictures(*set.loader, named), train::empty_classes(*set.loader)})
+    warnings.insert(warnings.end(), list.begin(), list.end());
+
+  if (a.json) {
+    for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
+    std::vector<std::pair<std::string, Json>> fields = {{"data", path}, {"pictures", result.count}};
+    for (const auto& [name, value] : result.metrics) fields.emplace_back(name, value);
+    fields.emplace_back("seconds", result.seconds);
+    fmt::print("{}\n", json_object(fields).text);
+    return 0;
+  }
+  for (const std::string& line : warnings) progress.print(line);
+  progress.print(fmt::format("{}: {} pictures in {:.1f} s", path, thousands(result.count), result.seconds));
+  for (const auto& [name, value] : result.metrics) {
+    if (!eval::metric_kind(name).share) {
+      progress.print(fmt::format("  {:<10} {:.4f}", name, value));
+      continue;
+    }
+    const auto [low, high] = eval::wilson_interval(value, result.count);
+    progress.print(fmt::format("  {:<10} {:.2f} %  (95 % interval {:.2f} to {:.2f} %)", name, 100 * value,
+                               100 * low, 100 * high));
+  }
+  return 0;
+}
+
+}  // namespace
+
+Action declare_eval(Command& command) {
+  auto a = std::make_shared<Arguments>();
+  command.positional("MODEL", a->model, "a run folder")
+      .positional("DATA", a->data, "a labelled set; by default the recipe's data.test", false)
+      .option("--tta", a->tta, "test-time augmentation, instead of the recipe's: none, flip or shift")
+      .flag("--json", a->json, "print one JSON object")
+      .footer(
+          "  millrace eval runs/letters-1\n"
+          "  millrace eval runs/cifar10-1 ${MILLRACE_DATA}/cifar10/test.tar --tta none --json\n");
+  return [a] {
+    if (!a->tta.empty() && a->tta != "none" && a->tta != "flip" && a->tta != "shift")
+      fail<InputError>("--tta is none, flip or shift, not '{}'", a->tta);
+    return run(*a);
+  };
+}
+
+}  // namespace millrace::cli

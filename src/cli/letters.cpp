@@ -1,0 +1,49 @@
+#include "data/letters.h"
+
+#include <fmt/core.h>
+
+#include "cli/progress.h"
+#include "cli/verbs.h"
+
+namespace millrace::cli {
+
+Action declare_letters(Command& command) {
+  struct Arguments {
+    std::string out;
+    data::LettersOptions options;
+    int64_t seed = 1, threads = 0;
+    std::string fonts = "/usr/share/fonts";
+  };
+  auto a = std::make_shared<Arguments>();
+  command.positional("OUT", a->out, "folder to make")
+      .option("--train", a->options.train, "pictures for training")
+      .option("--test", a->options.test, "pictures for testing, from typefaces that training never sees")
+      .option("--seed", a->seed, "the same seed gives the same bytes")
+      .option("--fonts", a->fonts, "where Debian's fonts are")
+      .option("--threads", a->threads, "0: all CPUs")
+      .footer(
+          "Renders the letters A to J from Debian's typefaces: 32x32 grey JPEG files in OUT/train/A/ … "
+          "OUT/test/J/.\n\n"
+          "  millrace letters data/letters\n"
+          "  millrace train examples/letters.toml\n");
+  return [a] {
+    Progress progress;
+    a->options.seed = static_cast<uint64_t>(a->seed);
+    a->options.threads = static_cast<int>(a->threads);
+    a->options.fonts = a->fonts;
+    a->options.progress = [&](int64_t done, int64_t total) {
+      if (progress.due())
+        progress.update(fmt::format("{} of {} pictures", thousands(done), thousands(total)));
+    };
+    data::render_letters(a->out, a->options);
+    int held_out = 0;
+    for (const data::Typeface& face : data::letter_typefaces()) held_out += face.held_out;
+    progress.print(fmt::format(
+        "{}: {} pictures for training from {} typefaces, {} for testing from {} others", a->out,
+        thousands(a->options.train), data::letter_typefaces().size() - static_cast<size_t>(held_out),
+        thousands(a->options.test), held_out));
+    return 0;
+  };
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <fmt/core.h>
+#include <numeric>
+
+#include "base/format.h"
+#include "cli/json.h"
+#include "cli/verbs.h"
+#include "data/picture.h"
+#include "eval/metric.h"
+#include "train/session.h"
+
+namespace millrace::cli {
+namespace {
+
+struct Arguments {
+  std::string model;
+  std::vector<std::string> pictures;
+  int64_t top = 3;
+  bool json = false;
+};
+
+/// The picture as the model takes it.
+Array prepared(const std::string& path, const data::Extent& extent) {
+  data::Picture picture = data::load_picture(path);
+  if (picture.channels != extent.channels) picture = data::with_channels(picture, extent.channels);
+  if (picture.height != extent.height || picture.width != extent.width)
+    picture = data::resize(picture, extent.height, extent.width);
+  Array array(u8, {1, extent.channels, extent.height, extent.width});
+  data::to_planes(picture, array.as<uint8_t>().data());
+  return array;
+}
+
+int run(const Arguments& a) {
+  std::vector<std::string> warnings;
+  train::Session session = train::load_session(a.model, warnings);
+  for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
+  train::Predictor predictor(session, "none", "fp32");
+  int failed = 0;
+  std::vector<double> probabilities;
+  for (const std::string& path : a.pictures) {
+    Array logits;
+    try {
+      logits = predictor.logits(prepared(path, session.extent));
+    } catch (const Error& error) {
+      fmt::print(stderr, "error: {}\n", error.what());
+      ++failed;
+      continue;
+    }
+    const std::span<const float> row = std::as_const(logits).as<float>();
+    eval::softmax(row, probabilities);
+    std::vector<size_t> order(probabilities.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t x, size_t y) { return probabilities[x] > probabilities[y]; });
+    order.resize(std::min(order.size(), static_cast<size_t>(std::max<int64_t>(a.top, 1))));
+    if (a.json) {
+      std::vector<std::pair<std::string, double>> classes;
+      for (const size_t i : order) classes.emplace_back(session.classes[i], probabilities[i]);
+      std::vector<Json> values(row.begin(), row.end());
+      fmt::print("{}\n", json_object({{"picture", path},
+                                      {"class", session.classes[order[0]]},
+                                      {"probabilities", json_object(classes)},
+                                      {"logits", Json(values)}})
+                             .text);
+      continue;
+    }
+    std::string text;
+    for (const size_t i : order)
+      text +=
+          fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", session.classes[i], 100 * probabilities[i]);
+    fmt::print("{}: {}\n", path, text);
+  }
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+
+Action declare_predict(Command& command) {
+  auto a = std::make_shared<Arguments>();
+  command.positional("MODEL", a->model, "a run folder")
+      .positional("PICTURE", a->pictures, "JPEG or Netpbm files; others sizes are resized to the model's")
+      .option("--top", a->top, "how many classes to name")
+      .flag("--json", a->json, "print one JSON object a picture, with logits")
+      .footer("  millrace predict runs/letters-1 data/letters/test/A/00000.jpg\n");
+  return [a] { return run(*a); };
+}
+
+}  // namespace millrace::cli

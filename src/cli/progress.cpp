@@ -1,0 +1,82 @@
+#include "cli/progress.h"
+
+#include <cmath>
+#include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace millrace::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+size_t terminal_width() {
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+std::string thousands(int64_t value) {
+  std::string text = fmt::format("{}", std::abs(value));
+  for (ptrdiff_t at = static_cast<ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<size_t>(at), ",");
+  return value < 0 ? "-" + text : text;
+}
+
+std::string duration_text(double seconds) {
+  if (!std::isfinite(seconds) || seconds > 1e8) return "?";
+  const auto s = static_cast<int64_t>(std::max(0.0, seconds) + 0.5);
+  if (s >= 3600) return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+  return fmt::format("{}:{:02}", s / 60, s % 60);
+}
+
+std::string status_line(const train::Status& s) {
+  return fmt::format(
+      "step {}/{}  epoch {:.1f}/{:.4g}  {} pictures  loss {:.4f}  accuracy {:.1f} %  {} pictures/s  {} left",
+      s.step, s.steps, s.epoch, s.epochs, thousands(s.pictures), s.loss, 100 * s.accuracy,
+      thousands(std::llround(s.per_second)), duration_text(s.seconds_left));
+}
+
+Progress::Progress() : terminal_(::isatty(STDOUT_FILENO) != 0), last_(Clock::time_point::min()) {}
+
+Progress::~Progress() { finish(); }
+
+bool Progress::due() const {
+  return last_ == Clock::time_point::min() ||
+         Clock::now() - last_ >=
+         (terminal_ ? std::chrono::milliseconds(200) : std::chrono::milliseconds(5000));
+}
+
+void Progress::update(const std::string& text) {
+  if (!due()) return;
+  last_ = Clock::now();
+  if (terminal_) {
+    fmt::print("\r\033[K{}", text.substr(0, terminal_width() - 1));
+    shown_ = true;
+  } else {
+    fmt::print("{}\n", text);
+  }
+  std::fflush(stdout);
+}
+
+void Progress::erase() {
+  if (shown_) fmt::print("\r\033[K");
+  shown_ = false;
+}
+
+void Progress::print(const std::string& text) {
+  erase();
+  fmt::print("{}\n", text);
+  std::fflush(stdout);
+  // The live line goes on below the printed one at once, not at its next turn.
+  if (terminal_) last_ = Clock::time_point::min();
+}
+
+void Progress::finish() {
+  if (shown_) fmt::print("\n");
+  shown_ = false;
+  std::fflush(stdout);
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,150 @@
+#include <algorithm>
+#include <filesystem>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <millrace/nn.h>
+
+#include "base/format.h"
+#include "cli/interrupt.h"
+#include "cli/json.h"
+#include "cli/progress.h"
+#include "cli/verbs.h"
+#include "data/augment/augment.h"
+#include "train/trainer.h"
+
+namespace millrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  std::string recipe, out;
+  std::vector<std::string> overrides;
+  bool resume = false, json = false;
+};
+
+/// The run to go on with: the folder itself, --out, or the newest run of the recipe.
+fs::path run_to_resume(const Arguments& a) {
+  if (fs::is_directory(a.recipe)) return a.recipe;
+  if (!a.out.empty()) return a.out;
+  const int newest = train::newest_run(fs::path(a.recipe).stem().string());
+  if (newest == 0)
+    fail<InputError>("there is no run of {} in runs/ to go on with; name it with --out RUN", a.recipe);
+  return train::run_path(fs::path(a.recipe).stem().string(), newest);
+}
+
+train::Observer observer_of(Progress& progress, bool json) {
+  train::Observer observer;
+  observer.stop = interrupted;
+  if (json) return observer;
+  observer.step = [&](const train::Status& status) {
+    if (progress.due() || status.step == status.steps) progress.update(status_line(status));
+  };
+  observer.message = [&](const std::string& line) { progress.print(line); };
+  observer.busy = [&](const std::string& what, int64_t done, int64_t total) {
+    if (progress.due()) progress.update(fmt::format("{}: {} of {}", what, thousands(done), thousands(total)));
+  };
+  return observer;
+}
+
+/// Fails before the data is read, rather than after, when the run folder cannot be made.
+void require_writable(const fs::path& out) {
+  fs::path folder = fs::absolute(out);
+  std::error_code ignored;
+  while (!fs::exists(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
+  const char* why = !fs::is_directory(folder, ignored)      ? "is no folder"
+                    : ::access(folder.c_str(), W_OK | X_OK) ? "cannot be written to"
+                                                            : nullptr;
+  if (why)
+    fail<IoError>("no run folder can be made in {}: {} {}; choose another with --out", out.string(),
+                  folder.string(), why);
+}
+
+train::RunFolder start(std::unique_ptr<train::Trainer>& trainer, const Arguments& a,
+                       train::Observer observer) {
+  if (a.resume) {
+    if (!a.overrides.empty())
+      fail<InputError>(
+          "--resume goes on with the run's own recipe: {} cannot change it (begin a new run for that)",
+          a.overrides[0]);
+    const train::RunFolder run = train::RunFolder::open(run_to_resume(a));
+    const train::Recipe recipe = train::load_recipe(run.recipe());
+    train::check_recipe(recipe, run.recipe().string());
+    trainer = std::make_unique<train::Trainer>(recipe, std::move(observer));
+    return trainer->resume(run);
+  }
+  if (fs::is_directory(a.recipe))
+    fail<InputError>("{} is a folder: to go on with a run there, add --resume", a.recipe);
+  const train::Recipe recipe = train::load_recipe(a.recipe, a.overrides);
+  train::check_recipe(recipe, a.recipe);
+  if (!a.out.empty() && fs::exists(fs::path(a.out) / "recipe.toml"))
+    fail<InputError>("{} holds a run already: --resume continues it, another --out begins a new one", a.out);
+  require_writable(a.out.empty() ? "runs" : a.out);
+  trainer = std::make_unique<train::Trainer>(recipe, std::move(observer));
+  return trainer->begin(a.out, fs::path(a.recipe).stem().string());
+}
+
+/// The path as a shell takes it.
+std::string quoted(const std::string& path) {
+  const bool plain = path.find_first_of(" \t\n\"'\\$`&|;<>()*?[]{}!#~") == std::string::npos;
+  if (plain) return path;
+  std::string text;
+  for (const char c : path) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return fmt::format("'{}'", text);
+}
+
+int run(const Arguments& a) {
+  Progress progress;
+  std::unique_ptr<train::Trainer> trainer;
+  const train::RunFolder run = start(trainer, a, observer_of(progress, a.json));
+  catch_interrupts();  // before this point there is nothing to save: Ctrl-C just ends the program
+  if (!a.json) progress.print(fmt::format("run folder: {}", run.path().string()));
+  const train::Outcome outcome = trainer->run();
+  progress.finish();
+  if (a.json) {
+    fmt::print("{}\n", json_object({{"run", run.path().string()},
+                                    {"finished", outcome.finished},
+                                    {"step", outcome.step},
+                                    {"test", json_object(outcome.test)}})
+                           .text);
+  } else if (outcome.finished) {
+    fmt::print("done: {0}\n  millrace eval {1}{2}\n  millrace predict {1} PICTURE\n", run.path().string(),
+               quoted(run.path().string()), outcome.tested ? "" : " TEST-SET");
+  } else {
+    fmt::print("stopped at step {}, everything is saved; this goes on:\n  millrace train {} --resume\n",
+               outcome.step, quoted(run.path().string()));
+  }
+  return outcome.finished ? 0 : 130;
+}
+
+std::string word_list(const std::string& title, const std::vector<std::string>& words) {
+  std::string text = "\n" + title + "\n";
+  for (const std::string& word : words) text += "  " + word + "\n";
+  return text;
+}
+
+}  // namespace
+
+Action declare_train(Command& command) {
+  auto a = std::make_shared<Arguments>();
+  command.positional("RECIPE", a->recipe, "a TOML recipe; with --resume a run folder too")
+      .positional("KEY=VALUE", a->overrides, "changes of the recipe, e.g. train.epochs=2", false)
+      .option("--out", a->out, "the run folder; by default runs/<recipe>-<n>")
+      .flag("--resume", a->resume, "go on with a stopped or killed run, as if it had never stopped")
+      .flag("--json", a->json, "print one JSON object at the end, nothing else")
+      .footer(
+          "  millrace train examples/letters.toml\n"
+          "  millrace train examples/cifar10.toml train.epochs=2 train.optimizer.lr=0.3\n"
+          "  millrace train runs/cifar10-1 --resume\n\n"
+          "Ctrl-C saves a checkpoint and says how to go on; a second one stops at once. ${MILLRACE_DATA} in "
+          "a recipe is\n"
+          "the data folder, by default ../shared/data.\n\n"
+          "Keys of a recipe:\n" +
+          train::recipe_help() + word_list("Models (model.kind):", nn::model_kinds()) +
+          word_list("Layers (model.layers):", nn::layer_kinds()) +
+          word_list("Augmentations (data.augment):", data::augmentation_usages()));
+  return [a] { return run(*a); };
+}
+
+}  // namespace millrace::cli

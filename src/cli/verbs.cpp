@@ -1,0 +1,21 @@
+// The list of verbs; each is a file here.
+#include "cli/verbs.h"
+
+namespace millrace::cli {
+
+const std::vector<Verb>& verbs() {
+  static const std::vector<Verb> list = {
+      {"letters", "make a small data set: pictures of the letters A to J", declare_letters},
+      {"pack", "pack pictures from any source into indexed WebDataset shards", declare_pack},
+      {"train", "train a model by a recipe", declare_train},
+      {"eval", "measure a trained model on a labelled set", declare_eval},
+      {"predict", "say what pictures show", declare_predict},
+      {"export", "write a trained model as ONNX", declare_export},
+      {"explain", "say what a training step is made of: kernels, providers, memory", declare_explain},
+      {"bench", "measure how fast a built-in network trains or infers here", declare_bench},
+      {"machine", "measure this machine's limits", declare_machine},
+  };
+  return list;
+}
+
+}  // namespace millrace::cli

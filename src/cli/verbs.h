@@ -1,0 +1,18 @@
+// One function a verb: declares its arguments and returns its action.
+#pragma once
+
+#include "cli/command.h"
+
+namespace millrace::cli {
+
+Action declare_letters(Command& command);
+Action declare_pack(Command& command);
+Action declare_train(Command& command);
+Action declare_eval(Command& command);
+Action declare_predict(Command& command);
+Action declare_export(Command& command);
+Action declare_explain(Command& command);
+Action declare_bench(Command& command);
+Action declare_machine(Command& command);
+
+}  // namespace millrace::cli

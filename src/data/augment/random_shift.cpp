@@ -1,0 +1,37 @@
+// "random-shift 2": moves the picture by up to that many pixels each way; its edge pixels fill the gap.
+#include "base/format.h"
+#include "data/augment/augment.h"
+#include "data/augment/window.h"
+
+namespace millrace::data {
+namespace {
+
+class RandomShift final : public Augmentation {
+ public:
+  explicit RandomShift(int reach) : reach_(reach) {}
+
+  void check(const Extent& extent) const override {
+    if (reach_ >= extent.height || reach_ >= extent.width)
+      fail<InputError>(
+          "augmentation \"random-shift {}\": pictures of {}x{} are too small for it; use a smaller number",
+          reach_, extent.width, extent.height);
+  }
+  void apply(const Extent& extent, const uint8_t* in, uint8_t* out, Draw& draw) const override {
+    const uint32_t places = 2 * static_cast<uint32_t>(reach_) + 1;
+    const int down = static_cast<int>(draw.random.below(places)) - reach_;
+    const int right = static_cast<int>(draw.random.below(places)) - reach_;
+    shift_window(extent, in, out, down, right, Border::edge);
+  }
+
+ private:
+  int reach_;
+};
+
+}  // namespace
+
+const AugmentationKind random_shift_kind{
+    "random-shift", "random-shift PIXELS", [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
+      return std::make_unique<RandomShift>(words.integer("PIXELS", 0, 4096));
+    }};
+
+}  // namespace millrace::data

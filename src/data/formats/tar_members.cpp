@@ -1,0 +1,176 @@
+#include "data/formats/tar_members.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "base/format.h"
+
+namespace millrace::data {
+namespace {
+
+constexpr uint64_t block = 512;
+
+/// Text up to the first NUL.
+std::string_view text(const uint8_t* field, size_t size) {
+  const auto* chars = reinterpret_cast<const char*>(field);
+  return {chars, ::strnlen(chars, size)};
+}
+
+/// Octal digits, or base 256 when the top bit is set (GNU, for sizes from 8 GiB). False when it is neither.
+bool parse_number(const uint8_t* field, size_t size, uint64_t& value) {
+  value = 0;
+  if (field[0] & 0x80) {
+    if (field[0] != 0x80) return false;  // negative, or beyond 64 bits
+    for (size_t i = 1; i < size; ++i) {
+      if (value >> 55) return false;
+      value = value << 8 | field[i];
+    }
+    return true;
+  }
+  size_t i = 0;
+  while (i < size && field[i] == ' ') ++i;
+  for (; i < size && field[i] >= '0' && field[i] <= '7'; ++i) {
+    if (value >> 60) return false;
+    value = value << 3 | static_cast<uint64_t>(field[i] - '0');
+  }
+  return i == size || field[i] == 0 || field[i] == ' ';
+}
+
+bool is_zero_block(const uint8_t* bytes) {
+  return std::all_of(bytes, bytes + block, [](uint8_t byte) { return byte == 0; });
+}
+
+/// What extension headers say about the next member.
+struct Pending {
+  std::string name;
+  bool has_size = false;
+  uint64_t size = 0;
+};
+
+/// PAX records: "length key=value\n", the length counting itself.
+bool parse_pax(std::string_view records, Pending& pending) {
+  while (!records.empty()) {
+    size_t length = 0, digits = 0;
+    for (; digits < records.size() && records[digits] >= '0' && records[digits] <= '9' && digits < 10;
+         ++digits)
+      length = length * 10 + static_cast<size_t>(records[digits] - '0');
+    if (digits == 0 || length > records.size() || length < digits + 3 || records[digits] != ' ' ||
+        records[length - 1] != '\n')
+      return false;
+    const std::string_view record = records.substr(digits + 1, length - digits - 2);
+    const size_t equals = record.find('=');
+    if (equals == std::string_view::npos) return false;
+    const std::string_view key = record.substr(0, equals), value = record.substr(equals + 1);
+    if (key == "path") pending.name = value;
+    if (key == "size") {
+      pending.size = 0;
+      for (const char c : value) {
+        if (c < '0' || c > '9' || pending.size > (uint64_t{1} << 58)) return false;
+        pending.size = pending.size * 10 + static_cast<uint64_t>(c - '0');
+      }
+      pending.has_size = true;
+    }
+    records.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string member_name(const uint8_t* header, const Pending& pending) {
+  if (!pending.name.empty()) return pending.name;
+  std::string name(text(header, 100));
+  // GNU's own magic ("ustar  ") uses the prefix field for other things.
+  if (std::memcmp(header + 257, "ustar", 6) == 0)
+    if (const std::string_view prefix = text(header + 345, 155); !prefix.empty())
+      name = fmt::format("{}/{}", prefix, name);
+  return name;
+}
+
+}  // namespace
+
+bool is_tar_header(std::span<const uint8_t> header) {
+  if (header.size() < block) return false;
+  uint64_t stored = 0;
+  if (!parse_number(header.data() + 148, 8, stored)) return false;
+  // The checksum field counts as spaces. Old writers summed signed bytes.
+  int64_t sum = 8 * ' ', signed_sum = 8 * ' ';
+  for (size_t i = 0; i < block; ++i) {
+    if (i >= 148 && i < 156) continue;
+    sum += header[i];
+    signed_sum += static_cast<int8_t>(header[i]);
+  }
+  if (header[0] == 0 && sum == 8 * ' ') return false;
+  return static_cast<int64_t>(stored) == sum || static_cast<int64_t>(stored) == signed_sum;
+}
+
+void for_each_tar_member(const std::string& path, std::span<const uint8_t> bytes,
+                         const std::function<bool(const TarMember&)>& visit) {
+  uint64_t at = 0;
+  Pending pending;
+  std::string last = "the start";
+  while (true) {
+    if (bytes.size() - at < block)
+      fail<InputError>("{}: the tar is truncated after {} (at byte {}, no end mark); copy the file again",
+                       path, last, at);
+    const uint8_t* header = bytes.data() + at;
+    if (is_zero_block(header)) return;
+    uint64_t size = 0;
+    if (!is_tar_header(bytes.subspan(at)) || !parse_number(header + 124, 12, size))
+      fail<InputError>("{}: damaged tar header at byte {} (after {}); copy the file again", path, at, last);
+    const char type = static_cast<char>(header[156]);
+    const bool extension = type == 'x' || type == 'g' || type == 'L' || type == 'K';
+    if (!extension && pending.has_size) size = pending.size;
+    // Links and folders may carry a size but have no data.
+    if (type >= '1' && type <= '6') size = 0;
+    TarMember member;
+    member.name = extension ? "an extension header" : member_name(header, pending);
+    member.offset = at + block;
+    member.size = size;
+    if (size > bytes.size() - member.offset)
+      fail<InputError>(
+          "{}: the tar is truncated: {} needs {} bytes at {}, the file ends at {}; copy the file again", path,
+          member.name, size, member.offset, bytes.size());
+    const std::string_view data(reinterpret_cast<const char*>(bytes.data() + member.offset), size);
+    if (type == 'L') {
+      pending.name = data.substr(0, data.find('\0'));
+    } else if (type == 'x') {
+      if (!parse_pax(data, pending))
+        fail<InputError>("{}: damaged PAX header at byte {}; copy the file again", path, at);
+    } else if (type == 'S') {
+      fail<InputError>(
+          "{}: {} is stored as a sparse file, which is not read here; pack the tar without --sparse", path,
+          member.name);
+    } else if (!extension) {
+      member.folder = type == '5' || (type != '1' && type != '2' && member.name.ends_with('/'));
+      member.regular = (type == '0' || type == 0 || type == '7') && !member.folder;
+      if (!visit(member)) return;
+      last = member.name;
+      pending = {};
+    }
+    const uint64_t padded = size + tar_padding(size);
+    at = padded > bytes.size() - member.offset ? bytes.size() : member.offset + padded;
+  }
+}
+
+std::string tar_header(const std::string& name, uint64_t size) {
+  if (name.size() > 100) fail<InputError>("{}: too long a name for a tar member (100 bytes)", name);
+  std::string header(block, '\0');
+  const auto put = [&](size_t at, std::string_view value) { header.replace(at, value.size(), value); };
+  put(0, name);
+  put(100, "0000444");
+  put(108, "0000000");
+  put(116, "0000000");
+  put(124, fmt::format("{:011o}", size));
+  put(136, "00000000000");
+  put(148, "        ");
+  put(156, "0");
+  put(257, std::string_view("ustar\00000", 8));
+  uint64_t sum = 0;
+  for (const char c : header) sum += static_cast<uint8_t>(c);
+  put(148, fmt::format("{:06o}", sum));
+  header[154] = '\0';
+  header[155] = ' ';
+  return header;
+}
+
+}  // namespace millrace::data

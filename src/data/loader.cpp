@@ -1,0 +1,197 @@
+#include "data/loader.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "base/format.h"
+#include "base/thread_pool.h"
+#include "data/order.h"
+#include "data/pictures.h"
+
+namespace millrace::data {
+namespace {
+
+int thread_count(int wanted) { return wanted > 0 ? wanted : available_cpus(); }
+
+}  // namespace
+
+// Batches are numbered from the last seek on. Number k lies in slot k modulo the number of slots. Threads
+// claim numbers in order, each fills its batch alone, and the consumer takes them in order; the slot of the
+// batch that the consumer holds is free again when it asks for the next one.
+struct Loader::State {
+  struct Slot {
+    Batch batch;
+    bool ready = false;
+    std::exception_ptr error;
+  };
+
+  LoaderOptions options;
+  Augmenter augmenter;
+  Pictures pictures;
+  int64_t samples_per_epoch = 0;
+
+  mutable std::mutex mutex;  // guards all below, but not the content of claimed slots
+  std::condition_variable work, done;
+  std::vector<Slot> slots;
+  uint64_t claimed = 0, taken = 0;
+  Cursor claim_at, take_at;
+  bool stop = false;
+  std::vector<std::thread> threads;
+
+  State(std::shared_ptr<const Source> source, LoaderOptions given)
+      : options(std::move(given)),
+        augmenter(options.augment),
+        pictures(std::move(source), options, thread_count(options.threads)) {
+    const int64_t count = pictures.source().count();
+    if (options.batch < 1) fail<InputError>("batch = {}: a batch has at least one sample", options.batch);
+    augmenter.check(pictures.extent());
+    samples_per_epoch = options.drop_last ? count / options.batch * options.batch : count;
+    if (samples_per_epoch == 0)
+      fail<InputError>("{}: its {} pictures do not fill a batch of {}; make the batch smaller",
+                       pictures.source().path(), count, options.batch);
+    slots.resize(static_cast<size_t>(thread_count(options.threads)) + 2);
+    start({options.seed, 0, 0});
+  }
+
+  ~State() { halt(); }
+
+  void start(const Cursor& cursor) {
+    claim_at = take_at = cursor;
+    claimed = taken = 0;
+    for (Slot& slot : slots) {
+      slot.ready = false;
+      slot.error = nullptr;
+    }
+    stop = false;
+    try {
+      for (int i = 0; i < thread_count(options.threads); ++i) threads.emplace_back([this] { run(); });
+    } catch (const std::system_error& error) {
+      halt();
+      fail<IoError>(
+          "the loader cannot start its threads: {}; raise the limit of processes or set fewer threads",
+          error.what());
+    }
+  }
+
+  void halt() {
+    {
+      const std::lock_guard lock(mutex);
+      stop = true;
+    }
+    work.notify_all();
+    for (std::thread& thread : threads) thread.join();
+    threads.clear();
+  }
+
+  int64_t valid_at(const Cursor& cursor) const {
+    return std::min(options.batch, samples_per_epoch - cursor.position);
+  }
+
+  Cursor after(Cursor cursor) const {
+    cursor.position += valid_at(cursor);
+    // With drop_last a restored position need not be a multiple of the batch: what is left over is dropped as
+    // well.
+    const int64_t least = options.drop_last ? options.batch : 1;
+    if (samples_per_epoch - cursor.position < least) {
+      ++cursor.epoch;
+      cursor.position = 0;
+    }
+    return cursor;
+  }
+
+  void run() {
+    Pictures::Scratch decoding;
+    std::vector<uint8_t> scratch;
+    std::unique_lock lock(mutex);
+    while (true) {
+      // `taken` - 1 is the batch that the consumer holds.
+      work.wait(lock, [&] { return stop || claimed + 1 < taken + slots.size(); });
+      if (stop) return;
+      Slot& slot = slots[claimed++ % slots.size()];
+      slot.batch.start = claim_at;
+      claim_at = after(claim_at);
+      lock.unlock();
+      std::exception_ptr error;
+      try {
+        fill(slot.batch, decoding, scratch);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      lock.lock();
+      slot.error = error;
+      slot.ready = true;
+      done.notify_one();
+    }
+  }
+
+  void fill(Batch& batch, Pictures::Scratch& decoding, std::vector<uint8_t>& scratch) {
+    const Extent& extent = pictures.extent();
+    const Cursor& at = batch.start;
+    const size_t size = extent.bytes();
+    batch.pictures.resize(static_cast<size_t>(options.batch) * size);
+    batch.labels.assign(static_cast<size_t>(options.batch), 0);
+    batch.indices.assign(static_cast<size_t>(options.batch), -1);
+    batch.valid = valid_at(at);
+    const Permutation order(pictures.source().count(), at.seed, at.epoch);
+    for (int64_t i = 0; i < batch.valid; ++i) {
+      int64_t index = options.shuffle ? order(at.position + i) : at.position + i;
+      const uint8_t* planes = pictures.planes(index, decoding);
+      batch.labels[i] = pictures.source().label(index);
+      batch.indices[i] = index;
+      augmenter.apply(extent, planes, &batch.pictures[static_cast<size_t>(i) * size], at.seed, at.epoch,
+                      at.position + i, index, scratch);
+    }
+    std::fill(batch.pictures.begin() + static_cast<int64_t>(size) * batch.valid, batch.pictures.end(),
+              uint8_t{0});
+  }
+
+  const Batch& next() {
+    std::unique_lock lock(mutex);
+    Slot& slot = slots[taken % slots.size()];
+    done.wait(lock, [&] { return slot.ready; });
+    if (slot.error) std::rethrow_exception(slot.error);  // and again at the next call
+    if (taken > 0) slots[(taken - 1) % slots.size()].ready = false;
+    ++taken;
+    take_at = after(take_at);
+    work.notify_one();
+    return slot.batch;
+  }
+};
+
+Loader::Loader(std::shared_ptr<const Source> source, LoaderOptions options)
+    : state_(std::make_unique<State>(std::move(source), std::move(options))) {}
+Loader::~Loader() = default;
+
+const Batch& Loader::next() { return state_->next(); }
+
+Cursor Loader::cursor() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->take_at;
+}
+
+void Loader::seek(const Cursor& cursor) {
+  const int64_t least = state_->options.drop_last ? state_->options.batch : 1;
+  if (cursor.epoch < 0 || cursor.position < 0 || cursor.position > state_->samples_per_epoch)
+    fail<InputError>("{}: no sample {} of epoch {} in its {} samples; was the data changed since?",
+                     source().path(), cursor.position, cursor.epoch, state_->samples_per_epoch);
+  state_->halt();
+  const bool over = state_->samples_per_epoch - cursor.position < least;
+  state_->start(over ? Cursor{cursor.seed, cursor.epoch + 1, 0} : cursor);
+}
+
+const Source& Loader::source() const { return state_->pictures.source(); }
+const Extent& Loader::extent() const { return state_->pictures.extent(); }
+int64_t Loader::batch_size() const { return state_->options.batch; }
+int64_t Loader::samples_per_epoch() const { return state_->samples_per_epoch; }
+int64_t Loader::batches_per_epoch() const {
+  return (state_->samples_per_epoch + state_->options.batch - 1) / state_->options.batch;
+}
+bool Loader::cached() const { return state_->pictures.cached(); }
+std::vector<BadSample> Loader::bad_samples() const { return state_->pictures.bad_samples(); }
+
+}  // namespace millrace::data

@@ -1,0 +1,173 @@
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <new>
+
+#include <millrace/array.h>
+
+#include "base/format.h"
+
+namespace millrace {
+namespace {
+
+std::shared_ptr<void> allocate(int64_t bytes) {
+  const size_t rounded = (static_cast<size_t>(std::max<int64_t>(bytes, 1)) + 63) / 64 * 64;
+  void* data = std::aligned_alloc(64, rounded);
+  if (!data) throw std::bad_alloc();
+  std::memset(data, 0, rounded);
+  return {data, std::free};
+}
+
+template <typename T>
+T saturate(double value) {
+  if (std::isnan(value)) return 0;
+  constexpr double low = static_cast<double>(std::numeric_limits<T>::min());
+  constexpr double high = static_cast<double>(std::numeric_limits<T>::max());
+  if (value <= low) return std::numeric_limits<T>::min();
+  if (value >= high) return std::numeric_limits<T>::max();
+  return static_cast<T>(value);
+}
+
+}  // namespace
+
+float bf16_to_float(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+
+uint16_t float_to_bf16(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<uint16_t>((bits >> 16) | 0x40);  // NaN stays NaN
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+float f16_to_float(uint16_t bits) {
+  _Float16 half;
+  std::memcpy(&half, &bits, sizeof half);
+  return static_cast<float>(half);
+}
+
+uint16_t float_to_f16(float value) {
+  const auto half = static_cast<_Float16>(value);
+  uint16_t bits;
+  std::memcpy(&bits, &half, sizeof bits);
+  return bits;
+}
+
+Array::Array(Type type) : type_(std::move(type)), count_(type_.shape.count()), data_(allocate(bytes())) {}
+
+Array::Array(Type type, void* data, std::shared_ptr<void> owner)
+    : type_(std::move(type)), count_(type_.shape.count()), data_(std::move(owner), data) {}
+
+Array Array::of(DType dtype, const Shape& shape, std::span<const double> values) {
+  Array array(dtype, shape);
+  MILLRACE_CHECK(static_cast<int64_t>(values.size()) == array.count(), "{} values for {}", values.size(),
+                 shape.str());
+  for (int64_t i = 0; i < array.count(); ++i) array.set(i, values[i]);
+  return array;
+}
+
+Array Array::full(DType dtype, const Shape& shape, double value) {
+  Array array(dtype, shape);
+  for (int64_t i = 0; i < array.count(); ++i) array.set(i, value);
+  return array;
+}
+
+double Array::at(int64_t i) const {
+  switch (type_.dtype.kind) {
+    case Kind::boolean:
+      return as<uint8_t>()[i] != 0;
+    case Kind::brain_floating:
+      return bf16_to_float(as<uint16_t>()[i]);
+    case Kind::floating:
+      if (type_.dtype.bits == 64) return as<double>()[i];
+      if (type_.dtype.bits == 16) return f16_to_float(as<uint16_t>()[i]);
+      return as<float>()[i];
+    default:
+      return static_cast<double>(int_at(i));
+  }
+}
+
+void Array::set(int64_t i, double value) {
+  const DType dtype = type_.dtype;
+  switch (dtype.kind) {
+    case Kind::boolean:
+      as<uint8_t>()[i] = value != 0;
+      return;
+    case Kind::brain_floating:
+      as<uint16_t>()[i] = float_to_bf16(static_cast<float>(value));
+      return;
+    case Kind::floating:
+      if (dtype.bits == 64)
+        as<double>()[i] = value;
+      else if (dtype.bits == 16)
+        as<uint16_t>()[i] = float_to_f16(static_cast<float>(value));
+      else
+        as<float>()[i] = static_cast<float>(value);
+      return;
+    case Kind::unsigned_int:
+      as<uint8_t>()[i] = saturate<uint8_t>(value);
+      return;
+    case Kind::signed_int:
+      if (dtype.bits == 8)
+        as<int8_t>()[i] = saturate<int8_t>(value);
+      else if (dtype.bits == 32)
+        as<int32_t>()[i] = saturate<int32_t>(value);
+      else
+        as<int64_t>()[i] = saturate<int64_t>(value);
+      return;
+  }
+}
+
+int64_t Array::int_at(int64_t i) const {
+  const DType dtype = type_.dtype;
+  if (dtype == i64) return as<int64_t>()[i];
+  if (dtype == i32) return as<int32_t>()[i];
+  if (dtype == i8) return as<int8_t>()[i];
+  if (dtype == u8) return as<uint8_t>()[i];
+  if (dtype == boolean) return as<uint8_t>()[i] != 0;
+  return static_cast<int64_t>(at(i));
+}
+
+void Array::set_int(int64_t i, int64_t value) {
+  const DType dtype = type_.dtype;
+  if (dtype == i64)
+    as<int64_t>()[i] = value;
+  else if (dtype == i32)
+    as<int32_t>()[i] = static_cast<int32_t>(value);
+  else if (dtype == i8)
+    as<int8_t>()[i] = static_cast<int8_t>(value);
+  else if (dtype == u8)
+    as<uint8_t>()[i] = static_cast<uint8_t>(value);
+  else
+    set(i, static_cast<double>(value));
+}
+
+std::vector<double> Array::to_doubles() const {
+  std::vector<double> out(count_);
+  for (int64_t i = 0; i < count_; ++i) out[i] = at(i);
+  return out;
+}
+
+Array Array::clone() const {
+  Array copy(type_);
+  std::memcpy(copy.data(), data(), bytes());
+  return copy;
+}
+
+Array Array::reshaped(const Shape& shape) const {
+  MILLRACE_CHECK(shape.count() == count_, "reshape of {} to {}", type_.str(), shape.str());
+  return Array({type_.dtype, shape}, data_.get(), data_);
+}
+
+Array Array::converted(DType dtype) const {
+  if (dtype == type_.dtype) return *this;
+  Array out(dtype, type_.shape);
+  const bool whole = !type_.dtype.is_float() && !dtype.is_float();
+  for (int64_t i = 0; i < count_; ++i) whole ? out.set_int(i, int_at(i)) : out.set(i, at(i));
+  return out;
+}
+
+bool Array::identical(const Array& other) const {
+  return type_ == other.type_ && (count_ == 0 || std::memcmp(data(), other.data(), bytes()) == 0);
+}
+
+}  // namespace millrace

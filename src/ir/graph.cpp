@@ -1,0 +1,262 @@
+#include <algorithm>
+
+#include <millrace/graph.h>
+
+#include "base/format.h"
+#include "ir/operator.h"
+
+namespace millrace {
+namespace {
+
+std::string types_text(std::span<const Type> types) {
+  std::string text;
+  for (const Type& type : types) text += (text.empty() ? "" : ", ") + type.str();
+  return text;
+}
+
+}  // namespace
+
+void TypeContext::error(const std::string& what) const {
+  fail<TypeError>("{}({}): {}{}", op.name, types_text(operands), what,
+                  location.empty() ? "" : fmt::format(" (in layer '{}')", location));
+}
+
+Value Graph::append(Node node) {
+  nodes_.push_back(std::move(node));
+  return {size() - 1, 0};
+}
+
+Value Graph::input(std::string name, Type type) {
+  static const Operator& op = get_operator("input");
+  Node node;
+  node.op = &op;
+  node.types = {std::move(type)};
+  const Value value = append(std::move(node));
+  inputs_.push_back(value);
+  input_names_.push_back(std::move(name));
+  return value;
+}
+
+Value Graph::constant(Array value) {
+  static const Operator& op = get_operator("constant");
+  return add(op, {}, {{"value", std::move(value)}});
+}
+
+Value Graph::add(std::string_view op, std::vector<Value> operands, Attributes attributes) {
+  return add(get_operator(op), std::move(operands), std::move(attributes));
+}
+
+Value Graph::add(const Operator& op, std::vector<Value> operands, Attributes attributes) {
+  for (const AttributeSpec& spec : op.attributes) {
+    if (attributes.find(spec.name)) continue;
+    MILLRACE_CHECK(spec.fallback, "{} needs attribute '{}'", op.name, spec.name);
+    attributes.set(std::string(spec.name), *spec.fallback);
+  }
+  for (const auto& item : attributes.items())
+    MILLRACE_CHECK(std::any_of(op.attributes.begin(), op.attributes.end(),
+                               [&](const AttributeSpec& spec) { return spec.name == item.first; }),
+                   "{} has no attribute '{}'", op.name, item.first);
+  std::vector<Type> operand_types;
+  for (const Value& operand : operands) {
+    MILLRACE_CHECK(operand.node >= 0 && operand.node < size(), "operand {} of {} is not in the graph",
+                   operand.node, op.name);
+    operand_types.push_back(type(operand));
+  }
+  const TypeContext context{op, operand_types, attributes, location_};
+  const int given = static_cast<int>(operands.size());
+  if (given < op.min_operands || (op.max_operands >= 0 && given > op.max_operands))
+    context.error(fmt::format("{} operands given, {} expected", given, op.min_operands));
+  Node node;
+  node.op = &op;
+  node.types = op.types(context);
+  if (op.body) {
+    auto body = std::make_shared<Graph>();
+    body->set_location(location_);
+    std::vector<Value> arguments;
+    for (int i = 0; i < given; ++i) arguments.push_back(body->input(fmt::format("x{}", i), operand_types[i]));
+    body->set_outputs(op.body(*body, arguments, attributes));
+    for (size_t i = 0; i < body->outputs().size(); ++i)
+      MILLRACE_CHECK(body->type(body->outputs()[i]) == node.types[i], "body of {} gives {}, its type rule {}",
+                     op.name, body->type(body->outputs()[i]).str(), node.types[i].str());
+    node.body = std::move(body);
+  }
+  node.operands = std::move(operands);
+  node.attributes = std::move(attributes);
+  node.location = location_;
+  return append(std::move(node));
+}
+
+Value Graph::add_with_body(const Operator& op, std::vector<Value> operands, Attributes attributes,
+                           std::shared_ptr<const Graph> body) {
+  Node node;
+  node.op = &op;
+  for (const Value& output : body->outputs()) node.types.push_back(body->type(output));
+  node.operands = std::move(operands);
+  node.attributes = std::move(attributes);
+  node.body = std::move(body);
+  node.location = location_;
+  return append(std::move(node));
+}
+
+void Graph::set_outputs(std::vector<Value> outputs, std::vector<std::string> names) {
+  outputs_ = std::move(outputs);
+  output_names_ = std::move(names);
+  for (size_t i = output_names_.size(); i < outputs_.size(); ++i)
+    output_names_.push_back(fmt::format("y{}", i));
+}
+
+const Array* Graph::constant_value(Value value) const {
+  const Node& n = node(value);
+  return n.op->name == "constant" ? &n.attributes.get<Array>("value") : nullptr;
+}
+
+bool Graph::is_input(Value value) const { return node(value).op->name == "input"; }
+
+std::vector<int> Graph::use_counts() const {
+  std::vector<int> counts(nodes_.size());
+  for (const Node& node : nodes_)
+    for (const Value& operand : node.operands) ++counts[operand.node];
+  for (const Value& output : outputs_) ++counts[output.node];
+  return counts;
+}
+
+void Graph::verify() const {
+  for (int i = 0; i < size(); ++i) {
+    const Node& n = nodes_[i];
+    MILLRACE_CHECK(n.op != nullptr, "node {} has no operator", i);
+    std::vector<Type> operand_types;
+    for (const Value& operand : n.operands) {
+      MILLRACE_CHECK(operand.node >= 0 && operand.node < i, "node {} ({}) uses a later value", i, n.op->name);
+      MILLRACE_CHECK(
+          operand.output >= 0 && operand.output < static_cast<int>(nodes_[operand.node].types.size()),
+          "node {} ({}) uses result {} of {}", i, n.op->name, operand.output, nodes_[operand.node].op->name);
+      operand_types.push_back(type(operand));
+    }
+    if (n.op->types) {
+      const std::vector<Type> types =
+          n.op->types(TypeContext{*n.op, operand_types, n.attributes, n.location});
+      MILLRACE_CHECK(types == n.types, "node {} ({}) has types {}, its rule gives {}", i, n.op->name,
+                     types_text(n.types), types_text(types));
+    }
+    if (!n.body) continue;
+    n.body->verify();
+    MILLRACE_CHECK(n.body->inputs().size() == n.operands.size() && n.body->outputs().size() == n.types.size(),
+                   "node {} ({}) and its body differ in operands or results", i, n.op->name);
+    for (size_t k = 0; k < n.operands.size(); ++k)
+      MILLRACE_CHECK(n.body->type(n.body->inputs()[k]) == operand_types[k],
+                     "node {} ({}): type of body input {}", i, n.op->name, k);
+    for (size_t k = 0; k < n.types.size(); ++k)
+      MILLRACE_CHECK(n.body->type(n.body->outputs()[k]) == n.types[k], "node {} ({}): type of body output {}",
+                     i, n.op->name, k);
+  }
+  for (const Value& output : outputs_)
+    MILLRACE_CHECK(output.node >= 0 && output.node < size() &&
+                       output.output < static_cast<int>(nodes_[output.node].types.size()),
+                   "an output is not in the graph");
+}
+
+bool Graph::operator==(const Graph& other) const {
+  if (inputs_ != other.inputs_ || outputs_ != other.outputs_ || input_names_ != other.input_names_ ||
+      output_names_ != other.output_names_ || nodes_.size() != other.nodes_.size())
+    return false;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const Node &a = nodes_[i], &b = other.nodes_[i];
+    if (a.op != b.op || a.operands != b.operands || a.types != b.types || !(a.attributes == b.attributes) ||
+        a.location != b.location || !a.body != !b.body || (a.body && !(*a.body == *b.body)))
+      return false;
+  }
+  return true;
+}
+
+void Rewriter::copy_inputs() {
+  for (size_t i = 0; i < from_.inputs().size(); ++i)
+    set(from_.inputs()[i], to_.input(from_.input_names()[i], from_.type(from_.inputs()[i])));
+}
+
+void Rewriter::copy(int index, const Bindings* bindings) {
+  const Node& node = from_.node(index);
+  to_.set_location(node.location);
+  Attributes attributes = node.attributes;
+  if (bindings)
+    for (const auto& [name, value] : node.attributes.items())
+      if (const Shape* shape = std::get_if<Shape>(&value)) attributes.set(name, shape->specialise(*bindings));
+  const std::vector<Value> operands = mapped(node.operands);
+  Value added;
+  if (node.body && !node.op->body) {
+    auto body = bindings ? std::make_shared<const Graph>(specialise(*node.body, *bindings)) : node.body;
+    added = to_.add_with_body(*node.op, operands, std::move(attributes), std::move(body));
+  } else {
+    added = to_.add(*node.op, operands, std::move(attributes));
+  }
+  for (size_t r = 0; r < node.types.size(); ++r) {
+    const auto result = static_cast<int32_t>(r);
+    set({index, result}, {added.node, result});
+  }
+}
+
+void Rewriter::set(Value old_value, Value new_value) {
+  std::vector<Value>& results = map_[old_value.node];
+  if (static_cast<int>(results.size()) <= old_value.output) results.resize(old_value.output + 1);
+  results[old_value.output] = new_value;
+}
+
+bool Rewriter::has(Value old_value) const {
+  const std::vector<Value>& results = map_[old_value.node];
+  return old_value.output < static_cast<int>(results.size()) && results[old_value.output].valid();
+}
+
+Value Rewriter::operator[](Value old_value) const {
+  MILLRACE_CHECK(has(old_value), "value {}.{} ({}) is not mapped", old_value.node, old_value.output,
+                 from_.node(old_value).op->name);
+  return map_[old_value.node][old_value.output];
+}
+
+std::vector<Value> Rewriter::mapped(std::span<const Value> old_values) const {
+  std::vector<Value> out;
+  for (const Value& value : old_values) out.push_back((*this)[value]);
+  return out;
+}
+
+Graph Rewriter::finish() {
+  to_.set_location("");
+  to_.set_outputs(mapped(from_.outputs()), from_.output_names());
+  return std::move(to_);
+}
+
+std::vector<Value> inline_graph(Graph& into, const Graph& part, std::span<const Value> arguments) {
+  std::vector<std::vector<Value>> map(part.size());
+  for (size_t i = 0; i < part.inputs().size(); ++i) map[part.inputs()[i].node] = {arguments[i]};
+  const std::string outer = into.location();
+  for (int i = 0; i < part.size(); ++i) {
+    if (!map[i].empty()) continue;
+    const Node& node = part.node(i);
+    std::vector<Value> operands;
+    for (const Value& operand : node.operands) operands.push_back(map[operand.node][operand.output]);
+    into.set_location(node.location.empty() ? outer : node.location);
+    const Value added = node.body && !node.op->body
+                            ? into.add_with_body(*node.op, std::move(operands), node.attributes, node.body)
+                            : into.add(*node.op, std::move(operands), node.attributes);
+    for (size_t r = 0; r < node.types.size(); ++r) map[i].push_back({added.node, static_cast<int32_t>(r)});
+  }
+  into.set_location(outer);
+  std::vector<Value> results;
+  for (const Value& output : part.outputs()) results.push_back(map[output.node][output.output]);
+  return results;
+}
+
+Graph specialise(const Graph& graph, const Bindings& bindings) {
+  Rewriter rewrite(graph);
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    Type type = graph.type(graph.inputs()[i]);
+    type.shape = type.shape.specialise(bindings);
+    if (!type.shape.is_static())
+      fail<TypeError>("input '{}' has shape {}: bind its named dimensions to numbers", graph.input_names()[i],
+                      type.shape.str());
+    rewrite.set(graph.inputs()[i], rewrite.graph().input(graph.input_names()[i], type));
+  }
+  for (int i = 0; i < graph.size(); ++i)
+    if (!rewrite.has({i, 0})) rewrite.copy(i, &bindings);
+  return rewrite.finish();
+}
+
+}  // namespace millrace

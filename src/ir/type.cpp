@@ -1,0 +1,174 @@
+#include <algorithm>
+#include <charconv>
+
+#include <millrace/type.h>
+
+#include "base/format.h"
+
+namespace millrace {
+
+const std::vector<DType>& all_dtypes() {
+  static const std::vector<DType> list = {f32, bf16, f16, f64, i8, u8, i32, i64, boolean};
+  return list;
+}
+
+std::string DType::name() const {
+  switch (kind) {
+    case Kind::boolean:
+      return "bool";
+    case Kind::unsigned_int:
+      return fmt::format("u{}", bits);
+    case Kind::signed_int:
+      return fmt::format("i{}", bits);
+    case Kind::floating:
+      return fmt::format("f{}", bits);
+    case Kind::brain_floating:
+      return fmt::format("bf{}", bits);
+  }
+  return "?";
+}
+
+DType DType::parse(std::string_view name) {
+  for (const DType dtype : all_dtypes())
+    if (dtype.name() == name) return dtype;
+  fail<InputError>("unknown dtype '{}'; known: f32, bf16, f16, f64, i8, u8, i32, i64, bool", name);
+}
+
+Dim Dim::named(std::string name) {
+  const bool is_word =
+      std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  if (name.empty() || !is_word || std::isdigit(static_cast<unsigned char>(name[0])))
+    fail<InputError>("'{}' cannot name a dimension: letters, digits and _ can", name);
+  Dim dim(1);
+  dim.names_.push_back(std::move(name));
+  return dim;
+}
+
+int64_t Dim::size() const {
+  if (!is_static()) fail<TypeError>("the size of dimension '{}' is not known here; bind it first", str());
+  return factor_;
+}
+
+std::string Dim::str() const {
+  if (names_.empty()) return std::to_string(factor_);
+  std::string text = factor_ == 1 ? "" : std::to_string(factor_) + "*";
+  return text + fmt::format("{}", fmt::join(names_, "*"));
+}
+
+Dim Dim::parse(std::string_view text) {
+  Dim dim(1);
+  while (!text.empty()) {
+    const size_t star = text.find('*');
+    const std::string_view part = text.substr(0, star);
+    text = star == std::string_view::npos ? "" : text.substr(star + 1);
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
+    if (error == std::errc() && end == part.data() + part.size())
+      dim = dim * Dim(number);
+    else if (!part.empty() && (std::isalpha(static_cast<unsigned char>(part[0])) || part[0] == '_'))
+      dim = dim * Dim::named(std::string(part));
+    else
+      fail<InputError>("'{}' is not a dimension", part);
+  }
+  return dim;
+}
+
+Dim operator*(const Dim& a, const Dim& b) {
+  Dim out;
+  if (__builtin_mul_overflow(a.factor_, b.factor_, &out.factor_))
+    fail<TypeError>("{} times {} is too large", a.str(), b.str());
+  if (out.factor_ == 0) return out;
+  out.names_ = a.names_;
+  out.names_.insert(out.names_.end(), b.names_.begin(), b.names_.end());
+  std::sort(out.names_.begin(), out.names_.end());
+  return out;
+}
+
+Dim operator/(const Dim& a, const Dim& b) {
+  Dim out(0);
+  bool ok = b.factor_ != 0 && a.factor_ % b.factor_ == 0;
+  if (ok) {
+    out.factor_ = a.factor_ / b.factor_;
+    out.names_ = a.names_;
+    for (const std::string& name : b.names_) {
+      const auto it = std::find(out.names_.begin(), out.names_.end(), name);
+      if (it == out.names_.end()) {
+        ok = false;
+        break;
+      }
+      out.names_.erase(it);
+    }
+  }
+  if (!ok) fail<TypeError>("{} is not divisible by {}", a.str(), b.str());
+  return out;
+}
+
+bool Shape::is_static() const {
+  return std::all_of(begin(), end(), [](const Dim& d) { return d.is_static(); });
+}
+
+Dim Shape::elements() const {
+  Dim product(1);
+  for (const Dim& dim : *this) product = product * dim;
+  return product;
+}
+
+std::vector<int64_t> Shape::sizes() const {
+  std::vector<int64_t> out;
+  for (const Dim& dim : *this) out.push_back(dim.size());
+  return out;
+}
+
+Shape Shape::specialise(const Bindings& bindings) const {
+  Shape out;
+  for (const Dim& dim : *this) {
+    Dim d(dim.factor());
+    for (const std::string& name : dim.names()) {
+      const auto it = bindings.find(name);
+      d = d * (it == bindings.end() ? Dim::named(name) : Dim(it->second));
+    }
+    out.push_back(d);
+  }
+  return out;
+}
+
+std::string Shape::str() const {
+  std::string text = "[";
+  for (int d = 0; d < rank(); ++d) text += (d ? ", " : "") + (*this)[d].str();
+  return text + "]";
+}
+
+std::string Type::str() const { return dtype.name() + shape.str(); }
+
+Type Type::parse(std::string_view text) {
+  const size_t open = text.find('[');
+  if (open == std::string_view::npos || text.back() != ']')
+    fail<InputError>("'{}' is not a type like f32[2, 3]", text);
+  Type type{DType::parse(text.substr(0, open)), {}};
+  std::string_view inner = text.substr(open + 1, text.size() - open - 2);
+  while (!inner.empty()) {
+    const size_t comma = inner.find(',');
+    std::string_view part = inner.substr(0, comma);
+    while (!part.empty() && part.front() == ' ') part.remove_prefix(1);
+    type.shape.push_back(Dim::parse(part));
+    inner = comma == std::string_view::npos ? "" : inner.substr(comma + 1);
+  }
+  return type;
+}
+
+Shape broadcast_shapes(const Shape& a, const Shape& b) {
+  const int rank = std::max(a.rank(), b.rank());
+  Shape out(rank);
+  for (int d = 1; d <= rank; ++d) {
+    const Dim da = d <= a.rank() ? a[a.rank() - d] : Dim(1), db = d <= b.rank() ? b[b.rank() - d] : Dim(1);
+    if (da == db || db == 1)
+      out[rank - d] = da;
+    else if (da == 1)
+      out[rank - d] = db;
+    else
+      fail<TypeError>("shapes {} and {} cannot be broadcast together", a.str(), b.str());
+  }
+  return out;
+}
+
+}  // namespace millrace

@@ -1,0 +1,111 @@
+// Layers with parameters.
+#include <cmath>
+
+#include <millrace/nn.h>
+
+#include "base/format.h"
+#include "trace/node.h"
+
+namespace millrace::nn {
+namespace {
+
+/// PyTorch's default for the bias of Linear and Conv2d.
+Initialiser bias_init(int64_t fan_in) {
+  const double bound = fan_in > 0 ? 1 / std::sqrt(static_cast<double>(fan_in)) : 0;
+  return init::uniform(-bound, bound);
+}
+
+}  // namespace
+
+Linear::Linear(int64_t in, int64_t out, bool with_bias)
+    : weight(parameter("weight", {out, in}, init::kaiming_uniform(std::sqrt(5.0)))) {
+  if (with_bias) bias = &parameter("bias", {out}, bias_init(in));
+}
+
+Tensor Linear::forward(const Tensor& x) { return linear(x, weight, bias ? *bias : Tensor()); }
+
+Conv2d::Conv2d(int64_t in, int64_t out, int64_t kernel, const ConvOptions& o)
+    : weight(parameter("weight", {out, in / o.groups, kernel, kernel},
+                       o.init ? o.init : init::kaiming_uniform(std::sqrt(5.0)))),
+      options_{{o.stride, o.stride},
+               {o.padding, o.padding, o.padding, o.padding},
+               {o.dilation, o.dilation},
+               o.groups} {
+  if (o.bias)
+    bias = &parameter("bias", {out}, o.bias_init ? o.bias_init : bias_init(in / o.groups * kernel * kernel));
+}
+
+Tensor Conv2d::forward(const Tensor& x) { return conv2d(x, weight, bias ? *bias : Tensor(), options_); }
+
+LayerNorm::LayerNorm(int64_t width, double epsilon)
+    : weight(parameter("weight", {width}, init::constant(1))),
+      bias(parameter("bias", {width}, init::constant(0))),
+      epsilon_(epsilon) {}
+
+Tensor LayerNorm::forward(const Tensor& x) { return layer_norm(x, weight, bias, epsilon_); }
+
+RMSNorm::RMSNorm(int64_t width, double epsilon)
+    : weight(parameter("weight", {width}, init::constant(1))), epsilon_(epsilon) {}
+
+Tensor RMSNorm::forward(const Tensor& x) { return rms_norm(x, weight, epsilon_); }
+
+Embedding::Embedding(int64_t rows, int64_t width)
+    : weight(parameter("weight", {rows, width}, init::normal(0, 1))) {}
+
+Tensor Embedding::forward(const Tensor& indices) { return embedding(weight, indices); }
+
+MultiheadAttention::MultiheadAttention(int64_t width, int64_t heads, bool causal)
+    : heads_(heads),
+      causal_(causal),
+      qkv_(make<Linear>("qkv", width, 3 * width)),
+      proj_(make<Linear>("proj", width, width)) {}
+
+Tensor MultiheadAttention::forward(const Tensor& x) {
+  return proj_(self_attention(qkv_(x), heads_, causal_));
+}
+
+Tensor self_attention(const Tensor& qkv, int64_t heads, bool causal) {
+  if (qkv.rank() != 3 || !qkv.dim(2).is_static() || qkv.dim(2).size() % (3 * heads) != 0)
+    fail<TypeError>(
+        "attention with {} heads needs [batch, length, 3 × width] with width a multiple of {}, not {}", heads,
+        heads, qkv.type().str());
+  const Dim batch = qkv.dim(0), length = qkv.dim(1);
+  const int64_t width = qkv.dim(2).size() / 3;
+  // [batch, length, 3, heads, width / heads] → [3, batch, heads, length, width / heads]
+  const Tensor parts = transpose(reshape(qkv, {batch, length, 3, heads, width / heads}), {2, 0, 3, 1, 4});
+  const Tensor y =
+      attention(select_index(parts, 0, 0), select_index(parts, 0, 1), select_index(parts, 0, 2), causal);
+  return reshape(transpose(y, {0, 2, 1, 3}), {batch, length, width});
+}
+
+Dropout::Dropout(double p) : p_(p) {
+  if (!(p >= 0 && p < 1)) fail<InputError>("dropout takes a probability in [0, 1), not {}", p);
+}
+
+Tensor Dropout::forward(const Tensor& x) {
+  return training() && p_ > 0 ? dropout(x, p_, next_random_key()) : x;
+}
+
+Normalise::Normalise(const std::vector<double>& mean, const std::vector<double>& deviation) {
+  if (mean.size() != deviation.size() || mean.empty())
+    fail<InputError>("normalisation needs as many means as deviations, at least one; there are {} and {}",
+                     mean.size(), deviation.size());
+  std::vector<double> scale, shift;
+  for (size_t c = 0; c < mean.size(); ++c) {
+    if (!(deviation[c] > 0)) fail<InputError>("a deviation must be greater than 0, not {}", deviation[c]);
+    scale.push_back(1 / (255 * deviation[c]));
+    shift.push_back(-mean[c] / deviation[c]);
+  }
+  const Shape shape = {static_cast<int64_t>(mean.size()), 1, 1};
+  scale_ = Array::of(f32, shape, scale);
+  shift_ = Array::of(f32, shape, shift);
+}
+
+Tensor Normalise::forward(const Tensor& x) {
+  if (x.rank() != 4 || !(x.dim(1) == scale_.dim(0)))
+    fail<TypeError>("normalise: {} given, [batch, {}, height, width] expected", x.type().str(),
+                    scale_.dim(0).str());
+  return cast(x, f32) * scale_ + shift_;
+}
+
+}  // namespace millrace::nn

@@ -1,0 +1,63 @@
+// MobileNetV2 (Sandler et al., arXiv 1801.04381).
+#include "nn/models/models.h"
+
+namespace millrace::nn::models {
+namespace {
+
+class InvertedResidual : public Module {
+ public:
+  InvertedResidual(int64_t in, int64_t out, int64_t stride, int64_t expand)
+      : body_(make<Sequential>("body")), skip_(stride == 1 && in == out) {
+    const int64_t mid = in * expand;
+    if (expand != 1) append_conv_norm(body_, in, mid, 1, {}, relu6());
+    append_conv_norm(body_, mid, mid, 3, {.stride = stride, .padding = 1, .groups = mid}, relu6());
+    append_conv_norm(body_, mid, out, 1, {}, nullptr);
+  }
+  Tensor forward(const Tensor& x) override { return skip_ ? x + body_(x) : body_(x); }
+
+ private:
+  Sequential& body_;
+  bool skip_;
+};
+
+class MobileNetV2 : public Module {
+ public:
+  MobileNetV2(int64_t channels, int64_t classes)
+      : features_(make<Sequential>("features")), head_(make<Linear>("head", 1280, classes)) {
+    struct Stage {
+      int64_t expand, out;
+      int repeats;
+      int64_t stride;
+    };
+    append_conv_norm(features_, channels, 32, 3, {.stride = 2, .padding = 1}, relu6());
+    int64_t in = 32;
+    for (const Stage& s : {Stage{1, 16, 1, 1},
+                           {6, 24, 2, 2},
+                           {6, 32, 3, 2},
+                           {6, 64, 4, 2},
+                           {6, 96, 3, 1},
+                           {6, 160, 3, 2},
+                           {6, 320, 1, 1}})
+      for (int i = 0; i < s.repeats; ++i) {
+        features_.append(std::make_shared<InvertedResidual>(in, s.out, i == 0 ? s.stride : 1, s.expand));
+        in = s.out;
+      }
+    append_conv_norm(features_, in, 1280, 1, {}, relu6());
+  }
+  Tensor forward(const Tensor& x) override { return head_(mean(features_(x), {2, 3})); }
+
+ private:
+  Sequential& features_;
+  Linear& head_;
+};
+
+}  // namespace
+
+Model mobilenet_v2(const std::string& kind, const ModelOptions& options) {
+  const Shape input = picture_shape(options, {3, 224, 224}, kind);
+  return {kind,
+          std::make_shared<MobileNetV2>(input[0].size(), options.classes ? options.classes : 1000),
+          {{"x0", batch_of(input)}}};
+}
+
+}  // namespace millrace::nn::models

@@ -1,0 +1,84 @@
+// Residual networks (He et al., arXiv 1512.03385): resnet18, resnet50, and resnet18_cifar for small pictures.
+#include "nn/models/models.h"
+
+namespace millrace::nn::models {
+namespace {
+
+/// Two 3×3 convolutions, or 1×1, 3×3, 1×1 (`bottleneck`, four times as wide at the end).
+class Block : public Module {
+ public:
+  Block(int64_t in, int64_t mid, int64_t stride, bool bottleneck) {
+    const int64_t out = bottleneck ? 4 * mid : mid;
+    const auto add = [&](int64_t from, int64_t to, int64_t kernel, int64_t step) {
+      const std::string n = std::to_string(convs_.size() + 1);
+      convs_.push_back(&make<Conv2d>("conv" + n, from, to, kernel,
+                                     ConvOptions{.stride = step, .padding = kernel / 2, .bias = false}));
+      norms_.push_back(&make<BatchNorm>("bn" + n, to));
+    };
+    if (bottleneck) {
+      add(in, mid, 1, 1);
+      add(mid, mid, 3, stride);
+      add(mid, out, 1, 1);
+    } else {
+      add(in, mid, 3, stride);
+      add(mid, mid, 3, 1);
+    }
+    if (stride != 1 || in != out) {
+      down_ = &make<Sequential>("down");
+      append_conv_norm(*down_, in, out, 1, {.stride = stride}, nullptr);
+    }
+  }
+
+  Tensor forward(const Tensor& x) override {
+    Tensor y = x;
+    for (size_t i = 0; i < convs_.size(); ++i) {
+      y = (*norms_[i])((*convs_[i])(y));
+      if (i + 1 < convs_.size()) y = millrace::relu(y);
+    }
+    return millrace::relu(y + (down_ ? (*down_)(x) : x));
+  }
+
+ private:
+  std::vector<Conv2d*> convs_;
+  std::vector<BatchNorm*> norms_;
+  Sequential* down_ = nullptr;
+};
+
+class ResNet : public Module {
+ public:
+  ResNet(const std::vector<int>& depths, bool bottleneck, int64_t channels, int64_t classes, bool small)
+      : stem_(make<Sequential>("stem")), layers_(make<Sequential>("layers")) {
+    append_conv_norm(stem_, channels, 64, small ? 3 : 7, {.stride = small ? 1 : 2, .padding = small ? 1 : 3},
+                     nn::relu());
+    if (!small) stem_.append(nn::max_pool2d(3, 2, 1));
+    int64_t in = 64;
+    for (size_t stage = 0; stage < depths.size(); ++stage) {
+      const int64_t width = int64_t{64} << stage;
+      for (int i = 0; i < depths[stage]; ++i) {
+        layers_.append(std::make_shared<Block>(in, width, stage > 0 && i == 0 ? 2 : 1, bottleneck));
+        in = bottleneck ? 4 * width : width;
+      }
+    }
+    head_ = &make<Linear>("head", in, classes);
+  }
+
+  Tensor forward(const Tensor& x) override { return (*head_)(mean(layers_(stem_(x)), {2, 3})); }
+
+ private:
+  Sequential &stem_, &layers_;
+  Linear* head_ = nullptr;
+};
+
+}  // namespace
+
+Model resnet(const std::string& kind, const ModelOptions& options) {
+  const bool small = kind == "resnet18_cifar", deep = kind == "resnet50";
+  const Shape input = picture_shape(options, small ? Shape{3, 32, 32} : Shape{3, 224, 224}, kind);
+  const int64_t classes = options.classes ? options.classes : small ? 10 : 1000;
+  const std::vector<int> depths = deep ? std::vector{3, 4, 6, 3} : std::vector{2, 2, 2, 2};
+  return {kind,
+          std::make_shared<ResNet>(depths, deep, input[0].size(), classes, small),
+          {{"x0", batch_of(input)}}};
+}
+
+}  // namespace millrace::nn::models

@@ -1,0 +1,94 @@
+// Transformers: BERT-like encoders (post-norm: bert_base, minilm) and a GPT-like decoder (pre-norm, causal: gpt_mini).
+#include "base/format.h"
+#include "nn/models/models.h"
+
+namespace millrace::nn::models {
+namespace {
+
+class Block : public Module {
+ public:
+  Block(int64_t width, int64_t heads, bool causal)
+      : heads_(heads),
+        causal_(causal),
+        qkv_(make<Linear>("qkv", width, 3 * width)),
+        proj_(make<Linear>("proj", width, width)),
+        fc1_(make<Linear>("fc1", width, 4 * width)),
+        fc2_(make<Linear>("fc2", 4 * width, width)),
+        norm1_(make<LayerNorm>("norm1", width)),
+        norm2_(make<LayerNorm>("norm2", width)) {}
+
+  Tensor forward(const Tensor& x) override {
+    if (causal_) {
+      const Tensor y = x + attend(norm1_(x));
+      return y + transform(norm2_(y));
+    }
+    const Tensor y = norm1_(x + attend(x));
+    return norm2_(y + transform(y));
+  }
+
+ private:
+  Tensor attend(const Tensor& x) { return proj_(self_attention(qkv_(x), heads_, causal_)); }
+  Tensor transform(const Tensor& x) { return fc2_(millrace::gelu(fc1_(x))); }
+
+  int64_t heads_;
+  bool causal_;
+  Linear &qkv_, &proj_, &fc1_, &fc2_;
+  LayerNorm &norm1_, &norm2_;
+};
+
+struct Sizes {
+  int64_t vocabulary, width, depth, heads, longest;
+  bool causal;
+  int64_t length;  // of the samples
+};
+
+class Transformer : public Module {
+ public:
+  Transformer(const Sizes& sizes, int64_t classes)
+      : causal_(sizes.causal),
+        positions_(parameter("pos", {sizes.longest, sizes.width}, init::normal(0, 0.02))),
+        tokens_(make<Embedding>("tok", sizes.vocabulary, sizes.width)),
+        norm_(make<LayerNorm>("norm", sizes.width)),
+        blocks_(make<Sequential>("blocks")),
+        head_(make<Linear>("head", sizes.width, classes, !sizes.causal)) {
+    for (int64_t i = 0; i < sizes.depth; ++i)
+      blocks_.append(std::make_shared<Block>(sizes.width, sizes.heads, sizes.causal));
+  }
+
+  Tensor forward(const Tensor& ids) override {
+    const Dim length = ids.dim(1);
+    if (!length.is_static() || length.size() > positions_.dim(0).size())
+      fail<TypeError>("the model takes at most {} tokens, not {}", positions_.dim(0).str(), length.str());
+    const Tensor x = tokens_(ids) + slice(positions_, 0, 0, length.size());
+    if (causal_) return head_(norm_(blocks_(x)));
+    return head_(select_index(blocks_(norm_(x)), 1, 0));
+  }
+
+ private:
+  bool causal_;
+  Tensor& positions_;
+  Embedding& tokens_;
+  LayerNorm& norm_;
+  Sequential& blocks_;
+  Linear& head_;
+};
+
+}  // namespace
+
+Model transformer(const std::string& kind, const ModelOptions& options) {
+  Sizes sizes{30522, 768, 12, 12, 512, false, 128};
+  if (kind == "bert_base_14") sizes.length = 14;
+  if (kind == "minilm") sizes = {30522, 384, 6, 12, 512, false, 128};
+  if (kind == "gpt_mini") sizes = {256, 384, 6, 6, 256, true, 256};
+  if (!options.input.empty()) {
+    if (options.input.rank() != 1) fail<InputError>("{} takes samples of shape [length]", kind);
+    sizes.length = options.input[0].size();
+  }
+  const int64_t classes = options.classes ? options.classes : sizes.causal ? sizes.vocabulary : 2;
+  return {kind,
+          std::make_shared<Transformer>(sizes, classes),
+          {{"x0", batch_of({sizes.length}, i64), 0, static_cast<double>(sizes.vocabulary)}},
+          sizes.causal ? Task::tokens : Task::classes};
+}
+
+}  // namespace millrace::nn::models

@@ -1,0 +1,145 @@
+#include "onnx/writer.h"
+
+#include "base/format.h"
+
+namespace millrace::onnx {
+namespace {
+
+WireWriter tensor_proto(const std::string& name, const Array& array) {
+  WireWriter tensor;
+  for (const int64_t size : array.shape().sizes()) tensor.integer(1, size);
+  tensor.varint(2, static_cast<uint64_t>(data_type(array.dtype())));
+  tensor.bytes(8, name);
+  tensor.bytes(9, {static_cast<const char*>(array.data()), static_cast<size_t>(array.bytes())});
+  return tensor;
+}
+
+WireWriter value_info(const std::string& name, const Type& type) {
+  WireWriter shape;
+  for (const Dim& dim : type.shape) {
+    WireWriter message;
+    if (dim.is_static())
+      message.integer(1, dim.size());
+    else
+      message.bytes(2, dim.str());
+    shape.message(1, message);
+  }
+  const WireWriter tensor =
+      WireWriter().varint(1, static_cast<uint64_t>(data_type(type.dtype))).message(2, shape);
+  return WireWriter().bytes(1, name).message(2, WireWriter().message(1, tensor));
+}
+
+WireWriter attribute_proto(const std::string& name, const OnnxAttribute& attribute) {
+  WireWriter proto;
+  proto.bytes(1, name);
+  if (const auto* integer = std::get_if<int64_t>(&attribute)) {
+    proto.integer(3, *integer).varint(20, 2);
+  } else if (const auto* number = std::get_if<float>(&attribute)) {
+    proto.number(2, *number).varint(20, 1);
+  } else if (const auto* text = std::get_if<std::string>(&attribute)) {
+    proto.bytes(4, *text).varint(20, 3);
+  } else {
+    for (const int64_t value : std::get<std::vector<int64_t>>(attribute)) proto.integer(8, value);
+    proto.varint(20, 7);
+  }
+  return proto;
+}
+
+}  // namespace
+
+int data_type(DType dtype) {
+  static const std::map<DType, int> types = {{f32, 1},  {u8, 2},      {i8, 3},   {i32, 6},  {i64, 7},
+                                             {f16, 10}, {boolean, 9}, {f64, 11}, {bf16, 16}};
+  const auto found = types.find(dtype);
+  MILLRACE_CHECK(found != types.end(), "ONNX has no dtype {}", dtype.name());
+  return found->second;
+}
+
+void GraphWriter::input(const std::string& name, const Type& type) {
+  inputs_.message(11, value_info(name, type));
+  for (int axis = 0; axis < type.shape.rank(); ++axis) {
+    const Dim& dim = type.shape[axis];
+    if (dim.names().size() == 1 && dim.factor() == 1) dims_.emplace(dim.names()[0], std::pair(name, axis));
+  }
+}
+
+void GraphWriter::output(const std::string& name, const Type& type) {
+  outputs_.message(12, value_info(name, type));
+}
+
+void GraphWriter::weight(const std::string& name, const Array& array) {
+  initialisers_.message(5, tensor_proto(name, array));
+}
+
+std::string GraphWriter::fresh(const std::string& hint) { return fmt::format("{}_{}", hint, counter_++); }
+
+std::string GraphWriter::constant(const Array& array) {
+  const std::string name = fresh("constant");
+  weight(name, array);
+  return name;
+}
+
+std::string GraphWriter::ints(const std::vector<int64_t>& values) {
+  Array array(i64, {static_cast<int64_t>(values.size())});
+  std::copy(values.begin(), values.end(), array.as<int64_t>().begin());
+  return constant(array);
+}
+
+void GraphWriter::append(const std::string& type, const std::vector<std::string>& inputs,
+                         const std::vector<std::string>& results, const OnnxAttributes& attributes) {
+  WireWriter proto;
+  for (const std::string& name : inputs) proto.bytes(1, name);
+  for (const std::string& name : results) proto.bytes(2, name);
+  proto.bytes(3, location_.empty() ? results[0] : location_ + "/" + results[0]);
+  proto.bytes(4, type);
+  for (const auto& [name, attribute] : attributes) proto.message(5, attribute_proto(name, attribute));
+  nodes_.message(1, proto);
+}
+
+std::vector<std::string> GraphWriter::nodes(const std::string& type, const std::vector<std::string>& inputs,
+                                            int results, const OnnxAttributes& attributes) {
+  std::vector<std::string> names;
+  for (int i = 0; i < results; ++i) names.push_back(fresh(type));
+  append(type, inputs, names, attributes);
+  return names;
+}
+
+std::string GraphWriter::node(const std::string& type, const std::vector<std::string>& inputs,
+                              const OnnxAttributes& attributes) {
+  return nodes(type, inputs, 1, attributes)[0];
+}
+
+void GraphWriter::named_node(const std::string& type, const std::vector<std::string>& inputs,
+                             const std::string& result) {
+  append(type, inputs, {result}, {});
+}
+
+std::string GraphWriter::dim_of(const Dim& dim) {
+  std::string value;
+  for (const std::string& name : dim.names()) {
+    std::string& cached = dim_values_[name];
+    if (cached.empty()) {
+      const auto source = dims_.find(name);
+      if (source == dims_.end()) fail<InputError>("no input of the model has the dimension '{}' alone", name);
+      cached = node("Gather", {node("Shape", {source->second.first}), ints({source->second.second})},
+                    {{"axis", int64_t{0}}});
+    }
+    value = value.empty() ? cached : node("Mul", {value, cached});
+  }
+  if (value.empty()) return ints({dim.factor()});
+  return dim.factor() == 1 ? value : node("Mul", {value, ints({dim.factor()})});
+}
+
+std::string GraphWriter::shape_of(const Shape& shape) {
+  if (shape.is_static()) return ints(shape.sizes());
+  std::vector<std::string> parts;
+  for (const Dim& dim : shape) parts.push_back(dim_of(dim));
+  return parts.size() == 1 ? parts[0] : node("Concat", parts, {{"axis", int64_t{0}}});
+}
+
+WireWriter GraphWriter::finish(const std::string& name) const {
+  // A message's bytes are its fields one after the other, so the parts written apart are joined as they are.
+  return WireWriter().raw(nodes_).bytes(2, name).raw(initialisers_).raw(inputs_).raw(outputs_);
+}
+
+}  // namespace millrace::onnx

@@ -1,0 +1,62 @@
+// Builds an ONNX GraphProto node by node; knows ONNX's messages, not our operators.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <millrace/array.h>
+#include <millrace/graph.h>
+
+#include "base/wire.h"
+
+namespace millrace::onnx {
+
+using OnnxAttribute = std::variant<int64_t, float, std::vector<int64_t>, std::string>;
+using OnnxAttributes = std::vector<std::pair<std::string, OnnxAttribute>>;
+
+/// TensorProto.DataType of a dtype.
+int data_type(DType dtype);
+
+class GraphWriter {
+ public:
+  /// Declares a model input. Its named dimensions become known to shape_of().
+  void input(const std::string& name, const Type& type);
+  void output(const std::string& name, const Type& type);
+  /// An initialiser under a given name.
+  void weight(const std::string& name, const Array& array);
+  /// An initialiser with a name of its own.
+  std::string constant(const Array& array);
+  std::string ints(const std::vector<int64_t>& values);
+
+  /// Appends a node with one result (or more) and returns the results' names.
+  std::string node(const std::string& type, const std::vector<std::string>& inputs,
+                   const OnnxAttributes& attributes = {});
+  std::vector<std::string> nodes(const std::string& type, const std::vector<std::string>& inputs, int results,
+                                 const OnnxAttributes& attributes = {});
+  /// A node whose result has a given name.
+  void named_node(const std::string& type, const std::vector<std::string>& inputs, const std::string& result);
+  /// The 1-D i64 tensor of a shape; named dimensions are read from the model's inputs.
+  std::string shape_of(const Shape& shape);
+  /// Names of nodes appended from now on begin with this.
+  void set_location(const std::string& location) { location_ = location; }
+
+  /// The GraphProto.
+  WireWriter finish(const std::string& name) const;
+
+ private:
+  std::string fresh(const std::string& hint);
+  std::string dim_of(const Dim& dim);
+  void append(const std::string& type, const std::vector<std::string>& inputs,
+              const std::vector<std::string>& results, const OnnxAttributes& attributes);
+
+  WireWriter nodes_, initialisers_, inputs_, outputs_;
+  std::map<std::string, std::pair<std::string, int>> dims_;  // name → input and axis that have it
+  std::map<std::string, std::string> dim_values_;            // name → 1-element tensor
+  std::string location_;
+  int counter_ = 0;
+};
+
+}  // namespace millrace::onnx

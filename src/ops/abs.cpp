@@ -1,0 +1,19 @@
+#include "ops/build.h"
+#include "ops/elementwise.h"
+#include "ops/registry.h"
+
+using namespace millrace;
+
+MILLRACE_OPERATOR(abs) {
+  Operator op =
+      ops::elementwise_unary("abs", "|x|; the gradient at 0 is 0", {f32, f64, bf16, f16, i8, i32, i64});
+  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
+    return b.unary(ScalarOp::abs, x[0]);
+  };
+  op.gradient = [](const GradientContext& c) {
+    ops::Build b(c.graph);
+    return std::vector<Value>{b.mul(c.result_gradients[0], b.unary("sign", c.operands[0]))};
+  };
+  op.onnx = {"Abs"};
+  return op;
+}

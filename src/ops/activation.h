@@ -1,0 +1,16 @@
+// What activation functions share.
+#pragma once
+
+#include <string>
+
+#include "ir/operator.h"
+#include "ops/build.h"
+
+namespace millrace::ops {
+
+/// A composite of one float operand and a result of its type, with samples. `body` is given the operand widened to f32
+/// when it is a 16-bit float; the result is rounded back.
+Operator activation(std::string_view name, std::string_view doc, std::vector<AttributeSpec> attributes,
+                    std::function<Value(Build&, Value, const Attributes&)> body);
+
+}  // namespace millrace::ops

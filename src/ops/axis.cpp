@@ -1,0 +1,31 @@
+#include "ops/axis.h"
+
+#include "base/format.h"
+
+namespace millrace::ops {
+
+int64_t checked_axis(const TypeContext& context, int rank) {
+  const int64_t axis = context.attributes.integer("axis");
+  if (axis < -rank || axis >= rank) context.error(fmt::format("there is no axis {}", axis));
+  return axis < 0 ? axis + rank : axis;
+}
+
+std::vector<Type> float_type_with_axis(const TypeContext& context) {
+  if (!context.operands[0].dtype.is_float()) context.error("dtype is not supported");
+  checked_axis(context, context.operands[0].shape.rank());
+  return {context.operands[0]};
+}
+
+std::vector<Sample> axis_samples() {
+  std::vector<Sample> samples = {{.operands = {{f32, {3, 17}}}},
+                                 {.operands = {{f32, {2, 5, 33}}}, .attributes = {{"axis", int64_t{1}}}},
+                                 {.operands = {{f32, {64}}}, .attributes = {{"axis", int64_t{0}}}},
+                                 {.operands = {{f32, {4, 1}}}},
+                                 {.operands = {{f32, {0, 4}}}},
+                                 {.operands = {{f64, {3, 4}}}},
+                                 {.operands = {{f64, {3, 4, 2}}}, .attributes = {{"axis", int64_t{-3}}}}};
+  for (const DType dtype : {bf16, f16}) samples.push_back({.operands = {{dtype, {5, 9}}}});
+  return samples;
+}
+
+}  // namespace millrace::ops

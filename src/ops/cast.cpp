@@ -1,0 +1,42 @@
+#include "ops/build.h"
+#include "ops/registry.h"
+
+using namespace millrace;
+
+MILLRACE_OPERATOR(cast) {
+  Operator op;
+  op.name = "cast";
+  op.doc =
+      "The operand in another dtype. Floats to integers truncate and saturate (NaN gives 0), integers to "
+      "narrower ones "
+      "wrap, anything to bool is ≠ 0.";
+  op.op_class = OpClass::elementwise;
+  op.attributes = {{"dtype", std::nullopt, "the result's dtype"}};
+  op.types = [](const TypeContext& c) {
+    return std::vector<Type>{{c.attributes.dtype("dtype"), c.operands[0].shape}};
+  };
+  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node& node) {
+    return b.cast(x[0], node.attributes.dtype("dtype"));
+  };
+  op.gradient = [](const GradientContext& c) {
+    const DType from = c.type(c.operands[0]).dtype;
+    if (!from.is_float() || !c.node.types[0].dtype.is_float()) return std::vector<Value>{{}};
+    return std::vector<Value>{ops::Build(c.graph).cast(c.result_gradients[0], from)};
+  };
+  for (const DType from : all_dtypes()) {
+    for (const DType to : all_dtypes()) {
+      Sample sample{
+          .operands = {{from, {3, 7}}}, .attributes = {{"dtype", to}}, .int_low = -3, .int_high = 120};
+      if (from == u8) sample.int_low = 0;
+      op.samples.push_back(sample);
+      sample.operands = {{from, {19}}};  // out of the range of narrow integers
+      sample.low = -400, sample.high = 400, sample.int_low = from == u8 ? 0 : -128, sample.int_high = 127;
+      if (from == i32 || from == i64) sample.int_low = -70000, sample.int_high = 70000;
+      op.samples.push_back(sample);
+    }
+  }
+  for (const Shape& shape : {Shape{}, Shape{0, 3}, Shape{1}})
+    op.samples.push_back({.operands = {{f32, shape}}, .attributes = {{"dtype", bf16}}});
+  op.onnx = {"Cast"};
+  return op;
+}

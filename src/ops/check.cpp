@@ -1,0 +1,59 @@
+#include "ops/check.h"
+
+#include <set>
+
+#include "base/format.h"
+
+namespace millrace {
+namespace {
+
+/// The part that the operator's class demands, or null when it is there.
+const char* missing_meaning(const Operator& op) {
+  switch (op.op_class) {
+    case OpClass::elementwise:
+      return op.scalar ? nullptr : "a scalar body";
+    case OpClass::movement:
+    case OpClass::generator:
+      return op.element ? nullptr : "an element body";
+    case OpClass::reduction:
+      return op.reduction ? nullptr : "the kind of reduction";
+    case OpClass::composite:
+      return op.body ? nullptr : "a body";
+    case OpClass::view:
+    case OpClass::heavy:
+    case OpClass::structural:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<std::string> missing_parts(std::span<const Operator* const> operators) {
+  std::vector<std::string> missing;
+  std::set<std::string_view> names;
+  for (const Operator* op : operators) {
+    const auto lacks = [&](std::string_view what) {
+      missing.push_back(fmt::format("{} lacks {}", op->name, what));
+    };
+    if (op->name.empty()) lacks("a name");
+    if (!names.insert(op->name).second) missing.push_back(fmt::format("{} is there twice", op->name));
+    if (op->doc.empty()) lacks("a doc");
+    // Inputs and constants are appended by Graph itself; a fused node gets its body from the pass that makes it.
+    if (op->op_class == OpClass::structural || op->name == "fused") continue;
+    if (!op->types) lacks("a type rule");
+    if (const char* part = missing_meaning(*op)) lacks(part);
+    if (op->differentiable && !op->gradient && !op->body) lacks("a gradient, or differentiable = false");
+    if (op->samples.empty()) lacks("samples");
+    for (const AttributeSpec& spec : op->attributes)
+      if (spec.doc.empty()) lacks(fmt::format("a doc of attribute {}", spec.name));
+  }
+  return missing;
+}
+
+void check_operators() {
+  static const std::vector<std::string> missing = missing_parts(all_operators());
+  if (!missing.empty()) fail<InternalError>("operators are incomplete: {}", fmt::join(missing, "; "));
+}
+
+}  // namespace millrace

@@ -1,0 +1,18 @@
+// Refuses incomplete operators at start-up.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/operator.h"
+
+namespace millrace {
+
+/// What is missing in the definitions of these operators, one line each; empty when they are complete.
+std::vector<std::string> missing_parts(std::span<const Operator* const> operators);
+
+/// Checks all operators on the first call; throws InternalError with everything that is missing.
+void check_operators();
+
+}  // namespace millrace

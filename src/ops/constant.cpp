@@ -1,0 +1,17 @@
+#include "ops/registry.h"
+
+using namespace millrace;
+
+MILLRACE_OPERATOR(constant) {
+  Operator op;
+  op.name = "constant";
+  op.op_class = OpClass::structural;
+  op.doc = "A value known when the graph is built; appended by Graph::constant.";
+  op.min_operands = op.max_operands = 0;
+  op.attributes = {{"value", std::nullopt, "the array"}};
+  op.differentiable = false;
+  op.types = [](const TypeContext& context) {
+    return std::vector<Type>{context.attributes.get<Array>("value").type()};
+  };
+  return op;
+}

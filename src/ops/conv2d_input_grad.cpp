@@ -1,0 +1,43 @@
+#include "base/format.h"
+#include "ops/convolution.h"
+#include "ops/registry.h"
+
+using namespace millrace;
+
+MILLRACE_OPERATOR(conv2d_input_grad) {
+  Operator op;
+  op.name = "conv2d_input_grad";
+  op.op_class = OpClass::heavy;
+  op.doc =
+      "The gradient of conv2d(x, w) with respect to x, from dy and w; also the transposed convolution of dy.";
+  op.min_operands = op.max_operands = 2;
+  op.attributes = ops::convolution_attributes();
+  op.attributes.push_back({"input_shape", std::nullopt, "the shape of x"});
+  op.types = [](const TypeContext& c) {
+    const Type &dy = c.operands[0], &w = c.operands[1];
+    if (dy.dtype != w.dtype || !dy.dtype.is_float())
+      c.error("gradient and weights must have the same float dtype");
+    const Shape& x = c.attributes.shape("input_shape");
+    const Shape y = ops::convolution_result(x, w.shape, c);
+    if (y != dy.shape)
+      c.error(fmt::format("an input of shape {} gives {}, but the gradient has shape {}", x.str(), y.str(),
+                          dy.shape.str()));
+    return std::vector<Type>{{dy.dtype, x}};
+  };
+  // Linear in both operands.
+  op.gradient = [](const GradientContext& c) {
+    const Value dy = c.operands[0], w = c.operands[1], g = c.result_gradients[0];
+    return std::vector<Value>{
+        c.graph.add("conv2d", {g, w}, ops::convolution_attributes_of(c.node)),
+        c.graph.add("conv2d_weight_grad", {g, dy},
+                    ops::convolution_attributes_of(c.node, {"weight_shape", c.type(w).shape}))};
+  };
+  op.onnx = {"ConvTranspose"};
+  op.tolerance = {.f32 = 1e-4, .f64 = 1e-11, .half = 3e-2};
+  for (const ops::ConvolutionSample& s : ops::convolution_samples()) {
+    Sample sample{.operands = {{s.dtype, s.y}, {s.dtype, s.w}}, .attributes = s.attributes};
+    sample.attributes.set("input_shape", s.x);
+    op.samples.push_back(std::move(sample));
+  }
+  return op;
+}

@@ -1,0 +1,138 @@
+#include "ops/convolution.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+
+namespace millrace::ops {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+constexpr int64_t limit = int64_t{1} << 31;  // of kernels, strides …: their products stay far below overflow
+
+void check_attribute(const TypeContext& context, std::string_view name, size_t count, int64_t least) {
+  const Ints& values = context.attributes.ints(name);
+  if (values.size() != count ||
+      std::any_of(values.begin(), values.end(), [&](int64_t v) { return v < least || v > limit; }))
+    context.error(
+        fmt::format("{} must be {} numbers ≥ {}, not [{}]", name, count, least, fmt::join(values, ", ")));
+}
+
+void check_channels(const Shape& x, const Shape& w, int64_t groups, const TypeContext& context) {
+  if (!x[1].is_static() || !w.is_static())
+    context.error(
+        "the number of channels and the shape of the weights must be numbers, not named dimensions");
+  const int64_t given = x[1].size(), expected = w[1].size();
+  if (given != expected * groups)
+    context.error(fmt::format("the input has {} channels, the weights expect {}{}", given, expected * groups,
+                              groups > 1 ? fmt::format(" ({} groups of {})", groups, expected) : ""));
+  if (w[0].size() % groups != 0)
+    context.error(fmt::format("{} output channels cannot be divided into {} groups", w[0].size(), groups));
+}
+
+int64_t result_size(int64_t size, int64_t kernel, int64_t dilation, int64_t padding, int64_t stride,
+                    std::string_view what, const TypeContext& context) {
+  if (kernel > limit) context.error("the kernel is too large");
+  const int64_t reach = dilation * (kernel - 1) + 1;
+  if (kernel < 1) context.error(fmt::format("the kernel has {} 0", what));
+  if (size + padding < reach)
+    context.error(fmt::format("the kernel reaches over {} {}, but the padded input has only {}", reach, what,
+                              size + padding));
+  return (size + padding - reach) / stride + 1;
+}
+
+}  // namespace
+
+Convolution convolution(const Shape& x, const Shape& w, const Attributes& attributes) {
+  const Ints &strides = attributes.ints("strides"), &pads = attributes.ints("pads"),
+             &dilations = attributes.ints("dilations");
+  Convolution c{};
+  c.groups = attributes.integer("groups");
+  c.in_channels = w[1].size();
+  c.out_channels = w[0].size() / c.groups;
+  c.height = x[2].size();
+  c.width = x[3].size();
+  c.kernel_height = w[2].size();
+  c.kernel_width = w[3].size();
+  c.stride_h = strides[0];
+  c.stride_w = strides[1];
+  c.dilation_h = dilations[0];
+  c.dilation_w = dilations[1];
+  c.top = pads[0];
+  c.left = pads[1];
+  c.out_height = (c.height + c.top + pads[2] - c.dilation_h * (c.kernel_height - 1) - 1) / c.stride_h + 1;
+  c.out_width = (c.width + c.left + pads[3] - c.dilation_w * (c.kernel_width - 1) - 1) / c.stride_w + 1;
+  return c;
+}
+
+Shape convolution_result(const Shape& x, const Shape& w, const TypeContext& context) {
+  if (x.rank() != 4) context.error("the input must have the dimensions [batch, channels, height, width]");
+  if (w.rank() != 4)
+    context.error(
+        "the weights must have the dimensions [output channels, input channels / groups, height, width]");
+  check_attribute(context, "strides", 2, 1);
+  check_attribute(context, "pads", 4, 0);
+  check_attribute(context, "dilations", 2, 1);
+  const int64_t groups = context.attributes.integer("groups");
+  if (groups < 1 || groups >> 20) context.error("groups must be in [1, 2^20)");
+  check_channels(x, w, groups, context);
+  if (!x[2].is_static() || !x[3].is_static())
+    context.error("height and width must be numbers, not named dimensions (only the batch may be named)");
+  const Ints &strides = context.attributes.ints("strides"), &pads = context.attributes.ints("pads"),
+             &dilations = context.attributes.ints("dilations");
+  const int64_t height =
+      result_size(x[2].size(), w[2].size(), dilations[0], pads[0] + pads[2], strides[0], "rows", context);
+  const int64_t width =
+      result_size(x[3].size(), w[3].size(), dilations[1], pads[1] + pads[3], strides[1], "columns", context);
+  return {x[0], w[0], height, width};
+}
+
+std::vector<AttributeSpec> convolution_attributes() {
+  return {{"strides", Attribute(Ints{1, 1}), "steps down and right"},
+          {"pads", Attribute(Ints{0, 0, 0, 0}), "zeros around the input: top, left, bottom, right"},
+          {"dilations", Attribute(Ints{1, 1}), "distance of neighbouring kernel elements"},
+          {"groups", Attribute(int64_t{1}), "channels are split into so many independent convolutions"}};
+}
+
+Attributes convolution_attributes_of(const Node& node, std::pair<std::string, Attribute> extra) {
+  Attributes attributes;
+  for (const AttributeSpec& spec : convolution_attributes())
+    attributes.set(std::string(spec.name), *node.attributes.find(spec.name));
+  if (!extra.first.empty()) attributes.set(std::move(extra.first), std::move(extra.second));
+  return attributes;
+}
+
+const std::vector<ConvolutionSample>& convolution_samples() {
+  static const std::vector<ConvolutionSample> samples = {
+      {f32, {2, 3, 9, 7}, {5, 3, 3, 3}, {2, 5, 9, 7}, {{"pads", Ints{1, 1, 1, 1}}}},
+      {f32, {2, 4, 8, 9}, {6, 4, 3, 3}, {2, 6, 4, 5}, {{"pads", Ints{1, 1, 1, 1}}, {"strides", Ints{2, 2}}}},
+      {f32,
+       {1, 4, 10, 11},
+       {8, 2, 3, 2},
+       {1, 8, 4, 11},
+       {{"pads", Ints{0, 1, 2, 0}}, {"strides", Ints{3, 1}}, {"groups", int64_t{2}}}},
+      {f32,
+       {2, 6, 9, 9},
+       {6, 1, 3, 3},
+       {2, 6, 7, 7},
+       {{"groups", int64_t{6}}, {"dilations", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}},
+      {f32, {3, 8, 5, 5}, {16, 8, 1, 1}, {3, 16, 5, 5}, {}},
+      {f32, {1, 1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1}, {}},
+      {f32, {0, 2, 5, 5}, {3, 2, 3, 3}, {0, 3, 3, 3}, {}},
+      {f64, {1, 2, 5, 4}, {3, 2, 3, 2}, {1, 3, 5, 3}, {{"pads", Ints{1, 0, 1, 0}}}},
+      {f64,
+       {2, 2, 5, 6},
+       {4, 1, 2, 3},
+       {2, 4, 2, 4},
+       {{"strides", Ints{3, 1}},
+        {"dilations", Ints{1, 2}},
+        {"groups", int64_t{2}},
+        {"pads", Ints{0, 1, 1, 1}}}},
+      {bf16, {2, 16, 6, 6}, {8, 16, 3, 3}, {2, 8, 6, 6}, {{"pads", Ints{1, 1, 1, 1}}}},
+      {f16, {1, 4, 5, 5}, {3, 4, 3, 3}, {1, 3, 2, 2}, {{"strides", Ints{2, 2}}}},
+  };
+  return samples;
+}
+
+}  // namespace millrace::ops

@@ -1,0 +1,35 @@
+// What the 2-D convolution and its two gradients share: geometry, checks, samples.
+#pragma once
+
+#include "ir/operator.h"
+
+namespace millrace::ops {
+
+/// Sizes of a convolution y = conv2d(x, w): x is [n, groups·ci, h, w], w is [groups·co, ci, kh, kw].
+struct Convolution {
+  int64_t groups, in_channels, out_channels;  // channels of one group
+  int64_t height, width, kernel_height, kernel_width, out_height, out_width;
+  int64_t stride_h, stride_w, dilation_h, dilation_w, top, left;
+};
+
+/// The geometry of a node of conv2d, conv2d_input_grad or conv2d_weight_grad from the shapes of x and w, which
+/// must fit (the type rules have checked them).
+Convolution convolution(const Shape& x, const Shape& w, const Attributes& attributes);
+
+/// The shape of conv2d(x, w); throws through `context` when the shapes or attributes do not fit.
+Shape convolution_result(const Shape& x, const Shape& w, const TypeContext& context);
+
+/// strides, pads, dilations and groups with their defaults.
+std::vector<AttributeSpec> convolution_attributes();
+/// The convolution attributes of a node (without input_shape or weight_shape), and `extra`.
+Attributes convolution_attributes_of(const Node& node, std::pair<std::string, Attribute> extra = {});
+
+/// Cases of shapes and attributes that all three operators are tried on.
+struct ConvolutionSample {
+  DType dtype;
+  Shape x, w, y;
+  Attributes attributes;
+};
+const std::vector<ConvolutionSample>& convolution_samples();
+
+}  // namespace millrace::ops

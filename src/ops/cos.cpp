@@ -1,0 +1,19 @@
+#include "ops/build.h"
+#include "ops/elementwise.h"
+#include "ops/registry.h"
+
+using namespace millrace;
+
+MILLRACE_OPERATOR(cos) {
+  Operator op = ops::elementwise_unary("cos", "The cosine; x in radians");
+  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
+    return b.unary(ScalarOp::cos, x[0]);
+  };
+  op.gradient = [](const GradientContext& c) {
+    ops::Build b(c.graph);
+    return std::vector<Value>{b.neg(b.mul(c.result_gradients[0], b.unary("sin", c.operands[0])))};
+  };
+  ops::set_range(op, -7, 7);
+  op.onnx = {"Cos"};
+  return op;
+}

@@ -1,0 +1,87 @@
+#include "ops/elementwise.h"
+
+#include <algorithm>
+
+namespace millrace::ops {
+namespace {
+
+bool claims(const std::vector<DType>& dtypes, DType dtype) {
+  return std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end();
+}
+
+/// Shapes every element-wise operator is tried on: rank 0, sizes 0 and 1, odd sizes, more than one vector.
+std::vector<Sample> samples_for(int operands, const std::vector<DType>& dtypes) {
+  std::vector<Sample> samples;
+  const std::vector<Shape> shapes = {{}, {0, 3}, {1}, {17}, {3, 5, 7}, {2, 64}};
+  for (const DType dtype : dtypes) {
+    for (const Shape& shape : shapes) {
+      if (dtype != f32 && dtype != f64 && shape.rank() == 3) continue;
+      Sample sample;
+      sample.operands.assign(operands, Type{dtype, shape});
+      if (dtype == i8) sample.int_low = -5;
+      samples.push_back(sample);
+    }
+  }
+  return samples;
+}
+
+}  // namespace
+
+Operator elementwise_unary(std::string_view name, std::string_view doc, std::vector<DType> dtypes) {
+  Operator op;
+  op.name = name;
+  op.doc = doc;
+  op.op_class = OpClass::elementwise;
+  op.samples = samples_for(1, dtypes);
+  op.types = [dtypes](const TypeContext& c) {
+    if (!claims(dtypes, c.operands[0].dtype)) c.error("dtype is not supported");
+    return std::vector<Type>{c.operands[0]};
+  };
+  return op;
+}
+
+Operator elementwise_binary(std::string_view name, std::string_view doc, std::vector<DType> dtypes) {
+  Operator op;
+  op.name = name;
+  op.doc = doc;
+  op.op_class = OpClass::elementwise;
+  op.min_operands = op.max_operands = 2;
+  op.samples = samples_for(2, dtypes);
+  op.types = [dtypes](const TypeContext& c) {
+    if (c.operands[0] != c.operands[1]) c.error("both operands must have the same dtype and shape");
+    if (!claims(dtypes, c.operands[0].dtype)) c.error("dtype is not supported");
+    return std::vector<Type>{c.operands[0]};
+  };
+  return op;
+}
+
+Operator comparison(std::string_view name, std::string_view doc) {
+  Operator op = elementwise_binary(name, doc, {f32, f64, bf16, f16, i8, u8, i32, i64, boolean});
+  op.types = [inner = op.types](const TypeContext& c) {
+    std::vector<Type> types = inner(c);
+    types[0].dtype = boolean;
+    return types;
+  };
+  op.differentiable = false;
+  return op;
+}
+
+Operator predicate(std::string_view name, std::string_view doc) {
+  Operator op = elementwise_unary(name, doc);
+  op.types = [inner = op.types](const TypeContext& c) {
+    std::vector<Type> types = inner(c);
+    types[0].dtype = boolean;
+    return types;
+  };
+  op.differentiable = false;
+  return op;
+}
+
+void set_range(Operator& op, double low, double high) {
+  for (Sample& sample : op.samples) {
+    sample.low = low;
+    sample.high = high;
+  }
+}
+
+}  // namespace millrace::ops

@@ -1,0 +1,22 @@
+// What element-wise operators share: type rules and samples.
+#pragma once
+
+#include "ir/operator.h"
+
+namespace millrace::ops {
+
+/// An element-wise operator of one operand whose result has the operand's type. Samples over all its dtypes included.
+Operator elementwise_unary(std::string_view name, std::string_view doc,
+                           std::vector<DType> dtypes = {f32, f64, bf16, f16});
+/// An element-wise operator of two operands of equal type (broadcasting is explicit in graphs).
+Operator elementwise_binary(std::string_view name, std::string_view doc,
+                            std::vector<DType> dtypes = {f32, f64, bf16, f16, i8, u8, i32, i64});
+/// As elementwise_binary with a bool result.
+Operator comparison(std::string_view name, std::string_view doc);
+/// A question about one float: a bool result.
+Operator predicate(std::string_view name, std::string_view doc);
+
+/// Sets the range that all samples of `op` draw their floats from, for operators that are not defined everywhere.
+void set_range(Operator& op, double low, double high);
+
+}  // namespace millrace::ops

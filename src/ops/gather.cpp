@@ -1,0 +1,73 @@
+#include "ops/build.h"
+#include "ops/registry.h"
+
+using namespace millrace;
+
+namespace {
+
+int64_t axis_of(const Node& node, const Shape& operand) {
+  const int64_t axis = node.attributes.integer("axis");
+  return axis < 0 ? axis + operand.rank() : axis;
+}
+
+std::vector<Type> gather_types(const TypeContext& c) {
+  const Type &x = c.operands[0], &indices = c.operands[1];
+  if (indices.dtype != i64 && indices.dtype != i32) c.error("the indices must be i64 or i32");
+  int64_t axis = c.attributes.integer("axis");
+  if (axis < 0) axis += x.shape.rank();
+  if (axis < 0 || axis >= x.shape.rank()) c.error("axis out of range");
+  Shape shape(x.shape.begin(), x.shape.begin() + axis);
+  shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
+  shape.insert(shape.end(), x.shape.begin() + axis + 1, x.shape.end());
+  return {{x.dtype, shape}};
+}
+
+Scalar gather_element(ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
+  const Type &x = c.operands[0], &indices = c.operands[1];
+  const int64_t axis = axis_of(c.node, x.shape);
+  const int rank = indices.shape.rank();
+  Scalar picked = b.load(1, index.subspan(axis, rank));
+  if (indices.dtype != i64) picked = b.cast(picked, i64);
+  const Scalar inside = b.both(b.binary(ScalarOp::greater_equal, picked, b.integer(i64, 0)),
+                               b.less(picked, b.integer(i64, x.shape[axis].size())));
+  std::vector<Scalar> at(index.begin(), index.begin() + axis);
+  at.push_back(picked);
+  at.insert(at.end(), index.begin() + axis + rank, index.end());
+  return b.load_if(inside, 0, at, b.constant(x.dtype, 0));
+}
+
+}  // namespace
+
+MILLRACE_OPERATOR(gather) {
+  Operator op;
+  op.name = "gather";
+  op.op_class = OpClass::movement;
+  op.doc =
+      "Slices of the first operand along `axis`, picked by the indices: the axis is replaced by the indices' "
+      "shape. An "
+      "index outside the axis, negative ones included, gives zeros: the transpose of scatter_add, which "
+      "drops it.";
+  op.min_operands = op.max_operands = 2;
+  op.attributes = {{"axis", Attribute(int64_t{0}), "the axis that is indexed; negative counts from the end"}};
+  op.types = gather_types;
+  op.element = gather_element;
+  op.gradient = [](const GradientContext& c) {
+    ops::Build b(c.graph);
+    const Value base = b.zeros(c.operands[0]);
+    return std::vector<Value>{c.graph.add("scatter_add", {base, c.operands[1], c.result_gradients[0]},
+                                          {{"axis", axis_of(c.node, b.shape(base))}}),
+                              {}};
+  };
+  for (const DType dtype : all_dtypes()) op.samples.push_back({.operands = {{dtype, {6, 5}}, {i64, {9}}}});
+  const auto sample = [&](const Type& x, const Type& indices, int64_t axis, int64_t low = 0) {
+    op.samples.push_back({.operands = {x, indices}, .attributes = {{"axis", axis}}, .int_low = low});
+  };
+  sample({f64, {2, 6, 3}}, {i32, {3, 5}}, 1);
+  sample({f32, {3, 4}}, {i64, {7}}, -1, -2);
+  sample({f32, {6}}, {i64, {}}, 0);
+  sample({f32, {6, 2}}, {i64, {0}}, 0);
+  sample({f32, {1, 33}}, {i32, {2}}, 0);
+  op.samples.push_back({.operands = {{f32, {3}}, {i64, {5}}}, .values = {{1, {0, -1, 2, 3, 1e15}}}});
+  op.onnx = {"Gather"};
+  return op;
+}

@@ -1,0 +1,52 @@
+#include "base/format.h"
+#include "ops/pooling.h"
+#include "ops/registry.h"
+
+using namespace millrace;
+
+MILLRACE_OPERATOR(max_pool2d_grad) {
+  Operator op;
+  op.name = "max_pool2d_grad";
+  op.op_class = OpClass::movement;
+  op.window = true;
+  op.doc =
+      "The gradient of max_pool2d's values: every element of dy goes to its window's position, in images of "
+      "shape "
+      "input_shape. A position must lie in its window.";
+  op.min_operands = op.max_operands = 2;
+  op.attributes = ops::pooling_attributes({{"input_shape", std::nullopt, "the shape of the images"}});
+  op.types = [](const TypeContext& c) {
+    const Type &dy = c.operands[0], &positions = c.operands[1];
+    const Shape& x = c.attributes.shape("input_shape");
+    if (!dy.dtype.is_float()) c.error("dtype is not supported");
+    const Shape pooled = ops::pooling_result(x, c);
+    if (positions.dtype != i64 || dy.shape != pooled || positions.shape != pooled)
+      c.error(fmt::format("gradient and i64 positions must have shape {}", pooled.str()));
+    return std::vector<Type>{{dy.dtype, x}};
+  };
+  op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
+    const ops::Pooling p = ops::pooling(c.node.attributes.shape("input_shape"), c.node.attributes);
+    const Scalar here = b.add(b.mul(index[2], b.integer(i64, p.width)), index[3]);
+    const Scalar zero = b.constant(c.operands[0].dtype, 0);
+    Scalar sum = zero;
+    ops::for_windows_of(b, p, index, [&](Scalar inside, Scalar row, Scalar column) {
+      const Scalar at[] = {index[0], index[1], row, column};
+      const Scalar position = b.load_if(inside, 1, at, b.integer(i64, -1));
+      const Scalar dy = b.load_if(inside, 0, at, zero);
+      sum = b.add(sum, b.select(b.equal(position, here), dy, zero));
+    });
+    return sum;
+  };
+  op.gradient = [](const GradientContext& c) {
+    return std::vector<Value>{c.graph.add("max_pool2d_pick", {c.result_gradients[0], c.operands[1]},
+                                          ops::pooling_attributes_of(c.node)),
+                              {}};
+  };
+  for (const ops::PoolingSample& s : ops::pooling_samples()) {
+    Sample sample{.operands = {{s.dtype, s.y}, {i64, s.y}}, .attributes = s.attributes};
+    sample.attributes.set("input_shape", s.x);
+    sample.values[1] = ops::pooling_sample_positions(s);
+    op.samples.push_back(std::move(sample));
+  }
+  return op;
+}

@@ -1,0 +1,43 @@
+#include <limits>
+
+#include "ops/pooling.h"
+#include "ops/registry.h"
+
+using namespace millrace;
+
+MILLRACE_OPERATOR(max_pool2d_positions) {
+  Operator op;
+  op.name = "max_pool2d_positions";
+  op.op_class = OpClass::movement;
+  op.window = true;
+  op.disjoint = ops::windows_disjoint;
+  op.doc =
+      "The second result of max_pool2d: the i64 position row * width + column of every window's first "
+      "maximum.";
+  op.attributes = ops::pooling_attributes();
+  op.differentiable = false;
+  op.types = [](const TypeContext& c) {
+    if (!c.operands[0].dtype.is_float()) c.error("dtype is not supported");
+    return std::vector<Type>{{i64, ops::pooling_result(c.operands[0].shape, c)}};
+  };
+  op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
+    const ops::Pooling p = ops::pooling(c.operands[0].shape, c.node.attributes);
+    const Scalar lowest = b.constant(c.operands[0].dtype, -std::numeric_limits<double>::infinity());
+    Scalar best = lowest, position = b.integer(i64, -1);
+    ops::for_window(b, p, index, [&](Scalar inside, Scalar row, Scalar column) {
+      const Scalar at[] = {index[0], index[1], row, column};
+      const Scalar x = b.load_if(inside, 0, at, lowest);
+      // Not (x ≤ best) is true for NaN too; a NaN stays the best. The first element wins even when it is −∞.
+      const Scalar better = b.both(b.unary(ScalarOp::logical_not, b.binary(ScalarOp::less_equal, x, best)),
+                                   b.equal(best, best));
+      const Scalar first = b.less(position, b.integer(i64, 0));
+      const Scalar wins = b.both(inside, b.binary(ScalarOp::logical_or, better, first));
+      best = b.select(wins, x, best);
+      position = b.select(wins, b.add(b.mul(row, b.integer(i64, p.width)), column), position);
+    });
+    return position;
+  };
+  for (const ops::PoolingSample& s : ops::pooling_samples())
+    op.samples.push_back({.operands = {{s.dtype, s.x}}, .attributes = s.attributes});
+  return op;
+}

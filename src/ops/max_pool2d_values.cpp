@@ -1,0 +1,40 @@
+#include <limits>
+
+#include "ops/pooling.h"
+#include "ops/registry.h"
+
+using namespace millrace;
+
+MILLRACE_OPERATOR(max_pool2d_values) {
+  Operator op;
+  op.name = "max_pool2d_values";
+  op.op_class = OpClass::movement;
+  op.window = true;
+  op.disjoint = ops::windows_disjoint;
+  op.doc = "The first result of max_pool2d: the maximum of every window, NaN when it contains one.";
+  op.attributes = ops::pooling_attributes();
+  op.types = [](const TypeContext& c) {
+    if (!c.operands[0].dtype.is_float()) c.error("dtype is not supported");
+    return std::vector<Type>{{c.operands[0].dtype, ops::pooling_result(c.operands[0].shape, c)}};
+  };
+  op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
+    const ops::Pooling p = ops::pooling(c.operands[0].shape, c.node.attributes);
+    const Scalar lowest = b.constant(c.operands[0].dtype, -std::numeric_limits<double>::infinity());
+    Scalar best = lowest;
+    ops::for_window(b, p, index, [&](Scalar inside, Scalar row, Scalar column) {
+      const Scalar at[] = {index[0], index[1], row, column};
+      best = b.max(best, b.load_if(inside, 0, at, lowest));
+    });
+    return best;
+  };
+  op.gradient = [](const GradientContext& c) {
+    const Attributes attributes = ops::pooling_attributes_of(c.node);
+    const Value positions = c.graph.add("max_pool2d_positions", {c.operands[0]}, attributes);
+    return std::vector<Value>{c.graph.add("max_pool2d_grad", {c.result_gradients[0], positions},
+                                          ops::pooling_attributes_of(c.node, &c.type(c.operands[0]).shape))};
+  };
+  op.onnx = {"MaxPool"};
+  for (const ops::PoolingSample& s : ops::pooling_samples())
+    op.samples.push_back({.operands = {{s.dtype, s.x}}, .attributes = s.attributes});
+  return op;
+}

@@ -1,0 +1,16 @@
+#include "ops/build.h"
+#include "ops/elementwise.h"
+#include "ops/registry.h"
+
+using namespace millrace;
+
+MILLRACE_OPERATOR(neg) {
+  Operator op = ops::elementwise_unary("neg", "−x", {f32, f64, bf16, f16, i8, i32, i64});
+  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) { return b.neg(x[0]); };
+  op.gradient = [](const GradientContext& c) {
+    ops::Build b(c.graph);
+    return std::vector<Value>{b.neg(c.result_gradients[0])};
+  };
+  op.onnx = {"Neg"};
+  return op;
+}

@@ -1,0 +1,34 @@
+#include "ops/registry.h"
+
+using namespace millrace;
+
+MILLRACE_OPERATOR(one_hot) {
+  Operator op;
+  op.name = "one_hot";
+  op.op_class = OpClass::movement;
+  op.doc =
+      "A new last axis of size `depth` with 1 at the index and 0 elsewhere; all 0 where the index is outside "
+      "[0, depth).";
+  op.attributes = {{"depth", std::nullopt, "size of the new axis"},
+                   {"dtype", Attribute(f32), "the result's dtype"}};
+  op.differentiable = false;
+  op.types = [](const TypeContext& c) {
+    if (c.operands[0].dtype != i64 && c.operands[0].dtype != i32) c.error("the indices must be i64 or i32");
+    if (c.attributes.integer("depth") < 0) c.error("depth must not be negative");
+    Type result{c.attributes.dtype("dtype"), c.operands[0].shape};
+    result.shape.push_back(c.attributes.integer("depth"));
+    return std::vector<Type>{result};
+  };
+  op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
+    const Scalar picked = b.cast(b.load(0, index.first(index.size() - 1)), i64);
+    return b.cast(b.equal(picked, index.back()), c.node.types[0].dtype);
+  };
+  for (const DType dtype : all_dtypes())
+    op.samples.push_back(
+        {.operands = {{i64, {7}}}, .attributes = {{"depth", int64_t{5}}, {"dtype", dtype}}, .int_low = -1});
+  op.samples.push_back({.operands = {{i32, {2, 3}}}, .attributes = {{"depth", int64_t{17}}}});
+  op.samples.push_back({.operands = {{i64, {}}}, .attributes = {{"depth", int64_t{3}}}});
+  op.samples.push_back({.operands = {{i64, {4}}}, .attributes = {{"depth", int64_t{0}}}});
+  op.samples.push_back({.operands = {{i64, {0}}}, .attributes = {{"depth", int64_t{3}}}});
+  return op;
+}

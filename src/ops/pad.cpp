@@ -1,0 +1,99 @@
+#include <algorithm>
+
+#include "ops/build.h"
+#include "ops/registry.h"
+
+using namespace millrace;
+
+namespace {
+
+std::vector<Type> pad_types(const TypeContext& c) {
+  const Type& x = c.operands[0];
+  const std::vector<int64_t>&low = c.attributes.ints("low"), &high = c.attributes.ints("high"),
+        &interior = c.attributes.ints("interior");
+  const auto rank = static_cast<size_t>(x.shape.rank());
+  if (low.size() != rank || high.size() != rank || (interior.size() != rank && !interior.empty()))
+    c.error("low, high and interior need one number for each axis");
+  Shape shape;
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t between = interior.empty() ? 0 : interior[d];
+    if (std::max({low[d], high[d], between}) >> 31 > 0) c.error("padding must be below 2^31");
+    if (low[d] < 0 || high[d] < 0 || between < 0)
+      c.error("padding must not be negative; use slice to take away");
+    if (low[d] == 0 && high[d] == 0 && between == 0) {
+      shape.push_back(x.shape[d]);
+      continue;
+    }
+    if (!x.shape[d].is_static()) c.error("a named dimension cannot be padded");
+    const int64_t size = x.shape[d].size();
+    shape.push_back(low[d] + high[d] + size + std::max<int64_t>(size - 1, 0) * between);
+  }
+  return {{x.dtype, shape}};
+}
+
+int64_t interior_of(const Node& node, size_t d) {
+  const std::vector<int64_t>& interior = node.attributes.ints("interior");
+  return interior.empty() ? 0 : interior[d];
+}
+
+Scalar pad_element(ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
+  const std::vector<int64_t>&low = c.node.attributes.ints("low"), &high = c.node.attributes.ints("high");
+  Scalar inside = b.constant(boolean, 1);
+  std::vector<Scalar> at(index.begin(), index.end());
+  for (size_t d = 0; d < index.size(); ++d) {
+    const int64_t stride = interior_of(c.node, d) + 1;
+    if (low[d] == 0 && high[d] == 0 && stride == 1) continue;
+    const Scalar zero = b.integer(i64, 0), step = b.integer(i64, stride);
+    const Scalar offset = b.sub(index[d], b.integer(i64, low[d]));
+    if (low[d] > 0) inside = b.both(inside, b.binary(ScalarOp::greater_equal, offset, zero));
+    if (stride > 1) inside = b.both(inside, b.equal(b.binary(ScalarOp::rem, offset, step), zero));
+    at[d] = stride > 1 ? b.div(offset, step) : offset;
+    inside = b.both(inside, b.less(at[d], b.integer(i64, c.operands[0].shape[d].size())));
+  }
+  return b.load_if(inside, 0, at, b.constant(c.operands[0].dtype, c.node.attributes.number("value")));
+}
+
+std::vector<Value> pad_gradient(const GradientContext& c) {
+  const Shape& from = c.type(c.operands[0]).shape;
+  const std::vector<int64_t> starts = c.node.attributes.ints("low");
+  std::vector<int64_t> ends, steps;
+  for (size_t d = 0; d < from.size(); ++d) {
+    steps.push_back(interior_of(c.node, d) + 1);
+    const int64_t size = from[d].size();
+    ends.push_back(size == 0 ? starts[d] : starts[d] + (size - 1) * steps[d] + 1);
+  }
+  return {
+      c.graph.add("slice", {c.result_gradients[0]}, {{"starts", starts}, {"ends", ends}, {"steps", steps}})};
+}
+
+}  // namespace
+
+MILLRACE_OPERATOR(pad) {
+  Operator op;
+  op.name = "pad";
+  op.op_class = OpClass::movement;
+  op.doc = "The operand with `value` before, after and between its elements on each axis.";
+  op.attributes = {
+      {"low", std::nullopt, "elements before, for each axis"},
+      {"high", std::nullopt, "elements after, for each axis"},
+      {"interior", Attribute(std::vector<int64_t>{}), "elements between two, for each axis; empty: 0"},
+      {"value", Attribute(0.0), "what is filled in"}};
+  op.types = pad_types;
+  op.element = pad_element;
+  op.gradient = pad_gradient;
+  using Ints = std::vector<int64_t>;
+  const auto sample = [&](DType dtype, const Shape& shape, Ints low, Ints high, Ints interior, double value) {
+    op.samples.push_back({.operands = {{dtype, shape}},
+                          .attributes = {{"low", std::move(low)},
+                                         {"high", std::move(high)},
+                                         {"interior", std::move(interior)},
+                                         {"value", value}}});
+  };
+  for (const DType dtype : all_dtypes()) sample(dtype, {3, 17}, {1, 0}, {2, 3}, {}, 1);
+  sample(f64, {2, 3, 5}, {0, 1, 0}, {1, 0, 2}, {1, 0, 2}, -0.5);
+  sample(f32, {2, 2, 6, 6}, {0, 0, 1, 1}, {0, 0, 1, 1}, {}, 0);
+  sample(f32, {0, 3}, {2, 0}, {1, 1}, {1, 1}, 3);
+  sample(f32, {1}, {0}, {0}, {4}, 0);
+  sample(f32, {}, {}, {}, {}, 0);
+  return op;
+}

@@ -1,0 +1,103 @@
+#include "ops/reduce.h"
+
+#include <algorithm>
+
+#include "ops/build.h"
+
+namespace millrace::ops {
+
+std::vector<int64_t> normalise_axes(const std::vector<int64_t>& axes, int rank, const TypeContext& context) {
+  std::vector<int64_t> out;
+  for (int64_t axis : axes) {
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank) context.error("axis out of range");
+    out.push_back(axis);
+  }
+  if (axes.empty())
+    for (int d = 0; d < rank; ++d) out.push_back(d);
+  std::sort(out.begin(), out.end());
+  if (std::adjacent_find(out.begin(), out.end()) != out.end()) context.error("an axis is given twice");
+  return out;
+}
+
+Shape kept_shape(const Shape& shape, const std::vector<int64_t>& axes) {
+  Shape kept = shape;
+  for (int64_t axis : axes) kept[axis < 0 ? axis + shape.rank() : axis] = 1;
+  if (axes.empty())
+    for (Dim& dim : kept) dim = 1;
+  return kept;
+}
+
+Operator reduction_operator(std::string_view name, std::string_view doc, Reduction reduction,
+                            std::vector<DType> dtypes) {
+  Operator op;
+  op.name = name;
+  op.doc = doc;
+  op.op_class = OpClass::reduction;
+  op.reduction = reduction;
+  op.attributes = {{"axes", Attribute(std::vector<int64_t>{}), "axes to reduce; empty: all"},
+                   {"keep_dims", Attribute(false), "keep reduced axes with size 1"}};
+  const bool position = reduction == Reduction::argmax || reduction == Reduction::argmin;
+  op.types = [dtypes, position](const TypeContext& c) {
+    const Type& operand = c.operands[0];
+    if (std::find(dtypes.begin(), dtypes.end(), operand.dtype) == dtypes.end())
+      c.error("dtype is not supported");
+    const auto axes = normalise_axes(c.attributes.ints("axes"), operand.shape.rank(), c);
+    if (position && axes.size() != 1) c.error("exactly one axis is needed");
+    if (position && operand.shape[axes[0]] == 0) c.error("there is no position on an axis of size 0");
+    Shape shape;
+    for (int d = 0; d < operand.shape.rank(); ++d) {
+      if (!std::binary_search(axes.begin(), axes.end(), d))
+        shape.push_back(operand.shape[d]);
+      else if (c.attributes.flag("keep_dims"))
+        shape.push_back(1);
+    }
+    return std::vector<Type>{{position ? i64 : operand.dtype, shape}};
+  };
+  return op;
+}
+
+std::vector<Value> extreme_gradient(const GradientContext& c) {
+  Build b(c.graph);
+  const Value x = c.operands[0];
+  const Shape shape = b.shape(x), kept = kept_shape(shape, c.node.attributes.ints("axes"));
+  const Value y = b.reshape(c.results[0], kept), g = b.reshape(c.result_gradients[0], kept);
+  const Value hits = b.cast(b.binary("equal", x, b.broadcast(y, shape)), b.dtype(x));
+  const Value share = b.div(g, b.reshape(b.sum(hits, c.node.attributes.ints("axes"), false), kept));
+  return {b.mul(hits, b.broadcast(share, shape))};
+}
+
+std::vector<Sample> reduction_samples(const std::vector<DType>& dtypes) {
+  using Ints = std::vector<int64_t>;
+  std::vector<Sample> samples;
+  for (const DType dtype : dtypes)
+    samples.push_back({.operands = {{dtype, {9, 33}}}, .attributes = {{"axes", Ints{1}}}});
+  samples.push_back({.operands = {{f32, {3, 40, 5}}}, .attributes = {{"axes", Ints{1}}}});
+  samples.push_back({.operands = {{f64, {3, 40}}}, .attributes = {{"axes", Ints{-1}}, {"keep_dims", true}}});
+  samples.push_back({.operands = {{f32, {70, 3}}}, .attributes = {{"axes", Ints{0}}}});
+  samples.push_back(
+      {.operands = {{f32, {2, 5, 3, 4}}}, .attributes = {{"axes", Ints{0, 2}}, {"keep_dims", true}}});
+  samples.push_back({.operands = {{f32, {2, 5, 3, 4}}}, .attributes = {{"axes", Ints{3, 1}}}});
+  samples.push_back(
+      {.operands = {{f32, {0, 3}}}, .attributes = {{"axes", Ints{0}}}, .check_gradient = false});
+  samples.push_back({.operands = {{f32, {0, 3}}}, .attributes = {{"axes", Ints{1}}}});
+  samples.push_back({.operands = {{f32, {}}}});
+  samples.push_back({.operands = {{f32, {1}}}});
+  samples.push_back({.operands = {{f32, {5, 7}}}});
+  return samples;
+}
+
+std::vector<Sample> position_samples(const std::vector<DType>& dtypes) {
+  using Ints = std::vector<int64_t>;
+  std::vector<Sample> samples;
+  for (const DType dtype : dtypes)
+    samples.push_back({.operands = {{dtype, {9, 33}}}, .attributes = {{"axes", Ints{1}}}});
+  samples.push_back(
+      {.operands = {{f32, {3, 40, 5}}}, .attributes = {{"axes", Ints{-2}}, {"keep_dims", true}}});
+  samples.push_back({.operands = {{i32, {70, 3}}}, .attributes = {{"axes", Ints{0}}}, .note = "ties"});
+  samples.push_back({.operands = {{f32, {0, 3}}}, .attributes = {{"axes", Ints{1}}}});
+  samples.push_back({.operands = {{f32, {1}}}, .attributes = {{"axes", Ints{0}}}});
+  return samples;
+}
+
+}  // namespace millrace::ops

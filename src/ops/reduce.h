@@ -1,0 +1,25 @@
+// What reductions share: axes, type rule, samples.
+#pragma once
+
+#include "ir/operator.h"
+
+namespace millrace::ops {
+
+/// A reduction over attribute `axes` (i64 list, negative counts from the end; empty: all), `keep_dims` false by default.
+Operator reduction_operator(std::string_view name, std::string_view doc, Reduction reduction,
+                            std::vector<DType> dtypes);
+
+/// Axes made non-negative, sorted and checked against `rank`; an empty list means all axes.
+std::vector<int64_t> normalise_axes(const std::vector<int64_t>& axes, int rank, const TypeContext& context);
+
+/// The operand's shape with reduced axes set to 1: the shape to broadcast a reduction's gradient from.
+Shape kept_shape(const Shape& shape, const std::vector<int64_t>& axes);
+
+/// The gradient of max and min: shared evenly among equal extremes.
+std::vector<Value> extreme_gradient(const GradientContext& context);
+
+/// Samples for reductions over any axes, and for those that give a position on one axis.
+std::vector<Sample> reduction_samples(const std::vector<DType>& dtypes);
+std::vector<Sample> position_samples(const std::vector<DType>& dtypes);
+
+}  // namespace millrace::ops

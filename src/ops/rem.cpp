@@ -1,0 +1,23 @@
+#include "ops/build.h"
+#include "ops/elementwise.h"
+#include "ops/registry.h"
+
+using namespace millrace;
+
+MILLRACE_OPERATOR(rem) {
+  Operator op = ops::elementwise_binary(
+      "rem",
+      "a − b · trunc(a / b): the remainder with the sign of a, as fmod in C; of integers, rem(x, 0) is 0");
+  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
+    return b.binary(ScalarOp::rem, x[0], x[1]);
+  };
+  op.gradient = [](const GradientContext& c) {
+    ops::Build b(c.graph);
+    const Value g = c.result_gradients[0];
+    const Value a = c.operands[0], z = c.operands[1];
+    return std::vector<Value>{g, b.neg(b.mul(g, b.unary("trunc", b.div(a, z))))};
+  };
+  ops::set_range(op, 0.5, 5);
+  op.samples.push_back({.operands = {{i32, {9, 9}}, {i32, {9, 9}}}, .int_low = -9, .int_high = 9});
+  return op;
+}

@@ -1,0 +1,15 @@
+#include "ops/elementwise.h"
+#include "ops/registry.h"
+
+using namespace millrace;
+
+MILLRACE_OPERATOR(round) {
+  Operator op = ops::elementwise_unary("round", "x rounded to a whole number, halves to the even one");
+  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
+    return b.unary(ScalarOp::round_even, x[0]);
+  };
+  op.differentiable = false;
+  ops::set_range(op, -5, 5);
+  op.onnx = {"Round"};
+  return op;
+}

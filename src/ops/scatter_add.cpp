@@ -1,0 +1,55 @@
+#include "base/format.h"
+#include "ops/registry.h"
+
+using namespace millrace;
+
+namespace {
+
+std::vector<Type> scatter_add_types(const TypeContext& c) {
+  const Type &base = c.operands[0], &indices = c.operands[1], &updates = c.operands[2];
+  if (indices.dtype != i64 && indices.dtype != i32) c.error("the indices must be i64 or i32");
+  if (base.dtype != updates.dtype || base.dtype.is_bool())
+    c.error("base and updates must have the same number dtype");
+  const int rank = base.shape.rank();
+  int64_t axis = c.attributes.integer("axis");
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis >= rank) c.error("axis out of range");
+  Shape expected(base.shape.begin(), base.shape.begin() + axis);
+  expected.insert(expected.end(), indices.shape.begin(), indices.shape.end());
+  expected.insert(expected.end(), base.shape.begin() + axis + 1, base.shape.end());
+  if (updates.shape != expected) c.error(fmt::format("the updates must have shape {}", expected.str()));
+  return {base};
+}
+
+}  // namespace
+
+MILLRACE_OPERATOR(scatter_add) {
+  Operator op;
+  op.name = "scatter_add";
+  op.op_class = OpClass::heavy;
+  op.doc =
+      "The base with every slice of `updates` added at its index along `axis`; the gradient of gather(base, "
+      "indices). "
+      "Updates of one index are added in their order. An index outside the axis adds nothing.";
+  op.min_operands = op.max_operands = 3;
+  op.attributes = {{"axis", Attribute(int64_t{0}), "the axis of the base that is indexed"}};
+  op.types = scatter_add_types;
+  op.gradient = [](const GradientContext& c) {
+    const Value g = c.result_gradients[0];
+    return std::vector<Value>{
+        g, {}, c.graph.add("gather", {g, c.operands[1]}, {{"axis", c.node.attributes.integer("axis")}})};
+  };
+  op.samples = {
+      {.operands = {{f32, {5, 3}}, {i64, {7}}, {f32, {7, 3}}}, .int_high = 4},
+      {.operands = {{f32, {6}}, {i32, {2, 4}}, {f32, {2, 4}}}},
+      {.operands = {{f32, {3, 6, 2}}, {i64, {4}}, {f32, {3, 4, 2}}}, .attributes = {{"axis", int64_t{1}}}},
+      {.operands = {{f32, {6, 2}}, {i64, {}}, {f32, {2}}}},
+      {.operands = {{f32, {6, 2}}, {i64, {0}}, {f32, {0, 2}}}},
+      {.operands = {{f64, {2, 6}}, {i64, {3, 3}}, {f64, {2, 3, 3}}}, .attributes = {{"axis", int64_t{-1}}}},
+      {.operands = {{bf16, {6, 5}}, {i64, {9}}, {bf16, {9, 5}}}},
+      {.operands = {{f16, {6, 5}}, {i64, {3}}, {f16, {3, 5}}}},
+      {.operands = {{i64, {6}}, {i64, {9}}, {i64, {9}}}}};
+  for (const DType dtype : {i8, u8, i32})
+    op.samples.push_back({.operands = {{dtype, {6, 2}}, {i64, {3}}, {dtype, {3, 2}}}});
+  return op;
+}

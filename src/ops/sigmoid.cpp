@@ -1,0 +1,22 @@
+#include "ops/build.h"
+#include "ops/elementwise.h"
+#include "ops/registry.h"
+
+using namespace millrace;
+
+MILLRACE_OPERATOR(sigmoid) {
+  Operator op = ops::elementwise_unary("sigmoid", "1 / (1 + exp(−x))");
+  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
+    const Scalar one = b.constant(b.dtype(x[0]), 1);
+    return b.div(one, b.add(one, b.exp(b.neg(x[0]))));
+  };
+  op.gradient = [](const GradientContext& c) {
+    ops::Build b(c.graph);
+    const Value g = c.result_gradients[0];
+    const Value y = c.results[0];
+    return std::vector<Value>{b.mul(g, b.mul(y, b.sub(b.fill(y, 1), y)))};
+  };
+  ops::set_range(op, -6, 6);
+  op.onnx = {"Sigmoid"};
+  return op;
+}

@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <limits>
+
+#include "ops/build.h"
+#include "ops/registry.h"
+
+using namespace millrace;
+
+namespace {
+
+constexpr int64_t to_end = std::numeric_limits<int64_t>::max();
+
+/// A bound of numpy's slicing: negative counts from the end, clamped to the axis.
+int64_t clamped(int64_t bound, int64_t size) {
+  return std::clamp<int64_t>(bound < 0 ? bound + size : bound, 0, size);
+}
+
+std::vector<Type> slice_types(const TypeContext& c) {
+  const Type& x = c.operands[0];
+  const std::vector<int64_t>&starts = c.attributes.ints("starts"), &ends = c.attributes.ints("ends"),
+        &steps = c.attributes.ints("steps");
+  const auto rank = static_cast<size_t>(x.shape.rank());
+  if (starts.size() != rank || ends.size() != rank || (steps.size() != rank && !steps.empty()))
+    c.error("starts, ends and steps need one number for each axis");
+  Shape shape;
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t step = steps.empty() ? 1 : steps[d];
+    if (step < 1) c.error("steps must be positive");
+    if (!x.shape[d].is_static()) {
+      if (starts[d] != 0 || ends[d] != to_end || step != 1)
+        c.error("a named dimension can only be taken whole");
+      shape.push_back(x.shape[d]);
+      continue;
+    }
+    const int64_t size = x.shape[d].size(), start = clamped(starts[d], size), end = clamped(ends[d], size);
+    shape.push_back(end > start ? (end - start - 1) / step + 1 : 0);
+  }
+  return {{x.dtype, shape}};
+}
+
+int64_t step_of(const Node& node, size_t d) {
+  const std::vector<int64_t>& steps = node.attributes.ints("steps");
+  return steps.empty() ? 1 : steps[d];
+}
+
+int64_t start_of(const Node& node, const Shape& operand, size_t d) {
+  return clamped(node.attributes.ints("starts")[d], operand[d].size());
+}
+
+/// Zeros everywhere but at the elements taken: a pad with interior padding.
+std::vector<Value> slice_gradient(const GradientContext& c) {
+  const Shape& from = c.type(c.operands[0]).shape;
+  std::vector<int64_t> low, high, interior;
+  for (size_t d = 0; d < from.size(); ++d) {
+    const int64_t size = from[d].size(), taken = c.node.types[0].shape[d].size(), step = step_of(c.node, d);
+    const int64_t start = taken == 0 ? 0 : start_of(c.node, from, d);
+    low.push_back(start);
+    high.push_back(taken == 0 ? size : size - (start + (taken - 1) * step + 1));
+    interior.push_back(step - 1);
+  }
+  return {
+      c.graph.add("pad", {c.result_gradients[0]}, {{"low", low}, {"high", high}, {"interior", interior}})};
+}
+
+}  // namespace
+
+MILLRACE_OPERATOR(slice) {
+  Operator op;
+  op.name = "slice";
+  op.op_class = OpClass::movement;
+  op.doc =
+      "On each axis the elements starts, starts + steps, … before ends, as Python slices: negative bounds "
+      "count from "
+      "the end, bounds beyond it are cut. Steps are positive.";
+  op.attributes = {
+      {"starts", std::nullopt, "first element, for each axis"},
+      {"ends", std::nullopt, "first element not taken, for each axis; the greatest i64: to the end"},
+      {"steps", Attribute(std::vector<int64_t>{}), "distance, for each axis; empty: 1"}};
+  op.types = slice_types;
+  op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
+    std::vector<Scalar> at;
+    for (size_t d = 0; d < index.size(); ++d) {
+      const Scalar step = b.integer(i64, step_of(c.node, d));
+      at.push_back(b.add(b.mul(index[d], step), b.integer(i64, start_of(c.node, c.operands[0].shape, d))));
+    }
+    return b.load(0, at);
+  };
+  op.gradient = slice_gradient;
+  using Ints = std::vector<int64_t>;
+  const auto sample = [&](DType dtype, const Shape& shape, Ints starts, Ints ends, Ints steps) {
+    op.samples.push_back(
+        {.operands = {{dtype, shape}},
+         .attributes = {{"starts", std::move(starts)}, {"ends", std::move(ends)}, {"steps", steps}}});
+  };
+  for (const DType dtype : all_dtypes()) sample(dtype, {5, 19}, {1, 2}, {4, -1}, {});
+  sample(f64, {9, 8, 3}, {0, 1, 1}, {9, 8, 2}, {2, 3, 1});
+  sample(f32, {7}, {-3}, {to_end}, {});
+  sample(f32, {7}, {3}, {3}, {1});
+  sample(f32, {7}, {5}, {2}, {2});
+  sample(f32, {0, 4}, {0, 0}, {to_end, 2}, {});
+  sample(f32, {}, {}, {}, {});
+  sample(f32, {1}, {0}, {to_end}, {5});
+  op.onnx = {"Slice"};
+  return op;
+}

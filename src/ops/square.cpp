@@ -1,0 +1,15 @@
+#include "ops/build.h"
+#include "ops/elementwise.h"
+#include "ops/registry.h"
+
+using namespace millrace;
+
+MILLRACE_OPERATOR(square) {
+  Operator op = ops::elementwise_unary("square", "x · x", {f32, f64, bf16, f16, i8, u8, i32, i64});
+  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) { return b.mul(x[0], x[0]); };
+  op.gradient = [](const GradientContext& c) {
+    ops::Build b(c.graph);
+    return std::vector<Value>{b.mul(b.mul(c.result_gradients[0], 2), c.operands[0])};
+  };
+  return op;
+}

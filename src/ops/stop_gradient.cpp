@@ -1,0 +1,12 @@
+#include "ops/elementwise.h"
+#include "ops/registry.h"
+
+using namespace millrace;
+
+MILLRACE_OPERATOR(stop_gradient) {
+  Operator op = ops::elementwise_unary("stop_gradient", "The operand itself, a constant to gradients",
+                                       {f32, f64, bf16, f16, i8, u8, i32, i64, boolean});
+  op.scalar = [](ScalarBuilder&, std::span<const Scalar> x, const Node&) { return x[0]; };
+  op.differentiable = false;
+  return op;
+}

@@ -1,0 +1,53 @@
+// Adam and AdamW differ in where weight decay enters.
+#include <cmath>
+
+#include <millrace/optim.h>
+
+#include "ops/build.h"
+
+namespace millrace::optim {
+namespace {
+
+class Adam final : public Optimizer {
+ public:
+  Adam(const AdamOptions& o, bool decoupled)
+      : Optimizer(o.common), beta1_(o.beta1), beta2_(o.beta2), epsilon_(o.epsilon), decoupled_(decoupled) {}
+
+  std::vector<std::string> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
+
+  /// 1 / (1 − β1^t) and 1 / sqrt(1 − β2^t)
+  std::vector<double> scalars(int64_t step) const override {
+    const auto t = static_cast<double>(step);
+    return {1 / (1 - std::pow(beta1_, t)), 1 / std::sqrt(1 - std::pow(beta2_, t))};
+  }
+
+  Value update(Update& u) const override {
+    ops::Build b(u.graph);
+    Value parameter = u.parameter, gradient = u.gradient;
+    if (u.weight_decay != 0) {
+      if (decoupled_)
+        parameter = b.sub(parameter, b.mul(parameter, b.mul(u.lr, u.weight_decay)));
+      else
+        gradient = b.add(gradient, b.mul(parameter, u.weight_decay));
+    }
+    u.state[0] = b.add(u.state[0], b.mul(b.sub(gradient, u.state[0]), 1 - beta1_));
+    u.state[1] = b.add(b.mul(u.state[1], beta2_), b.mul(b.mul(gradient, gradient), 1 - beta2_));
+    const Value root = b.add(b.mul(b.unary("sqrt", u.state[1]), u.scalars[1]), epsilon_);
+    return b.sub(parameter, b.mul(b.div(u.state[0], root), b.mul(u.lr, u.scalars[0])));
+  }
+
+ private:
+  double beta1_, beta2_, epsilon_;
+  bool decoupled_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Optimizer> adam(const AdamOptions& options) {
+  return std::make_shared<Adam>(options, false);
+}
+std::shared_ptr<const Optimizer> adamw(const AdamOptions& options) {
+  return std::make_shared<Adam>(options, true);
+}
+
+}  // namespace millrace::optim

@@ -1,0 +1,86 @@
+#include <algorithm>
+
+#include <millrace/optim.h>
+
+#include "base/format.h"
+#include "optim/model_scope.h"
+
+namespace millrace::optim {
+namespace {
+
+/// Sizes of the named dimensions that make `spec` the type of `array`.
+void bind_dimensions(const TensorSpec& spec, const Array& array, Bindings& bindings) {
+  const Shape &wanted = spec.type.shape, &given = array.shape();
+  bool fits = array.dtype() == spec.type.dtype && wanted.rank() == given.rank();
+  for (int d = 0; fits && d < wanted.rank(); ++d) {
+    const int64_t size = given[d].size();
+    if (wanted[d].is_static()) {
+      fits = wanted[d] == size;
+    } else {
+      if (wanted[d].names().size() != 1 || wanted[d].factor() != 1)
+        fail<TypeError>("input '{}' has shape {}: an input's dimensions are numbers or names", spec.name,
+                        wanted.str());
+      fits = bindings.try_emplace(wanted[d].names()[0], size).first->second == size;
+    }
+  }
+  if (!fits)
+    fail<TypeError>("input '{}' is {}, the model takes {}", spec.name, array.type().str(), spec.type.str());
+}
+
+}  // namespace
+
+struct EvalStep::Compiled {
+  Bindings bindings;
+  Program program;
+};
+
+EvalStep::EvalStep(std::shared_ptr<nn::Module> model, const std::vector<TensorSpec>& inputs,
+                   const EvalFunction& function, const CompileOptions& options)
+    : model_(std::move(model)),
+      inputs_(inputs),
+      graph_(build_eval_graph(*model_, inputs, function, true)),
+      options_(options) {}
+
+EvalStep::~EvalStep() = default;
+
+std::vector<Array> EvalStep::run(std::span<const Array> inputs) {
+  if (inputs.size() != inputs_.size())
+    fail<TypeError>("the model takes {} inputs, {} are given", inputs_.size(), inputs.size());
+  Bindings bindings;
+  for (size_t i = 0; i < inputs.size(); ++i) bind_dimensions(inputs_[i], inputs[i], bindings);
+  auto it = std::find_if(programs_.begin(), programs_.end(),
+                         [&](const auto& compiled) { return compiled->bindings == bindings; });
+  if (it == programs_.end()) {
+    constexpr size_t capacity = 4;
+    if (programs_.size() == capacity) programs_.pop_back();
+    CompileOptions options = options_;
+    options.bindings = bindings;
+    int at = 0;
+    for (const Array& input : inputs) options.inputs[at++] = input;
+    for (const auto& list : {model_->parameters(), model_->buffers()})
+      for (const nn::Named& named : list) options.inputs[at++] = value_of(named);
+    programs_.push_back(std::make_unique<Compiled>(Compiled{bindings, Program::compile(graph_, options)}));
+    it = programs_.end() - 1;
+  }
+  std::rotate(programs_.begin(), it, it + 1);
+  Program& program = programs_.front()->program;
+  int at = 0;
+  for (const Array& input : inputs) program.bind_input(at++, input);
+  for (const auto& list : {model_->parameters(), model_->buffers()})
+    for (const nn::Named& named : list) {
+      Array array = value_of(named);
+      if (program.input(at).data() != array.data()) program.bind_input(at, std::move(array));
+      ++at;
+    }
+  program.run();
+  std::vector<Array> results;
+  for (int i = 0; i < program.output_count(); ++i) results.push_back(program.output(i));
+  return results;
+}
+
+Program& EvalStep::program() {
+  if (programs_.empty()) fail<InternalError>("no evaluation has run yet");
+  return programs_.front()->program;
+}
+
+}  // namespace millrace::optim

@@ -1,0 +1,37 @@
+// A model's parameters and buffers stood in for by symbols while its graph is recorded.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <millrace/nn.h>
+
+namespace millrace::optim {
+
+/// Replaces the tensors of a model; puts tensors and mode back at the end of the scope.
+class ModelScope {
+ public:
+  ModelScope(nn::Module& model, bool training);
+  ~ModelScope();
+  ModelScope(const ModelScope&) = delete;
+
+  const std::vector<nn::Named>& parameters() const { return parameters_; }
+  const std::vector<nn::Named>& buffers() const { return buffers_; }
+  /// Symbols in the order of parameters, then buffers (by use_symbols), or the values under their names.
+  const std::vector<Tensor>& stand_ins() const { return stand_ins_; }
+  void use_symbols();
+  void use_constants();
+
+ private:
+  void replace(const std::function<Tensor(const nn::Named&)>& make);
+
+  nn::Module& model_;
+  bool training_;
+  std::vector<nn::Named> parameters_, buffers_;
+  std::vector<Tensor> originals_, stand_ins_;
+};
+
+/// The concrete value of a parameter or buffer; InputError when it has none.
+Array value_of(const nn::Named& named);
+
+}  // namespace millrace::optim

@@ -1,0 +1,37 @@
+#include <millrace/optim.h>
+
+#include "ops/build.h"
+
+namespace millrace::optim {
+namespace {
+
+class Sgd final : public Optimizer {
+ public:
+  explicit Sgd(const SgdOptions& o) : Optimizer(o.common), momentum_(o.momentum), nesterov_(o.nesterov) {}
+
+  std::vector<std::string> state_names() const override {
+    return momentum_ != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};
+  }
+  std::vector<double> scalars(int64_t) const override { return {}; }
+
+  Value update(Update& u) const override {
+    ops::Build b(u.graph);
+    Value direction = u.gradient;
+    if (u.weight_decay != 0) direction = b.add(direction, b.mul(u.parameter, u.weight_decay));
+    if (momentum_ != 0) {
+      u.state[0] = b.add(b.mul(u.state[0], momentum_), direction);
+      direction = nesterov_ ? b.add(direction, b.mul(u.state[0], momentum_)) : u.state[0];
+    }
+    return b.sub(u.parameter, b.mul(direction, u.lr));
+  }
+
+ private:
+  double momentum_;
+  bool nesterov_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Optimizer> sgd(const SgdOptions& options) { return std::make_shared<Sgd>(options); }
+
+}  // namespace millrace::optim

@@ -1,0 +1,202 @@
+// The graph of a training step.
+#include <millrace/optim.h>
+
+#include "autodiff/gradient.h"
+#include "base/format.h"
+#include "ops/build.h"
+#include "optim/model_scope.h"
+#include "trace/linearise.h"
+#include "trace/node.h"
+
+namespace millrace::optim {
+namespace {
+
+/// Gradients after clipping by value and by norm; the norm is invalid unless it was needed.
+struct Clipped {
+  std::vector<Value> gradients;
+  Value norm;
+};
+
+Clipped clip(Graph& graph, std::vector<Value> gradients, const Options& options) {
+  ops::Build b(graph);
+  graph.set_location("clip");
+  if (options.clip_value > 0)
+    for (Value& g : gradients)
+      g = graph.add("clamp", {g}, {{"low", -options.clip_value}, {"high", options.clip_value}});
+  if (!(options.clip_norm > 0) || gradients.empty()) return {gradients, {}};
+  Value squares;
+  for (const Value& g : gradients) {
+    const Value part = b.sum(b.mul(g, g), {}, false);
+    squares = squares.valid() ? b.add(squares, part) : part;
+  }
+  const Value norm = b.unary("sqrt", squares);
+  const Value limit = b.div(b.scalar(f32, options.clip_norm), b.add(norm, 1e-6));
+  const Value factor = b.binary("minimum", limit, b.scalar(f32, 1));
+  for (Value& g : gradients) g = b.mul(g, factor);
+  return {gradients, norm};
+}
+
+/// Index of the group of a parameter; groups.size() when none applies.
+size_t group_of(const Options& options, const std::string& name, const Type& type) {
+  for (size_t i = 0; i < options.groups.size(); ++i)
+    if (options.groups[i].applies(name, type)) return i;
+  return options.groups.size();
+}
+
+/// Collects outputs, and which inputs they replace.
+struct Outputs {
+  std::vector<Value> values;
+  std::vector<std::string> names;
+  std::map<int, int> donations;
+  void add(Value value, std::string name) {
+    values.push_back(value);
+    names.push_back(std::move(name));
+  }
+  void replace(int input, Value value, const std::string& name) {
+    donations[static_cast<int>(values.size())] = input;
+    add(value, "new " + name);
+  }
+};
+
+}  // namespace
+
+TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& inputs,
+                             const StepFunction& function, const Optimizer& optimizer) {
+  const Options& options = optimizer.options;
+  TrainGraph made;
+  ModelScope scope(model, true);
+  scope.use_symbols();
+
+  std::vector<Tensor> symbols;  // of all inputs but the optimiser's state
+  const auto symbol = [&](std::string name, const Type& type) {
+    if (!type.shape.is_static())
+      fail<TypeError>("input '{}' of a training step has shape {}: give it sizes", name, type.shape.str());
+    symbols.push_back(Tensor::symbol(std::move(name), type));
+  };
+  for (const TensorSpec& spec : inputs) symbol(spec.name, spec.type);
+  made.data_inputs = static_cast<int>(inputs.size());
+  made.lr_inputs = static_cast<int>(options.groups.size()) + 1;
+  for (int i = 0; i < made.lr_inputs; ++i) symbol(fmt::format("lr.{}", i), {f32, {}});
+  made.scalar_inputs = static_cast<int>(optimizer.scalars(1).size());
+  for (int i = 0; i < made.scalar_inputs; ++i) symbol(fmt::format("scalar.{}", i), {f32, {}});
+  symbol("key", {i64, {2}});
+  const Tensor key = symbols.back();
+
+  StepResult result;
+  {
+    const trace::RandomScope random(key);
+    result = function(model, std::span(symbols).first(inputs.size()));
+  }
+  if (!result.loss.defined() || result.loss.shape().count() != 1)
+    fail<TypeError>("the loss must be a scalar{}",
+                    result.loss.defined() ? fmt::format(", but it is {}", result.loss.type().str()) : "");
+  symbols.insert(symbols.end(), scope.stand_ins().begin(), scope.stand_ins().end());
+
+  std::vector<Tensor> wanted = {reshape(cast(result.loss, f32), {})};
+  for (const auto& [name, tensor] : result.metrics) {
+    wanted.push_back(reshape(cast(tensor, f32), {}));
+    made.metrics.push_back(name);
+  }
+  for (const nn::Named& buffer : scope.buffers()) wanted.push_back(*buffer.tensor);
+  trace::Captured captured = trace::capture(symbols, wanted);
+  Graph& graph = captured.graph;
+  const auto value_of_tensor = [&](const Tensor& tensor) {
+    return captured.values.at({tensor.node().get(), tensor.output()});
+  };
+
+  std::vector<Value> trainable;
+  for (const nn::Named& p : scope.parameters()) {
+    made.parameters.push_back(p.name);
+    if (p.trainable) trainable.push_back(value_of_tensor(*p.tensor));
+  }
+  const Value loss = value_of_tensor(wanted[0]);
+  const Clipped clipped = clip(graph, gradients(graph, loss, trainable), options);
+
+  ops::Build b(graph);
+  Outputs outputs;
+  outputs.add(loss, "loss");
+  for (size_t i = 0; i < made.metrics.size(); ++i)
+    outputs.add(value_of_tensor(wanted[i + 1]), made.metrics[i]);
+  if (clipped.norm.valid()) {
+    made.metrics.push_back("grad_norm");
+    outputs.add(clipped.norm, "grad_norm");
+  }
+  graph.set_location("update");
+  Value sound = b.unary("is_finite", loss);
+  if (clipped.norm.valid()) sound = b.binary("logical_and", sound, b.unary("is_finite", clipped.norm));
+  const auto guarded = [&](Value fresh, Value old) { return b.select(sound, fresh, old); };
+
+  std::vector<Value> scalars;
+  for (int i = 0; i < made.scalar_inputs; ++i)
+    scalars.push_back(graph.inputs()[made.data_inputs + made.lr_inputs + i]);
+  int position = made.first_parameter();
+  size_t next = 0;
+  const int first_state = position + static_cast<int>(scope.stand_ins().size());
+  for (const nn::Named& p : scope.parameters()) {
+    const int at = position++;
+    if (!p.trainable) continue;
+    const Value old = graph.inputs()[at];
+    const Type type = graph.type(old);
+    const size_t group = group_of(options, p.name, type);
+    const double decay = group < options.groups.size()
+                             ? options.groups[group].weight_decay.value_or(options.weight_decay)
+                             : options.weight_decay;
+    graph.set_location(p.name);
+    Update update{graph,
+                  old,
+                  clipped.gradients[next++],
+                  graph.inputs()[made.data_inputs + static_cast<int>(group)],
+                  decay,
+                  scalars,
+                  {}};
+    for (const std::string& name : optimizer.state_names()) {
+      made.state.push_back(name + "." + p.name);
+      update.state.push_back(graph.input(made.state.back(), type));
+    }
+    const std::vector<Value> old_state = update.state;
+    const Value fresh = optimizer.update(update);
+    outputs.replace(at, guarded(fresh, old), p.name);
+    for (size_t i = 0; i < old_state.size(); ++i) {
+      const size_t index = made.state.size() - old_state.size() + i;
+      outputs.replace(first_state + static_cast<int>(index), guarded(update.state[i], old_state[i]),
+                      made.state[index]);
+    }
+  }
+  for (size_t i = 0; i < scope.buffers().size(); ++i) {
+    const nn::Named& buffer = scope.buffers()[i];
+    made.buffers.push_back(buffer.name);
+    const int at = position++;
+    const Value fresh = value_of_tensor(*buffer.tensor), old = graph.inputs()[at];
+    if (fresh != old) outputs.replace(at, guarded(fresh, old), buffer.name);
+  }
+  graph.set_location("");
+  made.donations = outputs.donations;
+  graph.set_outputs(std::move(outputs.values), std::move(outputs.names));
+  made.graph = std::move(graph);
+  return made;
+}
+
+Graph build_eval_graph(nn::Module& model, const std::vector<TensorSpec>& inputs, const EvalFunction& function,
+                       bool parameters_as_inputs) {
+  ModelScope scope(model, false);
+  parameters_as_inputs ? scope.use_symbols() : scope.use_constants();
+  std::vector<Tensor> symbols;
+  for (const TensorSpec& spec : inputs) symbols.push_back(Tensor::symbol(spec.name, spec.type));
+  const std::vector<NamedTensor> results = function(model, symbols);
+  if (parameters_as_inputs) symbols.insert(symbols.end(), scope.stand_ins().begin(), scope.stand_ins().end());
+  std::vector<Tensor> wanted;
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : results) {
+    names.push_back(name);
+    wanted.push_back(tensor);
+  }
+  trace::Captured captured = trace::capture(symbols, wanted);
+  std::vector<Value> outputs;
+  for (const Tensor& tensor : wanted)
+    outputs.push_back(captured.values.at({tensor.node().get(), tensor.output()}));
+  captured.graph.set_location("");
+  captured.graph.set_outputs(std::move(outputs), std::move(names));
+  return std::move(captured.graph);
+}
+
+}  // namespace millrace::optim

@@ -1,0 +1,145 @@
+#include <cmath>
+
+#include <millrace/optim.h>
+
+#include "base/format.h"
+#include "ir/operator.h"
+#include "ops/build.h"
+#include "optim/model_scope.h"
+
+namespace millrace::optim {
+namespace {
+
+/// The optimiser's state, zero at first.
+std::vector<Array> fresh_state(const TrainGraph& made) {
+  const size_t first = made.first_parameter() + made.parameters.size() + made.buffers.size();
+  std::vector<Array> state;
+  for (size_t i = 0; i < made.state.size(); ++i)
+    state.emplace_back(made.graph.type(made.graph.inputs()[first + i]));
+  return state;
+}
+
+/// Options with the graph's donations, and the memory of parameters, buffers and state.
+CompileOptions prepared(CompileOptions options, const TrainGraph& made, nn::Module& model,
+                        const std::vector<Array>& state) {
+  options.donations = made.donations;
+  int at = made.first_parameter();
+  for (const auto& list : {model.parameters(), model.buffers()})
+    for (const nn::Named& named : list) options.inputs[at++] = value_of(named);
+  for (const Array& array : state) options.inputs[at++] = array;
+  return options;
+}
+
+/// The nodes that the loss needs.
+std::vector<char> forward_nodes(const Graph& graph, Value loss) {
+  std::vector<char> needed(static_cast<size_t>(loss.node) + 1, 0);
+  needed[loss.node] = 1;
+  for (int i = loss.node; i >= 0; --i)
+    if (needed[i])
+      for (const Value& operand : graph.node(i).operands) needed[operand.node] = 1;
+  return needed;
+}
+
+}  // namespace
+
+TrainStep::TrainStep(std::shared_ptr<nn::Module> model, const std::vector<TensorSpec>& inputs,
+                     const StepFunction& function, std::shared_ptr<const Optimizer> optimizer,
+                     const TrainOptions& options)
+    : model_(std::move(model)),
+      optimizer_(std::move(optimizer)),
+      options_(options),
+      made_(build_train_graph(*model_, inputs, function, *optimizer_)),
+      state_(fresh_state(made_)),
+      program_(Program::compile(made_.graph, prepared(options.compile, made_, *model_, state_))) {}
+
+void TrainStep::bind_model() {
+  int at = made_.first_parameter();
+  for (const auto& list : {model_->parameters(), model_->buffers()})
+    for (const nn::Named& named : list) {
+      Array array = value_of(named);
+      if (program_.input(at).data() != array.data()) program_.bind_input(at, std::move(array));
+      ++at;
+    }
+}
+
+void TrainStep::run(double lr) {
+  std::vector<double> lrs;
+  for (const Group& group : optimizer_->options.groups) lrs.push_back(lr * group.lr_scale);
+  lrs.push_back(lr);
+  run(lrs);
+}
+
+void TrainStep::run(std::span<const double> lrs) {
+  if (lrs.size() != static_cast<size_t>(made_.lr_inputs))
+    fail<InputError>("{} learning rates are given for {} groups", lrs.size(), made_.lr_inputs);
+  bind_model();
+  int at = made_.data_inputs;
+  for (const double lr : lrs) program_.input(at++).set(0, lr);
+  for (const double scalar : optimizer_->scalars(step_ + 1)) program_.input(at++).set(0, scalar);
+  program_.input(at).set_int(0, static_cast<int64_t>(options_.seed));
+  program_.input(at).set_int(1, step_);
+  program_.run();
+  ++step_;
+}
+
+double TrainStep::loss() const { return program_.output(0).at(0); }
+
+std::vector<std::pair<std::string, double>> TrainStep::metrics() const {
+  std::vector<std::pair<std::string, double>> values;
+  for (size_t i = 0; i < made_.metrics.size(); ++i)
+    values.emplace_back(made_.metrics[i], program_.output(static_cast<int>(i) + 1).at(0));
+  return values;
+}
+
+std::vector<NamedArray> TrainStep::state() const {
+  std::vector<NamedArray> named;
+  for (size_t i = 0; i < state_.size(); ++i) named.emplace_back(made_.state[i], state_[i]);
+  return named;
+}
+
+std::string TrainStep::find_non_finite() const {
+  const Graph& graph = made_.graph;
+  const Value loss = graph.outputs()[0];
+  const std::vector<char> needed = forward_nodes(graph, loss);
+  // The forward pass again, with the largest magnitude of every float result: infinite or NaN when an element is.
+  Rewriter rewrite(graph);
+  rewrite.copy_inputs();
+  for (int i = 0; i <= loss.node; ++i)
+    if (needed[i] && !rewrite.has({i, 0})) rewrite.copy(i);
+  Graph& probe = rewrite.graph();
+  probe.set_location("");
+  ops::Build b(probe);
+  std::vector<Value> outputs;
+  std::vector<int> nodes;
+  for (int i = 0; i <= loss.node; ++i) {
+    if (!needed[i]) continue;
+    for (size_t r = 0; r < graph.node(i).types.size(); ++r) {
+      const Value value{i, static_cast<int32_t>(r)};
+      if (!graph.type(value).dtype.is_float() || graph.type(value).shape.count() == 0) continue;
+      outputs.push_back(b.max(b.unary("abs", rewrite[value]), {}, false));
+      nodes.push_back(i);
+    }
+  }
+  probe.set_outputs(std::move(outputs));
+  CompileOptions options;
+  options.target = options_.compile.target;
+  Program program = Program::compile(probe, options);
+  for (int i = 0; i < program.input_count(); ++i)
+    program.bind_input(i, const_cast<Program&>(program_).input(i));
+  program.run();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const double largest = program.output(static_cast<int>(i)).at(0);
+    if (std::isfinite(largest)) continue;
+    const Node& node = graph.node(nodes[i]);
+    const std::string what = std::isnan(largest) ? "NaN" : "infinite";
+    for (size_t k = 0; k < graph.inputs().size(); ++k)
+      if (graph.inputs()[k].node == nodes[i])
+        return fmt::format("input or parameter '{}' has {} values", graph.input_names()[k], what);
+    return fmt::format("{}{} made {} values ({})", node.op->name,
+                       node.location.empty() ? "" : fmt::format(" in layer '{}'", node.location), what,
+                       node.types[0].str());
+  }
+  return {};
+}
+
+}  // namespace millrace::optim

@@ -1,0 +1,82 @@
+#include <cstring>
+#include <string>
+#include <unordered_map>
+
+#include "ir/operator.h"
+#include "passes/pass.h"
+
+namespace millrace {
+namespace {
+
+template <typename T>
+void append(std::string& key, const T& value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+void append(std::string& key, const Attribute& attribute) {
+  append(key, attribute.index());
+  std::visit(
+      [&](const auto& value) {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, std::string>) {
+          key += value;
+        } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
+          for (int64_t v : value) append(key, v);
+        } else if constexpr (std::is_same_v<T, DType>) {
+          key += value.name();
+        } else if constexpr (std::is_same_v<T, Shape>) {
+          key += value.str();
+        } else if constexpr (std::is_same_v<T, Array>) {
+          key += value.type().str();
+          // Large constants are compared by identity: hashing weights would cost more than it finds.
+          if (value.bytes() <= 4096)
+            key.append(static_cast<const char*>(value.data()), static_cast<size_t>(value.bytes()));
+          else
+            append(key, value.data());
+        } else {
+          append(key, value);
+        }
+      },
+      attribute);
+  key += ';';
+}
+
+/// Equal keys: equal nodes. Operands are those of the new graph.
+std::string key_of(const Node& node, const std::vector<Value>& operands) {
+  std::string key(node.op->name);
+  key += '(';
+  for (const Value& operand : operands) append(key, operand);
+  for (const auto& [name, value] : node.attributes.items()) append(key, value);
+  return key;
+}
+
+}  // namespace
+
+// Nodes with equal operator, operands and attributes are computed once. Random operators differ by their `stream`.
+Graph eliminate_common(const Graph& graph, const PassContext&) {
+  Rewriter rewrite(graph);
+  rewrite.copy_inputs();
+  std::unordered_map<std::string, Value> seen;
+  for (int i = 0; i < graph.size(); ++i) {
+    if (rewrite.has({i, 0})) continue;
+    const Node& node = graph.node(i);
+    if (node.body && !node.op->body) {  // bodies made by passes are not compared
+      rewrite.copy(i);
+      continue;
+    }
+    std::string key = key_of(node, rewrite.mapped(node.operands));
+    const auto it = seen.find(key);
+    if (it == seen.end()) {
+      rewrite.copy(i);
+      seen.emplace(std::move(key), rewrite[{i, 0}]);
+      continue;
+    }
+    for (size_t r = 0; r < node.types.size(); ++r) {
+      const auto result = static_cast<int32_t>(r);
+      rewrite.set({i, result}, {it->second.node, result});
+    }
+  }
+  return rewrite.finish();
+}
+
+}  // namespace millrace

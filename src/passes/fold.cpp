@@ -1,0 +1,55 @@
+#include "ir/operator.h"
+#include "passes/pass.h"
+
+namespace millrace {
+namespace {
+
+/// Folding a broadcast or generator would only turn a small constant into a large one.
+bool grows(const Graph& graph, const Node& node) {
+  int64_t operands = 1;
+  for (const Value& operand : node.operands) operands += graph.type(operand).shape.count();
+  int64_t results = 0;
+  for (const Type& type : node.types) results += type.shape.count();
+  return results > 2 * operands;
+}
+
+}  // namespace
+
+// Nodes whose operands are all constants are evaluated now.
+Graph fold_constants(const Graph& graph, const PassContext& context) {
+  Rewriter rewrite(graph);
+  rewrite.copy_inputs();
+  for (int i = 0; i < graph.size(); ++i) {
+    if (rewrite.has({i, 0})) continue;
+    const Node& node = graph.node(i);
+    bool constant = !node.operands.empty();
+    int stored = 0;  // operands that are constants as they stand, not broadcast ones
+    std::vector<Array> operands;
+    for (const Value& operand : node.operands) {
+      const Value mapped = rewrite[operand];
+      const Node& producer = rewrite.graph().node(mapped);
+      if (const Array* value = rewrite.graph().constant_value(mapped)) {
+        ++stored;
+        operands.push_back(*value);
+      } else if (producer.op->name == "broadcast" && rewrite.graph().constant_value(producer.operands[0])) {
+        const Array from = *rewrite.graph().constant_value(producer.operands[0]);
+        operands.push_back(context.evaluate(rewrite.graph(), producer, std::span(&from, 1))[0]);
+      } else {
+        constant = false;
+        break;
+      }
+    }
+    constant = constant && stored > 0 && !grows(graph, node);
+    if (!constant) {
+      rewrite.copy(i);
+      continue;
+    }
+    const std::vector<Array> results = context.evaluate(graph, node, operands);
+    rewrite.graph().set_location(node.location);
+    for (size_t r = 0; r < results.size(); ++r)
+      rewrite.set({i, static_cast<int32_t>(r)}, rewrite.graph().constant(results[r]));
+  }
+  return rewrite.finish();
+}
+
+}  // namespace millrace

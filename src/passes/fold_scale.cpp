@@ -1,0 +1,83 @@
+#include <optional>
+
+#include "ir/operator.h"
+#include "ops/build.h"
+#include "passes/pass.h"
+
+namespace millrace {
+namespace {
+
+/// The constant per output channel that `value` (of shape [N, C, H, W]) is a broadcast of, reshaped to [C]; also scalars.
+std::optional<Value> per_channel(Graph& graph, Value value) {
+  if (graph.node(value).op->name != "broadcast") return std::nullopt;
+  const Shape to = graph.type(value).shape;
+  const Value from = graph.node(value).operands[0];
+  if (!graph.constant_value(from) || to.rank() != 4) return std::nullopt;
+  const Shape shape = graph.type(from).shape;
+  const bool scalar = shape.elements() == 1;
+  const bool channel = shape.rank() >= 3 && shape[shape.rank() - 3] == to[1] && shape.elements() == to[1];
+  ops::Build build(graph);
+  if (scalar) return build.broadcast(build.reshape(from, {}), Shape{to[1]});
+  if (channel) return build.reshape(from, Shape{to[1]});
+  return std::nullopt;
+}
+
+}  // namespace
+
+// conv2d(x, w) · s, where w is constant and s a constant per channel, is conv2d(x, w·s); additions of constants per
+// channel in between move behind the product. So inference normalisation costs nothing but a bias.
+Graph fold_scale(const Graph& graph, const PassContext&) {
+  const std::vector<int> uses = graph.use_counts();
+  Rewriter rewrite(graph);
+  rewrite.copy_inputs();
+  Graph& to = rewrite.graph();
+  for (int i = 0; i < graph.size(); ++i) {
+    if (rewrite.has({i, 0})) continue;
+    const Node& node = graph.node(i);
+    const bool product = node.op->name == "mul" || node.op->name == "div";
+    if (!product || node.types[0].shape.rank() != 4) {
+      rewrite.copy(i);
+      continue;
+    }
+    // The chain conv2d → (add|sub constant)* → this product, each read once.
+    bool done = false;
+    for (int side = 0; side < (node.op->name == "mul" ? 2 : 1) && !done; ++side) {
+      const auto scale = per_channel(to, rewrite[node.operands[1 - side]]);
+      if (!scale) continue;
+      Value at = node.operands[side];
+      std::vector<std::pair<bool, Value>> terms;  // (subtracted, per channel)
+      bool fits = true;
+      while (fits && (graph.node(at).op->name == "add" || graph.node(at).op->name == "sub")) {
+        const auto term = per_channel(to, rewrite[graph.node(at).operands[1]]);
+        fits = term && uses[at.node] == 1;
+        if (!fits) break;
+        terms.emplace_back(graph.node(at).op->name == "sub", *term);
+        at = graph.node(at).operands[0];
+      }
+      const Node& conv = graph.node(at);
+      if (!fits || conv.op->name != "conv2d" || uses[at.node] != 1 ||
+          !to.constant_value(rewrite[conv.operands[1]]))
+        continue;
+      ops::Build build(to);
+      to.set_location(conv.location);
+      Value s = *scale;
+      if (node.op->name == "div") s = build.div(build.fill(s, 1), s);
+      const Value w = rewrite[conv.operands[1]];
+      const Value scaled = build.mul(w, build.reshape(s, {build.shape(w)[0], 1, 1, 1}));
+      Value result = to.add("conv2d", {rewrite[conv.operands[0]], scaled}, conv.attributes);
+      Value bias;
+      for (const auto& [subtracted, term] : terms) {
+        const Value part = build.mul(term, s);
+        const Value signed_part = subtracted ? build.neg(part) : part;
+        bias = bias.valid() ? build.add(bias, signed_part) : signed_part;
+      }
+      if (bias.valid()) result = build.add(result, build.reshape(bias, {1, build.shape(w)[0], 1, 1}));
+      rewrite.set({i, 0}, result);
+      done = true;
+    }
+    if (!done) rewrite.copy(i);
+  }
+  return rewrite.finish();
+}
+
+}  // namespace millrace

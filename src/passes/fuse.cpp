@@ -1,0 +1,488 @@
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/format.h"
+#include "ir/operator.h"
+#include "passes/pass.h"
+
+namespace millrace {
+namespace {
+
+constexpr int max_group_nodes = 160;
+
+/// A set of nodes that become one loop nest over `space`.
+struct Group {
+  Shape space;
+  std::vector<int64_t> axes;  // of its reductions
+  bool reduces = false;
+  std::vector<int> members;   // owned nodes: evaluated once, here
+  std::vector<int> inlined;   // nodes also evaluated elsewhere: movement and generators
+  int last = -1, first = -1;  // range of owned nodes
+  int merged_into = -1;
+};
+
+/// Assigns nodes to groups, consumers first, so that producers can join those who read them.
+class Fuser {
+ public:
+  explicit Fuser(const Graph& graph)
+      : graph_(graph), homes_(graph.size()), owner_(graph.size(), -1), users_(graph.size()) {
+    for (int i = 0; i < graph.size(); ++i)
+      for (const Value& operand : graph.node(i).operands)
+        if (users_[operand.node].empty() || users_[operand.node].back() != i)
+          users_[operand.node].push_back(i);
+    is_output_.assign(graph.size(), false);
+    for (const Value& output : graph.outputs()) is_output_[output.node] = true;
+  }
+
+  Graph run() {
+    for (int i = graph_.size() - 1; i >= 0; --i) place(i);
+    merge_siblings();
+    return emit();
+  }
+
+ private:
+  struct Home {
+    int group;
+    bool direct;  // evaluated at the nest's own index, not at a computed one
+  };
+
+  const Node& node(int i) const { return graph_.node(i); }
+  const Shape& shape(int i) const { return node(i).types[0].shape; }
+  static int64_t count(const Shape& shape) { return shape.count(); }
+
+  bool fusible(int i) const {
+    switch (node(i).op->op_class) {
+      case OpClass::elementwise:
+      case OpClass::movement:
+      case OpClass::generator:
+      case OpClass::reduction:
+        return true;
+      default:
+        return false;
+    }
+  }
+  bool moves(int i) const {
+    return node(i).op->op_class == OpClass::movement || node(i).op->op_class == OpClass::generator;
+  }
+  /// Whether node i loads elements of its operands more than once.
+  bool loads_again(int i) const {
+    const Operator& op = *node(i).op;
+    return op.window && !(op.disjoint && op.disjoint(node(i)));
+  }
+  /// Cheap to evaluate wherever it is read, even when it is stored too.
+  bool free_to_repeat(int i) const { return node(i).op->name == "broadcast" || node(i).op->name == "iota"; }
+
+  const Home* home_in(int i, int group) const {
+    for (const Home& home : homes_[i])
+      if (home.group == group) return &home;
+    return nullptr;
+  }
+
+  int new_group(int i, Shape space) {
+    Group group;
+    group.space = std::move(space);
+    groups_.push_back(std::move(group));
+    own(i, static_cast<int>(groups_.size()) - 1, true);
+    return static_cast<int>(groups_.size()) - 1;
+  }
+  void own(int i, int g, bool direct) {
+    Group& group = groups_[g];
+    group.members.push_back(i);
+    group.first = i;
+    group.last = std::max(group.last, i);
+    homes_[i].push_back({g, direct});
+    owner_[i] = g;
+  }
+
+  /// Whether user u in group g reads node i at g's own index.
+  bool reads_directly(int u, const Home& home) const { return home.direct && !moves(u); }
+
+  /// How node i is read by the members of group g.
+  struct Access {
+    bool any_direct = false, any_indirect = false, windowed = false;
+    int indirect_users = 0;
+  };
+  Access access(int i, int g) const {
+    Access a;
+    for (int u : users_[i]) {
+      const Home* home = home_in(u, g);
+      if (!home) continue;
+      if (reads_directly(u, *home)) {
+        a.any_direct = true;
+      } else {
+        a.any_indirect = true;
+        ++a.indirect_users;
+        a.windowed = a.windowed || loads_again(u);
+      }
+    }
+    return a;
+  }
+
+  void place(int i) {
+    if (!fusible(i)) return;
+    std::vector<int> needed;
+    bool outside = is_output_[i];
+    for (int u : users_[i]) {
+      if (homes_[u].empty()) outside = true;
+      for (const Home& home : homes_[u])
+        if (std::find(needed.begin(), needed.end(), home.group) == needed.end()) needed.push_back(home.group);
+    }
+    if (needed.empty() && !outside) return;  // dead
+    if (node(i).op->op_class == OpClass::reduction) {
+      const Shape& space = graph_.type(node(i).operands[0]).shape;
+      const int g = new_group(i, space);
+      groups_[g].reduces = true;
+      groups_[g].axes = node(i).attributes.ints("axes");
+    } else if (moves(i)) {
+      place_movement(i, needed, outside);
+    } else {
+      place_elementwise(i, needed, outside);
+    }
+  }
+
+  void place_movement(int i, const std::vector<int>& needed, bool outside) {
+    const bool single = node(i).types.size() == 1 && !node(i).op->window;
+    bool inlines = single && !outside;
+    // A window must not be evaluated more often than it has elements.
+    if (!single && !outside && needed.size() == 1 && node(i).types.size() == 1) {
+      const Access a = access(i, needed[0]);
+      inlines = !a.any_indirect && groups_[needed[0]].space == shape(i);
+    }
+    for (int g : needed) {
+      const Access a = access(i, g);
+      if (a.windowed) inlines = false;
+    }
+    if (!inlines) new_group(i, shape(i));
+    if (!inlines && !free_to_repeat(i)) return;
+    for (int g : needed) {
+      const Access a = access(i, g);
+      homes_[i].push_back({g, a.any_direct && !a.any_indirect});
+      groups_[g].inlined.push_back(i);
+    }
+  }
+
+  /// How many large values a cheap chain ending in node i reads, and how many operators it has. Small operands (those
+  /// broadcast into it) do not count.
+  struct Chain {
+    std::set<Value> reads;
+    std::set<int> operators;
+    bool cheap = true;
+  };
+  void follow_chain(int i, Chain& chain) const {
+    static const std::set<std::string_view> expensive = {"exp",     "log", "tanh",  "erf",   "sin",
+                                                         "cos",     "pow", "sqrt",  "rsqrt", "div",
+                                                         "sigmoid", "rem", "log1p", "expm1"};
+    if (!chain.operators.insert(i).second) return;
+    if (expensive.count(node(i).op->name) || chain.operators.size() > 10) chain.cheap = false;
+    for (const Value& operand : node(i).operands) {
+      if (!chain.cheap) return;
+      const Node& producer = node(operand.node);
+      if (producer.op->name == "broadcast" || producer.op->op_class == OpClass::structural) {
+        const Value from = producer.op->name == "broadcast" ? producer.operands[0] : operand;
+        if (count(graph_.type(from).shape) * 4 > count(shape(i))) chain.reads.insert(from);
+      } else if (producer.op->op_class == OpClass::elementwise) {
+        follow_chain(operand.node, chain);
+      } else {
+        chain.reads.insert(operand);
+      }
+    }
+  }
+  /// Computing the node again costs no more memory traffic than reading it would.
+  bool cheap_to_repeat(int i) const {
+    Chain chain;
+    follow_chain(i, chain);
+    return chain.cheap && chain.reads.size() <= 1;
+  }
+
+  void place_elementwise(int i, const std::vector<int>& needed, bool outside) {
+    if (!outside && needed.size() == 1) {
+      const int g = needed[0];
+      const Access a = access(i, g);
+      const bool room =
+          static_cast<int>(groups_[g].members.size() + groups_[g].inlined.size()) < max_group_nodes;
+      const bool once = !a.any_indirect || (!a.any_direct && a.indirect_users == 1 && !a.windowed &&
+                                            count(groups_[g].space) <= count(shape(i)));
+      if (room && once) return own(i, g, !a.any_indirect);
+    }
+    if (!outside && cheap_to_repeat(i)) {
+      bool repeats = true;
+      for (int g : needed) {
+        const Access a = access(i, g);
+        if (a.windowed || (a.any_indirect && count(groups_[g].space) > count(shape(i)))) repeats = false;
+      }
+      if (repeats) {
+        for (int g : needed) {
+          homes_[i].push_back({g, !access(i, g).any_indirect});
+          groups_[g].inlined.push_back(i);
+        }
+        return;
+      }
+    }
+    // Stored: as one more result of a group that computes it anyway, where that makes no cycle.
+    for (int g : needed) {
+      const Access a = access(i, g);
+      if (a.any_indirect || !(groups_[g].space == shape(i)) ||
+          static_cast<int>(groups_[g].members.size()) >= max_group_nodes)
+        continue;
+      if (!leads_into(i, g)) return own(i, g, true);
+    }
+    new_group(i, shape(i));
+  }
+
+  /// Whether a path from node i leaves group g and comes back into it.
+  bool leads_into(int i, int g) const {
+    std::vector<int> stack;
+    for (int u : users_[i]) {
+      if (homes_[u].empty()) stack.push_back(u);
+      for (const Home& home : homes_[u])
+        if (home.group != g)
+          stack.insert(stack.end(), groups_[home.group].members.begin(), groups_[home.group].members.end());
+    }
+    return reaches(std::move(stack), g);
+  }
+
+  /// Whether a node of `stack` reaches group g. Groups are entered and left as wholes.
+  bool reaches(std::vector<int> stack, int g) const {
+    std::vector<char> seen(graph_.size(), 0), seen_group(groups_.size(), 0);
+    while (!stack.empty()) {
+      const int n = stack.back();
+      stack.pop_back();
+      if (seen[n]) continue;
+      seen[n] = 1;
+      for (int u : users_[n]) {
+        if (homes_[u].empty()) {
+          if (!seen[u]) stack.push_back(u);
+          continue;
+        }
+        for (const Home& home : homes_[u]) {
+          if (home.group == g) return true;
+          if (seen_group[home.group]) continue;
+          seen_group[home.group] = 1;
+          for (int m : groups_[home.group].members)
+            if (!seen[m]) stack.push_back(m);
+        }
+      }
+    }
+    return false;
+  }
+
+  std::set<Value> read_by(const Group& group) const {
+    std::set<Value> values;
+    for (const auto* list : {&group.members, &group.inlined})
+      for (int m : *list)
+        for (const Value& operand : node(m).operands) values.insert(operand);
+    return values;
+  }
+
+  /// Whether a path from group a goes through others into group b.
+  bool detours(int a, int b) const {
+    std::vector<int> stack;
+    for (int m : groups_[a].members)
+      for (int u : users_[m]) {
+        if (homes_[u].empty()) stack.push_back(u);
+        for (const Home& home : homes_[u])
+          if (home.group != a && home.group != b)
+            stack.insert(stack.end(), groups_[home.group].members.begin(), groups_[home.group].members.end());
+      }
+    return reaches(std::move(stack), b);
+  }
+
+  /// Whether all that group a reads of group b is computed and read at the nest's own index.
+  bool reads_only_directly(int a, int b) const {
+    for (const auto* list : {&groups_[a].members, &groups_[a].inlined})
+      for (int m : *list)
+        for (const Value& operand : node(m).operands) {
+          if (owner_[operand.node] != b) continue;
+          if (node(operand.node).op->op_class == OpClass::reduction) return false;
+          if (!home_in(operand.node, b)->direct || !reads_directly(m, *home_in(m, a))) return false;
+        }
+    return true;
+  }
+
+  /// Reductions of the same space and axes that read a common value, or of which one reads what the other's nest computes,
+  /// become one nest: one pass over memory.
+  void merge_siblings() {
+    for (size_t a = 0; a < groups_.size(); ++a) {
+      if (!groups_[a].reduces || groups_[a].merged_into >= 0) continue;
+      for (size_t b = a + 1; b < groups_.size(); ++b) {
+        Group &ga = groups_[a], &gb = groups_[b];
+        if (!gb.reduces || gb.merged_into >= 0 || ga.axes != gb.axes || !(ga.space == gb.space)) continue;
+        if (ga.members.size() + gb.members.size() > max_group_nodes) continue;
+        const std::set<Value> ra = read_by(ga), rb = read_by(gb);
+        const int ia = static_cast<int>(a), ib = static_cast<int>(b);
+        const bool common = std::any_of(ra.begin(), ra.end(), [&](const Value& v) {
+          return rb.count(v) && count(graph_.type(v).shape) == count(ga.space) && count(ga.space) > 1;
+        });
+        if (!common) continue;
+        if (!reads_only_directly(ia, ib) || !reads_only_directly(ib, ia)) continue;
+        if (detours(ia, ib) || detours(ib, ia)) continue;
+        absorb(ia, ib);
+      }
+    }
+  }
+
+  void absorb(int a, int b) {
+    Group &into = groups_[a], &from = groups_[b];
+    for (auto* list : {&from.members, &from.inlined})
+      for (int m : *list) {
+        const bool both = home_in(m, a) != nullptr;
+        auto& homes = homes_[m];
+        if (both)
+          homes.erase(std::find_if(homes.begin(), homes.end(), [&](const Home& h) { return h.group == b; }));
+        else
+          for (Home& home : homes)
+            if (home.group == b) home.group = a;
+        if (list == &from.members) owner_[m] = a;
+        if (!both) (list == &from.members ? into.members : into.inlined).push_back(m);
+      }
+    into.first = std::min(into.first, from.first);
+    into.last = std::max(into.last, from.last);
+    from.members.clear();
+    from.inlined.clear();
+    from.merged_into = a;
+  }
+
+  /// The results of a group's own nodes that someone else reads.
+  std::vector<Value> results_of(int g) const {
+    std::vector<int> members = groups_[g].members;
+    std::sort(members.begin(), members.end());
+    std::vector<Value> results;
+    for (int m : members) {
+      for (size_t r = 0; r < node(m).types.size(); ++r) {
+        const Value value{m, static_cast<int32_t>(r)};
+        bool read =
+            std::find(graph_.outputs().begin(), graph_.outputs().end(), value) != graph_.outputs().end();
+        for (int u : users_[m]) {
+          if (read) break;
+          const auto& operands = node(u).operands;
+          if (std::find(operands.begin(), operands.end(), value) == operands.end()) continue;
+          read = homes_[u].empty() || std::any_of(homes_[u].begin(), homes_[u].end(),
+                                                  [&](const Home& home) { return home.group != g; });
+        }
+        if (read) results.push_back(value);
+      }
+    }
+    return results;
+  }
+
+  struct Body {
+    std::shared_ptr<Graph> graph = std::make_shared<Graph>();
+    std::vector<Value> reads;  // old values, in order of the body's inputs
+    std::map<Value, Value> map;
+  };
+
+  Value emit_into(Body& body, int g, Value value) const {
+    if (const auto it = body.map.find(value); it != body.map.end()) return it->second;
+    const Array* constant = graph_.constant_value(value);
+    const bool inside = home_in(value.node, g) != nullptr;
+    if (!inside && !(constant && constant->count() == 1)) {
+      const Value input = body.graph->input(fmt::format("x{}", body.reads.size()), graph_.type(value));
+      body.reads.push_back(value);
+      return body.map[value] = input;
+    }
+    const Node& n = node(value.node);
+    std::vector<Value> operands;
+    for (const Value& operand : n.operands) operands.push_back(emit_into(body, g, operand));
+    body.graph->set_location(n.location);
+    const Value added = body.graph->add(*n.op, std::move(operands), n.attributes);
+    for (size_t r = 0; r < n.types.size(); ++r) {
+      const auto result = static_cast<int32_t>(r);
+      body.map[{value.node, result}] = {added.node, result};
+    }
+    return body.map[value];
+  }
+
+  void emit_group(Rewriter& rewrite, int g) const {
+    Body body;
+    const std::vector<Value> results = results_of(g);
+    std::vector<Value> outputs;
+    std::string location;
+    for (const Value& value : results) {
+      outputs.push_back(emit_into(body, g, value));
+      if (location.empty()) location = node(value.node).location;
+    }
+    body.graph->set_outputs(outputs);
+    rewrite.graph().set_location(location);
+    static const Operator& fused = get_operator("fused");
+    const Value added =
+        rewrite.graph().add_with_body(fused, rewrite.mapped(body.reads), {}, std::move(body.graph));
+    for (size_t r = 0; r < results.size(); ++r)
+      rewrite.set(results[r], {added.node, static_cast<int32_t>(r)});
+  }
+
+  /// Units in an order that respects who reads whom, as near to the old order as possible.
+  Graph emit() const {
+    const int n = graph_.size();
+    std::vector<int> unit(n, -1);  // node → unit: its own number, n + group, or −1 when only inlined
+    for (int i = 0; i < n; ++i) {
+      if (homes_[i].empty())
+        unit[i] = fusible(i) ? -1 : i;
+      else if (owner_[i] >= 0)
+        unit[i] = n + owner_[i];
+    }
+    const int units = n + static_cast<int>(groups_.size());
+    std::vector<std::set<int>> after(units);
+    std::vector<int> waits(units, 0);
+    const auto order = [&](int from, int to) {
+      if (from >= 0 && from != to && after[from].insert(to).second) ++waits[to];
+    };
+    const auto reads = [&](int reader, int to) {
+      for (const Value& operand : node(reader).operands)
+        if (unit[operand.node] >= 0 && !(to >= n && home_in(operand.node, to - n)))
+          order(unit[operand.node], to);
+    };
+    for (int i = 0; i < n; ++i)
+      if (unit[i] == i) reads(i, i);
+    for (size_t g = 0; g < groups_.size(); ++g)
+      for (const auto* list : {&groups_[g].members, &groups_[g].inlined})
+        for (int m : *list) reads(m, n + static_cast<int>(g));
+
+    using Entry = std::pair<int, int>;  // (old position, unit)
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+    const auto position = [&](int u) { return u < n ? u : groups_[u - n].last; };
+    int pending = 0;
+    for (int u = 0; u < units; ++u) {
+      const bool exists = u < n ? unit[u] == u : !groups_[u - n].members.empty();
+      if (!exists) continue;
+      ++pending;
+      if (waits[u] == 0) ready.push({position(u), u});
+    }
+    Rewriter rewrite(graph_);
+    rewrite.copy_inputs();
+    while (!ready.empty()) {
+      const int u = ready.top().second;
+      ready.pop();
+      --pending;
+      if (u >= n)
+        emit_group(rewrite, u - n);
+      else if (!rewrite.has({u, 0}))
+        rewrite.copy(u);
+      for (int next : after[u])
+        if (--waits[next] == 0) ready.push({position(next), next});
+    }
+    MILLRACE_CHECK(pending == 0, "fusion made a cycle: {} units are left", pending);
+    return rewrite.finish();
+  }
+
+  const Graph& graph_;
+  std::vector<Group> groups_;
+  std::vector<std::vector<Home>> homes_;  // node → groups that evaluate it
+  std::vector<int> owner_;                // node → the group that stores it, or −1
+  std::vector<std::vector<int>> users_;
+  std::vector<bool> is_output_;
+};
+
+}  // namespace
+
+// Chains of element-wise operators with the broadcasts, slices and transposes between them, and the reductions at their
+// ends, become `fused` nodes: one loop nest each.
+Graph fuse(const Graph& graph, const PassContext& context) {
+  if (!context.target.fuses) return graph;
+  return Fuser(graph).run();
+}
+
+}  // namespace millrace

@@ -1,0 +1,40 @@
+#include "ir/operator.h"
+#include "passes/pass.h"
+
+namespace millrace {
+namespace {
+
+/// True for a composite that no provider takes whole.
+bool must_inline(const Graph& graph, const Node& node, const Target& target) {
+  if (!node.body) return false;
+  for (const auto& provider : target.providers)
+    if (!provider->why_not(graph, node)) return false;
+  return true;
+}
+
+}  // namespace
+
+// Composites that no provider takes whole are replaced by their bodies, until only primitives and claimed ones are left.
+Graph inline_composites(const Graph& graph, const PassContext& context) {
+  Rewriter rewrite(graph);
+  rewrite.copy_inputs();
+  bool again = false;
+  for (int i = 0; i < graph.size(); ++i) {
+    if (rewrite.has({i, 0})) continue;
+    const Node& node = graph.node(i);
+    if (!must_inline(graph, node, context.target)) {
+      rewrite.copy(i);
+      continue;
+    }
+    rewrite.graph().set_location(node.location);
+    const std::vector<Value> results =
+        inline_graph(rewrite.graph(), *node.body, rewrite.mapped(node.operands));
+    for (size_t r = 0; r < results.size(); ++r) rewrite.set({i, static_cast<int32_t>(r)}, results[r]);
+    for (int k = 0; k < node.body->size(); ++k)
+      again = again || must_inline(*node.body, node.body->node(k), context.target);
+  }
+  Graph result = rewrite.finish();
+  return again ? inline_composites(result, context) : result;
+}
+
+}  // namespace millrace

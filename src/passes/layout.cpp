@@ -1,0 +1,166 @@
+#include "passes/layout.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/format.h"
+#include "ir/operator.h"
+#include "target/provider.h"
+
+namespace millrace {
+
+std::vector<int64_t> strides_of(const Shape& shape, const Layout& layout) {
+  std::vector<int64_t> strides(shape.size());
+  int64_t stride = 1;
+  for (int k = shape.rank() - 1; k >= 0; --k) {
+    const int d = layout.empty() ? k : layout[k];
+    strides[d] = stride;
+    stride *= shape[d].size();
+  }
+  return strides;
+}
+
+namespace {
+
+/// Whether two layouts place every element of `shape` alike (dimensions of size 1 do not count).
+bool same_placement(const Shape& shape, const Layout& a, const Layout& b) {
+  const std::vector<int64_t> sa = strides_of(shape, a), sb = strides_of(shape, b);
+  for (int d = 0; d < shape.rank(); ++d)
+    if (!(shape[d] == 1) && sa[d] != sb[d]) return false;
+  return true;
+}
+
+class LayoutChooser {
+ public:
+  LayoutChooser(const Graph& graph, const Target& target) : graph_(graph), target_(target), rewrite_(graph) {}
+
+  LaidOutGraph run() {
+    collect_wishes();
+    rewrite_.copy_inputs();
+    sync();
+    for (int i = 0; i < graph_.size(); ++i)
+      if (!rewrite_.has({i, 0})) lay_out(i);
+    std::vector<Value> outputs;
+    for (const Value& output : graph_.outputs()) outputs.push_back(in_layout(rewrite_[output], {}));
+    rewrite_.graph().set_outputs(outputs, graph_.output_names());
+    LaidOutGraph result{std::move(rewrite_.graph()), std::move(layouts_)};
+    return result;
+  }
+
+ private:
+  const Provider* provider_of(const Node& node) const {
+    for (const auto& provider : target_.providers)
+      if (!provider->why_not(graph_, node)) return provider.get();
+    return nullptr;
+  }
+
+  void collect_wishes() {
+    wishes_.resize(graph_.size());
+    for (int i = 0; i < graph_.size(); ++i) {
+      const Node& node = graph_.node(i);
+      LayoutWish& wish = wishes_[i];
+      wish.operands.resize(node.operands.size());
+      wish.results.resize(node.types.size());
+      if (node.op->op_class == OpClass::structural || node.op->op_class == OpClass::view) {
+        for (auto& operand : wish.operands) operand = Layout{};
+        for (auto& result : wish.results) result = Layout{};
+      } else if (const Provider* provider = provider_of(node)) {
+        wish = provider->layouts(graph_, node);
+      }
+    }
+    // What the readers of a value would like, for producers without a wish of their own.
+    for (int i = graph_.size() - 1; i >= 0; --i) {
+      const Node& node = graph_.node(i);
+      const Layout* mine = nullptr;
+      if (!wishes_[i].results.empty() && !wishes_[i].results[0]) {
+        const auto it = wanted_.find({i, 0});
+        if (it != wanted_.end()) mine = &it->second;
+      }
+      for (size_t k = 0; k < node.operands.size(); ++k) {
+        const auto& wish = wishes_[i].operands[k];
+        if (wish && !wish->empty())
+          wanted_.try_emplace(node.operands[k], *wish);
+        else if (!wish && mine && graph_.type(node.operands[k]).shape == node.types[0].shape)
+          wanted_.try_emplace(node.operands[k], *mine);
+      }
+    }
+  }
+
+  /// Layouts for nodes that were just added: row-major unless set.
+  void sync() {
+    while (static_cast<int>(layouts_.size()) < rewrite_.graph().size())
+      layouts_.emplace_back(rewrite_.graph().node(static_cast<int>(layouts_.size())).types.size());
+  }
+
+  Value in_layout(Value value, const Layout& layout) {
+    const Shape& shape = rewrite_.graph().type(value).shape;
+    if (same_placement(shape, layouts_[value.node][value.output], layout)) return value;
+    const auto [it, fresh] = copies_.try_emplace({value, layout});
+    if (fresh) {
+      it->second = rewrite_.graph().add("copy", {value});
+      sync();
+      layouts_[it->second.node][0] = layout;
+    }
+    return it->second;
+  }
+
+  /// The layout of a result whose producer takes any: that of the largest operand of its shape, else what readers want.
+  Layout follow(int i, const Shape& shape, Value result) {
+    const Node& node = graph_.node(i);
+    if (shape.rank() < 3) return {};
+    for (const Value& operand : node.operands) {
+      const Value mapped = rewrite_[operand];
+      const Layout& layout = layouts_[mapped.node][mapped.output];
+      if (!layout.empty() && static_cast<int>(layout.size()) == shape.rank()) return layout;
+    }
+    const auto it = wanted_.find(result);
+    if (it != wanted_.end() && static_cast<int>(it->second.size()) == shape.rank()) return it->second;
+    return {};
+  }
+
+  void lay_out(int i) {
+    const Node& node = graph_.node(i);
+    const LayoutWish& wish = wishes_[i];
+    std::vector<Layout> results;
+    for (size_t r = 0; r < node.types.size(); ++r)
+      results.push_back(wish.results[r] ? *wish.results[r]
+                                        : follow(i, node.types[r].shape, {i, static_cast<int32_t>(r)}));
+    rewrite_.graph().set_location(node.location);
+    for (size_t k = 0; k < node.operands.size(); ++k)
+      if (wish.operands[k])
+        rewrite_.set(node.operands[k], in_layout(original(node.operands[k]), *wish.operands[k]));
+    rewrite_.copy(i);
+    for (const Value& operand : node.operands) rewrite_.set(operand, original(operand));
+    sync();
+    const Value added = rewrite_[{i, 0}];
+    for (size_t r = 0; r < results.size(); ++r) layouts_[added.node][r] = results[r];
+    for (size_t r = 0; r < results.size(); ++r) {
+      const auto result = static_cast<int32_t>(r);
+      originals_[{i, result}] = {added.node, result};
+    }
+  }
+
+  /// The value as its producer stores it, not a copy of it.
+  Value original(Value old_value) {
+    const auto it = originals_.find(old_value);
+    if (it != originals_.end()) return it->second;
+    return originals_[old_value] = rewrite_[old_value];
+  }
+
+  const Graph& graph_;
+  const Target& target_;
+  Rewriter rewrite_;
+  std::vector<LayoutWish> wishes_;
+  std::map<Value, Layout> wanted_;
+  std::vector<std::vector<Layout>> layouts_;
+  std::map<std::pair<Value, Layout>, Value> copies_;
+  std::map<Value, Value> originals_;
+};
+
+}  // namespace
+
+LaidOutGraph choose_layouts(const Graph& graph, const Target& target) {
+  return LayoutChooser(graph, target).run();
+}
+
+}  // namespace millrace

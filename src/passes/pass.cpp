@@ -1,0 +1,62 @@
+#include "passes/pass.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "base/format.h"
+#include "base/suggest.h"
+
+namespace millrace {
+namespace {
+
+/// The pass names listed in an environment variable, each checked.
+std::vector<std::string> listed(const char* variable) {
+  std::vector<std::string> names;
+  const char* value = std::getenv(variable);
+  std::string_view text = value ? value : "";
+  while (!text.empty()) {
+    const size_t comma = text.find(',');
+    names.emplace_back(text.substr(0, comma));
+    text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
+  }
+  for (const std::string& name : names) {
+    std::vector<std::string> known;
+    for (const Pass& pass : graph_passes()) known.emplace_back(pass.name);
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      fail<InputError>("{}: there is no pass '{}'; nearest: '{}'", variable, name, nearest(name, known));
+  }
+  return names;
+}
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+std::span<const Pass> graph_passes() {
+  static constexpr Pass passes[] = {
+      {"inline", inline_composites}, {"simplify", simplify},        {"fold", fold_constants},
+      {"fold-scale", fold_scale},    {"precision", narrow_to_bf16}, {"refold", fold_constants},
+      {"cse", eliminate_common},     {"dce", eliminate_dead},       {"fuse", fuse},
+  };
+  return passes;
+}
+
+Graph run_passes(Graph graph, const PassContext& context) {
+  const std::vector<std::string> disabled = listed("MILLRACE_DISABLE"), dumped = listed("MILLRACE_DUMP");
+  for (const Pass& pass : graph_passes()) {
+    if (contains(disabled, pass.name)) continue;
+    const bool dump = contains(dumped, pass.name);
+    if (dump) fmt::print(stderr, "before {}:\n{}\n", pass.name, graph.str());
+    graph = pass.run(graph, context);
+    graph.verify();
+    if (dump) fmt::print(stderr, "after {}:\n{}\n", pass.name, graph.str());
+  }
+  return graph;
+}
+
+}  // namespace millrace

@@ -1,0 +1,335 @@
+#include "plan/plan.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/format.h"
+#include "ir/operator.h"
+
+namespace millrace {
+namespace {
+
+/// Identifies a node by what it computes, so that recorded choices fit the same node of a later compilation.
+std::string choice_key(const LaidOutGraph& source, const Node& node) {
+  std::string key(node.op->name);
+  for (const Value& operand : node.operands)
+    key += fmt::format(" {}{}", source.graph.type(operand).str(), fmt::join(source.layout(operand), ""));
+  for (const auto& [name, value] : node.attributes.items())
+    if (const auto* list = std::get_if<std::vector<int64_t>>(&value))
+      key += fmt::format(" {}={}", name, fmt::join(*list, ","));
+  return key;
+}
+
+class Planner {
+ public:
+  Planner(LaidOutGraph source, const Target& target, const PlanOptions& options, ThreadPool& pool)
+      : target_(target), options_(options), pool_(pool) {
+    plan_.source = std::move(source);
+  }
+
+  Plan run() {
+    choose_providers();
+    build_kernels();
+    assign_storages();
+    bind_outputs();
+    schedule();
+    reuse_in_place();
+    lifetimes();
+    plan_.arena_bytes = place_storages(plan_.storages);
+    find_peak();
+    return std::move(plan_);
+  }
+
+ private:
+  const Graph& graph() const { return plan_.source.graph; }
+
+  static bool launches(const Node& node) {
+    return node.op->op_class != OpClass::structural && node.op->op_class != OpClass::view;
+  }
+
+  void choose_providers() {
+    const std::vector<int> uses = graph().use_counts();
+    launch_of_.assign(graph().size(), -1);
+    for (int i = 0; i < graph().size(); ++i) {
+      const Node& node = graph().node(i);
+      if (!launches(node) || uses[i] == 0) continue;
+      PlannedLaunch launch;
+      launch.node = i;
+      const Provider* chosen = nullptr;
+      for (const auto& provider : target_.providers) {
+        const auto reason = provider->why_not(graph(), node);
+        if (!reason) {
+          chosen = provider.get();
+          break;
+        }
+        launch.declined +=
+            fmt::format("{}{}: {}", launch.declined.empty() ? "" : "; ", provider->name(), *reason);
+      }
+      MILLRACE_CHECK(chosen, "no provider of '{}' takes {}: {}", target_.name, node.op->name,
+                     launch.declined);
+      launch.provider = chosen->name();
+      providers_.push_back(chosen);
+      launch_of_[i] = static_cast<int>(unordered_.size());
+      unordered_.push_back(std::move(launch));
+    }
+  }
+
+  void build_kernels() {
+    pool_.parallel(static_cast<int64_t>(unordered_.size()), [&](int64_t l) {
+      const Node& node = graph().node(unordered_[l].node);
+      KernelRequest request{graph(), node, {}, {}, {}};
+      for (const Value& operand : node.operands)
+        request.operand_layouts.push_back(plan_.source.layout(operand));
+      request.result_layouts = plan_.source.layouts[unordered_[l].node];
+      const auto recorded = options_.choices.find(choice_key(plan_.source, node));
+      if (recorded != options_.choices.end()) request.recorded_choice = recorded->second;
+      unordered_[l].kernel = providers_[l]->build(request);
+    });
+    for (const PlannedLaunch& launch : unordered_)
+      if (std::string choice = launch.kernel->choice(); !choice.empty())
+        plan_.choices[choice_key(plan_.source, graph().node(launch.node))] = std::move(choice);
+  }
+
+  int new_storage(StorageKind kind, int index, int64_t bytes, std::string label) {
+    plan_.storages.push_back({kind, index, bytes, -1, -1, -1, std::move(label)});
+    return static_cast<int>(plan_.storages.size()) - 1;
+  }
+
+  int storage(Value value) const { return storage_of_[value.node][value.output]; }
+
+  void assign_storages() {
+    storage_of_.resize(graph().size());
+    std::map<int, int> input_index;
+    for (size_t i = 0; i < graph().inputs().size(); ++i)
+      input_index[graph().inputs()[i].node] = static_cast<int>(i);
+    for (int i = 0; i < graph().size(); ++i) {
+      const Node& node = graph().node(i);
+      if (node.op->op_class == OpClass::view) {
+        storage_of_[i] = {storage(node.operands[0])};
+        continue;
+      }
+      for (size_t r = 0; r < node.types.size(); ++r) {
+        StorageKind kind = StorageKind::arena;
+        int index = -1;
+        if (const auto it = input_index.find(i); it != input_index.end()) {
+          kind = StorageKind::input;
+          index = it->second;
+        } else if (node.op->op_class == OpClass::structural) {
+          kind = StorageKind::constant;
+          index = i;
+        }
+        std::string label = fmt::format("{} {}{}", node.types[r].str(), node.op->name,
+                                        node.location.empty() ? "" : " in " + node.location);
+        storage_of_[i].push_back(new_storage(kind, index, node.types[r].bytes(), std::move(label)));
+        producer_[storage_of_[i].back()] = {i, static_cast<int32_t>(r)};
+      }
+    }
+    readers_.resize(plan_.storages.size());
+    for (const PlannedLaunch& launch : unordered_)
+      for (const Value& operand : graph().node(launch.node).operands)
+        readers_[storage(operand)].insert(launch.node);
+    successors_.resize(graph().size());
+    for (int i = 0; i < graph().size(); ++i)
+      for (const Value& operand : graph().node(i).operands) successors_[operand.node].insert(i);
+  }
+
+  bool reaches(int from, int to) const {
+    std::vector<int> stack = {from};
+    std::vector<char> seen(graph().size(), 0);
+    while (!stack.empty()) {
+      const int n = stack.back();
+      stack.pop_back();
+      if (n == to) return true;
+      if (seen[n]) continue;
+      seen[n] = 1;
+      stack.insert(stack.end(), successors_[n].begin(), successors_[n].end());
+    }
+    return false;
+  }
+
+  /// Outputs are computed where they are wanted when that is possible, else copied at the end.
+  void bind_outputs() {
+    std::set<int> read_as_output;
+    for (const Value& output : graph().outputs()) read_as_output.insert(storage(output));
+    for (size_t o = 0; o < graph().outputs().size(); ++o) {
+      const Value output = graph().outputs()[o];
+      const int s = storage(output);
+      const auto donation = options_.donations.find(static_cast<int>(o));
+      const bool donated = donation != options_.donations.end();
+      const StorageKind kind = donated ? StorageKind::input : StorageKind::output;
+      const int index = donated ? donation->second : static_cast<int>(o);
+      Storage& storage_ref = plan_.storages[s];
+      const bool whole =
+          storage_ref.kind == StorageKind::arena && storage_ref.bytes == graph().type(output).bytes();
+      if (whole && (!donated || can_overwrite(index, s, read_as_output))) {
+        storage_ref.kind = kind;
+        storage_ref.index = index;
+        continue;
+      }
+      if (donated && storage_ref.kind == StorageKind::input && storage_ref.index == index)
+        continue;  // unchanged
+      plan_.copies.push_back({s, kind, index, graph().type(output).bytes()});
+    }
+    // Copies that overwrite inputs go last: others may still read those inputs.
+    std::stable_partition(plan_.copies.begin(), plan_.copies.end(),
+                          [](const PlannedCopy& copy) { return copy.kind == StorageKind::output; });
+  }
+
+  /// Whether the producer of storage s may write into graph input `input`; orders the input's other readers before it.
+  bool can_overwrite(int input, int s, const std::set<int>& read_as_output) {
+    const int target = storage(graph().inputs()[input]);
+    if (read_as_output.count(target)) return false;
+    const Value value = producer_.at(s);
+    const int writer = value.node;
+    const Node& node = graph().node(writer);
+    for (size_t k = 0; k < node.operands.size(); ++k)
+      if (storage(node.operands[k]) == target &&
+          !unordered_[launch_of_[writer]].kernel->can_alias(static_cast<int>(k), value.output))
+        return false;
+    for (int reader : readers_[target])
+      if (reader != writer && reaches(writer, reader)) return false;
+    for (int reader : readers_[target])
+      if (reader != writer) successors_[reader].insert(writer);
+    return true;
+  }
+
+  /// Launch order: a ready launch that frees at least what it allocates goes first, else the earliest of the graph.
+  void schedule() {
+    std::vector<int> waits(graph().size(), 0), reads_left(plan_.storages.size(), 0);
+    for (const auto& next : successors_)
+      for (int n : next) ++waits[n];
+    for (size_t s = 0; s < readers_.size(); ++s) reads_left[s] = static_cast<int>(readers_[s].size());
+    std::set<int> ready;
+    for (int i = 0; i < graph().size(); ++i)
+      if (waits[i] == 0) ready.insert(i);
+    const auto growth = [&](int i) {
+      if (launch_of_[i] < 0) return int64_t{0};
+      int64_t bytes = 0;
+      for (int s : storage_of_[i])
+        if (plan_.storages[s].kind == StorageKind::arena) bytes += plan_.storages[s].bytes;
+      std::set<int> read;
+      for (const Value& operand : graph().node(i).operands) read.insert(storage(operand));
+      for (int s : read)
+        if (plan_.storages[s].kind == StorageKind::arena && reads_left[s] == 1)
+          bytes -= plan_.storages[s].bytes;
+      return bytes;
+    };
+    size_t done = 0;
+    while (!ready.empty()) {
+      int best = *ready.begin();
+      for (int i : ready)
+        if (growth(i) <= 0) {
+          best = i;
+          break;
+        }
+      ready.erase(best);
+      ++done;
+      if (launch_of_[best] >= 0) {
+        std::set<int> read;
+        for (const Value& operand : graph().node(best).operands) read.insert(storage(operand));
+        for (int s : read) --reads_left[s];
+        PlannedLaunch& launch = unordered_[launch_of_[best]];
+        for (const Value& operand : graph().node(best).operands) launch.operands.push_back(storage(operand));
+        launch.results = storage_of_[best];
+        plan_.launches.push_back(std::move(launch));
+      }
+      for (int next : successors_[best])
+        if (--waits[next] == 0) ready.insert(next);
+    }
+    MILLRACE_CHECK(done == static_cast<size_t>(graph().size()), "the schedule has a cycle");
+  }
+
+  /// A result takes over the memory of an operand that nobody reads later, where the kernel allows it.
+  void reuse_in_place() {
+    std::vector<int> last_read(plan_.storages.size(), -1);
+    for (size_t l = 0; l < plan_.launches.size(); ++l)
+      for (int s : plan_.launches[l].operands) last_read[s] = static_cast<int>(l);
+    for (const PlannedCopy& copy : plan_.copies) last_read[copy.from] = INT32_MAX;
+    std::vector<int> moved(plan_.storages.size());
+    for (size_t s = 0; s < moved.size(); ++s) moved[s] = static_cast<int>(s);
+    for (size_t l = 0; l < plan_.launches.size(); ++l) {
+      PlannedLaunch& launch = plan_.launches[l];
+      for (int& s : launch.operands) s = moved[s];
+      std::set<int> taken;
+      for (size_t r = 0; r < launch.results.size(); ++r) {
+        const int result = launch.results[r];
+        if (plan_.storages[result].kind != StorageKind::arena) continue;
+        for (size_t k = 0; k < launch.operands.size(); ++k) {
+          const int operand = launch.operands[k];
+          const Storage& from = plan_.storages[operand];
+          if (from.kind != StorageKind::arena || from.bytes != plan_.storages[result].bytes ||
+              taken.count(operand) || last_read[operand] != static_cast<int>(l))
+            continue;
+          bool all = true;  // every operand position that reads the memory must allow it
+          for (size_t j = 0; j < launch.operands.size(); ++j)
+            if (launch.operands[j] == operand)
+              all = all && launch.kernel->can_alias(static_cast<int>(j), static_cast<int>(r));
+          if (!all) continue;
+          taken.insert(operand);
+          moved[result] = operand;
+          last_read[operand] = last_read[result];
+          launch.results[r] = operand;
+          break;
+        }
+      }
+    }
+    for (PlannedCopy& copy : plan_.copies) copy.from = moved[copy.from];
+  }
+
+  void lifetimes() {
+    const int end = static_cast<int>(plan_.launches.size());
+    const auto touch = [&](int s, int l) {
+      Storage& storage_ref = plan_.storages[s];
+      if (storage_ref.first < 0) storage_ref.first = l;
+      storage_ref.last = std::max(storage_ref.last, l);
+    };
+    for (int l = 0; l < end; ++l) {
+      PlannedLaunch& launch = plan_.launches[l];
+      for (int s : launch.operands) touch(s, l);
+      for (int s : launch.results) touch(s, l);
+      if (const int64_t bytes = launch.kernel->scratch_bytes(); bytes > 0) {
+        launch.scratch = new_storage(StorageKind::arena, -1, bytes,
+                                     fmt::format("scratch of {}", graph().node(launch.node).op->name));
+        touch(launch.scratch, l);
+      }
+    }
+    for (const PlannedCopy& copy : plan_.copies) touch(copy.from, end);
+  }
+
+  void find_peak() {
+    std::vector<int64_t> change(plan_.launches.size() + 2, 0);
+    for (const Storage& s : plan_.storages)
+      if (s.kind == StorageKind::arena && s.first >= 0) {
+        change[s.first] += s.bytes;
+        change[s.last + 1] -= s.bytes;
+      }
+    int64_t live = 0, most = -1;
+    for (size_t l = 0; l < plan_.launches.size(); ++l) {
+      live += change[l];
+      if (live > most) {
+        most = live;
+        plan_.peak_launch = static_cast<int>(l);
+      }
+    }
+  }
+
+  Plan plan_;
+  const Target& target_;
+  const PlanOptions& options_;
+  ThreadPool& pool_;
+  std::vector<const Provider*> providers_;    // of unordered_
+  std::vector<PlannedLaunch> unordered_;      // in graph order
+  std::vector<int> launch_of_;                // node → unordered_
+  std::vector<std::vector<int>> storage_of_;  // node → result → storage
+  std::map<int, Value> producer_;             // storage → value
+  std::vector<std::set<int>> readers_;        // storage → launch nodes
+  std::vector<std::set<int>> successors_;     // node → nodes that must come later
+};
+
+}  // namespace
+
+Plan make_plan(LaidOutGraph source, const Target& target, const PlanOptions& options, ThreadPool& pool) {
+  return Planner(std::move(source), target, options, pool).run();
+}
+
+}  // namespace millrace

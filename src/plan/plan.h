@@ -1,0 +1,68 @@
+// From a laid-out graph to a schedule with exact memory.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "passes/layout.h"
+#include "target/provider.h"
+
+namespace millrace {
+
+/// Where a value's bytes are.
+enum class StorageKind { arena, input, output, constant };
+
+/// Memory that one or more values (views, in-place results) share.
+struct Storage {
+  StorageKind kind = StorageKind::arena;
+  int index = -1;  // of the graph input or output, or the constant's node
+  int64_t bytes = 0;
+  int64_t offset = -1;        // in the arena
+  int first = -1, last = -1;  // launches that write it first and read it last
+  std::string label;          // operator and location, for the memory report
+};
+
+/// One kernel call.
+struct PlannedLaunch {
+  int node = -1;  // of the graph
+  std::unique_ptr<Kernel> kernel;
+  std::string provider, declined;      // who builds it; why those before declined
+  std::vector<int> operands, results;  // storages
+  int scratch = -1;                    // storage, or −1
+};
+
+/// A copy at the end of the step, for outputs that could not be computed in place.
+struct PlannedCopy {
+  int from = -1;  // storage
+  StorageKind kind = StorageKind::output;
+  int index = -1;  // of the output or input written
+  int64_t bytes = 0;
+};
+
+struct Plan {
+  LaidOutGraph source;
+  std::vector<Storage> storages;
+  std::vector<PlannedLaunch> launches;  // in order
+  std::vector<PlannedCopy> copies;
+  std::map<std::string, std::string> choices;
+  int64_t arena_bytes = 0;
+  int peak_launch = -1;  // where the arena is fullest
+};
+
+struct PlanOptions {
+  std::map<int, int> donations;  // output → input
+  std::map<std::string, std::string> choices;
+};
+
+/// Chooses a provider for every node, builds the kernels (in parallel), orders the launches so that memory is freed
+/// early, and places every value in the arena.
+Plan make_plan(LaidOutGraph source, const Target& target, const PlanOptions& options, ThreadPool& pool);
+
+/// Gives every arena storage with a lifetime an offset; returns the arena's size. Storages whose lifetimes overlap do not
+/// overlap in memory. Offsets are multiples of 64.
+int64_t place_storages(std::vector<Storage>& storages);
+
+}  // namespace millrace

@@ -1,0 +1,74 @@
+// What a back end offers: providers that build kernels for nodes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <millrace/graph.h>
+
+#include "base/thread_pool.h"
+
+namespace millrace {
+
+/// The physical order of a value's dimensions, outermost first: {0, 2, 3, 1} stores [N, C, H, W] channels-last.
+/// Empty means row-major. Memory is always dense.
+using Layout = std::vector<int>;
+
+/// Row-major strides, in elements, of each logical dimension under a layout.
+std::vector<int64_t> strides_of(const Shape& shape, const Layout& layout);
+
+/// A node to build a kernel for. All shapes are static.
+struct KernelRequest {
+  const Graph& graph;
+  const Node& node;
+  std::vector<Layout> operand_layouts;
+  std::vector<Layout> result_layouts;
+  /// A choice recorded earlier for this node (Kernel::choice of that run), empty when free to choose.
+  std::string recorded_choice;
+  const Type& operand_type(int i) const { return graph.type(node.operands[i]); }
+};
+
+/// Built code for one node. run() does not allocate, and its result does not depend on the number of threads.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  /// operands, results: dense buffers in the requested layouts; scratch: scratch_bytes() bytes, 64-byte aligned.
+  virtual void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) = 0;
+  virtual int64_t scratch_bytes() const { return 0; }
+  /// Words for explain: implementation, chunks.
+  virtual std::string description() const = 0;
+  /// What was chosen by timing, to be recorded with the run and handed back; empty when nothing was.
+  virtual std::string choice() const { return {}; }
+  /// Result r may share the buffer of operand o (element-wise kernels with equal layouts).
+  virtual bool can_alias(int /*operand*/, int /*result*/) const { return false; }
+};
+
+/// Layouts a provider wants for a node's operands and results; nullopt: any (the value's producer decides).
+struct LayoutWish {
+  std::vector<std::optional<Layout>> operands, results;
+};
+
+/// One source of kernels. A back end has an ordered list; the first that supports a node builds it.
+class Provider {
+ public:
+  virtual ~Provider() = default;
+  virtual std::string name() const = 0;
+  /// Why this provider does not take the node; nullopt when it does. Layouts are not yet decided.
+  virtual std::optional<std::string> why_not(const Graph& graph, const Node& node) const = 0;
+  /// Layouts for the node that gives the fastest kernel.
+  virtual LayoutWish layouts(const Graph& graph, const Node& node) const = 0;
+  virtual std::unique_ptr<Kernel> build(const KernelRequest& request) const = 0;
+};
+
+/// A back end: its providers in order of preference, ending in one that takes every node.
+struct Target {
+  std::string name;
+  std::vector<std::unique_ptr<Provider>> providers;
+  /// True when the target compiles `fused` nodes; the fuse pass runs only then.
+  bool fuses = false;
+};
+
+}  // namespace millrace

@@ -1,0 +1,77 @@
+#include "trace/executable.h"
+
+#include <list>
+#include <mutex>
+#include <unordered_map>
+
+namespace millrace::trace {
+namespace {
+
+/// The executables used last, by key.
+struct Cache {
+  using Entry = std::pair<std::string, std::shared_ptr<Executable>>;
+  std::mutex mutex;
+  std::list<Entry> entries;  // most recent first
+  std::unordered_map<std::string_view, std::list<Entry>::iterator> index;
+  int64_t compiled = 0;
+};
+
+Cache& cache() {
+  static Cache instance;
+  return instance;
+}
+
+/// Inputs are bound at each run.
+CompileOptions options_for(const Graph& graph, const std::string& target) {
+  CompileOptions options;
+  options.target = target;
+  for (size_t i = 0; i < graph.inputs().size(); ++i)
+    options.inputs[static_cast<int>(i)] = Array(graph.type(graph.inputs()[i]), nullptr, nullptr);
+  return options;
+}
+
+}  // namespace
+
+Executable::Executable(const Graph& graph, const std::string& target)
+    : program_(Program::compile(graph, options_for(graph, target))) {}
+
+std::vector<Array> Executable::run(std::span<const Array> inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) program_.bind_input(static_cast<int>(i), inputs[i]);
+  program_.run();
+  std::vector<Array> results;
+  for (int i = 0; i < program_.output_count(); ++i) results.push_back(program_.output(i).clone());
+  // The cache must not keep the caller's arrays alive.
+  for (size_t i = 0; i < inputs.size(); ++i)
+    program_.bind_input(static_cast<int>(i), Array(inputs[i].type(), nullptr, nullptr));
+  return results;
+}
+
+std::shared_ptr<Executable> cached_executable(const std::string& key) {
+  Cache& c = cache();
+  const std::scoped_lock lock(c.mutex);
+  const auto it = c.index.find(key);
+  if (it == c.index.end()) return nullptr;
+  c.entries.splice(c.entries.begin(), c.entries, it->second);
+  return it->second->second;
+}
+
+void cache_executable(const std::string& key, std::shared_ptr<Executable> executable) {
+  Cache& c = cache();
+  const std::scoped_lock lock(c.mutex);
+  ++c.compiled;
+  if (c.index.contains(key)) return;  // another thread was faster
+  c.entries.emplace_front(key, std::move(executable));
+  c.index[c.entries.front().first] = c.entries.begin();
+  while (c.entries.size() > executable_cache_capacity) {
+    c.index.erase(c.entries.back().first);
+    c.entries.pop_back();
+  }
+}
+
+CacheCounts executable_cache_counts() {
+  Cache& c = cache();
+  const std::scoped_lock lock(c.mutex);
+  return {c.entries.size(), c.compiled};
+}
+
+}  // namespace millrace::trace

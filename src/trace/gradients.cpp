@@ -1,0 +1,38 @@
+// Gradients of functions of tensors: their graph differentiated, and taken apart into tensors again.
+#include "autodiff/gradient.h"
+#include "base/format.h"
+#include "trace/linearise.h"
+
+namespace millrace {
+
+ValueAndGradients value_and_gradients(const std::function<Tensor(std::span<const Tensor>)>& function,
+                                      std::span<const Tensor> arguments, std::source_location where) {
+  std::vector<Tensor> symbols;
+  for (const Tensor& argument : arguments)
+    symbols.push_back(Tensor::symbol(fmt::format("argument {}", symbols.size()), argument.type()));
+  const Tensor loss = function(symbols);
+  if (loss.type().shape.rank() != 0)
+    fail<TypeError>("{}: gradients need a scalar, but the function gives {}", trace::place(where),
+                    loss.type().str());
+
+  // Inputs: the symbols, then whatever else the function used.
+  Graph graph;
+  std::map<trace::Slot, Value> values;
+  std::vector<Tensor> inputs(arguments.begin(), arguments.end());
+  for (const Tensor& symbol : symbols)
+    values[{symbol.node().get(), 0}] = graph.input(symbol.node()->name, symbol.type());
+  const trace::Linear linear = trace::linearise(std::span(&loss, 1));
+  for (const Tensor& leaf : linear.leaf_tensors)
+    if (!values.contains({leaf.node().get(), leaf.output()})) inputs.push_back(leaf);
+  values = trace::append(graph, linear, std::move(values));
+  const Value value = values.at({loss.node().get(), loss.output()});
+  const std::vector<Value> wrt(graph.inputs().begin(),
+                               graph.inputs().begin() + static_cast<int64_t>(symbols.size()));
+  std::vector<Value> outputs = gradients(graph, value, wrt);
+  outputs.insert(outputs.begin(), value);
+  graph.set_outputs(std::move(outputs));
+  std::vector<Tensor> results = trace::tensors_of(graph, inputs, where);
+  return {results[0], {results.begin() + 1, results.end()}};
+}
+
+}  // namespace millrace

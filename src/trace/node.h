@@ -1,0 +1,67 @@
+// What a Tensor refers to: one step of a computation that may or may not have happened.
+#pragma once
+
+#include <memory>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include <millrace/tensor.h>
+
+#include "ir/operator.h"
+
+namespace millrace {
+
+/// A value (`values` set), an operation (`op` set), or a symbol (neither). Once computed, an operation becomes a value
+/// and lets its operands go.
+struct TensorNode : std::enable_shared_from_this<TensorNode> {
+  const Operator* op = nullptr;
+  std::vector<Tensor> operands;
+  Attributes attributes;
+  std::vector<Type> types;
+  std::vector<Array> values;  // of the results, when known
+  std::string location;       // the layer, or file:line of the user's call
+  std::source_location source;
+  std::string name;  // of a symbol
+
+  ~TensorNode();  // iterative: a long chain of operations must not exhaust the stack
+  bool is_operation() const { return op != nullptr; }
+  bool is_symbol() const { return !op && values.empty(); }
+  bool is_constant() const;  // the operator `constant`: part of the graph's structure
+  /// Makes an operation a value.
+  void settle(std::vector<Array> results);
+};
+
+namespace trace {
+
+/// "layers.0.conv1" while those layers run; empty outside.
+const std::string& current_layer();
+
+/// Names the operations of a scope: the layer's full name is the outer one's, a dot, and `name`.
+class LayerScope {
+ public:
+  explicit LayerScope(const std::string& name);
+  ~LayerScope();
+  LayerScope(const LayerScope&) = delete;
+
+ private:
+  std::string outer_;
+};
+
+/// Where random operators take their key from while a graph is captured.
+class RandomScope {
+ public:
+  explicit RandomScope(Tensor key);
+  ~RandomScope();
+  RandomScope(const RandomScope&) = delete;
+
+ private:
+  Tensor outer_;
+  int64_t outer_stream_;
+};
+
+/// "demo.cpp:12"
+std::string place(const std::source_location& where);
+
+}  // namespace trace
+}  // namespace millrace

@@ -1,0 +1,136 @@
+#include "trace/recorder.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+
+namespace millrace::trace {
+
+Recorder::Recorder(std::unique_ptr<Segment>& root, std::vector<Segment*> path, std::vector<Array> slots,
+                   size_t arguments, std::string target, size_t capacity)
+    : root_(root),
+      path_(std::move(path)),
+      slots_(std::move(slots)),
+      target_(std::move(target)),
+      capacity_(capacity),
+      next_slot_(static_cast<int>(arguments)),
+      outer_(current_reader()) {
+  for (size_t i = 0; i < arguments; ++i) {
+    arguments_.emplace_back(slots_[i]);
+    known_[{arguments_.back().node().get(), 0}] = static_cast<int>(i);
+  }
+  kept_ = arguments_;
+  current_reader() = this;
+}
+
+Recorder::~Recorder() { current_reader() = outer_; }
+
+int Recorder::slot_of(const Tensor& tensor, Segment& segment) {
+  const Slot slot{tensor.node().get(), tensor.output()};
+  if (const auto it = known_.find(slot); it != known_.end()) return it->second;
+  if (tensor.is_symbol())
+    fail<TypeError>(
+        "'{}' is captured by a compiled function, but it has no value; hand it over as an argument",
+        tensor.node()->name);
+  const int number = next_slot_ + static_cast<int>(segment.constants.size());
+  segment.constants.push_back(tensor.node()->values[tensor.output()]);
+  kept_.push_back(tensor);
+  known_[slot] = number;
+  return number;
+}
+
+Recorder::Piece Recorder::make(const Linear& linear, const std::vector<Slot>& computed) {
+  Piece piece{std::make_unique<Segment>(), computed};
+  Segment& segment = *piece.segment;
+  for (const Tensor& leaf : linear.leaf_tensors) segment.inputs.push_back(slot_of(leaf, segment));
+  segment.operations = static_cast<int>(linear.operations.size());
+  segment.results = static_cast<int>(computed.size());
+  segment.structure = fmt::format("{}\n{}", structure(linear, computed), segment.inputs);
+  const int first = next_slot_ + static_cast<int>(segment.constants.size());
+  for (size_t i = 0; i < computed.size(); ++i) known_[computed[i]] = first + static_cast<int>(i);
+  return piece;
+}
+
+void Recorder::enter(Piece piece, const Linear& linear) {
+  Segment& made = *piece.segment;
+  const size_t index = reads_++;
+  next_slot_ += static_cast<int>(made.constants.size()) + made.results;
+  if (index < path_.size()) {
+    if (path_[index]->structure != made.structure)
+      fail<TypeError>(
+          "a compiled function computed something else when it was run again with the same arguments; it may "
+          "depend "
+          "only on its arguments and on constants");
+    last_ = path_[index];
+    return;
+  }
+  if (!piece.computed.empty())
+    made.executable = find_executable(structure(linear, piece.computed), target_, [&] {
+      Graph graph;
+      const std::map<Slot, Value> values = append(graph, linear);
+      std::vector<Value> outputs;
+      for (const Slot& slot : piece.computed) outputs.push_back(values.at(slot));
+      graph.set_outputs(std::move(outputs));
+      return graph;
+    });
+  run(made, slots_);
+  if (last_) {
+    last_ = last_->add(answer_, std::move(piece.segment), capacity_);
+  } else {
+    root_ = std::move(piece.segment);
+    last_ = root_.get();
+  }
+}
+
+void Recorder::read(const Tensor& tensor, Kind kind, const std::source_location& where) {
+  if (tensor.node()->is_constant()) return;
+  const Slot slot{tensor.node().get(), tensor.output()};
+  if (!tensor.node()->is_operation() && !known_.contains(slot)) return;  // a captured constant
+  const Linear linear = linearise(std::span(&tensor, 1));
+  std::vector<Slot> computed;
+  for (const TensorNode* node : linear.shared)
+    for (size_t r = 0; r < node->types.size(); ++r) computed.push_back({node, static_cast<int>(r)});
+  const int first = next_slot_;
+  Piece piece = make(linear, computed);
+  piece.segment->kind = kind;
+  piece.segment->where = where;
+  piece.segment->read = known_.at(slot);
+  piece.segment->structure += fmt::format("\nread {} {}", static_cast<int>(kind), piece.segment->read);
+  int next = first + static_cast<int>(piece.segment->constants.size());
+  enter(std::move(piece), linear);
+  for (TensorNode* node : linear.shared) {
+    std::vector<Array> results;
+    for (size_t r = 0; r < node->types.size(); ++r) results.push_back(slots_[next++]);
+    kept_.emplace_back(node->shared_from_this());
+    node->settle(std::move(results));
+  }
+  answer_ = value_read(slots_[last_->read], kind);
+}
+
+std::vector<Array> Recorder::finish(const std::vector<Tensor>& results) {
+  std::vector<Slot> computed;
+  for (const Tensor& result : results) {
+    if (!result.defined()) fail<TypeError>("a compiled function returned a tensor without a value");
+    const Slot slot{result.node().get(), result.output()};
+    if (result.node()->is_operation() && std::find(computed.begin(), computed.end(), slot) == computed.end())
+      computed.push_back(slot);
+  }
+  const Linear linear = linearise(results);
+  Piece piece = make(linear, computed);
+  Segment& segment = *piece.segment;
+  segment.returns = true;
+  for (const Tensor& result : results) segment.returned.push_back(slot_of(result, segment));
+  segment.structure += fmt::format("\nreturn {}", segment.returned);
+  const std::vector<int> returned = segment.returned;
+  enter(std::move(piece), linear);
+  if (reads_ <= path_.size())
+    fail<TypeError>(
+        "a compiled function read fewer values when it was run again with the same arguments; it may depend "
+        "only on its "
+        "arguments and on constants");
+  std::vector<Array> values;
+  for (const int slot : returned) values.push_back(slots_[slot]);
+  return values;
+}
+
+}  // namespace millrace::trace

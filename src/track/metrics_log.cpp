@@ -1,0 +1,64 @@
+#include "track/metrics_log.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/format.h"
+
+namespace millrace::track {
+namespace {
+
+using nlohmann::json;
+
+std::string lines_until(const std::string& text, int64_t step) {
+  std::string kept;
+  for (size_t at = 0;;) {
+    const size_t end = text.find('\n', at);
+    if (end == std::string::npos) return kept;
+    const json line = json::parse(text.begin() + static_cast<ptrdiff_t>(at),
+                                  text.begin() + static_cast<ptrdiff_t>(end), nullptr, false);
+    if (line.is_object() && line.value("step", int64_t{0}) <= step) kept.append(text, at, end + 1 - at);
+    at = end + 1;
+  }
+}
+
+std::string value_text(const std::variant<int64_t, double, std::string>& value) {
+  if (const auto* number = std::get_if<double>(&value))
+    return std::isfinite(*number) ? fmt::format("{}", *number) : "null";
+  if (const auto* integer = std::get_if<int64_t>(&value)) return fmt::format("{}", *integer);
+  return json(std::get<std::string>(value)).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string json_line(const Fields& fields) {
+  std::string text = "{";
+  for (const auto& [name, value] : fields)
+    text += fmt::format("{}{}: {}", text.size() > 1 ? ", " : "", json(name).dump(), value_text(value));
+  return text + "}";
+}
+
+MetricsLog::MetricsLog(std::filesystem::path path, int64_t resume_step) : path_(std::move(path)) {
+  std::string kept;
+  if (resume_step >= 0 && std::filesystem::exists(path_)) kept = lines_until(read_text(path_), resume_step);
+  write_file(path_, kept);
+  file_ = std::fopen(path_.c_str(), "ab");
+  if (!file_) fail<IoError>("{}: cannot write the metrics: {}", path_.string(), std::strerror(errno));
+}
+
+MetricsLog::~MetricsLog() {
+  if (file_) std::fclose(file_);
+}
+
+void MetricsLog::append(int64_t step, const Fields& fields) {
+  Fields all{{"step", step}};
+  all.insert(all.end(), fields.begin(), fields.end());
+  const std::string line = json_line(all) + "\n";
+  if (std::fwrite(line.data(), 1, line.size(), file_) != line.size() || std::fflush(file_) != 0)
+    fail<IoError>("{}: cannot write the metrics: {}", path_.string(), std::strerror(errno));
+}
+
+}  // namespace millrace::track

@@ -1,0 +1,115 @@
+#include "track/tensorboard.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <optional>
+#include <unistd.h>
+#include <vector>
+
+#include "base/crc32c.h"
+#include "base/file.h"
+#include "base/format.h"
+#include "base/wire.h"
+
+namespace millrace::track {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+void append_u32(std::string& text, uint32_t value) {
+  text.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+/// The step of one Event as scalar_record() writes it (wall_time first, then step); 0 when it has none.
+int64_t event_step(std::string_view event) {
+  size_t at = 9;  // the key and the double of wall_time
+  if (event.size() <= at || event[at] != 0x10) return 0;
+  uint64_t value = 0;
+  for (int shift = 0; ++at < event.size() && shift < 64; shift += 7) {
+    value |= static_cast<uint64_t>(event[at] & 0x7f) << shift;
+    if (!(event[at] & 0x80)) break;
+  }
+  return static_cast<int64_t>(value);
+}
+
+/// Length of the prefix of whole records up to `step`.
+size_t prefix_until(const std::string& text, int64_t step) {
+  size_t at = 0;
+  while (text.size() - at >= 16) {
+    uint64_t length = 0;
+    std::memcpy(&length, text.data() + at, sizeof length);
+    if (length > text.size() - at - 16) break;
+    if (event_step({text.data() + at + 12, length}) > step) break;
+    at += 16 + length;
+  }
+  return at;
+}
+
+std::optional<std::filesystem::path> newest_event_file(const std::filesystem::path& folder) {
+  std::optional<std::filesystem::path> newest;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().filename().string().starts_with("events.out.tfevents.") &&
+        (!newest || *newest < entry.path()))
+      newest = entry.path();
+  return newest;
+}
+
+}  // namespace
+
+std::string tfrecord(std::string_view data) {
+  const uint64_t length = data.size();
+  std::string result(reinterpret_cast<const char*>(&length), sizeof length);
+  append_u32(result, masked_crc32c(crc32c(&length, sizeof length)));
+  result.append(data);
+  append_u32(result, masked_crc32c(crc32c(data.data(), data.size())));
+  return result;
+}
+
+std::string file_version_record(double wall_time) {
+  return tfrecord(WireWriter().number(1, wall_time).bytes(3, "brain.Event:2").text());
+}
+
+std::string scalar_record(double wall_time, int64_t step, std::string_view tag, float value) {
+  const WireWriter summary = WireWriter().message(1, WireWriter().bytes(1, tag).number(2, value));
+  return tfrecord(WireWriter().number(1, wall_time).integer(2, step).message(5, summary).text());
+}
+
+EventWriter::EventWriter(const std::filesystem::path& folder, int64_t resume_step) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) fail<IoError>("{}: cannot make the folder: {}", folder.string(), error.message());
+  if (resume_step >= 0)
+    if (const auto newest = newest_event_file(folder)) {
+      path_ = *newest;
+      std::filesystem::resize_file(path_, prefix_until(read_text(path_), resume_step), error);
+      if (error) fail<IoError>("{}: cannot cut the event file: {}", path_.string(), error.message());
+    }
+  if (path_.empty()) {
+    char host[64] = "localhost";
+    ::gethostname(host, sizeof host - 1);
+    path_ = folder /
+            fmt::format("events.out.tfevents.{:010d}.{}.{}.0", static_cast<int64_t>(now()), host, ::getpid());
+  }
+  file_ = std::fopen(path_.c_str(), "ab");
+  if (!file_) fail<IoError>("{}: cannot write the event file: {}", path_.string(), std::strerror(errno));
+  std::fseek(file_, 0, SEEK_END);
+  if (std::ftell(file_) == 0) write(file_version_record(now()));
+}
+
+EventWriter::~EventWriter() {
+  if (file_) std::fclose(file_);
+}
+
+void EventWriter::scalar(std::string_view tag, int64_t step, double value) {
+  write(scalar_record(now(), step, tag, static_cast<float>(value)));
+}
+
+void EventWriter::write(const std::string& record) {
+  if (std::fwrite(record.data(), 1, record.size(), file_) != record.size() || std::fflush(file_) != 0)
+    fail<IoError>("{}: cannot write the event file: {}", path_.string(), std::strerror(errno));
+}
+
+}  // namespace millrace::track

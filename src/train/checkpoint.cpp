@@ -1,0 +1,115 @@
+#include "train/checkpoint.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/format.h"
+
+namespace millrace::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t schema = 1;
+constexpr const char* format_name = "millrace-checkpoint";
+
+template <typename T>
+T parse_number(const std::string& text, const fs::path& path) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    fail<InputError>("{}: '{}' in its metadata is no number", path.string(), text);
+  return value;
+}
+
+}  // namespace
+
+void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
+  track::Metadata metadata{{"format", format_name},
+                           {"schema", fmt::format("{}", schema)},
+                           {"step", fmt::format("{}", checkpoint.step)}};
+  for (const auto& [name, value] : checkpoint.counters)
+    metadata["counter." + name] = fmt::format("{}", value);
+  for (const auto& [name, value] : checkpoint.sums) metadata["sum." + name] = fmt::format("{}", value);
+  for (const auto& [name, value] : checkpoint.choices) metadata["choice." + name] = value;
+  for (size_t i = 0; i < checkpoint.classes.size(); ++i)
+    metadata[fmt::format("class.{:06}", i)] = checkpoint.classes[i];
+  track::write_safetensors(path, checkpoint.tensors, metadata);
+}
+
+Checkpoint read_checkpoint(const fs::path& path) {
+  const track::SafeTensors file(path);
+  const auto& metadata = file.metadata();
+  const auto text = [&](const std::string& key) {
+    const auto found = metadata.find(key);
+    return found == metadata.end() ? std::string() : found->second;
+  };
+  if (text("format") != format_name || !file.has_checksum())
+    fail<InputError>("{}: not a checkpoint of Millrace", path.string());
+  if (const auto version = parse_number<int64_t>(text("schema"), path); version != schema)
+    throw SchemaError(fmt::format(
+        "{}: checkpoint schema {} is {} than this program's schema {}: use the Millrace that wrote it",
+        path.string(), version, version > schema ? "newer" : "older", schema));
+  Checkpoint checkpoint;
+  checkpoint.step = parse_number<int64_t>(text("step"), path);
+  for (const auto& [key, value] : metadata) {
+    const size_t dot = key.find('.');
+    if (dot == std::string::npos) continue;
+    const std::string kind = key.substr(0, dot), name = key.substr(dot + 1);
+    if (kind == "counter") checkpoint.counters[name] = parse_number<int64_t>(value, path);
+    if (kind == "sum") checkpoint.sums[name] = parse_number<double>(value, path);
+    if (kind == "choice") checkpoint.choices[name] = value;
+    if (kind == "class") checkpoint.classes.push_back(value);
+  }
+  for (const std::string& name : file.names()) checkpoint.tensors.emplace_back(name, file.tensor(name));
+  return checkpoint;
+}
+
+std::string checkpoint_name(int64_t step) { return fmt::format("step-{:08}.safetensors", step); }
+
+std::vector<fs::path> list_checkpoints(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("step-") && name.ends_with(".safetensors")) found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint, int64_t keep) {
+  try {
+    write_checkpoint(folder / checkpoint_name(checkpoint.step), checkpoint);
+  } catch (const IoError& error) {
+    const auto kept = list_checkpoints(folder);
+    fail<IoError>(
+        "the checkpoint of step {} could not be saved: {}{}", checkpoint.step, error.what(),
+        kept.empty() ? "" : fmt::format(" {} is intact: --resume goes on from there.", kept.back().string()));
+  }
+  const auto files = list_checkpoints(folder);
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored))  // what a killed process left unfinished
+    if (entry.path().filename().string().find(".safetensors.tmp-") != std::string::npos)
+      fs::remove(entry.path(), ignored);
+  for (size_t i = 0; i + static_cast<size_t>(keep) < files.size(); ++i) fs::remove(files[i], ignored);
+}
+
+std::optional<Loaded> load_newest_checkpoint(const fs::path& folder) {
+  const auto files = list_checkpoints(folder);
+  std::vector<std::string> warnings;
+  for (auto path = files.rbegin(); path != files.rend(); ++path) {
+    try {
+      return Loaded{read_checkpoint(*path), *path, std::move(warnings)};
+    } catch (const SchemaError&) {
+      throw;
+    } catch (const Error& error) {
+      warnings.push_back(fmt::format("damaged checkpoint passed over: {}", error.what()));
+    }
+  }
+  if (!warnings.empty())
+    fail<IoError>("{}: no checkpoint is sound ({})", folder.string(), fmt::join(warnings, "; "));
+  return std::nullopt;
+}
+
+}  // namespace millrace::train

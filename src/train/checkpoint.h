@@ -1,0 +1,57 @@
+// Checkpoints: the whole state of a training in one safetensors file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <millrace/error.h>
+
+#include "track/safetensors.h"
+
+namespace millrace::train {
+
+/// Everything that a resume needs besides the recipe. Tensor names carry what they belong to ("model.head.weight",
+/// "optimizer.head.weight.momentum").
+struct Checkpoint {
+  int64_t step = 0;
+  std::map<std::string, int64_t> counters;     // epoch, place in the data …
+  std::map<std::string, double> sums;          // running metrics of the epoch, kept to the last bit
+  std::map<std::string, std::string> choices;  // of kernels, made by timing
+  std::vector<std::string> classes;            // names of the labels
+  track::NamedArrays tensors;
+};
+
+/// The file is sound, but its schema is not the one this program reads.
+class SchemaError : public InputError {
+ public:
+  using InputError::InputError;
+};
+
+/// Writes one file atomically; IoError leaves an older file as it was.
+void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint);
+/// IoError or InputError when the file is damaged; SchemaError when another version of Millrace wrote it.
+Checkpoint read_checkpoint(const std::filesystem::path& path);
+
+/// "step-00000042.safetensors"
+std::string checkpoint_name(int64_t step);
+/// The checkpoints in a folder, oldest first.
+std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
+
+/// Writes checkpoint_name() into the folder and then removes all but the `keep` newest. When it cannot be written the
+/// IoError names the newest checkpoint that stays.
+void save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint, int64_t keep);
+
+/// The newest sound checkpoint, and one line for each damaged newer one that was passed over. Nothing when the folder has
+/// no checkpoint; IoError when it has only damaged ones; SchemaError when the newest is of another schema.
+struct Loaded {
+  Checkpoint checkpoint;
+  std::filesystem::path path;
+  std::vector<std::string> warnings;
+};
+std::optional<Loaded> load_newest_checkpoint(const std::filesystem::path& folder);
+
+}  // namespace millrace::train

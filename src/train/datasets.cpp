@@ -1,0 +1,118 @@
+#include "train/datasets.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+
+namespace millrace::train {
+namespace {
+
+data::LoaderOptions loader_options(const Recipe& recipe, const std::string& what,
+                                   const ReadProgress& progress) {
+  data::LoaderOptions options;
+  options.seed = static_cast<uint64_t>(recipe.train.seed);
+  options.threads = static_cast<int>(recipe.train.threads);
+  options.cache_bytes = recipe.data.cache_mb << 20;
+  options.resize = static_cast<int>(recipe.data.resize);
+  options.channels = static_cast<int>(recipe.data.channels);
+  if (progress) options.progress = [=](int64_t done, int64_t total) { progress(what, done, total); };
+  return options;
+}
+
+}  // namespace
+
+std::unique_ptr<data::Loader> training_loader(const Recipe& recipe,
+                                              std::shared_ptr<const data::Source> source,
+                                              const ReadProgress& progress) {
+  data::LoaderOptions options = loader_options(recipe, source->path(), progress);
+  options.batch = recipe.train.batch;
+  options.shuffle = true;
+  options.drop_last = true;
+  options.augment = recipe.data.augment;
+  return std::make_unique<data::Loader>(std::move(source), std::move(options));
+}
+
+TestSet open_test_set(const std::string& path, const Recipe& recipe, const std::vector<std::string>& classes,
+                      const data::Extent& extent, const ReadProgress& progress) {
+  std::shared_ptr<const data::Source> source = data::open_source(path);
+  TestSet set;
+  for (const std::string& name : source->classes()) {
+    const auto found = std::find(classes.begin(), classes.end(), name);
+    if (found == classes.end())
+      fail<InputError>("{} has the class '{}', which the model does not know (it knows {})", path, name,
+                       fmt::join(classes, ", "));
+    set.labels.push_back(found - classes.begin());
+  }
+  data::LoaderOptions options = loader_options(recipe, path, progress);
+  options.batch = std::min(recipe.eval.batch, source->count());
+  options.channels = extent.channels;
+  set.loader = std::make_unique<data::Loader>(std::move(source), std::move(options));
+  const data::Extent& own = set.loader->extent();
+  if (own.height != extent.height || own.width != extent.width || own.channels != extent.channels)
+    fail<InputError>("{} has pictures of {}×{} with {} channels, the model takes {}×{} with {}", path,
+                     own.width, own.height, own.channels, extent.width, extent.height, extent.channels);
+  return set;
+}
+
+PictureSample sample_pictures(const Recipe& recipe, std::shared_ptr<const data::Source> source) {
+  data::LoaderOptions options = loader_options(recipe, source->path(), nullptr);
+  options.batch = std::min<int64_t>(5000, source->count());
+  options.shuffle = true;
+  options.cache_bytes = 0;
+  data::Loader loader(std::move(source), std::move(options));
+  const data::Batch& batch = loader.next();
+  const data::Extent& extent = loader.extent();
+  const int64_t plane = static_cast<int64_t>(extent.plane()), channels = extent.channels;
+
+  PictureSample sample;
+  sample.pictures = Array(u8, {batch.valid, channels, extent.height, extent.width});
+  std::copy_n(batch.pictures.begin(), sample.pictures.count(), sample.pictures.as<uint8_t>().begin());
+  for (int64_t c = 0; c < channels; ++c) {
+    int64_t sum = 0, squares = 0;
+    for (int64_t n = 0; n < batch.valid; ++n) {
+      const uint8_t* pixels = batch.pictures.data() + (n * channels + c) * plane;
+      for (int64_t i = 0; i < plane; ++i) {
+        sum += pixels[i];
+        squares += pixels[i] * pixels[i];
+      }
+    }
+    const double count = static_cast<double>(batch.valid * plane), mean = static_cast<double>(sum) / count;
+    const double deviation = std::sqrt(std::max(0.0, static_cast<double>(squares) / count - mean * mean));
+    sample.mean.push_back(mean / 255);
+    sample.std.push_back(deviation > 0 ? deviation / 255 : 1);
+  }
+  return sample;
+}
+
+std::vector<std::string> skipped_pictures(const data::Loader& loader, std::set<int64_t>& named) {
+  std::vector<std::string> lines;
+  const auto bad = loader.bad_samples();
+  constexpr size_t shown = 5;
+  size_t fresh = 0;
+  for (const data::BadSample& sample : bad)
+    if (named.insert(sample.index).second && fresh++ < shown)
+      lines.push_back(fmt::format("skipped {}: {}", sample.name, sample.why));
+  if (fresh > shown)
+    lines.push_back(fmt::format("skipped {} more pictures that cannot be read", fresh - shown));
+  if (fresh > 0)
+    lines.push_back(fmt::format("{}: {} of {} pictures cannot be read and are left out",
+                                loader.source().path(), bad.size(), loader.source().count()));
+  return lines;
+}
+
+std::vector<std::string> empty_classes(const data::Loader& loader) {
+  const data::Source& source = loader.source();
+  std::vector<int64_t> counts(source.classes().size());
+  for (int64_t i = 0; i < source.count(); ++i) ++counts[static_cast<size_t>(source.label(i))];
+  for (const data::BadSample& sample : loader.bad_samples())
+    --counts[static_cast<size_t>(source.label(sample.index))];
+  std::vector<std::string> lines;
+  for (size_t c = 0; c < counts.size(); ++c)
+    if (counts[c] == 0)
+      lines.push_back(fmt::format("{}: the class '{}' has no pictures that can be read", source.path(),
+                                  source.classes()[c]));
+  return lines;
+}
+
+}  // namespace millrace::train

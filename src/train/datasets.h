@@ -1,0 +1,48 @@
+// The data sets that a recipe names.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <millrace/array.h>
+
+#include "data/loader.h"
+#include "train/recipe.h"
+
+namespace millrace::train {
+
+/// Progress of reading: (what, done, total).
+using ReadProgress = std::function<void(const std::string& what, int64_t done, int64_t total)>;
+
+/// Batches for training: shuffled, augmented, whole batches only. InputError names what is wrong with the source.
+std::unique_ptr<data::Loader> training_loader(const Recipe& recipe,
+                                              std::shared_ptr<const data::Source> source,
+                                              const ReadProgress& progress);
+
+/// A labelled set to evaluate on: in order, as it is; the last batch is padded.
+struct TestSet {
+  std::unique_ptr<data::Loader> loader;
+  /// From the source's labels to those of the model.
+  std::vector<int64_t> labels;
+};
+/// `extent`: of the model's pictures. InputError when the pictures differ from it or a class is none of the model's.
+TestSet open_test_set(const std::string& path, const Recipe& recipe, const std::vector<std::string>& classes,
+                      const data::Extent& extent, const ReadProgress& progress);
+
+/// A random sample of the training pictures, as they are without augmentation.
+struct PictureSample {
+  Array pictures;  // u8 [N, C, H, W]
+  /// Of each channel, of values 0…1; a channel that never changes gets deviation 1.
+  std::vector<double> mean, std;
+};
+PictureSample sample_pictures(const Recipe& recipe, std::shared_ptr<const data::Source> source);
+
+/// Lines about pictures that cannot be read and are not in `named` yet (they are put there): the first few by name, and
+/// how many there are in all. Without a cache of decoded pictures more may come up while the data is gone through.
+std::vector<std::string> skipped_pictures(const data::Loader& loader, std::set<int64_t>& named);
+/// A line for each class without a picture that can be read.
+std::vector<std::string> empty_classes(const data::Loader& loader);
+
+}  // namespace millrace::train

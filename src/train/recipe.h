@@ -1,0 +1,116 @@
+// The recipe of a training: what the user writes, checked and typed.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace millrace::train {
+
+/// Everything that decides a training. The defaults are those of keys that a recipe leaves out; recipe_keys() says what
+/// each means. Strings keep their ${VARIABLES}; expand() them where they are used.
+struct Recipe {
+  struct Data {
+    std::string train, test;
+    std::vector<std::string> augment;
+    int64_t resize = 0, channels = 0;
+    std::vector<double> mean, std;
+    int64_t cache_mb = 2048;
+  } data;
+
+  struct Model {
+    std::string kind;
+    std::vector<std::string> layers;
+  } model;
+
+  struct Optimizer {
+    std::string kind = "sgd";
+    double lr = 0.1, momentum = 0.9;
+    bool nesterov = false;
+    double weight_decay = 0;
+    std::vector<double> betas = {0.9, 0.999};
+    double eps = 1e-8;
+    double norm_bias_lr = 1;
+    bool decay_all = true;
+  };
+  struct Schedule {
+    std::string kind = "constant";
+    double warmup = 0, peak = 0.3, start = 0.2, end = 0;
+    double every = 10, factor = 0.1;
+  };
+  struct Loss {
+    std::string kind = "cross-entropy";
+    double label_smoothing = 0;
+  };
+
+  struct Train {
+    double epochs = 10;
+    int64_t steps = 0, batch = 128;
+    std::string precision = "fp32";
+    Optimizer optimizer;
+    Schedule schedule;
+    Loss loss;
+    double clip_norm = 0, clip_value = 0;
+    int64_t lookahead = 0;
+    double lookahead_decay = 0.95;
+    int64_t seed = 1;
+    int64_t checkpoint_steps = 0;
+    double checkpoint_minutes = 10;
+    int64_t keep_checkpoints = 2;
+    int64_t threads = 0;
+  } train;
+
+  struct Eval {
+    std::vector<std::string> metrics = {"accuracy", "log-loss"};
+    int64_t batch = 500;
+    std::string tta = "none";
+  } eval;
+};
+
+/// Where a key's value lives.
+using RecipeSlot = std::variant<bool*, int64_t*, double*, std::string*, std::vector<std::string>*,
+                                std::vector<double>*, std::vector<int64_t>*>;
+
+/// One key that a recipe may have.
+struct RecipeKey {
+  std::string name;  // "train.optimizer.lr"
+  std::string doc;
+  RecipeSlot (*slot)(Recipe&);
+  /// Bounds of numbers (each one, in lists).
+  double low = 0, high = 1e18;
+  /// The words a string may be; empty: any.
+  std::vector<std::string> choices = {};
+  /// The kinds (values of the "kind" beside it) that the key applies to; empty: all.
+  std::vector<std::string> kinds = {};
+};
+
+/// Every key, in the order in which recipes are written.
+std::span<const RecipeKey> recipe_keys();
+
+/// Reads a TOML recipe and applies overrides ("train.epochs=2", "train.optimizer=adam", "data.augment=[flip, rotate 10]").
+/// An override of a whole table or of its kind by the table's name replaces the table. InputError names file, line and
+/// column (or the override) of unknown keys, with the nearest valid one, of wrong types, ranges and words, and of
+/// variables that are not set; IoError when the file cannot be read.
+Recipe load_recipe(const std::filesystem::path& path, std::span<const std::string> overrides = {});
+/// The same from text; `name` stands for the file in messages.
+Recipe parse_recipe(std::string_view text, const std::string& name,
+                    std::span<const std::string> overrides = {});
+
+/// Checks what no single key can show (data and model are named, the loss fits …); InputError.
+void check_recipe(const Recipe& recipe, const std::string& name);
+
+/// TOML with every key, which parse_recipe() reads back to the same recipe.
+std::string recipe_toml(const Recipe& recipe);
+
+/// All keys with defaults and meanings, as help text.
+std::string recipe_help();
+
+/// Replaces ${NAME} by the environment's value; MILLRACE_DATA has a default, ../shared/data. InputError when a variable is
+/// not set.
+std::string expand(std::string_view text);
+
+}  // namespace millrace::train

@@ -1,0 +1,34 @@
+// The folder of one training: recipe.toml, metrics.jsonl, events, checkpoints/, model.onnx.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "train/recipe.h"
+
+namespace millrace::train {
+
+/// runs/<name>-<number>
+std::filesystem::path run_path(const std::string& name, int number);
+/// The highest number of the runs in runs/ that are called so; 0 when there is none.
+int newest_run(const std::string& name);
+
+class RunFolder {
+ public:
+  /// A new run: `out`, or runs/<name>-<n> with the number after the highest. Writes recipe.toml. InputError when `out` holds a run already.
+  static RunFolder create(const std::filesystem::path& out, const std::string& name, const Recipe& recipe);
+  /// An existing one; InputError when `path` is no run folder (the message lists those that are near).
+  static RunFolder open(const std::filesystem::path& path);
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path recipe() const { return path_ / "recipe.toml"; }
+  std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
+  std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  std::filesystem::path model() const { return path_ / "model.onnx"; }
+
+ private:
+  explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  std::filesystem::path path_;
+};
+
+}  // namespace millrace::train

@@ -1,0 +1,367 @@
+#include "train/trainer.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <set>
+
+#include "base/file.h"
+#include "base/format.h"
+#include "base/thread_pool.h"
+#include "eval/metric.h"
+#include "track/metrics_log.h"
+#include "track/tensorboard.h"
+#include "train/evaluate.h"
+#include "train/optimizer.h"
+
+namespace millrace::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// "accuracy 97.31 %  log-loss 0.0912"
+std::string metrics_text(const std::vector<std::pair<std::string, double>>& metrics) {
+  std::string text;
+  for (const auto& [name, value] : metrics)
+    text += fmt::format(
+        "{}{} {}", text.empty() ? "" : "  ", name,
+        eval::metric_kind(name).share ? fmt::format("{:.2f} %", 100 * value) : fmt::format("{:.4f}", value));
+  return text;
+}
+
+optim::StepFunction step_function(double label_smoothing) {
+  return [label_smoothing](nn::Module& model, std::span<const Tensor> inputs) {
+    const Tensor logits = model(inputs[0]);
+    const Tensor right = cast(equal(argmax(logits, 1), inputs[1]), f32);
+    return optim::StepResult{cross_entropy(logits, inputs[1], label_smoothing), {{"accuracy", right.mean()}}};
+  };
+}
+
+}  // namespace
+
+struct Trainer::State {
+  Recipe recipe;
+  Observer observer;
+  std::unique_ptr<data::Loader> loader;
+  std::optional<TestSet> test;
+  std::set<int64_t> bad, bad_tests;  // pictures already named as unreadable
+  std::optional<RunFolder> run;
+
+  std::optional<Session> session;
+  std::unique_ptr<optim::TrainStep> step;
+  std::unique_ptr<Predictor> predictor;
+  std::optional<optim::Lookahead> lookahead;
+  optim::Schedule schedule;
+  std::unique_ptr<track::MetricsLog> log;
+  std::unique_ptr<track::EventWriter> events;
+
+  int64_t steps_per_epoch = 0, total = 0;
+  double loss_sum = 0, accuracy_sum = 0;  // of this epoch's steps
+  std::vector<std::pair<std::string, double>> last_test;
+  Clock::time_point last_checkpoint, epoch_begin;
+  double step_seconds = 0, test_seconds = 0;  // lately
+
+  int64_t done() const { return step->step(); }
+  ReadProgress reading() {
+    return [this](const std::string& what, int64_t done_, int64_t total_) {
+      observer.busy("reading " + what, done_, total_);
+    };
+  }
+
+  void open_data();
+  void build(const Checkpoint* from);
+  void fit();
+  Array first_batch_of_test();
+  Checkpoint checkpoint() const;
+  void save();
+  void restore(const Checkpoint& from);
+  void one_step();
+  void check_loss(double loss) const;
+  void end_epoch();
+  void report(double seconds);
+  bool checkpoint_due() const;
+};
+
+void Trainer::State::open_data() {
+  const std::string path = expand(recipe.data.train);
+  std::shared_ptr<const data::Source> source = data::open_source(path);
+  loader = training_loader(recipe, source, reading());
+  for (const auto& list : {skipped_pictures(*loader, bad), empty_classes(*loader)})
+    for (const std::string& line : list) observer.message(line);
+  observer.message(fmt::format("{}: {} pictures of {}×{}, {} classes", path, source->count(),
+                               loader->extent().width, loader->extent().height, source->classes().size()));
+  if (!recipe.data.test.empty()) {
+    test = open_test_set(expand(recipe.data.test), recipe, source->classes(), loader->extent(), reading());
+    for (const auto& list : {skipped_pictures(*test->loader, bad_tests), empty_classes(*test->loader)})
+      for (const std::string& line : list) observer.message(line);
+  }
+  steps_per_epoch = loader->batches_per_epoch();
+  total =
+      recipe.train.steps > 0
+          ? recipe.train.steps
+          : std::max<int64_t>(1, std::llround(recipe.train.epochs * static_cast<double>(steps_per_epoch)));
+}
+
+/// What comes from the data: normalisation, and parameters that the model takes from pictures.
+void Trainer::State::fit() {
+  const auto source = std::shared_ptr<const data::Source>(std::shared_ptr<void>(), &loader->source());
+  const PictureSample sample = sample_pictures(recipe, source);
+  if (recipe.data.mean.empty()) {
+    recipe.data.mean = sample.mean;
+    recipe.data.std = sample.std;
+  }
+  session = make_session(recipe, loader->source().classes(), loader->extent());
+  if (session->model.fit) session->model.fit(sample.pictures);
+}
+
+/// Compiles the programs. With a checkpoint its recorded choices are used.
+void Trainer::State::build(const Checkpoint* from) {
+  if (from) {
+    if (from->classes != loader->source().classes())
+      fail<InputError>(
+          "{}: its classes are {}, the run was begun with {}: bring the data back, or begin a new run",
+          loader->source().path(), fmt::join(loader->source().classes(), ", "),
+          fmt::join(from->classes, ", "));
+    session = make_session(recipe, from->classes, loader->extent());
+    restore_session(*session, *from);
+  } else {
+    fit();
+  }
+  const data::Extent& e = session->extent;
+  const std::vector<optim::TensorSpec> inputs = {
+      {"pictures", {u8, {recipe.train.batch, e.channels, e.height, e.width}}},
+      {"labels", {i64, {recipe.train.batch}}}};
+  step = std::make_unique<optim::TrainStep>(
+      session->model.module, inputs, step_function(recipe.train.loss.label_smoothing),
+      make_optimizer(recipe, *session->model.module),
+      optim::TrainOptions{static_cast<uint64_t>(recipe.train.seed),
+                          compile_options(*session, recipe.train.precision)});
+  for (const auto& [key, choice] : step->program().choices()) session->choices.emplace(key, choice);
+  schedule = make_schedule(recipe, steps_per_epoch, total);
+  if (recipe.train.lookahead > 0) lookahead.emplace(*session->model.module);
+  if (test) {
+    // Compiled now, so that the choices it makes stand in every checkpoint.
+    predictor = std::make_unique<Predictor>(*session, recipe.eval.tta, recipe.train.precision);
+    predictor->logits(Array(u8, {test->loader->batch_size(), e.channels, e.height, e.width}));
+  }
+  const Program& program = step->program();
+  std::string largest;
+  for (const auto& [bytes, what] : program.peak_breakdown(3))
+    largest += fmt::format("{}{:.1f} MB {}", largest.empty() ? "; largest at the peak: " : ", ",
+                           static_cast<double>(bytes) / 1e6, what);
+  observer.message(
+      fmt::format("{} parameters; memory of a step: {:.1f} MB{}", session->model.module->parameter_count(),
+                  static_cast<double>(program.arena_bytes() + program.bound_bytes()) / 1e6, largest));
+}
+
+Checkpoint Trainer::State::checkpoint() const {
+  Checkpoint c;
+  c.step = done();
+  store_session(*session, c);
+  const data::Cursor cursor = loader->cursor();
+  c.counters["data.epoch"] = cursor.epoch;
+  c.counters["data.position"] = cursor.position;
+  c.counters["data.pictures"] = loader->source().count();
+  for (const auto& [name, value] : last_test) c.sums["test/" + name] = value;
+  c.sums["loss"] = loss_sum;
+  c.sums["accuracy"] = accuracy_sum;
+  for (const auto& [name, array] : step->state()) c.tensors.emplace_back("optimizer." + name, array);
+  if (lookahead)
+    for (const auto& [name, array] : const_cast<optim::Lookahead&>(*lookahead).slow())
+      c.tensors.emplace_back("lookahead." + name, array);
+  return c;
+}
+
+void Trainer::State::save() {
+  save_checkpoint(run->checkpoints(), checkpoint(), recipe.train.keep_checkpoints);
+  last_checkpoint = Clock::now();
+}
+
+void Trainer::State::restore(const Checkpoint& from) {
+  const auto pictures = from.counters.find("data.pictures");
+  if (const int64_t now = loader->source().count();
+      pictures != from.counters.end() && pictures->second != now)
+    fail<InputError>(
+        "{}: has {} pictures, the run was begun with {}: bring the data back, or begin a new run",
+        loader->source().path(), now, pictures->second);
+  for (const std::string& name : recipe.eval.metrics)
+    if (const auto value = from.sums.find("test/" + name); value != from.sums.end())
+      last_test.emplace_back(name, value->second);
+  step->set_step(from.step);
+  for (auto& [name, array] : step->state()) {
+    Array target = array;
+    restore_array(from, "optimizer." + name, target);
+  }
+  if (lookahead)
+    for (auto& [name, array] : lookahead->slow()) restore_array(from, "lookahead." + name, array);
+  data::Cursor cursor = loader->cursor();
+  cursor.epoch = from.counters.at("data.epoch");
+  cursor.position = from.counters.at("data.position");
+  loader->seek(cursor);
+  loss_sum = from.sums.at("loss");
+  accuracy_sum = from.sums.at("accuracy");
+}
+
+void Trainer::State::check_loss(double loss) const {
+  if (std::isfinite(loss)) return;
+  const std::string first = step->find_non_finite();
+  const auto kept = list_checkpoints(run->checkpoints());
+  fail<Error>(
+      "the loss of step {} is {}: {}. A smaller train.optimizer.lr (now {}), train.clip_norm or "
+      "train.schedule.warmup may help; {} holds the last sound weights.",
+      done(), loss, first.empty() ? "no operation of the forward pass repeats it" : first,
+      recipe.train.optimizer.lr, kept.empty() ? "no checkpoint" : kept.back().string());
+}
+
+void Trainer::State::one_step() {
+  const data::Batch& batch = loader->next();
+  std::memcpy(step->input(0).data(), batch.pictures.data(), batch.pictures.size());
+  std::memcpy(step->input(1).data(), batch.labels.data(), batch.labels.size() * sizeof(int64_t));
+  const double lr = schedule(done());
+  step->run(lr);
+  const double loss = step->loss(), accuracy = step->metrics()[0].second;
+  check_loss(loss);
+  if (lookahead && (done() % recipe.train.lookahead == 0 || done() == total)) {
+    const double part = static_cast<double>(done()) / static_cast<double>(total);
+    lookahead->update(done() == total ? 1.0
+                                      : std::pow(recipe.train.lookahead_decay, recipe.train.lookahead) *
+                                            std::pow(part, 3));
+  }
+  loss_sum += loss;
+  accuracy_sum += accuracy;
+  log->append(done(), {{"epoch", static_cast<double>(done()) / static_cast<double>(steps_per_epoch)},
+                       {"loss", loss},
+                       {"accuracy", accuracy},
+                       {"lr", lr}});
+  events->scalar("train/loss", done(), loss);
+  events->scalar("train/accuracy", done(), accuracy);
+  events->scalar("train/lr", done(), lr);
+}
+
+void Trainer::State::report(double seconds) {
+  step_seconds = step_seconds == 0 ? seconds : 0.9 * step_seconds + 0.1 * seconds;
+  const int64_t in_epoch = (done() - 1) % steps_per_epoch + 1;
+  const auto ratio = [&](int64_t steps) {
+    return static_cast<double>(steps) / static_cast<double>(steps_per_epoch);
+  };
+  Status status;
+  status.step = done();
+  status.steps = total;
+  status.epoch = ratio(done());
+  status.epochs = ratio(total);
+  status.pictures = done() * recipe.train.batch;
+  status.loss = loss_sum / static_cast<double>(in_epoch);
+  status.accuracy = accuracy_sum / static_cast<double>(in_epoch);
+  status.per_second = static_cast<double>(recipe.train.batch) / step_seconds;
+  const double tests_left = test ? std::ceil(status.epochs) - std::floor(status.epoch) : 0;
+  status.seconds_left = static_cast<double>(total - done()) * step_seconds + tests_left * test_seconds;
+  observer.step(status);
+}
+
+void Trainer::State::end_epoch() {
+  const double steps = static_cast<double>((done() - 1) % steps_per_epoch + 1);
+  const double train_seconds = seconds_since(epoch_begin);
+  track::Fields fields = {{"epoch", static_cast<double>(done()) / static_cast<double>(steps_per_epoch)},
+                          {"train/loss", loss_sum / steps},
+                          {"train/accuracy", accuracy_sum / steps}};
+  std::string text = fmt::format("epoch {:.4g}: train loss {:.4f}  accuracy {:.2f} %",
+                                 static_cast<double>(done()) / static_cast<double>(steps_per_epoch),
+                                 loss_sum / steps, 100 * accuracy_sum / steps);
+  if (test) {
+    const Evaluation evaluation =
+        evaluate(*predictor, *test, recipe.eval.metrics,
+                 [&](int64_t at, int64_t of) { observer.busy("evaluating", at, of); });
+    test_seconds = evaluation.seconds;
+    last_test = evaluation.metrics;
+    for (const auto& [name, value] : evaluation.metrics) {
+      fields.emplace_back("test/" + name, value);
+      events->scalar("test/" + name, done(), value);
+    }
+    if (!evaluation.metrics.empty()) text += fmt::format("; test {}", metrics_text(evaluation.metrics));
+  }
+  fields.emplace_back("seconds", seconds_since(epoch_begin));
+  log->append(done(), fields);
+  for (const std::string& line : skipped_pictures(*loader, bad)) observer.message(line);
+  if (test)
+    for (const std::string& line : skipped_pictures(*test->loader, bad_tests)) observer.message(line);
+  observer.message(text + fmt::format("; {:.1f} s", train_seconds + (test ? test_seconds : 0)));
+  loss_sum = accuracy_sum = 0;
+  epoch_begin = Clock::now();
+}
+
+bool Trainer::State::checkpoint_due() const {
+  if (recipe.train.checkpoint_steps > 0 && done() % recipe.train.checkpoint_steps == 0) return true;
+  return recipe.train.checkpoint_minutes > 0 &&
+         seconds_since(last_checkpoint) >= 60 * recipe.train.checkpoint_minutes;
+}
+
+Trainer::Trainer(Recipe recipe, Observer observer) : state_(std::make_unique<State>()) {
+  state_->recipe = std::move(recipe);
+  state_->observer = std::move(observer);
+  if (state_->recipe.train.threads > 0)
+    ThreadPool::set_default_threads(static_cast<int>(state_->recipe.train.threads));
+  state_->open_data();
+}
+
+Trainer::~Trainer() = default;
+
+const RunFolder& Trainer::begin(const std::filesystem::path& out, const std::string& name) {
+  State& s = *state_;
+  s.build(nullptr);
+  s.run = RunFolder::create(out, name, s.recipe);
+  s.log = std::make_unique<track::MetricsLog>(s.run->metrics());
+  s.events = std::make_unique<track::EventWriter>(s.run->path());
+  s.save();
+  return *s.run;
+}
+
+const RunFolder& Trainer::resume(const RunFolder& run) {
+  State& s = *state_;
+  s.run = run;
+  const auto loaded = load_newest_checkpoint(run.checkpoints());
+  if (loaded)
+    for (const std::string& warning : loaded->warnings) s.observer.message(warning);
+  s.build(loaded ? &loaded->checkpoint : nullptr);
+  if (loaded) s.restore(loaded->checkpoint);
+  s.log = std::make_unique<track::MetricsLog>(run.metrics(), s.done());
+  s.events = std::make_unique<track::EventWriter>(run.path(), s.done());
+  if (loaded)
+    s.observer.message(fmt::format("going on from step {} of {}", s.done(), s.total));
+  else
+    s.save();
+  return *s.run;
+}
+
+std::string Trainer::explain() {
+  if (!state_->step) state_->build(nullptr);
+  return state_->step->program().explain();
+}
+
+Outcome Trainer::run() {
+  State& s = *state_;
+  s.last_checkpoint = s.epoch_begin = Clock::now();
+  while (s.done() < s.total) {
+    if (s.observer.stop()) {
+      s.save();
+      return {false, s.done(), s.test.has_value(), s.last_test};
+    }
+    const auto begin = Clock::now();
+    s.one_step();
+    s.report(seconds_since(begin));
+    if (s.done() % s.steps_per_epoch == 0 || s.done() == s.total) {
+      s.end_epoch();
+      s.save();
+    } else if (s.checkpoint_due()) {
+      s.save();
+    }
+  }
+  write_file(s.run->model(), export_session(*s.session));
+  return {true, s.done(), s.test.has_value(), s.last_test};
+}
+
+}  // namespace millrace::train

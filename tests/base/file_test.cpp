@@ -1,0 +1,98 @@
+#include "base/file.h"
+
+#include <csignal>
+#include <doctest/doctest.h>
+#include <string>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <millrace/error.h>
+
+#include "support/temp_folder.h"
+
+using namespace millrace;
+namespace fs = std::filesystem;
+
+namespace {
+
+int entries(const fs::path& folder) {
+  return static_cast<int>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+}  // namespace
+
+TEST_CASE("files are written in missing folders, with their mode, and read back by copy and by map") {
+  testing::TempFolder folder;
+  const fs::path path = folder / "a/b/c.bin";
+  const std::string text(300'000, 'x');
+  write_file(path, text, 0444);
+  CHECK(read_text(path) == text);
+  CHECK(read_file(path).size() == text.size());
+  const MappedFile map(path);
+  CHECK(std::string(map.bytes().begin(), map.bytes().end()) == text);
+  struct stat status {};
+  CHECK(stat(path.c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0444);
+  CHECK(entries(path.parent_path()) == 1);
+}
+
+TEST_CASE("an empty file reads and maps as nothing") {
+  testing::TempFolder folder;
+  write_file(folder / "empty", "");
+  CHECK(read_file(folder / "empty").empty());
+  CHECK(MappedFile(folder / "empty").bytes().empty());
+}
+
+TEST_CASE("missing files and folders are IoErrors that name the path") {
+  testing::TempFolder folder;
+  CHECK_THROWS_WITH_AS(read_file(folder / "none"), doctest::Contains("none: no such file"), IoError);
+  CHECK_THROWS_WITH_AS(read_file(folder.path()), doctest::Contains("is a folder"), IoError);
+  CHECK_THROWS_AS(MappedFile(folder / "none"), IoError);
+  CHECK_THROWS_AS(write_file(folder.path(), "x"), IoError);  // a folder stands in the way
+  CHECK(entries(folder.path()) == 0);
+}
+
+TEST_CASE("without commit the old content stays and no temporary file is left") {
+  testing::TempFolder folder;
+  write_file(folder / "state", "old");
+  {
+    AtomicFile file(folder / "state");
+    file.write("new");
+  }
+  CHECK(read_text(folder / "state") == "old");
+  CHECK(entries(folder.path()) == 1);
+}
+
+TEST_CASE("a write that fails half way leaves the old file intact and says so") {
+  testing::TempFolder folder;
+  write_file(folder / "state", "old");
+  // A limit on the file size makes write() fail like a disk does.
+  struct rlimit before {};
+  getrlimit(RLIMIT_FSIZE, &before);
+  struct rlimit small = before;
+  small.rlim_cur = 100'000;
+  std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  CHECK_THROWS_WITH_AS(write_file(folder / "state", std::string(1'000'000, 'n')),
+                       doctest::Contains("The old file is unchanged"), IoError);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, SIG_DFL);
+  CHECK(read_text(folder / "state") == "old");
+  CHECK(entries(folder.path()) == 1);
+}
+
+TEST_CASE("a full disk is called a full disk and leaves the old file") {
+  testing::TempFolder folder;
+  fs::create_directory(folder / "disk");
+  if (mount("none", (folder / "disk").c_str(), "tmpfs", 0, "size=64k") != 0) {
+    MESSAGE("skipped: mounting a small tmpfs needs root");
+    return;
+  }
+  write_file(folder / "disk/state", "old");
+  CHECK_THROWS_WITH_AS(write_file(folder / "disk/state", std::string(1'000'000, 'n')),
+                       doctest::Contains("disk full"), IoError);
+  CHECK(read_text(folder / "disk/state") == "old");
+  CHECK(entries(folder / "disk") == 1);
+  umount((folder / "disk").c_str());
+}

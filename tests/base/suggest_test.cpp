@@ -1,0 +1,23 @@
+#include "base/suggest.h"
+
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+using namespace millrace;
+
+TEST_CASE("edit distance counts insertions, deletions, substitutions and swaps of neighbours, not case") {
+  CHECK(edit_distance("", "") == 0);
+  CHECK(edit_distance("", "abc") == 3);
+  CHECK(edit_distance("kitten", "sitting") == 3);
+  CHECK(edit_distance("flpi", "flip") == 1);
+  CHECK(edit_distance("Flip", "flip") == 0);
+}
+
+TEST_CASE("nearest finds the closest candidate, the first of equals, and nothing among none") {
+  const std::vector<std::string> names = {"epochs", "batch", "precision", "bath"};
+  CHECK(nearest("epoch", names) == "epochs");
+  CHECK(nearest("bacth", names) == "batch");
+  CHECK(nearest("batc", names) == "batch");
+  CHECK(nearest("x", {}) == "");
+}

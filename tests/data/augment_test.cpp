@@ -1,0 +1,163 @@
+#include "data/augment/augment.h"
+
+#include <cmath>
+#include <doctest/doctest.h>
+#include <numeric>
+#include <set>
+
+#include <millrace/error.h>
+
+using namespace millrace;
+using namespace millrace::data;
+
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+Bytes apply(const std::vector<std::string>& list, const Extent& extent, const Bytes& in, int64_t epoch,
+            int64_t position, int64_t index = 0, uint64_t seed = 1) {
+  Bytes out(in.size(), 99), scratch;
+  Augmenter(list).apply(extent, in.data(), out.data(), seed, epoch, position, index, scratch);
+  return out;
+}
+
+Bytes ramp(const Extent& extent) {
+  Bytes bytes(extent.bytes());
+  std::iota(bytes.begin(), bytes.end(), uint8_t{1});
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("pad-crop gives exactly the crops of the padded picture, all of them") {
+  const Extent extent{2, 4, 5};
+  const Bytes in = ramp(extent);
+  for (const bool zero : {false, true}) {
+    // The padded picture, written down naively.
+    std::set<Bytes> expected, found;
+    const auto at = [&](int c, int y, int x) -> uint8_t {
+      const bool inside = y >= 0 && y < 4 && x >= 0 && x < 5;
+      if (zero && !inside) return 0;
+      y = y < 0 ? -y : y > 3 ? 6 - y : y;
+      x = x < 0 ? -x : x > 4 ? 8 - x : x;
+      return in[c * 20 + y * 5 + x];
+    };
+    for (int down = -2; down <= 2; ++down)
+      for (int right = -2; right <= 2; ++right) {
+        Bytes crop;
+        for (int c = 0; c < 2; ++c)
+          for (int y = 0; y < 4; ++y)
+            for (int x = 0; x < 5; ++x) crop.push_back(at(c, y + down, x + right));
+        expected.insert(crop);
+      }
+    for (int position = 0; position < 500; ++position)
+      found.insert(apply({zero ? "pad-crop 2 zero" : "pad-crop 2"}, extent, in, 0, position));
+    CHECK(found == expected);
+  }
+}
+
+TEST_CASE("flip mirrors half of the samples") {
+  const Extent extent{1, 2, 3};
+  const Bytes in = {1, 2, 3, 4, 5, 6}, mirrored = {3, 2, 1, 6, 5, 4};
+  int flips = 0;
+  for (int position = 0; position < 1000; ++position) {
+    const Bytes out = apply({"flip"}, extent, in, 0, position);
+    CHECK((out == in || out == mirrored));
+    flips += out == mirrored;
+  }
+  CHECK(flips > 420);
+  CHECK(flips < 580);
+}
+
+TEST_CASE("alternating-flip shows each sample mirrored every other epoch, half of them at first") {
+  const Extent extent{1, 1, 2};
+  const Bytes in = {1, 2};
+  int first = 0;
+  for (int64_t index = 0; index < 1000; ++index) {
+    const Bytes even = apply({"alternating-flip"}, extent, in, 0, index * 7, index);
+    CHECK(apply({"alternating-flip"}, extent, in, 1, index, index) != even);
+    CHECK(apply({"alternating-flip"}, extent, in, 2, 3, index) == even);
+    first += even != in;
+  }
+  CHECK(first > 420);
+  CHECK(first < 580);
+}
+
+TEST_CASE(
+    "random-shift continues the edges, cutout hides a square under the mean, rotate 0 changes nothing") {
+  const Extent extent{1, 6, 6};
+  const Bytes in = ramp(extent), flat(36, 200);
+  std::set<Bytes> shifts;
+  for (int position = 0; position < 300; ++position) {
+    shifts.insert(apply({"random-shift 1"}, extent, in, 0, position));
+    CHECK(apply({"random-shift 3"}, extent, flat, 0, position) == flat);
+    CHECK(apply({"rotate 180"}, extent, flat, 0, position) == flat);
+    CHECK(apply({"rotate 0"}, extent, in, 0, position) == in);
+    const Bytes cut = apply({"cutout 3"}, extent, in, 0, position);
+    int changed = 0;
+    for (size_t i = 0; i < cut.size(); ++i) changed += cut[i] != in[i];
+    CHECK(changed <= 9);
+    CHECK(changed >= 3);
+  }
+  CHECK(shifts.size() == 9);
+}
+
+TEST_CASE("rotate turns about the centre, within its angle, evenly both ways") {
+  // A bright dot right of the centre moves up or down on its circle.
+  const Extent extent{1, 21, 21};
+  Bytes in(441, 0);
+  for (int y = 9; y <= 11; ++y)
+    for (int x = 17; x <= 19; ++x) in[y * 21 + x] = 240;
+  int up = 0;
+  for (int position = 0; position < 400; ++position) {
+    const Bytes out = apply({"rotate 30"}, extent, in, 0, position);
+    double sum = 0, row = 0, column = 0;
+    for (int i = 0; i < 441; ++i) {
+      sum += out[i];
+      row += out[i] * (i / 21 - 10.0);
+      column += out[i] * (i % 21 - 10.0);
+    }
+    CHECK(std::abs(std::hypot(row / sum, column / sum) - 8.0) < 0.3);
+    CHECK(std::abs(std::atan2(row, column)) < 31 * 3.1416 / 180);
+    up += row < 0;
+  }
+  CHECK(up > 150);
+  CHECK(up < 250);
+}
+
+TEST_CASE("augmentations depend on seed, epoch and position alone, and on their place in the list") {
+  const Extent extent{3, 8, 8};
+  const Bytes in = ramp(extent);
+  const std::vector<std::string> list = {"pad-crop 3", "flip", "random-shift 2"};
+  const Bytes once = apply(list, extent, in, 2, 17);
+  CHECK(apply(list, extent, in, 2, 17) == once);
+  int same = 0;
+  for (int i = 0; i < 50; ++i) {
+    same += apply(list, extent, in, 2, 100 + i) == once;
+    same += apply(list, extent, in, 100 + i, 17) == once;
+    same += apply(list, extent, in, 2, 17, 0, 100 + i) == once;
+  }
+  CHECK(same < 5);
+  // Two of a kind draw different numbers: seven outcomes an axis (there and back loses an edge), not three.
+  std::set<Bytes> twice;
+  for (int position = 0; position < 2000; ++position)
+    twice.insert(apply({"random-shift 1", "random-shift 1"}, extent, in, 0, position));
+  CHECK(twice.size() == 49);
+}
+
+TEST_CASE("wrong augmentations name the nearest, or what is wrong with the parameter") {
+  CHECK_THROWS_WITH_AS(parse_augmentation("pad-corp 2"), doctest::Contains("did you mean \"pad-crop\"?"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(parse_augmentation("Flip"), doctest::Contains("did you mean \"flip\"?"), InputError);
+  CHECK_THROWS_WITH_AS(parse_augmentation(""), doctest::Contains("is unknown"), InputError);
+  CHECK_THROWS_WITH_AS(parse_augmentation("pad-crop"), doctest::Contains("PIXELS is missing"), InputError);
+  CHECK_THROWS_WITH_AS(parse_augmentation("pad-crop two"), doctest::Contains("not \"two\""), InputError);
+  CHECK_THROWS_WITH_AS(parse_augmentation("pad-crop 1.5"), doctest::Contains("whole number"), InputError);
+  CHECK_THROWS_WITH_AS(parse_augmentation("pad-crop 2 zeros"), doctest::Contains("\"zeros\" is too much"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(parse_augmentation("rotate nan"), doctest::Contains("from 0 to 180"), InputError);
+  CHECK_THROWS_WITH_AS(parse_augmentation("flip 1"), doctest::Contains("write it as flip"), InputError);
+  const std::vector<std::string> list = {"pad-crop 8"};
+  CHECK_THROWS_WITH_AS(Augmenter(list).check({1, 8, 9}), doctest::Contains("too small"), InputError);
+  Augmenter(list).check({1, 9, 9});
+}

@@ -1,0 +1,311 @@
+#include "data/loader.h"
+
+#include <algorithm>
+#include <atomic>
+#include <doctest/doctest.h>
+#include <set>
+#include <thread>
+
+#include <millrace/error.h>
+
+#include "support/pictures.h"
+#include "support/temp_folder.h"
+
+using namespace millrace;
+using namespace millrace::data;
+using namespace millrace::testing;
+
+namespace {
+
+/// Raw pictures in memory; some may be bad.
+class MemorySource final : public Source {
+ public:
+  MemorySource(int64_t count, int side = 6, std::set<int64_t> bad = {})
+      : count_(count), side_(side), bad_(std::move(bad)) {
+    classes_ = {"a", "b", "c"};
+    path_ = "memory";
+  }
+  int64_t count() const override { return count_; }
+  int64_t label(int64_t index) const override { return index % 3; }
+  std::string name(int64_t index) const override { return "memory[" + std::to_string(index) + "]"; }
+  Sample read(int64_t index) const override {
+    ++reads;
+    if (fail_at == index) throw std::runtime_error("the disk is on fire");
+    Sample sample;
+    sample.storage = make_picture(side_, side_, 3, static_cast<uint64_t>(index)).pixels;
+    sample.bytes = sample.storage;
+    if (bad_.contains(index)) return sample;  // no raw size: bytes that are no JPEG
+    sample.height = sample.width = side_;
+    sample.channels = 3;
+    return sample;
+  }
+  mutable std::atomic<int64_t> reads{0};
+  std::atomic<int64_t> fail_at{-1};
+
+ private:
+  int64_t count_;
+  int side_;
+  std::set<int64_t> bad_;
+};
+
+struct Copy {
+  std::vector<uint8_t> pictures;
+  std::vector<int64_t> labels, indices;
+  int64_t valid;
+  Cursor start;
+  bool operator==(const Copy&) const = default;
+};
+
+Copy copy(const Batch& batch) {
+  return {batch.pictures, batch.labels, batch.indices, batch.valid, batch.start};
+}
+
+std::vector<Copy> take(Loader& loader, int batches) {
+  std::vector<Copy> out;
+  for (int i = 0; i < batches; ++i) out.push_back(copy(loader.next()));
+  return out;
+}
+
+LoaderOptions options(int64_t batch, int threads) {
+  LoaderOptions given;
+  given.batch = batch;
+  given.threads = threads;
+  given.shuffle = true;
+  given.augment = {"pad-crop 2", "flip", "rotate 20"};
+  return given;
+}
+
+}  // namespace
+
+TEST_CASE("every epoch holds every sample once, in another order, the last batch padded") {
+  const auto source = std::make_shared<MemorySource>(50);
+  LoaderOptions given = options(16, 2);
+  given.augment = {};
+  Loader loader(source, given);
+  CHECK(loader.cached());
+  CHECK(loader.batches_per_epoch() == 4);
+  CHECK(loader.extent().bytes() == 108);
+  std::vector<std::vector<int64_t>> epochs;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    std::vector<int64_t> seen;
+    for (int i = 0; i < 4; ++i) {
+      const Batch& batch = loader.next();
+      CHECK(batch.start == Cursor{1, epoch, 16 * i});
+      CHECK(batch.valid == (i < 3 ? 16 : 2));
+      for (int64_t k = 0; k < 16; ++k) {
+        if (k >= batch.valid) {
+          CHECK(batch.indices[k] == -1);
+          CHECK(batch.labels[k] == 0);
+          CHECK(std::all_of(&batch.pictures[k * 108], &batch.pictures[k * 108] + 108,
+                            [](uint8_t v) { return v == 0; }));
+          continue;
+        }
+        seen.push_back(batch.indices[k]);
+        CHECK(batch.labels[k] == batch.indices[k] % 3);
+        std::vector<uint8_t> planes(108);
+        to_planes(make_picture(6, 6, 3, static_cast<uint64_t>(batch.indices[k])), planes.data());
+        CHECK(std::equal(planes.begin(), planes.end(), &batch.pictures[k * 108]));
+      }
+    }
+    epochs.push_back(seen);
+    std::sort(seen.begin(), seen.end());
+    for (int64_t i = 0; i < 50; ++i) CHECK(seen[i] == i);
+  }
+  CHECK(epochs[0] != epochs[1]);
+  CHECK(epochs[1] != epochs[2]);
+}
+
+TEST_CASE("any number of threads, cached or not, gives the same batches bit for bit") {
+  const auto source = std::make_shared<MemorySource>(70, 6, std::set<int64_t>{3, 4, 69});
+  std::vector<Copy> first;
+  for (const int threads : {1, 2, 5})
+    for (const int64_t cache : {int64_t{0}, int64_t{1} << 30}) {
+      LoaderOptions given = options(16, threads);
+      given.cache_bytes = cache;
+      Loader loader(source, given);
+      CHECK(loader.cached() == (cache > 0));
+      const auto batches = take(loader, 14);
+      if (first.empty()) first = batches;
+      CHECK(batches == first);
+    }
+}
+
+TEST_CASE("a cursor put back, into the same loader or a new one, gives the same next batches") {
+  const auto source = std::make_shared<MemorySource>(50);
+  for (const bool drop_last : {false, true}) {
+    LoaderOptions given = options(16, 3);
+    given.drop_last = drop_last;
+    Loader loader(source, given);
+    take(loader, 2);
+    const Cursor before = loader.cursor();
+    const auto expected = take(loader, 9);
+    CHECK(expected[0].start == before);
+    loader.seek(before);
+    CHECK(loader.cursor() == before);
+    CHECK(take(loader, 9) == expected);
+    given.threads = 1;
+    given.seed = 77;  // the cursor's seed counts
+    Loader other(source, given);
+    other.seek(before);
+    CHECK(take(other, 9) == expected);
+  }
+}
+
+TEST_CASE("drop_last leaves out what fills no batch, also from a cursor made with another batch size") {
+  Loader loader(std::make_shared<MemorySource>(50), [] {
+    LoaderOptions given = options(16, 2);
+    given.drop_last = true;
+    return given;
+  }());
+  CHECK(loader.samples_per_epoch() == 48);
+  loader.seek({1, 0, 20});
+  const auto batches = take(loader, 3);
+  CHECK(batches[0].start == Cursor{1, 0, 20});
+  CHECK(batches[1].start == Cursor{1, 1, 0});
+  for (const Copy& batch : batches) CHECK(batch.valid == 16);
+  loader.seek({1, 0, 48});
+  CHECK(loader.next().start == Cursor{1, 1, 0});
+  CHECK_THROWS_WITH_AS(loader.seek({1, 0, 49}), doctest::Contains("was the data changed"), InputError);
+}
+
+TEST_CASE("bad samples are replaced by the next good one, counted and named") {
+  const auto source = std::make_shared<MemorySource>(20, 6, std::set<int64_t>{0, 7, 8, 19});
+  for (const int64_t cache : {int64_t{0}, int64_t{1} << 30}) {
+    LoaderOptions given;
+    given.batch = 20;
+    given.threads = 2;
+    given.cache_bytes = cache;
+    Loader loader(source, given);
+    const Batch& batch = loader.next();
+    for (int64_t i = 0; i < 20; ++i) {
+      const int64_t want = i == 0 || i == 19 ? 1 : i == 7 || i == 8 ? 9 : i;
+      CHECK(batch.indices[i] == want);
+      CHECK(batch.labels[i] == want % 3);
+    }
+    const auto bad = loader.bad_samples();
+    REQUIRE(bad.size() == 4);
+    CHECK(bad[1].index == 7);
+    CHECK(bad[1].name == "memory[7]");
+    CHECK(bad[1].why == "not a JPEG file");
+  }
+}
+
+TEST_CASE("truncated pictures in a folder are quarantined; nothing but bad pictures is an error") {
+  TempFolder folder;
+  Members members = make_members({"cat", "dog"}, 4);
+  members[5].second.resize(members[5].second.size() / 2);
+  write_members(folder / "set", members);
+  LoaderOptions given;
+  given.batch = 8;
+  Loader loader(open_source(folder / "set"), given);
+  CHECK(loader.next().valid == 8);
+  REQUIRE(loader.bad_samples().size() == 1);
+  CHECK(loader.bad_samples()[0].name == (folder / "set/dog/1001.jpg").string());
+
+  for (auto& [name, content] : members) content = "no picture";
+  write_members(folder / "bad", members);
+  CHECK_THROWS_WITH_AS(Loader(open_source(folder / "bad"), given),
+                       doctest::Contains("none of its 8 pictures"), InputError);
+}
+
+TEST_CASE("pictures of different sizes are an error that names both, and resize brings them to one") {
+  TempFolder folder;
+  Members members = make_members({"cat", "dog"}, 2);
+  members[2].second = make_jpeg(10, 12, 3, 5);
+  write_members(folder / "set", members);
+  for (const int64_t cache : {int64_t{0}, int64_t{1} << 30}) {
+    LoaderOptions given;
+    given.batch = 4;
+    given.cache_bytes = cache;
+    CHECK_THROWS_WITH_AS(
+        [&] {
+          Loader loader(open_source(folder / "set"), given);
+          loader.next();
+        }(),
+        doctest::Contains("dog/1000.jpg is 12x10 colour, but"), InputError);
+    given.resize = 9;
+    Loader loader(open_source(folder / "set"), given);
+    CHECK(loader.extent().height == 9);
+    CHECK(loader.extent().width == 9);
+    CHECK(loader.next().valid == 4);
+  }
+}
+
+TEST_CASE("grey pictures among colour ones become colour when asked, and the error says how") {
+  TempFolder folder;
+  Members members = make_members({"cat", "dog"}, 2);
+  members[0].second = make_jpeg(8, 8, 1, 5);
+  write_members(folder / "set", members);
+  LoaderOptions given;
+  given.batch = 4;
+  CHECK_THROWS_WITH_AS(Loader(open_source(folder / "set"), given), doctest::Contains("set data.channels = 1"),
+                       InputError);
+  for (const int channels : {1, 3}) {
+    given.channels = channels;
+    Loader loader(open_source(folder / "set"), given);
+    CHECK(loader.extent().channels == channels);
+    CHECK(loader.next().valid == 4);
+  }
+}
+
+TEST_CASE("a failure in the background is thrown at the batch that it concerns") {
+  const auto source = std::make_shared<MemorySource>(40);
+  LoaderOptions given;
+  given.batch = 8;
+  given.threads = 3;
+  given.cache_bytes = 0;
+  Loader loader(source, given);
+  source->fail_at = 36;
+  loader.seek({1, 0, 0});
+  for (int i = 0; i < 4; ++i) CHECK(loader.next().start.position == 8 * i);
+  CHECK_THROWS_WITH(loader.next(), "the disk is on fire");
+  CHECK_THROWS_WITH(loader.next(), "the disk is on fire");
+  source->fail_at = -1;
+  loader.seek(loader.cursor());
+  CHECK(loader.next().start.position == 32);
+}
+
+TEST_CASE("a loader decodes once when it caches, reports progress, and can be left at any time") {
+  const auto source = std::make_shared<MemorySource>(1000);
+  LoaderOptions given = options(64, 4);
+  int64_t last = 0;
+  given.progress = [&](int64_t done, int64_t total) {
+    CHECK(total == 1000);
+    last = std::max(last, done);
+  };
+  {
+    Loader loader(source, given);
+    CHECK(last == 1000);
+    take(loader, 40);
+  }
+  CHECK(source->reads == 1001);  // and the first one once more, for its size
+  for (int i = 0; i < 20; ++i) Loader(source, options(8, 3));
+}
+
+TEST_CASE("options that make no sense are refused") {
+  const auto source = std::make_shared<MemorySource>(10);
+  const auto with = [&](auto change) {
+    LoaderOptions given = options(4, 1);
+    change(given);
+    Loader(source, given);
+  };
+  CHECK_THROWS_AS(with([](LoaderOptions& o) { o.batch = 0; }), InputError);
+  CHECK_THROWS_AS(with([](LoaderOptions& o) { o.batch = 11, o.drop_last = true; }), InputError);
+  CHECK_THROWS_AS(with([](LoaderOptions& o) { o.augment = {"pad-crop 6"}; }), InputError);
+  CHECK_THROWS_AS(with([](LoaderOptions& o) { o.augment = {"flop"}; }), InputError);
+  CHECK_THROWS_AS(with([](LoaderOptions& o) { o.resize = -1; }), InputError);
+  CHECK_THROWS_AS(with([](LoaderOptions& o) { o.channels = 2; }), InputError);
+}
+
+TEST_CASE("parallel_for runs every number once and rethrows the lowest failure") {
+  for (const int threads : {1, 3}) {
+    std::vector<std::atomic<int>> hits(500);
+    parallel_for(500, threads, [&](int64_t i) { ++hits[i]; });
+    for (const auto& hit : hits) CHECK(hit == 1);
+    CHECK_THROWS_WITH(parallel_for(500, threads,
+                                   [](int64_t i) {
+                                     if (i >= 123) throw std::runtime_error(std::to_string(i));
+                                   }),
+                      "123");
+  }
+}

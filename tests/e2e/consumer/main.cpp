@@ -1,0 +1,29 @@
+// A program of somebody else's, with Millrace's public headers alone: builds a graph, compiles and runs it.
+#include <iostream>
+
+#include <millrace/error.h>
+#include <millrace/graph.h>
+#include <millrace/program.h>
+
+int main() {
+  millrace::Graph graph;
+  const millrace::Value x = graph.input("x", {millrace::f32, {millrace::Dim::named("n")}});
+  graph.set_outputs({graph.add("add", {x, graph.add("relu", {x})})}, {"y"});
+  if (!(millrace::Graph::parse(graph.str()) == graph)) return 1;
+
+  millrace::CompileOptions options;
+  options.bindings["n"] = 3;
+  millrace::Program program = millrace::Program::compile(graph, options);
+  for (int i = 0; i < 3; ++i) program.input(0).as<float>()[i] = static_cast<float>(i - 1);
+  program.run();
+  for (const float y : program.output(0).as<float>()) std::cout << y << ' ';
+  std::cout << '\n';
+
+  try {
+    graph.add("add", {x, graph.scalar(millrace::f64, 1)});
+  } catch (const millrace::TypeError& error) {
+    std::cout << "TypeError: " << error.what() << '\n';
+    return 0;
+  }
+  return 1;
+}

@@ -1,0 +1,36 @@
+"""The command line itself: help, errors, exit codes; letters and pack."""
+import subprocess
+
+
+def test_help_teaches_and_lists_every_verb(millrace):
+    text = millrace("--help").stdout
+    assert "millrace train examples/letters.toml" in text
+    for verb in ("letters", "pack"):
+        assert verb in text
+        assert "millrace " + verb in millrace(verb, "--help").stdout
+
+
+def test_version(millrace):
+    assert millrace("--version").stdout.startswith("millrace ")
+
+
+def test_wrong_usage_exits_with_2_and_one_clear_message(millrace):
+    assert "did you mean 'letters'" in millrace("leters", code=2).stderr
+    assert "SOURCE" in millrace("pack", code=2).stderr
+    assert "--bogus" in millrace("letters", "x", "--bogus", code=2).stderr
+
+
+def test_errors_exit_with_1_and_no_colour_off_a_terminal(millrace, tmp_path):
+    result = millrace("pack", tmp_path / "nothing", tmp_path / "out", code=1)
+    assert result.stderr.startswith("error: ")
+    assert "nothing" in result.stderr
+    assert "\033" not in result.stderr
+
+
+def test_letters_are_the_same_bytes_every_time_and_pack(millrace, tmp_path):
+    for name in ("a", "b"):
+        millrace("letters", tmp_path / name, "--train", 60, "--test", 20, "--threads", 1 if name == "a" else 3)
+    assert subprocess.run(["diff", "-r", tmp_path / "a", tmp_path / "b"]).returncode == 0
+    text = millrace("pack", tmp_path / "a", tmp_path / "packed").stdout
+    assert "60 pictures of 10 classes" in text and "20 pictures" in text
+    assert (tmp_path / "packed/train-000000.tar").exists() and (tmp_path / "packed/test-000000.tar").exists()

@@ -1,0 +1,356 @@
+"""Training from the outside: what a run folder holds, who can read it, resuming, and bad input."""
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy as np
+import onnxruntime
+import pytest
+from PIL import Image
+from safetensors import safe_open
+
+RECIPE = """
+[data]
+train = "{letters}/train"
+test = "{letters}/test"
+augment = ["random-shift 2", "rotate 10"]
+
+[model]
+layers = ["conv 8 3 stride=2", "batch-norm", "relu", "max-pool 2", "flatten", "dropout 0.1", "linear 10"]
+
+[train]
+epochs = 3
+batch = 20
+optimizer = {{ kind = "sgd", lr = 0.05, momentum = 0.9, nesterov = true, weight_decay = 1e-4 }}
+schedule = {{ kind = "cosine", warmup = 0.2 }}
+lookahead = 4
+checkpoint_steps = 7
+clip_norm = 5
+
+[eval]
+metrics = ["accuracy", "log-loss", "top-5", "ece"]
+batch = 30
+"""
+
+
+@pytest.fixture(scope="session")
+def letters(binary, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data") / "letters"
+    subprocess.run([binary, "letters", folder, "--train", "500", "--test", "100"], check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def recipe(letters, tmp_path_factory):
+    path = tmp_path_factory.mktemp("recipe") / "tiny.toml"
+    path.write_text(RECIPE.format(letters=letters))
+    return path
+
+
+@pytest.fixture(scope="session")
+def whole(binary, recipe, tmp_path_factory):
+    """An uninterrupted run."""
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    result = subprocess.run([binary, "train", recipe, "--out", out], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return out
+
+
+def metric_lines(run):
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    for line in lines:
+        line.pop("seconds", None)
+    return lines
+
+
+def assert_same_run(a, b):
+    assert metric_lines(a) == metric_lines(b)
+    newest = sorted(p.name for p in (a / "checkpoints").iterdir())[-1]
+    with safe_open(a / "checkpoints" / newest, "np") as x, safe_open(b / "checkpoints" / newest, "np") as y:
+        assert set(x.keys()) == set(y.keys())
+        for name in x.keys():
+            assert x.get_tensor(name).tobytes() == y.get_tensor(name).tobytes(), name
+    assert (a / "model.onnx").read_bytes() == (b / "model.onnx").read_bytes()
+
+
+def steps_logged(run):
+    path = run / "metrics.jsonl"
+    return path.read_text().count('"lr"') if path.exists() else 0
+
+
+def start(binary, *arguments):
+    return subprocess.Popen([binary, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def wait_for_step(process, run, step, limit=120):
+    end = time.monotonic() + limit
+    while steps_logged(run) < step:
+        assert process.poll() is None and time.monotonic() < end, process.communicate()[0]
+        time.sleep(0.002)
+
+
+def test_a_run_folder_holds_what_it_promises(whole, millrace):
+    assert {"recipe.toml", "metrics.jsonl", "checkpoints", "model.onnx"} <= {p.name for p in whole.iterdir()}
+    lines = metric_lines(whole)
+    assert [line["step"] for line in lines if "lr" in line] == list(range(1, 76))
+    epochs = [line for line in lines if "test/accuracy" in line]
+    assert [line["epoch"] for line in epochs] == [1, 2, 3]
+    assert epochs[-1]["train/loss"] < epochs[0]["train/loss"]
+    result = json.loads(millrace("eval", whole, "--json").stdout)
+    for name in ("accuracy", "log-loss", "top-5", "ece"):
+        assert result[name] == epochs[-1]["test/" + name]
+    assert result["pictures"] == 100
+
+
+def test_tensorboard_reads_the_events(whole):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(whole))
+    events.Reload()
+    losses = [(e.step, e.value) for e in events.Scalars("train/loss")]
+    expected = [(line["step"], np.float32(line["loss"])) for line in metric_lines(whole) if "lr" in line]
+    assert losses == expected
+    assert [e.step for e in events.Scalars("test/accuracy")] == [25, 50, 75]
+
+
+def test_safetensors_reads_the_checkpoint(whole):
+    path = sorted((whole / "checkpoints").iterdir())[-1]
+    with safe_open(path, "np") as f:
+        assert f.get_tensor("model.0.weight").shape == (8, 1, 3, 3)
+        assert f.get_tensor("model.6.weight").dtype == np.float32
+        assert any(name.startswith("optimizer.") for name in f.keys())
+        assert f.metadata()["format"] == "millrace-checkpoint"
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_onnx_runtime_gives_the_same_logits(whole, recipe, letters, millrace, tmp_path, precision):
+    if precision == "bf16":
+        millrace("train", recipe, "train.precision=bf16", "train.epochs=1", "--out", tmp_path / "bf16")
+        whole = tmp_path / "bf16"
+    millrace("export", whole, tmp_path / "m.onnx")
+    assert (tmp_path / "m.onnx").read_bytes() == (whole / "model.onnx").read_bytes()
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    pictures = sorted(letters.glob("test/*/*.jpg"))[::7]
+    batch = np.stack([np.asarray(Image.open(p))[None] for p in pictures])
+    logits = session.run(["logits"], {"pictures": batch})[0]
+    lines = millrace("predict", whole, "--json", *pictures).stdout.splitlines()
+    assert len(lines) == len(pictures)
+    classes = session.get_modelmeta().custom_metadata_map["classes"].split("\n")
+    for line, row in zip(map(json.loads, lines), logits):
+        assert np.abs(np.array(line["logits"]) - row).max() <= 1e-4
+        assert line["class"] == classes[int(row.argmax())]
+
+
+def test_the_written_recipe_reproduces_the_run(whole, millrace, tmp_path):
+    millrace("train", whole / "recipe.toml", "--out", tmp_path / "again")
+    assert_same_run(whole, tmp_path / "again")
+
+
+def test_threads_do_not_change_results(whole, recipe, millrace, tmp_path):
+    millrace("train", recipe, "train.threads=3", "--out", tmp_path / "threads")
+    assert_same_run(whole, tmp_path / "threads")
+
+
+@pytest.mark.parametrize("kills", [[3], [10, 30, 31, 60]])
+def test_a_killed_and_resumed_run_equals_the_uninterrupted_one(binary, recipe, whole, millrace, tmp_path, kills):
+    run = tmp_path / "run"
+    for number, step in enumerate(kills):
+        process = start(binary, "train", *([recipe, "--out", run] if number == 0 else [run, "--resume"]))
+        wait_for_step(process, run, step)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert steps_logged(run) < 75
+    millrace("train", run, "--resume")
+    assert_same_run(whole, run)
+
+
+def test_ctrl_c_saves_and_says_how_to_go_on(binary, recipe, whole, millrace, tmp_path):
+    run = tmp_path / "run"
+    process = start(binary, "train", recipe, "--out", run)
+    wait_for_step(process, run, 8)
+    process.send_signal(signal.SIGINT)
+    text = process.communicate(timeout=60)[0]
+    assert process.returncode == 130
+    assert f"millrace train {run} --resume" in text
+    millrace("train", recipe, "--out", run, "--resume")
+    assert_same_run(whole, run)
+
+
+def test_a_damaged_checkpoint_is_passed_over(whole, millrace, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(whole, run)
+    newest = sorted((run / "checkpoints").iterdir())[-1]
+    data = bytearray(newest.read_bytes())
+    data[len(data) // 2] ^= 1
+    newest.write_bytes(data)
+    text = millrace("train", run, "--resume").stdout
+    assert "damaged checkpoint passed over" in text and newest.name in text
+    assert_same_run(whole, run)
+
+
+def test_a_full_disk_leaves_the_old_checkpoint(binary, recipe, tmp_path):
+    run = tmp_path / "run"
+    probe = subprocess.run([binary, "train", recipe, "train.steps=1", "--out", tmp_path / "probe"], capture_output=True)
+    assert probe.returncode == 0
+    largest = max(p.stat().st_size for p in (tmp_path / "probe/checkpoints").iterdir())
+
+    def limited():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest - 100, largest - 100))
+
+    subprocess.run([binary, "train", recipe, "train.steps=7", "--out", run], check=True, capture_output=True)
+    kept = {p.name: p.read_bytes() for p in (run / "checkpoints").iterdir()}
+    text = (run / "recipe.toml").read_text()
+    (run / "recipe.toml").write_text(text.replace("steps = 7\n", "steps = 20\n", 1))
+    result = subprocess.run([binary, "train", run, "--resume"], capture_output=True, text=True, preexec_fn=limited)
+    assert result.returncode == 1
+    assert "step-00000007.safetensors is intact" in result.stderr
+    assert {p.name: p.read_bytes() for p in (run / "checkpoints").iterdir()} == kept
+
+
+def test_a_loss_that_is_not_finite_names_the_operation(millrace, recipe, tmp_path):
+    text = millrace("train", recipe, "train.optimizer.lr=1e17", "train.clip_norm=0", "train.schedule=constant",
+                    "train.lookahead=0", "--out", tmp_path / "run", code=1).stderr
+    assert "the loss of step" in text and "values" in text and "train.optimizer.lr" in text
+    assert "defect" not in text
+
+
+def test_bad_recipes_have_one_clear_message(millrace, recipe, letters, tmp_path):
+    def error(*arguments):
+        text = millrace("train", recipe, *arguments, "--out", tmp_path / "never", code=1).stderr
+        assert text.startswith("error: ") and "defect" not in text, text
+        assert not (tmp_path / "never").exists()
+        return text
+
+    assert "did you mean 'train.epochs'" in error("train.epocs=3")
+    assert "did you mean 'convnet'" in error("model={kind=convnat}")
+    assert "conv 8 3 stroud=2" in error("model={layers=[conv 8 3 stroud=2]}")
+    assert "linear" in error("model={layers=[conv 8 3, linear 10]}")
+    assert "10 classes" in error("model={layers=[flatten, linear 7]}")
+    assert "random-shift" in error("data.augment=[random-shft 2]")
+    assert "nowhere" in error(f"data.train={letters}/nowhere")
+    (tmp_path / "empty").mkdir()
+    error(f"data.train={tmp_path / 'empty'}")
+    assert "NO_SUCH" in error("data.train=${NO_SUCH}/x")
+    assert "batch" in error("train.batch=100000")
+    assert "at least 1" in error("model={layers=[conv 0 3, flatten, linear 10]}")
+    assert "layer 'dropout 2'" in error("model={layers=[dropout 2, flatten, linear 10]}")
+    assert "finite" in error("train.optimizer.lr=inf")
+    assert "did you mean 'accuracy'" in error("eval.metrics=[acc]")
+
+
+def test_damaged_pictures_are_counted_named_and_skipped(millrace, recipe, letters, tmp_path):
+    data = tmp_path / "letters"
+    shutil.copytree(letters, data)
+    pictures = sorted((data / "train/A").iterdir())
+    pictures[0].write_bytes(pictures[0].read_bytes()[:200])
+    pictures[1].write_bytes(b"no picture at all")
+    train = ["train", recipe, f"data.train={data}/train", "train.steps=2", "data.test="]
+    text = millrace(*train, "--out", tmp_path / "run").stdout
+    assert pictures[0].name in text and pictures[1].name in text and text.count("skipped ") == 2
+    (data / "train/K").mkdir()
+    assert "class K" in millrace(*train, "--out", tmp_path / "never", code=1).stderr
+
+
+def test_test_time_augmentation_and_explain(whole, recipe, millrace):
+    plain, flip, shift = (json.loads(millrace("eval", whole, "--json", "--tta", tta).stdout) for tta in ("none", "flip", "shift"))
+    assert plain["log-loss"] != flip["log-loss"] != shift["log-loss"]
+    assert shift["pictures"] == 100
+    assert "none, flip or shift" in millrace("eval", whole, "--tta", "flop", code=1).stderr
+    text = millrace("explain", recipe).stdout
+    assert "conv2d" in text and "memory of a step" in text
+
+
+def test_eval_and_predict_say_what_is_wrong(millrace, whole, letters, tmp_path):
+    assert "run folder" in millrace("eval", tmp_path / "none", code=1).stderr
+    (tmp_path / "x.jpg").write_bytes(b"not a picture")
+    good = next(letters.glob("test/B/*.jpg"))
+    result = millrace("predict", whole, tmp_path / "x.jpg", good, code=1)
+    assert "x.jpg" in result.stderr and str(good) in result.stdout
+    big = tmp_path / "big.png.jpg"
+    Image.open(good).convert("RGB").resize((90, 50)).save(big, "JPEG")
+    assert str(big) in millrace("predict", whole, big).stdout
+    other = tmp_path / "other"
+    shutil.copytree(letters / "test", other)
+    (other / "A").rename(other / "Z")
+    assert "'Z'" in millrace("eval", whole, other, code=1).stderr
+
+
+def test_an_interrupt_while_reading_ends_at_once(binary, recipe, tmp_path):
+    """Before the first checkpoint there is nothing to save."""
+    out = tmp_path / "run"
+    process = start(binary, "train", recipe, "data.resize=1500", "data.cache_mb=1000000", "--out", out)
+    assert "reading" in process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+    assert process.returncode == -signal.SIGTERM and not out.exists()
+
+
+def test_pictures_that_cannot_be_read_count_in_no_result(millrace, recipe, whole, letters, tmp_path):
+    """With the decoded pictures cached or not: damaged ones are named, counted, and stand for no result."""
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    shutil.copytree(letters / "test", good)
+    shutil.copytree(letters / "test", bad)
+    for number in (0, 3, 4):
+        name = sorted(p.name for p in (bad / "C").iterdir())[number]
+        (bad / "C" / name).write_bytes(b"\xff\xd8\xff")
+        (good / "C" / name).unlink()
+    expected = json.loads(millrace("eval", whole, good, "--json").stdout)
+    result = millrace("eval", whole, bad, "--json")
+    got = json.loads(result.stdout)
+    assert got["pictures"] == 97
+    for metric in ("accuracy", "top-5"):
+        assert got[metric] == expected[metric]
+    assert got["log-loss"] == pytest.approx(expected["log-loss"], rel=1e-6)
+    assert "3 of 100 pictures cannot be read" in result.stderr and name in result.stderr
+
+    text = millrace("train", recipe, f"data.test={bad}", "data.cache_mb=0", "train.steps=1", "--out", tmp_path / "run").stdout
+    assert "3 of 100 pictures cannot be read" in text
+
+
+def test_resuming_on_other_data_is_refused(millrace, recipe, letters, tmp_path):
+    data, run = tmp_path / "data", tmp_path / "run"
+    shutil.copytree(letters / "train", data)
+    millrace("train", recipe, f"data.train={data}", "data.test=", "train.steps=2", "--out", run)
+    assert "going on from step 2 of 2" in millrace("train", run, "--resume").stdout
+    extra = next((data / "B").iterdir())
+    shutil.copy(extra, data / "B/zzz.jpg")
+    assert "501 pictures" in millrace("train", run, "--resume", code=1).stderr
+    (data / "B").rename(data / "Q")
+    assert "its classes are" in millrace("train", run, "--resume", code=1).stderr
+
+
+def test_a_finished_run_resumed_tells_its_last_results(millrace, whole, tmp_path):
+    run = tmp_path / "a run's folder"
+    shutil.copytree(whole, run)
+    unfinished = run / "checkpoints/step-00000099.safetensors.tmp-1-0"
+    unfinished.write_bytes(b"x")
+    text = millrace("train", run, "--resume").stdout
+    quoted = str(run).replace("'", "'\\''")
+    assert f"millrace eval '{quoted}'" in text
+    outcome = json.loads(millrace("train", run, "--resume", "--json").stdout)
+    last = [line for line in metric_lines(whole) if "test/accuracy" in line][-1]
+    assert outcome["test"]["accuracy"] == last["test/accuracy"]
+    newest = sorted((run / "checkpoints").glob("*.safetensors"))[-1]
+    newest.unlink()  # so that it goes on a few steps, and saves
+    millrace("train", run, "--resume")
+    assert not unfinished.exists()
+    assert_same_run(whole, run)
+
+
+def test_run_folders_are_numbered_after_the_highest(millrace, recipe, tmp_path):
+    (tmp_path / "runs/tiny-4").mkdir(parents=True)
+    (tmp_path / "runs/tiny-x").mkdir()
+    text = millrace("train", recipe, "train.steps=1", "data.test=", cwd=tmp_path).stdout
+    assert "run folder: runs/tiny-5" in text and "eval runs/tiny-5 TEST-SET" in text
+    assert "runs/tiny-5" in millrace("train", recipe, "--resume", cwd=tmp_path).stdout
+
+
+def test_an_output_that_cannot_be_made_is_found_before_the_data_is_read(millrace, recipe, tmp_path):
+    (tmp_path / "file").write_text("")
+    result = millrace("train", recipe, "--out", tmp_path / "file/run", code=1)
+    assert "is no folder" in result.stderr and "reading" not in result.stdout

@@ -1,0 +1,206 @@
+#include <cmath>
+#include <doctest/doctest.h>
+#include <limits>
+
+#include <millrace/error.h>
+#include <millrace/graph.h>
+
+#include "base/format.h"
+#include "base/philox.h"
+#include "ops/build.h"
+#include "support/samples.h"
+
+using namespace millrace;
+
+namespace {
+
+/// The message with which the text is refused.
+std::string refusal(std::string_view text) {
+  try {
+    Graph::parse(text);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+std::string refused_node(std::string_view line) {
+  return refusal(fmt::format("millrace graph 1\n%0 = input(\"x\") : f32[2, 3]\n{}\noutputs()\n", line));
+}
+
+Graph example() {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("a \"name\"\n", {f32, {Dim::named("batch"), 4}});
+  graph.set_location("stem.scale");
+  const Value y = b.mul(x, b.broadcast(graph.scalar(f32, 0.1), b.shape(x)));
+  graph.set_location("");
+  graph.set_outputs({y, graph.add("relu", {y})}, {"scaled", "positive"});
+  return graph;
+}
+
+}  // namespace
+
+TEST_CASE("a graph's text reads as it should") {
+  CHECK(example().str() ==
+        "millrace graph 1\n"
+        "%0 = input(\"a \\\"name\\\"\\x0a\") : f32[batch, 4]\n"
+        "%1 = constant() {value=f32[]{0.1}} : f32[] @\"stem.scale\"\n"
+        "%2 = broadcast(%1) {shape=<batch, 4>} : f32[batch, 4] @\"stem.scale\"\n"
+        "%3 = mul(%0, %2) : f32[batch, 4] @\"stem.scale\"\n"
+        "%4 = relu(%3) : f32[batch, 4]\n"
+        "outputs(\"scaled\": %3, \"positive\": %4)\n");
+}
+
+TEST_CASE("text parses back to an equal graph") {
+  const Graph graph = example();
+  CHECK(Graph::parse(graph.str()) == graph);
+  CHECK(Graph::parse(Graph().str()) == Graph());
+}
+
+TEST_CASE("every sample of every operator survives its text form") {
+  for (const Operator* op : all_operators()) {
+    for (const Sample& sample : op->samples) {
+      const Graph graph = make_graph(*op, sample);
+      CAPTURE(graph.str());
+      CHECK(Graph::parse(graph.str()) == graph);
+    }
+  }
+}
+
+TEST_CASE("bodies that no operator builds are written") {
+  Graph inner;
+  const Value a = inner.input("x", {f32, {3}});
+  inner.set_outputs({inner.add("neg", {a}), inner.add("sum", {a})});
+  Graph middle;
+  const Value b = middle.input("y", {f32, {3}});
+  const Value first =
+      middle.add_with_body(get_operator("fused"), {b}, {}, std::make_shared<const Graph>(inner));
+  middle.set_outputs({{first.node, 1}, first});
+  Graph outer;
+  const Value c = outer.input("z", {f32, {3}});
+  outer.set_location("here");
+  const Value last =
+      outer.add_with_body(get_operator("fused"), {c}, {}, std::make_shared<const Graph>(middle));
+  outer.set_outputs({{last.node, 1}});
+  const Graph parsed = Graph::parse(outer.str());
+  CHECK(parsed == outer);
+  CHECK_NOTHROW(parsed.verify());
+}
+
+TEST_CASE("constants keep their bits") {
+  const double inf = std::numeric_limits<double>::infinity();
+  for (const DType dtype : all_dtypes()) {
+    Graph graph;
+    std::vector<Value> outputs;
+    if (dtype.is_float())
+      for (const double value :
+           {0.0, -0.0, inf, -inf, 0.1, 1e-310, 5e-324, 1e-40, 65504.0, 3.4e38, 1.7976931348623157e308})
+        outputs.push_back(graph.scalar(dtype, value));
+    Array bits(dtype, {64});
+    RandomStream random(3, dtype.bits);
+    auto* bytes = static_cast<uint8_t*>(bits.data());
+    for (int64_t i = 0; i < bits.bytes(); ++i)
+      bytes[i] =
+          dtype.is_bool() ? random.next() & 1 : static_cast<uint8_t>(random.next());  // NaN payloads too
+    if (dtype == f32) bits.as<uint32_t>()[0] = 0xffc12345;
+    if (dtype == i64) bits.as<int64_t>()[0] = std::numeric_limits<int64_t>::min();
+    outputs.push_back(graph.constant(bits));
+    graph.set_outputs(outputs);
+    CAPTURE(dtype.name());
+    CHECK(Graph::parse(graph.str()) == graph);
+  }
+}
+
+TEST_CASE("attributes of every kind survive") {
+  Graph graph;
+  const Value x = graph.input("x", {f32, {4}});
+  const double inf = std::numeric_limits<double>::infinity();
+  for (const double bound : {inf, 3.0, 1e300, 0.1 + 0.2})
+    graph.add("clamp", {x}, {{"low", -inf}, {"high", bound}});
+  graph.set_outputs({x});
+  CHECK(Graph::parse(graph.str()) == graph);
+}
+
+TEST_CASE("text of another version is refused by name") {
+  CHECK(refusal("millrace graph 2\noutputs()\n") ==
+        "graph text, line 1: this is graph text of version 2, but only version 1 can be read: use the "
+        "Millrace that "
+        "wrote it");
+  CHECK(refusal("millrace graph 0\n").find("version 0") != std::string::npos);
+  CHECK(refusal("{\"nodes\": []}") == "graph text, line 1: a graph begins with 'millrace graph 1'");
+  CHECK(refusal("") != "");
+}
+
+TEST_CASE("what is wrong in a text is told with its line") {
+  CHECK(refused_node("%1 = rellu(%0) : f32[2, 3]") ==
+        "graph text, line 3: there is no operator 'rellu'; the nearest is 'relu'");
+  CHECK(refused_node("%1 = sum(%0) {axis=[1]} : f32[2]") ==
+        "graph text, line 3: sum has no attribute 'axis'; the nearest is 'axes'");
+  CHECK(refused_node("%1 = sum(%0) {axes=1} : f32[2]") ==
+        "graph text, line 3: attribute 'axes' of sum is of the wrong kind");
+  CHECK(refused_node("%1 = reshape(%0) : f32[6]") ==
+        "graph text, line 3: reshape needs the attribute 'shape'");
+  CHECK(refused_node("%1 = reshape(%0) {shape=3} : f32[6]") ==
+        "graph text, line 3: an attribute of reshape is of the wrong kind");
+  CHECK(refused_node("%1 = relu(%0) : f32[6]") ==
+        "graph text, line 3: the types of relu are not those written");
+  CHECK(refused_node("%1 = relu(%2) : f32[2, 3]") == "graph text, line 3: the value %2 is not there yet");
+  CHECK(refused_node("%1 = relu(%0.1) : f32[2, 3]") == "graph text, line 3: the value %0.1 is not there yet");
+  CHECK(refused_node("%2 = relu(%0) : f32[2, 3]") == "graph text, line 3: the value %1 is expected here");
+  CHECK(refused_node("%1 = add(%0) : f32[2, 3]").find("line 3: add(f32[2, 3]): 1 operands given") !=
+        std::string::npos);
+  CHECK(refused_node("%1 = fused(%0) : f32[2, 3]") == "graph text, line 3: fused needs a body");
+  CHECK(refused_node("%1 = constant() {value=f32[99999999999]{1}} : f32[99999999999]") ==
+        "graph text, line 3: 1 values are given for f32[99999999999]");
+  CHECK(refused_node("%1 = constant() {value=i8[1]{300}} : i8[1]") ==
+        "graph text, line 3: 300 is not a value of i8");
+  CHECK(refused_node("%1 = iota() {shape=<-3>} : i64[3]") ==
+        "graph text, line 3: the dimension -3 is not in [0, 2^40)");
+  CHECK(refused_node("%1 = reshape(%0) {shape=<9999999999, 9999999999>} : f32[1]").find("too large") !=
+        std::string::npos);
+  CHECK(refused_node("%1 = iota() {shape=<99999999999999999999>} : i64[1]") != "");
+  CHECK(refused_node("%1 = relu(%0) : f32[2, 3] junk") == "graph text, line 3: 'junk' is not understood");
+  CHECK(refusal("millrace graph 1\n%0 = input(\"x\") : f32[2]\n") ==
+        "graph text, line 2: the text ends before the outputs");
+}
+
+TEST_CASE("bodies nested too deep are refused") {
+  std::string text = "millrace graph 1\n";
+  for (int i = 0; i < 100000; ++i) text += "%0 = fused() : f32[] body {\n";
+  CHECK(refusal(text).find("nested") != std::string::npos);
+}
+
+TEST_CASE("damaged text is refused or read, but never crashes") {
+  RandomStream random(11, 0);
+  const std::vector<std::string> texts = [&] {
+    std::vector<std::string> list;
+    for (const Operator* op : all_operators())
+      if (!op->samples.empty()) list.push_back(make_graph(*op, op->samples[0]).str());
+    list.push_back(example().str());
+    return list;
+  }();
+  int refused = 0;
+  for (int round = 0; round < 4000; ++round) {
+    std::string text = texts[random.below(static_cast<uint32_t>(texts.size()))];
+    for (uint32_t edits = 1 + random.below(3); edits > 0 && !text.empty(); --edits) {
+      const size_t at = 17 + random.below(static_cast<uint32_t>(text.size() - 17));
+      switch (random.below(4)) {
+        case 0:
+          text.erase(at, 1 + random.below(8));
+          break;
+        case 1:
+          text[at] = static_cast<char>(random.next());
+          break;
+        case 2:
+          text.insert(at, text.substr(random.below(static_cast<uint32_t>(text.size())), random.below(20)));
+          break;
+        default:
+          text.resize(at);
+      }
+      if (text.size() < 18) break;
+    }
+    refused += refusal(text) != "";
+  }
+  CHECK(refused > 2000);
+}

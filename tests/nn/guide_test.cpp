@@ -1,0 +1,58 @@
+// The code of docs/cpp.md.
+#include <doctest/doctest.h>
+
+#include <millrace/compile.h>
+#include <millrace/nn.h>
+#include <millrace/optim.h>
+
+using namespace millrace;
+
+namespace {
+
+class Net : public nn::Module {
+ public:
+  Net() : features_(make<nn::Sequential>("features")), head_(make<nn::Linear>("head", 16, 2)) {
+    features_.append(std::make_shared<nn::Linear>(2, 16));
+    features_.append(nn::relu());
+  }
+  Tensor forward(const Tensor& x) override { return head_(features_(x)); }
+
+ private:
+  nn::Sequential& features_;
+  nn::Linear& head_;
+};
+
+}  // namespace
+
+TEST_CASE("the guide to the C++ interface does what it says") {
+  Tensor a = Tensor::of({2, 2}, {1, 2, 3, 4});
+  Tensor b = relu(matmul(a, a) - 8);
+  double total = b.sum().item();
+  CHECK(total == 2 + 7 + 14);
+
+  auto f = compile([](const Tensor& x) {
+    if (x.sum() < 0) return -x;
+    return squeeze(x);
+  });
+  CHECK(f(Tensor::of({1, 2}, {1, 2})).shape() == Shape{2});
+  CHECK(f(Tensor::of({1, 2}, {-1, -2})).shape() == Shape{1, 2});
+  CHECK(f.explain().find("2 calls, 2 recordings") == 0);
+
+  auto net = std::make_shared<Net>();
+  net->initialise(1);
+  CHECK(net->find("features.0.weight")->shape() == Shape{16, 2});
+  optim::TrainStep step(
+      net, {{"x", {f32, {4, 2}}}, {"label", {i64, {4}}}},
+      [](nn::Module& model, std::span<const Tensor> in) {
+        const Tensor logits = model(in[0]);
+        return optim::StepResult{cross_entropy(logits, in[1]),
+                                 {{"accuracy", mean(equal(argmax(logits, 1), in[1]).cast(f32))}}};
+      },
+      optim::adamw({.common = {.weight_decay = 0.01, .clip_norm = 1}}));
+  step.bind_input(0, Array::of(f32, {4, 2}, std::vector<double>{0, 0, 0, 1, 1, 0, 1, 1}));
+  step.bind_input(1, Array::of(i64, {4}, std::vector<double>{0, 1, 1, 0}));
+  optim::Schedule schedule = optim::cosine(0.05, 200);
+  for (int i = 0; i < 200; ++i) step.run(schedule(i));
+  CHECK(step.loss() < 0.1);
+  CHECK(step.metrics()[0].second == 1);
+}

@@ -1,0 +1,112 @@
+#include "onnx/export.h"
+
+#include <cstdlib>
+#include <doctest/doctest.h>
+
+#include <millrace/nn.h>
+#include <millrace/optim.h>
+
+#include "backend/ref/evaluate.h"
+#include "base/file.h"
+#include "base/format.h"
+#include "base/philox.h"
+#include "ir/operator.h"
+#include "optim/model_scope.h"
+#include "support/samples.h"
+#include "track/safetensors.h"
+
+using namespace millrace;
+
+// With MILLRACE_ONNX_DUMP=FOLDER every sample is also written there as a model with its inputs and the reference's
+// result; tests/e2e/test_onnx_operators.py runs them in ONNX Runtime.
+TEST_CASE("every operator that names an ONNX operator is exported, in all its samples") {
+  const char* dump = std::getenv("MILLRACE_ONNX_DUMP");
+  for (const Operator* op : all_operators()) {
+    if (op->onnx.empty()) continue;
+    CAPTURE(op->name);
+    for (size_t i = 0; i < op->samples.size(); ++i) {
+      Graph graph = make_graph(*op, op->samples[i]);
+      graph.set_outputs({graph.outputs()[0]}, {"result"});
+      const std::string model = onnx::export_model(graph, {});
+      CHECK(model.size() > 20);
+      if (!dump) continue;
+      const std::filesystem::path base = std::filesystem::path(dump) / fmt::format("{}.{}", op->name, i);
+      const std::vector<Array> inputs = make_inputs(*op, op->samples[i], 5);
+      track::NamedArrays arrays{{"result", ref::evaluate(graph, inputs)[0]}};
+      for (size_t k = 0; k < inputs.size(); ++k) arrays.emplace_back(graph.input_names()[k], inputs[k]);
+      write_file(base.string() + ".onnx", model);
+      track::write_safetensors(base.string() + ".safetensors", arrays);
+    }
+  }
+}
+
+// The same for whole networks, with the batch a named dimension.
+TEST_CASE("architectures are exported whole, normalisation included") {
+  const char* dump = std::getenv("MILLRACE_ONNX_DUMP");
+  for (const std::string kind :
+       {"lenet", "convnet", "airbench", "resnet18_cifar", "mobilenet_v2", "mlp", "minilm"}) {
+    CAPTURE(kind);
+    nn::Model model = nn::make_model(kind);
+    if (kind == "convnet" || kind == "airbench")
+      model = kind == "convnet" ? nn::normalised(std::move(model), {0.5}, {0.25})
+                                : nn::normalised(std::move(model), {0.5, 0.4, 0.6}, {0.25, 0.2, 0.3});
+    model.module->initialise(3);
+    const optim::TensorSpec spec{"x0", model.inputs[0].type};
+    const Graph graph = optim::build_eval_graph(
+        *model.module, {spec},
+        [](nn::Module& module, std::span<const Tensor> x) {
+          return std::vector<optim::NamedTensor>{{"result", module(x[0])}};
+        },
+        true);
+    onnx::ExportOptions options;
+    int at = 1;
+    for (const auto& list : {model.module->parameters(), model.module->buffers()})
+      for (const nn::Named& named : list) options.weights[at++] = optim::value_of(named);
+    const std::string bytes = onnx::export_model(graph, options);
+    CHECK(bytes.size() > 10'000);
+    if (!dump) continue;
+
+    Array input(specialise(graph, {{"batch", 2}}).type(graph.inputs()[0]));
+    RandomStream random(1, 1);
+    for (int64_t i = 0; i < input.count(); ++i) {
+      if (input.dtype().is_float())
+        input.set(i, 2 * random.uniform() - 1);
+      else
+        input.set_int(i, random.below(250));
+    }
+    Program program = Program::compile(graph, {.bindings = {{"batch", 2}}});
+    program.bind_input(0, input);
+    for (const auto& [i, weight] : options.weights) program.bind_input(i, weight);
+    program.run();
+    const std::filesystem::path base = std::filesystem::path(dump) / ("network." + kind);
+    write_file(base.string() + ".onnx", bytes);
+    track::write_safetensors(base.string() + ".safetensors", {{"x0", input}, {"result", program.output(0)}});
+  }
+}
+
+TEST_CASE("weights become initialisers and named dimensions stay named") {
+  Graph graph;
+  const Value x = graph.input("pictures", {f32, {Dim::named("batch"), 4}});
+  const Value w = graph.input("head.weight", {f32, {4, 3}});
+  graph.set_location("head");
+  graph.set_outputs({graph.add("matmul", {x, w})}, {"logits"});
+  const Array weight = Array::full(f32, {4, 3}, 0.5);
+  const std::string model =
+      onnx::export_model(graph, {.weights = {{1, weight}}, .metadata = {{"classes", "a,b,c"}}});
+  const auto has = [&](const std::string& text) { return model.find(text) != std::string::npos; };
+  CHECK(has("batch"));
+  CHECK(has("head.weight"));
+  CHECK(has("head/Gemm"));
+  CHECK(has("classes"));
+  CHECK(has(std::string(static_cast<const char*>(weight.data()), static_cast<size_t>(weight.bytes()))));
+  CHECK(onnx::export_model(graph, {.weights = {{1, weight}}, .metadata = {{"classes", "a,b,c"}}}) == model);
+}
+
+TEST_CASE("an operator that ONNX does not have is named with its layer") {
+  Graph graph;
+  const Value g = graph.input("g", {f32, {1, 2, 4, 4}}), x = graph.input("x", {f32, {1, 3, 6, 6}});
+  graph.set_location("blocks.0.conv");
+  graph.set_outputs({graph.add("conv2d_weight_grad", {x, g}, {{"weight_shape", Shape{2, 3, 3, 3}}})});
+  CHECK_THROWS_WITH_AS(onnx::export_model(graph, {}),
+                       doctest::Contains("conv2d_weight_grad (of blocks.0.conv)"), InputError);
+}

@@ -1,0 +1,193 @@
+#include <cmath>
+#include <doctest/doctest.h>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <millrace/error.h>
+#include <millrace/nn.h>
+#include <millrace/optim.h>
+
+using namespace millrace;
+
+namespace {
+
+struct Stored {
+  std::string name;
+  std::vector<double> curve, values;  // losses or rates; final parameters or fixed arrays
+};
+
+const Stored& stored(const std::string& name) {
+  static const std::vector<Stored> all = {
+#include "optim/reference_values.inc"
+  };
+  for (const Stored& s : all)
+    if (s.name == name) return s;
+  throw std::runtime_error("no stored values " + name);
+}
+
+std::shared_ptr<nn::Sequential> small_model() {
+  auto model = std::make_shared<nn::Sequential>();
+  model->append(std::make_shared<nn::Linear>(4, 3));
+  model->append(nn::tanh());
+  model->append(std::make_shared<nn::Linear>(3, 2));
+  int i = 0;
+  for (const nn::Named& p : model->parameters())
+    *p.tensor = Array::of(f32, p.tensor->shape(), stored("start " + std::to_string(i++)).values);
+  return model;
+}
+
+optim::StepResult squared_error(nn::Module& model, std::span<const Tensor> inputs) {
+  return {mse_loss(model(inputs[0]), inputs[1])};
+}
+
+std::unique_ptr<optim::TrainStep> small_step(const std::shared_ptr<nn::Module>& model,
+                                             std::shared_ptr<const optim::Optimizer> optimizer) {
+  auto step = std::make_unique<optim::TrainStep>(
+      model, std::vector<optim::TensorSpec>{{"x", {f32, {6, 4}}}, {"y", {f32, {6, 2}}}}, squared_error,
+      std::move(optimizer));
+  step->bind_input(0, Array::of(f32, {6, 4}, stored("x").values));
+  step->bind_input(1, Array::of(f32, {6, 2}, stored("y").values));
+  return step;
+}
+
+optim::Options biases_without_decay(optim::Options options) {
+  options.groups = {{[](const std::string& name, const Type&) { return name.ends_with("bias"); }, 4.0, 0.0}};
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("optimisers follow PyTorch's, with weight decay, groups and clipping") {
+  struct Case {
+    std::string name;
+    double lr;
+    std::shared_ptr<const optim::Optimizer> optimizer;
+  };
+  const std::vector<Case> cases = {
+      {"sgd", 0.1, optim::sgd()},
+      {"sgd decay", 0.1, optim::sgd({.common = {.weight_decay = 0.05}})},
+      {"sgd momentum", 0.1, optim::sgd({.momentum = 0.9, .common = {.weight_decay = 0.05}})},
+      {"sgd nesterov", 0.1,
+       optim::sgd({.momentum = 0.85, .nesterov = true, .common = {.weight_decay = 0.05}})},
+      {"sgd groups", 0.05,
+       optim::sgd({.momentum = 0.9, .common = biases_without_decay({.weight_decay = 0.1})})},
+      {"sgd clip norm", 0.1, optim::sgd({.common = {.clip_norm = 0.7}})},
+      {"sgd clip value", 0.1, optim::sgd({.common = {.clip_value = 0.3}})},
+      {"adam", 0.05, optim::adam()},
+      {"adam decay", 0.05,
+       optim::adam({.beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .common = {.weight_decay = 0.1}})},
+      {"adamw", 0.05, optim::adamw({.common = {.weight_decay = 0.1}})},
+      {"adamw clip", 0.05,
+       optim::adamw(
+           {.common = biases_without_decay({.weight_decay = 0.1, .clip_value = 1, .clip_norm = 0.5})})}};
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    const auto model = small_model();
+    const auto step = small_step(model, c.optimizer);
+    const Stored& expected = stored(c.name);
+    for (const double loss : expected.curve) {
+      step->run(c.lr);
+      CHECK(step->loss() == doctest::Approx(loss).epsilon(2e-5));
+    }
+    std::vector<double> final_values;
+    for (const nn::Named& p : model->parameters())
+      for (const double v : p.tensor->to_array().to_doubles()) final_values.push_back(v);
+    REQUIRE(final_values.size() == expected.values.size());
+    for (size_t i = 0; i < final_values.size(); ++i)
+      CHECK(final_values[i] == doctest::Approx(expected.values[i]).epsilon(1e-4).scale(1));
+  }
+}
+
+TEST_CASE("schedules follow PyTorch's") {
+  const std::map<std::string, optim::Schedule> schedules = {
+      {"step", optim::step_decay(0.5, 4, 0.3)},
+      {"cosine", optim::cosine(0.5, 10, 0.01)},
+      {"one cycle", optim::one_cycle(0.5, 20)},
+      {"one cycle short", optim::one_cycle(0.2, 7, 0.5, 10, 100)},
+      {"warm up", optim::warm_up(optim::constant(0.5), 5)}};
+  for (const auto& [name, schedule] : schedules) {
+    CAPTURE(name);
+    int64_t step = 0;
+    for (const double rate : stored(name).curve)
+      CHECK(schedule(step++) == doctest::Approx(rate).epsilon(1e-9));
+  }
+  const optim::Schedule triangle = optim::triangle(2, 100);
+  CHECK(triangle(0) == doctest::Approx(0.4));
+  CHECK(triangle(23) == doctest::Approx(2));
+  CHECK(triangle(100) == doctest::Approx(0.14));
+  CHECK_THROWS_AS(optim::cosine(1, 0), InputError);
+}
+
+TEST_CASE("a step whose loss is not finite changes nothing, and its first bad operation is named") {
+  const auto model = small_model();
+  const auto step = small_step(model, optim::adamw());
+  step->run(0.1);
+  CHECK(step->find_non_finite().empty());
+  const auto before = step->state();
+  std::vector<Array> kept;
+  for (const nn::Named& p : model->parameters()) kept.push_back(p.tensor->to_array().clone());
+  for (const auto& named : before) kept.push_back(named.second.clone());
+
+  Array bad = Array::of(f32, {6, 4}, stored("x").values);
+  bad.set(5, NAN);
+  step->bind_input(0, bad);
+  step->run(0.1);
+  CHECK(std::isnan(step->loss()));
+  CHECK(step->find_non_finite() == "input or parameter 'x' has NaN values");
+  // A weight that overflows the layer's product.
+  bad.set(5, 1);
+  Array weight = model->find("2.weight")->to_array();
+  const double original = weight.at(0);
+  weight.set(0, 3e38);
+  Array bias = model->find("2.bias")->to_array();
+  const double original_bias = bias.at(0);
+  bias.set(0, 3e38);
+  step->run(0.1);
+  CHECK(step->find_non_finite().find("infinite") != std::string::npos);
+  CHECK(step->find_non_finite().find("layer '2'") != std::string::npos);
+  weight.set(0, original);
+  bias.set(0, original_bias);
+
+  size_t next = 0;
+  for (const nn::Named& p : model->parameters()) CHECK(p.tensor->to_array().identical(kept[next++]));
+  for (const auto& named : step->state()) CHECK(named.second.identical(kept[next++]));
+}
+
+TEST_CASE("a training step reports its inputs' and the loss's mistakes") {
+  const auto model = small_model();
+  CHECK_THROWS_WITH_AS(optim::TrainStep(model, {{"x", {f32, {Dim::named("batch"), 4}}}, {"y", {f32, {6, 2}}}},
+                                        squared_error, optim::sgd()),
+                       "input 'x' of a training step has shape [batch, 4]: give it sizes", TypeError);
+  CHECK_THROWS_WITH_AS(
+      optim::TrainStep(
+          model, {{"x", {f32, {6, 4}}}},
+          [](nn::Module& m, std::span<const Tensor> in) { return optim::StepResult{m(in[0])}; },
+          optim::sgd()),
+      "the loss must be a scalar, but it is f32[6, 2]", TypeError);
+  CHECK_THROWS_WITH_AS(optim::TrainStep(
+                           model, {{"x", {f32, {6, 4}}}},
+                           [](nn::Module& m, std::span<const Tensor> in) {
+                             const Tensor y = m(in[0]).mean();
+                             return optim::StepResult{y < 0 ? -y : y};
+                           },
+                           optim::sgd()),
+                       doctest::Contains("the host reads a value"), TypeError);
+  // The model is as before: its parameters still have their values.
+  CHECK(model->parameters()[0].tensor->is_concrete());
+
+  auto fresh = std::make_shared<nn::Sequential>();
+  fresh->append(std::make_shared<nn::Linear>(4, 2));
+  CHECK_THROWS_WITH_AS(small_step(fresh, optim::sgd()),
+                       doctest::Contains("parameter '0.weight' has no value"), InputError);
+}
+
+TEST_CASE("lookahead pulls fast weights to slow ones") {
+  const auto model = small_model();
+  optim::Lookahead lookahead(*model);
+  Tensor& bias = *model->find("0.bias");
+  bias = Array::of(f32, {3}, std::vector<double>{1.5, 0.75, -0.75});
+  lookahead.update(0.75);
+  CHECK(bias.to_array().at(0) == doctest::Approx(0.75 * -0.5 + 0.25 * 1.5));
+  CHECK(bias.to_array().at(1) == doctest::Approx(0.75));
+}

@@ -1,0 +1,75 @@
+#include <doctest/doctest.h>
+
+#include "backend/ref/evaluate.h"
+#include "base/philox.h"
+#include "ir/operator.h"
+#include "ops/build.h"
+#include "passes/pass.h"
+#include "support/random_graph.h"
+
+using namespace millrace;
+
+namespace {
+
+Array random_array(const Shape& shape, uint64_t seed) {
+  RandomStream random(seed, 5);
+  Array array(f32, shape);
+  for (int64_t i = 0; i < array.count(); ++i) array.set(i, random.uniform() + 0.5);
+  return array;
+}
+
+int count(const Graph& graph, std::string_view op) {
+  int n = 0;
+  for (int i = 0; i < graph.size(); ++i) n += graph.node(i).op->name == op;
+  return n;
+}
+
+Graph folded(const Graph& graph) {
+  static const Target target;
+  const PassContext context{target, "fp32", ref::evaluate_node};
+  Graph g = inline_composites(graph, context);
+  for (Graph (*pass)(const Graph&, const PassContext&) :
+       {fold_constants, fold_scale, fold_constants, eliminate_dead}) {
+    g = pass(g, context);
+    g.verify();
+  }
+  return g;
+}
+
+}  // namespace
+
+TEST_CASE("what depends on constants alone is evaluated when the graph is compiled") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {3}}), c = graph.constant(random_array({3}, 1));
+  graph.set_outputs({b.add(x, b.unary("exp", b.mul(c, 2.0)))});
+  const Graph result = folded(graph);
+  CHECK(count(result, "exp") == 0);
+  CHECK(count(result, "add") == 1);
+}
+
+TEST_CASE("inference normalisation after a convolution becomes scaled weights and a bias") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {2, 3, 5, 5}});
+  const Value w = graph.constant(random_array({4, 3, 3, 3}, 2));
+  const Value y = b.add(graph.add("conv2d", {x, w}), graph.constant(random_array({4, 1, 1}, 9)));
+  std::vector<Value> operands = {y};
+  for (uint64_t seed = 3; seed < 7; ++seed) operands.push_back(graph.constant(random_array({4}, seed)));
+  graph.set_outputs({b.unary("relu", graph.add("batch_norm_inference", operands))});
+  const Graph result = folded(graph);
+  CHECK(count(result, "conv2d") == 1);
+  CHECK(count(result, "mul") == 0);
+  const Array input = random_array({2, 3, 5, 5}, 8);
+  CHECK(test::difference(ref::evaluate(result, std::span(&input, 1))[0],
+                         ref::evaluate(graph, std::span(&input, 1))[0]) < 1e-5);
+}
+
+TEST_CASE("a convolution that others read keeps its value") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {1, 2, 4, 4}});
+  const Value y = graph.add("conv2d", {x, graph.constant(random_array({2, 2, 1, 1}, 2))});
+  graph.set_outputs({b.mul(y, graph.constant(random_array({2, 1, 1}, 4))), y});
+  CHECK(count(folded(graph), "mul") == 1);
+}

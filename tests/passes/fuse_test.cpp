@@ -1,0 +1,91 @@
+#include <doctest/doctest.h>
+#include <string>
+
+#include "ir/operator.h"
+#include "ops/build.h"
+#include "passes/pass.h"
+
+using namespace millrace;
+
+namespace {
+
+Graph fused(const Graph& graph) {
+  Target target;
+  target.fuses = true;
+  Graph result = fuse(graph, {target, "fp32", {}});
+  result.verify();
+  return result;
+}
+
+int count(const Graph& graph, std::string_view op) {
+  int n = 0;
+  for (int i = 0; i < graph.size(); ++i) n += graph.node(i).op->name == op;
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("a chain of element-wise operators with broadcasts becomes one nest") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {8, 16}}), w = graph.input("w", {f32, {16}});
+  graph.set_outputs({b.unary("tanh", b.add(b.mul(x, w), 1.0))});
+  const Graph result = fused(graph);
+  CHECK(count(result, "fused") == 1);
+  CHECK(result.node(result.outputs()[0]).operands.size() == 2);
+}
+
+TEST_CASE("a reduction takes its producers along, and siblings over the same values share one nest") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {64, 32}}), y = graph.input("y", {f32, {64, 32}});
+  graph.set_outputs({b.sum(x, {0}, false), b.sum(b.mul(x, y), {0}, false), b.sum(y, {1}, false)});
+  const Graph result = fused(graph);
+  CHECK(count(result, "fused") == 2);  // the third reduces another axis
+}
+
+TEST_CASE("a reduction and what needs its result are separate nests") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {64, 32}});
+  graph.set_outputs({b.sub(x, b.mean(x, {0}, true))});
+  const Graph result = fused(graph);
+  CHECK(count(result, "fused") == 2);
+}
+
+TEST_CASE("a value needed in two nests is computed in both when that costs no more reads, else stored") {
+  for (const char* op : {"neg", "exp"}) {
+    Graph graph;
+    ops::Build b(graph);
+    const Value x = graph.input("x", {f32, {64, 32}});
+    const Value u = b.unary(op, x);
+    const Value m = b.mean(u, {0}, true);
+    graph.set_outputs({b.mul(u, m)});
+    const Graph result = fused(graph);
+    CHECK(count(result, "fused") == 2);
+    CAPTURE(op);
+    int results = 0;
+    for (int i = 0; i < result.size(); ++i)
+      if (result.node(i).op->name == "fused") results += static_cast<int>(result.node(i).types.size());
+    CHECK(results == (std::string(op) == "exp" ? 3 : 2));
+  }
+}
+
+TEST_CASE("a value that goes out and comes back does not make a cycle") {
+  // a feeds a matrix product whose result joins a again.
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {16, 16}});
+  const Value a = b.unary("exp", x);
+  graph.set_outputs({b.add(b.add(a, b.matmul(a, a)), b.unary("tanh", a))});
+  const Graph result = fused(graph);
+  CHECK(count(result, "fused") == 2);
+}
+
+TEST_CASE("a small vector is not computed anew for every row it is broadcast to") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {1000, 16}}), v = graph.input("v", {f32, {16}});
+  graph.set_outputs({b.mul(x, b.unary("exp", v))});
+  CHECK(count(fused(graph), "fused") == 2);
+}

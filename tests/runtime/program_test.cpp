@@ -1,0 +1,122 @@
+#include <cstdlib>
+#include <doctest/doctest.h>
+
+#include <millrace/error.h>
+#include <millrace/program.h>
+
+#include "backend/ref/evaluate.h"
+#include "ops/build.h"
+#include "support/random_graph.h"
+
+using namespace millrace;
+
+namespace {
+
+std::vector<Array> run(const Graph& graph, const std::vector<Array>& inputs, const CompileOptions& options) {
+  Program program = Program::compile(graph, options);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    std::memcpy(program.input(static_cast<int>(i)).data(), inputs[i].data(),
+                static_cast<size_t>(inputs[i].bytes()));
+  // Twice: a replay must not depend on what the first run left behind.
+  program.run();
+  program.run();
+  std::vector<Array> outputs;
+  for (int o = 0; o < program.output_count(); ++o) outputs.push_back(program.output(o).clone());
+  return outputs;
+}
+
+}  // namespace
+
+TEST_CASE("random graphs give the same on cpu, with and without passes, as on ref") {
+  const char* more = std::getenv("MILLRACE_FUZZ_GRAPHS");
+  const int graphs = more ? std::atoi(more) : 60;
+  for (int seed = 1; seed <= graphs; ++seed) {
+    CAPTURE(seed);
+    const test::RandomGraph g = test::random_graph(static_cast<uint64_t>(seed), 4 + seed % 40);
+    const std::vector<Array> expected = ref::evaluate(g.graph, g.inputs);
+    for (const char* target : {"cpu", "ref"}) {
+      CAPTURE(target);
+      CompileOptions options;
+      options.target = target;
+      const std::vector<Array> found = run(g.graph, g.inputs, options);
+      for (size_t o = 0; o < expected.size(); ++o) CHECK(test::difference(found[o], expected[o]) < 2e-4);
+    }
+    if (seed % 10 == 0) {
+      for (const char* pass : {"inline", "simplify", "cse", "dce", "fuse"}) {
+        CAPTURE(pass);
+        if (std::string_view(pass) == "inline") continue;  // composites need it; every other pass is optional
+        setenv("MILLRACE_DISABLE", pass, 1);
+        const std::vector<Array> found = run(g.graph, g.inputs, {});
+        unsetenv("MILLRACE_DISABLE");
+        for (size_t o = 0; o < expected.size(); ++o) CHECK(test::difference(found[o], expected[o]) < 2e-4);
+      }
+    }
+  }
+}
+
+TEST_CASE("a donated output overwrites its input, whatever the order of readers") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value p = graph.input("p", {f32, {100}}), g = graph.input("g", {f32, {100}});
+  const Value updated = b.sub(p, b.mul(g, 0.5));
+  const Value product = b.sum(b.mul(p, g), {}, false);  // must see the old p
+  graph.set_outputs({updated, product});
+  CompileOptions options;
+  options.donations = {{0, 0}};
+  Program program = Program::compile(graph, options);
+  for (int i = 0; i < 100; ++i) {
+    program.input(0).set(i, i);
+    program.input(1).set(i, 2);
+  }
+  double expected = 0;
+  for (int step = 0; step < 3; ++step) {
+    expected = 0;
+    for (int i = 0; i < 100; ++i) expected += 2 * program.input(0).at(i);
+    program.run();
+    CHECK(program.output(1).at(0) == doctest::Approx(expected));
+  }
+  for (int i = 0; i < 100; ++i) CHECK(program.input(0).at(i) == i - 3);
+  CHECK(program.output(0).data() == program.input(0).data());
+}
+
+TEST_CASE("swapped donations are copied, not overwritten while still read") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {8}}), y = graph.input("y", {f32, {8}});
+  graph.set_outputs({b.add(y, 1.0), b.add(x, 2.0)});
+  CompileOptions options;
+  options.donations = {{0, 0}, {1, 1}};
+  Program program = Program::compile(graph, options);
+  program.input(0).set(3, 10);
+  program.input(1).set(3, 20);
+  program.run();
+  CHECK(program.input(0).at(3) == 21);
+  CHECK(program.input(1).at(3) == 12);
+}
+
+TEST_CASE("an input or a constant may be an output, and one value may be two") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {4}});
+  const Value y = b.add(x, 1.0);
+  graph.set_outputs({x, graph.constant(Array::full(f32, {2}, 7)), y, y, b.reshape(y, {2, 2})});
+  Program program = Program::compile(graph);
+  program.input(0).set(1, 5);
+  program.run();
+  CHECK(program.output(0).at(1) == 5);
+  CHECK(program.output(1).at(1) == 7);
+  CHECK(program.output(2).at(1) == 6);
+  CHECK(program.output(3).at(1) == 6);
+  CHECK(program.output(4).at(1) == 6);
+}
+
+TEST_CASE("named dimensions are bound at compilation, and an unbound one is named") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {Dim::named("batch"), 3}});
+  graph.set_outputs({b.mean(x, {0}, false)});
+  CompileOptions options;
+  options.bindings = {{"batch", 5}};
+  CHECK(Program::compile(graph, options).input(0).shape() == Shape{5, 3});
+  CHECK_THROWS_WITH_AS(Program::compile(graph), doctest::Contains("batch"), TypeError);
+}

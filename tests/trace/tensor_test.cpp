@@ -1,0 +1,109 @@
+#include <doctest/doctest.h>
+
+#include <millrace/error.h>
+#include <millrace/tensor.h>
+
+#include "trace/executable.h"
+#include "trace/node.h"
+
+using namespace millrace;
+
+TEST_CASE("tensors compute when they are read, with broadcasting and numbers") {
+  const Tensor a = Tensor::of({2, 3}, {1, 2, 3, 4, 5, 6}), b = Tensor::of({3}, {10, 20, 30});
+  const Tensor c = (a + b) * 2 - 1;
+  CHECK_FALSE(c.is_concrete());
+  CHECK(c.shape() == Shape{2, 3});
+  CHECK(c.to_array().to_doubles() == std::vector<double>{21, 43, 65, 27, 49, 71});
+  CHECK(c.is_concrete());
+  CHECK(double(a.sum().item()) == 21);
+  CHECK((1 - a).to_array().at(5) == -5);
+  CHECK((12 / a).to_array().at(3) == 3);
+  CHECK(where(a > 3, a, 0).to_array().to_doubles() == std::vector<double>{0, 0, 0, 4, 5, 6});
+  CHECK(bool(max(a).item() > 5));
+  CHECK(select_index(a, 1, -1).to_array().to_doubles() == std::vector<double>{3, 6});
+  const Tensor both[] = {a, a + 6};
+  CHECK(concat(both, 0).shape() == Shape{4, 3});
+  CHECK(slice(a, 1, 1, 3).to_array().to_doubles() == std::vector<double>{2, 3, 5, 6});
+  CHECK(pad(b, {{1, 0}}, 7).to_array().to_doubles() == std::vector<double>{7, 10, 20, 30});
+}
+
+TEST_CASE("equal computations on other values share one compiled graph, other structures do not") {
+  const auto compute = [](double x, const Shape& shape, double factor) {
+    return double((Tensor(Array::full(f32, shape, x)) * factor).sum().item());
+  };
+  compute(1, {3}, 2.5);
+  const int64_t compiled = trace::executable_cache_counts().compiled;
+  CHECK(compute(2, {3}, 2.5) == 15);
+  CHECK(trace::executable_cache_counts().compiled == compiled);
+  CHECK(compute(2, {3}, 3.5) == 21);
+  CHECK(compute(2, {4}, 2.5) == 20);
+  CHECK(trace::executable_cache_counts().compiled == compiled + 2);
+}
+
+TEST_CASE(
+    "values that are still referred to are kept when something after them is read, and their graphs go") {
+  Tensor x = Tensor::of({2}, {1, 1});
+  Tensor y = x;
+  std::weak_ptr<TensorNode> middle;
+  const int64_t before = trace::executable_cache_counts().compiled;
+  for (int i = 0; i < 20; ++i) {
+    Tensor doubled = y * 2;
+    if (i == 10) middle = doubled.node();
+    y = doubled + 1;
+    CHECK(double(y.sum().item()) > 0);
+    CHECK(y.is_concrete());
+    CHECK(y.node()->operands.empty());
+  }
+  CHECK(middle.expired());
+  CHECK(y.to_array().at(0) == 2 * (1 << 20) - 1);
+  // Every round is the same graph, not a longer one.
+  CHECK(trace::executable_cache_counts().compiled - before <= 2);
+}
+
+TEST_CASE("a chain of very many operations can be dropped") {
+  Tensor y = Tensor::ones({1});
+  for (int i = 0; i < 200'000; ++i) y = y + 1;
+  y = Tensor();
+  CHECK_FALSE(y.defined());
+}
+
+TEST_CASE("wrong operands are reported at once, with the operator, the types and the place") {
+  const Tensor a = Tensor::ones({2, 3}), b = Tensor::ones({4, 5});
+  CHECK_THROWS_WITH_AS(a + b, doctest::Contains("add(f32[2, 3], f32[4, 5])"), TypeError);
+  CHECK_THROWS_WITH_AS(matmul(a, b), doctest::Contains("tensor_test.cpp:"), TypeError);
+  CHECK_THROWS_AS(a + Tensor::ones({2, 3}, f64), TypeError);
+  CHECK_THROWS_WITH_AS(bool(a > 0), doctest::Contains("read as one number"), TypeError);
+  CHECK_THROWS_AS(a.dim(2), TypeError);
+  CHECK_THROWS_AS(Tensor().sum(), TypeError);
+  CHECK_THROWS_WITH_AS((Tensor::symbol("x", {f32, {2}}) + 1).to_array(), doctest::Contains("depends on 'x'"),
+                       TypeError);
+}
+
+TEST_CASE("gradients of functions are tensors, and have gradients too") {
+  const Tensor factor = Tensor::of({3}, {1, 1, 2});
+  const auto f = [&](std::span<const Tensor> in) { return sum(in[0] * in[0] * in[0] * in[1] * factor); };
+  const Tensor arguments[] = {Tensor::of({3}, {1, 2, 3}), Tensor::of({3}, {1, 0, 1}), Tensor::ones({2})};
+  const auto first = value_and_gradients(f, arguments);
+  CHECK(double(first.value.item()) == 55);
+  CHECK(first.gradients[0].to_array().to_doubles() == std::vector<double>{3, 0, 54});
+  CHECK(first.gradients[1].to_array().to_doubles() == std::vector<double>{1, 8, 54});
+  CHECK(first.gradients[2].to_array().to_doubles() == std::vector<double>{0, 0});
+  const auto second = value_and_gradients(
+      [&](std::span<const Tensor> in) { return sum(value_and_gradients(f, in).gradients[0]); }, arguments);
+  CHECK(second.gradients[0].to_array().to_doubles() == std::vector<double>{6, 0, 36});
+  CHECK_THROWS_AS(value_and_gradients([](std::span<const Tensor> in) { return in[0] * 2; }, arguments),
+                  TypeError);
+  CHECK_THROWS_WITH_AS(
+      value_and_gradients([](std::span<const Tensor> in) { return sum(in[0] * double(in[0].sum().item())); },
+                          arguments),
+      doctest::Contains("the host reads a value"), TypeError);
+}
+
+TEST_CASE("eager random numbers depend on the seed and the count of uses") {
+  manual_seed(3);
+  const Array a = random_normal({50}, next_random_key()).to_array(),
+              b = random_normal({50}, next_random_key()).to_array();
+  manual_seed(3);
+  CHECK(random_normal({50}, next_random_key()).to_array().identical(a));
+  CHECK_FALSE(a.identical(b));
+}

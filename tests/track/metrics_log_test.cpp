@@ -1,0 +1,36 @@
+#include "track/metrics_log.h"
+
+#include <cmath>
+#include <doctest/doctest.h>
+
+#include "base/file.h"
+#include "support/temp_folder.h"
+
+using namespace millrace;
+using namespace millrace::track;
+
+TEST_CASE("metric lines are JSON: doubles to the last bit, NaN as null, strings escaped") {
+  CHECK(json_line({{"step", int64_t{3}}, {"loss", 0.1}, {"bad", NAN}, {"note", std::string("a \"b\"\n")}}) ==
+        R"({"step": 3, "loss": 0.1, "bad": null, "note": "a \"b\"\n"})");
+  CHECK(json_line({{"x", 0.1 + 0.2}}) == R"({"x": 0.30000000000000004})");
+  CHECK(json_line({{"x", 2.0}}) == R"({"x": 2})");
+}
+
+TEST_CASE("a resumed metrics file equals that of an uninterrupted run") {
+  testing::TempFolder folder;
+  const auto run = [&](const std::string& name, int64_t resume, int64_t from, int64_t to) {
+    MetricsLog log(folder / name, resume);
+    for (int64_t step = from; step <= to; ++step) {
+      log.append(step, {{"loss", 1 / std::sqrt(static_cast<double>(step))}});
+      if (step % 10 == 0) log.append(step, {{"test/accuracy", 0.5}});
+    }
+  };
+  run("whole.jsonl", -1, 1, 40);
+  run("killed.jsonl", -1, 1, 27);
+  std::filesystem::resize_file(folder / "killed.jsonl",
+                               std::filesystem::file_size(folder / "killed.jsonl") - 3);
+  run("killed.jsonl", 20, 21, 40);
+  CHECK(read_text(folder / "killed.jsonl") == read_text(folder / "whole.jsonl"));
+  run("whole.jsonl", -1, 1, 1);
+  CHECK(read_text(folder / "whole.jsonl") == "{\"step\": 1, \"loss\": 1}\n");
+}

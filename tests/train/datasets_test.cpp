@@ -1,0 +1,52 @@
+#include "train/datasets.h"
+
+#include <doctest/doctest.h>
+
+#include <millrace/error.h>
+
+#include "base/file.h"
+#include "base/format.h"
+#include "support/temp_folder.h"
+
+using namespace millrace;
+using namespace millrace::train;
+
+namespace {
+
+/// A grey picture of one value as a PGM file.
+void write_picture(const std::filesystem::path& path, int value, int side = 4) {
+  write_file(path, fmt::format("P5 {0} {0} 255\n", side) +
+                       std::string(static_cast<size_t>(side * side), static_cast<char>(value)));
+}
+
+}  // namespace
+
+TEST_CASE("normalisation is measured over the channel's pixels") {
+  testing::TempFolder folder;
+  write_picture(folder / "t/a/0.pgm", 0);
+  write_picture(folder / "t/a/1.pgm", 51);
+  write_picture(folder / "t/b/0.pgm", 102);
+  write_picture(folder / "t/b/1.pgm", 255);
+  const PictureSample sample = sample_pictures(Recipe(), data::open_source((folder / "t").string()));
+  CHECK(sample.pictures.type() == Type{u8, {4, 1, 4, 4}});
+  REQUIRE(sample.mean.size() == 1);
+  CHECK(sample.mean[0] == doctest::Approx(102.0 / 255));
+  CHECK(sample.std[0] == doctest::Approx(95.4123 / 255).epsilon(1e-4));
+
+  write_picture(folder / "c/a/0.pgm", 7);
+  CHECK(sample_pictures(Recipe(), data::open_source((folder / "c").string())).std[0] == 1);
+}
+
+TEST_CASE("a test set's classes are matched by name, unknown ones and other sizes refused") {
+  testing::TempFolder folder;
+  for (const char* name : {"b", "c"}) write_picture(folder / fmt::format("t/{}/0.pgm", name), 10);
+  const std::vector<std::string> classes = {"a", "b", "c"};
+  const data::Extent extent{1, 4, 4};
+  const TestSet set = open_test_set((folder / "t").string(), Recipe(), classes, extent, nullptr);
+  CHECK(set.labels == std::vector<int64_t>{1, 2});
+  CHECK(set.loader->batch_size() == 2);
+  CHECK_THROWS_WITH_AS(open_test_set((folder / "t").string(), Recipe(), {"a", "b"}, extent, nullptr),
+                       doctest::Contains("class 'c'"), InputError);
+  CHECK_THROWS_WITH_AS(open_test_set((folder / "t").string(), Recipe(), classes, {1, 8, 8}, nullptr),
+                       doctest::Contains("the model takes 8×8"), InputError);
+}
