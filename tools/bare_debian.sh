@@ -51,6 +51,7 @@ copy /etc/apt /usr/share/keyrings /etc/ssl/certs /usr/local/share/ca-certificate
   "$HOME/.pip" /etc/resolv.conf /etc/hosts
 mkdir -p "$root/proc" && mount -t proc proc "$root/proc" && mounts+=("$root/proc")
 bind /dev
+bind /dev/pts
 bind /sys
 # Package folders that pip's configuration names on this machine's own disk; an index "simple" links to its siblings.
 for folder in $({ cat /etc/pip.conf "$HOME/.config/pip/pip.conf" "$HOME/.pip/pip.conf" 2>/dev/null; env | grep '^PIP_'; } |

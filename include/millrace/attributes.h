@@ -25,7 +25,9 @@ class Attributes {
   /// Typed access; throws InternalError when the attribute is missing or of another kind.
   template <typename T>
   const T& get(std::string_view name) const {
-    return std::get<T>(require(name));
+    const T* value = std::get_if<T>(&require(name));
+    if (!value) wrong_kind(name);
+    return *value;
   }
   int64_t integer(std::string_view name) const { return get<int64_t>(name); }
   double number(std::string_view name) const { return get<double>(name); }
@@ -39,6 +41,7 @@ class Attributes {
 
  private:
   const Attribute& require(std::string_view name) const;
+  [[noreturn]] static void wrong_kind(std::string_view name);
   std::vector<std::pair<std::string, Attribute>> items_;
 };
 

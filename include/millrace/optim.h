@@ -160,8 +160,12 @@ class TrainStep {
   /// Optimiser state by name ("exp_avg.layers.0.weight"); the memory is the step's own and may be written.
   std::vector<NamedArray> state() const;
 
-  /// After a loss that is not finite: the first input, parameter or operation of the forward pass whose values are not
-  /// finite, with its layer; empty when all are finite. Uses the inputs of the last run.
+  /// Whether the last run's loss, and the norm of its gradients where Options::clip_norm asked for it, were finite; when
+  /// they were not, parameters, buffers and optimiser state stayed as they were.
+  bool sound() const;
+  /// After a run that was not sound: the first input, parameter or operation, of the forward pass or else of the
+  /// backward pass, whose values are not finite, with its layer; empty when all are finite. Uses the inputs of the last
+  /// run.
   std::string find_non_finite() const;
 
   const Graph& graph() const { return made_.graph; }
@@ -170,6 +174,8 @@ class TrainStep {
 
  private:
   void bind_model();
+  /// Of the chosen nodes, described; empty when all are finite.
+  std::string first_non_finite(const std::vector<char>& needed) const;
 
   std::shared_ptr<nn::Module> model_;
   std::shared_ptr<const Optimizer> optimizer_;

@@ -15,16 +15,17 @@ namespace millrace {
 struct CompileOptions {
   /// "cpu" or "ref".
   std::string target = "cpu";
-  /// "fp32", or "bf16": matrix products and convolutions in bf16, everything else and all state in f32.
+  /// "fp32", or "bf16": matrix products and convolutions in bf16, everything else and all state in f32. Where bf16 would
+  /// be slower than f32 it means fp32; Program::precision() tells.
   std::string precision = "fp32";
   /// Sizes for named dimensions.
-  Bindings bindings;
+  Bindings bindings = {};
   /// Output i is written into the memory of input donations[i] (parameters and optimiser state updated in place).
-  std::map<int, int> donations;
+  std::map<int, int> donations = {};
   /// Arrays for some inputs, as bind_input() gives them, so that the program allocates none for these.
   std::map<int, Array> inputs = {};
   /// Choices recorded by an earlier compilation of the same graph (Program::choices()); used where they fit.
-  std::map<std::string, std::string> choices;
+  std::map<std::string, std::string> choices = {};
 };
 
 /// Replays a compiled graph. Inputs and outputs are Arrays owned by the program (fill inputs before run(), read outputs
@@ -53,6 +54,8 @@ class Program {
   int64_t bound_bytes() const;
   /// The largest tensors alive at the peak: (bytes, operator and location), largest first.
   std::vector<std::pair<int64_t, std::string>> peak_breakdown(int count) const;
+  /// The precision in use: "fp32" where CompileOptions asked for bf16 and this machine has no units for it.
+  const std::string& precision() const;
   /// Choices made by timing, to be stored and handed back through CompileOptions.
   const std::map<std::string, std::string>& choices() const;
   /// One line a launch: kernel, provider, layouts, why others declined.

@@ -3,10 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 #include <optional>
+#include <system_error>
 #include <unistd.h>
 
 #include <millrace/error.h>
 
+#include "base/format.h"
 #include "base/suggest.h"
 
 namespace millrace::cli {
@@ -27,6 +29,12 @@ std::optional<std::string> unknown_verb(int argc, char** argv) {
   if (std::find(names.begin(), names.end(), argv[1]) != names.end()) return std::nullopt;
   return fmt::format("there is no verb '{}'; did you mean '{}'? millrace --help lists them", argv[1],
                      nearest(argv[1], names));
+}
+
+/// Output that could not be written (a full disk) is an error, found at the latest here.
+void require_written() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    fail<IoError>("the output could not be written in full: is the disk full?");
 }
 
 }  // namespace
@@ -105,11 +113,17 @@ int run_command_line(int argc, char** argv) {
   }
   try {
     for (size_t i = 0; i < subcommands.size(); ++i)
-      if (subcommands[i]->parsed()) return actions[i]();
+      if (subcommands[i]->parsed()) {
+        const int code = actions[i]();
+        require_written();
+        return code;
+      }
   } catch (const Error& error) {
     print_error(error.what());
   } catch (const std::bad_alloc&) {
     print_error("out of memory: a smaller train.batch, data.cache_mb or model needs less");
+  } catch (const std::system_error& error) {
+    print_error(error.what());
   } catch (const std::exception& error) {
     print_error(fmt::format("{} (a defect of Millrace: please report it)", error.what()));
   }

@@ -21,7 +21,7 @@ int run(const Arguments& a) {
   std::vector<std::string> warnings;
   train::Session session = train::load_session(a.model, warnings);
   const train::Recipe& recipe = session.recipe;
-  const std::string path = train::expand(a.data.empty() ? recipe.data.test : a.data);
+  const std::string path = a.data.empty() ? recipe.data.test : a.data;
   if (path.empty())
     fail<InputError>("the recipe of {} names no test set: millrace eval {} DATA", a.model, a.model);
   const auto busy = [&](const std::string& what, int64_t done, int64_t total) {
@@ -39,14 +39,16 @@ int run(const Arguments& a) {
 
   if (a.json) {
     for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
-    std::vector<std::pair<std::string, Json>> fields = {{"data", path}, {"pictures", result.count}};
+    std::vector<std::pair<std::string, Json>> fields = {{"data", set.loader->source().path()},
+                                                        {"pictures", result.count}};
     for (const auto& [name, value] : result.metrics) fields.emplace_back(name, value);
     fields.emplace_back("seconds", result.seconds);
     fmt::print("{}\n", json_object(fields).text);
     return 0;
   }
   for (const std::string& line : warnings) progress.print(line);
-  progress.print(fmt::format("{}: {} pictures in {:.1f} s", path, thousands(result.count), result.seconds));
+  progress.print(fmt::format("{}: {} pictures in {:.1f} s", set.loader->source().path(),
+                             thousands(result.count), result.seconds));
   for (const auto& [name, value] : result.metrics) {
     if (!eval::metric_kind(name).share) {
       progress.print(fmt::format("  {:<10} {:.4f}", name, value));

@@ -15,12 +15,15 @@ size_t terminal_width() {
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+/// A line of progress that cannot be written stops no training; the verb's end reports it.
+void put(const std::string& text) { std::fputs(text.c_str(), stdout); }
+
 }  // namespace
 
 std::string thousands(int64_t value) {
   std::string text = fmt::format("{}", std::abs(value));
   for (ptrdiff_t at = static_cast<ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
-    text.insert(static_cast<size_t>(at), ",");
+    text.insert(static_cast<size_t>(at), 1, ',');
   return value < 0 ? "-" + text : text;
 }
 
@@ -45,36 +48,36 @@ Progress::~Progress() { finish(); }
 bool Progress::due() const {
   return last_ == Clock::time_point::min() ||
          Clock::now() - last_ >=
-         (terminal_ ? std::chrono::milliseconds(200) : std::chrono::milliseconds(5000));
+             (terminal_ ? std::chrono::milliseconds(200) : std::chrono::milliseconds(5000));
 }
 
 void Progress::update(const std::string& text) {
   if (!due()) return;
   last_ = Clock::now();
   if (terminal_) {
-    fmt::print("\r\033[K{}", text.substr(0, terminal_width() - 1));
+    put("\r\033[K" + text.substr(0, terminal_width() - 1));
     shown_ = true;
   } else {
-    fmt::print("{}\n", text);
+    put(text + "\n");
   }
   std::fflush(stdout);
 }
 
 void Progress::erase() {
-  if (shown_) fmt::print("\r\033[K");
+  if (shown_) put("\r\033[K");
   shown_ = false;
 }
 
 void Progress::print(const std::string& text) {
   erase();
-  fmt::print("{}\n", text);
+  put(text + "\n");
   std::fflush(stdout);
   // The live line goes on below the printed one at once, not at its next turn.
   if (terminal_) last_ = Clock::time_point::min();
 }
 
 void Progress::finish() {
-  if (shown_) fmt::print("\n");
+  if (shown_) put("\n");
   shown_ = false;
   std::fflush(stdout);
 }

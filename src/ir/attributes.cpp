@@ -47,6 +47,10 @@ const Attribute& Attributes::require(std::string_view name) const {
   return *found;
 }
 
+void Attributes::wrong_kind(std::string_view name) {
+  fail<InternalError>("attribute '{}' is of another kind than its operator reads", name);
+}
+
 bool Attributes::operator==(const Attributes& other) const {
   return std::equal(
       items_.begin(), items_.end(), other.items_.begin(), other.items_.end(),

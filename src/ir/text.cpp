@@ -447,8 +447,6 @@ class Parser {
         added = graph.add(op, std::move(arguments), std::move(given));
       }
       if (graph.node(added).types != types) fail<InputError>("the types of {} are not those written", name);
-    } catch (const std::bad_variant_access&) {
-      fail<InputError>("graph text, line {}: an attribute of {} is of the wrong kind", line, name);
     } catch (const std::exception& e) {  // wrong operands and attributes are the text's fault here
       fail<InputError>("graph text, line {}: {}", line, e.what());
     }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include <millrace/optim.h>
@@ -97,21 +98,35 @@ std::vector<NamedArray> TrainStep::state() const {
   return named;
 }
 
+bool TrainStep::sound() const {
+  if (!std::isfinite(loss())) return false;
+  const auto values = metrics();
+  return std::all_of(values.begin(), values.end(), [](const auto& metric) {
+    return metric.first != "grad_norm" || std::isfinite(metric.second);
+  });
+}
+
 std::string TrainStep::find_non_finite() const {
   const Graph& graph = made_.graph;
-  const Value loss = graph.outputs()[0];
-  const std::vector<char> needed = forward_nodes(graph, loss);
-  // The forward pass again, with the largest magnitude of every float result: infinite or NaN when an element is.
+  std::string found = first_non_finite(forward_nodes(graph, graph.outputs()[0]));
+  if (found.empty()) found = first_non_finite(std::vector<char>(static_cast<size_t>(graph.size()), 1));
+  return found;
+}
+
+// Runs the chosen nodes again, with the largest magnitude of every float result: infinite or NaN when an element is.
+std::string TrainStep::first_non_finite(const std::vector<char>& needed) const {
+  const Graph& graph = made_.graph;
+  const int count = static_cast<int>(needed.size());
   Rewriter rewrite(graph);
   rewrite.copy_inputs();
-  for (int i = 0; i <= loss.node; ++i)
+  for (int i = 0; i < count; ++i)
     if (needed[i] && !rewrite.has({i, 0})) rewrite.copy(i);
   Graph& probe = rewrite.graph();
   probe.set_location("");
   ops::Build b(probe);
   std::vector<Value> outputs;
   std::vector<int> nodes;
-  for (int i = 0; i <= loss.node; ++i) {
+  for (int i = 0; i < count; ++i) {
     if (!needed[i]) continue;
     for (size_t r = 0; r < graph.node(i).types.size(); ++r) {
       const Value value{i, static_cast<int32_t>(r)};
@@ -134,7 +149,9 @@ std::string TrainStep::find_non_finite() const {
     const std::string what = std::isnan(largest) ? "NaN" : "infinite";
     for (size_t k = 0; k < graph.inputs().size(); ++k)
       if (graph.inputs()[k].node == nodes[i])
-        return fmt::format("input or parameter '{}' has {} values", graph.input_names()[k], what);
+        return fmt::format("{} '{}' has {} values",
+                           k < static_cast<size_t>(made_.first_parameter()) ? "input" : "parameter",
+                           graph.input_names()[k], what);
     return fmt::format("{}{} made {} values ({})", node.op->name,
                        node.location.empty() ? "" : fmt::format(" in layer '{}'", node.location), what,
                        node.types[0].str());

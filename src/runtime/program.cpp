@@ -49,6 +49,7 @@ struct Program::Impl {
   std::unique_ptr<void, Free> arena;
   std::vector<Array> inputs, outputs;
   std::map<int, int> donations;
+  std::string precision;
 
   struct Launch {
     Kernel* kernel;
@@ -123,8 +124,9 @@ Program Program::compile(const Graph& graph, const CompileOptions& options) {
   auto impl = std::make_unique<Impl>();
   impl->pool = &ThreadPool::global();
   impl->donations = options.donations;
+  impl->precision = options.precision == "bf16" && !target.fast_bf16 ? "fp32" : options.precision;
   Graph lowered =
-      run_passes(specialise(graph, options.bindings), {target, options.precision, ref::evaluate_node});
+      run_passes(specialise(graph, options.bindings), {target, impl->precision, ref::evaluate_node});
   impl->plan =
       make_plan(choose_layouts(lowered, target), target, {options.donations, options.choices}, *impl->pool);
   const Graph& final_graph = impl->plan.source.graph;
@@ -210,6 +212,8 @@ std::vector<std::pair<int64_t, std::string>> Program::peak_breakdown(int count) 
   if (static_cast<int>(tensors.size()) > count) tensors.resize(count);
   return tensors;
 }
+
+const std::string& Program::precision() const { return impl_->precision; }
 
 const std::map<std::string, std::string>& Program::choices() const { return impl_->plan.choices; }
 

@@ -108,7 +108,8 @@ std::optional<Loaded> load_newest_checkpoint(const fs::path& folder) {
     }
   }
   if (!warnings.empty())
-    fail<IoError>("{}: no checkpoint is sound ({})", folder.string(), fmt::join(warnings, "; "));
+    fail<IoError>("{}: no checkpoint is sound ({}): put one back from a copy, or begin a new run",
+                  folder.string(), fmt::join(warnings, "; "));
   return std::nullopt;
 }
 

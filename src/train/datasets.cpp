@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "base/format.h"
 
@@ -22,6 +23,21 @@ data::LoaderOptions loader_options(const Recipe& recipe, const std::string& what
 
 }  // namespace
 
+std::shared_ptr<const data::Source> open_named(const std::string& text) {
+  const std::string path = expand(text);
+  try {
+    return data::open_source(path);
+  } catch (const Error& error) {
+    constexpr std::string_view variable = "${MILLRACE_DATA}";
+    std::error_code ignored;
+    if (text.find(variable) == std::string::npos || std::filesystem::exists(expand(variable), ignored)) throw;
+    fail<InputError>(
+        "{}; the folder {} (${{MILLRACE_DATA}}) does not exist: set MILLRACE_DATA to the folder that "
+        "holds the data sets, which docs/data.md lists",
+        error.what(), expand(variable));
+  }
+}
+
 std::unique_ptr<data::Loader> training_loader(const Recipe& recipe,
                                               std::shared_ptr<const data::Source> source,
                                               const ReadProgress& progress) {
@@ -33,9 +49,10 @@ std::unique_ptr<data::Loader> training_loader(const Recipe& recipe,
   return std::make_unique<data::Loader>(std::move(source), std::move(options));
 }
 
-TestSet open_test_set(const std::string& path, const Recipe& recipe, const std::vector<std::string>& classes,
+TestSet open_test_set(const std::string& text, const Recipe& recipe, const std::vector<std::string>& classes,
                       const data::Extent& extent, const ReadProgress& progress) {
-  std::shared_ptr<const data::Source> source = data::open_source(path);
+  std::shared_ptr<const data::Source> source = open_named(text);
+  const std::string path = source->path();
   TestSet set;
   for (const std::string& name : source->classes()) {
     const auto found = std::find(classes.begin(), classes.end(), name);

@@ -16,6 +16,10 @@ namespace millrace::train {
 /// Progress of reading: (what, done, total).
 using ReadProgress = std::function<void(const std::string& what, int64_t done, int64_t total)>;
 
+/// The source that a recipe's text names, its ${VARIABLES} expanded. InputError says what to set when the folder of all
+/// data is missing.
+std::shared_ptr<const data::Source> open_named(const std::string& text);
+
 /// Batches for training: shuffled, augmented, whole batches only. InputError names what is wrong with the source.
 std::unique_ptr<data::Loader> training_loader(const Recipe& recipe,
                                               std::shared_ptr<const data::Source> source,
@@ -27,8 +31,8 @@ struct TestSet {
   /// From the source's labels to those of the model.
   std::vector<int64_t> labels;
 };
-/// `extent`: of the model's pictures. InputError when the pictures differ from it or a class is none of the model's.
-TestSet open_test_set(const std::string& path, const Recipe& recipe, const std::vector<std::string>& classes,
+/// `text`: a path as recipes write it; `extent`: of the model's pictures. InputError when the pictures differ from it or a class is none of the model's.
+TestSet open_test_set(const std::string& text, const Recipe& recipe, const std::vector<std::string>& classes,
                       const data::Extent& extent, const ReadProgress& progress);
 
 /// A random sample of the training pictures, as they are without augmentation.

@@ -199,8 +199,8 @@ double number(const Raw& raw, const RecipeKey& key) {
     fail<InputError>("{}: {} must be a finite number, not {}", raw.where, key.name, value);
   if (!(value >= key.low && value <= key.high))
     fail<InputError>("{}: {} must be {}, not {}", raw.where, key.name,
-                     key.high >= 1e18 ? fmt::format("at least {}", key.low)
-                                      : fmt::format("from {} to {}", key.low, key.high),
+                     key.high >= 1e18 && value < key.low ? fmt::format("at least {}", key.low)
+                                                         : fmt::format("from {} to {}", key.low, key.high),
                      value);
   return value;
 }

@@ -81,22 +81,22 @@ struct Trainer::State {
   void save();
   void restore(const Checkpoint& from);
   void one_step();
-  void check_loss(double loss) const;
+  void check_finite(double loss) const;
   void end_epoch();
   void report(double seconds);
   bool checkpoint_due() const;
 };
 
 void Trainer::State::open_data() {
-  const std::string path = expand(recipe.data.train);
-  std::shared_ptr<const data::Source> source = data::open_source(path);
+  std::shared_ptr<const data::Source> source = open_named(recipe.data.train);
+  const std::string& path = source->path();
   loader = training_loader(recipe, source, reading());
   for (const auto& list : {skipped_pictures(*loader, bad), empty_classes(*loader)})
     for (const std::string& line : list) observer.message(line);
   observer.message(fmt::format("{}: {} pictures of {}×{}, {} classes", path, source->count(),
                                loader->extent().width, loader->extent().height, source->classes().size()));
   if (!recipe.data.test.empty()) {
-    test = open_test_set(expand(recipe.data.test), recipe, source->classes(), loader->extent(), reading());
+    test = open_test_set(recipe.data.test, recipe, source->classes(), loader->extent(), reading());
     for (const auto& list : {skipped_pictures(*test->loader, bad_tests), empty_classes(*test->loader)})
       for (const std::string& line : list) observer.message(line);
   }
@@ -150,6 +150,11 @@ void Trainer::State::build(const Checkpoint* from) {
     predictor->logits(Array(u8, {test->loader->batch_size(), e.channels, e.height, e.width}));
   }
   const Program& program = step->program();
+  if (program.precision() != recipe.train.precision)
+    observer.message(fmt::format(
+        "train.precision = \"{}\": this CPU has no bf16 units, so the step computes in f32, which is "
+        "faster here",
+        recipe.train.precision));
   std::string largest;
   for (const auto& [bytes, what] : program.peak_breakdown(3))
     largest += fmt::format("{}{:.1f} MB {}", largest.empty() ? "; largest at the peak: " : ", ",
@@ -207,15 +212,22 @@ void Trainer::State::restore(const Checkpoint& from) {
   accuracy_sum = from.sums.at("accuracy");
 }
 
-void Trainer::State::check_loss(double loss) const {
-  if (std::isfinite(loss)) return;
-  const std::string first = step->find_non_finite();
+void Trainer::State::check_finite(double loss) const {
+  if (step->sound()) return;
+  std::string first = step->find_non_finite();
+  if (first.empty()) first = "no operation repeats it";
+  if (first.starts_with("parameter"))
+    first +=
+        " (the gradient of the step before overflowed: with train.clip_norm the operation that did it is "
+        "named)";
   const auto kept = list_checkpoints(run->checkpoints());
   fail<Error>(
-      "the loss of step {} is {}: {}. A smaller train.optimizer.lr (now {}), train.clip_norm or "
-      "train.schedule.warmup may help; {} holds the last sound weights.",
-      done(), loss, first.empty() ? "no operation of the forward pass repeats it" : first,
-      recipe.train.optimizer.lr, kept.empty() ? "no checkpoint" : kept.back().string());
+      "{}: {}. A smaller train.optimizer.lr (now {}), train.clip_norm or train.schedule.warmup may help; {} "
+      "holds the "
+      "last sound weights.",
+      std::isfinite(loss) ? fmt::format("the gradients of step {} are not finite", done())
+                          : fmt::format("the loss of step {} is {}", done(), loss),
+      first, recipe.train.optimizer.lr, kept.empty() ? "no checkpoint" : kept.back().string());
 }
 
 void Trainer::State::one_step() {
@@ -225,7 +237,7 @@ void Trainer::State::one_step() {
   const double lr = schedule(done());
   step->run(lr);
   const double loss = step->loss(), accuracy = step->metrics()[0].second;
-  check_loss(loss);
+  check_finite(loss);
   if (lookahead && (done() % recipe.train.lookahead == 0 || done() == total)) {
     const double part = static_cast<double>(done()) / static_cast<double>(total);
     lookahead->update(done() == total ? 1.0

@@ -27,6 +27,20 @@ def test_errors_exit_with_1_and_no_colour_off_a_terminal(millrace, tmp_path):
     assert "\033" not in result.stderr
 
 
+def test_output_to_a_full_disk_is_an_error(binary, tmp_path):
+    with open("/dev/full", "w") as full:
+        result = subprocess.run([binary, "letters", tmp_path / "x", "--train", "20", "--test", "10"], stdout=full,
+                                stderr=subprocess.PIPE, text=True)
+    assert result.returncode == 1 and "could not be written" in result.stderr
+    assert "defect" not in result.stderr
+
+
+def test_a_missing_data_folder_says_what_to_set(millrace, tmp_path):
+    result = millrace("train", "examples/mnist.toml", "--out", tmp_path / "run", code=1,
+                      env={"MILLRACE_DATA": str(tmp_path / "nowhere")})
+    assert "set MILLRACE_DATA" in result.stderr and "nowhere" in result.stderr
+
+
 def test_letters_are_the_same_bytes_every_time_and_pack(millrace, tmp_path):
     for name in ("a", "b"):
         millrace("letters", tmp_path / name, "--train", 60, "--test", 20, "--threads", 1 if name == "a" else 3)

@@ -134,7 +134,7 @@ TEST_CASE("a step whose loss is not finite changes nothing, and its first bad op
   step->bind_input(0, bad);
   step->run(0.1);
   CHECK(std::isnan(step->loss()));
-  CHECK(step->find_non_finite() == "input or parameter 'x' has NaN values");
+  CHECK(step->find_non_finite() == "input 'x' has NaN values");
   // A weight that overflows the layer's product.
   bad.set(5, 1);
   Array weight = model->find("2.weight")->to_array();
@@ -152,6 +152,21 @@ TEST_CASE("a step whose loss is not finite changes nothing, and its first bad op
   size_t next = 0;
   for (const nn::Named& p : model->parameters()) CHECK(p.tensor->to_array().identical(kept[next++]));
   for (const auto& named : step->state()) CHECK(named.second.identical(kept[next++]));
+}
+
+TEST_CASE("clipped gradients that are not finite under a finite loss change nothing and are named") {
+  const auto model = small_model();
+  const auto step = small_step(model, optim::sgd({.common = {.clip_norm = 1}}));
+  step->run(0.1);
+  CHECK(step->sound());
+  Array weight = model->find("2.weight")->to_array();
+  weight.set(0, 1e18);  // the loss is about 1e36, the squares of the gradients are not finite
+  const Array kept = weight.clone();
+  step->run(0.1);
+  CHECK(std::isfinite(step->loss()));
+  CHECK_FALSE(step->sound());
+  CHECK(step->find_non_finite().find("infinite") != std::string::npos);
+  CHECK(weight.identical(kept));
 }
 
 TEST_CASE("a training step reports its inputs' and the loss's mistakes") {

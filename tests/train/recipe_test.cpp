@@ -106,6 +106,8 @@ TEST_CASE("wrong types, ranges and words say what would be right") {
   CHECK(error_of("[train]\nepochs = \"ten\"\n") == "r.toml:2:10: train.epochs must be a number, not a text");
   CHECK(error_of("[train]\nbatch = 0\n") == "r.toml:2:9: train.batch must be from 1 to 1048576, not 0");
   CHECK(error_of("[train]\nbatch = 1.5\n") == "r.toml:2:9: train.batch must be a whole number, not a number");
+  CHECK(error_of("[train.optimizer]\nlr = 1e30\n") ==
+        "r.toml:2:6: train.optimizer.lr must be from 0 to 1e+18, not 1e+30");
   CHECK(error_of("[train]\nseed = -1\n") == "r.toml:2:8: train.seed must be at least 0, not -1");
   CHECK(error_of("[train]\nclip_norm = nan\n").find("must be a finite number") != std::string::npos);
   CHECK(error_of("[train]\noptimizer = \"agd\"\n").find("did you mean 'sgd'?") != std::string::npos);

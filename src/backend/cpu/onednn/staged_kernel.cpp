@@ -19,6 +19,13 @@ const dnnl::engine& engine() {
   return cpu;
 }
 
+bool has_bf16_units() {
+  // The codes of instruction sets are bit sets: one that contains another's bits has its instructions too.
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa()),
+             bf16_isa = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+  return (isa & bf16_isa) == bf16_isa;
+}
+
 OneThread::OneThread() : before_(omp_get_max_threads()) {
   if (before_ != 1) omp_set_num_threads(1);
 }

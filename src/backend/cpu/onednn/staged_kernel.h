@@ -15,6 +15,9 @@ namespace millrace::onednn {
 
 const dnnl::engine& engine();
 
+/// Whether the CPU multiplies bf16 numbers (AVX512_BF16 or AMX); oneDNN emulates it elsewhere, slower than f32.
+bool has_bf16_units();
+
 /// oneDNN splits work among as many threads as OpenMP would give the calling thread. While one of these lives that
 /// is one: primitives are made for, and run on, a single thread.
 class OneThread {
