@@ -18,6 +18,8 @@ struct CompileOptions {
   /// "fp32", or "bf16": matrix products and convolutions in bf16, everything else and all state in f32. Where bf16 would
   /// be slower than f32 it means fp32; Program::precision() tells.
   std::string precision = "fp32";
+  /// Only algorithms that differ from the plain computation by no more than the order of sums (no Winograd convolutions).
+  bool exact = false;
   /// Sizes for named dimensions.
   Bindings bindings = {};
   /// Output i is written into the memory of input donations[i] (parameters and optimiser state updated in place).

@@ -19,7 +19,7 @@ struct Arguments {
   std::string mode, model, precision = "fp32", optimizer = "adamw";
   std::string batch;
   double seconds = 2;
-  bool profile = false;
+  bool exact = false, profile = false;
 };
 
 double seconds_since(Clock::time_point start) {
@@ -41,6 +41,7 @@ int64_t batch_of(const Arguments& a) {
 CompileOptions options_of(const Arguments& a) {
   CompileOptions options;
   options.precision = a.precision;
+  options.exact = a.exact;
   return options;
 }
 
@@ -163,6 +164,7 @@ Action declare_bench(Command& command) {
       .option("--precision", a->precision, "fp32 or bf16 (default fp32)")
       .option("--optimizer", a->optimizer, "sgd (momentum 0.9) or adamw; for train (default adamw)")
       .option("--seconds", a->seconds, "how long to measure, after a warm-up (default 2)")
+      .flag("--exact", a->exact, "no algorithm that changes more than the order of sums (Winograd's)")
       .flag("--profile", a->profile, "print the slowest kernels of a step")
       .footer(
           "The last word printed is items per second.\n\n"

@@ -5,6 +5,8 @@
 
 #include "base/format.h"
 #include "ir/operator.h"
+#include "plan/fastest.h"
+#include "target/tuning_cache.h"
 
 namespace millrace {
 namespace {
@@ -55,39 +57,90 @@ class Planner {
       if (!launches(node) || uses[i] == 0) continue;
       PlannedLaunch launch;
       launch.node = i;
-      const Provider* chosen = nullptr;
+      std::vector<const Provider*> takers;
       for (const auto& provider : target_.providers) {
-        const auto reason = provider->why_not(graph(), node);
+        auto reason = provider->why_not(graph(), node);
+        if (!reason && options_.exact && !provider->exact()) reason = "exact results are asked for";
         if (!reason) {
-          chosen = provider.get();
-          break;
+          takers.push_back(provider.get());
+          if (!provider->contested(graph(), node)) break;
+          continue;
         }
         launch.declined +=
             fmt::format("{}{}: {}", launch.declined.empty() ? "" : "; ", provider->name(), *reason);
       }
-      MILLRACE_CHECK(chosen, "no provider of '{}' takes {}: {}", target_.name, node.op->name,
+      MILLRACE_CHECK(!takers.empty(), "no provider of '{}' takes {}: {}", target_.name, node.op->name,
                      launch.declined);
-      launch.provider = chosen->name();
-      providers_.push_back(chosen);
+      takers_.push_back(std::move(takers));
       launch_of_[i] = static_cast<int>(unordered_.size());
       unordered_.push_back(std::move(launch));
     }
   }
 
+  KernelRequest request_of(const PlannedLaunch& launch) const {
+    const Node& node = graph().node(launch.node);
+    KernelRequest request{graph(), node, {}, {}};
+    for (const Value& operand : node.operands)
+      request.operand_layouts.push_back(plan_.source.layout(operand));
+    request.result_layouts = plan_.source.layouts[launch.node];
+    return request;
+  }
+
+  static void settle(PlannedLaunch& launch, std::vector<const Provider*>& takers, const Provider* chosen) {
+    for (const Provider* provider : takers)
+      if (provider != chosen)
+        launch.declined +=
+            fmt::format("{}{}: measured slower", launch.declined.empty() ? "" : "; ", provider->name());
+    takers = {chosen};
+  }
+
+  /// Those whose choice is known, from the run or the cache of this machine, come down to one.
+  void recall_choices() {
+    for (size_t l = 0; l < unordered_.size(); ++l) {
+      std::vector<const Provider*>& takers = takers_[l];
+      if (takers.size() < 2) continue;
+      const std::string key = choice_key(plan_.source, graph().node(unordered_[l].node));
+      const auto recorded = options_.choices.find(key);
+      const auto choice = recorded != options_.choices.end() ? recorded->second : tuned_choice(key);
+      const auto at = std::find_if(takers.begin(), takers.end(),
+                                   [&](const Provider* provider) { return provider->name() == choice; });
+      if (at == takers.end()) continue;
+      plan_.choices[key] = (*at)->name();
+      settle(unordered_[l], takers, *at);
+    }
+  }
+
   void build_kernels() {
+    recall_choices();
     pool_.parallel(static_cast<int64_t>(unordered_.size()), [&](int64_t l) {
-      const Node& node = graph().node(unordered_[l].node);
-      KernelRequest request{graph(), node, {}, {}, {}};
-      for (const Value& operand : node.operands)
-        request.operand_layouts.push_back(plan_.source.layout(operand));
-      request.result_layouts = plan_.source.layouts[unordered_[l].node];
-      const auto recorded = options_.choices.find(choice_key(plan_.source, node));
-      if (recorded != options_.choices.end()) request.recorded_choice = recorded->second;
-      unordered_[l].kernel = providers_[l]->build(request);
+      if (takers_[l].size() == 1) unordered_[l].kernel = takers_[l][0]->build(request_of(unordered_[l]));
     });
-    for (const PlannedLaunch& launch : unordered_)
-      if (std::string choice = launch.kernel->choice(); !choice.empty())
-        plan_.choices[choice_key(plan_.source, graph().node(launch.node))] = std::move(choice);
+    for (size_t l = 0; l < unordered_.size(); ++l) {
+      PlannedLaunch& launch = unordered_[l];
+      if (!launch.kernel) contest(launch, takers_[l]);
+      launch.provider = takers_[l][0]->name();
+    }
+  }
+
+  /// Times the kernels of all takers, and keeps the fastest and its name. Equal problems are timed once.
+  void contest(PlannedLaunch& launch, std::vector<const Provider*>& takers) {
+    const Node& node = graph().node(launch.node);
+    const std::string key = choice_key(plan_.source, node);
+    const KernelRequest request = request_of(launch);
+    if (const auto known = plan_.choices.find(key); known != plan_.choices.end()) {
+      settle(launch, takers, *std::find_if(takers.begin(), takers.end(), [&](const Provider* provider) {
+               return provider->name() == known->second;
+             }));
+      launch.kernel = takers[0]->build(request);
+      return;
+    }
+    std::vector<std::unique_ptr<Kernel>> kernels;
+    for (const Provider* provider : takers) kernels.push_back(provider->build(request));
+    const size_t best = fastest(kernels, request, pool_);
+    launch.kernel = std::move(kernels[best]);
+    settle(launch, takers, takers[best]);
+    plan_.choices[key] = takers[0]->name();
+    keep_choice(key, takers[0]->name());
   }
 
   int new_storage(StorageKind kind, int index, int64_t bytes, std::string label) {
@@ -317,13 +370,13 @@ class Planner {
   const Target& target_;
   const PlanOptions& options_;
   ThreadPool& pool_;
-  std::vector<const Provider*> providers_;    // of unordered_
-  std::vector<PlannedLaunch> unordered_;      // in graph order
-  std::vector<int> launch_of_;                // node → unordered_
-  std::vector<std::vector<int>> storage_of_;  // node → result → storage
-  std::map<int, Value> producer_;             // storage → value
-  std::vector<std::set<int>> readers_;        // storage → launch nodes
-  std::vector<std::set<int>> successors_;     // node → nodes that must come later
+  std::vector<std::vector<const Provider*>> takers_;  // of unordered_: who may build it
+  std::vector<PlannedLaunch> unordered_;              // in graph order
+  std::vector<int> launch_of_;                        // node → unordered_
+  std::vector<std::vector<int>> storage_of_;          // node → result → storage
+  std::map<int, Value> producer_;                     // storage → value
+  std::vector<std::set<int>> readers_;                // storage → launch nodes
+  std::vector<std::set<int>> successors_;             // node → nodes that must come later
 };
 
 }  // namespace

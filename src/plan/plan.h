@@ -55,6 +55,8 @@ struct Plan {
 struct PlanOptions {
   std::map<int, int> donations;  // output → input
   std::map<std::string, std::string> choices;
+  /// Only providers whose results are exact up to the order of sums.
+  bool exact = false;
 };
 
 /// Chooses a provider for every node, builds the kernels (in parallel), orders the launches so that memory is freed

@@ -127,8 +127,8 @@ Program Program::compile(const Graph& graph, const CompileOptions& options) {
   impl->precision = options.precision == "bf16" && !target.fast_bf16 ? "fp32" : options.precision;
   Graph lowered =
       run_passes(specialise(graph, options.bindings), {target, impl->precision, ref::evaluate_node});
-  impl->plan =
-      make_plan(choose_layouts(lowered, target), target, {options.donations, options.choices}, *impl->pool);
+  impl->plan = make_plan(choose_layouts(lowered, target), target,
+                         {options.donations, options.choices, options.exact}, *impl->pool);
   const Graph& final_graph = impl->plan.source.graph;
   for (size_t i = 0; i < final_graph.inputs().size(); ++i) {
     const Type& type = final_graph.type(final_graph.inputs()[i]);

@@ -26,8 +26,6 @@ struct KernelRequest {
   const Node& node;
   std::vector<Layout> operand_layouts;
   std::vector<Layout> result_layouts;
-  /// A choice recorded earlier for this node (Kernel::choice of that run), empty when free to choose.
-  std::string recorded_choice;
   const Type& operand_type(int i) const { return graph.type(node.operands[i]); }
 };
 
@@ -40,8 +38,6 @@ class Kernel {
   virtual int64_t scratch_bytes() const { return 0; }
   /// Words for explain: implementation, chunks.
   virtual std::string description() const = 0;
-  /// What was chosen by timing, to be recorded with the run and handed back; empty when nothing was.
-  virtual std::string choice() const { return {}; }
   /// Result r may share the buffer of operand o (element-wise kernels with equal layouts).
   virtual bool can_alias(int /*operand*/, int /*result*/) const { return false; }
 };
@@ -61,6 +57,11 @@ class Provider {
   /// Layouts for the node that gives the fastest kernel.
   virtual LayoutWish layouts(const Graph& graph, const Node& node) const = 0;
   virtual std::unique_ptr<Kernel> build(const KernelRequest& request) const = 0;
+  /// True when the provider after this one that takes the node, with the same layouts, may be faster: the plan times both,
+  /// once.
+  virtual bool contested(const Graph& /*graph*/, const Node& /*node*/) const { return false; }
+  /// False when results differ from the direct computation by more than the order of its sums.
+  virtual bool exact() const { return true; }
 };
 
 /// A back end: its providers in order of preference, ending in one that takes every node.

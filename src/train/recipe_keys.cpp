@@ -58,6 +58,10 @@ std::span<const RecipeKey> recipe_keys() {
        SLOT(train.checkpoint_minutes)},
       {"train.keep_checkpoints", "how many of the newest checkpoints are kept", SLOT(train.keep_checkpoints),
        1, 1000},
+      {"train.exact",
+       "only algorithms that differ from the plain computation by the order of sums at most: no Winograd "
+       "convolutions",
+       SLOT(train.exact)},
       {"train.threads", "threads for all computing; 0: all CPUs (results do not depend on it)",
        SLOT(train.threads), 0, 4096},
 

@@ -96,6 +96,7 @@ Session load_session(const std::filesystem::path& path, std::vector<std::string>
 CompileOptions compile_options(const Session& session, const std::string& precision) {
   CompileOptions options;
   options.precision = precision;
+  options.exact = session.recipe.train.exact;
   options.choices = session.choices;
   return options;
 }

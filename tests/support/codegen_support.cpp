@@ -40,7 +40,7 @@ Array from_layout(const Array& stored, const Layout& layout) {
 namespace {
 
 std::unique_ptr<Kernel> build(const Graph& graph, const Node& node, const CodegenRun& options) {
-  KernelRequest request{graph, node, options.operand_layouts, options.result_layouts, {}};
+  KernelRequest request{graph, node, options.operand_layouts, options.result_layouts};
   request.operand_layouts.resize(node.operands.size());
   request.result_layouts.resize(node.types.size());
   const auto provider = make_codegen_provider();

@@ -2,6 +2,7 @@
 
 #include "backend/cpu/codegen/codegen_provider.h"
 #include "backend/cpu/kernels/scatter_add.h"
+#include "backend/cpu/kernels/winograd/provider.h"
 #include "backend/cpu/onednn/provider.h"
 #include "backend/cpu/onednn/staged_kernel.h"
 #include "backend/ref/provider.h"
@@ -13,6 +14,7 @@ Target make_target() {
   target.name = "cpu";
   target.fuses = true;
   target.fast_bf16 = onednn::has_bf16_units();
+  target.providers.push_back(make_winograd_provider());
   target.providers.push_back(make_onednn_provider());
   target.providers.push_back(make_scatter_add_provider());
   target.providers.push_back(make_codegen_provider());

@@ -62,7 +62,7 @@ Array run(const Case& c, const std::vector<Array>& values, Layouts layouts, bool
   const Value b = constant ? graph.constant(values[1]) : graph.input("b", c.operands[1]);
   const Value y = graph.add(c.op, {a, b}, c.attributes);
   const Node& node = graph.node(y);
-  KernelRequest request{graph, node, {{}, {}}, {{}}, ""};
+  KernelRequest request{graph, node, {{}, {}}, {{}}};
   if (layouts == Layouts::wished) {
     const LayoutWish wish = provider->layouts(graph, node);
     for (int i = 0; i < 2; ++i) request.operand_layouts[i] = wish.operands[i].value_or(Layout{});

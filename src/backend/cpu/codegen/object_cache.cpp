@@ -1,13 +1,13 @@
 #include "backend/cpu/codegen/object_cache.h"
 
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <span>
 #include <unistd.h>
 
+#include "base/cache_folder.h"
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/format.h"
@@ -24,17 +24,7 @@ struct Header {
 };
 constexpr char kMagic[8] = {'M', 'L', 'R', 'C', 'O', 'B', 'J', '1'};
 
-std::optional<fs::path> folder() {
-  const auto variable = [](const char* name) -> std::optional<fs::path> {
-    const char* value = std::getenv(name);
-    if (!value || !*value) return std::nullopt;
-    return fs::path(value);
-  };
-  if (const auto own = variable("MILLRACE_CACHE")) return *own / "kernels";
-  if (const auto xdg = variable("XDG_CACHE_HOME")) return *xdg / "millrace" / "kernels";
-  if (const auto home = variable("HOME")) return *home / ".cache" / "millrace" / "kernels";
-  return std::nullopt;
-}
+std::optional<fs::path> folder() { return cache_folder("kernels"); }
 
 uint32_t checksum(std::string_view text) { return crc32c(text.data(), text.size()); }
 

@@ -1,35 +1,14 @@
-// What a convolution node computes, and its memory formats. Internal to the provider.
+// The memory formats of convolutions. Internal to the provider.
 #pragma once
 
+#include "backend/cpu/geometry.h"
 #include "backend/cpu/onednn/staged_kernel.h"
 
 namespace millrace::onednn {
 
-/// y = conv2d(x, w), whichever of the three the node computes.
-struct Geometry {
-  int64_t images, groups, in_channels, out_channels;  // channels of all groups together
-  int64_t in_height, in_width, out_height, out_width, kernel_height, kernel_width;
-  int64_t stride_h, stride_w, dilation_h, dilation_w, top, left, bottom, right;
-  DType dtype;
-
-  /// FLOPs, and some for every element that is moved: about how long it takes.
-  double work() const;
-  /// Rows that the kernel spans.
-  int64_t reach_h() const;
-};
-
-/// Some rows of y, and the rows of x (of one image) that they are computed from.
-struct Slab {
-  int64_t first_in, in_height, out_height, top, bottom;  // top, bottom: padding
-  auto operator<=>(const Slab&) const = default;
-};
-
-/// The rows [begin, end) of y. Only where can_cut_rows() when they are not all.
-Slab slab_of(const Geometry& g, int64_t begin, int64_t end);
-/// True when every row of y depends on some row of x.
-bool can_cut_rows(const Geometry& g);
-
-Geometry geometry_of(const Graph& graph, const Node& node);
+using cpu::Geometry;
+using cpu::geometry_of;
+using cpu::Slab;
 
 /// Channels-last activations of so many images, rows and channels.
 dnnl::memory::desc activations(const Geometry& g, int64_t images, int64_t channels, int64_t height,

@@ -1,9 +1,8 @@
 #include "backend/cpu/onednn/staged_kernel.h"
 
 #include <algorithm>
-#include <bit>
-#include <thread>
 
+#include "backend/cpu/slot.h"
 #include "base/format.h"
 
 // OpenMP's own functions; its header and compiler flag are not needed for more.
@@ -66,32 +65,6 @@ void Call::execute(const Buffers& buffers) {
 namespace {
 
 constexpr int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
-/// Holds one of the slots. There are as many as CPUs, so that with more threads than that one may have to wait.
-class Slot {
- public:
-  Slot(std::atomic<uint64_t>& taken, int slots) : taken_(taken) {
-    const uint64_t all = slots >= 64 ? ~uint64_t{0} : (uint64_t{1} << slots) - 1;
-    uint64_t seen = taken_.load(std::memory_order_relaxed);
-    for (;;) {
-      if (const uint64_t free = ~seen & all; free == 0) {
-        std::this_thread::yield();
-        seen = taken_.load(std::memory_order_relaxed);
-      } else if (bit_ = free & (~free + 1);
-                 taken_.compare_exchange_weak(seen, seen | bit_, std::memory_order_acquire)) {
-        return;
-      }
-    }
-  }
-  ~Slot() { taken_.fetch_and(~bit_, std::memory_order_release); }
-  Slot(const Slot&) = delete;
-  Slot& operator=(const Slot&) = delete;
-  int index() const { return std::countr_zero(bit_); }
-
- private:
-  std::atomic<uint64_t>& taken_;
-  uint64_t bit_ = 0;
-};
 
 }  // namespace
 
@@ -196,7 +169,7 @@ void StagedKernel::run(void* const* operands, void* const* results, void* scratc
   for (std::vector<Chunk>& chunks : stages_)
     pool.parallel(static_cast<int64_t>(chunks.size()), [&](int64_t i) {
       const OneThread one_thread;
-      const Slot slot(taken_, slots_);
+      const cpu::Slot slot(taken_, slots_);
       Buffers buffers = shared;
       buffers[static_cast<int>(Buffer::slot)] = memory + scratch_bytes_ + slot.index() * slot_bytes_;
       for (Call& each : chunks[i]) each.execute(buffers);

@@ -1,7 +1,7 @@
-// GFLOP/s of the convolutions of ResNet-18 by our oneDNN provider, layer by layer, beside oneDNN's own threading in
+// GFLOP/s of the convolutions of ResNet-18 by our providers, layer by layer, beside oneDNN's own threading in
 // the same run (whose weights are packed beforehand and never unpacked).
 //
-//   onednn_layers [train|infer|matmul] [f32|bf16] [wall|cpu] [rounds]
+//   convolution_layers [train|infer|matmul] [f32|bf16] [wall|cpu] [rounds]
 //
 // train: resnet18_cifar, batch 128, forward and both gradients; infer: resnet18, batch 1, constant weights; matmul:
 // products of various networks. wall: all CPUs, time of the fastest round; cpu: one thread by its own CPU time, which a
@@ -16,6 +16,7 @@
 #include <functional>
 #include <thread>
 
+#include "backend/cpu/kernels/winograd/provider.h"
 #include "backend/cpu/onednn/provider.h"
 #include "ir/operator.h"
 
@@ -64,7 +65,12 @@ Array filled(const Type& type) {
   return array;
 }
 
-/// Our kernel with its buffers.
+const std::unique_ptr<Provider>& onednn_provider() {
+  static const std::unique_ptr<Provider> provider = make_onednn_provider();
+  return provider;
+}
+
+/// Our kernel with its buffers; none when the provider does not take the layer.
 struct Ours {
   Graph graph;
   std::unique_ptr<Kernel> kernel;
@@ -73,14 +79,14 @@ struct Ours {
   std::unique_ptr<ThreadPool> pool;
 
   Ours(const std::string& op, const Type& a, const Type& b, const Attributes& attributes, bool constant,
-       int threads)
+       int threads, const Provider& provider = *onednn_provider())
       : operands{filled(a), filled(b)}, pool(std::make_unique<ThreadPool>(threads)) {
     const Value left = graph.input("a", a),
                 right = constant ? graph.constant(operands[1]) : graph.input("b", b);
     const Node& node = graph.node(graph.add(op, {left, right}, attributes));
-    const auto provider = make_onednn_provider();
-    const LayoutWish wish = provider->layouts(graph, node);
-    kernel = provider->build({graph, node, {*wish.operands[0], *wish.operands[1]}, {*wish.results[0]}, ""});
+    if (provider.why_not(graph, node)) return;
+    const LayoutWish wish = provider.layouts(graph, node);
+    kernel = provider.build({graph, node, {*wish.operands[0], *wish.operands[1]}, {*wish.results[0]}});
     result = Array(node.types[0]);
     scratch = Array(u8, Shape(std::vector<int64_t>{kernel->scratch_bytes()}));
   }
@@ -178,12 +184,16 @@ void measure(const std::string& op, const Layer& l, DType dtype, bool constant, 
   if (op == "conv2d_weight_grad") attributes.set("weight_shape", w.shape);
   Ours ours(op, op == "conv2d_input_grad" ? y : x, op == "conv2d_weight_grad" ? y : w, attributes, constant,
             threads);
+  const auto winograd_provider = cpu::make_winograd_provider();
+  Ours winograd(op, op == "conv2d_input_grad" ? y : x, op == "conv2d_weight_grad" ? y : w, attributes,
+                constant, threads, *winograd_provider);
   Own own(op, l, dtype, constant, threads);
   const int calls = l.gflop() > 1 ? 2 : 10;
-  double our_time = HUGE_VAL, own_time = HUGE_VAL;
+  double our_time = HUGE_VAL, own_time = HUGE_VAL, winograd_time = HUGE_VAL;
   for (int round = 0; round < rounds; ++round) {
     our_time = std::min(our_time, timed([&] { ours.run(); }, calls + 1));
     own_time = std::min(own_time, timed([&] { own.run(); }, calls + 1));
+    if (winograd.kernel) winograd_time = std::min(winograd_time, timed([&] { winograd.run(); }, calls + 1));
     if (!cpu_time)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));  // oneDNN's threads stop spinning
   }
@@ -193,9 +203,12 @@ void measure(const std::string& op, const Layer& l, DType dtype, bool constant, 
                                          : "dw",
              l.name, l.count, our_time * 1e6, l.gflop() / our_time, l.gflop() / own_time, own_time / our_time,
              ours.kernel->description());
+  if (winograd.kernel)
+    fmt::print("      {:<20} {:>8.0f} µs, {:.2f} of the direct way's speed  {}\n", "by Winograd",
+               winograd_time * 1e6, our_time / winograd_time, winograd.kernel->description());
   std::fflush(stdout);
   total.gflop += l.count * l.gflop();
-  total.ours += l.count * our_time;
+  total.ours += l.count * std::min(our_time, winograd_time);
   total.own += l.count * own_time;
 }
 

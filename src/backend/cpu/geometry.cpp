@@ -1,0 +1,62 @@
+#include "backend/cpu/geometry.h"
+
+#include <algorithm>
+
+#include "ir/operator.h"
+
+namespace millrace::cpu {
+
+double Geometry::work() const {
+  const auto count = [](auto... sizes) { return (1.0 * ... * static_cast<double>(sizes)); };
+  return 2 * count(images, out_height, out_width, out_channels, in_channels / groups, kernel_height,
+                   kernel_width) +
+         32 * (count(images, in_channels, in_height, in_width) +
+               count(images, out_channels, out_height, out_width));
+}
+
+int64_t Geometry::reach_h() const { return (kernel_height - 1) * dilation_h + 1; }
+
+Slab slab_of(const Geometry& g, int64_t begin, int64_t end) {
+  if (begin == 0 && end == g.out_height) return {0, g.in_height, g.out_height, g.top, g.bottom};
+  const int64_t first = begin * g.stride_h - g.top, last = (end - 1) * g.stride_h - g.top + g.reach_h();
+  const int64_t top = std::max<int64_t>(-first, 0), bottom = std::max<int64_t>(last - g.in_height, 0);
+  return {first + top, last - first - top - bottom, end - begin, top, bottom};
+}
+
+bool can_cut_rows(const Geometry& g) { return g.top < g.reach_h() && g.bottom < g.reach_h(); }
+
+Geometry geometry_of(const Graph& graph, const Node& node) {
+  const auto operand = [&](int i) -> const Shape& { return graph.type(node.operands[i]).shape; };
+  const Shape& result = node.types[0].shape;
+  const bool forward = node.op->name == "conv2d", input = node.op->name == "conv2d_input_grad";
+  const Shape &x = input ? result : operand(0), &w = forward || input ? operand(1) : result,
+              &y = forward ? result
+                   : input ? operand(0)
+                           : operand(1);
+  const auto& strides = node.attributes.ints("strides");
+  const auto& pads = node.attributes.ints("pads");
+  const auto& dilations = node.attributes.ints("dilations");
+  Geometry g{};
+  g.images = x[0].size();
+  g.groups = node.attributes.integer("groups");
+  g.in_channels = x[1].size();
+  g.out_channels = y[1].size();
+  g.in_height = x[2].size();
+  g.in_width = x[3].size();
+  g.out_height = y[2].size();
+  g.out_width = y[3].size();
+  g.kernel_height = w[2].size();
+  g.kernel_width = w[3].size();
+  g.stride_h = strides[0];
+  g.stride_w = strides[1];
+  g.dilation_h = dilations[0];
+  g.dilation_w = dilations[1];
+  g.top = pads[0];
+  g.left = pads[1];
+  g.bottom = pads[2];
+  g.right = pads[3];
+  g.dtype = graph.type(node.operands[0]).dtype;
+  return g;
+}
+
+}  // namespace millrace::cpu

@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <vector>
+
+#include "backend/cpu/kernels/winograd/arithmetic.h"
+#include "backend/cpu/kernels/winograd/kernels.h"
+#include "backend/cpu/slot.h"
+#include "base/format.h"
+#include "ir/operator.h"
+
+namespace millrace::cpu::winograd {
+
+TileGrid grid_of(int64_t images, int64_t height, int64_t width) {
+  return {(height + tile - 1) / tile, (width + tile - 1) / tile, images};
+}
+
+TilePlace place_of(const TileGrid& grid, int64_t index) {
+  const int64_t column = index % grid.columns, rest = index / grid.columns;
+  return {rest / grid.rows, rest % grid.rows * tile, column * tile};
+}
+
+int64_t whole_panels(int64_t columns) { return (columns + panel - 1) / panel * panel; }
+
+namespace {
+
+/// A convolution of `x` with weights seen as a matrix of 3×3 windows: from depth (channels of x) to channels of y.
+struct Problem {
+  int64_t images, depth, channels;
+  int64_t in_height, in_width, out_height, out_width, top, left;
+  int64_t row_stride, column_stride;  // of the weights: from one channel of x, of y, to the next
+  bool flipped;
+};
+
+Problem problem_of(const KernelRequest& request) {
+  const Geometry g = geometry_of(request.graph, request.node);
+  const int64_t across = 9 * g.in_channels;
+  if (request.node.op->name == "conv2d")
+    return {g.images,    g.in_channels, g.out_channels, g.in_height, g.in_width, g.out_height,
+            g.out_width, g.top,         g.left,         9,           across,     false};
+  return {g.images,   g.out_channels, g.in_channels, g.out_height, g.out_width, g.in_height,
+          g.in_width, 2 - g.top,      2 - g.left,    across,       9,           true};
+}
+
+constexpr int64_t block = 2 * panel;  // channels of y whose products are kept at a time
+
+// Each chunk of tiles reads all transformed weights, which must cost little beside its products; and its own tiles should
+// stay in the second-level cache.
+int64_t chunk_tiles(const Problem& p, int64_t tiles) {
+  const int64_t weights = p.depth * p.channels;
+  const int64_t wished = weights <= 96 * 96 ? 28 : weights <= 192 * 192 ? 56 : 112;
+  // Enough chunks for many threads, as far as that leaves whole blocks of rows.
+  const int64_t least = std::max<int64_t>((tiles + 15) / 16, 14);
+  return std::min(wished, (least + 13) / 14 * 14);
+}
+
+class Convolution : public Kernel {
+ public:
+  Convolution(const Problem& p, const Array* weights)
+      : p_(p),
+        grid_(grid_of(p.images, p.out_height, p.out_width)),
+        tiles_(chunk_tiles(p, grid_.count())),
+        chunks_((grid_.count() + tiles_ - 1) / tiles_),
+        panels_(whole_panels(p.channels) / panel),
+        v_row_(p.depth % 256 == 0 ? p.depth + 16 : (p.depth + 15) / 16 * 16),
+        slots_(static_cast<int>(std::min<int64_t>({chunks_, available_cpus(), 64}))) {
+    if (!weights) return;
+    packed_.resize(static_cast<size_t>(weights_size()));
+    for (int64_t c = 0; c < weight_chunks(); ++c) transform(weights->as<float>().data(), packed_.data(), c);
+  }
+
+  void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override {
+    auto* memory = static_cast<float*>(scratch);
+    const float* u = packed_.data();
+    if (packed_.empty()) {
+      float* fresh = memory;
+      const auto* w = static_cast<const float*>(operands[1]);
+      pool.parallel(weight_chunks(), [&](int64_t c) { transform(w, fresh, c); });
+      u = fresh;
+      memory += weights_size();
+    }
+    auto* x = static_cast<float*>(operands[0]);
+    auto* y = static_cast<float*>(results[0]);
+    pool.parallel(chunks_, [&](int64_t chunk) {
+      const Slot slot(taken_, slots_);
+      convolve(x, u, y, memory + slot.index() * slot_size(), chunk);
+    });
+  }
+
+  int64_t scratch_bytes() const override {
+    return 4 * ((packed_.empty() ? weights_size() : 0) + slots_ * slot_size());
+  }
+
+  std::string description() const override {
+    return fmt::format("F(4×4, 3×3){}, {} tiles × {} × {} in {} chunks", packed_.empty() ? "" : " packed",
+                       grid_.count(), p_.depth, p_.channels, chunks_);
+  }
+
+ private:
+  int64_t weights_size() const { return points * panels_ * panel * p_.depth; }
+  int64_t slot_size() const { return points * tiles_ * (v_row_ + block); }
+
+  static constexpr int64_t weight_rows = 32;
+  int64_t weight_chunks() const { return panels_ * ((p_.depth + weight_rows - 1) / weight_rows); }
+
+  /// u[point][panel][depth][32]
+  void transform(const float* w, float* u, int64_t chunk) const {
+    const int64_t n = chunk % panels_, k = chunk / panels_ * weight_rows;
+    transform_weights(w + k * p_.row_stride + n * panel * p_.column_stride, p_.row_stride, p_.column_stride,
+                      p_.flipped, std::min(weight_rows, p_.depth - k),
+                      std::min(panel, p_.channels - n * panel), u + (n * p_.depth + k) * panel,
+                      panels_ * p_.depth * panel);
+  }
+
+  /// v[point][tile][depth], m[point][tile][block]
+  void convolve(float* x, const float* u, float* y, float* v, int64_t chunk) const {
+    const int64_t first = chunk * tiles_, count = std::min(tiles_, grid_.count() - first);
+    float* m = v + points * tiles_ * v_row_;
+    for (int64_t t = 0; t < count; ++t) {
+      const TilePlace at = place_of(grid_, first + t);
+      const Picture from{x + at.image * p_.in_height * p_.in_width * p_.depth, p_.in_height, p_.in_width,
+                         p_.depth};
+      transform_input(from, at.row - p_.top, at.column - p_.left, v + t * v_row_, tiles_ * v_row_);
+    }
+    for (int64_t begin = 0; begin < p_.channels; begin += block) {
+      for (int64_t point = 0; point < points; ++point)
+        for (int64_t n = begin / panel; n < std::min(begin / panel + 2, panels_); ++n)
+          multiply(v + point * tiles_ * v_row_, v_row_, u + (point * panels_ + n) * p_.depth * panel, panel,
+                   count, p_.depth, m + point * tiles_ * block + n * panel - begin, block);
+      for (int64_t t = 0; t < count; ++t) {
+        const TilePlace at = place_of(grid_, first + t);
+        const Picture to{y + at.image * p_.out_height * p_.out_width * p_.channels, p_.out_height,
+                         p_.out_width, p_.channels};
+        transform_output(m + t * block, tiles_ * block, to, at.row, at.column, begin,
+                         std::min(block, p_.channels - begin));
+      }
+    }
+  }
+
+  Problem p_;
+  TileGrid grid_;
+  int64_t tiles_, chunks_, panels_, v_row_;
+  int slots_;
+  std::vector<float> packed_;  // of constant weights
+  std::atomic<uint64_t> taken_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> build_convolution(const KernelRequest& request) {
+  return std::make_unique<Convolution>(problem_of(request),
+                                       request.graph.constant_value(request.node.operands[1]));
+}
+
+}  // namespace millrace::cpu::winograd

@@ -1,0 +1,52 @@
+#include "backend/cpu/kernels/winograd/provider.h"
+
+#include "backend/cpu/kernels/winograd/kernels.h"
+#include "base/format.h"
+#include "ir/operator.h"
+
+namespace millrace::cpu {
+namespace {
+
+class WinogradProvider : public Provider {
+ public:
+  std::string name() const override { return "winograd"; }
+
+  std::optional<std::string> why_not(const Graph& graph, const Node& node) const override {
+    const std::string_view op = node.op->name;
+    if (op != "conv2d" && op != "conv2d_input_grad" && op != "conv2d_weight_grad")
+      return "only 2-D convolutions";
+    if (graph.type(node.operands[0]).dtype != f32) return "only f32";
+    if (!__builtin_cpu_supports("avx512f")) return "this CPU has no AVX-512";
+    const Geometry g = geometry_of(graph, node);
+    if (g.kernel_height != 3 || g.kernel_width != 3) return "only windows of 3×3";
+    if (g.stride_h != 1 || g.stride_w != 1) return "only stride 1";
+    if (g.dilation_h != 1 || g.dilation_w != 1) return "only dilation 1";
+    if (g.groups != 1) return "only one group";
+    if (g.top > 2 || g.left > 2 || g.bottom > 2 || g.right > 2) return "only padding up to 2";
+    if (g.in_channels < 16 || g.out_channels < 16) return "fewer than 16 channels";
+    if (g.out_height < 2 || g.out_width < 2) return "most of a tile would lie outside of the map";
+    if (g.work() < 3e7) return "too little work to make a difference";
+    return std::nullopt;
+  }
+
+  LayoutWish layouts(const Graph& /*graph*/, const Node& node) const override {
+    const Layout row_major, channels_last{0, 2, 3, 1};
+    if (node.op->name == "conv2d_weight_grad") return {{channels_last, channels_last}, {row_major}};
+    return {{channels_last, row_major}, {channels_last}};
+  }
+
+  /// On few channels and small maps the transforms may cost more than the products save.
+  bool contested(const Graph& /*graph*/, const Node& /*node*/) const override { return true; }
+  bool exact() const override { return false; }
+
+  std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
+    return request.node.op->name == "conv2d_weight_grad" ? winograd::build_weight_gradient(request)
+                                                         : winograd::build_convolution(request);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Provider> make_winograd_provider() { return std::make_unique<WinogradProvider>(); }
+
+}  // namespace millrace::cpu

@@ -1,0 +1,56 @@
+#include "plan/fastest.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <millrace/array.h>
+
+namespace millrace {
+namespace {
+
+constexpr int rounds = 3;  // after one that warms up
+
+/// Numbers in which nothing is zero, infinite or subnormal; the same every time.
+Array filled(const Type& type) {
+  Array array(type);
+  uint32_t state = 12345;
+  for (int64_t i = 0; i < array.count(); ++i) {
+    state = state * 1664525 + 1013904223;
+    const double value = (static_cast<double>(state >> 8) / (1 << 24) - 0.5) / 8;
+    if (type.dtype == f32)
+      array.as<float>()[static_cast<size_t>(i)] = static_cast<float>(value);
+    else if (type.dtype.is_float())
+      array.set(i, value);
+  }
+  return array;
+}
+
+}  // namespace
+
+size_t fastest(const std::vector<std::unique_ptr<Kernel>>& kernels, const KernelRequest& request,
+               ThreadPool& pool) {
+  std::vector<Array> arrays;
+  std::vector<void*> operands, results;
+  for (const Value& operand : request.node.operands) {
+    arrays.push_back(filled(request.graph.type(operand)));
+    operands.push_back(arrays.back().data());
+  }
+  for (const Type& type : request.node.types) {
+    arrays.emplace_back(type);
+    results.push_back(arrays.back().data());
+  }
+  int64_t scratch_bytes = 64;
+  for (const auto& kernel : kernels) scratch_bytes = std::max(scratch_bytes, kernel->scratch_bytes());
+  Array scratch(u8, Shape(std::vector<int64_t>{scratch_bytes}));
+  std::vector<double> best(kernels.size(), 1e300);
+  for (int round = 0; round <= rounds; ++round)  // in turns, so that a disturbance meets all
+    for (size_t k = 0; k < kernels.size(); ++k) {
+      const auto begin = std::chrono::steady_clock::now();
+      kernels[k]->run(operands.data(), results.data(), scratch.data(), pool);
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      if (round > 0) best[k] = std::min(best[k], seconds);
+    }
+  return static_cast<size_t>(std::min_element(best.begin(), best.end()) - best.begin());
+}
+
+}  // namespace millrace

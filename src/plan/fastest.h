@@ -1,0 +1,15 @@
+// Choice by timing.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "target/provider.h"
+
+namespace millrace {
+
+/// Index of the kernel that runs fastest on small random numbers. All compute the same node, with the request's layouts.
+size_t fastest(const std::vector<std::unique_ptr<Kernel>>& kernels, const KernelRequest& request,
+               ThreadPool& pool);
+
+}  // namespace millrace

@@ -1,0 +1,131 @@
+#include <cmath>
+#include <doctest/doctest.h>
+
+#include "backend/cpu/kernels/winograd/provider.h"
+#include "backend/ref/evaluate.h"
+#include "base/philox.h"
+#include "ir/operator.h"
+
+using namespace millrace;
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+struct Case {
+  int64_t images, in, out, height, width, top, left, bottom, right;
+};
+
+Array random_array(const Type& type, uint64_t stream) {
+  Array array(type);
+  RandomStream random(11, stream);
+  for (int64_t i = 0; i < array.count(); ++i) array.set(i, random.uniform() * 2 - 1);
+  return array;
+}
+
+/// A row-major [N, C, H, W] array in channels-last order, or back.
+Array reordered(const Array& array, bool to_channels_last) {
+  const Ints s = array.shape().sizes();
+  Array result(array.type());
+  for (int64_t n = 0; n < s[0]; ++n)
+    for (int64_t c = 0; c < s[1]; ++c)
+      for (int64_t h = 0; h < s[2]; ++h)
+        for (int64_t w = 0; w < s[3]; ++w) {
+          const int64_t plain = ((n * s[1] + c) * s[2] + h) * s[3] + w,
+                        last = ((n * s[2] + h) * s[3] + w) * s[1] + c;
+          result.set(to_channels_last ? last : plain, array.at(to_channels_last ? plain : last));
+        }
+  return result;
+}
+
+struct Made {
+  Graph graph;
+  Value node;
+};
+
+Made make(const std::string& op, const Case& c) {
+  Made made;
+  const Type x{f32, {c.images, c.in, c.height, c.width}}, w{f32, {c.out, c.in, 3, 3}},
+      y{f32, {c.images, c.out, c.height + c.top + c.bottom - 2, c.width + c.left + c.right - 2}};
+  Attributes attributes{{"strides", Ints{1, 1}},
+                        {"pads", Ints{c.top, c.left, c.bottom, c.right}},
+                        {"dilations", Ints{1, 1}},
+                        {"groups", int64_t{1}}};
+  if (op == "conv2d_input_grad") attributes.set("input_shape", x.shape);
+  if (op == "conv2d_weight_grad") attributes.set("weight_shape", w.shape);
+  const Type &a = op == "conv2d_input_grad" ? y : x, &b = op == "conv2d_weight_grad" ? y : w;
+  made.node = made.graph.add(op, {made.graph.input("a", a), made.graph.input("b", b)}, attributes);
+  made.graph.set_outputs({made.node});
+  return made;
+}
+
+Array run(const Made& made, const std::vector<Array>& values, int threads) {
+  const auto provider = cpu::make_winograd_provider();
+  const Node& node = made.graph.node(made.node);
+  const LayoutWish wish = provider->layouts(made.graph, node);
+  KernelRequest request{made.graph, node, {*wish.operands[0], *wish.operands[1]}, {*wish.results[0]}};
+  const auto kernel = provider->build(request);
+  Array a = wish.operands[0]->empty() ? values[0].clone() : reordered(values[0], true),
+        b = wish.operands[1]->empty() ? values[1].clone() : reordered(values[1], true),
+        result = Array::full(f32, node.types[0].shape, 99),
+        scratch = Array::full(u8, Shape(Ints{kernel->scratch_bytes()}), 255);
+  void* operands[] = {a.data(), b.data()};
+  void* results[] = {result.data()};
+  ThreadPool pool(threads);
+  for (int repeat = 0; repeat < 2; ++repeat) kernel->run(operands, results, scratch.data(), pool);
+  return wish.results[0]->empty() ? result : reordered(result, false);
+}
+
+}  // namespace
+
+TEST_CASE("Winograd convolutions agree with the reference, and do not depend on the number of threads") {
+  if (!__builtin_cpu_supports("avx512f")) {
+    MESSAGE("skipped: this CPU has no AVX-512");
+    return;
+  }
+  const std::vector<Case> cases = {{2, 16, 16, 8, 8, 1, 1, 1, 1},   {3, 17, 33, 7, 9, 1, 1, 1, 1},
+                                   {1, 64, 64, 13, 6, 0, 0, 0, 0},  {5, 40, 70, 4, 4, 1, 1, 1, 1},
+                                   {1, 16, 20, 5, 3, 2, 2, 2, 2},   {4, 130, 70, 6, 5, 1, 0, 0, 1},
+                                   {2, 256, 129, 5, 4, 1, 1, 1, 1}, {40, 16, 32, 16, 8, 1, 1, 1, 1}};
+  for (const Case& c : cases)
+    for (const std::string op : {"conv2d", "conv2d_input_grad", "conv2d_weight_grad"}) {
+      CAPTURE(op);
+      CAPTURE(c.in);
+      CAPTURE(c.out);
+      const Made made = make(op, c);
+      std::vector<Array> values;
+      for (const Value& operand : made.graph.node(made.node).operands)
+        values.push_back(random_array(made.graph.type(operand), 3 + values.size()));
+      const Array expected = ref::evaluate(made.graph, values)[0], result = run(made, values, 1);
+      double scale = 0, worst = 0;
+      for (int64_t i = 0; i < expected.count(); ++i) {
+        scale = std::max(scale, std::abs(expected.at(i)));
+        worst =
+            std::max(worst, std::isnan(result.at(i)) ? HUGE_VAL : std::abs(result.at(i) - expected.at(i)));
+      }
+      CHECK(worst / (1 + scale) < 5e-5);
+      for (const int threads : {2, 5}) CHECK(run(made, values, threads).identical(result));
+    }
+}
+
+TEST_CASE("what Winograd does not take is said") {
+  const auto reason = [](Attributes changes, Shape w) {
+    Graph graph;
+    Attributes attributes{{"strides", Ints{1, 1}},
+                          {"pads", Ints{1, 1, 1, 1}},
+                          {"dilations", Ints{1, 1}},
+                          {"groups", int64_t{1}}};
+    for (const auto& [name, value] : changes.items()) attributes.set(name, value);
+    const Value y = graph.add(
+        "conv2d", {graph.input("x", {f32, {64, 32, 16, 16}}), graph.input("w", {f32, std::move(w)})},
+        attributes);
+    return cpu::make_winograd_provider()->why_not(graph, graph.node(y)).value_or("");
+  };
+  if (!__builtin_cpu_supports("avx512f")) return;
+  CHECK(reason({}, {32, 32, 3, 3}).empty());
+  CHECK(reason({{"strides", Ints{2, 2}}}, {32, 32, 3, 3}) == "only stride 1");
+  CHECK(reason({{"dilations", Ints{2, 2}}}, {32, 32, 3, 3}) == "only dilation 1");
+  CHECK(reason({{"groups", int64_t{2}}}, {32, 16, 3, 3}) == "only one group");
+  CHECK(reason({}, {32, 32, 5, 5}) == "only windows of 3×3");
+  CHECK(reason({}, {8, 32, 3, 3}) == "fewer than 16 channels");
+}

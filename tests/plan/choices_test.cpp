@@ -1,0 +1,64 @@
+#include <cmath>
+#include <doctest/doctest.h>
+
+#include <millrace/graph.h>
+#include <millrace/program.h>
+
+using namespace millrace;
+
+namespace {
+
+Graph convolution() {
+  Graph graph;
+  const Value x = graph.input("x", {f32, {8, 32, 16, 16}}), w = graph.input("w", {f32, {32, 32, 3, 3}});
+  graph.set_outputs({graph.add("conv2d", {x, w}, {{"pads", std::vector<int64_t>(4, 1)}})});
+  return graph;
+}
+
+Array result_of(Program& program) {
+  for (int input = 0; input < 2; ++input)
+    for (int64_t i = 0; i < program.input(input).count(); ++i)
+      program.input(input).set(i, std::sin(static_cast<double>(3 * i + input)));
+  program.run();
+  return program.output(0).clone();
+}
+
+}  // namespace
+
+TEST_CASE("a choice by timing is recorded, and a recorded one is obeyed") {
+  if (!__builtin_cpu_supports("avx512f")) {
+    MESSAGE("skipped: this CPU has no AVX-512, so only one provider takes the convolution");
+    return;
+  }
+  const Program first = Program::compile(convolution());
+  REQUIRE(first.choices().size() == 1);
+  const auto [key, choice] = *first.choices().begin();
+  CHECK((choice == "winograd" || choice == "onednn"));
+  for (const std::string wanted : {"winograd", "onednn"}) {
+    Program program = Program::compile(convolution(), {.choices = {{key, wanted}}});
+    CHECK(program.explain().find(wanted + ": conv2d") != std::string::npos);
+    CHECK(program.explain().find("measured slower") != std::string::npos);
+    CHECK(program.choices().at(key) == wanted);
+  }
+  // Neither an unknown choice nor one of another problem disturbs.
+  CHECK(Program::compile(convolution(), {.choices = {{key, "abacus"}, {"other", "onednn"}}})
+            .choices()
+            .at(key) == choice);
+}
+
+TEST_CASE("exact programs leave out algorithms that change more than the order of sums") {
+  Program exact = Program::compile(convolution(), {.exact = true});
+  CHECK(exact.explain().find("onednn: conv2d") != std::string::npos);
+  CHECK(exact.choices().empty());
+  Program reference = Program::compile(convolution(), {.target = "ref"}),
+          free = Program::compile(convolution());
+  const Array expected = result_of(reference), close = result_of(exact), any = result_of(free);
+  double exact_error = 0, any_error = 0, scale = 0;
+  for (int64_t i = 0; i < expected.count(); ++i) {
+    scale = std::max(scale, std::abs(expected.at(i)));
+    exact_error = std::max(exact_error, std::abs(close.at(i) - expected.at(i)));
+    any_error = std::max(any_error, std::abs(any.at(i) - expected.at(i)));
+  }
+  CHECK(exact_error < 3e-6 * scale);
+  CHECK(any_error < 5e-5 * scale);
+}
