@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/suggest.h"
+#include "passes/rules/rule.h"
 
 namespace millrace {
 namespace {
@@ -25,8 +26,10 @@ std::vector<std::string> listed(const char* variable) {
   for (const std::string& name : names) {
     std::vector<std::string> known;
     for (const Pass& pass : graph_passes()) known.emplace_back(pass.name);
+    for (const Rule& rule : rules()) known.emplace_back(rule.name);
     if (std::find(known.begin(), known.end(), name) == known.end())
-      fail<InputError>("{}: there is no pass '{}'; nearest: '{}'", variable, name, nearest(name, known));
+      fail<InputError>("{}: there is no pass or rule '{}'; nearest: '{}'", variable, name,
+                       nearest(name, known));
   }
   return names;
 }
@@ -39,17 +42,21 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 
 std::span<const Pass> graph_passes() {
   static constexpr Pass passes[] = {
-      {"inline", inline_composites}, {"simplify", simplify},        {"fold", fold_constants},
-      {"fold-scale", fold_scale},    {"precision", narrow_to_bf16}, {"refold", fold_constants},
-      {"cse", eliminate_common},     {"dce", eliminate_dead},       {"fuse", fuse},
+      {"simplify-whole", simplify}, {"inline", inline_composites},
+      {"simplify", simplify},       {"fold", fold_constants},
+      {"fold-scale", fold_scale},   {"precision", narrow_to_bf16},
+      {"refold", fold_constants},   {"cse", eliminate_common},
+      {"dce", eliminate_dead},      {"fuse", fuse},
   };
   return passes;
 }
 
-Graph run_passes(Graph graph, const PassContext& context) {
-  const std::vector<std::string> disabled = listed("MILLRACE_DISABLE"), dumped = listed("MILLRACE_DUMP");
+Graph run_passes(Graph graph, const PassContext& given) {
+  const std::vector<std::string> dumped = listed("MILLRACE_DUMP");
+  PassContext context = given;
+  context.disabled = listed("MILLRACE_DISABLE");
   for (const Pass& pass : graph_passes()) {
-    if (contains(disabled, pass.name)) continue;
+    if (contains(context.disabled, pass.name)) continue;
     const bool dump = contains(dumped, pass.name);
     if (dump) fmt::print(stderr, "before {}:\n{}\n", pass.name, graph.str());
     graph = pass.run(graph, context);

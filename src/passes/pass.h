@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <millrace/graph.h>
 
@@ -18,6 +19,10 @@ struct PassContext {
   /// Evaluates a node of constant operands (the reference back end, handed in).
   std::function<std::vector<Array>(const Graph& graph, const Node& node, std::span<const Array> operands)>
       evaluate;
+  /// Only rules that keep results bit for bit.
+  bool exact = false;
+  /// Rules and passes that are switched off by name; run_passes() fills it in.
+  std::vector<std::string> disabled = {};
 };
 
 struct Pass {
@@ -28,8 +33,8 @@ struct Pass {
 /// The passes in the order they run on a specialised graph.
 std::span<const Pass> graph_passes();
 
-/// Runs the passes, verifying the graph after each. The environment variable MILLRACE_DISABLE=fuse,cse switches passes
-/// off (an unknown name throws InputError), MILLRACE_DUMP=fuse prints the graph before and after to standard error.
+/// Runs the passes, verifying the graph after each. The environment variable MILLRACE_DISABLE=fuse,add-zero switches
+/// passes and rules off (an unknown name throws InputError), MILLRACE_DUMP=fuse prints the graph before and after to standard error.
 Graph run_passes(Graph graph, const PassContext& context);
 
 // One file each.

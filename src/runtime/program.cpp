@@ -126,7 +126,7 @@ Program Program::compile(const Graph& graph, const CompileOptions& options) {
   impl->donations = options.donations;
   impl->precision = options.precision == "bf16" && !target.fast_bf16 ? "fp32" : options.precision;
   Graph lowered =
-      run_passes(specialise(graph, options.bindings), {target, impl->precision, ref::evaluate_node});
+      run_passes(specialise(graph, options.bindings), {target, impl->precision, ref::evaluate_node, options.exact});
   impl->plan = make_plan(choose_layouts(lowered, target), target,
                          {options.donations, options.choices, options.exact}, *impl->pool);
   const Graph& final_graph = impl->plan.source.graph;

@@ -1,0 +1,15 @@
+#include "ir/operator.h"
+#include "passes/rules/rule.h"
+
+namespace millrace {
+
+// x + 0 = x, x − 0 = x.
+Value add_zero(Graph& graph, const Node& node, const std::vector<Value>& operands) {
+  if (node.op->name == "sub") return is_filled_with(graph, operands[1], 0) ? operands[0] : Value{};
+  if (node.op->name != "add") return {};
+  if (is_filled_with(graph, operands[1], 0)) return operands[0];
+  if (is_filled_with(graph, operands[0], 0)) return operands[1];
+  return {};
+}
+
+}  // namespace millrace

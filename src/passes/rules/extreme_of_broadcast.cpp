@@ -1,0 +1,20 @@
+#include "ir/operator.h"
+#include "ops/build.h"
+#include "passes/rules/axes.h"
+#include "passes/rules/rule.h"
+
+namespace millrace {
+
+// max, min and of a broadcast along the reduced axes is what was broadcast.
+Value extreme_of_broadcast(Graph& graph, const Node& node, const std::vector<Value>& operands) {
+  if (node.op->name != "max" && node.op->name != "min") return {};
+  if (graph.node(operands[0]).op->name != "broadcast") return {};
+  const Shape shape = graph.type(operands[0]).shape;
+  const std::vector<int64_t> axes = axes_of(node, shape.rank());
+  for (const int64_t axis : axes)  // the extreme of nothing is not what was broadcast
+    if (!shape[static_cast<size_t>(axis)].is_static() || shape[static_cast<size_t>(axis)] == 0) return {};
+  if (!broadcast_along(graph, operands[0], axes)) return {};
+  return unreduced(graph, operands[0], axes, node.types[0].shape);
+}
+
+}  // namespace millrace

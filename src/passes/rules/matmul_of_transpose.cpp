@@ -1,0 +1,34 @@
+#include "ir/operator.h"
+#include "passes/rules/rule.h"
+
+namespace millrace {
+
+namespace {
+
+bool swaps_last_two(const std::vector<int64_t>& permutation) {
+  const auto rank = static_cast<int64_t>(permutation.size());
+  for (int64_t d = 0; d + 2 < rank; ++d)
+    if (permutation[static_cast<size_t>(d)] != d) return false;
+  return permutation[static_cast<size_t>(rank - 2)] == rank - 1;
+}
+
+}  // namespace
+
+// A product of matrices whose last two dimensions were swapped reads them as they were.
+Value matmul_of_transpose(Graph& graph, const Node& node, const std::vector<Value>& operands) {
+  if (node.op->name != "matmul") return {};
+  bool flags[] = {node.attributes.flag("transpose_a"), node.attributes.flag("transpose_b")};
+  std::vector<Value> sources = operands;
+  bool changed = false;
+  for (int side = 0; side < 2; ++side) {
+    const Node& operand = graph.node(operands[side]);
+    if (operand.op->name != "transpose" || !swaps_last_two(operand.attributes.ints("permutation"))) continue;
+    sources[side] = operand.operands[0];
+    flags[side] = !flags[side];
+    changed = true;
+  }
+  if (!changed) return {};
+  return graph.add("matmul", sources, {{"transpose_a", flags[0]}, {"transpose_b", flags[1]}});
+}
+
+}  // namespace millrace

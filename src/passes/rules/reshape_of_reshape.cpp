@@ -1,0 +1,16 @@
+#include "ir/operator.h"
+#include "passes/rules/rule.h"
+
+namespace millrace {
+
+// reshape(reshape(x)) = reshape(x), and x itself when the shape is its own.
+Value reshape_of_reshape(Graph& graph, const Node& node, const std::vector<Value>& operands) {
+  if (node.op->name != "reshape") return {};
+  Value source = operands[0];
+  while (graph.node(source).op->name == "reshape") source = graph.node(source).operands[0];
+  if (graph.type(source).shape == node.types[0].shape) return source;
+  if (source == operands[0]) return {};
+  return graph.add("reshape", {source}, node.attributes);
+}
+
+}  // namespace millrace

@@ -1,0 +1,27 @@
+#include "ir/operator.h"
+#include "ops/build.h"
+#include "passes/rules/axes.h"
+#include "passes/rules/rule.h"
+
+namespace millrace {
+
+// The sum of a broadcast along the reduced axes is what was broadcast times their size: one rounding instead of many.
+// The mean is what was broadcast.
+Value sum_of_broadcast(Graph& graph, const Node& node, const std::vector<Value>& operands) {
+  const bool mean = node.op->name == "mean";
+  if ((node.op->name != "sum" && !mean) || !node.types[0].dtype.is_float()) return {};
+  if (graph.node(operands[0]).op->name != "broadcast") return {};
+  const Shape shape = graph.type(operands[0]).shape;
+  const std::vector<int64_t> axes = axes_of(node, shape.rank());
+  double count = 1;
+  for (const int64_t axis : axes) {
+    if (!shape[static_cast<size_t>(axis)].is_static() || shape[static_cast<size_t>(axis)] == 0) return {};
+    count *= static_cast<double>(shape[static_cast<size_t>(axis)].size());
+  }
+  if (!broadcast_along(graph, operands[0], axes)) return {};
+  const Value one = unreduced(graph, operands[0], axes, node.types[0].shape);
+  ops::Build b(graph);
+  return mean ? one : b.mul(one, count);
+}
+
+}  // namespace millrace

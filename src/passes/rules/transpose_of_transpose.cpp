@@ -1,0 +1,23 @@
+#include <algorithm>
+
+#include "ir/operator.h"
+#include "passes/rules/rule.h"
+
+namespace millrace {
+
+// Two permutations are one; the identity is none.
+Value transpose_of_transpose(Graph& graph, const Node& node, const std::vector<Value>& operands) {
+  if (node.op->name != "transpose") return {};
+  std::vector<int64_t> permutation = node.attributes.ints("permutation");
+  Value source = operands[0];
+  const Node& inner = graph.node(source);
+  const bool nested = inner.op->name == "transpose";
+  if (nested) {
+    for (int64_t& axis : permutation) axis = inner.attributes.ints("permutation")[axis];
+    source = inner.operands[0];
+  }
+  if (std::is_sorted(permutation.begin(), permutation.end())) return source;
+  return nested ? graph.add("transpose", {source}, {{"permutation", permutation}}) : Value{};
+}
+
+}  // namespace millrace
