@@ -13,13 +13,13 @@ namespace millrace {
 class Array {
  public:
   Array() = default;
-  /// Zero-filled; the shape must be static.
+  /// Zero-filled. Throws TypeError when the shape is not static or the type has a fault(), Error when there is no memory.
   explicit Array(Type type);
   Array(DType dtype, const Shape& shape) : Array(Type{dtype, shape}) {}
   /// A view of foreign memory that `owner` keeps alive.
   Array(Type type, void* data, std::shared_ptr<void> owner);
 
-  /// A copy of `values` (converted to `dtype`, row-major); the count must match the shape.
+  /// A copy of `values` (converted to `dtype`, row-major); TypeError when the count does not match the shape.
   static Array of(DType dtype, const Shape& shape, std::span<const double> values);
   static Array scalar(DType dtype, double value) { return of(dtype, {}, std::span(&value, 1)); }
   /// Every element equal to `value`.
@@ -53,6 +53,7 @@ class Array {
   std::vector<double> to_doubles() const;
 
   Array clone() const;
+  /// The same memory; TypeError when the count does not match the shape.
   Array reshaped(const Shape& shape) const;
   Array converted(DType dtype) const;
   /// Same type and the same bytes.

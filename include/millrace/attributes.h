@@ -22,7 +22,7 @@ class Attributes {
 
   void set(std::string name, Attribute value);
   const Attribute* find(std::string_view name) const;
-  /// Typed access; throws InternalError when the attribute is missing or of another kind.
+  /// Typed access; throws TypeError when the attribute is missing or of another kind.
   template <typename T>
   const T& get(std::string_view name) const {
     const T* value = std::get_if<T>(&require(name));

@@ -38,7 +38,7 @@ struct Node {
 /// graphs. Types are checked when a node is added.
 class Graph {
  public:
-  /// Appends a graph input.
+  /// Appends a graph input. TypeError when its type has a fault().
   Value input(std::string name, Type type);
   /// Appends a constant.
   Value constant(Array value);
@@ -50,10 +50,11 @@ class Graph {
   /// Returns the first result; the others are {node, 1}, {node, 2} …
   Value add(const Operator& op, std::vector<Value> operands, Attributes attributes = {});
   Value add(std::string_view op, std::vector<Value> operands, Attributes attributes = {});
-  /// Appends a composite with a given body (fusion, captured functions); types are those of the body's outputs.
+  /// Appends a composite with a given body (fusion, captured functions); types are those of the body's outputs. TypeError
+  /// when the operands are not the body's inputs or the operator takes no body.
   Value add_with_body(const Operator& op, std::vector<Value> operands, Attributes attributes,
                       std::shared_ptr<const Graph> body);
-  /// Names what is computed; may be called again.
+  /// Names what is computed; may be called again. TypeError when one is not a value of the graph.
   void set_outputs(std::vector<Value> outputs, std::vector<std::string> names = {});
 
   /// The location that nodes added from now on carry.
@@ -71,6 +72,8 @@ class Graph {
   /// The array when the value is a constant, else null.
   const Array* constant_value(Value value) const;
   bool is_input(Value value) const;
+  /// Whether it is a result of a node of this graph; the accessors above take only such values.
+  bool has(Value value) const;
 
   /// How often each node's results are used (outputs of the graph count); index: node.
   std::vector<int> use_counts() const;
@@ -116,9 +119,11 @@ class Rewriter {
 };
 
 /// Copies the body of `part` into `into`, its inputs replaced by `arguments`; returns the values of its outputs.
+/// TypeError when there are not as many arguments as inputs.
 std::vector<Value> inline_graph(Graph& into, const Graph& part, std::span<const Value> arguments);
 
-/// The same graph with named dimensions bound to numbers; throws TypeError when a name stays unbound.
+/// The same graph with named dimensions bound to numbers; throws TypeError when a name stays unbound or a
+/// size is negative.
 Graph specialise(const Graph& graph, const Bindings& bindings);
 
 }  // namespace millrace

@@ -83,6 +83,8 @@ class Module {
   const std::string& name() const { return name_; }
 
  protected:
+  // InputError when a name is used twice within a module, or a child with parameters is registered twice.
+
   /// Registers a parameter; it has a type but no value until initialise() or a load.
   Tensor& parameter(const std::string& name, const Shape& shape, Initialiser initialiser,
                     bool trainable = true);
@@ -109,10 +111,12 @@ class Module {
     bool trainable = false;
   };
   void adopt(const std::string& name, std::shared_ptr<Module> module);
+  void check_new(const std::string& name) const;
   void visit(const std::string& prefix, const std::function<void(const std::string&, Entry&)>& f);
 
   std::string name_;
   bool training_ = true;
+  bool in_default_ = false;    // inside forward_many() as it stands here
   std::deque<Entry> entries_;  // stable addresses
   std::vector<std::shared_ptr<Module>> children_;
 };
@@ -226,7 +230,7 @@ class Dropout : public Module {
 /// A layer without parameters.
 class Function : public Module {
  public:
-  explicit Function(std::function<Tensor(const Tensor&)> f) : f_(std::move(f)) {}
+  explicit Function(std::function<Tensor(const Tensor&)> f);
   Tensor forward(const Tensor& x) override { return f_(x); }
 
  private:

@@ -45,7 +45,8 @@ struct Update {
 /// A rule that changes parameters by gradients. All arithmetic is that of the parameter's dtype (f32).
 class Optimizer {
  public:
-  explicit Optimizer(Options common) : options(std::move(common)) {}
+  /// InputError for a negative or infinite decay, a negative limit, or a group without a rule.
+  explicit Optimizer(Options common);
   virtual ~Optimizer() = default;
   /// Names of the arrays kept for each parameter, of its shape, zero at first.
   virtual std::vector<std::string> state_names() const = 0;
@@ -75,7 +76,7 @@ std::shared_ptr<const Optimizer> adam(const AdamOptions& options = {});
 /// Loshchilov and Hutter, arXiv 1711.05101: weight decay is decoupled (p −= lr·decay·p).
 std::shared_ptr<const Optimizer> adamw(const AdamOptions& options = {});
 
-/// The learning rate of a step (0, 1 …).
+/// The learning rate of a step (0, 1 …). InputError for numbers that make no schedule.
 using Schedule = std::function<double(int64_t step)>;
 Schedule constant(double lr);
 /// lr · factor^(step / every)
@@ -147,7 +148,7 @@ class TrainStep {
   /// Uses the caller's memory for a data input, without a copy.
   void bind_input(int i, Array array) { program_.bind_input(i, std::move(array)); }
 
-  /// One step with this learning rate (times each group's scale).
+  /// One step with this learning rate (times each group's scale). InputError when it is not finite.
   void run(double lr);
   /// One step with a learning rate for each group, the default group last.
   void run(std::span<const double> lrs);
@@ -156,7 +157,7 @@ class TrainStep {
 
   /// Steps done; set when resuming.
   int64_t step() const { return step_; }
-  void set_step(int64_t step) { step_ = step; }
+  void set_step(int64_t step);
   /// Optimiser state by name ("exp_avg.layers.0.weight"); the memory is the step's own and may be written.
   std::vector<NamedArray> state() const;
 

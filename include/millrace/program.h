@@ -34,20 +34,24 @@ struct CompileOptions {
 /// after); donated outputs share their input's array. run() does not allocate.
 class Program {
  public:
-  /// Compiles; throws TypeError for unbound dimensions, InternalError for defects.
+  /// Compiles; throws TypeError for unbound dimensions and arrays or donations of the wrong type, InputError for donations
+  /// that cannot be, InternalError for defects.
   static Program compile(const Graph& graph, const CompileOptions& options = {});
   Program(Program&&) noexcept;
   Program& operator=(Program&&) noexcept;
   ~Program();
 
-  /// The array bound to an input or output; row-major. Writing to an input's memory sets it.
+  /// The array bound to an input or output; row-major. Writing to an input's memory sets it; an array of the same type may
+  /// be assigned. InputError when there is no such input or output.
   Array& input(int i);
   const Array& output(int i) const;
   int input_count() const;
   int output_count() const;
-  /// Binds an input to foreign memory of the same type, without a copy.
+  /// Binds an input to foreign memory of the same type, without a copy. TypeError when the type is another.
   void bind_input(int i, Array array);
 
+  /// TypeError when an input was assigned an array of another type or without memory; InputError when two inputs share
+  /// memory and one of them is updated in place.
   void run();
 
   /// Bytes of the arena (intermediates and scratch), known before the first run.

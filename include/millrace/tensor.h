@@ -30,9 +30,16 @@ class Tensor {
   /// An unknown value of this type: the input of a graph (dimensions may be named).
   static Tensor symbol(std::string name, Type type);
   /// Every element equal to `value`; kept as a scalar in the graph.
-  static Tensor full(const Shape& shape, double value, DType dtype = f32);
-  static Tensor zeros(const Shape& shape, DType dtype = f32) { return full(shape, 0, dtype); }
-  static Tensor ones(const Shape& shape, DType dtype = f32) { return full(shape, 1, dtype); }
+  static Tensor full(const Shape& shape, double value, DType dtype = f32,
+                     std::source_location where = std::source_location::current());
+  static Tensor zeros(const Shape& shape, DType dtype = f32,
+                      std::source_location where = std::source_location::current()) {
+    return full(shape, 0, dtype, where);
+  }
+  static Tensor ones(const Shape& shape, DType dtype = f32,
+                     std::source_location where = std::source_location::current()) {
+    return full(shape, 1, dtype, where);
+  }
   /// Row-major values.
   static Tensor of(const Shape& shape, std::initializer_list<double> values, DType dtype = f32);
 
@@ -119,7 +126,7 @@ std::vector<Tensor> apply(std::string_view op, std::span<const Tensor> operands,
                           std::source_location where = std::source_location::current());
 
 /// Computes all of them in one graph, as a read of each would.
-void evaluate(std::span<const Tensor> tensors);
+void evaluate(std::span<const Tensor> tensors, std::source_location where = std::source_location::current());
 /// Where and how eager tensors are computed on this thread: "cpu" (default) or "ref".
 void set_default_target(std::string target);
 const std::string& default_target();
@@ -135,7 +142,7 @@ RandomKey next_random_key();
 void manual_seed(uint64_t seed);
 
 // Element-wise functions; binary ones broadcast by numpy's rule. dtypes must be equal (casts are explicit), numbers
-// take the tensor's dtype.
+// take the tensor's dtype: TypeError when an integer tensor meets a number that its dtype cannot hold.
 Tensor operator+(const In& a, const Operand& b);
 Tensor operator-(const In& a, const Operand& b);
 Tensor operator*(const In& a, const Operand& b);
@@ -250,8 +257,10 @@ Tensor rms_norm(const In& x, const Tensor& weight, double epsilon = 1e-6);
 Tensor attention(const In& q, const Tensor& k, const Tensor& v, bool causal = false, const Tensor& mask = {});
 /// Zeroes with probability p and scales the rest by 1/(1 − p); draws at `random`.
 Tensor dropout(const In& x, double p, const RandomKey& random);
-Tensor random_uniform(const Shape& shape, const RandomKey& random, DType dtype = f32);
-Tensor random_normal(const Shape& shape, const RandomKey& random, DType dtype = f32);
+Tensor random_uniform(const Shape& shape, const RandomKey& random, DType dtype = f32,
+                      std::source_location where = std::source_location::current());
+Tensor random_normal(const Shape& shape, const RandomKey& random, DType dtype = f32,
+                     std::source_location where = std::source_location::current());
 
 // Losses: the mean over all rows.
 /// logits [N, classes] against class numbers (i64 [N]) or probabilities ([N, classes]).

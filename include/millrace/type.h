@@ -98,6 +98,9 @@ struct Type {
   std::string str() const;
   static Type parse(std::string_view text);
   int64_t bytes() const { return shape.count() * dtype.bytes(); }
+  /// Why no value can be of this type (a dtype that is not in all_dtypes(), a negative size, 2^48 bytes or more); empty
+  /// when there is no reason.
+  std::string fault() const;
 };
 
 /// Numpy's broadcasting of two shapes; throws TypeError when they do not fit.

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <new>
 
 #include <millrace/array.h>
 
@@ -14,9 +13,16 @@ namespace {
 std::shared_ptr<void> allocate(int64_t bytes) {
   const size_t rounded = (static_cast<size_t>(std::max<int64_t>(bytes, 1)) + 63) / 64 * 64;
   void* data = std::aligned_alloc(64, rounded);
-  if (!data) throw std::bad_alloc();
+  if (!data)
+    fail<Error>("{:.1f} MB of memory for an array could not be had", static_cast<double>(bytes) / 1e6);
   std::memset(data, 0, rounded);
   return {data, std::free};
+}
+
+Type storable(Type type) {
+  if (const std::string fault = type.fault(); !fault.empty())
+    fail<TypeError>("an array of this type cannot be: {}", fault);
+  return type;
 }
 
 template <typename T>
@@ -52,15 +58,16 @@ uint16_t float_to_f16(float value) {
   return bits;
 }
 
-Array::Array(Type type) : type_(std::move(type)), count_(type_.shape.count()), data_(allocate(bytes())) {}
+Array::Array(Type type)
+    : type_(storable(std::move(type))), count_(type_.shape.count()), data_(allocate(bytes())) {}
 
 Array::Array(Type type, void* data, std::shared_ptr<void> owner)
-    : type_(std::move(type)), count_(type_.shape.count()), data_(std::move(owner), data) {}
+    : type_(storable(std::move(type))), count_(type_.shape.count()), data_(std::move(owner), data) {}
 
 Array Array::of(DType dtype, const Shape& shape, std::span<const double> values) {
   Array array(dtype, shape);
-  MILLRACE_CHECK(static_cast<int64_t>(values.size()) == array.count(), "{} values for {}", values.size(),
-                 shape.str());
+  if (static_cast<int64_t>(values.size()) != array.count())
+    fail<TypeError>("{} values are given for an array of shape {}", values.size(), shape.str());
   for (int64_t i = 0; i < array.count(); ++i) array.set(i, values[i]);
   return array;
 }
@@ -154,7 +161,8 @@ Array Array::clone() const {
 }
 
 Array Array::reshaped(const Shape& shape) const {
-  MILLRACE_CHECK(shape.count() == count_, "reshape of {} to {}", type_.str(), shape.str());
+  if (shape.count() != count_)
+    fail<TypeError>("an array {} cannot be reshaped to {}", type_.str(), shape.str());
   return Array({type_.dtype, shape}, data_.get(), data_);
 }
 

@@ -43,12 +43,12 @@ const Attribute* Attributes::find(std::string_view name) const {
 
 const Attribute& Attributes::require(std::string_view name) const {
   const Attribute* found = find(name);
-  MILLRACE_CHECK(found, "attribute '{}' is missing", name);
+  if (!found) fail<TypeError>("attribute '{}' is missing", name);
   return *found;
 }
 
 void Attributes::wrong_kind(std::string_view name) {
-  fail<InternalError>("attribute '{}' is of another kind than its operator reads", name);
+  fail<TypeError>("attribute '{}' is of another kind than its operator reads", name);
 }
 
 bool Attributes::operator==(const Attributes& other) const {

@@ -3,6 +3,7 @@
 #include <millrace/graph.h>
 
 #include "base/format.h"
+#include "base/suggest.h"
 #include "ir/operator.h"
 
 namespace millrace {
@@ -14,11 +15,48 @@ std::string types_text(std::span<const Type> types) {
   return text;
 }
 
+std::string in_layer(const std::string& location) {
+  return location.empty() ? "" : fmt::format(" (in layer '{}')", location);
+}
+
+/// Types of operands; TypeError when one is not a value of the graph.
+std::vector<Type> operand_types(const Graph& graph, const Operator& op, std::span<const Value> operands) {
+  std::vector<Type> types;
+  for (const Value& operand : operands) {
+    if (!graph.has(operand))
+      fail<TypeError>("{}: operand {} is not a value of this graph{}", op.name, types.size(),
+                      in_layer(graph.location()));
+    types.push_back(graph.type(operand));
+  }
+  return types;
+}
+
 }  // namespace
 
+void complete_attributes(const Operator& op, Attributes& attributes, const std::string& location) {
+  if (!op.types)
+    fail<TypeError>("{} has no type rule: it needs a body or a name{}", op.name, in_layer(location));
+  std::vector<std::string> names;
+  for (const AttributeSpec& spec : op.attributes) {
+    const Attribute* given = attributes.find(spec.name);
+    if (!given && !spec.fallback)
+      fail<TypeError>("{} needs the attribute '{}'{}", op.name, spec.name, in_layer(location));
+    if (!given)
+      attributes.set(std::string(spec.name), *spec.fallback);
+    else if (spec.fallback && given->index() != spec.fallback->index())
+      fail<TypeError>("attribute '{}' of {} is of the wrong kind{}", spec.name, op.name, in_layer(location));
+  }
+  if (attributes.items().size() == op.attributes.size()) return;
+  for (const AttributeSpec& spec : op.attributes) names.emplace_back(spec.name);
+  for (const auto& item : attributes.items())
+    if (std::find(names.begin(), names.end(), item.first) == names.end())
+      fail<TypeError>("{} has no attribute '{}'{}{}", op.name, item.first,
+                      names.empty() ? "" : fmt::format("; the nearest is '{}'", nearest(item.first, names)),
+                      in_layer(location));
+}
+
 void TypeContext::error(const std::string& what) const {
-  fail<TypeError>("{}({}): {}{}", op.name, types_text(operands), what,
-                  location.empty() ? "" : fmt::format(" (in layer '{}')", location));
+  fail<TypeError>("{}({}): {}{}", op.name, types_text(operands), what, in_layer(location));
 }
 
 Value Graph::append(Node node) {
@@ -29,6 +67,7 @@ Value Graph::append(Node node) {
 Value Graph::input(std::string name, Type type) {
   static const Operator& op = get_operator("input");
   Node node;
+  if (const std::string fault = type.fault(); !fault.empty()) fail<TypeError>("input '{}': {}", name, fault);
   node.op = &op;
   node.types = {std::move(type)};
   const Value value = append(std::move(node));
@@ -47,33 +86,22 @@ Value Graph::add(std::string_view op, std::vector<Value> operands, Attributes at
 }
 
 Value Graph::add(const Operator& op, std::vector<Value> operands, Attributes attributes) {
-  for (const AttributeSpec& spec : op.attributes) {
-    if (attributes.find(spec.name)) continue;
-    MILLRACE_CHECK(spec.fallback, "{} needs attribute '{}'", op.name, spec.name);
-    attributes.set(std::string(spec.name), *spec.fallback);
-  }
-  for (const auto& item : attributes.items())
-    MILLRACE_CHECK(std::any_of(op.attributes.begin(), op.attributes.end(),
-                               [&](const AttributeSpec& spec) { return spec.name == item.first; }),
-                   "{} has no attribute '{}'", op.name, item.first);
-  std::vector<Type> operand_types;
-  for (const Value& operand : operands) {
-    MILLRACE_CHECK(operand.node >= 0 && operand.node < size(), "operand {} of {} is not in the graph",
-                   operand.node, op.name);
-    operand_types.push_back(type(operand));
-  }
-  const TypeContext context{op, operand_types, attributes, location_};
+  complete_attributes(op, attributes, location_);
+  const std::vector<Type> given_types = operand_types(*this, op, operands);
+  const TypeContext context{op, given_types, attributes, location_};
   const int given = static_cast<int>(operands.size());
   if (given < op.min_operands || (op.max_operands >= 0 && given > op.max_operands))
     context.error(fmt::format("{} operands given, {} expected", given, op.min_operands));
   Node node;
   node.op = &op;
   node.types = op.types(context);
+  for (const Type& type : node.types)
+    if (const std::string fault = type.fault(); !fault.empty()) context.error(fault);
   if (op.body) {
     auto body = std::make_shared<Graph>();
     body->set_location(location_);
     std::vector<Value> arguments;
-    for (int i = 0; i < given; ++i) arguments.push_back(body->input(fmt::format("x{}", i), operand_types[i]));
+    for (int i = 0; i < given; ++i) arguments.push_back(body->input(fmt::format("x{}", i), given_types[i]));
     body->set_outputs(op.body(*body, arguments, attributes));
     for (size_t i = 0; i < body->outputs().size(); ++i)
       MILLRACE_CHECK(body->type(body->outputs()[i]) == node.types[i], "body of {} gives {}, its type rule {}",
@@ -88,6 +116,12 @@ Value Graph::add(const Operator& op, std::vector<Value> operands, Attributes att
 
 Value Graph::add_with_body(const Operator& op, std::vector<Value> operands, Attributes attributes,
                            std::shared_ptr<const Graph> body) {
+  if (op.op_class != OpClass::composite || op.body) fail<TypeError>("{} takes no body", op.name);
+  if (!body) fail<TypeError>("{} needs a body", op.name);
+  std::vector<Type> body_types;
+  for (const Value& input : body->inputs()) body_types.push_back(body->type(input));
+  if (operand_types(*this, op, operands) != body_types)
+    fail<TypeError>("the inputs of the body are not those of {}{}", op.name, in_layer(location_));
   Node node;
   node.op = &op;
   for (const Value& output : body->outputs()) node.types.push_back(body->type(output));
@@ -98,7 +132,16 @@ Value Graph::add_with_body(const Operator& op, std::vector<Value> operands, Attr
   return append(std::move(node));
 }
 
+bool Graph::has(Value value) const {
+  return value.node >= 0 && value.node < size() && value.output >= 0 &&
+         value.output < static_cast<int>(nodes_[value.node].types.size());
+}
+
 void Graph::set_outputs(std::vector<Value> outputs, std::vector<std::string> names) {
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (!has(outputs[i])) fail<TypeError>("output {} is not a value of this graph", i);
+  if (names.size() > outputs.size())
+    fail<TypeError>("{} names are given for {} outputs", names.size(), outputs.size());
   outputs_ = std::move(outputs);
   output_names_ = std::move(names);
   for (size_t i = output_names_.size(); i < outputs_.size(); ++i)
@@ -195,6 +238,8 @@ void Rewriter::copy(int index, const Bindings* bindings) {
 }
 
 void Rewriter::set(Value old_value, Value new_value) {
+  MILLRACE_CHECK(from_.has(old_value) && to_.has(new_value), "value {}.{} is mapped to {}.{}", old_value.node,
+                 old_value.output, new_value.node, new_value.output);
   std::vector<Value>& results = map_[old_value.node];
   if (static_cast<int>(results.size()) <= old_value.output) results.resize(old_value.output + 1);
   results[old_value.output] = new_value;
@@ -224,6 +269,9 @@ Graph Rewriter::finish() {
 }
 
 std::vector<Value> inline_graph(Graph& into, const Graph& part, std::span<const Value> arguments) {
+  if (arguments.size() != part.inputs().size())
+    fail<TypeError>("{} arguments are given for a graph of {} inputs", arguments.size(),
+                    part.inputs().size());
   std::vector<std::vector<Value>> map(part.size());
   for (size_t i = 0; i < part.inputs().size(); ++i) map[part.inputs()[i].node] = {arguments[i]};
   const std::string outer = into.location();
@@ -245,6 +293,8 @@ std::vector<Value> inline_graph(Graph& into, const Graph& part, std::span<const 
 }
 
 Graph specialise(const Graph& graph, const Bindings& bindings) {
+  for (const auto& [name, size] : bindings)
+    if (size < 0) fail<TypeError>("dimension '{}' is bound to {}; a size is at least 0", name, size);
   Rewriter rewrite(graph);
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     Type type = graph.type(graph.inputs()[i]);

@@ -122,6 +122,10 @@ struct Operator {
   Tolerance tolerance;
 };
 
+/// Adds the defaults of attributes that are not given. TypeError for attributes that are missing, unknown or of the wrong
+/// kind, and for operators that have no type rule (input, fused …).
+void complete_attributes(const Operator& op, Attributes& attributes, const std::string& location);
+
 /// The operator of that name, or null.
 const Operator* find_operator(std::string_view name);
 /// The operator of that name; throws InputError naming the nearest one.

@@ -17,7 +17,6 @@
 #include <millrace/graph.h>
 
 #include "base/format.h"
-#include "base/suggest.h"
 #include "ir/operator.h"
 
 namespace millrace {
@@ -413,37 +412,14 @@ class Parser {
     append(graph, name, std::move(arguments), std::move(given), std::move(body), types, line);
   }
 
-  /// So that what add() takes for a defect is told as the text's fault.
-  static void check_attributes(const Operator& op, const Attributes& given) {
-    std::vector<std::string> names;
-    for (const AttributeSpec& spec : op.attributes) {
-      names.emplace_back(spec.name);
-      const Attribute* value = given.find(spec.name);
-      if (!value && !spec.fallback) fail<InputError>("{} needs the attribute '{}'", op.name, spec.name);
-      if (value && spec.fallback && value->index() != spec.fallback->index())
-        fail<InputError>("attribute '{}' of {} is of the wrong kind", spec.name, op.name);
-    }
-    for (const auto& [name, value] : given.items())
-      if (std::find(names.begin(), names.end(), name) == names.end())
-        fail<InputError>("{} has no attribute '{}'{}", op.name, name,
-                         names.empty() ? "" : fmt::format("; the nearest is '{}'", nearest(name, names)));
-  }
-
   void append(Graph& graph, const std::string& name, std::vector<Value> arguments, Attributes given,
               std::shared_ptr<const Graph> body, const std::vector<Type>& types, int line) {
     try {
       const Operator& op = get_operator(name);
       Value added;
       if (body) {
-        if (op.op_class != OpClass::composite || op.body) fail<InputError>("{} takes no body", name);
-        std::vector<Type> operand_types, body_types;
-        for (const Value& argument : arguments) operand_types.push_back(graph.type(argument));
-        for (const Value& input : body->inputs()) body_types.push_back(body->type(input));
-        if (operand_types != body_types) fail<InputError>("the inputs of the body are not those of {}", name);
         added = graph.add_with_body(op, std::move(arguments), std::move(given), std::move(body));
       } else {
-        if (!op.types) fail<InputError>("{} needs a body", name);
-        check_attributes(op, given);
         added = graph.add(op, std::move(arguments), std::move(given));
       }
       if (graph.node(added).types != types) fail<InputError>("the types of {} are not those written", name);

@@ -57,13 +57,14 @@ std::string Dim::str() const {
 
 Dim Dim::parse(std::string_view text) {
   Dim dim(1);
-  while (!text.empty()) {
+  for (bool last = false; !last;) {
     const size_t star = text.find('*');
     const std::string_view part = text.substr(0, star);
-    text = star == std::string_view::npos ? "" : text.substr(star + 1);
+    last = star == std::string_view::npos;
+    if (!last) text = text.substr(star + 1);
     int64_t number = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
-    if (error == std::errc() && end == part.data() + part.size())
+    if (error == std::errc() && end == part.data() + part.size() && number >= 0)
       dim = dim * Dim(number);
     else if (!part.empty() && (std::isalpha(static_cast<unsigned char>(part[0])) || part[0] == '_'))
       dim = dim * Dim::named(std::string(part));
@@ -86,7 +87,7 @@ Dim operator*(const Dim& a, const Dim& b) {
 
 Dim operator/(const Dim& a, const Dim& b) {
   Dim out(0);
-  bool ok = b.factor_ != 0 && a.factor_ % b.factor_ == 0;
+  bool ok = b.factor_ > 0 && a.factor_ % b.factor_ == 0;
   if (ok) {
     out.factor_ = a.factor_ / b.factor_;
     out.names_ = a.names_;
@@ -146,14 +147,30 @@ Type Type::parse(std::string_view text) {
     fail<InputError>("'{}' is not a type like f32[2, 3]", text);
   Type type{DType::parse(text.substr(0, open)), {}};
   std::string_view inner = text.substr(open + 1, text.size() - open - 2);
-  while (!inner.empty()) {
+  for (bool last = inner.empty(); !last;) {
     const size_t comma = inner.find(',');
     std::string_view part = inner.substr(0, comma);
     while (!part.empty() && part.front() == ' ') part.remove_prefix(1);
     type.shape.push_back(Dim::parse(part));
-    inner = comma == std::string_view::npos ? "" : inner.substr(comma + 1);
+    last = comma == std::string_view::npos;
+    if (!last) inner = inner.substr(comma + 1);
   }
   return type;
+}
+
+std::string Type::fault() const {
+  constexpr int64_t most_bytes = int64_t{1} << 48;
+  const auto& known = all_dtypes();
+  if (std::find(known.begin(), known.end(), dtype) == known.end())
+    return fmt::format("there is no dtype {}", dtype.name());
+  int64_t bytes = dtype.bytes();
+  bool empty = false, too_large = false;
+  for (const Dim& dim : shape) {
+    if (dim.factor() < 0) return fmt::format("the shape {} has a negative size", shape.str());
+    empty = empty || dim.factor() == 0;
+    too_large = too_large || __builtin_mul_overflow(bytes, dim.factor(), &bytes) || bytes >= most_bytes;
+  }
+  return too_large && !empty ? fmt::format("the shape {} is too large", shape.str()) : "";
 }
 
 Shape broadcast_shapes(const Shape& a, const Shape& b) {

@@ -10,7 +10,10 @@ BatchNorm::BatchNorm(int64_t channels, const BatchNormOptions& options)
       running_mean(buffer("running_mean", Array(f32, {channels}))),
       running_var(buffer("running_var", Array::full(f32, {channels}, 1))),
       num_batches_tracked(buffer("num_batches_tracked", Array(i64, {}))),
-      options_(options) {}
+      options_(options) {
+  if (!(options.momentum >= 0 && options.momentum <= 1))
+    fail<InputError>("the momentum of batch norm must be between 0 and 1, not {}", options.momentum);
+}
 
 Tensor BatchNorm::forward(const Tensor& x) {
   const Attributes attributes = {{"eps", options_.epsilon}};
@@ -20,7 +23,9 @@ Tensor BatchNorm::forward(const Tensor& x) {
   }
   const Tensor operands[] = {x, weight, bias};
   const std::vector<Tensor> results = apply("batch_norm", operands, attributes);
-  const int64_t count = x.shape().count() / x.dim(1).size();
+  Shape each = x.shape();
+  each.erase(each.begin() + 1);
+  const int64_t count = each.count();
   if (count < 2)
     fail<TypeError>("batch norm cannot train on {}: more than one value a channel is needed", x.type().str());
   const double momentum = options_.momentum;

@@ -12,6 +12,10 @@ std::shared_ptr<Module> function(std::function<Tensor(const Tensor&)> f) {
 
 }  // namespace
 
+Function::Function(std::function<Tensor(const Tensor&)> f) : f_(std::move(f)) {
+  if (!f_) fail<InputError>("a layer needs a function");
+}
+
 std::shared_ptr<Module> relu() {
   return function([](const Tensor& x) { return millrace::relu(x); });
 }

@@ -1,5 +1,6 @@
 // Models from lines: "conv 32 3", "batch-norm", "relu", "max-pool 2", "flatten", "linear 10".
 #include <charconv>
+#include <cmath>
 #include <sstream>
 
 #include <millrace/nn.h>
@@ -52,7 +53,7 @@ struct Line {
 double parse_number(const Line& line, std::string_view word) {
   double value = 0;
   const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (problem != std::errc() || end != word.data() + word.size())
+  if (problem != std::errc() || end != word.data() + word.size() || !std::isfinite(value))
     line.error(fmt::format("'{}' is not a number", word));
   return value;
 }
@@ -216,6 +217,10 @@ Line parse(const std::string& text) {
       line.options.emplace_back(word.substr(0, sign),
                                 parse_number(line, std::string_view(word).substr(sign + 1)));
   }
+  for (size_t i = 0; i < line.options.size(); ++i)
+    for (size_t k = 0; k < i; ++k)
+      if (line.options[i].first == line.options[k].first)
+        line.error(fmt::format("the option '{}' is given twice", line.options[i].first));
   return line;
 }
 
@@ -251,9 +256,9 @@ Model make_layers(const std::vector<std::string>& lines, const Shape& input, DTy
   Tensor x = Tensor::symbol("input", type);
   for (const std::string& text : lines) {
     const Line line = parse(text);
-    const auto layer = kind_of(line).make(line, x);
-    layers->append(layer);
     try {
+      const auto layer = kind_of(line).make(line, x);
+      layers->append(layer);
       // Evaluation mode: the shapes of training need the size of the batch.
       layer->eval();
       x = (*layer)(x);

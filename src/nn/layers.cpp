@@ -15,6 +15,11 @@ Initialiser bias_init(int64_t fan_in) {
   return init::uniform(-bound, bound);
 }
 
+int64_t at_least_one(std::string_view what, int64_t value) {
+  if (value < 1) fail<InputError>("{} must be at least 1, not {}", what, value);
+  return value;
+}
+
 }  // namespace
 
 Linear::Linear(int64_t in, int64_t out, bool with_bias)
@@ -25,7 +30,8 @@ Linear::Linear(int64_t in, int64_t out, bool with_bias)
 Tensor Linear::forward(const Tensor& x) { return linear(x, weight, bias ? *bias : Tensor()); }
 
 Conv2d::Conv2d(int64_t in, int64_t out, int64_t kernel, const ConvOptions& o)
-    : weight(parameter("weight", {out, in / o.groups, kernel, kernel},
+    : weight(parameter("weight",
+                       {out, in / at_least_one("groups of a convolution", o.groups), kernel, kernel},
                        o.init ? o.init : init::kaiming_uniform(std::sqrt(5.0)))),
       options_{{o.stride, o.stride},
                {o.padding, o.padding, o.padding, o.padding},
@@ -55,7 +61,7 @@ Embedding::Embedding(int64_t rows, int64_t width)
 Tensor Embedding::forward(const Tensor& indices) { return embedding(weight, indices); }
 
 MultiheadAttention::MultiheadAttention(int64_t width, int64_t heads, bool causal)
-    : heads_(heads),
+    : heads_(at_least_one("the number of heads", heads)),
       causal_(causal),
       qkv_(make<Linear>("qkv", width, 3 * width)),
       proj_(make<Linear>("proj", width, width)) {}
@@ -65,7 +71,7 @@ Tensor MultiheadAttention::forward(const Tensor& x) {
 }
 
 Tensor self_attention(const Tensor& qkv, int64_t heads, bool causal) {
-  if (qkv.rank() != 3 || !qkv.dim(2).is_static() || qkv.dim(2).size() % (3 * heads) != 0)
+  if (heads < 1 || qkv.rank() != 3 || !qkv.dim(2).is_static() || qkv.dim(2).size() % (3 * heads) != 0)
     fail<TypeError>(
         "attention with {} heads needs [batch, length, 3 × width] with width a multiple of {}, not {}", heads,
         heads, qkv.type().str());

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <utility>
+
 #include <millrace/nn.h>
 
 #include "base/format.h"
@@ -15,25 +18,54 @@ Tensor Module::operator()(std::span<const Tensor> inputs) {
   return forward_many(inputs);
 }
 
-Tensor Module::forward(const Tensor& x) { return forward_many(std::span(&x, 1)); }
+Tensor Module::forward(const Tensor& x) {
+  if (in_default_)
+    fail<TypeError>("a module must override forward or forward_many{}",
+                    name_.empty() ? "" : fmt::format(" (in layer '{}')", trace::current_layer()));
+  return forward_many(std::span(&x, 1));
+}
 
 Tensor Module::forward_many(std::span<const Tensor> inputs) {
   if (inputs.size() != 1) fail<TypeError>("the model takes one input, {} are given", inputs.size());
-  return forward(inputs[0]);
+  const bool outer = std::exchange(in_default_, true);
+  try {
+    Tensor result = forward(inputs[0]);
+    in_default_ = outer;
+    return result;
+  } catch (...) {
+    in_default_ = outer;
+    throw;
+  }
 }
 
 Tensor& Module::parameter(const std::string& name, const Shape& shape, Initialiser initialiser,
                           bool trainable) {
+  check_new(name);
+  if (!initialiser) fail<InputError>("parameter '{}' needs an initialiser", name);
   entries_.push_back({name, Tensor::symbol(name, {f32, shape}), std::move(initialiser), {}, trainable});
   return entries_.back().tensor;
 }
 
 Tensor& Module::buffer(const std::string& name, Array initial) {
+  check_new(name);
   entries_.push_back({name, initial.clone(), {}, initial, false});
   return entries_.back().tensor;
 }
 
+void Module::check_new(const std::string& name) const {
+  const bool known =
+      std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; }) ||
+      std::any_of(children_.begin(), children_.end(), [&](const auto& m) { return m->name_ == name; });
+  if (known) fail<InputError>("a module cannot have two members named '{}'", name);
+}
+
 void Module::adopt(const std::string& name, std::shared_ptr<Module> module) {
+  if (!module) fail<InputError>("the child '{}' of a module is null", name);
+  // A layer without parameters may stand in several places; another would have two names.
+  const bool again = std::find(children_.begin(), children_.end(), module) != children_.end();
+  if (module.get() == this || (again && module->parameters().size() + module->buffers().size() > 0))
+    fail<InputError>("the module that is to be the child '{}' is there already", name);
+  if (!name.empty()) check_new(name);
   module->name_ = name;
   children_.push_back(std::move(module));
 }

@@ -11,7 +11,9 @@ MILLRACE_OPERATOR(constant) {
   op.attributes = {{"value", std::nullopt, "the array"}};
   op.differentiable = false;
   op.types = [](const TypeContext& context) {
-    return std::vector<Type>{context.attributes.get<Array>("value").type()};
+    const Array& value = context.attributes.get<Array>("value");
+    if (value.empty()) context.error("the array has no memory");
+    return std::vector<Type>{value.type()};
   };
   return op;
 }

@@ -9,6 +9,9 @@ namespace millrace::ops {
 /// Checks that operand `index` (weight, bias, statistic) has `shape`, and x's dtype or that of its statistics.
 void check_parameter(const TypeContext& context, int index, std::string_view what, const Shape& shape);
 
+/// Checks that `eps` is at least 0.
+void check_epsilon(const TypeContext& context);
+
 /// axis, axis + 1 … rank − 1.
 std::vector<int64_t> trailing_axes(int64_t axis, int rank);
 

@@ -3,6 +3,7 @@
 
 #include <millrace/optim.h>
 
+#include "base/format.h"
 #include "ops/build.h"
 
 namespace millrace::optim {
@@ -11,7 +12,12 @@ namespace {
 class Adam final : public Optimizer {
  public:
   Adam(const AdamOptions& o, bool decoupled)
-      : Optimizer(o.common), beta1_(o.beta1), beta2_(o.beta2), epsilon_(o.epsilon), decoupled_(decoupled) {}
+      : Optimizer(o.common), beta1_(o.beta1), beta2_(o.beta2), epsilon_(o.epsilon), decoupled_(decoupled) {
+    for (const double beta : {beta1_, beta2_})
+      if (!(beta >= 0 && beta < 1)) fail<InputError>("the betas must be in [0, 1), not {}", beta);
+    if (!(epsilon_ >= 0 && std::isfinite(epsilon_)))
+      fail<InputError>("epsilon must be at least 0, not {}", epsilon_);
+  }
 
   std::vector<std::string> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
 

@@ -27,6 +27,11 @@ void bind_dimensions(const TensorSpec& spec, const Array& array, Bindings& bindi
     fail<TypeError>("input '{}' is {}, the model takes {}", spec.name, array.type().str(), spec.type.str());
 }
 
+nn::Module& given(const std::shared_ptr<nn::Module>& model) {
+  if (!model) fail<InputError>("an evaluation needs a model");
+  return *model;
+}
+
 }  // namespace
 
 struct EvalStep::Compiled {
@@ -38,7 +43,7 @@ EvalStep::EvalStep(std::shared_ptr<nn::Module> model, const std::vector<TensorSp
                    const EvalFunction& function, const CompileOptions& options)
     : model_(std::move(model)),
       inputs_(inputs),
-      graph_(build_eval_graph(*model_, inputs, function, true)),
+      graph_(build_eval_graph(given(model_), inputs, function, true)),
       options_(options) {}
 
 EvalStep::~EvalStep() = default;
@@ -79,7 +84,7 @@ std::vector<Array> EvalStep::run(std::span<const Array> inputs) {
 }
 
 Program& EvalStep::program() {
-  if (programs_.empty()) fail<InternalError>("no evaluation has run yet");
+  if (programs_.empty()) fail<InputError>("no evaluation has run yet");
   return programs_.front()->program;
 }
 

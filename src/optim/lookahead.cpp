@@ -1,5 +1,6 @@
 #include <millrace/optim.h>
 
+#include "base/format.h"
 #include "optim/model_scope.h"
 
 namespace millrace::optim {
@@ -16,9 +17,12 @@ void Lookahead::update(double decay) {
   for (const auto& list : {model_.parameters(), model_.buffers()})
     for (const nn::Named& named : list) {
       if (named.tensor->dtype() != f32) continue;
-      const auto slow = slow_[next++].second.as<float>();
-      Array array = value_of(named);
-      const auto fast = array.as<float>();
+      Array array = value_of(named), kept = next < slow_.size() ? slow_[next].second : Array();
+      if (kept.type() != array.type())
+        fail<TypeError>("'{}' is {} now: the model has changed since its slow weights were taken", named.name,
+                        array.type().str());
+      ++next;
+      const auto slow = kept.as<float>(), fast = array.as<float>();
       for (size_t i = 0; i < fast.size(); ++i) fast[i] = slow[i] = keep * slow[i] + (1 - keep) * fast[i];
     }
 }

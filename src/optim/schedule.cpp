@@ -42,6 +42,11 @@ Schedule cosine(double lr, int64_t total, double last) {
 
 Schedule one_cycle(double lr, int64_t total, double rise, double divide, double final_divide) {
   check_total(total);
+  if (!(rise >= 0 && rise <= 1) || !(divide > 0) || !(final_divide > 0))
+    fail<InputError>(
+        "a one-cycle schedule rises for a share of its steps and divides by numbers above 0, not {}, {} and "
+        "{}",
+        rise, divide, final_divide);
   const double first = lr / divide, last = first / final_divide;
   const double up = rise * static_cast<double>(total) - 1, end = static_cast<double>(total - 1);
   return [=](int64_t step) {
@@ -64,6 +69,7 @@ Schedule triangle(double lr, int64_t total, double peak, double first, double la
 }
 
 Schedule warm_up(Schedule inner, int64_t steps) {
+  if (!inner) fail<InputError>("there is no schedule to warm up to");
   return [=](int64_t step) {
     const double factor = step < steps ? static_cast<double>(step + 1) / static_cast<double>(steps) : 1;
     return factor * inner(step);

@@ -1,5 +1,8 @@
+#include <cmath>
+
 #include <millrace/optim.h>
 
+#include "base/format.h"
 #include "ops/build.h"
 
 namespace millrace::optim {
@@ -7,7 +10,10 @@ namespace {
 
 class Sgd final : public Optimizer {
  public:
-  explicit Sgd(const SgdOptions& o) : Optimizer(o.common), momentum_(o.momentum), nesterov_(o.nesterov) {}
+  explicit Sgd(const SgdOptions& o) : Optimizer(o.common), momentum_(o.momentum), nesterov_(o.nesterov) {
+    if (!(momentum_ >= 0 && std::isfinite(momentum_)))
+      fail<InputError>("the momentum must be at least 0, not {}", momentum_);
+  }
 
   std::vector<std::string> state_names() const override {
     return momentum_ != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};

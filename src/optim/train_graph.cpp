@@ -62,6 +62,7 @@ struct Outputs {
 
 TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& inputs,
                              const StepFunction& function, const Optimizer& optimizer) {
+  if (!function) fail<InputError>("a training step needs a function that computes the loss");
   const Options& options = optimizer.options;
   TrainGraph made;
   ModelScope scope(model, true);
@@ -94,6 +95,9 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
 
   std::vector<Tensor> wanted = {reshape(cast(result.loss, f32), {})};
   for (const auto& [name, tensor] : result.metrics) {
+    if (!tensor.defined() || tensor.shape().count() != 1)
+      fail<TypeError>("the metric '{}' must be a scalar{}", name,
+                      tensor.defined() ? fmt::format(", but it is {}", tensor.type().str()) : "");
     wanted.push_back(reshape(cast(tensor, f32), {}));
     made.metrics.push_back(name);
   }
@@ -178,6 +182,7 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
 
 Graph build_eval_graph(nn::Module& model, const std::vector<TensorSpec>& inputs, const EvalFunction& function,
                        bool parameters_as_inputs) {
+  if (!function) fail<InputError>("an evaluation needs a function");
   ModelScope scope(model, false);
   parameters_as_inputs ? scope.use_symbols() : scope.use_constants();
   std::vector<Tensor> symbols;

@@ -11,6 +11,12 @@
 namespace millrace::optim {
 namespace {
 
+template <typename T>
+std::shared_ptr<T> given(std::shared_ptr<T> part, std::string_view what) {
+  if (!part) fail<InputError>("a training step needs {}", what);
+  return part;
+}
+
 /// The optimiser's state, zero at first.
 std::vector<Array> fresh_state(const TrainGraph& made) {
   const size_t first = made.first_parameter() + made.parameters.size() + made.buffers.size();
@@ -46,8 +52,8 @@ std::vector<char> forward_nodes(const Graph& graph, Value loss) {
 TrainStep::TrainStep(std::shared_ptr<nn::Module> model, const std::vector<TensorSpec>& inputs,
                      const StepFunction& function, std::shared_ptr<const Optimizer> optimizer,
                      const TrainOptions& options)
-    : model_(std::move(model)),
-      optimizer_(std::move(optimizer)),
+    : model_(given(std::move(model), "a model")),
+      optimizer_(given(std::move(optimizer), "an optimiser")),
       options_(options),
       made_(build_train_graph(*model_, inputs, function, *optimizer_)),
       state_(fresh_state(made_)),
@@ -73,6 +79,8 @@ void TrainStep::run(double lr) {
 void TrainStep::run(std::span<const double> lrs) {
   if (lrs.size() != static_cast<size_t>(made_.lr_inputs))
     fail<InputError>("{} learning rates are given for {} groups", lrs.size(), made_.lr_inputs);
+  for (const double lr : lrs)
+    if (!std::isfinite(lr)) fail<InputError>("the learning rate of step {} is {}", step_ + 1, lr);
   bind_model();
   int at = made_.data_inputs;
   for (const double lr : lrs) program_.input(at++).set(0, lr);
@@ -81,6 +89,11 @@ void TrainStep::run(std::span<const double> lrs) {
   program_.input(at).set_int(1, step_);
   program_.run();
   ++step_;
+}
+
+void TrainStep::set_step(int64_t step) {
+  if (step < 0) fail<InputError>("the number of steps done cannot be {}", step);
+  step_ = step;
 }
 
 double TrainStep::loss() const { return program_.output(0).at(0); }

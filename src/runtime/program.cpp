@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <sys/mman.h>
 
 #include <millrace/program.h>
@@ -41,6 +42,25 @@ std::unique_ptr<void, Free> allocate_arena(int64_t bytes) {
   return arena;
 }
 
+/// Donations of outputs that are there, each to an input of its own, of the same type.
+void check_donations(const Graph& graph, const std::map<int, int>& donations) {
+  std::set<int> taken;
+  for (const auto& [output, input] : donations) {
+    if (output < 0 || output >= static_cast<int>(graph.outputs().size()))
+      fail<InputError>("output {} is donated an input, but there are {} outputs", output,
+                       graph.outputs().size());
+    if (input < 0 || input >= static_cast<int>(graph.inputs().size()))
+      fail<InputError>("output {} is donated input {}, but there are {} inputs", output, input,
+                       graph.inputs().size());
+    const Type &from = graph.type(graph.inputs()[input]), &to = graph.type(graph.outputs()[output]);
+    if (from != to)
+      fail<TypeError>("output {} of type {} is donated input '{}' of type {}", output, to.str(),
+                      graph.input_names()[input], from.str());
+    if (!taken.insert(input).second)
+      fail<InputError>("input '{}' is donated to two outputs", graph.input_names()[input]);
+  }
+}
+
 }  // namespace
 
 struct Program::Impl {
@@ -49,6 +69,7 @@ struct Program::Impl {
   std::unique_ptr<void, Free> arena;
   std::vector<Array> inputs, outputs;
   std::map<int, int> donations;
+  std::vector<char> donated;  // of each input: whether an output is written into it
   std::string precision;
 
   struct Launch {
@@ -58,7 +79,8 @@ struct Program::Impl {
     void* scratch;
   };
   std::vector<Launch> launches;
-  std::vector<void*> pointers;  // what launches point into: operands and results of all, in order
+  std::vector<void*> pointers;     // what launches point into: operands and results of all, in order
+  std::vector<const void*> bound;  // the inputs' memory that pointers were made for
   bool profiling = false;
   std::vector<int64_t> nanoseconds;
 
@@ -85,12 +107,47 @@ struct Program::Impl {
       for (int s : launch.results) pointers[at++] = address(s);
     }
     for (const auto& [output, input] : donations) outputs[output] = inputs[input];
+    for (size_t i = 0; i < inputs.size(); ++i) bound[i] = inputs[i].data();
+  }
+
+  const std::string& input_name(size_t i) const { return plan.source.graph.input_names()[i]; }
+
+  void check_type(size_t i, const Array& array) const {
+    const Type& type = plan.source.graph.type(plan.source.graph.inputs()[i]);
+    if (array.type() != type)
+      fail<TypeError>("input '{}' has type {}, the array given for it {}", input_name(i), type.str(),
+                      array.type().str());
+  }
+
+  /// What is written in place of one input must not be read as another.
+  void check_shared(size_t i) const {
+    const auto begin = [&](size_t k) { return static_cast<const char*>(inputs[k].data()); };
+    for (size_t k = 0; k < inputs.size(); ++k)
+      if (k != i && (donated[i] || donated[k]) && begin(i) && begin(i) < begin(k) + inputs[k].bytes() &&
+          begin(k) < begin(i) + inputs[i].bytes())
+        fail<InputError>("inputs '{}' and '{}' share memory, and '{}' is updated in place: give each its own",
+                         input_name(i), input_name(k), input_name(donated[i] ? i : k));
+  }
+
+  /// Takes note of inputs that were bound or assigned another array, and refuses those that cannot be used.
+  void check_bound() {
+    bool changed = false;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].data() == bound[i] && bound[i]) continue;
+      check_type(i, inputs[i]);
+      if (!inputs[i].data() && inputs[i].type().shape.count() > 0)
+        fail<TypeError>("input '{}' is an array without memory", input_name(i));
+      check_shared(i);
+      changed = true;
+    }
+    if (changed) bind_pointers();
   }
 
   void prepare() {
     size_t count = 0;
     for (const PlannedLaunch& launch : plan.launches) count += launch.operands.size() + launch.results.size();
     pointers.resize(count);
+    bound.resize(inputs.size());
     bind_pointers();
     size_t at = 0;
     for (PlannedLaunch& launch : plan.launches) {
@@ -125,8 +182,9 @@ Program Program::compile(const Graph& graph, const CompileOptions& options) {
   impl->pool = &ThreadPool::global();
   impl->donations = options.donations;
   impl->precision = options.precision == "bf16" && !target.fast_bf16 ? "fp32" : options.precision;
-  Graph lowered =
-      run_passes(specialise(graph, options.bindings), {target, impl->precision, ref::evaluate_node, options.exact});
+  const Graph special = specialise(graph, options.bindings);
+  check_donations(special, options.donations);
+  Graph lowered = run_passes(special, {target, impl->precision, ref::evaluate_node, options.exact});
   impl->plan = make_plan(choose_layouts(lowered, target), target,
                          {options.donations, options.choices, options.exact}, *impl->pool);
   const Graph& final_graph = impl->plan.source.graph;
@@ -134,10 +192,12 @@ Program Program::compile(const Graph& graph, const CompileOptions& options) {
     const Type& type = final_graph.type(final_graph.inputs()[i]);
     const auto given = options.inputs.find(static_cast<int>(i));
     impl->inputs.push_back(given == options.inputs.end() ? Array(type) : given->second);
-    if (impl->inputs.back().type() != type)
-      fail<TypeError>("input '{}' has type {}, the array given for it {}", final_graph.input_names()[i],
-                      type.str(), impl->inputs.back().type().str());
+    impl->check_type(i, impl->inputs.back());
   }
+  impl->donated.resize(impl->inputs.size());
+  for (const auto& donation : options.donations) impl->donated[donation.second] = 1;
+  for (size_t i = 0; i < impl->inputs.size(); ++i)
+    if (impl->donated[i]) impl->check_shared(i);
   for (const Value& output : final_graph.outputs()) {
     const int o = static_cast<int>(impl->outputs.size());
     const auto donation = options.donations.find(o);
@@ -145,33 +205,39 @@ Program Program::compile(const Graph& graph, const CompileOptions& options) {
       impl->outputs.emplace_back(final_graph.type(output));
       continue;
     }
-    const Array& input = impl->inputs.at(donation->second);
-    MILLRACE_CHECK(input.type() == final_graph.type(output),
-                   "output {} of type {} is donated an input of type {}", o, final_graph.type(output).str(),
-                   input.type().str());
-    impl->outputs.push_back(input);
+    impl->outputs.push_back(impl->inputs[donation->second]);
   }
   impl->arena = allocate_arena(impl->plan.arena_bytes);
   impl->prepare();
   return Program(std::move(impl));
 }
 
-Array& Program::input(int i) { return impl_->inputs.at(i); }
-const Array& Program::output(int i) const { return impl_->outputs.at(i); }
+Array& Program::input(int i) {
+  if (i < 0 || i >= input_count())
+    fail<InputError>("there is no input {}; the program has {}", i, input_count());
+  return impl_->inputs[i];
+}
+
+const Array& Program::output(int i) const {
+  if (i < 0 || i >= output_count())
+    fail<InputError>("there is no output {}; the program has {}", i, output_count());
+  return impl_->outputs[i];
+}
+
 int Program::input_count() const { return static_cast<int>(impl_->inputs.size()); }
 int Program::output_count() const { return static_cast<int>(impl_->outputs.size()); }
 
 void Program::bind_input(int i, Array array) {
-  Array& input = impl_->inputs.at(i);
-  if (array.type() != input.type())
-    fail<TypeError>("input '{}' has type {}, the array bound to it {}",
-                    impl_->plan.source.graph.input_names()[i], input.type().str(), array.type().str());
-  input = std::move(array);
-  impl_->bind_pointers();
+  Array& bound = input(i);
+  impl_->check_type(i, array);
+  bound = std::move(array);
+  for (const auto& [output, from] : impl_->donations)
+    if (from == i) impl_->outputs[output] = bound;
 }
 
 void Program::run() {
   Impl& impl = *impl_;
+  impl.check_bound();
   if (!impl.profiling) {
     for (const Impl::Launch& launch : impl.launches)
       launch.kernel->run(launch.operands, launch.results, launch.scratch, *impl.pool);
@@ -209,7 +275,7 @@ std::vector<std::pair<int64_t, std::string>> Program::peak_breakdown(int count) 
       tensors.emplace_back(s.bytes, s.label);
   std::stable_sort(tensors.begin(), tensors.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
-  if (static_cast<int>(tensors.size()) > count) tensors.resize(count);
+  if (static_cast<int>(tensors.size()) > count) tensors.resize(std::max(count, 0));
   return tensors;
 }
 

@@ -145,6 +145,7 @@ std::vector<Array> CompiledFunction::State::run(Entry& entry, const std::vector<
 }
 
 CompiledFunction::CompiledFunction(Function function) : state_(std::make_shared<State>()) {
+  if (!function) fail<InputError>("there is no function to compile");
   state_->function = std::move(function);
 }
 

@@ -14,7 +14,11 @@ Tensor unary(std::string_view op, const In& a, Attributes attributes) {
 
 Tensor operand(const Operand& b, DType dtype, const std::source_location& where) {
   if (b.tensor) return *b.tensor;
-  return apply("constant", {}, {{"value", Array::scalar(dtype, b.number)}}, where)[0];
+  Array value = Array::scalar(dtype, b.number);
+  if (!dtype.is_float() && value.at(0) != b.number)
+    fail<TypeError>("{}: {} is not a value of {}; cast the tensor first", place(where), b.number,
+                    dtype.name());
+  return apply("constant", {}, {{"value", std::move(value)}}, where)[0];
 }
 
 Tensor binary(std::string_view op, const In& a, const Operand& b) {

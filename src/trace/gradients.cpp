@@ -7,6 +7,7 @@ namespace millrace {
 
 ValueAndGradients value_and_gradients(const std::function<Tensor(std::span<const Tensor>)>& function,
                                       std::span<const Tensor> arguments, std::source_location where) {
+  if (!function) fail<InputError>("{}: there is no function to differentiate", trace::place(where));
   std::vector<Tensor> symbols;
   for (const Tensor& argument : arguments)
     symbols.push_back(Tensor::symbol(fmt::format("argument {}", symbols.size()), argument.type()));

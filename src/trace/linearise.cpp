@@ -39,6 +39,7 @@ Linear linearise(std::span<const Tensor> outputs) {
   };
   std::vector<Frame> stack;
   const auto visit = [&](const Tensor& tensor) {
+    if (!tensor.defined()) fail<TypeError>("a tensor that was never given a value is used");
     if (tensor.node()->is_operation()) {
       if (done.insert(tensor.node().get()).second) stack.push_back({tensor.node().get(), 0});
     } else if (leaves.insert({tensor.node().get(), tensor.output()}).second) {

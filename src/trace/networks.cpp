@@ -35,12 +35,14 @@ Tensor dropout(const In& x, double p, const RandomKey& random) {
   return call("dropout", x, {random.key}, {{"p", p}, {"stream", random.stream}});
 }
 
-Tensor random_uniform(const Shape& shape, const RandomKey& random, DType dtype) {
-  return unary("random_uniform", random.key, {{"shape", shape}, {"dtype", dtype}, {"stream", random.stream}});
+Tensor random_uniform(const Shape& shape, const RandomKey& random, DType dtype, std::source_location where) {
+  return unary("random_uniform", {random.key, where},
+               {{"shape", shape}, {"dtype", dtype}, {"stream", random.stream}});
 }
 
-Tensor random_normal(const Shape& shape, const RandomKey& random, DType dtype) {
-  return unary("random_normal", random.key, {{"shape", shape}, {"dtype", dtype}, {"stream", random.stream}});
+Tensor random_normal(const Shape& shape, const RandomKey& random, DType dtype, std::source_location where) {
+  return unary("random_normal", {random.key, where},
+               {{"shape", shape}, {"dtype", dtype}, {"stream", random.stream}});
 }
 
 Tensor cross_entropy(const In& logits, const Tensor& target, double label_smoothing) {

@@ -78,6 +78,7 @@ RandomScope::~RandomScope() {
 }
 
 std::string place(const std::source_location& where) {
+  if (where.line() == 0) return "an unknown line";
   const std::string_view file = where.file_name();
   return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), where.line());
 }
@@ -140,20 +141,23 @@ void TensorNode::settle(std::vector<Array> results) {
 }
 
 Tensor::Tensor(Array value) : node_(std::make_shared<TensorNode>()) {
+  if (value.empty() && value.type().shape.count() > 0)
+    fail<TypeError>("an array without memory is no tensor");
   node_->types = {value.type()};
   node_->values = {std::move(value)};
 }
 
 Tensor Tensor::symbol(std::string name, Type type) {
+  if (const std::string fault = type.fault(); !fault.empty()) fail<TypeError>("'{}': {}", name, fault);
   auto node = std::make_shared<TensorNode>();
   node->types = {std::move(type)};
   node->name = std::move(name);
   return Tensor(std::move(node));
 }
 
-Tensor Tensor::full(const Shape& shape, double value, DType dtype) {
-  const Tensor scalar = apply("constant", {}, {{"value", Array::scalar(dtype, value)}})[0];
-  return shape.rank() == 0 ? scalar : broadcast_to(scalar, shape);
+Tensor Tensor::full(const Shape& shape, double value, DType dtype, std::source_location where) {
+  const Tensor scalar = apply("constant", {}, {{"value", Array::scalar(dtype, value)}}, where)[0];
+  return shape.rank() == 0 ? scalar : broadcast_to({scalar, where}, shape);
 }
 
 Tensor Tensor::of(const Shape& shape, std::initializer_list<double> values, DType dtype) {
@@ -196,9 +200,9 @@ HostScalar::operator double() const {
   return value_of(value_).at(0);
 }
 
-void evaluate(std::span<const Tensor> tensors) {
+void evaluate(std::span<const Tensor> tensors, std::source_location where) {
   if (reader)
-    for (const Tensor& tensor : tensors) tensor.to_array();
+    for (const Tensor& tensor : tensors) tensor.to_array(where);
   else
     trace::compute(tensors);
 }
@@ -230,11 +234,7 @@ std::vector<Tensor> apply(std::string_view name, std::span<const Tensor> operand
   auto node = std::make_shared<TensorNode>();
   node->location = layer.empty() ? trace::place(where) : layer;
   node->source = where;
-  for (const AttributeSpec& spec : op.attributes) {
-    if (attributes.find(spec.name)) continue;
-    MILLRACE_CHECK(spec.fallback, "{} needs attribute '{}'", op.name, spec.name);
-    attributes.set(std::string(spec.name), *spec.fallback);
-  }
+  complete_attributes(op, attributes, node->location);
   std::vector<Type> types;
   for (const Tensor& operand : operands) {
     if (!operand.defined())
@@ -246,6 +246,8 @@ std::vector<Tensor> apply(std::string_view name, std::span<const Tensor> operand
   if (given < op.min_operands || (op.max_operands >= 0 && given > op.max_operands))
     context.error(fmt::format("{} operands given, {} expected", given, op.min_operands));
   node->types = op.types(context);
+  for (const Type& type : node->types)
+    if (const std::string fault = type.fault(); !fault.empty()) context.error(fault);
   node->op = &op;
   node->operands.assign(operands.begin(), operands.end());
   node->attributes = std::move(attributes);

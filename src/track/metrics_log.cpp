@@ -20,7 +20,9 @@ std::string lines_until(const std::string& text, int64_t step) {
     if (end == std::string::npos) return kept;
     const json line = json::parse(text.begin() + static_cast<ptrdiff_t>(at),
                                   text.begin() + static_cast<ptrdiff_t>(end), nullptr, false);
-    if (line.is_object() && line.value("step", int64_t{0}) <= step) kept.append(text, at, end + 1 - at);
+    const auto at_step = line.is_object() ? line.find("step") : line.end();
+    if (line.is_object() && (at_step == line.end() || (at_step->is_number() && *at_step <= step)))
+      kept.append(text, at, end + 1 - at);
     at = end + 1;
   }
 }

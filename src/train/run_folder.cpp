@@ -1,7 +1,12 @@
 #include "train/run_folder.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
 #include <vector>
 
 #include "base/file.h"
@@ -32,13 +37,35 @@ int newest_run(const std::string& name) {
 
 RunFolder RunFolder::create(const fs::path& out, const std::string& name, const Recipe& recipe) {
   fs::path path = out;
-  if (path.empty()) path = run_path(name, newest_run(name) + 1);
-  if (fs::exists(path / "recipe.toml"))
-    fail<InputError>("{} holds a run already: --resume continues it, another --out begins a new one",
-                     path.string());
+  std::error_code error;
+  // create_directory() tells when another process was faster.
+  if (out.empty()) fs::create_directories("runs", error);
+  for (int number = newest_run(name) + 1; out.empty() && !error; ++number) {
+    path = run_path(name, number);
+    if (fs::create_directory(path, error)) break;
+  }
+  if (!out.empty()) fs::create_directories(path, error);
+  if (error) fail<IoError>("{}: cannot make the folder for a run: {}", path.string(), error.message());
+  const auto require_new = [&] {
+    if (fs::exists(path / "recipe.toml"))
+      fail<InputError>("{} holds a run already: --resume continues it, another --out begins a new one",
+                       path.string());
+  };
   RunFolder run(path);
+  require_new();
+  run.lock();
+  require_new();  // another process may have been faster
   write_file(run.recipe(), recipe_toml(recipe));
   return run;
+}
+
+void RunFolder::lock() {
+  const int folder = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) fail<IoError>("{}: cannot open the folder: {}", path_.string(), std::strerror(errno));
+  // A file system without locks is no reason to stop; the lock goes with the process, however it ends.
+  const bool taken = ::flock(folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  lock_ = std::shared_ptr<void>(nullptr, [folder](void*) { ::close(folder); });
+  if (taken) fail<InputError>("{} is in use: another process trains there", path_.string());
 }
 
 RunFolder RunFolder::open(const fs::path& path) {

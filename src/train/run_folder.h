@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "train/recipe.h"
@@ -15,10 +16,15 @@ int newest_run(const std::string& name);
 
 class RunFolder {
  public:
-  /// A new run: `out`, or runs/<name>-<n> with the number after the highest. Writes recipe.toml. InputError when `out` holds a run already.
+  /// A new run: `out`, or runs/<name>-<n> with the number after the highest. Writes recipe.toml and locks the folder.
+  /// InputError when `out` holds a run already.
   static RunFolder create(const std::filesystem::path& out, const std::string& name, const Recipe& recipe);
   /// An existing one; InputError when `path` is no run folder (the message lists those that are near).
   static RunFolder open(const std::filesystem::path& path);
+
+  /// Keeps other processes from training in the folder for as long as this object or a copy of it lives. InputError when
+  /// one does already.
+  void lock();
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path recipe() const { return path_ / "recipe.toml"; }
@@ -29,6 +35,7 @@ class RunFolder {
  private:
   explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
   std::filesystem::path path_;
+  std::shared_ptr<void> lock_;
 };
 
 }  // namespace millrace::train

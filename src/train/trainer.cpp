@@ -335,6 +335,7 @@ const RunFolder& Trainer::begin(const std::filesystem::path& out, const std::str
 const RunFolder& Trainer::resume(const RunFolder& run) {
   State& s = *state_;
   s.run = run;
+  s.run->lock();
   const auto loaded = load_newest_checkpoint(run.checkpoints());
   if (loaded)
     for (const std::string& warning : loaded->warnings) s.observer.message(warning);

@@ -354,3 +354,16 @@ def test_an_output_that_cannot_be_made_is_found_before_the_data_is_read(millrace
     (tmp_path / "file").write_text("")
     result = millrace("train", recipe, "--out", tmp_path / "file/run", code=1)
     assert "is no folder" in result.stderr and "reading" not in result.stdout
+
+
+def test_two_processes_do_not_train_in_one_folder(binary, recipe, whole, millrace, tmp_path):
+    run = tmp_path / "run"
+    process = start(binary, "train", recipe, "--out", run)
+    wait_for_step(process, run, 1)
+    process.send_signal(signal.SIGSTOP)
+    second = millrace("train", run, "--resume", code=1)
+    process.send_signal(signal.SIGCONT)
+    assert "in use" in second.stderr
+    process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert_same_run(whole, run)

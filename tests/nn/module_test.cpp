@@ -222,3 +222,54 @@ TEST_CASE("airbench's first layer whitens the patches of the pictures it is fitt
       CHECK(covariance.at(i * 24 + j) == doctest::Approx(i == j ? 1 : 0).scale(1).epsilon(0.02));
   CHECK(covariance.at(12) == doctest::Approx(-1).epsilon(0.02));
 }
+
+TEST_CASE("mistakes in modules are told when they are made") {
+  CHECK_THROWS_WITH_AS(nn::Linear(3, -4),
+                       doctest::Contains("'weight': the shape [-4, 3] has a negative size"), TypeError);
+  CHECK_THROWS_AS(nn::Conv2d(3, 4, 3, {.groups = 0}), InputError);
+  CHECK_THROWS_AS(nn::Conv2d(3, 4, -1), TypeError);
+  CHECK_THROWS_AS(nn::MultiheadAttention(8, 0), InputError);
+  CHECK_THROWS_AS(nn::BatchNorm(4, {.momentum = NAN}), InputError);
+  CHECK_THROWS_AS(nn::Function(nullptr), InputError);
+  nn::BatchNorm norm(4, {.epsilon = -1});
+  norm.initialise(1);
+  CHECK_THROWS_WITH_AS(norm(Tensor::ones({3, 4})), doctest::Contains("eps must be at least 0, not -1"),
+                       TypeError);
+  nn::BatchNorm none(0);
+  none.initialise(1);
+  CHECK(none(Tensor::ones({3, 0})).shape() == Shape{3, 0});
+  struct Parts : nn::Module {
+    using Module::buffer;
+    using Module::child;
+    using Module::parameter;
+  } parts;
+  const auto linear = parts.child("a", std::make_shared<nn::Linear>(2, 2));
+  CHECK_THROWS_AS(parts.child("a", nn::relu()), InputError);
+  CHECK_THROWS_AS(parts.child("b", linear), InputError);
+  CHECK_THROWS_AS(parts.child("b", std::shared_ptr<nn::Linear>()), InputError);
+  CHECK_THROWS_AS(parts.buffer("a", Array(f32, {2})), InputError);
+  CHECK_THROWS_AS(parts.parameter("w", {2}, {}), InputError);
+  CHECK_THROWS_WITH_AS(parts(Tensor::ones({2})), "a module must override forward or forward_many", TypeError);
+  const auto twice = nn::relu();
+  CHECK(nn::Sequential({twice, twice})(Tensor::of({1}, {-1})).to_array().at(0) == 0);
+}
+
+TEST_CASE("numbers that no layer can have name the line") {
+  const auto message = [](const std::string& line, const Shape& input = {1, 8, 8}) -> std::string {
+    try {
+      nn::make_layers({line}, input);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "no InputError";
+  };
+  CHECK(message("conv 8 3 stride=1 stride=2") ==
+        "layer 'conv 8 3 stride=1 stride=2': the option 'stride' is given twice");
+  CHECK(message("conv 8 3 bias=nan") == "layer 'conv 8 3 bias=nan': 'nan' is not a number");
+  CHECK(message("batch-norm eps=-1").starts_with("layer 'batch-norm eps=-1': "));
+  CHECK(message("batch-norm momentum=2").starts_with("layer 'batch-norm momentum=2': "));
+  CHECK(message("conv 1e15 3").starts_with("layer 'conv 1e15 3': "));
+  CHECK(message("relu", {-3, 2}) ==
+        "a sample of shape [-3, 2] has no elements: every size must be at least 1");
+  CHECK_THROWS_AS(nn::make_model("resnet18", {.input = {3, 0, 8}}), InputError);
+}

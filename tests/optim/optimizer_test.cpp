@@ -206,3 +206,51 @@ TEST_CASE("lookahead pulls fast weights to slow ones") {
   CHECK(bias.to_array().at(0) == doctest::Approx(0.75 * -0.5 + 0.25 * 1.5));
   CHECK(bias.to_array().at(1) == doctest::Approx(0.75));
 }
+
+TEST_CASE("numbers that no optimiser, step or schedule can take are refused") {
+  CHECK_THROWS_AS(optim::sgd({.momentum = NAN}), InputError);
+  CHECK_THROWS_AS(optim::sgd({.common = {.weight_decay = -1}}), InputError);
+  CHECK_THROWS_AS(optim::sgd({.common = {.clip_norm = NAN}}), InputError);
+  CHECK_THROWS_AS(optim::sgd({.common = {.groups = {{}}}}), InputError);
+  CHECK_THROWS_AS(optim::adam({.beta1 = 1}), InputError);
+  CHECK_THROWS_AS(optim::adamw({.beta2 = -1}), InputError);
+  CHECK_THROWS_AS(optim::adam({.epsilon = -1}), InputError);
+  CHECK_THROWS_AS(optim::one_cycle(0.1, 10, 0.3, 0), InputError);
+  CHECK_THROWS_AS(optim::one_cycle(0.1, 10, 2), InputError);
+  CHECK_THROWS_AS(optim::warm_up({}, 3), InputError);
+
+  const std::vector<optim::TensorSpec> specs = {{"x", {f32, {4, 4}}}, {"target", {f32, {4, 2}}}};
+  const auto model = small_model();
+  CHECK_THROWS_AS(optim::TrainStep(nullptr, specs, squared_error, optim::sgd()), InputError);
+  CHECK_THROWS_AS(optim::TrainStep(model, specs, squared_error, nullptr), InputError);
+  CHECK_THROWS_AS(optim::TrainStep(model, specs, {}, optim::sgd()), InputError);
+  CHECK_THROWS_AS(optim::EvalStep(nullptr, {}, {}), InputError);
+  CHECK_THROWS_AS(optim::EvalStep(model, {}, {}), InputError);
+  optim::TrainStep step(model, specs, squared_error, optim::sgd());
+  CHECK_THROWS_WITH_AS(step.run(NAN), "the learning rate of step 1 is nan", InputError);
+  CHECK_THROWS_AS(step.set_step(-1), InputError);
+  CHECK_THROWS_AS(optim::TrainStep(
+                      model, specs,
+                      [](nn::Module& m, std::span<const Tensor> in) {
+                        return optim::StepResult{sum(m(in[0])), {{"all", m(in[0])}}};
+                      },
+                      optim::sgd()),
+                  TypeError);
+
+  optim::Lookahead lookahead(*model);
+  *model->find("0.weight") = Tensor::ones({5, 5});
+  CHECK_THROWS_AS(lookahead.update(0.5), TypeError);
+}
+
+TEST_CASE("parameters that share memory cannot both be updated in place") {
+  auto model = std::make_shared<nn::Sequential>();
+  for (int i = 0; i < 2; ++i) model->append(std::make_shared<nn::Linear>(3, 3));
+  model->initialise(1);
+  *model->find("1.weight") = *model->find("0.weight");
+  CHECK_THROWS_WITH_AS(
+      optim::TrainStep(
+          model, {{"x", {f32, {2, 3}}}},
+          [](nn::Module& m, std::span<const Tensor> in) { return optim::StepResult{sum(m(in[0]))}; },
+          optim::sgd()),
+      doctest::Contains("'0.weight' and '1.weight' share memory"), InputError);
+}

@@ -120,3 +120,66 @@ TEST_CASE("named dimensions are bound at compilation, and an unbound one is name
   CHECK(Program::compile(graph, options).input(0).shape() == Shape{5, 3});
   CHECK_THROWS_WITH_AS(Program::compile(graph), doctest::Contains("batch"), TypeError);
 }
+
+namespace {
+
+Graph sum_and_product() {
+  Graph graph;
+  const Value x = graph.input("x", {f32, {2}}), y = graph.input("y", {f32, {2}});
+  graph.set_outputs({graph.add("add", {x, y}), graph.add("mul", {x, y})});
+  return graph;
+}
+
+}  // namespace
+
+TEST_CASE("an input may be assigned another array, which is checked when the program runs") {
+  Program program = Program::compile(sum_and_product());
+  program.input(0) = Array::full(f32, {2}, 3);
+  program.input(1) = Array::full(f32, {2}, 4);
+  program.run();
+  CHECK(program.output(0).at(1) == 7);
+  CHECK(program.output(1).at(1) == 12);
+  program.input(1) = Array(f32, {3});
+  CHECK_THROWS_WITH_AS(program.run(),
+                       doctest::Contains("input 'y' has type f32[2], the array given for it f32[3]"),
+                       TypeError);
+  program.input(1) = Array();
+  CHECK_THROWS_AS(program.run(), TypeError);
+  program.bind_input(1, Array({f32, {2}}, nullptr, nullptr));
+  CHECK_THROWS_WITH_AS(program.run(), "input 'y' is an array without memory", TypeError);
+  program.bind_input(1, Array::full(f32, {2}, 5));
+  program.run();
+  CHECK(program.output(0).at(0) == 8);
+  CHECK_THROWS_WITH_AS(program.input(2), "there is no input 2; the program has 2", InputError);
+  CHECK_THROWS_AS(program.bind_input(-1, Array(f32, {2})), InputError);
+  CHECK_THROWS_AS(program.output(2), InputError);
+  CHECK(program.peak_breakdown(-1).empty());
+}
+
+TEST_CASE("donations that cannot be are refused") {
+  const Graph graph = sum_and_product();
+  CHECK_THROWS_AS(Program::compile(graph, {.donations = {{2, 0}}}), InputError);
+  CHECK_THROWS_AS(Program::compile(graph, {.donations = {{0, 2}}}), InputError);
+  CHECK_THROWS_AS(Program::compile(graph, {.donations = {{-1, -1}}}), InputError);
+  CHECK_THROWS_WITH_AS(Program::compile(graph, {.donations = {{0, 1}, {1, 1}}}),
+                       "input 'y' is donated to two outputs", InputError);
+  Graph total;
+  total.set_outputs({total.add("sum", {total.input("x", {f32, {2}})})});
+  CHECK_THROWS_WITH_AS(Program::compile(total, {.donations = {{0, 0}}}),
+                       "output 0 of type f32[] is donated input 'x' of type f32[2]", TypeError);
+  CHECK_THROWS_AS(Program::compile(graph, {.bindings = {{"n", -1}}}), TypeError);
+}
+
+TEST_CASE("an input that is updated in place shares its memory with no other") {
+  const Array shared(f32, {2});
+  Program program = Program::compile(sum_and_product(), {.donations = {{0, 0}}});
+  program.bind_input(0, shared);
+  program.bind_input(1, shared);
+  CHECK_THROWS_WITH_AS(program.run(), doctest::Contains("share memory, and 'x' is updated in place"),
+                       InputError);
+  program.bind_input(1, Array(f32, {2}));
+  program.run();
+  CHECK_THROWS_AS(
+      Program::compile(sum_and_product(), {.donations = {{0, 0}}, .inputs = {{0, shared}, {1, shared}}}),
+      InputError);
+}

@@ -130,3 +130,9 @@ TEST_CASE("compiled functions are inlined where they are called by others, and c
   CHECK_THROWS_WITH_AS(impure(Tensor::of({1}, {-5})), doctest::Contains("computed something else"),
                        TypeError);
 }
+
+TEST_CASE("compiling nothing, or calling with nothing, is an error") {
+  CHECK_THROWS_AS(CompiledFunction{CompiledFunction::Function()}, InputError);
+  const auto f = compile([](const Tensor& x) { return x + 1; });
+  CHECK_THROWS_AS(f(Tensor()), TypeError);
+}

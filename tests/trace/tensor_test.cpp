@@ -1,3 +1,4 @@
+#include <cmath>
 #include <doctest/doctest.h>
 
 #include <millrace/error.h>
@@ -106,4 +107,51 @@ TEST_CASE("eager random numbers depend on the seed and the count of uses") {
   manual_seed(3);
   CHECK(random_normal({50}, next_random_key()).to_array().identical(a));
   CHECK_FALSE(a.identical(b));
+}
+
+TEST_CASE("tensors without a value, without memory or of impossible sizes are TypeErrors") {
+  const Tensor none[] = {Tensor()};
+  CHECK_THROWS_AS(evaluate(none), TypeError);
+  CHECK_THROWS_AS(relu(none[0]), TypeError);
+  CHECK_THROWS_AS(Tensor{Array()}, TypeError);
+  CHECK_THROWS_AS((Tensor{Array({f32, {4}}, nullptr, nullptr)}), TypeError);
+  CHECK_THROWS_AS(Tensor::symbol("x", {f32, {-2}}), TypeError);
+  CHECK_THROWS_AS(Tensor::zeros({-1, 2}), TypeError);
+  CHECK_THROWS_AS(iota(-3), TypeError);
+  CHECK_THROWS_AS(random_uniform({-1, 3}, next_random_key()), TypeError);
+  CHECK_THROWS_AS(Tensor::ones({2}).cast({Kind::unsigned_int, 64}), TypeError);
+  CHECK_THROWS_AS(reshape(Tensor::ones({2, 3}), {-2, -3}), TypeError);
+  const Tensor x = Tensor::ones({2});
+  CHECK_THROWS_WITH_AS(apply("reshape", std::span(&x, 1)),
+                       doctest::Contains("reshape needs the attribute 'shape'"), TypeError);
+  CHECK_THROWS_AS(apply("relu", std::span(&x, 1), {{"slope", 1.0}}), TypeError);
+  CHECK_THROWS_AS(apply("input", {}), TypeError);
+  CHECK_THROWS_AS(value_and_gradients({}, std::span(&x, 1)), InputError);
+}
+
+TEST_CASE("a number that an integer tensor cannot hold is refused, not rounded") {
+  const Tensor x = Tensor::of({2}, {1, 2}, i8);
+  CHECK((x + 100).to_array().at(1) == 102);
+  CHECK_THROWS_WITH_AS(x + 1000, doctest::Contains("1000 is not a value of i8; cast the tensor first"),
+                       TypeError);
+  CHECK_THROWS_AS(x * 0.5, TypeError);
+  CHECK_THROWS_AS(x.cast(i32) + NAN, TypeError);
+  CHECK_THROWS_AS(-1 + x.cast(u8), TypeError);
+  CHECK((x.cast(f32) * 0.5).to_array().at(0) == 0.5);
+}
+
+TEST_CASE("relu passes NaN on, forward and backward") {
+  const Tensor x = Tensor::of({4}, {NAN, -1, 0, 2});
+  for (const char* target : {"cpu", "ref"}) {
+    set_default_target(target);
+    const auto result =
+        value_and_gradients([](std::span<const Tensor> t) { return sum(relu(t[0]) * 3); }, std::span(&x, 1));
+    const Array y = relu(x).to_array(), g = result.gradients[0].to_array();
+    CHECK(std::isnan(y.at(0)));
+    CHECK(y.at(1) == 0);
+    CHECK(y.at(3) == 2);
+    CHECK(std::isnan(result.value.to_array().at(0)));
+    CHECK(g.to_doubles() == std::vector<double>{3, 0, 0, 3});
+  }
+  set_default_target("cpu");
 }

@@ -31,6 +31,9 @@ TEST_CASE("a resumed metrics file equals that of an uninterrupted run") {
                                std::filesystem::file_size(folder / "killed.jsonl") - 3);
   run("killed.jsonl", 20, 21, 40);
   CHECK(read_text(folder / "killed.jsonl") == read_text(folder / "whole.jsonl"));
+  write_file(folder / "killed.jsonl", read_text(folder / "whole.jsonl") + "{\"step\": \"x\"}\n[1]\n\n");
+  run("killed.jsonl", 40, 41, 40);
+  CHECK(read_text(folder / "killed.jsonl") == read_text(folder / "whole.jsonl"));
   run("whole.jsonl", -1, 1, 1);
   CHECK(read_text(folder / "whole.jsonl") == "{\"step\": 1, \"loss\": 1}\n");
 }

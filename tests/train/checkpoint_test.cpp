@@ -107,6 +107,9 @@ TEST_CASE("run folders are numbered, never overwritten, and their recipe reads b
   CHECK_THROWS_WITH_AS(RunFolder::create(folder / "a", "x", recipe), doctest::Contains("--resume"),
                        InputError);
   CHECK(RunFolder::open(folder / "a").path() == folder / "a");
+  CHECK_THROWS_WITH_AS(RunFolder::open(folder / "a").lock(), doctest::Contains("in use"), InputError);
+  { const RunFolder ended = RunFolder::create(folder / "c", "x", recipe); }
+  RunFolder::open(folder / "c").lock();
   CHECK_THROWS_WITH_AS(RunFolder::open(folder / "b"), doctest::Contains("did you mean"), InputError);
   const auto here = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());

@@ -72,6 +72,9 @@ Model normalised(Model model, const std::vector<double>& mean, const std::vector
 namespace models {
 
 Type batch_of(const Shape& sample, DType dtype) {
+  for (const Dim& dim : sample)
+    if (dim.factor() < 1)
+      fail<InputError>("a sample of shape {} has no elements: every size must be at least 1", sample.str());
   Shape shape = {Dim::named("batch")};
   shape.insert(shape.end(), sample.begin(), sample.end());
   return {dtype, shape};
@@ -82,6 +85,7 @@ Shape picture_shape(const ModelOptions& options, const Shape& usual, const std::
   if (options.input.rank() != 3 || !options.input.is_static())
     fail<InputError>("{} takes pictures of shape [channels, height, width], not {}", kind,
                      options.input.str());
+  batch_of(options.input);
   return options.input;
 }
 

@@ -1,0 +1,103 @@
+// What a user may do wrong with types, arrays and graphs is told as an error of theirs.
+#include <cstdint>
+#include <doctest/doctest.h>
+#include <memory>
+#include <string>
+
+#include <millrace/error.h>
+#include <millrace/graph.h>
+
+#include "ir/operator.h"
+
+using namespace millrace;
+
+namespace {
+
+constexpr int64_t huge = int64_t{1} << 62;
+
+template <typename F>
+std::string type_error(const F& wrong) {
+  try {
+    wrong();
+  } catch (const TypeError& error) {
+    return error.what();
+  }
+  return "no TypeError";
+}
+
+}  // namespace
+
+TEST_CASE("types that no value can have are refused by graphs and arrays") {
+  CHECK(Type{f32, {2, 0, 3}}.fault().empty());
+  CHECK(Type{f32, {0, huge}}.fault().empty());
+  CHECK(Type{f32, {Dim::named("n"), 3}}.fault().empty());
+  CHECK(Type{f32, {2, -1}}.fault() == "the shape [2, -1] has a negative size");
+  CHECK(Type{f32, {-2, -1}}.fault() == "the shape [-2, -1] has a negative size");
+  CHECK(Type{f64, {huge}}.fault() == "the shape [4611686018427387904] is too large");
+  CHECK(Type{{Kind::unsigned_int, 32}, {}}.fault() == "there is no dtype u32");
+  Graph graph;
+  CHECK(type_error([&] {
+          graph.input("x", {f32, {-2}});
+        }) == "input 'x': the shape [-2] has a negative size");
+  const Value x = graph.input("x", {f32, {2, 3}});
+  CHECK(type_error([&] {
+          graph.add("reshape", {x}, {{"shape", Shape{-2, -3}}});
+        }) == "reshape(f32[2, 3]): the shape [-2, -3] has a negative size");
+  CHECK(type_error([&] {
+          graph.add("iota", {}, {{"shape", Shape{-3}}});
+        }) == "iota(): the shape [-3] has a negative size");
+  CHECK(type_error([&] {
+          graph.add("cast", {x}, {{"dtype", DType{Kind::signed_int, 4}}});
+        }) == "cast(f32[2, 3]): there is no dtype i4");
+  CHECK_THROWS_AS(Array(f32, {-1}), TypeError);
+  CHECK_THROWS_AS(Array(f64, {huge}), TypeError);
+  CHECK_THROWS_AS(Array(f32, {int64_t{1} << 45}), Error);  // 128 TB
+  CHECK_THROWS_AS(Array::of(f32, {2}, std::vector<double>{1, 2, 3}), TypeError);
+  CHECK_THROWS_AS(Array(f32, {2}).reshaped({3}), TypeError);
+  CHECK_THROWS_AS(Array().reshaped({}), TypeError);
+}
+
+TEST_CASE("texts that are almost types are refused") {
+  CHECK(Type::parse("f32[]") == Type{f32, {}});
+  CHECK(Type::parse("i8[2, 3*n]") == Type{i8, {2, Dim(3) * Dim::named("n")}});
+  for (const char* text :
+       {"", "f32", "f32[", "f32[,]", "f32[2,]", "f32[2,,3]", "f32[2*]", "f32[*2]", "f32[-1]"})
+    CHECK_THROWS_AS(Type::parse(text), InputError);
+  CHECK_THROWS_AS(Dim(INT64_MIN) / Dim(-1), TypeError);
+}
+
+TEST_CASE("a node with foreign operands or wrong attributes is a TypeError that says which") {
+  Graph graph;
+  const Value x = graph.input("x", {f32, {2, 3}});
+  CHECK(type_error([&] { graph.add("relu", {Value{}}); }) == "relu: operand 0 is not a value of this graph");
+  CHECK(type_error([&] {
+          graph.add("add", {x, Value{x.node, 1}});
+        }) == "add: operand 1 is not a value of this graph");
+  CHECK(type_error([&] { graph.add("reshape", {x}); }) == "reshape needs the attribute 'shape'");
+  CHECK(type_error([&] {
+          graph.add("sum", {x}, {{"axis", int64_t{1}}});
+        }) == "sum has no attribute 'axis'; the nearest is 'axes'");
+  CHECK(type_error([&] {
+          graph.add("sum", {x}, {{"axes", int64_t{1}}});
+        }) == "attribute 'axes' of sum is of the wrong kind");
+  CHECK_THROWS_AS(graph.add("reshape", {x}, {{"shape", 1.0}}), TypeError);
+  CHECK_THROWS_AS(graph.add("input", {}), TypeError);
+  CHECK_THROWS_AS(graph.add("fused", {x}), TypeError);
+  CHECK_THROWS_AS(graph.constant(Array()), TypeError);
+  CHECK(graph.size() == 1);
+}
+
+TEST_CASE("outputs, bodies and arguments that do not fit are TypeErrors") {
+  Graph graph, part;
+  const Value x = graph.input("x", {f32, {2}});
+  CHECK(type_error([&] { graph.set_outputs({x, {7, 0}}); }) == "output 1 is not a value of this graph");
+  CHECK_THROWS_AS(graph.set_outputs({x}, {"a", "b"}), TypeError);
+  part.set_outputs({part.add("relu", {part.input("a", {f32, {3}})})});
+  CHECK(type_error([&] { inline_graph(graph, part, {}); }) ==
+        "0 arguments are given for a graph of 1 inputs");
+  const Operator& fused = get_operator("fused");
+  CHECK_THROWS_AS(graph.add_with_body(fused, {x}, {}, std::make_shared<const Graph>(part)), TypeError);
+  CHECK_THROWS_AS(graph.add_with_body(fused, {x}, {}, nullptr), TypeError);
+  CHECK_THROWS_AS(graph.add_with_body(get_operator("add"), {x}, {}, std::make_shared<const Graph>(part)),
+                  TypeError);
+}
