@@ -152,6 +152,11 @@ class TrainStep {
   void run(double lr);
   /// One step with a learning rate for each group, the default group last.
   void run(std::span<const double> lrs);
+  /// One step, compared with the same step on the reference back end (slow: for finding defects of the compiler). Empty
+  /// when they agree; else the output that differs most by its tolerance, and the first operation whose result differs.
+  /// Losses, metrics, buffers and optimiser state may differ by 1e-3 of their largest value (2e-2 in bf16); parameters,
+  /// whose updates adaptive optimisers may turn round where a gradient is nothing but rounding, by that and 3·lr.
+  std::string run_verified(double lr);
   double loss() const;
   std::vector<std::pair<std::string, double>> metrics() const;
 
@@ -175,6 +180,9 @@ class TrainStep {
 
  private:
   void bind_model();
+  std::vector<double> group_rates(double lr) const;
+  /// Sets every input of the program for a step.
+  void prepare(std::span<const double> lrs);
   /// Of the chosen nodes, described; empty when all are finite.
   std::string first_non_finite(const std::vector<char>& needed) const;
 

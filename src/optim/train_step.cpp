@@ -69,14 +69,14 @@ void TrainStep::bind_model() {
     }
 }
 
-void TrainStep::run(double lr) {
+std::vector<double> TrainStep::group_rates(double lr) const {
   std::vector<double> lrs;
   for (const Group& group : optimizer_->options.groups) lrs.push_back(lr * group.lr_scale);
   lrs.push_back(lr);
-  run(lrs);
+  return lrs;
 }
 
-void TrainStep::run(std::span<const double> lrs) {
+void TrainStep::prepare(std::span<const double> lrs) {
   if (lrs.size() != static_cast<size_t>(made_.lr_inputs))
     fail<InputError>("{} learning rates are given for {} groups", lrs.size(), made_.lr_inputs);
   for (const double lr : lrs)
@@ -87,6 +87,12 @@ void TrainStep::run(std::span<const double> lrs) {
   for (const double scalar : optimizer_->scalars(step_ + 1)) program_.input(at++).set(0, scalar);
   program_.input(at).set_int(0, static_cast<int64_t>(options_.seed));
   program_.input(at).set_int(1, step_);
+}
+
+void TrainStep::run(double lr) { run(group_rates(lr)); }
+
+void TrainStep::run(std::span<const double> lrs) {
+  prepare(lrs);
   program_.run();
   ++step_;
 }

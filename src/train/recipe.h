@@ -63,6 +63,7 @@ struct Recipe {
     int64_t keep_checkpoints = 2;
     int64_t threads = 0;
     bool exact = false;
+    int64_t verify = 0;
   } train;
 
   struct Eval {

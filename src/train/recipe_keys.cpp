@@ -62,6 +62,10 @@ std::span<const RecipeKey> recipe_keys() {
        "only algorithms that differ from the plain computation by the order of sums at most: no Winograd "
        "convolutions",
        SLOT(train.exact)},
+      {"train.verify",
+       "every so many steps the compiled step is compared with the reference back end, which is slow; 0: "
+       "never",
+       SLOT(train.verify)},
       {"train.threads", "threads for all computing; 0: all CPUs (results do not depend on it)",
        SLOT(train.threads), 0, 4096},
 

@@ -235,7 +235,14 @@ void Trainer::State::one_step() {
   std::memcpy(step->input(0).data(), batch.pictures.data(), batch.pictures.size());
   std::memcpy(step->input(1).data(), batch.labels.data(), batch.labels.size() * sizeof(int64_t));
   const double lr = schedule(done());
-  step->run(lr);
+  if (recipe.train.verify > 0 && (done() + 1) % recipe.train.verify == 0) {
+    if (const std::string found = step->run_verified(lr); !found.empty())
+      fail<Error>(
+          "step {}: {}. This is a defect of Millrace, please report it; train.verify = 0 goes on without.",
+          done(), found);
+  } else {
+    step->run(lr);
+  }
   const double loss = step->loss(), accuracy = step->metrics()[0].second;
   check_finite(loss);
   if (lookahead && (done() % recipe.train.lookahead == 0 || done() == total)) {

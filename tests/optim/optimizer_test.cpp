@@ -8,6 +8,8 @@
 #include <millrace/nn.h>
 #include <millrace/optim.h>
 
+#include "optim/verify.h"
+
 using namespace millrace;
 
 namespace {
@@ -152,6 +154,39 @@ TEST_CASE("a step whose loss is not finite changes nothing, and its first bad op
   size_t next = 0;
   for (const nn::Named& p : model->parameters()) CHECK(p.tensor->to_array().identical(kept[next++]));
   for (const auto& named : step->state()) CHECK(named.second.identical(kept[next++]));
+}
+
+TEST_CASE("verified steps are steps, and agree with the reference") {
+  for (const auto& optimizer : {optim::sgd({.momentum = 0.9}), optim::adamw()}) {
+    const auto plain = small_model(), verified = small_model();
+    const auto a = small_step(plain, optimizer), b = small_step(verified, optimizer);
+    for (int i = 0; i < 3; ++i) {
+      a->run(0.05);
+      CHECK(b->run_verified(0.05) == "");
+    }
+    CHECK(a->loss() == b->loss());
+    for (size_t i = 0; i < plain->parameters().size(); ++i)
+      CHECK(
+          plain->parameters()[i].tensor->to_array().identical(verified->parameters()[i].tensor->to_array()));
+  }
+}
+
+TEST_CASE("the first operation that differs from the reference is named") {
+  Graph graph;
+  const Value x = graph.input("x", {f32, {4, 8}}), w = graph.input("w", {f32, {8, 8}});
+  const Value twice = graph.add("add", {x, x});
+  graph.set_location("second layer");
+  const Value product = graph.add("matmul", {twice, w});
+  graph.set_outputs({graph.add("tanh", {product})});
+  Array a(f32, {4, 8}), b(f32, {8, 8});
+  for (int64_t i = 0; i < a.count(); ++i) a.set(i, std::sin(static_cast<double>(i)));
+  for (int64_t i = 0; i < b.count(); ++i) b.set(i, std::cos(static_cast<double>(i)));
+  const std::vector<Array> inputs = {a, b};
+  CHECK(optim::first_difference(graph, inputs, {}, 1e-5) == "");
+  // bf16 products are off by more than f32 ones may be.
+  const std::string found =
+      optim::first_difference(graph, inputs, {.target = "ref", .precision = "bf16"}, 1e-5);
+  CHECK(found.starts_with("matmul in layer 'second layer' (f32[4, 8]) differs by"));
 }
 
 TEST_CASE("clipped gradients that are not finite under a finite loss change nothing and are named") {
