@@ -202,20 +202,25 @@ class Embedding : public Module {
   Tensor& weight;
 };
 
-/// Self-attention of [N, length, width] with one projection to q, k and v (children qkv and proj).
+/// Self-attention of [N, length, width] with one projection to q, k and v (children qkv and proj). Of grouped heads,
+/// heads / shared_heads neighbours of q share one head of k and v.
 class MultiheadAttention : public Module {
  public:
-  MultiheadAttention(int64_t width, int64_t heads, bool causal = false);
+  /// `shared_heads` divides `heads`; 0: as many. Throws InputError.
+  MultiheadAttention(int64_t width, int64_t heads, bool causal = false, int64_t shared_heads = 0);
   Tensor forward(const Tensor& x) override;
 
  private:
-  int64_t heads_;
+  int64_t heads_, shared_heads_;
   bool causal_;
   Linear& qkv_;
   Linear& proj_;
 };
-/// The attention of MultiheadAttention between its projections: qkv [N, length, 3·width] → [N, length, width].
-Tensor self_attention(const Tensor& qkv, int64_t heads, bool causal);
+/// The attention of MultiheadAttention between its projections: qkv [N, length, (heads + 2·shared_heads)·w], q's heads
+/// first, then k's and v's → [N, length, heads·w]. `shared_heads` 0: as many as heads. `mask` as in attention(), [N, 1, 1,
+/// length] for padding. Throws TypeError.
+Tensor self_attention(const Tensor& qkv, int64_t heads, bool causal, int64_t shared_heads = 0,
+                      const Tensor& mask = {});
 
 /// Zeroes elements with probability p while training.
 class Dropout : public Module {

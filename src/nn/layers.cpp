@@ -60,28 +60,41 @@ Embedding::Embedding(int64_t rows, int64_t width)
 
 Tensor Embedding::forward(const Tensor& indices) { return embedding(weight, indices); }
 
-MultiheadAttention::MultiheadAttention(int64_t width, int64_t heads, bool causal)
-    : heads_(at_least_one("the number of heads", heads)),
+namespace {
+
+int64_t checked_shared_heads(int64_t width, int64_t heads, int64_t shared_heads) {
+  const int64_t shared = shared_heads ? shared_heads : heads;
+  if (heads < 1 || width % heads != 0 || shared < 1 || heads % shared != 0)
+    fail<InputError>("attention of width {} cannot have {} heads that share {} of k and v", width, heads,
+                     shared);
+  return shared;
+}
+
+}  // namespace
+
+MultiheadAttention::MultiheadAttention(int64_t width, int64_t heads, bool causal, int64_t shared_heads)
+    : heads_(heads),
+      shared_heads_(checked_shared_heads(width, heads, shared_heads)),
       causal_(causal),
-      qkv_(make<Linear>("qkv", width, 3 * width)),
+      qkv_(make<Linear>("qkv", width, width + 2 * shared_heads_ * (width / heads))),
       proj_(make<Linear>("proj", width, width)) {}
 
 Tensor MultiheadAttention::forward(const Tensor& x) {
-  return proj_(self_attention(qkv_(x), heads_, causal_));
+  return proj_(self_attention(qkv_(x), heads_, causal_, shared_heads_));
 }
 
-Tensor self_attention(const Tensor& qkv, int64_t heads, bool causal) {
-  if (heads < 1 || qkv.rank() != 3 || !qkv.dim(2).is_static() || qkv.dim(2).size() % (3 * heads) != 0)
-    fail<TypeError>(
-        "attention with {} heads needs [batch, length, 3 × width] with width a multiple of {}, not {}", heads,
-        heads, qkv.type().str());
+Tensor self_attention(const Tensor& qkv, int64_t heads, bool causal, int64_t shared_heads,
+                      const Tensor& mask) {
+  const int64_t all = heads + 2 * (shared_heads ? shared_heads : heads);
+  if (qkv.rank() != 3 || all < 3 || !qkv.dim(2).is_static() || qkv.dim(2).size() % all != 0)
+    fail<TypeError>("attention with {} heads needs [batch, length, {} × width of a head], not {}", heads, all,
+                    qkv.type().str());
   const Dim batch = qkv.dim(0), length = qkv.dim(1);
-  const int64_t width = qkv.dim(2).size() / 3;
-  // [batch, length, 3, heads, width / heads] → [3, batch, heads, length, width / heads]
-  const Tensor parts = transpose(reshape(qkv, {batch, length, 3, heads, width / heads}), {2, 0, 3, 1, 4});
-  const Tensor y =
-      attention(select_index(parts, 0, 0), select_index(parts, 0, 1), select_index(parts, 0, 2), causal);
-  return reshape(transpose(y, {0, 2, 1, 3}), {batch, length, width});
+  const int64_t width = qkv.dim(2).size() / all;
+  std::vector<Tensor> operands = {reshape(qkv, {batch, length, all, width})};
+  if (mask.defined()) operands.push_back(mask);
+  return reshape(apply("self_attention", operands, {{"heads", heads}, {"causal", causal}})[0],
+                 {batch, length, heads * width});
 }
 
 Dropout::Dropout(double p) : p_(p) {

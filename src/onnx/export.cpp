@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <functional>
+#include <set>
 
 #include "base/format.h"
 #include "ir/operator.h"
@@ -15,7 +16,8 @@ struct Call {
   GraphWriter& writer;
   const Node& node;
   std::vector<std::string> operands;
-  std::vector<Type> types;  // of the operands
+  std::vector<Type> types;   // of the operands
+  std::vector<bool> wanted;  // which results are read
   const Attributes& attributes() const { return node.attributes; }
   std::string scalar(double value) const { return writer.constant(Array::scalar(types[0].dtype, value)); }
 };
@@ -231,7 +233,11 @@ const std::map<std::string_view, Rule>& rules() {
 class Walk {
  public:
   Walk(GraphWriter& writer, const Graph& graph, const std::vector<std::string>& inputs)
-      : writer_(writer), graph_(graph) {
+      : Walk(writer, graph, inputs, std::vector<bool>(graph.outputs().size(), true)) {}
+  /// Writes only what the wanted outputs need.
+  Walk(GraphWriter& writer, const Graph& graph, const std::vector<std::string>& inputs,
+       std::vector<bool> wanted)
+      : writer_(writer), graph_(graph), wanted_(std::move(wanted)) {
     for (size_t i = 0; i < graph.inputs().size(); ++i) names_[graph.inputs()[i]] = inputs[i];
   }
 
@@ -240,17 +246,23 @@ class Walk {
     for (int i = 0; i < graph_.size(); ++i)
       if (needed_[i]) visit(i);
     std::vector<std::string> results;
-    for (const Value output : graph_.outputs()) results.push_back(full(output));
+    for (size_t i = 0; i < wanted_.size(); ++i)
+      results.push_back(wanted_[i] ? full(graph_.outputs()[i]) : std::string());
     return results;
   }
 
  private:
   void mark_needed() {
     needed_.assign(graph_.size(), false);
-    for (const Value output : graph_.outputs()) needed_[output.node] = true;
+    const auto need = [&](Value value) {
+      needed_[value.node] = true;
+      read_.insert(value);
+    };
+    for (size_t i = 0; i < wanted_.size(); ++i)
+      if (wanted_[i]) need(graph_.outputs()[i]);
     for (int i = graph_.size() - 1; i >= 0; --i)
       if (needed_[i])
-        for (const Value operand : graph_.node(i).operands) needed_[operand.node] = true;
+        for (const Value operand : graph_.node(i).operands) need(operand);
   }
 
   /// The name of a value in its full shape.
@@ -278,7 +290,9 @@ class Walk {
       return;
     }
 
-    Call call{writer_, node, {}, {}};
+    Call call{writer_, node, {}, {}, {}};
+    for (size_t r = 0; r < node.types.size(); ++r)
+      call.wanted.push_back(read_.contains({index, static_cast<int32_t>(r)}));
     bool has_full = false;
     for (const Value operand : node.operands) has_full |= !lazy_.contains(operand);
     const bool implicit = node.op->op_class == OpClass::elementwise && has_full;
@@ -297,14 +311,16 @@ class Walk {
       if (const auto results = rule->second(call); !results.empty()) return results;
     if (node.op->op_class == OpClass::elementwise && !node.op->onnx.empty() && node.op->attributes.empty())
       return one(writer_.node(std::string(node.op->onnx[0]), call.operands));
-    if (node.body) return Walk(writer_, *node.body, call.operands).run();
+    if (node.body) return Walk(writer_, *node.body, call.operands, call.wanted).run();
     fail<InputError>("the operator {}{} has no counterpart in ONNX", node.op->name,
                      node.location.empty() ? "" : fmt::format(" (of {})", node.location));
   }
 
   GraphWriter& writer_;
   const Graph& graph_;
-  std::vector<bool> needed_;
+  std::vector<bool> wanted_;  // of the outputs
+  std::vector<bool> needed_;  // nodes
+  std::set<Value> read_;
   std::map<Value, std::string> names_;
   std::map<Value, std::string> lazy_;  // broadcasts not written: the name of what is broadcast
 };

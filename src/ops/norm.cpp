@@ -58,6 +58,16 @@ std::vector<Sample> trailing_norm_samples(int operands) {
   return samples;
 }
 
+Normalised normalise(Build& b, Value x, const Attributes& attributes) {
+  const auto axes = trailing_axes(attributes.integer("axis"), b.shape(x).rank());
+  x = b.widen(x);
+  // Two passes: the mean of squares minus the square of the mean would cancel.
+  const Value centred = b.sub(x, b.mean(x, axes, true));
+  const Value variance = b.mean(b.mul(centred, centred), axes, true);
+  const Value scale = b.unary("rsqrt", b.add(variance, attributes.number("eps")));
+  return {b.mul(centred, scale), scale};
+}
+
 Value per_channel(Build& b, Value vector, int rank) {
   Shape shape(rank - 1, Dim(1));
   shape[0] = b.shape(vector)[0];

@@ -20,6 +20,12 @@ std::vector<Type> trailing_norm_types(const TypeContext& context);
 /// Samples of those norms with up to `operands` operands.
 std::vector<Sample> trailing_norm_samples(int operands);
 
+struct Normalised {
+  Value x, scale;  // (x − mean) / deviation and 1 / deviation
+};
+/// x, widened, normalised over `axis` and all axes after it.
+Normalised normalise(Build& b, Value x, const Attributes& attributes);
+
 /// A vector over channels (axis 1) made ready for broadcasting to `rank` dimensions: [C, 1, 1 …].
 Value per_channel(Build& b, Value vector, int rank);
 /// All axes but 1.

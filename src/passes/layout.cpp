@@ -30,6 +30,16 @@ bool same_placement(const Shape& shape, const Layout& a, const Layout& b) {
   return true;
 }
 
+/// The layout of a transpose's result that lies in memory as its operand.
+Layout transposed(const Layout& operand, const std::vector<int64_t>& permutation) {
+  std::vector<int> inverse(permutation.size());
+  for (size_t d = 0; d < permutation.size(); ++d)
+    inverse[static_cast<size_t>(permutation[d])] = static_cast<int>(d);
+  Layout result;
+  for (size_t k = 0; k < permutation.size(); ++k) result.push_back(inverse[operand.empty() ? k : operand[k]]);
+  return std::is_sorted(result.begin(), result.end()) ? Layout{} : result;
+}
+
 class LayoutChooser {
  public:
   LayoutChooser(const Graph& graph, const Target& target) : graph_(graph), target_(target), rewrite_(graph) {}
@@ -76,6 +86,16 @@ class LayoutChooser {
         const auto it = wanted_.find({i, 0});
         if (it != wanted_.end()) mine = &it->second;
       }
+      if (const auto permutation = free_transpose(i)) {
+        // The operand's order that gives the result the order its readers want.
+        Layout order;
+        for (size_t k = 0; k < permutation->size(); ++k)
+          order.push_back(static_cast<int>(
+              (*permutation)[mine && mine->size() == permutation->size() ? static_cast<size_t>((*mine)[k])
+                                                                         : k]));
+        wanted_.try_emplace(node.operands[0], std::move(order));
+        continue;
+      }
       for (size_t k = 0; k < node.operands.size(); ++k) {
         const auto& wish = wishes_[i].operands[k];
         if (wish && !wish->empty())
@@ -84,6 +104,13 @@ class LayoutChooser {
           wanted_.try_emplace(node.operands[k], *mine);
       }
     }
+  }
+
+  /// The permutation of a transpose whose provider takes any layout.
+  std::optional<std::vector<int64_t>> free_transpose(int i) const {
+    const LayoutWish& wish = wishes_[i];
+    if (wish.operands.size() != 1 || wish.operands[0] || wish.results[0]) return std::nullopt;
+    return pure_transpose(graph_.node(i));
   }
 
   /// Layouts for nodes that were just added: row-major unless set.
@@ -122,7 +149,11 @@ class LayoutChooser {
     const Node& node = graph_.node(i);
     const LayoutWish& wish = wishes_[i];
     std::vector<Layout> results;
-    for (size_t r = 0; r < node.types.size(); ++r)
+    if (const auto permutation = free_transpose(i)) {
+      const Value operand = original(node.operands[0]);
+      results.push_back(transposed(layouts_[operand.node][operand.output], *permutation));
+    }
+    for (size_t r = results.size(); r < node.types.size(); ++r)
       results.push_back(wish.results[r] ? *wish.results[r]
                                         : follow(i, node.types[r].shape, {i, static_cast<int32_t>(r)}));
     rewrite_.graph().set_location(node.location);
@@ -158,6 +189,22 @@ class LayoutChooser {
 };
 
 }  // namespace
+
+std::optional<std::vector<int64_t>> pure_transpose(const Node& node) {
+  if (node.op->name == "transpose") return node.attributes.ints("permutation");
+  if (node.op->name != "fused" || node.body->outputs().size() != 1) return std::nullopt;
+  const Node& only = node.body->node(node.body->outputs()[0]);
+  if (only.op->name != "transpose" || !node.body->is_input(only.operands[0])) return std::nullopt;
+  return only.attributes.ints("permutation");
+}
+
+bool is_view(const LaidOutGraph& graph, const Node& node, const std::vector<Layout>& results) {
+  if (node.op->op_class == OpClass::view) return true;
+  const auto permutation = pure_transpose(node);
+  if (!permutation) return false;
+  const Value operand = node.operands[0];
+  return same_placement(node.types[0].shape, transposed(graph.layout(operand), *permutation), results[0]);
+}
 
 LaidOutGraph choose_layouts(const Graph& graph, const Target& target) {
   return LayoutChooser(graph, target).run();

@@ -45,16 +45,15 @@ class Planner {
  private:
   const Graph& graph() const { return plan_.source.graph; }
 
-  static bool launches(const Node& node) {
-    return node.op->op_class != OpClass::structural && node.op->op_class != OpClass::view;
-  }
+  bool view(int i) const { return is_view(plan_.source, graph().node(i), plan_.source.layouts[i]); }
+  bool launches(int i) const { return graph().node(i).op->op_class != OpClass::structural && !view(i); }
 
   void choose_providers() {
     const std::vector<int> uses = graph().use_counts();
     launch_of_.assign(graph().size(), -1);
     for (int i = 0; i < graph().size(); ++i) {
       const Node& node = graph().node(i);
-      if (!launches(node) || uses[i] == 0) continue;
+      if (!launches(i) || uses[i] == 0) continue;
       PlannedLaunch launch;
       launch.node = i;
       std::vector<const Provider*> takers;
@@ -157,7 +156,7 @@ class Planner {
       input_index[graph().inputs()[i].node] = static_cast<int>(i);
     for (int i = 0; i < graph().size(); ++i) {
       const Node& node = graph().node(i);
-      if (node.op->op_class == OpClass::view) {
+      if (view(i)) {
         storage_of_[i] = {storage(node.operands[0])};
         continue;
       }

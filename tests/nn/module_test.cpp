@@ -273,3 +273,26 @@ TEST_CASE("numbers that no layer can have name the line") {
         "a sample of shape [-3, 2] has no elements: every size must be at least 1");
   CHECK_THROWS_AS(nn::make_model("resnet18", {.input = {3, 0, 8}}), InputError);
 }
+
+TEST_CASE("grouped heads give what the shared keys and values repeated for every head give") {
+  const int64_t heads = 4, shared = 2, width = 3, length = 5;
+  manual_seed(4);
+  const Tensor x = random_normal({2, length, (heads + 2 * shared) * width}, next_random_key());
+  const auto head = [&](int64_t h) { return slice(x, 2, h * width, (h + 1) * width); };
+  std::vector<Tensor> parts;
+  for (int64_t h = 0; h < heads; ++h) parts.push_back(head(h));
+  for (int64_t kind = 0; kind < 2; ++kind)
+    for (int64_t h = 0; h < heads; ++h) parts.push_back(head(heads + kind * shared + h / (heads / shared)));
+  Array mask(boolean, {2, 1, 1, length});
+  for (int64_t i = 0; i < mask.count(); ++i) mask.set(i, i != 4 && i < 8);
+  const Tensor grouped = nn::self_attention(x, heads, true, shared, mask),
+               repeated = nn::self_attention(concat(parts, 2), heads, true, 0, mask);
+  CHECK(grouped.shape() == Shape{2, length, heads * width});
+  CHECK(max(abs(grouped - repeated)).item() < 1e-6);
+
+  nn::MultiheadAttention layer(12, 4, false, 2);
+  CHECK(layer.find("qkv.weight")->shape() == Shape{24, 12});
+  CHECK(layer(random_normal({1, 7, 12}, next_random_key())).shape() == Shape{1, 7, 12});
+  CHECK_THROWS_WITH_AS(nn::MultiheadAttention(12, 4, false, 3),
+                       "attention of width 12 cannot have 4 heads that share 3 of k and v", InputError);
+}

@@ -1,6 +1,8 @@
 #include "backend/cpu/target.h"
 
 #include "backend/cpu/codegen/codegen_provider.h"
+#include "backend/cpu/kernels/attention.h"
+#include "backend/cpu/kernels/layer_norm.h"
 #include "backend/cpu/kernels/scatter_add.h"
 #include "backend/cpu/kernels/winograd/provider.h"
 #include "backend/cpu/onednn/provider.h"
@@ -16,6 +18,8 @@ Target make_target() {
   target.fast_bf16 = onednn::has_bf16_units();
   target.providers.push_back(make_winograd_provider());
   target.providers.push_back(make_onednn_provider());
+  target.providers.push_back(make_attention_provider());
+  target.providers.push_back(make_layer_norm_provider());
   target.providers.push_back(make_scatter_add_provider());
   target.providers.push_back(make_codegen_provider());
   target.providers.push_back(ref::make_provider());

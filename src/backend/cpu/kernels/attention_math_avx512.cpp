@@ -1,0 +1,5 @@
+#define LANES 16
+#define PANEL 4
+#define NAME "AVX-512"
+#define FUNCTION attention_math_avx512
+#include "backend/cpu/kernels/attention_math.inc"

@@ -1,0 +1,157 @@
+#include "backend/cpu/kernels/layer_norm.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backend/cpu/kernels/vectors.h"
+#include "base/format.h"
+#include "ir/operator.h"
+
+namespace millrace::cpu {
+
+std::span<const NormMath* const> norm_maths() {
+  static const std::vector<const NormMath*> maths = [] {
+    std::vector<const NormMath*> list;
+    if (has_avx512()) list.push_back(&norm_math_avx512());
+    if (has_avx2()) list.push_back(&norm_math_avx2());
+    list.push_back(&norm_math_baseline());
+    return list;
+  }();
+  return maths;
+}
+
+namespace {
+
+/// x seen as rows that are normalised.
+struct Rows {
+  int64_t count = 1, width = 1;
+  float epsilon = 0;
+};
+
+Rows rows_of(const KernelRequest& request) {
+  const Shape& x = request.operand_type(0).shape;
+  const int64_t axis = request.node.attributes.integer("axis");
+  Rows rows;
+  for (int d = 0; d < x.rank(); ++d)
+    (d < (axis < 0 ? axis + x.rank() : axis) ? rows.count : rows.width) *= x[d].size();
+  rows.epsilon = static_cast<float>(request.node.attributes.number("eps"));
+  return rows;
+}
+
+/// Rows of a chunk: some 20 µs of work, and no more than `most` chunks.
+int64_t rows_of_chunk(const Rows& rows, int64_t most) {
+  const int64_t few = std::max<int64_t>(1, (64 << 10) / std::max<int64_t>(rows.width, 1));
+  return std::max(few, (rows.count + most - 1) / most);
+}
+
+class LayerNorm : public Kernel {
+ public:
+  LayerNorm(const Rows& rows, const NormMath& math, size_t operands)
+      : rows_(rows), math_(math), operands_(operands), per_chunk_(rows_of_chunk(rows, 128)) {}
+
+  void run(void* const* operands, void* const* results, void*, ThreadPool& pool) override {
+    const auto* const x = static_cast<const float*>(operands[0]);
+    const auto* const weight = operands_ > 1 ? static_cast<const float*>(operands[1]) : nullptr;
+    const auto* const bias = operands_ > 2 ? static_cast<const float*>(operands[2]) : nullptr;
+    auto* const y = static_cast<float*>(results[0]);
+    pool.parallel((rows_.count + per_chunk_ - 1) / per_chunk_, [&](int64_t chunk) {
+      const int64_t end = std::min(rows_.count, (chunk + 1) * per_chunk_);
+      for (int64_t row = chunk * per_chunk_; row < end; ++row)
+        math_.forward(x + row * rows_.width, weight, bias, y + row * rows_.width, rows_.width, rows_.epsilon);
+    });
+  }
+  std::string description() const override {
+    return fmt::format("{} rows of {}, {}, {} chunks", rows_.count, rows_.width, math_.name,
+                       (rows_.count + per_chunk_ - 1) / per_chunk_);
+  }
+  bool can_alias(int operand, int) const override { return operand == 0; }
+
+ private:
+  const Rows rows_;
+  const NormMath& math_;
+  const size_t operands_;
+  const int64_t per_chunk_;
+};
+
+class LayerNormGrad : public Kernel {
+ public:
+  LayerNormGrad(const Rows& rows, const NormMath& math, bool weighted, bool biased)
+      : rows_(rows), math_(math), weighted_(weighted), biased_(biased), per_chunk_(rows_of_chunk(rows, 32)) {
+    chunks_ = (rows_.count + per_chunk_ - 1) / per_chunk_;
+    stride_ = (rows_.width + 15) / 16 * 16;
+  }
+
+  void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override {
+    const auto* const x = static_cast<const float*>(operands[0]);
+    const auto* const g = static_cast<const float*>(operands[1]);
+    const auto* const weight = weighted_ ? static_cast<const float*>(operands[2]) : nullptr;
+    auto* const dx = static_cast<float*>(results[0]);
+    auto* const partial = static_cast<float*>(scratch);
+    pool.parallel(chunks_, [&](int64_t chunk) {
+      float* const dweight = weighted_ ? partial + 2 * chunk * stride_ : nullptr;
+      float* const dbias = biased_ ? partial + (2 * chunk + 1) * stride_ : nullptr;
+      if (dweight) std::fill_n(dweight, rows_.width, 0.0f);
+      if (dbias) std::fill_n(dbias, rows_.width, 0.0f);
+      const int64_t end = std::min(rows_.count, (chunk + 1) * per_chunk_);
+      for (int64_t row = chunk * per_chunk_; row < end; ++row) {
+        const int64_t at = row * rows_.width;
+        math_.backward(x + at, g + at, weight, dx + at, dweight, dbias, rows_.width, rows_.epsilon);
+      }
+    });
+    if (weighted_) add_up(partial, static_cast<float*>(results[1]));
+    if (biased_) add_up(partial + stride_, static_cast<float*>(results[2]));
+  }
+  int64_t scratch_bytes() const override { return weighted_ ? 2 * chunks_ * stride_ * 4 : 0; }
+  std::string description() const override {
+    return fmt::format("{} rows of {}, {}, {} chunks", rows_.count, rows_.width, math_.name, chunks_);
+  }
+  bool can_alias(int operand, int result) const override { return operand < 2 && result == 0; }
+
+ private:
+  void add_up(const float* partial, float* sum) const {
+    std::copy_n(partial, rows_.width, sum);
+    for (int64_t chunk = 1; chunk < chunks_; ++chunk)
+      for (int64_t i = 0; i < rows_.width; ++i) sum[i] += partial[2 * chunk * stride_ + i];
+  }
+
+  const Rows rows_;
+  const NormMath& math_;
+  const bool weighted_, biased_;
+  const int64_t per_chunk_;
+  int64_t chunks_ = 0, stride_ = 0;
+};
+
+class LayerNormProvider : public Provider {
+ public:
+  std::string name() const override { return "kernels"; }
+  std::optional<std::string> why_not(const Graph& graph, const Node& node) const override {
+    if (node.op->name != "layer_norm" && node.op->name != "layer_norm_grad") return "only layer_norm";
+    for (const Value& operand : node.operands) {
+      if (graph.type(operand).dtype != f32) return "only f32";
+      if (graph.type(operand).shape.count() == 0) return "an operand is empty";
+    }
+    return std::nullopt;
+  }
+  LayoutWish layouts(const Graph&, const Node& node) const override {
+    LayoutWish wish;
+    wish.operands.assign(node.operands.size(), Layout{});
+    wish.results.assign(node.types.size(), Layout{});
+    return wish;
+  }
+  std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
+    return make_layer_norm(request, *norm_maths().front());
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_layer_norm(const KernelRequest& request, const NormMath& math) {
+  const Rows rows = rows_of(request);
+  const size_t operands = request.node.operands.size();
+  if (request.node.op->name == "layer_norm") return std::make_unique<LayerNorm>(rows, math, operands);
+  return std::make_unique<LayerNormGrad>(rows, math, operands > 2, request.node.types.size() > 2);
+}
+
+std::unique_ptr<Provider> make_layer_norm_provider() { return std::make_unique<LayerNormProvider>(); }
+
+}  // namespace millrace::cpu

@@ -1,0 +1,4 @@
+#define LANES 4
+#define NAME "SSE2"
+#define FUNCTION norm_math_baseline
+#include "backend/cpu/kernels/norm_math.inc"
