@@ -18,7 +18,24 @@ std::string types_text(std::span<const Type> types) {
 
 void TypeContext::error(const std::string& what) const {
   fail<TypeError>("{}({}): {}{}", op.name, types_text(operands), what,
-                  location.empty() ? "" : fmt::format(" (in layer '{}')", location));
+                  location.empty() ? "" : fmt::format(" (in layer '{}')", location.str()));
+}
+
+std::string_view phase_name(Phase phase) {
+  switch (phase) {
+    case Phase::forward:
+      return "forward";
+    case Phase::backward:
+      return "backward";
+    case Phase::update:
+      return "update";
+  }
+  return "";
+}
+
+std::string Location::str() const {
+  if (phase == Phase::forward) return layer;
+  return fmt::format("{}{}({})", layer, layer.empty() ? "" : " ", phase_name(phase));
 }
 
 Value Graph::append(Node node) {
@@ -226,7 +243,7 @@ Graph Rewriter::finish() {
 std::vector<Value> inline_graph(Graph& into, const Graph& part, std::span<const Value> arguments) {
   std::vector<std::vector<Value>> map(part.size());
   for (size_t i = 0; i < part.inputs().size(); ++i) map[part.inputs()[i].node] = {arguments[i]};
-  const std::string outer = into.location();
+  const Location outer = into.location();
   for (int i = 0; i < part.size(); ++i) {
     if (!map[i].empty()) continue;
     const Node& node = part.node(i);
