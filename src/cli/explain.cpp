@@ -191,7 +191,7 @@ int run(Arguments& a) {
     ZooStep step(a.zoo);
     return show(a, step.program(),
                 fmt::format("{}, {}, batch {}, {}", a.zoo.model, a.zoo.train ? "training" : "inference",
-                            a.zoo.batch, a.zoo.precision));
+                            a.zoo.batch, step.program().precision()));
   }
   const std::filesystem::path path = std::filesystem::is_directory(a.recipe)
                                          ? train::RunFolder::open(a.recipe).recipe()
@@ -205,7 +205,7 @@ int run(Arguments& a) {
   train::Trainer trainer(recipe, observer);
   return show(
       a, trainer.program(),
-      fmt::format("{}, training, batch {}, {}", a.recipe, recipe.train.batch, recipe.train.precision));
+      fmt::format("{}, training, batch {}, {}", a.recipe, recipe.train.batch, trainer.program().precision()));
 }
 
 }  // namespace

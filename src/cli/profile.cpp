@@ -48,7 +48,7 @@ Profile profile_recipe(const Arguments& a, ProfileTitle& title) {
     if (done > warm_up) marks.push_back(m);
     return done < warm_up + a.steps;
   });
-  title = {a.recipe, fmt::format("training, batch {}, {}", recipe.train.batch, recipe.train.precision),
+  title = {a.recipe, fmt::format("training, batch {}, {}", recipe.train.batch, program.precision()),
            recipe.train.batch};
   auto counts = counters->per_step(static_cast<int>(marks.size()));
   Profile profile = make_profile(program.launches(), program.run_times(), marks, machine);
@@ -60,7 +60,7 @@ Profile profile_model(const Arguments& a, ProfileTitle& title) {
   ZooStep step(a.zoo);
   title = {a.zoo.model,
            fmt::format("{}, batch {}, {}{}", a.zoo.train ? "training" : "inference", a.zoo.batch,
-                       a.zoo.precision, a.zoo.train ? ", " + a.zoo.optimizer : ""),
+                       step.program().precision(), a.zoo.train ? ", " + a.zoo.optimizer : ""),
            a.zoo.batch};
   return profile_steps(step, static_cast<int>(a.steps), 0);
 }
