@@ -24,6 +24,26 @@ struct Value {
   bool valid() const { return node >= 0; }
 };
 
+/// The part of a training step that a node belongs to. Graphs that only compute something are all `forward`.
+enum class Phase : uint8_t { forward, backward, update };
+/// "forward", "backward", "update"
+std::string_view phase_name(Phase phase);
+
+/// Where a node comes from. Passes hand it on; it means nothing to what is computed.
+struct Location {
+  std::string layer;  // the user's layer, e.g. "blocks.0.conv1", else the place of the call; for messages
+  Phase phase = Phase::forward;
+
+  Location() = default;
+  Location(std::string name, Phase part = Phase::forward)
+      : layer(std::move(name)), phase(part) {}  // NOLINT: converts
+  Location(const char* name) : layer(name) {}   // NOLINT
+  bool operator==(const Location&) const = default;
+  bool empty() const { return layer.empty(); }
+  /// "blocks.0.conv1 (backward)"; the forward phase goes without saying.
+  std::string str() const;
+};
+
 /// One operation. Operands always stand earlier in the graph.
 struct Node {
   const Operator* op = nullptr;
@@ -31,7 +51,7 @@ struct Node {
   Attributes attributes;
   std::vector<Type> types;            // of the results
   std::shared_ptr<const Graph> body;  // composites only: what the node means, in simpler operators
-  std::string location;               // the user's layer, e.g. "blocks.0.conv1"; for messages
+  Location location;
 };
 
 /// A function from inputs to outputs. Nodes are appended in topological order and never change; passes build new
@@ -58,8 +78,8 @@ class Graph {
   void set_outputs(std::vector<Value> outputs, std::vector<std::string> names = {});
 
   /// The location that nodes added from now on carry.
-  void set_location(std::string location) { location_ = std::move(location); }
-  const std::string& location() const { return location_; }
+  void set_location(Location location) { location_ = std::move(location); }
+  const Location& location() const { return location_; }
 
   int size() const { return static_cast<int>(nodes_.size()); }
   const Node& node(int index) const { return nodes_[index]; }
@@ -92,7 +112,7 @@ class Graph {
   std::vector<Node> nodes_;
   std::vector<Value> inputs_, outputs_;
   std::vector<std::string> input_names_, output_names_;
-  std::string location_;
+  Location location_;
 };
 
 /// Rebuilds graphs: maps the values of an old graph to those of a new one. Passes are loops over old nodes that either

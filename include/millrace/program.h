@@ -30,6 +30,34 @@ struct CompileOptions {
   std::map<std::string, std::string> choices = {};
 };
 
+/// One kernel call of a program, and what it asks of a machine whoever computes it.
+struct LaunchInfo {
+  std::string operation;         // "conv2d", "fused(mul add)"
+  Location location;             // of a fused group: of its first result that has one
+  std::string provider, kernel;  // who built it; implementation, chunks
+  std::string declined;          // why providers that come first do not take it
+  std::string types;             // of the results, with layouts
+  bool reduces = false;          // a fused group with reductions
+  double flops = 0;              // a multiply-add is two, exp is one; padding of convolutions is not counted
+  int bits = 32;                 // of the numbers that products are made of
+  /// Bytes of operands and results (scratch is not counted). `distance`: bytes that launches touch from one use of this
+  /// memory to the other, the step being repeated; where that exceeds a cache, these bytes come from (go to) beyond it.
+  struct Traffic {
+    double bytes = 0, distance = 0;
+    bool write = false;
+  };
+  std::vector<Traffic> traffic;
+  double bytes() const;
+  std::vector<int> reads;  // launches of the step whose results it reads
+};
+
+/// One stage of a compilation.
+struct PassInfo {
+  std::string name;  // "fuse"; after the graph passes "layout" and "plan" (providers, kernels, memory)
+  double seconds = 0;
+  int nodes = 0;  // of the graph after it
+};
+
 /// Replays a compiled graph. Inputs and outputs are Arrays owned by the program (fill inputs before run(), read outputs
 /// after); donated outputs share their input's array. run() does not allocate.
 class Program {
@@ -66,9 +94,15 @@ class Program {
   const std::map<std::string, std::string>& choices() const;
   /// One line a launch: kernel, provider, layouts, why others declined.
   std::string explain() const;
-  /// Nanoseconds of each launch of the last run when profiling is on, with its description.
+  /// What the compilation did, in order.
+  const std::vector<PassInfo>& passes() const;
+  /// The launches of a run, in order.
+  std::vector<LaunchInfo> launches() const;
+  /// Switches the recording of times on (forgetting earlier ones) or off.
   void set_profiling(bool on);
-  std::vector<std::pair<std::string, int64_t>> profile() const;
+  /// Times of the runs since then, in nanoseconds of the steady clock: the begin of every launch, the end of the last one,
+  /// and the end of the run (outputs that are copied come last).
+  std::vector<std::vector<int64_t>> run_times() const;
 
  private:
   struct Impl;

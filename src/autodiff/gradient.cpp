@@ -36,7 +36,7 @@ std::vector<Value> body_gradient(Graph& graph, const Node& node, std::span<const
 std::vector<Value> gradients(Graph& graph, std::span<const Value> outputs, std::span<const Value> seeds,
                              std::span<const Value> wrt) {
   ops::Build build(graph);
-  const std::string outer = graph.location();
+  const Location outer = graph.location();
   // Which nodes depend on a value of `wrt`: only through them gradients need to flow.
   const int end = graph.size();
   std::vector<char> depends(end, 0);
@@ -71,7 +71,7 @@ std::vector<Value> gradients(Graph& graph, std::span<const Value> outputs, std::
       any = any || arrived.back().valid();
     }
     if (!any) continue;
-    graph.set_location(node.location);
+    graph.set_location({node.location.layer, Phase::backward});
     std::vector<Value> parts;
     if (node.op->gradient)
       parts = node.op->gradient({graph, node, node.operands, results, arrived});
@@ -79,7 +79,7 @@ std::vector<Value> gradients(Graph& graph, std::span<const Value> outputs, std::
       parts = body_gradient(graph, node, node.operands, arrived);
     else
       fail<TypeError>("{} has no gradient{}", node.op->name,
-                      node.location.empty() ? "" : fmt::format(" (in layer '{}')", node.location));
+                      node.location.empty() ? "" : fmt::format(" (in layer '{}')", node.location.str()));
     MILLRACE_CHECK(parts.size() == node.operands.size(), "gradient of {} gives {} parts for {} operands",
                    node.op->name, parts.size(), node.operands.size());
     for (size_t k = 0; k < parts.size(); ++k)

@@ -1,37 +1,236 @@
+// What a step was compiled to, and why.
+#include <algorithm>
 #include <filesystem>
 #include <fmt/core.h>
+#include <map>
+#include <set>
 
+#include "base/file.h"
 #include "base/format.h"
+#include "cli/explain_svg.h"
+#include "cli/json.h"
+#include "cli/table.h"
 #include "cli/verbs.h"
+#include "cli/zoo.h"
 #include "train/trainer.h"
 
 namespace millrace::cli {
+namespace {
+
+struct Arguments {
+  std::string recipe, svg;
+  std::vector<std::string> overrides;
+  ZooOptions zoo;
+  bool infer = false, json = false;
+};
+
+/// "fused(add mul)" → "fused".
+std::string short_name(const LaunchInfo& launch) {
+  return launch.operation.substr(0, launch.operation.find('('));
+}
+
+/// Operators inside of fused groups.
+size_t fused_operators(const std::vector<LaunchInfo>& launches) {
+  size_t count = 0;
+  for (const LaunchInfo& l : launches)
+    if (short_name(l) == "fused")
+      count += 1 + static_cast<size_t>(std::count(l.operation.begin(), l.operation.end(), ' '));
+  return count;
+}
+
+std::string passes_text(const Program& program) {
+  Table table({"<stage", "time", "operators after it"});
+  double sum = 0;
+  for (const PassInfo& pass : program.passes()) {
+    table.row({pass.name, time_text(pass.seconds), std::to_string(pass.nodes)});
+    sum += pass.seconds;
+  }
+  return fmt::format(
+      "Compilation, {} (\"plan\" chooses providers, builds kernels or loads them from the cache, and places "
+      "memory; its number is of launches)\n{}",
+      time_text(sum), table.str());
+}
+
+/// Who builds what.
+std::string providers_text(const std::vector<LaunchInfo>& launches) {
+  std::map<std::string, std::map<std::string, int>> built;
+  std::map<std::string, int> sums;
+  for (const LaunchInfo& l : launches) {
+    ++built[l.provider][short_name(l)];
+    ++sums[l.provider];
+  }
+  Table table({"<provider", "launches", "<of"});
+  for (const auto& [provider, operations] : built) {
+    std::string list;
+    for (const auto& [operation, count] : operations)
+      list += fmt::format("{}{} {}", list.empty() ? "" : ", ", count, operation);
+    table.row({provider, std::to_string(sums[provider]), list});
+  }
+  return "\nProviders\n" + table.str();
+}
+
+/// Who declined what and why, the reason met most often first.
+std::string declined_text(const std::vector<LaunchInfo>& launches) {
+  std::map<std::string, std::map<std::string, int>> reasons;  // "provider: reason" → operation → count
+  std::map<std::string, int> sums;
+  for (const LaunchInfo& l : launches) {
+    std::string rest = l.declined;
+    while (!rest.empty()) {
+      const size_t end = rest.find("; ");
+      const std::string reason = rest.substr(0, end);
+      rest = end == std::string::npos ? "" : rest.substr(end + 2);
+      ++reasons[reason][short_name(l)];
+      ++sums[reason];
+    }
+  }
+  std::vector<std::string> order;
+  for (const auto& item : reasons) order.push_back(item.first);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](const auto& a, const auto& b) { return sums[a] > sums[b]; });
+  Table table({"<declined by, reason", "launches", "<of"});
+  for (const std::string& reason : order) {
+    std::string list;
+    for (const auto& [operation, count] : reasons[reason])
+      list += fmt::format("{}{} {}", list.empty() ? "" : ", ", count, operation);
+    table.row({reason, std::to_string(sums[reason]), list});
+  }
+  return table.empty() ? "" : "\n" + table.str();
+}
+
+std::string launches_text(const std::vector<LaunchInfo>& launches) {
+  Table table({"#", "<phase", "<provider", "<operation", "<layer", "<result", "<kernel"});
+  for (size_t i = 0; i < launches.size(); ++i) {
+    const LaunchInfo& l = launches[i];
+    table.row({std::to_string(i),
+               l.location.phase == Phase::update ? "optimiser" : std::string(phase_name(l.location.phase)),
+               l.provider, l.operation.size() > 70 ? l.operation.substr(0, 70) + " …)" : l.operation,
+               l.location.layer, l.types, l.kernel});
+  }
+  return "\nLaunches, in order\n" + table.str();
+}
+
+std::string memory_text(const Program& program) {
+  const auto arena = static_cast<double>(program.arena_bytes()),
+             bound = static_cast<double>(program.bound_bytes());
+  Table table({"bytes", "<tensor alive where the arena is fullest"});
+  for (const auto& [bytes, label] : program.peak_breakdown(15))
+    table.row({bytes_text(static_cast<double>(bytes)), label});
+  return fmt::format(
+      "\nMemory of a step: {} = {} of inputs, parameters, state and outputs + {} of intermediate values\n{}",
+      bytes_text(arena + bound), bytes_text(bound), bytes_text(arena), table.str());
+}
+
+std::string inputs_text(const Program& program) {
+  return fmt::format(
+      "captured whole: 1 segment, no graph breaks, {} inputs of fixed shapes (another shape compiles anew)\n",
+      program.input_count());
+}
+
+std::string text_of(const Program& program, const std::vector<LaunchInfo>& launches,
+                    const std::string& title) {
+  size_t groups = 0;
+  for (const LaunchInfo& l : launches) groups += short_name(l) == "fused" ? 1 : 0;
+  std::string text = fmt::format("{}\n{}{} launches; {} of them are fused groups of {} operators\n\n", title,
+                                 inputs_text(program), launches.size(), groups, fused_operators(launches));
+  return text + passes_text(program) + providers_text(launches) + declined_text(launches) +
+         launches_text(launches) + memory_text(program);
+}
+
+std::string json_of(const Program& program, const std::vector<LaunchInfo>& launches,
+                    const std::string& title) {
+  std::vector<Json> passes, list, peak;
+  for (const PassInfo& pass : program.passes())
+    passes.push_back(
+        json_object({{"name", Json(pass.name)}, {"seconds", pass.seconds}, {"nodes", int64_t{pass.nodes}}}));
+  int64_t groups = 0;
+  for (const LaunchInfo& l : launches) {
+    groups += short_name(l) == "fused" ? 1 : 0;
+    std::vector<Json> reads;
+    for (const int from : l.reads) reads.emplace_back(int64_t{from});
+    list.push_back(json_object({{"operation", Json(l.operation)},
+                                {"layer", l.location.layer},
+                                {"phase", std::string(phase_name(l.location.phase))},
+                                {"provider", l.provider},
+                                {"kernel", l.kernel},
+                                {"declined", l.declined},
+                                {"types", l.types},
+                                {"flops", l.flops},
+                                {"bytes", l.bytes()},
+                                {"reads", reads}}));
+  }
+  for (const auto& [bytes, label] : program.peak_breakdown(15))
+    peak.push_back(json_object({{"bytes", Json(bytes)}, {"tensor", label}}));
+  return json_object({{"name", Json(title)},
+                      {"segments", int64_t{1}},
+                      {"inputs", int64_t{program.input_count()}},
+                      {"passes", passes},
+                      {"fused_groups", groups},
+                      {"fused_operators", static_cast<int64_t>(fused_operators(launches))},
+                      {"launches", list},
+                      {"arena_bytes", program.arena_bytes()},
+                      {"bound_bytes", program.bound_bytes()},
+                      {"peak", peak}})
+      .text;
+}
+
+int show(const Arguments& a, const Program& program, const std::string& title) {
+  const std::vector<LaunchInfo> launches = program.launches();
+  if (!a.svg.empty()) write_file(a.svg, launches_svg(launches, title));
+  fmt::print("{}", a.json ? json_of(program, launches, title) + "\n" : text_of(program, launches, title));
+  if (!a.svg.empty() && !a.json) fmt::print("\n{}: the launches and what they read of each other\n", a.svg);
+  return 0;
+}
+
+int run(Arguments& a) {
+  if (a.recipe.empty() == a.zoo.model.empty())
+    fail<InputError>("give a RECIPE, or --model NAME: one of the two");
+  if (a.infer && a.zoo.model.empty()) fail<InputError>("--infer goes with --model NAME");
+  if (!a.zoo.model.empty()) {
+    if (a.zoo.batch < 1) fail<InputError>("--batch is 1 or more, not {}", a.zoo.batch);
+    a.zoo.train = !a.infer;
+    ZooStep step(a.zoo);
+    return show(a, step.program(),
+                fmt::format("{}, {}, batch {}, {}", a.zoo.model, a.zoo.train ? "training" : "inference",
+                            a.zoo.batch, step.program().precision()));
+  }
+  const std::filesystem::path path = std::filesystem::is_directory(a.recipe)
+                                         ? train::RunFolder::open(a.recipe).recipe()
+                                         : std::filesystem::path(a.recipe);
+  const train::Recipe recipe = train::load_recipe(path, a.overrides);
+  train::check_recipe(recipe, path.string());
+  train::Observer observer;
+  observer.message = [&](const std::string& line) {
+    if (!a.json) fmt::print("{}\n", line);
+  };
+  train::Trainer trainer(recipe, observer);
+  return show(
+      a, trainer.program(),
+      fmt::format("{}, training, batch {}, {}", a.recipe, recipe.train.batch, trainer.program().precision()));
+}
+
+}  // namespace
 
 Action declare_explain(Command& command) {
-  struct Arguments {
-    std::string recipe;
-    std::vector<std::string> overrides;
-  };
   auto a = std::make_shared<Arguments>();
-  command.positional("RECIPE", a->recipe, "a recipe, or a run folder")
+  command.positional("RECIPE", a->recipe, "a recipe, or a run folder", false)
       .positional("KEY=VALUE", a->overrides, "changes of the recipe", false)
+      .option("--model", a->zoo.model, "instead of a recipe a built-in network:" + model_names())
+      .option("--batch", a->zoo.batch, "items a step, with --model")
+      .option("--precision", a->zoo.precision, "fp32 or bf16, with --model (default fp32)")
+      .option("--optimizer", a->zoo.optimizer, "sgd or adamw, with --model (default adamw)")
+      .flag("--infer", a->infer, "inference instead of training, with --model")
+      .option("--svg", a->svg, "draw the launches and what they read of each other")
+      .flag("--json", a->json, "print one JSON object")
       .footer(
-          "Compiles the training step and prints every launch: kernel, provider, layouts, why other "
-          "providers declined;\n"
-          "then the memory of a step and the tensors that make its peak. Nothing is trained.\n\n"
-          "  millrace explain examples/cifar10.toml train.precision=fp32\n");
-  return [a] {
-    const std::filesystem::path path = std::filesystem::is_directory(a->recipe)
-                                           ? train::RunFolder::open(a->recipe).recipe()
-                                           : std::filesystem::path(a->recipe);
-    const train::Recipe recipe = train::load_recipe(path, a->overrides);
-    train::check_recipe(recipe, path.string());
-    train::Observer observer;
-    observer.message = [](const std::string& line) { fmt::print("{}\n", line); };
-    train::Trainer trainer(recipe, observer);
-    fmt::print("{}\n", trainer.explain());
-    return 0;
-  };
+          "Compiles the step and prints what became of it: passes with their times, fused groups, providers "
+          "and why "
+          "others\n"
+          "declined, every launch with layout and kernel, memory and the tensors that make its peak. Nothing "
+          "is "
+          "trained.\n\n"
+          "  millrace explain examples/cifar10.toml train.precision=fp32\n"
+          "  millrace explain --model resnet18 --infer --svg resnet18.svg\n");
+  return [a] { return run(*a); };
 }
 
 }  // namespace millrace::cli

@@ -11,7 +11,10 @@ const std::vector<Verb>& verbs() {
       {"eval", "measure a trained model on a labelled set", declare_eval},
       {"predict", "say what pictures show", declare_predict},
       {"export", "write a trained model as ONNX", declare_export},
+      {"estimate", "say what a training will take: time, memory, what binds", declare_estimate},
       {"explain", "say what a training step is made of: kernels, providers, memory", declare_explain},
+      {"profile", "say where the time of a step goes, and how near the machine's limits it is",
+       declare_profile},
       {"bench", "measure how fast a built-in network trains or infers here", declare_bench},
       {"machine", "measure this machine's limits", declare_machine},
   };

@@ -12,6 +12,8 @@ Action declare_eval(Command& command);
 Action declare_predict(Command& command);
 Action declare_export(Command& command);
 Action declare_explain(Command& command);
+Action declare_estimate(Command& command);
+Action declare_profile(Command& command);
 Action declare_bench(Command& command);
 Action declare_machine(Command& command);
 

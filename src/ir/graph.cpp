@@ -15,8 +15,8 @@ std::string types_text(std::span<const Type> types) {
   return text;
 }
 
-std::string in_layer(const std::string& location) {
-  return location.empty() ? "" : fmt::format(" (in layer '{}')", location);
+std::string in_layer(const Location& location) {
+  return location.empty() ? "" : fmt::format(" (in layer '{}')", location.str());
 }
 
 /// Types of operands; TypeError when one is not a value of the graph.
@@ -33,7 +33,7 @@ std::vector<Type> operand_types(const Graph& graph, const Operator& op, std::spa
 
 }  // namespace
 
-void complete_attributes(const Operator& op, Attributes& attributes, const std::string& location) {
+void complete_attributes(const Operator& op, Attributes& attributes, const Location& location) {
   if (!op.types)
     fail<TypeError>("{} has no type rule: it needs a body or a name{}", op.name, in_layer(location));
   std::vector<std::string> names;
@@ -57,6 +57,23 @@ void complete_attributes(const Operator& op, Attributes& attributes, const std::
 
 void TypeContext::error(const std::string& what) const {
   fail<TypeError>("{}({}): {}{}", op.name, types_text(operands), what, in_layer(location));
+}
+
+std::string_view phase_name(Phase phase) {
+  switch (phase) {
+    case Phase::forward:
+      return "forward";
+    case Phase::backward:
+      return "backward";
+    case Phase::update:
+      return "update";
+  }
+  return "";
+}
+
+std::string Location::str() const {
+  if (phase == Phase::forward) return layer;
+  return fmt::format("{}{}({})", layer, layer.empty() ? "" : " ", phase_name(phase));
 }
 
 Value Graph::append(Node node) {
@@ -274,7 +291,7 @@ std::vector<Value> inline_graph(Graph& into, const Graph& part, std::span<const 
                     part.inputs().size());
   std::vector<std::vector<Value>> map(part.size());
   for (size_t i = 0; i < part.inputs().size(); ++i) map[part.inputs()[i].node] = {arguments[i]};
-  const std::string outer = into.location();
+  const Location outer = into.location();
   for (int i = 0; i < part.size(); ++i) {
     if (!map[i].empty()) continue;
     const Node& node = part.node(i);

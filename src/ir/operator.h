@@ -37,7 +37,7 @@ struct TypeContext {
   const Operator& op;
   std::span<const Type> operands;
   const Attributes& attributes;
-  const std::string& location;
+  const Location& location;
   [[noreturn]] void error(const std::string& what) const;
 };
 
@@ -107,6 +107,10 @@ struct Operator {
   /// Reduction: how elements combine.
   std::optional<Reduction> reduction;
 
+  /// Heavy: how many floating-point operations a node is (ops/work.h says how they count). Of all other classes they
+  /// are counted from the bodies.
+  std::function<double(const Graph&, const Node&)> flops;
+
   /// Composite: emits the meaning into a graph whose inputs are given; returns the results.
   std::function<std::vector<Value>(Graph&, std::span<const Value>, const Attributes&)> body;
 
@@ -124,7 +128,7 @@ struct Operator {
 
 /// Adds the defaults of attributes that are not given. TypeError for attributes that are missing, unknown or of the wrong
 /// kind, and for operators that have no type rule (input, fused …).
-void complete_attributes(const Operator& op, Attributes& attributes, const std::string& location);
+void complete_attributes(const Operator& op, Attributes& attributes, const Location& location);
 
 /// The operator of that name, or null.
 const Operator* find_operator(std::string_view name);

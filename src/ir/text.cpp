@@ -5,6 +5,7 @@
 //   %1 = constant() {value=f32[]{0.5}} : f32[]
 //   %2 = broadcast(%1) {shape=<batch, 4>} : f32[batch, 4]
 //   %3 = mul(%0, %2) : f32[batch, 4] @"stem.scale"
+//   %4 = neg(%3) : f32[batch, 4] @"stem.scale" backward
 //   outputs("scaled": %3)
 //
 // Result k > 0 of node n is %n.k. Attributes: true, 3, 3.0, "text", [1, 2], f32, <2, batch> (a shape), f32[2]{1, 2.5}
@@ -96,7 +97,8 @@ void write_graph(const Graph& graph, const std::string& indent, std::string& out
       attributes += (attributes.empty() ? " {" : ", ") + name + "=" + std::visit(AttributeText{}, value);
     out += attributes.empty() ? " : " : attributes + "} : ";
     for (size_t r = 0; r < node.types.size(); ++r) out += (r ? ", " : "") + node.types[r].str();
-    if (!node.location.empty()) out += " @" + quoted(node.location);
+    if (node.location != Location()) out += " @" + quoted(node.location.layer);
+    if (node.location.phase != Phase::forward) out += fmt::format(" {}", phase_name(node.location.phase));
     if (node.body && !node.op->body) {
       out += " body {\n";
       write_graph(*node.body, indent + "  ", out);
@@ -380,6 +382,13 @@ class Parser {
     }
   }
 
+  Location location() {
+    Location found(string());
+    for (const Phase phase : {Phase::backward, Phase::update})
+      if (accept(phase_name(phase))) found.phase = phase;
+    return found;
+  }
+
   void parse_node(Graph& graph, int depth) {
     expect("%");
     if (number<int64_t>(take(is_word)) != graph.size()) error("the value %{} is expected here", graph.size());
@@ -399,7 +408,7 @@ class Parser {
     std::vector<Type> types;
     do types.push_back(type());
     while (accept(","));
-    graph.set_location(accept("@") ? string() : "");
+    graph.set_location(accept("@") ? location() : Location());
     const int line = number_;
     std::shared_ptr<const Graph> body;
     if (accept("body {")) {

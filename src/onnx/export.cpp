@@ -283,7 +283,7 @@ class Walk {
       names_[result] = writer_.constant(*constant);
       return;
     }
-    if (!node.location.empty()) writer_.set_location(node.location);
+    if (!node.location.empty()) writer_.set_location(node.location.layer);
     if (node.op->name == "broadcast") {
       const auto inner = lazy_.find(node.operands[0]);
       lazy_[result] = inner == lazy_.end() ? names_.at(node.operands[0]) : inner->second;
@@ -313,7 +313,7 @@ class Walk {
       return one(writer_.node(std::string(node.op->onnx[0]), call.operands));
     if (node.body) return Walk(writer_, *node.body, call.operands, call.wanted).run();
     fail<InputError>("the operator {}{} has no counterpart in ONNX", node.op->name,
-                     node.location.empty() ? "" : fmt::format(" (of {})", node.location));
+                     node.location.empty() ? "" : fmt::format(" (of {})", node.location.str()));
   }
 
   GraphWriter& writer_;

@@ -19,8 +19,9 @@ const char* missing_meaning(const Operator& op) {
       return op.reduction ? nullptr : "the kind of reduction";
     case OpClass::composite:
       return op.body ? nullptr : "a body";
-    case OpClass::view:
     case OpClass::heavy:
+      return op.flops ? nullptr : "its number of floating-point operations";
+    case OpClass::view:
     case OpClass::structural:
       return nullptr;
   }

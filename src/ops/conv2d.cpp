@@ -28,6 +28,10 @@ MILLRACE_OPERATOR(conv2d) {
                     ops::convolution_attributes_of(c.node, {"weight_shape", c.type(w).shape}))};
   };
   op.onnx = {"Conv"};
+  op.flops = [](const Graph& graph, const Node& node) {
+    return ops::convolution_flops(graph.type(node.operands[0]).shape, graph.type(node.operands[1]).shape,
+                                  node.attributes);
+  };
   op.tolerance = {.f32 = 1e-4, .f64 = 1e-11, .half = 3e-2};
   for (const ops::ConvolutionSample& s : ops::convolution_samples())
     op.samples.push_back({.operands = {{s.dtype, s.x}, {s.dtype, s.w}}, .attributes = s.attributes});

@@ -33,6 +33,9 @@ MILLRACE_OPERATOR(conv2d_input_grad) {
                     ops::convolution_attributes_of(c.node, {"weight_shape", c.type(w).shape}))};
   };
   op.onnx = {"ConvTranspose"};
+  op.flops = [](const Graph& graph, const Node& node) {
+    return ops::convolution_flops(node.types[0].shape, graph.type(node.operands[1]).shape, node.attributes);
+  };
   op.tolerance = {.f32 = 1e-4, .f64 = 1e-11, .half = 3e-2};
   for (const ops::ConvolutionSample& s : ops::convolution_samples()) {
     Sample sample{.operands = {{s.dtype, s.y}, {s.dtype, s.w}}, .attributes = s.attributes};

@@ -31,6 +31,9 @@ MILLRACE_OPERATOR(conv2d_weight_grad) {
                     ops::convolution_attributes_of(c.node, {"input_shape", c.type(x).shape})),
         c.graph.add("conv2d", {x, g}, ops::convolution_attributes_of(c.node))};
   };
+  op.flops = [](const Graph& graph, const Node& node) {
+    return ops::convolution_flops(graph.type(node.operands[0]).shape, node.types[0].shape, node.attributes);
+  };
   op.tolerance = {.f32 = 2e-4, .f64 = 1e-11, .half = 3e-2};
   for (const ops::ConvolutionSample& s : ops::convolution_samples()) {
     Sample sample{.operands = {{s.dtype, s.x}, {s.dtype, s.y}}, .attributes = s.attributes};

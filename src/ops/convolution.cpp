@@ -66,6 +66,24 @@ Convolution convolution(const Shape& x, const Shape& w, const Attributes& attrib
   return c;
 }
 
+double convolution_flops(const Shape& x, const Shape& w, const Attributes& attributes) {
+  const Convolution c = convolution(x, w, attributes);
+  // Pairs of an output position and a kernel position whose input position is not padding.
+  const auto pairs = [](int64_t out, int64_t kernel, int64_t stride, int64_t dilation, int64_t before,
+                        int64_t size) {
+    int64_t count = 0;
+    for (int64_t o = 0; o < out; ++o)
+      for (int64_t k = 0; k < kernel; ++k) {
+        const int64_t at = o * stride + k * dilation - before;
+        if (at >= 0 && at < size) ++count;
+      }
+    return static_cast<double>(count);
+  };
+  return 2 * pairs(c.out_height, c.kernel_height, c.stride_h, c.dilation_h, c.top, c.height) *
+         pairs(c.out_width, c.kernel_width, c.stride_w, c.dilation_w, c.left, c.width) *
+         static_cast<double>(x[0].size() * c.groups * c.in_channels * c.out_channels);
+}
+
 Shape convolution_result(const Shape& x, const Shape& w, const TypeContext& context) {
   if (x.rank() != 4) context.error("the input must have the dimensions [batch, channels, height, width]");
   if (w.rank() != 4)

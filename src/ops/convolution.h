@@ -16,6 +16,10 @@ struct Convolution {
 /// must fit (the type rules have checked them).
 Convolution convolution(const Shape& x, const Shape& w, const Attributes& attributes);
 
+/// Floating-point operations of conv2d or of one of its gradients: two for each product of an element inside the input
+/// with one of the kernel.
+double convolution_flops(const Shape& x, const Shape& w, const Attributes& attributes);
+
 /// The shape of conv2d(x, w); throws through `context` when the shapes or attributes do not fit.
 Shape convolution_result(const Shape& x, const Shape& w, const TypeContext& context);
 

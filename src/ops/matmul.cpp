@@ -46,6 +46,11 @@ MILLRACE_OPERATOR(matmul) {
     return std::vector<Value>{ta ? build.matmul(b, g, tb, true) : build.matmul(g, b, false, !tb),
                               tb ? build.matmul(g, a, true, ta) : build.matmul(a, g, !ta, false)};
   };
+  op.flops = [](const Graph& graph, const Node& node) {
+    const Shape& a = graph.type(node.operands[0]).shape;
+    const Dim inner = a[a.rank() - (node.attributes.flag("transpose_a") ? 2 : 1)];
+    return 2.0 * static_cast<double>(node.types[0].shape.count()) * static_cast<double>(inner.size());
+  };
   op.onnx = {"MatMul", "Gemm"};
   op.tolerance = {.f32 = 1e-4, .f64 = 1e-11, .half = 3e-2};
   const auto sample = [&](DType dtype, Shape a, Shape b, bool ta, bool tb) {

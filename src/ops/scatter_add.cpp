@@ -39,6 +39,9 @@ MILLRACE_OPERATOR(scatter_add) {
     return std::vector<Value>{
         g, {}, c.graph.add("gather", {g, c.operands[1]}, {{"axis", c.node.attributes.integer("axis")}})};
   };
+  op.flops = [](const Graph& graph, const Node& node) {
+    return static_cast<double>(graph.type(node.operands[2]).shape.count());
+  };
   op.samples = {
       {.operands = {{f32, {5, 3}}, {i64, {7}}, {f32, {7, 3}}}, .int_high = 4},
       {.operands = {{f32, {6}}, {i32, {2, 4}}, {f32, {2, 4}}}},

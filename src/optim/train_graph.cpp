@@ -19,7 +19,7 @@ struct Clipped {
 
 Clipped clip(Graph& graph, std::vector<Value> gradients, const Options& options) {
   ops::Build b(graph);
-  graph.set_location("clip");
+  graph.set_location({"clip", Phase::update});
   if (options.clip_value > 0)
     for (Value& g : gradients)
       g = graph.add("clamp", {g}, {{"low", -options.clip_value}, {"high", options.clip_value}});
@@ -125,7 +125,7 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
     made.metrics.push_back("grad_norm");
     outputs.add(clipped.norm, "grad_norm");
   }
-  graph.set_location("update");
+  graph.set_location({"update", Phase::update});
   Value sound = b.unary("is_finite", loss);
   if (clipped.norm.valid()) sound = b.binary("logical_and", sound, b.unary("is_finite", clipped.norm));
   const auto guarded = [&](Value fresh, Value old) { return b.select(sound, fresh, old); };
@@ -145,7 +145,7 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
     const double decay = group < options.groups.size()
                              ? options.groups[group].weight_decay.value_or(options.weight_decay)
                              : options.weight_decay;
-    graph.set_location(p.name);
+    graph.set_location({p.name, Phase::update});
     Update update{graph,
                   old,
                   clipped.gradients[next++],

@@ -172,7 +172,7 @@ std::string TrainStep::first_non_finite(const std::vector<char>& needed) const {
                            k < static_cast<size_t>(made_.first_parameter()) ? "input" : "parameter",
                            graph.input_names()[k], what);
     return fmt::format("{}{} made {} values ({})", node.op->name,
-                       node.location.empty() ? "" : fmt::format(" in layer '{}'", node.location), what,
+                       node.location.empty() ? "" : fmt::format(" in layer '{}'", node.location.str()), what,
                        node.types[0].str());
   }
   return {};

@@ -61,7 +61,7 @@ std::string first_difference(const Graph& graph, std::span<const Array> inputs, 
     if (difference <= tolerance) continue;
     const Node& node = graph.node(sources[i]);
     return fmt::format("{}{} ({}) differs by {:.1e}", node.op->name,
-                       node.location.empty() ? "" : fmt::format(" in layer '{}'", node.location),
+                       node.location.empty() ? "" : fmt::format(" in layer '{}'", node.location.str()),
                        graph.type(sources[i]).str(), difference);
   }
   return {};

@@ -400,7 +400,7 @@ class Fuser {
     Body body;
     const std::vector<Value> results = results_of(g);
     std::vector<Value> outputs;
-    std::string location;
+    Location location;
     for (const Value& value : results) {
       outputs.push_back(emit_into(body, g, value));
       if (location.empty()) location = node(value.node).location;

@@ -1,6 +1,7 @@
 #include "passes/pass.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -51,7 +52,7 @@ std::span<const Pass> graph_passes() {
   return passes;
 }
 
-Graph run_passes(Graph graph, const PassContext& given) {
+Graph run_passes(Graph graph, const PassContext& given, std::vector<PassInfo>* report) {
   const std::vector<std::string> dumped = listed("MILLRACE_DUMP");
   PassContext context = given;
   context.disabled = listed("MILLRACE_DISABLE");
@@ -59,8 +60,13 @@ Graph run_passes(Graph graph, const PassContext& given) {
     if (contains(context.disabled, pass.name)) continue;
     const bool dump = contains(dumped, pass.name);
     if (dump) fmt::print(stderr, "before {}:\n{}\n", pass.name, graph.str());
+    const auto begin = std::chrono::steady_clock::now();
     graph = pass.run(graph, context);
     graph.verify();
+    if (report)
+      report->push_back({std::string(pass.name),
+                         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
+                         graph.size()});
     if (dump) fmt::print(stderr, "after {}:\n{}\n", pass.name, graph.str());
   }
   return graph;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <millrace/graph.h>
+#include <millrace/program.h>
 
 #include "target/provider.h"
 
@@ -35,7 +36,8 @@ std::span<const Pass> graph_passes();
 
 /// Runs the passes, verifying the graph after each. The environment variable MILLRACE_DISABLE=fuse,add-zero switches
 /// passes and rules off (an unknown name throws InputError), MILLRACE_DUMP=fuse prints the graph before and after to standard error.
-Graph run_passes(Graph graph, const PassContext& context);
+/// `report` gets each pass that ran.
+Graph run_passes(Graph graph, const PassContext& context, std::vector<PassInfo>* report = nullptr);
 
 // One file each.
 Graph inline_composites(const Graph& graph, const PassContext& context);

@@ -171,7 +171,7 @@ class Planner {
           index = i;
         }
         std::string label = fmt::format("{} {}{}", node.types[r].str(), node.op->name,
-                                        node.location.empty() ? "" : " in " + node.location);
+                                        node.location.empty() ? "" : " in " + node.location.str());
         storage_of_[i].push_back(new_storage(kind, index, node.types[r].bytes(), std::move(label)));
         producer_[storage_of_[i].back()] = {i, static_cast<int32_t>(r)};
       }

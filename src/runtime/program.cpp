@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <set>
@@ -15,6 +14,8 @@
 #include "ops/check.h"
 #include "passes/pass.h"
 #include "plan/plan.h"
+#include "runtime/launches.h"
+#include "runtime/run_clock.h"
 
 namespace millrace {
 namespace {
@@ -65,6 +66,7 @@ void check_donations(const Graph& graph, const std::map<int, int>& donations) {
 
 struct Program::Impl {
   Plan plan;
+  std::vector<PassInfo> passes;
   ThreadPool* pool = nullptr;
   std::unique_ptr<void, Free> arena;
   std::vector<Array> inputs, outputs;
@@ -79,10 +81,9 @@ struct Program::Impl {
     void* scratch;
   };
   std::vector<Launch> launches;
-  std::vector<void*> pointers;     // what launches point into: operands and results of all, in order
-  std::vector<const void*> bound;  // the inputs' memory that pointers were made for
-  bool profiling = false;
-  std::vector<int64_t> nanoseconds;
+  std::vector<void*> pointers;      // what launches point into: operands and results of all, in order
+  std::vector<const void*> bound;   // the inputs' memory that pointers were made for
+  std::unique_ptr<RunClock> clock;  // while profiling
 
   void* address(int storage) {
     const Storage& s = plan.storages[storage];
@@ -157,7 +158,6 @@ struct Program::Impl {
       if (launch.scratch >= 0) ready.scratch = address(launch.scratch);
       launches.push_back(ready);
     }
-    nanoseconds.assign(launches.size(), 0);
   }
 
   void finish_outputs() {
@@ -184,9 +184,17 @@ Program Program::compile(const Graph& graph, const CompileOptions& options) {
   impl->precision = options.precision == "bf16" && !target.fast_bf16 ? "fp32" : options.precision;
   const Graph special = specialise(graph, options.bindings);
   check_donations(special, options.donations);
-  Graph lowered = run_passes(special, {target, impl->precision, ref::evaluate_node, options.exact});
-  impl->plan = make_plan(choose_layouts(lowered, target), target,
-                         {options.donations, options.choices, options.exact}, *impl->pool);
+  Graph lowered =
+      run_passes(special, {target, impl->precision, ref::evaluate_node, options.exact}, &impl->passes);
+  const int64_t lowered_at = clock_now();
+  LaidOutGraph laid_out = choose_layouts(lowered, target);
+  const int64_t laid_out_at = clock_now();
+  impl->passes.push_back(
+      {"layout", static_cast<double>(laid_out_at - lowered_at) * 1e-9, laid_out.graph.size()});
+  impl->plan = make_plan(std::move(laid_out), target, {options.donations, options.choices, options.exact},
+                         *impl->pool);
+  impl->passes.push_back({"plan", static_cast<double>(clock_now() - laid_out_at) * 1e-9,
+                          static_cast<int>(impl->plan.launches.size())});
   const Graph& final_graph = impl->plan.source.graph;
   for (size_t i = 0; i < final_graph.inputs().size(); ++i) {
     const Type& type = final_graph.type(final_graph.inputs()[i]);
@@ -238,20 +246,19 @@ void Program::bind_input(int i, Array array) {
 void Program::run() {
   Impl& impl = *impl_;
   impl.check_bound();
-  if (!impl.profiling) {
+  if (!impl.clock) {
     for (const Impl::Launch& launch : impl.launches)
       launch.kernel->run(launch.operands, launch.results, launch.scratch, *impl.pool);
-  } else {
-    for (size_t l = 0; l < impl.launches.size(); ++l) {
-      const Impl::Launch& launch = impl.launches[l];
-      const auto start = std::chrono::steady_clock::now();
-      launch.kernel->run(launch.operands, launch.results, launch.scratch, *impl.pool);
-      impl.nanoseconds[l] =
-          std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start)
-              .count();
-    }
+    impl.finish_outputs();
+    return;
+  }
+  impl.clock->begin();
+  for (const Impl::Launch& launch : impl.launches) {
+    launch.kernel->run(launch.operands, launch.results, launch.scratch, *impl.pool);
+    impl.clock->mark();
   }
   impl.finish_outputs();
+  impl.clock->mark();
 }
 
 int64_t Program::arena_bytes() const { return impl_->plan.arena_bytes; }
@@ -283,52 +290,25 @@ const std::string& Program::precision() const { return impl_->precision; }
 
 const std::map<std::string, std::string>& Program::choices() const { return impl_->plan.choices; }
 
-namespace {
+const std::vector<PassInfo>& Program::passes() const { return impl_->passes; }
 
-/// "conv2d in blocks.0.conv1" or "fused(mul add) in …".
-std::string launch_name(const Graph& graph, const PlannedLaunch& launch) {
-  const Node& node = graph.node(launch.node);
-  std::string name(node.op->name);
-  if (node.body) {
-    std::string parts;
-    for (int i = 0; i < node.body->size(); ++i)
-      if (node.body->node(i).op->op_class != OpClass::structural)
-        parts += (parts.empty() ? "" : " ") + std::string(node.body->node(i).op->name);
-    name += "(" + parts + ")";
-  }
-  return node.location.empty() ? name : name + " in " + node.location;
-}
-
-}  // namespace
+std::vector<LaunchInfo> Program::launches() const { return describe_launches(impl_->plan); }
 
 std::string Program::explain() const {
   std::string text;
-  const Graph& graph = impl_->plan.source.graph;
-  for (const PlannedLaunch& launch : impl_->plan.launches) {
-    const Node& node = graph.node(launch.node);
-    std::string types;
-    for (size_t r = 0; r < node.types.size(); ++r) {
-      const Layout& layout = impl_->plan.source.layouts[launch.node][r];
-      types += fmt::format("{}{}{}", r ? ", " : "", node.types[r].str(),
-                           layout.empty() ? "" : fmt::format(" laid out {}", fmt::join(layout, "")));
-    }
-    text += fmt::format("{}: {} -> {} [{}]{}\n", launch.provider, launch_name(graph, launch), types,
-                        launch.kernel->description(),
-                        launch.declined.empty() ? "" : " (declined: " + launch.declined + ")");
-  }
+  for (const LaunchInfo& launch : launches())
+    text += fmt::format("{}: {}{} -> {} [{}]{}\n", launch.provider, launch.operation,
+                        launch.location.str().empty() ? "" : " in " + launch.location.str(), launch.types,
+                        launch.kernel, launch.declined.empty() ? "" : " (declined: " + launch.declined + ")");
   return text;
 }
 
-void Program::set_profiling(bool on) { impl_->profiling = on; }
+void Program::set_profiling(bool on) {
+  impl_->clock = on ? std::make_unique<RunClock>(impl_->launches.size()) : nullptr;
+}
 
-std::vector<std::pair<std::string, int64_t>> Program::profile() const {
-  std::vector<std::pair<std::string, int64_t>> rows;
-  for (size_t l = 0; l < impl_->plan.launches.size(); ++l) {
-    const PlannedLaunch& launch = impl_->plan.launches[l];
-    rows.emplace_back(fmt::format("{}: {}", launch.provider, launch_name(impl_->plan.source.graph, launch)),
-                      impl_->nanoseconds[l]);
-  }
-  return rows;
+std::vector<std::vector<int64_t>> Program::run_times() const {
+  return impl_->clock ? impl_->clock->runs() : std::vector<std::vector<int64_t>>{};
 }
 
 }  // namespace millrace

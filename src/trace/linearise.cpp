@@ -104,7 +104,7 @@ std::map<Slot, Value> append(Graph& graph, const Linear& linear, std::map<Slot, 
   for (const Slot& slot : linear.leaves)
     if (!given.contains(slot))
       given[slot] = graph.input(fmt::format("x{}", graph.inputs().size()), slot.first->types[slot.second]);
-  const std::string outer = graph.location();
+  const Location outer = graph.location();
   for (const TensorNode* node : linear.operations) {
     std::vector<Value> operands;
     for (const Tensor& operand : node->operands)

@@ -241,7 +241,8 @@ std::vector<Tensor> apply(std::string_view name, std::span<const Tensor> operand
       fail<TypeError>("{}: operand {} of {} has no value", node->location, types.size(), name);
     types.push_back(operand.type());
   }
-  const TypeContext context{op, types, attributes, node->location};
+  const Location location = node->location;
+  const TypeContext context{op, types, attributes, location};
   const int given = static_cast<int>(operands.size());
   if (given < op.min_operands || (op.max_operands >= 0 && given > op.max_operands))
     context.error(fmt::format("{} operands given, {} expected", given, op.min_operands));

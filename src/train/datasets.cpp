@@ -51,7 +51,12 @@ std::unique_ptr<data::Loader> training_loader(const Recipe& recipe,
 
 TestSet open_test_set(const std::string& text, const Recipe& recipe, const std::vector<std::string>& classes,
                       const data::Extent& extent, const ReadProgress& progress) {
-  std::shared_ptr<const data::Source> source = open_named(text);
+  return open_test_set(open_named(text), recipe, classes, extent, progress);
+}
+
+TestSet open_test_set(std::shared_ptr<const data::Source> source, const Recipe& recipe,
+                      const std::vector<std::string>& classes, const data::Extent& extent,
+                      const ReadProgress& progress) {
   const std::string path = source->path();
   TestSet set;
   for (const std::string& name : source->classes()) {

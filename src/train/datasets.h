@@ -31,7 +31,11 @@ struct TestSet {
   /// From the source's labels to those of the model.
   std::vector<int64_t> labels;
 };
-/// `text`: a path as recipes write it; `extent`: of the model's pictures. InputError when the pictures differ from it or a class is none of the model's.
+/// `extent`: of the model's pictures. InputError when the pictures differ from it or a class is none of the model's.
+TestSet open_test_set(std::shared_ptr<const data::Source> source, const Recipe& recipe,
+                      const std::vector<std::string>& classes, const data::Extent& extent,
+                      const ReadProgress& progress);
+/// `text`: a path as recipes write it.
 TestSet open_test_set(const std::string& text, const Recipe& recipe, const std::vector<std::string>& classes,
                       const data::Extent& extent, const ReadProgress& progress);
 

@@ -9,7 +9,9 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/thread_pool.h"
+#include "data/sample.h"
 #include "eval/metric.h"
+#include "runtime/run_clock.h"
 #include "track/metrics_log.h"
 #include "track/tensorboard.h"
 #include "train/evaluate.h"
@@ -60,6 +62,8 @@ struct Trainer::State {
   std::unique_ptr<track::MetricsLog> log;
   std::unique_ptr<track::EventWriter> events;
 
+  int64_t most_pictures = 0;  // > 0: a sample
+  Preparation prepared;
   int64_t steps_per_epoch = 0, total = 0;
   double loss_sum = 0, accuracy_sum = 0;  // of this epoch's steps
   std::vector<std::pair<std::string, double>> last_test;
@@ -74,13 +78,15 @@ struct Trainer::State {
   }
 
   void open_data();
+  void open_training();
+  void open_tests();
   void build(const Checkpoint* from);
   void fit();
   Array first_batch_of_test();
   Checkpoint checkpoint() const;
   void save();
   void restore(const Checkpoint& from);
-  void one_step();
+  void one_step(StepMarks* marks = nullptr);
   void check_finite(double loss) const;
   void end_epoch();
   void report(double seconds);
@@ -88,29 +94,70 @@ struct Trainer::State {
 };
 
 void Trainer::State::open_data() {
-  std::shared_ptr<const data::Source> source = open_named(recipe.data.train);
+  open_training();
+  const data::Source* source = &loader->source();
   const std::string& path = source->path();
-  loader = training_loader(recipe, source, reading());
   for (const auto& list : {skipped_pictures(*loader, bad), empty_classes(*loader)})
     for (const std::string& line : list) observer.message(line);
   observer.message(fmt::format("{}: {} pictures of {}×{}, {} classes", path, source->count(),
                                loader->extent().width, loader->extent().height, source->classes().size()));
   if (!recipe.data.test.empty()) {
-    test = open_test_set(recipe.data.test, recipe, source->classes(), loader->extent(), reading());
+    open_tests();
     for (const auto& list : {skipped_pictures(*test->loader, bad_tests), empty_classes(*test->loader)})
       for (const std::string& line : list) observer.message(line);
   }
+  const auto steps_of = [&](int64_t in_epoch) {
+    return recipe.train.steps > 0
+               ? recipe.train.steps
+               : std::max<int64_t>(1, std::llround(recipe.train.epochs * static_cast<double>(in_epoch)));
+  };
   steps_per_epoch = loader->batches_per_epoch();
-  total =
-      recipe.train.steps > 0
-          ? recipe.train.steps
-          : std::max<int64_t>(1, std::llround(recipe.train.epochs * static_cast<double>(steps_per_epoch)));
+  total = steps_of(steps_per_epoch);
+  prepared.steps_per_epoch = prepared.pictures / recipe.train.batch;
+  prepared.steps = steps_of(prepared.steps_per_epoch);
+  prepared.epochs = static_cast<double>(prepared.steps) / static_cast<double>(prepared.steps_per_epoch);
+}
+
+void Trainer::State::open_training() {
+  const auto begin = Clock::now();
+  std::shared_ptr<const data::Source> source = open_named(recipe.data.train);
+  prepared.open = seconds_since(begin);
+  prepared.pictures = source->count();
+  // Some batches at least, so that the order of an epoch is a usual one.
+  if (most_pictures > 0) source = data::sample_of(source, std::max(most_pictures, 4 * recipe.train.batch));
+  const auto begin_reading = Clock::now();
+  loader = training_loader(recipe, source, reading());
+  prepared.opened = source->count();
+  prepared.picture_bytes = static_cast<double>(loader->extent().bytes());
+  const double all = prepared.picture_bytes * static_cast<double>(prepared.pictures);
+  if (loader->cached() && all > static_cast<double>(recipe.data.cache_mb << 20)) {
+    // The sample would be kept in memory, the whole set will not.
+    recipe.data.cache_mb = 0;
+    loader = training_loader(recipe, source, reading());
+  }
+  prepared.cached = loader->cached();
+  prepared.read = seconds_since(begin_reading);
+}
+
+void Trainer::State::open_tests() {
+  const auto begin = Clock::now();
+  std::shared_ptr<const data::Source> source = open_named(recipe.data.test);
+  prepared.open += seconds_since(begin);
+  prepared.tests = source->count();
+  if (most_pictures > 0) source = data::sample_of(source, std::max(most_pictures, 2 * recipe.eval.batch));
+  prepared.opened_tests = source->count();
+  const auto begin_reading = Clock::now();
+  test = open_test_set(source, recipe, loader->source().classes(), loader->extent(), reading());
+  prepared.read_tests = seconds_since(begin_reading);
 }
 
 /// What comes from the data: normalisation, and parameters that the model takes from pictures.
 void Trainer::State::fit() {
   const auto source = std::shared_ptr<const data::Source>(std::shared_ptr<void>(), &loader->source());
+  const auto begin = Clock::now();
   const PictureSample sample = sample_pictures(recipe, source);
+  prepared.sample = seconds_since(begin);
+  prepared.sampled = sample.pictures.shape()[0].size();
   if (recipe.data.mean.empty()) {
     recipe.data.mean = sample.mean;
     recipe.data.std = sample.std;
@@ -132,6 +179,7 @@ void Trainer::State::build(const Checkpoint* from) {
   } else {
     fit();
   }
+  const auto begin = Clock::now();
   const data::Extent& e = session->extent;
   const std::vector<optim::TensorSpec> inputs = {
       {"pictures", {u8, {recipe.train.batch, e.channels, e.height, e.width}}},
@@ -149,6 +197,7 @@ void Trainer::State::build(const Checkpoint* from) {
     predictor = std::make_unique<Predictor>(*session, recipe.eval.tta, recipe.train.precision);
     predictor->logits(Array(u8, {test->loader->batch_size(), e.channels, e.height, e.width}));
   }
+  prepared.compile = seconds_since(begin);
   const Program& program = step->program();
   if (program.precision() != recipe.train.precision)
     observer.message(fmt::format(
@@ -220,7 +269,7 @@ void Trainer::State::check_finite(double loss) const {
     first +=
         " (the gradient of the step before overflowed: with train.clip_norm the operation that did it is "
         "named)";
-  const auto kept = list_checkpoints(run->checkpoints());
+  const auto kept = run ? list_checkpoints(run->checkpoints()) : std::vector<std::filesystem::path>{};
   fail<Error>(
       "{}: {}. A smaller train.optimizer.lr (now {}), train.clip_norm or train.schedule.warmup may help; {} "
       "holds the "
@@ -230,10 +279,16 @@ void Trainer::State::check_finite(double loss) const {
       first, recipe.train.optimizer.lr, kept.empty() ? "no checkpoint" : kept.back().string());
 }
 
-void Trainer::State::one_step() {
+void Trainer::State::one_step(StepMarks* marks) {
+  const auto mark = [&](int64_t StepMarks::*part) {
+    if (marks) marks->*part = clock_now();
+  };
+  mark(&StepMarks::begin);
   const data::Batch& batch = loader->next();
+  mark(&StepMarks::data);
   std::memcpy(step->input(0).data(), batch.pictures.data(), batch.pictures.size());
   std::memcpy(step->input(1).data(), batch.labels.data(), batch.labels.size() * sizeof(int64_t));
+  mark(&StepMarks::inputs);
   const double lr = schedule(done());
   if (recipe.train.verify > 0 && (done() + 1) % recipe.train.verify == 0) {
     if (const std::string found = step->run_verified(lr); !found.empty())
@@ -243,6 +298,7 @@ void Trainer::State::one_step() {
   } else {
     step->run(lr);
   }
+  mark(&StepMarks::ran);
   const double loss = step->loss(), accuracy = step->metrics()[0].second;
   check_finite(loss);
   if (lookahead && (done() % recipe.train.lookahead == 0 || done() == total)) {
@@ -253,6 +309,8 @@ void Trainer::State::one_step() {
   }
   loss_sum += loss;
   accuracy_sum += accuracy;
+  mark(&StepMarks::end);
+  if (!log) return;
   log->append(done(), {{"epoch", static_cast<double>(done()) / static_cast<double>(steps_per_epoch)},
                        {"loss", loss},
                        {"accuracy", accuracy},
@@ -260,6 +318,7 @@ void Trainer::State::one_step() {
   events->scalar("train/loss", done(), loss);
   events->scalar("train/accuracy", done(), accuracy);
   events->scalar("train/lr", done(), lr);
+  mark(&StepMarks::end);
 }
 
 void Trainer::State::report(double seconds) {
@@ -319,8 +378,10 @@ bool Trainer::State::checkpoint_due() const {
          seconds_since(last_checkpoint) >= 60 * recipe.train.checkpoint_minutes;
 }
 
-Trainer::Trainer(Recipe recipe, Observer observer) : state_(std::make_unique<State>()) {
+Trainer::Trainer(Recipe recipe, Observer observer, int64_t most_pictures)
+    : state_(std::make_unique<State>()) {
   state_->recipe = std::move(recipe);
+  state_->most_pictures = most_pictures;
   state_->observer = std::move(observer);
   if (state_->recipe.train.threads > 0)
     ThreadPool::set_default_threads(static_cast<int>(state_->recipe.train.threads));
@@ -357,9 +418,24 @@ const RunFolder& Trainer::resume(const RunFolder& run) {
   return *s.run;
 }
 
-std::string Trainer::explain() {
+Program& Trainer::program() {
   if (!state_->step) state_->build(nullptr);
-  return state_->step->program().explain();
+  return state_->step->program();
+}
+
+const Preparation& Trainer::preparation() const { return state_->prepared; }
+
+double Trainer::rehearse_test() {
+  State& s = *state_;
+  program();
+  return s.test ? evaluate(*s.predictor, *s.test, s.recipe.eval.metrics).seconds : 0;
+}
+
+void Trainer::rehearse(const std::function<bool(const StepMarks&)>& more) {
+  program();
+  StepMarks marks;
+  do state_->one_step(&marks);
+  while (more(marks));
 }
 
 Outcome Trainer::run() {

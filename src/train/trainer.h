@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/profile.h"
 #include "train/recipe.h"
 #include "train/run_folder.h"
 
@@ -43,10 +44,25 @@ struct Outcome {
   std::vector<std::pair<std::string, double>> test;  // of the last evaluation
 };
 
+/// What a trainer found, and how long its preparations took.
+struct Preparation {
+  int64_t pictures = 0, tests = 0;         // of the recipe's sets
+  int64_t opened = 0, opened_tests = 0;    // of the samples worked on, else the same
+  int64_t steps_per_epoch = 0, steps = 0;  // over the whole sets
+  double epochs = 0;
+  bool cached = false;       // decoded pictures are kept in memory
+  double picture_bytes = 0;  // of a decoded one
+  /// Seconds: finding out what the sources hold; decoding the pictures that are kept (or only the first); the sample for
+  /// normalisation, of `sampled` pictures; compiling.
+  double open = 0, read = 0, read_tests = 0, sample = 0, compile = 0;
+  int64_t sampled = 0;
+};
+
 class Trainer {
  public:
   /// Opens the data and checks everything that can be checked before the first step. InputError or IoError.
-  Trainer(Recipe recipe, Observer observer);
+  /// `most_pictures` > 0: only works on a sample of about so many, for estimates.
+  Trainer(Recipe recipe, Observer observer, int64_t most_pictures = 0);
   ~Trainer();
 
   /// A new run in `out` (or runs/<name>-<n>): draws the weights, writes the recipe and the checkpoint of step 0.
@@ -54,8 +70,15 @@ class Trainer {
   /// Goes on with an existing run from its newest sound checkpoint, to the same bits as if it had never stopped.
   const RunFolder& resume(const RunFolder& run);
 
-  /// What the compiled training step is made of; begins no run.
-  std::string explain();
+  /// Runs steps as run() does but begins no run: nothing is written. `more` gets the times of each step and says whether
+  /// another one follows. Error when the loss is not finite.
+  void rehearse(const std::function<bool(const StepMarks&)>& more);
+  /// The compiled step; builds it when that has not been done.
+  Program& program();
+  /// Of what has been done so far.
+  const Preparation& preparation() const;
+  /// Evaluates once, as at the end of an epoch; seconds. 0 without a test set.
+  double rehearse_test();
 
   /// To the end, or until the observer stops it. Checkpoints, metrics and events go to the run folder, at the end the
   /// ONNX model too. Error when the loss is not finite (it names the first operation that made it so), IoError when a

@@ -55,6 +55,15 @@ TEST_CASE("a graph's text reads as it should") {
 TEST_CASE("text parses back to an equal graph") {
   const Graph graph = example();
   CHECK(Graph::parse(graph.str()) == graph);
+  Graph phases;
+  const Value x = phases.input("x", {f32, {4}});
+  phases.set_location({"stem", Phase::backward});
+  const Value y = phases.add("relu", {x});
+  phases.set_location({"", Phase::update});
+  phases.set_outputs({phases.add("neg", {y})});
+  CHECK(phases.str().find("@\"stem\" backward\n") != std::string::npos);
+  CHECK(Graph::parse(phases.str()) == phases);
+  CHECK(Graph::parse(phases.str()).node(2).location.phase == Phase::update);
   CHECK(Graph::parse(Graph().str()) == Graph());
 }
 

@@ -7,8 +7,8 @@
 
 #include "backend/cpu/codegen/jit.h"
 #include "base/file.h"
+#include "support/cache_variable.h"
 #include "support/codegen_support.h"
-#include "support/temp_folder.h"
 
 using namespace millrace;
 using codegen::code_counts;
@@ -17,16 +17,10 @@ using codegen::CodeCounts;
 namespace {
 
 /// $MILLRACE_CACHE set to a folder of its own while the object lives.
-struct CacheFolder {
-  testing::TempFolder folder;
-  std::string before = std::getenv("MILLRACE_CACHE") ? std::getenv("MILLRACE_CACHE") : "";
-  CacheFolder() { setenv("MILLRACE_CACHE", folder.path().c_str(), 1); }
-  ~CacheFolder() {
-    before.empty() ? unsetenv("MILLRACE_CACHE") : setenv("MILLRACE_CACHE", before.c_str(), 1);
-  }
+struct CacheFolder : testing::CacheVariable {
   std::vector<std::filesystem::path> files() const {
     std::vector<std::filesystem::path> all;
-    for (const auto& entry : std::filesystem::directory_iterator(folder.path() / "kernels"))
+    for (const auto& entry : std::filesystem::directory_iterator(path() / "kernels"))
       all.push_back(entry.path());
     return all;
   }
@@ -88,7 +82,7 @@ TEST_CASE("A damaged file of the code cache is passed over and written anew") {
 
 TEST_CASE("A code cache that cannot be written is passed over") {
   const CacheFolder cache;
-  write_file(cache.folder.path() / "kernels", std::string_view("a file where the folder should be"));
+  write_file(cache.path() / "kernels", std::string_view("a file where the folder should be"));
   const Graph graph = body(1241, 0.6875);
   const std::vector<Array> input{random_array({f32, {1241}}, 1)};
   CHECK(difference(run_fused(graph, input)[0], run_fused(graph, input)[0]) == 0);

@@ -46,7 +46,7 @@ class OneDnnProvider : public Provider {
       if (op == "conv2d_weight_grad") return onednn::build_weight_gradient(request);
       return onednn::build_convolution(request);
     } catch (const dnnl::error& e) {
-      fail<InternalError>("{} at {}: oneDNN cannot build it: {}", op, request.node.location, e.what());
+      fail<InternalError>("{} at {}: oneDNN cannot build it: {}", op, request.node.location.str(), e.what());
     }
   }
 };

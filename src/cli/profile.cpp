@@ -1,0 +1,117 @@
+// Where the time of a step goes.
+#include <filesystem>
+#include <fmt/core.h>
+#include <optional>
+
+#include "base/file.h"
+#include "base/format.h"
+#include "cli/profile_report.h"
+#include "cli/verbs.h"
+#include "runtime/run_clock.h"
+#include "train/trainer.h"
+
+namespace millrace::cli {
+namespace {
+
+struct Arguments {
+  std::string recipe, model, trace, html;
+  std::vector<std::string> overrides;
+  ZooOptions zoo;
+  bool infer = false, json = false;
+  int64_t steps = 10, depth = 0, kernels = 20;
+};
+
+/// A recipe's step, data loading included.
+Profile profile_recipe(const Arguments& a, ProfileTitle& title) {
+  const std::filesystem::path path = std::filesystem::is_directory(a.recipe)
+                                         ? train::RunFolder::open(a.recipe).recipe()
+                                         : std::filesystem::path(a.recipe);
+  const train::Recipe recipe = train::load_recipe(path, a.overrides);
+  train::check_recipe(recipe, path.string());
+  train::Observer observer;
+  observer.message = [&](const std::string& line) {
+    if (!a.json) fmt::print("{}\n", line);
+  };
+  train::Trainer trainer(recipe, observer);
+  const Machine machine = this_machine();
+  Program& program = trainer.program();
+  // The loader has batches ahead when the first steps begin: only when those are used up does waiting show.
+  const int64_t warm_up = machine.threads + 4;
+  int64_t done = 0;
+  std::vector<StepMarks> marks;
+  std::optional<StepCounters> counters;
+  trainer.rehearse([&](const StepMarks& m) {
+    if (++done == warm_up) {
+      counters.emplace();
+      program.set_profiling(true);
+    }
+    if (done > warm_up) marks.push_back(m);
+    return done < warm_up + a.steps;
+  });
+  title = {a.recipe, fmt::format("training, batch {}, {}", recipe.train.batch, program.precision()),
+           recipe.train.batch};
+  auto counts = counters->per_step(static_cast<int>(marks.size()));
+  Profile profile = make_profile(program.launches(), program.run_times(), marks, machine);
+  profile.counters = std::move(counts);
+  return profile;
+}
+
+Profile profile_model(const Arguments& a, ProfileTitle& title) {
+  ZooStep step(a.zoo);
+  title = {a.zoo.model,
+           fmt::format("{}, batch {}, {}{}", a.zoo.train ? "training" : "inference", a.zoo.batch,
+                       step.program().precision(), a.zoo.train ? ", " + a.zoo.optimizer : ""),
+           a.zoo.batch};
+  return profile_steps(step, static_cast<int>(a.steps), 0);
+}
+
+int run(Arguments& a) {
+  if (a.recipe.empty() == a.model.empty()) fail<InputError>("give a RECIPE, or --model NAME: one of the two");
+  if (a.steps < 1) fail<InputError>("--steps is 1 or more, not {}", a.steps);
+  a.zoo.model = a.model;
+  a.zoo.train = !a.infer;
+  if (a.infer && a.model.empty()) fail<InputError>("--infer goes with --model NAME");
+  if (a.zoo.batch < 1) fail<InputError>("--batch is 1 or more, not {}", a.zoo.batch);
+  ProfileTitle title;
+  const Profile profile = a.model.empty() ? profile_recipe(a, title) : profile_model(a, title);
+  if (!a.trace.empty()) write_file(a.trace, profile_trace(profile, title));
+  if (!a.html.empty()) write_file(a.html, profile_page(profile, title));
+  if (a.json) {
+    fmt::print("{}\n", profile_json(profile, title, static_cast<int>(a.depth)));
+    return 0;
+  }
+  fmt::print("{}", profile_text(profile, title, static_cast<int>(a.depth), static_cast<int>(a.kernels)));
+  if (!a.trace.empty()) fmt::print("{}: open it in https://ui.perfetto.dev or chrome://tracing\n", a.trace);
+  if (!a.html.empty()) fmt::print("{}: roofline and flame chart, for any browser\n", a.html);
+  return 0;
+}
+
+}  // namespace
+
+Action declare_profile(Command& command) {
+  auto a = std::make_shared<Arguments>();
+  command.positional("RECIPE", a->recipe, "a recipe, or a run folder", false)
+      .positional("KEY=VALUE", a->overrides, "changes of the recipe", false)
+      .option("--model", a->model, "instead of a recipe a built-in network on random inputs:" + model_names())
+      .option("--batch", a->zoo.batch, "items a step, with --model")
+      .option("--precision", a->zoo.precision, "fp32 or bf16, with --model (default fp32)")
+      .option("--optimizer", a->zoo.optimizer, "sgd or adamw, with --model (default adamw)")
+      .flag("--infer", a->infer, "inference instead of training, with --model")
+      .option("--steps", a->steps, "steps to measure, after a warm-up")
+      .option("--depth", a->depth, "layers by their first so many parts; 0: whole names")
+      .option("--kernels", a->kernels, "slowest kernels to list")
+      .option("--trace", a->trace, "write the median step as Chrome trace events (Perfetto opens them)")
+      .option("--html", a->html, "write a page with roofline and flame chart")
+      .flag("--json", a->json, "print one JSON object with every launch")
+      .footer(
+          "Runs some steps (a recipe's with its data; nothing is saved) and compares each kernel with this "
+          "machine's\n"
+          "limits: the first time, these are measured for some seconds (millrace machine). docs/profile.md "
+          "explains "
+          "the figures.\n\n"
+          "  millrace profile examples/letters.toml --html profile.html\n"
+          "  millrace profile --model resnet18_cifar --batch 128 --optimizer sgd --depth 2\n");
+  return [a] { return run(*a); };
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,121 @@
+#include "cli/zoo.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+#include "base/philox.h"
+
+namespace millrace::cli {
+namespace {
+
+CompileOptions compile_options(const ZooOptions& o) {
+  CompileOptions options;
+  options.precision = o.precision;
+  options.exact = o.exact;
+  return options;
+}
+
+/// Random values as the model takes them: normal floats, integers below the vocabulary.
+void fill(Array& array, const nn::InputSpec& spec, uint64_t stream) {
+  RandomStream random(1, stream);
+  for (int64_t i = 0; i < array.count(); ++i) {
+    if (array.dtype().is_float()) {
+      const double radius = std::sqrt(-2 * std::log(1 - static_cast<double>(random.uniform())));
+      array.set(i, radius * std::cos(6.283185307179586 * random.uniform()));
+    } else {
+      array.set_int(i, static_cast<int64_t>(spec.low) +
+                           random.below(static_cast<uint32_t>(std::max(1.0, spec.high - spec.low))));
+    }
+  }
+}
+
+std::vector<optim::TensorSpec> bound_inputs(const nn::Model& model, int64_t batch) {
+  std::vector<optim::TensorSpec> specs;
+  for (const nn::InputSpec& input : model.inputs)
+    specs.push_back({input.name, {input.type.dtype, input.type.shape.specialise({{"batch", batch}})}});
+  return specs;
+}
+
+/// The targets of the peers' benchmark: 0, 1, 2 … modulo the number of classes.
+void fill_targets(Array& targets, nn::Task task, int64_t classes) {
+  for (int64_t i = 0; i < targets.count(); ++i)
+    targets.set(i, static_cast<double>(i % (task == nn::Task::binary ? 2 : classes)));
+}
+
+}  // namespace
+
+ZooStep::ZooStep(const ZooOptions& options)
+    : model_(nn::make_model(options.model)),
+      batch_(options.batch),
+      lr_(options.optimizer == "sgd" ? 1e-3 : 1e-4) {
+  model_.module->initialise(0);
+  options.train ? build_train(options) : build_infer(options);
+}
+
+void ZooStep::build_train(const ZooOptions& options) {
+  std::vector<optim::TensorSpec> inputs = bound_inputs(model_, batch_);
+  std::vector<Type> types;
+  for (const optim::TensorSpec& input : inputs) types.push_back(input.type);
+  const Shape output = nn::output_type(*model_.module, types).shape;
+  const int64_t classes = output.empty() ? 1 : output.back().size();
+  const nn::Task task = model_.task;
+  Shape target(output.begin(), task == nn::Task::binary ? output.end() : output.end() - 1);
+  inputs.push_back({"target", {task == nn::Task::binary ? f32 : i64, target}});
+
+  std::shared_ptr<const optim::Optimizer> optimizer;
+  if (options.optimizer == "sgd")
+    optimizer = optim::sgd({.momentum = 0.9});
+  else if (options.optimizer == "adamw")
+    optimizer = optim::adamw({.common = {.weight_decay = 0.01}});
+  else
+    fail<InputError>("there is no optimizer '{}' here; choose sgd or adamw", options.optimizer);
+  train_ = std::make_unique<optim::TrainStep>(
+      model_.module, inputs,
+      [task](nn::Module& module, std::span<const Tensor> x) {
+        return optim::StepResult{nn::task_loss(task, module(x.first(x.size() - 1)), x.back())};
+      },
+      optimizer, optim::TrainOptions{.compile = compile_options(options)});
+  for (size_t i = 0; i < model_.inputs.size(); ++i)
+    fill(train_->input(static_cast<int>(i)), model_.inputs[i], i + 1);
+  fill_targets(train_->input(static_cast<int>(model_.inputs.size())), task, classes);
+}
+
+void ZooStep::build_infer(const ZooOptions& options) {
+  const Graph graph = optim::build_eval_graph(
+      *model_.module, bound_inputs(model_, batch_),
+      [](nn::Module& module, std::span<const Tensor> x) {
+        return std::vector<optim::NamedTensor>{{"y", module(x)}};
+      },
+      false);
+  infer_ = std::make_unique<Program>(Program::compile(graph, compile_options(options)));
+  for (size_t i = 0; i < model_.inputs.size(); ++i)
+    fill(infer_->input(static_cast<int>(i)), model_.inputs[i], i + 1);
+}
+
+void ZooStep::run() {
+  if (train_)
+    train_->run(lr_);
+  else
+    infer_->run();
+}
+
+int64_t parse_batch(const std::string& text) {
+  size_t used = 0;
+  int64_t batch = 0;
+  try {
+    batch = std::stoll(text, &used);
+  } catch (const std::exception&) {
+  }
+  if (used != text.size() || batch < 1)
+    fail<InputError>("BATCH must be a number of 1 or more, but it is '{}'", text);
+  return batch;
+}
+
+std::string model_names() {
+  std::string names;
+  for (const std::string& kind : nn::model_kinds()) names += " " + kind;
+  return names;
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,46 @@
+// The built-in networks on random inputs: what bench, profile, explain and estimate run.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <millrace/nn.h>
+#include <millrace/optim.h>
+#include <millrace/program.h>
+
+namespace millrace::cli {
+
+struct ZooOptions {
+  std::string model;
+  int64_t batch = 1;
+  bool train = true;  // else inference
+  std::string precision = "fp32";
+  std::string optimizer = "adamw";  // or "sgd", with momentum 0.9
+  bool exact = false;               // CompileOptions::exact
+};
+
+/// A compiled step of a built-in network. InputError names the model or optimiser that does not exist.
+class ZooStep {
+ public:
+  explicit ZooStep(const ZooOptions& options);
+  void run();
+  Program& program() { return train_ ? train_->program() : *infer_; }
+  int64_t batch() const { return batch_; }
+
+ private:
+  void build_train(const ZooOptions& options);
+  void build_infer(const ZooOptions& options);
+
+  nn::Model model_;
+  int64_t batch_;
+  double lr_;
+  std::unique_ptr<optim::TrainStep> train_;
+  std::unique_ptr<Program> infer_;
+};
+
+/// A batch size given as text; InputError when it is none.
+int64_t parse_batch(const std::string& text);
+/// " mlp lenet …", for help texts.
+std::string model_names();
+
+}  // namespace millrace::cli

@@ -1,0 +1,112 @@
+#include "ops/work.h"
+
+#include <algorithm>
+
+#include "ir/operator.h"
+
+namespace millrace::ops {
+namespace {
+
+bool compares(ScalarOp op) { return op >= ScalarOp::equal; }  // comparisons and logic
+
+/// Counts the float operations of a body instead of doing them.
+class Counter : public ElementBuilder {
+ public:
+  explicit Counter(std::span<const Type> operands) : operands_(operands) {}
+  Scalar value(DType dtype) {
+    dtypes_.push_back(dtype);
+    return {static_cast<int>(dtypes_.size()) - 1};
+  }
+  double count() const { return count_; }
+
+  Scalar constant(DType dtype, double) override { return value(dtype); }
+  Scalar integer(DType dtype, int64_t) override { return value(dtype); }
+  Scalar unary(ScalarOp op, Scalar a) override {
+    if (op != ScalarOp::logical_not) note(a);
+    return value(op == ScalarOp::logical_not ? boolean : dtype(a));
+  }
+  Scalar binary(ScalarOp op, Scalar a, Scalar) override {
+    if (!compares(op)) note(a);
+    return value(compares(op) ? boolean : dtype(a));
+  }
+  Scalar select(Scalar, Scalar if_true, Scalar) override { return value(dtype(if_true)); }
+  Scalar cast(Scalar, DType to) override { return value(to); }
+  DType dtype(Scalar a) const override { return dtypes_[a.id]; }
+  Scalar load(int operand, std::span<const Scalar>) override { return value(operands_[operand].dtype); }
+  Scalar load_if(Scalar, int operand, std::span<const Scalar>, Scalar) override {
+    return value(operands_[operand].dtype);
+  }
+
+ private:
+  void note(Scalar a) {
+    if (dtype(a).is_float()) ++count_;
+  }
+  std::span<const Type> operands_;
+  std::vector<DType> dtypes_;
+  double count_ = 0;
+};
+
+std::vector<Type> operand_types(const Graph& graph, const Node& node) {
+  std::vector<Type> types;
+  for (const Value& operand : node.operands) types.push_back(graph.type(operand));
+  return types;
+}
+
+double elements(const Type& type) { return static_cast<double>(type.shape.count()); }
+
+}  // namespace
+
+double flops(const Graph& graph, const Node& node) {
+  const Operator& op = *node.op;
+  if (op.flops) return op.flops(graph, node);
+  if (node.body) {
+    double sum = 0;
+    for (int i = 0; i < node.body->size(); ++i) sum += flops(*node.body, node.body->node(i));
+    return sum;
+  }
+  const std::vector<Type> types = operand_types(graph, node);
+  Counter counter(types);
+  if (op.reduction) {
+    const bool arithmetic =
+        types[0].dtype.is_float() && *op.reduction != Reduction::argmax && *op.reduction != Reduction::argmin;
+    return arithmetic ? elements(types[0]) : 0;
+  }
+  if (op.scalar) {
+    std::vector<Scalar> operands;
+    for (const Type& type : types) operands.push_back(counter.value(type.dtype));
+    op.scalar(counter, operands, node);
+  } else if (op.element) {
+    std::vector<Scalar> index;
+    for (int d = 0; d < node.types[0].shape.rank(); ++d) index.push_back(counter.value(i64));
+    op.element(counter, index, {node, types});
+  }
+  return counter.count() * elements(node.types[0]);
+}
+
+double bytes_read(const Graph& graph, const Node& node, int k) {
+  const auto bytes = static_cast<double>(graph.type(node.operands[k]).bytes());
+  const auto taken_by = [](const Node& reader) {
+    double taken = 0;
+    for (const Type& type : reader.types) taken += static_cast<double>(type.bytes());
+    return taken;
+  };
+  if (node.op->op_class == OpClass::movement && !node.op->window) return std::min(bytes, taken_by(node));
+  if (!node.body) return bytes;
+  // A loop nest loads where it computes: of an operand that only movement reads, what that takes.
+  const Value input = node.body->inputs()[k];
+  double taken = 0;
+  for (int i = 0; i < node.body->size(); ++i) {
+    const Node& reader = node.body->node(i);
+    if (std::find(reader.operands.begin(), reader.operands.end(), input) == reader.operands.end()) continue;
+    if (reader.op->op_class != OpClass::movement || reader.op->window) return bytes;
+    taken += taken_by(reader);
+  }
+  return std::min(bytes, taken);
+}
+
+int arithmetic_bits(const Graph& graph, const Node& node) {
+  if (node.op->op_class != OpClass::heavy || node.operands.empty()) return 32;
+  return graph.type(node.operands[0]).dtype.bits;
+}
+
+}  // namespace millrace::ops

@@ -1,0 +1,21 @@
+// What a node asks of a machine, whoever computes it.
+#pragma once
+
+#include <vector>
+
+#include <millrace/graph.h>
+
+namespace millrace::ops {
+
+/// Floating-point operations of one node: a multiply-add is two, exp or a division is one, comparisons, integers and
+/// moving data are none. Heavy operators say it themselves, all others are counted from their bodies. Padding of
+/// convolutions is not counted. All shapes must be static.
+double flops(const Graph& graph, const Node& node);
+
+/// Bytes of operand `k` that the node has to read at least: all of it, or what gather and slice take of it.
+double bytes_read(const Graph& graph, const Node& node, int k);
+
+/// The bits of the numbers that the node's arithmetic takes in: 16 for products of bf16, else 32 or 64.
+int arithmetic_bits(const Graph& graph, const Node& node);
+
+}  // namespace millrace::ops

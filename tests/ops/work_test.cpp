@@ -1,0 +1,85 @@
+#include "ops/work.h"
+
+#include <doctest/doctest.h>
+
+#include "backend/ref/evaluate.h"
+#include "ops/build.h"
+#include "ops/convolution.h"
+
+using namespace millrace;
+
+namespace {
+
+double flops_of(const Graph& graph, Value value) { return ops::flops(graph, graph.node(value)); }
+
+/// Sum of all elements.
+double total(const Array& array) {
+  double sum = 0;
+  for (int64_t i = 0; i < array.count(); ++i) sum += array.at(i);
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("a matrix product is two operations for each product, however its operands are stored") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {3, 5, 7}}), y = graph.input("y", {f32, {3, 5, 11}});
+  CHECK(flops_of(graph, b.matmul(x, y, true, false)) == 2.0 * 3 * 7 * 5 * 11);
+  const Value z = graph.input("z", {f32, {3, 11, 7}});
+  CHECK(flops_of(graph, b.matmul(x, z, false, true)) == 2.0 * 3 * 5 * 7 * 11);
+}
+
+TEST_CASE("a convolution of ones adds up half as much as it has operations, and its gradients have as many") {
+  for (const ops::ConvolutionSample& s : ops::convolution_samples()) {
+    if (s.x.count() == 0) continue;
+    CAPTURE(s.x.str());
+    Graph graph;
+    const Value x = graph.input("x", {f64, s.x}), w = graph.input("w", {f64, s.w});
+    const Value y = graph.add("conv2d", {x, w}, s.attributes);
+    graph.set_outputs({y});
+    const Array ones[] = {Array::full(f64, s.x, 1), Array::full(f64, s.w, 1)};
+    const double expected = 2 * total(ref::evaluate(graph, ones)[0]);
+    CHECK(flops_of(graph, y) == expected);
+    Attributes for_x = s.attributes, for_w = s.attributes;
+    for_x.set("input_shape", s.x);
+    for_w.set("weight_shape", s.w);
+    CHECK(flops_of(graph, graph.add("conv2d_input_grad", {y, w}, for_x)) == expected);
+    CHECK(flops_of(graph, graph.add("conv2d_weight_grad", {x, y}, for_w)) == expected);
+  }
+}
+
+TEST_CASE("other operators count what their bodies do") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {4, 6}}), i = graph.input("i", {i64, {4, 6}});
+  CHECK(flops_of(graph, b.add(x, x)) == 24);
+  CHECK(flops_of(graph, b.add(i, i)) == 0);
+  CHECK(flops_of(graph, b.unary("exp", x)) == 24);
+  CHECK(flops_of(graph, b.sum(x, {1}, false)) == 24);
+  CHECK(flops_of(graph, b.binary("less", x, x)) == 0);
+  CHECK(flops_of(graph, graph.add("transpose", {x}, {{"permutation", std::vector<int64_t>{1, 0}}})) == 0);
+  // softmax: maximum, difference, exp, sum, quotient
+  CHECK(flops_of(graph, b.softmax(x, 1)) >= 5 * 24);
+  CHECK(flops_of(graph, b.softmax(x, 1)) <= 7 * 24);
+}
+
+TEST_CASE("what gather and slice leave out is not read") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value table = graph.input("table", {f32, {1000, 8}}), index = graph.input("index", {i64, {3}});
+  const Value rows = graph.add("gather", {table, index}, {{"axis", int64_t{0}}});
+  CHECK(ops::bytes_read(graph, graph.node(rows), 0) == 3 * 8 * 4);
+  CHECK(ops::bytes_read(graph, graph.node(rows), 1) == 3 * 8);
+
+  const auto nest = [&](bool whole) {
+    auto body = std::make_shared<Graph>();
+    ops::Build inner(*body);
+    const Value t = body->input("t", {f32, {1000, 8}}), k = body->input("k", {i64, {3}});
+    const Value taken = inner.unary("exp", body->add("gather", {t, k}, {{"axis", int64_t{0}}}));
+    body->set_outputs({whole ? inner.sum(t, {0}, false) : taken, taken});
+    return graph.add_with_body(get_operator("fused"), {table, index}, {}, body);
+  };
+  CHECK(ops::bytes_read(graph, graph.node(nest(false)), 0) == 3 * 8 * 4);
+  CHECK(ops::bytes_read(graph, graph.node(nest(true)), 0) == 1000 * 8 * 4);
+}

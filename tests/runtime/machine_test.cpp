@@ -1,0 +1,60 @@
+#include "runtime/machine.h"
+
+#include <cstring>
+#include <doctest/doctest.h>
+
+#include <millrace/array.h>
+
+#include "base/file.h"
+#include "runtime/machine_loops.h"
+#include "support/cache_variable.h"
+
+using namespace millrace;
+
+TEST_CASE("the measuring loops do what they count, and copies are copies") {
+  CHECK(run_fp32_loop(1) > 0);
+  CHECK(run_fp32_loop(10) == 10 * run_fp32_loop(1));
+  CHECK((run_bf16_loop(1) > 0) == cpu_has("avx512_bf16"));
+  for (const int64_t size : {0, 1, 255, 256, 1000, 70000})
+    for (const bool stream : {false, true}) {
+      Array from(u8, {size + 1}), to(u8, {size + 1});
+      for (int64_t i = 0; i < size; ++i) from.as<uint8_t>()[i] = static_cast<uint8_t>(i * 7 + 1);
+      to.as<uint8_t>()[size] = 77;
+      copy_vectors(to.data(), from.data(), static_cast<size_t>(size), stream);
+      CHECK(std::memcmp(to.data(), from.data(), static_cast<size_t>(size)) == 0);
+      CHECK(to.as<uint8_t>()[size] == 77);
+    }
+}
+
+TEST_CASE("a machine's figures are kept, and what cannot be read is measured again") {
+  const testing::CacheVariable cache;
+  CHECK(!kept_machine());
+  Machine m;
+  m.fp32_gflops = 100;
+  m.levels = {{"L2", 2 << 20, 80}, {"RAM", int64_t{8} << 30, 10}};
+  m.measured = "2026-05-01";
+  m.cpu = "another CPU";
+  keep_machine(m);
+  CHECK(!kept_machine());
+  m.cpu = cpu_name();
+  keep_machine(m);
+  const auto kept = kept_machine();
+  REQUIRE(kept);
+  CHECK(kept->fp32_gflops == 100);
+  CHECK(kept->gflops(16) == 100);  // no bf16 units: at the rate of fp32
+  REQUIRE(kept->levels.size() == 2);
+  CHECK(kept->levels[0].name == "L2");
+  CHECK(kept->ram().bytes == int64_t{8} << 30);
+  CHECK(kept->measured == "2026-05-01");
+
+  const auto path = machine_file();
+  REQUIRE(path);
+  std::string text = read_text(*path);
+  write_file(*path, text.substr(0, text.size() / 2));
+  CHECK(!kept_machine());
+  const size_t version = text.find("\"version\": 1");
+  REQUIRE(version != std::string::npos);
+  text.replace(version, 12, "\"version\": 0");
+  write_file(*path, text);
+  CHECK(!kept_machine());
+}
