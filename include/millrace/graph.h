@@ -29,9 +29,10 @@ struct Node {
   const Operator* op = nullptr;
   std::vector<Value> operands;
   Attributes attributes;
-  std::vector<Type> types;            // of the results
-  std::shared_ptr<const Graph> body;  // composites only: what the node means, in simpler operators
-  std::string location;               // the user's layer, e.g. "blocks.0.conv1"; for messages
+  std::vector<Type> types;  // of the results
+  std::shared_ptr<const Graph>
+      body;              // composites: what the node means, in simpler operators; loops: one step
+  std::string location;  // the user's layer, e.g. "blocks.0.conv1"; for messages
 };
 
 /// A function from inputs to outputs. Nodes are appended in topological order and never change; passes build new
@@ -50,7 +51,8 @@ class Graph {
   /// Returns the first result; the others are {node, 1}, {node, 2} …
   Value add(const Operator& op, std::vector<Value> operands, Attributes attributes = {});
   Value add(std::string_view op, std::vector<Value> operands, Attributes attributes = {});
-  /// Appends a composite with a given body (fusion, captured functions); types are those of the body's outputs.
+  /// Appends a composite with a given body (fusion, captured functions); types are those of the body's outputs. A loop's
+  /// come from its rule, which throws TypeError when operands and body do not fit.
   Value add_with_body(const Operator& op, std::vector<Value> operands, Attributes attributes,
                       std::shared_ptr<const Graph> body);
   /// Names what is computed; may be called again.

@@ -21,6 +21,33 @@ void TypeContext::error(const std::string& what) const {
                   location.empty() ? "" : fmt::format(" (in layer '{}')", location));
 }
 
+namespace {
+
+/// Adds the operator's defaults and checks that there is nothing else.
+void complete(const Operator& op, Attributes& attributes) {
+  for (const AttributeSpec& spec : op.attributes) {
+    if (attributes.find(spec.name)) continue;
+    MILLRACE_CHECK(spec.fallback, "{} needs attribute '{}'", op.name, spec.name);
+    attributes.set(std::string(spec.name), *spec.fallback);
+  }
+  for (const auto& item : attributes.items())
+    MILLRACE_CHECK(std::any_of(op.attributes.begin(), op.attributes.end(),
+                               [&](const AttributeSpec& spec) { return spec.name == item.first; }),
+                   "{} has no attribute '{}'", op.name, item.first);
+}
+
+std::vector<Type> types_of(const Graph& graph, const Operator& op, std::span<const Value> operands) {
+  std::vector<Type> types;
+  for (const Value& operand : operands) {
+    MILLRACE_CHECK(operand.node >= 0 && operand.node < graph.size(), "operand {} of {} is not in the graph",
+                   operand.node, op.name);
+    types.push_back(graph.type(operand));
+  }
+  return types;
+}
+
+}  // namespace
+
 Value Graph::append(Node node) {
   nodes_.push_back(std::move(node));
   return {size() - 1, 0};
@@ -47,21 +74,8 @@ Value Graph::add(std::string_view op, std::vector<Value> operands, Attributes at
 }
 
 Value Graph::add(const Operator& op, std::vector<Value> operands, Attributes attributes) {
-  for (const AttributeSpec& spec : op.attributes) {
-    if (attributes.find(spec.name)) continue;
-    MILLRACE_CHECK(spec.fallback, "{} needs attribute '{}'", op.name, spec.name);
-    attributes.set(std::string(spec.name), *spec.fallback);
-  }
-  for (const auto& item : attributes.items())
-    MILLRACE_CHECK(std::any_of(op.attributes.begin(), op.attributes.end(),
-                               [&](const AttributeSpec& spec) { return spec.name == item.first; }),
-                   "{} has no attribute '{}'", op.name, item.first);
-  std::vector<Type> operand_types;
-  for (const Value& operand : operands) {
-    MILLRACE_CHECK(operand.node >= 0 && operand.node < size(), "operand {} of {} is not in the graph",
-                   operand.node, op.name);
-    operand_types.push_back(type(operand));
-  }
+  complete(op, attributes);
+  const std::vector<Type> operand_types = types_of(*this, op, operands);
   const TypeContext context{op, operand_types, attributes, location_};
   const int given = static_cast<int>(operands.size());
   if (given < op.min_operands || (op.max_operands >= 0 && given > op.max_operands))
@@ -90,7 +104,13 @@ Value Graph::add_with_body(const Operator& op, std::vector<Value> operands, Attr
                            std::shared_ptr<const Graph> body) {
   Node node;
   node.op = &op;
-  for (const Value& output : body->outputs()) node.types.push_back(body->type(output));
+  if (op.types) {
+    complete(op, attributes);
+    const std::vector<Type> operand_types = types_of(*this, op, operands);
+    node.types = op.types(TypeContext{op, operand_types, attributes, location_, body.get()});
+  } else {
+    for (const Value& output : body->outputs()) node.types.push_back(body->type(output));
+  }
   node.operands = std::move(operands);
   node.attributes = std::move(attributes);
   node.body = std::move(body);
@@ -134,12 +154,13 @@ void Graph::verify() const {
     }
     if (n.op->types) {
       const std::vector<Type> types =
-          n.op->types(TypeContext{*n.op, operand_types, n.attributes, n.location});
+          n.op->types(TypeContext{*n.op, operand_types, n.attributes, n.location, n.body.get()});
       MILLRACE_CHECK(types == n.types, "node {} ({}) has types {}, its rule gives {}", i, n.op->name,
                      types_text(n.types), types_text(types));
     }
     if (!n.body) continue;
     n.body->verify();
+    if (n.op->op_class == OpClass::loop) continue;  // its type rule knows the body
     MILLRACE_CHECK(n.body->inputs().size() == n.operands.size() && n.body->outputs().size() == n.types.size(),
                    "node {} ({}) and its body differ in operands or results", i, n.op->name);
     for (size_t k = 0; k < n.operands.size(); ++k)

@@ -435,14 +435,18 @@ class Parser {
       const Operator& op = get_operator(name);
       Value added;
       if (body) {
-        if (op.op_class != OpClass::composite || op.body) fail<InputError>("{} takes no body", name);
+        const bool loop = op.op_class == OpClass::loop;
+        if ((op.op_class != OpClass::composite && !loop) || op.body)
+          fail<InputError>("{} takes no body", name);
         std::vector<Type> operand_types, body_types;
         for (const Value& argument : arguments) operand_types.push_back(graph.type(argument));
         for (const Value& input : body->inputs()) body_types.push_back(body->type(input));
-        if (operand_types != body_types) fail<InputError>("the inputs of the body are not those of {}", name);
+        if (!loop && operand_types != body_types)
+          fail<InputError>("the inputs of the body are not those of {}", name);
+        if (loop) check_attributes(op, given);
         added = graph.add_with_body(op, std::move(arguments), std::move(given), std::move(body));
       } else {
-        if (!op.types) fail<InputError>("{} needs a body", name);
+        if (!op.types || op.op_class == OpClass::loop) fail<InputError>("{} needs a body", name);
         check_attributes(op, given);
         added = graph.add(op, std::move(arguments), std::move(given));
       }

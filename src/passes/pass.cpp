@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/suggest.h"
+#include "passes/loops.h"
 
 namespace millrace {
 namespace {
@@ -39,9 +40,17 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 
 std::span<const Pass> graph_passes() {
   static constexpr Pass passes[] = {
-      {"inline", inline_composites}, {"simplify", simplify},        {"fold", fold_constants},
-      {"fold-scale", fold_scale},    {"precision", narrow_to_bf16}, {"refold", fold_constants},
-      {"cse", eliminate_common},     {"dce", eliminate_dead},       {"fuse", fuse},
+      {"inline", inline_composites},
+      {"scan", tidy_scans},
+      {"simplify", simplify},
+      {"fold", fold_constants},
+      {"fold-scale", fold_scale},
+      {"precision", narrow_to_bf16},
+      {"refold", fold_constants},
+      {"hoist", hoist},
+      {"cse", eliminate_common},
+      {"dce", eliminate_dead},
+      {"fuse", fuse},
   };
   return passes;
 }
@@ -52,6 +61,7 @@ Graph run_passes(Graph graph, const PassContext& context) {
     if (contains(disabled, pass.name)) continue;
     const bool dump = contains(dumped, pass.name);
     if (dump) fmt::print(stderr, "before {}:\n{}\n", pass.name, graph.str());
+    graph = with_bodies(graph, [&](const Graph& body) { return pass.run(body, context); });
     graph = pass.run(graph, context);
     graph.verify();
     if (dump) fmt::print(stderr, "after {}:\n{}\n", pass.name, graph.str());
