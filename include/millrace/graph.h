@@ -50,7 +50,7 @@ struct Node {
   std::vector<Value> operands;
   Attributes attributes;
   std::vector<Type> types;            // of the results
-  std::shared_ptr<const Graph> body;  // composites only: what the node means, in simpler operators
+  std::shared_ptr<const Graph> body;  // composites: what the node means, in simpler operators; loops: one step
   Location location;
 };
 
@@ -70,8 +70,8 @@ class Graph {
   /// Returns the first result; the others are {node, 1}, {node, 2} …
   Value add(const Operator& op, std::vector<Value> operands, Attributes attributes = {});
   Value add(std::string_view op, std::vector<Value> operands, Attributes attributes = {});
-  /// Appends a composite with a given body (fusion, captured functions); types are those of the body's outputs. TypeError
-  /// when the operands are not the body's inputs or the operator takes no body.
+  /// Appends a composite with a given body (fusion, captured functions); types are those of the body's outputs. A loop's
+  /// come from its rule. TypeError when operands and body do not fit or the operator takes no body.
   Value add_with_body(const Operator& op, std::vector<Value> operands, Attributes attributes,
                       std::shared_ptr<const Graph> body);
   /// Names what is computed; may be called again. TypeError when one is not a value of the graph.

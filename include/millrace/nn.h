@@ -222,6 +222,67 @@ class MultiheadAttention : public Module {
 Tensor self_attention(const Tensor& qkv, int64_t heads, bool causal, int64_t shared_heads = 0,
                       const Tensor& mask = {});
 
+struct RecurrentOptions {
+  int64_t layers = 1;  // each reads the outputs of the one before
+  bool bias = true;
+  bool batch_first = false;  // sequences are [N, length, width] instead of [length, N, width]
+  bool bidirectional = false;
+  double dropout = 0;  // of the outputs between two layers, in training
+};
+
+/// What LSTM and GRU share: layers of cells over a sequence, each one loop (`scan`) of the graph. Parameters as PyTorch
+/// names and draws them: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_ih_l0_reverse …, from
+/// U(±1 / sqrt(hidden)).
+class Recurrent : public Module {
+ public:
+  struct Result {
+    Tensor output;  // [length, N, hidden], or [N, length, hidden]; twice as wide in both directions
+    std::vector<Tensor> state;  // after the last step, each [layers · directions, N, hidden]
+  };
+  /// x: f32 [length, N, in], or [N, length, in] (batch_first). `state`: as in Result, zeros when empty.
+  Result run(const Tensor& x, std::span<const Tensor> state = {});
+  /// The outputs of run().
+  Tensor forward(const Tensor& x) override;
+
+ protected:
+  struct Weights {
+    Tensor *input = nullptr, *hidden = nullptr;            // [gates · hidden, in], [gates · hidden, hidden]
+    Tensor *input_bias = nullptr, *hidden_bias = nullptr;  // [gates · hidden], or null
+  };
+  Recurrent(int64_t in, int64_t hidden, int64_t gates, int64_t states, const RecurrentOptions& options);
+  /// One step: x [N, in] and each state [N, hidden] to the next state; the first is the output.
+  virtual std::vector<Tensor> cell(const Tensor& x, std::span<const Tensor> state,
+                                   const Weights& weights) const = 0;
+  /// Gate number `index` of [N, gates · hidden].
+  Tensor gate(const Tensor& gates, int64_t index) const;
+
+ private:
+  int64_t in_, hidden_;
+  size_t states_;
+  RecurrentOptions options_;
+  std::vector<Weights> weights_;  // layer by layer, forward then reverse
+};
+
+/// Long short-term memory (Hochreiter and Schmidhuber, 1997) with forget gate; gates in the order i, f, g, o. State: h, c.
+class LSTM : public Recurrent {
+ public:
+  LSTM(int64_t in, int64_t hidden, const RecurrentOptions& options = {});
+
+ protected:
+  std::vector<Tensor> cell(const Tensor& x, std::span<const Tensor> state,
+                           const Weights& weights) const override;
+};
+
+/// Gated recurrent unit (Cho et al., arXiv 1406.1078) in PyTorch's form; gates in the order r, z, n. State: h.
+class GRU : public Recurrent {
+ public:
+  GRU(int64_t in, int64_t hidden, const RecurrentOptions& options = {});
+
+ protected:
+  std::vector<Tensor> cell(const Tensor& x, std::span<const Tensor> state,
+                           const Weights& weights) const override;
+};
+
 /// Zeroes elements with probability p while training.
 class Dropout : public Module {
  public:

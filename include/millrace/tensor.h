@@ -262,6 +262,18 @@ Tensor random_uniform(const Shape& shape, const RandomKey& random, DType dtype =
 Tensor random_normal(const Shape& shape, const RandomKey& random, DType dtype = f32,
                      std::source_location where = std::source_location::current());
 
+/// A loop in the graph: `step` is called once, with tensors that stand for the carries and for the slices of one step
+/// along dimension 0 of the sequences, and gives the next carries and what is stacked. Whatever else it uses is the same
+/// in every step. `reverse` runs from the last position to the first; slices and stacks keep their positions. At least
+/// one sequence is needed; all have the same leading dimension. The step must not read its tensors on the host.
+struct ScanResult {
+  std::vector<Tensor> carries;  // after the last step
+  std::vector<Tensor> stacked;  // [steps, …]
+};
+using ScanStep = std::function<ScanResult(std::span<const Tensor> carries, std::span<const Tensor> slices)>;
+ScanResult scan(const ScanStep& step, std::span<const Tensor> carries, std::span<const Tensor> sequences,
+                bool reverse = false, std::source_location where = std::source_location::current());
+
 // Losses: the mean over all rows.
 /// logits [N, classes] against class numbers (i64 [N]) or probabilities ([N, classes]).
 Tensor cross_entropy(const In& logits, const Tensor& target, double label_smoothing = 0);

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "autodiff/scan_gradient.h"
 #include "base/format.h"
 #include "ir/operator.h"
 #include "ops/build.h"
@@ -75,6 +76,8 @@ std::vector<Value> gradients(Graph& graph, std::span<const Value> outputs, std::
     std::vector<Value> parts;
     if (node.op->gradient)
       parts = node.op->gradient({graph, node, node.operands, results, arrived});
+    else if (node.op->op_class == OpClass::loop)
+      parts = scan_gradient(graph, node, node.operands, arrived);
     else if (node.body)
       parts = body_gradient(graph, node, node.operands, arrived);
     else

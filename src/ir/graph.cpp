@@ -103,6 +103,7 @@ Value Graph::add(std::string_view op, std::vector<Value> operands, Attributes at
 }
 
 Value Graph::add(const Operator& op, std::vector<Value> operands, Attributes attributes) {
+  if (op.op_class == OpClass::loop) fail<TypeError>("{} needs a body{}", op.name, in_layer(location_));
   complete_attributes(op, attributes, location_);
   const std::vector<Type> given_types = operand_types(*this, op, operands);
   const TypeContext context{op, given_types, attributes, location_};
@@ -133,15 +134,22 @@ Value Graph::add(const Operator& op, std::vector<Value> operands, Attributes att
 
 Value Graph::add_with_body(const Operator& op, std::vector<Value> operands, Attributes attributes,
                            std::shared_ptr<const Graph> body) {
-  if (op.op_class != OpClass::composite || op.body) fail<TypeError>("{} takes no body", op.name);
+  const bool loop = op.op_class == OpClass::loop;
+  if ((op.op_class != OpClass::composite && !loop) || op.body) fail<TypeError>("{} takes no body", op.name);
   if (!body) fail<TypeError>("{} needs a body", op.name);
-  std::vector<Type> body_types;
-  for (const Value& input : body->inputs()) body_types.push_back(body->type(input));
-  if (operand_types(*this, op, operands) != body_types)
-    fail<TypeError>("the inputs of the body are not those of {}{}", op.name, in_layer(location_));
+  const std::vector<Type> given_types = operand_types(*this, op, operands);
   Node node;
   node.op = &op;
-  for (const Value& output : body->outputs()) node.types.push_back(body->type(output));
+  if (loop) {
+    complete_attributes(op, attributes, location_);
+    node.types = op.types(TypeContext{op, given_types, attributes, location_, body.get()});
+  } else {
+    std::vector<Type> body_types;
+    for (const Value& input : body->inputs()) body_types.push_back(body->type(input));
+    if (given_types != body_types)
+      fail<TypeError>("the inputs of the body are not those of {}{}", op.name, in_layer(location_));
+    for (const Value& output : body->outputs()) node.types.push_back(body->type(output));
+  }
   node.operands = std::move(operands);
   node.attributes = std::move(attributes);
   node.body = std::move(body);
@@ -194,12 +202,13 @@ void Graph::verify() const {
     }
     if (n.op->types) {
       const std::vector<Type> types =
-          n.op->types(TypeContext{*n.op, operand_types, n.attributes, n.location});
+          n.op->types(TypeContext{*n.op, operand_types, n.attributes, n.location, n.body.get()});
       MILLRACE_CHECK(types == n.types, "node {} ({}) has types {}, its rule gives {}", i, n.op->name,
                      types_text(n.types), types_text(types));
     }
     if (!n.body) continue;
     n.body->verify();
+    if (n.op->op_class == OpClass::loop) continue;  // its type rule knows the body
     MILLRACE_CHECK(n.body->inputs().size() == n.operands.size() && n.body->outputs().size() == n.types.size(),
                    "node {} ({}) and its body differ in operands or results", i, n.op->name);
     for (size_t k = 0; k < n.operands.size(); ++k)

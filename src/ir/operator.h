@@ -22,6 +22,7 @@ enum class OpClass {
   view,       // reshape: the same elements in the same order
   heavy,      // matmul, convolutions, scatter_add: providers compete for it
   composite,  // has a body
+  loop,       // scan: runs the body its node carries many times
   structural  // input, constant
 };
 
@@ -32,12 +33,13 @@ struct AttributeSpec {
   std::string_view doc;
 };
 
-/// Operand types and attributes handed to a type rule. fail() throws TypeError with operator and types.
+/// Operand types and attributes handed to a type rule. error() throws TypeError with operator and types.
 struct TypeContext {
   const Operator& op;
   std::span<const Type> operands;
   const Attributes& attributes;
   const Location& location;
+  const Graph* body = nullptr;  // loops: the body that the node carries
   [[noreturn]] void error(const std::string& what) const;
 };
 
@@ -63,6 +65,8 @@ struct Sample {
   /// False where finite differences make no sense (ties, kinks at the drawn points).
   bool check_gradient = true;
   std::string note = {};
+  /// Loops: makes the body for the given operand types.
+  std::function<Graph(std::span<const Type>)> body = {};
 };
 
 /// Largest accepted |a − ref| / (1 + |ref|) between back ends, by dtype width.

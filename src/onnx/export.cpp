@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "ir/operator.h"
 #include "onnx/writer.h"
+#include "ops/scan.h"
 
 namespace millrace::onnx {
 namespace {
@@ -311,9 +312,40 @@ class Walk {
       if (const auto results = rule->second(call); !results.empty()) return results;
     if (node.op->op_class == OpClass::elementwise && !node.op->onnx.empty() && node.op->attributes.empty())
       return one(writer_.node(std::string(node.op->onnx[0]), call.operands));
+    if (node.op->op_class == OpClass::loop) return scan(call);
     if (node.body) return Walk(writer_, *node.body, call.operands, call.wanted).run();
     fail<InputError>("the operator {}{} has no counterpart in ONNX", node.op->name,
                      node.location.empty() ? "" : fmt::format(" (of {})", node.location.str()));
+  }
+
+  /// ONNX's Scan; its body reads invariants by their outer names.
+  std::vector<std::string> scan(const Call& call) {
+    const Node& node = call.node;
+    const ops::Scan s = ops::scan_of(node);
+    if (s.sequences == 0)
+      fail<InputError>("a loop over nothing but a number of steps{} has no counterpart in ONNX",
+                       node.location.empty() ? "" : fmt::format(" (of {})", node.location.str()));
+    const auto looped = static_cast<size_t>(s.carries + s.sequences);
+    GraphWriter inner = writer_.inner();
+    std::vector<std::string> inputs;
+    for (size_t k = 0; k < call.operands.size(); ++k) {
+      inputs.push_back(k < looped ? inner.fresh("x") : call.operands[k]);
+      if (k < looped) inner.input(inputs[k], node.body->type(node.body->inputs()[k]));
+    }
+    const std::vector<std::string> results = Walk(inner, *node.body, inputs).run();
+    for (size_t r = 0; r < results.size(); ++r) {
+      const std::string name = inner.fresh("y");
+      inner.named_node("Identity", {results[r]}, name);
+      inner.output(name, node.body->type(node.body->outputs()[r]));
+    }
+    const int64_t direction = s.reverse ? 1 : 0;
+    return writer_.nodes("Scan",
+                         {call.operands.begin(), call.operands.begin() + static_cast<int64_t>(looped)},
+                         static_cast<int>(results.size()),
+                         {{"body", OnnxGraph{inner.finish("step")}},
+                          {"num_scan_inputs", int64_t{s.sequences}},
+                          {"scan_input_directions", std::vector<int64_t>(s.sequences, direction)},
+                          {"scan_output_directions", std::vector<int64_t>(s.outputs, direction)}});
   }
 
   GraphWriter& writer_;

@@ -38,6 +38,8 @@ WireWriter attribute_proto(const std::string& name, const OnnxAttribute& attribu
     proto.number(2, *number).varint(20, 1);
   } else if (const auto* text = std::get_if<std::string>(&attribute)) {
     proto.bytes(4, *text).varint(20, 3);
+  } else if (const auto* graph = std::get_if<OnnxGraph>(&attribute)) {
+    proto.message(6, graph->proto).varint(20, 5);
   } else {
     for (const int64_t value : std::get<std::vector<int64_t>>(attribute)) proto.integer(8, value);
     proto.varint(20, 7);
@@ -71,7 +73,16 @@ void GraphWriter::weight(const std::string& name, const Array& array) {
   initialisers_.message(5, tensor_proto(name, array));
 }
 
-std::string GraphWriter::fresh(const std::string& hint) { return fmt::format("{}_{}", hint, counter_++); }
+std::string GraphWriter::fresh(const std::string& hint) {
+  return fmt::format("{}{}_{}", prefix_, hint, counter_++);
+}
+
+GraphWriter GraphWriter::inner() {
+  GraphWriter writer;
+  writer.prefix_ = fresh("body") + "/";
+  writer.location_ = location_;
+  return writer;
+}
 
 std::string GraphWriter::constant(const Array& array) {
   const std::string name = fresh("constant");

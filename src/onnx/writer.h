@@ -14,7 +14,11 @@
 
 namespace millrace::onnx {
 
-using OnnxAttribute = std::variant<int64_t, float, std::vector<int64_t>, std::string>;
+/// A graph that a node carries: its GraphProto.
+struct OnnxGraph {
+  WireWriter proto;
+};
+using OnnxAttribute = std::variant<int64_t, float, std::vector<int64_t>, std::string, OnnxGraph>;
 using OnnxAttributes = std::vector<std::pair<std::string, OnnxAttribute>>;
 
 /// TensorProto.DataType of a dtype.
@@ -22,6 +26,9 @@ int data_type(DType dtype);
 
 class GraphWriter {
  public:
+  GraphWriter() = default;
+  /// A writer for a graph that a node of this one carries: its names are none of this one's, which it may use.
+  GraphWriter inner();
   /// Declares a model input. Its named dimensions become known to shape_of().
   void input(const std::string& name, const Type& type);
   void output(const std::string& name, const Type& type);
@@ -31,6 +38,8 @@ class GraphWriter {
   std::string constant(const Array& array);
   std::string ints(const std::vector<int64_t>& values);
 
+  /// A name that nothing has yet.
+  std::string fresh(const std::string& hint);
   /// Appends a node with one result (or more) and returns the results' names.
   std::string node(const std::string& type, const std::vector<std::string>& inputs,
                    const OnnxAttributes& attributes = {});
@@ -47,7 +56,6 @@ class GraphWriter {
   WireWriter finish(const std::string& name) const;
 
  private:
-  std::string fresh(const std::string& hint);
   std::string dim_of(const Dim& dim);
   void append(const std::string& type, const std::vector<std::string>& inputs,
               const std::vector<std::string>& results, const OnnxAttributes& attributes);
@@ -55,7 +63,7 @@ class GraphWriter {
   WireWriter nodes_, initialisers_, inputs_, outputs_;
   std::map<std::string, std::pair<std::string, int>> dims_;  // name → input and axis that have it
   std::map<std::string, std::string> dim_values_;            // name → 1-element tensor
-  std::string location_;
+  std::string location_, prefix_;
   int counter_ = 0;
 };
 

@@ -22,6 +22,7 @@ const char* missing_meaning(const Operator& op) {
     case OpClass::heavy:
       return op.flops ? nullptr : "its number of floating-point operations";
     case OpClass::view:
+    case OpClass::loop:
     case OpClass::structural:
       return nullptr;
   }
@@ -44,7 +45,9 @@ std::vector<std::string> missing_parts(std::span<const Operator* const> operator
     if (op->op_class == OpClass::structural || op->name == "fused") continue;
     if (!op->types) lacks("a type rule");
     if (const char* part = missing_meaning(*op)) lacks(part);
-    if (op->differentiable && !op->gradient && !op->body) lacks("a gradient, or differentiable = false");
+    // Autodiff differentiates bodies.
+    const bool has_body = op->body || op->op_class == OpClass::loop;
+    if (op->differentiable && !op->gradient && !has_body) lacks("a gradient, or differentiable = false");
     if (op->samples.empty()) lacks("samples");
     for (const AttributeSpec& spec : op->attributes)
       if (spec.doc.empty()) lacks(fmt::format("a doc of attribute {}", spec.name));

@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "base/suggest.h"
+#include "passes/loops.h"
 #include "passes/rules/rule.h"
 
 namespace millrace {
@@ -43,11 +44,18 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 
 std::span<const Pass> graph_passes() {
   static constexpr Pass passes[] = {
-      {"simplify-whole", simplify}, {"inline", inline_composites},
-      {"simplify", simplify},       {"fold", fold_constants},
-      {"fold-scale", fold_scale},   {"precision", narrow_to_bf16},
-      {"refold", fold_constants},   {"cse", eliminate_common},
-      {"dce", eliminate_dead},      {"fuse", fuse},
+      {"simplify-whole", simplify},
+      {"inline", inline_composites},
+      {"scan", tidy_scans},
+      {"simplify", simplify},
+      {"fold", fold_constants},
+      {"fold-scale", fold_scale},
+      {"precision", narrow_to_bf16},
+      {"refold", fold_constants},
+      {"hoist", hoist},
+      {"cse", eliminate_common},
+      {"dce", eliminate_dead},
+      {"fuse", fuse},
   };
   return passes;
 }
@@ -61,6 +69,7 @@ Graph run_passes(Graph graph, const PassContext& given, std::vector<PassInfo>* r
     const bool dump = contains(dumped, pass.name);
     if (dump) fmt::print(stderr, "before {}:\n{}\n", pass.name, graph.str());
     const auto begin = std::chrono::steady_clock::now();
+    graph = with_bodies(graph, [&](const Graph& body) { return pass.run(body, context); });
     graph = pass.run(graph, context);
     graph.verify();
     if (report)

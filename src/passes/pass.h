@@ -34,17 +34,19 @@ struct Pass {
 /// The passes in the order they run on a specialised graph.
 std::span<const Pass> graph_passes();
 
-/// Runs the passes, verifying the graph after each. The environment variable MILLRACE_DISABLE=fuse,add-zero switches
-/// passes and rules off (an unknown name throws InputError), MILLRACE_DUMP=fuse prints the graph before and after to standard error.
-/// `report` gets each pass that ran.
+/// Runs the passes, verifying the graph after each; each is applied to the bodies of loops first. The environment variable
+/// MILLRACE_DISABLE=fuse,add-zero switches passes and rules off (an unknown name throws InputError), MILLRACE_DUMP=fuse
+/// prints the graph before and after to standard error. `report` gets each pass that ran.
 Graph run_passes(Graph graph, const PassContext& context, std::vector<PassInfo>* report = nullptr);
 
 // One file each.
 Graph inline_composites(const Graph& graph, const PassContext& context);
+Graph tidy_scans(const Graph& graph, const PassContext& context);
 Graph simplify(const Graph& graph, const PassContext& context);
 Graph narrow_to_bf16(const Graph& graph, const PassContext& context);
 Graph fold_constants(const Graph& graph, const PassContext& context);
 Graph fold_scale(const Graph& graph, const PassContext& context);
+Graph hoist(const Graph& graph, const PassContext& context);
 Graph eliminate_common(const Graph& graph, const PassContext& context);
 Graph eliminate_dead(const Graph& graph, const PassContext& context);
 Graph fuse(const Graph& graph, const PassContext& context);

@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "ir/operator.h"
 #include "plan/fastest.h"
+#include "plan/loop.h"
 #include "target/tuning_cache.h"
 
 namespace millrace {
@@ -57,6 +58,12 @@ class Planner {
       PlannedLaunch launch;
       launch.node = i;
       std::vector<const Provider*> takers;
+      if (node.op->op_class == OpClass::loop) {
+        takers_.emplace_back();  // the planner's own
+        launch_of_[i] = static_cast<int>(unordered_.size());
+        unordered_.push_back(std::move(launch));
+        continue;
+      }
       for (const auto& provider : target_.providers) {
         auto reason = provider->why_not(graph(), node);
         if (!reason && options_.exact && !provider->exact()) reason = "exact results are asked for";
@@ -112,12 +119,20 @@ class Planner {
   void build_kernels() {
     recall_choices();
     pool_.parallel(static_cast<int64_t>(unordered_.size()), [&](int64_t l) {
-      if (takers_[l].size() == 1) unordered_[l].kernel = takers_[l][0]->build(request_of(unordered_[l]));
+      const PlannedLaunch& launch = unordered_[l];
+      KernelRequest request = request_of(launch);
+      if (takers_[l].empty()) {
+        unordered_[l].kernel = build_loop(request, target_, pool_);
+      } else if (takers_[l].size() == 1) {
+        for (const Value& operand : graph().node(launch.node).operands)
+          request.steady.push_back(is_steady(operand));
+        unordered_[l].kernel = takers_[l][0]->build(request);
+      }
     });
     for (size_t l = 0; l < unordered_.size(); ++l) {
       PlannedLaunch& launch = unordered_[l];
       if (!launch.kernel) contest(launch, takers_[l]);
-      launch.provider = takers_[l][0]->name();
+      launch.provider = takers_[l].empty() ? "loop" : takers_[l][0]->name();
     }
   }
 
@@ -140,6 +155,15 @@ class Planner {
     settle(launch, takers, takers[best]);
     plan_.choices[key] = takers[0]->name();
     keep_choice(key, takers[0]->name());
+  }
+
+  /// Whether a value stays the same from run to run: an input that does, or a view of one.
+  bool is_steady(Value value) const {
+    while (graph().node(value).op->op_class == OpClass::view) value = graph().node(value).operands[0];
+    const auto& inputs = graph().inputs();
+    for (size_t i = 0; i < options_.steady_inputs.size(); ++i)
+      if (options_.steady_inputs[i] && inputs[i] == value) return true;
+    return false;
   }
 
   int new_storage(StorageKind kind, int index, int64_t bytes, std::string label) {

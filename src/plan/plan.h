@@ -57,6 +57,7 @@ struct PlanOptions {
   std::map<std::string, std::string> choices;
   /// Only providers whose results are exact up to the order of sums.
   bool exact = false;
+  std::vector<char> steady_inputs = {};  // graph inputs that stay the same over many runs; empty: none
 };
 
 /// Chooses a provider for every node, builds the kernels (in parallel), orders the launches so that memory is freed

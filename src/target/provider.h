@@ -26,6 +26,9 @@ struct KernelRequest {
   const Node& node;
   std::vector<Layout> operand_layouts;
   std::vector<Layout> result_layouts;
+  /// Operands that stay the same from one Kernel::prepare() to the next (a loop's invariants); empty: none.
+  std::vector<char> steady = {};
+  bool is_steady(int i) const { return i < static_cast<int>(steady.size()) && steady[i]; }
   const Type& operand_type(int i) const { return graph.type(node.operands[i]); }
 };
 
@@ -36,6 +39,10 @@ class Kernel {
   /// operands, results: dense buffers in the requested layouts; scratch: scratch_bytes() bytes, 64-byte aligned.
   virtual void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) = 0;
   virtual int64_t scratch_bytes() const { return 0; }
+  /// Called before the first run, and again whenever a steady operand has changed: computes what depends on these alone
+  /// (packed weights) into `kept`, kept_bytes() bytes that nobody else touches until the last run.
+  virtual void prepare(void* const* /*operands*/, void* /*kept*/, void* /*scratch*/, ThreadPool&) {}
+  virtual int64_t kept_bytes() const { return 0; }
   /// Words for explain: implementation, chunks.
   virtual std::string description() const = 0;
   /// Result r may share the buffer of operand o (element-wise kernels with equal layouts).

@@ -94,6 +94,7 @@ std::string structure(const Linear& linear, std::span<const Slot> outputs) {
       text += " " + name + "=";
       append_text(text, value);
     }
+    if (node->body) text += "\n" + node->body->str();
   }
   text += "\n=";
   for (const Slot& slot : outputs) text += " " + reference(slot);
@@ -110,7 +111,9 @@ std::map<Slot, Value> append(Graph& graph, const Linear& linear, std::map<Slot, 
     for (const Tensor& operand : node->operands)
       operands.push_back(given.at({operand.node().get(), operand.output()}));
     graph.set_location(node->location);
-    const Value added = graph.add(*node->op, std::move(operands), node->attributes);
+    const Value added =
+        node->body ? graph.add_with_body(*node->op, std::move(operands), node->attributes, node->body)
+                   : graph.add(*node->op, std::move(operands), node->attributes);
     for (size_t r = 0; r < node->types.size(); ++r) {
       const auto output = static_cast<int>(r);
       given[{node, output}] = {added.node, output};
@@ -146,7 +149,8 @@ std::vector<Tensor> tensors_of(const Graph& graph, std::span<const Tensor> argum
     const Node& node = graph.node(i);
     std::vector<Tensor> operands;
     for (const Value& operand : node.operands) operands.push_back(made[operand.node][operand.output]);
-    made[i] = apply(node.op->name, operands, node.attributes, where);
+    made[i] = record(*node.op, operands, node.attributes,
+                     node.op->op_class == OpClass::loop ? node.body : nullptr, where);
   }
   std::vector<Tensor> outputs;
   for (const Value& output : graph.outputs()) outputs.push_back(made[output.node][output.output]);

@@ -18,6 +18,7 @@ struct TensorNode : std::enable_shared_from_this<TensorNode> {
   const Operator* op = nullptr;
   std::vector<Tensor> operands;
   Attributes attributes;
+  std::shared_ptr<const Graph> body;  // of a loop
   std::vector<Type> types;
   std::vector<Array> values;  // of the results, when known
   std::string location;       // the layer, or file:line of the user's call
@@ -59,6 +60,10 @@ class RandomScope {
   Tensor outer_;
   int64_t outer_stream_;
 };
+
+/// apply() for an operator that may be a loop with a body.
+std::vector<Tensor> record(const Operator& op, std::span<const Tensor> operands, Attributes attributes,
+                           std::shared_ptr<const Graph> body, const std::source_location& where);
 
 /// "demo.cpp:12"
 std::string place(const std::source_location& where);

@@ -134,6 +134,7 @@ void TensorNode::settle(std::vector<Array> results) {
   values = std::move(results);
   op = nullptr;
   attributes = {};
+  body = nullptr;
   // Handed to a node that dies here, whose destructor takes long chains apart without recursion.
   TensorNode remains;
   remains.operands = std::move(operands);
@@ -230,7 +231,11 @@ void manual_seed(uint64_t seed) {
 
 std::vector<Tensor> apply(std::string_view name, std::span<const Tensor> operands, Attributes attributes,
                           std::source_location where) {
-  const Operator& op = get_operator(name);
+  return trace::record(get_operator(name), operands, std::move(attributes), nullptr, where);
+}
+
+std::vector<Tensor> trace::record(const Operator& op, std::span<const Tensor> operands, Attributes attributes,
+                                  std::shared_ptr<const Graph> body, const std::source_location& where) {
   auto node = std::make_shared<TensorNode>();
   node->location = layer.empty() ? trace::place(where) : layer;
   node->source = where;
@@ -238,11 +243,11 @@ std::vector<Tensor> apply(std::string_view name, std::span<const Tensor> operand
   std::vector<Type> types;
   for (const Tensor& operand : operands) {
     if (!operand.defined())
-      fail<TypeError>("{}: operand {} of {} has no value", node->location, types.size(), name);
+      fail<TypeError>("{}: operand {} of {} has no value", node->location, types.size(), op.name);
     types.push_back(operand.type());
   }
   const Location location = node->location;
-  const TypeContext context{op, types, attributes, location};
+  const TypeContext context{op, types, attributes, location, body.get()};
   const int given = static_cast<int>(operands.size());
   if (given < op.min_operands || (op.max_operands >= 0 && given > op.max_operands))
     context.error(fmt::format("{} operands given, {} expected", given, op.min_operands));
@@ -252,6 +257,7 @@ std::vector<Tensor> apply(std::string_view name, std::span<const Tensor> operand
   node->op = &op;
   node->operands.assign(operands.begin(), operands.end());
   node->attributes = std::move(attributes);
+  node->body = std::move(body);
   std::vector<Tensor> results;
   for (size_t r = 0; r < node->types.size(); ++r) results.emplace_back(node, static_cast<int>(r));
   return results;

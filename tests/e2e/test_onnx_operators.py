@@ -31,7 +31,7 @@ def test_operator_samples(tmp_path):
     assert run.returncode == 0
     models = sorted(tmp_path.glob("*.onnx"))
     assert len(models) > 50
-    assert sum(path.name.startswith("network.") for path in models) == 7
+    assert sum(path.name.startswith("network.") for path in models) == 8
     bad, unsupported, refused = [], set(), set()
     for path in models:
         model = onnx.load(path)

@@ -30,6 +30,19 @@ TEST_CASE("the guide to the C++ interface does what it says") {
   double total = b.sum().item();
   CHECK(total == 2 + 7 + 14);
 
+  Tensor xs = Tensor::of({3, 1}, {4, 2, 1});
+  Tensor start = Tensor::zeros({1});
+  ScanResult done = scan(
+      [](std::span<const Tensor> carries, std::span<const Tensor> slices) {
+        const Tensor next = carries[0] * 0.5 + slices[0];
+        return ScanResult{{next}, {next}};
+      },
+      std::span(&start, 1), std::span(&xs, 1));
+  double last = done.carries[0].item();
+  Array all = done.stacked[0].to_array();
+  CHECK(last == 3);
+  CHECK(all.to_doubles() == std::vector<double>{4, 4, 3});
+
   auto f = compile([](const Tensor& x) {
     if (x.sum() < 0) return -x;
     return squeeze(x);

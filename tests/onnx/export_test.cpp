@@ -44,7 +44,7 @@ TEST_CASE("every operator that names an ONNX operator is exported, in all its sa
 TEST_CASE("architectures are exported whole, normalisation included") {
   const char* dump = std::getenv("MILLRACE_ONNX_DUMP");
   for (const std::string kind :
-       {"lenet", "convnet", "airbench", "resnet18_cifar", "mobilenet_v2", "mlp", "minilm"}) {
+       {"lenet", "convnet", "airbench", "resnet18_cifar", "mobilenet_v2", "mlp", "minilm", "lstm"}) {
     CAPTURE(kind);
     nn::Model model = nn::make_model(kind);
     if (kind == "convnet" || kind == "airbench")

@@ -66,7 +66,10 @@ Graph make_graph(const Operator& op, const Sample& sample) {
   std::vector<Value> operands, outputs;
   for (size_t k = 0; k < sample.operands.size(); ++k)
     operands.push_back(graph.input(fmt::format("x{}", k), sample.operands[k]));
-  const Value result = graph.add(op, operands, sample.attributes);
+  const Value result = sample.body
+                           ? graph.add_with_body(op, operands, sample.attributes,
+                                                 std::make_shared<const Graph>(sample.body(sample.operands)))
+                           : graph.add(op, operands, sample.attributes);
   for (size_t r = 0; r < graph.node(result).types.size(); ++r)
     outputs.push_back({result.node, static_cast<int>(r)});
   graph.set_outputs(outputs);

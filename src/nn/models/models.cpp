@@ -25,6 +25,7 @@ const std::vector<Kind>& kinds() {
                                          {"dlrm", models::dlrm},
                                          {"mlp", models::mlp},
                                          {"lenet", models::lenet},
+                                         {"lstm", models::lstm},
                                          {"airbench", models::airbench},
                                          {"convnet", models::convnet}};
   return list;

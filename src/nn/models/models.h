@@ -10,6 +10,7 @@ Model mobilenet_v2(const std::string& kind, const ModelOptions& options);
 Model transformer(const std::string& kind, const ModelOptions& options);
 Model dlrm(const std::string& kind, const ModelOptions& options);
 Model mlp(const std::string& kind, const ModelOptions& options);
+Model lstm(const std::string& kind, const ModelOptions& options);
 Model lenet(const std::string& kind, const ModelOptions& options);
 Model airbench(const std::string& kind, const ModelOptions& options);
 Model convnet(const std::string& kind, const ModelOptions& options);

@@ -42,6 +42,34 @@ TEST_CASE("A flat chain of element-wise operators is compiled at any size") {
   for (const DType dtype : {f16, bf16}) check(chain({77}, dtype), 2e-2);
 }
 
+TEST_CASE("Joins and paddings, of equal parts or not, along any axis") {
+  for (const int64_t axis : {0, 1, 2})
+    for (const std::vector<int64_t>& lengths :
+         std::vector<std::vector<int64_t>>{{32, 32, 32, 32}, {16, 48}, {7, 9, 20}, {1, 1}, {64, 0, 64}}) {
+      Graph graph;
+      ops::Build b(graph);
+      std::vector<Value> joined;
+      Value sum;
+      int64_t total = 0, before = 0;
+      for (const int64_t length : lengths) total += length;
+      for (const int64_t length : lengths) {
+        Shape shape = {3, 5, 2};
+        shape[axis] = length;
+        const Value x = graph.input("x", {f32, shape}), y = graph.input("y", {f32, shape});
+        joined.push_back(b.mul(x, y));
+        std::vector<int64_t> low(3, 0), high(3, 0);
+        low[axis] = before;
+        high[axis] = total - before - length;
+        before += length;
+        const Value padded = graph.add("pad", {b.unary("tanh", b.add(x, y))}, {{"low", low}, {"high", high}});
+        sum = sum.valid() ? b.add(sum, padded) : padded;
+      }
+      const Value whole = graph.add("concat", joined, {{"axis", axis}});
+      graph.set_outputs({sum, b.add(whole, sum), b.sub(whole, 1)});
+      check(graph);
+    }
+}
+
 TEST_CASE("Sums over any axes") {
   for (const std::vector<int64_t>& axes :
        std::vector<std::vector<int64_t>>{{}, {0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}})

@@ -1,5 +1,6 @@
 // From a group of operators to a loop nest: every result is expanded at symbolic positions, recursively.
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "backend/cpu/codegen/math.h"
@@ -25,12 +26,59 @@ std::shared_ptr<const Graph> body_of(const Graph& graph, const Node& node) {
   return body;
 }
 
+/// A dimension that joins or padding cut into equal parts. The nest runs over one part and computes all of them at each
+/// point, so that every part's conditions are known when it is compiled.
+struct Parts {
+  int dim = -1;
+  int64_t size = 0, count = 1;
+};
+
+/// Where along dimension `dim` a node's result changes from one operand to another: the greatest length that divides all
+/// such positions; 0 when there are none.
+int64_t part_length(const Graph& body, const Node& node, int dim) {
+  int64_t length = 0, end = 0;
+  if (node.op->name == "concat") {
+    const int64_t axis = node.attributes.integer("axis");
+    if ((axis < 0 ? axis + node.types[0].shape.rank() : axis) != dim) return 0;
+    for (const Value& operand : node.operands) {
+      end += body.type(operand).shape[dim].size();
+      length = std::gcd(length, end);
+    }
+  } else if (node.op->name == "pad") {
+    const int64_t low = node.attributes.ints("low")[dim], high = node.attributes.ints("high")[dim];
+    if (low > 0 || high > 0) length = std::gcd(low, node.types[0].shape[dim].size() - high);
+  }
+  return length;
+}
+
+Parts choose_parts(const Graph& body, const std::vector<int64_t>& sizes) {
+  constexpr int64_t most_parts = 8, most_stores = 32, least_lanes = 16;
+  const Shape space(sizes);
+  for (const Value& output : body.outputs())
+    if (body.node(output).op->op_class == OpClass::reduction) return {};
+  for (int dim = static_cast<int>(sizes.size()) - 1; dim >= 0; --dim) {
+    int64_t length = 0;
+    for (int i = 0; i < body.size(); ++i)
+      if (body.node(i).types[0].shape == space)
+        length = std::gcd(length, part_length(body, body.node(i), dim));
+    if (length == 0) continue;
+    length = std::gcd(length, sizes[dim]);
+    const int64_t count = sizes[dim] / length;
+    const bool last = dim + 1 == static_cast<int>(sizes.size());
+    if (count >= 2 && count <= most_parts &&
+        count * static_cast<int64_t>(body.outputs().size()) <= most_stores &&
+        (!last || length >= least_lanes))
+      return {dim, length, count};
+  }
+  return {};
+}
+
 /// Builds scalar and element bodies as expressions. A scalar remembers its graph dtype: 16-bit floats are computed in
 /// f32.
 class Lowering : public ElementBuilder {
  public:
-  Lowering(const Graph& body, const KernelRequest& request, Group& group)
-      : body_(body), request_(request), group_(group), dag_(group.nest.dag) {}
+  Lowering(const Graph& body, const KernelRequest& request, Group& group, const Parts& parts)
+      : body_(body), request_(request), group_(group), dag_(group.nest.dag), parts_(parts) {}
 
   void run();
 
@@ -68,11 +116,13 @@ class Lowering : public ElementBuilder {
   std::vector<int> reshaped(const Shape& from, const Shape& to, const std::vector<int>& index);
   int offset(const Shape& shape, const Layout& layout, const std::vector<int>& index);
   void reduce(const Node& node, int result);
+  void store(Value value, int result);
 
   const Graph& body_;
   const KernelRequest& request_;
   Group& group_;
   Dag& dag_;
+  const Parts parts_;
   std::vector<std::pair<int, DType>> scalars_;
   std::map<Key, int> known_;
   std::map<int, int> input_index_;
@@ -237,17 +287,29 @@ void Lowering::run() {
     const Node& node = body_.node(value);
     const int result = static_cast<int>(i);
     const bool reduces = node.op->op_class == OpClass::reduction;
-    MILLRACE_CHECK((reduces ? body_.type(node.operands[0]) : body_.type(value)).shape.sizes() == dag_.sizes(),
-                   "result {} of a fused group does not run over [{}]", i, fmt::join(dag_.sizes(), ", "));
-    if (reduces) {
+    std::vector<int64_t> sizes = (reduces ? body_.type(node.operands[0]) : body_.type(value)).shape.sizes();
+    if (parts_.dim >= 0) sizes[parts_.dim] /= parts_.count;
+    MILLRACE_CHECK(sizes == dag_.sizes(), "result {} of a fused group does not run over [{}]", i,
+                   fmt::join(dag_.sizes(), ", "));
+    if (reduces)
       reduce(node, result);
-      continue;
-    }
-    const Type& type = body_.type(value);
+    else
+      store(value, result);
+  }
+}
+
+void Lowering::store(Value value, int result) {
+  const Type& type = body_.type(value);
+  const std::vector<int> whole = index_;
+  for (int64_t part = 0; part < parts_.count; ++part) {
+    if (parts_.dim >= 0)
+      index_[parts_.dim] =
+          dag_.binary(ScalarOp::add, whole[parts_.dim], dag_.integer(i64, part * parts_.size));
     group_.nest.stores.push_back({static_cast<int>(request_.node.operands.size()) + result, type.dtype,
                                   offset(type.shape, request_.result_layouts[result], index_),
                                   expand(value, index_, -1)});
   }
+  index_ = whole;
 }
 
 const Shape& space_of(const Graph& body) {
@@ -289,10 +351,12 @@ std::optional<std::string> why_not_lower(const Graph& /*graph*/, const Node& nod
 Group lower(const KernelRequest& request) {
   const std::shared_ptr<const Graph> body = body_of(request.graph, request.node);
   Group group;
-  const std::vector<int64_t> sizes = space_of(*body).sizes();
+  std::vector<int64_t> sizes = space_of(*body).sizes();
+  const Parts parts = choose_parts(*body, sizes);
+  if (parts.dim >= 0) sizes[parts.dim] = parts.size;
   group.nest.dag = Dag(sizes);
   group.nest.reduced.assign(sizes.size(), false);
-  Lowering(*body, request, group).run();
+  Lowering(*body, request, group, parts).run();
   return group;
 }
 

@@ -69,7 +69,8 @@ std::unique_ptr<Kernel> build_matmul(const KernelRequest& request) {
   const memory::data_type type = data_type(p.dtype);
   const int64_t bytes = p.dtype.bytes();
   const Array* constant = request.graph.constant_value(request.node.operands[1]);
-  const ChunkSize chunk = chunk_size(p, constant != nullptr);
+  const bool steady = !constant && request.is_steady(1), packs = constant || steady;
+  const ChunkSize chunk = chunk_size(p, packs);
 
   auto kernel = std::make_unique<StagedKernel>();
   std::map<std::array<int64_t, 3>, dnnl::matmul::primitive_desc> made;
@@ -83,6 +84,10 @@ std::unique_ptr<Kernel> build_matmul(const KernelRequest& request) {
   };
   std::string implementation;
   int64_t chunks = 0;
+  if (steady) {
+    kernel->stage();
+    kernel->end_preparation();
+  }
   kernel->stage();
   for (int64_t b0 = 0; b0 < p.batch; b0 += chunk.batch)
     for (int64_t m0 = 0; m0 < p.m; m0 += chunk.m)
@@ -97,7 +102,7 @@ std::unique_ptr<Kernel> build_matmul(const KernelRequest& request) {
         auto [at, fresh] = made.try_emplace({batch, m, n});
         if (fresh) {
           const memory::desc any(b.get_dims(), type, memory::format_tag::any);
-          at->second = dnnl::matmul::primitive_desc(engine(), a, constant ? any : b, y, attributes());
+          at->second = dnnl::matmul::primitive_desc(engine(), a, packs ? any : b, y, attributes());
         }
         const dnnl::matmul::primitive_desc& desc = at->second;
         implementation = desc.impl_info_str();
@@ -105,7 +110,7 @@ std::unique_ptr<Kernel> build_matmul(const KernelRequest& request) {
                       offset_b = b0 * p.k * p.n + n0 * (p.transpose_b ? p.k : 1),
                       offset_y = b0 * p.m * p.n + m0 * p.n + n0;
         const Place weights = place_of(desc.weights_desc(), b0, n0, [&] {
-          return kernel->pack(b, offset_b * bytes, desc.weights_desc(), constant, 0);
+          return kernel->pack(b, offset_b * bytes, desc.weights_desc(), constant, 0, steady);
         });
         kernel->chunk();
         kernel->call(dnnl::matmul(desc), desc,
@@ -113,7 +118,7 @@ std::unique_ptr<Kernel> build_matmul(const KernelRequest& request) {
                       {DNNL_ARG_WEIGHTS, desc.weights_desc(), weights},
                       {DNNL_ARG_DST, y, {Buffer::result, offset_y * bytes}}});
       }
-  kernel->describe(fmt::format("{}{}, {} chunk{} of {}×{}×{}×{}", implementation, constant ? " packed" : "",
+  kernel->describe(fmt::format("{}{}, {} chunk{} of {}×{}×{}×{}", implementation, packs ? " packed" : "",
                                chunks, chunks == 1 ? "" : "s", chunk.batch, chunk.m, p.k, chunk.n));
   return kernel;
 }

@@ -1,6 +1,7 @@
 #include "backend/cpu/onednn/staged_kernel.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "backend/cpu/slot.h"
 #include "base/format.h"
@@ -69,9 +70,9 @@ constexpr int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 }  // namespace
 
 void StagedKernel::chunk() {
-  stages_.back().emplace_back();
+  stages_[open_].emplace_back();
   chunk_bytes_ = 0;
-  slots_ = std::min({std::max(slots_, static_cast<int>(stages_.back().size())), available_cpus(), 64});
+  slots_ = std::min({std::max(slots_, static_cast<int>(stages_[open_].size())), available_cpus(), 64});
 }
 
 Place StagedKernel::reserve_in_chunk(int64_t bytes) {
@@ -141,12 +142,20 @@ void StagedKernel::copy_in_parts(const dnnl::memory::desc& from, Place from_plac
 }
 
 Place StagedKernel::pack(const dnnl::memory::desc& from, int64_t offset, const dnnl::memory::desc& to,
-                         const Array* constant, int dim) {
+                         const Array* constant, int dim, bool steady) {
   const auto bytes = static_cast<int64_t>(to.get_size());
   if (!constant) {
     if (from == to) return {Buffer::operand1, offset};
-    const Place place = reserve(bytes);
+    if (!steady) {
+      const Place place = reserve(bytes);
+      copy_in_parts(from, {Buffer::operand1, offset}, to, place, dim);
+      return place;
+    }
+    const Place place{Buffer::kept, kept_bytes_};
+    kept_bytes_ += round_up(bytes);
+    const size_t open = std::exchange(open_, 0);
     copy_in_parts(from, {Buffer::operand1, offset}, to, place, dim);
+    open_ = open;
     return place;
   }
   char* const data = static_cast<char*>(const_cast<void*>(constant->data())) + offset;
@@ -163,16 +172,31 @@ Place StagedKernel::pack(const dnnl::memory::desc& from, int64_t offset, const d
 }
 
 void StagedKernel::run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) {
-  char* const memory = static_cast<char*>(scratch);
-  const Buffers shared{static_cast<char*>(operands[0]), static_cast<char*>(operands[1]),
-                       static_cast<char*>(results[0]), memory, nullptr};
-  for (std::vector<Chunk>& chunks : stages_)
-    pool.parallel(static_cast<int64_t>(chunks.size()), [&](int64_t i) {
+  const Buffers shared{static_cast<char*>(operands[0]),
+                       static_cast<char*>(operands[1]),
+                       static_cast<char*>(results[0]),
+                       static_cast<char*>(scratch),
+                       nullptr,
+                       kept_};
+  run_stages(preparing_, stages_.size(), shared, pool);
+}
+
+void StagedKernel::prepare(void* const* operands, void* kept, void* scratch, ThreadPool& pool) {
+  kept_ = static_cast<char*>(kept);
+  const Buffers shared{
+      nullptr, static_cast<char*>(operands[1]), nullptr, static_cast<char*>(scratch), nullptr, kept_};
+  run_stages(0, preparing_, shared, pool);
+}
+
+void StagedKernel::run_stages(size_t first, size_t last, const Buffers& shared, ThreadPool& pool) {
+  char* const slots = shared[static_cast<int>(Buffer::scratch)] + scratch_bytes_;
+  for (size_t s = first; s < last; ++s)
+    pool.parallel(static_cast<int64_t>(stages_[s].size()), [&](int64_t i) {
       const OneThread one_thread;
       const cpu::Slot slot(taken_, slots_);
       Buffers buffers = shared;
-      buffers[static_cast<int>(Buffer::slot)] = memory + scratch_bytes_ + slot.index() * slot_bytes_;
-      for (Call& each : chunks[i]) each.execute(buffers);
+      buffers[static_cast<int>(Buffer::slot)] = slots + slot.index() * slot_bytes_;
+      for (Call& each : stages_[s][i]) each.execute(buffers);
     });
 }
 

@@ -38,9 +38,9 @@ dnnl::memory::data_type data_type(DType dtype);
 dnnl::primitive_attr attributes();
 
 /// The buffers of a node, known only when its kernel runs. A slot is scratch memory of one running chunk: chunks take
-/// turns, so that it stays in the cache.
-enum class Buffer { operand0, operand1, result, scratch, slot };
-using Buffers = std::array<char*, 5>;
+/// turns, so that it stays in the cache. What is kept lasts from one prepare() to the next.
+enum class Buffer { operand0, operand1, result, scratch, slot, kept };
+using Buffers = std::array<char*, 6>;
 
 /// Where an argument lies: `offset` bytes into a buffer, or at a fixed address.
 struct Place {
@@ -79,7 +79,9 @@ class Call {
 class StagedKernel : public Kernel {
  public:
   /// Starts a stage: the chunks added from now on run when all earlier ones are done.
-  void stage() { stages_.emplace_back(); }
+  void stage() { open_ = stages_.size(), stages_.emplace_back(); }
+  /// The stages added so far run in prepare() only.
+  void end_preparation() { preparing_ = stages_.size(); }
   void chunk();
   /// Reserves scratch memory that lasts through all stages.
   Place reserve(int64_t bytes);
@@ -92,7 +94,7 @@ class StagedKernel : public Kernel {
     const dnnl::memory::desc own = description.scratchpad_desc();
     const auto bytes = static_cast<int64_t>(own.get_size());
     if (bytes > 0) arguments.push_back({DNNL_ARG_SCRATCHPAD, own, reserve_in_chunk(bytes)});
-    stages_.back().back().emplace_back(primitive, arguments);
+    stages_[open_].back().emplace_back(primitive, arguments);
   }
   /// Adds a call that copies from one memory format (and dtype) to another.
   void copy(const dnnl::memory::desc& from, Place from_place, const dnnl::memory::desc& to, Place to_place);
@@ -100,18 +102,25 @@ class StagedKernel : public Kernel {
   void copy_in_parts(const dnnl::memory::desc& from, Place from_place, const dnnl::memory::desc& to,
                      Place to_place, int dim);
   /// Weights in the format a primitive wants: where they are, if that is their own; a copy made now when they are
-  /// constant; else one made in every run, by the stage that stands open.
+  /// constant; else one made in every run, by the stage that stands open, or, when they are steady, in prepare(), whose
+  /// one stage is the first.
   Place pack(const dnnl::memory::desc& from, int64_t offset, const dnnl::memory::desc& to,
-             const Array* constant, int dim);
+             const Array* constant, int dim, bool steady = false);
 
   void describe(std::string text) { description_ = std::move(text); }
   void run(void* const* operands, void* const* results, void* scratch_memory, ThreadPool& pool) override;
+  void prepare(void* const* operands, void* kept, void* scratch, ThreadPool& pool) override;
+  int64_t kept_bytes() const override { return kept_bytes_; }
   int64_t scratch_bytes() const override { return scratch_bytes_ + slots_ * slot_bytes_; }
   std::string description() const override { return description_; }
 
  private:
   using Chunk = std::vector<Call>;
+  void run_stages(size_t first, size_t last, const Buffers& shared, ThreadPool& pool);
   std::vector<std::vector<Chunk>> stages_;
+  size_t open_ = 0, preparing_ = 0;  // the stage that chunks are added to; how many run in prepare()
+  int64_t kept_bytes_ = 0;
+  char* kept_ = nullptr;
   int64_t scratch_bytes_ = 0;  // without slots
   int slots_ = 0;
   int64_t slot_bytes_ = 0, chunk_bytes_ = 0;

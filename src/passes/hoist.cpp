@@ -1,0 +1,320 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/format.h"
+#include "ir/operator.h"
+#include "ops/build.h"
+#include "ops/scan.h"
+#include "passes/batch_steps.h"
+#include "passes/loops.h"
+#include "passes/pass.h"
+
+namespace millrace {
+namespace {
+
+/// Operators worth leaving a loop for: one large product of all steps' rows instead of one a step.
+bool heavy(const Node& node) { return node.op->op_class == OpClass::heavy; }
+
+/// Costs nothing where it is, and memory elsewhere.
+bool trivial(const Node& node) {
+  return node.op->op_class == OpClass::structural || node.op->op_class == OpClass::view ||
+         node.op->name == "broadcast" || node.op->name == "iota";
+}
+
+/// Products of a carried value with a transposed invariant, as products with its transpose, which leaves the loop.
+Graph straighten(const Graph& body, const ops::Scan& s) {
+  std::vector<char> invariant(body.size(), 0), carried(body.size(), 0);
+  for (int k = 0; k < static_cast<int>(body.inputs().size()); ++k) {
+    invariant[body.inputs()[k].node] = k >= s.carries + s.sequences;
+    carried[body.inputs()[k].node] = k < s.carries;
+  }
+  for (int i = 0; i < body.size(); ++i)
+    for (const Value& operand : body.node(i).operands) carried[i] |= carried[operand.node];
+  Rewriter rewrite(body);
+  rewrite.copy_inputs();
+  for (int i = 0; i < body.size(); ++i) {
+    if (rewrite.has({i, 0})) continue;
+    const Node& node = body.node(i);
+    const bool turn = node.op->name == "matmul" && node.attributes.flag("transpose_b") &&
+                      invariant[node.operands[1].node] && carried[node.operands[0].node] &&
+                      node.types[0].shape.rank() == 2;
+    if (!turn) {
+      rewrite.copy(i);
+      continue;
+    }
+    ops::Build b(rewrite.graph());
+    rewrite.graph().set_location(node.location);
+    const Value turned = b.transpose(rewrite[node.operands[1]], {1, 0});
+    rewrite.set({i, 0}, b.matmul(rewrite[node.operands[0]], turned, node.attributes.flag("transpose_a")));
+  }
+  return rewrite.finish();
+}
+
+/// Splits one scan into what is computed before it, the loop, and what is computed behind it.
+class Split {
+ public:
+  Split(const Node& node, Graph body, Rewriter& rewrite)
+      : node_(node), s_(ops::scan_of(node)), body_(std::move(body)), rewrite_(rewrite) {
+    classify();
+    find_sums();
+    choose_before();
+    choose_behind();
+  }
+
+  bool changes() const { return !sums_.empty() || !entering_.empty() || any_behind_; }
+
+  /// Emits all three; returns the values of the node's results.
+  std::vector<Value> emit() {
+    Graph& to = rewrite_.graph();
+    std::vector<char> stacked(body_.size());
+    for (int i = 0; i < body_.size(); ++i) stacked[i] = carried_[i] || stepped_[i];
+    StepBatcher batcher(body_, std::move(stacked), s_.length.size(), to);
+    for (int k = s_.carries; k < static_cast<int>(node_.operands.size()); ++k)
+      batcher.set(body_.inputs()[k], rewrite_[node_.operands[k]]);
+    const Value scan = emit_loop(batcher);
+    int32_t next = static_cast<int32_t>(kept_carries_.size());
+    std::vector<Value> results(node_.types.size());
+    for (size_t k = 0; k < kept_carries_.size(); ++k)
+      results[kept_carries_[k]] = {scan.node, static_cast<int32_t>(k)};
+    for (const Value& value : leaving_) batcher.set(value, {scan.node, next++});
+    ops::Build b(to);
+    for (const Sum& sum : sums_) {
+      const Value total = batcher.sum_over_steps(sum.term);
+      results[sum.carry] = b.add(rewrite_[node_.operands[sum.carry]], total);
+    }
+    for (int k = s_.carries; k < s_.carries + s_.outputs; ++k) {
+      const Value output = body_.outputs()[k];
+      const bool stacked_value = carried_[output.node] || stepped_[output.node];
+      const Value value = batcher.emit(output);
+      results[k] = stacked_value ? value : b.broadcast(value, node_.types[k].shape);
+    }
+    return results;
+  }
+
+ private:
+  /// A carry that only adds up a term in each step.
+  struct Sum {
+    int carry;
+    int adds;  // the node that adds
+    Value term;
+  };
+
+  void classify() {
+    carried_.assign(body_.size(), 0);
+    stepped_.assign(body_.size(), 0);
+    for (int k = 0; k < s_.carries; ++k) carried_[body_.inputs()[k].node] = 1;
+    for (int k = 0; k < s_.sequences; ++k) stepped_[body_.inputs()[s_.carries + k].node] = 1;
+    users_.resize(body_.size());
+    for (int i = 0; i < body_.size(); ++i)
+      for (const Value& operand : body_.node(i).operands) {
+        carried_[i] |= carried_[operand.node];
+        stepped_[i] |= stepped_[operand.node];
+        users_[operand.node].push_back(i);
+      }
+    stacked_ = carried_;
+    for (int i = 0; i < body_.size(); ++i) stacked_[i] |= stepped_[i];
+    as_carry_.assign(body_.size(), 0);
+    as_output_.assign(body_.size(), 0);
+    for (int k = 0; k < s_.carries + s_.outputs; ++k)
+      ++(k < s_.carries ? as_carry_ : as_output_)[body_.outputs()[k].node];
+  }
+
+  void find_sums() {
+    adds_.assign(body_.size(), 0);
+    for (int k = 0; k < s_.carries; ++k) {
+      const Value carry = body_.inputs()[k], next = body_.outputs()[k];
+      const Node& node = body_.node(next);
+      if (node.op->name != "add" || !users_[next.node].empty() || as_carry_[next.node] != 1 ||
+          as_output_[next.node] != 0 || as_carry_[carry.node] != 0 || as_output_[carry.node] != 0 ||
+          users_[carry.node] != std::vector<int>{next.node})
+        continue;
+      const Value term = node.operands[0] == carry ? node.operands[1] : node.operands[0];
+      if (term == carry) continue;
+      candidates_.push_back({k, next.node, term});
+      adds_[next.node] = 1;
+    }
+  }
+
+  /// What does not depend on a carry and is worth it: `entering_` are the values that the loop then reads.
+  void choose_before() {
+    std::vector<char> possible(body_.size(), 0);
+    before_.assign(body_.size(), 0);
+    for (int i = 0; i < body_.size(); ++i) {
+      const Node& node = body_.node(i);
+      if (carried_[i]) continue;
+      possible[i] = StepBatcher::can_batch(body_, node, stacked_);
+      for (const Value& operand : node.operands) possible[i] &= possible[operand.node];
+      before_[i] = possible[i] && (stepped_[i] ? heavy(node) : !trivial(node));
+    }
+    possible_before_ = std::move(possible);
+  }
+
+  bool sinkable_use(int node, int user) const {
+    return adds_[user]
+               ? std::any_of(candidates_.begin(), candidates_.end(),
+                             [&](const Sum& sum) { return sum.adds == user && sum.term.node == node; })
+               : sinkable_[user] != 0;
+  }
+
+  /// What only feeds stacks and sums, from the first operator on that is worth it.
+  void choose_behind() {
+    sinkable_.assign(body_.size(), 0);
+    std::vector<char> only_sums(body_.size(), 0);
+    for (int i = body_.size() - 1; i >= 0; --i) {
+      const Node& node = body_.node(i);
+      if (!stacked_[i] || adds_[i] || as_carry_[i] || node.op->name == "input" || before_[i]) continue;
+      if (!StepBatcher::can_batch(body_, node, stacked_)) continue;
+      sinkable_[i] =
+          std::all_of(users_[i].begin(), users_[i].end(), [&](int u) { return sinkable_use(i, u); });
+      only_sums[i] =
+          sinkable_[i] && as_output_[i] == 0 &&
+          std::all_of(users_[i].begin(), users_[i].end(), [&](int u) { return adds_[u] || only_sums[u]; });
+    }
+    behind_.assign(body_.size(), 0);
+    for (int i = 0; i < body_.size(); ++i) {
+      if (!sinkable_[i]) continue;
+      const Node& node = body_.node(i);
+      // A sum over rows and steps reads a stack that is mostly there for a product anyway.
+      const bool worth = heavy(node) || (only_sums[i] && node.op->op_class == OpClass::reduction);
+      behind_[i] = worth || std::any_of(node.operands.begin(), node.operands.end(),
+                                        [&](const Value& operand) { return behind_[operand.node] != 0; });
+      any_behind_ = any_behind_ || behind_[i];
+    }
+    for (const Sum& sum : candidates_)
+      if (behind_[sum.term.node] || (before_[sum.term.node] && stepped_[sum.term.node])) sums_.push_back(sum);
+    find_borders();
+  }
+
+  bool summed(int add) const {
+    return std::any_of(sums_.begin(), sums_.end(), [&](const Sum& sum) { return sum.adds == add; });
+  }
+  bool in_loop(int i) const {
+    return body_.node(i).op->name != "input" && !before_[i] && !behind_[i] && !summed(i) && needed_[i];
+  }
+
+  static void insert(std::vector<Value>& values, Value value) {
+    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+  }
+
+  /// The values that the loop reads from before it, and those that what stands behind reads from the loop.
+  void find_borders() {
+    for (int k = 0; k < s_.carries; ++k)
+      if (std::none_of(sums_.begin(), sums_.end(), [&](const Sum& sum) { return sum.carry == k; }))
+        kept_carries_.push_back(k);
+    // Behind: operands that are neither behind nor computable without the loop.
+    const auto leave = [&](Value value) {
+      if (!behind_[value.node] && (carried_[value.node] || !possible_before_[value.node]))
+        insert(leaving_, value);
+    };
+    for (int i = 0; i < body_.size(); ++i)
+      if (behind_[i])
+        for (const Value& operand : body_.node(i).operands) leave(operand);
+    for (int k = s_.carries; k < s_.carries + s_.outputs; ++k) leave(body_.outputs()[k]);
+    std::vector<Value> roots = leaving_;
+    for (const int k : kept_carries_) roots.push_back(body_.outputs()[k]);
+    needed_.assign(body_.size(), 0);
+    for (const Value& value : roots) mark(value);
+    for (int i = body_.size() - 1; i >= 0; --i)
+      if (in_loop(i))
+        for (const Value& operand : body_.node(i).operands) mark(operand);
+  }
+
+  void mark(Value value) {
+    needed_[value.node] = 1;
+    if (before_[value.node]) insert(entering_, value);
+  }
+
+  Value emit_loop(StepBatcher& batcher) {
+    ops::ScanOperands over;
+    over.length = s_.length;
+    over.reverse = s_.reverse;
+    Graph loop;
+    std::map<Value, Value> map;
+    for (const int k : kept_carries_) {
+      over.carries.push_back(rewrite_[node_.operands[k]]);
+      map[body_.inputs()[k]] = loop.input(fmt::format("carry{}", k), body_.type(body_.inputs()[k]));
+    }
+    for (const bool stepped : {true, false}) {
+      auto& list = stepped ? over.sequences : over.invariants;
+      const auto enter = [&](Value value) {
+        if ((stepped_[value.node] != 0) != stepped) return;
+        list.push_back(batcher.emit(value));
+        map[value] =
+            loop.input(fmt::format("{}{}", stepped ? "slice" : "fixed", list.size()), body_.type(value));
+      };
+      for (int k = s_.carries; k < static_cast<int>(body_.inputs().size()); ++k)
+        if (needed_[body_.inputs()[k].node]) enter(body_.inputs()[k]);
+      for (const Value& value : entering_) enter(value);
+    }
+    for (int i = 0; i < body_.size(); ++i) {
+      if (!in_loop(i)) continue;
+      const Node& node = body_.node(i);
+      std::vector<Value> operands;
+      for (const Value& operand : node.operands) operands.push_back(map.at(operand));
+      loop.set_location(node.location);
+      const Value added = node.body && !node.op->body
+                              ? loop.add_with_body(*node.op, std::move(operands), node.attributes, node.body)
+                              : loop.add(*node.op, std::move(operands), node.attributes);
+      for (size_t r = 0; r < node.types.size(); ++r) {
+        const auto result = static_cast<int32_t>(r);
+        map[{i, result}] = {added.node, result};
+      }
+    }
+    std::vector<Value> outputs;
+    for (const int k : kept_carries_) outputs.push_back(map.at(body_.outputs()[k]));
+    for (const Value& value : leaving_) outputs.push_back(map.at(value));
+    loop.set_location("");
+    loop.set_outputs(outputs);
+    rewrite_.graph().set_location(node_.location);
+    if (outputs.empty()) return {};  // nothing is left of the loop
+    return ops::add_scan(rewrite_.graph(), over, std::make_shared<const Graph>(std::move(loop)));
+  }
+
+  const Node& node_;
+  const ops::Scan s_;
+  Graph body_;
+  Rewriter& rewrite_;
+  std::vector<char> carried_, stepped_, stacked_;  // node → depends on a carry, on a slice, on either
+  std::vector<std::vector<int>> users_;
+  std::vector<int> as_carry_, as_output_;
+  std::vector<char> adds_;  // nodes of candidates_
+  std::vector<Sum> candidates_, sums_;
+  std::vector<char> possible_before_, before_, sinkable_, behind_, needed_;
+  bool any_behind_ = false;
+  std::vector<int> kept_carries_;
+  std::vector<Value> entering_, leaving_;
+};
+
+}  // namespace
+
+// Out of scans go: what does not depend on a carry (invariants once, products of slices as one product over all steps),
+// and products that only feed stacked results or sums over the steps (weight gradients: one product over steps and rows).
+Graph hoist(const Graph& graph, const PassContext& context) {
+  bool changed = false;
+  Rewriter rewrite(graph);
+  rewrite.copy_inputs();
+  for (int i = 0; i < graph.size(); ++i) {
+    if (rewrite.has({i, 0})) continue;
+    const Node& node = graph.node(i);
+    if (node.op->op_class != OpClass::loop) {
+      rewrite.copy(i);
+      continue;
+    }
+    const ops::Scan s = ops::scan_of(node);
+    Graph body = eliminate_dead(eliminate_common(straighten(*node.body, s), context), context);
+    Split split(node, std::move(body), rewrite);
+    if (!split.changes()) {
+      rewrite.copy(i);
+      continue;
+    }
+    changed = true;
+    const std::vector<Value> results = split.emit();
+    for (size_t r = 0; r < results.size(); ++r) rewrite.set({i, static_cast<int32_t>(r)}, results[r]);
+  }
+  Graph result = rewrite.finish();
+  return changed ? eliminate_common(simplify(result, context), context) : result;
+}
+
+}  // namespace millrace

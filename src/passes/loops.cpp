@@ -1,0 +1,54 @@
+#include "passes/loops.h"
+
+#include "ir/operator.h"
+
+namespace millrace {
+
+Graph with_bodies(const Graph& graph, const std::function<Graph(const Graph&)>& change) {
+  bool any = false;
+  for (int i = 0; i < graph.size(); ++i) any = any || graph.node(i).op->op_class == OpClass::loop;
+  if (!any) return graph;
+  Rewriter rewrite(graph);
+  rewrite.copy_inputs();
+  for (int i = 0; i < graph.size(); ++i) {
+    if (rewrite.has({i, 0})) continue;
+    const Node& node = graph.node(i);
+    if (node.op->op_class != OpClass::loop) {
+      rewrite.copy(i);
+      continue;
+    }
+    rewrite.graph().set_location(node.location);
+    const Value added =
+        rewrite.graph().add_with_body(*node.op, rewrite.mapped(node.operands), node.attributes,
+                                      std::make_shared<const Graph>(change(with_bodies(*node.body, change))));
+    for (size_t r = 0; r < node.types.size(); ++r) {
+      const auto result = static_cast<int32_t>(r);
+      rewrite.set({i, result}, {added.node, result});
+    }
+  }
+  return rewrite.finish();
+}
+
+std::vector<char> needed_by(const Graph& graph, const std::vector<Value>& values) {
+  std::vector<char> needed(graph.size(), 0);
+  for (const Value& value : values) needed[value.node] = 1;
+  for (int i = graph.size() - 1; i >= 0; --i)
+    if (needed[i])
+      for (const Value& operand : graph.node(i).operands) needed[operand.node] = 1;
+  return needed;
+}
+
+std::shared_ptr<const Graph> part_of_body(const Graph& body, const std::vector<int>& inputs,
+                                          const std::vector<Value>& outputs) {
+  const std::vector<char> needed = needed_by(body, outputs);
+  Rewriter rewrite(body);
+  for (const int k : inputs)
+    rewrite.set(body.inputs()[k], rewrite.graph().input(body.input_names()[k], body.type(body.inputs()[k])));
+  for (int i = 0; i < body.size(); ++i)
+    if (needed[i] && !rewrite.has({i, 0})) rewrite.copy(i);
+  rewrite.graph().set_location("");
+  rewrite.graph().set_outputs(rewrite.mapped(outputs));
+  return std::make_shared<const Graph>(std::move(rewrite.graph()));
+}
+
+}  // namespace millrace

@@ -1,0 +1,245 @@
+#include "plan/loop.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/format.h"
+#include "ir/operator.h"
+#include "ops/scan.h"
+#include "plan/plan.h"
+
+namespace millrace {
+namespace {
+
+/// Rows of a part: enough for a product at nearly full speed, few enough that a small batch keeps several cores busy.
+constexpr int64_t rows_wanted = 16;
+
+constexpr int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+char* at(void* base, int64_t bytes) { return static_cast<char*>(base) + bytes; }
+
+/// How the rows are cut.
+struct Cut {
+  int64_t rows = 0;          // of all parts; 0: not cut
+  std::vector<char> inputs;  // body input → has rows
+};
+
+/// What one part reads and writes, in bytes.
+struct Piece {
+  int64_t bytes = 0;   // of the part's own slice
+  int64_t step = 0;    // from one step to the next
+  int64_t offset = 0;  // of the part's first row
+};
+
+/// The body for some rows, with its memory.
+class Part {
+ public:
+  Part(const ops::Scan& scan, const Graph& whole, Graph body, const Cut& cut, int64_t first_row,
+       const Target& target, ThreadPool& pool)
+      : s_(scan) {
+    find_slots(body);
+    const auto piece = [&](const Graph& graph, Value mine, Value all, bool rows) {
+      Piece p{graph.type(mine).bytes(), whole.type(all).bytes(), 0};
+      if (rows) p.offset = p.step / cut.rows * first_row;
+      return p;
+    };
+    for (size_t k = 0; k < body.inputs().size(); ++k)
+      inputs_.push_back(piece(body, body.inputs()[k], whole.inputs()[k], cut.rows > 0 && cut.inputs[k]));
+    for (size_t k = 0; k < body.outputs().size(); ++k)
+      outputs_.push_back(piece(body, body.outputs()[k], whole.outputs()[k], cut.rows > 0));
+    body.set_outputs(unique_);
+    PlanOptions options;
+    options.exact = true;  // what is measured faster may differ from part to part
+    for (int k = 0; k < static_cast<int>(inputs_.size()); ++k)
+      options.steady_inputs.push_back(k >= s_.carries + s_.sequences);
+    plan_ = make_plan(choose_layouts(body, target), target, options, pool);
+    reserve();
+  }
+
+  int64_t scratch_bytes() const { return scratch_bytes_; }
+  const Plan& plan() const { return plan_; }
+
+  void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) {
+    scratch_ = scratch;
+    for (size_t k = 0; k < inputs_.size(); ++k) in_[k] = at(operands[k], inputs_[k].offset);
+    const int64_t length = s_.length.size();
+    for (size_t l = 0; l < plan_.launches.size() && length > 0; ++l)
+      if (kept_[l] >= 0) {
+        const PlannedLaunch& launch = plan_.launches[l];
+        point(launch);
+        launch.kernel->prepare(pointers_.data(), at(scratch, kept_[l]), scratch_of(launch), pool);
+      }
+    for (int64_t step = 0; step < length; ++step) {
+      const int64_t position = s_.reverse ? length - 1 - step : step;
+      for (int k = s_.carries; k < s_.carries + s_.sequences; ++k)
+        in_[k] = at(operands[k], inputs_[k].offset + position * inputs_[k].step);
+      for (size_t u = 0; u < out_.size(); ++u)
+        out_[u] = stack_of_[u] >= 0 ? stacked(results, stack_of_[u], position)
+                                    : at(scratch, buffers_[u] + (step % 2) * buffer_bytes_[u]);
+      run_step(pool);
+      for (int r = s_.carries; r < s_.carries + s_.outputs; ++r)
+        if (stack_of_[slot_of_[r]] != r)
+          std::memcpy(stacked(results, r, position), out_[slot_of_[r]],
+                      static_cast<size_t>(outputs_[r].bytes));
+      for (int k = 0; k < s_.carries; ++k) in_[k] = out_[slot_of_[k]];
+    }
+    for (int k = 0; k < s_.carries; ++k)
+      std::memcpy(at(results[k], outputs_[k].offset), in_[k], static_cast<size_t>(outputs_[k].bytes));
+  }
+
+ private:
+  /// Equal outputs are computed once: `slot_of_` says where. A slot that is stacked is computed in its stack, and a carry
+  /// in it is read there by the next step.
+  void find_slots(const Graph& body) {
+    for (int r = 0; r < s_.carries + s_.outputs; ++r) {
+      const Value output = body.outputs()[r];
+      const auto it = std::find(unique_.begin(), unique_.end(), output);
+      slot_of_.push_back(static_cast<int>(it - unique_.begin()));
+      if (it == unique_.end()) {
+        unique_.push_back(output);
+        stack_of_.push_back(-1);
+      }
+      if (r >= s_.carries && stack_of_[slot_of_[r]] < 0) stack_of_[slot_of_[r]] = r;
+    }
+  }
+
+  /// Scratch: the arena, then two buffers for each slot that is only carried (the last value and the next).
+  void reserve() {
+    scratch_bytes_ = round_up(plan_.arena_bytes);
+    in_.resize(inputs_.size());
+    out_.resize(unique_.size());
+    for (size_t u = 0; u < unique_.size(); ++u) {
+      const auto r = std::find(slot_of_.begin(), slot_of_.end(), static_cast<int>(u)) - slot_of_.begin();
+      buffer_bytes_.push_back(stack_of_[u] >= 0 ? 0 : round_up(outputs_[r].bytes));
+      buffers_.push_back(scratch_bytes_);
+      scratch_bytes_ += 2 * buffer_bytes_.back();
+    }
+    for (const PlannedLaunch& launch : plan_.launches) {
+      const int64_t bytes = round_up(launch.kernel->kept_bytes());
+      kept_.push_back(bytes > 0 ? scratch_bytes_ : -1);
+      scratch_bytes_ += bytes;
+    }
+    size_t count = 0;
+    for (const PlannedLaunch& launch : plan_.launches)
+      count = std::max(count, launch.operands.size() + launch.results.size());
+    pointers_.resize(count);
+  }
+
+  void* address(int storage) {
+    const Storage& s = plan_.storages[storage];
+    switch (s.kind) {
+      case StorageKind::arena:
+        return at(scratch_, std::max<int64_t>(s.offset, 0));
+      case StorageKind::input:
+        return in_[s.index];
+      case StorageKind::output:
+        return out_[s.index];
+      case StorageKind::constant:
+        return const_cast<void*>(plan_.source.graph.node(s.index).attributes.get<Array>("value").data());
+    }
+    return nullptr;
+  }
+
+  void* stacked(void* const* results, int r, int64_t position) const {
+    return at(results[r], outputs_[r].offset + position * outputs_[r].step);
+  }
+
+  /// Writes the addresses of a launch's operands and results.
+  void point(const PlannedLaunch& launch) {
+    size_t n = 0;
+    for (const int s : launch.operands) pointers_[n++] = address(s);
+    for (const int s : launch.results) pointers_[n++] = address(s);
+  }
+  void* scratch_of(const PlannedLaunch& launch) {
+    return launch.scratch >= 0 ? address(launch.scratch) : nullptr;
+  }
+
+  void run_step(ThreadPool& pool) {
+    for (const PlannedLaunch& launch : plan_.launches) {
+      point(launch);
+      launch.kernel->run(pointers_.data(), pointers_.data() + launch.operands.size(), scratch_of(launch),
+                         pool);
+    }
+    for (const PlannedCopy& copy : plan_.copies)
+      std::memcpy(out_[copy.index], address(copy.from), static_cast<size_t>(copy.bytes));
+  }
+
+  ops::Scan s_;
+  std::vector<Value> unique_;
+  std::vector<int> slot_of_, stack_of_;  // result → slot; slot → result that is its stack, or −1
+  std::vector<Piece> inputs_, outputs_;  // of body inputs and results
+  Plan plan_;
+  std::vector<int64_t> buffers_, buffer_bytes_;  // of slots, in scratch
+  std::vector<int64_t> kept_;                    // of launches, in scratch; −1: none
+  int64_t scratch_bytes_ = 0;
+  void* scratch_ = nullptr;
+  std::vector<void*> in_, out_, pointers_;
+};
+
+class LoopKernel : public Kernel {
+ public:
+  LoopKernel(const KernelRequest& request, const Target& target, ThreadPool& pool) {
+    const ops::Scan s = ops::scan_of(request.node);
+    const Graph& body = *request.node.body;
+    const Cut cut = find_cut(s, body);
+    const int64_t count = cut.rows > 0 ? (cut.rows + rows_wanted - 1) / rows_wanted : 1;
+    const int64_t rows = cut.rows > 0 ? (cut.rows + count - 1) / count : 0;
+    for (int64_t first = 0; first == 0 || first < cut.rows; first += std::max<int64_t>(rows, 1)) {
+      const int64_t mine = std::min(rows, cut.rows - first);
+      Graph part = cut.rows > 0 ? *with_rows(body, cut.inputs, cut.rows, mine) : body;
+      parts_.push_back(std::make_unique<Part>(s, body, std::move(part), cut, first, target, pool));
+      offsets_.push_back(scratch_bytes_);
+      scratch_bytes_ += parts_.back()->scratch_bytes();
+    }
+    description_ = fmt::format("{} steps", s.length.size());
+    if (cut.rows > 0)
+      description_ +=
+          fmt::format(" × {} part{} of {} rows", parts_.size(), parts_.size() == 1 ? "" : "s", rows);
+    for (const PlannedLaunch& launch : parts_[0]->plan().launches)
+      description_ += fmt::format("; {} {} [{}]", launch.provider,
+                                  parts_[0]->plan().source.graph.node(launch.node).op->name,
+                                  launch.kernel->description());
+  }
+
+  void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override {
+    if (parts_.size() == 1) return parts_[0]->run(operands, results, scratch, pool);
+    pool.parallel(static_cast<int64_t>(parts_.size()),
+                  [&](int64_t p) { parts_[p]->run(operands, results, at(scratch, offsets_[p]), pool); });
+  }
+  int64_t scratch_bytes() const override { return scratch_bytes_; }
+  std::string description() const override { return description_; }
+
+ private:
+  /// Rows are the size of dimension 0 of every carry. Invariants of that size have rows, or else none has.
+  static Cut find_cut(const ops::Scan& s, const Graph& body) {
+    if (s.carries == 0) return {};
+    const Shape& first = body.type(body.inputs()[0]).shape;
+    if (first.rank() == 0 || first[0].size() < 2) return {};
+    const int64_t rows = first[0].size();
+    for (const bool invariants : {true, false}) {
+      Cut cut{rows, {}};
+      bool fits = true;
+      for (int k = 0; k < static_cast<int>(body.inputs().size()); ++k) {
+        const Shape& shape = body.type(body.inputs()[k]).shape;
+        const bool has = shape.rank() > 0 && shape[0] == rows;
+        fits = fits && (has || k >= s.carries);
+        cut.inputs.push_back(has && (invariants || k < s.carries + s.sequences));
+      }
+      if (fits && with_rows(body, cut.inputs, rows, 1)) return cut;
+    }
+    return {};
+  }
+
+  std::vector<std::unique_ptr<Part>> parts_;
+  std::vector<int64_t> offsets_;
+  int64_t scratch_bytes_ = 0;
+  std::string description_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> build_loop(const KernelRequest& request, const Target& target, ThreadPool& pool) {
+  return std::make_unique<LoopKernel>(request, target, pool);
+}
+
+}  // namespace millrace

@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "base/format.h"
+#include "ir/operator.h"
+#include "plan/loop.h"
+
+namespace millrace {
+namespace {
+
+int64_t axis_from_front(int64_t axis, int rank) { return axis < 0 ? axis + rank : axis; }
+
+/// Copies a graph with another number of rows.
+class RowCutter {
+ public:
+  RowCutter(const Graph& graph, const std::vector<char>& row_inputs, int64_t from, int64_t to)
+      : graph_(graph), row_inputs_(row_inputs), from_(from), to_(to), rows_(graph.size()) {}
+
+  /// Which outputs have rows; nullopt when the graph cannot be cut.
+  std::optional<std::vector<char>> check() {
+    for (size_t k = 0; k < row_inputs_.size(); ++k) rows_[graph_.inputs()[k].node] = {row_inputs_[k]};
+    for (int i = 0; i < graph_.size(); ++i) {
+      const Node& node = graph_.node(i);
+      if (!rows_[i].empty()) continue;
+      rows_[i].assign(node.types.size(), 0);
+      const bool any = std::any_of(node.operands.begin(), node.operands.end(),
+                                   [&](const Value& operand) { return has_rows(operand); });
+      if (!any) continue;
+      if (node.op->name == "fused") {
+        const auto outputs = cutter_of(node).check();
+        if (!outputs) return std::nullopt;
+        rows_[i] = *outputs;
+      } else if (keeps_rows(node)) {
+        rows_[i].assign(node.types.size(), 1);
+      } else {
+        return std::nullopt;
+      }
+    }
+    std::vector<char> outputs;
+    for (const Value& output : graph_.outputs()) outputs.push_back(has_rows(output));
+    return outputs;
+  }
+
+  Graph cut() {
+    for (size_t k = 0; k < row_inputs_.size(); ++k) {
+      const Value input = graph_.inputs()[k];
+      Type type = graph_.type(input);
+      if (row_inputs_[k]) type.shape[0] = Dim(to_);
+      made_[{input, row_inputs_[k] != 0}] = into_.input(graph_.input_names()[k], type);
+    }
+    std::vector<Value> outputs;
+    for (const Value& output : graph_.outputs()) outputs.push_back(emit(output, has_rows(output)));
+    into_.set_location("");
+    into_.set_outputs(outputs);
+    return std::move(into_);
+  }
+
+ private:
+  bool has_rows(Value value) const { return rows_[value.node][value.output] != 0; }
+
+  RowCutter cutter_of(const Node& fused) const {
+    std::vector<char> inputs;
+    for (const Value& operand : fused.operands) inputs.push_back(has_rows(operand));
+    return {*fused.body, inputs, from_, to_};
+  }
+
+  /// A value without rows of its own that is the same for every row, and can be made for any number of them.
+  bool repeats(Value value) const {
+    const Node& node = graph_.node(value);
+    if (node.op->name == "broadcast") {
+      const Shape& source = graph_.type(node.operands[0]).shape;
+      return !has_rows(node.operands[0]) && (source.rank() < node.types[0].shape.rank() || source[0] == 1);
+    }
+    return node.op->op_class == OpClass::elementwise && !node.operands.empty() &&
+           std::all_of(node.operands.begin(), node.operands.end(),
+                       [&](const Value& v) { return repeats(v); });
+  }
+  bool rows_or_repeats(const Node& node) const {
+    return std::all_of(node.operands.begin(), node.operands.end(),
+                       [&](const Value& v) { return has_rows(v) || repeats(v); });
+  }
+
+  /// Whether each row of the result comes from the same row of the operands.
+  bool keeps_rows(const Node& node) const {
+    const std::string_view name = node.op->name;
+    const Shape &shape = node.types[0].shape, &source = graph_.type(node.operands[0]).shape;
+    if (node.op->op_class == OpClass::elementwise) return rows_or_repeats(node);
+    if (node.op->op_class == OpClass::reduction) {
+      const std::vector<int64_t>& axes = node.attributes.ints("axes");
+      return !axes.empty() && std::none_of(axes.begin(), axes.end(), [&](int64_t axis) {
+        return axis_from_front(axis, source.rank()) == 0;
+      });
+    }
+    if (name == "matmul")
+      return source.rank() == 2 && has_rows(node.operands[0]) && !has_rows(node.operands[1]) &&
+             !node.attributes.flag("transpose_a");
+    if (name == "broadcast") return source.rank() == shape.rank();
+    if (name == "transpose") return node.attributes.ints("permutation")[0] == 0;
+    if (name == "reshape" || name == "slice" || name == "pad") return shape.rank() > 0 && shape[0] == from_;
+    if (name == "concat")
+      return axis_from_front(node.attributes.integer("axis"), shape.rank()) != 0 && rows_or_repeats(node);
+    return false;
+  }
+
+  Attributes with_new_rows(const Node& node) const {
+    Attributes attributes = node.attributes;
+    if (node.op->name == "broadcast" || node.op->name == "reshape") {
+      Shape shape = attributes.shape("shape");
+      shape[0] = Dim(to_);
+      attributes.set("shape", shape);
+    } else if (node.op->name == "slice") {
+      std::vector<int64_t> ends = attributes.ints("ends");
+      ends[0] = std::numeric_limits<int64_t>::max();
+      attributes.set("ends", ends);
+    }
+    return attributes;
+  }
+
+  /// The value in the new graph; `rows`: for the new number of rows, else as it was.
+  Value emit(Value value, bool rows) {
+    if (const auto it = made_.find({value, rows}); it != made_.end()) return it->second;
+    const Node& node = graph_.node(value);
+    std::vector<Value> operands;
+    const bool repeated = rows && !has_rows(value), elementwise = node.op->op_class == OpClass::elementwise;
+    for (const Value& operand : node.operands) {
+      const bool wanted = has_rows(operand) || (rows && (elementwise || node.op->name == "concat"));
+      operands.push_back(emit(operand, wanted && !(repeated && node.op->name == "broadcast")));
+    }
+    into_.set_location(node.location);
+    Value added;
+    if (node.op->name == "fused")
+      added = into_.add_with_body(*node.op, operands, node.attributes, cut_body(node));
+    else if (node.body && !node.op->body)
+      added = into_.add_with_body(*node.op, operands, node.attributes, node.body);
+    else
+      added = into_.add(*node.op, operands, rows ? with_new_rows(node) : node.attributes);
+    for (size_t r = 0; r < node.types.size(); ++r) {
+      const Value result{value.node, static_cast<int32_t>(r)};
+      made_[{result, repeated || has_rows(result)}] = {added.node, result.output};
+    }
+    return made_.at({value, rows});
+  }
+
+  std::shared_ptr<const Graph> cut_body(const Node& fused) const {
+    RowCutter cutter = cutter_of(fused);
+    cutter.check();
+    return std::make_shared<const Graph>(cutter.cut());
+  }
+
+  const Graph& graph_;
+  std::vector<char> row_inputs_;
+  int64_t from_, to_;
+  std::vector<std::vector<char>> rows_;  // node → result → has rows
+  std::map<std::pair<Value, bool>, Value> made_;
+  Graph into_;
+};
+
+}  // namespace
+
+std::optional<Graph> with_rows(const Graph& body, const std::vector<char>& row_inputs, int64_t from,
+                               int64_t to) {
+  RowCutter cutter(body, row_inputs, from, to);
+  const auto outputs = cutter.check();
+  if (!outputs || std::find(outputs->begin(), outputs->end(), 0) != outputs->end()) return std::nullopt;
+  return cutter.cut();
+}
+
+}  // namespace millrace

@@ -1,0 +1,136 @@
+#include <doctest/doctest.h>
+
+#include "autodiff/gradient.h"
+#include "backend/ref/evaluate.h"
+#include "ir/operator.h"
+#include "ops/build.h"
+#include "ops/scan.h"
+#include "passes/pass.h"
+#include "support/random_graph.h"
+
+using namespace millrace;
+
+namespace {
+
+int count(const Graph& graph, std::string_view op) {
+  int n = 0;
+  for (int i = 0; i < graph.size(); ++i) n += graph.node(i).op->name == op;
+  return n;
+}
+
+const Node* loop_of(const Graph& graph, int number) {
+  for (int i = 0; i < graph.size(); ++i)
+    if (graph.node(i).op->op_class == OpClass::loop && number-- == 0) return &graph.node(i);
+  return nullptr;
+}
+
+/// An Elman cell over 5 steps of 4 rows: h' = tanh(h·Uᵀ + x·Wᵀ + b), with gradients when asked.
+Graph elman(bool with_gradients) {
+  Graph body;
+  ops::Build b(body);
+  const Value h = body.input("h", {f32, {4, 6}}), x = body.input("x", {f32, {4, 3}}),
+              u = body.input("u", {f32, {6, 6}}), w = body.input("w", {f32, {6, 3}}),
+              bias = body.input("b", {f32, {6}});
+  const Value next =
+      b.unary("tanh", b.add(b.add(b.matmul(h, u, false, true), b.matmul(x, w, false, true)), bias));
+  body.set_outputs({next, next});
+  Graph graph;
+  ops::ScanOperands over;
+  over.carries = {graph.input("h0", {f32, {4, 6}})};
+  over.sequences = {graph.input("xs", {f32, {5, 4, 3}})};
+  over.invariants = {graph.input("u", {f32, {6, 6}}), graph.input("w", {f32, {6, 3}}),
+                     graph.input("b", {f32, {6}})};
+  over.length = 5;
+  const Value scan = ops::add_scan(graph, over, std::make_shared<const Graph>(std::move(body)));
+  std::vector<Value> outputs = {scan, {scan.node, 1}};
+  if (with_gradients) {
+    const Value seed = graph.input("g", {f32, {5, 4, 6}});
+    const std::vector<Value> wrt(graph.inputs().begin(), graph.inputs().end() - 1);
+    for (const Value& g : gradients(graph, std::span(&outputs[1], 1), std::span(&seed, 1), wrt))
+      outputs.push_back(g);
+  }
+  graph.set_outputs(outputs);
+  return graph;
+}
+
+Graph lowered(const Graph& graph) {
+  static const Target target;
+  return run_passes(graph, {target, "fp32", ref::evaluate_node});
+}
+
+std::vector<Array> inputs_of(const Graph& graph) {
+  std::vector<Array> inputs;
+  for (const Value& input : graph.inputs()) {
+    inputs.emplace_back(graph.type(input));
+    for (int64_t i = 0; i < inputs.back().count(); ++i)
+      inputs.back().set(i, 0.02 * static_cast<double>((i * 29 + input.node * 7) % 83) - 0.8);
+  }
+  return inputs;
+}
+
+}  // namespace
+
+TEST_CASE("the product of the slices leaves the loop as one product over all steps") {
+  const Graph result = lowered(elman(false));
+  const Node* loop = loop_of(result, 0);
+  REQUIRE(loop);
+  CHECK(count(*loop->body, "matmul") == 1);
+  CHECK(count(*loop->body, "transpose") == 0);
+  int large = 0;
+  for (int i = 0; i < result.size(); ++i)
+    large += result.node(i).op->name == "matmul" && result.node(i).types[0].shape == Shape{20, 6};
+  CHECK(large == 1);
+}
+
+TEST_CASE("weight gradients leave the backward loop as one product over steps and rows, sums as one sum") {
+  const Graph result = lowered(elman(true));
+  CHECK(count(result, "scan") == 2);
+  const Node* loop = loop_of(result, 1);
+  REQUIRE(loop);
+  CHECK(loop->attributes.flag("reverse"));
+  CHECK(count(*loop->body, "matmul") == 1);  // to the earlier state
+  CHECK(count(*loop->body, "sum") == 0);
+  CHECK(loop->attributes.integer("carries") == 1);  // no sums of gradients are carried
+  int weights = 0;
+  for (int i = 0; i < result.size(); ++i) {
+    const Node& node = result.node(i);
+    weights += node.op->name == "matmul" && node.attributes.flag("transpose_a") &&
+               result.type(node.operands[0]).shape[0] == 20;
+  }
+  CHECK(weights == 2);
+}
+
+TEST_CASE("hoisting changes no result beyond the order of sums") {
+  for (const bool with_gradients : {false, true}) {
+    const Graph graph = elman(with_gradients);
+    const std::vector<Array> inputs = inputs_of(graph), expected = ref::evaluate(graph, inputs),
+                             found = ref::evaluate(lowered(graph), inputs);
+    for (size_t o = 0; o < expected.size(); ++o) CHECK(test::difference(found[o], expected[o]) < 1e-5);
+  }
+}
+
+TEST_CASE("results of a loop that nobody reads go, with what only they need") {
+  Graph graph = elman(true);
+  graph.set_outputs({graph.outputs()[3]});  // the gradient of the sequence alone
+  const Graph result = lowered(graph);
+  const Node* backward = loop_of(result, 1);
+  REQUIRE(backward);
+  CHECK(backward->types.size() == 2);  // the state's gradient and the stack that the product behind it reads
+}
+
+TEST_CASE("what is invariant is computed once") {
+  Graph body;
+  ops::Build b(body);
+  const Value h = body.input("h", {f32, {3}}), w = body.input("w", {f32, {3}});
+  const Value next = b.mul(h, b.unary("exp", w));
+  body.set_outputs({next});
+  Graph graph;
+  ops::ScanOperands over;
+  over.carries = {graph.input("h0", {f32, {3}})};
+  over.invariants = {graph.input("w", {f32, {3}})};
+  over.length = 4;
+  graph.set_outputs({ops::add_scan(graph, over, std::make_shared<const Graph>(std::move(body)))});
+  const Graph result = lowered(graph);
+  CHECK(count(result, "exp") == 1);
+  CHECK(count(*loop_of(result, 0)->body, "exp") == 0);
+}

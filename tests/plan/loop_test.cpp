@@ -1,0 +1,153 @@
+// Loops: compiled against the reference back end, cut into rows or not, on any number of threads.
+#include "plan/loop.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <doctest/doctest.h>
+
+#include <millrace/program.h>
+
+#include "backend/cpu/target.h"
+#include "backend/ref/evaluate.h"
+#include "base/format.h"
+#include "ir/operator.h"
+#include "ops/build.h"
+#include "ops/scan.h"
+#include "passes/pass.h"
+#include "support/random_scan.h"
+
+using namespace millrace;
+
+namespace {
+
+std::vector<Array> run(const Graph& graph, const std::vector<Array>& inputs,
+                       const std::string& target = "cpu") {
+  CompileOptions options;
+  options.target = target;
+  Program program = Program::compile(graph, options);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].bytes() > 0)
+      std::memcpy(program.input(static_cast<int>(i)).data(), inputs[i].data(),
+                  static_cast<size_t>(inputs[i].bytes()));
+  program.run();
+  program.run();
+  std::vector<Array> outputs;
+  for (int o = 0; o < program.output_count(); ++o) outputs.push_back(program.output(o).clone());
+  return outputs;
+}
+
+double worst(const std::vector<Array>& found, const std::vector<Array>& expected) {
+  double largest = 0;
+  for (size_t o = 0; o < expected.size(); ++o)
+    largest = std::max(largest, test::difference(found[o], expected[o]));
+  return largest;
+}
+
+/// h' = tanh(h·U + x), optionally with the mean over the rows taken off.
+Graph body_of(int64_t rows, bool mixes) {
+  Graph body;
+  ops::Build b(body);
+  const Value h = body.input("h", {f32, {rows, 8}}), x = body.input("x", {f32, {rows, 8}}),
+              u = body.input("u", {f32, {8, 8}});
+  Value next = b.unary("tanh", b.add(b.matmul(h, u), x));
+  if (mixes) next = b.sub(next, b.mean(next, {0}, true));
+  body.set_outputs({next, next});
+  return body;
+}
+
+}  // namespace
+
+TEST_CASE("random loops and their gradients give on cpu what they give on ref, with each pass on and off") {
+  int seed = 0;
+  for (const int64_t rows : {1, 2, 7, 33, 40})
+    for (const int64_t length : {0, 1, 2, 5})
+      for (const bool mixes : {false, true}) {
+        const test::RandomGraph g = test::random_scan(static_cast<uint64_t>(++seed), rows, length, mixes);
+        CAPTURE(seed);
+        CAPTURE(rows);
+        CAPTURE(length);
+        const std::vector<Array> expected = ref::evaluate(g.graph, g.inputs);
+        CHECK(worst(run(g.graph, g.inputs), expected) < 2e-4);
+        if (length != 2) continue;
+        CHECK(worst(run(g.graph, g.inputs, "ref"), expected) < 2e-4);
+        for (const char* pass : {"hoist", "scan", "fuse", "scan,hoist", "simplify,cse,dce"}) {
+          CAPTURE(pass);
+          setenv("MILLRACE_DISABLE", pass, 1);
+          const std::vector<Array> found = run(g.graph, g.inputs);
+          unsetenv("MILLRACE_DISABLE");
+          CHECK(worst(found, expected) < 2e-4);
+        }
+        CHECK(Graph::parse(g.graph.str()) == g.graph);
+      }
+}
+
+TEST_CASE("a loop gives the same bits on any number of threads") {
+  const Target target = cpu::make_target();
+  for (const bool mixes : {false, true}) {
+    const test::RandomGraph g = test::random_scan(mixes ? 5 : 4, 70, 6, mixes);
+    const Graph lowered = run_passes(g.graph, {target, "fp32", ref::evaluate_node});
+    int loops = 0;
+    for (int i = 0; i < lowered.size(); ++i) {
+      const Node& node = lowered.node(i);
+      if (node.op->op_class != OpClass::loop) continue;
+      ++loops;
+      KernelRequest request{lowered, node, {}, {}};
+      request.operand_layouts.resize(node.operands.size());
+      request.result_layouts.resize(node.types.size());
+      std::vector<Array> operands, first;
+      std::vector<void*> operand_pointers;
+      for (const Value& operand : node.operands) {
+        operands.emplace_back(lowered.type(operand));
+        for (int64_t e = 0; e < operands.back().count(); ++e)
+          operands.back().set(e, 0.01 * static_cast<double>((e * 37 + i) % 101) - 0.5);
+        operand_pointers.push_back(operands.back().data());
+      }
+      for (const int threads : {1, 2, 5}) {
+        ThreadPool pool(threads);
+        const auto kernel = build_loop(request, target, pool);
+        std::vector<Array> results;
+        std::vector<void*> result_pointers;
+        for (const Type& type : node.types) {
+          results.emplace_back(type);
+          result_pointers.push_back(results.back().data());
+        }
+        Array scratch(u8, {kernel->scratch_bytes() + 64});
+        kernel->run(operand_pointers.data(), result_pointers.data(), scratch.data(), pool);
+        if (first.empty()) first = results;
+        for (size_t r = 0; r < results.size(); ++r) CHECK(results[r].identical(first[r]));
+      }
+    }
+    CHECK(loops >= 2);
+  }
+}
+
+TEST_CASE("rows are cut where they do not touch each other") {
+  const Target target = cpu::make_target();
+  for (const int64_t rows : {2, 16, 33}) {
+    CHECK(with_rows(body_of(rows, false), {1, 1, 0}, rows, 5).has_value());
+    CHECK_FALSE(with_rows(body_of(rows, true), {1, 1, 0}, rows, 5).has_value());
+  }
+  const Graph cut = *with_rows(body_of(33, false), {1, 1, 0}, 33, 11);
+  CHECK(cut.type(cut.inputs()[0]).shape == Shape{11, 8});
+  CHECK(cut.type(cut.inputs()[2]).shape == Shape{8, 8});
+  CHECK(cut.type(cut.outputs()[0]).shape == Shape{11, 8});
+
+  Graph graph;
+  ops::ScanOperands over;
+  over.carries = {graph.input("h", {f32, {33, 8}})};
+  over.sequences = {graph.input("x", {f32, {4, 33, 8}})};
+  over.invariants = {graph.input("u", {f32, {8, 8}})};
+  over.length = 4;
+  const Value scan = ops::add_scan(graph, over, std::make_shared<const Graph>(body_of(33, false)));
+  graph.set_outputs({scan, {scan.node, 1}});
+  CHECK(Program::compile(graph).explain().find("4 steps × 3 parts of 11 rows") != std::string::npos);
+}
+
+TEST_CASE("what a loop keeps for its gradient is computed in the forward loop, not again") {
+  const test::RandomGraph g = test::random_scan(4, 8, 3, false);
+  const Target target = cpu::make_target();
+  const Graph lowered = run_passes(g.graph, {target, "fp32", ref::evaluate_node});
+  int loops = 0;
+  for (int i = 0; i < lowered.size(); ++i) loops += lowered.node(i).op->op_class == OpClass::loop;
+  CHECK(loops == 2);
+}
