@@ -49,8 +49,9 @@ struct Node {
   const Operator* op = nullptr;
   std::vector<Value> operands;
   Attributes attributes;
-  std::vector<Type> types;            // of the results
-  std::shared_ptr<const Graph> body;  // composites: what the node means, in simpler operators; loops: one step
+  std::vector<Type> types;  // of the results
+  std::shared_ptr<const Graph>
+      body;  // composites: what the node means, in simpler operators; loops: one step
   Location location;
 };
 

@@ -51,9 +51,7 @@ TEST_CASE("layer normalisation in one pass gives what the reference gives, with 
       size_t at = 0;
       for (const int output : {0, 1}) {
         const Node& node = graph.node(graph.outputs()[output]);
-        const KernelRequest request{graph,
-                                    node,
-                                    std::vector<Layout>(node.operands.size()),
+        const KernelRequest request{graph, node, std::vector<Layout>(node.operands.size()),
                                     std::vector<Layout>(node.types.size())};
         const auto kernel = cpu::make_layer_norm(request, *math);
         std::vector<Array> results;
