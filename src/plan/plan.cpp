@@ -100,10 +100,13 @@ class Planner {
       std::vector<const Provider*>& takers = takers_[l];
       if (takers.size() < 2) continue;
       const std::string key = choice_key(plan_.source, graph().node(unordered_[l].node));
+      const auto named = [&](const std::string& choice) {
+        return std::find_if(takers.begin(), takers.end(),
+                            [&](const Provider* provider) { return provider->name() == choice; });
+      };
       const auto recorded = options_.choices.find(key);
-      const auto choice = recorded != options_.choices.end() ? recorded->second : tuned_choice(key);
-      const auto at = std::find_if(takers.begin(), takers.end(),
-                                   [&](const Provider* provider) { return provider->name() == choice; });
+      auto at = recorded == options_.choices.end() ? takers.end() : named(recorded->second);
+      if (at == takers.end()) at = named(tuned_choice(key).value_or(""));
       if (at == takers.end()) continue;
       plan_.choices[key] = (*at)->name();
       settle(unordered_[l], takers, *at);

@@ -122,10 +122,10 @@ TEST_CASE("tensors without a value, without memory or of impossible sizes are Ty
   CHECK_THROWS_AS(Tensor::ones({2}).cast({Kind::unsigned_int, 64}), TypeError);
   CHECK_THROWS_AS(reshape(Tensor::ones({2, 3}), {-2, -3}), TypeError);
   const Tensor x = Tensor::ones({2});
-  CHECK_THROWS_WITH_AS(apply("reshape", std::span(&x, 1)),
+  CHECK_THROWS_WITH_AS(millrace::apply("reshape", std::span(&x, 1)),
                        doctest::Contains("reshape needs the attribute 'shape'"), TypeError);
-  CHECK_THROWS_AS(apply("relu", std::span(&x, 1), {{"slope", 1.0}}), TypeError);
-  CHECK_THROWS_AS(apply("input", {}), TypeError);
+  CHECK_THROWS_AS(millrace::apply("relu", std::span(&x, 1), {{"slope", 1.0}}), TypeError);
+  CHECK_THROWS_AS(millrace::apply("input", {}), TypeError);
   CHECK_THROWS_AS(value_and_gradients({}, std::span(&x, 1)), InputError);
 }
 
