@@ -34,8 +34,7 @@ std::vector<Type> operand_types(const Graph& graph, const Operator& op, std::spa
 }  // namespace
 
 void complete_attributes(const Operator& op, Attributes& attributes, const Location& location) {
-  if (!op.types)
-    fail<TypeError>("{} has no type rule: it needs a body or a name{}", op.name, in_layer(location));
+  if (!op.types) fail<TypeError>("{} needs a body{}", op.name, in_layer(location));
   std::vector<std::string> names;
   for (const AttributeSpec& spec : op.attributes) {
     const Attribute* given = attributes.find(spec.name);

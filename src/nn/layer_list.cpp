@@ -265,6 +265,9 @@ Model make_layers(const std::vector<std::string>& lines, const Shape& input, DTy
       layer->train();
     } catch (const TypeError& error) {
       line.error(error.what());
+    } catch (const InputError& error) {  // of the layer itself; those of the line name it already
+      if (std::string_view(error.what()).starts_with("layer '")) throw;
+      line.error(error.what());
     }
   }
   return {"layers", layers, {{"x0", type}}};
