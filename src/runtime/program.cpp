@@ -125,8 +125,8 @@ Program Program::compile(const Graph& graph, const CompileOptions& options) {
   impl->pool = &ThreadPool::global();
   impl->donations = options.donations;
   impl->precision = options.precision == "bf16" && !target.fast_bf16 ? "fp32" : options.precision;
-  Graph lowered =
-      run_passes(specialise(graph, options.bindings), {target, impl->precision, ref::evaluate_node, options.exact});
+  Graph lowered = run_passes(specialise(graph, options.bindings),
+                             {target, impl->precision, ref::evaluate_node, options.exact});
   impl->plan = make_plan(choose_layouts(lowered, target), target,
                          {options.donations, options.choices, options.exact}, *impl->pool);
   const Graph& final_graph = impl->plan.source.graph;
@@ -223,7 +223,7 @@ namespace {
 std::string launch_name(const Graph& graph, const PlannedLaunch& launch) {
   const Node& node = graph.node(launch.node);
   std::string name(node.op->name);
-  if (node.body) {
+  if (node.body && node.op->name == "fused") {
     std::string parts;
     for (int i = 0; i < node.body->size(); ++i)
       if (node.body->node(i).op->op_class != OpClass::structural)
