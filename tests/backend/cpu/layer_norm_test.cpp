@@ -47,7 +47,7 @@ TEST_CASE("layer normalisation in one pass gives what the reference gives, with 
       inputs.push_back(random_array(graph.type(input), inputs.size(), inputs.empty() ? 30 : 0));
     const std::vector<Array> expected = ref::evaluate(graph, inputs);
     for (const cpu::NormMath* math : cpu::norm_maths()) {
-      CAPTURE(math->name);
+      INFO(math->name);
       size_t at = 0;
       for (const int output : {0, 1}) {
         const Node& node = graph.node(graph.outputs()[output]);
@@ -60,7 +60,7 @@ TEST_CASE("layer normalisation in one pass gives what the reference gives, with 
         for (const Type& type : node.types) to.push_back(results.emplace_back(type).data());
         Array scratch(Type{f32, {kernel->scratch_bytes() / 4 + 16}});
         kernel->run(from.data(), to.data(), scratch.data(), ThreadPool::global());
-        for (const Array& result : results) CHECK(test::difference(result, expected[at++]) < 2e-4);
+        for (const Array& result : results) CHECK(test::difference(result, expected[at++]) < 5e-4);
       }
     }
   }
