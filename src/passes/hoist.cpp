@@ -55,10 +55,12 @@ Graph straighten(const Graph& body, const ops::Scan& s) {
 /// Splits one scan into what is computed before it, the loop, and what is computed behind it.
 class Split {
  public:
-  Split(const Node& node, Graph body, Rewriter& rewrite)
+  /// `exact`: sums keep their order, so they stay in the loop.
+  Split(const Node& node, Graph body, Rewriter& rewrite, bool exact)
       : node_(node), s_(ops::scan_of(node)), body_(std::move(body)), rewrite_(rewrite) {
     classify();
-    find_sums();
+    adds_.assign(body_.size(), 0);
+    if (!exact) find_sums();
     choose_before();
     choose_behind();
   }
@@ -122,7 +124,6 @@ class Split {
   }
 
   void find_sums() {
-    adds_.assign(body_.size(), 0);
     for (int k = 0; k < s_.carries; ++k) {
       const Value carry = body_.inputs()[k], next = body_.outputs()[k];
       const Node& node = body_.node(next);
@@ -304,7 +305,7 @@ Graph hoist(const Graph& graph, const PassContext& context) {
     }
     const ops::Scan s = ops::scan_of(node);
     Graph body = eliminate_dead(eliminate_common(straighten(*node.body, s), context), context);
-    Split split(node, std::move(body), rewrite);
+    Split split(node, std::move(body), rewrite, context.exact);
     if (!split.changes()) {
       rewrite.copy(i);
       continue;
