@@ -10,6 +10,11 @@
 namespace millrace {
 namespace {
 
+/// `partial`: the values of `wrt` are taken as independent of each other. Else gradients flow on through those that are
+/// computed from others.
+std::vector<Value> flow_back(Graph& graph, std::span<const Value> outputs, std::span<const Value> seeds,
+                             std::span<const Value> wrt, bool partial);
+
 /// The gradient of a composite without a rule: its body is appended, differentiated, and the part that computes only
 /// the forward values again is left to common-subexpression elimination.
 std::vector<Value> body_gradient(Graph& graph, const Node& node, std::span<const Value> operands,
@@ -24,7 +29,7 @@ std::vector<Value> body_gradient(Graph& graph, const Node& node, std::span<const
   std::vector<Value> floating;
   for (const Value& operand : operands)
     if (graph.type(operand).dtype.is_float()) floating.push_back(operand);
-  const std::vector<Value> found = gradients(graph, outputs, seeds, floating);
+  const std::vector<Value> found = flow_back(graph, outputs, seeds, floating, true);
   std::vector<Value> all;
   size_t next = 0;
   for (const Value& operand : operands)
@@ -32,10 +37,8 @@ std::vector<Value> body_gradient(Graph& graph, const Node& node, std::span<const
   return all;
 }
 
-}  // namespace
-
-std::vector<Value> gradients(Graph& graph, std::span<const Value> outputs, std::span<const Value> seeds,
-                             std::span<const Value> wrt) {
+std::vector<Value> flow_back(Graph& graph, std::span<const Value> outputs, std::span<const Value> seeds,
+                             std::span<const Value> wrt, bool partial) {
   ops::Build build(graph);
   const Location outer = graph.location();
   // Which nodes depend on a value of `wrt`: only through them gradients need to flow.
@@ -58,7 +61,7 @@ std::vector<Value> gradients(Graph& graph, std::span<const Value> outputs, std::
 
   std::vector<char> stop(end, 0);
   for (const Value& value : wrt)
-    if (graph.is_input(value)) stop[value.node] = 1;
+    if (partial || graph.is_input(value)) stop[value.node] = 1;
   for (int i = end - 1; i >= 0; --i) {
     if (!depends[i] || stop[i]) continue;
     const Node node = graph.node(i);  // a copy: the graph grows below
@@ -95,6 +98,13 @@ std::vector<Value> gradients(Graph& graph, std::span<const Value> outputs, std::
     found.push_back(it == gradient.end() ? build.zeros(value) : it->second);
   }
   return found;
+}
+
+}  // namespace
+
+std::vector<Value> gradients(Graph& graph, std::span<const Value> outputs, std::span<const Value> seeds,
+                             std::span<const Value> wrt) {
+  return flow_back(graph, outputs, seeds, wrt, false);
 }
 
 std::vector<Value> gradients(Graph& graph, Value loss, std::span<const Value> wrt) {

@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "ops/build.h"
 #include "ops/registry.h"
+#include "ops/work.h"
 
 using namespace millrace;
 
@@ -191,6 +192,11 @@ MILLRACE_OPERATOR(scan) {
                    {"length", std::nullopt, "the number of steps: a shape of one dimension"},
                    {"reverse", Attribute(false), "from the last position to the first"}};
   op.types = scan_types;
+  op.flops = [](const Graph&, const Node& node) {
+    double step = 0;
+    for (int i = 0; i < node.body->size(); ++i) step += ops::flops(*node.body, node.body->node(i));
+    return step * static_cast<double>(ops::scan_of(node).length.size());
+  };
   op.tolerance = {.f32 = 1e-4, .f64 = 1e-11, .half = 3e-2};
   op.samples = scan_samples();
   return op;

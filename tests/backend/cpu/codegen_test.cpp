@@ -178,9 +178,9 @@ TEST_CASE("A result may take the place of an operand that is read where it is wr
   const Value p = body.input("p", {f32, {100}}), g = body.input("g", {f32, {100}}),
               r = body.input("r", {f32, {100}}), half = body.input("h", {bf16, {100}});
   const Value reversed = body.add("slice", {b.add(r, r)},
-                                  {{"starts", std::vector<int64_t>{0}}, {"ends", std::vector<int64_t>{50}}});
+                                  {{"starts", std::vector<int64_t>{0}}, {"ends", std::vector<int64_t>{30}}});
   const Value padded =
-      body.add("pad", {reversed}, {{"low", std::vector<int64_t>{50}}, {"high", std::vector<int64_t>{0}}});
+      body.add("pad", {reversed}, {{"low", std::vector<int64_t>{70}}, {"high", std::vector<int64_t>{0}}});
   body.set_outputs({b.sub(p, b.mul(g, 0.1)), b.add(b.add(padded, g), b.cast(half, f32))});
   const auto kernel = build_fused(body);
   CHECK(kernel->can_alias(0, 0));
