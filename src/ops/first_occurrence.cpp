@@ -16,6 +16,7 @@ MILLRACE_OPERATOR(first_occurrence) {
     return std::vector<Type>{{i32, x.shape}};
   };
   op.differentiable = false;
+  op.flops = [](const Graph&, const Node&) { return 0.0; };  // integers
   op.samples = {{.operands = {{i64, {40}}}},
                 {.operands = {{i32, {3, 7}}}},
                 {.operands = {{i64, {}}}},
