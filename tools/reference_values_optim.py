@@ -16,6 +16,9 @@ def draw(*shape):
 
 X, Y = draw(6, 4), draw(6, 2) * 4
 START = [draw(3, 4), draw(3), draw(2, 3), draw(2)]
+# A table of 24 rows, of which each of 6 steps reads some, one of them twice.
+TABLE, TARGET = draw(24, 3), draw(6, 5, 3)
+IDS = torch.stack([torch.cat([i, i[:1]]) for i in (torch.randperm(24)[:4] for _ in range(6))])
 
 
 def values(tensor):
@@ -40,6 +43,22 @@ def run(name, make, clip_value=0.0, clip_norm=0.0):
         losses.append(loss.item())
     flat = torch.cat([p.detach().flatten() for p in model.parameters()])
     print(f'{{"{name}", {{{", ".join(f"{l:.9g}" for l in losses)}}}, {{{values(flat)}}}}},')
+
+
+def run_table(name, make, sparse, clip_norm=0.0):
+    table = nn.Embedding(24, 3, sparse=sparse)
+    table.weight.data.copy_(TABLE)
+    optimizer = make([table.weight])
+    losses = []
+    for ids, target in zip(IDS, TARGET):
+        loss = nn.functional.mse_loss(table(ids), target)
+        optimizer.zero_grad()
+        loss.backward()
+        if clip_norm:
+            nn.utils.clip_grad_norm_([table.weight], clip_norm)
+        optimizer.step()
+        losses.append(loss.item())
+    print(f'{{"{name}", {{{", ".join(f"{l:.9g}" for l in losses)}}}, {{{values(table.weight)}}}}},')
 
 
 def groups(model, lr):
@@ -75,6 +94,15 @@ run("adam", lambda m: O.Adam(m.parameters(), 0.05))
 run("adam decay", lambda m: O.Adam(m.parameters(), 0.05, betas=(0.8, 0.95), eps=1e-6, weight_decay=0.1))
 run("adamw", lambda m: O.AdamW(m.parameters(), 0.05, weight_decay=0.1))
 run("adamw clip", lambda m: O.AdamW(groups(m, 0.05), 0.05, weight_decay=0.1), clip_value=1.0, clip_norm=0.5)
+for name, tensor in [("table", TABLE), ("table ids", IDS), ("table target", TARGET)]:
+    print(f'{{"{name}", {{}}, {{{values(tensor)}}}}},')
+run_table("rows sgd", lambda p: O.SGD(p, 0.3), sparse=True)
+run_table("rows sgd clip", lambda p: O.SGD(p, 0.3), sparse=False, clip_norm=0.4)
+run_table("rows adagrad", lambda p: O.Adagrad(p, 0.3), sparse=True)
+run_table("rows adagrad clip", lambda p: O.Adagrad(p, 0.3), sparse=False, clip_norm=0.4)
+run_table("rows lazy adam", lambda p: O.SparseAdam(p, 0.1), sparse=True)
+run_table("rows adam", lambda p: O.Adam(p, 0.1), sparse=False)
+run_table("rows adamw clip", lambda p: O.AdamW(p, 0.1, weight_decay=0.1), sparse=False, clip_norm=0.4)
 schedule("step", 0.5, lambda o: S.StepLR(o, 4, 0.3), 12)
 schedule("cosine", 0.5, lambda o: S.CosineAnnealingLR(o, 10, 0.01), 11)
 schedule("one cycle", 0.5, lambda o: S.OneCycleLR(o, 0.5, 20), 20)

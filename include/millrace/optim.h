@@ -30,6 +30,10 @@ struct Options {
   /// Gradients are limited to ±clip_value each, then to a total norm of clip_norm (0: no limit).
   double clip_value = 0, clip_norm = 0;
   std::vector<Group> groups = {};
+  /// Tables of which a batch reads some rows (embeddings): only those rows are updated. What momentum, averages and weight
+  /// decay would do to the others is left out, not made up for later; which is why it is not the default. (SGD without
+  /// momentum and Adagrad, both without weight decay, do nothing to them and never touch them.)
+  bool lazy = false;
 };
 
 /// One parameter's update under construction.
@@ -52,8 +56,11 @@ class Optimizer {
   virtual std::vector<std::string> state_names() const = 0;
   /// Numbers that only depend on the step (1, 2 …), computed on the host.
   virtual std::vector<double> scalars(int64_t step) const = 0;
-  /// Appends the update; returns the new parameter.
+  /// Appends the update, element by element; returns the new parameter. Parameter, gradient and state may be some rows
+  /// of a table.
   virtual Value update(Update& update) const = 0;
+  /// Whether rows without a gradient may be left out.
+  virtual bool rows_suffice(double /*weight_decay*/) const { return options.lazy; }
 
   const Options options;
 };
@@ -66,6 +73,13 @@ struct SgdOptions {
   Options common = {};
 };
 std::shared_ptr<const Optimizer> sgd(const SgdOptions& options = {});
+
+struct AdagradOptions {
+  double epsilon = 1e-10;
+  Options common = {};
+};
+/// Duchi, Hazan and Singer, 2011; weight decay is added to the gradient.
+std::shared_ptr<const Optimizer> adagrad(const AdagradOptions& options = {});
 
 struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
@@ -192,6 +206,8 @@ class TrainStep {
   TrainGraph made_;
   std::vector<Array> state_;
   Program program_;
+  std::vector<nn::Named> tensors_;  // parameters and buffers
+  std::vector<Tensor> bound_;       // what each of them was when its memory was bound
   int64_t step_ = 0;
 };
 

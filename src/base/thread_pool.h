@@ -2,16 +2,22 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <string>
+#include <type_traits>
 
 namespace millrace {
 
 /// The number of CPUs this process may use: affinity mask and cgroup quota (v1 and v2) taken into account, at least 1.
 int available_cpus();
 
-/// Runs chunked loops on a fixed set of workers. Workers spin briefly between two loops of a step and sleep
-/// otherwise. Which worker runs which chunk is not fixed; what a chunk computes must not depend on it.
+/// The least CPU quota of the control groups that the file `membership` (as /proc/self/cgroup) names below `root`, and of
+/// all groups above them; 0 when there is none.
+double cgroup_cpus(const std::string& root, const std::string& membership);
+
+/// Runs chunked loops on a fixed set of workers. Workers spin for a bounded time between two loops of a step (Step) and
+/// sleep otherwise; who waits for others gives up its CPU as soon as that takes long, so that runs side by side do not
+/// stall each other. Which worker runs which chunk is not fixed; what a chunk computes must not depend on it.
 class ThreadPool {
  public:
   /// `threads` counts the calling thread; 0 means available_cpus().
@@ -22,9 +28,21 @@ class ThreadPool {
 
   int threads() const;
 
+  /// While one lives, loops follow each other closely: workers stay awake between them for longer.
+  class Step {
+   public:
+    explicit Step(ThreadPool& pool);
+    ~Step();
+    Step(const Step&) = delete;
+    Step& operator=(const Step&) = delete;
+
+   private:
+    ThreadPool& pool_;
+  };
+
   /// Calls `body(chunk)` once for every chunk in [0, chunks), on the caller and the workers, and returns when
   /// all are done. The first exception thrown by a chunk is rethrown here. A call from inside a chunk runs
-  /// serially on that thread. No allocation.
+  /// serially on that thread; a loop of one chunk runs on the caller and wakes nobody. No allocation.
   template <typename Body>
   void parallel(int64_t chunks, Body&& body) {
     run(
@@ -35,7 +53,7 @@ class ThreadPool {
 
   /// The process's pool, created on first use with `set_default_threads` or available_cpus().
   static ThreadPool& global();
-  /// Sets the size of the global pool (recreates it); not to be called while it runs.
+  /// Sets the size of the global pool, for what is compiled from now on.
   static void set_default_threads(int threads);
 
  private:

@@ -58,7 +58,9 @@ Action declare_bench(Command& command) {
       .positional("NAME", a->zoo.model, "one of" + model_names())
       .positional("BATCH", a->batch, "items a step")
       .option("--precision", a->zoo.precision, "fp32 or bf16 (default fp32)")
-      .option("--optimizer", a->zoo.optimizer, "sgd (momentum 0.9) or adamw; for train (default adamw)")
+      .option("--optimizer", a->zoo.optimizer,
+              "sgd (momentum 0.9), adamw (default), adagrad, or by rows of embeddings lazy-sgd, lazy-adam, "
+              "lazy-adamw; for train")
       .option("--seconds", a->seconds, "how long to measure, after a warm-up (default 2)")
       .flag("--exact", a->zoo.exact, "no algorithm that changes more than the order of sums (Winograd's)")
       .flag("--profile", a->profile, "print the slowest kernels of a step (millrace profile says more)")

@@ -43,12 +43,23 @@ void fill_targets(Array& targets, nn::Task task, int64_t classes) {
     targets.set(i, static_cast<double>(i % (task == nn::Task::binary ? 2 : classes)));
 }
 
+std::shared_ptr<const optim::Optimizer> optimizer_named(const std::string& name) {
+  if (name == "sgd") return optim::sgd({.momentum = 0.9});
+  if (name == "lazy-sgd") return optim::sgd({.momentum = 0.9, .common = {.lazy = true}});
+  if (name == "adamw") return optim::adamw({.common = {.weight_decay = 0.01}});
+  if (name == "lazy-adam") return optim::adam({.common = {.lazy = true}});
+  if (name == "lazy-adamw") return optim::adamw({.common = {.weight_decay = 0.01, .lazy = true}});
+  if (name == "adagrad") return optim::adagrad();
+  fail<InputError>(
+      "there is no optimizer '{}' here; choose sgd, adamw, adagrad, lazy-sgd, lazy-adam or lazy-adamw", name);
+}
+
 }  // namespace
 
 ZooStep::ZooStep(const ZooOptions& options)
     : model_(nn::make_model(options.model)),
       batch_(options.batch),
-      lr_(options.optimizer == "sgd" ? 1e-3 : 1e-4) {
+      lr_(options.optimizer.ends_with("sgd") ? 1e-3 : 1e-4) {
   model_.module->initialise(0);
   options.train ? build_train(options) : build_infer(options);
 }
@@ -63,19 +74,12 @@ void ZooStep::build_train(const ZooOptions& options) {
   Shape target(output.begin(), task == nn::Task::binary ? output.end() : output.end() - 1);
   inputs.push_back({"target", {task == nn::Task::binary ? f32 : i64, target}});
 
-  std::shared_ptr<const optim::Optimizer> optimizer;
-  if (options.optimizer == "sgd")
-    optimizer = optim::sgd({.momentum = 0.9});
-  else if (options.optimizer == "adamw")
-    optimizer = optim::adamw({.common = {.weight_decay = 0.01}});
-  else
-    fail<InputError>("there is no optimizer '{}' here; choose sgd or adamw", options.optimizer);
   train_ = std::make_unique<optim::TrainStep>(
       model_.module, inputs,
       [task](nn::Module& module, std::span<const Tensor> x) {
         return optim::StepResult{nn::task_loss(task, module(x.first(x.size() - 1)), x.back())};
       },
-      optimizer, optim::TrainOptions{.compile = compile_options(options)});
+      optimizer_named(options.optimizer), optim::TrainOptions{.compile = compile_options(options)});
   for (size_t i = 0; i < model_.inputs.size(); ++i)
     fill(train_->input(static_cast<int>(i)), model_.inputs[i], i + 1);
   fill_targets(train_->input(static_cast<int>(model_.inputs.size())), task, classes);

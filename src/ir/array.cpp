@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <sys/mman.h>
 
 #include <millrace/array.h>
 
@@ -10,11 +11,14 @@
 namespace millrace {
 namespace {
 
+/// Large arrays ask for huge pages: tables are read in rows that lie anywhere.
 std::shared_ptr<void> allocate(int64_t bytes) {
-  const size_t rounded = (static_cast<size_t>(std::max<int64_t>(bytes, 1)) + 63) / 64 * 64;
-  void* data = std::aligned_alloc(64, rounded);
+  const size_t page = bytes < (64 << 20) ? 64 : 2 << 20;
+  const size_t rounded = (static_cast<size_t>(std::max<int64_t>(bytes, 1)) + page - 1) / page * page;
+  void* data = std::aligned_alloc(page, rounded);
   if (!data)
     fail<Error>("{:.1f} MB of memory for an array could not be had", static_cast<double>(bytes) / 1e6);
+  if (page > 64) madvise(data, rounded, MADV_HUGEPAGE);
   std::memset(data, 0, rounded);
   return {data, std::free};
 }

@@ -23,8 +23,8 @@ MILLRACE_OPERATOR(max_pool2d) {
   };
   op.gradient = [](const GradientContext& c) {
     if (!c.result_gradients[0].valid()) return std::vector<Value>{{}};
-    return std::vector<Value>{c.graph.add("max_pool2d_grad", {c.result_gradients[0], c.results[1]},
-                                          ops::pooling_attributes_of(c.node, &c.type(c.operands[0]).shape))};
+    // Positions of its own: the i64 ones, if nobody else wants them, are never computed.
+    return std::vector<Value>{ops::max_pool2d_gradient(c)};
   };
   op.onnx = {"MaxPool"};
   for (const ops::PoolingSample& s : ops::pooling_samples())

@@ -20,20 +20,22 @@ MILLRACE_OPERATOR(max_pool2d_grad) {
     const Shape& x = c.attributes.shape("input_shape");
     if (!dy.dtype.is_float()) c.error("dtype is not supported");
     const Shape pooled = ops::pooling_result(x, c);
-    if (positions.dtype != i64 || dy.shape != pooled || positions.shape != pooled)
-      c.error(fmt::format("gradient and i64 positions must have shape {}", pooled.str()));
+    if (positions.dtype != i64 && positions.dtype != i32) c.error("positions are i64 or i32");
+    if (dy.shape != pooled || positions.shape != pooled)
+      c.error(fmt::format("gradient and positions must have shape {}", pooled.str()));
     return std::vector<Type>{{dy.dtype, x}};
   };
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
     const ops::Pooling p = ops::pooling(c.node.attributes.shape("input_shape"), c.node.attributes);
     const Scalar here = b.add(b.mul(index[2], b.integer(i64, p.width)), index[3]);
+    const Scalar own = b.cast(here, c.operands[1].dtype);
     const Scalar zero = b.constant(c.operands[0].dtype, 0);
     Scalar sum = zero;
     ops::for_windows_of(b, p, index, [&](Scalar inside, Scalar row, Scalar column) {
       const Scalar at[] = {index[0], index[1], row, column};
-      const Scalar position = b.load_if(inside, 1, at, b.integer(i64, -1));
+      const Scalar position = b.load_if(inside, 1, at, b.integer(c.operands[1].dtype, -1));
       const Scalar dy = b.load_if(inside, 0, at, zero);
-      sum = b.add(sum, b.select(b.equal(position, here), dy, zero));
+      sum = b.add(sum, b.select(b.equal(position, own), dy, zero));
     });
     return sum;
   };
@@ -42,11 +44,12 @@ MILLRACE_OPERATOR(max_pool2d_grad) {
                                           ops::pooling_attributes_of(c.node)),
                               {}};
   };
-  for (const ops::PoolingSample& s : ops::pooling_samples()) {
-    Sample sample{.operands = {{s.dtype, s.y}, {i64, s.y}}, .attributes = s.attributes};
-    sample.attributes.set("input_shape", s.x);
-    sample.values[1] = ops::pooling_sample_positions(s);
-    op.samples.push_back(std::move(sample));
-  }
+  for (const ops::PoolingSample& s : ops::pooling_samples())
+    for (const DType dtype : {i64, i32}) {
+      Sample sample{.operands = {{s.dtype, s.y}, {dtype, s.y}}, .attributes = s.attributes};
+      sample.attributes.set("input_shape", s.x);
+      sample.values[1] = ops::pooling_sample_positions(s);
+      op.samples.push_back(std::move(sample));
+    }
   return op;
 }

@@ -15,11 +15,13 @@ MILLRACE_OPERATOR(max_pool2d_pick) {
     const Type &x = c.operands[0], &positions = c.operands[1];
     if (!x.dtype.is_float()) c.error("dtype is not supported");
     const Shape pooled = ops::pooling_result(x.shape, c);
-    if (positions != Type{i64, pooled}) c.error(fmt::format("positions must be i64{}", pooled.str()));
+    if ((positions.dtype != i64 && positions.dtype != i32) || positions.shape != pooled)
+      c.error(fmt::format("positions must be i64{}, or i32", pooled.str()));
     return std::vector<Type>{{x.dtype, pooled}};
   };
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
-    const Scalar width = b.integer(i64, c.operands[0].shape[3].size()), position = b.load(1, index);
+    const Scalar width = b.integer(i64, c.operands[0].shape[3].size()),
+                 position = b.cast(b.load(1, index), i64);
     const Scalar at[] = {index[0], index[1], b.div(position, width),
                          b.binary(ScalarOp::rem, position, width)};
     return b.load(0, at);
@@ -29,10 +31,11 @@ MILLRACE_OPERATOR(max_pool2d_pick) {
                                           ops::pooling_attributes_of(c.node, &c.type(c.operands[0]).shape)),
                               {}};
   };
-  for (const ops::PoolingSample& s : ops::pooling_samples()) {
-    Sample sample{.operands = {{s.dtype, s.x}, {i64, s.y}}, .attributes = s.attributes};
-    sample.values[1] = ops::pooling_sample_positions(s);
-    op.samples.push_back(std::move(sample));
-  }
+  for (const ops::PoolingSample& s : ops::pooling_samples())
+    for (const DType dtype : {i64, i32}) {
+      Sample sample{.operands = {{s.dtype, s.x}, {dtype, s.y}}, .attributes = s.attributes};
+      sample.values[1] = ops::pooling_sample_positions(s);
+      op.samples.push_back(std::move(sample));
+    }
   return op;
 }

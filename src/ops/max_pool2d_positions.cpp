@@ -12,13 +12,16 @@ MILLRACE_OPERATOR(max_pool2d_positions) {
   op.window = true;
   op.disjoint = ops::windows_disjoint;
   op.doc =
-      "The second result of max_pool2d: the i64 position row * width + column of every window's first "
+      "The second result of max_pool2d: the position row * width + column of every window's first "
       "maximum.";
-  op.attributes = ops::pooling_attributes();
+  op.attributes =
+      ops::pooling_attributes({{"dtype", Attribute(i64), "i64, or i32 for gradients: half the memory"}});
   op.differentiable = false;
   op.types = [](const TypeContext& c) {
     if (!c.operands[0].dtype.is_float()) c.error("dtype is not supported");
-    return std::vector<Type>{{i64, ops::pooling_result(c.operands[0].shape, c)}};
+    const DType dtype = c.attributes.dtype("dtype");
+    if (dtype != i64 && dtype != i32) c.error("positions are i64 or i32");
+    return std::vector<Type>{{dtype, ops::pooling_result(c.operands[0].shape, c)}};
   };
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
     const ops::Pooling p = ops::pooling(c.operands[0].shape, c.node.attributes);
@@ -35,9 +38,13 @@ MILLRACE_OPERATOR(max_pool2d_positions) {
       best = b.select(wins, x, best);
       position = b.select(wins, b.add(b.mul(row, b.integer(i64, p.width)), column), position);
     });
-    return position;
+    return b.cast(position, c.node.types[0].dtype);
   };
   for (const ops::PoolingSample& s : ops::pooling_samples())
-    op.samples.push_back({.operands = {{s.dtype, s.x}}, .attributes = s.attributes});
+    for (const DType dtype : {i64, i32}) {
+      Sample sample{.operands = {{s.dtype, s.x}}, .attributes = s.attributes};
+      sample.attributes.set("dtype", dtype);
+      op.samples.push_back(std::move(sample));
+    }
   return op;
 }

@@ -27,12 +27,7 @@ MILLRACE_OPERATOR(max_pool2d_values) {
     });
     return best;
   };
-  op.gradient = [](const GradientContext& c) {
-    const Attributes attributes = ops::pooling_attributes_of(c.node);
-    const Value positions = c.graph.add("max_pool2d_positions", {c.operands[0]}, attributes);
-    return std::vector<Value>{c.graph.add("max_pool2d_grad", {c.result_gradients[0], positions},
-                                          ops::pooling_attributes_of(c.node, &c.type(c.operands[0]).shape))};
-  };
+  op.gradient = [](const GradientContext& c) { return std::vector<Value>{ops::max_pool2d_gradient(c)}; };
   op.onnx = {"MaxPool"};
   for (const ops::PoolingSample& s : ops::pooling_samples())
     op.samples.push_back({.operands = {{s.dtype, s.x}}, .attributes = s.attributes});

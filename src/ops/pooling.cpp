@@ -100,6 +100,15 @@ Attributes pooling_attributes_of(const Node& node, const Shape* input_shape) {
   return attributes;
 }
 
+Value max_pool2d_gradient(const GradientContext& context) {
+  const Shape& x = context.type(context.operands[0]).shape;
+  Attributes attributes = pooling_attributes_of(context.node);
+  attributes.set("dtype", x[2].size() * x[3].size() <= INT32_MAX ? i32 : i64);
+  const Value positions = context.graph.add("max_pool2d_positions", {context.operands[0]}, attributes);
+  return context.graph.add("max_pool2d_grad", {context.result_gradients[0], positions},
+                           pooling_attributes_of(context.node, &x));
+}
+
 bool windows_disjoint(const Node& node) {
   const Ints &kernel = node.attributes.ints("kernel"), &strides = node.attributes.ints("strides");
   return strides[0] >= kernel[0] && strides[1] >= kernel[1];

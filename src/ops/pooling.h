@@ -22,6 +22,9 @@ std::vector<AttributeSpec> pooling_attributes(std::vector<AttributeSpec> extra =
 /// Those of a node, with input_shape when one is given.
 Attributes pooling_attributes_of(const Node& node, const Shape* input_shape = nullptr);
 
+/// The gradient of max_pool2d, and of its values alone, with respect to the images.
+Value max_pool2d_gradient(const GradientContext& context);
+
 /// Whether no two windows of a node share an element.
 bool windows_disjoint(const Node& node);
 

@@ -19,6 +19,9 @@ class Sgd final : public Optimizer {
     return momentum_ != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{};
   }
   std::vector<double> scalars(int64_t) const override { return {}; }
+  bool rows_suffice(double weight_decay) const override {
+    return options.lazy || (momentum_ == 0 && weight_decay == 0);
+  }
 
   Value update(Update& u) const override {
     ops::Build b(u.graph);

@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "ops/build.h"
 #include "optim/model_scope.h"
+#include "optim/row_gradient.h"
 #include "trace/linearise.h"
 #include "trace/node.h"
 
@@ -109,12 +110,26 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
   };
 
   std::vector<Value> trainable;
+  std::vector<double> decays;
   for (const nn::Named& p : scope.parameters()) {
     made.parameters.push_back(p.name);
-    if (p.trainable) trainable.push_back(value_of_tensor(*p.tensor));
+    if (!p.trainable) continue;
+    trainable.push_back(value_of_tensor(*p.tensor));
+    const size_t group = group_of(options, p.name, p.tensor->type());
+    decays.push_back(group < options.groups.size()
+                         ? options.groups[group].weight_decay.value_or(options.weight_decay)
+                         : options.weight_decay);
   }
   const Value loss = value_of_tensor(wanted[0]);
-  const Clipped clipped = clip(graph, gradients(graph, loss, trainable), options);
+  std::vector<Value> all_gradients = gradients(graph, loss, trainable);
+  // Tables keep their gradient as rows where that is enough; clipping sees each row once.
+  std::vector<std::optional<RowGradient>> by_rows(trainable.size());
+  graph.set_location({"rows", Phase::update});
+  for (size_t i = 0; i < trainable.size(); ++i)
+    if (optimizer.rows_suffice(decays[i]) && (options.lazy || few_rows(graph, all_gradients[i])))
+      if (by_rows[i] = row_gradient(graph, all_gradients[i]); by_rows[i])
+        all_gradients[i] = by_rows[i]->values;
+  const Clipped clipped = clip(graph, std::move(all_gradients), options);
 
   ops::Build b(graph);
   Outputs outputs;
@@ -142,28 +157,35 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
     const Value old = graph.inputs()[at];
     const Type type = graph.type(old);
     const size_t group = group_of(options, p.name, type);
-    const double decay = group < options.groups.size()
-                             ? options.groups[group].weight_decay.value_or(options.weight_decay)
-                             : options.weight_decay;
+    const std::optional<RowGradient>& rows = by_rows[next];
+    const auto part_of = [&](Value whole) { return rows ? rows_of(graph, *rows, whole) : whole; };
     graph.set_location({p.name, Phase::update});
     Update update{graph,
-                  old,
-                  clipped.gradients[next++],
+                  part_of(old),
+                  clipped.gradients[next],
                   graph.inputs()[made.data_inputs + static_cast<int>(group)],
-                  decay,
+                  decays[next],
                   scalars,
                   {}};
+    ++next;
+    std::vector<Value> old_state;
     for (const std::string& name : optimizer.state_names()) {
       made.state.push_back(name + "." + p.name);
-      update.state.push_back(graph.input(made.state.back(), type));
+      old_state.push_back(graph.input(made.state.back(), type));
+      update.state.push_back(part_of(old_state.back()));
     }
-    const std::vector<Value> old_state = update.state;
+    const Value old_part = update.parameter;
+    const std::vector<Value> old_parts = update.state;
     const Value fresh = optimizer.update(update);
-    outputs.replace(at, guarded(fresh, old), p.name);
+    const auto replace = [&](int input, Value whole, Value part, Value fresh_part, const std::string& name) {
+      const Value chosen = guarded(fresh_part, part);
+      outputs.replace(input, rows ? with_rows(graph, *rows, whole, chosen) : chosen, name);
+    };
+    replace(at, old, old_part, fresh, p.name);
     for (size_t i = 0; i < old_state.size(); ++i) {
       const size_t index = made.state.size() - old_state.size() + i;
-      outputs.replace(first_state + static_cast<int>(index), guarded(update.state[i], old_state[i]),
-                      made.state[index]);
+      replace(first_state + static_cast<int>(index), old_state[i], old_parts[i], update.state[i],
+              made.state[index]);
     }
   }
   for (size_t i = 0; i < scope.buffers().size(); ++i) {

@@ -59,14 +59,20 @@ TrainStep::TrainStep(std::shared_ptr<nn::Module> model, const std::vector<Tensor
       state_(fresh_state(made_)),
       program_(Program::compile(made_.graph, prepared(options.compile, made_, *model_, state_))) {}
 
+// A tensor that was given another value has another node; all else stays bound.
 void TrainStep::bind_model() {
-  int at = made_.first_parameter();
-  for (const auto& list : {model_->parameters(), model_->buffers()})
-    for (const nn::Named& named : list) {
-      Array array = value_of(named);
-      if (program_.input(at).data() != array.data()) program_.bind_input(at, std::move(array));
-      ++at;
-    }
+  if (tensors_.empty())
+    for (const auto& list : {model_->parameters(), model_->buffers()})
+      tensors_.insert(tensors_.end(), list.begin(), list.end());
+  bound_.resize(tensors_.size());
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const Tensor& tensor = *tensors_[i].tensor;
+    if (bound_[i].defined() && bound_[i].node() == tensor.node()) continue;
+    Array array = value_of(tensors_[i]);
+    const int at = made_.first_parameter() + static_cast<int>(i);
+    if (program_.input(at).data() != array.data()) program_.bind_input(at, std::move(array));
+    bound_[i] = tensor;
+  }
 }
 
 std::vector<double> TrainStep::group_rates(double lr) const {

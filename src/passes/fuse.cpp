@@ -41,6 +41,8 @@ class Fuser {
   Graph run() {
     for (int i = graph_.size() - 1; i >= 0; --i) place(i);
     merge_siblings();
+    for (size_t g = 0; g < groups_.size(); ++g)
+      while (merge_with_producer(static_cast<int>(g))) continue;
     return emit();
   }
 
@@ -323,6 +325,29 @@ class Fuser {
         absorb(ia, ib);
       }
     }
+  }
+
+  /// Group g reads, at its own index, what another element-wise group over the same space stores: they become one nest,
+  /// and the value is not read back from memory. (Several results of one update, of which some are used by others.)
+  bool merge_with_producer(int g) {
+    const Group& group = groups_[g];
+    if (group.reduces || group.merged_into >= 0) return false;
+    for (const auto* list : {&group.members, &group.inlined})
+      for (int m : *list)
+        for (const Value& operand : node(m).operands) {
+          const int from = owner_[operand.node];
+          if (from < 0 || from == g) continue;
+          const Group& other = groups_[from];
+          if (other.reduces || !(other.space == group.space) ||
+              static_cast<int>(group.members.size() + group.inlined.size() + other.members.size() +
+                               other.inlined.size()) > max_group_nodes ||
+              !reads_only_directly(g, from) || !reads_only_directly(from, g) || detours(from, g) ||
+              detours(g, from))
+            continue;
+          absorb(g, from);
+          return true;
+        }
+    return false;
   }
 
   void absorb(int a, int b) {

@@ -44,10 +44,19 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 
 std::span<const Pass> graph_passes() {
   static constexpr Pass passes[] = {
-      {"scan", tidy_scans},          {"simplify-whole", simplify}, {"inline", inline_composites},
-      {"simplify", simplify},        {"fold", fold_constants},     {"fold-scale", fold_scale},
-      {"precision", narrow_to_bf16}, {"refold", fold_constants},   {"hoist", hoist},
-      {"cse", eliminate_common},     {"dce", eliminate_dead},      {"fuse", fuse},
+      {"scan", tidy_scans},
+      {"simplify-whole", simplify},
+      {"inline", inline_composites},
+      {"simplify", simplify},
+      {"fold", fold_constants},
+      {"fold-scale", fold_scale},
+      {"precision", narrow_to_bf16},
+      {"refold", fold_constants},
+      {"hoist", hoist},
+      {"cse", eliminate_common},
+      {"sparse", keep_gradients_sparse},
+      {"dce", eliminate_dead},
+      {"fuse", fuse},
   };
   return passes;
 }

@@ -49,6 +49,7 @@ Graph fold_scale(const Graph& graph, const PassContext& context);
 Graph hoist(const Graph& graph, const PassContext& context);
 Graph eliminate_common(const Graph& graph, const PassContext& context);
 Graph eliminate_dead(const Graph& graph, const PassContext& context);
+Graph keep_gradients_sparse(const Graph& graph, const PassContext& context);
 Graph fuse(const Graph& graph, const PassContext& context);
 
 }  // namespace millrace

@@ -20,8 +20,14 @@ std::string choice_key(const LaidOutGraph& source, const Node& node) {
   for (const auto& [name, value] : node.attributes.items())
     if (const auto* list = std::get_if<std::vector<int64_t>>(&value))
       key += fmt::format(" {}={}", name, fmt::join(*list, ","));
+    else if (const auto* flag = std::get_if<bool>(&value); flag && *flag)
+      key += fmt::format(" {}", name);
   return key;
 }
+
+// Launches up to these sizes may join others: their results live a little longer then.
+constexpr double kSmallTime = 100e3;  // ns
+constexpr int64_t kSmallBytes = 1 << 20;
 
 class Planner {
  public:
@@ -36,6 +42,7 @@ class Planner {
     assign_storages();
     bind_outputs();
     schedule();
+    group_into_waves();
     reuse_in_place();
     lifetimes();
     plan_.arena_bytes = place_storages(plan_.storages);
@@ -293,7 +300,6 @@ class Planner {
           bytes -= plan_.storages[s].bytes;
       return bytes;
     };
-    size_t done = 0;
     while (!ready.empty()) {
       int best = *ready.begin();
       for (int i : ready)
@@ -302,7 +308,7 @@ class Planner {
           break;
         }
       ready.erase(best);
-      ++done;
+      order_.push_back(best);
       if (launch_of_[best] >= 0) {
         std::set<int> read;
         for (const Value& operand : graph().node(best).operands) read.insert(storage(operand));
@@ -315,7 +321,51 @@ class Planner {
       for (int next : successors_[best])
         if (--waits[next] == 0) ready.insert(next);
     }
-    MILLRACE_CHECK(done == static_cast<size_t>(graph().size()), "the schedule has a cycle");
+    MILLRACE_CHECK(order_.size() == static_cast<size_t>(graph().size()), "the schedule has a cycle");
+  }
+
+  /// The rough time of a launch that may join others, else 0.
+  double small_time(const PlannedLaunch& launch) const {
+    const auto* kernel = dynamic_cast<const ChunkedKernel*>(launch.kernel.get());
+    if (!kernel) return 0;
+    int64_t bytes = kernel->scratch_bytes();
+    for (int s : launch.results) bytes += plan_.storages[s].bytes;
+    const double time = kernel->nanoseconds();
+    return time <= kSmallTime && bytes <= kSmallBytes ? time : 0;
+  }
+
+  /// Small launches that do not depend on each other become one. The new order keeps every dependence.
+  void group_into_waves() {
+    const size_t count = plan_.launches.size();
+    std::vector<int> position(graph().size(), -1);
+    for (size_t l = 0; l < count; ++l) position[plan_.launches[l].node] = static_cast<int>(l);
+    // The launches behind each node, views being looked through.
+    std::vector<std::vector<int>> behind(graph().size()), after(count);
+    std::vector<double> small(count);
+    for (size_t k = order_.size(); k-- > 0;) {
+      const int node = order_[k];
+      for (int next : successors_[node]) {
+        if (position[next] >= 0)
+          behind[node].push_back(position[next]);
+        else
+          behind[node].insert(behind[node].end(), behind[next].begin(), behind[next].end());
+      }
+      if (position[node] >= 0) after[position[node]] = behind[node];
+    }
+    for (size_t l = 0; l < count; ++l) small[l] = small_time(plan_.launches[l]);
+    const std::vector<int> wave = form_waves(after, small);
+    for (size_t l = 0; l < count; ++l) plan_.launches[l].wave = wave[l];
+    std::stable_sort(plan_.launches.begin(), plan_.launches.end(),
+                     [](const PlannedLaunch& a, const PlannedLaunch& b) { return a.wave < b.wave; });
+  }
+
+  /// Whether a launch of the same wave that stands before launch l reads a storage.
+  bool read_beside(size_t l, int storage_index) const {
+    for (size_t j = l; j-- > 0 && plan_.launches[j].wave == plan_.launches[l].wave;) {
+      const std::vector<int>& operands = plan_.launches[j].operands;
+      if (std::find(operands.begin(), operands.end(), storage_index) != operands.end()) return true;
+    }
+    return false;
   }
 
   /// A result takes over the memory of an operand that nobody reads later, where the kernel allows it.
@@ -337,7 +387,7 @@ class Planner {
           const int operand = launch.operands[k];
           const Storage& from = plan_.storages[operand];
           if (from.kind != StorageKind::arena || from.bytes != plan_.storages[result].bytes ||
-              taken.count(operand) || last_read[operand] != static_cast<int>(l))
+              taken.count(operand) || last_read[operand] != static_cast<int>(l) || read_beside(l, operand))
             continue;
           bool all = true;  // every operand position that reads the memory must allow it
           for (size_t j = 0; j < launch.operands.size(); ++j)
@@ -357,10 +407,20 @@ class Planner {
 
   void lifetimes() {
     const int end = static_cast<int>(plan_.launches.size());
+    // All launches of a wave run at the same time.
+    std::vector<int> wave_begin(end + 1, end), wave_end(end + 1, end);
+    for (int l = 0; l < end; ++l) {
+      const bool same = l > 0 && plan_.launches[l].wave == plan_.launches[l - 1].wave;
+      wave_begin[l] = same ? wave_begin[l - 1] : l;
+    }
+    for (int l = end - 1; l >= 0; --l) {
+      const bool same = l + 1 < end && plan_.launches[l].wave == plan_.launches[l + 1].wave;
+      wave_end[l] = same ? wave_end[l + 1] : l;
+    }
     const auto touch = [&](int s, int l) {
       Storage& storage_ref = plan_.storages[s];
-      if (storage_ref.first < 0) storage_ref.first = l;
-      storage_ref.last = std::max(storage_ref.last, l);
+      if (storage_ref.first < 0) storage_ref.first = wave_begin[l];
+      storage_ref.last = std::max(storage_ref.last, wave_end[l]);
     };
     for (int l = 0; l < end; ++l) {
       PlannedLaunch& launch = plan_.launches[l];
@@ -403,6 +463,7 @@ class Planner {
   std::map<int, Value> producer_;                     // storage → value
   std::vector<std::set<int>> readers_;                // storage → launch nodes
   std::vector<std::set<int>> successors_;             // node → nodes that must come later
+  std::vector<int> order_;                            // nodes as scheduled
 };
 
 }  // namespace

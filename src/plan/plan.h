@@ -21,7 +21,7 @@ struct Storage {
   int index = -1;  // of the graph input or output, or the constant's node
   int64_t bytes = 0;
   int64_t offset = -1;        // in the arena
-  int first = -1, last = -1;  // launches that write it first and read it last
+  int first = -1, last = -1;  // launches that write it first and read it last, to the ends of their waves
   std::string label;          // operator and location, for the memory report
 };
 
@@ -32,6 +32,7 @@ struct PlannedLaunch {
   std::string provider, declined;      // who builds it; why those before declined
   std::vector<int> operands, results;  // storages
   int scratch = -1;                    // storage, or −1
+  int wave = 0;  // launches of one wave are next to each other and may run at the same time
 };
 
 /// A copy at the end of the step, for outputs that could not be computed in place.
@@ -45,7 +46,7 @@ struct PlannedCopy {
 struct Plan {
   LaidOutGraph source;
   std::vector<Storage> storages;
-  std::vector<PlannedLaunch> launches;  // in order
+  std::vector<PlannedLaunch> launches;  // in order of waves
   std::vector<PlannedCopy> copies;
   std::map<std::string, std::string> choices;
   int64_t arena_bytes = 0;
@@ -59,6 +60,12 @@ struct PlanOptions {
   bool exact = false;
   std::vector<char> steady_inputs = {};  // graph inputs that stay the same over many runs; empty: none
 };
+
+/// Sorts scheduled launches into waves. `after[i]`: launches (by index) that must run later than launch i, all behind it;
+/// `small[i]`: its rough time in nanoseconds when it is small, else 0. A small launch joins the first wave of small ones
+/// that nothing it depends on keeps it from, as long as the wave stays short; others get waves of their own. Returns the
+/// wave of each launch.
+std::vector<int> form_waves(const std::vector<std::vector<int>>& after, const std::vector<double>& small);
 
 /// Chooses a provider for every node, builds the kernels (in parallel), orders the launches so that memory is freed
 /// early, and places every value in the arena.

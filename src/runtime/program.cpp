@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <set>
@@ -30,6 +31,9 @@ const Target& target_named(const std::string& name) {
 struct Free {
   void operator()(void* data) const { std::free(data); }
 };
+
+// Waking a sleeping thread, or handing over to one that spins, is not worth less work than this, in nanoseconds.
+constexpr double kWorthWaking = 3000;
 
 /// Memory for intermediates; large arenas ask for huge pages.
 std::unique_ptr<void, Free> allocate_arena(int64_t bytes) {
@@ -79,8 +83,24 @@ struct Program::Impl {
     void** operands;
     void** results;
     void* scratch;
+    void run(ThreadPool& threads) const { kernel->run(operands, results, scratch, threads); }
   };
   std::vector<Launch> launches;
+  /// One chunk of a launch.
+  struct Task {
+    ChunkedKernel* kernel;
+    int launch, stage;
+    int64_t chunk;
+  };
+  /// Launches [first, first + count) that run at the same time: stage by stage the chunks of all, in `tasks`. A lone one
+  /// has no tasks: it runs itself.
+  struct Wave {
+    int first, count;
+    std::vector<std::pair<int, int>> stages;  // ranges of `tasks`
+    bool parallel;                            // worth waking others for
+  };
+  std::vector<Wave> waves;
+  std::vector<Task> tasks;
   std::vector<void*> pointers;      // what launches point into: operands and results of all, in order
   std::vector<const void*> bound;   // the inputs' memory that pointers were made for
   std::unique_ptr<RunClock> clock;  // while profiling
@@ -157,6 +177,69 @@ struct Program::Impl {
       at += launch.operands.size() + launch.results.size();
       if (launch.scratch >= 0) ready.scratch = address(launch.scratch);
       launches.push_back(ready);
+    }
+    for (size_t first = 0, last; first < launches.size(); first = last) {
+      for (last = first; last < launches.size() && plan.launches[last].wave == plan.launches[first].wave;)
+        ++last;
+      prepare_wave(static_cast<int>(first), static_cast<int>(last - first));
+    }
+  }
+
+  void prepare_wave(int first, int count) {
+    Wave wave{first, count, {}, false};
+    double time = 0;
+    int stages = 0;
+    std::vector<std::pair<double, ChunkedKernel*>> kernels(count);
+    for (int l = first; l < first + count; ++l) {
+      auto* kernel = dynamic_cast<ChunkedKernel*>(launches[l].kernel);
+      if (count == 1 && (!kernel || kernel->nanoseconds() <= 0)) break;
+      MILLRACE_CHECK(kernel, "a launch without chunks shares a wave");
+      kernels[l - first] = {kernel->nanoseconds(), kernel};
+      time += kernel->nanoseconds();
+      stages = std::max(stages, kernel->stages());
+    }
+    wave.parallel = time > kWorthWaking;
+    if (count == 1 && (wave.parallel || stages == 0)) {
+      waves.push_back(std::move(wave));
+      return;
+    }
+    for (int stage = 0; stage < stages; ++stage) {
+      const size_t begin = tasks.size();
+      for (int l = first; l < first + count; ++l)
+        if (ChunkedKernel* kernel = kernels[l - first].second; stage < kernel->stages())
+          for (int64_t chunk = 0; chunk < kernel->chunks(stage); ++chunk)
+            tasks.push_back({kernel, l, stage, chunk});
+      // Threads take ranges of this order: the same part of each launch's data, and of the lone chunks some each.
+      const auto place = [&](const Task& task) {
+        const auto chunks = static_cast<double>(task.kernel->chunks(task.stage));
+        const double spread = 0.618 * (task.launch - first + 1);
+        return chunks > 1 ? (static_cast<double>(task.chunk) + 0.5) / chunks : spread - std::floor(spread);
+      };
+      std::stable_sort(tasks.begin() + static_cast<std::ptrdiff_t>(begin), tasks.end(),
+                       [&](const Task& a, const Task& b) { return place(a) < place(b); });
+      wave.stages.emplace_back(begin, tasks.size());
+    }
+    waves.push_back(std::move(wave));
+  }
+
+  void run_task(const Task& task) const {
+    const Launch& launch = launches[task.launch];
+    task.kernel->run_chunk(task.stage, task.chunk, launch.operands, launch.results, launch.scratch);
+  }
+
+  void replay() {
+    const ThreadPool::Step step(*pool);
+    for (const Wave& wave : waves) {
+      if (wave.stages.empty()) {
+        launches[wave.first].run(*pool);
+        continue;
+      }
+      for (const auto& [begin, end] : wave.stages) {
+        if (wave.parallel)
+          pool->parallel(end - begin, [&, from = begin](int64_t i) { run_task(tasks[from + i]); });
+        else
+          for (int i = begin; i < end; ++i) run_task(tasks[i]);
+      }
     }
   }
 
@@ -247,14 +330,14 @@ void Program::run() {
   Impl& impl = *impl_;
   impl.check_bound();
   if (!impl.clock) {
-    for (const Impl::Launch& launch : impl.launches)
-      launch.kernel->run(launch.operands, launch.results, launch.scratch, *impl.pool);
+    impl.replay();
     impl.finish_outputs();
     return;
   }
+  const ThreadPool::Step step(*impl.pool);
   impl.clock->begin();
   for (const Impl::Launch& launch : impl.launches) {
-    launch.kernel->run(launch.operands, launch.results, launch.scratch, *impl.pool);
+    launch.run(*impl.pool);
     impl.clock->mark();
   }
   impl.finish_outputs();
@@ -296,10 +379,16 @@ std::vector<LaunchInfo> Program::launches() const { return describe_launches(imp
 
 std::string Program::explain() const {
   std::string text;
-  for (const LaunchInfo& launch : launches())
-    text += fmt::format("{}: {}{} -> {} [{}]{}\n", launch.provider, launch.operation,
+  const std::vector<LaunchInfo> all = launches();
+  const auto wave = [&](size_t l) { return impl_->plan.launches[l].wave; };
+  for (size_t l = 0; l < all.size(); ++l) {
+    const LaunchInfo& launch = all[l];
+    text += fmt::format("{}: {}{} -> {} [{}]{}", launch.provider, launch.operation,
                         launch.location.str().empty() ? "" : " in " + launch.location.str(), launch.types,
                         launch.kernel, launch.declined.empty() ? "" : " (declined: " + launch.declined + ")");
+    if (l > 0 && wave(l) == wave(l - 1)) text += " (together with the one before)";
+    text += "\n";
+  }
   return text;
 }
 

@@ -49,6 +49,23 @@ class Kernel {
   virtual bool can_alias(int /*operand*/, int /*result*/) const { return false; }
 };
 
+/// A kernel cut into chunks: stages run one after the other, the chunks of a stage at the same time. Chunks are fixed by
+/// the problem. The plan lets small launches that do not depend on each other run as one, with the union of their chunks.
+class ChunkedKernel : public Kernel {
+ public:
+  virtual int stages() const = 0;
+  virtual int64_t chunks(int stage) const = 0;
+  virtual void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
+                         void* scratch) = 0;
+  /// Rough time of a run on one thread; 0 when nobody knows.
+  virtual double nanoseconds() const { return 0; }
+  void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override {
+    for (int stage = 0; stage < stages(); ++stage)
+      pool.parallel(chunks(stage),
+                    [&](int64_t chunk) { run_chunk(stage, chunk, operands, results, scratch); });
+  }
+};
+
 /// Layouts a provider wants for a node's operands and results; nullopt: any (the value's producer decides).
 struct LayoutWish {
   std::vector<std::optional<Layout>> operands, results;

@@ -39,9 +39,15 @@ optim::Options common_options(const Recipe& recipe, nn::Module& model) {
 std::shared_ptr<const optim::Optimizer> make_optimizer(const Recipe& recipe, nn::Module& model) {
   const Recipe::Optimizer& wanted = recipe.train.optimizer;
   optim::Options common = common_options(recipe, model);
-  if (wanted.kind == "sgd") return optim::sgd({wanted.momentum, wanted.nesterov, std::move(common)});
+  std::string kind = wanted.kind;
+  if (kind.starts_with("lazy-")) {
+    common.lazy = true;
+    kind.erase(0, 5);
+  }
+  if (kind == "sgd") return optim::sgd({wanted.momentum, wanted.nesterov, std::move(common)});
+  if (kind == "adagrad") return optim::adagrad({.common = std::move(common)});
   const optim::AdamOptions options{wanted.betas[0], wanted.betas[1], wanted.eps, std::move(common)};
-  return wanted.kind == "adam" ? optim::adam(options) : optim::adamw(options);
+  return kind == "adam" ? optim::adam(options) : optim::adamw(options);
 }
 
 optim::Schedule make_schedule(const Recipe& recipe, int64_t steps_per_epoch, int64_t total_steps) {

@@ -6,7 +6,8 @@ namespace millrace::train {
 #define SLOT(MEMBER) [](Recipe& r) -> RecipeSlot { return &r.MEMBER; }
 
 std::span<const RecipeKey> recipe_keys() {
-  static const std::vector<std::string> sgd = {"sgd"}, adam = {"adam", "adamw"};
+  static const std::vector<std::string> sgd = {"sgd", "lazy-sgd"},
+                                        adam = {"adam", "adamw", "lazy-adam", "lazy-adamw"};
   static const std::vector<RecipeKey> keys = {
       {"data.train",
        "training pictures: a folder with a folder a class, a tar of them, WebDataset shards, an IDX file",
@@ -70,11 +71,13 @@ std::span<const RecipeKey> recipe_keys() {
        SLOT(train.threads), 0, 4096},
 
       {"train.optimizer.kind",
-       "sgd, adam or adamw",
+       "sgd, adam, adamw or adagrad; lazy-sgd, lazy-adam and lazy-adamw update of an embedding only the rows "
+       "that the "
+       "batch reads",
        SLOT(train.optimizer.kind),
        0,
        0,
-       {"sgd", "adam", "adamw"}},
+       {"sgd", "adam", "adamw", "adagrad", "lazy-sgd", "lazy-adam", "lazy-adamw"}},
       {"train.optimizer.lr", "learning rate, which the schedule multiplies", SLOT(train.optimizer.lr)},
       {"train.optimizer.momentum",
        "share of the last update kept",

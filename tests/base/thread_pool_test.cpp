@@ -1,10 +1,17 @@
 #include "base/thread_pool.h"
 
 #include <atomic>
+#include <chrono>
+#include <ctime>
 #include <doctest/doctest.h>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
 #include <vector>
+
+#include "support/temp_folder.h"
 
 using millrace::ThreadPool;
 
@@ -37,4 +44,74 @@ TEST_CASE("thread pool runs nested loops serially") {
   std::atomic<int> sum{0};
   pool.parallel(8, [&](int64_t) { pool.parallel(8, [&](int64_t) { ++sum; }); });
   CHECK(sum == 64);
+}
+
+TEST_CASE("thread pool serves callers from several threads, inside steps and outside") {
+  ThreadPool pool(3);
+  std::atomic<int64_t> sum{0};
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c)
+    callers.emplace_back([&] {
+      for (int repeat = 0; repeat < 200; ++repeat) {
+        const ThreadPool::Step step(pool);
+        pool.parallel(1 + repeat % 7, [&](int64_t chunk) { sum += chunk + 1; });
+      }
+    });
+  for (std::thread& caller : callers) caller.join();
+  int64_t expected = 0;
+  for (int repeat = 0; repeat < 200; ++repeat) expected += (1 + repeat % 7) * (2 + repeat % 7) / 2;
+  CHECK(sum == 4 * expected);
+}
+
+TEST_CASE("a loop of one chunk runs on its caller") {
+  ThreadPool pool(4);
+  std::thread::id ran;
+  pool.parallel(1, [&](int64_t) { ran = std::this_thread::get_id(); });
+  CHECK(ran == std::this_thread::get_id());
+}
+
+TEST_CASE("workers that were asleep take part again") {
+  ThreadPool pool(2);
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::atomic<int> inside{0};
+    // Both chunks must be running at once for either to end.
+    pool.parallel(2, [&](int64_t) {
+      ++inside;
+      while (inside < 2) std::this_thread::yield();
+    });
+    CHECK(inside == 2);
+  }
+}
+
+TEST_CASE("an idle thread pool takes no CPU time, not even within a step") {
+  ThreadPool pool(4);
+  const ThreadPool::Step step(pool);
+  pool.parallel(100, [](int64_t) {});
+  const std::clock_t before = std::clock();  // of all threads of the process
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  // Three workers that kept spinning would take up to 0.9 s.
+  CHECK(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC < 0.1);
+}
+
+TEST_CASE("CPU quotas of all control groups above the process hold") {
+  const millrace::testing::TempFolder folder;
+  namespace fs = std::filesystem;
+  const auto write = [&](const fs::path& path, const std::string& text) {
+    fs::create_directories((folder.path() / path).parent_path());
+    std::ofstream(folder.path() / path) << text;
+  };
+  const std::string root = (folder.path() / "cgroup").string(), self = (folder.path() / "self").string();
+  CHECK(millrace::cgroup_cpus(root, self) == 0);
+  write("self", "0::/outer/inner\n");
+  write("cgroup/outer/inner/cpu.max", "max 100000\n");
+  CHECK(millrace::cgroup_cpus(root, self) == 0);
+  write("cgroup/outer/cpu.max", "150000 100000\n");
+  CHECK(millrace::cgroup_cpus(root, self) == 1.5);
+  write("cgroup/outer/inner/cpu.max", "50000 100000\n");
+  CHECK(millrace::cgroup_cpus(root, self) == 0.5);
+  write("self", "7:memory:/outer\n3:cpu,cpuacct:/one\n");
+  write("cgroup/cpu/one/cpu.cfs_quota_us", "300000\n");
+  write("cgroup/cpu/one/cpu.cfs_period_us", "100000\n");
+  CHECK(millrace::cgroup_cpus(root, self) == 3);
 }

@@ -89,3 +89,18 @@ TEST_CASE("a small vector is not computed anew for every row it is broadcast to"
   graph.set_outputs({b.mul(x, b.unary("exp", v))});
   CHECK(count(fused(graph), "fused") == 2);
 }
+
+TEST_CASE("all results of one update come from one nest") {
+  Graph graph;
+  ops::Build b(graph);
+  const Shape shape{300, 40};
+  const Value p = graph.input("p", {f32, shape}), m = graph.input("m", {f32, shape}),
+              v = graph.input("v", {f32, shape}), g = graph.input("g", {f32, shape}),
+              sound = graph.input("sound", {boolean, {}});
+  const Value m1 = b.add(b.mul(m, 0.9), b.mul(g, 0.1)), v1 = b.add(b.mul(v, 0.99), b.mul(g, g));
+  const Value p1 = b.sub(p, b.div(m1, b.unary("sqrt", v1)));
+  graph.set_outputs({b.select(sound, p1, p), b.select(sound, m1, m), b.select(sound, v1, v)});
+  const Graph result = fused(graph);
+  CHECK(count(result, "fused") == 1);
+  CHECK(result.node(result.outputs()[0]).operands.size() == 5);
+}

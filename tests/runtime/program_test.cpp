@@ -5,6 +5,7 @@
 #include <millrace/program.h>
 
 #include "backend/ref/evaluate.h"
+#include "base/thread_pool.h"
 #include "ops/build.h"
 #include "support/random_graph.h"
 
@@ -42,7 +43,7 @@ TEST_CASE("random graphs give the same on cpu, with and without passes, as on re
       for (size_t o = 0; o < expected.size(); ++o) CHECK(test::difference(found[o], expected[o]) < 2e-4);
     }
     if (seed % 10 == 0) {
-      for (const char* pass : {"inline", "simplify", "cse", "dce", "fuse"}) {
+      for (const char* pass : {"inline", "simplify", "cse", "sparse", "dce", "fuse"}) {
         CAPTURE(pass);
         if (std::string_view(pass) == "inline") continue;  // composites need it; every other pass is optional
         setenv("MILLRACE_DISABLE", pass, 1);
@@ -51,6 +52,21 @@ TEST_CASE("random graphs give the same on cpu, with and without passes, as on re
         for (size_t o = 0; o < expected.size(); ++o) CHECK(test::difference(found[o], expected[o]) < 2e-4);
       }
     }
+  }
+}
+
+TEST_CASE("random graphs give the same bits on any number of threads, with launches grouped") {
+  for (uint64_t seed = 1; seed <= 25; ++seed) {
+    CAPTURE(seed);
+    const test::RandomGraph g = test::random_graph(seed + 500, 10 + static_cast<int>(seed) * 2);
+    std::vector<Array> first;
+    for (const int threads : {1, 2, 3}) {
+      ThreadPool::set_default_threads(threads);
+      const std::vector<Array> found = run(g.graph, g.inputs, {});
+      if (first.empty()) first = found;
+      for (size_t o = 0; o < first.size(); ++o) CHECK(found[o].identical(first[o]));
+    }
+    ThreadPool::set_default_threads(0);
   }
 }
 

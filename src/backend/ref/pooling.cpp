@@ -63,13 +63,14 @@ MILLRACE_REF(max_pool2d_values) {
 MILLRACE_REF(max_pool2d_positions) {
   Array out(node.types[0]);
   const std::vector<int64_t> positions = first_maxima(operands[0], node.attributes);
-  std::copy(positions.begin(), positions.end(), out.as<int64_t>().begin());
+  for (size_t i = 0; i < positions.size(); ++i) out.set_int(static_cast<int64_t>(i), positions[i]);
   return {out};
 }
 
 MILLRACE_REF(max_pool2d_pick) {
-  const auto positions = operands[1].as<int64_t>();
-  return {pick(node.types[0], operands[0], {positions.begin(), positions.end()})};
+  std::vector<int64_t> positions;
+  for (int64_t i = 0; i < operands[1].count(); ++i) positions.push_back(operands[1].int_at(i));
+  return {pick(node.types[0], operands[0], positions)};
 }
 
 MILLRACE_REF(max_pool2d_grad) {

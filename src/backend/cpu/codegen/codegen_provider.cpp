@@ -1,6 +1,7 @@
 #include "backend/cpu/codegen/codegen_provider.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -20,43 +21,54 @@ using codegen::Nest;
 
 constexpr size_t kMaxBuffers = 512;
 
+// How much work (Nest::cost) a thread does in a nanosecond, measured on nests in the cache.
+constexpr double kWorkPerNanosecond = 25;
+
 /// One nest, cut into chunks of outer iterations.
 struct Phase {
   std::shared_ptr<const Code> code;
   int64_t outer = 1, per_chunk = 1;
+  double work = 0;
 
   Phase(const Nest& nest) : code(codegen::compile(nest)), outer(nest.outer_count()) {
-    // Chunks of some tens of microseconds; less work than that is not worth waking anybody for.
-    const double work = nest.outer_elements() * static_cast<double>(outer) * (nest.cost + 3);
-    const auto chunks = static_cast<int64_t>(std::clamp(work / 200000, 1.0, 128.0));
+    // Chunks of some microseconds; less work than that is not worth waking anybody for. Powers of two, so that threads
+    // get equal shares.
+    work = nest.outer_elements() * static_cast<double>(outer) * (nest.cost + 3);
+    const auto wanted = std::bit_ceil(static_cast<uint64_t>(std::clamp(work / 150000, 1.0, 128.0)));
+    const auto chunks = static_cast<int64_t>(wanted);
     per_chunk = (outer + chunks - 1) / chunks;
   }
   int64_t chunks() const { return (outer + per_chunk - 1) / per_chunk; }
-  void run(void* const* buffers, ThreadPool& pool) const {
-    const auto function = code->function();
-    pool.parallel(chunks(), [&](int64_t chunk) {
-      const int64_t begin = chunk * per_chunk;
-      function(buffers, begin, std::min(begin + per_chunk, outer));
-    });
+  void run(void* const* buffers, int64_t chunk) const {
+    const int64_t begin = chunk * per_chunk;
+    code->function()(buffers, begin, std::min(begin + per_chunk, outer));
   }
 };
 
-class CodegenKernel : public Kernel {
+class CodegenKernel : public ChunkedKernel {
  public:
   explicit CodegenKernel(const KernelRequest& request);
 
-  void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override {
+  int stages() const override { return static_cast<int>(phases_.size()); }
+  int64_t chunks(int stage) const override { return phases_[stage].chunks(); }
+  double nanoseconds() const override {
+    double sum = 0;
+    for (const Phase& phase : phases_) sum += phase.work / kWorkPerNanosecond;
+    return sum;
+  }
+  void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
+                 void* scratch) override {
     void* buffers[kMaxBuffers];
     std::copy_n(operands, operands_, buffers);
     std::copy_n(results, results_, buffers + operands_);
     size_t at = operands_ + results_;
     for (const Array& constant : constants_) buffers[at++] = const_cast<void*>(constant.data());
     for (const int64_t offset : partial_offsets_) buffers[at++] = static_cast<char*>(scratch) + offset;
-    if (streams_) {
+    if (stage == 0 && streams_) {
       for (const int buffer : streamed_)
-        if (reinterpret_cast<uintptr_t>(buffers[buffer]) % 64 != 0) return run_unaligned(buffers, pool);
+        if (reinterpret_cast<uintptr_t>(buffers[buffer]) % 64 != 0) return unaligned().run(buffers, chunk);
     }
-    for (const Phase& phase : phases_) phase.run(buffers, pool);
+    phases_[stage].run(buffers, chunk);
   }
   int64_t scratch_bytes() const override { return scratch_bytes_; }
   std::string description() const override { return description_; }
@@ -64,7 +76,7 @@ class CodegenKernel : public Kernel {
 
  private:
   void find_aliases(const Nest& nest);
-  void run_unaligned(void* const* buffers, ThreadPool& pool);
+  const Phase& unaligned();
 
   size_t operands_, results_;
   std::vector<Array> constants_;
@@ -103,14 +115,13 @@ CodegenKernel::CodegenKernel(const KernelRequest& request)
 }
 
 /// Foreign memory may stand anywhere: code without streaming stores, compiled when it is first needed.
-void CodegenKernel::run_unaligned(void* const* buffers, ThreadPool& pool) {
+const Phase& CodegenKernel::unaligned() {
   std::call_once(unaligned_once_, [&] {
     Nest nest = *streams_;
     for (codegen::Store& store : nest.stores) store.stream_align = 0;
     unaligned_.emplace(nest);
   });
-  unaligned_->run(buffers, pool);
-  for (size_t i = 1; i < phases_.size(); ++i) phases_[i].run(buffers, pool);
+  return *unaligned_;
 }
 
 /// A result may take an operand's place when the operand is only read where the result is written, in the same vector.

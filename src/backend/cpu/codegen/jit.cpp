@@ -41,7 +41,7 @@ class Jit {
     return *jit;
   }
 
-  std::shared_ptr<const Code> compile(const Nest& nest);
+  std::shared_ptr<const Code> compile(const std::string& text, const EmitFunction& emit_code);
   void forget_unused();
   CodeCounts counts() const { return {compiled_, from_disk_, from_memory_}; }
 
@@ -49,7 +49,7 @@ class Jit {
   friend class LinkedCode;
   Jit();
   std::unique_ptr<llvm::TargetMachine> take_machine();
-  std::string make_object(const Nest& nest, const std::string& name);
+  std::string make_object(const std::string& text, const EmitFunction& emit_code, const std::string& name);
   std::shared_ptr<const Code> link(const std::string& object, const std::string& name);
 
   static constexpr size_t kMaxKept = 2048;  // unused kernels kept in memory: a few KB each
@@ -111,21 +111,22 @@ std::unique_ptr<llvm::TargetMachine> Jit::take_machine() {
   return check(builder_->createTargetMachine(), "make a target machine");
 }
 
-std::string Jit::make_object(const Nest& nest, const std::string& name) {
+std::string Jit::make_object(const std::string& text, const EmitFunction& emit_code,
+                             const std::string& name) {
   std::unique_ptr<llvm::TargetMachine> machine = take_machine();
   llvm::LLVMContext context;
   llvm::Module module(name, context);
   module.setDataLayout(machine->createDataLayout());
   module.setTargetTriple(machine->getTargetTriple().str());
-  emit(nest, module, name);
+  emit_code(module, name);
   if (std::getenv("MILLRACE_DUMP_NESTS")) {
-    llvm::errs() << nest.text();
+    llvm::errs() << text;
     module.print(llvm::errs(), nullptr);
   }
   std::string problems;
   llvm::raw_string_ostream stream(problems);
   if (llvm::verifyModule(module, &stream))
-    fail<InternalError>("a nest gave invalid code: {}\n{}", problems, nest.text());
+    fail<InternalError>("a nest gave invalid code: {}\n{}", problems, text);
   auto object = check(orc::SimpleCompiler(*machine)(module), "compile a nest");
   std::lock_guard lock(mutex_);
   machines_.push_back(std::move(machine));
@@ -146,8 +147,8 @@ std::shared_ptr<const Code> Jit::link(const std::string& object, const std::stri
   }
 }
 
-std::shared_ptr<const Code> Jit::compile(const Nest& nest) {
-  const std::string key = key_prefix_ + nest.text();
+std::shared_ptr<const Code> Jit::compile(const std::string& text, const EmitFunction& emit_code) {
+  const std::string key = key_prefix_ + text;
   {
     std::lock_guard lock(mutex_);
     if (const auto at = by_key_.find(key); at != by_key_.end()) {
@@ -167,7 +168,7 @@ std::shared_ptr<const Code> Jit::compile(const Nest& nest) {
     }
   }
   if (!code) {
-    const std::string object = make_object(nest, name);
+    const std::string object = make_object(text, emit_code, name);
     code = link(object, name);
     store_object(key, object);
     ++compiled_;
@@ -198,7 +199,13 @@ void Jit::forget_unused() {
 
 }  // namespace
 
-std::shared_ptr<const Code> compile(const Nest& nest) { return Jit::instance().compile(nest); }
+std::shared_ptr<const Code> compile(const Nest& nest) {
+  return Jit::instance().compile(
+      nest.text(), [&](llvm::Module& module, const std::string& name) { emit(nest, module, name); });
+}
+std::shared_ptr<const Code> compile(const std::string& text, const EmitFunction& emit_code) {
+  return Jit::instance().compile(text, emit_code);
+}
 
 CodeCounts code_counts() { return Jit::instance().counts(); }
 

@@ -2,9 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "backend/cpu/codegen/nest.h"
+
+namespace llvm {
+class Module;
+}
 
 namespace millrace::codegen {
 
@@ -26,6 +32,11 @@ class Code {
 /// ~/.cache/millrace/kernels; files that cannot be read, are damaged or cannot be written are passed over.
 /// With MILLRACE_DUMP_NESTS set, nests and their LLVM IR go to standard error when they are compiled.
 std::shared_ptr<const Code> compile(const Nest& nest);
+
+/// Adds `void name(void* const* buffers, int64_t begin, int64_t end)` to a module.
+using EmitFunction = std::function<void(llvm::Module& module, const std::string& name)>;
+/// The same for code that is not a nest; `text` identifies it.
+std::shared_ptr<const Code> compile(const std::string& text, const EmitFunction& emit_code);
 
 /// Where code came from since the process began.
 struct CodeCounts {

@@ -26,7 +26,7 @@ Sizes sizes_of(const KernelRequest& request) {
   return s;
 }
 
-class ScatterAdd : public Kernel {
+class ScatterAdd : public ChunkedKernel {
  public:
   ScatterAdd(const Sizes& sizes, bool wide) : s_(sizes), wide_(wide) {
     // Enough ranges to keep many threads busy; each scans all indices, which costs little beside rows of updates.
@@ -35,25 +35,30 @@ class ScatterAdd : public Kernel {
     ranges_ = std::min(ranges_, std::max<int64_t>(s_.axis, 1));
   }
 
-  void run(void* const* operands, void* const* results, void*, ThreadPool& pool) override {
+  int stages() const override { return 1; }
+  int64_t chunks(int) const override { return s_.outer * ranges_; }
+  double nanoseconds() const override {
+    return 0.3 * static_cast<double>(s_.outer * (s_.axis + s_.count) * s_.inner) +
+           static_cast<double>(s_.outer * ranges_ * s_.count);
+  }
+
+  void run_chunk(int, int64_t chunk, void* const* operands, void* const* results, void*) override {
     const auto* base = static_cast<const float*>(operands[0]);
     const auto* updates = static_cast<const float*>(operands[2]);
     auto* out = static_cast<float*>(results[0]);
-    pool.parallel(s_.outer * ranges_, [&](int64_t chunk) {
-      const int64_t o = chunk / ranges_, r = chunk % ranges_;
-      const int64_t first = s_.axis * r / ranges_, last = s_.axis * (r + 1) / ranges_;
-      const int64_t at = (o * s_.axis + first) * s_.inner;
-      if (base != out)
-        std::memcpy(out + at, base + at, static_cast<size_t>((last - first) * s_.inner) * sizeof(float));
-      for (int64_t i = 0; i < s_.count; ++i) {
-        const int64_t index =
-            wide_ ? static_cast<const int64_t*>(operands[1])[i] : static_cast<const int32_t*>(operands[1])[i];
-        if (index < first || index >= last) continue;
-        float* to = out + (o * s_.axis + index) * s_.inner;
-        const float* from = updates + (o * s_.count + i) * s_.inner;
-        for (int64_t k = 0; k < s_.inner; ++k) to[k] += from[k];
-      }
-    });
+    const int64_t o = chunk / ranges_, r = chunk % ranges_;
+    const int64_t first = s_.axis * r / ranges_, last = s_.axis * (r + 1) / ranges_;
+    const int64_t at = (o * s_.axis + first) * s_.inner;
+    if (base != out)
+      std::memcpy(out + at, base + at, static_cast<size_t>((last - first) * s_.inner) * sizeof(float));
+    for (int64_t i = 0; i < s_.count; ++i) {
+      const int64_t index =
+          wide_ ? static_cast<const int64_t*>(operands[1])[i] : static_cast<const int32_t*>(operands[1])[i];
+      if (index < first || index >= last) continue;
+      float* to = out + (o * s_.axis + index) * s_.inner;
+      const float* from = updates + (o * s_.count + i) * s_.inner;
+      for (int64_t k = 0; k < s_.inner; ++k) to[k] += from[k];
+    }
   }
 
   std::string description() const override {

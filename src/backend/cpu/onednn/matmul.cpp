@@ -118,6 +118,9 @@ std::unique_ptr<Kernel> build_matmul(const KernelRequest& request) {
                       {DNNL_ARG_WEIGHTS, desc.weights_desc(), weights},
                       {DNNL_ARG_DST, y, {Buffer::result, offset_y * bytes}}});
       }
+  // Half of what a core can do, and what a call costs.
+  kernel->estimate(static_cast<double>(2 * p.batch * p.m * p.k * p.n) / 60 +
+                   1500.0 * static_cast<double>(chunks));
   kernel->describe(fmt::format("{}{}, {} chunk{} of {}×{}×{}×{}", implementation, packs ? " packed" : "",
                                chunks, chunks == 1 ? "" : "s", chunk.batch, chunk.m, p.k, chunk.n));
   return kernel;

@@ -171,33 +171,28 @@ Place StagedKernel::pack(const dnnl::memory::desc& from, int64_t offset, const d
   return {.fixed = packed_.back().data()};
 }
 
-void StagedKernel::run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) {
-  const Buffers shared{static_cast<char*>(operands[0]),
-                       static_cast<char*>(operands[1]),
-                       static_cast<char*>(results[0]),
-                       static_cast<char*>(scratch),
-                       nullptr,
-                       kept_};
-  run_stages(preparing_, stages_.size(), shared, pool);
+void StagedKernel::run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
+                             void* scratch) {
+  run_calls(stages_[preparing_ + static_cast<size_t>(stage)][static_cast<size_t>(chunk)],
+            {static_cast<char*>(operands[0]), static_cast<char*>(operands[1]), static_cast<char*>(results[0]),
+             static_cast<char*>(scratch), nullptr, kept_});
 }
 
 void StagedKernel::prepare(void* const* operands, void* kept, void* scratch, ThreadPool& pool) {
   kept_ = static_cast<char*>(kept);
   const Buffers shared{
       nullptr, static_cast<char*>(operands[1]), nullptr, static_cast<char*>(scratch), nullptr, kept_};
-  run_stages(0, preparing_, shared, pool);
+  for (size_t s = 0; s < preparing_; ++s)
+    pool.parallel(static_cast<int64_t>(stages_[s].size()),
+                  [&](int64_t i) { run_calls(stages_[s][static_cast<size_t>(i)], shared); });
 }
 
-void StagedKernel::run_stages(size_t first, size_t last, const Buffers& shared, ThreadPool& pool) {
-  char* const slots = shared[static_cast<int>(Buffer::scratch)] + scratch_bytes_;
-  for (size_t s = first; s < last; ++s)
-    pool.parallel(static_cast<int64_t>(stages_[s].size()), [&](int64_t i) {
-      const OneThread one_thread;
-      const cpu::Slot slot(taken_, slots_);
-      Buffers buffers = shared;
-      buffers[static_cast<int>(Buffer::slot)] = slots + slot.index() * slot_bytes_;
-      for (Call& each : stages_[s][i]) each.execute(buffers);
-    });
+void StagedKernel::run_calls(Chunk& chunk, Buffers buffers) {
+  const OneThread one_thread;
+  const cpu::Slot slot(taken_, slots_);
+  buffers[static_cast<int>(Buffer::slot)] =
+      buffers[static_cast<int>(Buffer::scratch)] + scratch_bytes_ + slot.index() * slot_bytes_;
+  for (Call& each : chunk) each.execute(buffers);
 }
 
 }  // namespace millrace::onednn

@@ -76,7 +76,7 @@ class Call {
 };
 
 /// Stages run one after the other; the chunks of a stage at the same time, the calls of a chunk in order.
-class StagedKernel : public Kernel {
+class StagedKernel : public ChunkedKernel {
  public:
   /// Starts a stage: the chunks added from now on run when all earlier ones are done.
   void stage() { open_ = stages_.size(), stages_.emplace_back(); }
@@ -108,7 +108,14 @@ class StagedKernel : public Kernel {
              const Array* constant, int dim, bool steady = false);
 
   void describe(std::string text) { description_ = std::move(text); }
-  void run(void* const* operands, void* const* results, void* scratch_memory, ThreadPool& pool) override;
+  void estimate(double nanoseconds) { nanoseconds_ = nanoseconds; }
+  int stages() const override { return static_cast<int>(stages_.size() - preparing_); }
+  int64_t chunks(int stage) const override {
+    return static_cast<int64_t>(stages_[preparing_ + static_cast<size_t>(stage)].size());
+  }
+  void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
+                 void* scratch) override;
+  double nanoseconds() const override { return nanoseconds_; }
   void prepare(void* const* operands, void* kept, void* scratch, ThreadPool& pool) override;
   int64_t kept_bytes() const override { return kept_bytes_; }
   int64_t scratch_bytes() const override { return scratch_bytes_ + slots_ * slot_bytes_; }
@@ -116,7 +123,7 @@ class StagedKernel : public Kernel {
 
  private:
   using Chunk = std::vector<Call>;
-  void run_stages(size_t first, size_t last, const Buffers& shared, ThreadPool& pool);
+  void run_calls(Chunk& chunk, Buffers buffers);
   std::vector<std::vector<Chunk>> stages_;
   size_t open_ = 0, preparing_ = 0;  // the stage that chunks are added to; how many run in prepare()
   int64_t kept_bytes_ = 0;
@@ -125,7 +132,8 @@ class StagedKernel : public Kernel {
   int slots_ = 0;
   int64_t slot_bytes_ = 0, chunk_bytes_ = 0;
   std::atomic<uint64_t> taken_{0};  // a bit a slot
-  std::vector<Array> packed_;       // constants in a primitive's own format
+  double nanoseconds_ = 0;
+  std::vector<Array> packed_;  // constants in a primitive's own format
   std::string description_;
 };
 

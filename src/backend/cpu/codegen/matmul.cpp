@@ -1,0 +1,173 @@
+#include "backend/cpu/codegen/matmul.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/format.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+
+namespace millrace::codegen {
+
+int64_t Product::rows() const {
+  const int64_t width = panel_vectors();
+  const int64_t fit = (registers - width - 1) / width;
+  return std::clamp<int64_t>(fit, 1, std::min<int64_t>(m, 16));
+}
+
+std::string Product::text() const {
+  return fmt::format("product {}x{}x{} transpose_a {} lanes {} rows {} vectors {}\n", m, k, n, transpose_a,
+                     lanes, rows(), panel_vectors());
+}
+
+namespace {
+
+using llvm::Value;
+
+class ProductEmitter {
+ public:
+  ProductEmitter(const Product& p, llvm::Module& module, const std::string& name)
+      : p_(p), context_(module.getContext()), b_(context_) {
+    llvm::Type* type64 = b_.getInt64Ty();
+    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy(), type64, type64}, false);
+    function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
+    function_->addFnAttr(llvm::Attribute::NoUnwind);
+    function_->addFnAttr("prefer-vector-width", "512");
+    float_ = b_.getFloatTy();
+    vector_ = llvm::FixedVectorType::get(float_, static_cast<unsigned>(p.lanes));
+  }
+
+  void run() {
+    b_.SetInsertPoint(new_block("entry"));
+    for (unsigned i = 0; i < 3; ++i)
+      buffers_[i] =
+          b_.CreateLoad(b_.getPtrTy(), b_.CreateConstGEP1_64(b_.getPtrTy(), function_->getArg(0), i));
+    loop(function_->getArg(1), function_->getArg(2), [&](Value* outer) {
+      Value* blocks = i64_(p_.row_blocks());
+      Value* panel = b_.CreateUDiv(outer, blocks);
+      Value* row = b_.CreateMul(b_.CreateURem(outer, blocks), i64_(p_.rows()));
+      const int64_t last_rows = p_.m - (p_.row_blocks() - 1) * p_.rows();
+      either(
+          last_rows == p_.rows(), b_.CreateICmpSLE(row, i64_(p_.m - p_.rows())),
+          [&] { panels(row, p_.rows(), panel); }, [&] { panels(row, last_rows, panel); });
+    });
+    b_.CreateRetVoid();
+  }
+
+ private:
+  llvm::BasicBlock* new_block(const char* name) {
+    return llvm::BasicBlock::Create(context_, name, function_);
+  }
+  Value* i64_(int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); }
+
+  template <typename Inside>
+  void loop(Value* begin, Value* end, Inside&& inside) {
+    llvm::BasicBlock *before = b_.GetInsertBlock(), *body = new_block("loop"), *after = new_block("done");
+    b_.CreateBr(body);
+    b_.SetInsertPoint(body);
+    llvm::PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2);
+    i->addIncoming(begin, before);
+    inside(i);
+    Value* next = b_.CreateAdd(i, i64_(1));
+    i->addIncoming(next, b_.GetInsertBlock());
+    b_.CreateCondBr(b_.CreateICmpSLT(next, end), body, after);
+    b_.SetInsertPoint(after);
+  }
+
+  template <typename First, typename Second>
+  void either(bool always, Value* condition, First&& first, Second&& second) {
+    if (always) return first();
+    llvm::BasicBlock *yes = new_block("yes"), *no = new_block("no"), *after = new_block("after");
+    b_.CreateCondBr(condition, yes, no);
+    b_.SetInsertPoint(yes);
+    first();
+    b_.CreateBr(after);
+    b_.SetInsertPoint(no);
+    second();
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+  }
+
+  void panels(Value* row, int64_t rows, Value* panel) {
+    const int64_t width = p_.panel_vectors(), last = p_.vectors() - (p_.panels() - 1) * width;
+    const int64_t tail = p_.n % p_.lanes;
+    Value* column = b_.CreateMul(panel, i64_(width * p_.lanes));
+    either(
+        width == last && (tail == 0 || p_.panels() == 1), b_.CreateICmpSLT(panel, i64_(p_.panels() - 1)),
+        [&] { block(row, rows, column, width, p_.panels() == 1 ? tail : 0); },
+        [&] { block(row, rows, column, last, tail); });
+  }
+
+  /// The active lanes of the last vector.
+  Value* mask(int64_t active) {
+    std::vector<llvm::Constant*> lanes;
+    for (int i = 0; i < p_.lanes; ++i) lanes.push_back(b_.getInt1(i < active));
+    return llvm::ConstantVector::get(lanes);
+  }
+
+  Value* load(Value* at, bool masked, int64_t tail) {
+    const llvm::Align align(4);
+    if (!masked) return b_.CreateAlignedLoad(vector_, at, align);
+    return b_.CreateMaskedLoad(vector_, at, align, mask(tail), llvm::Constant::getNullValue(vector_));
+  }
+
+  /// `rows` × `width` vectors of the result; of the last vector only `tail` lanes when that is not 0.
+  void block(Value* row, int64_t rows, Value* column, int64_t width, int64_t tail) {
+    const int64_t row_step = p_.transpose_a ? 1 : p_.k, k_step = p_.transpose_a ? p_.m : 1;
+    Value* a = b_.CreateGEP(float_, buffers_[0], b_.CreateMul(row, i64_(row_step)));
+    Value* right = b_.CreateGEP(float_, buffers_[1], column);
+    llvm::BasicBlock *before = b_.GetInsertBlock(), *body = new_block("sum"), *after = new_block("store");
+    b_.CreateBr(body);
+    b_.SetInsertPoint(body);
+    llvm::PHINode* k = b_.CreatePHI(b_.getInt64Ty(), 2);
+    k->addIncoming(i64_(0), before);
+    std::vector<llvm::PHINode*> sums;
+    for (int64_t i = 0; i < rows * width; ++i) {
+      sums.push_back(b_.CreatePHI(vector_, 2));
+      sums.back()->addIncoming(llvm::Constant::getNullValue(vector_), before);
+    }
+    Value* a_k = b_.CreateGEP(float_, a, b_.CreateMul(k, i64_(k_step)));
+    Value* right_k = b_.CreateGEP(float_, right, b_.CreateMul(k, i64_(p_.n)));
+    std::vector<Value*> columns, next;
+    for (int64_t v = 0; v < width; ++v)
+      columns.push_back(
+          load(b_.CreateGEP(float_, right_k, i64_(v * p_.lanes)), tail > 0 && v == width - 1, tail));
+    for (int64_t r = 0; r < rows; ++r) {
+      Value* one = b_.CreateLoad(float_, b_.CreateGEP(float_, a_k, i64_(r * row_step)));
+      Value* spread = b_.CreateVectorSplat(static_cast<unsigned>(p_.lanes), one);
+      for (int64_t v = 0; v < width; ++v)
+        next.push_back(
+            b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {spread, columns[v], sums[r * width + v]}));
+    }
+    Value* next_k = b_.CreateAdd(k, i64_(1));
+    k->addIncoming(next_k, body);
+    for (size_t i = 0; i < sums.size(); ++i) sums[i]->addIncoming(next[i], body);
+    b_.CreateCondBr(b_.CreateICmpSLT(next_k, i64_(p_.k)), body, after);
+    b_.SetInsertPoint(after);
+    Value* y = b_.CreateGEP(float_, buffers_[2], b_.CreateAdd(b_.CreateMul(row, i64_(p_.n)), column));
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < width; ++v) {
+        Value* at = b_.CreateGEP(float_, y, i64_(r * p_.n + v * p_.lanes));
+        if (tail > 0 && v == width - 1)
+          b_.CreateMaskedStore(next[r * width + v], at, llvm::Align(4), mask(tail));
+        else
+          b_.CreateAlignedStore(next[r * width + v], at, llvm::Align(4));
+      }
+  }
+
+  const Product& p_;
+  llvm::LLVMContext& context_;
+  llvm::IRBuilder<> b_;
+  llvm::Function* function_;
+  llvm::Type* float_;
+  llvm::FixedVectorType* vector_;
+  Value* buffers_[3] = {};
+};
+
+}  // namespace
+
+void emit_product(const Product& product, llvm::Module& module, const std::string& name) {
+  ProductEmitter(product, module, name).run();
+}
+
+}  // namespace millrace::codegen

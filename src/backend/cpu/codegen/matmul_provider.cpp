@@ -1,0 +1,147 @@
+#include "backend/cpu/codegen/matmul_provider.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "backend/cpu/codegen/codegen_provider.h"
+#include "backend/cpu/codegen/jit.h"
+#include "backend/cpu/codegen/matmul.h"
+#include "base/format.h"
+#include "ir/operator.h"
+
+namespace millrace {
+namespace {
+
+using codegen::Code;
+using codegen::Product;
+
+// Beyond these sizes oneDNN's blocking for the caches is worth its calls.
+constexpr double kMostOperations = 64e6;
+constexpr int64_t kLongestSum = 1024;
+// Up to this a call of oneDNN costs too much; above, the plan times both.
+constexpr double kUncontested = 16e6;
+// Operations of a chunk: some microseconds.
+constexpr double kChunkOperations = 600e3;
+
+struct Operands {
+  Product product;
+  bool transpose_b = false;
+};
+
+Operands operands_of(const Graph& graph, const Node& node) {
+  Operands o;
+  const Shape &a = graph.type(node.operands[0]).shape, &y = node.types[0].shape;
+  const int rank = y.rank();
+  Product& p = o.product;
+  p.transpose_a = node.attributes.flag("transpose_a");
+  o.transpose_b = node.attributes.flag("transpose_b");
+  p.m = y[rank - 2].size();
+  p.n = y[rank - 1].size();
+  p.k = a[rank - (p.transpose_a ? 2 : 1)].size();
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx512f")) {
+    p.lanes = 8;
+    p.registers = 16;
+  }
+#endif
+  return o;
+}
+
+/// The right side is transposed first, in a nest of its own.
+class SmallMatmul : public ChunkedKernel {
+ public:
+  SmallMatmul(const Operands& operands, const Array* constant)
+      : p_(operands.product),
+        code_(codegen::compile(p_.text(), [p = p_](llvm::Module& m, const std::string& name) {
+          codegen::emit_product(p, m, name);
+        })) {
+    const double operations = 2.0 * static_cast<double>(p_.m * p_.k * p_.n);
+    const auto wanted = static_cast<int64_t>(
+        std::bit_ceil(static_cast<uint64_t>(std::clamp(operations / kChunkOperations, 1.0, 32.0))));
+    per_chunk_ = (p_.outer_count() + wanted - 1) / wanted;
+    nanoseconds_ = operations / 100;
+    if (operands.transpose_b && constant) {
+      transposed_ = Array(f32, {p_.k, p_.n});
+      const auto from = constant->as<float>();
+      const auto to = transposed_.as<float>();
+      for (int64_t k = 0; k < p_.k; ++k)
+        for (int64_t n = 0; n < p_.n; ++n) to[k * p_.n + n] = from[n * p_.k + k];
+    } else if (operands.transpose_b) {
+      build_transpose();
+    }
+  }
+
+  int stages() const override { return transpose_ ? transpose_->stages() + 1 : 1; }
+  int64_t chunks(int stage) const override {
+    if (stage < stages() - 1) return transpose_->chunks(stage);
+    return (p_.outer_count() + per_chunk_ - 1) / per_chunk_;
+  }
+  double nanoseconds() const override { return nanoseconds_ + (transpose_ ? transpose_->nanoseconds() : 0); }
+  void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
+                 void* scratch) override {
+    if (stage < stages() - 1) return transpose_->run_chunk(stage, chunk, operands + 1, &scratch, nullptr);
+    void* right = transpose_ ? scratch : !transposed_.empty() ? transposed_.data() : operands[1];
+    void* const buffers[] = {operands[0], right, results[0]};
+    const int64_t begin = chunk * per_chunk_;
+    code_->function()(buffers, begin, std::min(begin + per_chunk_, p_.outer_count()));
+  }
+  int64_t scratch_bytes() const override { return transpose_ ? p_.k * p_.n * 4 : 0; }
+  std::string description() const override {
+    return fmt::format("{}blocks of {}×{}, {} chunks", transpose_ ? "transpose, " : "", p_.rows(),
+                       p_.panel_vectors() * p_.lanes, chunks(stages() - 1));
+  }
+
+ private:
+  void build_transpose() {
+    Graph graph;
+    const Value b = graph.input("b", {f32, {p_.n, p_.k}});
+    const Value y = graph.add("transpose", {b}, {{"permutation", std::vector<int64_t>{1, 0}}});
+    const auto provider = make_codegen_provider();
+    kernel_ = provider->build({graph, graph.node(y), {{}}, {{}}});
+    transpose_ = dynamic_cast<ChunkedKernel*>(kernel_.get());
+    MILLRACE_CHECK(transpose_ && transpose_->scratch_bytes() == 0, "a transpose is one nest");
+  }
+
+  Product p_;
+  std::shared_ptr<const Code> code_;
+  std::unique_ptr<Kernel> kernel_;
+  ChunkedKernel* transpose_ = nullptr;  // kernel_
+  Array transposed_;                    // a constant right side
+  int64_t per_chunk_ = 1;
+  double nanoseconds_ = 0;
+};
+
+class SmallMatmulProvider : public Provider {
+ public:
+  std::string name() const override { return "small-matmul"; }
+
+  std::optional<std::string> why_not(const Graph& graph, const Node& node) const override {
+    if (node.op->name != "matmul") return "only matmul";
+    if (node.types[0].dtype != f32) return fmt::format("only f32, not {}", node.types[0].dtype.name());
+    const Operands o = operands_of(graph, node);
+    const Product& p = o.product;
+    if (node.types[0].shape.count() == 0 || p.k == 0) return "an operand or the result is empty";
+    if (node.types[0].shape.count() != p.m * p.n) return "several matrices";
+    const double operations = 2.0 * static_cast<double>(p.m * p.k * p.n);
+    if (operations > kMostOperations || p.k > kLongestSum) return "too large";
+    return std::nullopt;
+  }
+
+  bool contested(const Graph& graph, const Node& node) const override {
+    const Product p = operands_of(graph, node).product;
+    return 2.0 * static_cast<double>(p.m * p.k * p.n) > kUncontested;
+  }
+
+  LayoutWish layouts(const Graph&, const Node&) const override { return {{Layout{}, Layout{}}, {Layout{}}}; }
+
+  std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
+    return std::make_unique<SmallMatmul>(operands_of(request.graph, request.node),
+                                         request.graph.constant_value(request.node.operands[1]));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Provider> make_small_matmul_provider() { return std::make_unique<SmallMatmulProvider>(); }
+
+}  // namespace millrace

@@ -1,0 +1,73 @@
+#include <doctest/doctest.h>
+
+#include "backend/cpu/codegen/matmul_provider.h"
+#include "backend/ref/evaluate.h"
+#include "ir/operator.h"
+#include "support/codegen_support.h"
+
+using namespace millrace;
+
+namespace {
+
+struct Sizes {
+  int64_t m, k, n;
+};
+
+Shape matrix(int64_t rows, int64_t columns, bool transposed) {
+  return transposed ? Shape{columns, rows} : Shape{rows, columns};
+}
+
+}  // namespace
+
+TEST_CASE(
+    "small products agree with the reference for odd sizes, both transposes and any number of threads") {
+  const auto provider = make_small_matmul_provider();
+  for (const Sizes& s : std::vector<Sizes>{{1, 1, 1},
+                                           {2, 3, 5},
+                                           {5, 17, 16},
+                                           {7, 9, 33},
+                                           {13, 64, 48},
+                                           {6, 31, 64},
+                                           {29, 14, 130},
+                                           {256, 64, 2},
+                                           {3, 256, 81},
+                                           {100, 100, 100},
+                                           {64, 257, 96},
+                                           {17, 5, 208}})
+    for (const bool transpose_a : {false, true})
+      for (const bool transpose_b : {false, true})
+        for (const bool constant : {false, true}) {
+          const std::vector<Array> inputs = {random_array({f32, matrix(s.m, s.k, transpose_a)}, 1),
+                                             random_array({f32, matrix(s.k, s.n, transpose_b)}, 2)};
+          Graph graph;
+          const Value a = graph.input("a", inputs[0].type());
+          const Value b = constant ? graph.constant(inputs[1]) : graph.input("b", inputs[1].type());
+          const Value y =
+              graph.add("matmul", {a, b}, {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}});
+          graph.set_outputs({y});
+          CAPTURE(graph.str());
+          REQUIRE(!provider->why_not(graph, graph.node(y)));
+          const auto kernel = provider->build({graph, graph.node(y), {{}, {}}, {{}}});
+          CodegenRun one, three;
+          one.threads = 1;
+          three.threads = 3;
+          const std::vector<Array> got = run_kernel(*kernel, graph, inputs, three);
+          const std::vector<Array> given = constant ? std::vector<Array>{inputs[0]} : inputs;
+          CHECK(difference(got[0], ref::evaluate(graph, given)[0]) < 1e-4);
+          CHECK(run_kernel(*kernel, graph, inputs, one)[0].identical(got[0]));
+        }
+}
+
+TEST_CASE("small products leave others to oneDNN, and say why") {
+  const auto provider = make_small_matmul_provider();
+  const auto why = [&](DType dtype, const Shape& a, const Shape& b) {
+    Graph graph;
+    const Value y = graph.add("matmul", {graph.input("a", {dtype, a}), graph.input("b", {dtype, b})});
+    return provider->why_not(graph, graph.node(y)).value_or("");
+  };
+  CHECK(why(f32, {1024, 1024}, {1024, 1024}) == "too large");
+  CHECK(why(bf16, {4, 4}, {4, 4}) == "only f32, not bf16");
+  CHECK(why(f32, {3, 4, 4}, {3, 4, 4}) == "several matrices");
+  CHECK(why(f32, {4, 0}, {0, 4}) == "an operand or the result is empty");
+  CHECK(why(f32, {4, 4}, {4, 4}).empty());
+}
