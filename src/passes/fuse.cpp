@@ -361,8 +361,14 @@ class Fuser {
         else
           for (Home& home : homes)
             if (home.group == b) home.group = a;
-        if (list == &from.members) owner_[m] = a;
-        if (!both) (list == &from.members ? into.members : into.inlined).push_back(m);
+        if (list == &from.inlined) {
+          if (!both) into.inlined.push_back(m);
+          continue;
+        }
+        // What one of them stores and the other only repeats is stored.
+        owner_[m] = a;
+        into.members.push_back(m);
+        std::erase(into.inlined, m);
       }
     into.first = std::min(into.first, from.first);
     into.last = std::max(into.last, from.last);

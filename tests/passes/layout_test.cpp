@@ -64,7 +64,7 @@ TEST_CASE("attention between separate projections copies no heads, forward or ba
   graph.set_outputs(outputs);
   const std::string text = checked(graph);
   CHECK(lines_with(text, "kernels: attention") == 2);
-  CHECK(lines_with(text, "transpose") == 0);
+  CHECK(lines_with(text, "fused(transpose") == 0);
   CHECK(lines_with(text, "copy") == 0);
 }
 
