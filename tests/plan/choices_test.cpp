@@ -4,6 +4,8 @@
 #include <millrace/graph.h>
 #include <millrace/program.h>
 
+#include "backend/cpu/kernels/vectors.h"
+
 using namespace millrace;
 
 namespace {
@@ -26,7 +28,7 @@ Array result_of(Program& program) {
 }  // namespace
 
 TEST_CASE("a choice by timing is recorded, and a recorded one is obeyed") {
-  if (!__builtin_cpu_supports("avx512f")) {
+  if (!cpu::has_avx512()) {
     MESSAGE("skipped: this CPU has no AVX-512, so only one provider takes the convolution");
     return;
   }

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <doctest/doctest.h>
 
+#include "backend/cpu/kernels/vectors.h"
 #include "backend/cpu/kernels/winograd/provider.h"
 #include "backend/ref/evaluate.h"
 #include "base/philox.h"
@@ -79,7 +80,7 @@ Array run(const Made& made, const std::vector<Array>& values, int threads) {
 }  // namespace
 
 TEST_CASE("Winograd convolutions agree with the reference, and do not depend on the number of threads") {
-  if (!__builtin_cpu_supports("avx512f")) {
+  if (!cpu::has_avx512()) {
     MESSAGE("skipped: this CPU has no AVX-512");
     return;
   }
@@ -121,7 +122,7 @@ TEST_CASE("what Winograd does not take is said") {
         attributes);
     return cpu::make_winograd_provider()->why_not(graph, graph.node(y)).value_or("");
   };
-  if (!__builtin_cpu_supports("avx512f")) return;
+  if (!cpu::has_avx512()) return;
   CHECK(reason({}, {32, 32, 3, 3}).empty());
   CHECK(reason({{"strides", Ints{2, 2}}}, {32, 32, 3, 3}) == "only stride 1");
   CHECK(reason({{"dilations", Ints{2, 2}}}, {32, 32, 3, 3}) == "only dilation 1");

@@ -1,5 +1,6 @@
 #include "backend/cpu/kernels/winograd/provider.h"
 
+#include "backend/cpu/kernels/vectors.h"
 #include "backend/cpu/kernels/winograd/kernels.h"
 #include "base/format.h"
 #include "ir/operator.h"
@@ -16,7 +17,7 @@ class WinogradProvider : public Provider {
     if (op != "conv2d" && op != "conv2d_input_grad" && op != "conv2d_weight_grad")
       return "only 2-D convolutions";
     if (graph.type(node.operands[0]).dtype != f32) return "only f32";
-    if (!__builtin_cpu_supports("avx512f")) return "this CPU has no AVX-512";
+    if (!has_avx512()) return "this CPU has no AVX-512";
     const Geometry g = geometry_of(graph, node);
     if (g.kernel_height != 3 || g.kernel_width != 3) return "only windows of 3×3";
     if (g.stride_h != 1 || g.stride_w != 1) return "only stride 1";
