@@ -107,11 +107,7 @@ Action declare_estimate(Command& command) {
     if (!a->memory.empty()) a->machine.memory = parse_bytes(a->memory);
     if (a->machine.cores < 0 || a->machine.gflops < 0 || a->machine.bandwidth < 0)
       fail<InputError>("--cores, --gflops and --bandwidth are more than 0");
-    const std::filesystem::path path = std::filesystem::is_directory(a->recipe)
-                                           ? train::RunFolder::open(a->recipe).recipe()
-                                           : std::filesystem::path(a->recipe);
-    const train::Recipe recipe = train::load_recipe(path, a->overrides);
-    train::check_recipe(recipe, path.string());
+    const train::Recipe recipe = train::recipe_of(a->recipe, a->overrides);
     const train::Estimates all = train::estimate(recipe, a->machine, {});
     if (!a->json) {
       print(*a, all);

@@ -193,11 +193,7 @@ int run(Arguments& a) {
                 fmt::format("{}, {}, batch {}, {}", a.zoo.model, a.zoo.train ? "training" : "inference",
                             a.zoo.batch, step.program().precision()));
   }
-  const std::filesystem::path path = std::filesystem::is_directory(a.recipe)
-                                         ? train::RunFolder::open(a.recipe).recipe()
-                                         : std::filesystem::path(a.recipe);
-  const train::Recipe recipe = train::load_recipe(path, a.overrides);
-  train::check_recipe(recipe, path.string());
+  const train::Recipe recipe = train::recipe_of(a.recipe, a.overrides);
   train::Observer observer;
   observer.message = [&](const std::string& line) {
     if (!a.json) fmt::print("{}\n", line);

@@ -79,4 +79,11 @@ RunFolder RunFolder::open(const fs::path& path) {
                    runs.empty() ? "" : fmt::format("; did you mean {}?", nearest(path.string(), runs)));
 }
 
+Recipe recipe_of(const fs::path& path, std::span<const std::string> overrides) {
+  const fs::path file = fs::is_directory(path) ? RunFolder::open(path).recipe() : path;
+  Recipe recipe = load_recipe(file, overrides);
+  check_recipe(recipe, file.string());
+  return recipe;
+}
+
 }  // namespace millrace::train

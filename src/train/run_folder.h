@@ -38,4 +38,7 @@ class RunFolder {
   std::shared_ptr<void> lock_;
 };
 
+/// The recipe, checked, that a path names: its own, or that of the run folder there.
+Recipe recipe_of(const std::filesystem::path& path, std::span<const std::string> overrides = {});
+
 }  // namespace millrace::train
