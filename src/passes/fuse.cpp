@@ -327,8 +327,9 @@ class Fuser {
     }
   }
 
-  /// Group g reads, at its own index, what another element-wise group over the same space stores: they become one nest,
-  /// and the value is not read back from memory. (Several results of one update, of which some are used by others.)
+  /// Group g reads, at its own index, what another group over the same space stores: they become one nest, and the value
+  /// is not read back from memory. (Several results of one update, of which some are used by others; a gradient that is
+  /// summed for a bias and rounded for a product.)
   bool merge_with_producer(int g) {
     const Group& group = groups_[g];
     if (group.reduces || group.merged_into >= 0) return false;
@@ -338,13 +339,17 @@ class Fuser {
           const int from = owner_[operand.node];
           if (from < 0 || from == g) continue;
           const Group& other = groups_[from];
-          if (other.reduces || !(other.space == group.space) ||
+          if (!(other.space == group.space) ||
               static_cast<int>(group.members.size() + group.inlined.size() + other.members.size() +
                                other.inlined.size()) > max_group_nodes ||
               !reads_only_directly(g, from) || !reads_only_directly(from, g) || detours(from, g) ||
               detours(g, from))
             continue;
-          absorb(g, from);
+          // The one that reduces decides how the nest runs.
+          if (other.reduces)
+            absorb(from, g);
+          else
+            absorb(g, from);
           return true;
         }
     return false;

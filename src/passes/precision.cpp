@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "ir/operator.h"
 #include "passes/pass.h"
 
@@ -8,6 +10,22 @@ namespace {
 bool narrows(const Node& node) {
   const std::string_view name = node.op->name;
   return name == "matmul" || name == "conv2d" || name == "conv2d_input_grad" || name == "conv2d_weight_grad";
+}
+
+/// The value that `value` was cast from bf16 to f32, when it was.
+std::optional<Value> before_widening(const Graph& graph, Value value) {
+  const Node& node = graph.node(value);
+  if (node.op->name != "cast" || graph.type(node.operands[0]).dtype != bf16) return std::nullopt;
+  return node.operands[0];
+}
+
+/// A bf16 copy of `value`, made before the reshapes that led to it, where the operators are that it can fuse with.
+Value narrowed(Graph& graph, Value value) {
+  if (const auto narrow = before_widening(graph, value)) return *narrow;
+  const Node& node = graph.node(value);
+  if (node.op->name != "reshape") return graph.add("cast", {value}, {{"dtype", bf16}});
+  const Attributes attributes = node.attributes;
+  return graph.add("reshape", {narrowed(graph, node.operands[0])}, attributes);
 }
 
 }  // namespace
@@ -22,20 +40,22 @@ Graph narrow_to_bf16(const Graph& graph, const PassContext& context) {
   for (int i = 0; i < graph.size(); ++i) {
     if (rewrite.has({i, 0})) continue;
     const Node& node = graph.node(i);
+    if (node.op->name == "reshape") {
+      // A product's cast to f32 moves behind it, to whoever reads.
+      if (const auto narrow = before_widening(to, rewrite[node.operands[0]])) {
+        to.set_location(node.location);
+        const Value moved = to.add("reshape", {*narrow}, node.attributes);
+        rewrite.set({i, 0}, to.add("cast", {moved}, {{"dtype", f32}}));
+        continue;
+      }
+    }
     if (!narrows(node) || node.types[0].dtype != f32) {
       rewrite.copy(i);
       continue;
     }
     to.set_location(node.location);
     std::vector<Value> operands;
-    for (const Value& operand : rewrite.mapped(node.operands)) {
-      const Node& producer = to.node(operand);
-      // A value that was bf16 a moment ago is read as such.
-      if (producer.op->name == "cast" && to.type(producer.operands[0]).dtype == bf16)
-        operands.push_back(producer.operands[0]);
-      else
-        operands.push_back(to.add("cast", {operand}, {{"dtype", bf16}}));
-    }
+    for (const Value& operand : rewrite.mapped(node.operands)) operands.push_back(narrowed(to, operand));
     const Value result = to.add(*node.op, operands, node.attributes);
     rewrite.set({i, 0}, to.add("cast", {result}, {{"dtype", f32}}));
   }

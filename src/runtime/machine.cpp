@@ -28,7 +28,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 namespace fs = std::filesystem;
 
-constexpr int kVersion = 1;  // of the file
+constexpr int kVersion = 2;  // of the file
 
 std::string instructions() {
   constexpr std::pair<const char*, const char*> named[] = {{"avx2", "avx2"},        {"fma", "fma"},

@@ -15,6 +15,9 @@ namespace {
 // Twice the latency times the units of today's cores, and few enough to stay in 16 registers.
 constexpr size_t kChains = 12;
 
+// Makes the compiler forget what it knows of a value: chains that begin alike would be one.
+#define MILLRACE_FORGET(x) asm volatile("" : "+x"(x))
+
 /// Keeps a value alive.
 template <typename T>
 void consume(const T& value) {
@@ -26,6 +29,18 @@ void consume(const T& value) {
 #define MILLRACE_CHAINS(V, START, STEP)                                                                   \
   V x0 = START, x1 = START, x2 = START, x3 = START, x4 = START, x5 = START, x6 = START, x7 = START,       \
     x8 = START, x9 = START, x10 = START, x11 = START;                                                     \
+  MILLRACE_FORGET(x0);                                                                                    \
+  MILLRACE_FORGET(x1);                                                                                    \
+  MILLRACE_FORGET(x2);                                                                                    \
+  MILLRACE_FORGET(x3);                                                                                    \
+  MILLRACE_FORGET(x4);                                                                                    \
+  MILLRACE_FORGET(x5);                                                                                    \
+  MILLRACE_FORGET(x6);                                                                                    \
+  MILLRACE_FORGET(x7);                                                                                    \
+  MILLRACE_FORGET(x8);                                                                                    \
+  MILLRACE_FORGET(x9);                                                                                    \
+  MILLRACE_FORGET(x10);                                                                                   \
+  MILLRACE_FORGET(x11);                                                                                   \
   for (int64_t i = 0; i < rounds; ++i) {                                                                  \
     x0 = STEP(x0), x1 = STEP(x1), x2 = STEP(x2), x3 = STEP(x3), x4 = STEP(x4);                            \
     x5 = STEP(x5), x6 = STEP(x6), x7 = STEP(x7), x8 = STEP(x8), x9 = STEP(x9);                            \
@@ -64,6 +79,7 @@ __attribute__((target("avx512f,avx512bf16"))) void dot_bf16(int64_t rounds) {
 #undef MILLRACE_STEP
 }
 #undef MILLRACE_CHAINS
+#undef MILLRACE_FORGET
 
 __attribute__((target("avx512f"))) void copy_avx512(char* to, const char* from, size_t bytes, bool stream) {
   for (size_t i = 0; i < bytes; i += 256)

@@ -104,3 +104,14 @@ TEST_CASE("all results of one update come from one nest") {
   CHECK(count(result, "fused") == 1);
   CHECK(result.node(result.outputs()[0]).operands.size() == 5);
 }
+
+TEST_CASE("what reads a summed value at the same index joins the sum's nest") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {64, 32}});
+  const Value g = b.unary("exp", x);
+  graph.set_outputs({b.sum(g, {0}, false), graph.add("cast", {g}, {{"dtype", bf16}})});
+  const Graph result = fused(graph);
+  CHECK(count(result, "fused") == 1);
+  CHECK(result.node(result.outputs()[0]).types.size() == 2);  // g itself is not stored
+}

@@ -5,6 +5,10 @@
 #include <millrace/graph.h>
 #include <millrace/program.h>
 
+#include "ir/operator.h"
+#include "ops/build.h"
+#include "passes/pass.h"
+
 using namespace millrace;
 
 namespace {
@@ -45,4 +49,27 @@ TEST_CASE(
   }
   CHECK_THROWS_WITH_AS((void)product("cpu", "bf8", used), "there is no precision 'bf8'; choose fp32 or bf16",
                        InputError);
+}
+
+TEST_CASE("casts between bf16 and f32 stand beside the element-wise operators, not beyond a reshape") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {4, 8, 32}}), w = graph.input("w", {f32, {32, 16}});
+  const Value rows = b.reshape(b.unary("tanh", x), {32, 32});
+  const Value product = graph.add("matmul", {rows, w}, {{"transpose_a", false}, {"transpose_b", false}});
+  graph.set_outputs({b.unary("tanh", b.reshape(product, {4, 8, 16}))});
+  const Graph narrow = narrow_to_bf16(graph, {Target{}, "bf16", {}});
+  narrow.verify();
+  const auto producer = [&](Value v) -> const Node& { return narrow.node(v); };
+  const Node& last = producer(narrow.outputs()[0]);
+  const Node& widened = producer(last.operands[0]);
+  CHECK(widened.op->name == "cast");
+  const Node& shaped = producer(widened.operands[0]);
+  REQUIRE(shaped.op->name == "reshape");
+  CHECK(shaped.types[0].dtype == bf16);
+  const Node& matmul = producer(shaped.operands[0]);
+  REQUIRE(matmul.op->name == "matmul");
+  const Node& left = producer(matmul.operands[0]);
+  REQUIRE(left.op->name == "reshape");
+  CHECK(producer(left.operands[0]).op->name == "cast");
 }

@@ -52,7 +52,7 @@ TEST_CASE("a machine's figures are kept, and what cannot be read is measured aga
   std::string text = read_text(*path);
   write_file(*path, text.substr(0, text.size() / 2));
   CHECK(!kept_machine());
-  const size_t version = text.find("\"version\": 1");
+  const size_t version = text.find("\"version\": 2");
   REQUIRE(version != std::string::npos);
   text.replace(version, 12, "\"version\": 0");
   write_file(*path, text);

@@ -4,6 +4,7 @@
 #include "backend/cpu/codegen/matmul_provider.h"
 #include "backend/cpu/kernels/attention.h"
 #include "backend/cpu/kernels/first_occurrence.h"
+#include "backend/cpu/kernels/gemm/provider.h"
 #include "backend/cpu/kernels/layer_norm.h"
 #include "backend/cpu/kernels/scatter_add.h"
 #include "backend/cpu/kernels/scatter_rows.h"
@@ -21,6 +22,7 @@ Target make_target() {
   target.fast_bf16 = onednn::has_bf16_units();
   target.providers.push_back(make_winograd_provider());
   target.providers.push_back(make_small_matmul_provider());
+  target.providers.push_back(make_gemm_provider());
   target.providers.push_back(make_onednn_provider());
   target.providers.push_back(make_attention_provider());
   target.providers.push_back(make_layer_norm_provider());

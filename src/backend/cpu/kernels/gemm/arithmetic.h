@@ -1,0 +1,50 @@
+// Products of packed matrices on AVX-512, in f32 and in bf16 with sums in f32: packing, and blocks of the result that stay
+// in registers while they sum (Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008).
+// Everything counts in units of 32 bits along the sum: one float, or two neighbouring bf16. Nothing here may be called on
+// a CPU without AVX-512 (and its BF16 instructions, for bf16).
+#pragma once
+
+#include <cstdint>
+
+namespace millrace::cpu::gemm {
+
+using Unit = uint32_t;
+
+constexpr int64_t block_rows = 14;     // of the result, in registers
+constexpr int64_t block_columns = 32;  // two vectors
+constexpr int64_t depth = 256;         // units of the sum that are packed at a time
+/// Units between rows of a left side packed by rows: not a power of two, so that rows fall into different cache sets.
+constexpr int64_t row_step = depth + 16;
+/// Units between steps of the sum of a left side packed by columns.
+constexpr int64_t column_step = 16;
+/// Units of a block's left side, packed either way.
+constexpr int64_t left_block = depth * column_step;
+static_assert(left_block >= block_rows * row_step);
+
+/// What differs between f32 and bf16.
+struct Arithmetic {
+  int64_t unit;   // elements: 1 or 2
+  int64_t bytes;  // of an element
+
+  /// c[rows ≤ 14, columns ≤ 32] = a · b, added to what c holds when `add`, over `units` of the sum. a: [row][row_step]
+  /// when `by_rows`, else [unit][column_step]. b: [unit][32].
+  void (*multiply)(const Unit* a, bool by_rows, const Unit* b, int64_t units, float* c, int64_t ldc,
+                   int64_t rows, int64_t columns, bool add);
+
+  /// to[unit][width ≤ 32, then zeros, `step` = 16 or 32] from `count` rows of elements, `width` of them at
+  /// from[k] + offset bytes; a missing partner of the last is zero.
+  void (*pack_rows)(const char* const* from, int64_t offset, int64_t count, int64_t width, Unit* to,
+                    int64_t step);
+
+  /// to[unit][32] from `columns` ≤ 32 columns (zeros behind them), each `count` elements along the sum,
+  /// `stride` elements between columns.
+  void (*pack_columns)(const void* from, int64_t stride, int64_t columns, int64_t count, Unit* to);
+
+  /// Rounds `count` sums to elements.
+  void (*round)(const float* from, void* to, int64_t count);
+};
+
+const Arithmetic& arithmetic_f32();
+const Arithmetic& arithmetic_bf16();
+
+}  // namespace millrace::cpu::gemm

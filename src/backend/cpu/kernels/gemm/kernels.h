@@ -1,0 +1,36 @@
+// The kernels of the provider, and what they share. Internal to it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "backend/cpu/kernels/gemm/arithmetic.h"
+#include "target/provider.h"
+
+namespace millrace::cpu::gemm {
+
+/// For f32 or bf16.
+const Arithmetic& arithmetic_of(DType dtype);
+
+/// Why the kernel below does not take the node; nullopt when it does.
+std::optional<std::string> why_no_matmul(const Graph& graph, const Node& node);
+std::optional<std::string> why_no_weight_gradient(const Graph& graph, const Node& node);
+
+std::unique_ptr<Kernel> build_matmul(const KernelRequest& request);
+/// conv2d_weight_grad as one product a tap: of the result's gradient, turned round, and the inputs that the tap meets.
+std::unique_ptr<Kernel> build_weight_gradient(const KernelRequest& request);
+
+/// Rows go by blocks as equal as can be: block i has the rows from rows·i/blocks on.
+constexpr int64_t blocks_of(int64_t rows) { return (rows + block_rows - 1) / block_rows; }
+
+/// c[rows, columns] (+)= left · right over `units` ≤ depth of the sum. left: blocks of rows, left_block units apart; right:
+/// panels of 32 columns, depth·32 units apart.
+void multiply_blocks(const Arithmetic& arithmetic, const Unit* left, bool by_rows, const Unit* right,
+                     int64_t units, float* c, int64_t ldc, int64_t rows, int64_t columns, bool add);
+
+/// to[row][row_step] of rows with `count` elements along the sum each, `stride` bytes apart; an odd bf16 gets a zero for
+/// a partner.
+void copy_rows(const Arithmetic& arithmetic, const void* from, int64_t stride, int64_t rows, int64_t count,
+               Unit* to);
+
+}  // namespace millrace::cpu::gemm

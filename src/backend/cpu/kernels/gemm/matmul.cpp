@@ -1,0 +1,211 @@
+#include <algorithm>
+#include <atomic>
+
+#include "backend/cpu/kernels/gemm/kernels.h"
+#include "backend/cpu/slot.h"
+#include "base/format.h"
+
+namespace millrace::cpu::gemm {
+namespace {
+
+constexpr int64_t round_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
+
+/// y[batch, m, n] = a · b, each side as it lies in memory.
+struct Problem {
+  int64_t batch, m, k, n;
+  bool transpose_a, transpose_b;
+  DType dtype;
+
+  double operations() const { return 2.0 * static_cast<double>(batch * m * k) * static_cast<double>(n); }
+};
+
+Problem problem_of(const Graph& graph, const Node& node) {
+  const Shape &a = graph.type(node.operands[0]).shape, &y = node.types[0].shape;
+  const int rank = y.rank();
+  Problem p{};
+  p.transpose_a = node.attributes.flag("transpose_a");
+  p.transpose_b = node.attributes.flag("transpose_b");
+  p.m = y[rank - 2].size();
+  p.n = y[rank - 1].size();
+  p.k = a[rank - (p.transpose_a ? 2 : 1)].size();
+  p.batch = y.count() / (p.m * p.n);
+  p.dtype = node.types[0].dtype;
+  return p;
+}
+
+// The right side is packed whole (unless it was before), then every chunk computes a rectangle of a result: for each part
+// of the sum it packs its rows of the left side, which stay in the second-level cache, and multiplies. A chunk sums in
+// order, so that results depend on nothing but the problem.
+class Matmul : public ChunkedKernel {
+ public:
+  Matmul(const Problem& p, const Array* constant, bool steady)
+      : p_(p), arithmetic_(arithmetic_of(p.dtype)), steady_(steady) {
+    step_ = depth * arithmetic_.unit;
+    parts_ = (p.k + step_ - 1) / step_;
+    width_ = round_up(p.n, block_columns);
+    choose_chunks();
+    slots_ = static_cast<int>(std::min<int64_t>({chunks_of_result(), available_cpus(), 64}));
+    if (constant) {
+      packed_ = Array(Type{f32, Shape(std::vector<int64_t>{p.batch * right_units() + 16})});
+      for (int64_t i = 0; i < pack_chunks(); ++i) pack_right(constant->data(), fixed_right(), i);
+    }
+  }
+
+  int stages() const override { return packs_first() ? 2 : 1; }
+  int64_t chunks(int stage) const override {
+    return packs_first() && stage == 0 ? pack_chunks() : chunks_of_result();
+  }
+  double nanoseconds() const override { return p_.operations() / (arithmetic_.unit == 1 ? 80 : 160); }
+
+  void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
+                 void* scratch) override {
+    auto* const shared = static_cast<Unit*>(scratch);
+    if (packs_first() && stage == 0) return pack_right(operands[1], shared, chunk);
+    const Slot slot(taken_, slots_);
+    Unit* const own = shared + (packs_first() ? p_.batch * right_units() : 0) + slot.index() * slot_units();
+    const Unit* const right = !packed_.empty() ? fixed_right() : steady_ ? kept_ : shared;
+    multiply(operands[0], right, results[0], own, chunk);
+  }
+
+  int64_t scratch_bytes() const override {
+    return 4 * ((packs_first() ? p_.batch * right_units() : 0) + slots_ * slot_units());
+  }
+  int64_t kept_bytes() const override { return steady_ ? 4 * p_.batch * right_units() : 0; }
+  void prepare(void* const* operands, void* kept, void* /*scratch*/, ThreadPool& pool) override {
+    if (!steady_) return;
+    kept_ = static_cast<Unit*>(kept);
+    pool.parallel(pack_chunks(), [&](int64_t chunk) { pack_right(operands[1], kept_, chunk); });
+  }
+  std::string description() const override {
+    return fmt::format("{} chunks of {}×{}×{}{}", chunks_of_result(), rows_, p_.k, columns_,
+                       packs_first() ? "" : ", packed before");
+  }
+
+ private:
+  bool packs_first() const { return packed_.empty() && !steady_; }
+  int64_t right_units() const { return parts_ * depth * width_; }  // of one matrix
+  int64_t row_chunks() const { return (p_.m + rows_ - 1) / rows_; }
+  int64_t column_chunks() const { return (p_.n + columns_ - 1) / columns_; }
+  int64_t chunks_of_result() const { return p_.batch * row_chunks() * column_chunks(); }
+  int64_t left_units() const { return blocks_of(rows_) * left_block; }
+  // Rows of the result may lie multiples of 4 KB apart, all in the same cache sets.
+  bool sums_apart() const { return p_.dtype != f32 || parts_ > 1; }
+  int64_t sum_row() const { return columns_ + 16; }
+  int64_t slot_units() const { return round_up(left_units() + (sums_apart() ? rows_ * sum_row() : 0), 16); }
+  Unit* fixed_right() {
+    return reinterpret_cast<Unit*>((reinterpret_cast<uintptr_t>(packed_.data()) + 63) / 64 * 64);
+  }
+
+  // A chunk is worth some 30 µs, and there are 16 of a large product, or 32 and so on, so that threads get equal parts.
+  // Rectangles are near squares, and small enough for what they touch to stay in the second-level cache.
+  void choose_chunks() {
+    const auto wanted =
+        static_cast<int64_t>(std::clamp(p_.operations() / (arithmetic_.unit == 1 ? 6e6 : 12e6), 1.0, 16.0));
+    int64_t by_m = 1, by_n = 1;
+    const auto rows = [&] { return (p_.m + by_m - 1) / by_m; };
+    const auto columns = [&] { return (p_.n + by_n - 1) / by_n; };
+    while (columns() > 768) by_n *= 2;
+    while (rows() > 288) by_m *= 2;
+    while (p_.batch * by_m * by_n < wanted) {
+      if (rows() < 2 * block_rows && columns() < 2 * block_columns) break;
+      if (columns() >= 2 * block_columns && (columns() > 2 * rows() || rows() < 4 * block_rows))
+        by_n *= 2;
+      else
+        by_m *= 2;
+    }
+    rows_ = rows();
+    columns_ = round_up(columns(), block_columns);
+  }
+
+  // Packing goes by chunks of some panels in one part of the sum.
+  static constexpr int64_t panels_a_chunk = 4;
+  int64_t panel_groups() const { return (width_ / block_columns + panels_a_chunk - 1) / panels_a_chunk; }
+  int64_t pack_chunks() const { return p_.batch * parts_ * panel_groups(); }
+
+  void pack_right(const void* from, Unit* to, int64_t chunk) const {
+    const int64_t group = chunk % panel_groups(), part = chunk / panel_groups() % parts_,
+                  matrix = chunk / panel_groups() / parts_;
+    const char* const b = static_cast<const char*>(from) + matrix * p_.k * p_.n * arithmetic_.bytes;
+    const int64_t k0 = part * step_, count = std::min(step_, p_.k - k0);
+    const int64_t begin = group * panels_a_chunk * block_columns,
+                  end = std::min(begin + panels_a_chunk * block_columns, p_.n);
+    for (int64_t n = begin; n < end; n += block_columns) {
+      Unit* const panel =
+          to + matrix * right_units() + part * depth * width_ + n / block_columns * depth * block_columns;
+      const int64_t columns = std::min(block_columns, p_.n - n);
+      if (p_.transpose_b) {
+        arithmetic_.pack_columns(b + (n * p_.k + k0) * arithmetic_.bytes, p_.k, columns, count, panel);
+      } else {
+        const char* rows[2 * depth];
+        for (int64_t k = 0; k < count; ++k) rows[k] = b + (k0 + k) * p_.n * arithmetic_.bytes;
+        arithmetic_.pack_rows(rows, n * arithmetic_.bytes, count, columns, panel, block_columns);
+      }
+    }
+  }
+
+  /// Rows [m, m + rows) of the left side, in blocks.
+  void pack_left(const char* a, int64_t m, int64_t rows, int64_t k0, int64_t count, Unit* to) const {
+    const char* from[2 * depth];
+    if (p_.transpose_a)
+      for (int64_t k = 0; k < count; ++k) from[k] = a + (k0 + k) * p_.m * arithmetic_.bytes;
+    const int64_t blocks = blocks_of(rows);
+    for (int64_t i = 0; i < blocks; ++i, to += left_block) {
+      const int64_t r = rows * i / blocks, height = rows * (i + 1) / blocks - r;
+      if (p_.transpose_a) {
+        arithmetic_.pack_rows(from, (m + r) * arithmetic_.bytes, count, height, to, column_step);
+      } else {
+        copy_rows(arithmetic_, a + ((m + r) * p_.k + k0) * arithmetic_.bytes, p_.k * arithmetic_.bytes,
+                  height, count, to);
+      }
+    }
+  }
+
+  void multiply(const void* left, const Unit* right, void* result, Unit* own, int64_t chunk) const {
+    const int64_t m = chunk % row_chunks() * rows_, n = chunk / row_chunks() % column_chunks() * columns_,
+                  matrix = chunk / row_chunks() / column_chunks();
+    const int64_t rows = std::min(rows_, p_.m - m), columns = std::min(columns_, p_.n - n);
+    const char* const a = static_cast<const char*>(left) + matrix * p_.m * p_.k * arithmetic_.bytes;
+    char* const y = static_cast<char*>(result) + (matrix * p_.m * p_.n + m * p_.n + n) * arithmetic_.bytes;
+    auto* const sums =
+        sums_apart() ? reinterpret_cast<float*>(own + left_units()) : reinterpret_cast<float*>(y);
+    const int64_t row_length = sums_apart() ? sum_row() : p_.n;
+    for (int64_t part = 0; part < parts_; ++part) {
+      const int64_t k0 = part * step_, count = std::min(step_, p_.k - k0);
+      pack_left(a, m, rows, k0, count, own);
+      multiply_blocks(arithmetic_, own, !p_.transpose_a,
+                      right + matrix * right_units() + part * depth * width_ + n * depth,
+                      (count + arithmetic_.unit - 1) / arithmetic_.unit, sums, row_length, rows, columns,
+                      part > 0);
+    }
+    if (!sums_apart()) return;
+    for (int64_t r = 0; r < rows; ++r)
+      arithmetic_.round(sums + r * row_length, y + r * p_.n * arithmetic_.bytes, columns);
+  }
+
+  Problem p_;
+  const Arithmetic& arithmetic_;
+  bool steady_;
+  int64_t step_, parts_, width_;    // elements of the sum at a time, how often; columns of whole panels
+  int64_t rows_ = 0, columns_ = 0;  // of a chunk
+  int slots_ = 1;
+  Array packed_;          // a constant right side
+  Unit* kept_ = nullptr;  // a steady one
+  std::atomic<uint64_t> taken_{0};
+};
+
+}  // namespace
+
+std::optional<std::string> why_no_matmul(const Graph& graph, const Node& node) {
+  const Problem p = problem_of(graph, node);
+  if (p.m < block_rows || p.n < block_columns) return "too small for blocks of 14×32";
+  if (p.operations() < 16e6) return "too little work to pack for";
+  return std::nullopt;
+}
+
+std::unique_ptr<Kernel> build_matmul(const KernelRequest& request) {
+  const Array* constant = request.graph.constant_value(request.node.operands[1]);
+  return std::make_unique<Matmul>(problem_of(request.graph, request.node), constant,
+                                  !constant && request.is_steady(1));
+}
+
+}  // namespace millrace::cpu::gemm

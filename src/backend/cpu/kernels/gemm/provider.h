@@ -1,0 +1,12 @@
+// Packed matrix products of our own: matmul, and the weight gradients of convolutions.
+#pragma once
+
+#include <memory>
+
+#include "target/provider.h"
+
+namespace millrace::cpu {
+
+std::unique_ptr<Provider> make_gemm_provider();
+
+}  // namespace millrace::cpu

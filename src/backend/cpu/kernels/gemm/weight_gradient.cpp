@@ -1,0 +1,199 @@
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "backend/cpu/geometry.h"
+#include "backend/cpu/kernels/gemm/kernels.h"
+#include "backend/cpu/slot.h"
+#include "base/format.h"
+
+namespace millrace::cpu::gemm {
+namespace {
+
+/// Where in x the window of a position of y begins (outside of the picture too), and which element that is.
+struct Window {
+  int64_t row, column, element;
+};
+
+// dw[out, tap, in] = sum over positions of dy[position, out] · x[position moved by the tap, in]: a product whose right
+// side has taps × in columns, gathered panel by panel. A chunk is a rectangle of it over some of the positions; rectangles
+// over different positions are added at the end, in order.
+class WeightGradient : public ChunkedKernel {
+ public:
+  explicit WeightGradient(const Geometry& g)
+      : g_(g),
+        arithmetic_(arithmetic_of(g.dtype)),
+        step_(depth * arithmetic_.unit),
+        positions_(g.images * g.out_height * g.out_width),
+        parts_((positions_ + step_ - 1) / step_),
+        taps_(g.kernel_height * g.kernel_width),
+        panels_a_tap_((g.in_channels + block_columns - 1) / block_columns),
+        zeros_(static_cast<size_t>(panels_a_tap_ * block_columns), 0.0F) {
+    choose_chunks();
+    slots_ = static_cast<int>(std::min<int64_t>({chunks(0), available_cpus(), 64}));
+  }
+
+  int stages() const override { return 2; }
+  int64_t chunks(int stage) const override {
+    return stage == 0 ? splits_ * row_chunks() * panel_chunks()
+                      : (g_.out_channels + result_rows() - 1) / result_rows();
+  }
+  double nanoseconds() const override { return g_.work() / (arithmetic_.unit == 1 ? 80 : 160); }
+
+  void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
+                 void* scratch) override {
+    auto* const sums = static_cast<float*>(scratch);
+    auto* const own = static_cast<Unit*>(scratch) + splits_ * sum_size();
+    const Slot slot(taken_, slots_);
+    if (stage == 1) return finish(sums, own + slot.index() * slot_units(), results[0], chunk);
+    multiply(static_cast<const char*>(operands[0]), static_cast<const char*>(operands[1]), sums,
+             own + slot.index() * slot_units(), chunk);
+  }
+
+  int64_t scratch_bytes() const override { return 4 * (splits_ * sum_size() + slots_ * slot_units()); }
+  std::string description() const override {
+    return fmt::format("{} positions × {} × {} taps of {}, {} chunks, {} partial sum{}", positions_,
+                       g_.out_channels, taps_, g_.in_channels, chunks(0), splits_, splits_ == 1 ? "" : "s");
+  }
+
+ private:
+  int64_t row_length() const { return taps_ * panels_a_tap_ * block_columns; }
+  int64_t sum_size() const { return g_.out_channels * row_length(); }
+  int64_t panels() const { return taps_ * panels_a_tap_; }
+  int64_t row_chunks() const { return (g_.out_channels + rows_ - 1) / rows_; }
+  int64_t panel_chunks() const { return (panels() + panels_ - 1) / panels_; }
+  int64_t left_units() const { return blocks_of(rows_) * left_block; }
+  int64_t slot_units() const {
+    // Of the last stage: a row of the sums, and one in the result's type.
+    return std::max(left_units() + depth * block_columns, 2 * row_length());
+  }
+  int64_t result_rows() const { return std::max<int64_t>(1, 16384 / row_length()); }
+
+  // Rectangles of up to 252 × 512 stay in the second-level cache with what is packed for them. There are 16 chunks of a
+  // large problem: where the result is too small for that, the positions are divided too.
+  void choose_chunks() {
+    const auto wanted = static_cast<int64_t>(std::clamp(g_.work() / 12e6, 1.0, 16.0));
+    const int64_t by_rows = (g_.out_channels + 251) / 252, by_panels = (panels() + 15) / 16;
+    rows_ = (g_.out_channels + by_rows - 1) / by_rows;
+    panels_ = (panels() + by_panels - 1) / by_panels;
+    splits_ = std::clamp<int64_t>((wanted + by_rows * by_panels - 1) / (by_rows * by_panels), 1, parts_);
+  }
+
+  void multiply(const char* x, const char* dy, float* sums, Unit* own, int64_t chunk) const {
+    const int64_t split = chunk / (row_chunks() * panel_chunks()),
+                  rectangle = chunk % (row_chunks() * panel_chunks());
+    const int64_t out = rectangle % row_chunks() * rows_, rows = std::min(rows_, g_.out_channels - out);
+    const int64_t first = rectangle / row_chunks() * panels_, last = std::min(first + panels_, panels());
+    float* const c = sums + split * sum_size() + out * row_length();
+    Unit* const right = own + left_units();
+    const int64_t begin = parts_ * split / splits_, end = parts_ * (split + 1) / splits_;
+    Window windows[2 * depth];
+    const char *from[2 * depth], *moved[2 * depth];
+    for (int64_t part = begin; part < end; ++part) {
+      const int64_t k0 = part * step_, count = std::min(step_, positions_ - k0),
+                    units = (count + arithmetic_.unit - 1) / arithmetic_.unit;
+      find_windows(k0, count, windows);
+      for (int64_t k = 0; k < count; ++k)
+        from[k] = dy + ((k0 + k) * g_.out_channels + out) * arithmetic_.bytes;
+      for (int64_t i = 0; i < blocks_of(rows); ++i) {
+        const int64_t r = rows * i / blocks_of(rows);
+        arithmetic_.pack_rows(from, r * arithmetic_.bytes, count, rows * (i + 1) / blocks_of(rows) - r,
+                              own + i * left_block, column_step);
+      }
+      for (int64_t p = first; p < last; ++p) {
+        const int64_t tap = p / panels_a_tap_, in = p % panels_a_tap_ * block_columns;
+        if (p == first || in == 0) move(x, windows, count, tap, moved);
+        arithmetic_.pack_rows(moved, in * arithmetic_.bytes, count,
+                              std::min(block_columns, g_.in_channels - in), right, block_columns);
+        multiply_blocks(arithmetic_, own, false, right, units, c + p * block_columns, row_length(), rows,
+                        block_columns, part > begin);
+      }
+    }
+  }
+
+  void find_windows(int64_t position, int64_t count, Window* windows) const {
+    int64_t column = position % g_.out_width, row = position / g_.out_width % g_.out_height,
+            image = position / g_.out_width / g_.out_height;
+    for (int64_t k = 0; k < count; ++k) {
+      const int64_t top = row * g_.stride_h - g_.top, left = column * g_.stride_w - g_.left;
+      windows[k] = {top, left, ((image * g_.in_height + top) * g_.in_width + left) * g_.in_channels};
+      if (++column < g_.out_width) continue;
+      column = 0;
+      if (++row < g_.out_height) continue;
+      row = 0;
+      ++image;
+    }
+  }
+
+  /// The inputs that a tap meets at each position; zeros outside of the picture.
+  void move(const char* x, const Window* windows, int64_t count, int64_t tap, const char** moved) const {
+    const int64_t down = tap / g_.kernel_width * g_.dilation_h, right = tap % g_.kernel_width * g_.dilation_w;
+    const int64_t offset = (down * g_.in_width + right) * g_.in_channels;
+    const auto* const outside = reinterpret_cast<const char*>(zeros_.data());
+    for (int64_t k = 0; k < count; ++k) {
+      const bool inside =
+          static_cast<uint64_t>(windows[k].row + down) < static_cast<uint64_t>(g_.in_height) &&
+          static_cast<uint64_t>(windows[k].column + right) < static_cast<uint64_t>(g_.in_width);
+      moved[k] = inside ? x + (windows[k].element + offset) * arithmetic_.bytes : outside;
+    }
+  }
+
+  /// Adds the partial sums of some rows and writes them with the taps innermost.
+  void finish(const float* sums, Unit* own, void* result, int64_t chunk) const {
+    auto* const sum = reinterpret_cast<float*>(own);
+    char* const rounded = reinterpret_cast<char*>(own + row_length());
+    const int64_t in = g_.in_channels, padded = panels_a_tap_ * block_columns;
+    for (int64_t o = chunk * result_rows(); o < std::min((chunk + 1) * result_rows(), g_.out_channels); ++o) {
+      const float* from = sums + o * row_length();
+      if (splits_ > 1) {
+        std::memcpy(sum, from, static_cast<size_t>(row_length()) * sizeof(float));
+        for (int64_t s = 1; s < splits_; ++s)
+          for (int64_t i = 0; i < row_length(); ++i) sum[i] += from[s * sum_size() + i];
+        from = sum;
+      }
+      char* const to = static_cast<char*>(result) + o * in * taps_ * arithmetic_.bytes;
+      if (taps_ == 1) {
+        arithmetic_.round(from, to, in);
+        continue;
+      }
+      arithmetic_.round(from, rounded, row_length());
+      if (arithmetic_.bytes == 2)
+        interleave<uint16_t>(rounded, to, padded);
+      else
+        interleave<uint32_t>(rounded, to, padded);
+    }
+  }
+
+  template <typename T>
+  void interleave(const void* from, void* to, int64_t padded) const {
+    const T* const taps = static_cast<const T*>(from);
+    T* at = static_cast<T*>(to);
+    for (int64_t i = 0; i < g_.in_channels; ++i)
+      for (int64_t t = 0; t < taps_; ++t) *at++ = taps[t * padded + i];
+  }
+
+  Geometry g_;
+  const Arithmetic& arithmetic_;
+  int64_t step_, positions_, parts_, taps_, panels_a_tap_;
+  int64_t rows_ = 0, panels_ = 0, splits_ = 1;  // of a chunk; into how many ranges positions are divided
+  std::vector<float> zeros_;                    // what lies outside of a picture
+  int slots_ = 1;
+  std::atomic<uint64_t> taken_{0};
+};
+
+}  // namespace
+
+std::optional<std::string> why_no_weight_gradient(const Graph& graph, const Node& node) {
+  const Geometry g = geometry_of(graph, node);
+  if (g.groups != 1) return "only one group";
+  if (g.in_channels < 16 || g.out_channels < block_rows) return "too few channels for blocks of 14×32";
+  if (g.work() < 16e6) return "too little work to pack for";
+  return std::nullopt;
+}
+
+std::unique_ptr<Kernel> build_weight_gradient(const KernelRequest& request) {
+  return std::make_unique<WeightGradient>(geometry_of(request.graph, request.node));
+}
+
+}  // namespace millrace::cpu::gemm

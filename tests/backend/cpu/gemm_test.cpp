@@ -1,0 +1,174 @@
+#include <cmath>
+#include <doctest/doctest.h>
+
+#include "backend/cpu/kernels/gemm/provider.h"
+#include "backend/cpu/kernels/vectors.h"
+#include "backend/ref/evaluate.h"
+#include "base/format.h"
+#include "ir/operator.h"
+#include "support/codegen_support.h"
+
+using namespace millrace;
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+struct Made {
+  Graph graph;
+  Value node;
+};
+
+Made make_matmul(DType dtype, int64_t batch, int64_t m, int64_t k, int64_t n, bool turn_a, bool turn_b,
+                 const Array* constant = nullptr) {
+  const auto shape = [&](int64_t rows, int64_t columns, bool turned) {
+    Ints sizes{turned ? columns : rows, turned ? rows : columns};
+    if (batch > 1) sizes.insert(sizes.begin(), batch);
+    return Shape(sizes);
+  };
+  Made made;
+  const Value a = made.graph.input("a", {dtype, shape(m, k, turn_a)});
+  const Value b =
+      constant ? made.graph.constant(*constant) : made.graph.input("b", {dtype, shape(k, n, turn_b)});
+  made.node = made.graph.add("matmul", {a, b}, {{"transpose_a", turn_a}, {"transpose_b", turn_b}});
+  made.graph.set_outputs({made.node});
+  return made;
+}
+
+struct Window {
+  int64_t images, in, out, height, width, kernel, stride, pad, dilation;
+};
+
+Made make_weight_gradient(DType dtype, const Window& w) {
+  Made made;
+  const int64_t reach = (w.kernel - 1) * w.dilation + 1;
+  const Type x{dtype, {w.images, w.in, w.height, w.width}},
+      y{dtype,
+        {w.images, w.out, (w.height + 2 * w.pad - reach) / w.stride + 1,
+         (w.width + 2 * w.pad - reach) / w.stride + 1}};
+  made.node = made.graph.add("conv2d_weight_grad", {made.graph.input("x", x), made.graph.input("dy", y)},
+                             {{"strides", Ints{w.stride, w.stride}},
+                              {"pads", Ints{w.pad, w.pad, w.pad, w.pad}},
+                              {"dilations", Ints{w.dilation, w.dilation}},
+                              {"groups", int64_t{1}},
+                              {"weight_shape", Shape{w.out, w.in, w.kernel, w.kernel}}});
+  made.graph.set_outputs({made.node});
+  return made;
+}
+
+std::vector<Array> random_operands(const Made& made) {
+  std::vector<Array> values;
+  for (const Value& operand : made.graph.node(made.node).operands)
+    if (!made.graph.constant_value(operand))
+      values.push_back(random_array(made.graph.type(operand), 3 + values.size(), -1, 1));
+  return values;
+}
+
+/// Scratch and result begin as NaN: nothing may be read that was not written.
+Array run(const Made& made, const std::vector<Array>& values, int threads, bool steady = false) {
+  const auto provider = cpu::make_gemm_provider();
+  const Node& node = made.graph.node(made.node);
+  const LayoutWish wish = provider->layouts(made.graph, node);
+  KernelRequest request{made.graph, node, {*wish.operands[0], *wish.operands[1]}, {*wish.results[0]}};
+  if (steady) request.steady = {0, 1};
+  const auto kernel = provider->build(request);
+  std::vector<Array> stored;
+  for (size_t i = 0; i < values.size(); ++i) stored.push_back(to_layout(values[i], *wish.operands[i]));
+  Array result(node.types[0]),
+      scratch = Array::full(u8, Shape(Ints{kernel->scratch_bytes()}), 255),
+      kept = Array::full(u8, Shape(Ints{std::max<int64_t>(kernel->kept_bytes(), 64)}), 255);
+  for (int64_t i = 0; i < result.count(); ++i) result.set(i, NAN);
+  void* operands[] = {stored[0].data(), stored.size() > 1 ? stored[1].data() : nullptr};
+  void* results[] = {result.data()};
+  ThreadPool pool(threads);
+  if (steady) kernel->prepare(operands, kept.data(), scratch.data(), pool);
+  for (int repeat = 0; repeat < 2; ++repeat) kernel->run(operands, results, scratch.data(), pool);
+  return result;
+}
+
+/// The largest difference from the reference in f32, beyond what rounding the result to its type explains.
+double error(const Made& made, const std::vector<Array>& values, const Array& result) {
+  const Array expected = ref::evaluate(made.graph, values)[0];
+  const double rounding = result.dtype() == f32 ? 0 : 1.0 / 128;
+  double worst = 0;
+  for (int64_t i = 0; i < expected.count(); ++i) {
+    if (!std::isfinite(result.at(i))) return HUGE_VAL;
+    worst = std::max(worst, std::abs(result.at(i) - expected.at(i)) - rounding * std::abs(expected.at(i)));
+  }
+  return worst;
+}
+
+bool can_run(DType dtype) {
+  const bool can = dtype == f32 ? cpu::has_avx512() : cpu::has_avx512_bf16();
+  if (!can) MESSAGE("skipped: this CPU has no AVX-512 for " << dtype.name());
+  return can;
+}
+
+void check(const Made& made, double tolerance) {
+  const std::vector<Array> values = random_operands(made);
+  const Array result = run(made, values, 1);
+  CHECK(error(made, values, result) < tolerance);
+  for (const int threads : {2, 5}) CHECK(run(made, values, threads).identical(result));
+}
+
+}  // namespace
+
+TEST_CASE("packed matrix products agree with the reference, and do not depend on the number of threads") {
+  struct Sizes {
+    int64_t batch, m, k, n;
+  };
+  const std::vector<Sizes> cases = {{1, 14, 1, 32},  {1, 15, 7, 33},     {1, 100, 255, 70}, {1, 29, 513, 97},
+                                    {3, 40, 64, 50}, {1, 300, 260, 800}, {1, 64, 1025, 64}, {1, 577, 33, 47}};
+  for (const DType dtype : {f32, bf16}) {
+    if (!can_run(dtype)) continue;
+    for (const Sizes& s : cases)
+      for (const bool turn_a : {false, true})
+        for (const bool turn_b : {false, true}) {
+          CAPTURE(fmt::format("{} {}×{}×{}×{} {}{}", dtype.name(), s.batch, s.m, s.k, s.n, turn_a, turn_b));
+          check(make_matmul(dtype, s.batch, s.m, s.k, s.n, turn_a, turn_b), 1e-4);
+        }
+  }
+}
+
+TEST_CASE("a constant or steady right side is packed before, with the same result") {
+  for (const DType dtype : {f32, bf16}) {
+    if (!can_run(dtype)) continue;
+    const Made plain = make_matmul(dtype, 1, 50, 300, 70, false, true);
+    const std::vector<Array> values = random_operands(plain);
+    const Array expected = run(plain, values, 2);
+    CHECK(run(plain, values, 2, true).identical(expected));
+    const Made fixed = make_matmul(dtype, 1, 50, 300, 70, false, true, &values[1]);
+    CHECK(run(fixed, {values[0]}, 2).identical(expected));
+  }
+}
+
+TEST_CASE("weight gradients as products agree with the reference") {
+  const std::vector<Window> cases = {
+      {2, 16, 14, 9, 7, 1, 1, 0, 1},   {3, 33, 40, 8, 6, 3, 1, 1, 1},   {2, 64, 30, 15, 15, 3, 2, 1, 1},
+      {1, 20, 17, 23, 11, 5, 2, 2, 1}, {2, 48, 70, 12, 12, 1, 2, 0, 1}, {2, 32, 64, 14, 10, 3, 1, 2, 2},
+      {9, 16, 300, 4, 4, 3, 1, 1, 1},  {1, 70, 20, 40, 40, 1, 1, 0, 1}, {2, 17, 16, 3, 3, 3, 1, 3, 1}};
+  for (const DType dtype : {f32, bf16}) {
+    if (!can_run(dtype)) continue;
+    for (const Window& w : cases) {
+      CAPTURE(fmt::format("{} {}→{} {}×{} k{} s{} p{} d{}", dtype.name(), w.in, w.out, w.height, w.width,
+                          w.kernel, w.stride, w.pad, w.dilation));
+      check(make_weight_gradient(dtype, w), 1e-3);
+    }
+  }
+}
+
+TEST_CASE("what packed products do not take is said") {
+  if (!can_run(f32)) return;
+  const auto provider = cpu::make_gemm_provider();
+  const auto reason = [&](const Made& made) {
+    return *provider->why_not(made.graph, made.graph.node(made.node));
+  };
+  CHECK(reason(make_matmul(f64, 1, 64, 64, 64, false, false)) == "only f32 and bf16, not f64");
+  CHECK(reason(make_matmul(f32, 1, 8, 4096, 4096, false, false)) == "too small for blocks of 14×32");
+  CHECK(reason(make_matmul(f32, 1, 64, 64, 64, false, false)) == "too little work to pack for");
+  CHECK(reason(make_matmul(f32, 1, 64, 0, 64, false, false)) == "an operand or the result is empty");
+  CHECK(reason(make_weight_gradient(f32, {2, 3, 64, 100, 100, 7, 2, 3, 1})) ==
+        "too few channels for blocks of 14×32");
+  const Made taken = make_matmul(f32, 1, 512, 512, 512, false, true);
+  CHECK(!provider->why_not(taken.graph, taken.graph.node(taken.node)));
+}
