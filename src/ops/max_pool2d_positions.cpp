@@ -25,20 +25,22 @@ MILLRACE_OPERATOR(max_pool2d_positions) {
   };
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
     const ops::Pooling p = ops::pooling(c.operands[0].shape, c.node.attributes);
+    const DType dtype = c.node.types[0].dtype;
     const Scalar lowest = b.constant(c.operands[0].dtype, -std::numeric_limits<double>::infinity());
-    Scalar best = lowest, position = b.integer(i64, -1);
+    Scalar best = lowest, position = b.integer(dtype, -1);
     ops::for_window(b, p, index, [&](Scalar inside, Scalar row, Scalar column) {
       const Scalar at[] = {index[0], index[1], row, column};
       const Scalar x = b.load_if(inside, 0, at, lowest);
       // Not (x ≤ best) is true for NaN too; a NaN stays the best. The first element wins even when it is −∞.
       const Scalar better = b.both(b.unary(ScalarOp::logical_not, b.binary(ScalarOp::less_equal, x, best)),
                                    b.equal(best, best));
-      const Scalar first = b.less(position, b.integer(i64, 0));
+      const Scalar first = b.less(position, b.integer(dtype, 0));
       const Scalar wins = b.both(inside, b.binary(ScalarOp::logical_or, better, first));
       best = b.select(wins, x, best);
-      position = b.select(wins, b.add(b.mul(row, b.integer(i64, p.width)), column), position);
+      const Scalar here = b.cast(b.add(b.mul(row, b.integer(i64, p.width)), column), dtype);
+      position = b.select(wins, here, position);
     });
-    return b.cast(position, c.node.types[0].dtype);
+    return position;
   };
   for (const ops::PoolingSample& s : ops::pooling_samples())
     for (const DType dtype : {i64, i32}) {

@@ -57,6 +57,7 @@ std::span<const Pass> graph_passes() {
       {"sparse", keep_gradients_sparse},
       {"dce", eliminate_dead},
       {"fuse", fuse},
+      {"store-bf16", store_in_bf16},
   };
   return passes;
 }

@@ -73,3 +73,33 @@ TEST_CASE("casts between bf16 and f32 stand beside the element-wise operators, n
   REQUIRE(left.op->name == "reshape");
   CHECK(producer(left.operands[0]).op->name == "cast");
 }
+
+namespace {
+
+/// The type that the value read by two sums is stored in: y = f(x as f32), its sums over rows and over columns.
+DType stored_type(const std::string& precision, const char* reader, bool from_bf16) {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {from_bf16 ? bf16 : f32, {64, 128}}), w = graph.input("w", {f32, {128}});
+  const Value wide = from_bf16 ? graph.add("cast", {x}, {{"dtype", f32}}) : x;
+  const Value y = b.unary("tanh", b.mul(wide, w));
+  graph.set_outputs({b.sum(y, {0}, false), b.sum(b.unary(reader, y), {1}, false)});
+  Target target;
+  target.fuses = true;
+  const PassContext context{target, precision, {}};
+  const Graph result = store_in_bf16(fuse(graph, context), context);
+  result.verify();
+  for (int i = 0; i < result.size(); ++i)
+    for (const Type& type : result.node(i).types)
+      if (!result.is_input({i, 0}) && type.shape.count() == 64 * 128) return type.dtype;
+  return boolean;
+}
+
+}  // namespace
+
+TEST_CASE("what was computed from bf16 is stored as bf16, unless a reader would amplify the rounding") {
+  CHECK(stored_type("bf16", "neg", true) == bf16);
+  CHECK(stored_type("bf16", "exp", true) == f32);
+  CHECK(stored_type("bf16", "neg", false) == f32);
+  CHECK(stored_type("fp32", "neg", true) == f32);
+}

@@ -39,19 +39,21 @@ struct Window {
   int64_t images, in, out, height, width, kernel, stride, pad, dilation;
 };
 
-Made make_weight_gradient(DType dtype, const Window& w) {
+Made make_convolution(const std::string& op, DType dtype, const Window& c) {
   Made made;
-  const int64_t reach = (w.kernel - 1) * w.dilation + 1;
-  const Type x{dtype, {w.images, w.in, w.height, w.width}},
+  const int64_t reach = (c.kernel - 1) * c.dilation + 1;
+  const Type x{dtype, {c.images, c.in, c.height, c.width}}, w{dtype, {c.out, c.in, c.kernel, c.kernel}},
       y{dtype,
-        {w.images, w.out, (w.height + 2 * w.pad - reach) / w.stride + 1,
-         (w.width + 2 * w.pad - reach) / w.stride + 1}};
-  made.node = made.graph.add("conv2d_weight_grad", {made.graph.input("x", x), made.graph.input("dy", y)},
-                             {{"strides", Ints{w.stride, w.stride}},
-                              {"pads", Ints{w.pad, w.pad, w.pad, w.pad}},
-                              {"dilations", Ints{w.dilation, w.dilation}},
-                              {"groups", int64_t{1}},
-                              {"weight_shape", Shape{w.out, w.in, w.kernel, w.kernel}}});
+        {c.images, c.out, (c.height + 2 * c.pad - reach) / c.stride + 1,
+         (c.width + 2 * c.pad - reach) / c.stride + 1}};
+  Attributes attributes{{"strides", Ints{c.stride, c.stride}},
+                        {"pads", Ints{c.pad, c.pad, c.pad, c.pad}},
+                        {"dilations", Ints{c.dilation, c.dilation}},
+                        {"groups", int64_t{1}}};
+  if (op == "conv2d_input_grad") attributes.set("input_shape", x.shape);
+  if (op == "conv2d_weight_grad") attributes.set("weight_shape", w.shape);
+  const Type &a = op == "conv2d_input_grad" ? y : x, &b = op == "conv2d_weight_grad" ? y : w;
+  made.node = made.graph.add(op, {made.graph.input("a", a), made.graph.input("b", b)}, attributes);
   made.graph.set_outputs({made.node});
   return made;
 }
@@ -83,7 +85,7 @@ Array run(const Made& made, const std::vector<Array>& values, int threads, bool 
   ThreadPool pool(threads);
   if (steady) kernel->prepare(operands, kept.data(), scratch.data(), pool);
   for (int repeat = 0; repeat < 2; ++repeat) kernel->run(operands, results, scratch.data(), pool);
-  return result;
+  return from_layout(result, *wish.results[0]);
 }
 
 /// The largest difference from the reference in f32, beyond what rounding the result to its type explains.
@@ -152,7 +154,41 @@ TEST_CASE("weight gradients as products agree with the reference") {
     for (const Window& w : cases) {
       CAPTURE(fmt::format("{} {}→{} {}×{} k{} s{} p{} d{}", dtype.name(), w.in, w.out, w.height, w.width,
                           w.kernel, w.stride, w.pad, w.dilation));
-      check(make_weight_gradient(dtype, w), 1e-3);
+      check(make_convolution("conv2d_weight_grad", dtype, w), 1e-3);
+    }
+  }
+}
+
+TEST_CASE("convolutions as products agree with the reference") {
+  const std::vector<Window> cases = {
+      {2, 32, 40, 9, 7, 1, 1, 0, 1},   {3, 33, 47, 8, 6, 3, 1, 1, 1},     {2, 64, 34, 15, 15, 3, 2, 1, 1},
+      {1, 40, 37, 23, 11, 5, 2, 2, 1}, {2, 48, 70, 12, 12, 1, 2, 0, 1},   {2, 32, 64, 14, 10, 3, 1, 2, 2},
+      {9, 600, 33, 4, 4, 3, 1, 1, 1},  {1, 70, 1030, 40, 40, 1, 1, 0, 1}, {2, 37, 36, 3, 3, 3, 1, 3, 1},
+      {1, 520, 64, 6, 5, 1, 1, 0, 1},  {1, 33, 32, 5, 7, 3, 1, 0, 1}};
+  for (const std::string op : {"conv2d", "conv2d_input_grad"})
+    for (const DType dtype : {f32, bf16}) {
+      if (!can_run(dtype)) continue;
+      for (const Window& c : cases) {
+        if (op == "conv2d_input_grad" && c.stride > 1) continue;
+        CAPTURE(fmt::format("{} {} {}→{} {}×{} k{} s{} p{} d{}", op, dtype.name(), c.in, c.out, c.height,
+                            c.width, c.kernel, c.stride, c.pad, c.dilation));
+        check(make_convolution(op, dtype, c), 1e-3);
+      }
+    }
+}
+
+TEST_CASE("constant weights of a convolution are packed before, with the same result") {
+  for (const DType dtype : {f32, bf16}) {
+    if (!can_run(dtype)) continue;
+    for (const int64_t kernel : {1, 3}) {
+      Made made = make_convolution("conv2d", dtype, {2, 33, 40, 9, 8, kernel, 1, kernel / 2, 1});
+      const std::vector<Array> values = random_operands(made);
+      Made fixed;
+      const Value x = fixed.graph.input("x", made.graph.type(made.graph.inputs()[0]));
+      fixed.node = fixed.graph.add("conv2d", {x, fixed.graph.constant(values[1])},
+                                   made.graph.node(made.node).attributes);
+      fixed.graph.set_outputs({fixed.node});
+      CHECK(run(fixed, {values[0]}, 2).identical(run(made, values, 2)));
     }
   }
 }
@@ -167,7 +203,11 @@ TEST_CASE("what packed products do not take is said") {
   CHECK(reason(make_matmul(f32, 1, 8, 4096, 4096, false, false)) == "too small for blocks of 14×32");
   CHECK(reason(make_matmul(f32, 1, 64, 64, 64, false, false)) == "too little work to pack for");
   CHECK(reason(make_matmul(f32, 1, 64, 0, 64, false, false)) == "an operand or the result is empty");
-  CHECK(reason(make_weight_gradient(f32, {2, 3, 64, 100, 100, 7, 2, 3, 1})) ==
+  CHECK(reason(make_convolution("conv2d_weight_grad", f32, {2, 3, 64, 100, 100, 7, 2, 3, 1})) ==
+        "too few channels for blocks of 14×32");
+  CHECK(reason(make_convolution("conv2d_input_grad", f32, {2, 64, 64, 100, 100, 3, 2, 1, 1})) ==
+        "gradients of strides need holes in the picture");
+  CHECK(reason(make_convolution("conv2d", f32, {2, 3, 64, 100, 100, 3, 1, 1, 1})) ==
         "too few channels for blocks of 14×32");
   const Made taken = make_matmul(f32, 1, 512, 512, 512, false, true);
   CHECK(!provider->why_not(taken.graph, taken.graph.node(taken.node)));

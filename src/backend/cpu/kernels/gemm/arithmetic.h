@@ -42,6 +42,12 @@ struct Arithmetic {
 
   /// Rounds `count` sums to elements.
   void (*round)(const float* from, void* to, int64_t count);
+
+  /// Vectors of `lanes` elements out of as many others: lane j of vector v of `to` is lane index[v][j] of that vector s of
+  /// `from` for which bit j of mask[v][s] is set. Vectors lie from_step and to_step elements apart.
+  void (*shuffle)(const void* from, int64_t from_step, void* to, int64_t to_step, int64_t vectors,
+                  const uint16_t* index, const uint32_t* mask);
+  int64_t lanes() const { return 64 / bytes; }
 };
 
 const Arithmetic& arithmetic_f32();

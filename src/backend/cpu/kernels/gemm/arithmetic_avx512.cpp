@@ -7,6 +7,10 @@ namespace {
 using Element = float;
 constexpr int64_t kUnit = 1, kBytes = 4;
 
+inline __mmask16 lanes(int64_t count) {
+  return count >= 16 ? __mmask16(0xFFFF) : count <= 0 ? __mmask16(0) : __mmask16((1U << count) - 1);
+}
+
 inline __m512 multiply_add(__m512 sum, __m512i a, __m512i b) {
   return _mm512_fmadd_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), sum);
 }
@@ -14,6 +18,13 @@ inline __m512 multiply_add(__m512 sum, __m512i a, __m512i b) {
 inline __m512i rows_of(const char* const* from, int64_t offset, int64_t k, int64_t /*count*/,
                        __mmask16 mask) {
   return _mm512_maskz_loadu_epi32(mask, from[k] + offset);
+}
+
+inline void pack_wide(const char* const* from, int64_t offset, int64_t k, int64_t count, int64_t width,
+                      void* to) {
+  _mm512_store_si512(to, rows_of(from, offset, k, count, lanes(width)));
+  _mm512_store_si512(static_cast<float*>(to) + 16,
+                     rows_of(from, offset + 16 * kBytes, k, count, lanes(width - 16)));
 }
 
 inline __m512i units_of(const float* from, int64_t count) {
@@ -36,10 +47,24 @@ void copy(const float* from, void* to, int64_t count) {
   }
 }
 
+void shuffle(const void* from, int64_t from_step, void* to, int64_t to_step, int64_t vectors,
+             const uint16_t* index, const uint32_t* mask) {
+  for (int64_t v = 0; v < vectors; ++v) {
+    const __m512i lane =
+        _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(index + v * 16)));
+    __m512i result = _mm512_setzero_si512();
+    for (int64_t s = 0; s < vectors; ++s)
+      result =
+          _mm512_mask_permutexvar_epi32(result, static_cast<__mmask16>(mask[v * vectors + s]), lane,
+                                        _mm512_loadu_si512(static_cast<const float*>(from) + s * from_step));
+    _mm512_storeu_si512(static_cast<float*>(to) + v * to_step, result);
+  }
+}
+
 }  // namespace
 
 const Arithmetic& arithmetic_f32() {
-  static constexpr Arithmetic f32{kUnit, kBytes, multiply, pack_rows, pack_columns, copy};
+  static constexpr Arithmetic f32{kUnit, kBytes, multiply, pack_rows, pack_columns, copy, shuffle};
   return f32;
 }
 

@@ -7,6 +7,10 @@ namespace {
 using Element = uint16_t;
 constexpr int64_t kUnit = 2, kBytes = 2;
 
+inline __mmask16 lanes(int64_t count) {
+  return count >= 16 ? __mmask16(0xFFFF) : count <= 0 ? __mmask16(0) : __mmask16((1U << count) - 1);
+}
+
 inline __m512 multiply_add(__m512 sum, __m512i a, __m512i b) {
   return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
 }
@@ -17,6 +21,25 @@ inline __m512i rows_of(const char* const* from, int64_t offset, int64_t k, int64
   if (k + 1 >= count) return first;
   const __m512i second = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from[k + 1] + offset));
   return _mm512_or_si512(first, _mm512_slli_epi32(second, 16));
+}
+
+/// Lane i of a result is lane i/2 of the one row (even i) or the other, counted from `first`.
+inline __m512i pairs_from(int first) {
+  alignas(64) uint16_t index[32];
+#pragma GCC unroll 32
+  for (int i = 0; i < 32; ++i) index[i] = static_cast<uint16_t>(first + i / 2 + i % 2 * 32);
+  return _mm512_load_si512(index);
+}
+
+inline void pack_wide(const char* const* from, int64_t offset, int64_t k, int64_t count, int64_t width,
+                      void* to) {
+  const __mmask32 mask = width >= 32 ? ~__mmask32(0) : (__mmask32(1) << width) - 1;
+  const __m512i first = _mm512_maskz_loadu_epi16(mask, from[k] + offset),
+                second = k + 1 < count ? _mm512_maskz_loadu_epi16(mask, from[k + 1] + offset)
+                                       : _mm512_setzero_si512();
+  _mm512_store_si512(to, _mm512_permutex2var_epi16(first, pairs_from(0), second));
+  _mm512_store_si512(static_cast<uint16_t*>(to) + 32,
+                     _mm512_permutex2var_epi16(first, pairs_from(16), second));
 }
 
 inline __m512i units_of(const uint16_t* from, int64_t count) {
@@ -40,10 +63,23 @@ void round(const float* from, void* to, int64_t count) {
   }
 }
 
+void shuffle(const void* from, int64_t from_step, void* to, int64_t to_step, int64_t vectors,
+             const uint16_t* index, const uint32_t* mask) {
+  for (int64_t v = 0; v < vectors; ++v) {
+    const __m512i lane = _mm512_loadu_si512(index + v * 32);
+    __m512i result = _mm512_setzero_si512();
+    for (int64_t s = 0; s < vectors; ++s)
+      result = _mm512_mask_permutexvar_epi16(
+          result, mask[v * vectors + s], lane,
+          _mm512_loadu_si512(static_cast<const uint16_t*>(from) + s * from_step));
+    _mm512_storeu_si512(static_cast<uint16_t*>(to) + v * to_step, result);
+  }
+}
+
 }  // namespace
 
 const Arithmetic& arithmetic_bf16() {
-  static constexpr Arithmetic bf16{kUnit, kBytes, multiply, pack_rows, pack_columns, round};
+  static constexpr Arithmetic bf16{kUnit, kBytes, multiply, pack_rows, pack_columns, round, shuffle};
   return bf16;
 }
 

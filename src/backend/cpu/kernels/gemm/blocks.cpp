@@ -18,6 +18,25 @@ void copy_rows(const Arithmetic& arithmetic, const void* from, int64_t stride, i
 
 const Arithmetic& arithmetic_of(DType dtype) { return dtype == f32 ? arithmetic_f32() : arithmetic_bf16(); }
 
+Rectangle choose_chunks(int64_t batch, int64_t m, int64_t n, int64_t k, const Arithmetic& arithmetic) {
+  const double operations = 2.0 * static_cast<double>(batch * m * k) * static_cast<double>(n);
+  const auto wanted =
+      static_cast<int64_t>(std::clamp(operations / (arithmetic.unit == 1 ? 6e6 : 12e6), 1.0, 16.0));
+  int64_t by_m = 1, by_n = 1;
+  const auto rows = [&] { return (m + by_m - 1) / by_m; };
+  const auto columns = [&] { return (n + by_n - 1) / by_n; };
+  while (columns() > 768) by_n *= 2;
+  while (rows() > 288) by_m *= 2;
+  while (batch * by_m * by_n < wanted) {
+    if (rows() < 2 * block_rows && columns() < 2 * block_columns) break;
+    if (columns() >= 2 * block_columns && (columns() > 2 * rows() || rows() < 4 * block_rows))
+      by_n *= 2;
+    else
+      by_m *= 2;
+  }
+  return {rows(), round_up(columns(), block_columns)};
+}
+
 void multiply_blocks(const Arithmetic& arithmetic, const Unit* left, bool by_rows, const Unit* right,
                      int64_t units, float* c, int64_t ldc, int64_t rows, int64_t columns, bool add) {
   const int64_t blocks = blocks_of(rows);

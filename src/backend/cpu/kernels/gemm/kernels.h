@@ -16,9 +16,25 @@ const Arithmetic& arithmetic_of(DType dtype);
 std::optional<std::string> why_no_matmul(const Graph& graph, const Node& node);
 std::optional<std::string> why_no_weight_gradient(const Graph& graph, const Node& node);
 
+std::optional<std::string> why_no_convolution(const Graph& graph, const Node& node);
+
 std::unique_ptr<Kernel> build_matmul(const KernelRequest& request);
 /// conv2d_weight_grad as one product a tap: of the result's gradient, turned round, and the inputs that the tap meets.
 std::unique_ptr<Kernel> build_weight_gradient(const KernelRequest& request);
+
+/// conv2d, and conv2d_input_grad of stride 1, as one product whose left side is gathered from the picture.
+std::unique_ptr<Kernel> build_convolution(const KernelRequest& request);
+
+constexpr int64_t round_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
+
+/// Part of a result that one chunk computes.
+struct Rectangle {
+  int64_t rows, columns;  // columns: whole panels
+};
+/// For y[batch, m, n] with sums of k: a chunk is worth some 30 µs, and there are 16 of a large product, or 32 and so on, so
+/// that threads get equal parts. Rectangles are near squares, and small enough for what they touch to stay in the
+/// second-level cache.
+Rectangle choose_chunks(int64_t batch, int64_t m, int64_t n, int64_t k, const Arithmetic& arithmetic);
 
 /// Rows go by blocks as equal as can be: block i has the rows from rows·i/blocks on.
 constexpr int64_t blocks_of(int64_t rows) { return (rows + block_rows - 1) / block_rows; }

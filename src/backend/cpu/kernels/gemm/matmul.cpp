@@ -8,8 +8,6 @@
 namespace millrace::cpu::gemm {
 namespace {
 
-constexpr int64_t round_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
-
 /// y[batch, m, n] = a · b, each side as it lies in memory.
 struct Problem {
   int64_t batch, m, k, n;
@@ -43,7 +41,9 @@ class Matmul : public ChunkedKernel {
     step_ = depth * arithmetic_.unit;
     parts_ = (p.k + step_ - 1) / step_;
     width_ = round_up(p.n, block_columns);
-    choose_chunks();
+    const Rectangle chunk = choose_chunks(p.batch, p.m, p.n, p.k, arithmetic_);
+    rows_ = chunk.rows;
+    columns_ = chunk.columns;
     slots_ = static_cast<int>(std::min<int64_t>({chunks_of_result(), available_cpus(), 64}));
     if (constant) {
       packed_ = Array(Type{f32, Shape(std::vector<int64_t>{p.batch * right_units() + 16})});
@@ -94,27 +94,6 @@ class Matmul : public ChunkedKernel {
   int64_t slot_units() const { return round_up(left_units() + (sums_apart() ? rows_ * sum_row() : 0), 16); }
   Unit* fixed_right() {
     return reinterpret_cast<Unit*>((reinterpret_cast<uintptr_t>(packed_.data()) + 63) / 64 * 64);
-  }
-
-  // A chunk is worth some 30 µs, and there are 16 of a large product, or 32 and so on, so that threads get equal parts.
-  // Rectangles are near squares, and small enough for what they touch to stay in the second-level cache.
-  void choose_chunks() {
-    const auto wanted =
-        static_cast<int64_t>(std::clamp(p_.operations() / (arithmetic_.unit == 1 ? 6e6 : 12e6), 1.0, 16.0));
-    int64_t by_m = 1, by_n = 1;
-    const auto rows = [&] { return (p_.m + by_m - 1) / by_m; };
-    const auto columns = [&] { return (p_.n + by_n - 1) / by_n; };
-    while (columns() > 768) by_n *= 2;
-    while (rows() > 288) by_m *= 2;
-    while (p_.batch * by_m * by_n < wanted) {
-      if (rows() < 2 * block_rows && columns() < 2 * block_columns) break;
-      if (columns() >= 2 * block_columns && (columns() > 2 * rows() || rows() < 4 * block_rows))
-        by_n *= 2;
-      else
-        by_m *= 2;
-    }
-    rows_ = rows();
-    columns_ = round_up(columns(), block_columns);
   }
 
   // Packing goes by chunks of some panels in one part of the sum.

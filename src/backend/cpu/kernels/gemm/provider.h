@@ -1,4 +1,4 @@
-// Packed matrix products of our own: matmul, and the weight gradients of convolutions.
+// Packed matrix products of our own: matmul, and convolutions with their gradients as products.
 #pragma once
 
 #include <memory>

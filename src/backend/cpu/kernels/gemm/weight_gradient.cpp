@@ -1,20 +1,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <vector>
 
-#include "backend/cpu/geometry.h"
 #include "backend/cpu/kernels/gemm/kernels.h"
+#include "backend/cpu/kernels/gemm/taps.h"
 #include "backend/cpu/slot.h"
 #include "base/format.h"
 
 namespace millrace::cpu::gemm {
 namespace {
-
-/// Where in x the window of a position of y begins (outside of the picture too), and which element that is.
-struct Window {
-  int64_t row, column, element;
-};
 
 // dw[out, tap, in] = sum over positions of dy[position, out] · x[position moved by the tap, in]: a product whose right
 // side has taps × in columns, gathered panel by panel. A chunk is a rectangle of it over some of the positions; rectangles
@@ -25,11 +19,12 @@ class WeightGradient : public ChunkedKernel {
       : g_(g),
         arithmetic_(arithmetic_of(g.dtype)),
         step_(depth * arithmetic_.unit),
-        positions_(g.images * g.out_height * g.out_width),
+        window_(g),
+        positions_(window_.positions()),
         parts_((positions_ + step_ - 1) / step_),
-        taps_(g.kernel_height * g.kernel_width),
+        taps_(window_.count()),
         panels_a_tap_((g.in_channels + block_columns - 1) / block_columns),
-        zeros_(static_cast<size_t>(panels_a_tap_ * block_columns), 0.0F) {
+        order_(arithmetic_, taps_) {
     choose_chunks();
     slots_ = static_cast<int>(std::min<int64_t>({chunks(0), available_cpus(), 64}));
   }
@@ -70,11 +65,13 @@ class WeightGradient : public ChunkedKernel {
   }
   int64_t result_rows() const { return std::max<int64_t>(1, 16384 / row_length()); }
 
-  // Rectangles of up to 252 × 512 stay in the second-level cache with what is packed for them. There are 16 chunks of a
-  // large problem: where the result is too small for that, the positions are divided too.
+  // Rectangles of up to 288 × 512 stay in the second-level cache with what is packed for them. There are 16 chunks of a
+  // large problem, or 32 and so on: where the result is too small for that, the positions are divided too.
   void choose_chunks() {
     const auto wanted = static_cast<int64_t>(std::clamp(g_.work() / 12e6, 1.0, 16.0));
-    const int64_t by_rows = (g_.out_channels + 251) / 252, by_panels = (panels() + 15) / 16;
+    int64_t by_rows = 1, by_panels = 1;
+    while (g_.out_channels > 288 * by_rows) by_rows *= 2;
+    while (panels() > 16 * by_panels) by_panels *= 2;
     rows_ = (g_.out_channels + by_rows - 1) / by_rows;
     panels_ = (panels() + by_panels - 1) / by_panels;
     splits_ = std::clamp<int64_t>((wanted + by_rows * by_panels - 1) / (by_rows * by_panels), 1, parts_);
@@ -93,7 +90,7 @@ class WeightGradient : public ChunkedKernel {
     for (int64_t part = begin; part < end; ++part) {
       const int64_t k0 = part * step_, count = std::min(step_, positions_ - k0),
                     units = (count + arithmetic_.unit - 1) / arithmetic_.unit;
-      find_windows(k0, count, windows);
+      window_.find(k0, count, windows);
       for (int64_t k = 0; k < count; ++k)
         from[k] = dy + ((k0 + k) * g_.out_channels + out) * arithmetic_.bytes;
       for (int64_t i = 0; i < blocks_of(rows); ++i) {
@@ -103,39 +100,12 @@ class WeightGradient : public ChunkedKernel {
       }
       for (int64_t p = first; p < last; ++p) {
         const int64_t tap = p / panels_a_tap_, in = p % panels_a_tap_ * block_columns;
-        if (p == first || in == 0) move(x, windows, count, tap, moved);
+        if (p == first || in == 0) window_.move(x, windows, count, tap, moved);
         arithmetic_.pack_rows(moved, in * arithmetic_.bytes, count,
                               std::min(block_columns, g_.in_channels - in), right, block_columns);
         multiply_blocks(arithmetic_, own, false, right, units, c + p * block_columns, row_length(), rows,
                         block_columns, part > begin);
       }
-    }
-  }
-
-  void find_windows(int64_t position, int64_t count, Window* windows) const {
-    int64_t column = position % g_.out_width, row = position / g_.out_width % g_.out_height,
-            image = position / g_.out_width / g_.out_height;
-    for (int64_t k = 0; k < count; ++k) {
-      const int64_t top = row * g_.stride_h - g_.top, left = column * g_.stride_w - g_.left;
-      windows[k] = {top, left, ((image * g_.in_height + top) * g_.in_width + left) * g_.in_channels};
-      if (++column < g_.out_width) continue;
-      column = 0;
-      if (++row < g_.out_height) continue;
-      row = 0;
-      ++image;
-    }
-  }
-
-  /// The inputs that a tap meets at each position; zeros outside of the picture.
-  void move(const char* x, const Window* windows, int64_t count, int64_t tap, const char** moved) const {
-    const int64_t down = tap / g_.kernel_width * g_.dilation_h, right = tap % g_.kernel_width * g_.dilation_w;
-    const int64_t offset = (down * g_.in_width + right) * g_.in_channels;
-    const auto* const outside = reinterpret_cast<const char*>(zeros_.data());
-    for (int64_t k = 0; k < count; ++k) {
-      const bool inside =
-          static_cast<uint64_t>(windows[k].row + down) < static_cast<uint64_t>(g_.in_height) &&
-          static_cast<uint64_t>(windows[k].column + right) < static_cast<uint64_t>(g_.in_width);
-      moved[k] = inside ? x + (windows[k].element + offset) * arithmetic_.bytes : outside;
     }
   }
 
@@ -158,26 +128,17 @@ class WeightGradient : public ChunkedKernel {
         continue;
       }
       arithmetic_.round(from, rounded, row_length());
-      if (arithmetic_.bytes == 2)
-        interleave<uint16_t>(rounded, to, padded);
-      else
-        interleave<uint32_t>(rounded, to, padded);
+      order_.inwards(rounded, padded, to, in);
     }
-  }
-
-  template <typename T>
-  void interleave(const void* from, void* to, int64_t padded) const {
-    const T* const taps = static_cast<const T*>(from);
-    T* at = static_cast<T*>(to);
-    for (int64_t i = 0; i < g_.in_channels; ++i)
-      for (int64_t t = 0; t < taps_; ++t) *at++ = taps[t * padded + i];
   }
 
   Geometry g_;
   const Arithmetic& arithmetic_;
-  int64_t step_, positions_, parts_, taps_, panels_a_tap_;
+  int64_t step_;
+  Taps window_;
+  int64_t positions_, parts_, taps_, panels_a_tap_;
+  TapOrder order_;
   int64_t rows_ = 0, panels_ = 0, splits_ = 1;  // of a chunk; into how many ranges positions are divided
-  std::vector<float> zeros_;                    // what lies outside of a picture
   int slots_ = 1;
   std::atomic<uint64_t> taken_{0};
 };

@@ -1,0 +1,242 @@
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "backend/cpu/kernels/gemm/kernels.h"
+#include "backend/cpu/kernels/gemm/taps.h"
+#include "backend/cpu/slot.h"
+#include "base/format.h"
+#include "ir/operator.h"
+
+namespace millrace::cpu::gemm {
+namespace {
+
+/// The gradient of x as the convolution of y's gradient with the weights turned round.
+Geometry turned(const Geometry& g) {
+  Geometry t = g;
+  std::swap(t.in_channels, t.out_channels);
+  std::swap(t.in_height, t.out_height);
+  std::swap(t.in_width, t.out_width);
+  t.top = (g.kernel_height - 1) * g.dilation_h - g.top;
+  t.left = (g.kernel_width - 1) * g.dilation_w - g.left;
+  return t;
+}
+
+/// Some of the sum: `taps` of them, of each the channels [begin, begin + count).
+struct Part {
+  int64_t tap, taps, begin, count;
+};
+
+// y[position, out] = sum over taps and channels of x[position moved by the tap, in] · w[tap, in, out]. Weights have their
+// taps moved outwards and are packed; then every chunk gathers its rows of the left side, part by part of the sum.
+class Convolution : public ChunkedKernel {
+ public:
+  Convolution(const Geometry& g, bool turns, const Array* constant)
+      : g_(turns ? turned(g) : g),
+        turns_(turns),
+        arithmetic_(arithmetic_of(g.dtype)),
+        window_(g_),
+        order_(arithmetic_, window_.count()),
+        width_(round_up(g_.out_channels, block_columns)) {
+    divide_sum();
+    const Rectangle chunk =
+        choose_chunks(1, window_.positions(), g_.out_channels, g_.in_channels * window_.count(), arithmetic_);
+    rows_ = chunk.rows;
+    columns_ = chunk.columns;
+    slots_ = static_cast<int>(std::min<int64_t>({result_chunks(), available_cpus(), 64}));
+    if (constant) pack_constant(*constant);
+  }
+
+  int stages() const override { return packed_.empty() ? (moves_taps() ? 3 : 2) : 1; }
+  int64_t chunks(int stage) const override {
+    switch (stages() - stage) {
+      case 3:
+        return weight_rows();
+      case 2:
+        return pack_chunks();
+      default:
+        return result_chunks();
+    }
+  }
+  double nanoseconds() const override { return g_.work() / (arithmetic_.unit == 1 ? 80 : 160); }
+
+  void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
+                 void* scratch) override {
+    auto* const packed = static_cast<Unit*>(scratch);
+    Unit* const moved = packed + (packed_.empty() ? right_units() : 0);
+    switch (stages() - stage) {
+      case 3:
+        return move_taps(operands[1], moved, chunk);
+      case 2:
+        return pack_right(moves_taps() ? moved : operands[1], packed, chunk);
+      default:
+        break;
+    }
+    const Slot slot(taken_, slots_);
+    Unit* const own = moved + (packed_.empty() ? moved_units() : 0) + slot.index() * slot_units();
+    multiply(static_cast<const char*>(operands[0]), packed_.empty() ? packed : fixed_right(),
+             static_cast<char*>(results[0]), own, chunk);
+  }
+
+  int64_t scratch_bytes() const override {
+    return 4 * ((packed_.empty() ? right_units() + moved_units() : 0) + slots_ * slot_units());
+  }
+  std::string description() const override {
+    return fmt::format("{} chunks of {} positions × {} taps of {} × {}{}", result_chunks(), rows_,
+                       window_.count(), g_.in_channels, columns_, packed_.empty() ? "" : ", packed before");
+  }
+
+ private:
+  bool moves_taps() const { return window_.count() > 1; }
+  // Of the weights as the user has them: [rows, channels, taps].
+  int64_t weight_rows() const { return turns_ ? g_.in_channels : g_.out_channels; }
+  int64_t weight_channels() const { return turns_ ? g_.out_channels : g_.in_channels; }
+  int64_t parts() const { return static_cast<int64_t>(parts_.size()); }
+  int64_t right_units() const { return parts() * depth * width_; }
+  int64_t moved_units() const {
+    const int64_t elements = window_.count() * g_.in_channels * g_.out_channels;
+    return moves_taps() ? round_up(elements * arithmetic_.bytes / 4 + 1, 16) : 0;
+  }
+  int64_t row_chunks() const { return (window_.positions() + rows_ - 1) / rows_; }
+  int64_t column_chunks() const { return (g_.out_channels + columns_ - 1) / columns_; }
+  int64_t result_chunks() const { return row_chunks() * column_chunks(); }
+  int64_t left_units() const { return blocks_of(rows_) * left_block; }
+  // Rows of the result may lie multiples of 4 KB apart, all in the same cache sets.
+  bool sums_apart() const { return g_.dtype != f32 || parts() > 1; }
+  int64_t sum_row() const { return columns_ + 16; }
+  int64_t slot_units() const { return round_up(left_units() + (sums_apart() ? rows_ * sum_row() : 0), 16); }
+  int64_t tap_units(const Part& part) const { return (part.count + arithmetic_.unit - 1) / arithmetic_.unit; }
+  Unit* fixed_right() {
+    return reinterpret_cast<Unit*>((reinterpret_cast<uintptr_t>(packed_.data()) + 63) / 64 * 64);
+  }
+
+  /// Few channels: several taps at a time. Many: each tap in equal pieces.
+  void divide_sum() {
+    const int64_t step = depth * arithmetic_.unit, channels = g_.in_channels, taps = window_.count();
+    if (const int64_t whole = round_up(channels, arithmetic_.unit); whole <= step) {
+      const int64_t together = step / whole, pieces = (taps + together - 1) / together;
+      for (int64_t i = 0; i < pieces; ++i)
+        parts_.push_back({taps * i / pieces, taps * (i + 1) / pieces - taps * i / pieces, 0, channels});
+    } else {
+      const int64_t pieces = (channels + step - 1) / step;
+      const int64_t size = round_up((channels + pieces - 1) / pieces, arithmetic_.unit);
+      for (int64_t tap = 0; tap < taps; ++tap)
+        for (int64_t begin = 0; begin < channels; begin += size)
+          parts_.push_back({tap, 1, begin, std::min(size, channels - begin)});
+    }
+  }
+
+  void move_taps(const void* from, Unit* to, int64_t row) const {
+    const int64_t channels = weight_channels(), bytes = arithmetic_.bytes;
+    order_.outwards(static_cast<const char*>(from) + row * channels * window_.count() * bytes,
+                    reinterpret_cast<char*>(to) + row * channels * bytes, weight_rows() * channels, channels);
+  }
+
+  static constexpr int64_t panels_a_chunk = 4;
+  int64_t panel_groups() const { return (width_ / block_columns + panels_a_chunk - 1) / panels_a_chunk; }
+  int64_t pack_chunks() const { return parts() * panel_groups(); }
+
+  /// From weights [taps, rows, channels].
+  void pack_right(const void* from, Unit* to, int64_t chunk) const {
+    const Part& part = parts_[static_cast<size_t>(chunk / panel_groups())];
+    const int64_t begin = chunk % panel_groups() * panels_a_chunk * block_columns,
+                  end = std::min(begin + panels_a_chunk * block_columns, g_.out_channels);
+    const int64_t bytes = arithmetic_.bytes, channels = weight_channels();
+    const char* rows[2 * depth];
+    for (int64_t n = begin; n < end; n += block_columns)
+      for (int64_t t = 0; t < part.taps; ++t) {
+        const int64_t tap = turns_ ? window_.count() - 1 - (part.tap + t) : part.tap + t;
+        const char* const w = static_cast<const char*>(from) + tap * weight_rows() * channels * bytes;
+        Unit* const panel =
+            to + chunk / panel_groups() * depth * width_ + n * depth + t * tap_units(part) * block_columns;
+        const int64_t columns = std::min(block_columns, g_.out_channels - n);
+        if (!turns_) {
+          arithmetic_.pack_columns(w + (n * channels + part.begin) * bytes, channels, columns, part.count,
+                                   panel);
+          continue;
+        }
+        for (int64_t k = 0; k < part.count; ++k) rows[k] = w + (part.begin + k) * channels * bytes;
+        arithmetic_.pack_rows(rows, n * bytes, part.count, columns, panel, block_columns);
+      }
+  }
+
+  void pack_constant(const Array& weights) {
+    std::vector<Unit> moved(static_cast<size_t>(moved_units()));
+    if (moves_taps())
+      for (int64_t row = 0; row < weight_rows(); ++row) move_taps(weights.data(), moved.data(), row);
+    packed_ = Array(Type{f32, Shape(std::vector<int64_t>{right_units() + 16})});
+    for (int64_t i = 0; i < pack_chunks(); ++i)
+      pack_right(moves_taps() ? moved.data() : weights.data(), fixed_right(), i);
+  }
+
+  /// Rows of the left side for one part of the sum, in blocks.
+  void gather(const char* x, const Window* windows, int64_t rows, const Part& part, Unit* to) const {
+    const char* from[max_rows];
+    const int64_t bytes = arithmetic_.bytes, units = tap_units(part), blocks = blocks_of(rows);
+    for (int64_t t = 0; t < part.taps; ++t) {
+      window_.move(x, windows, rows, part.tap + t, from);
+      for (int64_t i = 0; i < blocks; ++i)
+        for (int64_t r = rows * i / blocks, row = 0; r < rows * (i + 1) / blocks; ++r, ++row) {
+          Unit* const at = to + i * left_block + row * row_step + t * units;
+          at[units - 1] = 0;  // the partner of an odd channel
+          std::memcpy(at, from[r] + part.begin * bytes, static_cast<size_t>(part.count * bytes));
+        }
+    }
+  }
+
+  static constexpr int64_t max_rows = 320;
+  void multiply(const char* x, const Unit* right, char* y, Unit* own, int64_t chunk) const {
+    const int64_t m = chunk % row_chunks() * rows_, n = chunk / row_chunks() * columns_;
+    const int64_t rows = std::min(rows_, window_.positions() - m),
+                  columns = std::min(columns_, g_.out_channels - n);
+    const int64_t bytes = arithmetic_.bytes;
+    Window windows[max_rows];
+    window_.find(m, rows, windows);
+    y += (m * g_.out_channels + n) * bytes;
+    auto* const sums =
+        sums_apart() ? reinterpret_cast<float*>(own + left_units()) : reinterpret_cast<float*>(y);
+    const int64_t row_length = sums_apart() ? sum_row() : g_.out_channels;
+    for (int64_t p = 0; p < parts(); ++p) {
+      const Part& part = parts_[static_cast<size_t>(p)];
+      gather(x, windows, rows, part, own);
+      multiply_blocks(arithmetic_, own, true, right + p * depth * width_ + n * depth,
+                      part.taps * tap_units(part), sums, row_length, rows, columns, p > 0);
+    }
+    if (!sums_apart()) return;
+    for (int64_t r = 0; r < rows; ++r)
+      arithmetic_.round(sums + r * row_length, y + r * g_.out_channels * bytes, columns);
+  }
+
+  Geometry g_;  // of the convolution that is computed
+  bool turns_;  // the weights
+  const Arithmetic& arithmetic_;
+  Taps window_;
+  TapOrder order_;
+  int64_t width_;                   // columns of whole panels
+  std::vector<Part> parts_;         // of the sum
+  int64_t rows_ = 0, columns_ = 0;  // of a chunk
+  int slots_ = 1;
+  Array packed_;  // constant weights
+  std::atomic<uint64_t> taken_{0};
+};
+
+}  // namespace
+
+std::optional<std::string> why_no_convolution(const Graph& graph, const Node& node) {
+  const Geometry g = geometry_of(graph, node);
+  const bool turns = node.op->name == "conv2d_input_grad";
+  if (g.groups != 1) return "only one group";
+  if (turns && (g.stride_h != 1 || g.stride_w != 1)) return "gradients of strides need holes in the picture";
+  if (std::min(g.in_channels, g.out_channels) < block_columns) return "too few channels for blocks of 14×32";
+  if (g.images * g.out_height * g.out_width < block_rows) return "too few positions for blocks of 14×32";
+  if (g.work() < 16e6) return "too little work to pack for";
+  return std::nullopt;
+}
+
+std::unique_ptr<Kernel> build_convolution(const KernelRequest& request) {
+  return std::make_unique<Convolution>(geometry_of(request.graph, request.node),
+                                       request.node.op->name == "conv2d_input_grad",
+                                       request.graph.constant_value(request.node.operands[1]));
+}
+
+}  // namespace millrace::cpu::gemm

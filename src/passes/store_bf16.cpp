@@ -1,0 +1,184 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "ir/operator.h"
+#include "passes/pass.h"
+
+namespace millrace {
+namespace {
+
+// Smaller values cost nothing; larger ones are activations and their gradients.
+constexpr int64_t kLeastElements = 4096;
+
+/// Where a value's digits come from: from bf16 alone (so that rounding it again loses about as much as was lost before),
+/// from f32, or it does not matter (masks, constants, one number a channel).
+enum class Origin { any, narrow, wide };
+
+/// Operators that keep relative and absolute errors about as they are.
+bool keeps_origin(const Node& node) {
+  static const std::set<std::string_view> names = {
+      "add", "sub",  "mul",     "neg",  "abs",     "maximum", "minimum",           "clamp",          "select",
+      "erf", "tanh", "sigmoid", "cast", "reshape", "square",  "max_pool2d_values", "max_pool2d_grad"};
+  return names.count(node.op->name) > 0 || node.op->op_class == OpClass::movement;
+}
+
+/// Operators that turn a small error of a large number into a large one.
+bool amplifies(const Node& node) {
+  static const std::set<std::string_view> names = {"exp", "expm1", "log",   "log1p",     "div",
+                                                   "pow", "sqrt",  "rsqrt", "reciprocal"};
+  return names.count(node.op->name) > 0;
+}
+
+class Storer {
+ public:
+  explicit Storer(const Graph& graph) : graph_(graph), users_(graph.size()), rewrite_(graph) {
+    for (int i = 0; i < graph.size(); ++i)
+      for (const Value& operand : graph.node(i).operands) users_[operand.node].push_back(i);
+  }
+
+  Graph run() {
+    rewrite_.copy_inputs();
+    for (int i = 0; i < graph_.size(); ++i) {
+      if (rewrite_.has({i, 0})) continue;
+      const Node& node = graph_.node(i);
+      if (node.op->name == "fused") {
+        store(i);
+        continue;
+      }
+      rewrite_.copy(i);
+      if (node.op->op_class == OpClass::view && narrowed_.count(node.operands[0])) narrowed_.insert({i, 0});
+    }
+    return rewrite_.finish();
+  }
+
+ private:
+  /// Whether all who read the value can read it as bf16.
+  bool all_take(Value value) const {
+    const auto& outputs = graph_.outputs();
+    if (std::find(outputs.begin(), outputs.end(), value) != outputs.end()) return false;
+    return std::all_of(users_[value.node].begin(), users_[value.node].end(), [&](int u) {
+      const Node& user = graph_.node(u);
+      if (std::find(user.operands.begin(), user.operands.end(), value) == user.operands.end()) return true;
+      if (user.op->op_class == OpClass::view) return all_take({u, 0});
+      return user.op->name == "fused" && !amplified(*user.body, user, value);
+    });
+  }
+
+  /// Whether the body's values that depend on `value` go through an operator that would amplify its rounding.
+  static bool amplified(const Graph& body, const Node& user, Value value) {
+    std::vector<char> depends(body.size(), 0);
+    for (size_t k = 0; k < user.operands.size(); ++k)
+      if (user.operands[k] == value) depends[body.inputs()[k].node] = 1;
+    for (int i = 0; i < body.size(); ++i) {
+      const Node& node = body.node(i);
+      for (const Value& operand : node.operands)
+        if (depends[operand.node] && body.type(operand).dtype == f32) depends[i] = 1;
+      if (depends[i] && amplifies(node)) return true;
+    }
+    return false;
+  }
+
+  /// The origin of each value of node i's body, seen from a result of `elements`.
+  std::vector<Origin> origins(const Node& fused, int64_t elements) const {
+    const Graph& body = *fused.body;
+    std::vector<Origin> origin(body.size(), Origin::wide);
+    for (size_t k = 0; k < fused.operands.size(); ++k)
+      if (narrowed_.count(fused.operands[k])) origin[body.inputs()[k].node] = Origin::narrow;
+    for (int i = 0; i < body.size(); ++i) {
+      const Node& node = body.node(i);
+      const Type& type = node.types[0];
+      if (type.dtype == bf16) {
+        origin[i] = Origin::narrow;
+      } else if (type.dtype != f32 || type.shape.count() * 4 <= elements) {
+        origin[i] = Origin::any;
+      } else if (keeps_origin(node)) {
+        origin[i] = Origin::any;
+        for (const Value& operand : node.operands) origin[i] = std::max(origin[i], origin[operand.node]);
+      }
+    }
+    return origin;
+  }
+
+  bool stores_narrow(int i, size_t result) const {
+    const Node& node = graph_.node(i);
+    const Type& type = node.types[result];
+    if (type.dtype != f32 || type.shape.count() < kLeastElements) return false;
+    const Value value{i, static_cast<int32_t>(result)};
+    const Value inside = node.body->outputs()[result];
+    if (node.body->node(inside).op->op_class == OpClass::reduction) return false;
+    return origins(node, type.shape.count())[inside.node] == Origin::narrow && all_take(value);
+  }
+
+  void store(int i) {
+    const Node& node = graph_.node(i);
+    std::vector<char> narrow(node.types.size());
+    for (size_t r = 0; r < narrow.size(); ++r) narrow[r] = stores_narrow(i, r) ? 1 : 0;
+    const bool reads_narrow = std::any_of(node.operands.begin(), node.operands.end(),
+                                          [&](const Value& v) { return narrowed_.count(v) > 0; });
+    if (!reads_narrow && std::count(narrow.begin(), narrow.end(), 1) == 0) return rewrite_.copy(i);
+
+    auto body = std::make_shared<Graph>();
+    body->set_location(node.location);
+    std::vector<Value> inside;
+    for (size_t k = 0; k < node.operands.size(); ++k) {
+      const Value old_input = node.body->inputs()[k];
+      const bool changed = narrowed_.count(node.operands[k]) > 0;
+      Type type = node.body->type(old_input);
+      if (changed) type.dtype = bf16;
+      const Value input = body->input(node.body->input_names()[k], type);
+      inside.push_back(changed ? body->add("cast", {input}, {{"dtype", f32}}) : input);
+    }
+    std::vector<Value> computed = inline_graph(*body, *node.body, inside);
+    // A result and its rounded copy become one.
+    std::vector<Value> outputs;
+    std::vector<size_t> position(computed.size());
+    std::map<Value, size_t> rounded;
+    for (size_t r = 0; r < computed.size(); ++r) {
+      Value value = computed[r];
+      const Node& last = body->node(value);
+      if (narrow[r]) {
+        const auto [at, fresh] = rounded.try_emplace(value, outputs.size());
+        position[r] = at->second;
+        if (!fresh) continue;
+        value = body->add("cast", {value}, {{"dtype", bf16}});
+      } else if (last.op->name == "cast" && last.types[0].dtype == bf16) {
+        const auto [at, fresh] = rounded.try_emplace(last.operands[0], outputs.size());
+        position[r] = at->second;
+        if (!fresh) continue;
+      } else {
+        position[r] = outputs.size();
+      }
+      outputs.push_back(value);
+    }
+    body->set_outputs(outputs);
+    rewrite_.graph().set_location(node.location);
+    const Value added =
+        rewrite_.graph().add_with_body(*node.op, rewrite_.mapped(node.operands), node.attributes, body);
+    for (size_t r = 0; r < computed.size(); ++r) {
+      const Value old_value{i, static_cast<int32_t>(r)};
+      rewrite_.set(old_value, {added.node, static_cast<int32_t>(position[r])});
+      if (narrow[r]) narrowed_.insert(old_value);
+    }
+  }
+
+  const Graph& graph_;
+  std::vector<std::vector<int>> users_;
+  Rewriter rewrite_;
+  std::set<Value> narrowed_;  // values of the old graph that are bf16 in the new one
+};
+
+}  // namespace
+
+// In mixed precision: what one kernel leaves for others in f32 although it was computed from bf16 is stored as bf16, with
+// half the memory and traffic. Arithmetic stays f32. These are the types that promotion gives in frameworks whose
+// activations are bf16: a residual sum of convolutions is rounded, one that began with f32 (an embedding) is not.
+Graph store_in_bf16(const Graph& graph, const PassContext& context) {
+  if (context.precision != "bf16") return graph;
+  return Storer(graph).run();
+}
+
+}  // namespace millrace
