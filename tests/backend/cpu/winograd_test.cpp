@@ -4,6 +4,7 @@
 #include "backend/cpu/kernels/vectors.h"
 #include "backend/cpu/kernels/winograd/provider.h"
 #include "backend/ref/evaluate.h"
+#include "base/format.h"
 #include "base/philox.h"
 #include "ir/operator.h"
 
@@ -44,10 +45,10 @@ struct Made {
   Value node;
 };
 
-Made make(const std::string& op, const Case& c) {
+Made make(const std::string& op, const Case& c, DType dtype) {
   Made made;
-  const Type x{f32, {c.images, c.in, c.height, c.width}}, w{f32, {c.out, c.in, 3, 3}},
-      y{f32, {c.images, c.out, c.height + c.top + c.bottom - 2, c.width + c.left + c.right - 2}};
+  const Type x{dtype, {c.images, c.in, c.height, c.width}}, w{dtype, {c.out, c.in, 3, 3}},
+      y{dtype, {c.images, c.out, c.height + c.top + c.bottom - 2, c.width + c.left + c.right - 2}};
   Attributes attributes{{"strides", Ints{1, 1}},
                         {"pads", Ints{c.top, c.left, c.bottom, c.right}},
                         {"dilations", Ints{1, 1}},
@@ -68,13 +69,33 @@ Array run(const Made& made, const std::vector<Array>& values, int threads) {
   const auto kernel = provider->build(request);
   Array a = wish.operands[0]->empty() ? values[0].clone() : reordered(values[0], true),
         b = wish.operands[1]->empty() ? values[1].clone() : reordered(values[1], true),
-        result = Array::full(f32, node.types[0].shape, 99),
+        result = Array::full(node.types[0].dtype, node.types[0].shape, 99),
         scratch = Array::full(u8, Shape(Ints{kernel->scratch_bytes()}), 255);
   void* operands[] = {a.data(), b.data()};
   void* results[] = {result.data()};
   ThreadPool pool(threads);
   for (int repeat = 0; repeat < 2; ++repeat) kernel->run(operands, results, scratch.data(), pool);
   return wish.results[0]->empty() ? result : reordered(result, false);
+}
+
+/// The largest difference from the reference on the same numbers in f32, to the largest result.
+void check_case(const std::string& op, const Case& c, DType dtype, double tolerance) {
+  CAPTURE(fmt::format("{} {} {}→{} {}×{}", op, dtype.name(), c.in, c.out, c.height, c.width));
+  const Made made = make(op, c, dtype), exact = make(op, c, f32);
+  std::vector<Array> values, wide;
+  for (const Value& operand : made.graph.node(made.node).operands) {
+    values.push_back(random_array(made.graph.type(operand), 3 + values.size()));
+    wide.emplace_back(Type{f32, values.back().shape()});
+    for (int64_t i = 0; i < wide.back().count(); ++i) wide.back().set(i, values.back().at(i));
+  }
+  const Array expected = ref::evaluate(exact.graph, wide)[0], result = run(made, values, 1);
+  double scale = 0, worst = 0;
+  for (int64_t i = 0; i < expected.count(); ++i) {
+    scale = std::max(scale, std::abs(expected.at(i)));
+    worst = std::max(worst, std::isnan(result.at(i)) ? HUGE_VAL : std::abs(result.at(i) - expected.at(i)));
+  }
+  CHECK(worst / (1 + scale) < tolerance);
+  for (const int threads : {2, 5}) CHECK(run(made, values, threads).identical(result));
 }
 
 }  // namespace
@@ -88,25 +109,15 @@ TEST_CASE("Winograd convolutions agree with the reference, and do not depend on 
                                    {1, 64, 64, 13, 6, 0, 0, 0, 0},  {5, 40, 70, 4, 4, 1, 1, 1, 1},
                                    {1, 16, 20, 5, 3, 2, 2, 2, 2},   {4, 130, 70, 6, 5, 1, 0, 0, 1},
                                    {2, 256, 129, 5, 4, 1, 1, 1, 1}, {40, 16, 32, 16, 8, 1, 1, 1, 1}};
-  for (const Case& c : cases)
-    for (const std::string op : {"conv2d", "conv2d_input_grad", "conv2d_weight_grad"}) {
-      CAPTURE(op);
-      CAPTURE(c.in);
-      CAPTURE(c.out);
-      const Made made = make(op, c);
-      std::vector<Array> values;
-      for (const Value& operand : made.graph.node(made.node).operands)
-        values.push_back(random_array(made.graph.type(operand), 3 + values.size()));
-      const Array expected = ref::evaluate(made.graph, values)[0], result = run(made, values, 1);
-      double scale = 0, worst = 0;
-      for (int64_t i = 0; i < expected.count(); ++i) {
-        scale = std::max(scale, std::abs(expected.at(i)));
-        worst =
-            std::max(worst, std::isnan(result.at(i)) ? HUGE_VAL : std::abs(result.at(i) - expected.at(i)));
-      }
-      CHECK(worst / (1 + scale) < 5e-5);
-      for (const int threads : {2, 5}) CHECK(run(made, values, threads).identical(result));
+  for (const DType dtype : {f32, bf16}) {
+    if (dtype == bf16 && !cpu::has_avx512_bf16()) {
+      MESSAGE("skipped: this CPU has no AVX-512 BF16");
+      continue;
     }
+    for (const Case& c : cases)
+      for (const std::string op : {"conv2d", "conv2d_input_grad", "conv2d_weight_grad"})
+        check_case(op, c, dtype, dtype == f32 ? 5e-5 : 1e-2);
+  }
 }
 
 TEST_CASE("what Winograd does not take is said") {

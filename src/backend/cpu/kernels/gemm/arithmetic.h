@@ -21,6 +21,8 @@ constexpr int64_t column_step = 16;
 constexpr int64_t left_block = depth * column_step;
 static_assert(left_block >= block_rows * row_step);
 
+constexpr int64_t round_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
+
 /// What differs between f32 and bf16.
 struct Arithmetic {
   int64_t unit;   // elements: 1 or 2

@@ -25,8 +25,6 @@ std::unique_ptr<Kernel> build_weight_gradient(const KernelRequest& request);
 /// conv2d, and conv2d_input_grad of stride 1, as one product whose left side is gathered from the picture.
 std::unique_ptr<Kernel> build_convolution(const KernelRequest& request);
 
-constexpr int64_t round_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
-
 /// Part of a result that one chunk computes.
 struct Rectangle {
   int64_t rows, columns;  // columns: whole panels

@@ -1,10 +1,9 @@
-// What the taps of a convolution's window meet, and weights with their taps outermost. Internal to the provider.
+// What the taps of a convolution's window meet.
 #pragma once
 
 #include <vector>
 
 #include "backend/cpu/geometry.h"
-#include "backend/cpu/kernels/gemm/arithmetic.h"
 
 namespace millrace::cpu::gemm {
 
@@ -27,26 +26,6 @@ class Taps {
  private:
   Geometry g_;
   std::vector<float> zeros_;  // what lies outside of a picture
-};
-
-/// Moves the taps of weights [channels, taps] outwards, [taps, channels] with `step` elements between taps, and back.
-class TapOrder {
- public:
-  TapOrder(const Arithmetic& arithmetic, int64_t taps);
-  void outwards(const void* from, void* to, int64_t step, int64_t channels) const;
-  void inwards(const void* from, int64_t step, void* to, int64_t channels) const;
-
- private:
-  struct Tables {
-    std::vector<uint16_t> index;
-    std::vector<uint32_t> mask;
-  };
-  template <typename T>
-  void move_rest(const void* from, void* to, int64_t step, int64_t begin, int64_t end, bool out) const;
-
-  const Arithmetic& arithmetic_;
-  int64_t taps_;
-  Tables outwards_, inwards_;
 };
 
 }  // namespace millrace::cpu::gemm

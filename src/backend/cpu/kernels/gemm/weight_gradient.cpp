@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "backend/cpu/kernels/gemm/kernels.h"
+#include "backend/cpu/kernels/gemm/tap_order.h"
 #include "backend/cpu/kernels/gemm/taps.h"
 #include "backend/cpu/slot.h"
 #include "base/format.h"

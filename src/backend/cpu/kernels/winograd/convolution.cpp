@@ -9,26 +9,16 @@
 
 namespace millrace::cpu::winograd {
 
-TileGrid grid_of(int64_t images, int64_t height, int64_t width) {
-  return {(height + tile - 1) / tile, (width + tile - 1) / tile, images};
+TileGrid grid_of(int64_t images, int64_t height, int64_t width, int64_t side) {
+  return {(height + side - 1) / side, (width + side - 1) / side, images, side};
 }
 
 TilePlace place_of(const TileGrid& grid, int64_t index) {
   const int64_t column = index % grid.columns, rest = index / grid.columns;
-  return {rest / grid.rows, rest % grid.rows * tile, column * tile};
+  return {rest / grid.rows, rest % grid.rows * grid.side, column * grid.side};
 }
 
 int64_t whole_panels(int64_t columns) { return (columns + panel - 1) / panel * panel; }
-
-namespace {
-
-/// A convolution of `x` with weights seen as a matrix of 3×3 windows: from depth (channels of x) to channels of y.
-struct Problem {
-  int64_t images, depth, channels;
-  int64_t in_height, in_width, out_height, out_width, top, left;
-  int64_t row_stride, column_stride;  // of the weights: from one channel of x, of y, to the next
-  bool flipped;
-};
 
 Problem problem_of(const KernelRequest& request) {
   const Geometry g = geometry_of(request.graph, request.node);
@@ -39,6 +29,8 @@ Problem problem_of(const KernelRequest& request) {
   return {g.images,   g.out_channels, g.in_channels, g.out_height, g.out_width, g.in_height,
           g.in_width, 2 - g.top,      2 - g.left,    across,       9,           true};
 }
+
+namespace {
 
 constexpr int64_t block = 2 * panel;  // channels of y whose products are kept at a time
 
@@ -56,7 +48,7 @@ class Convolution : public Kernel {
  public:
   Convolution(const Problem& p, const Array* weights)
       : p_(p),
-        grid_(grid_of(p.images, p.out_height, p.out_width)),
+        grid_(grid_of(p.images, p.out_height, p.out_width, tile)),
         tiles_(chunk_tiles(p, grid_.count())),
         chunks_((grid_.count() + tiles_ - 1) / tiles_),
         panels_(whole_panels(p.channels) / panel),

@@ -1,4 +1,4 @@
-// The two kernels. Internal to the provider.
+// The kernels: F(4×4, 3×3) of f32, F(2×2, 3×3) of bf16. Internal to the provider.
 #pragma once
 
 #include "backend/cpu/geometry.h"
@@ -9,10 +9,21 @@ namespace millrace::cpu::winograd {
 /// conv2d, and conv2d_input_grad as the convolution of the gradient with the weights turned round.
 std::unique_ptr<Kernel> build_convolution(const KernelRequest& request);
 std::unique_ptr<Kernel> build_weight_gradient(const KernelRequest& request);
+std::unique_ptr<Kernel> build_convolution_bf16(const KernelRequest& request);
+std::unique_ptr<Kernel> build_weight_gradient_bf16(const KernelRequest& request);
+
+/// A convolution of `x` with weights seen as a matrix of 3×3 windows: from depth (channels of x) to channels of y.
+struct Problem {
+  int64_t images, depth, channels;
+  int64_t in_height, in_width, out_height, out_width, top, left;
+  int64_t row_stride, column_stride;  // of the weights: from one channel of x, of y, to the next
+  bool flipped;
+};
+Problem problem_of(const KernelRequest& request);
 
 /// How many tiles make up a map of such a size.
 struct TileGrid {
-  int64_t rows, columns, images;
+  int64_t rows, columns, images, side;
   int64_t count() const { return rows * columns * images; }
 };
 /// Where a tile begins: the row and column of its first result.
@@ -20,7 +31,7 @@ struct TilePlace {
   int64_t image, row, column;
 };
 TilePlace place_of(const TileGrid& grid, int64_t index);
-TileGrid grid_of(int64_t images, int64_t height, int64_t width);
+TileGrid grid_of(int64_t images, int64_t height, int64_t width, int64_t side);
 
 /// Rounds up to whole panels; matrices in scratch have such row lengths.
 int64_t whole_panels(int64_t columns);

@@ -16,8 +16,10 @@ class WinogradProvider : public Provider {
     const std::string_view op = node.op->name;
     if (op != "conv2d" && op != "conv2d_input_grad" && op != "conv2d_weight_grad")
       return "only 2-D convolutions";
-    if (graph.type(node.operands[0]).dtype != f32) return "only f32";
+    const DType dtype = graph.type(node.operands[0]).dtype;
+    if (dtype != f32 && dtype != bf16) return fmt::format("only f32 and bf16, not {}", dtype.name());
     if (!has_avx512()) return "this CPU has no AVX-512";
+    if (dtype == bf16 && !has_avx512_bf16()) return "this CPU has no AVX-512 BF16";
     const Geometry g = geometry_of(graph, node);
     if (g.kernel_height != 3 || g.kernel_width != 3) return "only windows of 3×3";
     if (g.stride_h != 1 || g.stride_w != 1) return "only stride 1";
@@ -26,6 +28,8 @@ class WinogradProvider : public Provider {
     if (g.top > 2 || g.left > 2 || g.bottom > 2 || g.right > 2) return "only padding up to 2";
     if (g.in_channels < 16 || g.out_channels < 16) return "fewer than 16 channels";
     if (g.out_height < 2 || g.out_width < 2) return "most of a tile would lie outside of the map";
+    if (dtype == bf16 && op != "conv2d_weight_grad" && (op == "conv2d" ? g.in_channels : g.out_channels) > 512)
+      return "more than 512 channels to sum over";
     if (g.work() < 3e7) return "too little work to make a difference";
     return std::nullopt;
   }
@@ -41,8 +45,10 @@ class WinogradProvider : public Provider {
   bool exact() const override { return false; }
 
   std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
-    return request.node.op->name == "conv2d_weight_grad" ? winograd::build_weight_gradient(request)
-                                                         : winograd::build_convolution(request);
+    const bool gradient = request.node.op->name == "conv2d_weight_grad";
+    if (request.operand_type(0).dtype == bf16)
+      return gradient ? winograd::build_weight_gradient_bf16(request) : winograd::build_convolution_bf16(request);
+    return gradient ? winograd::build_weight_gradient(request) : winograd::build_convolution(request);
   }
 };
 

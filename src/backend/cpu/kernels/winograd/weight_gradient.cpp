@@ -16,7 +16,7 @@ class WeightGradient : public Kernel {
  public:
   explicit WeightGradient(const Geometry& g)
       : g_(g),
-        grid_(grid_of(g.images, g.out_height, g.out_width)),
+        grid_(grid_of(g.images, g.out_height, g.out_width, tile)),
         v_row_(g.in_channels % 256 == 0 ? g.in_channels + 16 : (g.in_channels + 15) / 16 * 16),
         z_row_(whole_panels(g.out_channels) + (g.out_channels % 256 == 0 ? panel : 0)),
         d_row_(whole_panels(g.out_channels)),

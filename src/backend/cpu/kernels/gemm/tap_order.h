@@ -1,0 +1,30 @@
+// Weights with their taps outermost, as products want them, and innermost, as users have them.
+#pragma once
+
+#include <vector>
+
+#include "backend/cpu/kernels/gemm/arithmetic.h"
+
+namespace millrace::cpu::gemm {
+
+/// Moves the taps of weights [channels, taps] outwards, [taps, channels] with `step` elements between taps, and back.
+class TapOrder {
+ public:
+  TapOrder(const Arithmetic& arithmetic, int64_t taps);
+  void outwards(const void* from, void* to, int64_t step, int64_t channels) const;
+  void inwards(const void* from, int64_t step, void* to, int64_t channels) const;
+
+ private:
+  struct Tables {
+    std::vector<uint16_t> index;
+    std::vector<uint32_t> mask;
+  };
+  template <typename T>
+  void move_rest(const void* from, void* to, int64_t step, int64_t begin, int64_t end, bool out) const;
+
+  const Arithmetic& arithmetic_;
+  int64_t taps_;
+  Tables outwards_, inwards_;
+};
+
+}  // namespace millrace::cpu::gemm
