@@ -33,6 +33,34 @@ bool amplifies(const Node& node) {
   return names.count(node.op->name) > 0;
 }
 
+/// exp(−c·v²): at most 1, and flat where v is large.
+bool bell(const Graph& body, const Node& node) {
+  if (node.op->name != "exp") return false;
+  const Node* inner = &body.node(node.operands[0]);
+  bool negative = false;
+  while (inner->op->name == "mul" || inner->op->name == "neg") {
+    if (inner->op->name == "mul" && inner->operands[0] == inner->operands[1]) return negative;
+    Value next = inner->operands[0];
+    if (inner->op->name == "neg") {
+      negative = !negative;
+    } else {
+      const auto factor = [&](Value v) -> const Array* {
+        const Node& broadcast = body.node(v);
+        return body.constant_value(broadcast.op->name == "broadcast" ? broadcast.operands[0] : v);
+      };
+      const Array* by = factor(inner->operands[1]);
+      if (!by) {
+        by = factor(inner->operands[0]);
+        next = inner->operands[1];
+      }
+      if (!by || by->count() != 1) return false;
+      negative = negative != (by->at(0) < 0);
+    }
+    inner = &body.node(next);
+  }
+  return inner->op->name == "square" && negative;
+}
+
 class Storer {
  public:
   explicit Storer(const Graph& graph) : graph_(graph), users_(graph.size()), rewrite_(graph) {
@@ -77,7 +105,7 @@ class Storer {
       const Node& node = body.node(i);
       for (const Value& operand : node.operands)
         if (depends[operand.node] && body.type(operand).dtype == f32) depends[i] = 1;
-      if (depends[i] && amplifies(node)) return true;
+      if (depends[i] && amplifies(node) && !bell(body, node)) return true;
     }
     return false;
   }
@@ -95,7 +123,7 @@ class Storer {
         origin[i] = Origin::narrow;
       } else if (type.dtype != f32 || type.shape.count() * 4 <= elements) {
         origin[i] = Origin::any;
-      } else if (keeps_origin(node)) {
+      } else if (keeps_origin(node) || bell(body, node)) {
         origin[i] = Origin::any;
         for (const Value& operand : node.operands) origin[i] = std::max(origin[i], origin[operand.node]);
       }

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "runtime/run_clock.h"
+#include "train/session.h"
 
 namespace millrace::train {
 namespace {
@@ -111,10 +112,12 @@ std::string what_binds(const Profile& profile, const Machine& machine, double st
   return words("overheads of launches and host", small);
 }
 
-void add_up(Estimate& e, const Preparation& p, double batch) {
+/// `views`: of each picture in the last test.
+void add_up(Estimate& e, const Preparation& p, double batch, int views) {
   e.pictures_per_second = batch / e.step;
   e.epoch = static_cast<double>(p.steps_per_epoch) * e.step + e.test;
-  e.total = e.read + e.compile + static_cast<double>(p.steps) * e.step + std::ceil(p.epochs - 1e-9) * e.test;
+  e.total = e.read + e.compile + static_cast<double>(p.steps) * e.step +
+            (std::ceil(p.epochs - 1e-9) - 1 + views) * e.test;
 }
 
 double ratio(int64_t whole, int64_t part) {
@@ -148,7 +151,8 @@ Estimates estimate(const Recipe& recipe, const DescribedMachine& described, cons
       p.cached ? p.picture_bytes * static_cast<double>(p.pictures - p.opened + p.tests - p.opened_tests) : 0;
   here.memory_bytes = peak_resident() + left_out;
   here.machine_bytes = static_cast<double>(all.machine.ram().bytes);
-  add_up(here, p, batch);
+  const int views = tta_views(recipe.eval.tta);
+  add_up(here, p, batch, views);
   here.binds = what_binds(profile, all.machine, here.step, profile.data, here);
 
   all.described = machine_like(all.machine, described);
@@ -164,7 +168,7 @@ Estimates estimate(const Recipe& recipe, const DescribedMachine& described, cons
   there.read = here.read * cores;
   there.decode_per_second = here.decode_per_second / cores;
   there.machine_bytes = static_cast<double>(all.described.ram().bytes);
-  add_up(there, p, batch);
+  add_up(there, p, batch, views);
   there.binds = what_binds(profile, all.described, there.step, data, there);
   return all;
 }

@@ -176,8 +176,8 @@ std::span<const RecipeKey> recipe_keys() {
        {"accuracy", "log-loss", "top-5", "ece"}},
       {"eval.batch", "pictures at a time", SLOT(eval.batch), 1, 1 << 20},
       {"eval.tta",
-       "test-time augmentation: none, flip (the picture and its mirror image) or shift (also shifted by a "
-       "pixel)",
+       "test-time augmentation of the last test and of millrace eval: none, flip (the picture and its mirror "
+       "image) or shift (also shifted by a pixel); earlier tests see each picture once",
        SLOT(eval.tta),
        0,
        0,

@@ -39,6 +39,9 @@ CompileOptions compile_options(const Session& session, const std::string& precis
 /// Copies the checkpoint's tensor of that name; InputError when it is missing or of another type.
 void restore_array(const Checkpoint& checkpoint, const std::string& name, Array& array);
 
+/// How often test-time augmentation runs the model on each picture.
+inline int tta_views(const std::string& tta) { return tta == "none" ? 1 : tta == "flip" ? 2 : 6; }
+
 /// Runs a session's model on pictures.
 class Predictor {
  public:
@@ -46,6 +49,7 @@ class Predictor {
   Predictor(Session& session, std::string tta, const std::string& precision);
   /// Logits f32 [N, classes] of pictures u8 [N, C, H, W]; new kernel choices go to the session.
   Array logits(const Array& pictures);
+  void use_tta(std::string tta) { tta_ = std::move(tta); }
 
  private:
   Session& session_;

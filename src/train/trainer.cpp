@@ -194,7 +194,7 @@ void Trainer::State::build(const Checkpoint* from) {
   if (recipe.train.lookahead > 0) lookahead.emplace(*session->model.module);
   if (test) {
     // Compiled now, so that the choices it makes stand in every checkpoint.
-    predictor = std::make_unique<Predictor>(*session, recipe.eval.tta, recipe.train.precision);
+    predictor = std::make_unique<Predictor>(*session, "none", recipe.train.precision);
     predictor->logits(Array(u8, {test->loader->batch_size(), e.channels, e.height, e.width}));
   }
   prepared.compile = seconds_since(begin);
@@ -351,6 +351,8 @@ void Trainer::State::end_epoch() {
                                  static_cast<double>(done()) / static_cast<double>(steps_per_epoch),
                                  loss_sum / steps, 100 * accuracy_sum / steps);
   if (test) {
+    // Test-time augmentation is for the result; on the way there it would cost as much as training.
+    predictor->use_tta(done() == total ? recipe.eval.tta : "none");
     const Evaluation evaluation =
         evaluate(*predictor, *test, recipe.eval.metrics,
                  [&](int64_t at, int64_t of) { observer.busy("evaluating", at, of); });

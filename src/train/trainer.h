@@ -77,7 +77,7 @@ class Trainer {
   Program& program();
   /// Of what has been done so far.
   const Preparation& preparation() const;
-  /// Evaluates once, as at the end of an epoch; seconds. 0 without a test set.
+  /// Evaluates once, as at the end of an epoch but the last; seconds. 0 without a test set.
   double rehearse_test();
 
   /// To the end, or until the observer stops it. Checkpoints, metrics and events go to the run folder, at the end the

@@ -79,7 +79,9 @@ class Convolution : public ChunkedKernel {
   int64_t packed_units() const { return points * panels_ * units_ * panel; }
   int64_t transformed_units() const { return gemm::round_up(points * p_.depth * p_.channels / 2 + 1, 16); }
   int64_t left_units() const { return points * tiles_ * gemm::row_step; }
-  int64_t slot_units() const { return left_units() + points * tiles_ * panel; }
+  // Padded, as the rows of the left side are: the points of a tile must fall into different cache sets.
+  int64_t point_size() const { return tiles_ * panel + 16; }
+  int64_t slot_units() const { return left_units() + points * point_size(); }
   Unit* fixed() {
     return reinterpret_cast<Unit*>((reinterpret_cast<uintptr_t>(packed_.data()) + 63) / 64 * 64);
   }
@@ -132,13 +134,13 @@ class Convolution : public ChunkedKernel {
       for (int64_t point = 0; point < points; ++point)
         for (int64_t t = 0; t < count; t += gemm::block_rows)
           arithmetic_.multiply(v + (point * tiles_ + t) * gemm::row_step, true,
-                               u + (point * panels_ + n) * units_ * panel, units_, m + (point * tiles_ + t) * panel,
+                               u + (point * panels_ + n) * units_ * panel, units_, m + point * point_size() + t * panel,
                                panel, std::min(gemm::block_rows, count - t), panel, false);
       for (int64_t t = 0; t < count; ++t) {
         const TilePlace at = place_of(grid_, first + t);
         const Picture to{y + at.image * p_.out_height * p_.out_width * p_.channels, p_.out_height, p_.out_width,
                          p_.channels};
-        transform_output(m + t * panel, tiles_ * panel, to, at.row, at.column, n * panel,
+        transform_output(m + t * panel, point_size(), to, at.row, at.column, n * panel,
                          std::min(panel, p_.channels - n * panel));
       }
     }

@@ -16,6 +16,9 @@ using namespace narrow;
 constexpr int64_t panel = gemm::block_columns;
 constexpr int64_t group = 2 * gemm::depth;  // tiles that are summed over at a time
 constexpr int64_t half = 8;                 // rows of a block: half of the 16 channels that a transform gives
+// Units of 16 channels of dy, and of a panel of x. Not powers of two: the points of a tile must fall into different cache
+// sets.
+constexpr int64_t left_size = gemm::depth * 16 + 16, right_size = gemm::depth * panel + 16;
 
 // The sum over all tiles of (A dy Aᵀ) ⊙ (Bᵀ x B) is, point by point, a product of two matrices: of the transformed tiles
 // of dy, turned round, and of those of x. All threads transform some groups of tiles, then add their products to one sum,
@@ -29,8 +32,8 @@ class WeightGradient : public Kernel {
         grid_(grid_of(g.images, g.out_height, g.out_width, tile)),
         sixteens_((g.out_channels + 15) / 16),
         panels_((g.in_channels + panel - 1) / panel) {
-    // Some 30 µs of products for each chunk.
-    groups_ = std::clamp<int64_t>(65536 / (g.out_channels * g.in_channels), 1, 8);
+    // What is transformed at a time should stay in the third-level cache, though others use it too.
+    groups_ = std::clamp<int64_t>((1 << 20) / (left_units() + right_units()), 1, 8);
     groups_ = std::min(groups_, (grid_.count() + group - 1) / group);
     rows_ = std::clamp<int64_t>(sixteens_ / 4, 1, 8);
   }
@@ -66,8 +69,8 @@ class WeightGradient : public Kernel {
   int64_t row_length() const { return panels_ * panel; }
   int64_t sum_size() const { return points * sixteens_ * 16 * row_length(); }
   // Of one group: [point][16 channels][unit][16] of dy, [point][panel][unit][32] of x.
-  int64_t left_units() const { return points * sixteens_ * gemm::depth * 16; }
-  int64_t right_units() const { return points * panels_ * gemm::depth * panel; }
+  int64_t left_units() const { return points * sixteens_ * left_size; }
+  int64_t right_units() const { return points * panels_ * right_size; }
 
   static constexpr int64_t few = 16;  // tiles
   /// Tiles [begin, end) of those from `first` on, two by two.
@@ -77,13 +80,11 @@ class WeightGradient : public Kernel {
       const TilePlace a = place_of(grid_, first + t), b = place_of(grid_, first + (second ? t + 1 : t));
       const int64_t g = t / group, unit = t % group / 2;
       transform_gradient_pair(gradient(dy, a), a.row, a.column, gradient(dy, b), b.row, b.column, second,
-                              z + g * left_units() + unit * 16, sixteens_ * gemm::depth * 16, gemm::depth * 16,
-                              2 * gemm::depth * 16);
+                              z + g * left_units() + unit * 16, sixteens_ * left_size, left_size, 2 * left_size);
       // A panel holds two sixteens side by side.
       Unit* const to = v + g * right_units() + unit * panel;
       transform_input_pair(picture(x, a), a.row - g_.top, a.column - g_.left, picture(x, b), b.row - g_.top,
-                           b.column - g_.left, second, to, panels_ * gemm::depth * panel, 16,
-                           gemm::depth * panel);
+                           b.column - g_.left, second, to, panels_ * right_size, 16, right_size);
     }
   }
 
@@ -101,11 +102,11 @@ class WeightGradient : public Kernel {
     const int64_t end = std::min(begin + rows_, sixteens_);
     for (int64_t g = 0; g * group < count; ++g) {
       const int64_t units = (std::min(group, count - g * group) + 1) / 2;
-      const Unit* const left = z + g * left_units() + point * sixteens_ * gemm::depth * 16;
-      const Unit* const right = v + g * right_units() + point * panels_ * gemm::depth * panel;
+      const Unit* const left = z + g * left_units() + point * sixteens_ * left_size;
+      const Unit* const right = v + g * right_units() + point * panels_ * right_size;
       for (int64_t n = 0; n < panels_; ++n)
         for (int64_t r = 16 * begin; r < 16 * end; r += half)
-          arithmetic_.multiply(left + r / 16 * gemm::depth * 16 + r % 16, false, right + n * gemm::depth * panel,
+          arithmetic_.multiply(left + r / 16 * left_size + r % 16, false, right + n * right_size,
                                units, sums + (point * sixteens_ * 16 + r) * row_length() + n * panel, row_length(),
                                half, panel, add || g > 0);
     }
