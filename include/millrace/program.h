@@ -20,6 +20,9 @@ struct CompileOptions {
   std::string precision = "fp32";
   /// Only algorithms that differ from the plain computation by no more than the order of sums (no Winograd convolutions).
   bool exact = false;
+  /// Most bytes that a run may need, inputs and outputs included; 0: as many as it takes. A training step then computes
+  /// activations again for its backward pass where that saves most.
+  int64_t memory = 0;
   /// Sizes for named dimensions.
   Bindings bindings = {};
   /// Output i is written into the memory of input donations[i] (parameters and optimiser state updated in place).
@@ -63,7 +66,7 @@ struct PassInfo {
 class Program {
  public:
   /// Compiles; throws TypeError for unbound dimensions and arrays or donations of the wrong type, InputError for donations
-  /// that cannot be, InternalError for defects.
+  /// that cannot be and for too little memory (naming the least), InternalError for defects.
   static Program compile(const Graph& graph, const CompileOptions& options = {});
   Program(Program&&) noexcept;
   Program& operator=(Program&&) noexcept;

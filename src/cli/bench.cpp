@@ -62,6 +62,8 @@ Action declare_bench(Command& command) {
               "sgd (momentum 0.9), adamw (default), adagrad, or by rows of embeddings lazy-sgd, lazy-adam, "
               "lazy-adamw; for train")
       .option("--seconds", a->seconds, "how long to measure, after a warm-up (default 2)")
+      .option("--memory", a->zoo.memory,
+              "most memory of a step, e.g. 1.5GB: activations are computed again where that saves most")
       .flag("--exact", a->zoo.exact, "no algorithm that changes more than the order of sums (Winograd's)")
       .flag("--profile", a->profile, "print the slowest kernels of a step (millrace profile says more)")
       .footer(

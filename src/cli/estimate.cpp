@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "base/format.h"
+#include "base/size_text.h"
 #include "cli/json.h"
 #include "cli/progress.h"
 #include "cli/table.h"
@@ -20,22 +21,6 @@ struct Arguments {
   train::DescribedMachine machine;
   bool json = false;
 };
-
-/// "1.5GB", "800 MB", or bytes.
-double parse_bytes(const std::string& text) {
-  size_t used = 0;
-  double value = 0;
-  try {
-    value = std::stod(text, &used);
-  } catch (const std::exception&) {
-  }
-  std::string unit = text.substr(used);
-  unit.erase(0, unit.find_first_not_of(' ') == std::string::npos ? unit.size() : unit.find_first_not_of(' '));
-  const double scale = unit == "GB" ? 1e9 : unit == "MB" ? 1e6 : unit.empty() || unit == "B" ? 1 : 0;
-  if (used == 0 || !(value > 0) || scale == 0)
-    fail<InputError>("--memory takes a size such as 16GB or 800MB, not '{}'", text);
-  return value * scale;
-}
 
 std::string long_time(double seconds) { return seconds >= 60 ? duration_text(seconds) : time_text(seconds); }
 
@@ -104,7 +89,7 @@ Action declare_estimate(Command& command) {
           "  millrace estimate examples/cifar10.toml --cores 16 --gflops 1600 --bandwidth 80 --memory "
           "32GB\n");
   return [a] {
-    if (!a->memory.empty()) a->machine.memory = parse_bytes(a->memory);
+    if (!a->memory.empty()) a->machine.memory = parse_bytes("--memory", a->memory);
     if (a->machine.cores < 0 || a->machine.gflops < 0 || a->machine.bandwidth < 0)
       fail<InputError>("--cores, --gflops and --bandwidth are more than 0");
     const train::Recipe recipe = train::recipe_of(a->recipe, a->overrides);

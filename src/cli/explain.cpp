@@ -212,6 +212,7 @@ Action declare_explain(Command& command) {
       .positional("KEY=VALUE", a->overrides, "changes of the recipe", false)
       .option("--model", a->zoo.model, "instead of a recipe a built-in network:" + model_names())
       .option("--batch", a->zoo.batch, "items a step, with --model")
+      .option("--memory", a->zoo.memory, "most memory of a step, e.g. 1.5GB, with --model")
       .option("--precision", a->zoo.precision, "fp32 or bf16, with --model (default fp32)")
       .option("--optimizer", a->zoo.optimizer, "sgd or adamw, with --model (default adamw)")
       .flag("--infer", a->infer, "inference instead of training, with --model")

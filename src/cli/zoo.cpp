@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "base/philox.h"
+#include "base/size_text.h"
 
 namespace millrace::cli {
 namespace {
@@ -13,6 +14,7 @@ CompileOptions compile_options(const ZooOptions& o) {
   CompileOptions options;
   options.precision = o.precision;
   options.exact = o.exact;
+  if (!o.memory.empty()) options.memory = static_cast<int64_t>(parse_bytes("--memory", o.memory));
   return options;
 }
 

@@ -17,6 +17,7 @@ struct ZooOptions {
   std::string precision = "fp32";
   std::string optimizer = "adamw";  // or "sgd", with momentum 0.9
   bool exact = false;               // CompileOptions::exact
+  std::string memory;               // CompileOptions::memory, as text: "1.5GB"
 };
 
 /// A compiled step of a built-in network. InputError names the model or optimiser that does not exist.

@@ -305,6 +305,12 @@ class Fuser {
     return true;
   }
 
+  /// Whether a group computes something again that was computed before: it must not move to where that was.
+  bool repeats(const Group& group) const {
+    return std::any_of(group.members.begin(), group.members.end(),
+                       [&](int m) { return node(m).location.layer.ends_with(kAgain); });
+  }
+
   /// Reductions of the same space and axes that read a common value, or of which one reads what the other's nest computes,
   /// become one nest: one pass over memory.
   void merge_siblings() {
@@ -313,7 +319,7 @@ class Fuser {
       for (size_t b = a + 1; b < groups_.size(); ++b) {
         Group &ga = groups_[a], &gb = groups_[b];
         if (!gb.reduces || gb.merged_into >= 0 || ga.axes != gb.axes || !(ga.space == gb.space)) continue;
-        if (ga.members.size() + gb.members.size() > max_group_nodes) continue;
+        if (ga.members.size() + gb.members.size() > max_group_nodes || repeats(ga) != repeats(gb)) continue;
         const std::set<Value> ra = read_by(ga), rb = read_by(gb);
         const int ia = static_cast<int>(a), ib = static_cast<int>(b);
         const bool common = std::any_of(ra.begin(), ra.end(), [&](const Value& v) {
@@ -339,7 +345,7 @@ class Fuser {
           const int from = owner_[operand.node];
           if (from < 0 || from == g) continue;
           const Group& other = groups_[from];
-          if (!(other.space == group.space) ||
+          if (!(other.space == group.space) || repeats(group) != repeats(other) ||
               static_cast<int>(group.members.size() + group.inlined.size() + other.members.size() +
                                other.inlined.size()) > max_group_nodes ||
               !reads_only_directly(g, from) || !reads_only_directly(from, g) || detours(from, g) ||
@@ -450,6 +456,22 @@ class Fuser {
       rewrite.set(results[r], {added.node, static_cast<int32_t>(r)});
   }
 
+  /// A group stands where its last node stood, or before the first unit that needs it.
+  std::vector<int> unit_positions(const std::vector<std::set<int>>& after, std::vector<int> waits) const {
+    const int n = graph_.size(), units = static_cast<int>(after.size());
+    std::vector<int> order, positions(units);
+    for (int u = 0; u < units; ++u) {
+      positions[u] = u < n ? u : groups_[u - n].last;
+      if (waits[u] == 0) order.push_back(u);
+    }
+    for (size_t at = 0; at < order.size(); ++at)
+      for (const int next : after[order[at]])
+        if (--waits[next] == 0) order.push_back(next);
+    for (auto u = order.rbegin(); u != order.rend(); ++u)
+      for (const int next : after[*u]) positions[*u] = std::min(positions[*u], positions[next]);
+    return positions;
+  }
+
   /// Units in an order that respects who reads whom, as near to the old order as possible.
   Graph emit() const {
     const int n = graph_.size();
@@ -477,15 +499,15 @@ class Fuser {
       for (const auto* list : {&groups_[g].members, &groups_[g].inlined})
         for (int m : *list) reads(m, n + static_cast<int>(g));
 
-    using Entry = std::pair<int, int>;  // (old position, unit)
+    const std::vector<int> positions = unit_positions(after, waits);
+    using Entry = std::pair<int, int>;  // (position, unit)
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-    const auto position = [&](int u) { return u < n ? u : groups_[u - n].last; };
     int pending = 0;
     for (int u = 0; u < units; ++u) {
       const bool exists = u < n ? unit[u] == u : !groups_[u - n].members.empty();
       if (!exists) continue;
       ++pending;
-      if (waits[u] == 0) ready.push({position(u), u});
+      if (waits[u] == 0) ready.push({positions[u], u});
     }
     Rewriter rewrite(graph_);
     rewrite.copy_inputs();
@@ -498,7 +520,7 @@ class Fuser {
       else if (!rewrite.has({u, 0}))
         rewrite.copy(u);
       for (int next : after[u])
-        if (--waits[next] == 0) ready.push({position(next), next});
+        if (--waits[next] == 0) ready.push({positions[next], next});
     }
     MILLRACE_CHECK(pending == 0, "fusion made a cycle: {} units are left", pending);
     return rewrite.finish();

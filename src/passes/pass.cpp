@@ -56,6 +56,7 @@ std::span<const Pass> graph_passes() {
       {"cse", eliminate_common},
       {"sparse", keep_gradients_sparse},
       {"dce", eliminate_dead},
+      {"recompute", recompute},
       {"fuse", fuse},
       {"store-bf16", store_in_bf16},
   };

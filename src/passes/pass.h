@@ -24,6 +24,8 @@ struct PassContext {
   bool exact = false;
   /// Rules and passes that are switched off by name; run_passes() fills it in.
   std::vector<std::string> disabled = {};
+  /// How many bytes of activations the backward pass computes again instead of finding them in memory.
+  int64_t drop_bytes = 0;
 };
 
 struct Pass {
@@ -39,6 +41,9 @@ std::span<const Pass> graph_passes();
 /// prints the graph before and after to standard error. `report` gets each pass that ran.
 Graph run_passes(Graph graph, const PassContext& context, std::vector<PassInfo>* report = nullptr);
 
+/// Ends the layer of nodes that `recompute` adds. They do not share nests with what they repeat.
+constexpr std::string_view kAgain = ", again";
+
 // One file each.
 Graph inline_composites(const Graph& graph, const PassContext& context);
 Graph tidy_scans(const Graph& graph, const PassContext& context);
@@ -50,6 +55,7 @@ Graph hoist(const Graph& graph, const PassContext& context);
 Graph eliminate_common(const Graph& graph, const PassContext& context);
 Graph eliminate_dead(const Graph& graph, const PassContext& context);
 Graph keep_gradients_sparse(const Graph& graph, const PassContext& context);
+Graph recompute(const Graph& graph, const PassContext& context);
 Graph fuse(const Graph& graph, const PassContext& context);
 Graph store_in_bf16(const Graph& graph, const PassContext& context);
 

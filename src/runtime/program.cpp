@@ -120,6 +120,55 @@ struct Program::Impl {
     return nullptr;
   }
 
+  /// Passes, layouts and plan, with so many bytes of activations computed again.
+  void lower(const Graph& graph, const Target& target, const CompileOptions& options, int64_t drop_bytes) {
+    passes.clear();
+    Graph lowered =
+        run_passes(graph, {target, precision, ref::evaluate_node, options.exact, {}, drop_bytes}, &passes);
+    const int64_t lowered_at = clock_now();
+    LaidOutGraph laid_out = choose_layouts(lowered, target);
+    const int64_t laid_out_at = clock_now();
+    passes.push_back({"layout", static_cast<double>(laid_out_at - lowered_at) * 1e-9, laid_out.graph.size()});
+    // Choices made for the first try hold for the others.
+    std::map<std::string, std::string> choices = options.choices;
+    choices.insert(plan.choices.begin(), plan.choices.end());
+    plan =
+        make_plan(std::move(laid_out), target, {options.donations, std::move(choices), options.exact}, *pool);
+    passes.push_back({"plan", static_cast<double>(clock_now() - laid_out_at) * 1e-9,
+                      static_cast<int>(plan.launches.size())});
+  }
+
+  /// Bytes of inputs, outputs that are not donated, and constants.
+  int64_t bound_bytes() const {
+    int64_t bytes = 0;
+    const Graph& graph = plan.source.graph;
+    for (const Value& input : graph.inputs()) bytes += graph.type(input).bytes();
+    for (size_t o = 0; o < graph.outputs().size(); ++o)
+      if (!donations.contains(static_cast<int>(o))) bytes += graph.type(graph.outputs()[o]).bytes();
+    for (int i = 0; i < graph.size(); ++i)
+      if (const Array* constant = graph.constant_value({i, 0})) bytes += constant->bytes();
+    return bytes;
+  }
+
+  /// Gives up activations until the memory suffices: how much the peak falls for what is given up shows only in the plan.
+  void fit_memory(const Graph& graph, const Target& target, const CompileOptions& options) {
+    const auto needed = [&] { return plan.arena_bytes + bound_bytes(); };
+    constexpr int most_tries = 12;
+    int64_t drop = 0, least = needed();
+    for (int attempt = 0; attempt < most_tries && needed() > options.memory; ++attempt) {
+      const int64_t before = needed();
+      drop += (1 + attempt) * std::max<int64_t>(before - options.memory, before / 50);
+      lower(graph, target, options, drop);
+      least = std::min(least, needed());
+    }
+    if (needed() > options.memory)
+      fail<InputError>(
+          "a step needs at least about {:.1f} MB, even when activations are computed again, but only {:.1f} "
+          "MB are "
+          "allowed; allow more, or use a smaller batch",
+          static_cast<double>(least) / 1e6, static_cast<double>(options.memory) / 1e6);
+  }
+
   /// Writes every launch's pointers; again whenever an input is bound elsewhere.
   void bind_pointers() {
     size_t at = 0;
@@ -267,17 +316,8 @@ Program Program::compile(const Graph& graph, const CompileOptions& options) {
   impl->precision = options.precision == "bf16" && !target.fast_bf16 ? "fp32" : options.precision;
   const Graph special = specialise(graph, options.bindings);
   check_donations(special, options.donations);
-  Graph lowered =
-      run_passes(special, {target, impl->precision, ref::evaluate_node, options.exact}, &impl->passes);
-  const int64_t lowered_at = clock_now();
-  LaidOutGraph laid_out = choose_layouts(lowered, target);
-  const int64_t laid_out_at = clock_now();
-  impl->passes.push_back(
-      {"layout", static_cast<double>(laid_out_at - lowered_at) * 1e-9, laid_out.graph.size()});
-  impl->plan = make_plan(std::move(laid_out), target, {options.donations, options.choices, options.exact},
-                         *impl->pool);
-  impl->passes.push_back({"plan", static_cast<double>(clock_now() - laid_out_at) * 1e-9,
-                          static_cast<int>(impl->plan.launches.size())});
+  impl->lower(special, target, options, 0);
+  if (options.memory > 0) impl->fit_memory(special, target, options);
   const Graph& final_graph = impl->plan.source.graph;
   for (size_t i = 0; i < final_graph.inputs().size(); ++i) {
     const Type& type = final_graph.type(final_graph.inputs()[i]);
@@ -346,16 +386,7 @@ void Program::run() {
 
 int64_t Program::arena_bytes() const { return impl_->plan.arena_bytes; }
 
-int64_t Program::bound_bytes() const {
-  int64_t bytes = 0;
-  const Graph& graph = impl_->plan.source.graph;
-  for (const Array& input : impl_->inputs) bytes += input.bytes();
-  for (size_t o = 0; o < impl_->outputs.size(); ++o)
-    if (!impl_->donations.count(static_cast<int>(o))) bytes += impl_->outputs[o].bytes();
-  for (int i = 0; i < graph.size(); ++i)
-    if (const Array* constant = graph.constant_value({i, 0})) bytes += constant->bytes();
-  return bytes;
-}
+int64_t Program::bound_bytes() const { return impl_->bound_bytes(); }
 
 std::vector<std::pair<int64_t, std::string>> Program::peak_breakdown(int count) const {
   std::vector<std::pair<int64_t, std::string>> tensors;

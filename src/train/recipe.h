@@ -62,6 +62,7 @@ struct Recipe {
     double checkpoint_minutes = 10;
     int64_t keep_checkpoints = 2;
     int64_t threads = 0;
+    std::string memory;
     bool exact = false;
     int64_t verify = 0;
   } train;

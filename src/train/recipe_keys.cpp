@@ -59,6 +59,11 @@ std::span<const RecipeKey> recipe_keys() {
        SLOT(train.checkpoint_minutes)},
       {"train.keep_checkpoints", "how many of the newest checkpoints are kept", SLOT(train.keep_checkpoints),
        1, 1000},
+      {"train.memory",
+       "most memory that a step may need, e.g. 1.5GB: activations are computed again in the backward pass "
+       "where "
+       "that saves most; empty: as much as it takes",
+       SLOT(train.memory)},
       {"train.exact",
        "only algorithms that differ from the plain computation by the order of sums at most: no Winograd "
        "convolutions",

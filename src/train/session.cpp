@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "base/size_text.h"
 #include "onnx/export.h"
 #include "optim/model_scope.h"
 #include "train/run_folder.h"
@@ -93,8 +94,10 @@ Session load_session(const std::filesystem::path& path, std::vector<std::string>
   return session;
 }
 
-CompileOptions compile_options(const Session& session, const std::string& precision) {
+CompileOptions compile_options(const Session& session, const std::string& precision,
+                               const std::string& memory) {
   CompileOptions options;
+  if (!memory.empty()) options.memory = static_cast<int64_t>(parse_bytes("train.memory", memory));
   options.precision = precision;
   options.exact = session.recipe.train.exact;
   options.choices = session.choices;

@@ -34,8 +34,9 @@ Session load_session(const std::filesystem::path& run, std::vector<std::string>&
 /// Parameters, buffers, classes, sizes and choices to and from a checkpoint. InputError when they do not fit.
 void store_session(const Session& session, Checkpoint& checkpoint);
 void restore_session(Session& session, const Checkpoint& checkpoint);
-/// With the choices recorded so far.
-CompileOptions compile_options(const Session& session, const std::string& precision);
+/// With the choices recorded so far; `memory` as in train.memory.
+CompileOptions compile_options(const Session& session, const std::string& precision,
+                               const std::string& memory = "");
 /// Copies the checkpoint's tensor of that name; InputError when it is missing or of another type.
 void restore_array(const Checkpoint& checkpoint, const std::string& name, Array& array);
 

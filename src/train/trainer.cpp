@@ -188,7 +188,7 @@ void Trainer::State::build(const Checkpoint* from) {
       session->model.module, inputs, step_function(recipe.train.loss.label_smoothing),
       make_optimizer(recipe, *session->model.module),
       optim::TrainOptions{static_cast<uint64_t>(recipe.train.seed),
-                          compile_options(*session, recipe.train.precision)});
+                          compile_options(*session, recipe.train.precision, recipe.train.memory)});
   for (const auto& [key, choice] : step->program().choices()) session->choices.emplace(key, choice);
   schedule = make_schedule(recipe, steps_per_epoch, total);
   if (recipe.train.lookahead > 0) lookahead.emplace(*session->model.module);

@@ -23,13 +23,15 @@ void transform_input(const Picture& x, int64_t row, int64_t column, uint16_t* v,
 /// The same for two tiles side by side, as units: of channels [16·i, 16·i + 16) at v + point·point_stride + i/2·pair_stride,
 /// and odd_offset behind it when i is odd. The second tile is zero when `second` is false.
 void transform_input_pair(const Picture& first_picture, int64_t first_row, int64_t first_column,
-                          const Picture& second_picture, int64_t second_row, int64_t second_column, bool second,
-                          uint32_t* v, int64_t point_stride, int64_t odd_offset, int64_t pair_stride);
+                          const Picture& second_picture, int64_t second_row, int64_t second_column,
+                          bool second, uint32_t* v, int64_t point_stride, int64_t odd_offset,
+                          int64_t pair_stride);
 
 /// The same of (A d Aᵀ) of the 2×2 elements d of a result's gradient.
 void transform_gradient_pair(const Picture& first_picture, int64_t first_row, int64_t first_column,
                              const Picture& second_picture, int64_t second_row, int64_t second_column,
-                             bool second, uint32_t* z, int64_t point_stride, int64_t odd_offset, int64_t pair_stride);
+                             bool second, uint32_t* z, int64_t point_stride, int64_t odd_offset,
+                             int64_t pair_stride);
 
 /// Writes (Aᵀ m A), as far as it lies in the picture, into the 2×2 elements at (row, column), channels
 /// [begin, begin + count) of it, count ≤ 32; m[point][c] counts from `begin`.

@@ -61,7 +61,8 @@ inline void weight_side(V* g) {
 template <int step>
 inline void weight_gradient_side(V* u) {
   const V half = _mm512_set1_ps(0.5F), u0 = u[0], u3 = u[3 * step];
-  const V s = _mm512_mul_ps(half, add(u[step], u[2 * step])), d = _mm512_mul_ps(half, sub(u[step], u[2 * step]));
+  const V s = _mm512_mul_ps(half, add(u[step], u[2 * step])),
+          d = _mm512_mul_ps(half, sub(u[step], u[2 * step]));
   u[0] = add(u0, s);
   u[step] = d;
   u[2 * step] = add(s, u3);
@@ -104,9 +105,11 @@ inline void gradient_points(const Picture& dy, int64_t row, int64_t column, int6
 
 template <void (*points_of)(const Picture&, int64_t, int64_t, int64_t, V*)>
 inline void transform_pair(const Picture& first_picture, int64_t first_row, int64_t first_column,
-                           const Picture& second_picture, int64_t second_row, int64_t second_column, bool second,
-                           uint32_t* to, int64_t point_stride, int64_t odd_offset, int64_t pair_stride) {
-  for (int64_t c = 0; c < first_picture.channels; c += 16, to += c % 32 == 0 ? pair_stride - odd_offset : odd_offset) {
+                           const Picture& second_picture, int64_t second_row, int64_t second_column,
+                           bool second, uint32_t* to, int64_t point_stride, int64_t odd_offset,
+                           int64_t pair_stride) {
+  for (int64_t c = 0; c < first_picture.channels;
+       c += 16, to += c % 32 == 0 ? pair_stride - odd_offset : odd_offset) {
     V d[points];
     __m256i first[points];
     points_of(first_picture, first_row, first_column, c, d);
@@ -135,15 +138,17 @@ void transform_input(const Picture& x, int64_t row, int64_t column, uint16_t* v,
 }
 
 void transform_input_pair(const Picture& first_picture, int64_t first_row, int64_t first_column,
-                          const Picture& second_picture, int64_t second_row, int64_t second_column, bool second,
-                          uint32_t* v, int64_t point_stride, int64_t odd_offset, int64_t pair_stride) {
-  transform_pair<input_points>(first_picture, first_row, first_column, second_picture, second_row, second_column,
-                               second, v, point_stride, odd_offset, pair_stride);
+                          const Picture& second_picture, int64_t second_row, int64_t second_column,
+                          bool second, uint32_t* v, int64_t point_stride, int64_t odd_offset,
+                          int64_t pair_stride) {
+  transform_pair<input_points>(first_picture, first_row, first_column, second_picture, second_row,
+                               second_column, second, v, point_stride, odd_offset, pair_stride);
 }
 
 void transform_gradient_pair(const Picture& first_picture, int64_t first_row, int64_t first_column,
                              const Picture& second_picture, int64_t second_row, int64_t second_column,
-                             bool second, uint32_t* z, int64_t point_stride, int64_t odd_offset, int64_t pair_stride) {
+                             bool second, uint32_t* z, int64_t point_stride, int64_t odd_offset,
+                             int64_t pair_stride) {
   transform_pair<gradient_points>(first_picture, first_row, first_column, second_picture, second_row,
                                   second_column, second, z, point_stride, odd_offset, pair_stride);
 }
@@ -174,7 +179,8 @@ void transform_weights(const uint16_t* g, int64_t tap_stride, bool flipped, int6
     const __mmask16 mask = lanes(channels - c);
     V d[points];
 #pragma GCC unroll 9
-    for (int e = 0; e < 9; ++e) d[4 * (e / 3) + e % 3] = load(g + (flipped ? 8 - e : e) * tap_stride + c, mask);
+    for (int e = 0; e < 9; ++e)
+      d[4 * (e / 3) + e % 3] = load(g + (flipped ? 8 - e : e) * tap_stride + c, mask);
 #pragma GCC unroll 3
     for (int j = 0; j < 3; ++j) weight_side<4>(d + j);
 #pragma GCC unroll 4

@@ -39,9 +39,12 @@ class Convolution : public ChunkedKernel {
   int stages() const override { return packed_.empty() ? 3 : 1; }
   int64_t chunks(int stage) const override {
     switch (stages() - stage) {
-      case 3: return (weight_rows() + rows_a_chunk - 1) / rows_a_chunk;
-      case 2: return points * panels_;
-      default: return tile_chunks();
+      case 3:
+        return (weight_rows() + rows_a_chunk - 1) / rows_a_chunk;
+      case 2:
+        return points * panels_;
+      default:
+        return tile_chunks();
     }
   }
   double nanoseconds() const override {
@@ -53,9 +56,12 @@ class Convolution : public ChunkedKernel {
     auto* const packed = static_cast<Unit*>(scratch);
     Unit* const transformed = packed + (packed_.empty() ? packed_units() : 0);
     switch (stages() - stage) {
-      case 3: return transform(operands[1], reinterpret_cast<uint16_t*>(transformed), chunk);
-      case 2: return pack(reinterpret_cast<const uint16_t*>(transformed), packed, chunk);
-      default: break;
+      case 3:
+        return transform(operands[1], reinterpret_cast<uint16_t*>(transformed), chunk);
+      case 2:
+        return pack(reinterpret_cast<const uint16_t*>(transformed), packed, chunk);
+      default:
+        break;
     }
     const Slot slot(taken_, slots_);
     Unit* const own = transformed + (packed_.empty() ? transformed_units() : 0) + slot.index() * slot_units();
@@ -94,14 +100,16 @@ class Convolution : public ChunkedKernel {
     for (int64_t row = chunk * rows_a_chunk; row < std::min((chunk + 1) * rows_a_chunk, weight_rows()); ++row)
       for (int64_t begin = 0; begin < columns; begin += 512) {
         const int64_t count = std::min<int64_t>(512, columns - begin);
-        order_.outwards(static_cast<const uint16_t*>(weights) + (row * columns + begin) * 9, taps, 512, count);
+        order_.outwards(static_cast<const uint16_t*>(weights) + (row * columns + begin) * 9, taps, 512,
+                        count);
         transform_weights(taps, 512, p_.flipped, count, to + row * columns + begin, weight_rows() * columns);
       }
   }
 
   /// to[point][panel][unit][32]
   void pack(const uint16_t* from, Unit* to, int64_t chunk) const {
-    const int64_t n = chunk % panels_ * panel, count = std::min(panel, p_.channels - n), columns = weight_columns();
+    const int64_t n = chunk % panels_ * panel, count = std::min(panel, p_.channels - n),
+                  columns = weight_columns();
     const uint16_t* const matrix = from + chunk / panels_ * weight_rows() * columns;
     to += chunk * units_ * panel;
     if (!p_.flipped) {
@@ -115,7 +123,8 @@ class Convolution : public ChunkedKernel {
 
   void pack_constant(const Array& weights) {
     std::vector<uint16_t> transformed(static_cast<size_t>(2 * transformed_units()));
-    for (int64_t i = 0; i * rows_a_chunk < weight_rows(); ++i) transform(weights.data(), transformed.data(), i);
+    for (int64_t i = 0; i * rows_a_chunk < weight_rows(); ++i)
+      transform(weights.data(), transformed.data(), i);
     packed_ = Array(Type{f32, Shape(std::vector<int64_t>{packed_units() + 16})});
     for (int64_t i = 0; i < points * panels_; ++i) pack(transformed.data(), fixed(), i);
   }
@@ -126,7 +135,8 @@ class Convolution : public ChunkedKernel {
     auto* const m = reinterpret_cast<float*>(v + left_units());
     for (int64_t t = 0; t < count; ++t) {
       const TilePlace at = place_of(grid_, first + t);
-      const Picture from{x + at.image * p_.in_height * p_.in_width * p_.depth, p_.in_height, p_.in_width, p_.depth};
+      const Picture from{x + at.image * p_.in_height * p_.in_width * p_.depth, p_.in_height, p_.in_width,
+                         p_.depth};
       transform_input(from, at.row - p_.top, at.column - p_.left,
                       reinterpret_cast<uint16_t*>(v + t * gemm::row_step), 2 * tiles_ * gemm::row_step);
     }
@@ -134,12 +144,13 @@ class Convolution : public ChunkedKernel {
       for (int64_t point = 0; point < points; ++point)
         for (int64_t t = 0; t < count; t += gemm::block_rows)
           arithmetic_.multiply(v + (point * tiles_ + t) * gemm::row_step, true,
-                               u + (point * panels_ + n) * units_ * panel, units_, m + point * point_size() + t * panel,
-                               panel, std::min(gemm::block_rows, count - t), panel, false);
+                               u + (point * panels_ + n) * units_ * panel, units_,
+                               m + point * point_size() + t * panel, panel,
+                               std::min(gemm::block_rows, count - t), panel, false);
       for (int64_t t = 0; t < count; ++t) {
         const TilePlace at = place_of(grid_, first + t);
-        const Picture to{y + at.image * p_.out_height * p_.out_width * p_.channels, p_.out_height, p_.out_width,
-                         p_.channels};
+        const Picture to{y + at.image * p_.out_height * p_.out_width * p_.channels, p_.out_height,
+                         p_.out_width, p_.channels};
         transform_output(m + t * panel, point_size(), to, at.row, at.column, n * panel,
                          std::min(panel, p_.channels - n * panel));
       }

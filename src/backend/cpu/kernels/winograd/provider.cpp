@@ -28,7 +28,8 @@ class WinogradProvider : public Provider {
     if (g.top > 2 || g.left > 2 || g.bottom > 2 || g.right > 2) return "only padding up to 2";
     if (g.in_channels < 16 || g.out_channels < 16) return "fewer than 16 channels";
     if (g.out_height < 2 || g.out_width < 2) return "most of a tile would lie outside of the map";
-    if (dtype == bf16 && op != "conv2d_weight_grad" && (op == "conv2d" ? g.in_channels : g.out_channels) > 512)
+    if (dtype == bf16 && op != "conv2d_weight_grad" &&
+        (op == "conv2d" ? g.in_channels : g.out_channels) > 512)
       return "more than 512 channels to sum over";
     if (g.work() < 3e7) return "too little work to make a difference";
     return std::nullopt;
@@ -47,7 +48,8 @@ class WinogradProvider : public Provider {
   std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
     const bool gradient = request.node.op->name == "conv2d_weight_grad";
     if (request.operand_type(0).dtype == bf16)
-      return gradient ? winograd::build_weight_gradient_bf16(request) : winograd::build_convolution_bf16(request);
+      return gradient ? winograd::build_weight_gradient_bf16(request)
+                      : winograd::build_convolution_bf16(request);
     return gradient ? winograd::build_weight_gradient(request) : winograd::build_convolution(request);
   }
 };

@@ -74,13 +74,15 @@ class WeightGradient : public Kernel {
 
   static constexpr int64_t few = 16;  // tiles
   /// Tiles [begin, end) of those from `first` on, two by two.
-  void transform(uint16_t* x, uint16_t* dy, Unit* v, Unit* z, int64_t first, int64_t begin, int64_t end) const {
+  void transform(uint16_t* x, uint16_t* dy, Unit* v, Unit* z, int64_t first, int64_t begin,
+                 int64_t end) const {
     for (int64_t t = begin; t < end; t += 2) {
       const bool second = t + 1 < end;
       const TilePlace a = place_of(grid_, first + t), b = place_of(grid_, first + (second ? t + 1 : t));
       const int64_t g = t / group, unit = t % group / 2;
       transform_gradient_pair(gradient(dy, a), a.row, a.column, gradient(dy, b), b.row, b.column, second,
-                              z + g * left_units() + unit * 16, sixteens_ * left_size, left_size, 2 * left_size);
+                              z + g * left_units() + unit * 16, sixteens_ * left_size, left_size,
+                              2 * left_size);
       // A panel holds two sixteens side by side.
       Unit* const to = v + g * right_units() + unit * panel;
       transform_input_pair(picture(x, a), a.row - g_.top, a.column - g_.left, picture(x, b), b.row - g_.top,
@@ -89,7 +91,8 @@ class WeightGradient : public Kernel {
   }
 
   Picture picture(uint16_t* x, const TilePlace& at) const {
-    return {x + at.image * g_.in_height * g_.in_width * g_.in_channels, g_.in_height, g_.in_width, g_.in_channels};
+    return {x + at.image * g_.in_height * g_.in_width * g_.in_channels, g_.in_height, g_.in_width,
+            g_.in_channels};
   }
   Picture gradient(uint16_t* dy, const TilePlace& at) const {
     return {dy + at.image * g_.out_height * g_.out_width * g_.out_channels, g_.out_height, g_.out_width,
@@ -106,8 +109,8 @@ class WeightGradient : public Kernel {
       const Unit* const right = v + g * right_units() + point * panels_ * right_size;
       for (int64_t n = 0; n < panels_; ++n)
         for (int64_t r = 16 * begin; r < 16 * end; r += half)
-          arithmetic_.multiply(left + r / 16 * left_size + r % 16, false, right + n * right_size,
-                               units, sums + (point * sixteens_ * 16 + r) * row_length() + n * panel, row_length(),
+          arithmetic_.multiply(left + r / 16 * left_size + r % 16, false, right + n * right_size, units,
+                               sums + (point * sixteens_ * 16 + r) * row_length() + n * panel, row_length(),
                                half, panel, add || g > 0);
     }
   }
@@ -120,7 +123,8 @@ class WeightGradient : public Kernel {
     for (int64_t o = chunk * result_rows; o < last; ++o)
       for (int64_t begin = 0; begin < g_.in_channels; begin += most) {
         const int64_t count = std::min(most, g_.in_channels - begin);
-        transform_weight_gradient(sums + o * row_length() + begin, sixteens_ * 16 * row_length(), count, taps, most);
+        transform_weight_gradient(sums + o * row_length() + begin, sixteens_ * 16 * row_length(), count, taps,
+                                  most);
         order_.inwards(taps, most, w + (o * g_.in_channels + begin) * 9, count);
       }
   }
@@ -129,8 +133,8 @@ class WeightGradient : public Kernel {
   const gemm::Arithmetic& arithmetic_;
   gemm::TapOrder order_;
   TileGrid grid_;
-  int64_t sixteens_, panels_;        // of the channels of dy, of x
-  int64_t groups_ = 1, rows_ = 1;    // transformed at a time; sixteens of a chunk of products
+  int64_t sixteens_, panels_;      // of the channels of dy, of x
+  int64_t groups_ = 1, rows_ = 1;  // transformed at a time; sixteens of a chunk of products
 };
 
 }  // namespace

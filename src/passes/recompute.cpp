@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "ir/operator.h"
+#include "passes/pass.h"
+
+namespace millrace {
+namespace {
+
+// What is computed again together must cost less than this share of the forward pass: chains over many layers would be
+// alive all at once, and save nothing.
+constexpr double kLongestChain = 1.0 / 12;
+// Smaller values are not worth a thought.
+constexpr int64_t kLeastBytes = 1 << 16;
+
+/// Rough nanoseconds: products by their FLOPs, everything else by the bytes it writes (or reads, when it reduces).
+double cost_of(const Graph& graph, const Node& node) {
+  if (node.op->op_class == OpClass::view || node.op->op_class == OpClass::structural) return 0;
+  double bytes = 0;
+  for (const Type& type : node.types) bytes += static_cast<double>(type.bytes());
+  if (node.op->op_class == OpClass::reduction)
+    bytes = static_cast<double>(graph.type(node.operands[0]).bytes());
+  const double flops = node.op->flops ? node.op->flops(graph, node) : 0;
+  return bytes / 50 + flops / 400;
+}
+
+class Recomputer {
+ public:
+  Recomputer(const Graph& graph, int64_t wanted)
+      : graph_(graph),
+        saved_(graph.size(), 0),
+        dropped_(graph.size(), 0),
+        cost_(graph.size()),
+        rewrite_(graph) {
+    for (int i = 0; i < graph.size(); ++i) {
+      cost_[i] = cost_of(graph, graph.node(i));
+      if (forward(i)) forward_cost_ += cost_[i];
+    }
+    find_saved();
+    drop(wanted);
+  }
+
+  Graph run() {
+    if (std::count(dropped_.begin(), dropped_.end(), 1) == 0) return graph_;
+    rewrite_.copy_inputs();
+    for (int i = 0; i < graph_.size(); ++i) {
+      if (rewrite_.has({i, 0})) continue;
+      const Node& node = graph_.node(i);
+      const bool reads_dropped =
+          !forward(i) && std::any_of(node.operands.begin(), node.operands.end(),
+                                     [&](const Value& v) { return forward(v.node) && again(v.node); });
+      if (!reads_dropped) {
+        rewrite_.copy(i);
+        continue;
+      }
+      std::vector<Value> operands;
+      for (const Value& operand : node.operands) operands.push_back(recomputed(operand));
+      append(i, std::move(operands), node.location);
+      for (size_t r = 0; r < node.types.size(); ++r) {
+        const auto result = static_cast<int32_t>(r);
+        rewrite_.set({i, result}, {last_, result});
+      }
+    }
+    return rewrite_.finish();
+  }
+
+ private:
+  bool structural(int i) const { return graph_.node(i).op->op_class == OpClass::structural; }
+  bool view(int i) const { return graph_.node(i).op->op_class == OpClass::view; }
+  bool forward(int i) const { return !structural(i) && graph_.node(i).location.phase == Phase::forward; }
+
+  /// The node whose memory a node's result lies in.
+  int root(int i) const {
+    while (view(i)) i = graph_.node(i).operands[0].node;
+    return i;
+  }
+  int64_t bytes(int i) const {
+    int64_t sum = 0;
+    for (const Type& type : graph_.node(i).types) sum += type.bytes();
+    return sum;
+  }
+  /// Whether node i, or the one it is a view of, is computed again for the backward pass.
+  bool again(int i) const { return dropped_[root(i)] != 0; }
+
+  /// Forward nodes whose results the backward pass reads.
+  void find_saved() {
+    for (int i = 0; i < graph_.size(); ++i) {
+      if (forward(i) || structural(i)) continue;
+      for (const Value& operand : graph_.node(i).operands)
+        if (const int r = root(operand.node); forward(r)) saved_[r] = 1;
+    }
+    // An output stays in any case.
+    for (const Value& output : graph_.outputs()) kept_.push_back(root(output.node));
+  }
+
+  /// Nodes that must run again for node i when it is not kept: back to what is.
+  void chain(int i, std::vector<int>& nodes, std::vector<char>& seen) const {
+    if (seen[i]) return;
+    seen[i] = 1;
+    nodes.push_back(i);
+    for (const Value& operand : graph_.node(i).operands) {
+      const int r = root(operand.node);
+      if (forward(r) && !saved_[r]) chain(r, nodes, seen);
+    }
+  }
+
+  void drop(int64_t wanted) {
+    int64_t total = 0;
+    while (total < wanted) {
+      int best = -1;
+      double best_rate = 0;
+      for (int i = 0; i < graph_.size(); ++i) {
+        if (!saved_[i] || bytes(i) < kLeastBytes || graph_.node(i).op->op_class == OpClass::loop ||
+            std::find(kept_.begin(), kept_.end(), i) != kept_.end())
+          continue;
+        std::vector<int> nodes;
+        std::vector<char> seen(graph_.size(), 0);
+        chain(i, nodes, seen);
+        double length = 0, added = 0;
+        for (const int n : nodes) {
+          length += cost_[n];
+          if (!dropped_[n]) added += cost_[n];
+        }
+        if (length > kLongestChain * forward_cost_ || lengthens(i, length)) continue;
+        const double rate = static_cast<double>(bytes(i)) / (added + 100);
+        if (rate > best_rate) {
+          best_rate = rate;
+          best = i;
+        }
+      }
+      if (best < 0) return;
+      total += bytes(best);
+      saved_[best] = 0;
+      std::vector<int> nodes;
+      std::vector<char> seen(graph_.size(), 0);
+      chain(best, nodes, seen);
+      for (const int n : nodes) dropped_[n] = 1;
+    }
+  }
+
+  /// Whether giving up node i would make a chain that begins at it too long.
+  bool lengthens(int i, double length) const {
+    // Chains of what is computed again from i: everything dropped that reads it directly or through others.
+    double behind = 0;
+    std::vector<char> reached(graph_.size(), 0);
+    reached[i] = 1;
+    for (int n = i + 1; n < graph_.size(); ++n) {
+      if (!forward(n) || !(dropped_[n] || view(n))) continue;
+      const auto& operands = graph_.node(n).operands;
+      if (std::any_of(operands.begin(), operands.end(),
+                      [&](const Value& v) { return reached[v.node] != 0; })) {
+        reached[n] = 1;
+        behind += cost_[n];
+      }
+    }
+    return length + behind > kLongestChain * forward_cost_;
+  }
+
+  void append(int i, std::vector<Value> operands, Location location) {
+    const Node& node = graph_.node(i);
+    Graph& to = rewrite_.graph();
+    to.set_location(std::move(location));
+    last_ = (node.body && node.op->op_class == OpClass::loop
+                 ? to.add_with_body(*node.op, std::move(operands), node.attributes, node.body)
+                 : to.add(*node.op, std::move(operands), node.attributes))
+                .node;
+  }
+
+  /// The value as the backward pass reads it: computed again when it was given up.
+  Value recomputed(Value value) {
+    if (!forward(value.node) || !again(value.node)) return rewrite_[value];
+    if (const auto it = clones_.find(value.node); it != clones_.end()) return {it->second, value.output};
+    const Node& node = graph_.node(value.node);
+    std::vector<Value> operands;
+    for (const Value& operand : node.operands) operands.push_back(recomputed(operand));
+    append(value.node, std::move(operands), {node.location.layer + std::string(kAgain), Phase::backward});
+    clones_[value.node] = last_;
+    return {last_, value.output};
+  }
+
+  const Graph& graph_;
+  std::vector<char> saved_,
+      dropped_;  // nodes that the backward pass reads from memory; that it computes again
+  std::vector<int> kept_;
+  std::vector<double> cost_;
+  double forward_cost_ = 0;
+  Rewriter rewrite_;
+  std::map<int, int> clones_;
+  int last_ = -1;
+};
+
+}  // namespace
+
+// Activations that the backward pass computes again instead of keeping them, those first that save most bytes for their
+// time (greedily, each with the chain of nodes that leads to it from values that are kept; as in Chen et al., "Training
+// Deep Nets with Sublinear Memory Cost", 2016, but value by value).
+Graph recompute(const Graph& graph, const PassContext& context) {
+  if (context.drop_bytes <= 0) return graph;
+  return Recomputer(graph, context.drop_bytes).run();
+}
+
+}  // namespace millrace

@@ -1,0 +1,87 @@
+#include <cmath>
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+#include <millrace/error.h>
+#include <millrace/nn.h>
+#include <millrace/optim.h>
+
+#include "base/format.h"
+
+using namespace millrace;
+
+namespace {
+
+struct Trained {
+  std::vector<double> losses;
+  int64_t bytes = 0, activations = 0;
+  bool repeats = false;  // whether something is computed again
+};
+
+/// Some steps on the same batch.
+Trained train(const nn::Model& model, const Shape& input, int64_t classes, int64_t memory,
+              const std::string& precision) {
+  model.module->initialise(5);
+  optim::TrainOptions options;
+  options.compile.memory = memory;
+  options.compile.precision = precision;
+  optim::TrainStep step(
+      model.module, {{"x", {f32, input}}, {"labels", {i64, {input[0]}}}},
+      [](nn::Module& module, std::span<const Tensor> x) {
+        return optim::StepResult{cross_entropy(module(x[0]), x[1])};
+      },
+      optim::sgd({.momentum = 0.9}), options);
+  for (int64_t i = 0; i < step.input(0).count(); ++i) step.input(0).set(i, std::sin(static_cast<double>(i)));
+  for (int64_t i = 0; i < step.input(1).count(); ++i) step.input(1).set_int(i, i % classes);
+  Trained result;
+  for (int i = 0; i < 4; ++i) {
+    step.run(0.01);
+    result.losses.push_back(step.loss());
+  }
+  result.activations = step.program().arena_bytes();
+  result.bytes = result.activations + step.program().bound_bytes();
+  for (const LaunchInfo& launch : step.program().launches())
+    result.repeats = result.repeats || launch.location.layer.ends_with(", again");
+  return result;
+}
+
+nn::Model small_network() {
+  std::vector<std::string> lines;
+  for (int block = 0; block < 4; ++block)
+    for (const char* line : {"conv 16 3", "batch-norm", "gelu", "dropout 0.1"}) lines.emplace_back(line);
+  for (const char* line : {"max-pool 2", "flatten", "linear 10"}) lines.emplace_back(line);
+  return nn::make_layers(lines, {3, 16, 16});
+}
+
+}  // namespace
+
+TEST_CASE("with less memory a step computes activations again, and trains alike") {
+  for (const std::string precision : {"fp32", "bf16"}) {
+    CAPTURE(precision);
+    const nn::Model model = small_network();
+    const Shape input{32, 3, 16, 16};
+    const Trained free = train(model, input, 10, 0, precision);
+    CHECK(!free.repeats);
+    const int64_t budget = free.bytes - free.activations / (precision == "fp32" ? 3 : 6);
+    const Trained tight = train(model, input, 10, budget, precision);
+    // In bf16 what is computed again may vanish in its readers' nests.
+    if (precision == "fp32") CHECK(tight.repeats);
+    CHECK(tight.bytes <= budget);
+    for (size_t i = 0; i < free.losses.size(); ++i)
+      CHECK(tight.losses[i] == doctest::Approx(free.losses[i]).epsilon(precision == "fp32" ? 1e-5 : 2e-2));
+    // More than is needed changes nothing.
+    CHECK(train(model, input, 10, free.bytes, precision).losses == free.losses);
+  }
+}
+
+TEST_CASE("too little memory is refused, with what is needed at least") {
+  std::string message;
+  try {
+    (void)train(small_network(), {32, 3, 16, 16}, 10, 100'000, "fp32");
+  } catch (const InputError& e) {
+    message = e.what();
+  }
+  CHECK(message.find("a step needs at least about") != std::string::npos);
+  CHECK(message.find("only 0.1 MB are allowed") != std::string::npos);
+}
