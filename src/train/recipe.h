@@ -55,6 +55,7 @@ struct Recipe {
     Schedule schedule;
     Loss loss;
     double clip_norm = 0, clip_value = 0;
+    std::vector<std::string> freeze;
     int64_t lookahead = 0;
     double lookahead_decay = 0.95;
     int64_t seed = 1;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -15,6 +16,7 @@
 #include "track/metrics_log.h"
 #include "track/tensorboard.h"
 #include "train/evaluate.h"
+#include "train/freeze.h"
 #include "train/optimizer.h"
 
 namespace millrace::train {
@@ -59,6 +61,7 @@ struct Trainer::State {
   std::unique_ptr<Predictor> predictor;
   std::optional<optim::Lookahead> lookahead;
   optim::Schedule schedule;
+  std::vector<Freeze> freezes;
   std::unique_ptr<track::MetricsLog> log;
   std::unique_ptr<track::EventWriter> events;
 
@@ -81,6 +84,8 @@ struct Trainer::State {
   void open_training();
   void open_tests();
   void build(const Checkpoint* from);
+  void build_step();
+  void freeze();
   void fit();
   Array first_batch_of_test();
   Checkpoint checkpoint() const;
@@ -181,17 +186,12 @@ void Trainer::State::build(const Checkpoint* from) {
   }
   const auto begin = Clock::now();
   const data::Extent& e = session->extent;
-  const std::vector<optim::TensorSpec> inputs = {
-      {"pictures", {u8, {recipe.train.batch, e.channels, e.height, e.width}}},
-      {"labels", {i64, {recipe.train.batch}}}};
-  step = std::make_unique<optim::TrainStep>(
-      session->model.module, inputs, step_function(recipe.train.loss.label_smoothing),
-      make_optimizer(recipe, *session->model.module),
-      optim::TrainOptions{static_cast<uint64_t>(recipe.train.seed),
-                          compile_options(*session, recipe.train.precision, recipe.train.memory)});
-  for (const auto& [key, choice] : step->program().choices()) session->choices.emplace(key, choice);
-  schedule = make_schedule(recipe, steps_per_epoch, total);
+  freezes = parse_freezes(recipe.train.freeze, *session->model.module, steps_per_epoch);
+  // Before anything freezes: a run that is resumed later looks ahead with the same parameters.
   if (recipe.train.lookahead > 0) lookahead.emplace(*session->model.module);
+  freeze_due(*session->model.module, freezes, from ? from->step : 0);
+  build_step();
+  schedule = make_schedule(recipe, steps_per_epoch, total);
   if (test) {
     // Compiled now, so that the choices it makes stand in every checkpoint.
     predictor = std::make_unique<Predictor>(*session, "none", recipe.train.precision);
@@ -211,6 +211,34 @@ void Trainer::State::build(const Checkpoint* from) {
   observer.message(
       fmt::format("{} parameters; memory of a step: {:.1f} MB{}", session->model.module->parameter_count(),
                   static_cast<double>(program.arena_bytes() + program.bound_bytes()) / 1e6, largest));
+}
+
+void Trainer::State::build_step() {
+  const data::Extent& e = session->extent;
+  const std::vector<optim::TensorSpec> inputs = {
+      {"pictures", {u8, {recipe.train.batch, e.channels, e.height, e.width}}},
+      {"labels", {i64, {recipe.train.batch}}}};
+  step = std::make_unique<optim::TrainStep>(
+      session->model.module, inputs, step_function(recipe.train.loss.label_smoothing),
+      make_optimizer(recipe, *session->model.module),
+      optim::TrainOptions{static_cast<uint64_t>(recipe.train.seed),
+                          compile_options(*session, recipe.train.precision, recipe.train.memory)});
+  for (const auto& [key, choice] : step->program().choices()) session->choices.emplace(key, choice);
+}
+
+/// Where parameters stop training, a step without their gradients goes on with the others' optimiser state.
+void Trainer::State::freeze() {
+  const int64_t at = done();
+  if (at == total || !freeze_due(*session->model.module, freezes, at)) return;
+  std::map<std::string, Array> state;
+  for (const auto& [name, array] : step->state()) state.emplace(name, array.clone());
+  step.reset();
+  build_step();
+  step->set_step(at);
+  for (auto& [name, array] : step->state()) {
+    const Array& kept = state.at(name);
+    std::memcpy(array.data(), kept.data(), static_cast<size_t>(kept.bytes()));
+  }
 }
 
 Checkpoint Trainer::State::checkpoint() const {
@@ -457,6 +485,7 @@ Outcome Trainer::run() {
     } else if (s.checkpoint_due()) {
       s.save();
     }
+    s.freeze();
   }
   write_file(s.run->model(), export_session(*s.session));
   return {true, s.done(), s.test.has_value(), s.last_test};

@@ -28,6 +28,7 @@ batch = 20
 optimizer = {{ kind = "sgd", lr = 0.05, momentum = 0.9, nesterov = true, weight_decay = 1e-4 }}
 schedule = {{ kind = "cosine", warmup = 0.2 }}
 lookahead = 4
+freeze = ["0 1.4", "6.bias 2"]
 checkpoint_steps = 7
 clip_norm = 5
 
@@ -143,6 +144,20 @@ def test_onnx_runtime_gives_the_same_logits(whole, recipe, letters, millrace, tm
     for line, row in zip(map(json.loads, lines), logits):
         assert np.abs(np.array(line["logits"]) - row).max() <= 1e-4
         assert line["class"] == classes[int(row.argmax())]
+
+
+def test_frozen_parameters_stay_as_they_were(recipe, millrace, tmp_path):
+    def weights(epochs):
+        run = tmp_path / f"{epochs}"
+        # A constant rate: with a schedule the first epochs would depend on how many follow.
+        millrace("train", recipe, f"train.epochs={epochs}", "train.schedule=constant", "train.lookahead=0", "--out", run)
+        with safe_open(sorted((run / "checkpoints").iterdir())[-1], "np") as f:
+            return {name: f.get_tensor(name) for name in f.keys() if name.startswith("model.")}
+
+    two, three = weights(2), weights(3)
+    for name in two:
+        frozen = name in ("model.0.weight", "model.0.bias", "model.6.bias")
+        assert np.array_equal(two[name], three[name]) == frozen, name
 
 
 def test_the_written_recipe_reproduces_the_run(whole, millrace, tmp_path):
