@@ -59,7 +59,7 @@ Graph replace(const Graph& graph, const Pattern& pattern, const Replacement& rep
 
 /// The results of a graph for these arguments, as part of whatever they are part of: lazy, compiled or trained.
 /// TypeError where an argument has another type than its input.
-std::vector<Tensor> apply(const Graph& graph, std::span<const Tensor> arguments);
+std::vector<Tensor> apply_graph(const Graph& graph, std::span<const Tensor> arguments);
 
 /// The name of a node's operator.
 std::string_view operator_name(const Node& node);

@@ -98,8 +98,8 @@ struct Type {
   std::string str() const;
   static Type parse(std::string_view text);
   int64_t bytes() const { return shape.count() * dtype.bytes(); }
-  /// Why no value can be of this type (a dtype that is not in all_dtypes(), a negative size, 2^48 bytes or more); empty
-  /// when there is no reason.
+  /// Why no value can be of this type (a dtype that is not in all_dtypes(), a size that is negative or 2^48 or more, 2^48
+  /// bytes or more); empty when there is no reason.
   std::string fault() const;
 };
 

@@ -85,6 +85,12 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   return *this;
 }
 
+void fail_writing(const fs::path& path, std::string_view action, int error) {
+  const bool full = error == ENOSPC || error == EDQUOT;
+  fail<IoError>("{}: cannot {}: {}.", path.string(), action,
+                full ? "disk full. Free some space or choose another folder" : std::strerror(error));
+}
+
 AtomicFile::AtomicFile(fs::path path, unsigned mode) : path_(std::move(path)) {
   // Process and counter keep two writers of one path apart.
   static std::atomic<unsigned> counter{0};
@@ -156,12 +162,13 @@ void AtomicFile::commit() {
 }
 
 void AtomicFile::fail_with(const char* action, int error) const {
-  std::error_code ignored;
-  const char* state = fs::exists(path_, ignored) ? " The old file is unchanged." : "";
-  if (error == ENOSPC || error == EDQUOT)
-    fail<IoError>("{}: cannot {}: disk full. Free some space or choose another folder.{}", path_.string(),
-                  action, state);
-  fail<IoError>("{}: cannot {}: {}.{}", path_.string(), action, std::strerror(error), state);
+  try {
+    fail_writing(path_, action, error);
+  } catch (const IoError& failure) {
+    std::error_code ignored;
+    if (!fs::exists(path_, ignored)) throw;
+    fail<IoError>("{} The old file is unchanged.", failure.what());
+  }
 }
 
 void write_file(const fs::path& path, std::span<const uint8_t> bytes, unsigned mode) {

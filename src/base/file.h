@@ -31,6 +31,9 @@ class MappedFile {
   size_t size_ = 0;
 };
 
+/// Throws IoError for a file that could not be written: `error` is an errno, a full disk is named as such.
+[[noreturn]] void fail_writing(const std::filesystem::path& path, std::string_view action, int error);
+
 /// Replaces a file in one step: content goes to a temporary file beside it, which is flushed to the disk and
 /// renamed by commit(). Without commit() (an exception on the way) the old file stays and the temporary one
 /// is removed. All errors are IoError; a full disk is named as such.

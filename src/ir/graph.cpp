@@ -44,6 +44,9 @@ void complete_attributes(const Operator& op, Attributes& attributes, const Locat
       attributes.set(std::string(spec.name), *spec.fallback);
     else if (spec.fallback && given->index() != spec.fallback->index())
       fail<TypeError>("attribute '{}' of {} is of the wrong kind{}", spec.name, op.name, in_layer(location));
+    else if (const Shape* shape = std::get_if<Shape>(given))
+      if (const std::string fault = Type{u8, *shape}.fault(); !fault.empty())
+        fail<TypeError>("attribute '{}' of {}: {}{}", spec.name, op.name, fault, in_layer(location));
   }
   if (attributes.items().size() == op.attributes.size()) return;
   for (const AttributeSpec& spec : op.attributes) names.emplace_back(spec.name);
@@ -141,7 +144,10 @@ Value Graph::add_with_body(const Operator& op, std::vector<Value> operands, Attr
   node.op = &op;
   if (loop) {
     complete_attributes(op, attributes, location_);
-    node.types = op.types(TypeContext{op, given_types, attributes, location_, body.get()});
+    const TypeContext context{op, given_types, attributes, location_, body.get()};
+    node.types = op.types(context);
+    for (const Type& type : node.types)
+      if (const std::string fault = type.fault(); !fault.empty()) context.error(fault);
   } else {
     std::vector<Type> body_types;
     for (const Value& input : body->inputs()) body_types.push_back(body->type(input));

@@ -186,6 +186,13 @@ class Parser {
     return token;
   }
 
+  /// The name of an operator or attribute; messages repeat it and look for the nearest.
+  std::string word() {
+    const std::string_view token = take(is_word);
+    if (token.size() > 200) error("no name is as long as '{}…'", token.substr(0, 40));
+    return std::string(token);
+  }
+
   /// The whole token as a number.
   template <typename T>
   T number(std::string_view token, int base = 10) const {
@@ -324,7 +331,7 @@ class Parser {
     Attributes found;
     while (!accept("}")) {
       if (!found.items().empty()) expect(",");
-      std::string name(take(is_word));
+      std::string name = word();
       if (found.find(name)) error("attribute '{}' is given twice", name);
       expect("=");
       found.set(std::move(name), attribute());
@@ -393,13 +400,14 @@ class Parser {
     expect("%");
     if (number<int64_t>(take(is_word)) != graph.size()) error("the value %{} is expected here", graph.size());
     expect("=");
-    const std::string name(take(is_word));
+    const std::string name = word();
     expect("(");
     if (name == "input") {
       std::string input = string();
       expect(")");
       expect(":");
-      graph.input(std::move(input), type());
+      Type of = type();
+      at_line(number_, [&] { graph.input(std::move(input), std::move(of)); });
       return expect_end();
     }
     std::vector<Value> arguments = operands(graph);
@@ -423,7 +431,7 @@ class Parser {
 
   void append(Graph& graph, const std::string& name, std::vector<Value> arguments, Attributes given,
               std::shared_ptr<const Graph> body, const std::vector<Type>& types, int line) {
-    try {
+    at_line(line, [&] {
       const Operator& op = get_operator(name);
       Value added;
       if (body) {
@@ -432,7 +440,15 @@ class Parser {
         added = graph.add(op, std::move(arguments), std::move(given));
       }
       if (graph.node(added).types != types) fail<InputError>("the types of {} are not those written", name);
-    } catch (const std::exception& e) {  // wrong operands and attributes are the text's fault here
+    });
+  }
+
+  /// Runs what adds to the graph: wrong operands and attributes are the text's fault here.
+  template <typename Adds>
+  static void at_line(int line, Adds&& adds) {
+    try {
+      adds();
+    } catch (const std::exception& e) {
       fail<InputError>("graph text, line {}: {}", line, e.what());
     }
   }

@@ -167,6 +167,8 @@ std::string Type::fault() const {
   bool empty = false, too_large = false;
   for (const Dim& dim : shape) {
     if (dim.factor() < 0) return fmt::format("the shape {} has a negative size", shape.str());
+    // Of an empty shape too: type rules compute with each size.
+    if (dim.factor() >= most_bytes) return fmt::format("the shape {} is too large", shape.str());
     empty = empty || dim.factor() == 0;
     too_large = too_large || __builtin_mul_overflow(bytes, dim.factor(), &bytes) || bytes >= most_bytes;
   }

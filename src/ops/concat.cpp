@@ -22,7 +22,7 @@ std::vector<Type> concat_types(const TypeContext& c) {
     if (operand.dtype != result.dtype || other.rank() != result.shape.rank())
       c.error("operands must have one dtype and rank");
     if (!other[axis].is_static()) c.error("the axis that is joined must have a known size");
-    total += other[axis].size();
+    if (__builtin_add_overflow(total, other[axis].size(), &total)) c.error("the result is too large");
     other[axis] = result.shape[axis];
     if (other != result.shape) c.error("operands may differ only along the axis that is joined");
   }

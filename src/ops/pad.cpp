@@ -26,7 +26,10 @@ std::vector<Type> pad_types(const TypeContext& c) {
     }
     if (!x.shape[d].is_static()) c.error("a named dimension cannot be padded");
     const int64_t size = x.shape[d].size();
-    shape.push_back(low[d] + high[d] + size + std::max<int64_t>(size - 1, 0) * between);
+    int64_t inner = 0;
+    if (__builtin_mul_overflow(std::max<int64_t>(size - 1, 0), between, &inner) || inner >> 60)
+      c.error("the result is too large");
+    shape.push_back(low[d] + high[d] + size + inner);
   }
   return {{x.dtype, shape}};
 }

@@ -13,8 +13,8 @@ std::vector<Type> self_attention_types(const TypeContext& c) {
     c.error("the operand must have the dimensions [batch, length, heads + 2 · shared heads, width]");
   const int64_t heads = c.attributes.integer("heads");
   if (!x.shape[2].is_static()) c.error("the heads must be a number, not a named dimension");
-  const int64_t shared = (x.shape[2].size() - heads) / 2;
-  if (heads < 1 || shared < 1 || heads + 2 * shared != x.shape[2].size())
+  const int64_t shared = heads < 1 ? 0 : (x.shape[2].size() - heads) / 2;
+  if (shared < 1 || heads + 2 * shared != x.shape[2].size())
     c.error(fmt::format("{} heads of q leave no two equal parts of {} for k and v", heads, x.shape[2].str()));
   const Type q{x.dtype, {x.shape[0], heads, x.shape[1], x.shape[3]}},
       k{x.dtype, {x.shape[0], shared, x.shape[1], x.shape[3]}};

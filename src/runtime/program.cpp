@@ -2,6 +2,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 #include <set>
 #include <sys/mman.h>
 
@@ -37,6 +40,10 @@ constexpr double kWorthWaking = 3000;
 
 /// Memory for intermediates; large arenas ask for huge pages.
 std::unique_ptr<void, Free> allocate_arena(int64_t bytes) {
+#if defined(__GLIBC__)
+  // What compiling freed (tens of megabytes) goes back first: it would stand in the process's size beside the plan's.
+  if (bytes >= (8 << 20)) malloc_trim(0);
+#endif
   const size_t page = bytes < (8 << 20) ? 64 : 2 << 20;
   const size_t rounded = (static_cast<size_t>(std::max<int64_t>(bytes, 64)) + page - 1) / page * page;
   std::unique_ptr<void, Free> arena(std::aligned_alloc(page, rounded));

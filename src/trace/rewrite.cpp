@@ -129,7 +129,7 @@ Graph capture(const std::function<std::vector<Tensor>(std::span<const Tensor>)>&
   return std::move(captured.graph);
 }
 
-std::vector<Tensor> apply(const Graph& graph, std::span<const Tensor> arguments) {
+std::vector<Tensor> apply_graph(const Graph& graph, std::span<const Tensor> arguments) {
   if (arguments.size() != graph.inputs().size())
     fail<TypeError>("the graph has {} inputs, but there are {} arguments", graph.inputs().size(),
                     arguments.size());

@@ -48,7 +48,7 @@ MetricsLog::MetricsLog(std::filesystem::path path, int64_t resume_step) : path_(
   if (resume_step >= 0 && std::filesystem::exists(path_)) kept = lines_until(read_text(path_), resume_step);
   write_file(path_, kept);
   file_ = std::fopen(path_.c_str(), "ab");
-  if (!file_) fail<IoError>("{}: cannot write the metrics: {}", path_.string(), std::strerror(errno));
+  if (!file_) fail_writing(path_, "write the metrics", errno);
 }
 
 MetricsLog::~MetricsLog() {
@@ -60,7 +60,7 @@ void MetricsLog::append(int64_t step, const Fields& fields) {
   all.insert(all.end(), fields.begin(), fields.end());
   const std::string line = json_line(all) + "\n";
   if (std::fwrite(line.data(), 1, line.size(), file_) != line.size() || std::fflush(file_) != 0)
-    fail<IoError>("{}: cannot write the metrics: {}", path_.string(), std::strerror(errno));
+    fail_writing(path_, "write the metrics", errno);
 }
 
 }  // namespace millrace::track

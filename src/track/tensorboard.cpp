@@ -94,7 +94,7 @@ EventWriter::EventWriter(const std::filesystem::path& folder, int64_t resume_ste
             fmt::format("events.out.tfevents.{:010d}.{}.{}.0", static_cast<int64_t>(now()), host, ::getpid());
   }
   file_ = std::fopen(path_.c_str(), "ab");
-  if (!file_) fail<IoError>("{}: cannot write the event file: {}", path_.string(), std::strerror(errno));
+  if (!file_) fail_writing(path_, "write the event file", errno);
   std::fseek(file_, 0, SEEK_END);
   if (std::ftell(file_) == 0) write(file_version_record(now()));
 }
@@ -109,7 +109,7 @@ void EventWriter::scalar(std::string_view tag, int64_t step, double value) {
 
 void EventWriter::write(const std::string& record) {
   if (std::fwrite(record.data(), 1, record.size(), file_) != record.size() || std::fflush(file_) != 0)
-    fail<IoError>("{}: cannot write the event file: {}", path_.string(), std::strerror(errno));
+    fail_writing(path_, "write the event file", errno);
 }
 
 }  // namespace millrace::track

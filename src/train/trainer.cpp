@@ -90,6 +90,8 @@ struct Trainer::State {
   Array first_batch_of_test();
   Checkpoint checkpoint() const;
   void save();
+  /// Runs what writes into the run folder; when the disk is full or gone, the message says what is safe.
+  void record(const std::function<void()>& write) const;
   void restore(const Checkpoint& from);
   void one_step(StepMarks* marks = nullptr);
   void check_finite(double loss) const;
@@ -264,6 +266,16 @@ void Trainer::State::save() {
   last_checkpoint = Clock::now();
 }
 
+void Trainer::State::record(const std::function<void()>& write) const {
+  try {
+    write();
+  } catch (const IoError& error) {
+    const auto kept = list_checkpoints(run->checkpoints());
+    if (kept.empty()) throw;
+    fail<IoError>("{} {} is intact: --resume goes on from there.", error.what(), kept.back().string());
+  }
+}
+
 void Trainer::State::restore(const Checkpoint& from) {
   const auto pictures = from.counters.find("data.pictures");
   if (const int64_t now = loader->source().count();
@@ -339,13 +351,15 @@ void Trainer::State::one_step(StepMarks* marks) {
   accuracy_sum += accuracy;
   mark(&StepMarks::end);
   if (!log) return;
-  log->append(done(), {{"epoch", static_cast<double>(done()) / static_cast<double>(steps_per_epoch)},
-                       {"loss", loss},
-                       {"accuracy", accuracy},
-                       {"lr", lr}});
-  events->scalar("train/loss", done(), loss);
-  events->scalar("train/accuracy", done(), accuracy);
-  events->scalar("train/lr", done(), lr);
+  record([&] {
+    log->append(done(), {{"epoch", static_cast<double>(done()) / static_cast<double>(steps_per_epoch)},
+                         {"loss", loss},
+                         {"accuracy", accuracy},
+                         {"lr", lr}});
+    events->scalar("train/loss", done(), loss);
+    events->scalar("train/accuracy", done(), accuracy);
+    events->scalar("train/lr", done(), lr);
+  });
   mark(&StepMarks::end);
 }
 
@@ -388,12 +402,12 @@ void Trainer::State::end_epoch() {
     last_test = evaluation.metrics;
     for (const auto& [name, value] : evaluation.metrics) {
       fields.emplace_back("test/" + name, value);
-      events->scalar("test/" + name, done(), value);
+      record([&] { events->scalar("test/" + name, done(), value); });
     }
     if (!evaluation.metrics.empty()) text += fmt::format("; test {}", metrics_text(evaluation.metrics));
   }
   fields.emplace_back("seconds", seconds_since(epoch_begin));
-  log->append(done(), fields);
+  record([&] { log->append(done(), fields); });
   for (const std::string& line : skipped_pictures(*loader, bad)) observer.message(line);
   if (test)
     for (const std::string& line : skipped_pictures(*test->loader, bad_tests)) observer.message(line);
@@ -439,8 +453,10 @@ const RunFolder& Trainer::resume(const RunFolder& run) {
     for (const std::string& warning : loaded->warnings) s.observer.message(warning);
   s.build(loaded ? &loaded->checkpoint : nullptr);
   if (loaded) s.restore(loaded->checkpoint);
-  s.log = std::make_unique<track::MetricsLog>(run.metrics(), s.done());
-  s.events = std::make_unique<track::EventWriter>(run.path(), s.done());
+  s.record([&] {
+    s.log = std::make_unique<track::MetricsLog>(run.metrics(), s.done());
+    s.events = std::make_unique<track::EventWriter>(run.path(), s.done());
+  });
   if (loaded)
     s.observer.message(fmt::format("going on from step {} of {}", s.done(), s.total));
   else
@@ -487,7 +503,7 @@ Outcome Trainer::run() {
     }
     s.freeze();
   }
-  write_file(s.run->model(), export_session(*s.session));
+  s.record([&] { write_file(s.run->model(), export_session(*s.session)); });
   return {true, s.done(), s.test.has_value(), s.last_test};
 }
 

@@ -115,7 +115,7 @@ def test_the_page_draws_itself_in_a_browser(millrace, cache, tmp_path):
 def test_explain_says_who_built_what_and_draws_it(millrace, cache, tmp_path):
     arguments = ["explain", "--model", "lenet", "--batch", 32]
     found = json.loads(millrace(*arguments, "--json", env=cache).stdout)
-    assert [p["name"] for p in found["passes"]][-3:] == ["fuse", "layout", "plan"]
+    assert [p["name"] for p in found["passes"]][-3:] == ["store-bf16", "layout", "plan"]
     assert all(p["seconds"] >= 0 for p in found["passes"])
     assert found["fused_groups"] > 0 and found["fused_operators"] > found["fused_groups"]
     assert all(from_ < i for i, l in enumerate(found["launches"]) for from_ in l["reads"])

@@ -227,6 +227,70 @@ def test_a_full_disk_leaves_the_old_checkpoint(binary, recipe, tmp_path):
     assert {p.name: p.read_bytes() for p in (run / "checkpoints").iterdir()} == kept
 
 
+@pytest.fixture
+def disk(tmp_path):
+    """A file system of its own, of a size that can be changed: disk(kilobytes) → the folder. Needs to be root."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+
+    def resize(kilobytes):
+        how = "remount," if os.path.ismount(folder) else ""
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"{how}size={kilobytes}k", "tmpfs", folder],
+                                 capture_output=True, text=True)
+        if mounted.returncode:
+            pytest.skip(f"no file system of its own can be mounted here: {mounted.stderr.strip()}")
+        return folder
+
+    yield resize
+    if os.path.ismount(folder):
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_a_training_on_a_full_disk_ends_with_one_message_and_resumes(binary, recipe, whole, disk):
+    """At whatever file the space ends: recipe, logs, checkpoints, model. With more space it goes on, to the same end."""
+    run = disk(4) / "run"
+    failed = []
+
+    def train(kilobytes):
+        disk(kilobytes)
+        before = sorted((run / "checkpoints").glob("*.safetensors"))
+        begun = (run / "recipe.toml").exists()
+        result = subprocess.run([binary, "train", *([run, "--resume"] if begun else [recipe, "--out", run])],
+                                capture_output=True, text=True, timeout=600)
+        if result.returncode == 0:
+            return True
+        assert result.returncode == 1, result.stderr
+        assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1, result.stderr
+        assert "disk full" in result.stderr and "defect" not in result.stderr, result.stderr
+        kept = sorted((run / "checkpoints").glob("*.safetensors"))
+        assert kept or not before
+        for path in kept:
+            with safe_open(path, "np") as f:
+                assert f.metadata()["format"] == "millrace-checkpoint"
+        if kept:
+            assert f"{kept[-1]} is intact: --resume goes on from there" in result.stderr
+        failed.append(result.stderr)
+        return False
+
+    size = 4
+    ballast = disk(size) / "ballast"
+    ballast.write_bytes(bytes(4096))
+    assert not train(size)
+    ballast.unlink()
+    while not train(size):
+        size += 4
+    assert_same_run(whole, run)
+
+    (run / "model.onnx").unlink()
+    used = shutil.disk_usage(run).used // 1024
+    # The metrics are rewritten when a run is resumed, and fit; the model does not.
+    assert not train(used + (whole / "metrics.jsonl").stat().st_size // 1024 + 8)
+    for part in ("recipe.toml", "metrics.jsonl", "events.out.tfevents", "checkpoint of step", "model.onnx"):
+        assert any(part in text for text in failed), (part, failed)
+    assert train(size)
+    assert_same_run(whole, run)
+
+
 def test_a_loss_that_is_not_finite_names_the_operation(millrace, recipe, tmp_path):
     text = millrace("train", recipe, "train.optimizer.lr=1e17", "train.clip_norm=0", "train.schedule=constant",
                     "train.lookahead=0", "--out", tmp_path / "run", code=1).stderr

@@ -29,7 +29,8 @@ std::string type_error(const F& wrong) {
 
 TEST_CASE("types that no value can have are refused by graphs and arrays") {
   CHECK(Type{f32, {2, 0, 3}}.fault().empty());
-  CHECK(Type{f32, {0, huge}}.fault().empty());
+  CHECK(Type{f32, {0, (int64_t{1} << 48) - 1}}.fault().empty());
+  CHECK(Type{f32, {0, huge}}.fault() == "the shape [0, 4611686018427387904] is too large");
   CHECK(Type{f32, {Dim::named("n"), 3}}.fault().empty());
   CHECK(Type{f32, {2, -1}}.fault() == "the shape [2, -1] has a negative size");
   CHECK(Type{f32, {-2, -1}}.fault() == "the shape [-2, -1] has a negative size");
@@ -42,10 +43,10 @@ TEST_CASE("types that no value can have are refused by graphs and arrays") {
   const Value x = graph.input("x", {f32, {2, 3}});
   CHECK(type_error([&] {
           graph.add("reshape", {x}, {{"shape", Shape{-2, -3}}});
-        }) == "reshape(f32[2, 3]): the shape [-2, -3] has a negative size");
+        }) == "attribute 'shape' of reshape: the shape [-2, -3] has a negative size");
   CHECK(type_error([&] {
           graph.add("iota", {}, {{"shape", Shape{-3}}});
-        }) == "iota(): the shape [-3] has a negative size");
+        }) == "attribute 'shape' of iota: the shape [-3] has a negative size");
   CHECK(type_error([&] {
           graph.add("cast", {x}, {{"dtype", DType{Kind::signed_int, 4}}});
         }) == "cast(f32[2, 3]): there is no dtype i4");

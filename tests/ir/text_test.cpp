@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/philox.h"
 #include "ops/build.h"
+#include "support/allocations.h"
 #include "support/samples.h"
 
 using namespace millrace;
@@ -171,6 +172,116 @@ TEST_CASE("what is wrong in a text is told with its line") {
   CHECK(refused_node("%1 = relu(%0) : f32[2, 3] junk") == "graph text, line 3: 'junk' is not understood");
   CHECK(refusal("millrace graph 1\n%0 = input(\"x\") : f32[2]\n") ==
         "graph text, line 2: the text ends before the outputs");
+}
+
+TEST_CASE("hostile text is refused with its line, and asks for no memory") {
+  // Line 3; %0 is f32[2, 3].
+  const std::vector<std::string> nodes = {
+      // sizes that overflow, alone or together
+      "%1 = input(\"y\") : f32[1099511627775, 1099511627775]",
+      "%1 = input(\"y\") : f32[0, 9223372036854775807]",
+      "%1 = input(\"y\") : i8[1048576, 1048576, 1048576, 1048576]",
+      "%1 = input(\"y\") : f32[1048576*1048576*1048576*1048576]",
+      "%1 = input(\"y\") : f32[3000000000*batch*3000000000*length*3000000000]",
+      "%1 = input(\"y\") : f32[-1]",
+      "%1 = input(\"y\") : f32[2",
+      "%1 = input(\"y\") : f32",
+      "%1 = input(\"y\") : f31[2]",
+      "%1 = input(\"y\" : f32[2]",
+      "%1 = constant() {value=f32[1099511627775]{}} : f32[1099511627775]",
+      "%1 = constant() {value=f32[0, 1099511627775]{1}} : f32[0, 1099511627775]",
+      "%1 = constant() {value=f32[batch]{1}} : f32[batch]",
+      "%1 = constant() {value=f32[3]{1, 2, 3} : f32[3]",
+      "%1 = constant() {value=u8[1]{-1}} : u8[1]",
+      "%1 = iota() {shape=<1099511627775, 1099511627775>} : i64[1099511627775, 1099511627775]",
+      "%1 = iota() {axis=9223372036854775807, shape=<3>} : i64[3]",
+      "%1 = iota() {axis=-9223372036854775808, shape=<3>} : i64[3]",
+      "%1 = broadcast(%0) {shape=<1099511627775, 1099511627775, 2, 3>} : f32[1099511627775, 1099511627775, "
+      "2, 3]",
+      "%1 = reshape(%0) {shape=<1099511627775, 1099511627775, 1099511627775>} : f32[6]",
+      "%1 = pad(%0) {high=[9223372036854775807, 0], low=[9223372036854775807, 0]} : f32[0, 3]",
+      "%1 = pad(%0) {high=[0, 0], interior=[2147483647, 2147483647], low=[0, 0]} : f32[1, 1]",
+      "%1 = slice(%0) {ends=[1, 1], starts=[0, 0], steps=[0, 0]} : f32[1, 1]",
+      "%1 = slice(%0) {ends=[1], starts=[0]} : f32[1, 1]",
+      "%1 = transpose(%0) {permutation=[0, 0]} : f32[2, 2]",
+      "%1 = transpose(%0) {permutation=[9223372036854775807, -1]} : f32[2, 3]",
+      "%1 = sum(%0) {axes=[-9223372036854775808], keep_dims=false} : f32[2]",
+      "%1 = concat(%0, %0) {axis=9223372036854775807} : f32[4, 3]",
+      "%1 = matmul(%0, %0) : f32[2, 3]",
+      "%1 = conv2d(%0, %0) : f32[2, 3]",
+      "%1 = max_pool2d(%0) {kernel=[9223372036854775807, 1]} : f32[2, 3]",
+      // attributes of wrong kinds, twice, too many, missing
+      "%1 = sum(%0) {axes=[1.5]} : f32[2]",
+      "%1 = sum(%0) {axes=nan} : f32[2]",
+      "%1 = sum(%0) {axes=<1>} : f32[2]",
+      "%1 = sum(%0) {axes=\"1\"} : f32[2]",
+      "%1 = sum(%0) {axes=f32[1]{1}} : f32[2]",
+      "%1 = sum(%0) {axes=[1], axes=[1]} : f32[2]",
+      "%1 = sum(%0) {axes=[99999999999999999999]} : f32[2]",
+      "%1 = sum(%0) {=3} : f32[2]",
+      "%1 = sum(%0) {axes=} : f32[2]",
+      "%1 = sum(%0) {axes=[1} : f32[2]",
+      "%1 = sum(%0) {axes=[1]",
+      "%1 = relu(%0) {alpha=1} : f32[2, 3]",
+      "%1 = reshape(%0) : f32[6]",
+      "%1 = cast(%0) {dtype=f32[1]{1}} : f32[2, 3]",
+      "%1 = clamp(%0) {high=1, low=0} : f32[2, 3]",  // numbers are 1.0 and 0.0
+      // operators and operands that are not there
+      "%1 = (%0) : f32[2, 3]",
+      "%1 = no_such_operator(%0) : f32[2, 3]",
+      "%1 = constant(%0) {value=f32[]{1}} : f32[]",
+      "%1 = input(%0) : f32[2, 3]",
+      "%1 = relu() : f32[2, 3]",
+      "%1 = relu(%0, %0) : f32[2, 3]",
+      "%1 = relu(%1) : f32[2, 3]",
+      "%1 = relu(%-1) : f32[2, 3]",
+      "%1 = relu(%0.-1) : f32[2, 3]",
+      "%1 = relu(%99999999999999999999) : f32[2, 3]",
+      "%1 = relu(%) : f32[2, 3]",
+      "%1 = relu(%0) : f32[2, 3], f32[2, 3]",
+      "%1 = relu(%0)",
+      "%18446744073709551617 = relu(%0) : f32[2, 3]",
+      "%1 = relu(%0) : f32[2, 3] @\"layer",
+      "outputs(\"y\": %7)",
+      "outputs(%0)",
+      // bodies where none is taken, that are none, or that do not fit
+      "%1 = relu(%0) : f32[2, 3] body {\noutputs()\n}",
+      "%1 = softmax(%0) {axis=1} : f32[2, 3] body {\noutputs()\n}",
+      "%1 = fused(%0) : f32[2, 3]",
+      "%1 = fused(%0) : f32[2, 3] body {",
+      "%1 = fused(%0) : f32[2, 3] body {\n}",
+      "%1 = fused(%0) : f32[2, 3] body {\n%0 = input(\"x\") : f32[3, 2]\noutputs(\"y\": %0)\n}",
+      "%1 = scan(%0) {carries=9223372036854775807, length=<2>, sequences=1} : f32[2, 3]",
+      "%1 = scan(%0) {carries=9223372036854775807, length=<2>, sequences=1} : f32[2, 3] body {\noutputs()\n}",
+      "%1 = scan(%0) {carries=0, length=<1099511627775>, sequences=0} : f32[1099511627775, 1099511627775, 2] "
+      "body {\n"
+      "%0 = input(\"x\") : f32[2, 3]\n%1 = iota() {dtype=f32, shape=<1099511627775, 2>} : f32[1099511627775, "
+      "2]\n"
+      "outputs(\"y\": %1)\n}",
+      std::string("%1 = relu(%0) : f32[2, 3]\0", 26),
+      "%1 = " + std::string(100000, 'a') + "(%0) : f32[2, 3]",
+      "%1 = sum(%0) {axes=" + std::string(100000, '[') + "} : f32[2]",
+      "%1 = relu" + std::string(100000, '(') + " : f32[2]",
+      "%1 = relu(%0) {" + std::string(100000, 'a') + "=1} : f32[2]",
+      "%1 = reshape(%0) {shape=<" + std::string(100000, '*') + ">} : f32[6]",
+      "%1 = input(\"" + std::string(100000, '\\') + " : f32[2]",
+  };
+  for (const std::string& node : nodes) {
+    CAPTURE(node.substr(0, 200));
+    const test::CountAllocations allocations;
+    const std::string message = refused_node(node);
+    CHECK(message.find("graph text, line ") == 0);
+    CHECK(message.size() < 2000);
+    for (const auto& place : allocations.places()) CHECK(place.largest < (4 << 20));
+  }
+}
+
+TEST_CASE("types may be as large as memory could be, and cost nothing before they are computed") {
+  const test::CountAllocations allocations;
+  CHECK(refused_node("%1 = iota() {shape=<1000000, 10000000>} : i64[1000000, 10000000]") == "");
+  CHECK(refused_node("%1 = input(\"y\") : f32[0, 1099511627775, 1099511627775]") == "");
+  CHECK(refused_node("%1 = broadcast(%0) {shape=<1000000000, 2, 3>} : f32[1000000000, 2, 3]") == "");
+  for (const auto& place : allocations.places()) CHECK(place.largest < (1 << 20));
 }
 
 TEST_CASE("bodies nested too deep are refused") {

@@ -1,9 +1,12 @@
 // The code of docs/cpp.md.
+#include <cmath>
 #include <doctest/doctest.h>
+#include <regex>
 
 #include <millrace/compile.h>
 #include <millrace/nn.h>
 #include <millrace/optim.h>
+#include <millrace/rewrite.h>
 
 using namespace millrace;
 
@@ -47,9 +50,24 @@ TEST_CASE("the guide to the C++ interface does what it says") {
     if (x.sum() < 0) return -x;
     return squeeze(x);
   });
+  f(Tensor::of({1, 2}, {1, 2}));
+  f(Tensor::of({1, 2}, {-1, -2}));
+  std::string why = f.explain();
+  CHECK(std::regex_replace(why, std::regex("[^ ]*guide_test.cpp:[0-9]+"), "guide.cpp:4") ==
+        R"(2 calls, 2 recordings
+guard: inputs (f32[1, 2])
+  segment 1: 3 operations, 1 inputs, 2 results
+  break at guide.cpp:4: the host reads a bool
+    when it is true:
+      segment 2: 1 operations, 1 inputs, 1 results
+      returns 1 tensors
+    when it is false:
+      segment 3: 1 operations, 1 inputs, 1 results
+      returns 1 tensors
+call 2: recorded again: a bool read at guide.cpp:4 is true for the first time
+)");
   CHECK(f(Tensor::of({1, 2}, {1, 2})).shape() == Shape{2});
   CHECK(f(Tensor::of({1, 2}, {-1, -2})).shape() == Shape{1, 2});
-  CHECK(f.explain().find("2 calls, 2 recordings") == 0);
 
   auto net = std::make_shared<Net>();
   net->initialise(1);
@@ -66,6 +84,23 @@ TEST_CASE("the guide to the C++ interface does what it says") {
   step.bind_input(1, Array::of(i64, {4}, std::vector<double>{0, 1, 1, 0}));
   optim::Schedule schedule = optim::cosine(0.05, 200);
   for (int i = 0; i < 200; ++i) step.run(schedule(i));
-  CHECK(step.loss() < 0.1);
+  double loss = step.loss();
+  CHECK(loss < 0.1);
   CHECK(step.metrics()[0].second == 1);
+
+  const Type type{f32, {4, 8}};
+  Graph graph =
+      capture([](std::span<const Tensor> x) { return std::vector<Tensor>{x[0] * sigmoid(x[0]) * 2}; },
+              std::span(&type, 1));
+
+  // x · sigmoid(x), written out, is silu.
+  const Pattern written_out =
+      Pattern::op("mul", {Pattern::any("x"), Pattern::op("sigmoid", {Pattern::any("x")})});
+  Graph shorter = replace(graph, written_out,
+                          [](Graph& g, const Match& match) { return g.add("silu", {match.at("x")}); });
+
+  const Tensor x = Tensor::full({4, 8}, 1.5);
+  Tensor y = apply_graph(shorter, std::span(&x, 1))[0];
+  CHECK(shorter.str().find("silu") != std::string::npos);
+  CHECK(y.to_array().at(5) == doctest::Approx(2 * 1.5 / (1 + std::exp(-1.5))));
 }

@@ -22,7 +22,7 @@ Graph captured(const std::function<Tensor(const Tensor&, const Tensor&)>& f) {
 
 std::vector<double> values(const Graph& graph) {
   const Tensor arguments[] = {Tensor::full({3, 4}, 0.75), Tensor::full({3, 4}, -1.25)};
-  const Array array = apply(graph, arguments)[0].to_array();
+  const Array array = apply_graph(graph, arguments)[0].to_array();
   std::vector<double> all;
   for (int64_t i = 0; i < array.count(); ++i) all.push_back(array.at(i));
   return all;
@@ -91,7 +91,7 @@ TEST_CASE("a rewritten graph trains as part of a step") {
       model, {{"x", type}},
       [&](nn::Module& module, std::span<const Tensor> x) {
         const Tensor hidden = module(x[0]);
-        return optim::StepResult{apply(graph, std::span(&hidden, 1))[0].sum()};
+        return optim::StepResult{apply_graph(graph, std::span(&hidden, 1))[0].sum()};
       },
       optim::sgd());
   for (int64_t i = 0; i < 6; ++i) step.input(0).set(i, 0.3 * static_cast<double>(i) - 0.5);
@@ -113,7 +113,7 @@ TEST_CASE("mistakes in rewriting are said") {
   CHECK_THROWS_AS((void)replace(graph, sum, [](Graph&, const Match&) { return Value{99, 0}; }), InputError);
   CHECK_THROWS_AS((void)replace(graph, sum, {}), InputError);
   const Tensor one = Tensor::full({3, 4}, 1);
-  CHECK_THROWS_AS((void)apply(graph, std::span(&one, 1)), TypeError);
+  CHECK_THROWS_AS((void)apply_graph(graph, std::span(&one, 1)), TypeError);
   const Tensor odd[] = {one, Tensor::full({4, 3}, 1)};
-  CHECK_THROWS_AS((void)apply(graph, odd), TypeError);
+  CHECK_THROWS_AS((void)apply_graph(graph, odd), TypeError);
 }

@@ -1,0 +1,173 @@
+"""The pages: their commands run, their recipes train, their code is compiled, and what they name is there.
+
+docs/profile.md's commands are run by test_profile.py. Not run: what needs PyTorch (bench/peers) or a bare machine
+(tools/bare_debian.sh), and ./dev's verbs, of which this is a part; those are only looked up.
+"""
+import gzip
+import io
+import re
+import shlex
+import struct
+import subprocess
+import tarfile
+import tomllib
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from PIL import Image
+
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+LATER = {"src/backend/cuda/", "src/features/", "src/dist/", "src/compress/", "src/serve/"}  # design.md is ahead of the code
+SHORT = ["train.batch=32", "eval.batch=40"]  # appended to what would train for long
+
+
+def blocks(page, language=""):
+    parts = re.split(r"^```(\w*)\n", (ROOT / page).read_text(), flags=re.M)  # text, language, block, "", text …
+    return [parts[i + 1] for i in range(1, len(parts), 4) if parts[i] == language]
+
+
+def commands(page, program="millrace"):
+    """The command lines in a page's blocks, without the remark after them."""
+    lines = [re.split(r" {2,}", line)[0] for block in blocks(page) for line in block.splitlines()]
+    return [line for line in lines if line.startswith(program)]
+
+
+def prose(page):
+    return re.sub(r"^```.*?^```", "", (ROOT / page).read_text(), flags=re.M | re.S)
+
+
+def spans(page):
+    """What stands between backquotes within a line of text."""
+    return re.findall(r"`([^`\n]+)`", prose(page))
+
+
+def jpeg(random, label):
+    pixels = (random.integers(0, 60, (32, 32, 3)) + 18 * label).astype(np.uint8)
+    out = io.BytesIO()
+    Image.fromarray(pixels).save(out, "JPEG")
+    return out.getvalue()
+
+
+def write_idx(path, array):
+    header = struct.pack(">BBBB", 0, 0, 8, array.ndim) + struct.pack(f">{array.ndim}I", *array.shape)
+    path.write_bytes(gzip.compress(header + array.astype(np.uint8).tobytes()))
+
+
+@pytest.fixture(scope="session")
+def desk(binary, tmp_path_factory):
+    """A newcomer's folder: examples/, data/letters, a picture, and small data sets where MILLRACE_DATA points."""
+    folder = tmp_path_factory.mktemp("desk")
+    random = np.random.default_rng(1)
+    (folder / "examples").symlink_to(ROOT / "examples")
+    subprocess.run([binary, "letters", folder / "data/letters", "--train", "700", "--test", "100"], check=True, capture_output=True)
+    (folder / "shared/cifar10").mkdir(parents=True)
+    for split, count in (("train", 32), ("test", 8)):
+        with tarfile.open(folder / f"shared/cifar10/{split}.tar", "w") as tar:
+            for label in range(10):
+                for number in range(count):
+                    info = tarfile.TarInfo(f"{split}/class{label}/{number:04}.jpg")
+                    data = jpeg(random, label)
+                    info.size = len(data)
+                    tar.addfile(info, io.BytesIO(data))
+    (folder / "shared/mnist").mkdir()
+    for name, count in (("train", 320), ("t10k", 80)):
+        write_idx(folder / f"shared/mnist/{name}-images-idx3-ubyte.gz", random.integers(0, 256, (count, 28, 28)))
+        write_idx(folder / f"shared/mnist/{name}-labels-idx1-ubyte.gz", np.arange(count) % 10)
+    (folder / "cat.jpg").write_bytes(jpeg(random, 3))
+    return folder
+
+
+@pytest.fixture
+def at_desk(millrace, desk, tmp_path_factory):
+    def run(line, *more):
+        words = shlex.split(line)
+        assert words[0] == "millrace"
+        return millrace(*words[1:], *more, cwd=desk, env={"MILLRACE_DATA": str(desk / "shared")}).stdout
+
+    return run
+
+
+def test_commands_of_the_readme_run_in_their_order(at_desk, desk):
+    lines = commands("README.md")
+    assert len(lines) >= 9
+    for line in lines:
+        line = line.replace("PICTURES OUT", "data/letters packed")
+        long = "cifar10.toml" in line
+        once = ["train.epochs=1"] if "train " in line and "epochs" not in line else []
+        assert at_desk(line, *(SHORT + once if long else [])), line
+    assert (desk / "runs/cifar10-1/model.onnx").exists() and (desk / "model.onnx").exists()
+
+
+def test_commands_of_the_page_of_recipes_run(at_desk, desk):
+    at_desk("millrace train examples/letters.toml --out run", *SHORT, "train.epochs=0.5")
+    picture = next((desk / "data/letters/test/G").iterdir()).relative_to(desk)
+    lines = commands("docs/recipes.md")
+    assert len(lines) >= 6
+    for line in lines:
+        line = line.replace("RUN", "run").replace("PICTURE…", f"{picture} {picture}")
+        line = line.replace("RECIPE", "examples/letters.toml").replace("DATA", "data/letters/test")
+        for words in (re.sub(r" \[.*?\]", "", line), re.sub(r"[\[\]]", "", line)):  # without and with what is optional
+            assert at_desk(words), words
+    spoken = [span for span in spans("docs/recipes.md") if span.startswith("millrace ") and span != "millrace train --help"]
+    assert spoken == ["millrace train RUN --resume"]
+    assert "done: run" in at_desk("millrace train run --resume")
+
+
+def test_recipes_on_the_pages_train(at_desk, desk):
+    recipes = [(page, text) for page in PAGES for text in blocks(page, "toml")]
+    assert len(recipes) >= 2
+    for number, (page, text) in enumerate(recipes):
+        assert {"data", "model", "train"} <= tomllib.loads(text).keys(), page
+        (desk / f"page{number}.toml").write_text(text)
+        assert "done: " in at_desk(f"millrace train page{number}.toml", *SHORT, "train.epochs=0.2"), page
+
+
+def test_examples_train_as_the_page_of_results_says(at_desk):
+    lines = [span for span in spans("docs/results.md") if span.startswith("millrace train")]
+    assert {re.search(r"examples/\w+", line)[0] for line in lines} >= {"examples/cifar10", "examples/mnist", "examples/letters"}
+    for line in lines:
+        assert "done: " in at_desk(line, *SHORT, "train.epochs=0.2"), line
+
+
+def test_changes_of_recipe_keys_on_the_page_are_taken(at_desk):
+    changes = [span for span in spans("docs/recipes.md") if re.match(r"(data|model|train|eval)\.\w+=", span)]
+    assert len(changes) >= 4
+    for change in changes:
+        at_desk("millrace explain examples/letters.toml", change)
+
+
+def test_code_of_the_guide_is_the_code_that_is_tested():
+    test = (ROOT / "tests/nn/guide_test.cpp").read_text()
+    tested = re.sub(r"\s+", "", re.sub(r"//.*", "", test))
+    assert len(blocks("docs/cpp.md", "cpp")) >= 5
+    for block in blocks("docs/cpp.md", "cpp"):
+        block = re.sub(r"//.*", "", block)
+        for statement in re.split(r"(?<=[;{}])\s*\n", block):  # between two of them the test may check something
+            assert re.sub(r"\s+", "", statement) in tested or "#include" in statement, statement
+    for printed in blocks("docs/cpp.md"):
+        assert printed in test
+
+
+def test_the_operator_in_contributing_is_the_one_that_is_built():
+    assert blocks("CONTRIBUTING.md", "cpp") == [(ROOT / "src/ops/softsign.cpp").read_text()]
+
+
+def test_what_the_pages_name_is_there(millrace):
+    usage = subprocess.run([ROOT / "dev"], capture_output=True, text=True).stdout
+    verbs = set(re.findall(r"^  (\w+) ", usage, re.M))
+    listed = set(re.findall(r"^\| `(\w+)", (ROOT / "README.md").read_text(), re.M))
+    assert listed == verbs
+    help_text = millrace("--help").stdout
+    for page in PAGES:
+        for span in spans(page):
+            if span.startswith("./dev "):
+                assert span.split()[1] in verbs, (page, span)
+            if page != "docs/design.md" and re.match(r"millrace [a-z]", span):  # design.md is ahead of the code
+                assert re.search(rf"^ +{span.split()[1]}\b", help_text, re.M), (page, span)
+            if re.fullmatch(r"(\.ci|bench|cmake|deps|docs|examples|include|src|tests|tools)/[\w./]*", span) and span not in LATER:
+                assert (ROOT / span.replace("TARGET", "tar")).exists(), (page, span)
+        for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", prose(page)):
+            assert ((ROOT / page).parent / link).exists(), (page, link)
+    on_the_map = {verb for line in commands("docs/design.md") for verb in line.split()[1].split("|")}
+    assert set(re.findall(r"^  ([a-z]+) {8,}", help_text, re.M)) - {"letters"} <= on_the_map
