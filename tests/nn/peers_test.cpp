@@ -29,9 +29,15 @@ Array peer_target(const nn::Model& model, const Shape& output) {
   return target;
 }
 
+std::vector<double> losses_in(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return nlohmann::json::parse(file).at("losses").get<std::vector<double>>();
+}
+
 }  // namespace
 
-// The files come from `python bench/peers/bench.py train NAME BATCH --opt sgd --dump DIR`.
+// The files come from `python bench/peers/bench.py train NAME BATCH --opt sgd --dump DIR`. Networks of many batch norms
+// amplify rounding within twenty steps: the same with `--threads 1 --dump DIR/again` says how far PyTorch is from itself.
 TEST_CASE("training each architecture from PyTorch's weights gives PyTorch's 20 losses") {
   const char* folder = std::getenv("MILLRACE_PEER_DUMPS");
   if (!folder) {
@@ -73,14 +79,18 @@ TEST_CASE("training each architecture from PyTorch's weights gives PyTorch's 20 
     for (size_t i = 0; i < model.inputs.size(); ++i)
       step.bind_input(static_cast<int>(i), inputs.at(model.inputs[i].name));
     step.bind_input(static_cast<int>(model.inputs.size()), target);
-    std::ifstream file(base.string() + ".losses.json");
-    const auto losses = nlohmann::json::parse(file).at("losses").get<std::vector<double>>();
-    double worst = 0;
+    const std::vector<double> losses = losses_in(base.string() + ".losses.json");
+    double worst = 0, spread = 0;
     for (const double expected : losses) {
       step.run(1e-3);
       worst = std::max(worst, std::abs(step.loss() - expected));
     }
-    CHECK(worst < 1e-3);
-    MESSAGE(name, ": largest difference of ", losses.size(), " losses: ", worst);
+    const std::filesystem::path again = std::filesystem::path(folder) / "again" / (name + ".losses.json");
+    if (std::filesystem::exists(again)) {
+      const std::vector<double> others = losses_in(again);
+      for (size_t i = 0; i < losses.size(); ++i) spread = std::max(spread, std::abs(others.at(i) - losses[i]));
+    }
+    CHECK(worst < std::max(1e-3, 2 * spread));
+    MESSAGE(name, ": largest difference of ", losses.size(), " losses: ", worst, "; PyTorch's from itself: ", spread);
   }
 }
