@@ -242,6 +242,10 @@ TEST_CASE("lookahead pulls fast weights to slow ones") {
   lookahead.update(0.75);
   CHECK(bias.to_array().at(0) == doctest::Approx(0.75 * -0.5 + 0.25 * 1.5));
   CHECK(bias.to_array().at(1) == doctest::Approx(0.75));
+  // What does not change is not worn down by rounding.
+  const Array before = model->find("0.weight")->to_array().clone();
+  for (int i = 0; i < 100; ++i) lookahead.update(0.95 * i / 100);
+  CHECK(model->find("0.weight")->to_array().identical(before));
 }
 
 TEST_CASE("numbers that no optimiser, step or schedule can take are refused") {
