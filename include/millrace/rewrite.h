@@ -30,11 +30,11 @@ class Pattern {
   /// Any value.
   static Pattern any(std::string name = "");
   /// The first result of an operator by its name ("mul"; `millrace explain` and Graph::str() show them) of such operands.
-  /// InputError, naming the nearest, when there is no such operator.
+  /// InputError, naming the nearest, when there is no such operator, or it never has so many operands.
   static Pattern op(std::string_view op, std::vector<Pattern> operands, std::string name = "");
   /// A value that is this number everywhere: a scalar constant, maybe broadcast.
   static Pattern number(double value);
-  /// The same pattern with a further condition.
+  /// The same pattern with a further condition, which is asked once the rest matches. InputError for an empty one.
   Pattern where(std::function<bool(const Graph&, Value)> condition) const;
 
   /// The parts of `value`, if it looks like this. Operands of add, mul, maximum and minimum match in either order.
@@ -43,9 +43,11 @@ class Pattern {
  private:
   struct Part;
   explicit Pattern(std::shared_ptr<const Part> part) : part_(std::move(part)) {}
-  static bool matches(const Part& part, const Graph& graph, Value value, Match& match);
-  static bool operands_match(const Part& part, const Graph& graph, std::span<const Value> operands,
-                             Match& match);
+  /// Whether the rest fits too, once a part has matched.
+  using Then = std::function<bool(Match&)>;
+  static bool matches(const Part& part, const Graph& graph, Value value, Match& match, const Then& then);
+  static bool operands_match(const Part& part, const Graph& graph, std::span<const Value> operands, size_t at,
+                             Match& match, const Then& then);
   std::shared_ptr<const Part> part_;
 };
 
@@ -53,8 +55,8 @@ class Pattern {
 /// Value leaves the match as it is.
 using Replacement = std::function<Value(Graph& graph, const Match& match)>;
 
-/// The graph with every value that matches replaced, operands first; what a replacement makes is not matched again. What
-/// nobody reads any more, compilation drops. TypeError when a replacement has another type than the value it stands for.
+/// The graph with every value that matches replaced, operands first; what a replacement makes is not matched again, inputs
+/// and the bodies of loops stay as they are. What nobody reads any more, compilation drops. TypeError when a replacement has another type than the value it stands for.
 Graph replace(const Graph& graph, const Pattern& pattern, const Replacement& replacement);
 
 /// The results of a graph for these arguments, as part of whatever they are part of: lazy, compiled or trained.

@@ -8,7 +8,7 @@
 
 namespace millrace {
 
-/// Bytes of "1.5GB", "800 MB" or "123456"; InputError, naming `what`, for anything else.
+/// Bytes, between 1 and 10^18, of "1.5GB", "800 MB" or "123456"; InputError, naming `what`, for anything else.
 inline double parse_bytes(const std::string& what, const std::string& text) {
   size_t used = 0;
   double value = 0;
@@ -19,7 +19,7 @@ inline double parse_bytes(const std::string& what, const std::string& text) {
   std::string unit = text.substr(used);
   unit.erase(0, unit.find_first_not_of(' ') == std::string::npos ? unit.size() : unit.find_first_not_of(' '));
   const double scale = unit == "GB" ? 1e9 : unit == "MB" ? 1e6 : unit.empty() || unit == "B" ? 1 : 0;
-  if (used == 0 || !(value > 0) || !(value < 1e18) || scale == 0)
+  if (used == 0 || !(value * scale >= 1) || !(value * scale <= 1e18))
     fail<InputError>("{} takes a size such as 16GB or 800MB, not '{}'", what, text);
   return value * scale;
 }

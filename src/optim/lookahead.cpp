@@ -23,7 +23,9 @@ void Lookahead::update(double decay) {
                         array.type().str());
       ++next;
       const auto slow = kept.as<float>(), fast = array.as<float>();
-      for (size_t i = 0; i < fast.size(); ++i) fast[i] = slow[i] = keep * slow[i] + (1 - keep) * fast[i];
+      // Where both are alike (frozen parameters) rounding must not move them.
+      for (size_t i = 0; i < fast.size(); ++i)
+        if (fast[i] != slow[i]) fast[i] = slow[i] = keep * slow[i] + (1 - keep) * fast[i];
     }
 }
 

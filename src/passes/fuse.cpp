@@ -34,6 +34,12 @@ class Fuser {
       for (const Value& operand : graph.node(i).operands)
         if (users_[operand.node].empty() || users_[operand.node].back() != i)
           users_[operand.node].push_back(i);
+    compared_.assign(graph.size(), false);
+    for (int i = graph.size() - 1; i >= 0; --i)
+      for (const int u : users_[i])
+        if (const std::string_view op = node(u).op->name;
+            op == "equal" || op == "not_equal" || (moves(u) && compared_[u]))
+          compared_[i] = true;
     is_output_.assign(graph.size(), false);
     for (const Value& output : graph.outputs()) is_output_[output.node] = true;
   }
@@ -193,8 +199,11 @@ class Fuser {
       }
     }
   }
-  /// Computing the node again costs no more memory traffic than reading it would.
+  /// Computing the node again costs no more memory traffic than reading it would. Values that are compared for equality
+  /// are not repeated: which products join additions differs from nest to nest, and the gradient of max looks for the
+  /// element that was the largest to the last bit.
   bool cheap_to_repeat(int i) const {
+    if (compared_[i]) return false;
     Chain chain;
     follow_chain(i, chain);
     return chain.cheap && chain.reads.size() <= 1;
@@ -531,7 +540,7 @@ class Fuser {
   std::vector<std::vector<Home>> homes_;  // node → groups that evaluate it
   std::vector<int> owner_;                // node → the group that stores it, or −1
   std::vector<std::vector<int>> users_;
-  std::vector<bool> is_output_;
+  std::vector<bool> is_output_, compared_;  // compared: for equality, by a node that reads it
 };
 
 }  // namespace

@@ -87,8 +87,14 @@ class Recomputer {
   void find_saved() {
     for (int i = 0; i < graph_.size(); ++i) {
       if (forward(i) || structural(i)) continue;
-      for (const Value& operand : graph_.node(i).operands)
-        if (const int r = root(operand.node); forward(r)) saved_[r] = 1;
+      const std::string_view op = graph_.node(i).op->name;
+      for (const Value& operand : graph_.node(i).operands) {
+        const int r = root(operand.node);
+        if (!forward(r)) continue;
+        saved_[r] = 1;
+        // The gradient of max looks for the element that was the largest: to the last bit.
+        if (op == "equal" || op == "not_equal") kept_.push_back(r);
+      }
     }
     // An output stays in any case.
     for (const Value& output : graph_.outputs()) kept_.push_back(root(output.node));

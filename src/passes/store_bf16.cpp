@@ -26,10 +26,12 @@ bool keeps_origin(const Node& node) {
   return names.count(node.op->name) > 0 || node.op->op_class == OpClass::movement;
 }
 
-/// Operators that turn a small error of a large number into a large one.
+/// Operators that turn a small error of a large number into a large one. Of those are comparisons for equality: the
+/// gradient of max looks for the element that was the largest before it was rounded.
 bool amplifies(const Node& node) {
-  static const std::set<std::string_view> names = {"exp", "expm1", "log",   "log1p",     "div",
-                                                   "pow", "sqrt",  "rsqrt", "reciprocal"};
+  static const std::set<std::string_view> names = {"exp", "expm1", "log",   "log1p",      "div",
+                                                   "pow", "sqrt",  "rsqrt", "reciprocal", "sin",
+                                                   "cos", "rem",   "equal", "not_equal"};
   return names.count(node.op->name) > 0;
 }
 
@@ -121,7 +123,7 @@ class Storer {
       const Type& type = node.types[0];
       if (type.dtype == bf16) {
         origin[i] = Origin::narrow;
-      } else if (type.dtype != f32 || type.shape.count() * 4 <= elements) {
+      } else if (!type.dtype.is_float() || type.shape.count() * 4 <= elements) {
         origin[i] = Origin::any;
       } else if (keeps_origin(node) || bell(body, node)) {
         origin[i] = Origin::any;

@@ -317,6 +317,8 @@ Program Program::compile(const Graph& graph, const CompileOptions& options) {
   const Target& target = target_named(options.target);
   if (options.precision != "fp32" && options.precision != "bf16")
     fail<InputError>("there is no precision '{}'; choose fp32 or bf16", options.precision);
+  if (options.memory < 0)
+    fail<InputError>("the memory allowed is {} bytes; 0 stands for as much as it takes", options.memory);
   auto impl = std::make_unique<Impl>();
   impl->pool = &ThreadPool::global();
   impl->donations = options.donations;

@@ -38,10 +38,14 @@ Pattern Pattern::any(std::string name) {
 }
 
 Pattern Pattern::op(std::string_view op, std::vector<Pattern> operands, std::string name) {
-  return Pattern(std::make_shared<Part>(Part{.kind = Part::Kind::op,
-                                             .name = std::move(name),
-                                             .op = &get_operator(op),
-                                             .operands = std::move(operands)}));
+  const Operator& found = get_operator(op);
+  const auto given = static_cast<int>(operands.size());
+  if (given < found.min_operands || (found.max_operands >= 0 && given > found.max_operands))
+    fail<InputError>("a pattern of {} with {} operand{} would never match: it takes {} {}", op, given,
+                     given == 1 ? "" : "s", given < found.min_operands ? "at least" : "at most",
+                     given < found.min_operands ? found.min_operands : found.max_operands);
+  return Pattern(std::make_shared<Part>(
+      Part{.kind = Part::Kind::op, .name = std::move(name), .op = &found, .operands = std::move(operands)}));
 }
 
 Pattern Pattern::number(double value) {
@@ -49,6 +53,7 @@ Pattern Pattern::number(double value) {
 }
 
 Pattern Pattern::where(std::function<bool(const Graph&, Value)> condition) const {
+  if (!condition) fail<InputError>("where() needs a condition");
   Part part = *part_;
   if (part.condition)
     part.condition = [first = part.condition, second = std::move(condition)](const Graph& graph,
@@ -62,33 +67,36 @@ Pattern Pattern::where(std::function<bool(const Graph&, Value)> condition) const
 
 std::optional<Match> Pattern::match(const Graph& graph, Value value) const {
   Match match;
-  if (!graph.has(value) || !matches(*part_, graph, value, match)) return std::nullopt;
+  if (!graph.has(value) || !matches(*part_, graph, value, match, [](Match&) { return true; }))
+    return std::nullopt;
   return match;
 }
 
-bool Pattern::operands_match(const Part& part, const Graph& graph, std::span<const Value> operands,
-                             Match& match) {
-  Match tried = match;
-  for (size_t i = 0; i < operands.size(); ++i)
-    if (!matches(*part.operands[i].part_, graph, operands[i], tried)) return false;
-  match = std::move(tried);
-  return true;
+bool Pattern::operands_match(const Part& part, const Graph& graph, std::span<const Value> operands, size_t at,
+                             Match& match, const Then& then) {
+  if (at == operands.size()) return then(match);
+  return matches(*part.operands[at].part_, graph, operands[at], match,
+                 [&](Match& m) { return operands_match(part, graph, operands, at + 1, m, then); });
 }
 
-bool Pattern::matches(const Part& part, const Graph& graph, Value value, Match& match) {
+// What comes later may not fit the first way in which a part matches but another, so it decides.
+bool Pattern::matches(const Part& part, const Graph& graph, Value value, Match& match, const Then& then) {
   const Node& node = graph.node(value);
   if (part.kind == Part::Kind::number && number_of(graph, value) != part.number) return false;
-  if (part.kind == Part::Kind::op) {
-    if (node.op != part.op || value.output != 0 || node.operands.size() != part.operands.size()) return false;
-    if (!operands_match(part, graph, node.operands, match)) {
-      if (!commutes(node.op->name)) return false;
-      const Value turned[] = {node.operands[1], node.operands[0]};
-      if (!operands_match(part, graph, turned, match)) return false;
-    }
-  }
-  if (part.condition && !part.condition(graph, value)) return false;
-  if (part.name.empty()) return true;
-  return match.try_emplace(part.name, value).first->second == value;
+  const auto named = [&](Match& m) {
+    if (part.condition && !part.condition(graph, value)) return false;
+    if (part.name.empty()) return then(m);
+    const auto [at, fresh] = m.try_emplace(part.name, value);
+    if (at->second == value && then(m)) return true;
+    if (fresh) m.erase(part.name);
+    return false;
+  };
+  if (part.kind != Part::Kind::op) return named(match);
+  if (node.op != part.op || value.output != 0 || node.operands.size() != part.operands.size()) return false;
+  if (operands_match(part, graph, node.operands, 0, match, named)) return true;
+  if (!commutes(node.op->name)) return false;
+  const Value turned[] = {node.operands[1], node.operands[0]};
+  return operands_match(part, graph, turned, 0, match, named);
 }
 
 Graph replace(const Graph& graph, const Pattern& pattern, const Replacement& replacement) {

@@ -16,24 +16,28 @@ bool applies(const Freeze& freeze, const std::string& name) {
 
 }  // namespace
 
+std::pair<std::string, double> parse_freeze(const std::string& entry) {
+  std::istringstream words(entry);
+  std::string name, rest;
+  double epochs = 0;
+  if (!(words >> name >> epochs) || words >> rest || !(epochs >= 0) || epochs > 1e9)
+    fail<InputError>(
+        "train.freeze: '{}' is not a parameter or layer and the epochs that it trains for, such as "
+        "'white.bias 3'",
+        entry);
+  return {name, epochs};
+}
+
 std::vector<Freeze> parse_freezes(const std::vector<std::string>& entries, nn::Module& model,
                                   int64_t steps_per_epoch) {
   std::vector<Freeze> freezes;
   for (const std::string& entry : entries) {
-    std::istringstream words(entry);
-    Freeze freeze;
-    double epochs = 0;
-    std::string rest;
-    if (!(words >> freeze.name >> epochs) || words >> rest || !(epochs >= 0) || epochs > 1e9)
-      fail<InputError>(
-          "train.freeze: '{}' is not a parameter or layer and the epochs that it trains for, such as "
-          "'white.bias 3'",
-          entry);
-    freeze.step = std::llround(epochs * static_cast<double>(steps_per_epoch));
+    const auto [name, epochs] = parse_freeze(entry);
+    Freeze freeze{name, std::llround(epochs * static_cast<double>(steps_per_epoch))};
     std::vector<std::string> names;
     for (const nn::Named& parameter : model.parameters()) names.push_back(parameter.name);
     if (std::none_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return applies(freeze, name); }))
+                     [&](const std::string& one) { return applies(freeze, one); }))
       fail<InputError>("train.freeze: the model has no parameter or layer '{}'; nearest: '{}'", freeze.name,
                        nearest(freeze.name, names));
     freezes.push_back(std::move(freeze));

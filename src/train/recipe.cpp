@@ -16,7 +16,9 @@ struct MalformedToml {};
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/size_text.h"
 #include "base/suggest.h"
+#include "train/freeze.h"
 
 namespace millrace::train {
 namespace {
@@ -363,6 +365,12 @@ void check_recipe(const Recipe& recipe, const std::string& name) {
     fail<InputError>("{}: train.optimizer.betas must be two numbers", name);
   if (recipe.train.steps == 0 && recipe.train.epochs <= 0)
     fail<InputError>("{}: train.epochs must be more than 0 (or give train.steps)", name);
+  if (!recipe.train.memory.empty()) (void)parse_bytes(name + ": train.memory", recipe.train.memory);
+  try {
+    for (const std::string& entry : recipe.train.freeze) (void)parse_freeze(entry);
+  } catch (const InputError& error) {
+    fail<InputError>("{}: {}", name, error.what());
+  }
 }
 
 std::string recipe_toml(const Recipe& recipe) {

@@ -8,6 +8,7 @@
 #include <millrace/optim.h>
 
 #include "base/format.h"
+#include "base/size_text.h"
 
 using namespace millrace;
 
@@ -73,6 +74,17 @@ TEST_CASE("with less memory a step computes activations again, and trains alike"
     // More than is needed changes nothing.
     CHECK(train(model, input, 10, free.bytes, precision).losses == free.losses);
   }
+}
+
+TEST_CASE("sizes of memory are between a byte and 10^18") {
+  CHECK(parse_bytes("memory", "1.5GB") == 1.5e9);
+  CHECK(parse_bytes("memory", "800 MB") == 8e8);
+  CHECK(parse_bytes("memory", "1") == 1);
+  // What is less would mean "no limit", what is more has no whole number.
+  for (const char* text :
+       {"0.4", "0.0000000001GB", "0", "-1GB", "1e10GB", "1e30GB", "inf", "nan", "GB", "5 TB", ""})
+    CHECK_THROWS_AS((void)parse_bytes("memory", text), InputError);
+  CHECK_THROWS_AS((void)train(small_network(), {32, 3, 16, 16}, 10, -1, "fp32"), InputError);
 }
 
 TEST_CASE("too little memory is refused, with what is needed at least") {

@@ -1,9 +1,14 @@
 #include <doctest/doctest.h>
 #include <string>
 
+#include <millrace/program.h>
+
+#include "autodiff/gradient.h"
+#include "backend/ref/evaluate.h"
 #include "ir/operator.h"
 #include "ops/build.h"
 #include "passes/pass.h"
+#include "support/codegen_support.h"
 
 using namespace millrace;
 
@@ -114,4 +119,24 @@ TEST_CASE("what reads a summed value at the same index joins the sum's nest") {
   const Graph result = fused(graph);
   CHECK(count(result, "fused") == 1);
   CHECK(result.node(result.outputs()[0]).types.size() == 2);  // g itself is not stored
+}
+
+TEST_CASE(
+    "the gradient of a maximum finds its element, though cheap values are computed where they are read") {
+  Graph graph;
+  ops::Build b(graph);
+  const Type type{f32, {64, 200}};
+  const Value a = graph.input("a", type), w = graph.input("w", {f32, {200}});
+  const Value h = b.mul(a, b.broadcast(w, type.shape));
+  const Value x = b.sub(b.mul(h, h), b.mul(h, 0.7));  // products that may join the subtraction, or not
+  const Value loss = b.add(b.mean(b.unary("tanh", b.max(x, {1}, false)), {}, false),
+                           b.mean(b.unary("sigmoid", b.mul(h, h)), {}, false));
+  const Value wrt[] = {a, w};
+  graph.set_outputs(gradients(graph, loss, wrt));
+  const std::vector<Array> values = {random_array(type, 1, -1, 1), random_array({f32, {200}}, 2, -1, 1)};
+  const std::vector<Array> expected = ref::evaluate(graph, values);
+  Program program = Program::compile(graph);
+  for (int i = 0; i < 2; ++i) program.bind_input(i, values[static_cast<size_t>(i)].clone());
+  program.run();
+  for (int o = 0; o < 2; ++o) CHECK(difference(program.output(o), expected[static_cast<size_t>(o)]) < 1e-6);
 }

@@ -53,6 +53,19 @@ TEST_CASE("a pattern matches wherever its parts agree, in either order where ope
   CHECK(found == 1);
 }
 
+TEST_CASE("what comes later decides in which order operands match") {
+  const Graph graph = captured([](const Tensor& a, const Tensor& b) { return (a + b) * b; });
+  const auto match =
+      Pattern::op("mul", {Pattern::op("add", {Pattern::any("x"), Pattern::any("y")}), Pattern::any("x")})
+          .match(graph, graph.outputs()[0]);
+  REQUIRE(match);
+  CHECK(match->at("x") == graph.inputs()[1]);
+  CHECK(match->at("y") == graph.inputs()[0]);
+  const Graph other = captured([](const Tensor& a, const Tensor& b) { return (a + b) * tanh(b); });
+  CHECK(!Pattern::op("mul", {Pattern::op("add", {Pattern::any("x"), Pattern::any("y")}), Pattern::any("x")})
+             .match(other, other.outputs()[0]));
+}
+
 TEST_CASE("replacing keeps values, types and everything that does not match") {
   const Graph graph = captured([](const Tensor& a, const Tensor& b) {
     const Tensor sum = a + b;
@@ -103,6 +116,11 @@ TEST_CASE("a rewritten graph trains as part of a step") {
 
 TEST_CASE("mistakes in rewriting are said") {
   CHECK_THROWS_AS((void)Pattern::op("sigmod", {}), InputError);
+  CHECK_THROWS_WITH_AS((void)Pattern::op("add", {Pattern::any()}),
+                       "a pattern of add with 1 operand would never match: it takes at least 2", InputError);
+  CHECK_THROWS_WITH_AS((void)Pattern::op("tanh", {Pattern::any(), Pattern::any()}),
+                       "a pattern of tanh with 2 operands would never match: it takes at most 1", InputError);
+  CHECK_THROWS_AS((void)Pattern::any().where({}), InputError);
   const Graph graph = captured([](const Tensor& a, const Tensor& b) { return a + b; });
   const Pattern sum = Pattern::op("add", {Pattern::any("a"), Pattern::any("b")});
   CHECK_THROWS_AS((void)replace(graph, sum,

@@ -6,6 +6,8 @@
 
 #include <millrace/error.h>
 
+#include "base/format.h"
+
 using namespace millrace;
 using namespace millrace::train;
 
@@ -121,6 +123,14 @@ TEST_CASE("wrong types, ranges and words say what would be right") {
   CHECK(error_of("[data]\ntrain = \"x\"\n").find("give either model.kind or model.layers") !=
         std::string::npos);
   CHECK(error_of(example, {"epochs"}).find("not key=value") != std::string::npos);
+  CHECK(error_of(example, {"train.memory=1.5 GB"}) == "");
+  CHECK(error_of(example, {"train.memory=plenty"}) ==
+        "r.toml: train.memory takes a size such as 16GB or 800MB, not 'plenty'");
+  CHECK(error_of(example, {"train.freeze=[white.bias 3, 0 0.5]"}) == "");
+  for (const char* entry : {"white.bias", "white.bias three", "white.bias -1", "white.bias 1 2", "3", ""})
+    CHECK(error_of(example, {fmt::format("train.freeze=[\"{}\"]", entry)})
+              .find(fmt::format("r.toml: train.freeze: '{}' is not a parameter or layer and the epochs",
+                                entry)) == 0);
 }
 
 TEST_CASE("variables come from the environment, the data folder has a default, others must be set") {

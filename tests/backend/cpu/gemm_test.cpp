@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "backend/cpu/kernels/gemm/provider.h"
+#include "backend/cpu/kernels/gemm/tap_order.h"
 #include "backend/cpu/kernels/vectors.h"
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
@@ -164,7 +165,7 @@ TEST_CASE("convolutions as products agree with the reference") {
       {2, 32, 40, 9, 7, 1, 1, 0, 1},   {3, 33, 47, 8, 6, 3, 1, 1, 1},     {2, 64, 34, 15, 15, 3, 2, 1, 1},
       {1, 40, 37, 23, 11, 5, 2, 2, 1}, {2, 48, 70, 12, 12, 1, 2, 0, 1},   {2, 32, 64, 14, 10, 3, 1, 2, 2},
       {9, 600, 33, 4, 4, 3, 1, 1, 1},  {1, 70, 1030, 40, 40, 1, 1, 0, 1}, {2, 37, 36, 3, 3, 3, 1, 3, 1},
-      {1, 520, 64, 6, 5, 1, 1, 0, 1},  {1, 33, 32, 5, 7, 3, 1, 0, 1}};
+      {1, 520, 64, 6, 5, 1, 1, 0, 1},  {1, 33, 32, 5, 7, 3, 1, 0, 1},     {1, 33, 34, 9, 9, 9, 1, 1, 1}};
   for (const std::string op : {"conv2d", "conv2d_input_grad"})
     for (const DType dtype : {f32, bf16}) {
       if (!can_run(dtype)) continue;
@@ -190,6 +191,24 @@ TEST_CASE("constant weights of a convolution are packed before, with the same re
       fixed.graph.set_outputs({fixed.node});
       CHECK(run(fixed, {values[0]}, 2).identical(run(made, values, 2)));
     }
+  }
+}
+
+TEST_CASE("kernels of thousands of taps take no memory for permutations of them") {
+  // Its square would be 16 GB of tables.
+  const int64_t taps = 65'536;
+  for (const DType dtype : {f32, bf16}) {
+    if (!can_run(dtype)) continue;
+    const cpu::gemm::Arithmetic& arithmetic =
+        dtype == f32 ? cpu::gemm::arithmetic_f32() : cpu::gemm::arithmetic_bf16();
+    const cpu::gemm::TapOrder order(arithmetic, taps);
+    const int64_t channels = 3;
+    const Array weights = random_array({dtype, {channels, taps}}, 1);
+    Array moved(dtype, {taps, channels}), back(dtype, {channels, taps});
+    order.outwards(weights.data(), moved.data(), channels, channels);
+    CHECK(moved.at(5 * channels + 2) == weights.at(2 * taps + 5));
+    order.inwards(moved.data(), channels, back.data(), channels);
+    CHECK(back.identical(weights));
   }
 }
 
