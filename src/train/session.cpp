@@ -161,6 +161,10 @@ Array Predictor::logits(const Array& pictures) {
     add_both(shifted(pictures, 1, 1), 0.5f);
   }
   for (const auto& [key, choice] : step_.program().choices()) session_.choices.emplace(key, choice);
+  // The mean, so that probabilities are as sharp as those of one view.
+  const float weights = tta_ == "none" ? 1 : tta_ == "flip" ? 2 : 4;
+  if (weights > 1)
+    for (float& logit : sum.as<float>()) logit /= weights;
   return sum;
 }
 

@@ -495,13 +495,11 @@ Outcome Trainer::run() {
     const auto begin = Clock::now();
     s.one_step();
     s.report(seconds_since(begin));
-    if (s.done() % s.steps_per_epoch == 0 || s.done() == s.total) {
-      s.end_epoch();
-      s.save();
-    } else if (s.checkpoint_due()) {
-      s.save();
-    }
+    const bool epoch_ends = s.done() % s.steps_per_epoch == 0 || s.done() == s.total;
+    if (epoch_ends) s.end_epoch();
+    // Before saving: what the new step chose by timing stands in the checkpoint that it would be resumed from.
     s.freeze();
+    if (epoch_ends || s.checkpoint_due()) s.save();
   }
   s.record([&] { write_file(s.run->model(), export_session(*s.session)); });
   return {true, s.done(), s.test.has_value(), s.last_test};

@@ -88,9 +88,11 @@ TEST_CASE("training each architecture from PyTorch's weights gives PyTorch's 20 
     const std::filesystem::path again = std::filesystem::path(folder) / "again" / (name + ".losses.json");
     if (std::filesystem::exists(again)) {
       const std::vector<double> others = losses_in(again);
-      for (size_t i = 0; i < losses.size(); ++i) spread = std::max(spread, std::abs(others.at(i) - losses[i]));
+      for (size_t i = 0; i < losses.size(); ++i)
+        spread = std::max(spread, std::abs(others.at(i) - losses[i]));
     }
     CHECK(worst < std::max(1e-3, 2 * spread));
-    MESSAGE(name, ": largest difference of ", losses.size(), " losses: ", worst, "; PyTorch's from itself: ", spread);
+    MESSAGE(name, ": largest difference of ", losses.size(), " losses: ", worst,
+            "; PyTorch's from itself: ", spread);
   }
 }
