@@ -1,6 +1,6 @@
 """The pages: their commands run, their recipes train, their code is compiled, and what they name is there.
 
-docs/profile.md's commands are run by test_profile.py. Not run: what needs PyTorch (bench/peers) or a bare machine
+docs/profile.md's commands are run by test_profile.py. Not run: PyTorch itself (bench/peers) or a bare machine
 (tools/bare_debian.sh), and ./dev's verbs, of which this is a part; those are only looked up.
 """
 import gzip
@@ -121,6 +121,14 @@ def test_recipes_on_the_pages_train(at_desk, desk):
         assert {"data", "model", "train"} <= tomllib.loads(text).keys(), page
         (desk / f"page{number}.toml").write_text(text)
         assert "done: " in at_desk(f"millrace train page{number}.toml", *SHORT, "train.epochs=0.2"), page
+
+
+def test_what_is_compared_with_peers_runs(at_desk):
+    lines = commands("docs/results.md", ".venv/bin/python bench/peers/bench.py")
+    assert len(lines) >= 2
+    for line in lines:
+        ours = shlex.split(line)[-1]
+        assert re.search(r"items/s [\d.]+\n$", at_desk(ours.removeprefix("build/release/"), "--seconds", "0.1")), line
 
 
 def test_examples_train_as_the_page_of_results_says(at_desk):
