@@ -31,6 +31,7 @@ class Recomputer {
       : graph_(graph),
         saved_(graph.size(), 0),
         dropped_(graph.size(), 0),
+        kept_(graph.size(), 0),
         cost_(graph.size()),
         rewrite_(graph) {
     for (int i = 0; i < graph.size(); ++i) {
@@ -93,11 +94,11 @@ class Recomputer {
         if (!forward(r)) continue;
         saved_[r] = 1;
         // The gradient of max looks for the element that was the largest: to the last bit.
-        if (op == "equal" || op == "not_equal") kept_.push_back(r);
+        if (op == "equal" || op == "not_equal") kept_[r] = 1;
       }
     }
     // An output stays in any case.
-    for (const Value& output : graph_.outputs()) kept_.push_back(root(output.node));
+    for (const Value& output : graph_.outputs()) kept_[root(output.node)] = 1;
   }
 
   /// Nodes that must run again for node i when it is not kept: back to what is.
@@ -116,9 +117,9 @@ class Recomputer {
     while (total < wanted) {
       int best = -1;
       double best_rate = 0;
+      std::vector<int> best_chain;
       for (int i = 0; i < graph_.size(); ++i) {
-        if (!saved_[i] || bytes(i) < kLeastBytes || graph_.node(i).op->op_class == OpClass::loop ||
-            std::find(kept_.begin(), kept_.end(), i) != kept_.end())
+        if (!saved_[i] || bytes(i) < kLeastBytes || graph_.node(i).op->op_class == OpClass::loop || kept_[i])
           continue;
         std::vector<int> nodes;
         std::vector<char> seen(graph_.size(), 0);
@@ -133,15 +134,13 @@ class Recomputer {
         if (rate > best_rate) {
           best_rate = rate;
           best = i;
+          best_chain = std::move(nodes);
         }
       }
       if (best < 0) return;
       total += bytes(best);
       saved_[best] = 0;
-      std::vector<int> nodes;
-      std::vector<char> seen(graph_.size(), 0);
-      chain(best, nodes, seen);
-      for (const int n : nodes) dropped_[n] = 1;
+      for (const int n : best_chain) dropped_[n] = 1;
     }
   }
 
@@ -186,9 +185,8 @@ class Recomputer {
   }
 
   const Graph& graph_;
-  std::vector<char> saved_,
-      dropped_;  // nodes that the backward pass reads from memory; that it computes again
-  std::vector<int> kept_;
+  // Nodes that the backward pass reads from memory; that it computes again; that must not be given up.
+  std::vector<char> saved_, dropped_, kept_;
   std::vector<double> cost_;
   double forward_cost_ = 0;
   Rewriter rewrite_;

@@ -7,6 +7,7 @@
 
 #include "ir/operator.h"
 #include "passes/pass.h"
+#include "passes/rules/rule.h"
 
 namespace millrace {
 namespace {
@@ -46,16 +47,12 @@ bool bell(const Graph& body, const Node& node) {
     if (inner->op->name == "neg") {
       negative = !negative;
     } else {
-      const auto factor = [&](Value v) -> const Array* {
-        const Node& broadcast = body.node(v);
-        return body.constant_value(broadcast.op->name == "broadcast" ? broadcast.operands[0] : v);
-      };
-      const Array* by = factor(inner->operands[1]);
+      const Array* by = filled_with(body, inner->operands[1]);
       if (!by) {
-        by = factor(inner->operands[0]);
+        by = filled_with(body, inner->operands[0]);
         next = inner->operands[1];
       }
-      if (!by || by->count() != 1) return false;
+      if (!by) return false;
       negative = negative != (by->at(0) < 0);
     }
     inner = &body.node(next);

@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "ir/operator.h"
+#include "passes/rules/rule.h"
 #include "trace/linearise.h"
 #include "trace/node.h"
 
@@ -12,14 +13,6 @@ namespace {
 
 bool commutes(std::string_view op) {
   return op == "add" || op == "mul" || op == "maximum" || op == "minimum";
-}
-
-/// The scalar that `value` is everywhere, when it is one.
-std::optional<double> number_of(const Graph& graph, Value value) {
-  while (graph.node(value).op->name == "broadcast") value = graph.node(value).operands[0];
-  const Array* constant = graph.constant_value(value);
-  if (!constant || constant->count() != 1) return std::nullopt;
-  return constant->at(0);
 }
 
 }  // namespace
@@ -82,7 +75,7 @@ bool Pattern::operands_match(const Part& part, const Graph& graph, std::span<con
 // What comes later may not fit the first way in which a part matches but another, so it decides.
 bool Pattern::matches(const Part& part, const Graph& graph, Value value, Match& match, const Then& then) {
   const Node& node = graph.node(value);
-  if (part.kind == Part::Kind::number && number_of(graph, value) != part.number) return false;
+  if (part.kind == Part::Kind::number && !is_filled_with(graph, value, part.number)) return false;
   const auto named = [&](Match& m) {
     if (part.condition && !part.condition(graph, value)) return false;
     if (part.name.empty()) return then(m);

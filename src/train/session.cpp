@@ -141,7 +141,9 @@ Predictor::Predictor(Session& session, std::string tta, const std::string& preci
 
 Array Predictor::logits(const Array& pictures) {
   Array sum;
+  float weights = 0;
   const auto add = [&](const Array& input, float weight) {
+    weights += weight;
     const Array result = step_.run(std::span(&input, 1))[0].converted(f32);
     if (sum.empty()) sum = Array(result.type());
     const auto from = result.as<float>();
@@ -162,8 +164,7 @@ Array Predictor::logits(const Array& pictures) {
   }
   for (const auto& [key, choice] : step_.program().choices()) session_.choices.emplace(key, choice);
   // The mean, so that probabilities are as sharp as those of one view.
-  const float weights = tta_ == "none" ? 1 : tta_ == "flip" ? 2 : 4;
-  if (weights > 1)
+  if (weights != 1)
     for (float& logit : sum.as<float>()) logit /= weights;
   return sum;
 }
