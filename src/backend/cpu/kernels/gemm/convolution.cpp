@@ -107,9 +107,7 @@ class Convolution : public ChunkedKernel {
   int64_t sum_row() const { return columns_ + 16; }
   int64_t slot_units() const { return round_up(left_units() + (sums_apart() ? rows_ * sum_row() : 0), 16); }
   int64_t tap_units(const Part& part) const { return (part.count + arithmetic_.unit - 1) / arithmetic_.unit; }
-  Unit* fixed_right() {
-    return reinterpret_cast<Unit*>((reinterpret_cast<uintptr_t>(packed_.data()) + 63) / 64 * 64);
-  }
+  Unit* fixed_right() { return static_cast<Unit*>(packed_.data()); }
 
   /// Few channels: several taps at a time. Many: each tap in equal pieces.
   void divide_sum() {
@@ -165,7 +163,7 @@ class Convolution : public ChunkedKernel {
     std::vector<Unit> moved(static_cast<size_t>(moved_units()));
     if (moves_taps())
       for (int64_t row = 0; row < weight_rows(); ++row) move_taps(weights.data(), moved.data(), row);
-    packed_ = Array(Type{f32, Shape(std::vector<int64_t>{right_units() + 16})});
+    packed_ = Array(Type{f32, Shape(std::vector<int64_t>{right_units()})});
     for (int64_t i = 0; i < pack_chunks(); ++i)
       pack_right(moves_taps() ? moved.data() : weights.data(), fixed_right(), i);
   }

@@ -46,7 +46,7 @@ class Matmul : public ChunkedKernel {
     columns_ = chunk.columns;
     slots_ = static_cast<int>(std::min<int64_t>({chunks_of_result(), available_cpus(), 64}));
     if (constant) {
-      packed_ = Array(Type{f32, Shape(std::vector<int64_t>{p.batch * right_units() + 16})});
+      packed_ = Array(Type{f32, Shape(std::vector<int64_t>{p.batch * right_units()})});
       for (int64_t i = 0; i < pack_chunks(); ++i) pack_right(constant->data(), fixed_right(), i);
     }
   }
@@ -92,9 +92,7 @@ class Matmul : public ChunkedKernel {
   bool sums_apart() const { return p_.dtype != f32 || parts_ > 1; }
   int64_t sum_row() const { return columns_ + 16; }
   int64_t slot_units() const { return round_up(left_units() + (sums_apart() ? rows_ * sum_row() : 0), 16); }
-  Unit* fixed_right() {
-    return reinterpret_cast<Unit*>((reinterpret_cast<uintptr_t>(packed_.data()) + 63) / 64 * 64);
-  }
+  Unit* fixed_right() { return static_cast<Unit*>(packed_.data()); }
 
   // Packing goes by chunks of some panels in one part of the sum.
   static constexpr int64_t panels_a_chunk = 4;

@@ -88,9 +88,7 @@ class Convolution : public ChunkedKernel {
   // Padded, as the rows of the left side are: the points of a tile must fall into different cache sets.
   int64_t point_size() const { return tiles_ * panel + 16; }
   int64_t slot_units() const { return left_units() + points * point_size(); }
-  Unit* fixed() {
-    return reinterpret_cast<Unit*>((reinterpret_cast<uintptr_t>(packed_.data()) + 63) / 64 * 64);
-  }
+  Unit* fixed() { return static_cast<Unit*>(packed_.data()); }
 
   static constexpr int64_t rows_a_chunk = 8;
   /// to[point][row][column] of [row][column][tap]
@@ -125,7 +123,7 @@ class Convolution : public ChunkedKernel {
     std::vector<uint16_t> transformed(static_cast<size_t>(2 * transformed_units()));
     for (int64_t i = 0; i * rows_a_chunk < weight_rows(); ++i)
       transform(weights.data(), transformed.data(), i);
-    packed_ = Array(Type{f32, Shape(std::vector<int64_t>{packed_units() + 16})});
+    packed_ = Array(Type{f32, Shape(std::vector<int64_t>{packed_units()})});
     for (int64_t i = 0; i < points * panels_; ++i) pack(transformed.data(), fixed(), i);
   }
 
