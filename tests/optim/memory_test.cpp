@@ -64,7 +64,8 @@ TEST_CASE("with less memory a step computes activations again, and trains alike"
     const Shape input{32, 3, 16, 16};
     const Trained free = train(model, input, 10, 0, precision);
     CHECK(!free.repeats);
-    const int64_t budget = free.bytes - free.activations / (precision == "fp32" ? 3 : 6);
+    // How far it can fall depends on the scratch memory of the kernels that are chosen by timing.
+    const int64_t budget = free.bytes - free.activations / 6;
     const Trained tight = train(model, input, 10, budget, precision);
     // In bf16 what is computed again may vanish in its readers' nests.
     if (precision == "fp32") CHECK(tight.repeats);
@@ -95,5 +96,5 @@ TEST_CASE("too little memory is refused, with what is needed at least") {
     message = e.what();
   }
   CHECK(message.find("a step needs at least about") != std::string::npos);
-  CHECK(message.find("only 0.1 MB are allowed") != std::string::npos);
+  CHECK(message.find("only 0.10 MB are allowed") != std::string::npos);
 }

@@ -24,6 +24,9 @@ constexpr size_t kMaxBuffers = 512;
 // How much work (Nest::cost) a thread does in a nanosecond, measured on nests in the cache.
 constexpr double kWorkPerNanosecond = 25;
 
+// Some microseconds; less is not worth handing to another thread.
+constexpr double kWorkOfChunk = 60e3;
+
 /// One nest, cut into chunks of outer iterations.
 struct Phase {
   std::shared_ptr<const Code> code;
@@ -31,10 +34,9 @@ struct Phase {
   double work = 0;
 
   Phase(const Nest& nest) : code(codegen::compile(nest)), outer(nest.outer_count()) {
-    // Chunks of some microseconds; less work than that is not worth waking anybody for. Powers of two, so that threads
-    // get equal shares.
+    // Powers of two, so that threads get equal shares.
     work = nest.outer_elements() * static_cast<double>(outer) * (nest.cost + 3);
-    const auto wanted = std::bit_ceil(static_cast<uint64_t>(std::clamp(work / 150000, 1.0, 128.0)));
+    const auto wanted = std::bit_ceil(static_cast<uint64_t>(std::clamp(work / kWorkOfChunk, 1.0, 128.0)));
     const auto chunks = static_cast<int64_t>(wanted);
     per_chunk = (outer + chunks - 1) / chunks;
   }

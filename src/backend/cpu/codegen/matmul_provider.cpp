@@ -21,7 +21,7 @@ constexpr int64_t kLongestSum = 1024;
 // Up to this a call of oneDNN costs too much; above, the plan times both.
 constexpr double kUncontested = 16e6;
 // Operations of a chunk: some microseconds.
-constexpr double kChunkOperations = 600e3;
+constexpr double kChunkOperations = 400e3;
 
 struct Operands {
   Product product;

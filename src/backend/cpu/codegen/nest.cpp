@@ -33,7 +33,11 @@ int64_t Nest::outer_count() const {
 
 double Nest::outer_elements() const {
   double elements = 1;
-  for (const int64_t size : sizes()) elements *= static_cast<double>(size);
+  for (int d = 0; d < rank(); ++d) {
+    int64_t size = sizes()[d];
+    if (d == lane_dim() && size > 1) size = (size + lanes - 1) / lanes * lanes;
+    elements *= static_cast<double>(size);
+  }
   return elements / static_cast<double>(outer_count());
 }
 

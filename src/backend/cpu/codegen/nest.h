@@ -57,7 +57,7 @@ struct Nest {
   int lane_dim() const { return rank() - 1; }
   bool lane_reduced() const { return reduced.back(); }
   bool has_reduced() const;
-  /// Iterations of the outer, parallel loop, and elements computed in one of them.
+  /// Iterations of the outer, parallel loop, and elements computed in one of them: idle lanes cost what busy ones do.
   int64_t outer_count() const;
   double outer_elements() const;
   /// The dimensions of the outer loop, slowest first: a dimension, kLaneGroup or kPart.

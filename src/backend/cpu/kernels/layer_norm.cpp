@@ -38,31 +38,35 @@ Rows rows_of(const KernelRequest& request) {
   return rows;
 }
 
-/// Rows of a chunk: some 20 µs of work, and no more than `most` chunks.
-int64_t rows_of_chunk(const Rows& rows, int64_t most) {
-  const int64_t few = std::max<int64_t>(1, (64 << 10) / std::max<int64_t>(rows.width, 1));
-  return std::max(few, (rows.count + most - 1) / most);
+/// Nanoseconds of one element on one thread, forward and backward, while the data is in the cache.
+constexpr double kForward = 0.13, kBackward = 0.28;
+constexpr double kChunk = 1200;  // nanoseconds: not much more than handing it to another thread takes
+
+/// Rows of a chunk, of which there are no more than `most`.
+int64_t rows_of_chunk(const Rows& rows, double nanoseconds, int64_t most) {
+  const auto few = static_cast<int64_t>(kChunk / nanoseconds) / std::max<int64_t>(rows.width, 1);
+  return std::max({int64_t{1}, few, (rows.count + most - 1) / most});
 }
 
-class LayerNorm : public Kernel {
+class LayerNorm : public ChunkedKernel {
  public:
   LayerNorm(const Rows& rows, const NormMath& math, size_t operands)
-      : rows_(rows), math_(math), operands_(operands), per_chunk_(rows_of_chunk(rows, 128)) {}
+      : rows_(rows), math_(math), operands_(operands), per_chunk_(rows_of_chunk(rows, kForward, 128)) {}
 
-  void run(void* const* operands, void* const* results, void*, ThreadPool& pool) override {
+  int stages() const override { return 1; }
+  int64_t chunks(int) const override { return (rows_.count + per_chunk_ - 1) / per_chunk_; }
+  double nanoseconds() const override { return kForward * static_cast<double>(rows_.count * rows_.width); }
+  void run_chunk(int, int64_t chunk, void* const* operands, void* const* results, void*) override {
     const auto* const x = static_cast<const float*>(operands[0]);
     const auto* const weight = operands_ > 1 ? static_cast<const float*>(operands[1]) : nullptr;
     const auto* const bias = operands_ > 2 ? static_cast<const float*>(operands[2]) : nullptr;
     auto* const y = static_cast<float*>(results[0]);
-    pool.parallel((rows_.count + per_chunk_ - 1) / per_chunk_, [&](int64_t chunk) {
-      const int64_t end = std::min(rows_.count, (chunk + 1) * per_chunk_);
-      for (int64_t row = chunk * per_chunk_; row < end; ++row)
-        math_.forward(x + row * rows_.width, weight, bias, y + row * rows_.width, rows_.width, rows_.epsilon);
-    });
+    const int64_t end = std::min(rows_.count, (chunk + 1) * per_chunk_);
+    for (int64_t row = chunk * per_chunk_; row < end; ++row)
+      math_.forward(x + row * rows_.width, weight, bias, y + row * rows_.width, rows_.width, rows_.epsilon);
   }
   std::string description() const override {
-    return fmt::format("{} rows of {}, {}, {} chunks", rows_.count, rows_.width, math_.name,
-                       (rows_.count + per_chunk_ - 1) / per_chunk_);
+    return fmt::format("{} rows of {}, {}, {} chunks", rows_.count, rows_.width, math_.name, chunks(0));
   }
   bool can_alias(int operand, int) const override { return operand == 0; }
 
@@ -73,41 +77,52 @@ class LayerNorm : public Kernel {
   const int64_t per_chunk_;
 };
 
-class LayerNormGrad : public Kernel {
+/// The parameters' gradients are summed within chunks, then over them, in order.
+class LayerNormGrad : public ChunkedKernel {
  public:
   LayerNormGrad(const Rows& rows, const NormMath& math, bool weighted, bool biased)
-      : rows_(rows), math_(math), weighted_(weighted), biased_(biased), per_chunk_(rows_of_chunk(rows, 32)) {
+      : rows_(rows),
+        math_(math),
+        weighted_(weighted),
+        biased_(biased),
+        per_chunk_(rows_of_chunk(rows, kBackward, 32)) {
     chunks_ = (rows_.count + per_chunk_ - 1) / per_chunk_;
     stride_ = (rows_.width + 15) / 16 * 16;
   }
 
-  void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override {
-    const auto* const x = static_cast<const float*>(operands[0]);
-    const auto* const g = static_cast<const float*>(operands[1]);
-    const auto* const weight = weighted_ ? static_cast<const float*>(operands[2]) : nullptr;
-    auto* const dx = static_cast<float*>(results[0]);
+  int stages() const override { return weighted_ || biased_ ? 2 : 1; }
+  int64_t chunks(int stage) const override { return stage == 0 ? chunks_ : 1; }
+  double nanoseconds() const override { return kBackward * static_cast<double>(rows_.count * rows_.width); }
+  void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
+                 void* scratch) override {
     auto* const partial = static_cast<float*>(scratch);
-    pool.parallel(chunks_, [&](int64_t chunk) {
-      float* const dweight = weighted_ ? partial + 2 * chunk * stride_ : nullptr;
-      float* const dbias = biased_ ? partial + (2 * chunk + 1) * stride_ : nullptr;
-      if (dweight) std::fill_n(dweight, rows_.width, 0.0f);
-      if (dbias) std::fill_n(dbias, rows_.width, 0.0f);
-      const int64_t end = std::min(rows_.count, (chunk + 1) * per_chunk_);
-      for (int64_t row = chunk * per_chunk_; row < end; ++row) {
-        const int64_t at = row * rows_.width;
-        math_.backward(x + at, g + at, weight, dx + at, dweight, dbias, rows_.width, rows_.epsilon);
-      }
-    });
+    if (stage == 0) return run_rows(chunk, operands, results, partial);
     if (weighted_) add_up(partial, static_cast<float*>(results[1]));
     if (biased_) add_up(partial + stride_, static_cast<float*>(results[2]));
   }
-  int64_t scratch_bytes() const override { return weighted_ ? 2 * chunks_ * stride_ * 4 : 0; }
+  int64_t scratch_bytes() const override { return weighted_ || biased_ ? 2 * chunks_ * stride_ * 4 : 0; }
   std::string description() const override {
     return fmt::format("{} rows of {}, {}, {} chunks", rows_.count, rows_.width, math_.name, chunks_);
   }
   bool can_alias(int operand, int result) const override { return operand < 2 && result == 0; }
 
  private:
+  void run_rows(int64_t chunk, void* const* operands, void* const* results, float* partial) const {
+    const auto* const x = static_cast<const float*>(operands[0]);
+    const auto* const g = static_cast<const float*>(operands[1]);
+    const auto* const weight = weighted_ ? static_cast<const float*>(operands[2]) : nullptr;
+    auto* const dx = static_cast<float*>(results[0]);
+    float* const dweight = weighted_ ? partial + 2 * chunk * stride_ : nullptr;
+    float* const dbias = biased_ ? partial + (2 * chunk + 1) * stride_ : nullptr;
+    if (dweight) std::fill_n(dweight, rows_.width, 0.0f);
+    if (dbias) std::fill_n(dbias, rows_.width, 0.0f);
+    const int64_t end = std::min(rows_.count, (chunk + 1) * per_chunk_);
+    for (int64_t row = chunk * per_chunk_; row < end; ++row) {
+      const int64_t at = row * rows_.width;
+      math_.backward(x + at, g + at, weight, dx + at, dweight, dbias, rows_.width, rows_.epsilon);
+    }
+  }
+
   void add_up(const float* partial, float* sum) const {
     std::copy_n(partial, rows_.width, sum);
     for (int64_t chunk = 1; chunk < chunks_; ++chunk)
