@@ -86,7 +86,14 @@ double cgroup_cpus(const std::string& root, const std::string& membership) {
   return least;
 }
 
+namespace {
+std::atomic<int> cpus_asked_for{0};
+}
+
+void use_cpus(int cpus) { cpus_asked_for = cpus; }
+
 int available_cpus() {
+  if (const int asked = cpus_asked_for; asked > 0) return asked;
   cpu_set_t set;
   int cpus = static_cast<int>(std::thread::hardware_concurrency());
   if (sched_getaffinity(0, sizeof set, &set) == 0) cpus = CPU_COUNT(&set);

@@ -8,8 +8,12 @@
 
 namespace millrace {
 
-/// The number of CPUs this process may use: affinity mask and cgroup quota (v1 and v2) taken into account, at least 1.
+/// The number of CPUs this process may use: affinity mask and cgroup quota (v1 and v2) taken into account, at least 1; or
+/// what `use_cpus` said.
 int available_cpus();
+/// From now on available_cpus() is `cpus`, whatever the machine has; 0: as many as there are. For the beginning of a
+/// program: what exists already keeps its threads.
+void use_cpus(int cpus);
 
 /// The least CPU quota of the control groups that the file `membership` (as /proc/self/cgroup) names below `root`, and of
 /// all groups above them; 0 when there is none.

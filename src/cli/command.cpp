@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "base/suggest.h"
+#include "base/thread_pool.h"
 
 namespace millrace::cli {
 namespace {
@@ -88,10 +89,14 @@ int run_command_line(int argc, char** argv) {
   app.set_version_flag("--version", "millrace " MILLRACE_VERSION);
   std::vector<Action> actions;
   std::vector<CLI::App*> subcommands;
+  int threads = 0;
   for (const Verb& verb : verbs()) {
     CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
     Command command(sub);
     actions.push_back(verb.declare(command));
+    sub->add_option("--threads", threads,
+                    "threads for all computing (default: all CPUs; results are the same)")
+        ->check(CLI::Range(1, 4096));
     subcommands.push_back(sub);
   }
   if (const auto message = unknown_verb(argc, argv)) {
@@ -112,6 +117,7 @@ int run_command_line(int argc, char** argv) {
     return 0;
   }
   try {
+    use_cpus(threads);
     for (size_t i = 0; i < subcommands.size(); ++i)
       if (subcommands[i]->parsed()) {
         const int code = actions[i]();

@@ -11,7 +11,7 @@ Action declare_letters(Command& command) {
   struct Arguments {
     std::string out;
     data::LettersOptions options;
-    int64_t seed = 1, threads = 0;
+    int64_t seed = 1;
     std::string fonts = "/usr/share/fonts";
   };
   auto a = std::make_shared<Arguments>();
@@ -20,7 +20,6 @@ Action declare_letters(Command& command) {
       .option("--test", a->options.test, "pictures for testing, from typefaces that training never sees")
       .option("--seed", a->seed, "the same seed gives the same bytes")
       .option("--fonts", a->fonts, "where Debian's fonts are")
-      .option("--threads", a->threads, "0: all CPUs")
       .footer(
           "Renders the letters A to J from Debian's typefaces: 32x32 grey JPEG files in OUT/train/A/ … "
           "OUT/test/J/.\n\n"
@@ -29,7 +28,6 @@ Action declare_letters(Command& command) {
   return [a] {
     Progress progress;
     a->options.seed = static_cast<uint64_t>(a->seed);
-    a->options.threads = static_cast<int>(a->threads);
     a->options.fonts = a->fonts;
     a->options.progress = [&](int64_t done, int64_t total) {
       if (progress.due())

@@ -13,7 +13,6 @@
 
 #include "base/format.h"
 #include "base/philox.h"
-#include "base/thread_pool.h"
 #include "data/jpeg.h"
 #include "data/loader.h"
 
@@ -158,9 +157,8 @@ void render_split(const fs::path& folder, const Split& split, const LettersOptio
                   const std::function<void()>& tick) {
   for (int label = 0; label < classes; ++label)
     fs::create_directories(folder / std::string(1, static_cast<char>('A' + label)));
-  const int threads = options.threads > 0 ? options.threads : available_cpus();
   constexpr int64_t block = 250;
-  parallel_for((split.count + block - 1) / block, threads, [&](int64_t part) {
+  parallel_for((split.count + block - 1) / block, options.threads, [&](int64_t part) {
     const Fonts fonts(split.fonts);
     for (int64_t i = part * block; i < std::min((part + 1) * block, split.count); ++i) {
       RandomStream random(options.seed, stream, static_cast<uint64_t>(i));

@@ -13,7 +13,6 @@ data::LoaderOptions loader_options(const Recipe& recipe, const std::string& what
                                    const ReadProgress& progress) {
   data::LoaderOptions options;
   options.seed = static_cast<uint64_t>(recipe.train.seed);
-  options.threads = static_cast<int>(recipe.train.threads);
   options.cache_bytes = recipe.data.cache_mb << 20;
   options.resize = static_cast<int>(recipe.data.resize);
   options.channels = static_cast<int>(recipe.data.channels);

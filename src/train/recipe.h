@@ -62,7 +62,6 @@ struct Recipe {
     int64_t checkpoint_steps = 0;
     double checkpoint_minutes = 10;
     int64_t keep_checkpoints = 2;
-    int64_t threads = 0;
     std::string memory;
     bool exact = false;
     int64_t verify = 0;

@@ -75,8 +75,6 @@ std::span<const RecipeKey> recipe_keys() {
        "every so many steps the compiled step is compared with the reference back end, which is slow; 0: "
        "never",
        SLOT(train.verify)},
-      {"train.threads", "threads for all computing; 0: all CPUs (results do not depend on it)",
-       SLOT(train.threads), 0, 4096},
 
       {"train.optimizer.kind",
        "sgd, adam, adamw or adagrad; lazy-sgd, lazy-adam and lazy-adamw update of an embedding only the rows "

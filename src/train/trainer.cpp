@@ -9,7 +9,6 @@
 
 #include "base/file.h"
 #include "base/format.h"
-#include "base/thread_pool.h"
 #include "data/sample.h"
 #include "eval/metric.h"
 #include "runtime/run_clock.h"
@@ -427,8 +426,6 @@ Trainer::Trainer(Recipe recipe, Observer observer, int64_t most_pictures)
   state_->recipe = std::move(recipe);
   state_->most_pictures = most_pictures;
   state_->observer = std::move(observer);
-  if (state_->recipe.train.threads > 0)
-    ThreadPool::set_default_threads(static_cast<int>(state_->recipe.train.threads));
   state_->open_data();
 }
 

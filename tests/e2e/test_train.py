@@ -166,7 +166,7 @@ def test_the_written_recipe_reproduces_the_run(whole, millrace, tmp_path):
 
 
 def test_threads_do_not_change_results(whole, recipe, millrace, tmp_path):
-    millrace("train", recipe, "train.threads=3", "--out", tmp_path / "threads")
+    millrace("train", recipe, "--threads", 3, "--out", tmp_path / "threads")
     assert_same_run(whole, tmp_path / "threads")
 
 
