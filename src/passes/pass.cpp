@@ -48,6 +48,7 @@ std::span<const Pass> graph_passes() {
       {"simplify-whole", simplify},
       {"inline", inline_composites},
       {"simplify", simplify},
+      {"reassociate", reassociate},
       {"fold", fold_constants},
       {"fold-scale", fold_scale},
       {"precision", narrow_to_bf16},

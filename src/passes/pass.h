@@ -48,6 +48,7 @@ constexpr std::string_view kAgain = ", again";
 Graph inline_composites(const Graph& graph, const PassContext& context);
 Graph tidy_scans(const Graph& graph, const PassContext& context);
 Graph simplify(const Graph& graph, const PassContext& context);
+Graph reassociate(const Graph& graph, const PassContext& context);
 Graph narrow_to_bf16(const Graph& graph, const PassContext& context);
 Graph fold_constants(const Graph& graph, const PassContext& context);
 Graph fold_scale(const Graph& graph, const PassContext& context);
