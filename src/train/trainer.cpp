@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/memory_nodes.h"
 #include "data/sample.h"
 #include "eval/metric.h"
 #include "runtime/run_clock.h"
@@ -212,6 +213,9 @@ void Trainer::State::build(const Checkpoint* from) {
   observer.message(
       fmt::format("{} parameters; memory of a step: {:.1f} MB{}", session->model.module->parameter_count(),
                   static_cast<double>(program.arena_bytes() + program.bound_bytes()) / 1e6, largest));
+  // Intermediate values are taken by the first step; the rest is there.
+  if (const std::string warning = memory_warning(program.arena_bytes()); !warning.empty())
+    observer.message("memory: " + warning);
 }
 
 void Trainer::State::build_step() {
