@@ -1,0 +1,53 @@
+// The arithmetic of depthwise convolutions of channels-last pictures, once for each kind of CPU.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace millrace::cpu::depthwise {
+
+/// Some columns of one row of the result. The taps of the kernel come in rows: the columns of the picture that a row meets
+/// are loaded once for all of its taps.
+struct Strip {
+  const void* const* in;  // [rows][places of the shape]: the pixels that a row meets
+  int64_t rows;
+  float* const* weights;  // of a row: its first tap's channels
+  int64_t tap_step;       // floats from one tap of a row to the next
+  void* const* pixels;    // of the result, or of its gradient
+  int64_t channels;
+};
+
+/// Taps of a row, and columns of the picture from one result to the next.
+struct TapShape {
+  int taps, stride;
+  constexpr int places(int columns) const { return (columns - 1) * stride + taps; }
+};
+/// The first is for all that the others do not fit: a row for each tap.
+constexpr TapShape shapes[] = {{1, 1}, {2, 1}, {3, 1}, {5, 1}, {3, 2}, {5, 2}};
+constexpr int shape_count = 6;
+/// Columns of a strip. The pictures of ImageNet shrink to multiples of 7, small ones to powers of 2.
+constexpr int widths[] = {7, 4, 1};
+constexpr int width_count = 3;
+
+struct Arithmetic {
+  using Run = void (*)(const Strip&);
+  const char* name;
+  int lanes;
+  /// pixels = sums over taps of in · weights; channels ≥ lanes.
+  Run convolve[2][shape_count][width_count];  // [bf16][shape][width]
+  /// weights += sums over the 7 pixels of in · pixels. Blocks of `lanes` channels, of which the last one begins at
+  /// channels − lanes, have `lanes` sums each.
+  Run accumulate[2][shape_count];
+  /// The same for fewer channels, with the first shape.
+  Run convolve_few[2][width_count], accumulate_few[2];
+};
+
+/// Those that this CPU can run, the fastest first; there is always one.
+std::span<const Arithmetic* const> arithmetics();
+
+// One file each, compiled for that CPU.
+const Arithmetic& arithmetic_avx512();
+const Arithmetic& arithmetic_avx2();
+const Arithmetic& arithmetic_baseline();
+
+}  // namespace millrace::cpu::depthwise
