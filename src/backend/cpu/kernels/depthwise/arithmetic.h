@@ -33,12 +33,14 @@ struct Arithmetic {
   using Run = void (*)(const Strip&);
   const char* name;
   int lanes;
-  /// pixels = sums over taps of in · weights; channels ≥ lanes.
+  /// Channels go by blocks, as many as there are lanes, or twice as many of bf16; the last block begins so that it ends with
+  /// the last channel. Weights and their sums are stored by such blocks: of bf16 the even channels, then the odd ones.
+  int64_t block(bool bf16) const { return bf16 ? 2 * lanes : lanes; }
+  /// pixels = sums over taps of in · weights; at least a block of channels.
   Run convolve[2][shape_count][width_count];  // [bf16][shape][width]
-  /// weights += sums over the 7 pixels of in · pixels. Blocks of `lanes` channels, of which the last one begins at
-  /// channels − lanes, have `lanes` sums each.
+  /// weights += sums over the 7 pixels of in · pixels.
   Run accumulate[2][shape_count];
-  /// The same for fewer channels, with the first shape.
+  /// The same for fewer channels, with the first shape and blocks of one.
   Run convolve_few[2][width_count], accumulate_few[2];
 };
 

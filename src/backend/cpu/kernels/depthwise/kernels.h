@@ -15,6 +15,23 @@ constexpr int64_t max_taps = 128;
 std::unique_ptr<Kernel> build_convolution(const KernelRequest& request, const Arithmetic& arithmetic);
 std::unique_ptr<Kernel> build_weight_gradient(const KernelRequest& request, const Arithmetic& arithmetic);
 
+/// Which channel stands where in weights and their sums, stored by blocks; some stand twice.
+class Blocks {
+ public:
+  Blocks(int64_t channels, const Arithmetic& arithmetic, bool bf16);
+  bool few() const { return few_; }  // channels: blocks are of one
+  /// Floats of all channels.
+  int64_t row_length() const { return static_cast<int64_t>(channel_.size()); }
+  int64_t channel(int64_t place) const { return channel_[static_cast<size_t>(place)]; }
+  /// False for a channel that stands in the block before, too.
+  bool first(int64_t place) const { return channel(place) >= place / block_ * block_; }
+
+ private:
+  bool few_;
+  int64_t block_;
+  std::vector<int64_t> channel_;
+};
+
 /// Rough time on one thread.
 double nanoseconds(const Geometry& g);
 

@@ -16,6 +16,16 @@ std::span<const Arithmetic* const> arithmetics() {
   return all;
 }
 
+Blocks::Blocks(int64_t channels, const Arithmetic& arithmetic, bool bf16)
+    : few_(channels < arithmetic.block(bf16)), block_(few_ ? 1 : arithmetic.block(bf16)) {
+  for (int64_t begin = 0; begin < channels; begin += block_)
+    for (int64_t i = 0; i < block_; ++i) {
+      const bool paired = bf16 && !few_;
+      const int64_t within = paired ? i % arithmetic.lanes * 2 + i / arithmetic.lanes : i;
+      channel_.push_back(std::min(begin, channels - block_) + within);
+    }
+}
+
 double nanoseconds(const Geometry& g) {
   const auto elements = static_cast<double>(g.images * g.in_channels);
   const auto in = static_cast<double>(g.in_height * g.in_width),

@@ -13,18 +13,16 @@ class WeightGradient : public ChunkedKernel {
   WeightGradient(const Geometry& g, const Arithmetic& arithmetic)
       : g_(g),
         arithmetic_(arithmetic),
-        few_(g.in_channels < arithmetic.lanes),
-        lanes_(few_ ? 1 : arithmetic.lanes),
-        row_length_((g.in_channels + lanes_ - 1) / lanes_ * lanes_),
+        blocks_(g.in_channels, arithmetic, g.dtype == bf16),
         rows_(phases_of(height_of(g), false)),
-        columns_(columns_of(width_of(g), false, few_, true)[0]),
+        columns_(columns_of(width_of(g), false, blocks_.few(), true)[0]),
         zeros_(static_cast<size_t>(pixel_bytes())),
         splits_(std::clamp<int64_t>(static_cast<int64_t>(nanoseconds() / 40e3), 1,
                                     std::min<int64_t>(g.images * g.out_height, 16))) {}
 
   int stages() const override { return 2; }
   int64_t chunks(int stage) const override {
-    return stage == 0 ? splits_ : (g_.in_channels + channels_a_chunk() - 1) / channels_a_chunk();
+    return stage == 0 ? splits_ : (blocks_.row_length() + places_a_chunk() - 1) / places_a_chunk();
   }
   double nanoseconds() const override { return depthwise::nanoseconds(g_); }
 
@@ -51,8 +49,8 @@ class WeightGradient : public ChunkedKernel {
  private:
   int64_t pixel_bytes() const { return g_.in_channels * g_.dtype.bytes(); }
   int64_t taps() const { return g_.kernel_height * g_.kernel_width; }
-  int64_t sum_size() const { return taps() * row_length_; }
-  int64_t channels_a_chunk() const { return std::max<int64_t>(16, 32768 / (taps() * splits_)); }
+  int64_t sum_size() const { return taps() * blocks_.row_length(); }
+  int64_t places_a_chunk() const { return std::max<int64_t>(16, 32768 / (taps() * splits_)); }
 
   /// Adds what one row of dy gives.
   void accumulate(const char* picture, int64_t row, char* dy, float* sums) const {
@@ -61,10 +59,10 @@ class WeightGradient : public ChunkedKernel {
         met_rows(rows_, row, g_.in_height, picture, g_.in_width * pixel_bytes(), met);
     const bool narrow = g_.dtype == bf16;
     const Arithmetic::Run compute =
-        few_ ? arithmetic_.accumulate_few[narrow] : arithmetic_.accumulate[narrow][columns_.shape];
+        blocks_.few() ? arithmetic_.accumulate_few[narrow] : arithmetic_.accumulate[narrow][columns_.shape];
     Pointers pointers;
     for (int64_t begin = 0; begin < columns_.count; begin += columns_.strip()) {
-      Strip strip = strip_of(columns_, begin, met, met_count, pixel_bytes(), zeros_.data(), sums, row_length_,
+      Strip strip = strip_of(columns_, begin, met, met_count, pixel_bytes(), zeros_.data(), sums, blocks_.row_length(),
                              g_.kernel_width, pointers);
       for (int64_t i = 0; i < columns_.strip(); ++i)
         pointers.pixels[i] =
@@ -74,31 +72,25 @@ class WeightGradient : public ChunkedKernel {
     }
   }
 
-  /// Where the sums of a channel stand: those of the last block begin a block after those of the one before.
-  int64_t place_of(int64_t channel) const {
-    const int64_t whole = g_.in_channels / lanes_ * lanes_;
-    return channel < whole ? channel : channel + row_length_ - g_.in_channels;
-  }
-
   void finish(const float* sums, void* result, int64_t chunk) const {
-    const int64_t begin = chunk * channels_a_chunk(),
-                  end = std::min(begin + channels_a_chunk(), g_.in_channels);
+    const int64_t begin = chunk * places_a_chunk(),
+                  end = std::min(begin + places_a_chunk(), blocks_.row_length());
     for (int64_t tap = 0; tap < taps(); ++tap)
-      for (int64_t c = begin; c < end; ++c) {
-        const float* const from = sums + tap * row_length_ + place_of(c);
+      for (int64_t i = begin; i < end; ++i) {
+        if (!blocks_.first(i)) continue;
         float sum = 0;
-        for (int64_t s = 0; s < splits_; ++s) sum += from[s * sum_size()];
+        for (int64_t s = 0; s < splits_; ++s) sum += sums[s * sum_size() + tap * blocks_.row_length() + i];
+        const int64_t at = blocks_.channel(i) * taps() + tap;
         if (g_.dtype == f32)
-          static_cast<float*>(result)[c * taps() + tap] = sum;
+          static_cast<float*>(result)[at] = sum;
         else
-          static_cast<uint16_t*>(result)[c * taps() + tap] = float_to_bf16(sum);
+          static_cast<uint16_t*>(result)[at] = float_to_bf16(sum);
       }
   }
 
   Geometry g_;
   const Arithmetic& arithmetic_;
-  bool few_;  // channels: fewer than a vector has lanes
-  int64_t lanes_, row_length_;
+  Blocks blocks_;
   std::vector<Phase> rows_;
   Columns columns_;
   std::vector<char> zeros_;
