@@ -15,6 +15,8 @@ struct Strip {
   int64_t tap_step;       // floats from one tap of a row to the next
   void* const* pixels;    // of the result, or of its gradient
   int64_t channels;
+  int64_t ahead;  // bytes from the last row of the picture that is met to the one that will be met next
+  int64_t next;   // bytes to the next row of the gradient
 };
 
 /// Taps of a row, and columns of the picture from one result to the next.

@@ -86,6 +86,7 @@ class Convolution : public ChunkedKernel {
         for (int64_t j = 0; j < c.strip(); ++j)
           pointers.pixels[j] = to + (c.first + (begin + j) * c.step) * pixel_bytes();
         strip.channels = g_.in_channels;
+        strip.ahead = rows_[0].stride * from_width_ * pixel_bytes();
         compute(strip);
       }
     }

@@ -68,6 +68,8 @@ class WeightGradient : public ChunkedKernel {
         pointers.pixels[i] =
             begin + i < columns_.count ? dy + (begin + i) * pixel_bytes() : const_cast<char*>(zeros_.data());
       strip.channels = g_.in_channels;
+      strip.next = g_.out_width * pixel_bytes();
+      strip.ahead = g_.stride_h * g_.in_width * pixel_bytes();
       compute(strip);
     }
   }
