@@ -57,10 +57,10 @@ const std::vector<Layer> imagenet = {
 
 /// Of mobilenet_v2: `in` channels, each by itself.
 const std::vector<Layer> depthwise = {
-    {"32, 112²", 16, 32, 112, 32, 3, 1, 1, 1},    {"96, 112² /2", 16, 96, 112, 96, 3, 2, 1, 1},
-    {"144, 56²", 16, 144, 56, 144, 3, 1, 1, 1},   {"144, 56² /2", 16, 144, 56, 144, 3, 2, 1, 1},
-    {"192, 28²", 16, 192, 28, 192, 3, 1, 1, 2},   {"192, 28² /2", 16, 192, 28, 192, 3, 2, 1, 1},
-    {"384, 14²", 16, 384, 14, 384, 3, 1, 1, 4},   {"576, 14²", 16, 576, 14, 576, 3, 1, 1, 2},
+    {"32, 112²", 16, 32, 112, 32, 3, 1, 1, 1},     {"96, 112² /2", 16, 96, 112, 96, 3, 2, 1, 1},
+    {"144, 56²", 16, 144, 56, 144, 3, 1, 1, 1},    {"144, 56² /2", 16, 144, 56, 144, 3, 2, 1, 1},
+    {"192, 28²", 16, 192, 28, 192, 3, 1, 1, 2},    {"192, 28² /2", 16, 192, 28, 192, 3, 2, 1, 1},
+    {"384, 14²", 16, 384, 14, 384, 3, 1, 1, 4},    {"576, 14²", 16, 576, 14, 576, 3, 1, 1, 2},
     {"576, 14² /2", 16, 576, 14, 576, 3, 2, 1, 1}, {"960, 7²", 16, 960, 7, 960, 3, 1, 1, 3}};
 
 Array filled(const Type& type) {
@@ -274,7 +274,8 @@ void measure_depthwise(DType dtype, int threads, int rounds) {
       if (op == "conv2d_input_grad") attributes.set("input_shape", x.shape);
       if (op == "conv2d_weight_grad") attributes.set("weight_shape", w.shape);
       const Type &a = op == "conv2d_input_grad" ? y : x, &b = op == "conv2d_weight_grad" ? y : w;
-      Ours ours(op, a, b, attributes, false, threads, *provider), onednn(op, a, b, attributes, false, threads);
+      Ours ours(op, a, b, attributes, false, threads, *provider),
+          onednn(op, a, b, attributes, false, threads);
       Array in = filled(x), out = filled(y);
       double our_time = HUGE_VAL, onednn_time = HUGE_VAL, copy = HUGE_VAL;
       for (int round = 0; round < rounds; ++round) {
@@ -282,9 +283,12 @@ void measure_depthwise(DType dtype, int threads, int rounds) {
         onednn_time = std::min(onednn_time, timed([&] { onednn.run(); }, 3));
         copy = std::min(copy, copy_time(in, out, *ours.pool, 3));
       }
-      fmt::print("{:<19}{:<13}{:>2}× {:>7.0f} µs, {:>5.1f} GB/s, {:.2f} of a copy; oneDNN {:>7.0f} µs, {:.2f}×  {}\n",
-                 op, l.name, l.count, our_time * 1e6, static_cast<double>(in.bytes() + out.bytes()) / our_time * 1e-9,
-                 copy / our_time, onednn_time * 1e6, onednn_time / our_time, onednn.kernel->description());
+      fmt::print(
+          "{:<19}{:<13}{:>2}× {:>7.0f} µs, {:>5.1f} GB/s, {:.2f} of a copy; oneDNN {:>7.0f} µs, {:.2f}×  "
+          "{}\n",
+          op, l.name, l.count, our_time * 1e6,
+          static_cast<double>(in.bytes() + out.bytes()) / our_time * 1e-9, copy / our_time, onednn_time * 1e6,
+          onednn_time / our_time, onednn.kernel->description());
       std::fflush(stdout);
       all_ours += l.count * our_time;
       all_onednn += l.count * onednn_time;

@@ -39,7 +39,8 @@ Made make(const std::string& op, DType dtype, const Case& c, const Array* weight
   Attributes attributes{
       {"strides", c.strides}, {"pads", c.pads}, {"dilations", c.dilations}, {"groups", c.channels}};
   Graph forward;
-  const Type y = forward.type(forward.add("conv2d", {forward.input("x", x), forward.input("w", w)}, attributes));
+  const Type y =
+      forward.type(forward.add("conv2d", {forward.input("x", x), forward.input("w", w)}, attributes));
   if (op == "conv2d_input_grad") attributes.set("input_shape", x.shape);
   if (op == "conv2d_weight_grad") attributes.set("weight_shape", w.shape);
   const Value a = made.graph.input("a", op == "conv2d_input_grad" ? y : x),
@@ -93,29 +94,28 @@ double error(const Made& made, const std::vector<Array>& values, const Array& re
 }
 
 const std::vector<Case>& cases() {
-  static const std::vector<Case> all = {
-      {2, 16, 9, 14, 3, 3, {1, 1}, {1, 1, 1, 1}},
-      {2, 32, 14, 14, 3, 3, {2, 2}, {1, 1, 1, 1}},
-      {2, 33, 15, 13, 3, 3, {2, 2}, {1, 1, 1, 1}},
-      {1, 48, 16, 17, 3, 3, {2, 2}, {0, 0, 1, 1}},
-      {3, 1, 9, 11, 3, 3, {1, 1}, {1, 1, 1, 1}},
-      {2, 3, 10, 8, 3, 3, {2, 2}, {1, 1, 1, 1}},
-      {2, 7, 7, 7, 3, 3, {1, 1}, {1, 1, 1, 1}},
-      {1, 40, 12, 15, 5, 5, {1, 1}, {2, 2, 2, 2}},
-      {2, 19, 14, 12, 5, 5, {2, 2}, {2, 1, 1, 2}},
-      {1, 20, 11, 13, 3, 3, {1, 1}, {2, 2, 2, 2}, {2, 2}},
-      {2, 17, 13, 12, 3, 3, {2, 2}, {2, 2, 2, 2}, {2, 2}},
-      {1, 18, 12, 14, 3, 3, {2, 3}, {1, 2, 0, 1}, {3, 2}},
-      {2, 16, 2, 3, 5, 5, {1, 1}, {2, 2, 2, 2}},
-      {2, 35, 4, 4, 7, 7, {1, 1}, {3, 3, 3, 3}},
-      {1, 16, 1, 1, 3, 3, {2, 2}, {1, 1, 1, 1}},
-      {1, 16, 6, 5, 3, 3, {1, 1}, {4, 5, 3, 6}},
-      {2, 24, 5, 6, 1, 1},
-      {2, 24, 9, 8, 1, 1, {2, 2}},
-      {1, 31, 8, 23, 2, 4, {1, 3}, {1, 0, 0, 3}},
-      {1, 64, 10, 9, 3, 5, {2, 1}, {1, 2, 1, 2}},
-      {1, 16, 7, 9, 3, 3, {5, 20}, {1, 1, 1, 1}},
-      {40, 96, 15, 16, 3, 3, {1, 1}, {1, 1, 1, 1}}};
+  static const std::vector<Case> all = {{2, 16, 9, 14, 3, 3, {1, 1}, {1, 1, 1, 1}},
+                                        {2, 32, 14, 14, 3, 3, {2, 2}, {1, 1, 1, 1}},
+                                        {2, 33, 15, 13, 3, 3, {2, 2}, {1, 1, 1, 1}},
+                                        {1, 48, 16, 17, 3, 3, {2, 2}, {0, 0, 1, 1}},
+                                        {3, 1, 9, 11, 3, 3, {1, 1}, {1, 1, 1, 1}},
+                                        {2, 3, 10, 8, 3, 3, {2, 2}, {1, 1, 1, 1}},
+                                        {2, 7, 7, 7, 3, 3, {1, 1}, {1, 1, 1, 1}},
+                                        {1, 40, 12, 15, 5, 5, {1, 1}, {2, 2, 2, 2}},
+                                        {2, 19, 14, 12, 5, 5, {2, 2}, {2, 1, 1, 2}},
+                                        {1, 20, 11, 13, 3, 3, {1, 1}, {2, 2, 2, 2}, {2, 2}},
+                                        {2, 17, 13, 12, 3, 3, {2, 2}, {2, 2, 2, 2}, {2, 2}},
+                                        {1, 18, 12, 14, 3, 3, {2, 3}, {1, 2, 0, 1}, {3, 2}},
+                                        {2, 16, 2, 3, 5, 5, {1, 1}, {2, 2, 2, 2}},
+                                        {2, 35, 4, 4, 7, 7, {1, 1}, {3, 3, 3, 3}},
+                                        {1, 16, 1, 1, 3, 3, {2, 2}, {1, 1, 1, 1}},
+                                        {1, 16, 6, 5, 3, 3, {1, 1}, {4, 5, 3, 6}},
+                                        {2, 24, 5, 6, 1, 1},
+                                        {2, 24, 9, 8, 1, 1, {2, 2}},
+                                        {1, 31, 8, 23, 2, 4, {1, 3}, {1, 0, 0, 3}},
+                                        {1, 64, 10, 9, 3, 5, {2, 1}, {1, 2, 1, 2}},
+                                        {1, 16, 7, 9, 3, 3, {5, 20}, {1, 1, 1, 1}},
+                                        {40, 96, 15, 16, 3, 3, {1, 1}, {1, 1, 1, 1}}};
   return all;
 }
 
@@ -161,7 +161,8 @@ TEST_CASE("what depthwise kernels do not take is said") {
   CHECK(reason(make("conv2d", f32, {1, 16, 20, 20, 12, 12})) == "only kernels of up to 128 elements");
   Made grouped;
   grouped.node = grouped.graph.add(
-      "conv2d", {grouped.graph.input("x", {f32, {1, 4, 5, 5}}), grouped.graph.input("w", {f32, {8, 1, 3, 3}})},
+      "conv2d",
+      {grouped.graph.input("x", {f32, {1, 4, 5, 5}}), grouped.graph.input("w", {f32, {8, 1, 3, 3}})},
       {{"groups", int64_t{4}}});
   CHECK(reason(grouped) == "only as many groups as channels and results");
 }

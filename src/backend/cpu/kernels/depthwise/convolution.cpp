@@ -44,9 +44,9 @@ class Convolution : public ChunkedKernel {
     }
     const int64_t rows = g_.images * height_;
     for (int64_t row = rows * chunk / chunks_; row < rows * (chunk + 1) / chunks_; ++row)
-      convolve(static_cast<const char*>(operands[0]) +
-                   row / height_ * from_height_ * from_width_ * pixel_bytes(),
-               row % height_, weights, static_cast<char*>(results[0]) + row * width_ * pixel_bytes());
+      convolve(
+          static_cast<const char*>(operands[0]) + row / height_ * from_height_ * from_width_ * pixel_bytes(),
+          row % height_, weights, static_cast<char*>(results[0]) + row * width_ * pixel_bytes());
   }
 
   int64_t scratch_bytes() const override { return packed_.empty() ? 4 * taps() * blocks_.row_length() : 0; }
@@ -64,8 +64,9 @@ class Convolution : public ChunkedKernel {
     for (int64_t tap = 0; tap < taps(); ++tap)
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = blocks_.channel(i) * taps() + tap;
-        to[tap * blocks_.row_length() + i] = g_.dtype == f32 ? static_cast<const float*>(from)[at]
-                                                       : bf16_to_float(static_cast<const uint16_t*>(from)[at]);
+        to[tap * blocks_.row_length() + i] = g_.dtype == f32
+                                                 ? static_cast<const float*>(from)[at]
+                                                 : bf16_to_float(static_cast<const uint16_t*>(from)[at]);
       }
   }
 
@@ -77,12 +78,12 @@ class Convolution : public ChunkedKernel {
     Pointers pointers;
     for (const Columns& c : columns_) {
       const Arithmetic::Run compute = blocks_.few() ? arithmetic_.convolve_few[narrow][c.width]
-                                       : arithmetic_.convolve[narrow][c.shape][c.width];
+                                                    : arithmetic_.convolve[narrow][c.shape][c.width];
       for (int64_t i = 0; i < c.count; i += c.strip()) {
         // The last columns are computed twice where they do not fill a strip.
         const int64_t begin = std::min(i, c.count - c.strip());
-        Strip strip = strip_of(c, begin, met, met_count, pixel_bytes(), zeros_.data(), weights, blocks_.row_length(),
-                               g_.kernel_width, pointers);
+        Strip strip = strip_of(c, begin, met, met_count, pixel_bytes(), zeros_.data(), weights,
+                               blocks_.row_length(), g_.kernel_width, pointers);
         for (int64_t j = 0; j < c.strip(); ++j)
           pointers.pixels[j] = to + (c.first + (begin + j) * c.step) * pixel_bytes();
         strip.channels = g_.in_channels;

@@ -57,7 +57,7 @@ std::vector<Phase> phases_of(const Axis& axis, bool gradient);
 
 /// The columns of a phase, and what computes them.
 struct Columns : Phase {
-  int64_t size;            // columns of the picture
+  int64_t size;              // columns of the picture
   int shape = 0, width = 0;  // in the arithmetic's tables
   int64_t strip() const { return widths[width]; }
 };
@@ -80,7 +80,8 @@ struct Pointers {
   void* pixels[7];
 };
 /// The strip from `begin` of a phase on. `zeros` stands for a pixel outside of the picture; weights: [taps][row_length].
-Strip strip_of(const Columns& columns, int64_t begin, const MetRow* rows, int64_t row_count, int64_t pixel_bytes,
-               const char* zeros, float* weights, int64_t row_length, int64_t kernel_width, Pointers& pointers);
+Strip strip_of(const Columns& columns, int64_t begin, const MetRow* rows, int64_t row_count,
+               int64_t pixel_bytes, const char* zeros, float* weights, int64_t row_length,
+               int64_t kernel_width, Pointers& pointers);
 
 }  // namespace millrace::cpu::depthwise

@@ -36,8 +36,8 @@ class WeightGradient : public ChunkedKernel {
     for (int64_t row = rows * chunk / splits_; row < rows * (chunk + 1) / splits_; ++row)
       accumulate(static_cast<const char*>(operands[0]) +
                      row / g_.out_height * g_.in_height * g_.in_width * pixel_bytes(),
-                 row % g_.out_height,
-                 static_cast<char*>(operands[1]) + row * g_.out_width * pixel_bytes(), own);
+                 row % g_.out_height, static_cast<char*>(operands[1]) + row * g_.out_width * pixel_bytes(),
+                 own);
   }
 
   int64_t scratch_bytes() const override { return 4 * splits_ * sum_size(); }
@@ -55,15 +55,14 @@ class WeightGradient : public ChunkedKernel {
   /// Adds what one row of dy gives.
   void accumulate(const char* picture, int64_t row, char* dy, float* sums) const {
     MetRow met[max_taps];
-    const int64_t met_count =
-        met_rows(rows_, row, g_.in_height, picture, g_.in_width * pixel_bytes(), met);
+    const int64_t met_count = met_rows(rows_, row, g_.in_height, picture, g_.in_width * pixel_bytes(), met);
     const bool narrow = g_.dtype == bf16;
     const Arithmetic::Run compute =
         blocks_.few() ? arithmetic_.accumulate_few[narrow] : arithmetic_.accumulate[narrow][columns_.shape];
     Pointers pointers;
     for (int64_t begin = 0; begin < columns_.count; begin += columns_.strip()) {
-      Strip strip = strip_of(columns_, begin, met, met_count, pixel_bytes(), zeros_.data(), sums, blocks_.row_length(),
-                             g_.kernel_width, pointers);
+      Strip strip = strip_of(columns_, begin, met, met_count, pixel_bytes(), zeros_.data(), sums,
+                             blocks_.row_length(), g_.kernel_width, pointers);
       for (int64_t i = 0; i < columns_.strip(); ++i)
         pointers.pixels[i] =
             begin + i < columns_.count ? dy + (begin + i) * pixel_bytes() : const_cast<char*>(zeros_.data());
