@@ -1,6 +1,9 @@
 #include <cmath>
+#include <cstring>
 #include <doctest/doctest.h>
 #include <memory>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "backend/cpu/kernels/depthwise/kernels.h"
 #include "backend/cpu/kernels/depthwise/provider.h"
@@ -51,6 +54,28 @@ Made make(const std::string& op, DType dtype, const Case& c, const Array* weight
   return made;
 }
 
+/// A copy of an array that ends, or begins, where memory may not be touched.
+class Guarded {
+ public:
+  Guarded(const Array& array, bool at_end) : bytes_(static_cast<size_t>(array.bytes())) {
+    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE)), inner = (bytes_ + page - 1) / page * page;
+    mapped_ = inner + 2 * page;
+    base_ = static_cast<char*>(mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    REQUIRE(base_ != MAP_FAILED);
+    REQUIRE(mprotect(base_ + page, inner, PROT_READ | PROT_WRITE) == 0);
+    data_ = base_ + page + (at_end ? inner - bytes_ : 0);
+    std::memcpy(data_, array.data(), bytes_);
+  }
+  ~Guarded() { munmap(base_, mapped_); }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+  void* data() const { return data_; }
+
+ private:
+  size_t bytes_, mapped_ = 0;
+  char *base_ = nullptr, *data_ = nullptr;
+};
+
 /// Scratch and result begin as NaN: nothing may be read that was not written.
 Array run(const Made& made, const std::vector<Array>& values, int threads,
           const cpu::depthwise::Arithmetic& arithmetic) {
@@ -66,10 +91,14 @@ Array run(const Made& made, const std::vector<Array>& values, int threads,
   for (size_t i = 0; i < values.size(); ++i) stored.push_back(to_layout(values[i], *wish.operands[i]));
   Array result(node.types[0]), scratch = Array::full(u8, Shape(Ints{kernel->scratch_bytes()}), 255);
   for (int64_t i = 0; i < result.count(); ++i) result.set(i, NAN);
-  void* operands[] = {stored[0].data(), stored.size() > 1 ? stored[1].data() : nullptr};
-  void* results[] = {result.data()};
   ThreadPool pool(threads);
-  for (int repeat = 0; repeat < 2; ++repeat) kernel->run(operands, results, scratch.data(), pool);
+  for (const bool at_end : {true, false}) {
+    const Guarded a(stored[0], at_end), b(stored.back(), at_end), y(result, at_end), room(scratch, at_end);
+    void* operands[] = {a.data(), b.data()};
+    void* results[] = {y.data()};
+    for (int repeat = 0; repeat < 2; ++repeat) kernel->run(operands, results, room.data(), pool);
+    if (!at_end) std::memcpy(result.data(), y.data(), static_cast<size_t>(result.bytes()));
+  }
   return from_layout(result, *wish.results[0]);
 }
 

@@ -17,7 +17,7 @@ class WeightGradient : public ChunkedKernel {
         rows_(phases_of(height_of(g), false)),
         columns_(columns_of(width_of(g), false, blocks_.few(), true)[0]),
         zeros_(static_cast<size_t>(pixel_bytes())),
-        splits_(std::clamp<int64_t>(static_cast<int64_t>(nanoseconds() / 40e3), 1,
+        splits_(std::clamp<int64_t>(static_cast<int64_t>(depthwise::nanoseconds(g) / 40e3), 1,
                                     std::min<int64_t>(g.images * g.out_height, 16))) {}
 
   int stages() const override { return 2; }
