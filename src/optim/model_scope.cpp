@@ -29,7 +29,9 @@ void ModelScope::replace(const std::function<Tensor(const nn::Named&)>& make) {
   for (const auto& list : {parameters_, buffers_})
     for (const nn::Named& named : list) {
       stand_ins_.push_back(make(named));
-      *named.tensor = stand_ins_.back();
+      const Tensor& made = stand_ins_.back();
+      const bool stored_narrow = stand_ins_.size() <= parameters_.size() && made.dtype() == bf16;
+      *named.tensor = stored_narrow ? cast(made, f32) : made;
     }
 }
 

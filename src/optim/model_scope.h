@@ -8,7 +8,8 @@
 
 namespace millrace::optim {
 
-/// Replaces the tensors of a model; puts tensors and mode back at the end of the scope.
+/// Replaces the tensors of a model; puts tensors and mode back at the end of the scope. Parameters that are stored as
+/// bf16 are seen as f32.
 class ModelScope {
  public:
   ModelScope(nn::Module& model, bool training);

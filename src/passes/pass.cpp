@@ -51,6 +51,7 @@ std::span<const Pass> graph_passes() {
       {"fold", fold_constants},
       {"fold-scale", fold_scale},
       {"precision", narrow_to_bf16},
+      {"round-f16", round_to_f16},
       {"refold", fold_constants},
       {"hoist", hoist},
       {"cse", eliminate_common},

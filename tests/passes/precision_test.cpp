@@ -50,7 +50,7 @@ TEST_CASE(
     else
       CHECK(largest < 1e-4);
   }
-  CHECK_THROWS_WITH_AS((void)product("cpu", "bf8", used), "there is no precision 'bf8'; choose fp32 or bf16",
+  CHECK_THROWS_WITH_AS((void)product("cpu", "bf8", used), "there is no precision 'bf8'; choose fp32, bf16, bf16-pure or fp16",
                        InputError);
 }
 
