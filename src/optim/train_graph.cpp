@@ -130,8 +130,7 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
     made.metrics.push_back(name);
   }
   for (const nn::Named& buffer : scope.buffers()) wanted.push_back(*buffer.tensor);
-  for (const nn::Named& p : scope.parameters()) wanted.push_back(*p.tensor);
-  trace::Captured captured = trace::capture(symbols, wanted);
+  trace::Captured captured = scope.as_stored(trace::capture(symbols, wanted), made.first_parameter());
   Graph& graph = captured.graph;
   const auto value_of_tensor = [&](const Tensor& tensor) {
     return captured.values.at({tensor.node().get(), tensor.output()});
@@ -269,6 +268,8 @@ Graph build_eval_graph(nn::Module& model, const std::vector<TensorSpec>& inputs,
     wanted.push_back(tensor);
   }
   trace::Captured captured = trace::capture(symbols, wanted);
+  if (parameters_as_inputs)
+    captured = scope.as_stored(std::move(captured), static_cast<int>(inputs.size()));
   std::vector<Value> outputs;
   for (const Tensor& tensor : wanted)
     outputs.push_back(captured.values.at({tensor.node().get(), tensor.output()}));

@@ -18,7 +18,7 @@ test = "{letters}/test"
 layers = ["conv 16 3 stride=2", "batch-norm", "relu", "max-pool 2", "flatten", "dropout 0.1", "linear 10"]
 
 [train]
-epochs = 4
+epochs = 5
 batch = 50
 optimizer = {{ kind = "adamw", lr = 5e-3, weight_decay = 1e-2 }}
 schedule = {{ kind = "cosine", warmup = 0.2 }}
@@ -32,7 +32,7 @@ PRECISIONS = ["fp32", "bf16", "bf16-pure", "fp16"]
 @pytest.fixture(scope="module")
 def letters(binary, tmp_path_factory):
     folder = tmp_path_factory.mktemp("data") / "letters"
-    subprocess.run([binary, "letters", folder, "--train", "1000", "--test", "300"], check=True, capture_output=True)
+    subprocess.run([binary, "letters", folder, "--train", "600", "--test", "200"], check=True, capture_output=True)
     return folder
 
 
@@ -110,9 +110,6 @@ def test_fp16_logs_its_scale_and_keeps_it_in_the_checkpoint(runs):
 @pytest.mark.parametrize("precision", ["bf16-pure", "fp16"])
 def test_a_resumed_run_equals_the_uninterrupted_one_for_any_number_of_threads(recipe, runs, millrace, tmp_path, precision):
     run = tmp_path / "run"
-    millrace("train", recipe, f"train.precision={precision}", "train.steps=33", "train.threads=1", "--out", run)
-    # The schedule looks to the end of the run, so what is resumed is cut short by losing its last checkpoints.
-    shutil.rmtree(run)
     shutil.copytree(runs[precision], run)
     newest(run).unlink()
     assert len(list((run / "checkpoints").iterdir())) == 1
