@@ -199,10 +199,9 @@ int run(Arguments& a) {
     if (!a.json) fmt::print("{}\n", line);
   };
   train::Trainer trainer(recipe, observer);
-  return show(
-      a, trainer.program(),
-      fmt::format("{}, training, batch {}, {}", a.recipe, recipe.train.batch,
-                  precision_text(recipe.train.precision, trainer.program())));
+  return show(a, trainer.program(),
+              fmt::format("{}, training, batch {}, {}", a.recipe, recipe.train.batch,
+                          precision_text(recipe.train.precision, trainer.program())));
 }
 
 }  // namespace

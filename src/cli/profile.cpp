@@ -44,7 +44,9 @@ Profile profile_recipe(const Arguments& a, ProfileTitle& title) {
     if (done > warm_up) marks.push_back(m);
     return done < warm_up + a.steps;
   });
-  title = {a.recipe, fmt::format("training, batch {}, {}", recipe.train.batch, precision_text(recipe.train.precision, program)),
+  title = {a.recipe,
+           fmt::format("training, batch {}, {}", recipe.train.batch,
+                       precision_text(recipe.train.precision, program)),
            recipe.train.batch};
   auto counts = counters->per_step(static_cast<int>(marks.size()));
   Profile profile = make_profile(program.launches(), program.run_times(), marks, machine);
@@ -54,10 +56,11 @@ Profile profile_recipe(const Arguments& a, ProfileTitle& title) {
 
 Profile profile_model(const Arguments& a, ProfileTitle& title) {
   ZooStep step(a.zoo);
-  title = {a.zoo.model,
-           fmt::format("{}, batch {}, {}{}", a.zoo.train ? "training" : "inference", a.zoo.batch,
-                       precision_text(a.zoo.precision, step.program()), a.zoo.train ? ", " + a.zoo.optimizer : ""),
-           a.zoo.batch};
+  title = {
+      a.zoo.model,
+      fmt::format("{}, batch {}, {}{}", a.zoo.train ? "training" : "inference", a.zoo.batch,
+                  precision_text(a.zoo.precision, step.program()), a.zoo.train ? ", " + a.zoo.optimizer : ""),
+      a.zoo.batch};
   return profile_steps(step, static_cast<int>(a.steps), 0);
 }
 

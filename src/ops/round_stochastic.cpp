@@ -7,7 +7,9 @@ namespace {
 /// To the bf16 above or below x (f32), the nearer one more often: 16 random bits are added below bf16's last digit, and
 /// what is carried over counts. So the mean is x, and an x that bf16 holds stays as it is.
 Scalar rounded(ScalarBuilder& b, Scalar x, Scalar random, int64_t part) {
-  const auto bits = [&](ScalarOp op, Scalar a, int64_t c) { return b.binary(op, a, b.integer(b.dtype(a), c)); };
+  const auto bits = [&](ScalarOp op, Scalar a, int64_t c) {
+    return b.binary(op, a, b.integer(b.dtype(a), c));
+  };
   const Scalar noise = bits(ScalarOp::bit_and,
                             b.cast(bits(ScalarOp::shift_right, b.cast(random, u64), 16 * part), u32), 0xFFFF);
   const Scalar whole = b.bitcast(x, u32);

@@ -157,8 +157,7 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
     scale = {graph.input(made.state[0], {f32, {}}), graph.input(made.state[1], {i64, {}}),
              graph.input(made.state[2], {i64, {}})};
   }
-  std::vector<Value> all_gradients =
-      gradients(graph, scaling ? b.mul(loss, scale.scale) : loss, trainable);
+  std::vector<Value> all_gradients = gradients(graph, scaling ? b.mul(loss, scale.scale) : loss, trainable);
   // Tables keep their gradient as rows where that is enough; clipping sees each row once.
   std::vector<std::optional<RowGradient>> by_rows(trainable.size());
   graph.set_location({"rows", Phase::update});
@@ -268,8 +267,7 @@ Graph build_eval_graph(nn::Module& model, const std::vector<TensorSpec>& inputs,
     wanted.push_back(tensor);
   }
   trace::Captured captured = trace::capture(symbols, wanted);
-  if (parameters_as_inputs)
-    captured = scope.as_stored(std::move(captured), static_cast<int>(inputs.size()));
+  if (parameters_as_inputs) captured = scope.as_stored(std::move(captured), static_cast<int>(inputs.size()));
   std::vector<Value> outputs;
   for (const Tensor& tensor : wanted)
     outputs.push_back(captured.values.at({tensor.node().get(), tensor.output()}));

@@ -56,6 +56,7 @@ Graph hoist(const Graph& graph, const PassContext& context);
 Graph eliminate_common(const Graph& graph, const PassContext& context);
 Graph eliminate_dead(const Graph& graph, const PassContext& context);
 Graph keep_gradients_sparse(const Graph& graph, const PassContext& context);
+Graph widen_again(const Graph& graph, const PassContext& context);
 Graph recompute(const Graph& graph, const PassContext& context);
 Graph fuse(const Graph& graph, const PassContext& context);
 Graph store_in_bf16(const Graph& graph, const PassContext& context);

@@ -7,9 +7,9 @@
 namespace millrace {
 
 enum class Arithmetic {
-  narrow,   // 16-bit operands and results, sums in f32
+  narrow,  // 16-bit operands and results, sums in f32
   follows,  // keeps relative and absolute errors about as they are: its result may be stored in 16 bits when operands are
-  full      // f32: statistics, reductions, losses, exp and what else is named nowhere
+  full  // f32: statistics, reductions, losses, exp and what else is named nowhere
 };
 
 Arithmetic arithmetic_of(const Node& node);

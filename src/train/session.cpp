@@ -118,7 +118,7 @@ void store_session(const Session& session, Checkpoint& checkpoint) {
 void restore_array(const Checkpoint& checkpoint, const std::string& name, Array& array) {
   const auto found = std::find_if(checkpoint.tensors.begin(), checkpoint.tensors.end(),
                                   [&](const auto& item) { return item.first == name; });
-  if (found == checkpoint.tensors.end()) 
+  if (found == checkpoint.tensors.end())
     fail<InputError>(
         "the checkpoint has no tensor '{}': the model, optimizer or train.precision of its run is another",
         name);
