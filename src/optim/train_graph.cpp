@@ -84,6 +84,48 @@ struct Outputs {
   }
 };
 
+/// Appends the updates of parameters.
+struct Updates {
+  Graph& graph;
+  const Optimizer& optimizer;
+  TrainGraph& made;
+  Outputs& outputs;
+  Value sound;  // whether the step is made
+  std::vector<Value> scalars;
+  int first_state;  // input
+
+  /// Of the parameter that is input `at`: all of it, or the rows that have a gradient.
+  void add(const nn::Named& p, int at, Value gradient, double decay, const std::optional<RowGradient>& rows) {
+    ops::Build b(graph);
+    const Value old = graph.inputs()[at];
+    const Type type = graph.type(old);
+    const size_t group = group_of(optimizer.options, p.name, p.tensor->type());
+    const auto part_of = [&](Value whole) { return rows ? rows_of(graph, *rows, whole) : whole; };
+    graph.set_location({p.name, Phase::update});
+    const Value old_part = part_of(old), lr = graph.inputs()[made.data_inputs + static_cast<int>(group)];
+    Update update{graph, b.widen(old_part), gradient, lr, decay, scalars, {}};
+    std::vector<Value> old_state, old_parts;
+    for (const std::string& name : optimizer.state_names()) {
+      made.state.push_back(name + "." + p.name);
+      old_state.push_back(graph.input(made.state.back(), type));
+      old_parts.push_back(part_of(old_state.back()));
+      update.state.push_back(b.widen(old_parts.back()));
+    }
+    const Value fresh = optimizer.update(update);
+    Rounder rounded(graph, graph.inputs()[made.key_input()], at - made.first_parameter());
+    const auto replace = [&](int input, Value whole, Value part, Value fresh_part, const std::string& name) {
+      const Value chosen = b.select(sound, rounded(fresh_part, type.dtype), part);
+      outputs.replace(input, rows ? with_rows(graph, *rows, whole, chosen) : chosen, name);
+    };
+    replace(at, old, old_part, fresh, p.name);
+    for (size_t i = 0; i < old_state.size(); ++i) {
+      const size_t index = made.state.size() - old_state.size() + i;
+      replace(first_state + static_cast<int>(index), old_state[i], old_parts[i], update.state[i],
+              made.state[index]);
+    }
+  }
+};
+
 }  // namespace
 
 TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& inputs,
@@ -191,58 +233,24 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
     outputs.replace(first_state + 2, next.skipped, made.state[2]);
   }
   if (clipped.norm.valid()) sound = b.binary("logical_and", sound, b.unary("is_finite", clipped.norm));
-  const auto guarded = [&](Value fresh, Value old) { return b.select(sound, fresh, old); };
-
-  const Value key_value = graph.inputs()[made.key_input()];
   std::vector<Value> scalars;
   for (int i = 0; i < made.scalar_inputs; ++i)
     scalars.push_back(graph.inputs()[made.data_inputs + made.lr_inputs + i]);
+  Updates updates{graph, optimizer, made, outputs, sound, std::move(scalars), first_state};
   int position = made.first_parameter();
   size_t next = 0;
   for (const nn::Named& p : scope.parameters()) {
     const int at = position++;
     if (!p.trainable) continue;
-    const Value old = graph.inputs()[at];
-    const Type type = graph.type(old);
-    const size_t group = group_of(options, p.name, p.tensor->type());
-    const std::optional<RowGradient>& rows = by_rows[next];
-    const auto part_of = [&](Value whole) { return rows ? rows_of(graph, *rows, whole) : whole; };
-    graph.set_location({p.name, Phase::update});
-    const Value old_part = part_of(old);
-    Update update{graph,
-                  b.widen(old_part),
-                  clipped.gradients[next],
-                  graph.inputs()[made.data_inputs + static_cast<int>(group)],
-                  decays[next],
-                  scalars,
-                  {}};
+    updates.add(p, at, clipped.gradients[next], decays[next], by_rows[next]);
     ++next;
-    std::vector<Value> old_state, old_parts;
-    for (const std::string& name : optimizer.state_names()) {
-      made.state.push_back(name + "." + p.name);
-      old_state.push_back(graph.input(made.state.back(), type));
-      old_parts.push_back(part_of(old_state.back()));
-      update.state.push_back(b.widen(old_parts.back()));
-    }
-    const Value fresh = optimizer.update(update);
-    Rounder rounded(graph, key_value, at - made.first_parameter());
-    const auto replace = [&](int input, Value whole, Value part, Value fresh_part, const std::string& name) {
-      const Value chosen = guarded(rounded(fresh_part, type.dtype), part);
-      outputs.replace(input, rows ? with_rows(graph, *rows, whole, chosen) : chosen, name);
-    };
-    replace(at, old, old_part, fresh, p.name);
-    for (size_t i = 0; i < old_state.size(); ++i) {
-      const size_t index = made.state.size() - old_state.size() + i;
-      replace(first_state + static_cast<int>(index), old_state[i], old_parts[i], update.state[i],
-              made.state[index]);
-    }
   }
   for (size_t i = 0; i < scope.buffers().size(); ++i) {
     const nn::Named& buffer = scope.buffers()[i];
     made.buffers.push_back(buffer.name);
     const int at = position++;
     const Value fresh = value_of_tensor(*buffer.tensor), old = graph.inputs()[at];
-    if (fresh != old) outputs.replace(at, guarded(fresh, old), buffer.name);
+    if (fresh != old) outputs.replace(at, b.select(sound, fresh, old), buffer.name);
   }
   graph.set_location("");
   made.donations = outputs.donations;

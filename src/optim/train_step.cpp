@@ -140,7 +140,7 @@ bool TrainStep::sound() const {
   if (made_.scales_loss) {
     const double used = values.back().second;
     const bool skipped = state_[0].at(0) < used;
-    return !skipped || used > kLeastLossScale;
+    if (skipped) return used > kLeastLossScale;
   }
   return std::all_of(values.begin(), values.end(), [](const auto& metric) {
     return metric.first != "grad_norm" || std::isfinite(metric.second);
