@@ -44,14 +44,23 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 
 std::span<const Pass> graph_passes() {
   static constexpr Pass passes[] = {
-      {"scan", tidy_scans},          {"simplify-whole", simplify},
-      {"inline", inline_composites}, {"simplify", simplify},
-      {"fold", fold_constants},      {"fold-scale", fold_scale},
-      {"precision", narrow_to_bf16}, {"round-f16", round_to_f16},
-      {"refold", fold_constants},    {"hoist", hoist},
-      {"cse", eliminate_common},     {"sparse", keep_gradients_sparse},
-      {"dce", eliminate_dead},       {"widen-again", widen_again},
-      {"recompute", recompute},      {"fuse", fuse},
+      {"scan", tidy_scans},
+      {"simplify-whole", simplify},
+      {"inline", inline_composites},
+      {"simplify", simplify},
+      {"fold", fold_constants},
+      {"fold-scale", fold_scale},
+      // At most one of these two does something.
+      {"precision", narrow_to_bf16},
+      {"round-f16", round_to_f16},
+      {"refold", fold_constants},
+      {"hoist", hoist},
+      {"cse", eliminate_common},
+      {"sparse", keep_gradients_sparse},
+      {"dce", eliminate_dead},
+      {"widen-again", widen_again},
+      {"recompute", recompute},
+      {"fuse", fuse},
       {"store-bf16", store_in_bf16},
   };
   return passes;
