@@ -2,15 +2,10 @@
 
 #include "ir/operator.h"
 #include "passes/pass.h"
+#include "passes/precision_table.h"
 
 namespace millrace {
 namespace {
-
-/// Matrix products and convolutions: the operators that bf16 makes faster.
-bool narrows(const Node& node) {
-  const std::string_view name = node.op->name;
-  return name == "matmul" || name == "conv2d" || name == "conv2d_input_grad" || name == "conv2d_weight_grad";
-}
 
 /// The value that `value` was cast from bf16 to f32, when it was.
 std::optional<Value> before_widening(const Graph& graph, Value value) {
@@ -49,7 +44,7 @@ Graph narrow_to_bf16(const Graph& graph, const PassContext& context) {
         continue;
       }
     }
-    if (!narrows(node) || node.types[0].dtype != f32) {
+    if (arithmetic_of(node) != Arithmetic::narrow || node.types[0].dtype != f32) {
       rewrite.copy(i);
       continue;
     }

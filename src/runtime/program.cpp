@@ -399,14 +399,16 @@ Program::~Program() = default;
 Program Program::compile(const Graph& graph, const CompileOptions& options) {
   check_operators();
   const Target& target = target_named(options.target);
-  if (options.precision != "fp32" && options.precision != "bf16")
-    fail<InputError>("there is no precision '{}'; choose fp32 or bf16", options.precision);
+  // What "bf16-pure" stores is the business of those who make graphs; its arithmetic is that of "bf16".
+  const bool narrow = options.precision == "bf16" || options.precision == "bf16-pure";
+  if (options.precision != "fp32" && options.precision != "fp16" && !narrow)
+    fail<InputError>("there is no precision '{}'; choose fp32, bf16, bf16-pure or fp16", options.precision);
   if (options.memory < 0)
     fail<InputError>("the memory allowed is {} bytes; 0 stands for as much as it takes", options.memory);
   auto impl = std::make_unique<Impl>();
   impl->pool = &ThreadPool::global();
   impl->donations = options.donations;
-  impl->precision = options.precision == "bf16" && !target.fast_bf16 ? "fp32" : options.precision;
+  impl->precision = narrow && target.fast_bf16 ? "bf16" : options.precision == "fp16" ? "fp16" : "fp32";
   const Graph special = specialise(graph, options.bindings);
   check_donations(special, options.donations);
   impl->lower(special, target, options, 0);
