@@ -16,8 +16,7 @@ constexpr double kMostChunks = 64;
 constexpr int kFarthest = 64;  // launches looked at behind the first
 
 RowKernel* row_kernel(const PlannedLaunch& launch) {
-  if (launch.kernel->scratch_bytes() > 0 || launch.operands.size() + launch.results.size() > kMostPointers)
-    return nullptr;
+  if (launch.operands.size() + launch.results.size() > kMostPointers) return nullptr;
   return dynamic_cast<RowKernel*>(launch.kernel.get());
 }
 

@@ -114,6 +114,7 @@ struct Program::Impl {
   /// whole tensor is there.
   struct Link {
     RowKernel* kernel = nullptr;
+    ChunkedKernel* chunked = nullptr;  // the same
     std::vector<std::pair<int64_t, int64_t>> windows;
   };
   std::vector<Wave> waves;
@@ -301,6 +302,7 @@ struct Program::Impl {
     const PlannedLaunch& launch = plan.launches[l];
     const Chain& chain = plan.chains[launch.chain];
     links[l].kernel = dynamic_cast<RowKernel*>(launch.kernel.get());
+    links[l].chunked = dynamic_cast<ChunkedKernel*>(launch.kernel.get());
     for (const std::vector<int>* list : {&launch.operands, &launch.results})
       for (const int s : *list) {
         const Storage& storage = plan.storages[s];
@@ -312,6 +314,14 @@ struct Program::Impl {
   /// Runs a chain; `spent`: nanoseconds that each launch took, over all threads, when somebody wants to know.
   void run_chain(const Wave& wave, std::atomic<int64_t>* spent) {
     const Chain& chain = plan.chains[wave.chain];
+    for (int l = wave.first; l < wave.first + wave.count; ++l) {
+      const int64_t from = spent ? clock_now() : 0;
+      for (int stage = 0; stage < links[l].kernel->first_stages(); ++stage) {
+        ChunkedKernel* const kernel = links[l].chunked;
+        pool->parallel(kernel->chunks(stage), [&](int64_t chunk) { run_task({kernel, l, stage, chunk}); });
+      }
+      if (spent) spent[l - wave.first] += (clock_now() - from) * pool->threads();
+    }
     pool->parallel(chain.chunks(), [&](int64_t chunk) {
       const cpu::Slot slot(slots[wave.chain], chain.slots);
       const int64_t begin = chunk * chain.chunk, end = std::min(begin + chain.chunk, chain.rows);
@@ -324,7 +334,8 @@ struct Program::Impl {
           at[k] = static_cast<char*>(launch.operands[k]) + slot.index() * window - begin * row;
         }
         const int64_t from = spent ? clock_now() : 0;
-        link.kernel->run_rows(chain.rows, begin, end, at, at + (launch.results - launch.operands));
+        link.kernel->run_rows(chain.rows, begin, end, at, at + (launch.results - launch.operands),
+                              launch.scratch);
         if (spent) spent[l - wave.first] += clock_now() - from;
       }
     });

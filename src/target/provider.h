@@ -79,9 +79,11 @@ class RowKernel {
   virtual bool takes_row(int operand, int64_t rows) const = 0;
   /// Before run_rows is used; `read_soon`: the results are read while they are in the cache.
   virtual void prepare_rows(bool /*read_soon*/) {}
+  /// Stages (of a ChunkedKernel) that come before any rows; they read only operands that are taken whole.
+  virtual int first_stages() const { return 0; }
   /// Computes rows [begin, end) of `rows`. Pointers are those of whole tensors, though other rows may not be there.
-  virtual void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands,
-                        void* const* results) = 0;
+  virtual void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
+                        void* scratch) = 0;
 };
 
 /// Layouts a provider wants for a node's operands and results; nullopt: any (the value's producer decides).

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <millrace/program.h>
@@ -85,6 +87,42 @@ TEST_CASE("what only a chain reads is never there as a whole") {
   Program program = Program::compile(graph);
   CHECK(links(program) >= 1);
   CHECK(program.arena_bytes() < 2 << 20);  // the exponentials would be 16 MB
+}
+
+TEST_CASE("a packed product is followed by what is added to it and by its activation") {
+  for (const std::string precision : {"fp32", "bf16"})
+    for (const auto& [m, k, n] :
+         {std::tuple{4096, 64, 256}, std::tuple{1000, 97, 130}, std::tuple{5003, 300, 50}}) {
+      CAPTURE(m);
+      CAPTURE(precision);
+      Graph graph;
+      ops::Build b(graph);
+      const Value x = graph.input("x", {f32, {m, k}}), w = graph.input("w", {f32, {n, k}});
+      const Value bias = graph.input("bias", {f32, {n}}), residual = graph.input("residual", {f32, {m, n}});
+      const Value sum = b.add(b.matmul(x, w, false, true), b.broadcast(bias, {m, n}));
+      graph.set_outputs({graph.add("gelu", {b.add(sum, residual)})});
+      std::vector<Array> inputs;
+      for (const Value& input : graph.inputs())
+        inputs.push_back(values_for(graph.type(input), inputs.size()));
+      const std::vector<Array> expected = ref::evaluate(graph, inputs);
+      double largest = 0;
+      for (int64_t i = 0; i < expected[0].count(); ++i) largest = std::max(largest, expected[0].at(i));
+      CompileOptions options;
+      options.precision = precision;
+      Array first;
+      for (const int threads : {1, 2, 5}) {
+        ThreadPool::set_default_threads(threads);
+        Program program = Program::compile(graph, options);
+        fill(program, inputs);
+        program.run();
+        program.run();
+        CHECK(test::difference(program.output(0), expected[0]) <
+              (precision == "fp32" ? 1e-6 : 1e-2) * largest);
+        if (threads == 1) first = program.output(0).clone();
+        CHECK(test::difference(program.output(0), first) == 0);
+      }
+    }
+  ThreadPool::set_default_threads(0);
 }
 
 TEST_CASE("a chain may overwrite what it has read") {

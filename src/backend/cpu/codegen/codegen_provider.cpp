@@ -59,8 +59,8 @@ class CodegenKernel : public ChunkedKernel, public RowKernel {
     stream_rows_ = streams_ && !read_soon;
     if (streams_ && read_soon) (void)unaligned();
   }
-  void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands,
-                void* const* results) override {
+  void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
+                void* /*scratch*/) override {
     void* buffers[kMaxBuffers];
     gather(operands, results, buffers);
     const Phase& phase = !streams_ || (stream_rows_ && aligned(buffers)) ? phases_[0] : unaligned();

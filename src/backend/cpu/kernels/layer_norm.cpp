@@ -58,14 +58,14 @@ class LayerNorm : public ChunkedKernel, public RowKernel {
   double nanoseconds() const override { return kForward * static_cast<double>(rows_.count * rows_.width); }
   void run_chunk(int, int64_t chunk, void* const* operands, void* const* results, void*) override {
     const int64_t begin = chunk * per_chunk_;
-    run_rows(rows_.count, begin, std::min(rows_.count, begin + per_chunk_), operands, results);
+    run_rows(rows_.count, begin, std::min(rows_.count, begin + per_chunk_), operands, results, nullptr);
   }
 
   int64_t most_rows() const override { return rows_.count; }
   int64_t row_grain(int64_t rows) const override { return rows_.count % rows == 0 ? 1 : 0; }
   bool takes_row(int operand, int64_t) const override { return operand == 0; }
-  void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands,
-                void* const* results) override {
+  void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
+                void* /*scratch*/) override {
     const auto* const x = static_cast<const float*>(operands[0]);
     const auto* const weight = operands_ > 1 ? static_cast<const float*>(operands[1]) : nullptr;
     const auto* const bias = operands_ > 2 ? static_cast<const float*>(operands[2]) : nullptr;

@@ -34,7 +34,7 @@ Problem problem_of(const Graph& graph, const Node& node) {
 // The right side is packed whole (unless it was before), then every chunk computes a rectangle of a result: for each part
 // of the sum it packs its rows of the left side, which stay in the second-level cache, and multiplies. A chunk sums in
 // order, so that results depend on nothing but the problem.
-class Matmul : public ChunkedKernel {
+class Matmul : public ChunkedKernel, public RowKernel {
  public:
   Matmul(const Problem& p, const Array* constant, bool steady)
       : p_(p), arithmetic_(arithmetic_of(p.dtype)), steady_(steady) {
@@ -61,10 +61,29 @@ class Matmul : public ChunkedKernel {
                  void* scratch) override {
     auto* const shared = static_cast<Unit*>(scratch);
     if (packs_first() && stage == 0) return pack_right(operands[1], shared, chunk);
-    const Slot slot(taken_, slots_);
-    Unit* const own = shared + (packs_first() ? p_.batch * right_units() : 0) + slot.index() * slot_units();
-    const Unit* const right = !packed_.empty() ? fixed_right() : steady_ ? kept_ : shared;
-    multiply(operands[0], right, results[0], own, chunk);
+    const int64_t m = chunk % row_chunks() * rows_, n = chunk / row_chunks() % column_chunks() * columns_,
+                  matrix = chunk / row_chunks() / column_chunks();
+    with_slot(scratch, [&](const Unit* right, Unit* own) {
+      multiply(operands[0], right, results[0], own, matrix, m, std::min(rows_, p_.m - m), n);
+    });
+  }
+
+  // By rows of the left side, as long as they are not too few for their cost and lie in their own memory.
+  int64_t most_rows() const override { return p_.batch == 1 && !p_.transpose_a ? p_.m : 0; }
+  int64_t row_grain(int64_t rows) const override {
+    const int64_t wanted = std::min(4 * block_rows, rows_);
+    return most_rows() == 0 || p_.m % rows != 0 ? 0 : (wanted + p_.m / rows - 1) / (p_.m / rows);
+  }
+  bool takes_row(int operand, int64_t /*rows*/) const override { return operand == 0; }
+  int first_stages() const override { return packs_first() ? 1 : 0; }
+  void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
+                void* scratch) override {
+    const int64_t each = p_.m / rows;
+    with_slot(scratch, [&](const Unit* right, Unit* own) {
+      for (int64_t m = begin * each; m < end * each; m += rows_)
+        for (int64_t n = 0; n < p_.n; n += columns_)
+          multiply(operands[0], right, results[0], own, 0, m, std::min(rows_, end * each - m), n);
+    });
   }
 
   int64_t scratch_bytes() const override {
@@ -82,6 +101,15 @@ class Matmul : public ChunkedKernel {
   }
 
  private:
+  /// Calls `compute` with the packed right side and memory for one chunk.
+  template <typename Compute>
+  void with_slot(void* scratch, Compute&& compute) {
+    auto* const shared = static_cast<Unit*>(scratch);
+    const Slot slot(taken_, slots_);
+    Unit* const own = shared + (packs_first() ? p_.batch * right_units() : 0) + slot.index() * slot_units();
+    compute(!packed_.empty() ? fixed_right() : steady_ ? kept_ : shared, own);
+  }
+
   bool packs_first() const { return packed_.empty() && !steady_; }
   int64_t right_units() const { return parts_ * depth * width_; }  // of one matrix
   int64_t row_chunks() const { return (p_.m + rows_ - 1) / rows_; }
@@ -137,10 +165,10 @@ class Matmul : public ChunkedKernel {
     }
   }
 
-  void multiply(const void* left, const Unit* right, void* result, Unit* own, int64_t chunk) const {
-    const int64_t m = chunk % row_chunks() * rows_, n = chunk / row_chunks() % column_chunks() * columns_,
-                  matrix = chunk / row_chunks() / column_chunks();
-    const int64_t rows = std::min(rows_, p_.m - m), columns = std::min(columns_, p_.n - n);
+  /// Up to rows_ rows and columns_ columns of a result, from row m and column n on.
+  void multiply(const void* left, const Unit* right, void* result, Unit* own, int64_t matrix, int64_t m,
+                int64_t rows, int64_t n) const {
+    const int64_t columns = std::min(columns_, p_.n - n);
     const char* const a = static_cast<const char*>(left) + matrix * p_.m * p_.k * arithmetic_.bytes;
     char* const y = static_cast<char*>(result) + (matrix * p_.m * p_.n + m * p_.n + n) * arithmetic_.bytes;
     auto* const sums =
