@@ -6,10 +6,17 @@
 namespace millrace {
 namespace {
 
-/// Matrix products and convolutions: the operators that bf16 makes faster.
-bool narrows(const Node& node) {
+/// How many of the first operands become bf16: those that matrix products, convolutions and attention multiply, the
+/// operators that bf16 makes faster; not attention's statistics and mask.
+size_t narrowed_operands(const Node& node) {
   const std::string_view name = node.op->name;
-  return name == "matmul" || name == "conv2d" || name == "conv2d_input_grad" || name == "conv2d_weight_grad";
+  if (name == "matmul" || name == "conv2d" || name == "conv2d_input_grad" || name == "conv2d_weight_grad")
+    return node.operands.size();
+  if (name == "attention") return 3;
+  if (name == "attention_grad") return 4;
+  if (name == "self_attention") return 1;
+  if (name == "self_attention_grad") return 2;
+  return 0;
 }
 
 /// The value that `value` was cast from bf16 to f32, when it was.
@@ -30,7 +37,7 @@ Value narrowed(Graph& graph, Value value) {
 
 }  // namespace
 
-// Mixed precision: matrix products and convolutions of f32 operands run on bf16 copies (sums in f32 inside) and give
+// Mixed precision: matrix products, convolutions and attention of f32 operands run on bf16 copies (sums in f32 inside) and give
 // bf16; everything else, and all that is stored between steps, stays f32. The casts fuse into their neighbours.
 Graph narrow_to_bf16(const Graph& graph, const PassContext& context) {
   if (context.precision != "bf16") return graph;
@@ -49,15 +56,19 @@ Graph narrow_to_bf16(const Graph& graph, const PassContext& context) {
         continue;
       }
     }
-    if (!narrows(node) || node.types[0].dtype != f32) {
+    const size_t narrow = narrowed_operands(node);
+    if (narrow == 0 || node.types[0].dtype != f32) {
       rewrite.copy(i);
       continue;
     }
     to.set_location(node.location);
-    std::vector<Value> operands;
-    for (const Value& operand : rewrite.mapped(node.operands)) operands.push_back(narrowed(to, operand));
-    const Value result = to.add(*node.op, operands, node.attributes);
-    rewrite.set({i, 0}, to.add("cast", {result}, {{"dtype", f32}}));
+    std::vector<Value> operands = rewrite.mapped(node.operands);
+    for (size_t k = 0; k < narrow; ++k) operands[k] = narrowed(to, operands[k]);
+    const Value first = to.add(*node.op, operands, node.attributes);
+    for (int32_t r = 0; r < static_cast<int32_t>(node.types.size()); ++r) {
+      const Value result{first.node, r};
+      rewrite.set({i, r}, to.type(result).dtype == f32 ? result : to.add("cast", {result}, {{"dtype", f32}}));
+    }
   }
   return rewrite.finish();
 }
