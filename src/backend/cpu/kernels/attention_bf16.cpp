@@ -42,8 +42,8 @@ class AttentionForwardBf16 : public AttentionForward {
 
   void read_queries(const Block& b) const override {
     const Own o = own(b.tiles.own);
-    const PairedRows q = paired_rows_of(b.operands[p_.q.buffer], p_.q, b.batch, b.head, b.query, b.queries,
-                                        p_.width, o.rows);
+    const PairedRows q =
+        paired_rows_of(b.operands[p_.q.buffer], p_.q, b.batch, b.head, b.query, b.queries, p_.width, o.rows);
     bf16_.pair_columns(q.data, q.row, b.queries, 2 * pairs_of(p_.width), o.q);
   }
 
@@ -52,8 +52,8 @@ class AttentionForwardBf16 : public AttentionForward {
     const Own o = own(t.own);
     const int64_t skip = tile.skip, columns = tile.columns;
     float *const scores = t.scores + skip, *const mixed = t.mixed + skip;
-    const PairedRows k = paired_rows_of(b.operands[p_.k.buffer], p_.k, b.batch, b.shared, key, tile.keys,
-                                        p_.width, o.rows);
+    const PairedRows k =
+        paired_rows_of(b.operands[p_.k.buffer], p_.k, b.batch, b.shared, key, tile.keys, p_.width, o.rows);
     bf16_.multiply(k.data, k.row, 2, o.q + skip, block, scores, block, tile.keys, columns, pairs_of(p_.width),
                    p_.scale, false);
     mask(b, tile, key);
@@ -115,8 +115,10 @@ class AttentionBackwardBf16 : public AttentionBackward {
         const int64_t count = std::min(block, p_.queries - query);
         const PairedRows from =
             paired_rows_of(c.operands[view.buffer], view, c.batch, head, query, count, width, copy);
-        bf16_.pair_rows(from.data, from.row, count, width, rows + query / 2 * lanes_of(width), lanes_of(width));
-        bf16_.pair_columns(from.data, from.row, count, 2 * pairs_of(width), columns + query * pairs_of(width));
+        bf16_.pair_rows(from.data, from.row, count, width, rows + query / 2 * lanes_of(width),
+                        lanes_of(width));
+        bf16_.pair_columns(from.data, from.row, count, 2 * pairs_of(width),
+                           columns + query * pairs_of(width));
       }
     };
     // The copies of k and v come later.

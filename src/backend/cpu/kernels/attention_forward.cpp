@@ -43,8 +43,8 @@ class AttentionForwardF32 : public AttentionForward {
   void run_tile(const Block& b, const Tile& tile, int64_t key) const override {
     const Tiles& t = b.tiles;
     const Own o = own(t.own);
-    const Rows k = rows_of(b.operands[p_.k.buffer], p_.k, p_.dtype, b.batch, b.shared, key, tile.keys,
-                           p_.width, o.keys);
+    const Rows k =
+        rows_of(b.operands[p_.k.buffer], p_.k, p_.dtype, b.batch, b.shared, key, tile.keys, p_.width, o.keys);
     const Rows v = rows_of(b.operands[p_.v.buffer], p_.v, p_.dtype, b.batch, b.shared, key, tile.keys,
                            p_.value_width, o.values);
     const int64_t skip = tile.skip, columns = tile.columns;
@@ -135,8 +135,7 @@ void AttentionForward::finish(const Block& b, void* const* results) const {
     // The sum of a query that sees a key is at least 1.
     const float sum = t.sum[i] < 1 ? 1 : t.sum[i];
     t.factor[i] = 1 / sum;
-    log_sum[view.at(b.batch, b.head, b.query + i)] =
-        t.highest[i] > kNone ? t.highest[i] + std::log(sum) : 0;
+    log_sum[view.at(b.batch, b.head, b.query + i)] = t.highest[i] > kNone ? t.highest[i] + std::log(sum) : 0;
   }
   const int64_t columns = (b.queries + math_.lanes - 1) / math_.lanes * math_.lanes;
   math_.scale(t.mixed, p_.value_width, columns, t.factor);

@@ -84,11 +84,11 @@ class AttentionBackwardF32 : public AttentionBackward {
     const int64_t keys = pair.tile.keys, columns = pair.tile.columns, skip = pair.tile.skip;
     const int64_t start = pair.query + skip, left = pair.queries - skip;
     const int64_t dk_row = lanes_of(p_.width), dv_row = lanes_of(p_.value_width);
-    math_.multiply(k.data, k.row, k.column, o.q_columns + pair.query * p_.width + skip, block, t.scores, block,
-                   keys, columns, p_.width, p_.scale, false);
+    math_.multiply(k.data, k.row, k.column, o.q_columns + pair.query * p_.width + skip, block, t.scores,
+                   block, keys, columns, p_.width, p_.scale, false);
     mask(c, pair);
-    math_.multiply(v.data, v.row, v.column, o.g_columns + pair.query * p_.value_width + skip, block, t.arrived,
-                   block, keys, columns, p_.value_width, 1, false);
+    math_.multiply(v.data, v.row, v.column, o.g_columns + pair.query * p_.value_width + skip, block,
+                   t.arrived, block, keys, columns, p_.value_width, 1, false);
     math_.score_gradient(t.scores, t.arrived, keys, columns, t.log_sum + start, t.inner + start);
     math_.multiply(t.scores, block, 1, o.g_rows + start * dv_row, dv_row,
                    t.dv + (pair.key - c.first) * dv_row, dv_row, keys, dv_row, left, 1, true);
@@ -188,8 +188,8 @@ void AttentionBackward::begin_head(const Chunk& c, int64_t head) const {
   const auto* const inner = static_cast<const float*>(c.operands[p_.inner.buffer]);
   for (int64_t i = 0; i < packed_queries(); ++i) {
     // Lanes beyond the last query have weights of zero.
-    t.log_sum[i] = i < p_.queries ? log_sum[p_.log_sum.at(c.batch, head, i)]
-                                  : std::numeric_limits<float>::infinity();
+    t.log_sum[i] =
+        i < p_.queries ? log_sum[p_.log_sum.at(c.batch, head, i)] : std::numeric_limits<float>::infinity();
     t.inner[i] = i < p_.queries ? inner[p_.inner.at(c.batch, head, i)] : 0;
   }
   std::fill_n(t.dq, packed_queries() * p_.width, 0.0f);

@@ -37,11 +37,12 @@ struct AttentionMath {
 struct AttentionBf16Math {
   /// c [rows × columns] = factor · a · b, or c + a · b with `add` (and factor 1). Row i of a begins at a + i · a_row, its
   /// pairs are a_step apart, both in bf16; b is [pairs × columns], rows of it and of c are b_row and c_row elements apart.
-  void (*multiply)(const uint16_t* a, int64_t a_row, int64_t a_step, const uint32_t* b, int64_t b_row, float* c,
-                   int64_t c_row, int64_t rows, int64_t columns, int64_t pairs, float factor, bool add);
+  void (*multiply)(const uint16_t* a, int64_t a_row, int64_t a_step, const uint32_t* b, int64_t b_row,
+                   float* c, int64_t c_row, int64_t rows, int64_t columns, int64_t pairs, float factor,
+                   bool add);
   /// AttentionMath::softmax, with the exponentials as pairs of neighbouring rows.
-  bool (*softmax)(const float* scores, uint32_t* weights, int64_t rows, int64_t columns, float* highest, float* sum,
-                  float* factor);
+  bool (*softmax)(const float* scores, uint32_t* weights, int64_t rows, int64_t columns, float* highest,
+                  float* sum, float* factor);
   /// weights = exp(score − log_sum) and gradients = weights · (arrived − inner) by rows, and the gradients as pairs of
   /// neighbouring rows.
   void (*score_gradient)(const float* scores, const float* arrived, int64_t rows, int64_t columns,

@@ -42,7 +42,18 @@ inline __m512 exp_for_bf16(__m512 x) {
   return _mm512_scalef_ps(p, n);
 }
 
-inline __m256i rounded(__m512 x) { return reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)); }
+/// Two rows of sixteen, rounded, one after the other.
+inline __m512i rounded(__m512 first, __m512 second) {
+  return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second, first));
+}
+
+/// Those two rows, element by element side by side.
+inline __m512i paired(__m512i rows) {
+  alignas(64) uint16_t index[32];
+#pragma GCC unroll 32
+  for (int i = 0; i < 32; ++i) index[i] = static_cast<uint16_t>(i / 2 + i % 2 * 16);
+  return _mm512_permutexvar_epi16(_mm512_load_si512(index), rows);
+}
 
 inline __m512i paired(__m256i first, __m256i second) {
   return _mm512_or_si512(_mm512_cvtepu16_epi32(first), _mm512_slli_epi32(_mm512_cvtepu16_epi32(second), 16));
@@ -71,26 +82,27 @@ inline bool softmax_columns(const float* scores, uint32_t* weights, int64_t rows
   const auto weight = [&](int64_t i, int j) __attribute__((always_inline)) {
     const __m512 e = exp_for_bf16(_mm512_sub_ps(_mm512_load_ps(scores + i * block + j * 16), top[j]));
     total[j] = _mm512_add_ps(total[j], e);
-    return rounded(e);
+    return e;
   };
   int64_t i = 0;
   for (; i + 2 <= rows; i += 2)
 #pragma GCC unroll 4
     for (int j = 0; j < Vectors; ++j) {
-      const __m256i first = weight(i, j), second = weight(i + 1, j);
-      _mm512_store_si512(weights + i / 2 * block + j * 16, paired(first, second));
+      const __m512 first = weight(i, j), second = weight(i + 1, j);
+      _mm512_store_si512(weights + i / 2 * block + j * 16, paired(rounded(first, second)));
     }
   if (i < rows)
 #pragma GCC unroll 4
     for (int j = 0; j < Vectors; ++j)
-      _mm512_store_si512(weights + i / 2 * block + j * 16, _mm512_cvtepu16_epi32(weight(i, j)));
+      _mm512_store_si512(weights + i / 2 * block + j * 16,
+                         paired(rounded(weight(i, j), _mm512_setzero_ps())));
 #pragma GCC unroll 4
   for (int j = 0; j < Vectors; ++j) _mm512_store_ps(sum + j * 16, total[j]);
   return changed != 0;
 }
 
-bool softmax(const float* scores, uint32_t* weights, int64_t rows, int64_t columns, float* highest, float* sum,
-             float* factor) {
+bool softmax(const float* scores, uint32_t* weights, int64_t rows, int64_t columns, float* highest,
+             float* sum, float* factor) {
   bool changed = false;
   int64_t j = 0;
   for (; j + 32 <= columns; j += 32)
@@ -100,34 +112,34 @@ bool softmax(const float* scores, uint32_t* weights, int64_t rows, int64_t colum
   return changed;
 }
 
-struct ScoreGradient {
-  const float *scores, *arrived;
-  uint16_t *weights, *gradients;
-
-  /// Sixteen columns of a row.
-  __m256i operator()(int64_t at, __m512 log_sum, __m512 inner) const {
-    const __m512 weight = exp_for_bf16(_mm512_sub_ps(_mm512_load_ps(scores + at), log_sum));
-    const __m256i gradient =
-        rounded(_mm512_mul_ps(weight, _mm512_sub_ps(_mm512_load_ps(arrived + at), inner)));
-    _mm256_store_si256(reinterpret_cast<__m256i*>(weights + at), rounded(weight));
-    _mm256_store_si256(reinterpret_cast<__m256i*>(gradients + at), gradient);
-    return gradient;
-  }
-};
-
-void score_gradient(const float* scores, const float* arrived, int64_t rows, int64_t columns, const float* log_sum,
-                    const float* inner, uint16_t* weights, uint16_t* gradients, uint32_t* gradient_pairs) {
-  const ScoreGradient part = {scores, arrived, weights, gradients};
+void score_gradient(const float* scores, const float* arrived, int64_t rows, int64_t columns,
+                    const float* log_sum, const float* inner, uint16_t* weights, uint16_t* gradients,
+                    uint32_t* gradient_pairs) {
+  const auto store_rows = [&](uint16_t * to, __m512i both, bool two) __attribute__((always_inline)) {
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(both));
+    if (two) _mm256_store_si256(reinterpret_cast<__m256i*>(to + block), _mm512_extracti64x4_epi64(both, 1));
+  };
   for (int64_t i = 0; i < rows; i += 2)
     for (int64_t j = 0; j < columns; j += 16) {
-      const __m512 l = _mm512_load_ps(log_sum + j), n = _mm512_load_ps(inner + j);
-      const __m256i first = part(i * block + j, l, n);
-      const __m256i second = i + 1 < rows ? part((i + 1) * block + j, l, n) : _mm256_setzero_si256();
-      _mm512_store_si512(gradient_pairs + i / 2 * block + j, paired(first, second));
+      __m512 weight[2] = {}, gradient[2] = {};
+      const bool two = i + 1 < rows;
+#pragma GCC unroll 2
+      for (int r = 0; r < 2; ++r) {
+        if (r == 1 && !two) break;
+        const int64_t at = (i + r) * block + j;
+        weight[r] = exp_for_bf16(_mm512_sub_ps(_mm512_load_ps(scores + at), _mm512_load_ps(log_sum + j)));
+        gradient[r] =
+            _mm512_mul_ps(weight[r], _mm512_sub_ps(_mm512_load_ps(arrived + at), _mm512_load_ps(inner + j)));
+      }
+      const __m512i both = rounded(gradient[0], gradient[1]);
+      store_rows(weights + i * block + j, rounded(weight[0], weight[1]), two);
+      store_rows(gradients + i * block + j, both, two);
+      _mm512_store_si512(gradient_pairs + i / 2 * block + j, paired(both));
     }
 }
 
-void pair_rows(const uint16_t* from, int64_t from_row, int64_t rows, int64_t columns, uint32_t* to, int64_t to_row) {
+void pair_rows(const uint16_t* from, int64_t from_row, int64_t rows, int64_t columns, uint32_t* to,
+               int64_t to_row) {
   for (int64_t i = 0; i < rows; i += 2)
     for (int64_t j = 0; j < columns; j += 16) {
       const __mmask16 mask = columns - j >= 16 ? __mmask16(0xffff) : __mmask16((1U << (columns - j)) - 1);
@@ -161,14 +173,16 @@ void pair_columns(const uint16_t* from, int64_t from_row, int64_t rows, int64_t 
 void round(const float* from, uint16_t* to, int64_t count, float factor) {
   for (int64_t i = 0; i < count; i += 16) {
     const __mmask16 mask = count - i >= 16 ? __mmask16(0xffff) : __mmask16((1U << (count - i)) - 1);
-    _mm256_mask_storeu_epi16(to + i, mask, rounded(_mm512_mul_ps(_mm512_maskz_loadu_ps(mask, from + i), _mm512_set1_ps(factor))));
+    const __m512 x = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask, from + i), _mm512_set1_ps(factor));
+    _mm256_mask_storeu_epi16(to + i, mask, reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
   }
 }
 
 }  // namespace
 
 const AttentionBf16Math& attention_math_bf16_avx512() {
-  static constexpr AttentionBf16Math math = {multiply, softmax, score_gradient, pair_rows, pair_columns, round};
+  static constexpr AttentionBf16Math math = {multiply,  softmax,      score_gradient,
+                                             pair_rows, pair_columns, round};
   return math;
 }
 

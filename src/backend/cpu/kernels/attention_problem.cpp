@@ -171,8 +171,7 @@ void write_rows(void* buffer, const TensorView& view, DType dtype, int64_t batch
 
 void transposed(const AttentionMath& math, const Rows& from, int64_t rows, int64_t columns, float* to) {
   if (rows < attention_block) std::fill_n(to, columns * attention_block, 0.0f);
-  if (from.column == 1)
-    return math.transpose(from.data, from.row, rows, columns, to, attention_block, 1);
+  if (from.column == 1) return math.transpose(from.data, from.row, rows, columns, to, attention_block, 1);
   for (int64_t j = 0; j < columns; ++j)
     for (int64_t i = 0; i < rows; ++i)
       to[j * attention_block + i] = from.data[i * from.row + j * from.column];

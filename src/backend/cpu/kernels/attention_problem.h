@@ -71,8 +71,8 @@ struct PairedRows {
   const uint16_t* data;
   int64_t row;  // stride
 };
-PairedRows paired_rows_of(const void* buffer, const TensorView& view, int64_t batch, int64_t head, int64_t first,
-                          int64_t rows, int64_t columns, uint16_t* scratch);
+PairedRows paired_rows_of(const void* buffer, const TensorView& view, int64_t batch, int64_t head,
+                          int64_t first, int64_t rows, int64_t columns, uint16_t* scratch);
 /// Writes a dense tile [rows × columns] (row_stride apart) times `factor` to where the view says, in its dtype.
 void write_rows(void* buffer, const TensorView& view, DType dtype, int64_t batch, int64_t head, int64_t first,
                 int64_t rows, int64_t columns, const float* from, int64_t row_stride, float factor);
