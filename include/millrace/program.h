@@ -15,7 +15,7 @@ namespace millrace {
 struct CompileOptions {
   /// "cpu" or "ref".
   std::string target = "cpu";
-  /// "fp32", or "bf16": matrix products and convolutions in bf16, everything else and all state in f32. Where bf16 would
+  /// "fp32", or "bf16": products, convolutions, attention in bf16, everything else and all state in f32. Where bf16 would
   /// be slower than f32 it means fp32; Program::precision() tells.
   std::string precision = "fp32";
   /// Only algorithms that differ from the plain computation by no more than the order of sums (no Winograd convolutions).
