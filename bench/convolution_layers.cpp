@@ -1,10 +1,11 @@
 // GFLOP/s of the convolutions of ResNet-18 by our providers, layer by layer, beside oneDNN's own threading in
 // the same run (whose weights are packed beforehand and never unpacked).
 //
-//   convolution_layers [train|infer|matmul] [f32|bf16] [wall|cpu] [rounds]
+//   convolution_layers [train|infer|matmul|depthwise] [f32|bf16] [wall|cpu] [rounds]
 //
 // train: resnet18_cifar, batch 128, forward and both gradients; infer: resnet18, batch 1, constant weights; matmul:
-// products of various networks. wall: all CPUs, time of the fastest round; cpu: one thread by its own CPU time, which a
+// products of various networks; depthwise: those layers of MobileNetV2, batch 16, by kernels of ours, by oneDNN's, and what
+// a copy of as many bytes takes. wall: all CPUs, time of the fastest round; cpu: one thread by its own CPU time, which a
 // busy machine does not disturb.
 #include <algorithm>
 #include <chrono>
@@ -16,6 +17,7 @@
 #include <functional>
 #include <thread>
 
+#include "backend/cpu/kernels/depthwise/provider.h"
 #include "backend/cpu/kernels/winograd/provider.h"
 #include "backend/cpu/onednn/provider.h"
 #include "ir/operator.h"
@@ -52,6 +54,14 @@ const std::vector<Layer> imagenet = {
     {"128-256, 1×1 /2", 1, 128, 28, 256, 1, 2, 0, 1}, {"256, 14²", 1, 256, 14, 256, 3, 1, 1, 3},
     {"256-512, 14² /2", 1, 256, 14, 512, 3, 2, 1, 1}, {"256-512, 1×1 /2", 1, 256, 14, 512, 1, 2, 0, 1},
     {"512, 7²", 1, 512, 7, 512, 3, 1, 1, 3}};
+
+/// Of mobilenet_v2: `in` channels, each by itself.
+const std::vector<Layer> depthwise = {
+    {"32, 112²", 16, 32, 112, 32, 3, 1, 1, 1},     {"96, 112² /2", 16, 96, 112, 96, 3, 2, 1, 1},
+    {"144, 56²", 16, 144, 56, 144, 3, 1, 1, 1},    {"144, 56² /2", 16, 144, 56, 144, 3, 2, 1, 1},
+    {"192, 28²", 16, 192, 28, 192, 3, 1, 1, 2},    {"192, 28² /2", 16, 192, 28, 192, 3, 2, 1, 1},
+    {"384, 14²", 16, 384, 14, 384, 3, 1, 1, 4},    {"576, 14²", 16, 576, 14, 576, 3, 1, 1, 2},
+    {"576, 14² /2", 16, 576, 14, 576, 3, 2, 1, 1}, {"960, 7²", 16, 960, 7, 960, 3, 1, 1, 3}};
 
 Array filled(const Type& type) {
   Array array(type);
@@ -236,6 +246,59 @@ void measure_products(DType dtype, int threads, int rounds) {
     }
 }
 
+/// Of as many bytes as x and y have, in parts for the threads.
+double copy_time(Array& from, Array& to, ThreadPool& pool, int calls) {
+  const int64_t bytes = (from.bytes() + to.bytes()) / 2, parts = 16;
+  Array a(u8, Shape(std::vector<int64_t>{bytes})), b(u8, Shape(std::vector<int64_t>{bytes}));
+  return timed(
+      [&] {
+        pool.parallel(parts, [&](int64_t i) {
+          const int64_t begin = bytes * i / parts, end = bytes * (i + 1) / parts;
+          std::memcpy(static_cast<char*>(b.data()) + begin, static_cast<char*>(a.data()) + begin,
+                      static_cast<size_t>(end - begin));
+        });
+      },
+      calls);
+}
+
+void measure_depthwise(DType dtype, int threads, int rounds) {
+  const auto provider = cpu::make_depthwise_provider();
+  for (const std::string op : {"conv2d", "conv2d_input_grad", "conv2d_weight_grad"}) {
+    double all_ours = 0, all_onednn = 0, all_copy = 0;
+    for (const Layer& l : depthwise) {
+      const Type x{dtype, {l.images, l.in, l.size, l.size}}, w{dtype, {l.in, 1, l.kernel, l.kernel}},
+          y{dtype, {l.images, l.in, l.out_size(), l.out_size()}};
+      Attributes attributes{{"pads", std::vector<int64_t>(4, l.pad)},
+                            {"strides", std::vector<int64_t>(2, l.stride)},
+                            {"groups", l.in}};
+      if (op == "conv2d_input_grad") attributes.set("input_shape", x.shape);
+      if (op == "conv2d_weight_grad") attributes.set("weight_shape", w.shape);
+      const Type &a = op == "conv2d_input_grad" ? y : x, &b = op == "conv2d_weight_grad" ? y : w;
+      Ours ours(op, a, b, attributes, false, threads, *provider),
+          onednn(op, a, b, attributes, false, threads);
+      Array in = filled(x), out = filled(y);
+      double our_time = HUGE_VAL, onednn_time = HUGE_VAL, copy = HUGE_VAL;
+      for (int round = 0; round < rounds; ++round) {
+        our_time = std::min(our_time, timed([&] { ours.run(); }, 3));
+        onednn_time = std::min(onednn_time, timed([&] { onednn.run(); }, 3));
+        copy = std::min(copy, copy_time(in, out, *ours.pool, 3));
+      }
+      fmt::print(
+          "{:<19}{:<13}{:>2}× {:>7.0f} µs, {:>5.1f} GB/s, {:.2f} of a copy; oneDNN {:>7.0f} µs, {:.2f}×  "
+          "{}\n",
+          op, l.name, l.count, our_time * 1e6,
+          static_cast<double>(in.bytes() + out.bytes()) / our_time * 1e-9, copy / our_time, onednn_time * 1e6,
+          onednn_time / our_time, onednn.kernel->description());
+      std::fflush(stdout);
+      all_ours += l.count * our_time;
+      all_onednn += l.count * onednn_time;
+      all_copy += l.count * copy;
+    }
+    fmt::print("total {}: {:.2f} ms, {:.2f} of a copy; oneDNN {:.2f} ms, {:.2f}×\n", op, all_ours * 1e3,
+               all_copy / all_ours, all_onednn * 1e3, all_onednn / all_ours);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -246,6 +309,10 @@ int main(int argc, char** argv) {
   const int threads = cpu_time ? 1 : available_cpus();
   if (what == "matmul") {
     measure_products(dtype, threads, rounds);
+    return 0;
+  }
+  if (what == "depthwise") {
+    measure_depthwise(dtype, threads, rounds);
     return 0;
   }
   const bool train = what == "train";

@@ -77,6 +77,10 @@ class Module {
   void train(bool on = true);
   void eval() { train(false); }
   bool training() const { return training_; }
+  /// Stores the parameters (not the buffers) as f32 or bf16; values are rounded to the nearest. bf16 halves their memory:
+  /// training and evaluation steps and exports read them as f32, and training rounds its updates stochastically. A call
+  /// of the model outside of those wants f32.
+  void store_parameters(DType dtype);
   /// Freezes (or thaws) the parameters whose full name satisfies `which`.
   void set_trainable(const std::function<bool(const std::string&)>& which, bool trainable);
 

@@ -46,13 +46,15 @@ struct Update {
   std::vector<Value> state;    // the parameter's state arrays; update() replaces them with the new ones
 };
 
-/// A rule that changes parameters by gradients. All arithmetic is that of the parameter's dtype (f32).
+/// A rule that changes parameters by gradients. All arithmetic is in f32. Where parameters are stored as bf16
+/// (nn::Module::store_parameters) so is their state; both are read as f32, and the new ones are rounded stochastically by
+/// random numbers of the step's key.
 class Optimizer {
  public:
   /// InputError for a negative or infinite decay, a negative limit, or a group without a rule.
   explicit Optimizer(Options common);
   virtual ~Optimizer() = default;
-  /// Names of the arrays kept for each parameter, of its shape, zero at first.
+  /// Names of the arrays kept for each parameter, of its type, zero at first.
   virtual std::vector<std::string> state_names() const = 0;
   /// Numbers that only depend on the step (1, 2 …), computed on the host.
   virtual std::vector<double> scalars(int64_t step) const = 0;
@@ -124,10 +126,21 @@ struct StepResult {
 };
 using StepFunction = std::function<StepResult(nn::Module& model, std::span<const Tensor> inputs)>;
 
+/// Dynamic loss scaling (Micikevicius et al., arXiv 1710.03740), which precision "fp16" trains with: the loss is multiplied
+/// before the backward pass, so that small gradients do not vanish in f16, and gradients are divided before they are
+/// clipped. A step with a gradient that is not finite is skipped and halves the scale; it doubles after `growth_steps`
+/// steps without one.
+struct LossScaling {
+  double initial = 65536;
+  int64_t growth_steps = 2000;
+};
+
 struct TrainOptions {
   uint64_t seed = 0;  // of random operators (dropout)
-  /// Target, recorded choices …; donations and bindings are set by the step.
+  /// Target, precision, recorded choices …; donations and bindings are set by the step. With precision "bf16-pure" the step
+  /// stores the model's parameters as bf16 (nn::Module::store_parameters), and its own state too.
   CompileOptions compile = {};
+  LossScaling loss_scaling = {};  // of precision "fp16"
 };
 
 /// The graph of a training step. Inputs: data, learning rates (one a group, the default group last), the optimiser's
@@ -139,15 +152,19 @@ struct TrainGraph {
   std::vector<std::string> parameters, buffers, state;  // names of those inputs
   std::vector<std::string> metrics;
   int data_inputs = 0, lr_inputs = 0, scalar_inputs = 0;
+  /// With loss scaling: the first state inputs are "loss_scale" (f32), "good_steps" since it changed and "skipped_steps"
+  /// (i64), and the last metric is the "loss_scale" that the step was made with.
+  bool scales_loss = false;
   int key_input() const { return data_inputs + lr_inputs + scalar_inputs; }
   int first_parameter() const { return key_input() + 1; }
 };
 
 /// Records `function` on symbols, in training mode, and appends gradients and updates. An update that would come from a
-/// loss (or, with clip_norm, a gradient norm) that is not finite is not made. Throws TypeError when the loss is no
-/// scalar or a shape is not static.
+/// loss (or, with clip_norm, a gradient norm) that is not finite is not made. With `scaling` the loss is scaled. Throws
+/// TypeError when the loss is no scalar or a shape is not static, InputError for a scaling that cannot be.
 TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& inputs,
-                             const StepFunction& function, const Optimizer& optimizer);
+                             const StepFunction& function, const Optimizer& optimizer,
+                             const LossScaling* scaling = nullptr);
 
 /// A compiled training step. It shares memory with the model's parameters and buffers, which are updated in place.
 class TrainStep {
@@ -168,7 +185,7 @@ class TrainStep {
   void run(std::span<const double> lrs);
   /// One step, compared with the same step on the reference back end (slow: for finding defects of the compiler). Empty
   /// when they agree; else the output that differs most by its tolerance, and the first operation whose result differs.
-  /// Losses, metrics, buffers and optimiser state may differ by 1e-3 of their largest value (2e-2 in bf16); parameters,
+  /// Losses, metrics, buffers and optimiser state may differ by 1e-3 of their largest value (2e-2 in 16 bits); parameters,
   /// whose updates adaptive optimisers may turn round where a gradient is nothing but rounding, by that and 3·lr.
   std::string run_verified(double lr);
   double loss() const;
@@ -181,7 +198,8 @@ class TrainStep {
   std::vector<NamedArray> state() const;
 
   /// Whether the last run's loss, and the norm of its gradients where Options::clip_norm asked for it, were finite; when
-  /// they were not, parameters, buffers and optimiser state stayed as they were.
+  /// they were not, parameters, buffers and optimiser state stayed as they were. With loss scaling gradients are only at
+  /// fault when they are not finite even at a scale of 2^-14: a skipped step is sound.
   bool sound() const;
   /// After a run that was not sound: the first input, parameter or operation, of the forward pass or else of the
   /// backward pass, whose values are not finite, with its layer; empty when all are finite. Uses the inputs of the last
@@ -194,6 +212,8 @@ class TrainStep {
 
  private:
   void bind_model();
+  /// Steps that changed the parameters.
+  int64_t updates() const;
   std::vector<double> group_rates(double lr) const;
   /// Sets every input of the program for a step.
   void prepare(std::span<const double> lrs);
@@ -244,7 +264,7 @@ class EvalStep {
 };
 
 /// Slow weights that follow the fast ones (Zhang et al., arXiv 1907.08610): slow = decay·slow + (1 − decay)·fast, then
-/// fast = slow; for all f32 parameters and buffers.
+/// fast = slow; for all f32 parameters and buffers. InputError when parameters are stored as bf16.
 class Lookahead {
  public:
   explicit Lookahead(nn::Module& model);

@@ -16,7 +16,9 @@ struct CompileOptions {
   /// "cpu" or "ref".
   std::string target = "cpu";
   /// "fp32", or "bf16": products, convolutions, attention in bf16, everything else and all state in f32. Where bf16 would
-  /// be slower than f32 it means fp32; Program::precision() tells.
+  /// be slower than f32 it means fp32; Program::precision() tells. "bf16-pure" computes as "bf16" does; a TrainStep then
+  /// stores parameters and state as bf16. "fp16" rounds what matrix products and convolutions read and make to f16, as a GPU
+  /// would (f32 kernels compute with the rounded values: for reproducing such trainings, not for speed).
   std::string precision = "fp32";
   /// Only algorithms that differ from the plain computation by no more than the order of sums (no Winograd convolutions).
   bool exact = false;
@@ -91,7 +93,8 @@ class Program {
   int64_t bound_bytes() const;
   /// The largest tensors alive at the peak: (bytes, operator and location), largest first.
   std::vector<std::pair<int64_t, std::string>> peak_breakdown(int count) const;
-  /// The precision in use: "fp32" where CompileOptions asked for bf16 and this machine has no units for it.
+  /// The arithmetic in use, "fp32", "bf16" or "fp16": "fp32" where CompileOptions asked for bf16 and this machine has no
+  /// units for it.
   const std::string& precision() const;
   /// Choices made by timing, to be stored and handed back through CompileOptions.
   const std::map<std::string, std::string>& choices() const;

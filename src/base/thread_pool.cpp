@@ -16,6 +16,8 @@
 #include <immintrin.h>
 #endif
 
+#include "base/memory_nodes.h"
+
 namespace millrace {
 namespace {
 
@@ -165,6 +167,7 @@ struct ThreadPool::State {
   }
 
   void worker(int thread) {
+    MemoryNodes::here().settle(thread, threads);
     uint32_t seen = 0;
     for (;;) {
       const uint32_t now = await_loop(seen);

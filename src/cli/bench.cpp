@@ -57,7 +57,7 @@ Action declare_bench(Command& command) {
   command.positional("MODE", a->mode, "train or infer")
       .positional("NAME", a->zoo.model, "one of" + model_names())
       .positional("BATCH", a->batch, "items a step")
-      .option("--precision", a->zoo.precision, "fp32 or bf16 (default fp32)")
+      .option("--precision", a->zoo.precision, "fp32, bf16, bf16-pure or fp16 (default fp32)")
       .option("--optimizer", a->zoo.optimizer,
               "sgd (momentum 0.9), adamw (default), adagrad, or by rows of embeddings lazy-sgd, lazy-adam, "
               "lazy-adamw; for train")

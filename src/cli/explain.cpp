@@ -191,7 +191,7 @@ int run(Arguments& a) {
     ZooStep step(a.zoo);
     return show(a, step.program(),
                 fmt::format("{}, {}, batch {}, {}", a.zoo.model, a.zoo.train ? "training" : "inference",
-                            a.zoo.batch, step.program().precision()));
+                            a.zoo.batch, precision_text(a.zoo.precision, step.program())));
   }
   const train::Recipe recipe = train::recipe_of(a.recipe, a.overrides);
   train::Observer observer;
@@ -199,9 +199,9 @@ int run(Arguments& a) {
     if (!a.json) fmt::print("{}\n", line);
   };
   train::Trainer trainer(recipe, observer);
-  return show(
-      a, trainer.program(),
-      fmt::format("{}, training, batch {}, {}", a.recipe, recipe.train.batch, trainer.program().precision()));
+  return show(a, trainer.program(),
+              fmt::format("{}, training, batch {}, {}", a.recipe, recipe.train.batch,
+                          precision_text(recipe.train.precision, trainer.program())));
 }
 
 }  // namespace
@@ -213,7 +213,7 @@ Action declare_explain(Command& command) {
       .option("--model", a->zoo.model, "instead of a recipe a built-in network:" + model_names())
       .option("--batch", a->zoo.batch, "items a step, with --model")
       .option("--memory", a->zoo.memory, "most memory of a step, e.g. 1.5GB, with --model")
-      .option("--precision", a->zoo.precision, "fp32 or bf16, with --model (default fp32)")
+      .option("--precision", a->zoo.precision, "fp32, bf16, bf16-pure or fp16, with --model (default fp32)")
       .option("--optimizer", a->zoo.optimizer, "sgd or adamw, with --model (default adamw)")
       .flag("--infer", a->infer, "inference instead of training, with --model")
       .option("--svg", a->svg, "draw the launches and what they read of each other")

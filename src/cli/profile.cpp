@@ -44,7 +44,9 @@ Profile profile_recipe(const Arguments& a, ProfileTitle& title) {
     if (done > warm_up) marks.push_back(m);
     return done < warm_up + a.steps;
   });
-  title = {a.recipe, fmt::format("training, batch {}, {}", recipe.train.batch, program.precision()),
+  title = {a.recipe,
+           fmt::format("training, batch {}, {}", recipe.train.batch,
+                       precision_text(recipe.train.precision, program)),
            recipe.train.batch};
   auto counts = counters->per_step(static_cast<int>(marks.size()));
   Profile profile = make_profile(program.launches(), program.run_times(), marks, machine);
@@ -54,10 +56,11 @@ Profile profile_recipe(const Arguments& a, ProfileTitle& title) {
 
 Profile profile_model(const Arguments& a, ProfileTitle& title) {
   ZooStep step(a.zoo);
-  title = {a.zoo.model,
-           fmt::format("{}, batch {}, {}{}", a.zoo.train ? "training" : "inference", a.zoo.batch,
-                       step.program().precision(), a.zoo.train ? ", " + a.zoo.optimizer : ""),
-           a.zoo.batch};
+  title = {
+      a.zoo.model,
+      fmt::format("{}, batch {}, {}{}", a.zoo.train ? "training" : "inference", a.zoo.batch,
+                  precision_text(a.zoo.precision, step.program()), a.zoo.train ? ", " + a.zoo.optimizer : ""),
+      a.zoo.batch};
   return profile_steps(step, static_cast<int>(a.steps), 0);
 }
 
@@ -90,7 +93,7 @@ Action declare_profile(Command& command) {
       .positional("KEY=VALUE", a->overrides, "changes of the recipe", false)
       .option("--model", a->model, "instead of a recipe a built-in network on random inputs:" + model_names())
       .option("--batch", a->zoo.batch, "items a step, with --model")
-      .option("--precision", a->zoo.precision, "fp32 or bf16, with --model (default fp32)")
+      .option("--precision", a->zoo.precision, "fp32, bf16, bf16-pure or fp16, with --model (default fp32)")
       .option("--optimizer", a->zoo.optimizer, "sgd or adamw, with --model (default adamw)")
       .flag("--infer", a->infer, "inference instead of training, with --model")
       .option("--steps", a->steps, "steps to measure, after a warm-up")

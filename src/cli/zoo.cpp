@@ -88,6 +88,7 @@ void ZooStep::build_train(const ZooOptions& options) {
 }
 
 void ZooStep::build_infer(const ZooOptions& options) {
+  if (options.precision == "bf16-pure") model_.module->store_parameters(bf16);
   const Graph graph = optim::build_eval_graph(
       *model_.module, bound_inputs(model_, batch_),
       [](nn::Module& module, std::span<const Tensor> x) {
@@ -116,6 +117,11 @@ int64_t parse_batch(const std::string& text) {
   if (used != text.size() || batch < 1)
     fail<InputError>("BATCH must be a number of 1 or more, but it is '{}'", text);
   return batch;
+}
+
+std::string precision_text(const std::string& wanted, const Program& program) {
+  return wanted == "bf16-pure" ? fmt::format("bf16-pure (computed in {})", program.precision())
+                               : program.precision();
 }
 
 std::string model_names() {

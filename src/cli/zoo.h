@@ -41,6 +41,8 @@ class ZooStep {
 
 /// A batch size given as text; InputError when it is none.
 int64_t parse_batch(const std::string& text);
+/// The arithmetic in use, and what was wanted where that says more.
+std::string precision_text(const std::string& wanted, const Program& program);
 /// " mlp lenet …", for help texts.
 std::string model_names();
 

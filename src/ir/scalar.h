@@ -55,7 +55,7 @@ enum class ScalarOp {
   logical_or
 };
 
-/// Internal unsigned 32- and 64-bit types, for random numbers inside scalar bodies only.
+/// Internal unsigned 32- and 64-bit types, for random numbers and bits inside scalar bodies only.
 inline constexpr DType u32{Kind::unsigned_int, 32}, u64{Kind::unsigned_int, 64};
 
 /// Both operands of a binary operation have the same dtype. f16 and bf16 operands are computed in f32 and rounded when
@@ -71,6 +71,8 @@ class ScalarBuilder {
   virtual Scalar select(Scalar condition, Scalar if_true, Scalar if_false) = 0;
   /// Float to int truncates and saturates (NaN gives 0), int to bool is "≠ 0", int to narrower int wraps.
   virtual Scalar cast(Scalar a, DType dtype) = 0;
+  /// The same 32 bits as another type: f32 and u32.
+  virtual Scalar bitcast(Scalar a, DType dtype) = 0;
   virtual DType dtype(Scalar a) const = 0;
 
   // Short names; a number takes the other operand's dtype.

@@ -112,15 +112,27 @@ void Module::initialise(uint64_t seed) {
       entry.tensor = entry.initial.clone();
       return;
     }
-    Array values(entry.tensor.type());
+    const DType stored = entry.tensor.dtype();
+    Array values(f32, entry.tensor.shape());
     entry.initialiser(values, seed, name);
-    entry.tensor = std::move(values);
+    entry.tensor = stored == f32 ? std::move(values) : values.converted(stored);
   });
 }
 
 void Module::train(bool on) {
   training_ = on;
   for (const auto& module : children_) module->train(on);
+}
+
+void Module::store_parameters(DType dtype) {
+  if (dtype != f32 && dtype != bf16)
+    fail<InputError>("parameters are stored as f32 or bf16, not as {}", dtype.name());
+  visit("", [&](const std::string& name, Entry& entry) {
+    Tensor& tensor = entry.tensor;
+    if (!entry.initialiser || tensor.dtype() == dtype) return;
+    tensor = tensor.is_symbol() ? Tensor::symbol(name, {dtype, tensor.shape()})
+                                : Tensor(tensor.to_array().converted(dtype));
+  });
 }
 
 void Module::set_trainable(const std::function<bool(const std::string&)>& which, bool trainable) {

@@ -31,6 +31,7 @@ class Counter : public ElementBuilder {
   }
   Scalar select(Scalar, Scalar if_true, Scalar) override { return value(dtype(if_true)); }
   Scalar cast(Scalar, DType to) override { return value(to); }
+  Scalar bitcast(Scalar, DType to) override { return value(to); }
   DType dtype(Scalar a) const override { return dtypes_[a.id]; }
   Scalar load(int operand, std::span<const Scalar>) override { return value(operands_[operand].dtype); }
   Scalar load_if(Scalar, int operand, std::span<const Scalar>, Scalar) override {

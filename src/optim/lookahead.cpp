@@ -6,6 +6,9 @@
 namespace millrace::optim {
 
 Lookahead::Lookahead(nn::Module& model) : model_(model) {
+  for (const nn::Named& named : model.parameters())
+    if (named.tensor->dtype() == bf16)
+      fail<InputError>("lookahead averages f32 weights, but '{}' is stored as bf16", named.name);
   for (const auto& list : {model.parameters(), model.buffers()})
     for (const nn::Named& named : list)
       if (named.tensor->dtype() == f32) slow_.emplace_back(named.name, value_of(named).clone());

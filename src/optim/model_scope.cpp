@@ -34,15 +34,52 @@ void ModelScope::replace(const std::function<Tensor(const nn::Named&)>& make) {
 }
 
 void ModelScope::use_symbols() {
-  replace([](const nn::Named& named) { return Tensor::symbol(named.name, named.tensor->type()); });
+  replace([&](const nn::Named& named) {
+    const Type& type = named.tensor->type();
+    return Tensor::symbol(named.name, stored_narrow(stand_ins_.size()) ? Type{f32, type.shape} : type);
+  });
 }
 
 void ModelScope::use_constants() {
-  replace([](const nn::Named& named) {
-    Tensor value(value_of(named));
+  replace([&](const nn::Named& named) {
+    const Array array = value_of(named);
+    Tensor value(stored_narrow(stand_ins_.size()) ? array.converted(f32) : array);
     value.node()->name = named.name;
     return value;
   });
+}
+
+bool ModelScope::stored_narrow(size_t i) const {
+  return i < parameters_.size() && originals_[i].dtype() == bf16;
+}
+
+// As a rewrite of the whole graph: a cast among the recorded operations would be recorded again in every loop's body.
+trace::Captured ModelScope::as_stored(trace::Captured captured, int first) const {
+  const Graph& from = captured.graph;
+  Rewriter rewrite(from);
+  Graph& to = rewrite.graph();
+  std::vector<size_t> narrow;  // inputs
+  for (size_t i = 0; i < from.inputs().size(); ++i) {
+    const Value old = from.inputs()[i];
+    Type type = from.type(old);
+    if (static_cast<int>(i) >= first && stored_narrow(i - static_cast<size_t>(first))) {
+      type.dtype = bf16;
+      narrow.push_back(i);
+    }
+    rewrite.set(old, to.input(from.input_names()[i], type));
+  }
+  if (narrow.empty()) return captured;
+  for (const size_t i : narrow) {
+    to.set_location(from.input_names()[i]);
+    rewrite.set(from.inputs()[i], to.add("cast", {to.inputs()[i]}, {{"dtype", f32}}));
+  }
+  for (int i = 0; i < from.size(); ++i)
+    if (!rewrite.has({i, 0})) rewrite.copy(i);
+  trace::Captured result;
+  for (const auto& [slot, value] : captured.values)
+    if (rewrite.has(value)) result.values[slot] = rewrite[value];
+  result.graph = rewrite.finish();
+  return result;
 }
 
 }  // namespace millrace::optim

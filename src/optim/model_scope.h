@@ -6,9 +6,12 @@
 
 #include <millrace/nn.h>
 
+#include "trace/linearise.h"
+
 namespace millrace::optim {
 
-/// Replaces the tensors of a model; puts tensors and mode back at the end of the scope.
+/// Replaces the tensors of a model; puts tensors and mode back at the end of the scope. Parameters that are stored as
+/// bf16 are seen as f32.
 class ModelScope {
  public:
   ModelScope(nn::Module& model, bool training);
@@ -21,8 +24,13 @@ class ModelScope {
   const std::vector<Tensor>& stand_ins() const { return stand_ins_; }
   void use_symbols();
   void use_constants();
+  /// What was captured with the stand-ins as inputs from `first` on, its inputs now of the dtypes in which the model stores
+  /// its parameters.
+  trace::Captured as_stored(trace::Captured captured, int first) const;
 
  private:
+  /// Whether parameter i is stored as bf16 (i counts buffers too).
+  bool stored_narrow(size_t i) const;
   void replace(const std::function<Tensor(const nn::Named&)>& make);
 
   nn::Module& model_;

@@ -4,6 +4,7 @@
 #include "autodiff/gradient.h"
 #include "base/format.h"
 #include "ops/build.h"
+#include "optim/loss_scale.h"
 #include "optim/model_scope.h"
 #include "optim/row_gradient.h"
 #include "trace/linearise.h"
@@ -44,6 +45,30 @@ size_t group_of(const Options& options, const std::string& name, const Type& typ
   return options.groups.size();
 }
 
+/// Rounds what belongs to one parameter to the dtype that it is stored in. To bf16 stochastically: to the nearest one,
+/// updates below 1/256 of a value would be lost, all of those of a second moment with β2 = 0.999 among them.
+class Rounder {
+ public:
+  Rounder(Graph& graph, Value key, int64_t parameter)
+      : graph_(graph), key_(key), stream_(kFirstStream + parameter * kStreams) {}
+  Value operator()(Value fresh, DType stored) {
+    if (graph_.type(fresh).dtype == stored) return fresh;
+    const int64_t part = used_++ % kParts;
+    if (part == 0)
+      bits_ = graph_.add("random_bits", {key_},
+                         {{"shape", Shape(graph_.type(fresh).shape)}, {"stream", stream_++}});
+    return graph_.add("round_stochastic", {fresh, bits_}, {{"part", part}});
+  }
+
+ private:
+  // Streams beyond those of the model's own random operators, which count from 0.
+  static constexpr int64_t kFirstStream = int64_t{1} << 31, kStreams = 4, kParts = 4;
+  Graph& graph_;
+  Value key_, bits_;
+  int64_t stream_;
+  int used_ = 0;
+};
+
 /// Collects outputs, and which inputs they replace.
 struct Outputs {
   std::vector<Value> values;
@@ -59,10 +84,54 @@ struct Outputs {
   }
 };
 
+/// Appends the updates of parameters.
+struct Updates {
+  Graph& graph;
+  const Optimizer& optimizer;
+  TrainGraph& made;
+  Outputs& outputs;
+  Value sound;  // whether the step is made
+  std::vector<Value> scalars;
+  int first_state;  // input
+
+  /// Of the parameter that is input `at`: all of it, or the rows that have a gradient.
+  void add(const nn::Named& p, int at, Value gradient, double decay, const std::optional<RowGradient>& rows) {
+    ops::Build b(graph);
+    const Value old = graph.inputs()[at];
+    const Type type = graph.type(old);
+    const size_t group = group_of(optimizer.options, p.name, p.tensor->type());
+    const auto part_of = [&](Value whole) { return rows ? rows_of(graph, *rows, whole) : whole; };
+    graph.set_location({p.name, Phase::update});
+    const Value old_part = part_of(old), lr = graph.inputs()[made.data_inputs + static_cast<int>(group)];
+    Update update{graph, b.widen(old_part), gradient, lr, decay, scalars, {}};
+    std::vector<Value> old_state, old_parts;
+    for (const std::string& name : optimizer.state_names()) {
+      made.state.push_back(name + "." + p.name);
+      old_state.push_back(graph.input(made.state.back(), type));
+      old_parts.push_back(part_of(old_state.back()));
+      update.state.push_back(b.widen(old_parts.back()));
+    }
+    const Value fresh = optimizer.update(update);
+    Rounder rounded(graph, graph.inputs()[made.key_input()], at - made.first_parameter());
+    const auto replace = [&](int input, Value whole, Value part, Value fresh_part, const std::string& name) {
+      const Value chosen = b.select(sound, rounded(fresh_part, type.dtype), part);
+      outputs.replace(input, rows ? with_rows(graph, *rows, whole, chosen) : chosen, name);
+    };
+    replace(at, old, old_part, fresh, p.name);
+    for (size_t i = 0; i < old_state.size(); ++i) {
+      const size_t index = made.state.size() - old_state.size() + i;
+      replace(first_state + static_cast<int>(index), old_state[i], old_parts[i], update.state[i],
+              made.state[index]);
+    }
+  }
+};
+
 }  // namespace
 
 TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& inputs,
-                             const StepFunction& function, const Optimizer& optimizer) {
+                             const StepFunction& function, const Optimizer& optimizer,
+                             const LossScaling* scaling) {
+  if (scaling) check_scaling(*scaling);
   if (!function) fail<InputError>("a training step needs a function that computes the loss");
   const Options& options = optimizer.options;
   TrainGraph made;
@@ -103,7 +172,7 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
     made.metrics.push_back(name);
   }
   for (const nn::Named& buffer : scope.buffers()) wanted.push_back(*buffer.tensor);
-  trace::Captured captured = trace::capture(symbols, wanted);
+  trace::Captured captured = scope.as_stored(trace::capture(symbols, wanted), made.first_parameter());
   Graph& graph = captured.graph;
   const auto value_of_tensor = [&](const Tensor& tensor) {
     return captured.values.at({tensor.node().get(), tensor.output()});
@@ -121,7 +190,16 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
                          : options.weight_decay);
   }
   const Value loss = value_of_tensor(wanted[0]);
-  std::vector<Value> all_gradients = gradients(graph, loss, trainable);
+  ops::Build b(graph);
+  const int first_state = made.first_parameter() + static_cast<int>(scope.stand_ins().size());
+  ScaleState scale;
+  if (scaling) {
+    made.scales_loss = true;
+    made.state = {"loss_scale", "good_steps", "skipped_steps"};
+    scale = {graph.input(made.state[0], {f32, {}}), graph.input(made.state[1], {i64, {}}),
+             graph.input(made.state[2], {i64, {}})};
+  }
+  std::vector<Value> all_gradients = gradients(graph, scaling ? b.mul(loss, scale.scale) : loss, trainable);
   // Tables keep their gradient as rows where that is enough; clipping sees each row once.
   std::vector<std::optional<RowGradient>> by_rows(trainable.size());
   graph.set_location({"rows", Phase::update});
@@ -129,9 +207,14 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
     if (optimizer.rows_suffice(decays[i]) && (options.lazy || few_rows(graph, all_gradients[i])))
       if (by_rows[i] = row_gradient(graph, all_gradients[i]); by_rows[i])
         all_gradients[i] = by_rows[i]->values;
+  graph.set_location({"update", Phase::update});
+  Value sound = b.unary("is_finite", loss);
+  if (scaling) {
+    all_gradients = unscaled(graph, std::move(all_gradients), scale.scale);
+    sound = b.binary("logical_and", sound, all_finite(graph, all_gradients));
+  }
   const Clipped clipped = clip(graph, std::move(all_gradients), options);
 
-  ops::Build b(graph);
   Outputs outputs;
   outputs.add(loss, "loss");
   for (size_t i = 0; i < made.metrics.size(); ++i)
@@ -141,59 +224,33 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
     outputs.add(clipped.norm, "grad_norm");
   }
   graph.set_location({"update", Phase::update});
-  Value sound = b.unary("is_finite", loss);
+  if (scaling) {
+    made.metrics.push_back("loss_scale");
+    outputs.add(scale.scale, "loss_scale");
+    const ScaleState next = next_scale(graph, scale, sound, *scaling);
+    outputs.replace(first_state, next.scale, made.state[0]);
+    outputs.replace(first_state + 1, next.good, made.state[1]);
+    outputs.replace(first_state + 2, next.skipped, made.state[2]);
+  }
   if (clipped.norm.valid()) sound = b.binary("logical_and", sound, b.unary("is_finite", clipped.norm));
-  const auto guarded = [&](Value fresh, Value old) { return b.select(sound, fresh, old); };
-
   std::vector<Value> scalars;
   for (int i = 0; i < made.scalar_inputs; ++i)
     scalars.push_back(graph.inputs()[made.data_inputs + made.lr_inputs + i]);
+  Updates updates{graph, optimizer, made, outputs, sound, std::move(scalars), first_state};
   int position = made.first_parameter();
   size_t next = 0;
-  const int first_state = position + static_cast<int>(scope.stand_ins().size());
   for (const nn::Named& p : scope.parameters()) {
     const int at = position++;
     if (!p.trainable) continue;
-    const Value old = graph.inputs()[at];
-    const Type type = graph.type(old);
-    const size_t group = group_of(options, p.name, type);
-    const std::optional<RowGradient>& rows = by_rows[next];
-    const auto part_of = [&](Value whole) { return rows ? rows_of(graph, *rows, whole) : whole; };
-    graph.set_location({p.name, Phase::update});
-    Update update{graph,
-                  part_of(old),
-                  clipped.gradients[next],
-                  graph.inputs()[made.data_inputs + static_cast<int>(group)],
-                  decays[next],
-                  scalars,
-                  {}};
+    updates.add(p, at, clipped.gradients[next], decays[next], by_rows[next]);
     ++next;
-    std::vector<Value> old_state;
-    for (const std::string& name : optimizer.state_names()) {
-      made.state.push_back(name + "." + p.name);
-      old_state.push_back(graph.input(made.state.back(), type));
-      update.state.push_back(part_of(old_state.back()));
-    }
-    const Value old_part = update.parameter;
-    const std::vector<Value> old_parts = update.state;
-    const Value fresh = optimizer.update(update);
-    const auto replace = [&](int input, Value whole, Value part, Value fresh_part, const std::string& name) {
-      const Value chosen = guarded(fresh_part, part);
-      outputs.replace(input, rows ? with_rows(graph, *rows, whole, chosen) : chosen, name);
-    };
-    replace(at, old, old_part, fresh, p.name);
-    for (size_t i = 0; i < old_state.size(); ++i) {
-      const size_t index = made.state.size() - old_state.size() + i;
-      replace(first_state + static_cast<int>(index), old_state[i], old_parts[i], update.state[i],
-              made.state[index]);
-    }
   }
   for (size_t i = 0; i < scope.buffers().size(); ++i) {
     const nn::Named& buffer = scope.buffers()[i];
     made.buffers.push_back(buffer.name);
     const int at = position++;
     const Value fresh = value_of_tensor(*buffer.tensor), old = graph.inputs()[at];
-    if (fresh != old) outputs.replace(at, guarded(fresh, old), buffer.name);
+    if (fresh != old) outputs.replace(at, b.select(sound, fresh, old), buffer.name);
   }
   graph.set_location("");
   made.donations = outputs.donations;
@@ -218,6 +275,7 @@ Graph build_eval_graph(nn::Module& model, const std::vector<TensorSpec>& inputs,
     wanted.push_back(tensor);
   }
   trace::Captured captured = trace::capture(symbols, wanted);
+  if (parameters_as_inputs) captured = scope.as_stored(std::move(captured), static_cast<int>(inputs.size()));
   std::vector<Value> outputs;
   for (const Tensor& tensor : wanted)
     outputs.push_back(captured.values.at({tensor.node().get(), tensor.output()}));

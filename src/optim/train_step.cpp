@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "ir/operator.h"
 #include "ops/build.h"
+#include "optim/loss_scale.h"
 #include "optim/model_scope.h"
 
 namespace millrace::optim {
@@ -17,12 +18,19 @@ std::shared_ptr<T> given(std::shared_ptr<T> part, std::string_view what) {
   return part;
 }
 
-/// The optimiser's state, zero at first.
-std::vector<Array> fresh_state(const TrainGraph& made) {
+/// The model, its parameters in what the precision stores them in.
+std::shared_ptr<nn::Module> stored(std::shared_ptr<nn::Module> model, const CompileOptions& options) {
+  if (options.precision == "bf16-pure") model->store_parameters(bf16);
+  return model;
+}
+
+/// The optimiser's state, zero at first but for the loss scale.
+std::vector<Array> fresh_state(const TrainGraph& made, const LossScaling& scaling) {
   const size_t first = made.first_parameter() + made.parameters.size() + made.buffers.size();
   std::vector<Array> state;
   for (size_t i = 0; i < made.state.size(); ++i)
     state.emplace_back(made.graph.type(made.graph.inputs()[first + i]));
+  if (made.scales_loss) state[0].set(0, scaling.initial);
   return state;
 }
 
@@ -52,11 +60,12 @@ std::vector<char> forward_nodes(const Graph& graph, Value loss) {
 TrainStep::TrainStep(std::shared_ptr<nn::Module> model, const std::vector<TensorSpec>& inputs,
                      const StepFunction& function, std::shared_ptr<const Optimizer> optimizer,
                      const TrainOptions& options)
-    : model_(given(std::move(model), "a model")),
+    : model_(stored(given(std::move(model), "a model"), options.compile)),
       optimizer_(given(std::move(optimizer), "an optimiser")),
       options_(options),
-      made_(build_train_graph(*model_, inputs, function, *optimizer_)),
-      state_(fresh_state(made_)),
+      made_(build_train_graph(*model_, inputs, function, *optimizer_,
+                              options.compile.precision == "fp16" ? &options.loss_scaling : nullptr)),
+      state_(fresh_state(made_, options.loss_scaling)),
       program_(Program::compile(made_.graph, prepared(options.compile, made_, *model_, state_))) {}
 
 // A tensor that was given another value has another node; all else stays bound.
@@ -75,6 +84,8 @@ void TrainStep::bind_model() {
   }
 }
 
+int64_t TrainStep::updates() const { return made_.scales_loss ? step_ - state_[2].int_at(0) : step_; }
+
 std::vector<double> TrainStep::group_rates(double lr) const {
   std::vector<double> lrs;
   for (const Group& group : optimizer_->options.groups) lrs.push_back(lr * group.lr_scale);
@@ -90,7 +101,7 @@ void TrainStep::prepare(std::span<const double> lrs) {
   bind_model();
   int at = made_.data_inputs;
   for (const double lr : lrs) program_.input(at++).set(0, lr);
-  for (const double scalar : optimizer_->scalars(step_ + 1)) program_.input(at++).set(0, scalar);
+  for (const double scalar : optimizer_->scalars(updates() + 1)) program_.input(at++).set(0, scalar);
   program_.input(at).set_int(0, static_cast<int64_t>(options_.seed));
   program_.input(at).set_int(1, step_);
 }
@@ -126,6 +137,11 @@ std::vector<NamedArray> TrainStep::state() const {
 bool TrainStep::sound() const {
   if (!std::isfinite(loss())) return false;
   const auto values = metrics();
+  if (made_.scales_loss) {
+    const double used = values.back().second;
+    const bool skipped = state_[0].at(0) < used;
+    if (skipped) return used > kLeastLossScale;
+  }
   return std::all_of(values.begin(), values.end(), [](const auto& metric) {
     return metric.first != "grad_norm" || std::isfinite(metric.second);
   });
@@ -163,6 +179,7 @@ std::string TrainStep::first_non_finite(const std::vector<char>& needed) const {
   probe.set_outputs(std::move(outputs));
   CompileOptions options;
   options.target = options_.compile.target;
+  if (made_.scales_loss) options.precision = "fp16";  // what is too large for f16 is infinite there only
   Program program = Program::compile(probe, options);
   for (int i = 0; i < program.input_count(); ++i)
     program.bind_input(i, const_cast<Program&>(program_).input(i));

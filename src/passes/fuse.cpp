@@ -209,14 +209,26 @@ class Fuser {
     return chain.cheap && chain.reads.size() <= 1;
   }
 
+  /// Whether node i has one element for each row of a nest over `space`: it leaves the loop over the row's elements.
+  bool one_a_row(int i, const Shape& space) const {
+    const Shape& mine = shape(i);
+    if (mine.rank() != space.rank()) return false;
+    int d = 0;
+    while (d < mine.rank() && mine[d] == space[d]) ++d;
+    for (int rest = d; rest < mine.rank(); ++rest)
+      if (mine[rest].size() != 1) return false;
+    return d > 0 && count(space) >= 16 * count(mine);
+  }
+
   void place_elementwise(int i, const std::vector<int>& needed, bool outside) {
     if (!outside && needed.size() == 1) {
       const int g = needed[0];
       const Access a = access(i, g);
       const bool room =
           static_cast<int>(groups_[g].members.size() + groups_[g].inlined.size()) < max_group_nodes;
-      const bool once = !a.any_indirect || (!a.any_direct && a.indirect_users == 1 && !a.windowed &&
-                                            count(groups_[g].space) <= count(shape(i)));
+      const bool once =
+          !a.any_indirect || (!a.any_direct && a.indirect_users == 1 && !a.windowed &&
+                              (count(groups_[g].space) <= count(shape(i)) || one_a_row(i, groups_[g].space)));
       if (room && once) return own(i, g, !a.any_indirect);
     }
     if (!outside && cheap_to_repeat(i)) {

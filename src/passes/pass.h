@@ -16,7 +16,7 @@ namespace millrace {
 
 struct PassContext {
   const Target& target;
-  std::string precision;  // "fp32" or "bf16"
+  std::string precision;  // "fp32", "bf16" or "fp16"
   /// Evaluates a node of constant operands (the reference back end, handed in).
   std::function<std::vector<Array>(const Graph& graph, const Node& node, std::span<const Array> operands)>
       evaluate;
@@ -50,12 +50,14 @@ Graph tidy_scans(const Graph& graph, const PassContext& context);
 Graph simplify(const Graph& graph, const PassContext& context);
 Graph reassociate(const Graph& graph, const PassContext& context);
 Graph narrow_to_bf16(const Graph& graph, const PassContext& context);
+Graph round_to_f16(const Graph& graph, const PassContext& context);
 Graph fold_constants(const Graph& graph, const PassContext& context);
 Graph fold_scale(const Graph& graph, const PassContext& context);
 Graph hoist(const Graph& graph, const PassContext& context);
 Graph eliminate_common(const Graph& graph, const PassContext& context);
 Graph eliminate_dead(const Graph& graph, const PassContext& context);
 Graph keep_gradients_sparse(const Graph& graph, const PassContext& context);
+Graph widen_again(const Graph& graph, const PassContext& context);
 Graph recompute(const Graph& graph, const PassContext& context);
 Graph fuse(const Graph& graph, const PassContext& context);
 Graph store_in_bf16(const Graph& graph, const PassContext& context);

@@ -2,22 +2,10 @@
 
 #include "ir/operator.h"
 #include "passes/pass.h"
+#include "passes/precision_table.h"
 
 namespace millrace {
 namespace {
-
-/// How many of the first operands become bf16: those that matrix products, convolutions and attention multiply, the
-/// operators that bf16 makes faster; not attention's statistics and mask.
-size_t narrowed_operands(const Node& node) {
-  const std::string_view name = node.op->name;
-  if (name == "matmul" || name == "conv2d" || name == "conv2d_input_grad" || name == "conv2d_weight_grad")
-    return node.operands.size();
-  if (name == "attention") return 3;
-  if (name == "attention_grad") return 4;
-  if (name == "self_attention") return 1;
-  if (name == "self_attention_grad") return 2;
-  return 0;
-}
 
 /// The value that `value` was cast from bf16 to f32, when it was.
 std::optional<Value> before_widening(const Graph& graph, Value value) {
@@ -56,7 +44,7 @@ Graph narrow_to_bf16(const Graph& graph, const PassContext& context) {
         continue;
       }
     }
-    const size_t narrow = narrowed_operands(node);
+    const size_t narrow = narrow_operands(node);
     if (narrow == 0 || node.types[0].dtype != f32) {
       rewrite.copy(i);
       continue;

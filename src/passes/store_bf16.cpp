@@ -2,11 +2,11 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <string_view>
 #include <vector>
 
 #include "ir/operator.h"
 #include "passes/pass.h"
+#include "passes/precision_table.h"
 #include "passes/rules/rule.h"
 
 namespace millrace {
@@ -18,23 +18,6 @@ constexpr int64_t kLeastElements = 4096;
 /// Where a value's digits come from: from bf16 alone (so that rounding it again loses about as much as was lost before),
 /// from f32, or it does not matter (masks, constants, one number a channel).
 enum class Origin { any, narrow, wide };
-
-/// Operators that keep relative and absolute errors about as they are.
-bool keeps_origin(const Node& node) {
-  static const std::set<std::string_view> names = {
-      "add", "sub",  "mul",     "neg",  "abs",     "maximum", "minimum",           "clamp",          "select",
-      "erf", "tanh", "sigmoid", "cast", "reshape", "square",  "max_pool2d_values", "max_pool2d_grad"};
-  return names.count(node.op->name) > 0 || node.op->op_class == OpClass::movement;
-}
-
-/// Operators that turn a small error of a large number into a large one. Of those are comparisons for equality: the
-/// gradient of max looks for the element that was the largest before it was rounded.
-bool amplifies(const Node& node) {
-  static const std::set<std::string_view> names = {"exp", "expm1", "log",   "log1p",      "div",
-                                                   "pow", "sqrt",  "rsqrt", "reciprocal", "sin",
-                                                   "cos", "rem",   "equal", "not_equal"};
-  return names.count(node.op->name) > 0;
-}
 
 /// exp(−c·v²): at most 1, and flat where v is large.
 bool bell(const Graph& body, const Node& node) {
@@ -104,7 +87,7 @@ class Storer {
       const Node& node = body.node(i);
       for (const Value& operand : node.operands)
         if (depends[operand.node] && body.type(operand).dtype == f32) depends[i] = 1;
-      if (depends[i] && amplifies(node) && !bell(body, node)) return true;
+      if (depends[i] && wants_f32(node) && !bell(body, node)) return true;
     }
     return false;
   }
@@ -122,7 +105,7 @@ class Storer {
         origin[i] = Origin::narrow;
       } else if (!type.dtype.is_float() || type.shape.count() * 4 <= elements) {
         origin[i] = Origin::any;
-      } else if (keeps_origin(node) || bell(body, node)) {
+      } else if (arithmetic_of(node) == Arithmetic::follows || bell(body, node)) {
         origin[i] = Origin::any;
         for (const Value& operand : node.operands) origin[i] = std::max(origin[i], origin[operand.node]);
       }

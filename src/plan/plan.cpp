@@ -42,8 +42,11 @@ class Planner {
     assign_storages();
     bind_outputs();
     schedule();
+    find_later();
+    if (options_.chains) group_into_chains();
     group_into_waves();
     reuse_in_place();
+    cut_windows();
     lifetimes();
     plan_.arena_bytes = place_storages(plan_.storages);
     find_peak();
@@ -177,7 +180,7 @@ class Planner {
   }
 
   int new_storage(StorageKind kind, int index, int64_t bytes, std::string label) {
-    plan_.storages.push_back({kind, index, bytes, -1, -1, -1, std::move(label)});
+    plan_.storages.push_back({kind, index, bytes, -1, 0, -1, -1, std::move(label)});
     return static_cast<int>(plan_.storages.size()) - 1;
   }
 
@@ -334,14 +337,13 @@ class Planner {
     return time <= kSmallTime && bytes <= kSmallBytes ? time : 0;
   }
 
-  /// Small launches that do not depend on each other become one. The new order keeps every dependence.
-  void group_into_waves() {
+  /// The launches that must run later than each, views being looked through.
+  void find_later() {
     const size_t count = plan_.launches.size();
     std::vector<int> position(graph().size(), -1);
     for (size_t l = 0; l < count; ++l) position[plan_.launches[l].node] = static_cast<int>(l);
-    // The launches behind each node, views being looked through.
-    std::vector<std::vector<int>> behind(graph().size()), after(count);
-    std::vector<double> small(count);
+    std::vector<std::vector<int>> behind(graph().size());
+    later_.assign(count, {});
     for (size_t k = order_.size(); k-- > 0;) {
       const int node = order_[k];
       for (int next : successors_[node]) {
@@ -350,22 +352,114 @@ class Planner {
         else
           behind[node].insert(behind[node].end(), behind[next].begin(), behind[next].end());
       }
-      if (position[node] >= 0) after[position[node]] = behind[node];
+      if (position[node] >= 0) later_[position[node]] = behind[node];
     }
-    for (size_t l = 0; l < count; ++l) small[l] = small_time(plan_.launches[l]);
+  }
+
+  /// Members of a chain move to the place of its first.
+  void group_into_chains() {
+    const std::vector<int> chain_of = form_chains(plan_.launches, plan_.storages, later_, plan_.chains);
+    const size_t count = plan_.launches.size();
+    std::vector<int> first(plan_.chains.size(), -1), order(count), place(count);
+    const auto position = [&](int l) { return chain_of[l] < 0 ? l : first[chain_of[l]]; };
+    for (size_t l = 0; l < count; ++l) {
+      order[l] = static_cast<int>(l);
+      plan_.launches[l].chain = chain_of[l];
+      if (chain_of[l] >= 0 && first[chain_of[l]] < 0) first[chain_of[l]] = static_cast<int>(l);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return position(a) < position(b); });
+    std::vector<PlannedLaunch> launches;
+    std::vector<std::vector<int>> later;
+    for (size_t l = 0; l < count; ++l) {
+      place[order[l]] = static_cast<int>(l);
+      launches.push_back(std::move(plan_.launches[order[l]]));
+      later.push_back(std::move(later_[order[l]]));
+    }
+    for (std::vector<int>& list : later)
+      for (int& l : list) l = place[l];
+    plan_.launches = std::move(launches);
+    later_ = std::move(later);
+  }
+
+  /// Small launches that do not depend on each other become one. The new order keeps every dependence.
+  void group_into_waves() {
+    // A unit is a launch or a chain.
+    const size_t count = plan_.launches.size();
+    std::vector<int> unit(count, 0);
+    std::vector<double> small;
+    for (size_t l = 0; l < count; ++l) {
+      const PlannedLaunch& launch = plan_.launches[l];
+      const bool same = l > 0 && launch.chain >= 0 && launch.chain == plan_.launches[l - 1].chain;
+      if (!same) small.push_back(launch.chain >= 0 ? 0 : small_time(launch));
+      unit[l] = static_cast<int>(small.size()) - 1;
+    }
+    std::vector<std::vector<int>> after(small.size());
+    for (size_t l = 0; l < count; ++l)
+      for (const int later : later_[l])
+        if (unit[later] != unit[l]) after[unit[l]].push_back(unit[later]);
     const std::vector<int> wave = form_waves(after, small);
-    for (size_t l = 0; l < count; ++l) plan_.launches[l].wave = wave[l];
+    for (size_t l = 0; l < count; ++l) plan_.launches[l].wave = wave[unit[l]];
     std::stable_sort(plan_.launches.begin(), plan_.launches.end(),
                      [](const PlannedLaunch& a, const PlannedLaunch& b) { return a.wave < b.wave; });
   }
 
-  /// Whether a launch of the same wave that stands before launch l reads a storage.
-  bool read_beside(size_t l, int storage_index) const {
-    for (size_t j = l; j-- > 0 && plan_.launches[j].wave == plan_.launches[l].wave;) {
-      const std::vector<int>& operands = plan_.launches[j].operands;
-      if (std::find(operands.begin(), operands.end(), storage_index) != operands.end()) return true;
-    }
+  static RowKernel& row_kernel(const PlannedLaunch& launch) {
+    auto* const kernel = dynamic_cast<RowKernel*>(launch.kernel.get());
+    MILLRACE_CHECK(kernel, "a member of a chain has no rows");
+    return *kernel;
+  }
+
+  /// Whether a launch reads a storage, in a chain: otherwise than by rows.
+  bool reads_whole(const PlannedLaunch& launch, int storage_index) const {
+    for (size_t k = 0; k < launch.operands.size(); ++k)
+      if (launch.operands[k] == storage_index &&
+          (launch.chain < 0 ||
+           !row_kernel(launch).takes_row(static_cast<int>(k), plan_.chains[launch.chain].rows)))
+        return true;
     return false;
+  }
+
+  /// Whether a launch of the same wave that stands before launch l still reads a storage when l runs.
+  bool read_beside(size_t l, int storage_index) const {
+    for (size_t j = l; j-- > 0 && plan_.launches[j].wave == plan_.launches[l].wave;)
+      if (reads_whole(plan_.launches[j], storage_index)) return true;
+    return false;
+  }
+
+  /// What only members of one chain write and read shrinks to the rows at hand.
+  void cut_windows() {
+    std::vector<int> chain_of(plan_.storages.size(), -2);  // −2: nobody's yet, −1: somebody else's too
+    std::vector<char> written(plan_.storages.size(), 0);
+    const auto use = [&](int s, int chain) {
+      chain_of[s] = chain_of[s] == -2 || chain_of[s] == chain ? chain : -1;
+    };
+    for (const PlannedLaunch& launch : plan_.launches) {
+      for (const int s : launch.operands) use(s, reads_whole(launch, s) ? -1 : launch.chain);
+      for (const int s : launch.results) {
+        use(s, launch.chain);
+        written[s] = 1;
+      }
+    }
+    for (const PlannedCopy& copy : plan_.copies) chain_of[copy.from] = -1;
+    for (size_t s = 0; s < plan_.storages.size(); ++s) {
+      Storage& storage_ref = plan_.storages[s];
+      if (chain_of[s] < 0 || !written[s] || storage_ref.kind != StorageKind::arena) continue;
+      const Chain& chain = plan_.chains[chain_of[s]];
+      storage_ref.row_bytes = storage_ref.bytes / chain.rows;
+      storage_ref.bytes = chain.slots * window_bytes(chain, storage_ref);
+      storage_ref.label = "rows of " + storage_ref.label;
+    }
+    for (size_t l = 0; l < plan_.launches.size(); ++l) {
+      PlannedLaunch& launch = plan_.launches[l];
+      if (launch.chain < 0) continue;
+      bool read_soon = false;
+      for (size_t j = l + 1; j < plan_.launches.size() && plan_.launches[j].chain == launch.chain; ++j)
+        for (const int s : launch.results) {
+          const std::vector<int>& operands = plan_.launches[j].operands;
+          read_soon = read_soon || std::find(operands.begin(), operands.end(), s) != operands.end();
+        }
+      row_kernel(launch).prepare_rows(read_soon);
+    }
   }
 
   /// A result takes over the memory of an operand that nobody reads later, where the kernel allows it.
@@ -464,6 +558,7 @@ class Planner {
   std::vector<std::set<int>> readers_;                // storage → launch nodes
   std::vector<std::set<int>> successors_;             // node → nodes that must come later
   std::vector<int> order_;                            // nodes as scheduled
+  std::vector<std::vector<int>> later_;               // launch → launches that must run later
 };
 
 }  // namespace

@@ -20,7 +20,9 @@ struct Storage {
   StorageKind kind = StorageKind::arena;
   int index = -1;  // of the graph input or output, or the constant's node
   int64_t bytes = 0;
-  int64_t offset = -1;        // in the arena
+  int64_t offset = -1;  // in the arena
+  int64_t row_bytes =
+      0;  // > 0: only the rows that a chain is computing are there, for each slot a chunk of them
   int first = -1, last = -1;  // launches that write it first and read it last, to the ends of their waves
   std::string label;          // operator and location, for the memory report
 };
@@ -32,7 +34,17 @@ struct PlannedLaunch {
   std::string provider, declined;      // who builds it; why those before declined
   std::vector<int> operands, results;  // storages
   int scratch = -1;                    // storage, or −1
-  int wave = 0;  // launches of one wave are next to each other and may run at the same time
+  int wave = 0;    // launches of one wave are next to each other and may run at the same time
+  int chain = -1;  // a wave of its own, or none
+};
+
+/// Launches that run row by row (RowKernel): a chunk of rows by the first, the same rows by the next, and so on. What one
+/// leaves for another is read from the cache, and what nobody else reads is never stored as a whole.
+struct Chain {
+  int64_t rows = 0;   // that each of their results has
+  int64_t chunk = 0;  // rows of a chunk
+  int slots = 0;      // chunks that run at the same time
+  int64_t chunks() const { return (rows + chunk - 1) / chunk; }
 };
 
 /// A copy at the end of the step, for outputs that could not be computed in place.
@@ -48,6 +60,7 @@ struct Plan {
   std::vector<Storage> storages;
   std::vector<PlannedLaunch> launches;  // in order of waves
   std::vector<PlannedCopy> copies;
+  std::vector<Chain> chains;
   std::map<std::string, std::string> choices;
   int64_t arena_bytes = 0;
   int peak_launch = -1;  // where the arena is fullest
@@ -59,7 +72,16 @@ struct PlanOptions {
   /// Only providers whose results are exact up to the order of sums.
   bool exact = false;
   std::vector<char> steady_inputs = {};  // graph inputs that stay the same over many runs; empty: none
+  bool chains = false;                   // whether who runs the plan can run chains
 };
+
+/// Operands and results that a member of a chain has at most.
+constexpr size_t kMostPointers = 64;
+
+/// Finds chains among scheduled launches, and says which of them each launch belongs to, or −1. `after[i]`: launches that
+/// must run later than launch i. All members of a chain can run where the first of them stands.
+std::vector<int> form_chains(const std::vector<PlannedLaunch>& launches, const std::vector<Storage>& storages,
+                             const std::vector<std::vector<int>>& after, std::vector<Chain>& chains);
 
 /// Sorts scheduled launches into waves. `after[i]`: launches (by index) that must run later than launch i, all behind it;
 /// `small[i]`: its rough time in nanoseconds when it is small, else 0. A small launch joins the first wave of small ones
@@ -70,6 +92,11 @@ std::vector<int> form_waves(const std::vector<std::vector<int>>& after, const st
 /// Chooses a provider for every node, builds the kernels (in parallel), orders the launches so that memory is freed
 /// early, and places every value in the arena.
 Plan make_plan(LaidOutGraph source, const Target& target, const PlanOptions& options, ThreadPool& pool);
+
+/// Bytes from one slot's rows of a window to the next one's.
+inline int64_t window_bytes(const Chain& chain, const Storage& storage) {
+  return (chain.chunk * storage.row_bytes + 63) / 64 * 64;
+}
 
 /// Gives every arena storage with a lifetime an offset; returns the arena's size. Storages whose lifetimes overlap do not
 /// overlap in memory. Offsets are multiples of 64.

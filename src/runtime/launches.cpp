@@ -99,6 +99,8 @@ std::vector<LaunchInfo> describe_launches(const Plan& plan) {
     info.flops = ops::flops(graph, node);
     info.bits = ops::arithmetic_bits(graph, node);
     const int l = static_cast<int>(launches.size());
+    if (l > 0 && planned.chain >= 0 && planned.chain == plan.launches[l - 1].chain)
+      info.kernel += ", row by row with the one before";
     for (size_t k = 0; k < planned.operands.size(); ++k) {
       uses.push_back({l, planned.operands[k], info.traffic.size()});
       info.traffic.push_back({ops::bytes_read(graph, node, static_cast<int>(k)), 0, false});

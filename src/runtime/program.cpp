@@ -1,15 +1,18 @@
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
+#include <deque>
 #include <set>
 #include <sys/mman.h>
 
 #include <millrace/program.h>
 
+#include "backend/cpu/slot.h"
 #include "backend/cpu/target.h"
 #include "backend/ref/evaluate.h"
 #include "backend/ref/provider.h"
@@ -105,8 +108,17 @@ struct Program::Impl {
     int first, count;
     std::vector<std::pair<int, int>> stages;  // ranges of `tasks`
     bool parallel;                            // worth waking others for
+    int chain = -1;                           // launches that run row by row
+  };
+  /// A launch of a chain: its kernel by rows, and of each pointer the bytes of a row and from slot to slot, 0 where the
+  /// whole tensor is there.
+  struct Link {
+    RowKernel* kernel = nullptr;
+    std::vector<std::pair<int64_t, int64_t>> windows;
   };
   std::vector<Wave> waves;
+  std::vector<Link> links;                  // of each launch
+  std::deque<std::atomic<uint64_t>> slots;  // of each chain: those in use
   std::vector<Task> tasks;
   std::vector<void*> pointers;      // what launches point into: operands and results of all, in order
   std::vector<const void*> bound;   // the inputs' memory that pointers were made for
@@ -139,8 +151,8 @@ struct Program::Impl {
     // Choices made for the first try hold for the others.
     std::map<std::string, std::string> choices = options.choices;
     choices.insert(plan.choices.begin(), plan.choices.end());
-    plan =
-        make_plan(std::move(laid_out), target, {options.donations, std::move(choices), options.exact}, *pool);
+    plan = make_plan(std::move(laid_out), target,
+                     {options.donations, std::move(choices), options.exact, {}, true}, *pool);
     passes.push_back({"plan", static_cast<double>(clock_now() - laid_out_at) * 1e-9,
                       static_cast<int>(plan.launches.size())});
   }
@@ -234,6 +246,8 @@ struct Program::Impl {
       if (launch.scratch >= 0) ready.scratch = address(launch.scratch);
       launches.push_back(ready);
     }
+    links.resize(launches.size());
+    for (size_t c = 0; c < plan.chains.size(); ++c) slots.emplace_back(0);
     for (size_t first = 0, last; first < launches.size(); first = last) {
       for (last = first; last < launches.size() && plan.launches[last].wave == plan.launches[first].wave;)
         ++last;
@@ -242,7 +256,12 @@ struct Program::Impl {
   }
 
   void prepare_wave(int first, int count) {
-    Wave wave{first, count, {}, false};
+    Wave wave{first, count, {}, false, plan.launches[first].chain};
+    if (wave.chain >= 0) {
+      for (int l = first; l < first + count; ++l) prepare_link(l);
+      waves.push_back(std::move(wave));
+      return;
+    }
     double time = 0;
     int stages = 0;
     std::vector<std::pair<double, ChunkedKernel*>> kernels(count);
@@ -278,6 +297,67 @@ struct Program::Impl {
     waves.push_back(std::move(wave));
   }
 
+  void prepare_link(int l) {
+    const PlannedLaunch& launch = plan.launches[l];
+    const Chain& chain = plan.chains[launch.chain];
+    links[l].kernel = dynamic_cast<RowKernel*>(launch.kernel.get());
+    for (const std::vector<int>* list : {&launch.operands, &launch.results})
+      for (const int s : *list) {
+        const Storage& storage = plan.storages[s];
+        links[l].windows.emplace_back(storage.row_bytes,
+                                      storage.row_bytes > 0 ? window_bytes(chain, storage) : 0);
+      }
+  }
+
+  /// Runs a chain; `spent`: nanoseconds that each launch took, over all threads, when somebody wants to know.
+  void run_chain(const Wave& wave, std::atomic<int64_t>* spent) {
+    const Chain& chain = plan.chains[wave.chain];
+    pool->parallel(chain.chunks(), [&](int64_t chunk) {
+      const cpu::Slot slot(slots[wave.chain], chain.slots);
+      const int64_t begin = chunk * chain.chunk, end = std::min(begin + chain.chunk, chain.rows);
+      for (int l = wave.first; l < wave.first + wave.count; ++l) {
+        const Link& link = links[l];
+        const Launch& launch = launches[l];
+        void* at[kMostPointers];
+        for (size_t k = 0; k < link.windows.size(); ++k) {
+          const auto& [row, window] = link.windows[k];
+          at[k] = static_cast<char*>(launch.operands[k]) + slot.index() * window - begin * row;
+        }
+        const int64_t from = spent ? clock_now() : 0;
+        link.kernel->run_rows(chain.rows, begin, end, at, at + (launch.results - launch.operands));
+        if (spent) spent[l - wave.first] += clock_now() - from;
+      }
+    });
+  }
+
+  /// A run with the time of every launch; the members of a chain share its time as they took their threads'.
+  void run_timed() {
+    const ThreadPool::Step step(*pool);
+    clock->begin();
+    for (const Wave& wave : waves) {
+      if (wave.chain < 0) {
+        for (int l = wave.first; l < wave.first + wave.count; ++l) {
+          launches[l].run(*pool);
+          clock->mark();
+        }
+        continue;
+      }
+      std::vector<std::atomic<int64_t>> spent(wave.count);
+      const int64_t begin = clock_now();
+      run_chain(wave, spent.data());
+      const int64_t took = clock_now() - begin;
+      int64_t all = 1, so_far = 0;
+      for (const auto& part : spent) all += part;
+      for (const auto& part : spent) {
+        so_far += part;
+        clock->mark(begin + static_cast<int64_t>(static_cast<double>(took) * static_cast<double>(so_far) /
+                                                 static_cast<double>(all)));
+      }
+    }
+    finish_outputs();
+    clock->mark();
+  }
+
   void run_task(const Task& task) const {
     const Launch& launch = launches[task.launch];
     task.kernel->run_chunk(task.stage, task.chunk, launch.operands, launch.results, launch.scratch);
@@ -286,6 +366,10 @@ struct Program::Impl {
   void replay() {
     const ThreadPool::Step step(*pool);
     for (const Wave& wave : waves) {
+      if (wave.chain >= 0) {
+        run_chain(wave, nullptr);
+        continue;
+      }
       if (wave.stages.empty()) {
         launches[wave.first].run(*pool);
         continue;
@@ -315,14 +399,16 @@ Program::~Program() = default;
 Program Program::compile(const Graph& graph, const CompileOptions& options) {
   check_operators();
   const Target& target = target_named(options.target);
-  if (options.precision != "fp32" && options.precision != "bf16")
-    fail<InputError>("there is no precision '{}'; choose fp32 or bf16", options.precision);
+  // What "bf16-pure" stores is the business of those who make graphs; its arithmetic is that of "bf16".
+  const bool narrow = options.precision == "bf16" || options.precision == "bf16-pure";
+  if (options.precision != "fp32" && options.precision != "fp16" && !narrow)
+    fail<InputError>("there is no precision '{}'; choose fp32, bf16, bf16-pure or fp16", options.precision);
   if (options.memory < 0)
     fail<InputError>("the memory allowed is {} bytes; 0 stands for as much as it takes", options.memory);
   auto impl = std::make_unique<Impl>();
   impl->pool = &ThreadPool::global();
   impl->donations = options.donations;
-  impl->precision = options.precision == "bf16" && !target.fast_bf16 ? "fp32" : options.precision;
+  impl->precision = narrow && target.fast_bf16 ? "bf16" : options.precision == "fp16" ? "fp16" : "fp32";
   const Graph special = specialise(graph, options.bindings);
   check_donations(special, options.donations);
   impl->lower(special, target, options, 0);
@@ -383,14 +469,7 @@ void Program::run() {
     impl.finish_outputs();
     return;
   }
-  const ThreadPool::Step step(*impl.pool);
-  impl.clock->begin();
-  for (const Impl::Launch& launch : impl.launches) {
-    launch.run(*impl.pool);
-    impl.clock->mark();
-  }
-  impl.finish_outputs();
-  impl.clock->mark();
+  impl.run_timed();
 }
 
 int64_t Program::arena_bytes() const { return impl_->plan.arena_bytes; }
@@ -426,7 +505,8 @@ std::string Program::explain() const {
     text += fmt::format("{}: {}{} -> {} [{}]{}", launch.provider, launch.operation,
                         launch.location.str().empty() ? "" : " in " + launch.location.str(), launch.types,
                         launch.kernel, launch.declined.empty() ? "" : " (declined: " + launch.declined + ")");
-    if (l > 0 && wave(l) == wave(l - 1)) text += " (together with the one before)";
+    if (l > 0 && wave(l) == wave(l - 1) && impl_->plan.launches[l].chain < 0)
+      text += " (together with the one before)";
     text += "\n";
   }
   return text;

@@ -23,7 +23,8 @@ class RunClock {
     if (times_.size() + stamps_ > times_.capacity()) grow(2 * times_.capacity() / stamps_);
     mark();
   }
-  void mark() { times_.push_back(clock_now()); }
+  void mark() { mark(clock_now()); }
+  void mark(int64_t time) { times_.push_back(time); }
 
   /// The complete runs; what an exception cut short is left out.
   std::vector<std::vector<int64_t>> runs() const {

@@ -66,6 +66,24 @@ class ChunkedKernel : public Kernel {
   }
 };
 
+/// What a kernel offers that can also compute some rows of its results. A row is one of `rows` equal pieces of a tensor as
+/// they follow each other in memory. The plan lets such kernels follow each other row by row, while rows are in the cache.
+class RowKernel {
+ public:
+  virtual ~RowKernel() = default;
+  /// The most rows that all results split into; 0: they do not split.
+  virtual int64_t most_rows() const = 0;
+  /// Of how many rows a piece must be a multiple (the last one may be shorter); 0 when `rows` rows cannot be had.
+  virtual int64_t row_grain(int64_t rows) const = 0;
+  /// Whether a row of the results takes of this operand no more than the same row; else it may take all of it.
+  virtual bool takes_row(int operand, int64_t rows) const = 0;
+  /// Before run_rows is used; `read_soon`: the results are read while they are in the cache.
+  virtual void prepare_rows(bool /*read_soon*/) {}
+  /// Computes rows [begin, end) of `rows`. Pointers are those of whole tensors, though other rows may not be there.
+  virtual void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands,
+                        void* const* results) = 0;
+};
+
 /// Layouts a provider wants for a node's operands and results; nullopt: any (the value's producer decides).
 struct LayoutWish {
   std::vector<std::optional<Layout>> operands, results;

@@ -366,6 +366,11 @@ void check_recipe(const Recipe& recipe, const std::string& name) {
   if (recipe.train.steps == 0 && recipe.train.epochs <= 0)
     fail<InputError>("{}: train.epochs must be more than 0 (or give train.steps)", name);
   if (!recipe.train.memory.empty()) (void)parse_bytes(name + ": train.memory", recipe.train.memory);
+  if (recipe.train.lookahead > 0 && recipe.train.precision == "bf16-pure")
+    fail<InputError>(
+        "{}: train.lookahead averages f32 weights, which train.precision = \"bf16-pure\" does not keep: use "
+        "\"bf16\", or no lookahead",
+        name);
   try {
     for (const std::string& entry : recipe.train.freeze) (void)parse_freeze(entry);
   } catch (const InputError& error) {

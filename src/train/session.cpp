@@ -118,15 +118,22 @@ void store_session(const Session& session, Checkpoint& checkpoint) {
 void restore_array(const Checkpoint& checkpoint, const std::string& name, Array& array) {
   const auto found = std::find_if(checkpoint.tensors.begin(), checkpoint.tensors.end(),
                                   [&](const auto& item) { return item.first == name; });
-  if (found == checkpoint.tensors.end()) fail<InputError>("the checkpoint has no tensor '{}'", name);
+  if (found == checkpoint.tensors.end())
+    fail<InputError>(
+        "the checkpoint has no tensor '{}': the model, optimizer or train.precision of its run is another",
+        name);
   if (found->second.type() != array.type())
-    fail<InputError>("the checkpoint's '{}' is {}, the recipe's model wants {}", name,
-                     found->second.type().str(), array.type().str());
+    fail<InputError>("the checkpoint's '{}' is {}, the recipe's model wants {}{}", name,
+                     found->second.type().str(), array.type().str(),
+                     found->second.dtype() == array.dtype()
+                         ? ""
+                         : ": go on with the train.precision that the run was begun with");
   std::memcpy(array.data(), found->second.data(), static_cast<size_t>(array.bytes()));
 }
 
 void restore_session(Session& session, const Checkpoint& checkpoint) {
   session.choices = checkpoint.choices;
+  if (session.recipe.train.precision == "bf16-pure") session.model.module->store_parameters(bf16);
   for (const auto& list : {session.model.module->parameters(), session.model.module->buffers()})
     for (const nn::Named& named : list) {
       Array array = optim::value_of(named);

@@ -46,7 +46,8 @@ inline int tta_views(const std::string& tta) { return tta == "none" ? 1 : tta ==
 /// Runs a session's model on pictures.
 class Predictor {
  public:
-  /// `tta` as in eval.tta: logits are averaged over changed copies of each picture. `precision`: "fp32" or "bf16".
+  /// `tta` as in eval.tta: logits are averaged over changed copies of each picture. `precision` as in
+  /// CompileOptions.
   Predictor(Session& session, std::string tta, const std::string& precision);
   /// Logits f32 [N, classes] of pictures u8 [N, C, H, W]; new kernel choices go to the session.
   Array logits(const Array& pictures);

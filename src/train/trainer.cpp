@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/memory_nodes.h"
 #include "data/sample.h"
 #include "eval/metric.h"
 #include "runtime/run_clock.h"
@@ -200,7 +201,7 @@ void Trainer::State::build(const Checkpoint* from) {
   }
   prepared.compile = seconds_since(begin);
   const Program& program = step->program();
-  if (program.precision() != recipe.train.precision)
+  if (recipe.train.precision.starts_with("bf16") && program.precision() == "fp32")
     observer.message(fmt::format(
         "train.precision = \"{}\": this CPU has no bf16 units, so the step computes in f32, which is "
         "faster here",
@@ -212,6 +213,9 @@ void Trainer::State::build(const Checkpoint* from) {
   observer.message(
       fmt::format("{} parameters; memory of a step: {:.1f} MB{}", session->model.module->parameter_count(),
                   static_cast<double>(program.arena_bytes() + program.bound_bytes()) / 1e6, largest));
+  // Intermediate values are taken by the first step; the rest is there.
+  if (const std::string warning = memory_warning(program.arena_bytes()); !warning.empty())
+    observer.message("memory: " + warning);
 }
 
 void Trainer::State::build_step() {
@@ -338,7 +342,9 @@ void Trainer::State::one_step(StepMarks* marks) {
     step->run(lr);
   }
   mark(&StepMarks::ran);
-  const double loss = step->loss(), accuracy = step->metrics()[0].second;
+  const double loss = step->loss();
+  const auto metrics = step->metrics();
+  const double accuracy = metrics[0].second;
   check_finite(loss);
   if (lookahead && (done() % recipe.train.lookahead == 0 || done() == total)) {
     const double part = static_cast<double>(done()) / static_cast<double>(total);
@@ -351,13 +357,14 @@ void Trainer::State::one_step(StepMarks* marks) {
   mark(&StepMarks::end);
   if (!log) return;
   record([&] {
-    log->append(done(), {{"epoch", static_cast<double>(done()) / static_cast<double>(steps_per_epoch)},
-                         {"loss", loss},
-                         {"accuracy", accuracy},
-                         {"lr", lr}});
-    events->scalar("train/loss", done(), loss);
-    events->scalar("train/accuracy", done(), accuracy);
-    events->scalar("train/lr", done(), lr);
+    std::vector<std::pair<std::string, double>> curves = {{"loss", loss}, {"accuracy", accuracy}, {"lr", lr}};
+    if (metrics.back().first == "loss_scale") curves.push_back(metrics.back());
+    track::Fields fields = {{"epoch", static_cast<double>(done()) / static_cast<double>(steps_per_epoch)}};
+    for (const auto& [name, value] : curves) {
+      fields.emplace_back(name, value);
+      events->scalar("train/" + name, done(), value);
+    }
+    log->append(done(), fields);
   });
   mark(&StepMarks::end);
 }

@@ -11,6 +11,7 @@
 #include "ops/build.h"
 #include "passes/pass.h"
 #include "support/codegen_support.h"
+#include "support/random_graph.h"
 
 using namespace millrace;
 
@@ -50,8 +51,8 @@ TEST_CASE(
     else
       CHECK(largest < 1e-4);
   }
-  CHECK_THROWS_WITH_AS((void)product("cpu", "bf8", used), "there is no precision 'bf8'; choose fp32 or bf16",
-                       InputError);
+  CHECK_THROWS_WITH_AS((void)product("cpu", "bf8", used),
+                       "there is no precision 'bf8'; choose fp32, bf16, bf16-pure or fp16", InputError);
 }
 
 TEST_CASE("casts between bf16 and f32 stand beside the element-wise operators, not beyond a reshape") {
@@ -166,4 +167,73 @@ TEST_CASE("the gradient of a maximum finds its element, though values between ke
   for (int64_t i = 0; i < exact.count(); ++i)
     worst = std::max(worst, std::isfinite(result.at(i)) ? std::abs(result.at(i) - exact.at(i)) : HUGE_VAL);
   CHECK(worst < 1e-4);
+}
+
+TEST_CASE("a parameter stored as bf16 is widened for each phase by itself") {
+  Graph graph;
+  const Value x = graph.input("x", {f32, {16, 32}}), w = graph.input("w", {bf16, {32, 32}});
+  graph.set_location("w");
+  const Value wide = graph.add("cast", {w}, {{"dtype", f32}});
+  graph.set_location("layer");
+  const Value y = graph.add("matmul", {graph.add("matmul", {x, wide}), wide});
+  graph.set_location({"layer", Phase::backward});
+  const Value back = graph.add("matmul", {y, wide}, {{"transpose_b", true}});
+  graph.set_outputs({y, back});
+  const Graph result = widen_again(graph, {Target{}, "fp32", {}});
+  result.verify();
+  std::vector<Location> casts;
+  for (int i = 0; i < result.size(); ++i)
+    if (result.node(i).op->name == "cast") casts.push_back(result.node(i).location);
+  CHECK(casts == std::vector<Location>{{"w"}, {"w, again", Phase::backward}});
+  const std::vector<Array> inputs = {random_array({f32, {16, 32}}, 1, -1, 1),
+                                     random_array({bf16, {32, 32}}, 2, -1, 1)};
+  const auto before = ref::evaluate(graph, inputs), after = ref::evaluate(result, inputs);
+  for (size_t o = 0; o < 2; ++o) CHECK(before[o].identical(after[o]));
+}
+
+TEST_CASE("fp16 products read and give what f16 holds, overflows included") {
+  for (const std::string target : {"ref", "cpu"}) {
+    CAPTURE(target);
+    std::string used;
+    const Array exact = product("ref", "fp32", used), result = product(target, "fp16", used);
+    CHECK(used == "fp16");
+    double largest = 0;
+    for (int64_t i = 0; i < result.count(); ++i) {
+      CHECK(result.at(i) == f16_to_float(float_to_f16(static_cast<float>(result.at(i)))));
+      largest = std::max(largest, std::abs(result.at(i) - exact.at(i)));
+    }
+    CHECK(largest > 1e-5);
+    CHECK(largest < 0.02);
+    Graph graph;
+    const Value a = graph.input("a", {f32, {1, 1}}), b = graph.input("b", {f32, {1, 1}});
+    graph.set_outputs({graph.add("matmul", {a, b})});
+    Program program = Program::compile(graph, {.target = target, .precision = "fp16"});
+    const auto times = [&](double x, double y) {
+      program.input(0).set(0, x);
+      program.input(1).set(0, y);
+      program.run();
+      return program.output(0).at(0);
+    };
+    CHECK(times(256, 255) == 65280);
+    CHECK(std::isinf(times(256, 256)));   // the product
+    CHECK(std::isinf(times(7e4, 1e-3)));  // an operand
+    CHECK(times(1e-8, 1e4) == 0);
+  }
+}
+
+TEST_CASE("random graphs in fp16 agree with the reference") {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    CAPTURE(seed);
+    const test::RandomGraph made = test::random_graph(seed, 25);
+    std::vector<Program> programs;
+    for (const char* target : {"ref", "cpu"})
+      programs.push_back(Program::compile(made.graph, {.target = target, .precision = "fp16"}));
+    for (Program& program : programs) {
+      for (int i = 0; i < program.input_count(); ++i) program.bind_input(i, made.inputs[i].clone());
+      program.run();
+    }
+    for (int o = 0; o < programs[0].output_count(); ++o)
+      if (programs[0].output(o).dtype().is_float())
+        CHECK(test::difference(programs[1].output(o), programs[0].output(o)) < 2e-2);
+  }
 }

@@ -34,7 +34,7 @@ TEST_CASE("a compiled training step replays without allocating") {
   }
   for (const int threads : {1, 2, 5}) {
     ThreadPool::set_default_threads(threads);
-    for (const char* precision : {"fp32", "bf16"}) {
+    for (const char* precision : {"fp32", "bf16", "bf16-pure", "fp16"}) {
       for (const std::string& network : test::small_networks()) {
         CAPTURE(threads);
         CAPTURE(std::string(precision));

@@ -31,6 +31,7 @@ class Interpreter : public ElementBuilder {
     return push(dtype(if_true), cell(condition).u ? cell(if_true) : cell(if_false));
   }
   Scalar cast(Scalar a, DType to) override { return push(to, ref::apply_cast(dtype(a), to, cell(a))); }
+  Scalar bitcast(Scalar a, DType to) override { return push(to, ref::apply_bitcast(dtype(a), to, cell(a))); }
   DType dtype(Scalar a) const override { return values_[a.id].first; }
 
   Scalar load(int operand, std::span<const Scalar> index) override {

@@ -3,6 +3,7 @@
 #include "backend/cpu/codegen/codegen_provider.h"
 #include "backend/cpu/codegen/matmul_provider.h"
 #include "backend/cpu/kernels/attention.h"
+#include "backend/cpu/kernels/depthwise/provider.h"
 #include "backend/cpu/kernels/first_occurrence.h"
 #include "backend/cpu/kernels/gemm/provider.h"
 #include "backend/cpu/kernels/layer_norm.h"
@@ -20,6 +21,7 @@ Target make_target() {
   target.name = "cpu";
   target.fuses = true;
   target.fast_bf16 = onednn::has_bf16_units();
+  target.providers.push_back(make_depthwise_provider());
   target.providers.push_back(make_winograd_provider());
   target.providers.push_back(make_small_matmul_provider());
   target.providers.push_back(make_gemm_provider());

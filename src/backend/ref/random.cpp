@@ -54,3 +54,13 @@ MILLRACE_REF(random_bernoulli) {
   for (int64_t i = 0; i < out.count(); ++i) out.set(i, words(node, operands[0], i)[0] < limit);
   return {out};
 }
+
+MILLRACE_REF(random_bits) {
+  Array out(node.types[0]);
+  for (int64_t i = 0; i < out.count(); ++i) {
+    const auto w = words(node, operands[0], i);
+    const uint64_t both = uint64_t{w[0]} << 32 | w[1];
+    out.set_int(i, out.dtype() == i32 ? static_cast<int32_t>(w[0]) : static_cast<int64_t>(both));
+  }
+  return {out};
+}

@@ -1,6 +1,7 @@
 #include "backend/ref/scalar.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -239,6 +240,12 @@ Cell apply_cast(DType from, DType to, Cell a) {
   return {.f = rounded(to, value)};
 }
 
+Cell apply_bitcast(DType from, DType to, Cell a) {
+  if (from.is_float()) return {.u = std::bit_cast<uint32_t>(static_cast<float>(a.f))};
+  if (to.is_float()) return {.f = std::bit_cast<float>(static_cast<uint32_t>(a.u))};
+  return a;
+}
+
 DType binary_dtype(ScalarOp op, DType operands) {
   return is_comparison(op) || is_logic(op) ? boolean : operands;
 }
@@ -281,6 +288,11 @@ Scalar ScalarTape::select(Scalar condition, Scalar if_true, Scalar if_false) {
 
 Scalar ScalarTape::cast(Scalar a, DType to) { return append({.what = What::cast, .dtype = to, .a = a.id}); }
 
+Scalar ScalarTape::bitcast(Scalar a, DType to) {
+  MILLRACE_CHECK(dtype(a).bits == 32 && to.bits == 32, "the bits of {} as {}", dtype(a).name(), to.name());
+  return append({.what = What::bitcast, .dtype = to, .a = a.id});
+}
+
 void ScalarTape::run(std::span<const Array> operands, Scalar result, Array& out) const {
   std::vector<Cell> cells(steps_.size());
   for (int64_t i = 0; i < out.count(); ++i) {
@@ -304,6 +316,9 @@ void ScalarTape::run(std::span<const Array> operands, Scalar result, Array& out)
           break;
         case What::cast:
           cells[s] = apply_cast(steps_[step.a].dtype, step.dtype, cells[step.a]);
+          break;
+        case What::bitcast:
+          cells[s] = apply_bitcast(steps_[step.a].dtype, step.dtype, cells[step.a]);
           break;
       }
     }

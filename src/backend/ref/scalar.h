@@ -26,6 +26,8 @@ Cell apply_unary(ScalarOp op, DType dtype, Cell a);
 Cell apply_binary(ScalarOp op, DType dtype, Cell a, Cell b);
 /// Rounds to the width of `to`, so that a cast to bf16 inside a body is seen.
 Cell apply_cast(DType from, DType to, Cell a);
+/// The same 32 bits as f32 or an integer.
+Cell apply_bitcast(DType from, DType to, Cell a);
 /// The dtype of a binary operation's result.
 DType binary_dtype(ScalarOp op, DType operands);
 
@@ -43,10 +45,11 @@ class ScalarTape : public ScalarBuilder {
   Scalar binary(ScalarOp op, Scalar a, Scalar b) override;
   Scalar select(Scalar condition, Scalar if_true, Scalar if_false) override;
   Scalar cast(Scalar a, DType dtype) override;
+  Scalar bitcast(Scalar a, DType dtype) override;
   DType dtype(Scalar a) const override { return steps_[a.id].dtype; }
 
  private:
-  enum class What { operand, constant, unary, binary, select, cast };
+  enum class What { operand, constant, unary, binary, select, cast, bitcast };
   struct Step {
     What what;
     DType dtype;  // of the result

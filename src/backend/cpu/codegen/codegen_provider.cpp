@@ -10,6 +10,7 @@
 
 #include "backend/cpu/codegen/jit.h"
 #include "backend/cpu/codegen/nest.h"
+#include "backend/cpu/codegen/rows.h"
 #include "base/format.h"
 #include "ir/operator.h"
 
@@ -47,9 +48,25 @@ struct Phase {
   }
 };
 
-class CodegenKernel : public ChunkedKernel {
+class CodegenKernel : public ChunkedKernel, public RowKernel {
  public:
   explicit CodegenKernel(const KernelRequest& request);
+
+  int64_t most_rows() const override { return rows_.most; }
+  int64_t row_grain(int64_t rows) const override { return rows_.grain(rows); }
+  bool takes_row(int operand, int64_t /*rows*/) const override { return rows_.operands[operand]; }
+  void prepare_rows(bool read_soon) override {
+    stream_rows_ = streams_ && !read_soon;
+    if (streams_ && read_soon) (void)unaligned();
+  }
+  void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands,
+                void* const* results) override {
+    void* buffers[kMaxBuffers];
+    gather(operands, results, buffers);
+    const Phase& phase = !streams_ || (stream_rows_ && aligned(buffers)) ? phases_[0] : unaligned();
+    const auto [first, last] = rows_.outer(rows, begin, end);
+    phase.code->function()(buffers, first, last);
+  }
 
   int stages() const override { return static_cast<int>(phases_.size()); }
   int64_t chunks(int stage) const override { return phases_[stage].chunks(); }
@@ -61,15 +78,9 @@ class CodegenKernel : public ChunkedKernel {
   void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
                  void* scratch) override {
     void* buffers[kMaxBuffers];
-    std::copy_n(operands, operands_, buffers);
-    std::copy_n(results, results_, buffers + operands_);
-    size_t at = operands_ + results_;
-    for (const Array& constant : constants_) buffers[at++] = const_cast<void*>(constant.data());
+    size_t at = gather(operands, results, buffers);
     for (const int64_t offset : partial_offsets_) buffers[at++] = static_cast<char*>(scratch) + offset;
-    if (stage == 0 && streams_) {
-      for (const int buffer : streamed_)
-        if (reinterpret_cast<uintptr_t>(buffers[buffer]) % 64 != 0) return unaligned().run(buffers, chunk);
-    }
+    if (stage == 0 && streams_ && !aligned(buffers)) return unaligned().run(buffers, chunk);
     phases_[stage].run(buffers, chunk);
   }
   int64_t scratch_bytes() const override { return scratch_bytes_; }
@@ -77,6 +88,18 @@ class CodegenKernel : public ChunkedKernel {
   bool can_alias(int operand, int result) const override { return aliases_.count({operand, result}) > 0; }
 
  private:
+  /// Operands, results and constants; returns how many.
+  size_t gather(void* const* operands, void* const* results, void** buffers) const {
+    std::copy_n(operands, operands_, buffers);
+    std::copy_n(results, results_, buffers + operands_);
+    size_t at = operands_ + results_;
+    for (const Array& constant : constants_) buffers[at++] = const_cast<void*>(constant.data());
+    return at;
+  }
+  bool aligned(void* const* buffers) const {
+    return std::all_of(streamed_.begin(), streamed_.end(),
+                       [&](int buffer) { return reinterpret_cast<uintptr_t>(buffers[buffer]) % 64 == 0; });
+  }
   void find_aliases(const Nest& nest);
   const Phase& unaligned();
 
@@ -90,6 +113,8 @@ class CodegenKernel : public ChunkedKernel {
   std::once_flag unaligned_once_;
   std::optional<Phase> unaligned_;  // the first phase for buffers that are not aligned
   std::set<std::pair<int, int>> aliases_;
+  codegen::NestRows rows_;
+  bool stream_rows_ = false;
   std::string description_;
 };
 
@@ -107,6 +132,7 @@ CodegenKernel::CodegenKernel(const KernelRequest& request)
   MILLRACE_CHECK(first + partial_offsets_.size() <= kMaxBuffers, "a nest has more than {} buffers",
                  kMaxBuffers);
   find_aliases(nest);
+  rows_ = codegen::rows_of(nest, request);
   phases_.emplace_back(nest);
   if (last) phases_.emplace_back(*last);
   for (const codegen::Store& store : nest.stores)

@@ -74,6 +74,15 @@ Value* compare(Builder& b, ScalarOp op, DType dtype, Value* x, Value* y) {
   return b.CreateCmp(predicate, x, y);
 }
 
+bool rounds_to_bf16() {
+#if defined(__x86_64__)
+  static const bool has = __builtin_cpu_supports("avx512bf16");
+  return has;
+#else
+  return false;
+#endif
+}
+
 /// The upper 16 bits of an f32 hold a bf16: round to nearest even there; NaNs stay NaNs.
 Value* bf16_bits(Builder& b, Value* x) {
   Value* bits = b.CreateBitCast(x, shaped(b.getInt32Ty(), x->getType()));
@@ -192,7 +201,13 @@ Value* from_memory(Builder& b, Value* x, DType memory) {
 
 Value* to_memory(Builder& b, Value* x, DType memory) {
   if (memory == f16) return b.CreateFPTrunc(x, shaped(b.getHalfTy(), x->getType()));
-  if (memory == bf16) return b.CreateTrunc(bf16_bits(b, x), shaped(b.getInt16Ty(), x->getType()));
+  if (memory == bf16) {
+    llvm::Type* bits = shaped(b.getInt16Ty(), x->getType());
+    // One instruction; it takes subnormal numbers for 0.
+    if (rounds_to_bf16() && x->getType()->isVectorTy())
+      return b.CreateBitCast(b.CreateFPTrunc(x, shaped(b.getBFloatTy(), x->getType())), bits);
+    return b.CreateTrunc(bf16_bits(b, x), bits);
+  }
   if (memory.is_bool()) return b.CreateZExt(x, shaped(b.getInt8Ty(), x->getType()));
   return x;
 }

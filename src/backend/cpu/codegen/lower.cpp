@@ -90,6 +90,7 @@ class Lowering : public ElementBuilder {
     return make(dag_.select(expr(condition), expr(if_true), expr(if_false)), dtype(if_true));
   }
   Scalar cast(Scalar a, DType to) override { return make(dag_.cast(expr(a), to), to); }
+  Scalar bitcast(Scalar a, DType to) override { return make(dag_.bitcast(expr(a), to), to); }
   DType dtype(Scalar a) const override { return scalars_[a.id].second; }
   Scalar load(int operand, std::span<const Scalar> index) override;
   Scalar load_if(Scalar condition, int operand, std::span<const Scalar> index, Scalar otherwise) override;

@@ -203,7 +203,7 @@ void choose_lanes(Nest& nest) {
   if (nest.has_reduced())
     nest.group = lanes;
   else if (n > 8192)
-    nest.group = 4096;
+    nest.group = nest.rank() == 1 ? 1024 : 4096;
   if (!nest.has_reduced()) choose_tiles(nest);
 }
 

@@ -48,7 +48,7 @@ int64_t rows_of_chunk(const Rows& rows, double nanoseconds, int64_t most) {
   return std::max({int64_t{1}, few, (rows.count + most - 1) / most});
 }
 
-class LayerNorm : public ChunkedKernel {
+class LayerNorm : public ChunkedKernel, public RowKernel {
  public:
   LayerNorm(const Rows& rows, const NormMath& math, size_t operands)
       : rows_(rows), math_(math), operands_(operands), per_chunk_(rows_of_chunk(rows, kForward, 128)) {}
@@ -57,12 +57,21 @@ class LayerNorm : public ChunkedKernel {
   int64_t chunks(int) const override { return (rows_.count + per_chunk_ - 1) / per_chunk_; }
   double nanoseconds() const override { return kForward * static_cast<double>(rows_.count * rows_.width); }
   void run_chunk(int, int64_t chunk, void* const* operands, void* const* results, void*) override {
+    const int64_t begin = chunk * per_chunk_;
+    run_rows(rows_.count, begin, std::min(rows_.count, begin + per_chunk_), operands, results);
+  }
+
+  int64_t most_rows() const override { return rows_.count; }
+  int64_t row_grain(int64_t rows) const override { return rows_.count % rows == 0 ? 1 : 0; }
+  bool takes_row(int operand, int64_t) const override { return operand == 0; }
+  void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands,
+                void* const* results) override {
     const auto* const x = static_cast<const float*>(operands[0]);
     const auto* const weight = operands_ > 1 ? static_cast<const float*>(operands[1]) : nullptr;
     const auto* const bias = operands_ > 2 ? static_cast<const float*>(operands[2]) : nullptr;
     auto* const y = static_cast<float*>(results[0]);
-    const int64_t end = std::min(rows_.count, (chunk + 1) * per_chunk_);
-    for (int64_t row = chunk * per_chunk_; row < end; ++row)
+    const int64_t each = rows_.count / rows;
+    for (int64_t row = begin * each; row < end * each; ++row)
       math_.forward(x + row * rows_.width, weight, bias, y + row * rows_.width, rows_.width, rows_.epsilon);
   }
   std::string description() const override {

@@ -1,0 +1,115 @@
+#include <algorithm>
+
+#include "backend/cpu/kernels/depthwise/kernels.h"
+#include "base/format.h"
+#include "ir/operator.h"
+
+namespace millrace::cpu::depthwise {
+namespace {
+
+// Weights are turned to [taps, channels] in f32; then every chunk computes some rows of the result, 7 columns at a time. The
+// rows of the picture that a row of the result needs are still in the cache for the next one.
+class Convolution : public ChunkedKernel {
+ public:
+  Convolution(const Geometry& g, bool gradient, const Arithmetic& arithmetic, const Array* constant)
+      : g_(g),
+        arithmetic_(arithmetic),
+        blocks_(g.in_channels, arithmetic, g.dtype == bf16),
+        from_height_(gradient ? g.out_height : g.in_height),
+        from_width_(gradient ? g.out_width : g.in_width),
+        height_(gradient ? g.in_height : g.out_height),
+        width_(gradient ? g.in_width : g.out_width),
+        rows_(phases_of(height_of(g), gradient)),
+        columns_(columns_of(width_of(g), gradient, blocks_.few(), false)),
+        zeros_(static_cast<size_t>(pixel_bytes())),
+        chunks_(std::clamp<int64_t>(static_cast<int64_t>(depthwise::nanoseconds(g) / 20e3), 1,
+                                    std::min<int64_t>(g.images * height_, 32))) {
+    if (!constant) return;
+    packed_.resize(static_cast<size_t>(taps() * blocks_.row_length()));
+    pack(constant->data(), packed_.data(), 0, blocks_.row_length());
+  }
+
+  int stages() const override { return packed_.empty() ? 2 : 1; }
+  int64_t chunks(int stage) const override {
+    return stages() - stage == 2 ? (blocks_.row_length() + places_a_chunk() - 1) / places_a_chunk() : chunks_;
+  }
+  double nanoseconds() const override { return depthwise::nanoseconds(g_); }
+
+  void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
+                 void* scratch) override {
+    auto* const weights = packed_.empty() ? static_cast<float*>(scratch) : packed_.data();
+    if (stages() - stage == 2) {
+      const int64_t begin = chunk * places_a_chunk();
+      return pack(operands[1], weights, begin, std::min(begin + places_a_chunk(), blocks_.row_length()));
+    }
+    const int64_t rows = g_.images * height_;
+    for (int64_t row = rows * chunk / chunks_; row < rows * (chunk + 1) / chunks_; ++row)
+      convolve(
+          static_cast<const char*>(operands[0]) + row / height_ * from_height_ * from_width_ * pixel_bytes(),
+          row % height_, weights, static_cast<char*>(results[0]) + row * width_ * pixel_bytes());
+  }
+
+  int64_t scratch_bytes() const override { return packed_.empty() ? 4 * taps() * blocks_.row_length() : 0; }
+  std::string description() const override {
+    return fmt::format("{}×{} of {} channels, {}, {} chunks", g_.kernel_height, g_.kernel_width,
+                       g_.in_channels, arithmetic_.name, chunks_);
+  }
+
+ private:
+  int64_t pixel_bytes() const { return g_.in_channels * g_.dtype.bytes(); }
+  int64_t taps() const { return g_.kernel_height * g_.kernel_width; }
+  int64_t places_a_chunk() const { return std::max<int64_t>(16, 8192 / taps()); }
+
+  void pack(const void* from, float* to, int64_t begin, int64_t end) const {
+    for (int64_t tap = 0; tap < taps(); ++tap)
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t at = blocks_.channel(i) * taps() + tap;
+        to[tap * blocks_.row_length() + i] = g_.dtype == f32
+                                                 ? static_cast<const float*>(from)[at]
+                                                 : bf16_to_float(static_cast<const uint16_t*>(from)[at]);
+      }
+  }
+
+  /// One row of the result.
+  void convolve(const char* picture, int64_t row, float* weights, char* to) const {
+    MetRow met[max_taps];
+    const int64_t met_count = met_rows(rows_, row, from_height_, picture, from_width_ * pixel_bytes(), met);
+    const bool narrow = g_.dtype == bf16;
+    Pointers pointers;
+    for (const Columns& c : columns_) {
+      const Arithmetic::Run compute = blocks_.few() ? arithmetic_.convolve_few[narrow][c.width]
+                                                    : arithmetic_.convolve[narrow][c.shape][c.width];
+      for (int64_t i = 0; i < c.count; i += c.strip()) {
+        // The last columns are computed twice where they do not fill a strip.
+        const int64_t begin = std::min(i, c.count - c.strip());
+        Strip strip = strip_of(c, begin, met, met_count, pixel_bytes(), zeros_.data(), weights,
+                               blocks_.row_length(), g_.kernel_width, pointers);
+        for (int64_t j = 0; j < c.strip(); ++j)
+          pointers.pixels[j] = to + (c.first + (begin + j) * c.step) * pixel_bytes();
+        strip.channels = g_.in_channels;
+        strip.ahead = rows_[0].stride * from_width_ * pixel_bytes();
+        compute(strip);
+      }
+    }
+  }
+
+  Geometry g_;
+  const Arithmetic& arithmetic_;
+  Blocks blocks_;
+  int64_t from_height_, from_width_, height_, width_;
+  std::vector<Phase> rows_;
+  std::vector<Columns> columns_;
+  std::vector<char> zeros_;
+  int64_t chunks_;
+  std::vector<float> packed_;  // constant weights
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> build_convolution(const KernelRequest& request, const Arithmetic& arithmetic) {
+  return std::make_unique<Convolution>(geometry_of(request.graph, request.node),
+                                       request.node.op->name == "conv2d_input_grad", arithmetic,
+                                       request.graph.constant_value(request.node.operands[1]));
+}
+
+}  // namespace millrace::cpu::depthwise

@@ -1,0 +1,126 @@
+#include "base/memory_nodes.h"
+
+#include <algorithm>
+#include <fstream>
+#include <hwloc.h>
+#include <iterator>
+#include <sstream>
+#include <vector>
+
+#include "base/format.h"
+
+namespace millrace {
+namespace {
+
+std::string contents(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// What the limit of this process's cgroup (version 2) leaves, −1 when there is none.
+int64_t cgroup_left() {
+  std::istringstream membership(contents("/proc/self/cgroup"));
+  int64_t least = -1;
+  for (std::string line; std::getline(membership, line);) {
+    if (!line.starts_with("0::")) continue;
+    for (std::string group = line.substr(3);; group = group.substr(0, group.rfind('/'))) {
+      const std::string folder = "/sys/fs/cgroup" + group;
+      int64_t most = 0, used = 0;
+      if (std::istringstream(contents(folder + "/memory.max")) >> most &&
+          std::istringstream(contents(folder + "/memory.current")) >> used)
+        least = least < 0 ? most - used : std::min(least, most - used);
+      if (group.find('/') == std::string::npos) break;
+    }
+  }
+  return least;
+}
+
+}  // namespace
+
+struct MemoryNodes::State {
+  hwloc_topology_t topology = nullptr;
+  std::vector<hwloc_obj_t> nodes;
+  std::vector<int> cpus;  // of each node
+  bool real = false;
+
+  void load() {
+    hwloc_topology_load(topology);
+    for (hwloc_obj_t node = nullptr;
+         (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr;)
+      if (const int count = hwloc_bitmap_weight(node->cpuset); count > 0) {
+        nodes.push_back(node);
+        cpus.push_back(count);
+      }
+  }
+  ~State() {
+    if (topology) hwloc_topology_destroy(topology);
+  }
+};
+
+MemoryNodes::MemoryNodes() : state_(std::make_unique<State>()) {
+  // "0" is one node; looking at everything takes hwloc some milliseconds.
+  if (contents("/sys/devices/system/node/online").find_first_of(",-") == std::string::npos) return;
+  hwloc_topology_init(&state_->topology);
+  state_->real = true;
+  state_->load();
+}
+
+MemoryNodes::MemoryNodes(const std::string& synthetic) : state_(std::make_unique<State>()) {
+  hwloc_topology_init(&state_->topology);
+  if (hwloc_topology_set_synthetic(state_->topology, synthetic.c_str()) != 0)
+    fail<InputError>("hwloc knows no machine '{}'", synthetic);
+  state_->load();
+}
+
+MemoryNodes::~MemoryNodes() = default;
+
+const MemoryNodes& MemoryNodes::here() {
+  static const MemoryNodes nodes;
+  return nodes;
+}
+
+int MemoryNodes::count() const { return std::max(1, static_cast<int>(state_->nodes.size())); }
+
+int MemoryNodes::node_of(int thread, int threads) const {
+  int64_t all = 0, before = 0;
+  for (const int cpus : state_->cpus) all += cpus;
+  for (size_t node = 0; node < state_->cpus.size(); ++node) {
+    before += state_->cpus[node];
+    if (int64_t{thread} * all < before * threads) return static_cast<int>(node);
+  }
+  return 0;
+}
+
+void MemoryNodes::settle(int thread, int threads) const {
+  if (count() == 1 || !state_->real) return;
+  const hwloc_obj_t node = state_->nodes[node_of(thread, threads)];
+  // Neither is strict: the scheduler's and the allocator's way out stays open.
+  hwloc_set_cpubind(state_->topology, node->cpuset, HWLOC_CPUBIND_THREAD);
+  hwloc_set_membind(state_->topology, node->nodeset, HWLOC_MEMBIND_BIND,
+                    HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET);
+}
+
+std::string memory_warning(int64_t bytes) {
+  return memory_warning(bytes, contents("/proc/meminfo"), contents("/proc/sys/vm/zone_reclaim_mode"),
+                        MemoryNodes::here().count(), cgroup_left());
+}
+
+std::string memory_warning(int64_t bytes, const std::string& meminfo, const std::string& reclaim_mode,
+                           int nodes, int64_t cgroup_left) {
+  int64_t free = -1;
+  if (const size_t at = meminfo.find("MemAvailable:"); at != std::string::npos)
+    free = std::atoll(meminfo.c_str() + at + 13) * 1024;
+  if (cgroup_left >= 0) free = free < 0 ? cgroup_left : std::min(free, cgroup_left);
+  if (free >= 0 && bytes > free)
+    return fmt::format(
+        "{:.1f} GB are needed, but {:.1f} GB are free: the machine will swap, or end the process; a smaller "
+        "batch, precision \"bf16\" or train.memory need less",
+        static_cast<double>(bytes) / 1e9, static_cast<double>(free) / 1e9);
+  // Bit 1: reclaim before taking another node's memory; 4: by swapping.
+  if (nodes > 1 && (std::atoi(reclaim_mode.c_str()) & 4) != 0)
+    return "vm.zone_reclaim_mode makes the kernel swap rather than use another node's memory; `sysctl "
+           "vm.zone_reclaim_mode=0` ends that";
+  return "";
+}
+
+}  // namespace millrace

@@ -1,0 +1,41 @@
+// Memory nodes (NUMA) of the machine, by hwloc: which threads belong to which, and what to warn of.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace millrace {
+
+/// The nodes that this process may use. Where there is one, as on most machines, hwloc is not even asked.
+class MemoryNodes {
+ public:
+  /// This machine's.
+  static const MemoryNodes& here();
+  /// Those of a machine that hwloc describes ("numa:2 core:4 pu:1"); for tests, settle() does nothing there.
+  explicit MemoryNodes(const std::string& synthetic);
+  ~MemoryNodes();
+
+  int count() const;
+  /// The node of a thread when so many share the machine: neighbours share a node, nodes get threads as they have CPUs.
+  int node_of(int thread, int threads) const;
+  /// Prefers the CPUs and the memory of its node for the calling thread. Memory is then of the node whose thread writes it
+  /// first; when the node has none left, another's is taken. Does nothing where there is one node.
+  void settle(int thread, int threads) const;
+
+ private:
+  struct State;
+  MemoryNodes();
+  std::unique_ptr<State> state_;
+};
+
+/// What to know before `bytes` are taken, "" when nothing: that so much is not free (the machine would swap, or end the
+/// process), or that the kernel would rather swap than use another node's memory.
+std::string memory_warning(int64_t bytes);
+
+/// The same from the contents of /proc/meminfo, /proc/sys/vm/zone_reclaim_mode and the memory that cgroups leave (−1 when
+/// they set no limit).
+std::string memory_warning(int64_t bytes, const std::string& meminfo, const std::string& reclaim_mode,
+                           int nodes, int64_t cgroup_left);
+
+}  // namespace millrace

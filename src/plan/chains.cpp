@@ -1,0 +1,133 @@
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "base/thread_pool.h"
+#include "plan/plan.h"
+
+namespace millrace {
+namespace {
+
+// Of all tensors of a chunk: what stays in a core's own cache.
+constexpr int64_t kChunkBytes = 192 << 10, kMostBytes = 1 << 20;
+// Work of a chunk that is not worth handing to another thread, in nanoseconds.
+constexpr double kChunkTime = 3000;
+constexpr double kMostChunks = 64;
+constexpr int kFarthest = 64;  // launches looked at behind the first
+
+RowKernel* row_kernel(const PlannedLaunch& launch) {
+  if (launch.kernel->scratch_bytes() > 0 || launch.operands.size() + launch.results.size() > kMostPointers)
+    return nullptr;
+  return dynamic_cast<RowKernel*>(launch.kernel.get());
+}
+
+class ChainFinder {
+ public:
+  ChainFinder(const std::vector<PlannedLaunch>& launches, const std::vector<Storage>& storages,
+              const std::vector<std::vector<int>>& after)
+      : launches_(launches), storages_(storages), before_(launches.size()), chain_of_(launches.size(), -1) {
+    for (size_t l = 0; l < after.size(); ++l)
+      for (const int later : after[l]) before_[later].push_back(static_cast<int>(l));
+  }
+
+  std::vector<int> run(std::vector<Chain>& chains) {
+    const int count = static_cast<int>(launches_.size());
+    for (int head = 0; head < count; ++head) {
+      const RowKernel* const kernel = row_kernel(launches_[head]);
+      if (chain_of_[head] >= 0 || !kernel || kernel->most_rows() < 2) continue;
+      members_ = {head};
+      rows_ = kernel->most_rows();
+      for (int l = head + 1; l < std::min(count, head + kFarthest); ++l)
+        if (chain_of_[l] < 0) try_member(l);
+      const int64_t chunk = members_.size() < 2 ? 0 : chunk_rows();
+      if (chunk == 0) continue;
+      for (const int l : members_) chain_of_[l] = static_cast<int>(chains.size());
+      Chain chain{rows_, chunk, 0};
+      chain.slots = static_cast<int>(std::min<int64_t>({chain.chunks(), available_cpus(), 64}));
+      chains.push_back(chain);
+    }
+    return chain_of_;
+  }
+
+ private:
+  bool same_memory(int a, int b) const {
+    const Storage &x = storages_[a], &y = storages_[b];
+    return a == b || (x.kind == StorageKind::input && y.kind == StorageKind::input && x.index == y.index);
+  }
+
+  /// Whether all that `reader` reads of a storage are rows.
+  bool takes_rows(const PlannedLaunch& reader, int storage, int64_t rows) const {
+    for (size_t k = 0; k < reader.operands.size(); ++k)
+      if (same_memory(reader.operands[k], storage) &&
+          !row_kernel(reader)->takes_row(static_cast<int>(k), rows))
+        return false;
+    return true;
+  }
+
+  void try_member(int l) {
+    const PlannedLaunch& launch = launches_[l];
+    const RowKernel* const kernel = row_kernel(launch);
+    if (!kernel || kernel->most_rows() < 2) return;
+    // Everything else that it waits for stands before the chain.
+    bool linked = false;
+    for (const int earlier : before_[l]) {
+      const bool member = std::find(members_.begin(), members_.end(), earlier) != members_.end();
+      if (!member && earlier > members_[0]) return;
+      linked = linked || member;
+    }
+    const int64_t rows = std::min(rows_, kernel->most_rows());
+    if (!linked || rows_ % rows != 0 || kernel->row_grain(rows) == 0) return;
+    for (const int m : members_) {
+      const PlannedLaunch& member = launches_[m];
+      if (row_kernel(member)->row_grain(rows) == 0) return;
+      for (const int s : member.results)
+        if (!takes_rows(launch, s, rows)) return;
+      // What it overwrites has been read as far as its rows go.
+      for (const int s : launch.results)
+        if (!takes_rows(member, s, rows)) return;
+    }
+    members_.push_back(l);
+    rows_ = rows;
+  }
+
+  /// Rows of a chunk: all its tensors fit the cache, and there are enough chunks for some threads; 0 when the first
+  /// cannot be.
+  int64_t chunk_rows() const {
+    int64_t row_bytes = 0, grain = 1;
+    double time = 0;
+    std::set<int> counted;
+    for (const int l : members_) {
+      const PlannedLaunch& launch = launches_[l];
+      const RowKernel* const kernel = row_kernel(launch);
+      grain = std::lcm(grain, kernel->row_grain(rows_));
+      if (const auto* chunked = dynamic_cast<const ChunkedKernel*>(launch.kernel.get()))
+        time += chunked->nanoseconds();
+      std::set<int> cut(launch.results.begin(), launch.results.end());
+      for (size_t k = 0; k < launch.operands.size(); ++k)
+        if (kernel->takes_row(static_cast<int>(k), rows_)) cut.insert(launch.operands[k]);
+      for (const int s : cut)
+        if (counted.insert(s).second) row_bytes += storages_[s].bytes / rows_;
+    }
+    const auto up = [&](int64_t rows) { return (std::max<int64_t>(rows, 1) + grain - 1) / grain * grain; };
+    const auto wanted = static_cast<int64_t>(std::clamp(time / kChunkTime, 1.0, kMostChunks));
+    const int64_t fit =
+        std::max<int64_t>(kChunkBytes / std::max<int64_t>(row_bytes, 1) / grain * grain, grain);
+    const int64_t chunk = std::min(fit, up((rows_ + wanted - 1) / wanted));
+    return chunk * row_bytes > kMostBytes ? 0 : chunk;
+  }
+
+  const std::vector<PlannedLaunch>& launches_;
+  const std::vector<Storage>& storages_;
+  std::vector<std::vector<int>> before_;
+  std::vector<int> chain_of_, members_;
+  int64_t rows_ = 0;
+};
+
+}  // namespace
+
+std::vector<int> form_chains(const std::vector<PlannedLaunch>& launches, const std::vector<Storage>& storages,
+                             const std::vector<std::vector<int>>& after, std::vector<Chain>& chains) {
+  return ChainFinder(launches, storages, after).run(chains);
+}
+
+}  // namespace millrace

@@ -1,0 +1,46 @@
+#include "base/memory_nodes.h"
+
+#include <doctest/doctest.h>
+#include <vector>
+
+#include <millrace/error.h>
+
+using namespace millrace;
+
+TEST_CASE("threads are spread over memory nodes as these have CPUs, neighbours together") {
+  const auto nodes_of = [](const MemoryNodes& machine, int threads) {
+    std::vector<int> nodes;
+    for (int t = 0; t < threads; ++t) nodes.push_back(machine.node_of(t, threads));
+    return nodes;
+  };
+  const MemoryNodes two("numa:2 core:4 pu:1");
+  CHECK(two.count() == 2);
+  CHECK(nodes_of(two, 8) == std::vector{0, 0, 0, 0, 1, 1, 1, 1});
+  CHECK(nodes_of(two, 2) == std::vector{0, 1});
+  CHECK(nodes_of(two, 3) == std::vector{0, 0, 1});
+  CHECK(nodes_of(two, 1) == std::vector{0});
+  const MemoryNodes four("package:2 numa:2 core:2 pu:2");
+  CHECK(four.count() == 4);
+  CHECK(nodes_of(four, 4) == std::vector{0, 1, 2, 3});
+  CHECK(nodes_of(four, 32).back() == 3);
+  two.settle(1, 2);  // of a machine that is not here: nothing happens
+  CHECK_THROWS_AS(MemoryNodes("a toaster"), InputError);
+  CHECK(MemoryNodes::here().count() >= 1);
+  MemoryNodes::here().settle(0, 1);
+}
+
+TEST_CASE("memory that is not there is warned of before it is taken") {
+  const std::string meminfo = "MemTotal:       8000000 kB\nMemFree: 1 kB\nMemAvailable:    4000000 kB\n";
+  CHECK(memory_warning(3'000'000'000, meminfo, "0\n", 1, -1).empty());
+  CHECK(memory_warning(5'000'000'000, meminfo, "0\n", 1, -1).find("5.0 GB are needed, but 4.1 GB are free") ==
+        0);
+  // A container's limit holds too.
+  CHECK(memory_warning(3'000'000'000, meminfo, "0\n", 1, 2'000'000'000).find("2.0 GB are free") !=
+        std::string::npos);
+  // Reclaim by swapping matters where there is another node.
+  CHECK(memory_warning(1, meminfo, "7\n", 2, -1).find("vm.zone_reclaim_mode") == 0);
+  CHECK(memory_warning(1, meminfo, "1\n", 2, -1).empty());
+  CHECK(memory_warning(1, meminfo, "7\n", 1, -1).empty());
+  CHECK(memory_warning(1, "", "", 1, -1).empty());
+  CHECK(memory_warning(1).empty());
+}

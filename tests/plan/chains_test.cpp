@@ -1,0 +1,107 @@
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+#include <millrace/program.h>
+
+#include "backend/ref/evaluate.h"
+#include "base/philox.h"
+#include "base/thread_pool.h"
+#include "ops/build.h"
+#include "support/random_graph.h"
+
+using namespace millrace;
+
+namespace {
+
+Array values_for(const Type& type, uint64_t stream) {
+  Array x(type);
+  RandomStream random(3, stream);
+  for (int64_t i = 0; i < x.count(); ++i) x.set(i, random.uniform() * 4 - 2);
+  return x;
+}
+
+int links(const Program& program) {
+  int count = 0;
+  for (const LaunchInfo& launch : program.launches())
+    count += launch.kernel.find("row by row") != std::string::npos;
+  return count;
+}
+
+void fill(Program& program, const std::vector<Array>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i)
+    for (int64_t k = 0; k < inputs[i].count(); ++k)
+      program.input(static_cast<int>(i)).set(k, inputs[i].at(k));
+}
+
+/// layer_norm(x + residual) · scale → softmax, as one chain of rows.
+Graph rows_graph(const Shape& shape) {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, shape}), residual = graph.input("residual", {f32, shape});
+  const Value weight = graph.input("weight", {f32, {shape[shape.rank() - 1]}});
+  const Value sum = b.add(x, residual);
+  const Value normal =
+      graph.add("layer_norm", {sum, weight, weight}, {{"axis", int64_t{shape.rank() - 1}}, {"eps", 1e-5}});
+  graph.set_outputs({b.softmax(normal, shape.rank() - 1), b.mul(normal, normal)});
+  return graph;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "launches over the same rows follow each other row by row, with the values of the reference back end") {
+  for (const Shape& shape : {Shape{1, 1}, Shape{1, 700}, Shape{7, 33}, Shape{64, 48}, Shape{2, 3, 130},
+                             Shape{331, 257}, Shape{4096, 64}}) {
+    CAPTURE(shape.str());
+    const Graph graph = rows_graph(shape);
+    std::vector<Array> inputs;
+    for (const Value& input : graph.inputs()) inputs.push_back(values_for(graph.type(input), inputs.size()));
+    const std::vector<Array> expected = ref::evaluate(graph, inputs);
+    std::vector<Array> first;
+    for (const int threads : {1, 2, 5}) {
+      ThreadPool::set_default_threads(threads);
+      Program program = Program::compile(graph);
+      fill(program, inputs);
+      for (const bool profiled : {false, true}) {
+        program.set_profiling(profiled);
+        program.run();
+        for (int o = 0; o < 2; ++o) CHECK(test::difference(program.output(o), expected[o]) < 1e-5);
+        if (first.empty()) first = {program.output(0).clone(), program.output(1).clone()};
+        for (int o = 0; o < 2; ++o) CHECK(test::difference(program.output(o), first[o]) == 0);
+      }
+      if (shape.elements() == 4096 * 64) CHECK(links(program) >= 2);
+    }
+  }
+  ThreadPool::set_default_threads(0);
+}
+
+TEST_CASE("what only a chain reads is never there as a whole") {
+  const Shape shape{8192, 512};
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, shape});
+  graph.set_outputs({b.softmax(x, 1)});
+  Program program = Program::compile(graph);
+  CHECK(links(program) >= 1);
+  CHECK(program.arena_bytes() < 2 << 20);  // the exponentials would be 16 MB
+}
+
+TEST_CASE("a chain may overwrite what it has read") {
+  // x is replaced by softmax(x) + x, row after row.
+  const Shape shape{600, 100};
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, shape});
+  graph.set_outputs({b.add(b.softmax(x, 1), x)});
+  CompileOptions options;
+  options.donations = {{0, 0}};
+  Program program = Program::compile(graph, options);
+  Array now = values_for({f32, shape}, 1);
+  fill(program, {now});
+  for (int run = 0; run < 3; ++run) {
+    program.run();
+    now = ref::evaluate(graph, std::vector<Array>{now})[0];
+    CHECK(test::difference(program.input(0), now) < 1e-5);
+  }
+}
