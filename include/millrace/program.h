@@ -15,7 +15,7 @@ namespace millrace {
 struct CompileOptions {
   /// "cpu" or "ref".
   std::string target = "cpu";
-  /// "fp32", or "bf16": matrix products and convolutions in bf16, everything else and all state in f32. Where bf16 would
+  /// "fp32", or "bf16": products, convolutions, attention in bf16, everything else and all state in f32. Where bf16 would
   /// be slower than f32 it means fp32; Program::precision() tells. "bf16-pure" computes as "bf16" does; a TrainStep then
   /// stores parameters and state as bf16. "fp16" rounds what matrix products and convolutions read and make to f16, as a GPU
   /// would (f32 kernels compute with the rounded values: for reproducing such trainings, not for speed).

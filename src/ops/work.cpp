@@ -106,7 +106,10 @@ double bytes_read(const Graph& graph, const Node& node, int k) {
 }
 
 int arithmetic_bits(const Graph& graph, const Node& node) {
-  if (node.op->op_class != OpClass::heavy || node.operands.empty()) return 32;
+  const bool multiplies =
+      node.op->op_class == OpClass::heavy ||
+      node.op->name.find("attention") != std::string::npos;  // composites that are claimed whole
+  if (!multiplies || node.operands.empty()) return 32;
   return graph.type(node.operands[0]).dtype.bits;
 }
 

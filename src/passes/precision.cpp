@@ -25,7 +25,7 @@ Value narrowed(Graph& graph, Value value) {
 
 }  // namespace
 
-// Mixed precision: matrix products and convolutions of f32 operands run on bf16 copies (sums in f32 inside) and give
+// Mixed precision: matrix products, convolutions and attention of f32 operands run on bf16 copies (sums in f32 inside) and give
 // bf16; everything else, and all that is stored between steps, stays f32. The casts fuse into their neighbours.
 Graph narrow_to_bf16(const Graph& graph, const PassContext& context) {
   if (context.precision != "bf16") return graph;
@@ -44,15 +44,19 @@ Graph narrow_to_bf16(const Graph& graph, const PassContext& context) {
         continue;
       }
     }
-    if (arithmetic_of(node) != Arithmetic::narrow || node.types[0].dtype != f32) {
+    const size_t narrow = narrow_operands(node);
+    if (narrow == 0 || node.types[0].dtype != f32) {
       rewrite.copy(i);
       continue;
     }
     to.set_location(node.location);
-    std::vector<Value> operands;
-    for (const Value& operand : rewrite.mapped(node.operands)) operands.push_back(narrowed(to, operand));
-    const Value result = to.add(*node.op, operands, node.attributes);
-    rewrite.set({i, 0}, to.add("cast", {result}, {{"dtype", f32}}));
+    std::vector<Value> operands = rewrite.mapped(node.operands);
+    for (size_t k = 0; k < narrow; ++k) operands[k] = narrowed(to, operands[k]);
+    const Value first = to.add(*node.op, operands, node.attributes);
+    for (int32_t r = 0; r < static_cast<int32_t>(node.types.size()); ++r) {
+      const Value result{first.node, r};
+      rewrite.set({i, r}, to.type(result).dtype == f32 ? result : to.add("cast", {result}, {{"dtype", f32}}));
+    }
   }
   return rewrite.finish();
 }

@@ -16,6 +16,15 @@ Arithmetic arithmetic_of(const Node& node) {
   return Arithmetic::full;
 }
 
+size_t narrow_operands(const Node& node) {
+  const std::string_view name = node.op->name;
+  if (name == "attention") return 3;
+  if (name == "attention_grad") return 4;
+  if (name == "self_attention") return 1;
+  if (name == "self_attention_grad") return 2;
+  return arithmetic_of(node) == Arithmetic::narrow ? node.operands.size() : 0;
+}
+
 bool wants_f32(const Node& node) {
   static const std::set<std::string_view> names = {"exp", "expm1", "log",   "log1p",      "div",
                                                    "pow", "sqrt",  "rsqrt", "reciprocal", "sin",

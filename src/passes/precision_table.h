@@ -1,5 +1,5 @@
 // What mixed precision ("bf16", "fp16") computes how, operator by operator. Composites count by what they are made of;
-// those that a provider claims whole (attention, layer norm) stay f32. docs/recipes.md prints the table.
+// those that a provider claims whole (attention, layer norm) stay f32, but see narrow_operands. docs/recipes.md prints the table.
 #pragma once
 
 #include "ir/operator.h"
@@ -13,6 +13,10 @@ enum class Arithmetic {
 };
 
 Arithmetic arithmetic_of(const Node& node);
+
+/// How many of its operands, the first ones, "bf16" narrows: all of those with narrow arithmetic, and what attention
+/// multiplies, whose statistics, mask and softmax stay f32.
+size_t narrow_operands(const Node& node);
 
 /// Operators that turn a small error of a large number into a large one: their operands stay f32. Of those are comparisons
 /// for equality: the gradient of max looks for the element that was the largest before it was rounded.

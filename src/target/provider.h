@@ -114,7 +114,7 @@ struct Target {
   std::vector<std::unique_ptr<Provider>> providers;
   /// True when the target compiles `fused` nodes; the fuse pass runs only then.
   bool fuses = false;
-  /// True when matrix products and convolutions run faster on bf16 than on f32 here; else the precision "bf16" computes
+  /// True when products, convolutions and attention run faster on bf16 than on f32 here; else the precision "bf16" computes
   /// in f32.
   bool fast_bf16 = false;
 };

@@ -78,6 +78,39 @@ TEST_CASE("casts between bf16 and f32 stand beside the element-wise operators, n
   CHECK(producer(left.operands[0]).op->name == "cast");
 }
 
+TEST_CASE("attention and its gradient multiply bf16, and keep statistics and masks in f32") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {2, 8, 12, 16}}), mask = graph.input("mask", {f32, {8, 8}});
+  const Value packed = graph.add("self_attention", {x, mask}, {{"heads", int64_t{4}}, {"causal", true}});
+  const Value q = graph.input("q", {f32, {2, 4, 8, 16}});
+  const Value y = graph.add("attention", {q, q, q}, {{"causal", true}});
+  const Value loss =
+      b.add(b.mean(b.unary("square", packed), {}, false), b.mean(b.unary("square", y), {}, false));
+  const Value wrt[] = {x, q};
+  std::vector<Value> outputs = gradients(graph, loss, wrt);
+  outputs.push_back(packed);
+  graph.set_outputs(outputs);
+  const Graph narrow = narrow_to_bf16(graph, {Target{}, "bf16", {}});
+  narrow.verify();
+  int seen = 0;
+  for (int i = 0; i < narrow.size(); ++i) {
+    const Node& node = narrow.node(i);
+    const std::string_view name = node.op->name;
+    if (name != "attention" && name != "attention_grad" && name != "self_attention" &&
+        name != "self_attention_grad")
+      continue;
+    ++seen;
+    for (const Value& operand : node.operands) {
+      const Type& type = narrow.type(operand);
+      CHECK(type.dtype == (type.shape.rank() == 4 ? bf16 : f32));
+    }
+    for (const Type& type : node.types) CHECK(type.dtype == (type.shape.rank() == 4 ? bf16 : f32));
+  }
+  CHECK(seen == 4);
+  for (const Value& output : narrow.outputs()) CHECK(narrow.type(output).dtype == f32);
+}
+
 namespace {
 
 /// The type that the value read by two sums is stored in: y = f(x as f32), its sums over rows and over columns.

@@ -84,6 +84,15 @@ std::vector<Case> cases() {
       {f32, 1, 1, 1, 1100, 1100, 24, 24, causal},                                   // parts of the keys
       {bf16, 2, 4, 2, 70, 90, 32, 24, causal},
       {bf16, 1, 2, 2, 33, 20, 7, 7, {}, Type{boolean, {20}}},
+      {bf16, 2, 4, 2, 65, 67, 33, 64, causal},  // odd everywhere
+      {bf16, 1, 2, 2, 200, 200, 64, 80, causal},
+      {bf16, 1, 6, 2, 31, 129, 80, 33, causal},
+      {bf16, 1, 2, 1, 150, 40, 8, 8, causal},
+      {bf16, 2, 1, 1, 3, 1, 1, 1},
+      {bf16, 1, 2, 2, 1, 77, 64, 64},
+      {bf16, 2, 2, 1, 71, 71, 16, 17, causal, Type{boolean, {71, 71}}},
+      {bf16, 2, 2, 2, 33, 70, 64, 64, {{"scale", 0.4}}, Type{f32, {2, 1, 33, 70}}},
+      {bf16, 1, 1, 1, 1100, 1100, 24, 24, causal},
   };
 }
 
@@ -93,6 +102,19 @@ std::vector<Type> types_of(const Case& c) {
                              {c.dtype, {c.batch, c.shared, c.keys, c.value_width}}};
   if (c.mask) types.push_back(*c.mask);
   return types;
+}
+
+/// Runs a kernel on arrays of its node's types.
+std::vector<Array> run_kernel(Kernel& kernel, const Node& node, const std::vector<const Array*>& operands) {
+  std::vector<Array> results;
+  std::vector<void*> from, to;
+  for (const Array* operand : operands) from.push_back(const_cast<void*>(operand->data()));
+  for (const Type& type : node.types) to.push_back(results.emplace_back(type).data());
+  // Memory that was used before must not matter.
+  Array scratch = Array::full(f32, {kernel.scratch_bytes() / 4 + 16}, NAN);
+  auto address = reinterpret_cast<uintptr_t>(scratch.data());
+  kernel.run(from.data(), to.data(), reinterpret_cast<void*>((address + 63) / 64 * 64), ThreadPool::global());
+  return results;
 }
 
 }  // namespace
@@ -122,7 +144,8 @@ TEST_CASE("self_attention reads and writes packed heads in place") {
   };
   for (const Packed& c : {Packed{f32, 2, 100, 3, 3, 16, true}, Packed{f32, 1, 67, 4, 2, 21, false},
                           Packed{f32, 3, 20, 2, 1, 8, false, Type{boolean, {3, 1, 1, 20}}},
-                          Packed{f32, 1, 600, 2, 2, 16, true}, Packed{bf16, 1, 70, 2, 1, 24, true}}) {
+                          Packed{f32, 1, 600, 2, 2, 16, true}, Packed{bf16, 1, 70, 2, 1, 24, true},
+                          Packed{bf16, 2, 67, 4, 2, 33, false}, Packed{bf16, 1, 300, 2, 1, 1, true}}) {
     std::vector<Type> types = {{c.dtype, {c.batch, c.length, c.heads + 2 * c.shared, c.width}}};
     if (c.mask) types.push_back(*c.mask);
     const Graph graph = with_gradients("self_attention", types, {{"heads", c.heads}, {"causal", c.causal}});
@@ -145,7 +168,7 @@ TEST_CASE("self_attention reads and writes packed heads in place") {
 
 TEST_CASE("attention's arithmetic for other CPUs gives the same") {
   for (const Case& c : cases()) {
-    if (c.dtype == bf16) continue;  // computed in f32, too
+    const bool narrow = c.dtype == bf16;
     Graph graph;
     std::vector<Value> operands;
     for (const Type& type : types_of(c)) operands.push_back(graph.input("x", type));
@@ -164,30 +187,29 @@ TEST_CASE("attention's arithmetic for other CPUs gives the same") {
     std::vector<Array> inputs = inputs_of(graph);
     for (float& log_sum : inputs[inputs.size() - 2].as<float>()) log_sum += 4;  // keeps the weights small
     const std::vector<Array> expected = ref::evaluate(graph, inputs);
-    for (const cpu::AttentionMath* math : cpu::attention_maths()) {
-      INFO(math->name);
+    std::vector<const cpu::AttentionMath*> maths(cpu::attention_maths().begin(),
+                                                 cpu::attention_maths().end());
+    if (narrow && cpu::attention_bf16_math()) maths.push_back(nullptr);  // products in bf16
+    for (const cpu::AttentionMath* math : maths) {
+      INFO(std::string(math ? math->name : "bf16"));
       size_t at = 0;
       for (const Value& first : {y, g}) {
         const Node& node = graph.node(first);
         KernelRequest request{graph, node, std::vector<Layout>(node.operands.size()),
                               std::vector<Layout>(node.types.size())};
         const cpu::AttentionProblem problem = cpu::attention_problem(request);
-        const auto kernel = first == y ? cpu::make_attention_forward(problem, *math)
-                                       : cpu::make_attention_backward(problem, *math);
-        std::vector<Array> results;
-        std::vector<void*> from, to;
+        const auto kernel = !math        ? first == y ? cpu::make_attention_forward_bf16(problem)
+                                                      : cpu::make_attention_backward_bf16(problem)
+                                   : first == y ? cpu::make_attention_forward(problem, *math)
+                                         : cpu::make_attention_backward(problem, *math);
+        std::vector<const Array*> arrays;
         for (const Value& operand : node.operands) {
           const auto input = std::find(graph.inputs().begin(), graph.inputs().end(), operand);
-          from.push_back(
-              const_cast<void*>(inputs[static_cast<size_t>(input - graph.inputs().begin())].data()));
+          arrays.push_back(&inputs[static_cast<size_t>(input - graph.inputs().begin())]);
         }
-        for (const Type& type : node.types) to.push_back(results.emplace_back(type).data());
-        // Memory that was used before must not matter.
-        Array scratch = Array::full(f32, {kernel->scratch_bytes() / 4 + 16}, NAN);
-        auto address = reinterpret_cast<uintptr_t>(scratch.data());
-        address = (address + 63) / 64 * 64;
-        kernel->run(from.data(), to.data(), reinterpret_cast<void*>(address), ThreadPool::global());
-        for (const Array& result : results) CHECK(test::difference(result, expected[at++]) < 1e-4);
+        const std::vector<Array> results = run_kernel(*kernel, node, arrays);
+        for (const Array& result : results)
+          CHECK(test::difference(result, expected[at++]) < (narrow ? 3e-2 : 1e-4));
       }
     }
   }
@@ -205,21 +227,171 @@ TEST_CASE("attention's memory grows with the length, not with its square") {
 }
 
 TEST_CASE("attention gives the same bits for any number of threads") {
-  const Graph graph =
-      with_gradients("self_attention", {{f32, {1, 700, 8, 24}}}, {{"heads", 4}, {"causal", true}});
-  const std::vector<Array> inputs = inputs_of(graph);
-  const int before = ThreadPool::global().threads();
-  std::vector<std::vector<Array>> found;
-  for (const int threads : {1, 2, 5}) {
-    ThreadPool::set_default_threads(threads);
-    Program program = Program::compile(graph);
-    found.push_back(run(program, inputs));
+  for (const DType dtype : {f32, bf16}) {
+    const Graph graph =
+        with_gradients("self_attention", {{dtype, {1, 700, 8, 24}}}, {{"heads", 4}, {"causal", true}});
+    const std::vector<Array> inputs = inputs_of(graph);
+    const int before = ThreadPool::global().threads();
+    std::vector<std::vector<Array>> found;
+    for (const int threads : {1, 2, 5}) {
+      ThreadPool::set_default_threads(threads);
+      Program program = Program::compile(graph);
+      found.push_back(run(program, inputs));
+    }
+    ThreadPool::set_default_threads(before);
+    for (size_t k = 1; k < found.size(); ++k)
+      for (size_t o = 0; o < found[0].size(); ++o)
+        CHECK(std::memcmp(found[0][o].data(), found[k][o].data(), static_cast<size_t>(found[0][o].bytes())) ==
+              0);
   }
-  ThreadPool::set_default_threads(before);
-  for (size_t k = 1; k < found.size(); ++k)
-    for (size_t o = 0; o < found[0].size(); ++o)
-      CHECK(std::memcmp(found[0][o].data(), found[k][o].data(), static_cast<size_t>(found[0][o].bytes())) ==
-            0);
+}
+
+namespace {
+
+/// The elements as rows of `columns`, in the order of the columns.
+Array swapped(const Array& array, int64_t columns) {
+  Array result = array.clone();
+  const int64_t rows = array.count() / columns;
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j) result.set(j * rows + i, array.at(i * columns + j));
+  return result;
+}
+
+/// What attention and its gradient give for one head, in double, and by how much rounding weights, score gradients and
+/// results to bf16 may change it.
+struct Exact {
+  std::vector<double> result, dq, dk, dv, log_sum, inner;
+  std::vector<double> result_error, dq_error, dk_error, dv_error;
+};
+
+constexpr double kHalfUlp = 1.0 / 256;  // of the result
+
+Exact exact_attention(const Array& q, const Array& k, const Array& v, const Array& g, double scale,
+                      bool causal) {
+  const int64_t queries = q.shape()[2].size(), keys = k.shape()[2].size(), width = q.shape()[3].size(),
+                value_width = v.shape()[3].size();
+  const auto zeros = [](int64_t count) { return std::vector<double>(static_cast<size_t>(count)); };
+  Exact e{zeros(queries * value_width),
+          zeros(queries * width),
+          zeros(keys * width),
+          zeros(keys * value_width),
+          zeros(queries),
+          zeros(queries),
+          {},
+          {},
+          {},
+          {}};
+  e.result_error = e.result, e.dq_error = e.dq, e.dk_error = e.dk, e.dv_error = e.dv;
+  for (int64_t i = 0; i < queries; ++i) {
+    const int64_t seen = causal ? std::clamp<int64_t>(i + 1 + keys - queries, 0, keys) : keys;
+    std::vector<double> weights = zeros(seen);
+    double sum = 0;
+    for (int64_t j = 0; j < seen; ++j) {
+      double score = 0;
+      for (int64_t w = 0; w < width; ++w) score += q.at(i * width + w) * k.at(j * width + w);
+      sum += weights[j] = std::exp(score * scale);
+    }
+    e.log_sum[i] = std::log(sum);
+    for (int64_t j = 0; j < seen; ++j)
+      for (int64_t w = 0; w < value_width; ++w) {
+        const double part = weights[j] / sum * v.at(j * value_width + w);
+        e.result[i * value_width + w] += part;
+        e.result_error[i * value_width + w] += std::abs(part);
+      }
+    for (int64_t w = 0; w < value_width; ++w)
+      e.inner[i] += e.result[i * value_width + w] * g.at(i * value_width + w);
+    for (int64_t j = 0; j < seen; ++j) {
+      double arrived = 0;
+      const double weight = weights[j] / sum;
+      for (int64_t w = 0; w < value_width; ++w) {
+        const double part = g.at(i * value_width + w);
+        arrived += part * v.at(j * value_width + w);
+        e.dv[j * value_width + w] += weight * part;
+        e.dv_error[j * value_width + w] += std::abs(weight * part);
+      }
+      const double gradient = weight * (arrived - e.inner[i]) * scale;
+      for (int64_t w = 0; w < width; ++w) {
+        const double to_q = gradient * k.at(j * width + w), to_k = gradient * q.at(i * width + w);
+        e.dq[i * width + w] += to_q;
+        e.dq_error[i * width + w] += std::abs(to_q);
+        e.dk[j * width + w] += to_k;
+        e.dk_error[j * width + w] += std::abs(to_k);
+      }
+    }
+  }
+  return e;
+}
+
+}  // namespace
+
+TEST_CASE("attention in bf16 is as exact as rounding weights, score gradients and results allows") {
+  if (!cpu::attention_bf16_math()) return;
+  struct Sizes {
+    int64_t queries, keys, width, value_width;
+    bool causal;
+    double largest;       // of q and k
+    bool turned = false;  // rows of q, k, v, and all that is like them, lie scattered
+  };
+  for (const Sizes& s :
+       {Sizes{70, 91, 33, 20, true, 1}, Sizes{64, 64, 64, 64, true, 1}, Sizes{129, 65, 80, 33, false, 4},
+        Sizes{7, 200, 1, 1, false, 3}, Sizes{70, 91, 18, 33, true, 2, true}}) {
+    CAPTURE(s.width);
+    Graph graph;
+    std::vector<Value> x = {graph.input("q", {bf16, {1, 1, s.queries, s.width}}),
+                            graph.input("k", {bf16, {1, 1, s.keys, s.width}}),
+                            graph.input("v", {bf16, {1, 1, s.keys, s.value_width}})};
+    const Attributes attributes = {{"causal", s.causal}};
+    const Value y = graph.add("attention", x, attributes);
+    x.push_back(graph.input("g", graph.type(y)));
+    for (const char* name : {"l", "i"}) x.push_back(graph.input(name, graph.node(y).types[1]));
+    const Value gradient = graph.add("attention_grad", x, attributes);
+    graph.set_outputs({y, gradient});
+    std::vector<Array> inputs = inputs_of(graph);
+    for (int which = 0; which < 2; ++which)
+      for (int64_t i = 0; i < inputs[which].count(); ++i)
+        inputs[which].set(i, inputs[which].at(i) * s.largest);
+    const Exact exact = exact_attention(inputs[0], inputs[1], inputs[2], inputs[3],
+                                        1 / std::sqrt(static_cast<double>(s.width)), s.causal);
+    for (int64_t i = 0; i < s.queries; ++i) {
+      inputs[4].set(i, exact.log_sum[i]);
+      inputs[5].set(i, exact.inner[i]);
+    }
+    const auto layouts = [&](int tensors, size_t all) {
+      std::vector<Layout> list(all);
+      for (int i = 0; s.turned && i < tensors; ++i) list[static_cast<size_t>(i)] = {0, 1, 3, 2};
+      return list;
+    };
+    if (s.turned)
+      for (int i = 0; i < 4; ++i) inputs[i] = swapped(inputs[i], inputs[i].shape()[3].size());
+    const auto problem = [&](const Node& node) {
+      const bool backward = node.operands.size() > 3;
+      return cpu::attention_problem({graph, node, layouts(backward ? 4 : 3, node.operands.size()),
+                                     layouts(backward ? 3 : 1, node.types.size())});
+    };
+    const auto close = [&](const Array& result, const std::vector<double>& expected,
+                           const std::vector<double>& parts) {
+      const Array found = s.turned ? swapped(result, result.shape()[2].size()) : result;
+      double worst = 0;  // 1: the sum of all parts' rounding, and the result's
+      for (int64_t i = 0; i < found.count(); ++i)
+        worst = std::max(worst, std::abs(found.at(i) - expected[i]) /
+                                    (kHalfUlp * (parts[i] + std::abs(expected[i])) + 1e-5));
+      CHECK(worst < 1.02);
+    };
+    const Node& forward = graph.node(y);
+    const std::vector<Array> mixed = run_kernel(*cpu::make_attention_forward_bf16(problem(forward)), forward,
+                                                {&inputs[0], &inputs[1], &inputs[2]});
+    close(mixed[0], exact.result, exact.result_error);
+    for (int64_t i = 0; i < s.queries; ++i)
+      CHECK(mixed[1].at(i) == doctest::Approx(exact.log_sum[i]).epsilon(2e-5));
+    const Node& backward = graph.node(gradient);
+    std::vector<const Array*> operands;
+    for (const Array& input : inputs) operands.push_back(&input);
+    const std::vector<Array> gradients =
+        run_kernel(*cpu::make_attention_backward_bf16(problem(backward)), backward, operands);
+    close(gradients[0], exact.dq, exact.dq_error);
+    close(gradients[1], exact.dk, exact.dk_error);
+    close(gradients[2], exact.dv, exact.dv_error);
+  }
 }
 
 TEST_CASE("attention over a length of 8,192 gives what softmax gives, and gradients of known sums") {

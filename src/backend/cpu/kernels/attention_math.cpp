@@ -17,4 +17,8 @@ std::span<const AttentionMath* const> attention_maths() {
   return maths;
 }
 
+const AttentionBf16Math* attention_bf16_math() {
+  return has_avx512_bf16() ? &attention_math_bf16_avx512() : nullptr;
+}
+
 }  // namespace millrace::cpu

@@ -1,4 +1,4 @@
-// The arithmetic of attention's kernels on tiles in f32, once for each kind of CPU.
+// The arithmetic of attention's kernels on tiles, in f32 once for each kind of CPU, and in bf16 with sums in f32.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace millrace::cpu {
 struct AttentionMath {
   const char* name;
   int lanes;
-  /// c [rows × columns] = a · b, or += with `add`. a(i, k) stands at a[i · a_row + k · a_column]; b is [depth × columns];
+  /// c [rows × columns] = factor · a · b, or c + a · b with `add` (and factor 1). a(i, k) stands at a[i · a_row + k · a_column]; b is [depth × columns];
   /// rows of b and c are b_row and c_row floats apart. Here columns may be any multiple of `lanes`.
   void (*multiply)(const float* a, int64_t a_row, int64_t a_column, const float* b, int64_t b_row, float* c,
-                   int64_t c_row, int64_t rows, int64_t columns, int64_t depth, bool add);
+                   int64_t c_row, int64_t rows, int64_t columns, int64_t depth, float factor, bool add);
   /// Turns scores into exp(score − highest) and brings `highest` and `sum` of each column up to date; `factor` says by
   /// what earlier exponentials must be multiplied. Returns whether any factor differs from 1.
   bool (*softmax)(float* scores, int64_t rows, int64_t columns, float* highest, float* sum, float* factor);
@@ -32,15 +32,45 @@ struct AttentionMath {
                     int64_t to_row, float factor);
 };
 
+/// The same in bf16. What is multiplied are pairs: 32 bits with two bf16 that are neighbours along the sum, the first in the low half; a
+/// missing partner of the last is zero. Tiles of scores are as in AttentionMath, rows of pairs attention_block apart.
+struct AttentionBf16Math {
+  /// c [rows × columns] = factor · a · b, or c + a · b with `add` (and factor 1). Row i of a begins at a + i · a_row, its
+  /// pairs are a_step apart, both in bf16; b is [pairs × columns], rows of it and of c are b_row and c_row elements apart.
+  void (*multiply)(const uint16_t* a, int64_t a_row, int64_t a_step, const uint32_t* b, int64_t b_row,
+                   float* c, int64_t c_row, int64_t rows, int64_t columns, int64_t pairs, float factor,
+                   bool add);
+  /// AttentionMath::softmax, with the exponentials as pairs of neighbouring rows.
+  bool (*softmax)(const float* scores, uint32_t* weights, int64_t rows, int64_t columns, float* highest,
+                  float* sum, float* factor);
+  /// weights = exp(score − log_sum) and gradients = weights · (arrived − inner) by rows, and the gradients as pairs of
+  /// neighbouring rows.
+  void (*score_gradient)(const float* scores, const float* arrived, int64_t rows, int64_t columns,
+                         const float* log_sum, const float* inner, uint16_t* weights, uint16_t* gradients,
+                         uint32_t* gradient_pairs);
+  /// to[i · to_row + j]: column j of rows 2i and 2i + 1. Columns from `columns` to the next multiple of 16 become zero.
+  void (*pair_rows)(const uint16_t* from, int64_t from_row, int64_t rows, int64_t columns, uint32_t* to,
+                    int64_t to_row);
+  /// to[j · attention_block + i]: columns 2j and 2j + 1 (of an even number) of row i of at most attention_block, then
+  /// zeros.
+  void (*pair_columns)(const uint16_t* from, int64_t from_row, int64_t rows, int64_t columns, uint32_t* to);
+  /// Rounds `count` numbers times `factor`.
+  void (*round)(const float* from, uint16_t* to, int64_t count, float factor);
+};
+
 /// Queries, and keys, of a tile.
 constexpr int64_t attention_block = 64;
 
 /// Those that this CPU can run, the fastest first; there is always one.
 std::span<const AttentionMath* const> attention_maths();
 
+/// Null where the CPU has no instructions for it.
+const AttentionBf16Math* attention_bf16_math();
+
 // One file each, compiled for that CPU.
 const AttentionMath& attention_math_avx512();
 const AttentionMath& attention_math_avx2();
 const AttentionMath& attention_math_baseline();
+const AttentionBf16Math& attention_math_bf16_avx512();
 
 }  // namespace millrace::cpu

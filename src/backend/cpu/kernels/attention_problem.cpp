@@ -138,9 +138,26 @@ Rows rows_of(const void* buffer, const TensorView& view, DType dtype, int64_t ba
   return {scratch, columns, 1};
 }
 
+PairedRows paired_rows_of(const void* buffer, const TensorView& view, int64_t batch, int64_t head,
+                          int64_t first, int64_t rows, int64_t columns, uint16_t* scratch) {
+  const uint16_t* const from = static_cast<const uint16_t*>(buffer) + view.at(batch, head, first);
+  const int64_t row = view.strides[2], column = view.strides[3], even = columns + columns % 2;
+  if (column == 1 && columns == even) return {from, row};
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) scratch[i * even + j] = from[i * row + j * column];
+    if (columns < even) scratch[i * even + columns] = 0;
+  }
+  return {scratch, even};
+}
+
 void write_rows(void* buffer, const TensorView& view, DType dtype, int64_t batch, int64_t head, int64_t first,
                 int64_t rows, int64_t columns, const float* from, int64_t row_stride, float factor) {
   const int64_t at = view.at(batch, head, first), row = view.strides[2], column = view.strides[3];
+  if (const AttentionBf16Math* const math = attention_bf16_math(); math && dtype == bf16 && column == 1) {
+    for (int64_t i = 0; i < rows; ++i)
+      math->round(from + i * row_stride, static_cast<uint16_t*>(buffer) + at + i * row, columns, factor);
+    return;
+  }
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j) {
       const float value = from[i * row_stride + j] * factor;
@@ -152,14 +169,12 @@ void write_rows(void* buffer, const TensorView& view, DType dtype, int64_t batch
     }
 }
 
-void transposed(const AttentionMath& math, const Rows& from, int64_t rows, int64_t columns, float* to,
-                float factor) {
+void transposed(const AttentionMath& math, const Rows& from, int64_t rows, int64_t columns, float* to) {
   if (rows < attention_block) std::fill_n(to, columns * attention_block, 0.0f);
-  if (from.column == 1)
-    return math.transpose(from.data, from.row, rows, columns, to, attention_block, factor);
+  if (from.column == 1) return math.transpose(from.data, from.row, rows, columns, to, attention_block, 1);
   for (int64_t j = 0; j < columns; ++j)
     for (int64_t i = 0; i < rows; ++i)
-      to[j * attention_block + i] = from.data[i * from.row + j * from.column] * factor;
+      to[j * attention_block + i] = from.data[i * from.row + j * from.column];
 }
 
 void mask_scores(const AttentionMath& math, const AttentionProblem& p, const void* mask, int64_t batch,

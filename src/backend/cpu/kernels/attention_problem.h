@@ -65,12 +65,19 @@ struct Rows {
 };
 Rows rows_of(const void* buffer, const TensorView& view, DType dtype, int64_t batch, int64_t head,
              int64_t first, int64_t rows, int64_t columns, float* scratch);
+/// A tile [rows × columns] of bf16 whose rows are whole pairs: where it stands, or a copy in `scratch`, which has a zero
+/// behind an odd number of columns.
+struct PairedRows {
+  const uint16_t* data;
+  int64_t row;  // stride
+};
+PairedRows paired_rows_of(const void* buffer, const TensorView& view, int64_t batch, int64_t head,
+                          int64_t first, int64_t rows, int64_t columns, uint16_t* scratch);
 /// Writes a dense tile [rows × columns] (row_stride apart) times `factor` to where the view says, in its dtype.
 void write_rows(void* buffer, const TensorView& view, DType dtype, int64_t batch, int64_t head, int64_t first,
                 int64_t rows, int64_t columns, const float* from, int64_t row_stride, float factor);
-/// The transposed copy to[column · attention_block + row], times `factor`; columns of the tile beyond `rows` become 0.
-void transposed(const AttentionMath& math, const Rows& from, int64_t rows, int64_t columns, float* to,
-                float factor);
+/// The transposed copy to[column · attention_block + row]; columns of the tile beyond `rows` become 0.
+void transposed(const AttentionMath& math, const Rows& from, int64_t rows, int64_t columns, float* to);
 
 /// Adds the mask and hides later keys in a tile of scores [keys × queries].
 void mask_scores(const AttentionMath& math, const AttentionProblem& p, const void* mask, int64_t batch,
@@ -81,11 +88,13 @@ void mask_scores(const AttentionMath& math, const AttentionProblem& p, const voi
 class Scratch {
  public:
   explicit Scratch(void* base) : base_(static_cast<char*>(base)) {}
-  float* floats(int64_t count) {
+  template <class T>
+  T* take(int64_t count) {
     char* const at = base_ ? base_ + used_ : nullptr;
-    used_ += (count * 4 + 63) / 64 * 64;
-    return reinterpret_cast<float*>(at);
+    used_ += (count * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
+    return reinterpret_cast<T*>(at);
   }
+  float* floats(int64_t count) { return take<float>(count); }
   int64_t used() const { return used_; }
 
  private:
@@ -93,8 +102,11 @@ class Scratch {
   int64_t used_ = 0;
 };
 
-/// The kernels of the two directions, with arithmetic chosen for this CPU, or as told (tests).
+/// The kernels of the two directions, with arithmetic in f32 chosen for this CPU, or as told (tests).
 std::unique_ptr<Kernel> make_attention_forward(const AttentionProblem& problem, const AttentionMath& math);
 std::unique_ptr<Kernel> make_attention_backward(const AttentionProblem& problem, const AttentionMath& math);
+/// Those with products in bf16, for problems in bf16 where attention_bf16_math() is there.
+std::unique_ptr<Kernel> make_attention_forward_bf16(const AttentionProblem& problem);
+std::unique_ptr<Kernel> make_attention_backward_bf16(const AttentionProblem& problem);
 
 }  // namespace millrace::cpu
