@@ -70,9 +70,8 @@ class LayerNorm : public ChunkedKernel, public RowKernel {
     const auto* const weight = operands_ > 1 ? static_cast<const float*>(operands[1]) : nullptr;
     const auto* const bias = operands_ > 2 ? static_cast<const float*>(operands[2]) : nullptr;
     auto* const y = static_cast<float*>(results[0]);
-    const int64_t each = rows_.count / rows;
-    for (int64_t row = begin * each; row < end * each; ++row)
-      math_.forward(x + row * rows_.width, weight, bias, y + row * rows_.width, rows_.width, rows_.epsilon);
+    const int64_t each = rows_.count / rows, first = begin * each * rows_.width;
+    math_.forward(x + first, weight, bias, y + first, (end - begin) * each, rows_.width, rows_.epsilon);
   }
   std::string description() const override {
     return fmt::format("{} rows of {}, {}, {} chunks", rows_.count, rows_.width, math_.name, chunks(0));
@@ -125,11 +124,9 @@ class LayerNormGrad : public ChunkedKernel {
     float* const dbias = biased_ ? partial + (2 * chunk + 1) * stride_ : nullptr;
     if (dweight) std::fill_n(dweight, rows_.width, 0.0f);
     if (dbias) std::fill_n(dbias, rows_.width, 0.0f);
-    const int64_t end = std::min(rows_.count, (chunk + 1) * per_chunk_);
-    for (int64_t row = chunk * per_chunk_; row < end; ++row) {
-      const int64_t at = row * rows_.width;
-      math_.backward(x + at, g + at, weight, dx + at, dweight, dbias, rows_.width, rows_.epsilon);
-    }
+    const int64_t begin = chunk * per_chunk_, count = std::min(per_chunk_, rows_.count - begin);
+    const int64_t at = begin * rows_.width;
+    math_.backward(x + at, g + at, weight, dx + at, dweight, dbias, count, rows_.width, rows_.epsilon);
   }
 
   void add_up(const float* partial, float* sum) const {

@@ -10,11 +10,11 @@ namespace millrace::cpu {
 struct NormMath {
   const char* name;
   /// y = (x − mean) / sqrt(variance + epsilon) · weight + bias; weight and bias may be null. y may be x.
-  void (*forward)(const float* x, const float* weight, const float* bias, float* y, int64_t width,
-                  float epsilon);
+  void (*forward)(const float* x, const float* weight, const float* bias, float* y, int64_t rows,
+                  int64_t width, float epsilon);
   /// dx for the gradient g of the result; adds to dweight and dbias. weight, dweight, dbias may be null. dx may be x or g.
   void (*backward)(const float* x, const float* g, const float* weight, float* dx, float* dweight,
-                   float* dbias, int64_t width, float epsilon);
+                   float* dbias, int64_t rows, int64_t width, float epsilon);
 };
 
 /// Those that this CPU can run, the fastest first; there is always one.
