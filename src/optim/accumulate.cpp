@@ -45,32 +45,40 @@ class Accumulator {
     return values;
   }
 
-  /// A value for the next part to read: not before this part has left nothing but `carried`. Otherwise fusion and waves
-  /// would work on several parts at a time, and the activations of all would be there at once.
-  Value later(Value value, const std::vector<Value>& carried) {
-    std::vector<Value> operands{value};
-    operands.insert(operands.end(), carried.begin(), carried.end());
-    return graph().add("after", std::move(operands));
-  }
-
-  /// The inputs of a part.
-  std::vector<Value> arguments(int64_t number) {
-    std::vector<Value> values = given_;
-    std::vector<Value> carried = joined({&all_.means, &all_.buffers});
+  /// What the parts so far have left.
+  std::vector<Value> carried() const {
+    std::vector<Value> values = joined({&all_.means, &all_.buffers});
     for (size_t k = 0; k < all_.gradients.size(); ++k) {
       const auto left = by_rows_[k] ? joined({&rows_[k].indices, &rows_[k].updates})
                                     : std::vector<Value>{all_.gradients[k]};
-      carried.insert(carried.end(), left.begin(), left.end());
+      values.insert(values.end(), left.begin(), left.end());
     }
+    return values;
+  }
+
+  Value after(Value value, const std::vector<Value>& others) {
+    std::vector<Value> operands{value};
+    operands.insert(operands.end(), others.begin(), others.end());
+    return graph().add("after", std::move(operands));
+  }
+
+  /// The inputs of a part. All that differs from part to part comes after the part before, down to what that one leaves:
+  /// otherwise fusion and waves would work on several parts at a time, and activations of all would be there at once.
+  std::vector<Value> arguments(int64_t number) {
+    std::vector<Value> values = given_;
     graph().set_location("accumulate");
+    Value& key = values[inputs_.key];
+    if (number > 0) key = after(key, carried());
+    const auto later = [&](Value value) { return number > 0 ? after(value, {key}) : value; };
     for (int i = 0; i < inputs_.data; ++i)
       if (const Type& mine = one_.type(one_.inputs()[i]); mine != graph().type(given_[i]))
-        values[i] = cut(number == 0 ? given_[i] : later(given_[i], carried), number, mine.shape);
+        values[i] = cut(later(given_[i]), number, mine.shape);
+    for (size_t i = inputs_.first_buffer; i < values.size(); ++i)
+      if (!graph().is_input(values[i])) values[i] = later(values[i]);
     if (number == 0) return values;
     // Seeds so far apart that no two parts, whatever the seed, draw the same numbers.
     const std::vector<double> apart{static_cast<double>(number << 40), 0};
-    values[inputs_.key] = ops::Build(graph()).add(later(given_[inputs_.key], carried),
-                                                  graph().constant(Array::of(i64, {2}, apart)));
+    key = ops::Build(graph()).add(key, graph().constant(Array::of(i64, {2}, apart)));
     return values;
   }
 
