@@ -165,7 +165,7 @@ TEST_CASE("each part drops out other elements, another step yet others") {
   // Weights ±1 for the two parts would cancel if both drew the same mask: they see one each through a whole input.
   const auto loss = [&](int64_t parts, std::vector<double>& seen) {
     optim::TrainOptions options;
-    options.seed = UINT64_MAX;  // the parts' seeds wrap
+    options.seed = INT64_MAX;  // the second part's wraps
     options.accumulate = parts;
     optim::TrainStep step(model, c.inputs, c.function, c.optimizer, options);
     fill(step.input(0), 1, 5);
