@@ -30,8 +30,7 @@ class Accumulator {
     ops::Build b(graph());
     for (Value& mean : all_.means) mean = b.mul(mean, 1.0 / static_cast<double>(parts_));
     for (size_t k = 0; k < rows_.size(); ++k)
-      if (by_rows_[k])
-        all_.gradients[k] = sum_of_rows(graph(), rows_[k], one_.type(part_.gradients[k]));
+      if (by_rows_[k]) all_.gradients[k] = sum_of_rows(graph(), rows_[k], one_.type(part_.gradients[k]));
     graph().set_location("");
     return std::move(all_);
   }

@@ -306,8 +306,7 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
     made.scales_loss = true;
     made.state = {"loss_scale", "good_steps", "skipped_steps"};
   }
-  Differentiated step =
-      differentiate(record(model, scope, data, function, optimizer, made), parts, made);
+  Differentiated step = differentiate(record(model, scope, data, function, optimizer, made), parts, made);
   if (parts > 1) {
     const int first_buffer = made.first_parameter() + static_cast<int>(made.parameters.size());
     step = accumulate(step, parts, {made.data_inputs, made.key_input(), first_buffer}, inputs);

@@ -565,7 +565,7 @@ class Fuser {
   std::vector<std::vector<Home>> homes_;  // node → groups that evaluate it
   std::vector<int> owner_;                // node → the group that stores it, or −1
   std::vector<std::vector<int>> users_;
-  std::vector<int> cuts_;                 // nodes, ascending: every group is wholly before or wholly behind each
+  std::vector<int> cuts_;  // nodes, ascending: every group is wholly before or wholly behind each
   std::vector<bool> is_output_, compared_;  // compared: for equality, by a node that reads it
 };
 

@@ -40,8 +40,8 @@ std::span<const RecipeKey> recipe_keys() {
       {"train.steps", "number of steps, instead of epochs; 0: by epochs", SLOT(train.steps)},
       {"train.batch", "pictures a step", SLOT(train.batch), 1, 1 << 20},
       {"train.accumulate",
-       "the batch is worked off in so many equal parts, whose gradients are summed for one update: activations "
-       "take the memory of one part",
+       "the batch is worked off in so many equal parts, one after the other, whose gradients are summed "
+       "for one update: activations take the memory of one part",
        SLOT(train.accumulate), 1, 1 << 20},
       {"train.precision",
        "arithmetic of heavy operators: fp32 or bf16 (weights stay fp32); bf16-pure: weights and optimizer "

@@ -54,8 +54,7 @@ Trained train(const Case& c, int64_t parts, const std::string& precision = "fp32
   optim::TrainStep step(model, c.inputs, c.function, c.optimizer, options);
   Trained result;
   for (int s = 0; s < steps; ++s) {
-    for (int i = 0; i < step.input_count(); ++i)
-      fill(step.input(i), static_cast<uint64_t>(10 * s + i), 5);
+    for (int i = 0; i < step.input_count(); ++i) fill(step.input(i), static_cast<uint64_t>(10 * s + i), 5);
     step.run(c.rate);
     CHECK(step.sound());
     result.losses.push_back(step.loss());
@@ -72,8 +71,7 @@ double largest_difference(const Trained& a, const Trained& b) {
   for (const auto& [name, array] : a.values)
     for (int64_t i = 0; i < array.count(); ++i)
       worst = std::max(worst, std::fabs(array.at(i) - b.values.at(name).at(i)));
-  for (size_t s = 0; s < a.losses.size(); ++s)
-    worst = std::max(worst, std::fabs(a.losses[s] - b.losses[s]));
+  for (size_t s = 0; s < a.losses.size(); ++s) worst = std::max(worst, std::fabs(a.losses[s] - b.losses[s]));
   return worst;
 }
 
@@ -83,14 +81,16 @@ optim::StepResult classify(nn::Module& model, std::span<const Tensor> x) {
 }
 
 Case layers(const std::vector<std::string>& lines, int64_t batch, Optimizer optimizer) {
-  return {[lines] { return nn::make_layers(lines, {3, 12, 12}).module; },
+  return {[lines] {
+            return nn::make_layers(lines, {3, 12, 12}).module;
+          },
           {{"x", {f32, {batch, 3, 12, 12}}}, {"labels", {i64, {batch}}}},
           classify,
           std::move(optimizer)};
 }
 
-const std::vector<std::string> plain = {"conv 8 3", "gelu", "conv 8 3", "relu", "max-pool 2", "flatten",
-                                        "linear 5"};
+const std::vector<std::string> plain = {"conv 8 3",   "gelu",    "conv 8 3", "relu",
+                                        "max-pool 2", "flatten", "linear 5"};
 
 /// An embedding whose rows a second input, the same for all items, weighs.
 Case table(Optimizer optimizer, int64_t rows) {
@@ -255,8 +255,8 @@ TEST_CASE("parts need the memory of one, and do not depend on threads") {
 }
 
 TEST_CASE("the compiled parts agree with the reference back end, and a fault is found in them") {
-  const std::vector<std::string> lines = {"conv 4 3", "batch-norm", "relu", "dropout 0.2", "flatten",
-                                          "linear 5"};
+  const std::vector<std::string> lines = {"conv 4 3",    "batch-norm", "relu",
+                                          "dropout 0.2", "flatten",    "linear 5"};
   const Case c = layers(lines, 8, optim::adamw({.common = {.clip_norm = 1}}));
   const auto model = c.model();
   model->initialise(4);
