@@ -141,6 +141,12 @@ struct TrainOptions {
   /// stores the model's parameters as bf16 (nn::Module::store_parameters), and its own state too.
   CompileOptions compile = {};
   LossScaling loss_scaling = {};  // of precision "fp16"
+  /// The batch is worked off in so many equal parts, one after the other, within the one program: gradients are summed
+  /// for one update, and activations need the memory of one part. Data inputs whose first dimension is the batch (that of
+  /// the first input) are cut along it, others are handed whole to each part. Loss and metrics are the means over the
+  /// parts; the loss must be a mean over its items for the update to be the whole batch's. Batch norm's statistics are
+  /// each part's, the running ones go from part to part; each part draws random numbers of its own.
+  int64_t accumulate = 1;
 };
 
 /// The graph of a training step. Inputs: data, learning rates (one a group, the default group last), the optimiser's
@@ -157,14 +163,18 @@ struct TrainGraph {
   bool scales_loss = false;
   int key_input() const { return data_inputs + lr_inputs + scalar_inputs; }
   int first_parameter() const { return key_input() + 1; }
+  int first_state() const {
+    return first_parameter() + static_cast<int>(parameters.size()) + static_cast<int>(buffers.size());
+  }
 };
 
 /// Records `function` on symbols, in training mode, and appends gradients and updates. An update that would come from a
-/// loss (or, with clip_norm, a gradient norm) that is not finite is not made. With `scaling` the loss is scaled. Throws
-/// TypeError when the loss is no scalar or a shape is not static, InputError for a scaling that cannot be.
+/// loss (or, with clip_norm, a gradient norm) that is not finite is not made. With `scaling` the loss is scaled; `parts` is
+/// TrainOptions::accumulate. Throws TypeError when the loss is no scalar or a shape is not static, InputError for a scaling
+/// that cannot be and for a batch that cannot be divided into equal parts.
 TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& inputs,
                              const StepFunction& function, const Optimizer& optimizer,
-                             const LossScaling* scaling = nullptr);
+                             const LossScaling* scaling = nullptr, int64_t parts = 1);
 
 /// A compiled training step. It shares memory with the model's parameters and buffers, which are updated in place.
 class TrainStep {

@@ -64,6 +64,7 @@ Action declare_bench(Command& command) {
       .option("--seconds", a->seconds, "how long to measure, after a warm-up (default 2)")
       .option("--memory", a->zoo.memory,
               "most memory of a step, e.g. 1.5GB: activations are computed again where that saves most")
+      .option("--accumulate", a->zoo.accumulate, "train in so many parts of the batch, one after the other")
       .flag("--exact", a->zoo.exact, "no algorithm that changes more than the order of sums (Winograd's)")
       .flag("--profile", a->profile, "print the slowest kernels of a step (millrace profile says more)")
       .footer(

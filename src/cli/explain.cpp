@@ -213,6 +213,7 @@ Action declare_explain(Command& command) {
       .option("--model", a->zoo.model, "instead of a recipe a built-in network:" + model_names())
       .option("--batch", a->zoo.batch, "items a step, with --model")
       .option("--memory", a->zoo.memory, "most memory of a step, e.g. 1.5GB, with --model")
+      .option("--accumulate", a->zoo.accumulate, "train in so many parts of the batch, with --model")
       .option("--precision", a->zoo.precision, "fp32, bf16, bf16-pure or fp16, with --model (default fp32)")
       .option("--optimizer", a->zoo.optimizer, "sgd or adamw, with --model (default adamw)")
       .flag("--infer", a->infer, "inference instead of training, with --model")

@@ -93,6 +93,7 @@ Action declare_profile(Command& command) {
       .positional("KEY=VALUE", a->overrides, "changes of the recipe", false)
       .option("--model", a->model, "instead of a recipe a built-in network on random inputs:" + model_names())
       .option("--batch", a->zoo.batch, "items a step, with --model")
+      .option("--accumulate", a->zoo.accumulate, "train in so many parts of the batch, with --model")
       .option("--precision", a->zoo.precision, "fp32, bf16, bf16-pure or fp16, with --model (default fp32)")
       .option("--optimizer", a->zoo.optimizer, "sgd or adamw, with --model (default adamw)")
       .flag("--infer", a->infer, "inference instead of training, with --model")

@@ -81,7 +81,8 @@ void ZooStep::build_train(const ZooOptions& options) {
       [task](nn::Module& module, std::span<const Tensor> x) {
         return optim::StepResult{nn::task_loss(task, module(x.first(x.size() - 1)), x.back())};
       },
-      optimizer_named(options.optimizer), optim::TrainOptions{.compile = compile_options(options)});
+      optimizer_named(options.optimizer),
+      optim::TrainOptions{.compile = compile_options(options), .accumulate = options.accumulate});
   for (size_t i = 0; i < model_.inputs.size(); ++i)
     fill(train_->input(static_cast<int>(i)), model_.inputs[i], i + 1);
   fill_targets(train_->input(static_cast<int>(model_.inputs.size())), task, classes);

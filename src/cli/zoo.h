@@ -18,6 +18,7 @@ struct ZooOptions {
   std::string optimizer = "adamw";  // or "sgd", with momentum 0.9
   bool exact = false;               // CompileOptions::exact
   std::string memory;               // CompileOptions::memory, as text: "1.5GB"
+  int64_t accumulate = 1;           // TrainOptions::accumulate
 };
 
 /// A compiled step of a built-in network. InputError names the model or optimiser that does not exist.

@@ -19,7 +19,7 @@ enum class OpClass {
   movement,   // broadcast, transpose, slice, concat, pad, gather, one_hot, pooling …: has an element body
   reduction,  // sum, mean, max, min, argmax, argmin over attribute `axes`
   generator,  // iota, random_*: has an element body; no operand, or just the key
-  view,       // reshape: the same elements in the same order
+  view,       // reshape, after: the elements of the first operand in the same order
   heavy,      // matmul, convolutions, scatter_add: providers compete for it
   composite,  // has a body
   loop,       // scan: runs the body its node carries many times

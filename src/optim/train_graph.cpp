@@ -4,6 +4,7 @@
 #include "autodiff/gradient.h"
 #include "base/format.h"
 #include "ops/build.h"
+#include "optim/accumulate.h"
 #include "optim/loss_scale.h"
 #include "optim/model_scope.h"
 #include "optim/row_gradient.h"
@@ -92,7 +93,6 @@ struct Updates {
   Outputs& outputs;
   Value sound;  // whether the step is made
   std::vector<Value> scalars;
-  int first_state;  // input
 
   /// Of the parameter that is input `at`: all of it, or the rows that have a gradient.
   void add(const nn::Named& p, int at, Value gradient, double decay, const std::optional<RowGradient>& rows) {
@@ -120,105 +120,139 @@ struct Updates {
     replace(at, old, old_part, fresh, p.name);
     for (size_t i = 0; i < old_state.size(); ++i) {
       const size_t index = made.state.size() - old_state.size() + i;
-      replace(first_state + static_cast<int>(index), old_state[i], old_parts[i], update.state[i],
+      replace(made.first_state() + static_cast<int>(index), old_state[i], old_parts[i], update.state[i],
               made.state[index]);
     }
   }
 };
 
-}  // namespace
+/// The forward pass on symbols, its parts as values of the graph.
+struct Forward {
+  Graph graph;  // inputs: those of the step but for the optimiser's state
+  std::vector<Value> means;
+  std::vector<Value> buffers, trainable;
+};
 
-TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& inputs,
-                             const StepFunction& function, const Optimizer& optimizer,
-                             const LossScaling* scaling) {
-  if (scaling) check_scaling(*scaling);
-  if (!function) fail<InputError>("a training step needs a function that computes the loss");
-  const Options& options = optimizer.options;
-  TrainGraph made;
-  ModelScope scope(model, true);
-  scope.use_symbols();
-
-  std::vector<Tensor> symbols;  // of all inputs but the optimiser's state
-  const auto symbol = [&](std::string name, const Type& type) {
-    if (!type.shape.is_static())
-      fail<TypeError>("input '{}' of a training step has shape {}: give it sizes", name, type.shape.str());
-    symbols.push_back(Tensor::symbol(std::move(name), type));
-  };
-  for (const TensorSpec& spec : inputs) symbol(spec.name, spec.type);
-  made.data_inputs = static_cast<int>(inputs.size());
-  made.lr_inputs = static_cast<int>(options.groups.size()) + 1;
-  for (int i = 0; i < made.lr_inputs; ++i) symbol(fmt::format("lr.{}", i), {f32, {}});
+/// Symbols of all inputs before parameters; says in `made` how many of each kind there are.
+std::vector<Tensor> declare_inputs(const std::vector<TensorSpec>& data, const Optimizer& optimizer,
+                                   TrainGraph& made) {
+  std::vector<Tensor> symbols;
+  for (const TensorSpec& spec : data) symbols.push_back(Tensor::symbol(spec.name, spec.type));
+  made.data_inputs = static_cast<int>(data.size());
+  made.lr_inputs = static_cast<int>(optimizer.options.groups.size()) + 1;
+  for (int i = 0; i < made.lr_inputs; ++i)
+    symbols.push_back(Tensor::symbol(fmt::format("lr.{}", i), {f32, {}}));
   made.scalar_inputs = static_cast<int>(optimizer.scalars(1).size());
-  for (int i = 0; i < made.scalar_inputs; ++i) symbol(fmt::format("scalar.{}", i), {f32, {}});
-  symbol("key", {i64, {2}});
-  const Tensor key = symbols.back();
+  for (int i = 0; i < made.scalar_inputs; ++i)
+    symbols.push_back(Tensor::symbol(fmt::format("scalar.{}", i), {f32, {}}));
+  symbols.push_back(Tensor::symbol("key", {i64, {2}}));
+  return symbols;
+}
 
-  StepResult result;
-  {
-    const trace::RandomScope random(key);
-    result = function(model, std::span(symbols).first(inputs.size()));
-  }
+/// Loss and metrics as f32 scalars.
+std::vector<Tensor> scalars_of(const StepResult& result, TrainGraph& made) {
   if (!result.loss.defined() || result.loss.shape().count() != 1)
     fail<TypeError>("the loss must be a scalar{}",
                     result.loss.defined() ? fmt::format(", but it is {}", result.loss.type().str()) : "");
-  symbols.insert(symbols.end(), scope.stand_ins().begin(), scope.stand_ins().end());
-
-  std::vector<Tensor> wanted = {reshape(cast(result.loss, f32), {})};
+  std::vector<Tensor> scalars = {reshape(cast(result.loss, f32), {})};
   for (const auto& [name, tensor] : result.metrics) {
     if (!tensor.defined() || tensor.shape().count() != 1)
       fail<TypeError>("the metric '{}' must be a scalar{}", name,
                       tensor.defined() ? fmt::format(", but it is {}", tensor.type().str()) : "");
-    wanted.push_back(reshape(cast(tensor, f32), {}));
+    scalars.push_back(reshape(cast(tensor, f32), {}));
     made.metrics.push_back(name);
   }
+  return scalars;
+}
+
+/// Runs `function` on symbols.
+Forward record(nn::Module& model, ModelScope& scope, const std::vector<TensorSpec>& data,
+               const StepFunction& function, const Optimizer& optimizer, TrainGraph& made) {
+  scope.use_symbols();
+  std::vector<Tensor> symbols = declare_inputs(data, optimizer, made);
+  StepResult result;
+  {
+    const trace::RandomScope random(symbols.back());
+    result = function(model, std::span(symbols).first(data.size()));
+  }
+  std::vector<Tensor> wanted = scalars_of(result, made);
+  const size_t scalars = wanted.size();
+  symbols.insert(symbols.end(), scope.stand_ins().begin(), scope.stand_ins().end());
   for (const nn::Named& buffer : scope.buffers()) wanted.push_back(*buffer.tensor);
   trace::Captured captured = scope.as_stored(trace::capture(symbols, wanted), made.first_parameter());
-  Graph& graph = captured.graph;
   const auto value_of_tensor = [&](const Tensor& tensor) {
     return captured.values.at({tensor.node().get(), tensor.output()});
   };
+  Forward forward;
+  for (size_t i = 0; i < wanted.size(); ++i)
+    (i < scalars ? forward.means : forward.buffers).push_back(value_of_tensor(wanted[i]));
+  for (const nn::Named& p : scope.parameters())
+    if (p.trainable) forward.trainable.push_back(value_of_tensor(*p.tensor));
+  forward.graph = std::move(captured.graph);
+  return forward;
+}
 
-  std::vector<Value> trainable;
+/// The inputs of loss scaling.
+ScaleState scale_state(const Graph& graph, const TrainGraph& made) {
+  return {graph.inputs()[made.first_state()], graph.inputs()[made.first_state() + 1],
+          graph.inputs()[made.first_state() + 2]};
+}
+
+/// Appends the backward pass, of a loss divided by the number of parts, and scaled when the step does so.
+Differentiated differentiate(Forward forward, int64_t parts, const TrainGraph& made) {
+  Differentiated all{std::move(forward.graph), std::move(forward.means), std::move(forward.buffers), {}};
+  ops::Build b(all.graph);
+  Value loss = all.means[0];
+  if (made.scales_loss) {
+    all.graph.input(made.state[0], {f32, {}});
+    for (const size_t i : {1, 2}) all.graph.input(made.state[i], {i64, {}});
+  }
+  if (parts > 1) loss = b.mul(loss, 1.0 / static_cast<double>(parts));
+  if (made.scales_loss) loss = b.mul(loss, scale_state(all.graph, made).scale);
+  all.gradients = gradients(all.graph, loss, forward.trainable);
+  return all;
+}
+
+/// Weight decay of each trainable parameter.
+std::vector<double> decays_of(const ModelScope& scope, const Options& options) {
   std::vector<double> decays;
   for (const nn::Named& p : scope.parameters()) {
-    made.parameters.push_back(p.name);
     if (!p.trainable) continue;
-    trainable.push_back(value_of_tensor(*p.tensor));
     const size_t group = group_of(options, p.name, p.tensor->type());
     decays.push_back(group < options.groups.size()
                          ? options.groups[group].weight_decay.value_or(options.weight_decay)
                          : options.weight_decay);
   }
-  const Value loss = value_of_tensor(wanted[0]);
+  return decays;
+}
+
+/// Appends clipping and the updates, and names the outputs.
+void append_update(Differentiated step, const ModelScope& scope, const Optimizer& optimizer,
+                   const LossScaling* scaling, TrainGraph& made) {
+  Graph& graph = step.graph;
   ops::Build b(graph);
-  const int first_state = made.first_parameter() + static_cast<int>(scope.stand_ins().size());
+  const Options& options = optimizer.options;
+  const std::vector<double> decays = decays_of(scope, options);
+  // Tables keep their gradient as rows where that is enough; clipping sees each row once.
+  std::vector<std::optional<RowGradient>> by_rows(step.gradients.size());
+  graph.set_location({"rows", Phase::update});
+  for (size_t i = 0; i < by_rows.size(); ++i)
+    if (optimizer.rows_suffice(decays[i]) && (options.lazy || few_rows(graph, step.gradients[i])))
+      if (by_rows[i] = row_gradient(graph, step.gradients[i]); by_rows[i])
+        step.gradients[i] = by_rows[i]->values;
+  graph.set_location({"update", Phase::update});
+  Value sound = b.unary("is_finite", step.means[0]);
   ScaleState scale;
   if (scaling) {
-    made.scales_loss = true;
-    made.state = {"loss_scale", "good_steps", "skipped_steps"};
-    scale = {graph.input(made.state[0], {f32, {}}), graph.input(made.state[1], {i64, {}}),
-             graph.input(made.state[2], {i64, {}})};
+    scale = scale_state(graph, made);
+    step.gradients = unscaled(graph, std::move(step.gradients), scale.scale);
+    sound = b.binary("logical_and", sound, all_finite(graph, step.gradients));
   }
-  std::vector<Value> all_gradients = gradients(graph, scaling ? b.mul(loss, scale.scale) : loss, trainable);
-  // Tables keep their gradient as rows where that is enough; clipping sees each row once.
-  std::vector<std::optional<RowGradient>> by_rows(trainable.size());
-  graph.set_location({"rows", Phase::update});
-  for (size_t i = 0; i < trainable.size(); ++i)
-    if (optimizer.rows_suffice(decays[i]) && (options.lazy || few_rows(graph, all_gradients[i])))
-      if (by_rows[i] = row_gradient(graph, all_gradients[i]); by_rows[i])
-        all_gradients[i] = by_rows[i]->values;
-  graph.set_location({"update", Phase::update});
-  Value sound = b.unary("is_finite", loss);
-  if (scaling) {
-    all_gradients = unscaled(graph, std::move(all_gradients), scale.scale);
-    sound = b.binary("logical_and", sound, all_finite(graph, all_gradients));
-  }
-  const Clipped clipped = clip(graph, std::move(all_gradients), options);
+  const Clipped clipped = clip(graph, std::move(step.gradients), options);
 
   Outputs outputs;
-  outputs.add(loss, "loss");
-  for (size_t i = 0; i < made.metrics.size(); ++i)
-    outputs.add(value_of_tensor(wanted[i + 1]), made.metrics[i]);
+  outputs.add(step.means[0], "loss");
+  for (size_t i = 0; i < made.metrics.size(); ++i) outputs.add(step.means[i + 1], made.metrics[i]);
   if (clipped.norm.valid()) {
     made.metrics.push_back("grad_norm");
     outputs.add(clipped.norm, "grad_norm");
@@ -228,15 +262,15 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
     made.metrics.push_back("loss_scale");
     outputs.add(scale.scale, "loss_scale");
     const ScaleState next = next_scale(graph, scale, sound, *scaling);
-    outputs.replace(first_state, next.scale, made.state[0]);
-    outputs.replace(first_state + 1, next.good, made.state[1]);
-    outputs.replace(first_state + 2, next.skipped, made.state[2]);
+    outputs.replace(made.first_state(), next.scale, made.state[0]);
+    outputs.replace(made.first_state() + 1, next.good, made.state[1]);
+    outputs.replace(made.first_state() + 2, next.skipped, made.state[2]);
   }
   if (clipped.norm.valid()) sound = b.binary("logical_and", sound, b.unary("is_finite", clipped.norm));
   std::vector<Value> scalars;
   for (int i = 0; i < made.scalar_inputs; ++i)
     scalars.push_back(graph.inputs()[made.data_inputs + made.lr_inputs + i]);
-  Updates updates{graph, optimizer, made, outputs, sound, std::move(scalars), first_state};
+  Updates updates{graph, optimizer, made, outputs, sound, std::move(scalars)};
   int position = made.first_parameter();
   size_t next = 0;
   for (const nn::Named& p : scope.parameters()) {
@@ -246,16 +280,38 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
     ++next;
   }
   for (size_t i = 0; i < scope.buffers().size(); ++i) {
-    const nn::Named& buffer = scope.buffers()[i];
-    made.buffers.push_back(buffer.name);
     const int at = position++;
-    const Value fresh = value_of_tensor(*buffer.tensor), old = graph.inputs()[at];
-    if (fresh != old) outputs.replace(at, b.select(sound, fresh, old), buffer.name);
+    const Value fresh = step.buffers[i], old = graph.inputs()[at];
+    if (fresh != old) outputs.replace(at, b.select(sound, fresh, old), scope.buffers()[i].name);
   }
   graph.set_location("");
   made.donations = outputs.donations;
   graph.set_outputs(std::move(outputs.values), std::move(outputs.names));
   made.graph = std::move(graph);
+}
+
+}  // namespace
+
+TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& inputs,
+                             const StepFunction& function, const Optimizer& optimizer,
+                             const LossScaling* scaling, int64_t parts) {
+  if (scaling) check_scaling(*scaling);
+  if (!function) fail<InputError>("a training step needs a function that computes the loss");
+  const std::vector<TensorSpec> data = part_inputs(inputs, parts);
+  TrainGraph made;
+  ModelScope scope(model, true);
+  for (const nn::Named& p : scope.parameters()) made.parameters.push_back(p.name);
+  for (const nn::Named& buffer : scope.buffers()) made.buffers.push_back(buffer.name);
+  if (scaling) {
+    made.scales_loss = true;
+    made.state = {"loss_scale", "good_steps", "skipped_steps"};
+  }
+  Differentiated step = differentiate(record(model, scope, data, function, optimizer, made), parts, made);
+  if (parts > 1) {
+    const int first_buffer = made.first_parameter() + static_cast<int>(made.parameters.size());
+    step = accumulate(step, parts, {made.data_inputs, made.key_input(), first_buffer}, inputs);
+  }
+  append_update(std::move(step), scope, optimizer, scaling, made);
   return made;
 }
 

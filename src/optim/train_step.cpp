@@ -26,10 +26,9 @@ std::shared_ptr<nn::Module> stored(std::shared_ptr<nn::Module> model, const Comp
 
 /// The optimiser's state, zero at first but for the loss scale.
 std::vector<Array> fresh_state(const TrainGraph& made, const LossScaling& scaling) {
-  const size_t first = made.first_parameter() + made.parameters.size() + made.buffers.size();
   std::vector<Array> state;
   for (size_t i = 0; i < made.state.size(); ++i)
-    state.emplace_back(made.graph.type(made.graph.inputs()[first + i]));
+    state.emplace_back(made.graph.type(made.graph.inputs()[static_cast<size_t>(made.first_state()) + i]));
   if (made.scales_loss) state[0].set(0, scaling.initial);
   return state;
 }
@@ -64,7 +63,8 @@ TrainStep::TrainStep(std::shared_ptr<nn::Module> model, const std::vector<Tensor
       optimizer_(given(std::move(optimizer), "an optimiser")),
       options_(options),
       made_(build_train_graph(*model_, inputs, function, *optimizer_,
-                              options.compile.precision == "fp16" ? &options.loss_scaling : nullptr)),
+                              options.compile.precision == "fp16" ? &options.loss_scaling : nullptr,
+                              options.accumulate)),
       state_(fresh_state(made_, options.loss_scaling)),
       program_(Program::compile(made_.graph, prepared(options.compile, made_, *model_, state_))) {}
 

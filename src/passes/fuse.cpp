@@ -34,6 +34,8 @@ class Fuser {
       for (const Value& operand : graph.node(i).operands)
         if (users_[operand.node].empty() || users_[operand.node].back() != i)
           users_[operand.node].push_back(i);
+    for (int i = 0; i < graph.size(); ++i)
+      if (graph.node(i).op->name == "after") cuts_.push_back(i);
     compared_.assign(graph.size(), false);
     for (int i = graph.size() - 1; i >= 0; --i)
       for (const int u : users_[i])
@@ -104,6 +106,13 @@ class Fuser {
     group.last = std::max(group.last, i);
     homes_[i].push_back({g, direct});
     owner_[i] = g;
+    forget_cuts(group);
+  }
+
+  /// Cuts that a group lies on both sides of.
+  void forget_cuts(const Group& group) {
+    cuts_.erase(std::upper_bound(cuts_.begin(), cuts_.end(), group.first),
+                std::upper_bound(cuts_.begin(), cuts_.end(), group.last));
   }
 
   /// Whether user u in group g reads node i at g's own index.
@@ -271,10 +280,13 @@ class Fuser {
   /// Whether a node of `stack` reaches group g. Groups are entered and left as wholes.
   bool reaches(std::vector<int> stack, int g) const {
     std::vector<char> seen(graph_.size(), 0), seen_group(groups_.size(), 0);
+    // No path leads back over a cut, so what is behind one need not be looked at.
+    const auto cut = std::upper_bound(cuts_.begin(), cuts_.end(), groups_[g].last);
+    const int end = cut == cuts_.end() ? graph_.size() : *cut;
     while (!stack.empty()) {
       const int n = stack.back();
       stack.pop_back();
-      if (seen[n]) continue;
+      if (seen[n] || n >= end) continue;
       seen[n] = 1;
       for (int u : users_[n]) {
         if (homes_[u].empty()) {
@@ -404,6 +416,7 @@ class Fuser {
       }
     into.first = std::min(into.first, from.first);
     into.last = std::max(into.last, from.last);
+    forget_cuts(into);
     from.members.clear();
     from.inlined.clear();
     from.merged_into = a;
@@ -552,6 +565,7 @@ class Fuser {
   std::vector<std::vector<Home>> homes_;  // node → groups that evaluate it
   std::vector<int> owner_;                // node → the group that stores it, or −1
   std::vector<std::vector<int>> users_;
+  std::vector<int> cuts_;  // nodes, ascending: every group is wholly before or wholly behind each
   std::vector<bool> is_output_, compared_;  // compared: for equality, by a node that reads it
 };
 

@@ -71,8 +71,9 @@ class LayoutChooser {
       LayoutWish& wish = wishes_[i];
       wish.operands.resize(node.operands.size());
       wish.results.resize(node.types.size());
-      if (node.op->op_class == OpClass::structural || node.op->op_class == OpClass::view ||
-          node.op->op_class == OpClass::loop) {
+      if (node.op->op_class == OpClass::view) {
+        wish.operands[0] = wish.results[0] = Layout{};  // nobody reads the others
+      } else if (node.op->op_class == OpClass::structural || node.op->op_class == OpClass::loop) {
         for (auto& operand : wish.operands) operand = Layout{};
         for (auto& result : wish.results) result = Layout{};
       } else if (const Provider* provider = provider_of(node)) {

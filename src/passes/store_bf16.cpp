@@ -73,7 +73,8 @@ class Storer {
     return std::all_of(users_[value.node].begin(), users_[value.node].end(), [&](int u) {
       const Node& user = graph_.node(u);
       if (std::find(user.operands.begin(), user.operands.end(), value) == user.operands.end()) return true;
-      if (user.op->op_class == OpClass::view) return all_take({u, 0});
+      // What a view only waits for is a sum over parts of a batch: it would be rounded once a part.
+      if (user.op->op_class == OpClass::view) return user.operands[0] == value && all_take({u, 0});
       return user.op->name == "fused" && !amplified(*user.body, user, value);
     });
   }

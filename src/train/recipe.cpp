@@ -365,6 +365,9 @@ void check_recipe(const Recipe& recipe, const std::string& name) {
     fail<InputError>("{}: train.optimizer.betas must be two numbers", name);
   if (recipe.train.steps == 0 && recipe.train.epochs <= 0)
     fail<InputError>("{}: train.epochs must be more than 0 (or give train.steps)", name);
+  if (recipe.train.batch % recipe.train.accumulate != 0)
+    fail<InputError>("{}: train.batch = {} cannot be divided into train.accumulate = {} equal parts", name,
+                     recipe.train.batch, recipe.train.accumulate);
   if (!recipe.train.memory.empty()) (void)parse_bytes(name + ": train.memory", recipe.train.memory);
   if (recipe.train.lookahead > 0 && recipe.train.precision == "bf16-pure")
     fail<InputError>(

@@ -49,7 +49,7 @@ struct Recipe {
 
   struct Train {
     double epochs = 10;
-    int64_t steps = 0, batch = 128;
+    int64_t steps = 0, batch = 128, accumulate = 1;
     std::string precision = "fp32";
     Optimizer optimizer;
     Schedule schedule;

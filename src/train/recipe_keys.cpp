@@ -39,6 +39,10 @@ std::span<const RecipeKey> recipe_keys() {
        SLOT(train.epochs), 0, 1e6},
       {"train.steps", "number of steps, instead of epochs; 0: by epochs", SLOT(train.steps)},
       {"train.batch", "pictures a step", SLOT(train.batch), 1, 1 << 20},
+      {"train.accumulate",
+       "the batch is worked off in so many equal parts, one after the other, whose gradients are summed "
+       "for one update: activations take the memory of one part",
+       SLOT(train.accumulate), 1, 1 << 20},
       {"train.precision",
        "arithmetic of heavy operators: fp32 or bf16 (weights stay fp32); bf16-pure: weights and optimizer "
        "state are stored as bf16 too, in half the memory; fp16: as a GPU would compute it, not faster here",

@@ -227,7 +227,9 @@ void Trainer::State::build_step() {
       session->model.module, inputs, step_function(recipe.train.loss.label_smoothing),
       make_optimizer(recipe, *session->model.module),
       optim::TrainOptions{static_cast<uint64_t>(recipe.train.seed),
-                          compile_options(*session, recipe.train.precision, recipe.train.memory)});
+                          compile_options(*session, recipe.train.precision, recipe.train.memory),
+                          {},
+                          recipe.train.accumulate});
   for (const auto& [key, choice] : step->program().choices()) session->choices.emplace(key, choice);
 }
 

@@ -170,11 +170,16 @@ def test_threads_do_not_change_results(whole, recipe, millrace, tmp_path):
     assert_same_run(whole, tmp_path / "threads")
 
 
-@pytest.mark.parametrize("kills", [[3], [10, 30, 31, 60]])
-def test_a_killed_and_resumed_run_equals_the_uninterrupted_one(binary, recipe, whole, millrace, tmp_path, kills):
+@pytest.mark.parametrize("kills, changes", [([3], []), ([10, 30, 31, 60], []), ([10, 30], ["train.accumulate=2"])])
+def test_a_killed_and_resumed_run_equals_the_uninterrupted_one(binary, recipe, whole, millrace, tmp_path, kills, changes):
+    if changes:
+        whole = tmp_path / "whole"
+        millrace("train", recipe, *changes, "--out", whole)
+        epochs = [line for line in metric_lines(whole) if "test/accuracy" in line]
+        assert epochs[-1]["train/loss"] < epochs[0]["train/loss"]
     run = tmp_path / "run"
     for number, step in enumerate(kills):
-        process = start(binary, "train", *([recipe, "--out", run] if number == 0 else [run, "--resume"]))
+        process = start(binary, "train", *([recipe, *changes, "--out", run] if number == 0 else [run, "--resume"]))
         wait_for_step(process, run, step)
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -316,6 +321,7 @@ def test_bad_recipes_have_one_clear_message(millrace, recipe, letters, tmp_path)
     error(f"data.train={tmp_path / 'empty'}")
     assert "NO_SUCH" in error("data.train=${NO_SUCH}/x")
     assert "batch" in error("train.batch=100000")
+    assert "train.batch = 20 cannot be divided into train.accumulate = 3 equal parts" in error("train.accumulate=3")
     assert "at least 1" in error("model={layers=[conv 0 3, flatten, linear 10]}")
     assert "layer 'dropout 2'" in error("model={layers=[dropout 2, flatten, linear 10]}")
     assert "finite" in error("train.optimizer.lr=inf")
@@ -342,6 +348,7 @@ def test_test_time_augmentation_and_explain(whole, recipe, millrace):
     assert "none, flip or shift" in millrace("eval", whole, "--tta", "flop", code=1).stderr
     text = millrace("explain", recipe).stdout
     assert "conv2d" in text and "memory of a step" in text
+    assert "accumulate" not in text and "accumulate" in millrace("explain", recipe, "train.accumulate=2").stdout
 
 
 def test_eval_and_predict_say_what_is_wrong(millrace, whole, letters, tmp_path):

@@ -126,6 +126,10 @@ TEST_CASE("wrong types, ranges and words say what would be right") {
   CHECK(error_of(example, {"train.memory=1.5 GB"}) == "");
   CHECK(error_of(example, {"train.memory=plenty"}) ==
         "r.toml: train.memory takes a size such as 16GB or 800MB, not 'plenty'");
+  CHECK(error_of(example, {"train.batch=12", "train.accumulate=4"}) == "");
+  CHECK(error_of(example, {"train.batch=12", "train.accumulate=5"}) ==
+        "r.toml: train.batch = 12 cannot be divided into train.accumulate = 5 equal parts");
+  CHECK(error_of(example, {"train.accumulate=0"}).find("train.accumulate") != std::string::npos);
   CHECK(error_of(example, {"train.freeze=[white.bias 3, 0 0.5]"}) == "");
   for (const char* entry : {"white.bias", "white.bias three", "white.bias -1", "white.bias 1 2", "3", ""})
     CHECK(error_of(example, {fmt::format("train.freeze=[\"{}\"]", entry)})
