@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <fmt/core.h>
 #include <optional>
 #include <system_error>
@@ -116,6 +117,7 @@ int run_command_line(int argc, char** argv) {
     fmt::print("{}", app.help());
     return 0;
   }
+  std::signal(SIGXFSZ, SIG_IGN);  // a file larger than ulimit -f allows: the write fails and says so
   try {
     use_cpus(threads);
     for (size_t i = 0; i < subcommands.size(); ++i)
