@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <fmt/core.h>
 #include <optional>
 #include <system_error>
@@ -11,6 +12,7 @@
 #include "base/format.h"
 #include "base/suggest.h"
 #include "base/thread_pool.h"
+#include "ops/check.h"
 
 namespace millrace::cli {
 namespace {
@@ -116,7 +118,9 @@ int run_command_line(int argc, char** argv) {
     fmt::print("{}", app.help());
     return 0;
   }
+  std::signal(SIGXFSZ, SIG_IGN);  // a file larger than ulimit -f allows: the write fails and says so
   try {
+    check_operators();
     use_cpus(threads);
     for (size_t i = 0; i < subcommands.size(); ++i)
       if (subcommands[i]->parsed()) {

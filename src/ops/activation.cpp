@@ -20,7 +20,8 @@ Operator activation(std::string_view name, std::string_view doc, std::vector<Att
   op.samples = {{.operands = {{f32, {}}}},        {.operands = {{f32, {0, 3}}}},
                 {.operands = {{f32, {3, 5, 7}}}}, {.operands = {{f32, {2, 64}}}, .low = -6, .high = 6},
                 {.operands = {{f64, {11}}}},      {.operands = {{f64, {9}}}, .low = -5, .high = 5},
-                {.operands = {{bf16, {2, 17}}}},  {.operands = {{f16, {2, 17}}}}};
+                {.operands = {{bf16, {2, 17}}}},  {.operands = {{f16, {2, 17}}}},
+                {.operands = {{f32, {1}}}}};
   return op;
 }
 

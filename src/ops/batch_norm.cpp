@@ -90,5 +90,6 @@ MILLRACE_OPERATOR(batch_norm) {
   sample(bf16, bf16, {4, 3, 4, 4});
   sample(bf16, f32, {4, 3, 4, 4});
   sample(f16, f16, {8, 3});
+  sample(f32, f32, {3, 0});
   return op;
 }

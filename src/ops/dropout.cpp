@@ -41,6 +41,7 @@ MILLRACE_OPERATOR(dropout) {
   };
   sample(f32, {3, 33}, 0.3);
   sample(f32, {}, 0.5);
+  sample(f32, {1}, 0.5);
   sample(f32, {0, 2}, 0.5);
   sample(f32, {7}, 0);
   sample(f32, {7}, 1);

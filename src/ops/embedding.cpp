@@ -20,10 +20,11 @@ MILLRACE_OPERATOR(embedding) {
   op.body = [](Graph& graph, std::span<const Value> operands, const Attributes&) {
     return std::vector<Value>{graph.add("gather", {operands[0], operands[1]}, {{"axis", int64_t{0}}})};
   };
-  op.samples = {{.operands = {{f32, {6, 5}}, {i64, {3, 4}}}}, {.operands = {{f32, {6, 33}}, {i32, {7}}}},
-                {.operands = {{f32, {6, 5}}, {i64, {}}}},     {.operands = {{f32, {6, 5}}, {i64, {0}}}},
-                {.operands = {{f64, {6, 2}}, {i64, {9}}}},    {.operands = {{bf16, {6, 8}}, {i64, {5}}}},
-                {.operands = {{f16, {6, 8}}, {i64, {5}}}}};
+  op.samples = {
+      {.operands = {{f32, {6, 5}}, {i64, {3, 4}}}}, {.operands = {{f32, {6, 33}}, {i32, {7}}}},
+      {.operands = {{f32, {6, 5}}, {i64, {}}}},     {.operands = {{f32, {6, 5}}, {i64, {0}}}},
+      {.operands = {{f64, {6, 2}}, {i64, {9}}}},    {.operands = {{bf16, {6, 8}}, {i64, {5}}}},
+      {.operands = {{f16, {6, 8}}, {i64, {5}}}},    {.operands = {{f32, {1, 1}}, {i64, {1}}}, .int_high = 0}};
   op.onnx = {"Gather"};
   return op;
 }

@@ -27,7 +27,7 @@ MILLRACE_OPERATOR(iota) {
     if (!dtype.is_bool()) op.samples.push_back({.attributes = {{"shape", Shape{19}}, {"dtype", dtype}}});
   op.samples.push_back({.attributes = {{"shape", Shape{3, 5, 2}}, {"axis", int64_t{1}}}});
   op.samples.push_back({.attributes = {{"shape", Shape{4, 33}}, {"axis", int64_t{-1}}, {"dtype", f32}}});
-  op.samples.push_back({.attributes = {{"shape", Shape{0}}}});
+  for (const int64_t count : {0, 1}) op.samples.push_back({.attributes = {{"shape", Shape{count}}}});
   op.samples.push_back({.attributes = {{"shape", Shape{300}}, {"dtype", u8}}, .note = "wraps"});
   return op;
 }

@@ -27,6 +27,7 @@ MILLRACE_OPERATOR(one_hot) {
     op.samples.push_back(
         {.operands = {{i64, {7}}}, .attributes = {{"depth", int64_t{5}}, {"dtype", dtype}}, .int_low = -1});
   op.samples.push_back({.operands = {{i32, {2, 3}}}, .attributes = {{"depth", int64_t{17}}}});
+  op.samples.push_back({.operands = {{i64, {1}}}, .attributes = {{"depth", int64_t{1}}}, .int_high = 1});
   op.samples.push_back({.operands = {{i64, {}}}, .attributes = {{"depth", int64_t{3}}}});
   op.samples.push_back({.operands = {{i64, {4}}}, .attributes = {{"depth", int64_t{0}}}});
   op.samples.push_back({.operands = {{i64, {0}}}, .attributes = {{"depth", int64_t{3}}}});

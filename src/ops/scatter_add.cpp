@@ -51,7 +51,9 @@ MILLRACE_OPERATOR(scatter_add) {
       {.operands = {{f64, {2, 6}}, {i64, {3, 3}}, {f64, {2, 3, 3}}}, .attributes = {{"axis", int64_t{-1}}}},
       {.operands = {{bf16, {6, 5}}, {i64, {9}}, {bf16, {9, 5}}}},
       {.operands = {{f16, {6, 5}}, {i64, {3}}, {f16, {3, 5}}}},
-      {.operands = {{i64, {6}}, {i64, {9}}, {i64, {9}}}}};
+      {.operands = {{i64, {6}}, {i64, {9}}, {i64, {9}}}},
+      {.operands = {{f32, {1, 1}}, {i64, {1}}, {f32, {1, 1}}}, .int_high = 0},
+      {.operands = {{f32, {0, 2}}, {i64, {3}}, {f32, {3, 2}}}}};
   for (const DType dtype : {i8, u8, i32})
     op.samples.push_back({.operands = {{dtype, {6, 2}}, {i64, {3}}, {dtype, {3, 2}}}});
   return op;

@@ -25,7 +25,8 @@ MILLRACE_OPERATOR(select) {
   };
   for (const DType dtype : {f32, f64, bf16, f16, i8, u8, i32, i64, boolean})
     op.samples.push_back({.operands = {{boolean, {3, 7}}, {dtype, {3, 7}}, {dtype, {3, 7}}}});
-  op.samples.push_back({.operands = {{boolean, {}}, {f32, {}}, {f32, {}}}});
+  for (const Shape& shape : {Shape{}, Shape{1}, Shape{0, 3}})
+    op.samples.push_back({.operands = {{boolean, shape}, {f32, shape}, {f32, shape}}});
   op.onnx = {"Where"};
   return op;
 }

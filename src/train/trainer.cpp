@@ -320,7 +320,10 @@ void Trainer::State::check_finite(double loss) const {
       "holds the "
       "last sound weights.",
       std::isfinite(loss) ? fmt::format("the gradients of step {} are not finite", done())
-                          : fmt::format("the loss of step {} is {}", done(), loss),
+                          : fmt::format("the loss of step {} is {}", done(),
+                                        std::isnan(loss) ? "NaN"
+                                        : loss > 0       ? "infinite"
+                                                         : "minus infinite"),
       first, recipe.train.optimizer.lr, kept.empty() ? "no checkpoint" : kept.back().string());
 }
 

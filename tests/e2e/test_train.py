@@ -219,7 +219,7 @@ def test_a_full_disk_leaves_the_old_checkpoint(binary, recipe, tmp_path):
     largest = max(p.stat().st_size for p in (tmp_path / "probe/checkpoints").iterdir())
 
     def limited():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # as in a shell; Python ignores it, and children inherit that
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest - 100, largest - 100))
 
     subprocess.run([binary, "train", recipe, "train.steps=7", "--out", run], check=True, capture_output=True)

@@ -102,3 +102,50 @@ TEST_CASE("outputs, bodies and arguments that do not fit are TypeErrors") {
   CHECK_THROWS_AS(graph.add_with_body(get_operator("add"), {x}, {}, std::make_shared<const Graph>(part)),
                   TypeError);
 }
+
+TEST_CASE("the verifier finds what a pass could break") {
+  const auto damage = [](void (*wrong)(Node&)) -> std::string {
+    Graph body, graph;
+    const Value a = body.input("a", {f32, {2, 3}});
+    body.set_outputs({body.add("neg", {a})});
+    const Value x = graph.input("x", {f32, {2, 3}});
+    const Value y = graph.add("sum", {x}, {{"axes", std::vector<int64_t>{1}}});
+    const Value z = graph.add_with_body(get_operator("fused"), {x}, {}, std::make_shared<const Graph>(body));
+    graph.set_outputs({y, z});
+    graph.verify();
+    wrong(const_cast<Node&>(graph.node(y)));
+    wrong(const_cast<Node&>(graph.node(z)));
+    try {
+      graph.verify();
+    } catch (const InternalError& error) {
+      return error.what();
+    }
+    return "nothing";
+  };
+  const auto finds = [&](void (*wrong)(Node&), const char* what) {
+    const std::string found = damage(wrong);
+    CAPTURE(found);
+    CHECK(found.find(what) != std::string::npos);
+  };
+  CHECK(damage([](Node&) {}) == "nothing");
+  finds([](Node& n) { n.op = nullptr; }, "node 1 has no operator");
+  finds([](Node& n) { n.operands[0].node = 2; }, "node 1 (sum) uses a later value");
+  finds([](Node& n) { n.operands[0].output = 1; }, "node 1 (sum) uses result 1 of input");
+  finds([](Node& n) { n.types[0].dtype = f64; }, "node 1 (sum) has types f64[2], its rule gives f32[2]");
+  finds([](Node& n) { n.attributes.set("keep_dims", true); }, "its rule gives f32[2, 1]");
+  finds(
+      [](Node& n) {
+        if (n.body) n.types[0].shape = {6};
+      },
+      "node 2 (fused): type of body output 0");
+  finds(
+      [](Node& n) {
+        if (n.body) n.operands.push_back(n.operands[0]);
+      },
+      "node 2 (fused) and its body differ");
+  finds(
+      [](Node& n) {
+        if (n.body) n.types.clear();
+      },
+      "node 2 (fused) and its body differ");
+}

@@ -61,6 +61,23 @@ TEST_CASE(
   CHECK(trace::executable_cache_counts().compiled - before <= 2);
 }
 
+TEST_CASE("compiled graphs are kept up to a number, those used last") {
+  const Tensor x = Tensor::of({1}, {2});
+  const auto times = [&](int i) { return double((x * (i + 0.5)).sum().item()); };
+  const auto capacity = static_cast<int>(trace::executable_cache_capacity);
+  for (int i = 0; i < capacity + 20; ++i) {
+    CHECK(times(i) == 2 * i + 1);
+    times(0);  // stays, being used
+  }
+  CHECK(trace::executable_cache_counts().size == trace::executable_cache_capacity);
+  const int64_t compiled = trace::executable_cache_counts().compiled;
+  CHECK(times(0) == 1);
+  CHECK(times(capacity) == 2 * capacity + 1);
+  CHECK(trace::executable_cache_counts().compiled == compiled);
+  CHECK(times(1) == 3);  // was dropped
+  CHECK(trace::executable_cache_counts().compiled == compiled + 1);
+}
+
 TEST_CASE("a chain of very many operations can be dropped") {
   Tensor y = Tensor::ones({1});
   for (int i = 0; i < 200'000; ++i) y = y + 1;
