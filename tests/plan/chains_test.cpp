@@ -143,3 +143,26 @@ TEST_CASE("a chain may overwrite what it has read") {
     CHECK(test::difference(program.input(0), now) < 1e-5);
   }
 }
+
+TEST_CASE("a transpose in tiles of rows is followed by what reads its rows") {
+  for (const auto& [rows, columns] :
+       {std::pair{64, 16}, std::pair{1000, 16}, std::pair{333, 16}, std::pair{5000, 16}, std::pair{64, 40}}) {
+    CAPTURE(rows);
+    Graph graph;
+    ops::Build b(graph);
+    const Value x = graph.input("x", {f32, {columns, rows}}), y = graph.input("y", {f32, {rows, columns}});
+    const Value sum = b.add(b.transpose(x, {1, 0}), y);
+    graph.set_outputs({graph.add("layer_norm", {sum}, {{"axis", int64_t{1}}}), sum});
+    std::vector<Array> inputs;
+    for (const Value& input : graph.inputs()) inputs.push_back(values_for(graph.type(input), inputs.size()));
+    const std::vector<Array> expected = ref::evaluate(graph, inputs);
+    for (const int threads : {1, 2, 5}) {
+      ThreadPool::set_default_threads(threads);
+      Program program = Program::compile(graph);
+      fill(program, inputs);
+      program.run();
+      for (int o = 0; o < 2; ++o) CHECK(test::difference(program.output(o), expected[o]) < 1e-5);
+    }
+  }
+  ThreadPool::set_default_threads(0);
+}

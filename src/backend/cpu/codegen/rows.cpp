@@ -53,7 +53,8 @@ NestRows rows_of(const Nest& nest, const KernelRequest& request) {
   }
   found.most = nest.sizes()[0];
   found.outer_count = nest.outer_count();
-  found.group = flat ? nest.group : 0;
+  // Where the slowest dimension runs fastest, in tiles, nothing else is left to loop over.
+  found.group = flat ? nest.group : nest.fastest == 0 ? nest.tile : 0;
   return found;
 }
 
