@@ -79,8 +79,9 @@ class Chains {
   std::vector<char> inner_;
 };
 
-/// Matrix-chain ordering by dynamic programming; products of constants are computed once, so they cost nothing.
-std::vector<std::vector<Best>> order(const std::vector<Factor>& f) {
+/// Matrix-chain ordering by dynamic programming, for so many matrices in each factor; products of constants are computed
+/// once, so they cost nothing.
+std::vector<std::vector<Best>> order(const std::vector<Factor>& f, double matrices) {
   const size_t count = f.size();
   std::vector<std::vector<Best>> best(count, std::vector<Best>(count));
   for (size_t i = 0; i < count; ++i) best[i][i].constant = f[i].constant;
@@ -90,7 +91,8 @@ std::vector<std::vector<Best>> order(const std::vector<Factor>& f) {
       here.constant = best[first][first].constant && best[first + 1][first + length].constant;
       here.cost = -1;
       for (size_t split = first; split < first + length; ++split) {
-        const double product = f[first].rows * f[first + length].columns * (2 * f[split].columns + kElement);
+        const double product =
+            matrices * f[first].rows * f[first + length].columns * (2 * f[split].columns + kElement);
         const double cost =
             best[first][split].cost + best[split + 1][first + length].cost + (here.constant ? 0 : product);
         if (here.cost < 0 || cost < here.cost) {
@@ -131,7 +133,8 @@ Graph reassociate(const Graph& given, const PassContext& context) {
     if (chains.is_whole(i)) {
       double written = 0;
       const std::vector<Factor> factors = chains.factors(i, written);
-      const auto best = order(factors);
+      const double elements = factors.front().rows * factors.back().columns;
+      const auto best = order(factors, static_cast<double>(node.types[0].shape.count()) / elements);
       if (factors.size() > 2 && best[0].back().cost < kWorthwhile * written) {
         rewrite.graph().set_location(node.location);
         rewrite.set({i, 0}, multiply(rewrite.graph(), factors, best, 0, factors.size() - 1));

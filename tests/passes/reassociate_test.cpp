@@ -48,6 +48,21 @@ TEST_CASE("a chain of products goes through its narrowest place") {
   CHECK(reordered(graph, true).str() == graph.str());
 }
 
+TEST_CASE("savings that are not worth another rounding are left, of one matrix as of many") {
+  for (const Shape& batch : {Shape{}, Shape{8}, Shape{2, 3}}) {
+    Graph graph;
+    ops::Build b(graph);
+    const auto matrices = [&](const char* name, int64_t columns) {
+      Shape shape = batch;
+      shape.insert(shape.end(), {20, columns});
+      return graph.input(name, {f32, shape});
+    };
+    const Value square = matrices("square", 20);
+    graph.set_outputs({b.matmul(b.matmul(square, square), matrices("last", 19))});
+    CHECK(reordered(graph).str() == graph.str());
+  }
+}
+
 TEST_CASE("a product that somebody else reads stays") {
   Graph graph;
   ops::Build b(graph);
