@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <sched.h>
 #include <set>
+#include <thread>
 #include <unistd.h>
 
 #include <millrace/program.h>
@@ -158,7 +159,12 @@ double measure_launch() {
       std::atomic<int> begun{0};
       pool.parallel(threads, [&](int64_t) {
         ++begun;
-        while (begun < threads) _mm_pause();
+        // With more threads than CPUs the others want this one's.
+        for (int spins = 0; begun < threads; ++spins)
+          if (spins < 1000)
+            _mm_pause();
+          else
+            std::this_thread::yield();
       });
     }
   });

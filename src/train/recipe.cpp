@@ -260,7 +260,18 @@ void assign(const Raw& raw, const RecipeKey& key, std::vector<T>& slot) {
                    same_leaf != names.end() ? *same_leaf : nearest(name, names));
 }
 
+/// Keys of earlier versions. Run folders spell out every key, so that theirs have it at its default.
+void drop_former_keys(Items& items) {
+  const auto threads = items.find("train.threads");
+  if (threads == items.end()) return;
+  if (const auto* number = std::get_if<int64_t>(&threads->second.value); !number || *number != 0)
+    fail<InputError>("{}: there is no key 'train.threads' any more: leave it out, and give --threads instead",
+                     threads->second.where);
+  items.erase(threads);
+}
+
 Recipe typed(Items items) {
+  drop_former_keys(items);
   // A table given as a word means its kind: optimizer = "adam".
   for (auto it = items.begin(); it != items.end();) {
     if (is_key(it->first) || !is_key(it->first + ".kind")) {

@@ -104,6 +104,13 @@ TEST_CASE("an unknown key is named with its place and the nearest valid key") {
         "'train.epocs=3': there is no key 'train.epocs'; did you mean 'train.epochs'?");
 }
 
+TEST_CASE("a run folder of before --threads can be read") {
+  CHECK(parse("[train]\nbatch = 3\nthreads = 0\n").train.batch == 3);
+  CHECK(error_of("[train]\nthreads = 2\n") ==
+        "r.toml:2:11: there is no key 'train.threads' any more: leave it out, and give --threads instead");
+  CHECK(error_of(example, {"train.threads=2"}).find("--threads") != std::string::npos);
+}
+
 TEST_CASE("wrong types, ranges and words say what would be right") {
   CHECK(error_of("[train]\nepochs = \"ten\"\n") == "r.toml:2:10: train.epochs must be a number, not a text");
   CHECK(error_of("[train]\nbatch = 0\n") == "r.toml:2:9: train.batch must be from 1 to 1048576, not 0");
