@@ -17,25 +17,36 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// What the limit of this process's cgroup (version 2) leaves, −1 when there is none.
-int64_t cgroup_left() {
-  std::istringstream membership(contents("/proc/self/cgroup"));
+/// The number after a word of "word number" lines, 0 when it is not there.
+int64_t counted(const std::string& lines, const std::string& word) {
+  std::istringstream from(lines);
+  int64_t count = 0;
+  for (std::string name; from >> name >> count;)
+    if (name == word) return count;
+  return 0;
+}
+
+}  // namespace
+
+int64_t cgroup_memory_left(const std::string& root, const std::string& membership) {
+  std::istringstream lines(contents(membership));
   int64_t least = -1;
-  for (std::string line; std::getline(membership, line);) {
+  for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with("0::")) continue;
     for (std::string group = line.substr(3);; group = group.substr(0, group.rfind('/'))) {
-      const std::string folder = "/sys/fs/cgroup" + group;
+      const std::string folder = root + group;
       int64_t most = 0, used = 0;
       if (std::istringstream(contents(folder + "/memory.max")) >> most &&
-          std::istringstream(contents(folder + "/memory.current")) >> used)
+          std::istringstream(contents(folder + "/memory.current")) >> used) {
+        const std::string stat = contents(folder + "/memory.stat");
+        used -= counted(stat, "inactive_file") + counted(stat, "active_file");
         least = least < 0 ? most - used : std::min(least, most - used);
+      }
       if (group.find('/') == std::string::npos) break;
     }
   }
   return least;
 }
-
-}  // namespace
 
 struct MemoryNodes::State {
   hwloc_topology_t topology = nullptr;
@@ -102,7 +113,8 @@ void MemoryNodes::settle(int thread, int threads) const {
 
 std::string memory_warning(int64_t bytes) {
   return memory_warning(bytes, contents("/proc/meminfo"), contents("/proc/sys/vm/zone_reclaim_mode"),
-                        MemoryNodes::here().count(), cgroup_left());
+                        MemoryNodes::here().count(),
+                        cgroup_memory_left("/sys/fs/cgroup", "/proc/self/cgroup"));
 }
 
 std::string memory_warning(int64_t bytes, const std::string& meminfo, const std::string& reclaim_mode,

@@ -29,6 +29,11 @@ class MemoryNodes {
   std::unique_ptr<State> state_;
 };
 
+/// What the memory limits of the control groups (version 2) leave that the file `membership` (as /proc/self/cgroup) names
+/// below `root`, and of all groups above them; −1 where there is none. Pages of files are not counted as used: they make
+/// way, and what reads a data set soon fills its group with them.
+int64_t cgroup_memory_left(const std::string& root, const std::string& membership);
+
 /// What to know before `bytes` are taken, "" when nothing: that so much is not free (the machine would swap, or end the
 /// process), or that the kernel would rather swap than use another node's memory.
 std::string memory_warning(int64_t bytes);

@@ -1,9 +1,14 @@
 #include "base/memory_nodes.h"
 
 #include <doctest/doctest.h>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include <millrace/error.h>
+
+#include "support/temp_folder.h"
 
 using namespace millrace;
 
@@ -27,6 +32,27 @@ TEST_CASE("threads are spread over memory nodes as these have CPUs, neighbours t
   CHECK_THROWS_AS(MemoryNodes("a toaster"), InputError);
   CHECK(MemoryNodes::here().count() >= 1);
   MemoryNodes::here().settle(0, 1);
+}
+
+TEST_CASE("a group's memory is free as far as only pages of files are there") {
+  const testing::TempFolder folder;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    const std::filesystem::path path = folder / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  };
+  const std::string root = folder.path().string(), membership = root + "/membership";
+  CHECK(cgroup_memory_left(root, membership) == -1);
+  write("membership", "0::/a/b\n");
+  CHECK(cgroup_memory_left(root, membership) == -1);
+  write("a/b/memory.max", "max\n");
+  write("a/b/memory.current", "700\n");
+  CHECK(cgroup_memory_left(root, membership) == -1);
+  write("a/memory.max", "1000\n");
+  write("a/memory.current", "900\n");
+  CHECK(cgroup_memory_left(root, membership) == 100);
+  write("a/memory.stat", "anon 100\nfile 800\nshmem 50\ninactive_file 500\nactive_file 250\n");
+  CHECK(cgroup_memory_left(root, membership) == 850);
 }
 
 TEST_CASE("memory that is not there is warned of before it is taken") {
