@@ -14,7 +14,7 @@ struct NestRows {
   int64_t most = 0;            // rows that results split into at most; 0: they do not
   std::vector<char> operands;  // whether a row takes no more of the operand than its row
   int64_t outer_count = 1;     // iterations of the outer loop
-  int64_t group = 0;           // > 0: the only loop is the outer one, with so many elements of it an iteration
+  int64_t group = 0;  // > 0: the only loop is the outer one, with so many elements of it an iteration
 
   /// See RowKernel::row_grain.
   int64_t grain(int64_t rows) const;
