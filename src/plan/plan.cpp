@@ -259,9 +259,33 @@ class Planner {
         continue;  // unchanged
       plan_.copies.push_back({s, kind, index, graph().type(output).bytes()});
     }
-    // Copies that overwrite inputs go last: others may still read those inputs.
-    std::stable_partition(plan_.copies.begin(), plan_.copies.end(),
-                          [](const PlannedCopy& copy) { return copy.kind == StorageKind::output; });
+    order_copies();
+  }
+
+  /// A copy that overwrites an input comes after those that read it. Where inputs go round, one is set aside first.
+  void order_copies() {
+    const auto reads = [&](const PlannedCopy& copy, int input) {
+      const Storage& from = plan_.storages[copy.from];
+      return from.kind == StorageKind::input && from.index == input;
+    };
+    std::vector<PlannedCopy> left = std::move(plan_.copies), ordered;
+    while (!left.empty()) {
+      const auto free = std::find_if(left.begin(), left.end(), [&](const PlannedCopy& copy) {
+        return copy.kind != StorageKind::input ||
+               std::none_of(left.begin(), left.end(), [&](const PlannedCopy& other) {
+                 return &other != &copy && reads(other, copy.index);
+               });
+      });
+      if (free != left.end()) {
+        ordered.push_back(*free);
+        left.erase(free);
+        continue;
+      }
+      const int aside = new_storage(StorageKind::arena, -1, left[0].bytes, "an input that changes places");
+      ordered.push_back({left[0].from, StorageKind::arena, aside, left[0].bytes});
+      left[0].from = aside;
+    }
+    plan_.copies = std::move(ordered);
   }
 
   /// Whether the producer of storage s may write into graph input `input`; orders the input's other readers before it.
@@ -526,7 +550,10 @@ class Planner {
         touch(launch.scratch, l);
       }
     }
-    for (const PlannedCopy& copy : plan_.copies) touch(copy.from, end);
+    for (const PlannedCopy& copy : plan_.copies) {
+      touch(copy.from, end);
+      if (copy.kind == StorageKind::arena) touch(copy.index, end);
+    }
   }
 
   void find_peak() {

@@ -47,11 +47,11 @@ struct Chain {
   int64_t chunks() const { return (rows + chunk - 1) / chunk; }
 };
 
-/// A copy at the end of the step, for outputs that could not be computed in place.
+/// A copy at the end of the step, for outputs that could not be computed in place; they are made in order.
 struct PlannedCopy {
   int from = -1;  // storage
   StorageKind kind = StorageKind::output;
-  int index = -1;  // of the output or input written
+  int index = -1;  // of the output or input written; arena: of the storage
   int64_t bytes = 0;
 };
 

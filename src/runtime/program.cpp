@@ -396,8 +396,10 @@ struct Program::Impl {
 
   void finish_outputs() {
     for (const PlannedCopy& copy : plan.copies) {
-      Array& to = copy.kind == StorageKind::input ? inputs[copy.index] : outputs[copy.index];
-      std::memcpy(to.data(), address(copy.from), static_cast<size_t>(copy.bytes));
+      void* const to = copy.kind == StorageKind::arena   ? address(copy.index)
+                       : copy.kind == StorageKind::input ? inputs[copy.index].data()
+                                                         : outputs[copy.index].data();
+      std::memcpy(to, address(copy.from), static_cast<size_t>(copy.bytes));
     }
   }
 };

@@ -110,6 +110,38 @@ TEST_CASE("swapped donations are copied, not overwritten while still read") {
   CHECK(program.input(1).at(3) == 12);
 }
 
+TEST_CASE("inputs may change places, and be replaced by what another one was") {
+  // Output i replaces input i: each case says by which input it is, or −1 for a computed value.
+  for (const std::vector<int>& from :
+       {std::vector{1, 0}, std::vector{1, 2, 0}, std::vector{-1, 0, 1}, std::vector{1, 2, -1},
+        std::vector{2, 0, 1, 4, 3}, std::vector{1, 1, 1}, std::vector{0, 0, 2}}) {
+    Graph graph;
+    ops::Build b(graph);
+    std::vector<Value> inputs, outputs;
+    for (size_t i = 0; i < from.size(); ++i)
+      inputs.push_back(graph.input("x" + std::to_string(i), {f32, {8}}));
+    CompileOptions options;
+    for (size_t i = 0; i < from.size(); ++i) {
+      outputs.push_back(from[i] < 0 ? b.add(inputs[i], 100.0) : inputs[from[i]]);
+      options.donations[static_cast<int>(i)] = static_cast<int>(i);
+    }
+    graph.set_outputs(outputs);
+    Program program = Program::compile(graph, options);
+    std::vector<double> now;
+    for (size_t i = 0; i < from.size(); ++i) {
+      now.push_back(static_cast<double>(i) + 1);
+      program.input(static_cast<int>(i)).set(3, now[i]);
+    }
+    for (int run = 0; run < 3; ++run) {
+      program.run();
+      std::vector<double> next;
+      for (size_t i = 0; i < from.size(); ++i) next.push_back(from[i] < 0 ? now[i] + 100 : now[from[i]]);
+      now = next;
+      for (size_t i = 0; i < from.size(); ++i) CHECK(program.input(static_cast<int>(i)).at(3) == now[i]);
+    }
+  }
+}
+
 TEST_CASE("an input or a constant may be an output, and one value may be two") {
   Graph graph;
   ops::Build b(graph);
