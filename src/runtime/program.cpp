@@ -183,9 +183,8 @@ struct Program::Impl {
     }
     if (needed() > options.memory)
       fail<InputError>(
-          "a step needs at least about {:.2f} MB, even when activations are computed again, but only {:.2f} "
-          "MB "
-          "are allowed; allow more, or use a smaller batch",
+          "a step needs at least about {:.2f} MB, even when activations are computed again, but only "
+          "{:.2f} MB are allowed; allow more, or use a smaller batch",
           static_cast<double>(least) / 1e6, static_cast<double>(options.memory) / 1e6);
   }
 
