@@ -11,6 +11,13 @@ struct MalformedToml {};
 // Some of its assertions stand in noexcept functions, which parsing does not reach.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wterminate"
+// Its classification of letters outside ASCII runs into "unreachable" where the answer is no.
+#include <toml++/impl/forward_declarations.h>
+#undef TOML_UNREACHABLE
+#define TOML_UNREACHABLE return false
+#include <toml++/impl/unicode.h>
+#undef TOML_UNREACHABLE
+#define TOML_UNREACHABLE __builtin_unreachable()
 #include <toml++/toml.h>
 #pragma GCC diagnostic pop
 

@@ -127,6 +127,11 @@ TEST_CASE("wrong types, ranges and words say what would be right") {
   CHECK(error_of("[data]\ntrain = 1979-05-27\n").find("r.toml:2:9") != std::string::npos);
   CHECK(error_of("[data\n").find("r.toml:1:") == 0);
   CHECK(error_of("[data]\ntrain = 1\n[%model]\n").find("r.toml:3: not a key") == 0);
+  // Letters outside ASCII: no names, but texts.
+  for (const char* text : {"\u00e9 = 1\n", "[d\u00e4ta]\n", "x\ufebf'", "\ufdfa\u3000= 2\n"})
+    CHECK(error_of(text).find("r.toml:1:") == 0);
+  CHECK(error_of("[data]\ntrain = \"\u00e9\ufebf\"  # \ufebf\n").find("give either model.kind or") !=
+        std::string::npos);
   CHECK(error_of("[data]\ntrain = \"x\"\n").find("give either model.kind or model.layers") !=
         std::string::npos);
   CHECK(error_of(example, {"epochs"}).find("not key=value") != std::string::npos);
