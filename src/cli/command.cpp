@@ -24,14 +24,26 @@ void print_error(const std::string& message) {
   fmt::print(stderr, "{}error:{} {}\n", colour ? "\033[31m" : "", colour ? "\033[0m" : "", message);
 }
 
-/// The verb names its options before the first word: `millrace trian` gets the nearest verb.
-std::optional<std::string> unknown_verb(int argc, char** argv) {
+/// "millrace data head": of the innermost verb that was given.
+std::string full_name(const CLI::App& app) {
+  if (const auto inner = app.get_subcommands(); !inner.empty()) return full_name(*inner[0]);
+  std::string name = app.get_name();
+  for (const CLI::App* above = app.get_parent(); above; above = above->get_parent())
+    name = above->get_name() + " " + name;
+  return name;
+}
+
+/// `millrace trian` and `millrace data haed` get the nearest verb.
+std::optional<std::string> unknown_verb(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return std::nullopt;
   std::vector<std::string> names;
-  for (const Verb& verb : verbs()) names.push_back(verb.name);
-  if (std::find(names.begin(), names.end(), argv[1]) != names.end()) return std::nullopt;
-  return fmt::format("there is no verb '{}'; did you mean '{}'? millrace --help lists them", argv[1],
-                     nearest(argv[1], names));
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (sub->get_name() == argv[1]) return unknown_verb(*sub, argc - 1, argv + 1);
+    names.push_back(sub->get_name());
+  }
+  if (names.empty()) return std::nullopt;
+  return fmt::format("there is no verb '{}'; did you mean '{}'? {} --help lists them", argv[1],
+                     nearest(argv[1], names), full_name(app));
 }
 
 /// Output that could not be written (a full disk) is an error, found at the latest here.
@@ -79,6 +91,22 @@ Command& Command::footer(const std::string& text) {
   return *this;
 }
 
+Action Command::choose(const std::vector<Verb>& verbs) {
+  CLI::App& app = app_of(app_);
+  app.require_subcommand(1);
+  auto actions = std::make_shared<std::vector<std::pair<CLI::App*, Action>>>();
+  for (const Verb& verb : verbs) {
+    CLI::App* sub = app.add_subcommand(verb.name, verb.summary)->fallthrough();
+    Command command(sub);
+    actions->emplace_back(sub, verb.declare(command));
+  }
+  return [actions] {
+    for (const auto& [sub, action] : *actions)
+      if (sub->parsed()) return action();
+    return 2;
+  };
+}
+
 int run_command_line(int argc, char** argv) {
   CLI::App app("Millrace: from a folder of pictures to a trained, exported model.", "millrace");
   app.footer(
@@ -101,7 +129,7 @@ int run_command_line(int argc, char** argv) {
         ->check(CLI::Range(1, 4096));
     subcommands.push_back(sub);
   }
-  if (const auto message = unknown_verb(argc, argv)) {
+  if (const auto message = unknown_verb(app, argc, argv)) {
     print_error(*message);
     return 2;
   }
@@ -111,7 +139,7 @@ int run_command_line(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     print_error(error.what());
     for (CLI::App* sub : app.get_subcommands())
-      fmt::print(stderr, "millrace {} --help shows how it is used\n", sub->get_name());
+      fmt::print(stderr, "{} --help shows how it is used\n", full_name(*sub));
     return 2;
   }
   if (app.get_subcommands().empty()) {

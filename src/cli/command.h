@@ -9,6 +9,10 @@
 
 namespace millrace::cli {
 
+struct Verb;
+/// A verb: declares its command line and returns what it does (the exit code).
+using Action = std::function<int()>;
+
 /// One verb's command line. Variables are set before the action runs.
 class Command {
  public:
@@ -23,6 +27,8 @@ class Command {
   Command& flag(const std::string& name, bool& value, const std::string& doc);
   /// Text under the options of --help: examples first.
   Command& footer(const std::string& text);
+  /// For a verb that consists of verbs, as `millrace data head`: the action runs the one that was given.
+  Action choose(const std::vector<Verb>& verbs);
 
  private:
   friend int run_command_line(int argc, char** argv);
@@ -30,8 +36,6 @@ class Command {
   void* app_;
 };
 
-/// A verb: declares its command line and returns what it does (the exit code).
-using Action = std::function<int()>;
 struct Verb {
   std::string name, summary;
   Action (*declare)(Command& command);

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "data/formats/formats.h"
+#include "data/labelled.h"
 
 namespace millrace::data {
 namespace fs = std::filesystem;
@@ -59,9 +60,9 @@ std::vector<std::string> expand_wildcards(const std::string& pattern) {
 
 std::string not_a_source(const std::string& path) {
   return fmt::format(
-      "{}: is no data source: neither a folder of class folders, nor a tar, nor an IDX file (or it is "
-      "damaged); "
-      "check the path, or copy the file again",
+      "{}: is no data source: neither a folder of class folders, nor a tar, nor an IDX file, nor of another "
+      "format "
+      "that is read here (docs/data.md lists them), or it is damaged; check the path, or copy the file again",
       path);
 }
 
@@ -90,6 +91,10 @@ std::unique_ptr<Source> open_source(const std::string& path) {
     std::error_code ignored;
     if (!fs::exists(item, ignored)) fail<IoError>("{}: no such file or folder; check the path", item);
   }
+  const auto known = [](const std::string& item) {
+    return !fs::is_directory(item) && fs::file_size(item) > 0 && format_of(*open_file(item));
+  };
+  if (known(paths[0])) return labelled_pictures(open_dataset(path));
   if (paths.size() > 1) {
     for (const std::string& item : paths)
       if (!is_tar(item))

@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "data/picture.h"
+#include "data/value.h"
 
 namespace millrace::data {
 
-/// One sample as it is stored. `bytes` points into the source (which must outlive it) or into `storage`.
+/// One sample as it is stored. `bytes` points into the source (which must outlive it), or into `storage` or `owner`.
 struct Sample {
   std::span<const uint8_t> bytes;
   std::vector<uint8_t> storage;
+  Bytes owner;
   /// Raw pixels (HWC) when height > 0, else an encoded picture.
   int height = 0, width = 0, channels = 0;
 
@@ -56,7 +58,8 @@ class Source {
 ///  - WebDataset shards: tars of key.jpg + key.cls; several by "train-{000..007}.tar", "train-*.tar", or
 ///  their folder.
 ///    Class names come from the sidecar that pack writes (shard_index.h), else they are "0", "1" …;
-///  - an IDX file of pictures (MNIST), plain or gzipped, its labels beside it (images-idx3 → labels-idx1).
+///  - an IDX file of pictures (MNIST), plain or gzipped, its labels beside it (images-idx3 → labels-idx1);
+///  - what open_dataset() reads (dataset.h) and has a column of pictures and one of classes (labelled.h).
 /// InputError or IoError, naming the file and what to do, when it is none of these, empty, truncated or
 /// damaged.
 std::unique_ptr<Source> open_source(const std::string& path);

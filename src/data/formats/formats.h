@@ -5,9 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "data/dataset.h"
 #include "data/source.h"
 
 namespace millrace::data {
+
+/// All formats with columns; their order is that in which a file is tried.
+extern const Format recordio_format;
 
 /// A folder of class folders. InputError: no pictures, a class folder without any, pictures outside of class
 /// folders.

@@ -1,0 +1,13 @@
+// millrace data VERB: looking at data; each verb is a file here.
+#include "cli/verbs.h"
+
+namespace millrace::cli {
+
+Action declare_data(Command& command) {
+  command.footer("  millrace data head train.rec\n");
+  return command.choose({
+      {"head", "print the first samples of a source", declare_data_head},
+  });
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,61 @@
+#include "data/dataset.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/suggest.h"
+#include "data/source.h"
+
+namespace millrace::data {
+
+std::string Dataset::name(int64_t index) const { return fmt::format("{}#{}", path_, index); }
+
+size_t Dataset::column(std::string_view name) const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i].name == name) return i;
+    names.push_back(columns_[i].name);
+  }
+  fail<InputError>("{}: there is no column '{}'; did you mean '{}'? There are: {}", path_, name,
+                   nearest(std::string(name), names), fmt::join(names, ", "));
+}
+
+const Format& format_named(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Format* format : formats()) {
+    if (format->name == name) return *format;
+    names.emplace_back(format->name);
+  }
+  fail<InputError>("there is no format '{}'; did you mean '{}'? There are: {}", name,
+                   nearest(std::string(name), names), fmt::join(names, ", "));
+}
+
+const Format* format_of(const RandomAccessFile& file) {
+  const Bytes head = file.read(0, std::min<uint64_t>(file.size(), 4096));
+  for (const Format* format : formats())
+    if (format->matches(file.path(), head.view())) return format;
+  return nullptr;
+}
+
+std::unique_ptr<Dataset> open_dataset(const std::string& path) {
+  std::vector<std::shared_ptr<const RandomAccessFile>> files;
+  const Format* format = nullptr;
+  for (const std::string& item : expand_paths(path)) {
+    files.push_back(open_file(item));
+    if (files.back()->size() == 0) fail<InputError>("{}: the file is empty; copy it again", item);
+    const Format* found = format_of(*files.back());
+    if (!found) {
+      std::vector<std::string> known;
+      for (const Format* each : formats()) known.emplace_back(each->description);
+      fail<InputError>("{}: is of no format that is known here ({}), or damaged", item,
+                       fmt::join(known, ", "));
+    }
+    if (format && found != format)
+      fail<InputError>("{}: is {}, but {} is {}: files that are read together must be of one format",
+                       files[0]->path(), format->description, item, found->description);
+    format = found;
+  }
+  return format->open(path, std::move(files));
+}
+
+}  // namespace millrace::data

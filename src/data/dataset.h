@@ -1,0 +1,79 @@
+// Data sets of any format: samples with named columns and random access.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/random_access_file.h"
+#include "data/value.h"
+
+namespace millrace::data {
+
+/// An opened data set. All members may be called from many threads at once; indices go from 0 to count() - 1.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  virtual int64_t count() const = 0;
+  /// One column of one sample; only the bytes that it needs are read. InputError when they are damaged, IoError when they
+  /// cannot be read.
+  virtual Value read(int64_t index, size_t column) const = 0;
+  /// Where a sample is, for messages: "train.rec#17".
+  virtual std::string name(int64_t index) const;
+  /// Compares the checksums that the format has; InputError says what differs.
+  virtual void verify(int64_t /*index*/) const {}
+
+  const std::vector<Column>& columns() const { return columns_; }
+  /// The place of a column; InputError names the nearest one when there is none of this name.
+  size_t column(std::string_view name) const;
+  /// What it was opened from.
+  const std::string& path() const { return path_; }
+
+ protected:
+  explicit Dataset(std::string path) : path_(std::move(path)) {}
+  std::vector<Column> columns_;
+
+ private:
+  std::string path_;
+};
+
+/// Writes a data set, sample by sample.
+class DatasetWriter {
+ public:
+  virtual ~DatasetWriter() = default;
+  /// The values of one sample in the order of the columns. InputError when the format cannot hold one; IoError when the
+  /// disk is full.
+  virtual void add(std::span<const Value> values) = 0;
+  /// What was written is whole and in its place when this returns; without it nothing new is there.
+  virtual void finish() = 0;
+};
+
+/// A file format; each one is a file in formats/ and a line in formats/formats.cpp.
+struct Format {
+  const char* name;         // "recordio", as --format takes it
+  const char* description;  // "MXNet RecordIO (.rec)"
+  /// Could a file be of this format? `head`: its first bytes (up to 4,096).
+  bool (*matches)(std::string_view path, std::span<const uint8_t> head);
+  /// Opens a file or several of the same columns, one after the other; `path` is what the user wrote. InputError when one
+  /// is damaged or empty.
+  std::unique_ptr<Dataset> (*open)(const std::string& path,
+                                   std::vector<std::shared_ptr<const RandomAccessFile>> files);
+  /// InputError when the format cannot hold such columns; null where it is only read.
+  std::unique_ptr<DatasetWriter> (*create)(const std::string& path, const std::vector<Column>& columns);
+};
+
+const std::vector<const Format*>& formats();
+/// The format of this name; InputError names the nearest.
+const Format& format_named(std::string_view name);
+/// The first format that could be that of the file; null when it is none's.
+const Format* format_of(const RandomAccessFile& file);
+
+/// Opens what `path` names (globs and braces as in open_source); the format is found from the content. InputError or IoError
+/// says what is wrong.
+std::unique_ptr<Dataset> open_dataset(const std::string& path);
+
+}  // namespace millrace::data

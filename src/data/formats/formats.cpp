@@ -1,0 +1,10 @@
+#include "data/formats/formats.h"
+
+namespace millrace::data {
+
+const std::vector<const Format*>& formats() {
+  static const std::vector<const Format*> list = {&recordio_format};
+  return list;
+}
+
+}  // namespace millrace::data

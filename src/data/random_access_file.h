@@ -1,0 +1,37 @@
+// Files that are read in any order, wherever they lie.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "data/value.h"
+
+namespace millrace::data {
+
+/// An opened file. All members may be called from many threads at once.
+class RandomAccessFile {
+ public:
+  virtual ~RandomAccessFile() = default;
+
+  virtual uint64_t size() const = 0;
+  /// The `size` bytes from `offset` on; without a copy where the file is mapped. InputError, naming the file, when it ends
+  /// before; IoError when it cannot be read.
+  virtual Bytes read(uint64_t offset, uint64_t size) const = 0;
+
+  /// What it was opened from, for messages.
+  const std::string& path() const { return path_; }
+
+ protected:
+  explicit RandomAccessFile(std::string path) : path_(std::move(path)) {}
+  /// InputError when [offset, offset + size) does not lie within the file.
+  void require_range(uint64_t offset, uint64_t size) const;
+
+ private:
+  std::string path_;
+};
+
+/// Opens a local file, mapped into memory. IoError when it is missing, a folder or unreadable.
+std::shared_ptr<const RandomAccessFile> open_file(const std::string& path);
+
+}  // namespace millrace::data
