@@ -1,6 +1,7 @@
 # Every library Millrace links, in one place. deps/ lists the packages they come from.
 find_package(Threads REQUIRED)
 find_package(fmt 9 REQUIRED)
+find_package(CURL REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(Protobuf REQUIRED)
@@ -17,7 +18,7 @@ find_package(dnnl 3.2 REQUIRED CONFIG PATHS ${MILLRACE_VENV} NO_DEFAULT_PATH)
 function(millrace_link_dependencies target)
   target_link_libraries(${target}
     PUBLIC Threads::Threads
-    PRIVATE fmt::fmt JPEG::JPEG ZLIB::ZLIB protobuf::libprotobuf nlohmann_json::nlohmann_json
+    PRIVATE fmt::fmt CURL::libcurl JPEG::JPEG ZLIB::ZLIB protobuf::libprotobuf nlohmann_json::nlohmann_json
             PkgConfig::FREETYPE PkgConfig::HWLOC DNNL::dnnl gomp)
   target_include_directories(${target} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
   target_compile_definitions(${target} PRIVATE ${LLVM_DEFINITIONS})

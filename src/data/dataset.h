@@ -24,6 +24,8 @@ class Dataset {
   virtual Value read(int64_t index, size_t column) const = 0;
   /// Where a sample is, for messages: "train.rec#17".
   virtual std::string name(int64_t index) const;
+  /// Says that a sample will be read soon; never fails.
+  virtual void will_read(int64_t /*index*/) const {}
   /// Compares the checksums that the format has; InputError says what differs.
   virtual void verify(int64_t /*index*/) const {}
 

@@ -60,6 +60,7 @@ class LabelledPictures final : public Source {
   int64_t count() const override { return dataset_->count(); }
   int64_t label(int64_t index) const override { return labels_.at(static_cast<size_t>(index)); }
   std::string name(int64_t index) const override { return dataset_->name(index); }
+  void will_read(int64_t index) const override { dataset_->will_read(index); }
   Sample read(int64_t index) const override {
     const Value value = dataset_->read(index, picture_);
     Sample sample;

@@ -138,8 +138,12 @@ struct Loader::State {
     batch.indices.assign(static_cast<size_t>(options.batch), -1);
     batch.valid = valid_at(at);
     const Permutation order(pictures.source().count(), at.seed, at.epoch);
+    const auto index_of = [&](int64_t i) {
+      return options.shuffle ? order(at.position + i) : at.position + i;
+    };
+    for (int64_t i = 0; i < batch.valid; ++i) pictures.will_read(index_of(i));
     for (int64_t i = 0; i < batch.valid; ++i) {
-      int64_t index = options.shuffle ? order(at.position + i) : at.position + i;
+      int64_t index = index_of(i);
       const uint8_t* planes = pictures.planes(index, decoding);
       batch.labels[i] = pictures.source().label(index);
       batch.indices[i] = index;

@@ -1,6 +1,7 @@
 #include "data/pictures.h"
 
 #include "base/format.h"
+#include "data/sources/remote_object.h"
 
 namespace millrace::data {
 
@@ -24,7 +25,9 @@ bool Pictures::decode(int64_t index, Picture& picture) {
   std::string why;
   try {
     why = decode_sample(source_->read(index), picture);
-  } catch (const IoError& error) {
+  } catch (const RemoteError&) {
+    throw;  // the server is away: no fault of this sample
+  } catch (const Error& error) {
     why = error.what();
   }
   if (!why.empty()) {
@@ -79,6 +82,7 @@ void Pictures::fill_cache(int threads, const std::function<void(int64_t, int64_t
     Picture picture;
     const int64_t end = std::min((block + 1) * chunk, count);
     for (int64_t i = block * chunk; i < end; ++i) {
+      if (i + chunk < count) source_->will_read(i + chunk);
       if (!decode(i, picture)) continue;
       require_size(i, picture);
       to_planes(picture, &cache_[static_cast<size_t>(i) * extent_.bytes()]);

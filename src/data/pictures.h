@@ -27,6 +27,11 @@ class Pictures {
   /// The pointer is valid until the next call with this scratch.
   const uint8_t* planes(int64_t& index, Scratch& scratch);
 
+  /// Says that a sample will be asked for soon.
+  void will_read(int64_t index) const {
+    if (cache_.empty()) source_->will_read(index);
+  }
+
   const Source& source() const { return *source_; }
   const Extent& extent() const { return extent_; }
   bool cached() const { return !cache_.empty(); }

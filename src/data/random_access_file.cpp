@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "data/sources/block_cache.h"
 
 namespace millrace::data {
 namespace {
@@ -30,7 +31,15 @@ void RandomAccessFile::require_range(uint64_t offset, uint64_t size) const {
                      offset, offset + size, all);
 }
 
+bool is_remote(std::string_view path) {
+  return path.starts_with("http://") || path.starts_with("https://") || path.starts_with("s3://");
+}
+
 std::shared_ptr<const RandomAccessFile> open_file(const std::string& path) {
+  if (is_remote(path)) {
+    std::shared_ptr<const RemoteObject> object = path.starts_with("s3://") ? open_s3(path) : open_http(path);
+    return cached_file(std::move(object), BlockCache::global());
+  }
   return std::make_shared<LocalFile>(path);
 }
 

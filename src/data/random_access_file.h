@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "data/value.h"
 
@@ -18,6 +19,8 @@ class RandomAccessFile {
   /// The `size` bytes from `offset` on; without a copy where the file is mapped. InputError, naming the file, when it ends
   /// before; IoError when it cannot be read.
   virtual Bytes read(uint64_t offset, uint64_t size) const = 0;
+  /// Says that these bytes will be asked for soon, so that what is far away can be on its way; never fails.
+  virtual void will_read(uint64_t /*offset*/, uint64_t /*size*/) const {}
 
   /// What it was opened from, for messages.
   const std::string& path() const { return path_; }
@@ -31,7 +34,11 @@ class RandomAccessFile {
   std::string path_;
 };
 
-/// Opens a local file, mapped into memory. IoError when it is missing, a folder or unreadable.
+/// True for "http://…", "https://…" and "s3://…" (sources/remote_object.h); all else is a path.
+bool is_remote(std::string_view path);
+
+/// Opens a local file, mapped into memory, or a remote one, read through a cache (sources/block_cache.h). IoError when it is
+/// missing, a folder or unreadable.
 std::shared_ptr<const RandomAccessFile> open_file(const std::string& path);
 
 }  // namespace millrace::data

@@ -13,6 +13,7 @@ class Part : public Source {
   int64_t label(int64_t index) const override { return whole_->label(at(index)); }
   std::string name(int64_t index) const override { return whole_->name(at(index)); }
   Sample read(int64_t index) const override { return whole_->read(at(index)); }
+  void will_read(int64_t index) const override { whole_->will_read(at(index)); }
 
  private:
   int64_t at(int64_t index) const { return index * whole_->count() / count_; }

@@ -74,7 +74,7 @@ std::vector<std::string> expand_paths(const std::string& pattern) {
   std::vector<std::string> braced, paths;
   expand_braces(pattern, 0, braced);
   for (const std::string& item : braced) {
-    if (item.find_first_of("*?[") == std::string::npos) {
+    if (is_remote(item) || item.find_first_of("*?[") == std::string::npos) {
       paths.push_back(item);
       continue;
     }
@@ -89,9 +89,11 @@ std::unique_ptr<Source> open_source(const std::string& path) {
   const std::vector<std::string> paths = expand_paths(path);
   for (const std::string& item : paths) {
     std::error_code ignored;
-    if (!fs::exists(item, ignored)) fail<IoError>("{}: no such file or folder; check the path", item);
+    if (!is_remote(item) && !fs::exists(item, ignored))
+      fail<IoError>("{}: no such file or folder; check the path", item);
   }
   const auto known = [](const std::string& item) {
+    if (is_remote(item)) return true;
     return !fs::is_directory(item) && fs::file_size(item) > 0 && format_of(*open_file(item));
   };
   if (known(paths[0])) return labelled_pictures(open_dataset(path));

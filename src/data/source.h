@@ -41,6 +41,9 @@ class Source {
   /// IoError when it cannot be read.
   virtual Sample read(int64_t index) const = 0;
 
+  /// Says that a sample will be read soon, so that what is far away can be on its way; never fails.
+  virtual void will_read(int64_t /*index*/) const {}
+
   /// Names of the classes; label i is classes()[i].
   const std::vector<std::string>& classes() const { return classes_; }
   /// What it was opened from.

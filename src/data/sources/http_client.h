@@ -1,0 +1,38 @@
+// HTTP requests with retries, over libcurl.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace millrace::data {
+
+struct HttpRequest {
+  std::string url;
+  std::vector<std::string> headers;  // "If-Match: \"abc\""
+  /// Bytes wanted; 0: the whole object.
+  uint64_t offset = 0, size = 0;
+  /// For AWS's Signature Version 4; unsigned when `key` is empty.
+  std::string region, key, secret, token;
+  /// Bodies larger than this are refused.
+  uint64_t most_bytes = uint64_t{1} << 30;
+};
+
+struct HttpResponse {
+  long status = 0;  // NOLINT: libcurl's type
+  std::vector<uint8_t> body;
+  std::string etag, last_modified;
+  /// Of the whole object, from Content-Range or Content-Length; 0 when the server does not say.
+  uint64_t total = 0;
+};
+
+/// Sends a GET until it is answered by anything but a fault that may pass: no connection, no data for 20 seconds, a body cut
+/// short, 408, 429 and 5xx. Waits 0.2, 0.4, 0.8 … seconds in between; RemoteError, naming the URL and the last fault, after five
+/// attempts (MILLRACE_HTTP_ATTEMPTS). Connections are kept for the thread's next request.
+HttpResponse http_get(const HttpRequest& request);
+
+/// Requests of this thread end with an IoError as soon as the flag is set; it must outlive the thread's requests.
+void stop_http_when(const std::atomic<bool>* flag);
+
+}  // namespace millrace::data

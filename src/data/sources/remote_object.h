@@ -1,0 +1,41 @@
+// Objects that lie elsewhere and are fetched piece by piece.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <millrace/error.h>
+
+namespace millrace::data {
+
+/// What lies elsewhere cannot be had.
+class RemoteError : public IoError {
+ public:
+  using IoError::IoError;
+};
+
+/// One object of a server. All members may be called from many threads at once.
+class RemoteObject {
+ public:
+  virtual ~RemoteObject() = default;
+  virtual uint64_t size() const = 0;
+  /// Changes when the content does (ETag, or date and size).
+  virtual const std::string& version() const = 0;
+  /// The whole URL, for messages and as the key of caches; without secrets.
+  virtual const std::string& url() const = 0;
+  /// Exactly `size` bytes from `offset` on, after as many attempts as it takes. RemoteError when the server does not give them in
+  /// the end, or gives those of another version.
+  virtual std::vector<uint8_t> fetch(uint64_t offset, uint64_t size) const = 0;
+};
+
+/// "http://…" and "https://…". RemoteError when it is not there or the server cannot be reached.
+std::unique_ptr<RemoteObject> open_http(const std::string& url);
+
+/// "s3://BUCKET/KEY", at the server and with the rights that AWS's own tools take from the environment: AWS_ENDPOINT_URL_S3 or
+/// AWS_ENDPOINT_URL (else Amazon's of AWS_REGION or AWS_DEFAULT_REGION, us-east-1), AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+/// AWS_SESSION_TOKEN; without keys unsigned. Requests are signed by AWS's Signature Version 4.
+std::unique_ptr<RemoteObject> open_s3(const std::string& url);
+
+}  // namespace millrace::data

@@ -1,0 +1,257 @@
+"""Data on servers: HTTP with all its faults, and S3."""
+
+import http.server
+import io
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+
+def recordio(path, count=40, side=32):
+    """Pictures of four classes, as MXNet's im2rec writes them."""
+    random = np.random.default_rng(3)
+    with open(path, "wb") as file:
+        for i in range(count):
+            pixels = random.integers(0, 60, (side, side, 3)) + 60 * (i % 4)
+            picture = io.BytesIO()
+            Image.fromarray(pixels.astype(np.uint8)).save(picture, "JPEG")
+            record = struct.pack("<IfQQ", 0, i % 4, i, 0) + picture.getvalue()
+            file.write(struct.pack("<II", 0xCED7230A, len(record)) + record + bytes(-len(record) % 4))
+
+
+class Server:
+    """Serves one folder; `fault(number of the request)` may spoil answers."""
+
+    def __init__(self, folder):
+        self.folder, self.requests, self.fault, self.etag = folder, [], lambda number: None, '"1"'
+        server = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def do_GET(self):
+                server.answer(self)
+
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+    def answer(self, to):
+        self.requests.append((to.path, to.headers.get("Range")))
+        fault = self.fault(len(self.requests))
+        path = self.folder / to.path.lstrip("/")
+        if isinstance(fault, int):
+            return self.send(to, fault, b"")
+        if not path.is_file():
+            return self.send(to, 404, b"")
+        content = path.read_bytes()
+        if to.headers.get("If-Match") not in (None, self.etag):
+            return self.send(to, 412, b"")
+        if fault == "whole":
+            return self.send(to, 200, content)
+        first, last = map(int, re.fullmatch(r"bytes=(\d+)-(\d+)", to.headers["Range"]).groups())
+        last = min(last, len(content) - 1)
+        part = content[first : last + 1]
+        headers = {"Content-Range": f"bytes {first}-{last}/{len(content)}", "ETag": self.etag}
+        if fault == "short":
+            part = part[: len(part) // 2]
+        elif fault == "cut":  # says more than it sends
+            headers["Content-Length"] = str(len(part) + 1)
+            to.close_connection = True
+        elif fault == "wrong range":
+            headers["Content-Range"] = "bytes what"
+        elif fault == "stall":
+            headers["Content-Length"] = str(len(part))
+            self.send(to, 206, b"", headers)
+            time.sleep(60)
+            return None
+        return self.send(to, 206, part, headers)
+
+    def send(self, to, status, body, headers=None):
+        to.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **(headers or {})}.items():
+            to.send_header(name, value)
+        to.end_headers()
+        try:
+            to.wfile.write(body)
+        except ConnectionError:
+            pass
+
+
+@pytest.fixture
+def server(tmp_path):
+    folder = tmp_path / "served"
+    folder.mkdir()
+    recordio(folder / "x.rec")
+    one = Server(folder)
+    yield one
+    one.http.shutdown()
+
+
+@pytest.fixture
+def environment(tmp_path):
+    return {"MILLRACE_CACHE": str(tmp_path / "cache"), "MILLRACE_HTTP_ATTEMPTS": "3"}
+
+
+def head(millrace, source, environment):
+    return json.loads(millrace("data", "head", source, "--json", "-n", 100, env=environment).stdout)
+
+
+def test_a_file_on_a_server_is_what_it_is_here(millrace, server, environment):
+    here = head(millrace, server.folder / "x.rec", environment)
+    assert here["samples"] == 40
+    assert head(millrace, f"{server.url}/x.rec", environment) == here
+    asked = len(server.requests)
+    assert head(millrace, f"{server.url}/x.rec", environment) == here
+    assert len(server.requests) == asked + 1  # is it still the same? The content comes from the disk
+
+
+@pytest.mark.parametrize("fault", [500, 503, 429, "short", "cut"])
+def test_faults_that_pass_are_overcome(millrace, server, environment, fault):
+    server.fault = lambda number: fault if number in (2, 3) else None
+    assert head(millrace, f"{server.url}/x.rec", environment)["samples"] == 40
+    assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize(
+    "fault, says",
+    [
+        (500, "not answered after 3 attempts (the last: status 500)"),
+        ("short", "bytes instead of"),
+        (403, "access is denied"),
+        (404, "there is no such file; check the address"),
+        ("whole", "does not serve parts of files"),
+        ("wrong range", "does not say how large the file is"),
+    ],
+)
+def test_faults_that_stay_are_named(millrace, server, environment, fault, says):
+    server.fault = lambda number: fault if fault != "short" or number > 1 else None
+    error = millrace("data", "head", f"{server.url}/x.rec", code=1, env=environment).stderr
+    assert says in error and f"{server.url}/x.rec" in error
+
+
+def test_a_file_that_changes_while_it_is_read_is_noticed(millrace, server, environment):
+    def fault(number):
+        if number == 2:
+            server.etag = '"2"'
+
+    server.fault = fault
+    error = millrace("data", "head", f"{server.url}/x.rec", code=1, env=environment).stderr
+    assert "has changed on the server while it was read" in error
+
+
+def test_nobody_there(millrace, environment):
+    error = millrace("data", "head", "http://127.0.0.1:9/x.rec", code=1, env=environment).stderr
+    assert "is the server up and reachable?" in error
+
+
+def test_secrets_in_an_address_are_not_printed(millrace, server, environment):
+    url = server.url.replace("http://", "http://user:geheim@")
+    error = millrace("data", "head", f"{url}/none.rec?token=geheim", code=1, env=environment).stderr
+    assert "geheim" not in error and "/none.rec" in error
+
+
+def test_interrupted_while_the_server_stalls(binary, server, environment):
+    server.fault = lambda number: "stall" if number > 1 else None
+    process = subprocess.Popen(
+        [binary, "data", "head", f"{server.url}/x.rec"], env={**os.environ, **environment}, stderr=subprocess.PIPE
+    )
+    while len(server.requests) < 2:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=5)
+
+
+def test_a_network_trains_on_pictures_from_a_server(millrace, server, environment, tmp_path):
+    (tmp_path / "r.toml").write_text(
+        f"""
+[data]
+train = "{server.url}/x.rec"
+[model]
+layers = ["conv 4 3 stride=2", "relu", "global-avg-pool", "linear 4"]
+[train]
+epochs = 2
+batch = 8
+"""
+    )
+    millrace("train", tmp_path / "r.toml", "--out", tmp_path / "there", env=environment)
+    millrace("train", tmp_path / "r.toml", f"data.train={server.folder}/x.rec", "--out", tmp_path / "here")
+
+    def losses(run):
+        lines = map(json.loads, (tmp_path / run / "metrics.jsonl").read_text().splitlines())
+        return [line["train/loss"] for line in lines if "train/loss" in line]
+
+    assert losses("there") == losses("here") != []
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory):
+    """An S3 server (moto) that checks rights and signatures, with one bucket and one user."""
+    boto3 = pytest.importorskip("boto3")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    process = subprocess.Popen(
+        [Path(sys.executable).with_name("moto_server"), "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    for _ in range(600):
+        try:
+            urllib.request.urlopen(url).close()
+            break
+        except OSError:
+            assert process.poll() is None
+            time.sleep(0.1)
+    access = {"endpoint_url": url, "region_name": "eu-west-1", "aws_access_key_id": "a", "aws_secret_access_key": "b"}
+    iam = boto3.client("iam", **access)
+    iam.create_user(UserName="reader")
+    rights = {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}
+    iam.put_user_policy(
+        UserName="reader", PolicyName="all", PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [rights]})
+    )
+    key = iam.create_access_key(UserName="reader")["AccessKey"]
+    bucket = boto3.client("s3", **access)
+    bucket.create_bucket(Bucket="pictures", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
+    path = tmp_path_factory.mktemp("s3") / "x.rec"
+    recordio(path)
+    bucket.put_object(Bucket="pictures", Key="deep/one & ü+.rec", Body=path.read_bytes())
+    # From now on every request must be signed rightly.
+    check = urllib.request.Request(
+        f"{url}/moto-api/reset-auth", data=b"0", method="POST", headers={"Content-Type": "text/plain"}
+    )
+    urllib.request.urlopen(check).close()
+    yield {
+        "path": path,
+        "AWS_ENDPOINT_URL": url,
+        "AWS_REGION": "eu-west-1",
+        "AWS_ACCESS_KEY_ID": key["AccessKeyId"],
+        "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"],
+    }
+    process.kill()
+    process.wait()
+
+
+def test_s3(millrace, s3, environment):
+    access = {**environment, **{name: value for name, value in s3.items() if name.startswith("AWS_")}}
+    assert head(millrace, "s3://pictures/deep/one & ü+.rec", access) == head(millrace, s3["path"], environment)
+    wrong = {**access, "AWS_SECRET_ACCESS_KEY": "wrong"}
+    assert "access is denied" in millrace("data", "head", "s3://pictures/deep/one & ü+.rec", code=1, env=wrong).stderr
+    assert "no such file" in millrace("data", "head", "s3://pictures/none.rec", code=1, env=access).stderr
+    assert "s3://BUCKET/KEY" in millrace("data", "head", "s3://pictures", code=1, env=access).stderr
