@@ -10,7 +10,7 @@
 
 #include "base/format.h"
 #include "base/thread_pool.h"
-#include "data/order.h"
+#include "data/order/permutation.h"
 #include "data/pictures.h"
 
 namespace millrace::data {

@@ -1,4 +1,4 @@
-#include "data/order.h"
+#include "data/order/permutation.h"
 
 #include <cmath>
 #include <doctest/doctest.h>

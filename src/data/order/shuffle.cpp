@@ -1,0 +1,29 @@
+// "shuffle": every sample once, in an order of its own for each epoch.
+#include "data/order/order.h"
+#include "data/order/permutation.h"
+
+namespace millrace::data {
+namespace {
+
+class Shuffle final : public Order {
+ public:
+  explicit Shuffle(int64_t count) : count_(count) {}
+  int64_t length() const override { return count_; }
+  Pick at(uint64_t seed, int64_t epoch, int64_t position) const override {
+    return {Permutation(count_, seed, epoch)(position)};
+  }
+
+ private:
+  int64_t count_;
+};
+
+}  // namespace
+
+const OrderKind shuffle_order{
+    "shuffle", "shuffle", nullptr,
+    [](const std::vector<std::string>& words, Population population) -> std::unique_ptr<Order> {
+      if (words.size() > 1) wrong_order(shuffle_order, words, "it takes no words");
+      return std::make_unique<Shuffle>(population.count);
+    }};
+
+}  // namespace millrace::data
