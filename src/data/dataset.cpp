@@ -1,6 +1,7 @@
 #include "data/dataset.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/format.h"
 #include "base/suggest.h"
@@ -56,6 +57,20 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path) {
     format = found;
   }
   return format->open(path, std::move(files));
+}
+
+std::unique_ptr<Dataset> open_table(const std::string& path) {
+  const std::string first = expand_paths(path)[0];
+  if (!is_remote(first)) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(first, ignored)) return nullptr;
+    const auto file = open_file(first);
+    if (file->size() == 0 || !format_of(*file)) return nullptr;
+  }
+  auto dataset = open_dataset(path);
+  for (const Column& column : dataset->columns())
+    if (column.kind == ColumnKind::picture) return nullptr;
+  return dataset;
 }
 
 }  // namespace millrace::data

@@ -77,5 +77,7 @@ const Format* format_of(const RandomAccessFile& file);
 /// Opens what `path` names (globs and braces as in open_source); the format is found from the content. InputError or IoError
 /// says what is wrong.
 std::unique_ptr<Dataset> open_dataset(const std::string& path);
+/// The same for data without a column of pictures; null when it has one, or is of none of the formats with columns.
+std::unique_ptr<Dataset> open_table(const std::string& path);
 
 }  // namespace millrace::data

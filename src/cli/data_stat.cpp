@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/progress.h"
+#include "cli/table.h"
+#include "cli/verbs.h"
+#include "data/statistics.h"
+#include "train/datasets.h"
+
+namespace millrace::cli {
+namespace {
+
+constexpr size_t shown = 10;  // of each list
+
+using Sources = std::vector<std::shared_ptr<const data::Source>>;
+
+std::string size_text(const std::array<int, 3>& size) {
+  return data::Picture{size[0], size[1], size[2], {}}.size_text();
+}
+
+std::vector<std::pair<std::array<int, 3>, int64_t>> sizes_by_count(
+    const data::PictureStatistics::OfSource& of) {
+  std::vector<std::pair<std::array<int, 3>, int64_t>> sizes(of.sizes.begin(), of.sizes.end());
+  std::stable_sort(sizes.begin(), sizes.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return sizes;
+}
+
+void print_source(const data::Source& source, const data::PictureStatistics::OfSource& of) {
+  fmt::print("{}: {} pictures, {} classes, {}\n", source.path(), thousands(of.pictures),
+             source.classes().size(), bytes_text(static_cast<double>(of.bytes)));
+  const auto sizes = sizes_by_count(of);
+  Table table({"<size", "pictures", "share"});
+  const auto share = [&](int64_t count) {
+    return fmt::format("{:.1f} %", 100.0 * static_cast<double>(count) / static_cast<double>(of.pictures));
+  };
+  for (size_t i = 0; i < std::min(sizes.size(), shown); ++i)
+    table.row({size_text(sizes[i].first), thousands(sizes[i].second), share(sizes[i].second)});
+  fmt::print("{}", table.str());
+  if (sizes.size() > shown) fmt::print("  and {} other sizes\n", sizes.size() - shown);
+  Table classes({"<class", "pictures", "share"});
+  for (size_t c = 0; c < source.classes().size(); ++c)
+    classes.row({source.classes()[c], thousands(of.of_class[c]), share(of.of_class[c])});
+  fmt::print("{}", classes.str());
+  for (size_t c = 0; c < of.mean.size(); ++c)
+    fmt::print("  channel {}: mean {:.4f}, deviation {:.4f}\n", c, of.mean[c], of.std[c]);
+  if (!of.bad.empty())
+    fmt::print("  {} pictures cannot be read:\n", thousands(static_cast<int64_t>(of.bad.size())));
+  for (size_t i = 0; i < std::min(of.bad.size(), shown); ++i)
+    fmt::print("    {}: {}\n", of.bad[i].name, of.bad[i].why);
+}
+
+void print_twins(const char* title, const Sources& sources, const std::vector<data::Twins>& list) {
+  size_t pictures = 0;
+  int64_t across = 0, mixed = 0;
+  for (const data::Twins& twins : list) {
+    pictures += twins.places.size();
+    across += twins.sources_differ;
+    mixed += twins.classes_differ;
+  }
+  fmt::print("{}: {} groups of {} pictures in all", title, thousands(static_cast<int64_t>(list.size())),
+             thousands(static_cast<int64_t>(pictures)));
+  if (across > 0) fmt::print(", {} groups across sources", thousands(across));
+  if (mixed > 0) fmt::print(", {} of different classes", thousands(mixed));
+  fmt::print("\n");
+  // Those that matter most first.
+  std::vector<const data::Twins*> order;
+  for (const data::Twins& twins : list) order.push_back(&twins);
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return a->sources_differ * 2 + a->classes_differ > b->sources_differ * 2 + b->classes_differ;
+  });
+  for (size_t i = 0; i < std::min(order.size(), shown); ++i) {
+    std::string line;
+    for (size_t k = 0; k < std::min(order[i]->places.size(), size_t{4}); ++k) {
+      const data::Place& place = order[i]->places[k];
+      line += (k ? "  =  " : "") + sources[static_cast<size_t>(place.source)]->name(place.index);
+    }
+    if (order[i]->places.size() > 4) line += fmt::format("  and {} more", order[i]->places.size() - 4);
+    fmt::print("  {}\n", line);
+  }
+}
+
+nlohmann::ordered_json json_twins(const Sources& sources, const std::vector<data::Twins>& list) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const data::Twins& twins : list) {
+    nlohmann::ordered_json names;
+    for (const data::Place& place : twins.places)
+      names.push_back(sources[static_cast<size_t>(place.source)]->name(place.index));
+    json.push_back({{"pictures", names},
+                    {"classes_differ", twins.classes_differ},
+                    {"sources_differ", twins.sources_differ}});
+  }
+  return json;
+}
+
+void print_json(const Sources& sources, const data::PictureStatistics& statistics) {
+  nlohmann::ordered_json json;
+  for (size_t s = 0; s < sources.size(); ++s) {
+    const auto& of = statistics.sources[s];
+    nlohmann::ordered_json one{
+        {"source", sources[s]->path()}, {"pictures", of.pictures}, {"bytes", of.bytes}};
+    for (size_t c = 0; c < of.of_class.size(); ++c) one["classes"][sources[s]->classes()[c]] = of.of_class[c];
+    for (const auto& [size, count] : sizes_by_count(of))
+      one["sizes"].push_back(
+          {{"height", size[0]}, {"width", size[1]}, {"channels", size[2]}, {"pictures", count}});
+    one["mean"] = of.mean;
+    one["std"] = of.std;
+    one["bad"] = nlohmann::ordered_json::array();
+    for (const data::BadSample& bad : of.bad) one["bad"].push_back({{"name", bad.name}, {"why", bad.why}});
+    json["sources"].push_back(one);
+  }
+  json["same"] = json_twins(sources, statistics.same);
+  json["alike"] = json_twins(sources, statistics.alike);
+  fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+int table_statistics(const data::Dataset& dataset, bool as_json, const data::StatisticsOptions& options) {
+  const auto statistics = data::column_statistics(dataset, options);
+  nlohmann::ordered_json json{{"source", dataset.path()}, {"samples", dataset.count()}};
+  Table table({"<column", "<kind", "missing", "different", "least", "mean", "most", "<most frequent"});
+  for (size_t c = 0; c < statistics.size(); ++c) {
+    const data::ColumnStatistics& of = statistics[c];
+    const data::Column& column = dataset.columns()[c];
+    const bool number = column.kind == data::ColumnKind::integer || column.kind == data::ColumnKind::real;
+    std::string frequent;
+    nlohmann::ordered_json one{
+        {"name", column.name}, {"kind", data::kind_name(column.kind)}, {"missing", of.missing}};
+    if (of.different >= 0) one["different"] = of.different;
+    if (number)
+      one.update({{"least", of.least}, {"mean", of.mean}, {"std", of.std}, {"most", of.most}});
+    else
+      one.update({{"bytes", of.bytes}, {"shortest", of.shortest}, {"longest", of.longest}});
+    for (size_t i = 0; i < of.frequent.size(); ++i) {
+      if (i < 3 && of.frequent[i].second > 1)
+        frequent +=
+            fmt::format("{}{} ({})", i ? ", " : "", of.frequent[i].first, thousands(of.frequent[i].second));
+      one["frequent"].push_back({of.frequent[i].first, of.frequent[i].second});
+    }
+    json["columns"].push_back(one);
+    const auto n = [&](double value) { return number ? fmt::format("{:.6g}", value) : std::string(); };
+    table.row({column.name, data::kind_name(column.kind), thousands(of.missing),
+               of.different >= 0 ? thousands(of.different) : "many", n(of.least), n(of.mean), n(of.most),
+               frequent});
+  }
+  if (as_json)
+    fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  else
+    fmt::print("{}: {} samples\n{}", dataset.path(), thousands(dataset.count()), table.str());
+  return 0;
+}
+
+}  // namespace
+
+Action declare_data_stat(Command& command) {
+  struct Arguments {
+    std::vector<std::string> sources;
+    int64_t distance = 3;
+    bool json = false;
+  };
+  auto a = std::make_shared<Arguments>();
+  command.positional("SOURCE", a->sources, "data of any format; several (train and test) are compared")
+      .option("--distance", a->distance,
+              "bits in which the perceptual hashes of alike pictures may differ, 0 to 3")
+      .flag("--json", a->json, "for programs: one JSON object")
+      .footer(
+          "Reads everything once: counts, classes, sizes, what cannot be read, and which pictures are there "
+          "twice, by\n"
+          "their bytes and by their looks (perceptual hash). A test picture that is also among those of "
+          "training\n"
+          "stands first in the list.\n\n"
+          "  millrace data stat ${MILLRACE_DATA}/cifar10/train.tar ${MILLRACE_DATA}/cifar10/test.tar\n");
+  return [a] {
+    Progress progress;
+    data::StatisticsOptions options;
+    options.distance = static_cast<int>(std::clamp<int64_t>(a->distance, -1, 4));
+    options.progress = [&](int64_t done, int64_t total) {
+      if (progress.due()) progress.update(fmt::format("{} of {} samples", thousands(done), thousands(total)));
+    };
+    Sources sources;
+    for (const std::string& text : a->sources) {
+      if (a->sources.size() == 1)
+        if (const auto table = data::open_table(train::expand(text))) {
+          const int code = table_statistics(*table, a->json, options);
+          progress.finish();
+          return code;
+        }
+      sources.push_back(train::open_named(text));
+    }
+    const data::PictureStatistics statistics = data::picture_statistics(sources, options);
+    progress.finish();
+    if (a->json) {
+      print_json(sources, statistics);
+      return 0;
+    }
+    for (size_t s = 0; s < sources.size(); ++s) print_source(*sources[s], statistics.sources[s]);
+    print_twins("the same bytes", sources, statistics.same);
+    print_twins("alike", sources, statistics.alike);
+    return 0;
+  };
+}
+
+}  // namespace millrace::cli
