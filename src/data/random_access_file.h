@@ -34,4 +34,7 @@ class RandomAccessFile {
 /// Opens a local file, mapped into memory. IoError when it is missing, a folder or unreadable.
 std::shared_ptr<const RandomAccessFile> open_file(const std::string& path);
 
+/// Bytes in memory as a file: what a compressed file holds. `path` is for messages.
+std::shared_ptr<const RandomAccessFile> memory_file(const std::string& path, Bytes bytes);
+
 }  // namespace millrace::data

@@ -91,7 +91,8 @@ std::unique_ptr<Source> open_source(const std::string& path) {
     std::error_code ignored;
     if (!fs::exists(item, ignored)) fail<IoError>("{}: no such file or folder; check the path", item);
   }
-  const auto known = [](const std::string& item) {
+  const auto known = [](const std::string& path_or_folder) {
+    const std::string item = data_file(path_or_folder);
     return !fs::is_directory(item) && fs::file_size(item) > 0 && format_of(*open_file(item));
   };
   if (known(paths[0])) return labelled_pictures(open_dataset(path));
