@@ -47,6 +47,8 @@ struct Feature {
 
   /// False when the message is damaged.
   bool parse(std::string_view message) {
+    kind = 0;
+    lists.clear();
     WireReader fields(message);
     while (fields.next()) {
       if (fields.type() != 2 || fields.field() > 3) continue;
@@ -153,6 +155,10 @@ struct Survey {
     });
   }
 
+  bool same_column(const Survey& other) const {
+    return kind == other.kind && most == other.most && fewest == other.fewest && text == other.text;
+  }
+
   ColumnKind column() const {
     if (kind != 1)
       return most != 1 || fewest != 1 ? ColumnKind::array
@@ -213,13 +219,8 @@ class TfRecord final : public Dataset {
   }
 
   void verify(int64_t index) const override {
-    const Extent& record = records_.at(static_cast<size_t>(index));
-    const Bytes data = files_[record.file]->read(record.offset + 12, record.size + 4);
-    const uint32_t wanted = number_at<uint32_t>(data.data() + record.size),
-                   found = masked_crc32c(crc32c(data.data(), record.size));
-    if (found != wanted)
-      fail<InputError>("{}: damaged: the checksum of its data is {:08x}, not {:08x}; copy the file again",
-                       name(index), found, wanted);
+    const std::string problem = refusal(index);
+    if (!problem.empty()) throw InputError(problem);
   }
 
  private:
@@ -230,6 +231,17 @@ class TfRecord final : public Dataset {
 
   static const char* list_name(int kind) {
     return kind == 1 ? "bytes_list" : kind == 2 ? "float_list" : "int64_list";
+  }
+
+  /// "" or what is wrong with a record's checksum.
+  std::string refusal(int64_t index) const {
+    const Extent& record = records_.at(static_cast<size_t>(index));
+    const Bytes data = files_[record.file]->read(record.offset + 12, record.size + 4);
+    const uint32_t wanted = number_at<uint32_t>(data.data() + record.size),
+                   found = masked_crc32c(crc32c(data.data(), record.size));
+    if (found == wanted) return "";
+    return fmt::format("{}: damaged: the checksum of its data is {:08x}, not {:08x}; copy the file again",
+                       name(index), found, wanted);
   }
 
   Bytes content(int64_t index) const {
@@ -290,42 +302,66 @@ class TfRecord final : public Dataset {
     if (at != file.size()) refuse("there are more records");
   }
 
+  /// A feature of the record that is surveyed.
+  struct Found {
+    std::string_view name;
+    Feature feature;
+    int64_t values = 0;
+  };
+
+  /// The columns, from all records. A damaged one is a bad sample and must not change them: whatever says something new has
+  /// its checksum compared.
   void survey() {
-    std::map<std::string, Survey, std::less<>> found;
+    std::map<std::string, Survey, std::less<>> surveys;
     std::vector<std::string> order;
+    std::vector<Found> found;
     size_t good = 0;
     for (size_t i = 0; i < records_.size(); ++i) {
       const Bytes record = content(static_cast<int64_t>(i));
-      bool whole = true, any = false;
-      std::map<std::string_view, std::string_view> features;  // a name's last one counts
-      std::vector<std::string_view> names;
-      whole = each_feature(record.text(), [&](std::string_view key, std::string_view feature) {
-        if (features.insert_or_assign(key, feature).second) names.push_back(key);
+      if (!parse_record(record.text(), found)) continue;
+      const bool news = std::any_of(found.begin(), found.end(), [&](const Found& each) {
+        const auto at = surveys.find(each.name);
+        if (at == surveys.end()) return true;
+        Survey after = at->second;
+        after.add(each.feature, each.values);
+        return !after.same_column(at->second);
       });
-      for (const std::string_view key : names) {
-        Feature feature;
-        const int64_t values = whole && feature.parse(features[key]) ? feature.count() : -1;
-        whole = whole && values >= 0;
-        if (!whole) break;
-        any = true;
-        if (feature.kind == 0) continue;
-        auto at = found.find(key);
-        if (at == found.end()) {
-          at = found.emplace(key, Survey()).first;
-          order.emplace_back(key);
+      if (news && !refusal(static_cast<int64_t>(i)).empty()) continue;
+      good += !found.empty();
+      for (const Found& each : found) {
+        if (each.feature.kind == 0) continue;
+        auto at = surveys.find(each.name);
+        if (at == surveys.end()) {
+          at = surveys.emplace(each.name, Survey()).first;
+          order.emplace_back(each.name);
         }
-        at->second.add(feature, values);
+        at->second.add(each.feature, each.values);
       }
-      good += whole && any;
     }
-    // A damaged record is one bad sample; when most are no Examples, the payload is something else.
-    examples_ = good > 0 && 2 * good >= records_.size() && !order.empty();
-    if (!examples_) columns_ = {{"data", ColumnKind::bytes}};
+    // When most records are no Examples, the payload is something else.
+    examples_ = 2 * good >= records_.size() && !order.empty();
+    if (!examples_) {
+      columns_ = {{"data", ColumnKind::bytes}};
+      return;
+    }
     for (const std::string& key : order) {
-      if (!examples_) break;
-      columns_.push_back({key, found.at(key).column()});
-      kinds_.push_back(found.at(key).kind);
+      columns_.push_back({key, surveys.at(key).column()});
+      kinds_.push_back(surveys.at(key).kind);
     }
+  }
+
+  /// False when the record is no Example.
+  static bool parse_record(std::string_view record, std::vector<Found>& found) {
+    size_t count = 0;
+    bool whole = each_feature(record, [&](std::string_view key, std::string_view message) {
+      if (found.size() == count) found.emplace_back();
+      Found& next = found[count++];  // whose memory is used again
+      next.name = key;
+      next.values = next.feature.parse(message) ? next.feature.count() : -1;
+    });
+    found.resize(count);
+    return whole &&
+           std::all_of(found.begin(), found.end(), [](const Found& each) { return each.values >= 0; });
   }
 
   Value read_bytes(const Feature& feature, const Bytes& record, const Column& column, int64_t index) const {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include <millrace/error.h>
 
@@ -104,6 +105,25 @@ TEST_CASE("MDS comes back as it was written, in several shards, plain and compre
     }
     CHECK(refusal([&] { create_mds(folder / "set", columns); }).find("already") != std::string::npos);
   }
+}
+
+TEST_CASE("many threads read compressed MDS shards at once") {
+  const Rows list = rows(23);
+  const TempFolder folder;
+  MdsOptions options;
+  options.zstd = true;
+  options.shard_bytes = 5'000;
+  write_rows(*create_mds(folder / "set", columns, options), list);
+  const auto dataset = open_dataset(folder / "set");
+  std::vector<std::string> found(4);
+  std::vector<std::thread> threads;
+  for (std::string& each : found)
+    threads.emplace_back([&] {
+      for (int64_t i = 0; i < dataset->count(); ++i) dataset->verify(i);
+      each = difference(read_rows(*dataset), list);
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(found == std::vector<std::string>(4));
 }
 
 TEST_CASE("an MDS data set that is not finished leaves nothing") {

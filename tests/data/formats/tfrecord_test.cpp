@@ -155,6 +155,22 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a damaged record of TFRecord does not change the columns") {
+  const auto record = [](const std::string& name, const std::string& value) {
+    return framed(feature(name, WireWriter().message(1, WireWriter().bytes(1, value))));
+  };
+  const std::string good = record("text", "abc"), other = record("tex_", "abc"),
+                    binary = record("text", "a\x01c");
+  for (std::string bad : {other, binary}) {
+    bad.back() ^= 1;
+    const auto dataset = open_bytes(good + bad + good);
+    CHECK(dataset->columns() == std::vector<Column>{{"text", ColumnKind::text}});
+    CHECK(!refusal([&] { dataset->verify(1); }).empty());
+  }
+  CHECK(open_bytes(good + other)->columns().size() == 2);
+  CHECK(open_bytes(good + binary)->columns()[0].kind == ColumnKind::bytes);
+}
+
 TEST_CASE("what unpacks to a thousand times its size is refused") {
   const std::string bomb = deflated(std::string(200 << 20, '\0'), 31);
   CHECK(refusal([&] { open_bytes(bomb); }).find("too much to unpack") != std::string::npos);
