@@ -10,6 +10,7 @@ Action declare_pack(Command& command);
 Action declare_data(Command& command);
 Action declare_data_head(Command& command);
 Action declare_data_stat(Command& command);
+Action declare_data_convert(Command& command);
 Action declare_train(Command& command);
 Action declare_eval(Command& command);
 Action declare_predict(Command& command);

@@ -38,10 +38,17 @@ const Format* format_of(const RandomAccessFile& file) {
   return nullptr;
 }
 
+std::string data_file(const std::string& path) {
+  const std::filesystem::path index = std::filesystem::path(path) / "index.json";
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(index, ignored) ? index.string() : path;
+}
+
 std::unique_ptr<Dataset> open_dataset(const std::string& path) {
   std::vector<std::shared_ptr<const RandomAccessFile>> files;
   const Format* format = nullptr;
-  for (const std::string& item : expand_paths(path)) {
+  for (const std::string& named : expand_paths(path)) {
+    const std::string item = data_file(named);
     files.push_back(open_file(item));
     if (files.back()->size() == 0) fail<InputError>("{}: the file is empty; copy it again", item);
     const Format* found = format_of(*files.back());

@@ -74,8 +74,11 @@ const Format& format_named(std::string_view name);
 /// The first format that could be that of the file; null when it is none's.
 const Format* format_of(const RandomAccessFile& file);
 
-/// Opens what `path` names (globs and braces as in open_source); the format is found from the content. InputError or IoError
-/// says what is wrong.
+/// The file that stands for a data set: index.json of a folder that has one, else `path` itself.
+std::string data_file(const std::string& path);
+
+/// Opens what `path` names (globs and braces as in open_source; a folder with an index.json, too); the format is found from
+/// the content. InputError or IoError says what is wrong.
 std::unique_ptr<Dataset> open_dataset(const std::string& path);
 /// The same for data without a column of pictures; null when it has one, or is of none of the formats with columns.
 std::unique_ptr<Dataset> open_table(const std::string& path);

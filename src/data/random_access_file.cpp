@@ -22,6 +22,20 @@ class LocalFile final : public RandomAccessFile {
   std::shared_ptr<const MappedFile> file_;
 };
 
+class MemoryFile final : public RandomAccessFile {
+ public:
+  MemoryFile(const std::string& path, Bytes bytes) : RandomAccessFile(path), bytes_(std::move(bytes)) {}
+
+  uint64_t size() const override { return bytes_.size(); }
+  Bytes read(uint64_t offset, uint64_t size) const override {
+    require_range(offset, size);
+    return bytes_.part(offset, size);
+  }
+
+ private:
+  Bytes bytes_;
+};
+
 }  // namespace
 
 void RandomAccessFile::require_range(uint64_t offset, uint64_t size) const {
@@ -41,6 +55,10 @@ std::shared_ptr<const RandomAccessFile> open_file(const std::string& path) {
     return cached_file(std::move(object), BlockCache::global());
   }
   return std::make_shared<LocalFile>(path);
+}
+
+std::shared_ptr<const RandomAccessFile> memory_file(const std::string& path, Bytes bytes) {
+  return std::make_shared<MemoryFile>(path, std::move(bytes));
 }
 
 }  // namespace millrace::data

@@ -41,4 +41,7 @@ bool is_remote(std::string_view path);
 /// missing, a folder or unreadable.
 std::shared_ptr<const RandomAccessFile> open_file(const std::string& path);
 
+/// Bytes in memory as a file: what a compressed file holds. `path` is for messages.
+std::shared_ptr<const RandomAccessFile> memory_file(const std::string& path, Bytes bytes);
+
 }  // namespace millrace::data

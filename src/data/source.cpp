@@ -92,8 +92,9 @@ std::unique_ptr<Source> open_source(const std::string& path) {
     if (!is_remote(item) && !fs::exists(item, ignored))
       fail<IoError>("{}: no such file or folder; check the path", item);
   }
-  const auto known = [](const std::string& item) {
-    if (is_remote(item)) return true;
+  const auto known = [](const std::string& path_or_folder) {
+    if (is_remote(path_or_folder)) return true;
+    const std::string item = data_file(path_or_folder);
     return !fs::is_directory(item) && fs::file_size(item) > 0 && format_of(*open_file(item));
   };
   if (known(paths[0])) return labelled_pictures(open_dataset(path));

@@ -3,7 +3,8 @@
 namespace millrace::data {
 
 const std::vector<const Format*>& formats() {
-  static const std::vector<const Format*> list = {&recordio_format};
+  static const std::vector<const Format*> list = {&recordio_format, &tfrecord_format, &mds_format,
+                                                  &beton_format};
   return list;
 }
 

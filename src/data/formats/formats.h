@@ -12,6 +12,9 @@ namespace millrace::data {
 
 /// All formats with columns; their order is that in which a file is tried.
 extern const Format recordio_format;
+extern const Format tfrecord_format;
+extern const Format beton_format;
+extern const Format mds_format;
 
 /// A folder of class folders. InputError: no pictures, a class folder without any, pictures outside of class
 /// folders.

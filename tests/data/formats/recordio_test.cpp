@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "data/dataset.h"
 #include "data/labelled.h"
+#include "support/datasets.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
@@ -115,10 +116,20 @@ TEST_CASE("a RecordIO file of MXNet's own is read, and its pictures are a labell
   }
   const std::shared_ptr<const Dataset> dataset = open_dataset(data + "/formats/cifar20.rec");
   REQUIRE(dataset->count() == 20);
-  const auto labels = std::get<Array>(dataset->read(2, dataset->column("label")));
-  CHECK(labels.to_doubles() == std::vector<double>{2, 0.5});
-  // Record 3 is no picture: its content is split at the magic number.
-  CHECK(std::get<Bytes>(dataset->read(3, dataset->column("image"))).size() == 20);
+  const std::vector<Truth> truth = cifar20(data);
+  for (int64_t i = 0; i < 20; ++i) {
+    const Truth& wanted = truth[static_cast<size_t>(i)];
+    const double label = static_cast<double>(wanted.label);
+    const auto labels = std::get<Array>(dataset->read(i, dataset->column("label")));
+    CHECK(labels.to_doubles() ==
+          (i % 2 ? std::vector<double>{label} : std::vector<double>{label, wanted.score}));
+    const Value content = dataset->read(i, dataset->column("image"));
+    // Record 3 is no picture: its content is split at the magic number.
+    if (i == 3)
+      CHECK(std::get<Bytes>(content).size() == 20);
+    else
+      CHECK(sha256(content) == wanted.sha256);
+  }
   const auto source = labelled_pictures(dataset);
   CHECK(source->label(19) == std::get<Array>(dataset->read(19, 0)).at(0));
   Picture picture;

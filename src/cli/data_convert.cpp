@@ -1,0 +1,70 @@
+#include <fmt/core.h>
+
+#include "base/format.h"
+#include "cli/progress.h"
+#include "cli/verbs.h"
+#include "data/convert.h"
+#include "data/dataset.h"
+#include "data/formats/mds.h"
+#include "train/recipe.h"
+
+namespace millrace::cli {
+namespace {
+
+/// "a,b" → {"a", "b"}
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> names;
+  for (size_t at = 0; at < list.size();) {
+    const size_t comma = std::min(list.find(',', at), list.size());
+    names.push_back(list.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return names;
+}
+
+std::string writable_formats() {
+  std::vector<std::string> names;
+  for (const data::Format* format : data::formats())
+    if (format->create) names.emplace_back(format->name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+Action declare_data_convert(Command& command) {
+  struct Arguments {
+    std::string source, out, format, columns;
+    bool zstd = false;
+  };
+  auto a = std::make_shared<Arguments>();
+  command.positional("SOURCE", a->source, "data of any format")
+      .positional("OUT", a->out, "the file to write; for mds, a new folder")
+      .option("--format", a->format, "what to write: " + writable_formats())
+      .option("--columns", a->columns, "only these, as in image,label; by default all")
+      .flag("--zstd", a->zstd, "compress (mds only)")
+      .footer(
+          "  millrace data convert train.tfrecord train.beton --format beton\n"
+          "  millrace data convert train.rec mds/train --format mds --columns image,label\n");
+  return [a] {
+    if (a->format.empty()) fail<InputError>("which format? Add --format and one of: {}", writable_formats());
+    const data::Format& format = data::format_named(a->format);
+    if (!format.create)
+      fail<InputError>("{} can only be read; what can be written: {}", format.name, writable_formats());
+    if (a->zstd && a->format != "mds") fail<InputError>("--zstd goes with --format mds only");
+    const auto dataset = data::open_dataset(train::expand(a->source));
+    const std::vector<size_t> chosen = data::choose_columns(*dataset, split(a->columns));
+    const std::vector<data::Column> columns = data::columns_at(*dataset, chosen);
+    data::MdsOptions options;
+    options.zstd = a->zstd;
+    const auto writer = a->zstd ? data::create_mds(a->out, columns, options) : format.create(a->out, columns);
+    Progress progress;
+    data::copy_samples(*dataset, chosen, *writer, [&](int64_t done, int64_t total) {
+      if (progress.due()) progress.update(fmt::format("{} of {} samples", thousands(done), thousands(total)));
+    });
+    progress.print(fmt::format("{}: {} samples of {} columns as {}", a->out, thousands(dataset->count()),
+                               columns.size(), format.description));
+    return 0;
+  };
+}
+
+}  // namespace millrace::cli

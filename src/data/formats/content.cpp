@@ -1,0 +1,67 @@
+#include "data/formats/content.h"
+
+namespace millrace::data {
+namespace {
+
+bool has(std::span<const uint8_t> bytes, size_t at, std::string_view mark) {
+  return bytes.size() >= at + mark.size() &&
+         std::string_view(reinterpret_cast<const char*>(bytes.data()) + at, mark.size()) == mark;
+}
+
+}  // namespace
+
+bool is_utf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto byte = [&](size_t at) { return at < text.size() ? static_cast<uint8_t>(text[at]) : 0u; };
+    const unsigned first = byte(i);
+    const size_t more = first < 0x80 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
+    if ((first >= 0x80 && first < 0xc2) || first > 0xf4) return false;
+    unsigned second = byte(i + 1);
+    // Overlong forms, surrogates and what lies beyond U+10FFFF.
+    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
+      return false;
+    for (size_t k = 1; k <= more; ++k)
+      if ((byte(i + k) & 0xc0) != 0x80) return false;
+    i += more + 1;
+  }
+  return true;
+}
+
+ColumnKind content_kind(std::span<const uint8_t> bytes) {
+  if (has(bytes, 0, "\xff\xd8\xff") || has(bytes, 0, "\x89PNG\r\n\x1a\n") ||
+      (has(bytes, 0, "RIFF") && has(bytes, 8, "WEBP")))
+    return ColumnKind::picture;
+  if ((has(bytes, 0, "RIFF") && has(bytes, 8, "WAVE")) || has(bytes, 0, "fLaC")) return ColumnKind::audio;
+  if (bytes.empty()) return ColumnKind::bytes;
+  for (const uint8_t byte : bytes)
+    if ((byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f)
+      return ColumnKind::bytes;
+  return is_utf8({reinterpret_cast<const char*>(bytes.data()), bytes.size()}) ? ColumnKind::text
+                                                                              : ColumnKind::bytes;
+}
+
+bool jpeg_size(std::span<const uint8_t> bytes, int& width, int& height) {
+  if (!has(bytes, 0, "\xff\xd8")) return false;
+  for (size_t at = 2; at + 4 <= bytes.size();) {
+    if (bytes[at] != 0xff) return false;
+    const uint8_t marker = bytes[at + 1];
+    if (marker == 0xff || marker == 0x01 ||
+        (marker >= 0xd0 && marker <= 0xd7)) {  // filling, or without length
+      at += marker == 0xff ? 1 : 2;
+      continue;
+    }
+    if (marker == 0xd9 || marker == 0xda) return false;
+    // Start of frame; C4, C8 and CC are other things.
+    if (marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc) {
+      if (at + 9 > bytes.size()) return false;
+      height = bytes[at + 5] << 8 | bytes[at + 6];
+      width = bytes[at + 7] << 8 | bytes[at + 8];
+      return width > 0 && height > 0;
+    }
+    at += 2 + (bytes[at + 2] << 8 | bytes[at + 3]);
+  }
+  return false;
+}
+
+}  // namespace millrace::data
