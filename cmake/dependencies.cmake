@@ -8,6 +8,9 @@ find_package(nlohmann_json 3.11 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(FREETYPE REQUIRED IMPORTED_TARGET freetype2)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
+find_package(BZip2 REQUIRED)
+find_package(LibLZMA REQUIRED)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 find_package(LLVM 19.1 REQUIRED CONFIG PATHS /usr/lib/llvm-19/cmake NO_DEFAULT_PATH)
 
 # oneDNN comes from PyPI wheels inside the project's virtual environment.
@@ -18,7 +21,8 @@ function(millrace_link_dependencies target)
   target_link_libraries(${target}
     PUBLIC Threads::Threads
     PRIVATE fmt::fmt JPEG::JPEG ZLIB::ZLIB protobuf::libprotobuf nlohmann_json::nlohmann_json
-            PkgConfig::FREETYPE PkgConfig::HWLOC DNNL::dnnl gomp)
+            PkgConfig::FREETYPE PkgConfig::HWLOC BZip2::BZip2 LibLZMA::LibLZMA PkgConfig::ZSTD
+            DNNL::dnnl gomp)
   target_include_directories(${target} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
   target_compile_definitions(${target} PRIVATE ${LLVM_DEFINITIONS})
   target_link_libraries(${target} PRIVATE LLVM-19)

@@ -4,9 +4,16 @@
 namespace millrace::cli {
 
 Action declare_data(Command& command) {
-  command.footer("  millrace data head train.rec\n");
+  command.footer(
+      "  millrace data head train.rec\n"
+      "  millrace data index train.tar\n"
+      "  millrace data query train.tar 'label in (3, 5) and width > 200'\n");
   return command.choose({
       {"head", "print the first samples of a source", declare_data_head},
+      {"index", "write the index beside a source's files: opening, choosing and checking without a pass",
+       declare_data_index},
+      {"query", "print the samples that a condition is true for", declare_data_query},
+      {"verify", "compare all checksums", declare_data_verify},
   });
 }
 

@@ -64,6 +64,10 @@ class Source {
 /// damaged.
 std::unique_ptr<Source> open_source(const std::string& path);
 
+/// The samples of it that a condition (query.h) is true for; the classes stay those of the whole. InputError also when the format
+/// has no columns, or no sample matches.
+std::unique_ptr<Source> open_source(const std::string& path, const std::string& where);
+
 /// Decodes a sample into `picture`. Returns "" or the reason why it cannot.
 [[nodiscard]] std::string decode_sample(const Sample& sample, Picture& picture);
 

@@ -127,7 +127,7 @@ void Trainer::State::open_data() {
 
 void Trainer::State::open_training() {
   const auto begin = Clock::now();
-  std::shared_ptr<const data::Source> source = open_named(recipe.data.train);
+  std::shared_ptr<const data::Source> source = open_named(recipe.data.train, recipe.data.where);
   prepared.open = seconds_since(begin);
   prepared.pictures = source->count();
   // Some batches at least, so that the order of an epoch is a usual one.

@@ -3,7 +3,7 @@
 namespace millrace::data {
 
 const std::vector<const Format*>& formats() {
-  static const std::vector<const Format*> list = {&recordio_format};
+  static const std::vector<const Format*> list = {&recordio_format, &webdataset_format};
   return list;
 }
 
