@@ -79,6 +79,7 @@ class IndexParser {
     try {
       const auto schema = nlohmann::json::parse(text(Section::schema, 0));
       index_.format_ = schema.at("format").get<std::string>();
+      if (schema.contains("class_fault")) index_.class_fault_ = schema["class_fault"].get<std::string>();
       for (const auto& column : schema.at("columns"))
         index_.columns_.push_back(
             {column.at("name").get<std::string>(), kind(column.at("kind").get<std::string>())});

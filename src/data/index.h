@@ -40,6 +40,8 @@ class Index {
   /// Of the data set: what Format::name says, and all columns, small or not.
   const std::string& format() const { return format_; }
   const std::vector<Column>& columns() const { return columns_; }
+  /// Why its texts called label are no classes (Dataset::class_names), a whole message; empty when they are.
+  const std::string& class_fault() const { return class_fault_; }
   /// Of the file that it describes; the time in nanoseconds since 1970, 0 when it has none.
   uint64_t file_size() const { return file_size_; }
   int64_t file_modified() const { return file_modified_; }
@@ -69,7 +71,7 @@ class Index {
   Bytes bytes_;
   int64_t count_ = 0, file_modified_ = 0;
   uint64_t file_size_ = 0;
-  std::string format_;
+  std::string format_, class_fault_;
   std::vector<Column> columns_;
   std::vector<std::span<const uint8_t>> present_;
   std::span<const uint64_t> offsets_, sizes_, key_ends_;

@@ -212,6 +212,12 @@ class Builder {
     std::erase_if(small_, [](const Growing& growing) { return growing.too_long; });
     nlohmann::ordered_json schema;
     schema["format"] = dataset_.format();
+    try {
+      for (size_t c = 0; c < dataset_.columns().size(); ++c)
+        if (dataset_.columns()[c] == Column{"label", ColumnKind::text}) (void)dataset_.class_names(c);
+    } catch (const InputError& fault) {
+      schema["class_fault"] = fault.what();
+    }
     schema["columns"] = schema["small"] = nlohmann::ordered_json::array();
     for (const Column& column : dataset_.columns())
       schema["columns"].push_back({{"name", column.name}, {"kind", kind_name(column.kind)}});

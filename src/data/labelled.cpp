@@ -56,6 +56,7 @@ class LabelledPictures final : public Source {
   explicit LabelledPictures(std::shared_ptr<const Dataset> dataset)
       : dataset_(std::move(dataset)), pictures_(picture_columns(*dataset_)), label_(label_column(*dataset_)) {
     path_ = dataset_->path();
+    notes_ = dataset_->notes();
     classes_ = dataset_->class_names(label_);
     for (int64_t i = 0; i < dataset_->count(); ++i) {
       if (!picture_of(i)) missing(i, "picture");

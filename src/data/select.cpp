@@ -202,6 +202,7 @@ class SourceSelection final : public Source {
       : whole_(std::move(whole)), samples_(std::move(samples)) {
     classes_ = whole_->classes();
     path_ = whole_->path();
+    notes_ = whole_->notes();
   }
   int64_t count() const override { return static_cast<int64_t>(samples_.size()); }
   int64_t label(int64_t index) const override { return whole_->label(at(index)); }

@@ -45,9 +45,11 @@ class Source {
   const std::vector<std::string>& classes() const { return classes_; }
   /// What it was opened from.
   const std::string& path() const { return path_; }
+  /// What the user should know about how it was opened (Dataset::notes).
+  const std::vector<std::string>& notes() const { return notes_; }
 
  protected:
-  std::vector<std::string> classes_;
+  std::vector<std::string> classes_, notes_;
   std::string path_;
 };
 

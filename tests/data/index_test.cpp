@@ -45,7 +45,9 @@ void check_same(const Dataset& a, const Dataset& b) {
       REQUIRE(x.index() == y.index());
       if (const auto* bytes = std::get_if<Bytes>(&x))
         CHECK(bytes->text() == std::get<Bytes>(y).text());
-      else if (!std::holds_alternative<Array>(x))
+      else if (const auto* array = std::get_if<Array>(&x))
+        CHECK(array->identical(std::get<Array>(y)));
+      else
         CHECK(value_text(x, a.columns()[c].kind) == value_text(y, b.columns()[c].kind));
     }
   }
@@ -108,6 +110,32 @@ TEST_CASE("a plain tar and RecordIO open by their indices too") {
   const auto source = open_source(folder / "p.tar");
   CHECK(source->classes() == std::vector<std::string>{"cat", "dog"});
   CHECK(source->label(0) == 1);
+  // An empty class is an error as it is without the index, but the samples can be looked at.
+  Members members = make_members({"dog", "cat"}, 3);
+  members.emplace_back("owl/", "");
+  put_file(folder / "hole.tar", make_tar(members));
+  write_indices(*open_dataset(folder / "hole.tar"));
+  CHECK(open_dataset(folder / "hole.tar")->count() == 6);
+  CHECK_THROWS_WITH_AS(open_source(folder / "hole.tar"), doctest::Contains("class owl: no pictures"),
+                       InputError);
+}
+
+TEST_CASE("real tars by their indices") {
+  const std::string data = real_data();
+  if (data.empty()) {
+    MESSAGE("skipped: no real data (set MILLRACE_DATA)");
+    return;
+  }
+  for (const char* name :
+       {"formats/wds-tendata.tar", "formats/wds-testgz.tar", "formats/wds-compressed.tar"}) {
+    TempFolder folder;
+    std::filesystem::copy_file(data + "/" + name, folder / "x.tar");
+    const auto before = open_dataset(folder / "x.tar");
+    write_indices(*before);
+    const auto after = open_dataset(folder / "x.tar");
+    CHECK(after->notes().empty());
+    check_same(*before, *after);
+  }
 }
 
 TEST_CASE(
@@ -137,6 +165,7 @@ TEST_CASE(
   write_file(sidecar, good);
   std::filesystem::last_write_time(path, std::filesystem::last_write_time(path) + std::chrono::seconds(2));
   CHECK(note().find("has changed since this index was made") != std::string::npos);
+  CHECK(open_source(path)->notes().size() == 1);
 }
 
 TEST_CASE("changed bytes of a sample are found by its checksum, and by name") {

@@ -15,7 +15,10 @@ class IndexedTar final : public TarDataset {
   IndexedTar(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
              std::vector<std::shared_ptr<const Index>> indices)
       : TarDataset(path, std::move(files)), indices_(std::move(indices)) {
-    for (const auto& index : indices_) ends_.push_back((ends_.empty() ? 0 : ends_.back()) + index->count());
+    for (const auto& index : indices_) {
+      ends_.push_back((ends_.empty() ? 0 : ends_.back()) + index->count());
+      if (folder_fault_.empty()) folder_fault_ = index->class_fault();
+    }
     for (const Column& column : indices_[0]->columns()) {
       small_.emplace_back();
       for (const auto& index : indices_) small_.back().push_back(index->small(column.name));

@@ -2,10 +2,12 @@
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <millrace/error.h>
 
 #include "base/file.h"
+#include "data/compression.h"
 #include "data/dataset.h"
 #include "data/formats/tar_values.h"
 #include "data/npy.h"
@@ -117,6 +119,33 @@ TEST_CASE("a tar that is compressed as a whole is the same tar") {
   put_file(folder / "cut.tar.gz", zipped(tar).substr(0, 300));
   CHECK(refusal([&] { (void)open_dataset(folder / "cut.tar.gz"); }).find("it ends early") !=
         std::string::npos);
+}
+
+TEST_CASE("packed members: several streams are joined, cut and foreign ones are refused, the limit holds") {
+  std::string zstd(ZSTD_compressBound(5), '\0');
+  zstd.resize(ZSTD_compress(zstd.data(), zstd.size(), "hello", 5, 3));
+  const auto text = [](const char* extension, const std::string& content) {
+    return std::get<std::string>(decode_member(extension, "", bytes(content)));
+  };
+  CHECK(text("txt.zst", zstd) == "hello");
+  CHECK(text("txt.zst", zstd + zstd) == "hellohello");
+  CHECK(text("txt.gz", zipped("a") + zipped("b")) == "ab");
+  CHECK(text(
+            "txt.gz.zst", zstd.substr(0, 0) + [&] {
+              const std::string inner = zipped("in");
+              std::string outer(ZSTD_compressBound(inner.size()), '\0');
+              outer.resize(ZSTD_compress(outer.data(), outer.size(), inner.data(), inner.size(), 3));
+              return outer;
+            }()) == "in");
+  for (const char* extension : {"txt.gz", "txt.bz2", "txt.xz", "txt.zst"})
+    for (const std::string& content :
+         {std::string(), std::string("plain text, not packed"), zstd.substr(0, 6)})
+      CHECK_FALSE(refusal([&] { (void)text(extension, content); }).empty());
+  const std::string bomb = zipped(std::string(1 << 20, 'x'));
+  CHECK(decompress(Compression::gzip, span(bomb), 1 << 20).size() == 1 << 20);
+  CHECK(refusal([&] {
+          (void)decompress(Compression::gzip, span(bomb), (1 << 20) - 1);
+        }).find("unpacks to more than") != std::string::npos);
 }
 
 TEST_CASE("class folders with other files beside the pictures keep their labels") {
