@@ -17,11 +17,30 @@ namespace millrace::data {
 namespace {
 
 constexpr size_t most_extensions = 1000;
+constexpr uint64_t most_unpacked = uint64_t{4} << 30;
+
+/// A whole file, unpacked into memory when it is compressed.
+Bytes content_of(const RandomAccessFile& file, bool& stored) {
+  const Bytes bytes = file.read(0, file.size());
+  const Compression compression = compression_of(bytes.view());
+  stored = compression == Compression::none;
+  if (stored) return bytes;
+  try {
+    return Bytes(decompress(compression, bytes.view(), most_unpacked));
+  } catch (const InputError& error) {
+    fail<InputError>("{}: {}", file.path(), error.what());
+  }
+}
 
 class ScannedTar final : public TarDataset {
  public:
   ScannedTar(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
       : TarDataset(path, std::move(files)) {
+    for (const auto& file : files_) {
+      bool plain = true;
+      contents_.push_back(content_of(*file, plain));
+      stored_.push_back(plain);
+    }
     plain_ = has_class_folders();
     for (size_t f = 0; f < files_.size(); ++f) {
       if (plain_)
@@ -40,9 +59,15 @@ class ScannedTar final : public TarDataset {
   }
 
   int64_t count() const override { return static_cast<int64_t>(samples_.size()); }
+  bool has(int64_t index, size_t column) const override {
+    const TarColumn& what = tar_column(column);
+    if (what.what == TarColumn::What::key || what.what == TarColumn::What::folder)
+      return TarDataset::has(index, column);
+    return find_member(samples_.at(static_cast<size_t>(index)), what.number) != nullptr;
+  }
   std::optional<SampleExtent> extent(int64_t index) const override {
     const Entry& entry = samples_.at(static_cast<size_t>(index));
-    if (!stored(entry.file)) return std::nullopt;
+    if (!stored_[entry.file]) return std::nullopt;
     return SampleExtent{entry.file, entry.begin, entry.end - entry.begin};
   }
 
@@ -52,20 +77,17 @@ class ScannedTar final : public TarDataset {
     return names_.substr(entry.name, entry.name_size);
   }
   size_t file_of(int64_t index) const override { return samples_.at(static_cast<size_t>(index)).file; }
-  bool find(int64_t index, const TarColumn& column, Place& place) const override {
+  std::optional<Bytes> find(int64_t index, const TarColumn& column) const override {
     const Entry& entry = samples_.at(static_cast<size_t>(index));
-    for (uint32_t i = 0; i < entry.members; ++i) {
-      const Member& member = members_[entry.first + i];
-      if (member.extension != column.number) continue;
-      // What an index of another program says is believed only with a header in front.
-      if (foreign_index_ && !is_tar_header(contents()[entry.file].view().subspan(member.offset - 512)))
-        fail<InputError>(
-            "{}: the index beside it does not fit: no member begins before byte {}; remove the index",
-            files_[entry.file]->path(), member.offset);
-      place = {member.offset, member.size};
-      return true;
-    }
-    return false;
+    const Member* member = find_member(entry, column.number);
+    if (!member) return std::nullopt;
+    // What an index of another program says is believed only with a header in front.
+    const Bytes& content = contents_[entry.file];
+    if (foreign_index_ && !is_tar_header(content.view().subspan(member->offset - 512)))
+      fail<InputError>(
+          "{}: the index beside it does not fit: no member begins before byte {}; remove the index",
+          files_[entry.file]->path(), member->offset);
+    return content.part(member->offset, member->size);
   }
 
  private:
@@ -78,13 +100,19 @@ class ScannedTar final : public TarDataset {
     uint32_t name_size = 0, members = 0, file = 0;
   };
 
+  const Member* find_member(const Entry& entry, uint32_t extension) const {
+    for (uint64_t i = entry.first; i < entry.first + entry.members; ++i)
+      if (members_[i].extension == extension) return &members_[i];
+    return nullptr;
+  }
+
   /// Plain or WebDataset? The first sample with a picture tells: plain when that lies in a folder and no .cls beside it.
   bool has_class_folders() const {
     constexpr int most_members = 10'000;
     int members = 0;
     std::string key;
     bool picture = false, others = false;
-    for_each_tar_member(files_[0]->path(), contents()[0].view(), [&](const TarMember& member) {
+    for_each_tar_member(files_[0]->path(), contents_[0].view(), [&](const TarMember& member) {
       std::string_view next;
       std::string extension;
       if (++members > most_members) return false;
@@ -127,7 +155,7 @@ class ScannedTar final : public TarDataset {
 
   /// Plain tars: each picture is a sample.
   void scan_folders(size_t file) {
-    for_each_tar_member(files_[file]->path(), contents()[file].view(), [&](const TarMember& member) {
+    for_each_tar_member(files_[file]->path(), contents_[file].view(), [&](const TarMember& member) {
       std::string_view name = member.name, key;
       while (name.starts_with("./")) name.remove_prefix(2);
       while (name.ends_with('/')) name.remove_suffix(1);
@@ -170,7 +198,7 @@ class ScannedTar final : public TarDataset {
     const std::string& path = files_[file]->path();
     std::string key, extension;
     bool inside = false;
-    for_each_tar_member(path, contents()[file].view(), [&](const TarMember& member) {
+    for_each_tar_member(path, contents_[file].view(), [&](const TarMember& member) {
       std::string_view next;
       if (!member.regular || !split_key(member.name, next, extension)) return true;
       if (!inside || next != key) begin_sample(next, member, file);
@@ -190,14 +218,13 @@ class ScannedTar final : public TarDataset {
     const std::string& path = files_[file]->path();
     const std::string index_path = dali_index_path(path);
     std::error_code ignored;
-    if (!stored(file) || !std::filesystem::is_regular_file(index_path, ignored)) return false;
+    if (!stored_[file] || !std::filesystem::is_regular_file(index_path, ignored)) return false;
     try {
       const MappedFile mapped(index_path);
       const std::string_view text(reinterpret_cast<const char*>(mapped.bytes().data()),
                                   mapped.bytes().size());
       if (!text.starts_with("v1.")) return false;  // another program's
-      for (const auto& sample : parse_dali_index(text, contents()[file].view()))
-        add_dali_sample(sample, file);
+      for (const auto& sample : parse_dali_index(text, contents_[file].view())) add_dali_sample(sample, file);
     } catch (const Error& error) {
       note(fmt::format("{} {}; it is not used", index_path, error.what()));
       return false;
@@ -212,7 +239,7 @@ class ScannedTar final : public TarDataset {
       member.size = listed.size;
       member.begin = listed.offset - 512;
       member.end =
-          std::min<uint64_t>(listed.offset + listed.size + tar_padding(listed.size), contents()[file].size());
+          std::min<uint64_t>(listed.offset + listed.size + tar_padding(listed.size), contents_[file].size());
       std::string_view key;
       std::string extension;
       if (!split_key(listed.name, key, extension)) extension = listed.extension;
@@ -250,7 +277,7 @@ class ScannedTar final : public TarDataset {
       if (missing == 0) break;
     }
     for (uint32_t e = 0; e < extensions_.size(); ++e) {
-      const Bytes bytes = contents()[first[e]->file].part(content[e]->offset, content[e]->size);
+      const Bytes bytes = contents_[first[e]->file].part(content[e]->offset, content[e]->size);
       for (const std::string& column : member_columns(extensions_[e], bytes))
         add_column(column, member_kind(extensions_[e]),
                    {TarColumn::What::member, extensions_[e], split_column(column).second, e});
@@ -258,6 +285,8 @@ class ScannedTar final : public TarDataset {
   }
 
   bool plain_ = false, foreign_index_ = false;
+  std::vector<Bytes> contents_;  // unpacked where a tar is compressed as a whole,
+  std::vector<bool> stored_;     // which these are not
   std::vector<Entry> samples_;
   std::vector<Member> members_;
   std::string names_;  // all keys, one after the other

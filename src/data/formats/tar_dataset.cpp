@@ -1,37 +1,11 @@
 #include "data/formats/tar_dataset.h"
 
 #include "base/format.h"
-#include "data/compression.h"
 #include "data/shard_index.h"
 
 namespace millrace::data {
-namespace {
-
-constexpr uint64_t most_unpacked = uint64_t{4} << 30;
-
-/// A whole file, unpacked into memory when it is compressed.
-Bytes content_of(const RandomAccessFile& file, bool& stored) {
-  const Bytes bytes = file.read(0, file.size());
-  const Compression compression = compression_of(bytes.view());
-  stored = compression == Compression::none;
-  if (stored) return bytes;
-  try {
-    return Bytes(decompress(compression, bytes.view(), most_unpacked));
-  } catch (const InputError& error) {
-    fail<InputError>("{}: {}", file.path(), error.what());
-  }
-}
-
-}  // namespace
-
 TarDataset::TarDataset(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-    : Dataset(path), files_(std::move(files)) {
-  for (const auto& file : files_) {
-    bool plain = true;
-    contents_.push_back(content_of(*file, plain));
-    stored_.push_back(plain);
-  }
-}
+    : Dataset(path), files_(std::move(files)) {}
 
 void TarDataset::add_column(std::string name, ColumnKind kind, TarColumn column) {
   columns_.push_back({std::move(name), kind});
@@ -58,8 +32,7 @@ bool TarDataset::has(int64_t index, size_t column) const {
   const TarColumn& what = details_.at(column);
   if (what.what == TarColumn::What::key) return true;
   if (what.what == TarColumn::What::folder) return !split_path(key(index)).first.empty();
-  Place place;
-  return find(index, what, place);
+  return find(index, what).has_value();
 }
 
 Value TarDataset::read(int64_t index, size_t column) const {
@@ -70,12 +43,11 @@ Value TarDataset::read(int64_t index, size_t column) const {
     const std::string_view folder = split_path(split_path(whole).first).second;
     return folder.empty() ? Value() : Value(std::string(folder));
   }
-  Place place;
-  if (!find(index, what, place)) return {};
-  const Bytes content = contents_[file_of(index)].part(place.offset, place.size);
-  if (what.what == TarColumn::What::any_picture) return content;
+  const std::optional<Bytes> content = find(index, what);
+  if (!content) return {};
+  if (what.what == TarColumn::What::any_picture) return *content;
   try {
-    return decode_member(what.extension, what.part, content);
+    return decode_member(what.extension, what.part, *content);
   } catch (const InputError& error) {
     fail<InputError>("{} {}", member_name(index, what), error.what());
   }

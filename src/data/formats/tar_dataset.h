@@ -27,24 +27,15 @@ class TarDataset : public Dataset {
     std::string extension, part;
     uint32_t number = 0;  // of the extension, as the derived class counts them
   };
-  /// Where a member's content lies.
-  struct Place {
-    uint64_t offset = 0, size = 0;
-  };
-
   TarDataset(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files);
 
   virtual std::string key(int64_t index) const = 0;
   virtual size_t file_of(int64_t index) const = 0;
-  /// False when the sample has no such member.
-  virtual bool find(int64_t index, const TarColumn& column, Place& place) const = 0;
+  /// The content of a sample's member; nothing when it has no such member.
+  virtual std::optional<Bytes> find(int64_t index, const TarColumn& column) const = 0;
 
   void add_column(std::string name, ColumnKind kind, TarColumn column);
-  const std::vector<TarColumn>& tar_columns() const { return details_; }
-  /// The files' contents, unpacked where a tar is compressed as a whole.
-  const std::vector<Bytes>& contents() const { return contents_; }
-  /// Bytes of `files()` are those of `contents()`.
-  bool stored(size_t file) const { return stored_[file]; }
+  const TarColumn& tar_column(size_t column) const { return details_.at(column); }
 
   std::vector<std::shared_ptr<const RandomAccessFile>> files_;
   /// Why the folders are no classes, as a whole message; empty when they are.
@@ -55,8 +46,6 @@ class TarDataset : public Dataset {
   std::string member_name(int64_t index, const TarColumn& column) const;
 
   std::vector<TarColumn> details_;
-  std::vector<Bytes> contents_;
-  std::vector<bool> stored_;
 };
 
 }  // namespace millrace::data

@@ -54,21 +54,19 @@ class IndexedTar final : public TarDataset {
     return std::string(indices_[file]->key(at));
   }
   size_t file_of(int64_t index) const override { return place(index).first; }
-  bool find(int64_t index, const TarColumn& column, Place& found) const override {
+  std::optional<Bytes> find(int64_t index, const TarColumn& column) const override {
     const auto [file, at] = place(index);
-    const uint64_t begin = indices_[file]->offset(at);
+    const Bytes bytes = files_[file]->read(indices_[file]->offset(at), indices_[file]->size(at));
     const std::string_view sample = indices_[file]->key(at);
-    bool there = false;
-    for_each_tar_member(files_[file]->path(), contents()[file].view(), begin,
-                        begin + indices_[file]->size(at), [&](const TarMember& member) {
-                          if (!member.regular) return true;
-                          there = column.what == TarColumn::What::any_picture
-                                      ? member.name.ends_with(sample)
-                                      : belongs(member, sample, column);
-                          if (there) found = {member.offset, member.size};
-                          return !there;
-                        });
-    return there;
+    std::optional<Bytes> found;
+    for_each_tar_member(files_[file]->path(), bytes.view(), 0, bytes.size(), [&](const TarMember& member) {
+      const bool wanted =
+          member.regular && (column.what == TarColumn::What::any_picture ? member.name.ends_with(sample)
+                                                                         : belongs(member, sample, column));
+      if (wanted) found = bytes.part(member.offset, member.size);
+      return !wanted;
+    });
+    return found;
   }
 
  private:
