@@ -49,6 +49,8 @@ class AtomicFile {
   void write(std::string_view text) { write(text.data(), text.size()); }
   /// Bytes written so far.
   uint64_t size() const { return size_; }
+  /// The name that commit() gives it; it must lie in the same folder.
+  void rename(std::filesystem::path path) { path_ = std::move(path); }
   void commit();
 
  private:

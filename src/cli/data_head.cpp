@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/data_notes.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
@@ -60,6 +61,7 @@ Action declare_data_head(Command& command) {
           "  millrace data head 'train-{000..007}.tfrecord' -n 20\n");
   return [a] {
     const auto dataset = data::open_dataset(train::expand(a->source));
+    print_notes(*dataset);
     const int64_t samples = std::clamp<int64_t>(a->count, 0, dataset->count());
     if (a->json) {
       print_json(*dataset, samples);

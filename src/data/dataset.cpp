@@ -5,11 +5,36 @@
 
 #include "base/format.h"
 #include "base/suggest.h"
+#include "data/index.h"
 #include "data/source.h"
 
 namespace millrace::data {
+namespace {
+
+/// One for each file, all of the same columns; else none.
+std::vector<std::shared_ptr<const Index>> indices_of(
+    const std::vector<std::shared_ptr<const RandomAccessFile>>& files, const Format& format,
+    std::vector<std::string>& notes) {
+  std::vector<std::shared_ptr<const Index>> indices;
+  for (const auto& file : files) {
+    std::string why;
+    auto index = open_index(*file, why);
+    if (!why.empty()) notes.push_back(why);
+    const bool fits = index && index->located() && index->count() > 0 && index->format() == format.name &&
+                      (indices.empty() || index->columns() == indices[0]->columns());
+    if (!fits) return {};
+    indices.push_back(std::move(index));
+  }
+  return indices;
+}
+
+}  // namespace
 
 std::string Dataset::name(int64_t index) const { return fmt::format("{}#{}", path_, index); }
+
+void Dataset::will_read(int64_t index) const {
+  if (const auto at = extent(index)) files()[at->file]->will_read(at->offset, at->size);
+}
 
 size_t Dataset::column(std::string_view name) const {
   std::vector<std::string> names;
@@ -44,10 +69,28 @@ std::string data_file(const std::string& path) {
   return std::filesystem::is_regular_file(index, ignored) ? index.string() : path;
 }
 
-std::unique_ptr<Dataset> open_dataset(const std::string& path) {
+std::vector<std::string> tars_in(const std::string& path) {
+  std::vector<std::string> tars;
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return tars;
+  std::filesystem::directory_iterator folder(path, error);
+  if (error) fail<IoError>("{}: cannot be listed: {}", path, error.message());
+  for (const auto& entry : folder)
+    if (entry.path().extension() == ".tar") tars.push_back(entry.path().string());
+  std::sort(tars.begin(), tars.end());
+  return tars;
+}
+
+std::unique_ptr<Dataset> open_dataset(const std::string& path, const OpenOptions& options) {
+  const std::vector<std::string> tars = tars_in(path);
+  return open_dataset(path, tars.empty() ? expand_paths(path) : tars, options);
+}
+
+std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector<std::string>& paths,
+                                      const OpenOptions& options) {
   std::vector<std::shared_ptr<const RandomAccessFile>> files;
   const Format* format = nullptr;
-  for (const std::string& named : expand_paths(path)) {
+  for (const std::string& named : paths) {
     const std::string item = data_file(named);
     files.push_back(open_file(item));
     if (files.back()->size() == 0) fail<InputError>("{}: the file is empty; copy it again", item);
@@ -63,7 +106,14 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path) {
                        files[0]->path(), format->description, item, found->description);
     format = found;
   }
-  return format->open(path, std::move(files));
+  std::vector<std::string> notes;
+  std::unique_ptr<Dataset> dataset;
+  if (options.use_indices && format->open_indexed)
+    if (auto indices = indices_of(files, *format, notes); !indices.empty())
+      dataset = format->open_indexed(path, files, std::move(indices));
+  if (!dataset) dataset = format->open(path, std::move(files));
+  dataset->set_origin(format->name, std::move(notes));
+  return dataset;
 }
 
 std::unique_ptr<Dataset> open_table(const std::string& path) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,14 @@
 
 namespace millrace::data {
 
+/// Where a sample lies: bytes of one of Dataset::files().
+struct SampleExtent {
+  size_t file = 0;
+  uint64_t offset = 0, size = 0;
+};
+
+class Index;  // index.h
+
 /// An opened data set. All members may be called from many threads at once; indices go from 0 to count() - 1.
 class Dataset {
  public:
@@ -22,10 +31,19 @@ class Dataset {
   /// One column of one sample; only the bytes that it needs are read. InputError when they are damaged, IoError when they
   /// cannot be read.
   virtual Value read(int64_t index, size_t column) const = 0;
+  /// False when the sample has no value in this column; answers without reading the value.
+  virtual bool has(int64_t /*index*/, size_t /*column*/) const { return true; }
+  /// What the numbers of a column of classes stand for; empty when the data does not say. InputError when the column cannot be
+  /// used for classes.
+  virtual std::vector<std::string> class_names(size_t /*column*/) const { return {}; }
   /// Where a sample is, for messages: "train.rec#17".
   virtual std::string name(int64_t index) const;
   /// Says that a sample will be read soon; never fails.
-  virtual void will_read(int64_t /*index*/) const {}
+  virtual void will_read(int64_t index) const;
+  /// The files that it was opened from, and where a sample lies in them (all of one file before the next); nothing where it has
+  /// no bytes of its own.
+  virtual std::span<const std::shared_ptr<const RandomAccessFile>> files() const { return {}; }
+  virtual std::optional<SampleExtent> extent(int64_t /*index*/) const { return std::nullopt; }
   /// Compares the checksums that the format has; InputError says what differs.
   virtual void verify(int64_t /*index*/) const {}
 
@@ -34,13 +52,24 @@ class Dataset {
   size_t column(std::string_view name) const;
   /// What it was opened from.
   const std::string& path() const { return path_; }
+  /// The name of its format.
+  const std::string& format() const { return format_; }
+  /// What the user should know about how it was opened, each a message: an index that does not fit.
+  const std::vector<std::string>& notes() const { return notes_; }
+  /// As open_dataset() found it.
+  void set_origin(std::string format, std::vector<std::string> notes) {
+    format_ = std::move(format);
+    notes_.insert(notes_.begin(), notes.begin(), notes.end());
+  }
 
  protected:
   explicit Dataset(std::string path) : path_(std::move(path)) {}
+  void note(std::string message) { notes_.push_back(std::move(message)); }
   std::vector<Column> columns_;
 
  private:
-  std::string path_;
+  std::string path_, format_;
+  std::vector<std::string> notes_;
 };
 
 /// Writes a data set, sample by sample.
@@ -66,6 +95,10 @@ struct Format {
                                    std::vector<std::shared_ptr<const RandomAccessFile>> files);
   /// InputError when the format cannot hold such columns; null where it is only read.
   std::unique_ptr<DatasetWriter> (*create)(const std::string& path, const std::vector<Column>& columns);
+  /// Opens files by their indices, one each, without going through them; null where there is nothing to gain.
+  std::unique_ptr<Dataset> (*open_indexed)(const std::string& path,
+                                           std::vector<std::shared_ptr<const RandomAccessFile>> files,
+                                           std::vector<std::shared_ptr<const Index>> indices) = nullptr;
 };
 
 const std::vector<const Format*>& formats();
@@ -77,10 +110,20 @@ const Format* format_of(const RandomAccessFile& file);
 /// The file that stands for a data set: index.json of a folder that has one, else `path` itself.
 std::string data_file(const std::string& path);
 
-/// Opens what `path` names (globs and braces as in open_source; a folder with an index.json, too); the format is found from
-/// the content. InputError or IoError says what is wrong.
-std::unique_ptr<Dataset> open_dataset(const std::string& path);
+struct OpenOptions {
+  /// Index sidecars are used where they fit (index.h).
+  bool use_indices = true;
+};
+
+/// Opens what `path` names (globs, braces and folders of shards as in open_source; a folder with an index.json, too); the
+/// format is found from the content. InputError or IoError says what is wrong.
+std::unique_ptr<Dataset> open_dataset(const std::string& path, const OpenOptions& options = {});
+/// The same for files that are known by name; `path` is what the user wrote.
+std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector<std::string>& files,
+                                      const OpenOptions& options = {});
 /// The same for data without a column of pictures; null when it has one, or is of none of the formats with columns.
 std::unique_ptr<Dataset> open_table(const std::string& path);
+/// The tars in a folder, in the order of their names; empty when `path` is no folder or has none.
+std::vector<std::string> tars_in(const std::string& path);
 
 }  // namespace millrace::data

@@ -23,11 +23,14 @@ bool is_number(ColumnKind kind) {
   return kind == ColumnKind::integer || kind == ColumnKind::real || kind == ColumnKind::array;
 }
 
-size_t picture_column(const Dataset& dataset) {
-  const auto& columns = dataset.columns();
-  for (size_t i = 0; i < columns.size(); ++i)
-    if (columns[i].kind == ColumnKind::picture) return i;
-  fail<InputError>("{}: has no column of pictures; there are: {}", dataset.path(), columns_text(dataset));
+std::vector<size_t> picture_columns(const Dataset& dataset) {
+  std::vector<size_t> pictures;
+  for (size_t i = 0; i < dataset.columns().size(); ++i)
+    if (dataset.columns()[i].kind == ColumnKind::picture) pictures.push_back(i);
+  if (pictures.empty())
+    fail<InputError>("{}: has no pictures: no column holds them; there are: {}", dataset.path(),
+                     columns_text(dataset));
+  return pictures;
 }
 
 size_t label_column(const Dataset& dataset) {
@@ -41,20 +44,29 @@ size_t label_column(const Dataset& dataset) {
   for (size_t i = 0; i < columns.size(); ++i)
     if (columns[i].kind == ColumnKind::integer && ++found == 1) only = i;
   if (found == 1) return *only;
-  fail<InputError>("{}: which column is the class? Name it label; there are: {}", dataset.path(),
-                   columns_text(dataset));
+  fail<InputError>(
+      "{}: has pictures, but which column is the class? Name it label (in a tar: key.cls beside key.jpg, or "
+      "a "
+      "folder for each class); there are: {}",
+      dataset.path(), columns_text(dataset));
 }
 
 class LabelledPictures final : public Source {
  public:
   explicit LabelledPictures(std::shared_ptr<const Dataset> dataset)
-      : dataset_(std::move(dataset)), picture_(picture_column(*dataset_)) {
+      : dataset_(std::move(dataset)), pictures_(picture_columns(*dataset_)), label_(label_column(*dataset_)) {
     path_ = dataset_->path();
-    const size_t column = label_column(*dataset_);
-    if (dataset_->columns()[column].kind == ColumnKind::text)
-      read_texts(column);
+    notes_ = dataset_->notes();
+    classes_ = dataset_->class_names(label_);
+    for (int64_t i = 0; i < dataset_->count(); ++i) {
+      if (!picture_of(i)) missing(i, "picture");
+      if (!dataset_->has(i, label_)) missing(i, "label");
+    }
+    labels_.reserve(static_cast<size_t>(dataset_->count()));
+    if (dataset_->columns()[label_].kind == ColumnKind::text)
+      read_texts();
     else
-      read_numbers(column);
+      read_numbers();
   }
 
   int64_t count() const override { return dataset_->count(); }
@@ -62,7 +74,7 @@ class LabelledPictures final : public Source {
   std::string name(int64_t index) const override { return dataset_->name(index); }
   void will_read(int64_t index) const override { dataset_->will_read(index); }
   Sample read(int64_t index) const override {
-    const Value value = dataset_->read(index, picture_);
+    const Value value = dataset_->read(index, picture_of(index).value_or(pictures_[0]));
     Sample sample;
     if (const auto* pixels = std::get_if<Pixels>(&value)) {
       sample.bytes = pixels->bytes.view();
@@ -78,34 +90,74 @@ class LabelledPictures final : public Source {
   }
 
  private:
-  void read_numbers(size_t column) {
-    int64_t top = 0;
+  /// The first column that holds this sample's picture: a WebDataset may have .jpg here and .ppm there.
+  std::optional<size_t> picture_of(int64_t index) const {
+    for (const size_t column : pictures_)
+      if (dataset_->has(index, column)) return column;
+    return std::nullopt;
+  }
+
+  /// "train.tar: sample 0007" where samples have keys, else what the format calls it.
+  std::string sample_text(int64_t index) const {
+    const auto& columns = dataset_->columns();
+    for (size_t c = 0; c < columns.size(); ++c)
+      if (columns[c].name == "__key__")
+        return fmt::format("{}: sample {}", path_, std::get<std::string>(dataset_->read(index, c)));
+    return dataset_->name(index);
+  }
+
+  [[noreturn]] void missing(int64_t index, const char* what) const {
+    std::vector<std::string> present;
+    for (size_t c = 0; c < dataset_->columns().size(); ++c)
+      if (dataset_->columns()[c].name != "__key__" && dataset_->has(index, c))
+        present.push_back(dataset_->columns()[c].name);
+    fail<InputError>(
+        "{} has no {} (but {}); every sample needs a picture and a label, as key.jpg and key.cls",
+        sample_text(index), what, fmt::join(present, ", "));
+  }
+
+  void read_numbers() {
+    const std::string& column = dataset_->columns()[label_].name;
+    int64_t top = 0, highest = 0;
     for (int64_t i = 0; i < dataset_->count(); ++i) {
-      const Value value = dataset_->read(i, column);
+      const Value value = dataset_->read(i, label_);
       double number = -1;
+      if (std::holds_alternative<std::monostate>(value)) missing(i, "label");
       if (const auto* integer = std::get_if<int64_t>(&value)) number = static_cast<double>(*integer);
       if (const auto* real = std::get_if<double>(&value)) number = *real;
       if (const auto* array = std::get_if<Array>(&value); array && array->count() > 0) number = array->at(0);
       if (!(number >= 0 && number < static_cast<double>(max_classes)) || number != std::floor(number))
-        fail<InputError>("{}: its {} is no class: {} (wanted is a whole number from 0 to {})",
-                         dataset_->name(i), dataset_->columns()[column].name,
-                         value_text(value, dataset_->columns()[column].kind), max_classes - 1);
+        fail<InputError>("{}.{} holds no class number: {} (wanted is a whole number from 0 to {})",
+                         sample_text(i), column, value_text(value, dataset_->columns()[label_].kind),
+                         max_classes - 1);
       labels_.push_back(static_cast<int64_t>(number));
-      top = std::max(top, labels_.back());
+      if (labels_.back() > top) top = labels_[static_cast<size_t>(highest = i)];
     }
-    for (int64_t i = 0; i <= top; ++i) classes_.push_back(std::to_string(i));
+    if (!classes_.empty() && top >= static_cast<int64_t>(classes_.size()))
+      fail<InputError>(
+          "{} is of class {}, but the index beside the data names only {} classes; pack the data again",
+          sample_text(highest), top, classes_.size());
+    if (classes_.empty())
+      for (int64_t i = 0; i <= top; ++i) classes_.push_back(std::to_string(i));
   }
 
-  void read_texts(size_t column) {
+  void read_texts() {
     std::map<std::string, int64_t> numbers;
+    const std::string* last = nullptr;  // neighbours are often of one class
+    int64_t last_number = 0;
     for (int64_t i = 0; i < dataset_->count(); ++i) {
-      const Value value = dataset_->read(i, column);
+      const Value value = dataset_->read(i, label_);
       const auto* text = std::get_if<std::string>(&value);
-      if (!text) fail<InputError>("{}: has no {}", dataset_->name(i), dataset_->columns()[column].name);
-      labels_.push_back(numbers.try_emplace(*text, static_cast<int64_t>(numbers.size())).first->second);
+      if (!text) missing(i, "label");
+      if (!last || *last != *text) {
+        const auto [at, added] = numbers.try_emplace(*text, static_cast<int64_t>(numbers.size()));
+        last = &at->first;
+        last_number = at->second;
+      }
+      labels_.push_back(last_number);
       if (static_cast<int64_t>(numbers.size()) > max_classes)
-        fail<InputError>("{}: more than {} classes in the column {}", path_, max_classes,
-                         dataset_->columns()[column].name);
+        fail<InputError>("{}: more than {} classes in the column {}; is every sample one of its own?", path_,
+                         max_classes, dataset_->columns()[label_].name);
     }
     std::vector<int64_t> sorted(numbers.size());
     for (const auto& [text, number] : numbers) {
@@ -116,7 +168,8 @@ class LabelledPictures final : public Source {
   }
 
   std::shared_ptr<const Dataset> dataset_;
-  size_t picture_;
+  std::vector<size_t> pictures_;
+  size_t label_;
   std::vector<int64_t> labels_;
 };
 

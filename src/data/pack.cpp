@@ -1,53 +1,14 @@
 #include "data/pack.h"
 
-#include <memory>
 #include <optional>
 
-#include "base/crc32c.h"
-#include "base/file.h"
 #include "base/format.h"
-#include "data/formats/tar_members.h"
 #include "data/netpbm.h"
 #include "data/shard_index.h"
 
 namespace millrace::data {
 namespace fs = std::filesystem;
 namespace {
-
-/// One shard being written.
-class ShardWriter {
- public:
-  explicit ShardWriter(const fs::path& path) : file_(path, 0444), name_(path.filename().string()) {}
-
-  void add(const std::string& name, std::span<const uint8_t> content) {
-    const std::string header = tar_header(name, content.size());
-    write(header.data(), header.size());
-    write(content.data(), content.size());
-    write(zeros_, tar_padding(content.size()));
-  }
-  void count_sample() { ++samples_; }
-  int64_t samples() const { return samples_; }
-  uint64_t bytes() const { return file_.size(); }
-
-  ShardEntry finish() {
-    write(zeros_, sizeof zeros_);  // the end mark
-    const uint64_t size = file_.size();
-    file_.commit();
-    return {name_, samples_, size, crc_};
-  }
-
- private:
-  void write(const void* data, size_t size) {
-    file_.write(data, size);
-    crc_ = crc32c(data, size, crc_);
-  }
-
-  static constexpr char zeros_[1024] = {};
-  AtomicFile file_;
-  std::string name_;
-  int64_t samples_ = 0;
-  uint32_t crc_ = 0;
-};
 
 /// The bytes to store for a sample and their extension.
 std::pair<std::span<const uint8_t>, const char*> stored_form(const Sample& sample,
@@ -90,13 +51,10 @@ PackResult pack(const Source& source, const fs::path& out, const std::string& na
     const Sample sample = source.read(i);
     const auto [content, extension] = stored_form(sample, storage);
     const std::string label = std::to_string(source.label(i)), key = fmt::format("{:08}", i);
-    if (shard &&
-        (shard->samples() >= options.shard_samples || shard->bytes() + content.size() > options.shard_bytes))
-      finish();
+    if (shard && shard->full({options.shard_samples, options.shard_bytes}, content.size())) finish();
     if (!shard) shard.emplace(shard_path(out, name, index.shards.size()));
-    shard->add(key + ".cls", {reinterpret_cast<const uint8_t*>(label.data()), label.size()});
-    shard->add(fmt::format("{}.{}", key, extension), content);
-    shard->count_sample();
+    shard->add(
+        key, {{"cls", {reinterpret_cast<const uint8_t*>(label.data()), label.size()}}, {extension, content}});
     ++result.samples;
     if (options.progress && (result.samples % 1000 == 0 || result.samples == source.count()))
       options.progress(result.samples, source.count());

@@ -6,14 +6,15 @@
 #include <functional>
 #include <string>
 
+#include "data/shard_writer.h"
 #include "data/source.h"
 
 namespace millrace::data {
 
 struct PackOptions {
-  /// A new shard begins when the next sample would exceed one of these (WebDataset's usual limits).
-  int64_t shard_samples = 100'000;
-  uint64_t shard_bytes = 3'000'000'000;
+  /// A new shard begins when the next sample would exceed one of these (shard_writer.h).
+  int64_t shard_samples = ShardLimits().samples;
+  uint64_t shard_bytes = ShardLimits().bytes;
   /// (samples packed, in all)
   std::function<void(int64_t, int64_t)> progress;
 };

@@ -8,6 +8,7 @@ class Part : public Source {
   Part(std::shared_ptr<const Source> whole, int64_t count) : whole_(std::move(whole)), count_(count) {
     classes_ = whole_->classes();
     path_ = whole_->path();
+    notes_ = whole_->notes();
   }
   int64_t count() const override { return count_; }
   int64_t label(int64_t index) const override { return whole_->label(at(index)); }

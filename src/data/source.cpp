@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "data/formats/formats.h"
 #include "data/labelled.h"
+#include "data/query.h"
 
 namespace millrace::data {
 namespace fs = std::filesystem;
@@ -97,25 +98,33 @@ std::unique_ptr<Source> open_source(const std::string& path) {
     const std::string item = data_file(path_or_folder);
     return !fs::is_directory(item) && fs::file_size(item) > 0 && format_of(*open_file(item));
   };
-  if (known(paths[0])) return labelled_pictures(open_dataset(path));
-  if (paths.size() > 1) {
-    for (const std::string& item : paths)
-      if (!is_tar(item))
-        fail<InputError>("{}: is no tar (or is damaged); a list of files must be WebDataset shards", item);
-    return open_tars(path, paths);
+  const std::string& first = paths[0];
+  if (known(first)) return labelled_pictures(open_dataset(path, paths));
+  if (paths.size() > 1)
+    fail<InputError>("{}: is of no format with columns (or is damaged); a list of files must be of one",
+                     first);
+  if (fs::is_directory(first)) {
+    const std::vector<std::string> shards = tars_in(first);
+    return shards.empty() ? open_folder(first) : labelled_pictures(open_dataset(first, shards));
   }
-  const std::string& only = paths[0];
-  if (fs::is_directory(only)) {
-    std::vector<std::string> shards;
-    for (const auto& entry : fs::directory_iterator(only))
-      if (entry.path().extension() == ".tar") shards.push_back(entry.path().string());
-    std::sort(shards.begin(), shards.end());
-    return shards.empty() ? open_folder(only) : open_tars(only, shards);
-  }
-  if (fs::file_size(only) == 0) fail<InputError>("{}: the file is empty; copy it again", only);
-  if (is_tar(only)) return open_tars(only, {only});
-  if (is_idx(only)) return open_idx(only);
-  throw InputError(not_a_source(only));
+  if (fs::file_size(first) == 0) fail<InputError>("{}: the file is empty; copy it again", first);
+  if (is_idx(first)) return open_idx(first);
+  throw InputError(not_a_source(first));
+}
+
+std::unique_ptr<Source> open_source(const std::string& path, const std::string& where) {
+  if (where.empty()) return open_source(path);
+  const Query query = Query::parse(where);
+  const std::vector<std::string> paths = expand_paths(path);
+  std::error_code ignored;
+  if (fs::is_directory(paths[0], ignored) && tars_in(paths[0]).empty())
+    fail<InputError>(
+        "{}: has no columns that conditions could be about; a tar of the folder has (label, width, height)",
+        path);
+  std::shared_ptr<const Dataset> dataset = open_dataset(path);
+  std::vector<int64_t> samples = matching(*dataset, query);
+  if (samples.empty()) fail<InputError>("{}: no sample matches the condition {}", path, where);
+  return select(std::shared_ptr<const Source>(labelled_pictures(std::move(dataset))), std::move(samples));
 }
 
 std::string decode_sample(const Sample& sample, Picture& picture) {

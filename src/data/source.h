@@ -48,9 +48,11 @@ class Source {
   const std::vector<std::string>& classes() const { return classes_; }
   /// What it was opened from.
   const std::string& path() const { return path_; }
+  /// What the user should know about how it was opened (Dataset::notes).
+  const std::vector<std::string>& notes() const { return notes_; }
 
  protected:
-  std::vector<std::string> classes_;
+  std::vector<std::string> classes_, notes_;
   std::string path_;
 };
 
@@ -66,6 +68,10 @@ class Source {
 /// InputError or IoError, naming the file and what to do, when it is none of these, empty, truncated or
 /// damaged.
 std::unique_ptr<Source> open_source(const std::string& path);
+
+/// The samples of it that a condition (query.h) is true for; the classes stay those of the whole. InputError also when the format
+/// has no columns, or no sample matches.
+std::unique_ptr<Source> open_source(const std::string& path, const std::string& where);
 
 /// Decodes a sample into `picture`. Returns "" or the reason why it cannot.
 [[nodiscard]] std::string decode_sample(const Sample& sample, Picture& picture);

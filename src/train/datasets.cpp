@@ -22,10 +22,10 @@ data::LoaderOptions loader_options(const Recipe& recipe, const std::string& what
 
 }  // namespace
 
-std::shared_ptr<const data::Source> open_named(const std::string& text) {
+std::shared_ptr<const data::Source> open_named(const std::string& text, const std::string& where) {
   const std::string path = expand(text);
   try {
-    return data::open_source(path);
+    return data::open_source(path, where);
   } catch (const Error& error) {
     constexpr std::string_view variable = "${MILLRACE_DATA}";
     std::error_code ignored;

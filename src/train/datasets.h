@@ -17,8 +17,8 @@ namespace millrace::train {
 using ReadProgress = std::function<void(const std::string& what, int64_t done, int64_t total)>;
 
 /// The source that a recipe's text names, its ${VARIABLES} expanded. InputError says what to set when the folder of all
-/// data is missing.
-std::shared_ptr<const data::Source> open_named(const std::string& text);
+/// data is missing. `where`: only samples that this condition is true for.
+std::shared_ptr<const data::Source> open_named(const std::string& text, const std::string& where = "");
 
 /// Batches for training: shuffled, augmented, whole batches only. InputError names what is wrong with the source.
 std::unique_ptr<data::Loader> training_loader(const Recipe& recipe,

@@ -13,6 +13,10 @@ std::span<const RecipeKey> recipe_keys() {
        "training pictures: a folder with a folder a class, a tar of them, WebDataset shards, an IDX file",
        SLOT(data.train)},
       {"data.test", "pictures to test on after each epoch, in the same forms", SLOT(data.test)},
+      {"data.where",
+       "train only on samples that this is true for, as in \"label in (3, 5) and width > 200\"; empty: on "
+       "all",
+       SLOT(data.where)},
       {"data.augment",
        "random changes of training pictures, in order: \"pad-crop 2\", \"flip\", \"alternating-flip\", "
        "\"random-shift 2\", "

@@ -104,13 +104,14 @@ void Trainer::State::open_data() {
   open_training();
   const data::Source* source = &loader->source();
   const std::string& path = source->path();
-  for (const auto& list : {skipped_pictures(*loader, bad), empty_classes(*loader)})
+  for (const auto& list : {source->notes(), skipped_pictures(*loader, bad), empty_classes(*loader)})
     for (const std::string& line : list) observer.message(line);
   observer.message(fmt::format("{}: {} pictures of {}×{}, {} classes", path, source->count(),
                                loader->extent().width, loader->extent().height, source->classes().size()));
   if (!recipe.data.test.empty()) {
     open_tests();
-    for (const auto& list : {skipped_pictures(*test->loader, bad_tests), empty_classes(*test->loader)})
+    for (const auto& list : {test->loader->source().notes(), skipped_pictures(*test->loader, bad_tests),
+                             empty_classes(*test->loader)})
       for (const std::string& line : list) observer.message(line);
   }
   const auto steps_of = [&](int64_t in_epoch) {
@@ -127,7 +128,7 @@ void Trainer::State::open_data() {
 
 void Trainer::State::open_training() {
   const auto begin = Clock::now();
-  std::shared_ptr<const data::Source> source = open_named(recipe.data.train);
+  std::shared_ptr<const data::Source> source = open_named(recipe.data.train, recipe.data.where);
   prepared.open = seconds_since(begin);
   prepared.pictures = source->count();
   // Some batches at least, so that the order of an epoch is a usual one.

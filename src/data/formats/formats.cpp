@@ -4,7 +4,7 @@ namespace millrace::data {
 
 const std::vector<const Format*>& formats() {
   static const std::vector<const Format*> list = {&recordio_format, &tfrecord_format, &mds_format,
-                                                  &beton_format};
+                                                  &beton_format, &webdataset_format};
   return list;
 }
 

@@ -15,15 +15,19 @@ extern const Format recordio_format;
 extern const Format tfrecord_format;
 extern const Format beton_format;
 extern const Format mds_format;
+extern const Format webdataset_format;
 
 /// A folder of class folders. InputError: no pictures, a class folder without any, pictures outside of class
 /// folders.
 std::unique_ptr<Source> open_folder(const std::string& path);
 
-/// One tar or several shards, in the order given.
-std::unique_ptr<Source> open_tars(const std::string& name, const std::vector<std::string>& paths);
-/// True when the file begins with a tar header.
-bool is_tar(const std::string& path);
+/// WebDataset shards out of columns (webdataset_writer.cpp).
+std::unique_ptr<DatasetWriter> create_webdataset(const std::string& path, const std::vector<Column>& columns);
+
+/// Tars by their indices (tar_indexed.cpp).
+std::unique_ptr<Dataset> open_indexed_tars(const std::string& path,
+                                           std::vector<std::shared_ptr<const RandomAccessFile>> files,
+                                           std::vector<std::shared_ptr<const Index>> indices);
 
 /// IDX pictures with the labels file beside them.
 std::unique_ptr<Source> open_idx(const std::string& path);

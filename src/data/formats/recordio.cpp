@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "data/formats/formats.h"
+#include "data/index.h"
 
 namespace millrace::data {
 namespace {
@@ -22,8 +23,8 @@ uint32_t u32_at(const uint8_t* bytes) {
 
 /// A record in a file: all of its parts.
 struct Extent {
-  uint64_t offset = 0, size = 0;  // framing included
-  uint32_t file = 0, parts = 0;
+  uint64_t offset = 0, size = 0;  // framing included, without padding behind
+  uint32_t file = 0, parts = 0;   // 0 parts: as many as lie there
 };
 
 /// Calls visit(cflag, offset, length) for each part from `offset` on, until it returns false.
@@ -69,7 +70,22 @@ class RecordIo final : public Dataset {
                 {picture ? "image" : "data", picture ? ColumnKind::picture : ColumnKind::bytes}};
   }
 
+  /// By the indices: nothing is read.
+  RecordIo(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
+           const std::vector<std::shared_ptr<const Index>>& indices)
+      : Dataset(path), files_(std::move(files)) {
+    columns_ = indices[0]->columns();
+    for (size_t f = 0; f < indices.size(); ++f)
+      for (int64_t i = 0; i < indices[f]->count(); ++i)
+        records_.push_back({indices[f]->offset(i), indices[f]->size(i), static_cast<uint32_t>(f), 0});
+  }
+
   int64_t count() const override { return static_cast<int64_t>(records_.size()); }
+  std::span<const std::shared_ptr<const RandomAccessFile>> files() const override { return files_; }
+  std::optional<SampleExtent> extent(int64_t index) const override {
+    const Extent& record = records_.at(static_cast<size_t>(index));
+    return SampleExtent{record.file, record.offset, record.size};
+  }
   std::string name(int64_t index) const override {
     const Extent& record = records_.at(static_cast<size_t>(index));
     return fmt::format("{}, byte {}", files_[record.file]->path(), record.offset);
@@ -135,17 +151,23 @@ class RecordIo final : public Dataset {
     const RandomAccessFile& file = *files_[record.file];
     if (record.parts == 1) return file.read(record.offset + 8, record.size - 8);
     std::vector<uint8_t> joined;
-    uint32_t left = record.parts;
-    for_each_part(file, record.offset, [&](uint32_t, uint64_t offset, uint64_t length) {
-      if (left < record.parts) {
+    Bytes whole;
+    bool first = true;
+    for_each_part(file, record.offset, [&](uint32_t cflag, uint64_t offset, uint64_t length) {
+      if (first && cflag == 0) {
+        whole = file.read(offset, length);
+        return false;
+      }
+      if (!first) {
         const auto* word = reinterpret_cast<const uint8_t*>(&magic);
         joined.insert(joined.end(), word, word + 4);
       }
+      first = false;
       const Bytes part = file.read(offset, length);
       joined.insert(joined.end(), part.view().begin(), part.view().end());
-      return --left > 0;
+      return cflag != 3;
     });
-    return Bytes(std::move(joined));
+    return first ? whole : Bytes(std::move(joined));
   }
 
   /// The number of labels that follow the header.
@@ -257,7 +279,8 @@ class RecordIoWriter final : public DatasetWriter {
 }  // namespace
 
 const Format recordio_format{
-    "recordio", "MXNet RecordIO (.rec)",
+    "recordio",
+    "MXNet RecordIO (.rec)",
     [](std::string_view, std::span<const uint8_t> head) {
       return head.size() >= 8 && u32_at(head.data()) == magic;
     },
@@ -265,6 +288,14 @@ const Format recordio_format{
         -> std::unique_ptr<Dataset> { return std::make_unique<RecordIo>(path, std::move(files)); },
     [](const std::string& path, const std::vector<Column>& columns) -> std::unique_ptr<DatasetWriter> {
       return std::make_unique<RecordIoWriter>(path, columns);
+    },
+    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
+       std::vector<std::shared_ptr<const Index>> indices) -> std::unique_ptr<Dataset> {
+      const auto& columns = indices[0]->columns();
+      if (columns.size() != 4 || columns[0].name != "label" || columns[1].name != "id" ||
+          columns[2].name != "id2")
+        return nullptr;
+      return std::make_unique<RecordIo>(path, std::move(files), indices);
     }};
 
 }  // namespace millrace::data

@@ -1,239 +1,323 @@
-// Tars: plain ones of class folders, and WebDataset shards. Mapped into memory; one pass over the headers
-// makes the index (24 bytes a sample and its name).
+// Tars: WebDataset shards (github.com/webdataset/webdataset) and plain ones of class folders. Mapped into memory; one pass
+// over the headers finds the samples (48 bytes a sample, its key, and 24 bytes a member).
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <set>
+#include <unordered_map>
 
 #include "base/file.h"
 #include "base/format.h"
+#include "data/compression.h"
+#include "data/formats/dali_index.h"
 #include "data/formats/formats.h"
+#include "data/formats/tar_dataset.h"
 #include "data/formats/tar_members.h"
-#include "data/shard_index.h"
 
 namespace millrace::data {
 namespace {
 
-constexpr int64_t max_classes = 1 << 20;
+constexpr size_t most_extensions = 1000;
+constexpr uint64_t most_unpacked = uint64_t{4} << 30;
 
-/// Folder and file part of "a/b/c.jpg": {"a/b", "c.jpg"}.
-std::pair<std::string_view, std::string_view> split_path(std::string_view name) {
-  const size_t slash = name.rfind('/');
-  if (slash == std::string_view::npos) return {"", name};
-  return {name.substr(0, slash), name.substr(slash + 1)};
+/// A whole file, unpacked into memory when it is compressed.
+Bytes content_of(const RandomAccessFile& file, bool& stored) {
+  const Bytes bytes = file.read(0, file.size());
+  const Compression compression = compression_of(bytes.view());
+  stored = compression == Compression::none;
+  if (stored) return bytes;
+  try {
+    return Bytes(decompress(compression, bytes.view(), most_unpacked));
+  } catch (const InputError& error) {
+    fail<InputError>("{}: {}", file.path(), error.what());
+  }
 }
 
-/// WebDataset's key and extension: the file part is cut at its first dot. False for dot files, files without
-/// extension and names like __meta__.
-bool split_key(std::string_view name, std::string_view& key, std::string& extension) {
-  const std::string_view file = split_path(name).second;
-  const size_t dot = file.find('.');
-  if (dot == 0 || dot == std::string_view::npos || (file.starts_with("__") && file.ends_with("__")))
-    return false;
-  key = name.substr(0, name.size() - file.size() + dot);
-  extension = file.substr(dot + 1);
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return true;
-}
-
-class TarSource final : public Source {
+class ScannedTar final : public TarDataset {
  public:
-  TarSource(const std::string& name, const std::vector<std::string>& paths) {
-    path_ = name;
-    for (const std::string& path : paths) shards_.push_back({path, MappedFile(path)});
-    const bool webdataset = has_labels(shards_.front());
-    for (size_t shard = 0; shard < shards_.size(); ++shard)
-      webdataset ? index_keys(shard) : index_folders(shard);
+  ScannedTar(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
+      : TarDataset(path, std::move(files)) {
+    for (const auto& file : files_) {
+      bool plain = true;
+      contents_.push_back(content_of(*file, plain));
+      stored_.push_back(plain);
+    }
+    plain_ = has_class_folders();
+    for (size_t f = 0; f < files_.size(); ++f) {
+      if (plain_)
+        scan_folders(f);
+      else if (!take_dali_index(f))
+        scan_keys(f);
+    }
     if (samples_.empty())
       fail<InputError>(
-          "{}: has no pictures; wanted are JPEG files in a folder for each class (cat/1.jpg), or pairs "
-          "key.jpg + key.cls",
-          path_);
-    webdataset ? name_classes() : sort_classes();
+          "{}: the tar has no samples and so has no pictures; wanted are JPEG files in a folder for each "
+          "class "
+          "(cat/1.jpg), or members that belong together by their names (key.jpg, key.cls)",
+          path);
+    make_columns();
+    if (plain_) check_folders();
   }
 
   int64_t count() const override { return static_cast<int64_t>(samples_.size()); }
-  int64_t label(int64_t index) const override { return samples_.at(index).label; }
-  std::string name(int64_t index) const override {
-    const Entry& entry = samples_.at(index);
-    return fmt::format("{}:{}", shards_[entry.shard].path,
-                       std::string_view(names_).substr(entry.name, entry.name_size));
+  bool has(int64_t index, size_t column) const override {
+    const TarColumn& what = tar_column(column);
+    if (what.what == TarColumn::What::key || what.what == TarColumn::What::folder)
+      return TarDataset::has(index, column);
+    return find_member(samples_.at(static_cast<size_t>(index)), what.number) != nullptr;
   }
-  Sample read(int64_t index) const override {
-    const Entry& entry = samples_.at(index);
-    Sample sample;
-    sample.bytes = shards_[entry.shard].file.bytes().subspan(entry.offset, entry.size);
-    return sample;
+  std::optional<SampleExtent> extent(int64_t index) const override {
+    const Entry& entry = samples_.at(static_cast<size_t>(index));
+    if (!stored_[entry.file]) return std::nullopt;
+    return SampleExtent{entry.file, entry.begin, entry.end - entry.begin};
+  }
+
+ protected:
+  std::string key(int64_t index) const override {
+    const Entry& entry = samples_.at(static_cast<size_t>(index));
+    return names_.substr(entry.name, entry.name_size);
+  }
+  size_t file_of(int64_t index) const override { return samples_.at(static_cast<size_t>(index)).file; }
+  std::optional<Bytes> find(int64_t index, const TarColumn& column) const override {
+    const Entry& entry = samples_.at(static_cast<size_t>(index));
+    const Member* member = find_member(entry, column.number);
+    if (!member) return std::nullopt;
+    // What an index of another program says is believed only with a header in front.
+    const Bytes& content = contents_[entry.file];
+    if (foreign_index_ && !is_tar_header(content.view().subspan(member->offset - 512)))
+      fail<InputError>(
+          "{}: the index beside it does not fit: no member begins before byte {}; remove the index",
+          files_[entry.file]->path(), member->offset);
+    return content.part(member->offset, member->size);
   }
 
  private:
-  struct Shard {
-    std::string path;
-    MappedFile file;
+  struct Member {
+    uint64_t offset = 0, size = 0;
+    uint32_t extension = 0;
   };
   struct Entry {
-    uint64_t offset = 0, size = 0, name = 0;
-    uint32_t name_size = 0, shard = 0;
-    int64_t label = 0;
+    uint64_t name = 0, first = 0, begin = 0, end = 0;
+    uint32_t name_size = 0, members = 0, file = 0;
   };
 
-  /// WebDataset or plain? The first sample with a picture tells: has it a .cls beside it?
-  static bool has_labels(const Shard& shard) {
+  const Member* find_member(const Entry& entry, uint32_t extension) const {
+    for (uint64_t i = entry.first; i < entry.first + entry.members; ++i)
+      if (members_[i].extension == extension) return &members_[i];
+    return nullptr;
+  }
+
+  /// Plain or WebDataset? The first sample with a picture tells: plain when that lies in a folder and no .cls beside it.
+  bool has_class_folders() const {
+    constexpr int most_members = 10'000;
+    int members = 0;
     std::string key;
-    bool picture = false, label = false;
-    for_each_tar_member(shard.path, shard.file.bytes(), [&](const TarMember& member) {
+    bool picture = false, others = false;
+    for_each_tar_member(files_[0]->path(), contents_[0].view(), [&](const TarMember& member) {
       std::string_view next;
       std::string extension;
+      if (++members > most_members) return false;
       if (!member.regular || !split_key(member.name, next, extension)) return true;
       if (next != key) {
         if (picture) return false;
         key = next;
-        label = false;
+        others = false;
       }
-      picture = picture || is_picture_name("." + extension);
-      label = label || extension == "cls";
-      return !(picture && label);
+      is_picture_extension(extension) ? picture = true : others = true;
+      return !(picture && others);
     });
-    return picture && label;
+    std::string_view name = key;
+    while (name.starts_with("./")) name.remove_prefix(2);
+    return picture && !others && name.find('/') != std::string_view::npos;
   }
 
-  void add(const TarMember& member, size_t shard, int64_t label) {
-    samples_.push_back({member.offset, member.size, names_.size(), static_cast<uint32_t>(member.name.size()),
-                        static_cast<uint32_t>(shard), label});
-    names_ += member.name;
+  uint32_t extension_number(const std::string& extension, const std::string& path) {
+    const auto [at, added] = numbers_.try_emplace(extension, static_cast<uint32_t>(extensions_.size()));
+    if (added) {
+      if (extensions_.size() == most_extensions)
+        fail<InputError>(
+            "{}: more than {} different extensions (as {}); a key ends at the first dot of the file's name",
+            path, most_extensions, extension);
+      extensions_.push_back(extension);
+    }
+    return at->second;
   }
 
-  /// Plain tars. Labels are numbered as the classes appear; sort_classes() puts them in order.
-  void index_folders(size_t shard) {
-    const Shard& source = shards_[shard];
-    for_each_tar_member(source.path, source.file.bytes(), [&](const TarMember& member) {
-      std::string_view name = member.name;
+  void begin_sample(std::string_view name, const TarMember& member, size_t file) {
+    samples_.push_back({names_.size(), members_.size(), member.begin, member.end,
+                        static_cast<uint32_t>(name.size()), 0, static_cast<uint32_t>(file)});
+    names_ += name;
+  }
+  void add_member(const TarMember& member, uint32_t extension) {
+    members_.push_back({member.offset, member.size, extension});
+    ++samples_.back().members;
+    samples_.back().end = member.end;
+  }
+
+  /// Plain tars: each picture is a sample.
+  void scan_folders(size_t file) {
+    for_each_tar_member(files_[file]->path(), contents_[file].view(), [&](const TarMember& member) {
+      std::string_view name = member.name, key;
       while (name.starts_with("./")) name.remove_prefix(2);
       while (name.ends_with('/')) name.remove_suffix(1);
       if (member.folder && !name.empty()) folders_.insert(std::string(name));
-      const auto [folder, file] = split_path(name);
-      if (!member.regular || file.starts_with('.') || !is_picture_name(file)) return true;
-      const std::string_view label = split_path(folder).second;
-      if (label.empty())
-        fail<InputError>(
-            "{}: {} lies outside of class folders; the label is the name of the folder (cat/1.jpg), or "
-            "comes from a file key.cls beside key.jpg",
-            source.path, member.name);
-      const auto [at, added] =
-          numbers_.try_emplace(std::string(label), static_cast<int64_t>(numbers_.size()));
-      if (added && at->second >= max_classes)
-        fail<InputError>("{}: more than {} classes; is every picture in a folder of its own?", source.path,
-                         max_classes);
+      std::string extension;
+      if (!member.regular || !split_key(name, key, extension) || !is_picture_extension(extension))
+        return true;
+      const std::string_view folder = split_path(name).first;
+      if (folder.empty() && folder_fault_.empty())
+        folder_fault_ = fmt::format(
+            "{}: {} lies outside of class folders; the label is the name of the folder (cat/1.jpg), or comes "
+            "from "
+            "a file key.cls beside key.jpg",
+            files_[file]->path(), member.name);
       if (last_folder_ != folder) full_.insert(last_folder_ = folder);
-      add(member, shard, at->second);
+      begin_sample(name, member, file);
+      add_member(member, 0);
       return true;
     });
   }
 
-  void sort_classes() {
+  /// A folder without pictures is a class without any.
+  void check_folders() {
     for (const std::string& folder : folders_) {
       const auto below = [&](const auto& set) {
         const auto next = set.lower_bound(folder + "/");
         return next != set.end() && next->starts_with(folder + "/");
       };
-      if (!full_.contains(folder) && !below(full_) && !below(folders_))
-        fail<InputError>("class {}: no pictures in {} of {}; add JPEG files or leave the folder out",
-                         split_path(folder).second, folder, path_);
+      if (folder_fault_.empty() && !full_.contains(folder) && !below(full_) && !below(folders_))
+        folder_fault_ =
+            fmt::format("class {}: no pictures in {} of {}; add JPEG files or leave the folder out",
+                        split_path(folder).second, folder, path());
     }
-    std::vector<int64_t> sorted(numbers_.size());
-    for (const auto& [label, number] : numbers_) {
-      sorted[number] = static_cast<int64_t>(classes_.size());
-      classes_.push_back(label);
-    }
-    for (Entry& entry : samples_) entry.label = sorted[entry.label];
     folders_.clear();
     full_.clear();
-    numbers_.clear();
   }
 
   /// WebDataset: neighbours with one key are one sample.
-  void index_keys(size_t shard) {
-    const Shard& source = shards_[shard];
-    std::string key;
-    std::set<std::string> extensions;
-    TarMember picture, label;
-    const auto finish = [&] {
-      if (extensions.empty()) return;
-      if (picture.name.empty() || label.name.empty())
-        fail<InputError>(
-            "{}: sample {} has no {} (but {}); every sample needs key.jpg and key.cls, one after the other",
-            source.path, key, picture.name.empty() ? "picture" : "label", fmt::join(extensions, ", "));
-      add(picture, shard, parse_label(source, label));
-      extensions.clear();
-      picture = label = {};
-    };
-    for_each_tar_member(source.path, source.file.bytes(), [&](const TarMember& member) {
+  void scan_keys(size_t file) {
+    const std::string& path = files_[file]->path();
+    std::string key, extension;
+    bool inside = false;
+    for_each_tar_member(path, contents_[file].view(), [&](const TarMember& member) {
       std::string_view next;
-      std::string extension;
       if (!member.regular || !split_key(member.name, next, extension)) return true;
-      if (next != key) finish();
+      if (!inside || next != key) begin_sample(next, member, file);
+      inside = true;
       key = next;
-      if (!extensions.insert(extension).second)
-        fail<InputError>("{}: sample {} has two members .{}; keys must differ", source.path, key, extension);
-      if (extension == "cls") label = member;
-      if (is_picture_name("." + extension) && picture.name.empty()) picture = member;
+      const uint32_t number = extension_number(extension, path);
+      for (size_t i = samples_.back().first; i < members_.size(); ++i)
+        if (members_[i].extension == number)
+          fail<InputError>("{}: sample {} has two members .{}; keys must differ", path, key, extension);
+      add_member(member, number);
       return true;
     });
-    finish();
   }
 
-  int64_t parse_label(const Shard& source, const TarMember& member) {
-    const std::span<const uint8_t> bytes = source.file.bytes().subspan(member.offset, member.size);
-    int64_t value = 0;
-    size_t at = 0, digits = 0;
-    const auto space = [&] {
-      return at < bytes.size() && (bytes[at] == ' ' || bytes[at] == '\n' || bytes[at] == '\r');
-    };
-    while (space()) ++at;
-    for (; at < bytes.size() && bytes[at] >= '0' && bytes[at] <= '9' && value < max_classes; ++at, ++digits)
-      value = value * 10 + (bytes[at] - '0');
-    while (space()) ++at;
-    if (digits == 0 || at != bytes.size() || value >= max_classes)
-      fail<InputError>("{}: {} holds no class number from 0 to {}; write the label as decimal digits",
-                       source.path, member.name, max_classes - 1);
-    return value;
+  /// Takes the samples from DALI's index beside the tar; false when there is none that fits.
+  bool take_dali_index(size_t file) {
+    const std::string& path = files_[file]->path();
+    const std::string index_path = dali_index_path(path);
+    std::error_code ignored;
+    if (!stored_[file] || !std::filesystem::is_regular_file(index_path, ignored)) return false;
+    try {
+      const MappedFile mapped(index_path);
+      const std::string_view text(reinterpret_cast<const char*>(mapped.bytes().data()),
+                                  mapped.bytes().size());
+      if (!text.starts_with("v1.")) return false;  // another program's
+      for (const auto& sample : parse_dali_index(text, contents_[file].view())) add_dali_sample(sample, file);
+    } catch (const Error& error) {
+      note(fmt::format("{} {}; it is not used", index_path, error.what()));
+      return false;
+    }
+    foreign_index_ = true;
+    return true;
+  }
+  void add_dali_sample(const std::vector<DaliMember>& sample, size_t file) {
+    for (const DaliMember& listed : sample) {
+      TarMember member;
+      member.offset = listed.offset;
+      member.size = listed.size;
+      member.begin = listed.offset - 512;
+      member.end =
+          std::min<uint64_t>(listed.offset + listed.size + tar_padding(listed.size), contents_[file].size());
+      std::string_view key;
+      std::string extension;
+      if (!split_key(listed.name, key, extension)) extension = listed.extension;
+      const std::string name = key.empty() ? std::to_string(samples_.size()) : std::string(key);
+      if (&listed == &sample.front()) begin_sample(name, member, file);
+      add_member(member, extension_number(extension, files_[file]->path()));
+    }
   }
 
-  void name_classes() {
-    int64_t top = 0;
-    const Entry* highest = &samples_.front();
-    for (const Entry& entry : samples_)
-      if (entry.label > top) top = (highest = &entry)->label;
-    if (const auto index = read_shard_index(shard_index_path(shards_.front().path))) {
-      classes_ = index->classes;
-      if (top >= static_cast<int64_t>(classes_.size()))
-        fail<InputError>(
-            "{}: sample {} is of class {}, but the index {} names only {} classes; pack the data again",
-            path_, std::string_view(names_).substr(highest->name, highest->name_size), top,
-            shard_index_path(shards_.front().path).string(), classes_.size());
+  void make_columns() {
+    add_column("__key__", ColumnKind::text, {TarColumn::What::key, "", "", 0});
+    if (plain_) {
+      add_column("label", ColumnKind::text, {TarColumn::What::folder, "", "", 0});
+      add_column("image", ColumnKind::picture, {TarColumn::What::any_picture, "", "", 0});
       return;
     }
-    for (int64_t i = 0; i <= top; ++i) classes_.push_back(std::to_string(i));
+    const bool classes =
+        std::any_of(extensions_.begin(), extensions_.end(), [](const std::string& extension) {
+          return extension == "cls" || extension == "class" || extension == "label";
+        });
+    const bool pictures = std::any_of(extensions_.begin(), extensions_.end(), is_picture_extension);
+    if (pictures && !classes && !split_path(key(0)).first.empty())
+      add_column("label", ColumnKind::text, {TarColumn::What::folder, "", "", 0});
+    std::vector<const Entry*> first(extensions_.size());
+    std::vector<const Member*> content(extensions_.size());
+    size_t missing = extensions_.size();
+    for (const Entry& entry : samples_) {
+      for (uint32_t i = 0; i < entry.members; ++i) {
+        const Member& member = members_[entry.first + i];
+        if (content[member.extension]) continue;
+        content[member.extension] = &member;
+        first[member.extension] = &entry;
+        --missing;
+      }
+      if (missing == 0) break;
+    }
+    for (uint32_t e = 0; e < extensions_.size(); ++e) {
+      const Bytes bytes = contents_[first[e]->file].part(content[e]->offset, content[e]->size);
+      for (const std::string& column : member_columns(extensions_[e], bytes))
+        add_column(column, member_kind(extensions_[e]),
+                   {TarColumn::What::member, extensions_[e], split_column(column).second, e});
+    }
   }
 
-  std::vector<Shard> shards_;
+  bool plain_ = false, foreign_index_ = false;
+  std::vector<Bytes> contents_;  // unpacked where a tar is compressed as a whole,
+  std::vector<bool> stored_;     // which these are not
   std::vector<Entry> samples_;
-  std::string names_;  // all names, one after the other
-  // While indexing plain tars:
-  std::map<std::string, int64_t> numbers_;
+  std::vector<Member> members_;
+  std::string names_;  // all keys, one after the other
+  std::vector<std::string> extensions_;
+  std::unordered_map<std::string, uint32_t> numbers_;
+  // While plain tars are gone through:
   std::set<std::string> folders_, full_;
   std::string last_folder_;
 };
 
+bool matches(std::string_view path, std::span<const uint8_t> head) {
+  switch (compression_of(head)) {
+    case Compression::none:
+      return is_tar_header(head);
+    case Compression::gzip:
+      return is_tar_header(gzip_head(head, 512));
+    default:  // their first block may be longer than the head: the name tells
+      return without_compression(path).ends_with(".tar") || path.ends_with(".tbz2") ||
+             path.ends_with(".txz") || path.ends_with(".tzst");
+  }
+}
+
 }  // namespace
 
-bool is_tar(const std::string& path) {
-  const MappedFile file(path);
-  return is_tar_header(file.bytes());
-}
-
-std::unique_ptr<Source> open_tars(const std::string& name, const std::vector<std::string>& paths) {
-  return std::make_unique<TarSource>(name, paths);
-}
+const Format webdataset_format{
+    "webdataset",
+    "tar (WebDataset shards, or folders of pictures)",
+    matches,
+    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
+        -> std::unique_ptr<Dataset> { return std::make_unique<ScannedTar>(path, std::move(files)); },
+    create_webdataset,
+    open_indexed_tars};
 
 }  // namespace millrace::data

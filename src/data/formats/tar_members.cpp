@@ -37,6 +37,27 @@ bool parse_number(const uint8_t* field, size_t size, uint64_t& value) {
   return i == size || field[i] == 0 || field[i] == ' ';
 }
 
+/// Four sums of 16 bits each, of every fourth pair of bytes.
+uint64_t pair_sums(const uint8_t* bytes) {
+  constexpr uint64_t even = 0x00ff00ff00ff00ff;
+  uint64_t word = 0;
+  std::memcpy(&word, bytes, sizeof word);
+  return (word & even) + (word >> 8 & even);
+}
+
+uint64_t add_lanes(uint64_t sums) {
+  return (sums & 0xffff) + (sums >> 16 & 0xffff) + (sums >> 32 & 0xffff) + (sums >> 48);
+}
+
+uint64_t byte_sum_8(const uint8_t* bytes) { return add_lanes(pair_sums(bytes)); }
+
+/// Of a block: no lane overflows (64 · 2 · 255 < 2^16).
+uint64_t byte_sum(const uint8_t* bytes) {
+  uint64_t sums = 0;
+  for (size_t i = 0; i < block; i += 8) sums += pair_sums(bytes + i);
+  return add_lanes(sums);
+}
+
 bool is_zero_block(const uint8_t* bytes) {
   return std::all_of(bytes, bytes + block, [](uint8_t byte) { return byte == 0; });
 }
@@ -92,23 +113,26 @@ bool is_tar_header(std::span<const uint8_t> header) {
   if (header.size() < block) return false;
   uint64_t stored = 0;
   if (!parse_number(header.data() + 148, 8, stored)) return false;
-  // The checksum field counts as spaces. Old writers summed signed bytes.
-  int64_t sum = 8 * ' ', signed_sum = 8 * ' ';
-  for (size_t i = 0; i < block; ++i) {
-    if (i >= 148 && i < 156) continue;
-    sum += header[i];
-    signed_sum += static_cast<int8_t>(header[i]);
-  }
+  // The checksum field counts as spaces.
+  const uint64_t sum = byte_sum(header.data()) - byte_sum_8(header.data() + 148) + 8 * ' ';
   if (header[0] == 0 && sum == 8 * ' ') return false;
-  return static_cast<int64_t>(stored) == sum || static_cast<int64_t>(stored) == signed_sum;
+  if (stored == sum) return true;
+  int64_t signed_sum = 8 * ' ';  // as old writers counted
+  for (size_t i = 0; i < block; ++i)
+    if (i < 148 || i >= 156) signed_sum += static_cast<int8_t>(header[i]);
+  return static_cast<int64_t>(stored) == signed_sum;
 }
 
-void for_each_tar_member(const std::string& path, std::span<const uint8_t> bytes,
-                         const std::function<bool(const TarMember&)>& visit) {
-  uint64_t at = 0;
+namespace {
+
+/// Goes through the members from `at` on. Without `end_mark` it stops at `end`, else at the mark, which must come.
+void walk(const std::string& path, std::span<const uint8_t> bytes, uint64_t at, uint64_t end, bool end_mark,
+          const std::function<bool(const TarMember&)>& visit) {
   Pending pending;
   std::string last = "the start";
-  while (true) {
+  uint64_t begin = at;
+  TarMember member;
+  while (end_mark || at < end) {
     if (bytes.size() - at < block)
       fail<InputError>("{}: the tar is truncated after {} (at byte {}, no end mark); copy the file again",
                        path, last, at);
@@ -122,7 +146,6 @@ void for_each_tar_member(const std::string& path, std::span<const uint8_t> bytes
     if (!extension && pending.has_size) size = pending.size;
     // Links and folders may carry a size but have no data.
     if (type >= '1' && type <= '6') size = 0;
-    TarMember member;
     member.name = extension ? "an extension header" : member_name(header, pending);
     member.offset = at + block;
     member.size = size;
@@ -131,6 +154,8 @@ void for_each_tar_member(const std::string& path, std::span<const uint8_t> bytes
           "{}: the tar is truncated: {} needs {} bytes at {}, the file ends at {}; copy the file again", path,
           member.name, size, member.offset, bytes.size());
     const std::string_view data(reinterpret_cast<const char*>(bytes.data() + member.offset), size);
+    const uint64_t padded = size + tar_padding(size);
+    const uint64_t next = padded > bytes.size() - member.offset ? bytes.size() : member.offset + padded;
     if (type == 'L') {
       pending.name = data.substr(0, data.find('\0'));
     } else if (type == 'x') {
@@ -143,13 +168,28 @@ void for_each_tar_member(const std::string& path, std::span<const uint8_t> bytes
     } else if (!extension) {
       member.folder = type == '5' || (type != '1' && type != '2' && member.name.ends_with('/'));
       member.regular = (type == '0' || type == 0 || type == '7') && !member.folder;
+      member.begin = begin;
+      member.end = begin = next;
       if (!visit(member)) return;
-      last = member.name;
+      std::swap(last, member.name);
       pending = {};
     }
-    const uint64_t padded = size + tar_padding(size);
-    at = padded > bytes.size() - member.offset ? bytes.size() : member.offset + padded;
+    at = next;
   }
+}
+
+}  // namespace
+
+void for_each_tar_member(const std::string& path, std::span<const uint8_t> bytes,
+                         const std::function<bool(const TarMember&)>& visit) {
+  walk(path, bytes, 0, 0, true, visit);
+}
+
+void for_each_tar_member(const std::string& path, std::span<const uint8_t> bytes, uint64_t begin,
+                         uint64_t end, const std::function<bool(const TarMember&)>& visit) {
+  if (begin > end || end > bytes.size())
+    fail<InputError>("{}: bytes {} to {} are wanted, the file has {}", path, begin, end, bytes.size());
+  walk(path, bytes, begin, end, false, visit);
 }
 
 std::string tar_header(const std::string& name, uint64_t size) {

@@ -12,6 +12,7 @@ struct TarMember {
   std::string name;
   bool regular = false, folder = false;  // others (links, devices) are neither
   uint64_t offset = 0, size = 0;         // of the data in the file
+  uint64_t begin = 0, end = 0;           // with its headers in front and the padding behind
 };
 
 /// True when `header` begins with a block whose checksum is that of a tar header.
@@ -21,6 +22,11 @@ bool is_tar_header(std::span<const uint8_t> header);
 /// handed out lie inside `bytes`. InputError when the archive is truncated, damaged or has no end mark.
 void for_each_tar_member(const std::string& path, std::span<const uint8_t> bytes,
                          const std::function<bool(const TarMember&)>& visit);
+
+/// The same for the members whose headers begin in [begin, end) of `bytes`; no end mark is wanted. InputError also when the
+/// range does not lie within `bytes`.
+void for_each_tar_member(const std::string& path, std::span<const uint8_t> bytes, uint64_t begin,
+                         uint64_t end, const std::function<bool(const TarMember&)>& visit);
 
 /// A USTAR header of a regular file, mode 0444, owner 0, time 0. InputError for a name over 100 bytes.
 std::string tar_header(const std::string& name, uint64_t size);
