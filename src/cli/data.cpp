@@ -1,4 +1,4 @@
-// millrace data VERB: looking at data; each verb is a file here.
+// millrace data VERB: looking at data and converting it; each verb is a file here.
 #include "cli/verbs.h"
 
 namespace millrace::cli {

@@ -7,7 +7,7 @@ const std::vector<Verb>& verbs() {
   static const std::vector<Verb> list = {
       {"letters", "make a small data set: pictures of the letters A to J", declare_letters},
       {"pack", "pack pictures from any source into indexed WebDataset shards", declare_pack},
-      {"data", "look at data of any format", declare_data},
+      {"data", "look at data of any format, and convert it", declare_data},
       {"train", "train a model by a recipe", declare_train},
       {"eval", "measure a trained model on a labelled set", declare_eval},
       {"predict", "say what pictures show", declare_predict},

@@ -107,7 +107,7 @@ def test_what_convert_cannot_do_is_said(millrace, source, tmp_path):
     assert "--format" in refused()
     assert "did you mean 'tfrecord'" in refused("--format", "tfrecrd")
     assert "did you mean 'label'" in refused("--format", "mds", "--columns", "lable")
-    assert "'text'" in refused("--format", "recordio")
+    assert "'text'" in refused("--format", "recordio", "--columns", "label,text,image")
     assert "mds only" in refused("--format", "beton", "--zstd")
 
 

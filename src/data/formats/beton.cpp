@@ -232,8 +232,9 @@ class Beton final : public Dataset {
     if (mode == 1) {
       if (width == 0 || height == 0)
         fail<InputError>("{}: its {} is a picture of {}x{}: damaged", name(index), field.name, width, height);
-      return Pixels{height, width, 3,
-                    files_[f]->read(place, uint64_t{3} * static_cast<uint64_t>(width * height))};
+      return Pixels{
+          height, width, 3,
+          files_[f]->read(place, uint64_t{3} * static_cast<uint64_t>(width) * static_cast<uint64_t>(height))};
     }
     if (mode != 0)
       fail<InputError>("{}: its {} is stored in the unknown way {}: damaged", name(index), field.name, mode);

@@ -140,6 +140,14 @@ TEST_CASE("a cut or changed FFCV file is refused or read, never worse") {
   CHECK(refusal([&] { open_bytes(custom); }).find("version 1") != std::string::npos);
 }
 
+TEST_CASE("a picture of FFCV's with a size beyond the file, and beyond 32 bits, is refused") {
+  std::vector<uint8_t> content = written(rows(1));
+  const size_t picture = 24 + columns().size() * 1041;
+  std::memset(&content[picture + 1], 0xff, 4);
+  const auto dataset = open_bytes(content);
+  CHECK(refusal([&] { dataset->read(0, 0); }).find("truncated") != std::string::npos);
+}
+
 TEST_CASE("what FFCV's format cannot hold is refused by name") {
   const TempFolder folder;
   const auto attempt = [&](const Column& column, const Rows& list) {
