@@ -33,6 +33,7 @@ struct Loader::State {
   LoaderOptions options;
   Augmenter augmenter;
   Pictures pictures;
+  Extent extent;  // of the batches
   int64_t samples_per_epoch = 0;
 
   mutable std::mutex mutex;  // guards all below, but not the content of claimed slots
@@ -46,10 +47,11 @@ struct Loader::State {
   State(std::shared_ptr<const Source> source, LoaderOptions given)
       : options(std::move(given)),
         augmenter(options.augment),
-        pictures(std::move(source), options, thread_count(options.threads)) {
+        pictures(std::move(source), options, augmenter, thread_count(options.threads)) {
     const int64_t count = pictures.source().count();
     if (options.batch < 1) fail<InputError>("batch = {}: a batch has at least one sample", options.batch);
     augmenter.check(pictures.extent());
+    extent = augmenter.result(pictures.extent());
     samples_per_epoch = options.drop_last ? count / options.batch * options.batch : count;
     if (samples_per_epoch == 0)
       fail<InputError>("{}: its {} pictures do not fill a batch of {}; make the batch smaller",
@@ -105,8 +107,7 @@ struct Loader::State {
   }
 
   void run() {
-    Pictures::Scratch decoding;
-    std::vector<uint8_t> scratch;
+    Scratch scratch;
     std::unique_lock lock(mutex);
     while (true) {
       // `taken` - 1 is the batch that the consumer holds.
@@ -118,7 +119,7 @@ struct Loader::State {
       lock.unlock();
       std::exception_ptr error;
       try {
-        fill(slot.batch, decoding, scratch);
+        fill(slot.batch, scratch);
       } catch (...) {
         error = std::current_exception();
       }
@@ -129,8 +130,13 @@ struct Loader::State {
     }
   }
 
-  void fill(Batch& batch, Pictures::Scratch& decoding, std::vector<uint8_t>& scratch) {
-    const Extent& extent = pictures.extent();
+  /// What one thread works with.
+  struct Scratch {
+    PictureReader reader;
+    std::vector<uint8_t> decoded, between;
+  };
+
+  void fill(Batch& batch, Scratch& scratch) {
     const Cursor& at = batch.start;
     const size_t size = extent.bytes();
     batch.pictures.resize(static_cast<size_t>(options.batch) * size);
@@ -138,13 +144,20 @@ struct Loader::State {
     batch.indices.assign(static_cast<size_t>(options.batch), -1);
     batch.valid = valid_at(at);
     const Permutation order(pictures.source().count(), at.seed, at.epoch);
+    scratch.decoded.resize(pictures.extent().bytes());
     for (int64_t i = 0; i < batch.valid; ++i) {
-      int64_t index = options.shuffle ? order(at.position + i) : at.position + i;
-      const uint8_t* planes = pictures.planes(index, decoding);
+      SampleKey sample{at.seed, at.epoch, at.position + i, 0};
+      int64_t index = options.shuffle ? order(sample.position) : sample.position;
+      uint8_t* const out = &batch.pictures[static_cast<size_t>(i) * size];
+      const bool direct = augmenter.nothing_to_apply();
+      const uint8_t* planes = direct ? out : scratch.decoded.data();
+      if (pictures.cached())
+        planes = pictures.cached_planes(index);
+      else
+        pictures.load(index, sample, scratch.reader, direct ? out : scratch.decoded.data());
       batch.labels[i] = pictures.source().label(index);
-      batch.indices[i] = index;
-      augmenter.apply(extent, planes, &batch.pictures[static_cast<size_t>(i) * size], at.seed, at.epoch,
-                      at.position + i, index, scratch);
+      batch.indices[i] = sample.index = index;
+      if (planes != out) augmenter.apply(pictures.extent(), planes, out, sample, scratch.between);
     }
     std::fill(batch.pictures.begin() + static_cast<int64_t>(size) * batch.valid, batch.pictures.end(),
               uint8_t{0});
@@ -185,7 +198,7 @@ void Loader::seek(const Cursor& cursor) {
 }
 
 const Source& Loader::source() const { return state_->pictures.source(); }
-const Extent& Loader::extent() const { return state_->pictures.extent(); }
+const Extent& Loader::extent() const { return state_->extent; }
 int64_t Loader::batch_size() const { return state_->options.batch; }
 int64_t Loader::samples_per_epoch() const { return state_->samples_per_epoch; }
 int64_t Loader::batches_per_epoch() const {

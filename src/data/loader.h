@@ -30,10 +30,11 @@ struct LoaderOptions {
   int threads = 0;
   /// Leaves out the last samples of an epoch when they fill no batch. Else the last batch is padded.
   bool drop_last = false;
-  /// Pictures are decoded once, at the start, when they fit into this many bytes; else anew for each batch.
+  /// Pictures are decoded once, at the start, when they fit into this many bytes; else, and where the first augmentation is
+  /// a random frame, anew for each batch.
   int64_t cache_bytes = int64_t{2} << 30;
-  /// Side in pixels that every picture is resized to (bilinear); 0 leaves them as they are.
-  int resize = 0;
+  /// As FrameRule (frame.h); not used where the first augmentation is a random frame.
+  int resize = 0, crop = 0;
   /// 1 grey, 3 colour, 0: as the first picture is. Grey pictures always become colour ones where those are
   /// wanted.
   int channels = 0;

@@ -17,7 +17,7 @@ struct Recipe {
   struct Data {
     std::string train, test;
     std::vector<std::string> augment;
-    int64_t resize = 0, channels = 0;
+    int64_t resize = 0, crop = 0, channels = 0;
     std::vector<double> mean, std;
     int64_t cache_mb = 2048;
   } data;

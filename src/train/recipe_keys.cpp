@@ -18,8 +18,13 @@ std::span<const RecipeKey> recipe_keys() {
        "\"random-shift 2\", "
        "\"rotate 15\", \"cutout 8\"",
        SLOT(data.augment)},
-      {"data.resize", "side in pixels that pictures are resized to; 0: as they are", SLOT(data.resize), 0,
-       4096},
+      {"data.resize",
+       "side in pixels that pictures are resized to, or with data.crop their shorter side; 0: as they are. "
+       "Where "
+       "data.augment begins with random-resized-crop, pictures are resized and cropped only to evaluate",
+       SLOT(data.resize), 0, 4096},
+      {"data.crop", "side of the square that is cut out of the middle, after resizing; 0: nothing is cut",
+       SLOT(data.crop), 0, 4096},
       {"data.channels", "1 grey, 3 colour, 0: as the pictures are", SLOT(data.channels), 0, 3},
       {"data.mean",
        "means of the channels (of 0…1) that normalising subtracts; empty: measured on the training pictures",
