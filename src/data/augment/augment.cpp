@@ -11,9 +11,26 @@ namespace millrace::data {
 namespace {
 
 const std::vector<const AugmentationKind*>& kinds() {
-  static const std::vector<const AugmentationKind*> list = {
-      &pad_crop_kind, &flip_kind,   &alternating_flip_kind,   &random_shift_kind,
-      &rotate_kind,   &cutout_kind, &random_resized_crop_kind};
+  static const std::vector<const AugmentationKind*> list = {&pad_crop_kind,
+                                                            &flip_kind,
+                                                            &alternating_flip_kind,
+                                                            &random_shift_kind,
+                                                            &rotate_kind,
+                                                            &cutout_kind,
+                                                            &random_resized_crop_kind,
+                                                            &affine_kind,
+                                                            &perspective_kind,
+                                                            &colour_jitter_kind,
+                                                            &grey_kind,
+                                                            &blur_kind,
+                                                            &solarize_kind,
+                                                            &posterize_kind,
+                                                            &equalize_kind,
+                                                            &autocontrast_kind,
+                                                            &erasing_kind,
+                                                            &noise_kind,
+                                                            &randaugment_kind,
+                                                            &trivialaugment_kind};
   return list;
 }
 

@@ -67,6 +67,8 @@ class AugmentationWords {
                                   double most);
   /// True (and skipped) when the next word is `word`.
   bool take(std::string_view word);
+  /// True when no words are left.
+  bool empty() const { return next_ >= words_.size(); }
   /// InputError when words are left over.
   void finish();
   [[noreturn]] void wrong(const std::string& why) const;
@@ -86,10 +88,12 @@ struct AugmentationKind {
   std::unique_ptr<Augmentation> (*make)(AugmentationWords& words);
 };
 extern const AugmentationKind pad_crop_kind, flip_kind, alternating_flip_kind, random_shift_kind, rotate_kind,
-    cutout_kind, random_resized_crop_kind;
+    cutout_kind, random_resized_crop_kind, affine_kind, perspective_kind, colour_jitter_kind, grey_kind,
+    blur_kind, solarize_kind, posterize_kind, equalize_kind, autocontrast_kind, erasing_kind, noise_kind,
+    randaugment_kind, trivialaugment_kind;
 
 /// Parses a recipe's text, e.g. "pad-crop 2", "flip", "alternating-flip", "random-shift 2", "rotate 15",
-/// "cutout 8". InputError names the nearest valid augmentation, or what its parameters are.
+/// "cutout 8", "colour-jitter brightness=0.4". InputError names the nearest valid augmentation, or what its parameters are.
 std::unique_ptr<Augmentation> parse_augmentation(std::string_view text);
 
 /// The usages of all augmentations, for help texts.
