@@ -14,9 +14,9 @@ std::span<const RecipeKey> recipe_keys() {
        SLOT(data.train)},
       {"data.test", "pictures to test on after each epoch, in the same forms", SLOT(data.test)},
       {"data.augment",
-       "random changes of training pictures, in order: \"pad-crop 2\", \"flip\", \"alternating-flip\", "
-       "\"random-shift 2\", "
-       "\"rotate 15\", \"cutout 8\"",
+       "random changes of training pictures, in order: \"random-resized-crop 224\", \"pad-crop 2\", "
+       "\"flip\", "
+       "\"colour-jitter brightness=0.4\" …",
        SLOT(data.augment)},
       {"data.resize",
        "side in pixels that pictures are resized to, or with data.crop their shorter side; 0: as they are. "
