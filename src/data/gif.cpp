@@ -62,10 +62,15 @@ std::string draw(GifFileType& gif, Picture& picture) {
   if (part.Left < 0 || part.Top < 0 || part.Width < 1 || part.Height < 1 ||
       part.Left + part.Width > picture.width || part.Top + part.Height > picture.height)
     return "its picture lies outside of its canvas";
-  picture.pixels.assign(size_t{3} * picture.width * picture.height, 0);
-  if (gif.SColorMap && (part.Width < picture.width || part.Height < picture.height))
-    for (size_t i = 0; i < picture.pixels.size(); i += 3)
-      put(*gif.SColorMap, static_cast<uint8_t>(gif.SBackGroundColor), &picture.pixels[i]);
+  const size_t line = size_t{3} * static_cast<size_t>(picture.width);
+  picture.pixels.assign(line * static_cast<size_t>(picture.height), 0);
+  if (gif.SColorMap && (part.Width < picture.width || part.Height < picture.height)) {
+    // One row, then copies of it: a small file may have a large canvas.
+    uint8_t* const first = picture.pixels.data();
+    for (size_t i = 0; i < line; i += 3)
+      put(*gif.SColorMap, static_cast<uint8_t>(gif.SBackGroundColor), first + i);
+    for (int y = 1; y < picture.height; ++y) std::memcpy(first + line * static_cast<size_t>(y), first, line);
+  }
   std::vector<uint8_t> numbers(static_cast<size_t>(part.Width));
   for (int i = 0; i < part.Height; ++i) {
     if (DGifGetLine(&gif, numbers.data(), part.Width) == GIF_ERROR) return reason(gif.Error);

@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "base/thread_pool.h"
+#include "data/augment/mix.h"
 #include "data/order.h"
 #include "data/pictures.h"
 
@@ -32,6 +33,7 @@ struct Loader::State {
 
   LoaderOptions options;
   Augmenter augmenter;
+  Mixer mixer;
   Pictures pictures;
   Extent extent;  // of the batches
   int64_t samples_per_epoch = 0;
@@ -47,6 +49,7 @@ struct Loader::State {
   State(std::shared_ptr<const Source> source, LoaderOptions given)
       : options(std::move(given)),
         augmenter(options.augment),
+        mixer(options.mix),
         pictures(std::move(source), options, augmenter, thread_count(options.threads)) {
     const int64_t count = pictures.source().count();
     if (options.batch < 1) fail<InputError>("batch = {}: a batch has at least one sample", options.batch);
@@ -159,8 +162,19 @@ struct Loader::State {
       batch.indices[i] = sample.index = index;
       if (planes != out) augmenter.apply(pictures.extent(), planes, out, sample, scratch.between);
     }
+    if (!mixer.empty()) mix(batch, scratch);
     std::fill(batch.pictures.begin() + static_cast<int64_t>(size) * batch.valid, batch.pictures.end(),
               uint8_t{0});
+  }
+
+  void mix(Batch& batch, Scratch& scratch) {
+    const float kept =
+        mixer.apply(extent, batch.pictures.data(), batch.valid,
+                    {batch.start.seed, batch.start.epoch, batch.start.position, 0}, scratch.between);
+    batch.mix.assign(batch.labels.size(), kept);
+    batch.mixed_labels = batch.labels;
+    for (int64_t i = 0; i < batch.valid; ++i)
+      batch.mixed_labels[i] = batch.labels[i > 0 ? i - 1 : batch.valid - 1];
   }
 
   const Batch& next() {

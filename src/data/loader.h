@@ -26,6 +26,8 @@ struct LoaderOptions {
   bool shuffle = false;
   /// As in a recipe: {"pad-crop 2", "flip"}.
   std::vector<std::string> augment;
+  /// {"mixup 0.2", "cutmix 1"}: samples are mixed within their batch (augment/mix.h).
+  std::vector<std::string> mix;
   /// Of the loader; 0: as many as there are CPUs. They sleep while the batches ahead are full.
   int threads = 0;
   /// Leaves out the last samples of an epoch when they fill no batch. Else the last batch is padded.
@@ -52,6 +54,10 @@ struct Batch {
   std::vector<uint8_t> pictures;  // [batch, C, H, W]
   std::vector<int64_t> labels;    // [batch], indices into the source's classes
   std::vector<int64_t> indices;   // [batch], of the samples in the source; -1 where padded
+  /// Where samples are mixed: [batch], the class of what is mixed in, and the share that each sample keeps of itself. Else
+  /// empty.
+  std::vector<int64_t> mixed_labels;
+  std::vector<float> mix;
   /// Samples that count; the rest of a padded batch is black pictures of class 0.
   int64_t valid = 0;
   /// Where the batch begins.

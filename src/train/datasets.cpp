@@ -84,6 +84,7 @@ std::unique_ptr<data::Loader> training_loader(const Recipe& recipe,
   options.shuffle = true;
   options.drop_last = true;
   options.augment = recipe.data.augment;
+  options.mix = recipe.data.mix;
   return std::make_unique<data::Loader>(std::move(source), std::move(options));
 }
 

@@ -16,7 +16,7 @@ namespace millrace::train {
 struct Recipe {
   struct Data {
     std::string train, test;
-    std::vector<std::string> augment;
+    std::vector<std::string> augment, mix;
     int64_t resize = 0, crop = 0, channels = 0;
     std::vector<double> mean, std;
     int64_t cache_mb = 2048;

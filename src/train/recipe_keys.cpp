@@ -18,6 +18,9 @@ std::span<const RecipeKey> recipe_keys() {
        "\"flip\", "
        "\"colour-jitter brightness=0.4\" …",
        SLOT(data.augment)},
+      {"data.mix",
+       "samples of a batch mixed with each other, and so their labels: \"mixup 0.2\", \"cutmix 1\"",
+       SLOT(data.mix)},
       {"data.resize",
        "side in pixels that pictures are resized to, or with data.crop their shorter side; 0: as they are. "
        "Where "
