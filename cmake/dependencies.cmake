@@ -3,11 +3,14 @@ find_package(Threads REQUIRED)
 find_package(fmt 9 REQUIRED)
 find_package(CURL REQUIRED)
 find_package(JPEG REQUIRED)
+find_package(PNG REQUIRED)
+find_package(GIF REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(Protobuf REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(FREETYPE REQUIRED IMPORTED_TARGET freetype2)
+pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 find_package(BZip2 REQUIRED)
 find_package(LibLZMA REQUIRED)
@@ -23,9 +26,9 @@ find_package(dnnl 3.2 REQUIRED CONFIG PATHS ${MILLRACE_VENV} NO_DEFAULT_PATH)
 function(millrace_link_dependencies target)
   target_link_libraries(${target}
     PUBLIC Threads::Threads
-    PRIVATE fmt::fmt CURL::libcurl JPEG::JPEG ZLIB::ZLIB BZip2::BZip2 LibLZMA::LibLZMA protobuf::libprotobuf
-            nlohmann_json::nlohmann_json PkgConfig::FREETYPE PkgConfig::HWLOC PkgConfig::ZSTD PkgConfig::XXHASH
-            PkgConfig::CRYPTO DNNL::dnnl gomp)
+    PRIVATE fmt::fmt CURL::libcurl JPEG::JPEG PNG::PNG GIF::GIF PkgConfig::WEBP ZLIB::ZLIB BZip2::BZip2
+            LibLZMA::LibLZMA protobuf::libprotobuf nlohmann_json::nlohmann_json PkgConfig::FREETYPE PkgConfig::HWLOC
+            PkgConfig::ZSTD PkgConfig::XXHASH PkgConfig::CRYPTO DNNL::dnnl gomp)
   target_include_directories(${target} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
   target_compile_definitions(${target} PRIVATE ${LLVM_DEFINITIONS})
   target_link_libraries(${target} PRIVATE LLVM-19)

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "base/format.h"
+#include "cli/bench_data.h"
 #include "cli/profile_report.h"
 #include "cli/verbs.h"
 #include "cli/zoo.h"
@@ -14,6 +15,7 @@ using Clock = std::chrono::steady_clock;
 struct Arguments {
   std::string mode, batch;
   ZooOptions zoo;
+  BenchDataOptions data;
   double seconds = 2;
   bool profile = false;
 };
@@ -35,9 +37,16 @@ double rate(double seconds, ZooStep& step) {
 }
 
 int run(Arguments& a) {
-  a.zoo.batch = parse_batch(a.batch);
+  if (a.mode == "data") {
+    if (!a.batch.empty()) a.data.batch = parse_batch(a.batch);
+    a.data.source = a.zoo.model;
+    a.data.seconds = a.seconds;
+    return bench_data(a.data);
+  }
   if (a.mode != "train" && a.mode != "infer")
-    fail<InputError>("MODE must be train or infer, but it is '{}'", a.mode);
+    fail<InputError>("MODE must be train, infer or data, but it is '{}'", a.mode);
+  if (a.batch.empty()) fail<InputError>("BATCH is missing: how many items a step has");
+  a.zoo.batch = parse_batch(a.batch);
   a.zoo.train = a.mode == "train";
   ZooStep step(a.zoo);
   const double items = rate(a.seconds, step);
@@ -54,9 +63,9 @@ int run(Arguments& a) {
 
 Action declare_bench(Command& command) {
   auto a = std::make_shared<Arguments>();
-  command.positional("MODE", a->mode, "train or infer")
-      .positional("NAME", a->zoo.model, "one of" + model_names())
-      .positional("BATCH", a->batch, "items a step")
+  command.positional("MODE", a->mode, "train, infer or data")
+      .positional("NAME", a->zoo.model, "one of" + model_names() + "; for data, a source of pictures")
+      .positional("BATCH", a->batch, "items a step (of data: 64)", false)
       .option("--precision", a->zoo.precision, "fp32, bf16, bf16-pure or fp16 (default fp32)")
       .option("--optimizer", a->zoo.optimizer,
               "sgd (momentum 0.9), adamw (default), adagrad, or by rows of embeddings lazy-sgd, lazy-adam, "
@@ -66,11 +75,18 @@ Action declare_bench(Command& command) {
               "most memory of a step, e.g. 1.5GB: activations are computed again where that saves most")
       .option("--accumulate", a->zoo.accumulate, "train in so many parts of the batch, one after the other")
       .flag("--exact", a->zoo.exact, "no algorithm that changes more than the order of sums (Winograd's)")
+      .option("--size", a->data.size, "data: pictures become random-resized-crop SIZE and flip (default 224)")
+      .option("--augment", a->data.augment, "data: augmentations instead, with commas between them")
+      .flag("--plain", a->data.plain, "data: no augmentation")
+      .flag("--cached", a->data.cached, "data: pictures are decoded once, before")
+      .flag("--floats", a->data.floats, "data: batches are also normalised to 32-bit floats")
       .flag("--profile", a->profile, "print the slowest kernels of a step (millrace profile says more)")
       .footer(
           "The last word printed is items per second.\n\n"
           "  millrace bench train resnet18_cifar 128 --optimizer sgd\n"
-          "  millrace bench infer resnet18 1 --precision bf16 --profile\n");
+          "  millrace bench infer resnet18 1 --precision bf16 --profile\n"
+          "  millrace bench data photos.tar --size 224\n"
+          "  millrace bench data cifar10/train.tar --augment 'pad-crop 4,flip' --cached\n");
   return [a] { return run(*a); };
 }
 

@@ -5,8 +5,8 @@
 #include "base/format.h"
 #include "cli/json.h"
 #include "cli/verbs.h"
-#include "data/picture.h"
 #include "eval/metric.h"
+#include "train/datasets.h"
 #include "train/session.h"
 
 namespace millrace::cli {
@@ -19,17 +19,6 @@ struct Arguments {
   bool json = false;
 };
 
-/// The picture as the model takes it.
-Array prepared(const std::string& path, const data::Extent& extent) {
-  data::Picture picture = data::load_picture(path);
-  if (picture.channels != extent.channels) picture = data::with_channels(picture, extent.channels);
-  if (picture.height != extent.height || picture.width != extent.width)
-    picture = data::resize(picture, extent.height, extent.width);
-  Array array(u8, {1, extent.channels, extent.height, extent.width});
-  data::to_planes(picture, array.as<uint8_t>().data());
-  return array;
-}
-
 int run(const Arguments& a) {
   std::vector<std::string> warnings;
   train::Session session = train::load_session(a.model, warnings);
@@ -40,7 +29,7 @@ int run(const Arguments& a) {
   for (const std::string& path : a.pictures) {
     Array logits;
     try {
-      logits = predictor.logits(prepared(path, session.extent));
+      logits = predictor.logits(train::load_prepared(path, session.recipe, session.extent));
     } catch (const Error& error) {
       fmt::print(stderr, "error: {}\n", error.what());
       ++failed;
@@ -78,7 +67,8 @@ int run(const Arguments& a) {
 Action declare_predict(Command& command) {
   auto a = std::make_shared<Arguments>();
   command.positional("MODEL", a->model, "a run folder")
-      .positional("PICTURE", a->pictures, "JPEG or Netpbm files; others sizes are resized to the model's")
+      .positional("PICTURE", a->pictures,
+                  "picture files, prepared as for evaluation (data.resize, data.crop)")
       .option("--top", a->top, "how many classes to name")
       .flag("--json", a->json, "print one JSON object a picture, with logits")
       .footer("  millrace predict runs/letters-1 data/letters/test/A/00000.jpg\n");

@@ -16,7 +16,8 @@ const std::vector<Verb>& verbs() {
       {"explain", "say what a training step is made of: kernels, providers, memory", declare_explain},
       {"profile", "say where the time of a step goes, and how near the machine's limits it is",
        declare_profile},
-      {"bench", "measure how fast a built-in network trains or infers here", declare_bench},
+      {"bench", "measure how fast a built-in network trains or infers here, or a source becomes batches",
+       declare_bench},
       {"machine", "measure this machine's limits", declare_machine},
   };
   return list;

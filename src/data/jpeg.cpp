@@ -1,5 +1,6 @@
 #include "data/jpeg.h"
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
@@ -65,34 +66,93 @@ struct Compressor {
 
 }  // namespace
 
-std::string decode_jpeg(std::span<const uint8_t> bytes, Picture& picture) {
-  if (bytes.size() < 3 || bytes[0] != 0xff || bytes[1] != 0xd8 || bytes[2] != 0xff) return "not a JPEG file";
+struct JpegReader::State {
   ErrorManager manager;
   Decompressor decompressor;
-  auto& info = decompressor.info;
-  set_up(manager);
-  info.err = &manager.base;
-  if (setjmp(manager.escape)) return manager.message;
+  std::span<const uint8_t> bytes;
+  std::vector<uint8_t> memory;
+};
+
+JpegReader::JpegReader() : state_(std::make_unique<State>()) {
+  set_up(state_->manager);
+  auto& info = state_->decompressor.info;
+  info.err = &state_->manager.base;
+  if (setjmp(state_->manager.escape)) fail<InternalError>("JPEG decoding: {}", state_->manager.message);
   jpeg_create_decompress(&info);
+}
+
+JpegReader::~JpegReader() = default;
+
+std::string JpegReader::open(std::span<const uint8_t> bytes) {
+  if (bytes.size() < 3 || bytes[0] != 0xff || bytes[1] != 0xd8 || bytes[2] != 0xff) return "not a JPEG file";
+  auto& info = state_->decompressor.info;
+  state_->bytes = bytes;
+  if (setjmp(state_->manager.escape)) return state_->manager.message;
+  jpeg_abort_decompress(&info);
   jpeg_mem_src(&info, bytes.data(), bytes.size());
   jpeg_read_header(&info, TRUE);
   if (int64_t{info.image_width} * info.image_height > max_pixels)
     return "the picture is too large (over 134 megapixels)";
   if (info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK)
     return "its colours are CMYK; grey and RGB are supported";
-  info.out_color_space = info.jpeg_color_space == JCS_GRAYSCALE ? JCS_GRAYSCALE : JCS_RGB;
+  height_ = static_cast<int>(info.image_height);
+  width_ = static_cast<int>(info.image_width);
+  channels_ = info.jpeg_color_space == JCS_GRAYSCALE ? 1 : 3;
+  return {};
+}
+
+std::string JpegReader::read(const Box& part, int reduction, int channels) {
+  auto& info = state_->decompressor.info;
+  if (setjmp(state_->manager.escape)) return state_->manager.message;
+  info.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   info.dct_method = JDCT_ISLOW;
+  info.scale_num = 1;
+  info.scale_denom = static_cast<unsigned>(reduction);
   jpeg_start_decompress(&info);
-  picture.height = static_cast<int>(info.output_height);
-  picture.width = static_cast<int>(info.output_width);
-  picture.channels = info.output_components;
-  const size_t line = static_cast<size_t>(info.output_width) * info.output_components;
-  picture.pixels.resize(line * info.output_height);
-  while (info.output_scanline < info.output_height) {
-    JSAMPROW row = picture.pixels.data() + line * info.output_scanline;
-    jpeg_read_scanlines(&info, &row, 1);
+  const int height = static_cast<int>(info.output_height), width = static_cast<int>(info.output_width);
+  // Colours are interpolated from neighbours, of which the first and last of what is decoded have none.
+  constexpr int margin = 4;
+  const int top = std::max(part.top - margin, 0), bottom = std::min(part.top + part.height + margin, height);
+  auto left = static_cast<JDIMENSION>(std::max(part.left - margin, 0));
+  auto columns =
+      static_cast<JDIMENSION>(std::min(part.left + part.width + margin, width) - static_cast<int>(left));
+  if (columns < info.output_width) jpeg_crop_scanline(&info, &left, &columns);
+  const size_t line = size_t{info.output_width} * static_cast<size_t>(info.output_components);
+  const size_t wanted = line * static_cast<size_t>(bottom - top) + 64;
+  if (state_->memory.size() < wanted) state_->memory.resize(wanted);
+  if (top > 0) jpeg_skip_scanlines(&info, static_cast<JDIMENSION>(top));
+  uint8_t* const memory = state_->memory.data();
+  while (static_cast<int>(info.output_scanline) < bottom) {
+    constexpr int most = 8;
+    JSAMPROW rows[most];
+    const int at = static_cast<int>(info.output_scanline) - top, count = std::min(most, bottom - top - at);
+    for (int i = 0; i < count; ++i) rows[i] = memory + line * static_cast<size_t>(at + i);
+    jpeg_read_scanlines(&info, rows, static_cast<JDIMENSION>(count));
   }
-  jpeg_finish_decompress(&info);
+  stride_ = static_cast<int64_t>(line);
+  pixels_ = memory + stride_ * (part.top - top) + (part.left - static_cast<int>(left)) * channels;
+  if (info.output_scanline == info.output_height) {
+    jpeg_finish_decompress(&info);
+    return {};
+  }
+  jpeg_abort_decompress(&info);
+  // The rest is not decoded, but a file that was cut off is to be refused all the same. Pixels cannot look like the marker.
+  constexpr uint8_t end[] = {0xff, JPEG_EOI};
+  const auto& bytes = state_->bytes;
+  return std::find_end(bytes.begin(), bytes.end(), end, end + 2) == bytes.end()
+             ? "truncated: its end is missing"
+             : "";
+}
+
+std::string decode_jpeg(std::span<const uint8_t> bytes, Picture& picture) {
+  JpegReader reader;
+  if (std::string why = reader.open(bytes); !why.empty()) return why;
+  const int height = reader.height(), width = reader.width(), channels = reader.channels();
+  if (std::string why = reader.read({0, 0, height, width}, 1, channels); !why.empty()) return why;
+  picture.height = height;
+  picture.width = width;
+  picture.channels = channels;
+  picture.pixels.assign(reader.pixels(), reader.pixels() + reader.stride() * height);
   return {};
 }
 

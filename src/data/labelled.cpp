@@ -53,10 +53,18 @@ size_t label_column(const Dataset& dataset) {
 
 class LabelledPictures final : public Source {
  public:
-  explicit LabelledPictures(std::shared_ptr<const Dataset> dataset)
-      : dataset_(std::move(dataset)), pictures_(picture_columns(*dataset_)), label_(label_column(*dataset_)) {
+  LabelledPictures(std::shared_ptr<const Dataset> dataset, bool labels)
+      : dataset_(std::move(dataset)), pictures_(picture_columns(*dataset_)) {
     path_ = dataset_->path();
     notes_ = dataset_->notes();
+    if (!labels) {
+      for (int64_t i = 0; i < dataset_->count(); ++i)
+        if (!picture_of(i)) missing(i, "picture");
+      labels_.resize(static_cast<size_t>(dataset_->count()));
+      classes_ = {""};
+      return;
+    }
+    label_ = label_column(*dataset_);
     classes_ = dataset_->class_names(label_);
     for (int64_t i = 0; i < dataset_->count(); ++i) {
       if (!picture_of(i)) missing(i, "picture");
@@ -169,14 +177,18 @@ class LabelledPictures final : public Source {
 
   std::shared_ptr<const Dataset> dataset_;
   std::vector<size_t> pictures_;
-  size_t label_;
+  size_t label_ = 0;
   std::vector<int64_t> labels_;
 };
 
 }  // namespace
 
 std::unique_ptr<Source> labelled_pictures(std::shared_ptr<const Dataset> dataset) {
-  return std::make_unique<LabelledPictures>(std::move(dataset));
+  return std::make_unique<LabelledPictures>(std::move(dataset), true);
+}
+
+std::unique_ptr<Source> unlabelled_pictures(std::shared_ptr<const Dataset> dataset) {
+  return std::make_unique<LabelledPictures>(std::move(dataset), false);
 }
 
 }  // namespace millrace::data

@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "base/thread_pool.h"
+#include "data/augment/mix.h"
 #include "data/order/permutation.h"
 #include "data/pictures.h"
 
@@ -32,7 +33,9 @@ struct Loader::State {
 
   LoaderOptions options;
   Augmenter augmenter;
+  Mixer mixer;
   Pictures pictures;
+  Extent extent;  // of the batches
   int64_t samples_per_epoch = 0;
 
   mutable std::mutex mutex;  // guards all below, but not the content of claimed slots
@@ -46,10 +49,12 @@ struct Loader::State {
   State(std::shared_ptr<const Source> source, LoaderOptions given)
       : options(std::move(given)),
         augmenter(options.augment),
-        pictures(std::move(source), options, thread_count(options.threads)) {
+        mixer(options.mix),
+        pictures(std::move(source), options, augmenter, thread_count(options.threads)) {
     const int64_t count = pictures.source().count();
     if (options.batch < 1) fail<InputError>("batch = {}: a batch has at least one sample", options.batch);
     augmenter.check(pictures.extent());
+    extent = augmenter.result(pictures.extent());
     samples_per_epoch = options.drop_last ? count / options.batch * options.batch : count;
     if (samples_per_epoch == 0)
       fail<InputError>("{}: its {} pictures do not fill a batch of {}; make the batch smaller",
@@ -105,8 +110,7 @@ struct Loader::State {
   }
 
   void run() {
-    Pictures::Scratch decoding;
-    std::vector<uint8_t> scratch;
+    Scratch scratch;
     std::unique_lock lock(mutex);
     while (true) {
       // `taken` - 1 is the batch that the consumer holds.
@@ -118,7 +122,7 @@ struct Loader::State {
       lock.unlock();
       std::exception_ptr error;
       try {
-        fill(slot.batch, decoding, scratch);
+        fill(slot.batch, scratch);
       } catch (...) {
         error = std::current_exception();
       }
@@ -129,8 +133,13 @@ struct Loader::State {
     }
   }
 
-  void fill(Batch& batch, Pictures::Scratch& decoding, std::vector<uint8_t>& scratch) {
-    const Extent& extent = pictures.extent();
+  /// What one thread works with.
+  struct Scratch {
+    PictureReader reader;
+    std::vector<uint8_t> decoded, between;
+  };
+
+  void fill(Batch& batch, Scratch& scratch) {
     const Cursor& at = batch.start;
     const size_t size = extent.bytes();
     batch.pictures.resize(static_cast<size_t>(options.batch) * size);
@@ -138,20 +147,36 @@ struct Loader::State {
     batch.indices.assign(static_cast<size_t>(options.batch), -1);
     batch.valid = valid_at(at);
     const Permutation order(pictures.source().count(), at.seed, at.epoch);
-    const auto index_of = [&](int64_t i) {
-      return options.shuffle ? order(at.position + i) : at.position + i;
-    };
-    for (int64_t i = 0; i < batch.valid; ++i) pictures.will_read(index_of(i));
+    scratch.decoded.resize(pictures.extent().bytes());
+    const auto index_of = [&](int64_t position) { return options.shuffle ? order(position) : position; };
+    for (int64_t i = 0; i < batch.valid; ++i) pictures.will_read(index_of(at.position + i));
     for (int64_t i = 0; i < batch.valid; ++i) {
-      int64_t index = index_of(i);
-      const uint8_t* planes = pictures.planes(index, decoding);
+      SampleKey sample{at.seed, at.epoch, at.position + i, 0};
+      int64_t index = index_of(sample.position);
+      uint8_t* const out = &batch.pictures[static_cast<size_t>(i) * size];
+      const bool direct = augmenter.nothing_to_apply();
+      const uint8_t* planes = direct ? out : scratch.decoded.data();
+      if (pictures.cached())
+        planes = pictures.cached_planes(index);
+      else
+        pictures.load(index, sample, scratch.reader, direct ? out : scratch.decoded.data());
       batch.labels[i] = pictures.source().label(index);
-      batch.indices[i] = index;
-      augmenter.apply(extent, planes, &batch.pictures[static_cast<size_t>(i) * size], at.seed, at.epoch,
-                      at.position + i, index, scratch);
+      batch.indices[i] = sample.index = index;
+      if (planes != out) augmenter.apply(pictures.extent(), planes, out, sample, scratch.between);
     }
+    if (!mixer.empty()) mix(batch, scratch);
     std::fill(batch.pictures.begin() + static_cast<int64_t>(size) * batch.valid, batch.pictures.end(),
               uint8_t{0});
+  }
+
+  void mix(Batch& batch, Scratch& scratch) {
+    const float kept =
+        mixer.apply(extent, batch.pictures.data(), batch.valid,
+                    {batch.start.seed, batch.start.epoch, batch.start.position, 0}, scratch.between);
+    batch.mix.assign(batch.labels.size(), kept);
+    batch.mixed_labels = batch.labels;
+    for (int64_t i = 0; i < batch.valid; ++i)
+      batch.mixed_labels[i] = batch.labels[i > 0 ? i - 1 : batch.valid - 1];
   }
 
   const Batch& next() {
@@ -189,7 +214,7 @@ void Loader::seek(const Cursor& cursor) {
 }
 
 const Source& Loader::source() const { return state_->pictures.source(); }
-const Extent& Loader::extent() const { return state_->pictures.extent(); }
+const Extent& Loader::extent() const { return state_->extent; }
 int64_t Loader::batch_size() const { return state_->options.batch; }
 int64_t Loader::samples_per_epoch() const { return state_->samples_per_epoch; }
 int64_t Loader::batches_per_epoch() const {

@@ -26,14 +26,17 @@ struct LoaderOptions {
   bool shuffle = false;
   /// As in a recipe: {"pad-crop 2", "flip"}.
   std::vector<std::string> augment;
+  /// {"mixup 0.2", "cutmix 1"}: samples are mixed within their batch (augment/mix.h).
+  std::vector<std::string> mix;
   /// Of the loader; 0: as many as there are CPUs. They sleep while the batches ahead are full.
   int threads = 0;
   /// Leaves out the last samples of an epoch when they fill no batch. Else the last batch is padded.
   bool drop_last = false;
-  /// Pictures are decoded once, at the start, when they fit into this many bytes; else anew for each batch.
+  /// Pictures are decoded once, at the start, when they fit into this many bytes; else, and where the first augmentation is
+  /// a random frame, anew for each batch.
   int64_t cache_bytes = int64_t{2} << 30;
-  /// Side in pixels that every picture is resized to (bilinear); 0 leaves them as they are.
-  int resize = 0;
+  /// As FrameRule (frame.h); not used where the first augmentation is a random frame.
+  int resize = 0, crop = 0;
   /// 1 grey, 3 colour, 0: as the first picture is. Grey pictures always become colour ones where those are
   /// wanted.
   int channels = 0;
@@ -51,6 +54,10 @@ struct Batch {
   std::vector<uint8_t> pictures;  // [batch, C, H, W]
   std::vector<int64_t> labels;    // [batch], indices into the source's classes
   std::vector<int64_t> indices;   // [batch], of the samples in the source; -1 where padded
+  /// Where samples are mixed: [batch], the class of what is mixed in, and the share that each sample keeps of itself. Else
+  /// empty.
+  std::vector<int64_t> mixed_labels;
+  std::vector<float> mix;
   /// Samples that count; the rest of a padded batch is black pictures of class 0.
   int64_t valid = 0;
   /// Where the batch begins.

@@ -5,8 +5,12 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "data/bmp.h"
+#include "data/gif.h"
 #include "data/jpeg.h"
 #include "data/netpbm.h"
+#include "data/png.h"
+#include "data/webp.h"
 
 namespace millrace::data {
 
@@ -18,6 +22,10 @@ std::string decode_picture(std::span<const uint8_t> bytes, Picture& picture) {
   if (bytes.empty()) return "the file is empty";
   if (bytes.size() >= 2 && bytes[0] == 'P' && (bytes[1] == '5' || bytes[1] == '6'))
     return decode_netpbm(bytes, picture);
+  if (is_png(bytes)) return decode_png(bytes, picture);
+  if (is_webp(bytes)) return decode_webp(bytes, picture);
+  if (is_gif(bytes)) return decode_gif(bytes, picture);
+  if (is_bmp(bytes)) return decode_bmp(bytes, picture);
   return decode_jpeg(bytes, picture);
 }
 
@@ -25,9 +33,11 @@ Picture load_picture(const std::filesystem::path& path) {
   const std::vector<uint8_t> bytes = read_file(path);
   Picture picture;
   if (const std::string why = decode_picture(bytes, picture); !why.empty())
-    fail<InputError>("{}: cannot be decoded: {}; give a whole JPEG, PGM or PPM file", path.string(), why);
+    fail<InputError>("{}: cannot be decoded: {}; give a whole {} file", path.string(), why, picture_kinds());
   return picture;
 }
+
+const char* picture_kinds() { return "JPEG, PNG, WebP, GIF, BMP, PGM or PPM"; }
 
 bool is_picture_name(std::string_view name) {
   const size_t dot = name.rfind('.');
@@ -35,22 +45,27 @@ bool is_picture_name(std::string_view name) {
   std::string extension(name.substr(dot + 1));
   std::transform(extension.begin(), extension.end(), extension.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return extension == "jpg" || extension == "jpeg" || extension == "pgm" || extension == "ppm";
+  static constexpr std::string_view known[] = {"jpg", "jpeg", "png", "webp", "gif", "bmp", "pgm", "ppm"};
+  return std::find(std::begin(known), std::end(known), extension) != std::end(known);
+}
+
+void convert_channels(const uint8_t* from, int64_t count, int from_channels, int to_channels, uint8_t* to) {
+  if (from_channels == to_channels) {
+    std::copy_n(from, count * from_channels, to);
+  } else if (to_channels == 3) {
+    for (int64_t i = 0; i < count; ++i) std::fill_n(to + 3 * i, 3, from[i]);
+  } else {
+    for (int64_t i = 0; i < count; ++i, from += 3)
+      to[i] = static_cast<uint8_t>((19595 * from[0] + 38470 * from[1] + 7471 * from[2] + 32768) >> 16);
+  }
 }
 
 Picture with_channels(const Picture& picture, int channels) {
   if (picture.channels == channels) return picture;
   Picture out{picture.height, picture.width, channels, {}};
-  const size_t count = static_cast<size_t>(picture.height) * picture.width;
-  out.pixels.resize(count * channels);
-  for (size_t i = 0; i < count; ++i) {
-    if (channels == 3) {
-      std::fill_n(&out.pixels[3 * i], 3, picture.pixels[i]);
-    } else {
-      const uint8_t* rgb = &picture.pixels[3 * i];
-      out.pixels[i] = static_cast<uint8_t>((19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2] + 32768) >> 16);
-    }
-  }
+  const int64_t count = int64_t{picture.height} * picture.width;
+  out.pixels.resize(static_cast<size_t>(count * channels));
+  convert_channels(picture.pixels.data(), count, picture.channels, channels, out.pixels.data());
   return out;
 }
 

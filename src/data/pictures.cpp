@@ -5,71 +5,116 @@
 
 namespace millrace::data {
 
-Pictures::Pictures(std::shared_ptr<const Source> source, const LoaderOptions& options, int threads)
+Pictures::Pictures(std::shared_ptr<const Source> source, const LoaderOptions& options,
+                   const Augmenter& augmenter, int threads)
     : source_(std::move(source)),
-      resize_(options.resize),
+      augmenter_(augmenter),
+      rule_{options.resize, options.crop},
       channels_(options.channels),
       bad_(static_cast<size_t>(source_->count())) {
-  if (resize_ < 0 || resize_ > 65535)
-    fail<InputError>("data.resize = {}: wanted is a side from 1 to 65535 pixels", resize_);
+  rule_.check();
   if (channels_ != 0 && channels_ != 1 && channels_ != 3)
     fail<InputError>("data.channels = {}: wanted is 1 (grey) or 3 (colour)", channels_);
   find_first();
+  if (augmenter_.frames()) return;
   const auto total = static_cast<double>(extent_.bytes()) * static_cast<double>(source_->count());
   if (total <= static_cast<double>(options.cache_bytes)) fill_cache(threads, options.progress);
 }
 
-/// Decodes a sample and brings it to the size and channels wanted; false when it is bad.
-bool Pictures::decode(int64_t index, Picture& picture) {
-  if (bad_[index].load(std::memory_order_relaxed)) return false;
-  std::string why;
+int Pictures::channels_for(int own) const { return channels_ == 0 ? own : channels_; }
+
+void Pictures::note_bad(int64_t index, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  reasons_.try_emplace(index, why);
+}
+
+Frame Pictures::frame_for(int64_t index, const SampleKey& sample, const PictureReader& reader) const {
+  if (augmenter_.frames()) return augmenter_.frame(reader.height(), reader.width(), sample);
   try {
-    why = decode_sample(source_->read(index), picture);
+    return rule_.frame(reader.height(), reader.width());
+  } catch (const InputError& error) {
+    fail<InputError>("{}: {}", source_->name(index), error.what());
+  }
+}
+
+/// Decodes a sample; "" or why it is bad. InputError when it is good but of another size than the others.
+std::string Pictures::decode_it(int64_t index, const SampleKey& sample, PictureReader& reader,
+                                uint8_t* planes) {
+  Sample stored;
+  try {
+    stored = source_->read(index);
   } catch (const RemoteError&) {
     throw;  // the server is away: no fault of this sample
   } catch (const Error& error) {
-    why = error.what();
+    return error.what();
   }
-  if (!why.empty()) {
-    const std::lock_guard lock(mutex_);
-    reasons_.try_emplace(index, why);
-    bad_[index].store(true, std::memory_order_relaxed);
-    return false;
+  if (std::string why = reader.open(stored); !why.empty()) return why;
+  const Frame frame = frame_for(index, sample, reader);
+  const Picture result{frame.keep.height, frame.keep.width, channels_for(reader.channels()), {}};
+  if (result.height != extent_.height || result.width != extent_.width ||
+      result.channels != extent_.channels) {
+    const bool sides = result.height != extent_.height || result.width != extent_.width;
+    const std::string difference =
+        fmt::format("{} is {}, but {} is {}: all pictures must have one size; {}", source_->name(index),
+                    result.size_text(), first_name_,
+                    Picture{extent_.height, extent_.width, extent_.channels, {}}.size_text(),
+                    sides ? fmt::format("set data.resize = {} to bring them to one",
+                                        std::min(extent_.height, extent_.width))
+                          : "set data.channels = 1 (grey) or 3 (colour)");
+    // A bad picture need not fit: its size may be a part of what is damaged.
+    std::vector<uint8_t> ignored(result.channels * size_t(result.height) * result.width);
+    if (std::string why = reader.load(frame, result.channels, false, ignored.data()); !why.empty())
+      return why;
+    throw InputError(difference);
   }
-  // Colour stays colour unless grey is asked for: dropping it silently would be worse than the error that
-  // follows.
-  if (channels_ != picture.channels && (channels_ == 1 || picture.channels == 1) && channels_ != 0)
-    picture = with_channels(picture, channels_);
-  if (resize_ > 0 && (picture.height != resize_ || picture.width != resize_))
-    picture = resize(picture, resize_, resize_);
-  return true;
+  return reader.load(frame, extent_.channels, augmenter_.frames(), planes);
+}
+
+bool Pictures::decode(int64_t index, const SampleKey& sample, PictureReader& reader, uint8_t* planes) {
+  // A random frame may lie beside the damage: then only this sample of this epoch is replaced, whatever was met before, so
+  // that a resumed training sees the same.
+  const bool always = !augmenter_.frames();
+  if (always && bad_[index].load(std::memory_order_relaxed)) return false;
+  const std::string why = decode_it(index, sample, reader, planes);
+  if (why.empty()) return true;
+  note_bad(index, why);
+  if (always) bad_[index].store(true, std::memory_order_relaxed);
+  return false;
 }
 
 /// The first good picture decides on the size.
 void Pictures::find_first() {
-  Picture picture;
+  PictureReader reader;
+  std::vector<uint8_t> planes;
+  std::string first_reason = "it is empty";
   for (int64_t i = 0; i < source_->count(); ++i) {
-    if (!decode(i, picture)) continue;
-    extent_ = {picture.channels, picture.height, picture.width};
-    first_name_ = source_->name(i);
-    return;
+    std::string why;
+    try {
+      const Sample stored = source_->read(i);
+      why = reader.open(stored);
+      if (why.empty()) {
+        const int channels = channels_for(reader.channels());
+        Frame frame = whole_frame(reader.height(), reader.width(), reader.height(), reader.width());
+        if (!augmenter_.frames()) frame = frame_for(i, {}, reader);
+        planes.resize(static_cast<size_t>(channels) * static_cast<size_t>(frame.keep.height) *
+                      static_cast<size_t>(frame.keep.width));
+        why = reader.load(frame, channels, false, planes.data());
+        extent_ = {channels, frame.keep.height, frame.keep.width};
+      }
+    } catch (const IoError& error) {
+      why = error.what();
+    }
+    if (why.empty()) {
+      if (augmenter_.frames()) extent_ = augmenter_.framed(extent_);
+      first_name_ = source_->name(i);
+      return;
+    }
+    if (i == 0) first_reason = why;
+    note_bad(i, why);
+    bad_[i].store(true, std::memory_order_relaxed);
   }
-  const std::string why = reasons_.empty() ? "it is empty" : reasons_.begin()->second;
-  fail<InputError>("{}: none of its {} pictures can be decoded (the first: {}); are they JPEG files?",
-                   source_->path(), source_->count(), why);
-}
-
-void Pictures::require_size(int64_t index, const Picture& picture) const {
-  if (picture.height == extent_.height && picture.width == extent_.width &&
-      picture.channels == extent_.channels)
-    return;
-  const bool sides = picture.height != extent_.height || picture.width != extent_.width;
-  fail<InputError>("{} is {}, but {} is {}: all pictures must have one size; {}", source_->name(index),
-                   picture.size_text(), first_name_,
-                   Picture{extent_.height, extent_.width, extent_.channels, {}}.size_text(),
-                   sides ? fmt::format("set data.resize = {} to bring them to one",
-                                       std::min(extent_.height, extent_.width))
-                         : "set data.channels = 1 (grey) or 3 (colour)");
+  fail<InputError>("{}: none of its {} pictures can be decoded (the first: {}); are they {} files?",
+                   source_->path(), source_->count(), first_reason, picture_kinds());
 }
 
 void Pictures::fill_cache(int threads, const std::function<void(int64_t, int64_t)>& progress) {
@@ -79,13 +124,11 @@ void Pictures::fill_cache(int threads, const std::function<void(int64_t, int64_t
   std::atomic<int64_t> done{0};
   constexpr int64_t chunk = 64;
   parallel_for((count + chunk - 1) / chunk, threads, [&](int64_t block) {
-    Picture picture;
+    PictureReader reader;
     const int64_t end = std::min((block + 1) * chunk, count);
     for (int64_t i = block * chunk; i < end; ++i) {
       if (i + chunk < count) source_->will_read(i + chunk);
-      if (!decode(i, picture)) continue;
-      require_size(i, picture);
-      to_planes(picture, &cache_[static_cast<size_t>(i) * extent_.bytes()]);
+      decode(i, {}, reader, &cache_[static_cast<size_t>(i) * extent_.bytes()]);
     }
     const int64_t now = done += end - block * chunk;
     // Whoever finds another reporting leaves it at that; the last report is made below.
@@ -97,16 +140,19 @@ void Pictures::fill_cache(int threads, const std::function<void(int64_t, int64_t
   if (progress) progress(count, count);
 }
 
-const uint8_t* Pictures::planes(int64_t& index, Scratch& scratch) {
+const uint8_t* Pictures::cached_planes(int64_t& index) const {
+  const int64_t count = source_->count();
+  for (int64_t tried = 0; tried < count; ++tried, index = (index + 1) % count)
+    if (!bad_[index].load(std::memory_order_relaxed))
+      return &cache_[static_cast<size_t>(index) * extent_.bytes()];
+  fail<InternalError>("{}: no picture is cached", source_->path());
+}
+
+void Pictures::load(int64_t& index, SampleKey sample, PictureReader& reader, uint8_t* planes) {
   const int64_t count = source_->count();
   for (int64_t tried = 0; tried < count; ++tried, index = (index + 1) % count) {
-    if (bad_[index].load(std::memory_order_relaxed)) continue;
-    if (cached()) return &cache_[static_cast<size_t>(index) * extent_.bytes()];
-    if (!decode(index, scratch.picture)) continue;
-    require_size(index, scratch.picture);
-    scratch.planes.resize(extent_.bytes());
-    to_planes(scratch.picture, scratch.planes.data());
-    return scratch.planes.data();
+    sample.index = index;
+    if (decode(index, sample, reader, planes)) return;
   }
   fail<InputError>("{}: no picture can be decoded any more; were the files removed?", source_->path());
 }

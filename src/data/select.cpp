@@ -189,6 +189,7 @@ class Selection final : public Dataset {
   std::vector<std::string> class_names(size_t column) const override { return whole_->class_names(column); }
   std::string name(int64_t index) const override { return whole_->name(at(index)); }
   void verify(int64_t index) const override { whole_->verify(at(index)); }
+  void will_read(int64_t index) const override { whole_->will_read(at(index)); }
 
  private:
   int64_t at(int64_t index) const { return samples_.at(static_cast<size_t>(index)); }
@@ -208,6 +209,7 @@ class SourceSelection final : public Source {
   int64_t label(int64_t index) const override { return whole_->label(at(index)); }
   std::string name(int64_t index) const override { return whole_->name(at(index)); }
   Sample read(int64_t index) const override { return whole_->read(at(index)); }
+  void will_read(int64_t index) const override { whole_->will_read(at(index)); }
 
  private:
   int64_t at(int64_t index) const { return samples_.at(static_cast<size_t>(index)); }

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <filesystem>
 
+#include "base/file.h"
 #include "base/format.h"
+#include "data/picture_reader.h"
 
 namespace millrace::train {
 namespace {
@@ -14,13 +16,50 @@ data::LoaderOptions loader_options(const Recipe& recipe, const std::string& what
   data::LoaderOptions options;
   options.seed = static_cast<uint64_t>(recipe.train.seed);
   options.cache_bytes = recipe.data.cache_mb << 20;
-  options.resize = static_cast<int>(recipe.data.resize);
+  const data::FrameRule rule = evaluation_frames(recipe);
+  options.resize = rule.resize;
+  options.crop = rule.crop;
   options.channels = static_cast<int>(recipe.data.channels);
   if (progress) options.progress = [=](int64_t done, int64_t total) { progress(what, done, total); };
   return options;
 }
 
+/// Pictures for the statistics: as many as fit, of large ones fewer.
+int64_t sample_size(const data::Extent& extent, int64_t count) {
+  constexpr int64_t most = 5000, least = 64, memory = int64_t{256} << 20;
+  const int64_t fit = memory / std::max<int64_t>(static_cast<int64_t>(extent.bytes()), 1);
+  return std::min(count, std::clamp(fit, least, most));
+}
+
 }  // namespace
+
+data::FrameRule evaluation_frames(const Recipe& recipe) {
+  data::FrameRule rule{static_cast<int>(recipe.data.resize), static_cast<int>(recipe.data.crop)};
+  if (rule.resize > 0 || rule.crop > 0 || recipe.data.augment.empty()) return rule;
+  const data::Augmenter augmenter(std::span(recipe.data.augment).first(1));
+  if (augmenter.frames()) rule.resize = rule.crop = augmenter.framed({3, 1, 1}).height;
+  return rule;
+}
+
+Array load_prepared(const std::string& path, const Recipe& recipe, const data::Extent& extent) {
+  const std::vector<uint8_t> bytes = read_file(path);
+  data::Sample sample;
+  sample.bytes = bytes;
+  data::PictureReader reader;
+  Array array(u8, {1, extent.channels, extent.height, extent.width});
+  std::string why = reader.open(sample);
+  if (why.empty()) {
+    const data::FrameRule rule = evaluation_frames(recipe);
+    data::Frame frame = data::whole_frame(reader.height(), reader.width(), extent.height, extent.width);
+    if (rule.crop > 0) frame = rule.frame(reader.height(), reader.width());
+    if (frame.keep.height != extent.height || frame.keep.width != extent.width)
+      fail<InternalError>("data.crop = {} gives other pictures than the model's", rule.crop);
+    why = reader.load(frame, extent.channels, false, array.as<uint8_t>().data());
+  }
+  if (!why.empty())
+    fail<InputError>("{}: cannot be decoded: {}; give a whole {} file", path, why, data::picture_kinds());
+  return array;
+}
 
 std::shared_ptr<const data::Source> open_named(const std::string& text, const std::string& where) {
   const std::string path = expand(text);
@@ -45,6 +84,7 @@ std::unique_ptr<data::Loader> training_loader(const Recipe& recipe,
   options.shuffle = true;
   options.drop_last = true;
   options.augment = recipe.data.augment;
+  options.mix = recipe.data.mix;
   return std::make_unique<data::Loader>(std::move(source), std::move(options));
 }
 
@@ -78,27 +118,34 @@ TestSet open_test_set(std::shared_ptr<const data::Source> source, const Recipe& 
 
 PictureSample sample_pictures(const Recipe& recipe, std::shared_ptr<const data::Source> source) {
   data::LoaderOptions options = loader_options(recipe, source->path(), nullptr);
-  options.batch = std::min<int64_t>(5000, source->count());
+  const int64_t total = source->count();
+  options.batch = std::min<int64_t>(100, total);
   options.shuffle = true;
   options.cache_bytes = 0;
   data::Loader loader(std::move(source), std::move(options));
-  const data::Batch& batch = loader.next();
   const data::Extent& extent = loader.extent();
   const int64_t plane = static_cast<int64_t>(extent.plane()), channels = extent.channels;
+  const int64_t wanted = sample_size(extent, total);
 
   PictureSample sample;
-  sample.pictures = Array(u8, {batch.valid, channels, extent.height, extent.width});
-  std::copy_n(batch.pictures.begin(), sample.pictures.count(), sample.pictures.as<uint8_t>().begin());
+  sample.pictures = Array(u8, {wanted, channels, extent.height, extent.width});
+  uint8_t* const first = sample.pictures.as<uint8_t>().data();
+  for (int64_t done = 0; done < wanted;) {
+    const data::Batch& batch = loader.next();
+    const int64_t part = std::min(batch.valid, wanted - done);
+    std::copy_n(batch.pictures.begin(), part * channels * plane, first + done * channels * plane);
+    done += part;
+  }
   for (int64_t c = 0; c < channels; ++c) {
     int64_t sum = 0, squares = 0;
-    for (int64_t n = 0; n < batch.valid; ++n) {
-      const uint8_t* pixels = batch.pictures.data() + (n * channels + c) * plane;
+    for (int64_t n = 0; n < wanted; ++n) {
+      const uint8_t* pixels = first + (n * channels + c) * plane;
       for (int64_t i = 0; i < plane; ++i) {
         sum += pixels[i];
         squares += pixels[i] * pixels[i];
       }
     }
-    const double count = static_cast<double>(batch.valid * plane), mean = static_cast<double>(sum) / count;
+    const double count = static_cast<double>(wanted * plane), mean = static_cast<double>(sum) / count;
     const double deviation = std::sqrt(std::max(0.0, static_cast<double>(squares) / count - mean * mean));
     sample.mean.push_back(mean / 255);
     sample.std.push_back(deviation > 0 ? deviation / 255 : 1);

@@ -20,6 +20,14 @@ using ReadProgress = std::function<void(const std::string& what, int64_t done, i
 /// data is missing. `where`: only samples that this condition is true for.
 std::shared_ptr<const data::Source> open_named(const std::string& text, const std::string& where = "");
 
+/// What evaluation and prediction look at of each picture: data.resize and data.crop; where neither is given and the first
+/// augmentation is a random frame of a size, the middle, with the shorter side resized to that size.
+data::FrameRule evaluation_frames(const Recipe& recipe);
+
+/// A picture file as a model of that recipe takes it, prepared as for evaluation: u8 [1, C, H, W]. Without data.crop it is
+/// resized to the model's size. InputError when it is no good picture or too small, IoError when it cannot be read.
+Array load_prepared(const std::string& path, const Recipe& recipe, const data::Extent& extent);
+
 /// Batches for training: shuffled, augmented, whole batches only. InputError names what is wrong with the source.
 std::unique_ptr<data::Loader> training_loader(const Recipe& recipe,
                                               std::shared_ptr<const data::Source> source,

@@ -16,8 +16,8 @@ namespace millrace::train {
 struct Recipe {
   struct Data {
     std::string train, test, where;
-    std::vector<std::string> augment;
-    int64_t resize = 0, channels = 0;
+    std::vector<std::string> augment, mix;
+    int64_t resize = 0, crop = 0, channels = 0;
     std::vector<double> mean, std;
     int64_t cache_mb = 2048;
   } data;

@@ -18,12 +18,20 @@ std::span<const RecipeKey> recipe_keys() {
        "all",
        SLOT(data.where)},
       {"data.augment",
-       "random changes of training pictures, in order: \"pad-crop 2\", \"flip\", \"alternating-flip\", "
-       "\"random-shift 2\", "
-       "\"rotate 15\", \"cutout 8\"",
+       "random changes of training pictures, in order: \"random-resized-crop 224\", \"pad-crop 2\", "
+       "\"flip\", "
+       "\"colour-jitter brightness=0.4\" …",
        SLOT(data.augment)},
-      {"data.resize", "side in pixels that pictures are resized to; 0: as they are", SLOT(data.resize), 0,
-       4096},
+      {"data.mix",
+       "samples of a batch mixed with each other, and so their labels: \"mixup 0.2\", \"cutmix 1\"",
+       SLOT(data.mix)},
+      {"data.resize",
+       "side in pixels that pictures are resized to, or with data.crop their shorter side; 0: as they are. "
+       "Where "
+       "data.augment begins with random-resized-crop, pictures are resized and cropped only to evaluate",
+       SLOT(data.resize), 0, 4096},
+      {"data.crop", "side of the square that is cut out of the middle, after resizing; 0: nothing is cut",
+       SLOT(data.crop), 0, 4096},
       {"data.channels", "1 grey, 3 colour, 0: as the pictures are", SLOT(data.channels), 0, 3},
       {"data.mean",
        "means of the channels (of 0…1) that normalising subtracts; empty: measured on the training pictures",

@@ -46,6 +46,20 @@ optim::StepFunction step_function(double label_smoothing) {
   };
 }
 
+/// With samples that are of two classes, in shares: of the loss and of being right.
+optim::StepFunction mixed_step_function(double label_smoothing) {
+  return [label_smoothing](nn::Module& model, std::span<const Tensor> inputs) {
+    const Tensor logits = model(inputs[0]), best = argmax(logits, 1), kept = inputs[3];
+    const auto right = [&](const Tensor& labels) { return cast(equal(best, labels), f32); };
+    const int64_t classes = logits.dim(1).size(), batch = logits.dim(0).size();
+    const Tensor column = reshape(kept, {batch, 1});
+    const Tensor target = one_hot(inputs[1], classes) * column + one_hot(inputs[2], classes) * (1 - column);
+    return optim::StepResult{
+        cross_entropy(logits, target, label_smoothing),
+        {{"accuracy", (right(inputs[1]) * kept + right(inputs[2]) * (1 - kept)).mean()}}};
+  };
+}
+
 }  // namespace
 
 struct Trainer::State {
@@ -221,11 +235,17 @@ void Trainer::State::build(const Checkpoint* from) {
 
 void Trainer::State::build_step() {
   const data::Extent& e = session->extent;
-  const std::vector<optim::TensorSpec> inputs = {
+  std::vector<optim::TensorSpec> inputs = {
       {"pictures", {u8, {recipe.train.batch, e.channels, e.height, e.width}}},
       {"labels", {i64, {recipe.train.batch}}}};
+  const bool mixed = !recipe.data.mix.empty();
+  if (mixed) {
+    inputs.push_back({"mixed_labels", {i64, {recipe.train.batch}}});
+    inputs.push_back({"mix", {f32, {recipe.train.batch}}});
+  }
+  const double smoothing = recipe.train.loss.label_smoothing;
   step = std::make_unique<optim::TrainStep>(
-      session->model.module, inputs, step_function(recipe.train.loss.label_smoothing),
+      session->model.module, inputs, mixed ? mixed_step_function(smoothing) : step_function(smoothing),
       make_optimizer(recipe, *session->model.module),
       optim::TrainOptions{static_cast<uint64_t>(recipe.train.seed),
                           compile_options(*session, recipe.train.precision, recipe.train.memory),
@@ -337,6 +357,11 @@ void Trainer::State::one_step(StepMarks* marks) {
   mark(&StepMarks::data);
   std::memcpy(step->input(0).data(), batch.pictures.data(), batch.pictures.size());
   std::memcpy(step->input(1).data(), batch.labels.data(), batch.labels.size() * sizeof(int64_t));
+  if (!batch.mix.empty()) {
+    std::memcpy(step->input(2).data(), batch.mixed_labels.data(),
+                batch.mixed_labels.size() * sizeof(int64_t));
+    std::memcpy(step->input(3).data(), batch.mix.data(), batch.mix.size() * sizeof(float));
+  }
   mark(&StepMarks::inputs);
   const double lr = schedule(done());
   if (recipe.train.verify > 0 && (done() + 1) % recipe.train.verify == 0) {

@@ -1,5 +1,6 @@
 #include "data/augment/augment.h"
 
+#include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
 #include <numeric>
@@ -17,7 +18,7 @@ using Bytes = std::vector<uint8_t>;
 Bytes apply(const std::vector<std::string>& list, const Extent& extent, const Bytes& in, int64_t epoch,
             int64_t position, int64_t index = 0, uint64_t seed = 1) {
   Bytes out(in.size(), 99), scratch;
-  Augmenter(list).apply(extent, in.data(), out.data(), seed, epoch, position, index, scratch);
+  Augmenter(list).apply(extent, in.data(), out.data(), {seed, epoch, position, index}, scratch);
   return out;
 }
 
@@ -160,4 +161,70 @@ TEST_CASE("wrong augmentations name the nearest, or what is wrong with the param
   const std::vector<std::string> list = {"pad-crop 8"};
   CHECK_THROWS_WITH_AS(Augmenter(list).check({1, 8, 9}), doctest::Contains("too small"), InputError);
   Augmenter(list).check({1, 9, 9});
+}
+
+TEST_CASE("random-resized-crop takes parts of even area and log-even proportions, at any place") {
+  const Augmenter augmenter(std::vector<std::string>{"random-resized-crop 32 scale=0.1..0.5"});
+  CHECK(augmenter.frames());
+  CHECK(augmenter.framed({3, 300, 400}).bytes() == 3 * 32 * 32);
+  double area = 0, above = 0, wide = 0, left = 0;
+  constexpr int count = 4000;
+  for (int position = 0; position < count; ++position) {
+    const Frame frame = augmenter.frame(300, 400, {1, 0, position, 0});
+    CHECK(frame.height == 32);
+    CHECK(frame.keep == Box{0, 0, 32, 32});
+    const Box& part = frame.part;
+    REQUIRE(
+        (part.top >= 0 && part.left >= 0 && part.top + part.height <= 300 && part.left + part.width <= 400));
+    const double share = part.height * part.width / 120000.0, ratio = double(part.width) / part.height;
+    CHECK(share > 0.098);
+    CHECK(share < 0.503);
+    CHECK(ratio > 0.74);
+    CHECK(ratio < 1.36);
+    area += share;
+    above += share > 0.3;
+    wide += ratio > 1;
+    left += part.left < (400 - part.width) / 2.0;
+  }
+  CHECK(area / count == doctest::Approx(0.3).epsilon(0.02));
+  for (const double half : {above, wide, left}) CHECK(half / count == doctest::Approx(0.5).epsilon(0.08));
+}
+
+TEST_CASE("random-resized-crop falls back to the middle where no part fits") {
+  const Augmenter augmenter(std::vector<std::string>{"random-resized-crop 8 scale=1..1"});
+  // Ten times too wide for whole areas of these proportions.
+  CHECK(augmenter.frame(30, 300, {}).part == Box{0, 130, 30, 40});
+  CHECK(augmenter.frame(300, 30, {}).part == Box{130, 0, 40, 30});
+  CHECK(augmenter.frame(1, 1, {}).part == Box{0, 0, 1, 1});
+}
+
+TEST_CASE("random-resized-crop behind other augmentations cuts and resizes what they leave") {
+  const Extent extent{3, 20, 30};
+  const Bytes in = ramp(extent);
+  const std::vector<std::string> first = {"random-resized-crop 7"},
+                                 second = {"rotate 0", "random-resized-crop 7", "flip"};
+  CHECK(Augmenter(second).result(extent).bytes() == 3 * 49);
+  for (int position = 0; position < 20; ++position) {
+    Bytes out(3 * 49), scratch;
+    Augmenter(second).apply(extent, in.data(), out.data(), {1, 0, position, 0}, scratch);
+    // Every value of the result lies within those of its plane.
+    for (int c = 0; c < 3; ++c) {
+      const auto [low, high] = std::minmax_element(in.begin() + 600 * c, in.begin() + 600 * (c + 1));
+      for (int i = 49 * c; i < 49 * (c + 1); ++i) CHECK((out[i] >= *low && out[i] <= *high));
+    }
+    Bytes again(3 * 49);
+    Augmenter(second).apply(extent, in.data(), again.data(), {1, 0, position, 0}, scratch);
+    CHECK(again == out);
+  }
+}
+
+TEST_CASE("options by name may stand in any order, and are checked") {
+  parse_augmentation("random-resized-crop 32 ratio=0.5..2 scale=0.1..1");
+  for (const auto& [text, why] : {std::pair{"random-resized-crop", "SIZE is missing"},
+                                  {"random-resized-crop 32 scale=2", "two numbers with .. between them"},
+                                  {"random-resized-crop 32 scale=", "scale is missing"},
+                                  {"random-resized-crop 32 scale=0.5..0.1", "must not begin above its end"},
+                                  {"random-resized-crop 32 scale=0.5..1.5", "from 1e-06 to 1"},
+                                  {"random-resized-crop 32 size=3", "\"size=3\" is too much"}})
+    CHECK_THROWS_WITH_AS(parse_augmentation(text), doctest::Contains(why), InputError);
 }

@@ -309,3 +309,40 @@ TEST_CASE("parallel_for runs every number once and rethrows the lowest failure")
                       "123");
   }
 }
+
+TEST_CASE(
+    "with random-resized-crop first pictures may have any size, and damage replaces one sample at a time") {
+  TempFolder folder;
+  Members members;
+  for (int i = 0; i < 12; ++i)
+    members.emplace_back((i % 2 ? "cat/" : "dog/") + std::to_string(i) + ".jpg",
+                         make_jpeg(40 + 7 * i, 90 - 3 * i, 3, i));
+  members[3].second.resize(members[3].second.size() / 2);
+  write_members(folder / "set", members);
+  std::vector<Copy> first;
+  for (const int threads : {1, 3}) {
+    LoaderOptions given = options(5, threads);
+    given.augment = {"random-resized-crop 16", "flip"};
+    Loader loader(open_source(folder / "set"), given);
+    CHECK(!loader.cached());
+    CHECK(loader.extent().bytes() == 3 * 16 * 16);
+    const auto batches = take(loader, 12);
+    if (first.empty()) first = batches;
+    CHECK(batches == first);
+    CHECK(loader.bad_samples().size() == 1);
+    // A loader that begins later has met no damage yet, and gives the same.
+    Loader later(open_source(folder / "set"), given);
+    later.seek(first[7].start);
+    CHECK(take(later, 5) == std::vector<Copy>(first.begin() + 7, first.end()));
+  }
+  LoaderOptions given = options(5, 2);
+  given.augment = {"flip"};
+  given.resize = 24;
+  given.crop = 20;
+  Loader loader(open_source(folder / "set"), given);
+  CHECK(loader.extent().bytes() == 3 * 20 * 20);
+  given.crop = 60;
+  given.resize = 0;
+  CHECK_THROWS_WITH_AS(Loader(open_source(folder / "set"), given).next(), doctest::Contains("data.crop = 60"),
+                       InputError);
+}

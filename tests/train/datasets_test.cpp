@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "support/pictures.h"
 #include "support/temp_folder.h"
 
 using namespace millrace;
@@ -49,4 +50,37 @@ TEST_CASE("a test set's classes are matched by name, unknown ones and other size
                        doctest::Contains("class 'c'"), InputError);
   CHECK_THROWS_WITH_AS(open_test_set((folder / "t").string(), Recipe(), classes, {1, 8, 8}, nullptr),
                        doctest::Contains("the model takes 8×8"), InputError);
+}
+
+TEST_CASE("training without random changes, evaluation and prediction see the same bytes of a picture") {
+  testing::TempFolder folder;
+  for (int i = 0; i < 4; ++i)
+    testing::put_file(folder / ("t/a/" + std::to_string(i) + ".jpg"),
+                      testing::make_jpeg(50 + 9 * i, 77 - 5 * i, 3, 3 * i));
+  Recipe cropped, squares, random;
+  cropped.data.resize = 40;
+  cropped.data.crop = 32;
+  squares.data.resize = 32;
+  random.data.augment = {"random-resized-crop 32", "flip"};
+  for (Recipe* recipe : {&cropped, &squares, &random}) {
+    recipe->train.batch = recipe->eval.batch = 4;
+    const auto source = [&] { return data::open_source((folder / "t").string()); };
+    const data::Extent extent{3, 32, 32};
+    TestSet set = open_test_set(source(), *recipe, source()->classes(), extent, nullptr);
+    const data::Batch batch = set.loader->next();
+    for (int i = 0; i < 4; ++i) {
+      const Array one =
+          load_prepared((folder / ("t/a/" + std::to_string(i) + ".jpg")).string(), *recipe, extent);
+      CHECK(std::equal(one.as<uint8_t>().begin(), one.as<uint8_t>().end(),
+                       batch.pictures.begin() + i * 3 * 32 * 32));
+    }
+    const PictureSample sample = sample_pictures(*recipe, source());
+    CHECK(sample.pictures.type() == Type{u8, {4, 3, 32, 32}});
+    const auto training = training_loader(*recipe, source(), nullptr);
+    CHECK(training->extent().bytes() == extent.bytes());
+    const data::Batch& seen = training->next();
+    for (int i = 0; i < 4 && recipe != &random; ++i)
+      CHECK(std::equal(seen.pictures.begin() + i * 3 * 32 * 32, seen.pictures.begin() + (i + 1) * 3 * 32 * 32,
+                       batch.pictures.begin() + seen.indices[i] * 3 * 32 * 32));
+  }
 }

@@ -11,8 +11,26 @@ namespace millrace::data {
 namespace {
 
 const std::vector<const AugmentationKind*>& kinds() {
-  static const std::vector<const AugmentationKind*> list = {
-      &pad_crop_kind, &flip_kind, &alternating_flip_kind, &random_shift_kind, &rotate_kind, &cutout_kind};
+  static const std::vector<const AugmentationKind*> list = {&pad_crop_kind,
+                                                            &flip_kind,
+                                                            &alternating_flip_kind,
+                                                            &random_shift_kind,
+                                                            &rotate_kind,
+                                                            &cutout_kind,
+                                                            &random_resized_crop_kind,
+                                                            &affine_kind,
+                                                            &perspective_kind,
+                                                            &colour_jitter_kind,
+                                                            &grey_kind,
+                                                            &blur_kind,
+                                                            &solarize_kind,
+                                                            &posterize_kind,
+                                                            &equalize_kind,
+                                                            &autocontrast_kind,
+                                                            &erasing_kind,
+                                                            &noise_kind,
+                                                            &randaugment_kind,
+                                                            &trivialaugment_kind};
   return list;
 }
 
@@ -31,14 +49,48 @@ std::vector<std::string> split_words(std::string_view text) {
 AugmentationWords::AugmentationWords(std::string_view text, std::string usage)
     : text_(text), usage_(std::move(usage)), words_(split_words(text)) {}
 
-double AugmentationWords::number(const char* what, double least, double most) {
-  if (next_ >= words_.size()) wrong(fmt::format("{} is missing", what));
-  const std::string& word = words_[next_++];
+double AugmentationWords::parse(std::string_view word, std::string_view what, double least,
+                                double most) const {
   double value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error != std::errc() || end != word.data() + word.size() || !(value >= least && value <= most))
     wrong(fmt::format("{} must be a number from {} to {}, not \"{}\"", what, least, most, word));
   return value;
+}
+
+double AugmentationWords::number(const char* what, double least, double most) {
+  if (next_ >= words_.size()) wrong(fmt::format("{} is missing", what));
+  return parse(words_[next_++], what, least, most);
+}
+
+std::string AugmentationWords::take_named(std::string_view name) {
+  for (size_t i = next_; i < words_.size(); ++i) {
+    const std::string word = words_[i];
+    if (!word.starts_with(name) || word.size() == name.size() || word[name.size()] != '=') continue;
+    words_.erase(words_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (word.size() == name.size() + 1) wrong(fmt::format("{} is missing", name));
+    return word.substr(name.size() + 1);
+  }
+  return {};
+}
+
+double AugmentationWords::option(std::string_view name, double otherwise, double least, double most) {
+  const std::string word = take_named(name);
+  return word.empty() ? otherwise : parse(word, name, least, most);
+}
+
+std::pair<double, double> AugmentationWords::range(std::string_view name, std::pair<double, double> otherwise,
+                                                   double least, double most) {
+  const std::string word = take_named(name);
+  if (word.empty()) return otherwise;
+  const size_t dots = word.find("..");
+  if (dots == std::string::npos)
+    wrong(fmt::format("{} must be two numbers with .. between them, not \"{}\"", name, word));
+  const std::string_view both = word;
+  const double first = parse(both.substr(0, dots), name, least, most),
+               second = parse(both.substr(dots + 2), name, least, most);
+  if (first > second) wrong(fmt::format("{} must not begin above its end", name));
+  return {first, second};
 }
 
 int AugmentationWords::integer(const char* what, int least, int most) {
@@ -88,24 +140,58 @@ Augmenter::Augmenter(std::span<const std::string> texts) {
   for (const std::string& text : texts) list_.push_back(parse_augmentation(text));
 }
 
-void Augmenter::check(const Extent& extent) const {
-  for (const auto& augmentation : list_) augmentation->check(extent);
+namespace {
+
+/// What the augmentation at `place` in the list draws from for this sample.
+Draw draw_for(const SampleKey& sample, size_t place) {
+  const uint64_t stream = uint64_t{place + 1} << 32 | static_cast<uint32_t>(sample.epoch);
+  return {RandomStream(sample.seed, stream, static_cast<uint64_t>(sample.position)), sample.seed,
+          sample.epoch, sample.index};
 }
 
-void Augmenter::apply(const Extent& extent, const uint8_t* in, uint8_t* out, uint64_t seed, int64_t epoch,
-                      int64_t position, int64_t index, std::vector<uint8_t>& scratch) const {
-  if (list_.empty()) {
+}  // namespace
+
+void Augmenter::check(const Extent& extent) const {
+  Extent now = extent;
+  for (const auto& augmentation : list_) {
+    augmentation->check(now);
+    now = augmentation->result(now);
+  }
+}
+
+Extent Augmenter::result(const Extent& extent) const {
+  Extent now = extent;
+  for (const auto& augmentation : list_) now = augmentation->result(now);
+  return now;
+}
+
+Frame Augmenter::frame(int height, int width, const SampleKey& sample) const {
+  Draw draw = draw_for(sample, 0);
+  return list_.front()->frame(height, width, draw);
+}
+
+void Augmenter::apply(const Extent& extent, const uint8_t* in, uint8_t* out, const SampleKey& sample,
+                      std::vector<uint8_t>& scratch) const {
+  if (nothing_to_apply()) {
     std::memcpy(out, in, extent.bytes());
     return;
   }
-  scratch.resize(extent.bytes());
-  // Ping-pong between `out` and `scratch` so that the last one writes `out`.
+  const size_t begin = frames() ? 1 : 0;
+  // What lies between is in two halves of the scratch, by turns.
+  size_t most = 0;
+  Extent now = extent;
+  for (size_t i = begin; i + 1 < list_.size(); ++i) {
+    now = list_[i]->result(now);
+    most = std::max(most, now.bytes());
+  }
+  if (scratch.size() < 2 * most) scratch.resize(2 * most);
   const uint8_t* from = in;
-  for (size_t i = 0; i < list_.size(); ++i) {
-    uint8_t* to = (list_.size() - i) % 2 ? out : scratch.data();
-    const uint64_t stream = uint64_t{i + 1} << 32 | static_cast<uint32_t>(epoch);
-    Draw draw{RandomStream(seed, stream, static_cast<uint64_t>(position)), seed, epoch, index};
-    list_[i]->apply(extent, from, to, draw);
+  now = extent;
+  for (size_t i = begin; i < list_.size(); ++i) {
+    uint8_t* to = i + 1 == list_.size() ? out : scratch.data() + (i % 2) * most;
+    Draw draw = draw_for(sample, i);
+    list_[i]->apply(now, from, to, draw);
+    now = list_[i]->result(now);
     from = to;
   }
 }

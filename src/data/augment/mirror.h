@@ -1,10 +1,10 @@
 // Left-right mirror image; shared by flip and alternating-flip.
 #pragma once
 
-#include <algorithm>
 #include <cstring>
 
 #include "data/augment/augment.h"
+#include "data/resize_loops.h"
 
 namespace millrace::data {
 
@@ -16,7 +16,7 @@ inline void mirror(const Extent& extent, const uint8_t* in, uint8_t* out, bool m
   }
   const size_t width = static_cast<size_t>(extent.width), rows = extent.bytes() / width;
   for (size_t row = 0; row < rows; ++row)
-    std::reverse_copy(in + row * width, in + (row + 1) * width, out + row * width);
+    resize_loops().turned(in + row * width, extent.width, out + row * width);
 }
 
 }  // namespace millrace::data

@@ -91,11 +91,6 @@ class RecordIo final : public Dataset {
     return fmt::format("{}, byte {}", files_[record.file]->path(), record.offset);
   }
 
-  void will_read(int64_t index) const override {
-    const Extent& record = records_.at(static_cast<size_t>(index));
-    files_[record.file]->will_read(record.offset, record.size);
-  }
-
   Value read(int64_t index, size_t column) const override {
     const Bytes record = assemble(records_.at(static_cast<size_t>(index)));
     const uint32_t flag = header(record, static_cast<size_t>(index));

@@ -1,0 +1,54 @@
+// "colour-jitter brightness=0.4 contrast=0.4 saturation=0.4 hue=0.1": random factors, in random order; torchvision's
+// ColorJitter: a factor is uniform in [max(0, 1 - x), 1 + x], the hue's turn in [-x, x].
+#include <algorithm>
+#include <utility>
+
+#include "data/augment/colours.h"
+#include "data/augment/sometimes.h"
+
+namespace millrace::data {
+namespace {
+
+struct Jitter {
+  std::pair<double, double> brightness, contrast, saturation, hue;
+};
+
+class ColourJitter final : public Sometimes {
+ public:
+  ColourJitter(double p, const Jitter& jitter) : Sometimes(p), jitter_(jitter) {}
+
+  void change(const Extent& extent, uint8_t* planes, Draw& draw) const override {
+    int order[4] = {0, 1, 2, 3};
+    for (uint32_t i = 3; i > 0; --i) std::swap(order[i], order[draw.random.below(i + 1)]);
+    // Drawn also where nothing is changed, so that one parameter does not move another's numbers.
+    const double factors[4] = {between(draw, jitter_.brightness), between(draw, jitter_.contrast),
+                               between(draw, jitter_.saturation), between(draw, jitter_.hue)};
+    for (const int kind : order) {
+      if (factors[kind] == (kind == 3 ? 0 : 1)) continue;
+      if (kind == 0) brightness(extent, planes, factors[0]);
+      if (kind == 1) contrast(extent, planes, factors[1]);
+      if (kind == 2) saturation(extent, planes, factors[2]);
+      if (kind == 3) hue(extent, planes, factors[3]);
+    }
+  }
+
+ private:
+  Jitter jitter_;
+};
+
+}  // namespace
+
+const AugmentationKind colour_jitter_kind{
+    "colour-jitter", "colour-jitter [brightness=0] [contrast=0] [saturation=0] [hue=0] [p=1]",
+    [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
+      const auto factor = [&](const char* name) -> std::pair<double, double> {
+        const double reach = words.option(name, 0, 0, 10);
+        return {std::max(0.0, 1 - reach), 1 + reach};
+      };
+      Jitter jitter{factor("brightness"), factor("contrast"), factor("saturation"), {}};
+      const double turn = words.option("hue", 0, 0, 0.5);
+      jitter.hue = {-turn, turn};
+      return std::make_unique<ColourJitter>(probability(words, 1), jitter);
+    }};
+
+}  // namespace millrace::data

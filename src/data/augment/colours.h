@@ -1,0 +1,33 @@
+// Changes of colours with the arithmetic of Pillow's ImageEnhance and ImageOps, in place; shared by augmentations.
+#pragma once
+
+#include <cstdint>
+
+#include "data/augment/augment.h"
+
+namespace millrace::data {
+
+/// ImageEnhance: 0 black, 1 as it is, 2 twice as bright.
+void brightness(const Extent& extent, uint8_t* planes, double factor);
+/// 0: the mean grey everywhere.
+void contrast(const Extent& extent, uint8_t* planes, double factor);
+/// 0: grey. Grey pictures stay.
+void saturation(const Extent& extent, uint8_t* planes, double factor);
+/// 0: smoothed, 2: sharpened.
+void sharpness(const Extent& extent, uint8_t* planes, double factor);
+/// Turns the hue by -0.5 to 0.5 of the circle (through Pillow's 8-bit HSV). Grey pictures stay.
+void hue(const Extent& extent, uint8_t* planes, double turn);
+
+/// Values from the threshold on are inverted.
+void solarize(const Extent& extent, uint8_t* planes, double threshold);
+/// Keeps so many of the 8 bits.
+void posterize(const Extent& extent, uint8_t* planes, int bits);
+/// A flat histogram, each channel for itself.
+void equalize(const Extent& extent, uint8_t* planes);
+/// The darkest value becomes 0 and the brightest 255, each channel for itself.
+void autocontrast(const Extent& extent, uint8_t* planes);
+
+/// Luma (ITU-R BT.601, rounded) of colours; grey pictures are their own.
+void luma(const Extent& extent, const uint8_t* planes, uint8_t* grey);
+
+}  // namespace millrace::data

@@ -1,0 +1,54 @@
+// "erasing": a rectangle of random size and place gets the mean of its channel; torchvision's RandomErasing: ten times
+// area = H·W·uniform(scale) and height / width = exp(uniform(log ratio)), until it fits.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "data/augment/sometimes.h"
+
+namespace millrace::data {
+namespace {
+
+class Erasing final : public Sometimes {
+ public:
+  Erasing(double p, std::pair<double, double> scale, std::pair<double, double> ratio)
+      : Sometimes(p), scale_(scale), ratio_(ratio) {}
+  void change(const Extent& extent, uint8_t* planes, Draw& draw) const override {
+    const double area = static_cast<double>(extent.plane());
+    const std::pair<double, double> logarithms = {std::log(ratio_.first), std::log(ratio_.second)};
+    for (int i = 0; i < 10; ++i) {
+      const double wanted = area * between(draw, scale_), ratio = std::exp(between(draw, logarithms));
+      const int h = static_cast<int>(std::nearbyint(std::sqrt(wanted * ratio))),
+                w = static_cast<int>(std::nearbyint(std::sqrt(wanted / ratio)));
+      if (h >= extent.height || w >= extent.width) continue;
+      const auto top = draw.random.below(static_cast<uint32_t>(extent.height - h + 1)),
+                 left = draw.random.below(static_cast<uint32_t>(extent.width - w + 1));
+      for (int c = 0; c < extent.channels; ++c) erase(extent, planes + c * extent.plane(), top, left, h, w);
+      return;
+    }
+  }
+
+ private:
+  static void erase(const Extent& extent, uint8_t* plane, uint32_t top, uint32_t left, int height,
+                    int width) {
+    const uint64_t sum = std::accumulate(plane, plane + extent.plane(), uint64_t{0});
+    const auto mean = static_cast<uint8_t>((sum + extent.plane() / 2) / extent.plane());
+    for (int y = 0; y < height; ++y)
+      std::fill_n(plane + (top + static_cast<size_t>(y)) * extent.width + left, width, mean);
+  }
+
+  std::pair<double, double> scale_;
+  std::pair<double, double> ratio_;
+};
+
+}  // namespace
+
+const AugmentationKind erasing_kind{
+    "erasing", "erasing [p=0.5] [scale=0.02..0.33] [ratio=0.3..3.3]",
+    [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
+      const double p = probability(words, 0.5);
+      const auto scale = words.range("scale", {0.02, 0.33}, 0, 1);
+      return std::make_unique<Erasing>(p, scale, words.range("ratio", {0.3, 3.3}, 0.01, 100));
+    }};
+
+}  // namespace millrace::data

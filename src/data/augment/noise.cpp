@@ -1,0 +1,38 @@
+// "noise 8": to each value a number of a normal distribution with that deviation (of 255) is added.
+#include <algorithm>
+#include <cmath>
+
+#include "data/augment/sometimes.h"
+
+namespace millrace::data {
+namespace {
+
+class Noise final : public Sometimes {
+ public:
+  Noise(double p, double deviation) : Sometimes(p), deviation_(deviation) {}
+  void change(const Extent& extent, uint8_t* planes, Draw& draw) const override {
+    for (size_t i = 0; i < extent.bytes(); i += 2) {
+      // Box and Muller: two uniform numbers become two normal ones. The first is never 0.
+      const double size =
+          deviation_ * std::sqrt(-2 * std::log(1 - static_cast<double>(draw.random.uniform())));
+      const double angle = 2 * 3.14159265358979323846 * draw.random.uniform();
+      const double parts[2] = {size * std::cos(angle), size * std::sin(angle)};
+      for (size_t k = 0; k < 2 && i + k < extent.bytes(); ++k)
+        planes[i + k] =
+            static_cast<uint8_t>(std::clamp(std::nearbyint(planes[i + k] + parts[k]), 0.0, 255.0));
+    }
+  }
+
+ private:
+  double deviation_;
+};
+
+}  // namespace
+
+const AugmentationKind noise_kind{"noise", "noise DEVIATION [p=1]",
+                                  [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
+                                    const double deviation = words.number("DEVIATION", 0, 255);
+                                    return std::make_unique<Noise>(probability(words, 1), deviation);
+                                  }};
+
+}  // namespace millrace::data

@@ -1,0 +1,28 @@
+// "trivialaugment": one operation of 14 at a random strength; torchvision's TrivialAugmentWide, but bilinear.
+#include <cstring>
+
+#include "data/augment/automatic.h"
+
+namespace millrace::data {
+namespace {
+
+constexpr AutomaticReach reach{
+    .shear = 0.99, .rotate = 135, .enhance = 0.99, .translate = 32, .translate_share = 0, .posterize = 6};
+
+class TrivialAugment final : public Augmentation {
+ public:
+  void apply(const Extent& extent, const uint8_t* in, uint8_t* out, Draw& draw) const override {
+    thread_local std::vector<uint8_t> other;
+    std::memcpy(out, in, extent.bytes());
+    const uint32_t kind = draw.random.below(automatic_kinds), step = draw.random.below(automatic_steps);
+    automatic_change(reach, kind, step, draw.random.next() & 1, extent, out, other);
+  }
+};
+
+}  // namespace
+
+const AugmentationKind trivialaugment_kind{
+    "trivialaugment", "trivialaugment",
+    [](AugmentationWords&) -> std::unique_ptr<Augmentation> { return std::make_unique<TrivialAugment>(); }};
+
+}  // namespace millrace::data

@@ -1,0 +1,47 @@
+// Which part of a picture is looked at, and how large it is made.
+#pragma once
+
+#include <cstdint>
+
+namespace millrace::data {
+
+/// A rectangle of pixels.
+struct Box {
+  int top = 0, left = 0, height = 0, width = 0;
+  bool operator==(const Box&) const = default;
+};
+
+/// `part` of a picture is resized to height x width (bilinear, as resize()), and `keep` of the result stays. Pixels outside
+/// of the part have no influence.
+struct Frame {
+  Box part;
+  int height = 0, width = 0;
+  Box keep;
+  bool operator==(const Frame&) const = default;
+  /// True when the picture stays as it is.
+  bool nothing(int picture_height, int picture_width) const {
+    const Box all{0, 0, picture_height, picture_width};
+    return part == all && keep == all && height == picture_height && width == picture_width;
+  }
+};
+
+/// The deterministic part of preparing pictures, the same in training, evaluation and prediction.
+struct FrameRule {
+  /// Side in pixels; 0: as it is. Without a crop pictures become squares of this side; with one, their shorter side
+  /// becomes this long and the other follows (rounded down).
+  int resize = 0;
+  /// Side of the square that is cut out of the middle; 0: nothing is.
+  int crop = 0;
+
+  /// InputError when a size is not possible at all.
+  void check() const;
+  /// The frame of a picture of this size. InputError when it is smaller than the crop.
+  Frame frame(int picture_height, int picture_width) const;
+};
+
+/// All of a picture, resized.
+inline Frame whole_frame(int picture_height, int picture_width, int height, int width) {
+  return {{0, 0, picture_height, picture_width}, height, width, {0, 0, height, width}};
+}
+
+}  // namespace millrace::data
