@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <fmt/core.h>
+#include <map>
 #include <nlohmann/json.hpp>
+
+#include <millrace/error.h>
 
 #include "cli/data_notes.h"
 #include "cli/progress.h"
@@ -29,7 +32,23 @@ nlohmann::ordered_json json_value(const data::Value& value, data::ColumnKind kin
   return data::value_text(value, kind);
 }
 
+/// A value; one that cannot be read (a pickle, damaged content) is missing, and the first reason in each column is kept.
+data::Value read(const data::Dataset& dataset, int64_t sample, size_t column,
+                 std::map<size_t, std::string>& faults) {
+  try {
+    return dataset.read(sample, column);
+  } catch (const InputError& error) {
+    faults.try_emplace(column, error.what());
+    return {};
+  }
+}
+
+void print_faults(const std::map<size_t, std::string>& faults) {
+  for (const auto& [column, why] : faults) fmt::print(stderr, "note: {}\n", why);
+}
+
 void print_json(const data::Dataset& dataset, int64_t samples) {
+  std::map<size_t, std::string> faults;
   nlohmann::ordered_json json;
   json["samples"] = dataset.count();
   for (const data::Column& column : dataset.columns())
@@ -38,9 +57,10 @@ void print_json(const data::Dataset& dataset, int64_t samples) {
   for (int64_t i = 0; i < samples; ++i) {
     nlohmann::ordered_json row;
     for (size_t c = 0; c < dataset.columns().size(); ++c)
-      row[dataset.columns()[c].name] = json_value(dataset.read(i, c), dataset.columns()[c].kind);
+      row[dataset.columns()[c].name] = json_value(read(dataset, i, c, faults), dataset.columns()[c].kind);
     json["head"].push_back(row);
   }
+  print_faults(faults);
   fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
@@ -73,13 +93,15 @@ Action declare_data_head(Command& command) {
     for (const data::Column& column : dataset->columns())
       titles.push_back("<" + column.name + " (" + data::kind_name(column.kind) + ")");
     Table table(std::move(titles));
+    std::map<size_t, std::string> faults;
     for (int64_t i = 0; i < samples; ++i) {
       std::vector<std::string> row = {std::to_string(i)};
       for (size_t c = 0; c < dataset->columns().size(); ++c)
-        row.push_back(data::value_text(dataset->read(i, c), dataset->columns()[c].kind, 40));
+        row.push_back(data::value_text(read(*dataset, i, c, faults), dataset->columns()[c].kind, 40));
       table.row(std::move(row));
     }
     fmt::print("{}", table.str());
+    print_faults(faults);
     return 0;
   };
 }

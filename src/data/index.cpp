@@ -53,7 +53,7 @@ class IndexParser {
       fail<InputError>(
           "{}: index of version {}, this program reads version {}; make it again with millrace data index",
           path_, header_.version, version);
-    if (header_.sections > most_sections ||
+    if (header_.sections == 0 || header_.sections > most_sections ||
         header_.sections > (bytes.size() - sizeof header_) / sizeof(SectionEntry))
       damaged("it is cut off");
     sections_.resize(header_.sections);

@@ -69,6 +69,13 @@ def test_members_and_tars_are_unpacked(millrace, tmp_path):
         assert all(rows[0][c] == content.decode() for c in columns if c != "__key__")
 
 
+def test_a_pickle_is_refused_by_name_and_the_rest_is_shown(millrace, tmp_path):
+    write_tar(tmp_path / "a.tar", {"0.pyd": b"cos\nsystem\n", "0.txt": b"hi", "1.pyd": b"", "1.txt": b"ho"})
+    result = millrace("data", "head", tmp_path / "a.tar")
+    assert '"hi"' in result.stdout and '"ho"' in result.stdout
+    assert "0.pyd is a Python pickle" in result.stderr and result.stderr.count("note:") == 1
+
+
 @pytest.mark.parametrize("layout", [tarfile.USTAR_FORMAT, tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
 def test_what_webdataset_writes_is_read(millrace, tmp_path, layout):
     key = "folder/" + "k" * (80 if layout == tarfile.USTAR_FORMAT else 180)

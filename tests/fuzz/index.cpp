@@ -19,7 +19,7 @@ void mend(std::vector<uint8_t>& bytes) {
   if (bytes.size() < sizeof(Header)) return;
   Header header;
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.sections > (bytes.size() - sizeof header) / sizeof(SectionEntry)) return;
+  if (header.sections == 0 || header.sections > (bytes.size() - sizeof header) / sizeof(SectionEntry)) return;
   std::vector<SectionEntry> sections(header.sections);
   std::memcpy(sections.data(), bytes.data() + sizeof header, sections.size() * sizeof(SectionEntry));
   for (SectionEntry& section : sections)
