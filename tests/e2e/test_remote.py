@@ -5,7 +5,6 @@ import io
 import json
 import os
 import re
-import signal
 import socket
 import struct
 import subprocess
@@ -175,7 +174,7 @@ def test_interrupted_while_the_server_stalls(binary, server, environment):
     )
     while len(server.requests) < 2:
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
+    process.terminate()
     process.wait(timeout=5)
 
 
