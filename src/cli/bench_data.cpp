@@ -140,7 +140,7 @@ int bench_data(const BenchDataOptions& options) {
   data::LoaderOptions given;
   given.batch = std::min(options.batch, source->count());
   given.threads = threads;
-  given.shuffle = true;
+  given.order = "shuffle";
   given.drop_last = true;
   given.channels = 3;
   given.augment = augmentations(options);

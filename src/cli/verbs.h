@@ -10,6 +10,8 @@ Action declare_pack(Command& command);
 Action declare_data(Command& command);
 Action declare_data_head(Command& command);
 Action declare_data_stat(Command& command);
+Action declare_data_why(Command& command);
+Action declare_data_show(Command& command);
 Action declare_data_convert(Command& command);
 Action declare_data_index(Command& command);
 Action declare_data_query(Command& command);

@@ -81,6 +81,21 @@ class LabelledPictures final : public Source {
   int64_t label(int64_t index) const override { return labels_.at(static_cast<size_t>(index)); }
   std::string name(int64_t index) const override { return dataset_->name(index); }
   void will_read(int64_t index) const override { dataset_->will_read(index); }
+  std::vector<double> numbers(const std::string& column) const override {
+    const size_t at = dataset_->column(column);
+    std::vector<double> values;
+    for (int64_t i = 0; i < dataset_->count(); ++i) {
+      const Value value = dataset_->read(i, at);
+      if (const auto* integer = std::get_if<int64_t>(&value))
+        values.push_back(static_cast<double>(*integer));
+      else if (const auto* real = std::get_if<double>(&value))
+        values.push_back(*real);
+      else
+        fail<InputError>("{}: its {} is no number: {}", sample_text(i), column,
+                         value_text(value, dataset_->columns()[at].kind));
+    }
+    return values;
+  }
   Sample read(int64_t index) const override {
     const Value value = dataset_->read(index, picture_of(index).value_or(pictures_[0]));
     Sample sample;

@@ -1,6 +1,7 @@
 #include "data/loader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
 #include <cstring>
 #include <exception>
@@ -11,7 +12,7 @@
 #include "base/format.h"
 #include "base/thread_pool.h"
 #include "data/augment/mix.h"
-#include "data/order/permutation.h"
+#include "data/order/order.h"
 #include "data/pictures.h"
 
 namespace millrace::data {
@@ -35,6 +36,9 @@ struct Loader::State {
   Augmenter augmenter;
   Mixer mixer;
   Pictures pictures;
+  std::unique_ptr<Order> order;
+  std::vector<double> weights;  // of all samples, by the column
+  bool weighted = false;
   Extent extent;  // of the batches
   int64_t samples_per_epoch = 0;
 
@@ -51,10 +55,11 @@ struct Loader::State {
         augmenter(options.augment),
         mixer(options.mix),
         pictures(std::move(source), options, augmenter, thread_count(options.threads)) {
-    const int64_t count = pictures.source().count();
     if (options.batch < 1) fail<InputError>("batch = {}: a batch has at least one sample", options.batch);
     augmenter.check(pictures.extent());
     extent = augmenter.result(pictures.extent());
+    make_order();
+    const int64_t count = order->length();
     samples_per_epoch = options.drop_last ? count / options.batch * options.batch : count;
     if (samples_per_epoch == 0)
       fail<InputError>("{}: its {} pictures do not fill a batch of {}; make the batch smaller",
@@ -64,6 +69,21 @@ struct Loader::State {
   }
 
   ~State() { halt(); }
+
+  void make_order() {
+    const OrderText text = parse_order(options.order);
+    const Source& source = pictures.source();
+    Population population{source.count(), {}, source.classes(), {}};
+    for (int64_t i = 0; i < source.count(); ++i) population.labels.push_back(source.label(i));
+    if (const std::string column = text.column(); !column.empty()) population.values = source.numbers(column);
+    order = text.kind->make(text.words, std::move(population));
+    if (!options.weights.empty()) weights = source.numbers(options.weights);
+    for (size_t i = 0; i < weights.size(); ++i)
+      if (!(weights[i] >= 0) || !std::isfinite(weights[i]))
+        fail<InputError>("{}: its {} is {}: a weight is a number from 0 on",
+                         source.name(static_cast<int64_t>(i)), options.weights, weights[i]);
+    weighted = !weights.empty() || text.kind == &importance_order;
+  }
 
   void start(const Cursor& cursor) {
     claim_at = take_at = cursor;
@@ -136,6 +156,7 @@ struct Loader::State {
   /// What one thread works with.
   struct Scratch {
     PictureReader reader;
+    std::vector<Pick> picks;
     std::vector<uint8_t> decoded, between;
   };
 
@@ -146,13 +167,17 @@ struct Loader::State {
     batch.labels.assign(static_cast<size_t>(options.batch), 0);
     batch.indices.assign(static_cast<size_t>(options.batch), -1);
     batch.valid = valid_at(at);
-    const Permutation order(pictures.source().count(), at.seed, at.epoch);
+    if (weighted) batch.weights.assign(static_cast<size_t>(options.batch), 0);
+    scratch.picks.clear();
+    for (int64_t i = 0; i < batch.valid; ++i) {
+      scratch.picks.push_back(order->at(at.seed, at.epoch, at.position + i));
+      pictures.will_read(scratch.picks.back().index);
+    }
     scratch.decoded.resize(pictures.extent().bytes());
-    const auto index_of = [&](int64_t position) { return options.shuffle ? order(position) : position; };
-    for (int64_t i = 0; i < batch.valid; ++i) pictures.will_read(index_of(at.position + i));
     for (int64_t i = 0; i < batch.valid; ++i) {
       SampleKey sample{at.seed, at.epoch, at.position + i, 0};
-      int64_t index = index_of(sample.position);
+      const Pick& pick = scratch.picks[static_cast<size_t>(i)];
+      int64_t index = pick.index;
       uint8_t* const out = &batch.pictures[static_cast<size_t>(i) * size];
       const bool direct = augmenter.nothing_to_apply();
       const uint8_t* planes = direct ? out : scratch.decoded.data();
@@ -162,6 +187,9 @@ struct Loader::State {
         pictures.load(index, sample, scratch.reader, direct ? out : scratch.decoded.data());
       batch.labels[i] = pictures.source().label(index);
       batch.indices[i] = sample.index = index;
+      if (weighted)
+        batch.weights[i] =
+            static_cast<float>(pick.weight * (weights.empty() ? 1 : weights[static_cast<size_t>(index)]));
       if (planes != out) augmenter.apply(pictures.extent(), planes, out, sample, scratch.between);
     }
     if (!mixer.empty()) mix(batch, scratch);
@@ -220,6 +248,7 @@ int64_t Loader::samples_per_epoch() const { return state_->samples_per_epoch; }
 int64_t Loader::batches_per_epoch() const {
   return (state_->samples_per_epoch + state_->options.batch - 1) / state_->options.batch;
 }
+bool Loader::weighted() const { return state_->weighted; }
 bool Loader::cached() const { return state_->pictures.cached(); }
 std::vector<BadSample> Loader::bad_samples() const { return state_->pictures.bad_samples(); }
 

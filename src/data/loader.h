@@ -23,7 +23,10 @@ struct Cursor {
 struct LoaderOptions {
   int64_t batch = 128;
   uint64_t seed = 1;
-  bool shuffle = false;
+  /// "sequential", "shuffle", "class-balanced" … (order/order.h).
+  std::string order = "sequential";
+  /// Column of weights of the samples in the loss; empty: all weigh the same.
+  std::string weights;
   /// As in a recipe: {"pad-crop 2", "flip"}.
   std::vector<std::string> augment;
   /// {"mixup 0.2", "cutmix 1"}: samples are mixed within their batch (augment/mix.h).
@@ -58,6 +61,8 @@ struct Batch {
   /// empty.
   std::vector<int64_t> mixed_labels;
   std::vector<float> mix;
+  /// [batch], of the samples in the loss, where the loader is weighted(); else empty.
+  std::vector<float> weights;
   /// Samples that count; the rest of a padded batch is black pictures of class 0.
   int64_t valid = 0;
   /// Where the batch begins.
@@ -91,6 +96,8 @@ class Loader {
   /// Samples that an epoch uses: all, or without those that drop_last leaves out.
   int64_t samples_per_epoch() const;
   bool cached() const;
+  /// Do samples weigh differently in the loss: by a column, or by importance sampling?
+  bool weighted() const;
   /// Bad samples met so far, in order of index.
   std::vector<BadSample> bad_samples() const;
 

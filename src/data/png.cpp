@@ -4,6 +4,7 @@
 #include <cstring>
 #include <png.h>
 
+#include "base/format.h"
 #include "data/jpeg.h"
 
 namespace millrace::data {
@@ -86,6 +87,22 @@ std::string decode_png(std::span<const uint8_t> bytes, Picture& picture) {
   if (setjmp(input.escape)) return input.message[0] ? input.message : "damaged";
   const char* why = read(reader, picture);
   return why ? why : "";
+}
+
+std::vector<uint8_t> encode_png(const Picture& picture) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = static_cast<png_uint_32>(picture.width);
+  image.height = static_cast<png_uint_32>(picture.height);
+  image.format = picture.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  png_alloc_size_t size = 0;
+  std::vector<uint8_t> bytes;
+  if (png_image_write_to_memory(&image, nullptr, &size, 0, picture.pixels.data(), 0, nullptr)) {
+    bytes.resize(size);
+    if (png_image_write_to_memory(&image, bytes.data(), &size, 0, picture.pixels.data(), 0, nullptr))
+      return bytes;
+  }
+  fail<InternalError>("PNG encoding: {}", image.message);
 }
 
 }  // namespace millrace::data

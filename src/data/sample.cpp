@@ -15,6 +15,12 @@ class Part : public Source {
   std::string name(int64_t index) const override { return whole_->name(at(index)); }
   Sample read(int64_t index) const override { return whole_->read(at(index)); }
   void will_read(int64_t index) const override { whole_->will_read(at(index)); }
+  std::vector<double> numbers(const std::string& column) const override {
+    const std::vector<double> all = whole_->numbers(column);
+    std::vector<double> own;
+    for (int64_t i = 0; i < count_; ++i) own.push_back(all[static_cast<size_t>(at(i))]);
+    return own;
+  }
 
  private:
   int64_t at(int64_t index) const { return index * whole_->count() / count_; }

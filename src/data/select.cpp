@@ -210,6 +210,12 @@ class SourceSelection final : public Source {
   std::string name(int64_t index) const override { return whole_->name(at(index)); }
   Sample read(int64_t index) const override { return whole_->read(at(index)); }
   void will_read(int64_t index) const override { whole_->will_read(at(index)); }
+  std::vector<double> numbers(const std::string& column) const override {
+    const std::vector<double> all = whole_->numbers(column);
+    std::vector<double> own;
+    for (const int64_t index : samples_) own.push_back(all[static_cast<size_t>(index)]);
+    return own;
+  }
 
  private:
   int64_t at(int64_t index) const { return samples_.at(static_cast<size_t>(index)); }

@@ -86,6 +86,12 @@ std::vector<std::string> expand_paths(const std::string& pattern) {
   return paths;
 }
 
+std::vector<double> Source::numbers(const std::string& column) const {
+  fail<InputError>(
+      "{}: has no columns, and so no '{}'; pack it, or keep it in a format with columns (docs/data.md)",
+      path_, column);
+}
+
 std::unique_ptr<Source> open_source(const std::string& path) {
   const std::vector<std::string> paths = expand_paths(path);
   for (const std::string& item : paths) {

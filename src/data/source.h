@@ -44,6 +44,9 @@ class Source {
   /// Says that a sample will be read soon, so that what is far away can be on its way; never fails.
   virtual void will_read(int64_t /*index*/) const {}
 
+  /// A column of numbers of all samples; InputError when there is none of this name.
+  virtual std::vector<double> numbers(const std::string& column) const;
+
   /// Names of the classes; label i is classes()[i].
   const std::vector<std::string>& classes() const { return classes_; }
   /// What it was opened from.

@@ -81,11 +81,25 @@ std::unique_ptr<data::Loader> training_loader(const Recipe& recipe,
                                               const ReadProgress& progress) {
   data::LoaderOptions options = loader_options(recipe, source->path(), progress);
   options.batch = recipe.train.batch;
-  options.shuffle = true;
+  options.order = recipe.data.order;
+  options.weights = recipe.data.weights;
   options.drop_last = true;
   options.augment = recipe.data.augment;
   options.mix = recipe.data.mix;
   return std::make_unique<data::Loader>(std::move(source), std::move(options));
+}
+
+std::unique_ptr<data::Loader> loader_at_step(const Recipe& recipe, int64_t step) {
+  if (step < 1) fail<InputError>("step {}: steps are counted from 1", step);
+  Recipe undecoded = recipe;
+  undecoded.data.cache_mb = 0;
+  auto loader = training_loader(undecoded, open_named(recipe.data.train, recipe.data.where), nullptr);
+  const int64_t steps = loader->batches_per_epoch();
+  data::Cursor cursor = loader->cursor();
+  cursor.epoch = (step - 1) / steps;
+  cursor.position = (step - 1) % steps * recipe.train.batch;
+  loader->seek(cursor);
+  return loader;
 }
 
 TestSet open_test_set(const std::string& text, const Recipe& recipe, const std::vector<std::string>& classes,
@@ -120,7 +134,7 @@ PictureSample sample_pictures(const Recipe& recipe, std::shared_ptr<const data::
   data::LoaderOptions options = loader_options(recipe, source->path(), nullptr);
   const int64_t total = source->count();
   options.batch = std::min<int64_t>(100, total);
-  options.shuffle = true;
+  options.order = "shuffle";
   options.cache_bytes = 0;
   data::Loader loader(std::move(source), std::move(options));
   const data::Extent& extent = loader.extent();

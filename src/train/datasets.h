@@ -28,10 +28,13 @@ data::FrameRule evaluation_frames(const Recipe& recipe);
 /// resized to the model's size. InputError when it is no good picture or too small, IoError when it cannot be read.
 Array load_prepared(const std::string& path, const Recipe& recipe, const data::Extent& extent);
 
-/// Batches for training: shuffled, augmented, whole batches only. InputError names what is wrong with the source.
+/// Batches for training: in the recipe's order, augmented, whole batches only. InputError names what is wrong with the source.
 std::unique_ptr<data::Loader> training_loader(const Recipe& recipe,
                                               std::shared_ptr<const data::Source> source,
                                               const ReadProgress& progress);
+
+/// The loader of a training, about to give the batch of a step, counted from 1. Nothing is decoded beforehand.
+std::unique_ptr<data::Loader> loader_at_step(const Recipe& recipe, int64_t step);
 
 /// A labelled set to evaluate on: in order, as it is; the last batch is padded.
 struct TestSet {

@@ -15,7 +15,7 @@ namespace millrace::train {
 /// each means. Strings keep their ${VARIABLES}; expand() them where they are used.
 struct Recipe {
   struct Data {
-    std::string train, test, where;
+    std::string train, test, where, order = "shuffle", weights;
     std::vector<std::string> augment, mix;
     int64_t resize = 0, crop = 0, channels = 0;
     std::vector<double> mean, std;

@@ -17,6 +17,13 @@ std::span<const RecipeKey> recipe_keys() {
        "train only on samples that this is true for, as in \"label in (3, 5) and width > 200\"; empty: on "
        "all",
        SLOT(data.where)},
+      {"data.order",
+       "of the samples of an epoch: \"shuffle\", \"sequential\", \"block-shuffle 1000 8\", "
+       "\"class-balanced\", "
+       "\"stratified\", \"quota cat=100 dog=50\", \"weighted COLUMN\", \"importance COLUMN\"",
+       SLOT(data.order)},
+      {"data.weights", "column of weights of the samples in the loss; empty: all weigh the same",
+       SLOT(data.weights)},
       {"data.augment",
        "random changes of training pictures, in order: \"random-resized-crop 224\", \"pad-crop 2\", "
        "\"flip\", "

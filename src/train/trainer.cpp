@@ -46,17 +46,22 @@ optim::StepFunction step_function(double label_smoothing) {
   };
 }
 
-/// With samples that are of two classes, in shares: of the loss and of being right.
-optim::StepFunction mixed_step_function(double label_smoothing) {
-  return [label_smoothing](nn::Module& model, std::span<const Tensor> inputs) {
-    const Tensor logits = model(inputs[0]), best = argmax(logits, 1), kept = inputs[3];
-    const auto right = [&](const Tensor& labels) { return cast(equal(best, labels), f32); };
+/// With samples that are of two classes, in shares: of the loss and of being right. And with weights of the samples.
+optim::StepFunction soft_step_function(double label_smoothing, bool mixed, bool weighted) {
+  return [=](nn::Module& model, std::span<const Tensor> inputs) {
+    const Tensor logits = model(inputs[0]), best = argmax(logits, 1);
     const int64_t classes = logits.dim(1).size(), batch = logits.dim(0).size();
-    const Tensor column = reshape(kept, {batch, 1});
-    const Tensor target = one_hot(inputs[1], classes) * column + one_hot(inputs[2], classes) * (1 - column);
-    return optim::StepResult{
-        cross_entropy(logits, target, label_smoothing),
-        {{"accuracy", (right(inputs[1]) * kept + right(inputs[2]) * (1 - kept)).mean()}}};
+    Tensor target = one_hot(inputs[1], classes), right = cast(equal(best, inputs[1]), f32);
+    if (mixed) {
+      const Tensor kept = inputs[3], column = reshape(kept, {batch, 1});
+      target = target * column + one_hot(inputs[2], classes) * (1 - column);
+      right = right * kept + cast(equal(best, inputs[2]), f32) * (1 - kept);
+    }
+    if (!weighted)
+      return optim::StepResult{cross_entropy(logits, target, label_smoothing), {{"accuracy", right.mean()}}};
+    const Tensor smooth = target * (1 - label_smoothing) + label_smoothing / static_cast<double>(classes);
+    const Tensor losses = -(smooth * log_softmax(logits, 1)).sum({1});
+    return optim::StepResult{(losses * inputs.back()).mean(), {{"accuracy", right.mean()}}};
   };
 }
 
@@ -135,7 +140,9 @@ void Trainer::State::open_data() {
   };
   steps_per_epoch = loader->batches_per_epoch();
   total = steps_of(steps_per_epoch);
-  prepared.steps_per_epoch = prepared.pictures / recipe.train.batch;
+  // Of a sample of the pictures an epoch is shorter; but an order may have lengths of its own.
+  prepared.steps_per_epoch =
+      prepared.opened == prepared.pictures ? steps_per_epoch : prepared.pictures / recipe.train.batch;
   prepared.steps = steps_of(prepared.steps_per_epoch);
   prepared.epochs = static_cast<double>(prepared.steps) / static_cast<double>(prepared.steps_per_epoch);
 }
@@ -243,9 +250,12 @@ void Trainer::State::build_step() {
     inputs.push_back({"mixed_labels", {i64, {recipe.train.batch}}});
     inputs.push_back({"mix", {f32, {recipe.train.batch}}});
   }
+  const bool weighted = loader->weighted();
+  if (weighted) inputs.push_back({"weights", {f32, {recipe.train.batch}}});
   const double smoothing = recipe.train.loss.label_smoothing;
   step = std::make_unique<optim::TrainStep>(
-      session->model.module, inputs, mixed ? mixed_step_function(smoothing) : step_function(smoothing),
+      session->model.module, inputs,
+      mixed || weighted ? soft_step_function(smoothing, mixed, weighted) : step_function(smoothing),
       make_optimizer(recipe, *session->model.module),
       optim::TrainOptions{static_cast<uint64_t>(recipe.train.seed),
                           compile_options(*session, recipe.train.precision, recipe.train.memory),
@@ -362,6 +372,9 @@ void Trainer::State::one_step(StepMarks* marks) {
                 batch.mixed_labels.size() * sizeof(int64_t));
     std::memcpy(step->input(3).data(), batch.mix.data(), batch.mix.size() * sizeof(float));
   }
+  if (!batch.weights.empty())
+    std::memcpy(step->input(batch.mix.empty() ? 2 : 4).data(), batch.weights.data(),
+                batch.weights.size() * sizeof(float));
   mark(&StepMarks::inputs);
   const double lr = schedule(done());
   if (recipe.train.verify > 0 && (done() + 1) % recipe.train.verify == 0) {

@@ -39,6 +39,12 @@ class MemorySource final : public Source {
     sample.channels = 3;
     return sample;
   }
+  std::vector<double> numbers(const std::string& column) const override {
+    if (column != "score") return Source::numbers(column);
+    std::vector<double> values;
+    for (int64_t i = 0; i < count(); ++i) values.push_back(static_cast<double>(i % 5));
+    return values;
+  }
   mutable std::atomic<int64_t> reads{0};
   std::atomic<int64_t> fail_at{-1};
 
@@ -70,7 +76,7 @@ LoaderOptions options(int64_t batch, int threads) {
   LoaderOptions given;
   given.batch = batch;
   given.threads = threads;
-  given.shuffle = true;
+  given.order = "shuffle";
   given.augment = {"pad-crop 2", "flip", "rotate 20"};
   return given;
 }
@@ -345,4 +351,52 @@ TEST_CASE(
   given.resize = 0;
   CHECK_THROWS_WITH_AS(Loader(open_source(folder / "set"), given).next(), doctest::Contains("data.crop = 60"),
                        InputError);
+}
+
+TEST_CASE("batches come in the order that is asked for, whatever the threads, and go on from any place") {
+  const auto source = std::make_shared<MemorySource>(50);
+  for (const char* order : {"sequential", "block-shuffle 5 2", "class-balanced", "stratified",
+                            "quota a=7 c=4", "weighted score", "importance score"}) {
+    LoaderOptions given = options(8, 3);
+    given.order = order;
+    Loader loader(source, given);
+    std::vector<std::vector<int64_t>> indices;
+    std::vector<Cursor> cursors;
+    for (int i = 0; i < 20; ++i) {
+      cursors.push_back(loader.cursor());
+      const Batch& batch = loader.next();
+      indices.push_back(batch.indices);
+      CHECK(batch.start == cursors.back());
+      CHECK(batch.weights.size() == (std::string(order) == "importance score" ? 8 : 0));
+    }
+    given.threads = 1;
+    Loader again(source, given);
+    again.seek(cursors[7]);
+    for (size_t i = 7; i < 20; ++i) CHECK_MESSAGE(again.next().indices == indices[i], order);
+  }
+  LoaderOptions quota = options(8, 1);
+  quota.order = "quota a=7 c=4";
+  CHECK(Loader(source, quota).samples_per_epoch() == 11);
+}
+
+TEST_CASE("weights of samples come with the batch: of a column, of importance sampling, or both multiplied") {
+  const auto source = std::make_shared<MemorySource>(50);
+  LoaderOptions given = options(50, 2);
+  given.weights = "score";
+  {
+    Loader loader(source, given);
+    CHECK(loader.weighted());
+    const Batch& batch = loader.next();
+    for (size_t i = 0; i < 50; ++i) CHECK(batch.weights[i] == static_cast<float>(batch.indices[i] % 5));
+  }
+  given.order = "importance score";
+  Loader loader(source, given);
+  // Drawn with probability score / 100, which a weight of 1 / (50 * score / 100) undoes; times the score: 2.
+  const Batch& batch = loader.next();
+  for (const float weight : batch.weights) CHECK(weight == doctest::Approx(2));
+  given.weights = "scores";
+  CHECK_THROWS_AS(Loader(source, given), InputError);
+  given.weights = "";
+  given.order = "weighted nothing";
+  CHECK_THROWS_AS(Loader(source, given), InputError);
 }

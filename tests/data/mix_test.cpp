@@ -79,7 +79,7 @@ TEST_CASE(
   testing::write_members(folder / "set", testing::make_members({"a", "b", "c"}, 5));
   LoaderOptions given;
   given.batch = 6;
-  given.shuffle = true;
+  given.order = "shuffle";
   Loader plain(open_source((folder / "set").string()), given);
   CHECK(plain.next().mix.empty());
   given.mix = {"mixup 1", "cutmix 1"};

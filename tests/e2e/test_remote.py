@@ -195,7 +195,7 @@ batch = 8
 
     def losses(run):
         lines = map(json.loads, (tmp_path / run / "metrics.jsonl").read_text().splitlines())
-        return [line["train/loss"] for line in lines if "train/loss" in line]
+        return [line["loss"] for line in lines if "loss" in line]
 
     assert losses("there") == losses("here") != []
 

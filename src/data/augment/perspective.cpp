@@ -19,7 +19,8 @@ class Perspective final : public Augmentation {
       return;
     }
     const auto inwards = [&](int size) {
-      return static_cast<double>(draw.random.below(static_cast<uint32_t>(distortion_ * (size / 2)) + 1));
+      const int half = size / 2;  // whole pixels, as torchvision counts
+      return static_cast<double>(draw.random.below(static_cast<uint32_t>(distortion_ * half) + 1));
     };
     const double right = extent.width - 1, low = extent.height - 1;
     std::array<std::pair<double, double>, 4> corners;

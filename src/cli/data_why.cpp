@@ -1,0 +1,101 @@
+#include <filesystem>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/format.h"
+#include "cli/table.h"
+#include "cli/verbs.h"
+#include "data/contact_sheet.h"
+#include "data/png.h"
+#include "train/datasets.h"
+#include "train/run_folder.h"
+
+namespace millrace::cli {
+namespace {
+
+void print_json(const data::Loader& loader, const data::Batch& batch, int64_t step) {
+  nlohmann::ordered_json json{{"step", step},
+                              {"seed", batch.start.seed},
+                              {"epoch", batch.start.epoch},
+                              {"position", batch.start.position}};
+  const data::Source& source = loader.source();
+  for (size_t i = 0; i < static_cast<size_t>(batch.valid); ++i) {
+    nlohmann::ordered_json sample{{"position", batch.start.position + static_cast<int64_t>(i)},
+                                  {"index", batch.indices[i]},
+                                  {"name", source.name(batch.indices[i])},
+                                  {"class", source.classes()[static_cast<size_t>(batch.labels[i])]}};
+    if (!batch.weights.empty()) sample["weight"] = batch.weights[i];
+    if (!batch.mix.empty()) {
+      sample["kept"] = batch.mix[i];
+      sample["mixed_with"] = source.classes()[static_cast<size_t>(batch.mixed_labels[i])];
+    }
+    json["samples"].push_back(sample);
+  }
+  fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void print_table(const data::Loader& loader, const data::Batch& batch, int64_t step) {
+  fmt::print(
+      "step {}: epoch {}, samples {} to {} of {} in its order; random changes are drawn by seed {}, the "
+      "epoch and\n"
+      "the position\n",
+      step, batch.start.epoch, batch.start.position, batch.start.position + batch.valid - 1,
+      loader.samples_per_epoch(), batch.start.seed);
+  std::vector<std::string> titles = {"position", "index", "<class"};
+  if (!batch.weights.empty()) titles.emplace_back("weight");
+  if (!batch.mix.empty()) titles.emplace_back("<mixed with");
+  titles.emplace_back("<sample");
+  Table table(std::move(titles));
+  const data::Source& source = loader.source();
+  for (size_t i = 0; i < static_cast<size_t>(batch.valid); ++i) {
+    std::vector<std::string> row = {std::to_string(batch.start.position + static_cast<int64_t>(i)),
+                                    std::to_string(batch.indices[i]),
+                                    source.classes()[static_cast<size_t>(batch.labels[i])]};
+    if (!batch.weights.empty()) row.push_back(fmt::format("{:.4g}", batch.weights[i]));
+    if (!batch.mix.empty())
+      row.push_back(fmt::format("{:.0f} % {}", 100 * (1 - batch.mix[i]),
+                                source.classes()[static_cast<size_t>(batch.mixed_labels[i])]));
+    row.push_back(source.name(batch.indices[i]));
+    table.row(std::move(row));
+  }
+  fmt::print("{}", table.str());
+}
+
+}  // namespace
+
+Action declare_data_why(Command& command) {
+  struct Arguments {
+    std::string run, write;
+    int64_t step = 1;
+    bool json = false;
+  };
+  auto a = std::make_shared<Arguments>();
+  command.positional("RUN", a->run, "a run folder, or a recipe")
+      .option("--step", a->step, "the step, counted from 1")
+      .option("--write", a->write, "folder to write the batch's pictures to, as the model got them (PNG)")
+      .flag("--json", a->json, "for programs: one JSON object")
+      .footer(
+          "A batch is a function of seed and step, so the one that made a step can be made again, whether "
+          "the run\n"
+          "is over or goes on.\n\n"
+          "  millrace data why runs/letters-1 --step 300\n"
+          "  millrace data why runs/letters-1 --step 300 --write step300\n");
+  return [a] {
+    const auto loader = train::loader_at_step(train::recipe_of(a->run), a->step);
+    const data::Batch& batch = loader->next();
+    if (!a->write.empty())
+      for (int64_t i = 0; i < batch.valid; ++i)
+        write_file(std::filesystem::path(a->write) /
+                       fmt::format("{:04}-{}.png", i, batch.indices[static_cast<size_t>(i)]),
+                   data::encode_png(data::picture_of(batch, loader->extent(), i)));
+    if (a->json)
+      print_json(*loader, batch, a->step);
+    else
+      print_table(*loader, batch, a->step);
+    if (!a->write.empty() && !a->json) fmt::print("{}: {} pictures\n", a->write, batch.valid);
+    return 0;
+  };
+}
+
+}  // namespace millrace::cli
