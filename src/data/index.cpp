@@ -3,10 +3,11 @@
 #include <bit>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <sys/stat.h>
 
+#include "base/cache_folder.h"
 #include "base/crc32c.h"
 #include "base/file.h"
+#include "base/fnv.h"
 #include "base/format.h"
 #include "data/index_layout.h"
 
@@ -197,34 +198,56 @@ Value Index::value(const Small& small, int64_t i) const {
   return static_cast<int64_t>(small.numbers[at]);
 }
 
-std::filesystem::path index_path(const std::string& file) { return file + ".mrx"; }
+std::filesystem::path index_path(const std::string& file) {
+  if (!is_remote(file)) return file + ".mrx";
+  const auto folder = cache_folder("index");
+  if (!folder)
+    fail<InputError>("{}: there is no folder for its index; set HOME, XDG_CACHE_HOME or MILLRACE_CACHE",
+                     file);
+  return *folder / fmt::format("{:016x}.mrx", fnv1a(file));
+}
+
+namespace {
+
+std::shared_ptr<const Index> checked_index(const RandomAccessFile& file, const std::filesystem::path& path,
+                                           bool old) {
+  auto mapped = std::make_shared<const MappedFile>(path);
+  const auto bytes = mapped->bytes();
+  auto index = Index::parse({bytes, std::move(mapped)}, path.string());
+  if (index->file_size() != file.size() || (!old && index->file_modified() != file.version()))
+    fail<InputError>("{}: {} has changed since this index was made; make it again with millrace data index",
+                     path.string(), file.path());
+  return index;
+}
+
+/// The index that a server has beside a file, which is another's: it was made where the file had another time.
+std::shared_ptr<const Index> served_index(const RandomAccessFile& file) {
+  std::shared_ptr<const RandomAccessFile> served;
+  const std::string path = file.path() + ".mrx";
+  try {
+    served = open_file(path);
+  } catch (const IoError&) {
+    return nullptr;
+  }
+  auto index = Index::parse(served->read(0, served->size()), path);
+  if (index->file_size() != file.size())
+    fail<InputError>("{}: {} has changed since this index was made; make it again with millrace data index",
+                     path, file.path());
+  return index;
+}
+
+}  // namespace
 
 std::shared_ptr<const Index> open_index(const RandomAccessFile& file, std::string& why, bool old) {
-  const std::filesystem::path path = index_path(file.path());
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return nullptr;
   try {
-    auto mapped = std::make_shared<const MappedFile>(path);
-    const auto bytes = mapped->bytes();
-    auto index = Index::parse({bytes, std::move(mapped)}, path.string());
-    if (index->file_size() != file.size() || (!old && index->file_modified() != modified_ns(file.path()))) {
-      why = fmt::format(
-          "{}: {} has changed since this index was made; it is not used: make it again with millrace "
-          "data index",
-          path.string(), file.path());
-      return nullptr;
-    }
-    return index;
+    const std::filesystem::path path = index_path(file.path());
+    if (std::filesystem::exists(path, ignored)) return checked_index(file, path, old);
+    return is_remote(file.path()) ? served_index(file) : nullptr;
   } catch (const Error& error) {
     why = fmt::format("{} (it is not used)", error.what());
     return nullptr;
   }
-}
-
-int64_t index_layout::modified_ns(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return 0;
-  return static_cast<int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
 uint32_t index_layout::header_checksum(Header header, std::span<const SectionEntry> sections) {

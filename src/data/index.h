@@ -42,7 +42,7 @@ class Index {
   const std::vector<Column>& columns() const { return columns_; }
   /// Why its texts called label are no classes (Dataset::class_names), a whole message; empty when they are.
   const std::string& class_fault() const { return class_fault_; }
-  /// Of the file that it describes; the time in nanoseconds since 1970, 0 when it has none.
+  /// Of the file that it describes; RandomAccessFile::version() when it was made.
   uint64_t file_size() const { return file_size_; }
   int64_t file_modified() const { return file_modified_; }
 
@@ -80,10 +80,12 @@ class Index {
   std::vector<Small> small_;
 };
 
-/// "x.tar" → "x.tar.mrx".
+/// Where the index of a file is written: "x.tar" → "x.tar.mrx"; of a remote one in cache_folder("index"), named by a hash of its
+/// URL.
 std::filesystem::path index_path(const std::string& file);
 
-/// The index beside a file. Null when there is none, or none that fits: then `why` says so as a message for the user. `old`:
+/// The index of a file: where index_path() says, and of a remote one also what the server has beside it (FILE.mrx, which needs to
+/// agree in size only). Null when there is none, or none that fits: then `why` says so as a message for the user. `old`:
 /// also one that is of another time, as long as the size is the same.
 std::shared_ptr<const Index> open_index(const RandomAccessFile& file, std::string& why, bool old = false);
 

@@ -244,7 +244,7 @@ class Builder {
       }
     }
     for (uint32_t c = 0; c < present_.size(); ++c) writer.add_bits(Section::column_present, c, present_[c]);
-    return writer.finish(samples, file ? file->size() : 0, file ? modified_ns(file->path()) : 0);
+    return writer.finish(samples, file ? file->size() : 0, file ? file->version() : 0);
   }
 
   const Dataset& dataset_;

@@ -45,8 +45,6 @@ enum class Section : uint32_t {
   column_present = 11  // as small_present, of the data set's column `column`
 };
 
-/// When a file was last changed; 0 when it is no local file.
-int64_t modified_ns(const std::string& path);
 uint32_t header_checksum(Header header, std::span<const SectionEntry> sections);
 
 }  // namespace millrace::data::index_layout

@@ -1,5 +1,7 @@
 #include "data/random_access_file.h"
 
+#include <sys/stat.h>
+
 #include "base/file.h"
 #include "base/format.h"
 #include "data/sources/block_cache.h"
@@ -13,6 +15,11 @@ class LocalFile final : public RandomAccessFile {
       : RandomAccessFile(path), file_(std::make_shared<const MappedFile>(path)) {}
 
   uint64_t size() const override { return file_->bytes().size(); }
+  int64_t version() const override {
+    struct stat status {};
+    if (::stat(path().c_str(), &status) != 0) return 0;
+    return static_cast<int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
+  }
   Bytes read(uint64_t offset, uint64_t size) const override {
     require_range(offset, size);
     return {file_->bytes().subspan(offset, size), file_};

@@ -22,6 +22,10 @@ class RandomAccessFile {
   /// Says that these bytes will be asked for soon, so that what is far away can be on its way; never fails.
   virtual void will_read(uint64_t /*offset*/, uint64_t /*size*/) const {}
 
+  /// Another one after the content has changed: the time of modification in nanoseconds since 1970 of local files, a hash of
+  /// what the server calls its version of remote ones; 0: not known.
+  virtual int64_t version() const { return 0; }
+
   /// What it was opened from, for messages.
   const std::string& path() const { return path_; }
 

@@ -20,6 +20,7 @@
 #include "base/cache_folder.h"
 #include "base/crc32c.h"
 #include "base/file.h"
+#include "base/fnv.h"
 #include "base/format.h"
 #include "base/size_text.h"
 #include "data/sources/http_client.h"
@@ -29,13 +30,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t most_queued = 64;
-
-/// FNV-1a (Fowler, Noll, Vo), 64 bits.
-uint64_t hash_of(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
 
 /// Blocks on disk, the one used least lately first. Not thread-safe.
 class DiskBlocks {
@@ -140,9 +134,7 @@ struct BlockCache::State {
     for (std::thread& thread : threads) thread.join();
   }
 
-  static uint64_t id_of(const RemoteObject& object) {
-    return hash_of(object.url() + "\n" + object.version());
-  }
+  static uint64_t id_of(const RemoteObject& object) { return fnv1a(object.url() + "\n" + object.version()); }
 
   Bytes block(const std::shared_ptr<const RemoteObject>& object, uint64_t number) {
     const Key key{id_of(*object), number};
@@ -327,6 +319,7 @@ class CachedFile final : public RandomAccessFile {
       : RandomAccessFile(object->url()), object_(std::move(object)), cache_(cache) {}
 
   uint64_t size() const override { return object_->size(); }
+  int64_t version() const override { return static_cast<int64_t>(fnv1a(object_->version()) >> 1); }
 
   Bytes read(uint64_t offset, uint64_t size) const override {
     require_range(offset, size);
