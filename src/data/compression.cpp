@@ -6,6 +6,7 @@
 #include <cstring>
 #include <lzma.h>
 #include <memory>
+#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -192,7 +193,28 @@ std::vector<uint8_t> decompress(Compression compression, std::span<const uint8_t
   return {bytes.begin(), bytes.end()};
 }
 
-std::vector<uint8_t> gzip_head(std::span<const uint8_t> bytes, size_t size) {
+std::vector<uint8_t> decompress_file(const std::string& path, Compression compression,
+                                     std::span<const uint8_t> bytes, uint64_t limit) {
+  try {
+    return decompress(compression, bytes, limit);
+  } catch (const InputError& error) {
+    fail<InputError>("{}: {}", path, error.what());
+  }
+}
+
+uint64_t unpacked_limit(uint64_t packed) {
+  const uint64_t memory =
+      static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGE_SIZE));
+  return std::min<uint64_t>(memory / 2, 200 * packed + (64u << 20));
+}
+
+bool is_deflated(std::span<const uint8_t> head) {
+  if (head.size() < 2) return false;
+  const bool gzip = head[0] == 0x1f && head[1] == 0x8b;
+  return gzip || ((head[0] & 0x0f) == 8 && head[0] >> 4 <= 7 && (head[0] * 256 + head[1]) % 31 == 0);
+}
+
+std::vector<uint8_t> deflated_head(std::span<const uint8_t> bytes, size_t size) {
   std::vector<uint8_t> out(size);
   z_stream stream{};
   if (inflateInit2(&stream, 15 + 32) != Z_OK) return {};
@@ -227,6 +249,15 @@ std::vector<uint8_t> inflate_raw(std::span<const uint8_t> bytes, uint64_t size) 
   }
   if (out.done != size) damaged("zip", "a size that differs");
   return out.finish();
+}
+
+std::vector<uint8_t> pack_zstd(std::span<const uint8_t> bytes) {
+  constexpr int level = 3;
+  std::vector<uint8_t> out(ZSTD_compressBound(bytes.size()));
+  const size_t size = ZSTD_compress(out.data(), out.size(), bytes.data(), bytes.size(), level);
+  if (ZSTD_isError(size)) fail<Error>("zstd: {}", ZSTD_getErrorName(size));
+  out.resize(size);
+  return out;
 }
 
 }  // namespace millrace::data

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,9 +21,20 @@ Compression compression_of(std::span<const uint8_t> head);
 /// The whole content; streams that follow each other are joined. InputError, worded to follow a name ("is damaged …"), when
 /// the bytes are damaged, end early or give more than `limit` bytes. Memory grows with what is really there.
 std::vector<uint8_t> decompress(Compression compression, std::span<const uint8_t> bytes, uint64_t limit);
-/// The beginning of a gzip stream: up to `size` bytes, fewer when the input ends or is damaged.
-std::vector<uint8_t> gzip_head(std::span<const uint8_t> bytes, size_t size);
+/// The same with errors that begin with `path`.
+std::vector<uint8_t> decompress_file(const std::string& path, Compression compression,
+                                     std::span<const uint8_t> bytes, uint64_t limit);
+/// Beyond what real data of so many packed bytes unpacks to: 200 times, or half of the machine's memory.
+uint64_t unpacked_limit(uint64_t packed);
+
+/// True for bytes that begin as a gzip (RFC 1952) or zlib (RFC 1950) stream does; decompress() takes both as gzip.
+bool is_deflated(std::span<const uint8_t> head);
+/// The beginning of what such a stream holds: up to `size` bytes, fewer when the input ends or is damaged.
+std::vector<uint8_t> deflated_head(std::span<const uint8_t> bytes, size_t size);
 /// Deflate without a frame around it (zip's method 8), which must give exactly `size` bytes.
 std::vector<uint8_t> inflate_raw(std::span<const uint8_t> bytes, uint64_t size);
+
+/// One Zstandard frame (RFC 8878) of `bytes`.
+std::vector<uint8_t> pack_zstd(std::span<const uint8_t> bytes);
 
 }  // namespace millrace::data

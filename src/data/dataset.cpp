@@ -118,7 +118,7 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector
 
 std::unique_ptr<Dataset> open_table(const std::string& path) {
   const std::string first = expand_paths(path)[0];
-  if (!is_remote(first)) {
+  if (!is_elsewhere(first)) {
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(first, ignored)) return nullptr;
     const auto file = open_file(first);

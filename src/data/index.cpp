@@ -10,6 +10,7 @@
 #include "base/fnv.h"
 #include "base/format.h"
 #include "data/index_layout.h"
+#include "data/sources/spool.h"
 
 namespace millrace::data {
 using namespace index_layout;
@@ -199,6 +200,7 @@ Value Index::value(const Small& small, int64_t i) const {
 }
 
 std::filesystem::path index_path(const std::string& file) {
+  if (is_piped(file)) fail<InputError>("{}: what a command gives has no index; keep it in a file", file);
   if (!is_remote(file)) return file + ".mrx";
   const auto folder = cache_folder("index");
   if (!folder)
@@ -240,6 +242,7 @@ std::shared_ptr<const Index> served_index(const RandomAccessFile& file) {
 
 std::shared_ptr<const Index> open_index(const RandomAccessFile& file, std::string& why, bool old) {
   std::error_code ignored;
+  if (is_piped(file.path())) return nullptr;
   try {
     const std::filesystem::path path = index_path(file.path());
     if (std::filesystem::exists(path, ignored)) return checked_index(file, path, old);

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "data/sources/block_cache.h"
+#include "data/sources/spool.h"
 
 namespace millrace::data {
 namespace {
@@ -56,7 +57,10 @@ bool is_remote(std::string_view path) {
   return path.starts_with("http://") || path.starts_with("https://") || path.starts_with("s3://");
 }
 
+bool is_elsewhere(std::string_view path) { return is_remote(path) || is_piped(path); }
+
 std::shared_ptr<const RandomAccessFile> open_file(const std::string& path) {
+  if (is_piped(path)) return spooled_file(path);
   if (is_remote(path)) {
     std::shared_ptr<const RemoteObject> object = path.starts_with("s3://") ? open_s3(path) : open_http(path);
     return cached_file(std::move(object), BlockCache::global());

@@ -40,8 +40,11 @@ class RandomAccessFile {
 
 /// True for "http://…", "https://…" and "s3://…" (sources/remote_object.h); all else is a path.
 bool is_remote(std::string_view path);
+/// These, and "pipe:COMMAND" and "-" (sources/spool.h): not to be looked for among the local files.
+bool is_elsewhere(std::string_view path);
 
-/// Opens a local file, mapped into memory, or a remote one, read through a cache (sources/block_cache.h). IoError when it is
+/// Opens a local file, mapped into memory, a remote one, read through a cache (sources/block_cache.h), or what a command
+/// or standard input gives (sources/spool.h). IoError when it is
 /// missing, a folder or unreadable.
 std::shared_ptr<const RandomAccessFile> open_file(const std::string& path);
 

@@ -9,6 +9,7 @@
 #include "data/formats/formats.h"
 #include "data/labelled.h"
 #include "data/query.h"
+#include "data/sources/spool.h"
 
 namespace millrace::data {
 namespace fs = std::filesystem;
@@ -71,11 +72,12 @@ std::string not_a_source(const std::string& path) {
 
 std::vector<std::string> expand_paths(const std::string& pattern) {
   std::error_code ignored;
+  if (is_piped(pattern)) return {pattern};             // the command's own braces and stars
   if (fs::exists(pattern, ignored)) return {pattern};  // a real file whose name has brackets
   std::vector<std::string> braced, paths;
   expand_braces(pattern, 0, braced);
   for (const std::string& item : braced) {
-    if (is_remote(item) || item.find_first_of("*?[") == std::string::npos) {
+    if (is_elsewhere(item) || item.find_first_of("*?[") == std::string::npos) {
       paths.push_back(item);
       continue;
     }
@@ -96,11 +98,11 @@ std::unique_ptr<Source> open_source(const std::string& path) {
   const std::vector<std::string> paths = expand_paths(path);
   for (const std::string& item : paths) {
     std::error_code ignored;
-    if (!is_remote(item) && !fs::exists(item, ignored))
+    if (!is_elsewhere(item) && !fs::exists(item, ignored))
       fail<IoError>("{}: no such file or folder; check the path", item);
   }
   const auto known = [](const std::string& path_or_folder) {
-    if (is_remote(path_or_folder)) return true;
+    if (is_elsewhere(path_or_folder)) return true;
     const std::string item = data_file(path_or_folder);
     return !fs::is_directory(item) && fs::file_size(item) > 0 && format_of(*open_file(item));
   };

@@ -201,6 +201,23 @@ batch = 8
     assert losses("there") == losses("here") != []
 
 
+def test_what_a_command_or_standard_input_gives(binary, millrace, server, tmp_path):
+    path, there = server.folder / "x.rec", {"TMPDIR": str(tmp_path)}
+    here = head(millrace, path, there)
+    assert head(millrace, f"pipe:cat {server.folder}/x.r*", there) == here
+    given = subprocess.run([binary, "data", "head", "-", "--json", "-n", "100"], stdin=path.open(), capture_output=True)
+    assert json.loads(given.stdout) == here
+    # Twice opened, once run; gone afterwards.
+    log = tmp_path / "log"
+    millrace("data", "stat", f"pipe:echo run >> {log}; cat {path}", env=there)
+    assert log.read_text() == "run\n" and not list(tmp_path.glob("millrace-*"))
+    failed = millrace("data", "head", f"pipe:cat {path}; exit 3", code=1, env=there).stderr
+    assert "the command failed (exit status 3)" in failed
+    assert "is empty" in millrace("data", "head", "pipe:true", code=1, env=there).stderr
+    assert "cannot be made" in millrace("data", "head", "pipe:true", code=1, env={"TMPDIR": "/nonexistent"}).stderr
+    assert "has no index" in millrace("data", "index", f"pipe:cat {path}", code=1, env=there).stderr
+
+
 def test_shards_on_a_server_with_an_index_here_or_there(millrace, binary, server, environment, tmp_path):
     subprocess.run([binary, "letters", tmp_path / "set", "--train", "100", "--test", "20"], check=True)
     subprocess.run([binary, "pack", tmp_path / "set", server.folder, "--shard-samples", "60"], check=True)

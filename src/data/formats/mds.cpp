@@ -13,7 +13,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/format.h"
-#include "data/decompress.h"
+#include "data/compression.h"
 #include "data/formats/formats.h"
 
 namespace millrace::data {
@@ -257,8 +257,9 @@ class Mds final : public Dataset {
       const Bytes packed = file->read(0, file->size());
       file = memory_file(
           shard.packed.path,
-          Bytes(shard.compression == "zstd" ? unpack_zstd(shard.packed.path, packed.view(), shard.raw.bytes)
-                                            : inflate(shard.packed.path, packed.view())));
+          Bytes(decompress_file(shard.packed.path,
+                                shard.compression == "zstd" ? Compression::zstd : Compression::gzip,
+                                packed.view(), std::min(shard.raw.bytes, unpacked_limit(packed.size())))));
     }
     const auto refuse = [&](const std::string& why) {
       fail<InputError>("{}: damaged: {}; copy the shard again", file->path(), why);

@@ -7,7 +7,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/format.h"
-#include "data/decompress.h"
+#include "data/compression.h"
 #include "data/formats/content.h"
 #include "data/formats/mds.h"
 

@@ -302,7 +302,7 @@ bool matches(std::string_view path, std::span<const uint8_t> head) {
     case Compression::none:
       return is_tar_header(head);
     case Compression::gzip:
-      return is_tar_header(gzip_head(head, 512));
+      return is_tar_header(deflated_head(head, 512));
     default:  // their first block may be longer than the head: the name tells
       return without_compression(path).ends_with(".tar") || path.ends_with(".tbz2") ||
              path.ends_with(".txz") || path.ends_with(".tzst");

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/wire.h"
-#include "data/decompress.h"
+#include "data/compression.h"
 #include "data/formats/content.h"
 #include "data/formats/formats.h"
 
@@ -181,7 +181,9 @@ class TfRecord final : public Dataset {
       const Bytes head = file->read(0, std::min<uint64_t>(file->size(), 2));
       const size_t before = records_.size();
       if (is_deflated(head.view()) && !(file->size() >= 12 && begins_record(file->read(0, 12).data())))
-        file = memory_file(file->path(), Bytes(inflate(file->path(), file->read(0, file->size()).view())));
+        file = memory_file(file->path(), Bytes(decompress_file(file->path(), Compression::gzip,
+                                                               file->read(0, file->size()).view(),
+                                                               unpacked_limit(file->size()))));
       else
         check_index(f);
       index(f);
@@ -482,7 +484,7 @@ const Format tfrecord_format{
     [](std::string_view, std::span<const uint8_t> head) {
       if (head.size() >= 12 && begins_record(head.data())) return true;
       if (!is_deflated(head)) return false;
-      const std::vector<uint8_t> inside = inflate_head(head, 12);
+      const std::vector<uint8_t> inside = deflated_head(head, 12);
       return inside.size() == 12 && begins_record(inside.data());
     },
     [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)

@@ -145,7 +145,7 @@ TEST_CASE(
   CHECK(refusal([&] { open_bytes(changed); }).find("byte 0") != std::string::npos);
   CHECK(refusal([&] { open_bytes(content.substr(0, content.size() - 1)); }).find("cut off") !=
         std::string::npos);
-  CHECK(refusal([&] { open_bytes(deflated(content, 31).substr(0, 200)); }).find("cut off") !=
+  CHECK(refusal([&] { open_bytes(deflated(content, 31).substr(0, 200)); }).find("it ends early") !=
         std::string::npos);
   for (size_t at = 0; at < content.size(); at += 3) {
     changed = content;
@@ -173,7 +173,7 @@ TEST_CASE("a damaged record of TFRecord does not change the columns") {
 
 TEST_CASE("what unpacks to a thousand times its size is refused") {
   const std::string bomb = deflated(std::string(200 << 20, '\0'), 31);
-  CHECK(refusal([&] { open_bytes(bomb); }).find("too much to unpack") != std::string::npos);
+  CHECK(refusal([&] { open_bytes(bomb); }).find("unpacks to more than") != std::string::npos);
 }
 
 TEST_CASE("an index beside a TFRecord file must fit it") {
