@@ -92,7 +92,7 @@ def test_commands_of_the_readme_run_in_their_order(at_desk, desk):
     lines = commands("README.md")
     assert len(lines) >= 9
     for line in lines:
-        line = line.replace("PICTURES OUT", "data/letters packed")
+        line = line.replace("PICTURES OUT", "data/letters packed").replace("OUT/", "packed/")
         long = "cifar10.toml" in line
         once = ["train.epochs=1"] if "train " in line and "epochs" not in line else []
         assert at_desk(line, *(SHORT + once if long else [])), line
@@ -121,6 +121,14 @@ def test_recipes_on_the_pages_train(at_desk, desk):
         assert {"data", "model", "train"} <= tomllib.loads(text).keys(), page
         (desk / f"page{number}.toml").write_text(text)
         assert "done: " in at_desk(f"millrace train page{number}.toml", *SHORT, "train.epochs=0.2"), page
+
+
+def test_commands_of_the_page_about_moving_run_in_their_order(at_desk, desk):
+    lines = commands("docs/moving.md")
+    assert len(lines) >= 11
+    for line in lines:
+        assert at_desk(line, *(SHORT if "train " in line and "--out moved" in line else [])), line
+    assert (desk / "batch.png").exists()
 
 
 def test_what_is_compared_with_peers_runs(at_desk):
