@@ -3,8 +3,8 @@
 namespace millrace::data {
 
 const std::vector<const Format*>& formats() {
-  static const std::vector<const Format*> list = {&recordio_format, &tfrecord_format, &mds_format,
-                                                  &beton_format, &webdataset_format};
+  static const std::vector<const Format*> list = {&recordio_format, &tfrecord_format,   &mds_format,
+                                                  &beton_format,    &webdataset_format, &csv_format};
   return list;
 }
 
