@@ -287,6 +287,10 @@ class Csv final : public Dataset {
           if (something || fields > 1) {
             if (fields != slots.size() || row >= last) changed(chunk, begin);
             ++row;
+          } else if (slots[0] >= 0 && row < last) {
+            // An empty line said that a value is missing that is yet to come.
+            auto& present = values[static_cast<size_t>(slots[0])].present;
+            if (!present.empty()) present[static_cast<size_t>(row)] = 1;
           }
           fields = 0;
           something = false;
