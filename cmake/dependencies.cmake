@@ -20,8 +20,20 @@ pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
 find_package(LLVM 19.1 REQUIRED CONFIG PATHS /usr/lib/llvm-19/cmake NO_DEFAULT_PATH)
 
 # oneDNN comes from PyPI wheels inside the project's virtual environment.
-set(MILLRACE_VENV "${CMAKE_SOURCE_DIR}/.venv" CACHE PATH "Virtual environment that holds oneDNN")
+set(MILLRACE_VENV "${CMAKE_SOURCE_DIR}/.venv" CACHE PATH "Virtual environment that holds oneDNN and Arrow")
 find_package(dnnl 3.2 REQUIRED CONFIG PATHS ${MILLRACE_VENV} NO_DEFAULT_PATH)
+
+# Arrow's C++ libraries come inside pyarrow. Only the module src/data/arrow links them.
+file(GLOB MILLRACE_PYARROW ${MILLRACE_VENV}/lib/python3*/site-packages/pyarrow)
+if(NOT EXISTS "${MILLRACE_PYARROW}/libparquet.so.2600")
+  message(FATAL_ERROR "pyarrow 26 is not in ${MILLRACE_VENV}: ./dev setup installs it")
+endif()
+foreach(library arrow parquet)
+  add_library(Arrow::${library} SHARED IMPORTED)
+  set_target_properties(Arrow::${library} PROPERTIES
+    IMPORTED_LOCATION "${MILLRACE_PYARROW}/lib${library}.so.2600"
+    INTERFACE_INCLUDE_DIRECTORIES "${MILLRACE_PYARROW}/include")
+endforeach()
 
 function(millrace_link_dependencies target)
   target_link_libraries(${target}

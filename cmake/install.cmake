@@ -16,6 +16,10 @@ install(DIRECTORY include/millrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES
 install(EXPORT millraceTargets NAMESPACE millrace:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/millrace)
 # oneDNN comes from a wheel, not from the system: its library goes along.
 install(FILES $<TARGET_SONAME_FILE:DNNL::dnnl> DESTINATION ${CMAKE_INSTALL_LIBDIR}/millrace)
+# So does Arrow, and the module that is loaded with it.
+install(TARGETS millrace_arrow LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/millrace)
+install(FILES $<TARGET_FILE:Arrow::arrow> $<TARGET_FILE:Arrow::parquet>
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/millrace)
 
 file(WRITE ${CMAKE_BINARY_DIR}/millraceConfig.cmake
   "include(CMakeFindDependencyMacro)\nfind_dependency(Threads)\ninclude(\${CMAKE_CURRENT_LIST_DIR}/millraceTargets.cmake)\n")

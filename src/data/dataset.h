@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/column_values.h"
 #include "data/random_access_file.h"
 #include "data/value.h"
 
@@ -31,6 +32,12 @@ class Dataset {
   /// One column of one sample; only the bytes that it needs are read. InputError when they are damaged, IoError when they
   /// cannot be read.
   virtual Value read(int64_t index, size_t column) const = 0;
+  /// Samples `first` to `first` + `count` - 1, these columns, each as read() gives it. Formats of tables do that much faster
+  /// than value by value; false, and nothing done, by others. The memory of `values` is used again. Errors as of read().
+  virtual bool read_run(int64_t /*first*/, int64_t /*count*/, std::span<const size_t> /*columns*/,
+                        std::vector<ColumnValues>& /*values*/) const {
+    return false;
+  }
   /// False when the sample has no value in this column; answers without reading the value.
   virtual bool has(int64_t /*index*/, size_t /*column*/) const { return true; }
   /// What the numbers of a column of classes stand for; empty when the data does not say. InputError when the column cannot be
@@ -99,6 +106,10 @@ struct Format {
   std::unique_ptr<Dataset> (*open_indexed)(const std::string& path,
                                            std::vector<std::shared_ptr<const RandomAccessFile>> files,
                                            std::vector<std::shared_ptr<const Index>> indices) = nullptr;
+  /// As `open`, told whether there is a line of names; null where the format knows.
+  std::unique_ptr<Dataset> (*open_header)(const std::string& path,
+                                          std::vector<std::shared_ptr<const RandomAccessFile>> files,
+                                          bool header) = nullptr;
 };
 
 const std::vector<const Format*>& formats();
@@ -113,6 +124,8 @@ std::string data_file(const std::string& path);
 struct OpenOptions {
   /// Index sidecars are used where they fit (index.h).
   bool use_indices = true;
+  /// CSV: whether the first line has the names of the columns; by default it is found from the content.
+  std::optional<bool> header = std::nullopt;
 };
 
 /// Opens what `path` names (globs, braces and folders of shards as in open_source; a folder with an index.json, too); the

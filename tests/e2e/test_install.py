@@ -1,13 +1,16 @@
 """The installed package serves a project that knows nothing of this one but find_package(millrace)."""
 
+import json
+import os
 import subprocess
 from pathlib import Path
 
+import pytest
 from conftest import ROOT
 
 
-def run(*command):
-    result = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+def run(*command, env=None):
+    result = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=env)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
 
@@ -21,3 +24,27 @@ def test_consumer_finds_links_and_runs(tmp_path):
     printed = run(build / "consumer")
     assert printed.startswith("-1 0 2 \n")
     assert "TypeError: add" in printed
+
+
+def test_installed_program_reads_parquet_wherever_it_is_moved(tmp_path):
+    """Its libraries are its own: those of the build and of pyarrow are not looked at."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    import pyarrow
+
+    run("cmake", "--install", ROOT / "build/release", "--prefix", tmp_path / "prefix")
+    (tmp_path / "prefix").rename(tmp_path / "moved")
+    parquet.write_table(pyarrow.table({"a": [1, 2]}), tmp_path / "x.parquet")
+    # Which libraries are loaded, and from where, the loader says itself.
+    log = tmp_path / "loaded"
+    env = {**os.environ, "LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": str(log)}
+    printed = run(tmp_path / "moved/bin/millrace", "data", "head", tmp_path / "x.parquet", "--json", env=env)
+    assert json.loads(printed)["head"] == [{"a": 1}, {"a": 2}]
+    loaded = "".join(path.read_text() for path in tmp_path.glob("loaded.*"))
+    inits = [line.split("calling init: ")[1] for line in loaded.splitlines() if "calling init: " in line]
+    for name in ("libmillrace_arrow.so", "libarrow.so.2600", "libparquet.so.2600"):
+        assert [os.path.realpath(path) for path in inits if name in path] == [os.path.realpath(tmp_path / "moved/lib/millrace" / name)], inits
+    # And not before they are needed.
+    for path in tmp_path.glob("loaded.*"):
+        path.unlink()
+    run(tmp_path / "moved/bin/millrace", "--help", env=env)
+    assert not any("libarrow" in path.read_text() for path in tmp_path.glob("loaded.*"))

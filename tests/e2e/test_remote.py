@@ -123,6 +123,23 @@ def test_a_file_on_a_server_is_what_it_is_here(millrace, server, environment):
     assert {where for _, where in server.requests[asked:]} == {"bytes=0-0"}  # the same still? The content is on the disk
 
 
+def test_tables_on_a_server(millrace, server, environment):
+    """Parquet through Arrow, and CSV; what goes wrong on the way comes out as what it is."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    table = pa.table({"a": list(range(5000)), "b": [f"text {i}" for i in range(5000)]})
+    pa.parquet.write_table(table, server.folder / "x.parquet", row_group_size=700)
+    (server.folder / "x.csv").write_text("a,b\n" + "".join(f"{i},text {i}\n" for i in range(5000)))
+    for name in ("x.parquet", "x.csv"):
+        read = head(millrace, f"{server.url}/{name}", environment)
+        assert read["samples"] == 5000 and read["head"] == table.slice(0, 100).to_pylist()
+    server.fault = lambda number: 500
+    cold = {**environment, "MILLRACE_CACHE": environment["MILLRACE_CACHE"] + "2"}
+    error = millrace("data", "head", f"{server.url}/x.parquet", code=1, env=cold).stderr
+    assert "not answered after 3 attempts" in error
+
+
 @pytest.mark.parametrize("fault", [500, 503, 429, "short", "cut"])
 def test_faults_that_pass_are_overcome(millrace, server, environment, fault):
     server.fault = lambda number: fault if number in (2, 3) else None

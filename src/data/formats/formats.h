@@ -16,6 +16,15 @@ extern const Format tfrecord_format;
 extern const Format beton_format;
 extern const Format mds_format;
 extern const Format webdataset_format;
+extern const Format parquet_format;
+extern const Format arrow_format;
+extern const Format csv_format;
+extern const Format jsonl_format;
+extern const Format libsvm_format;
+extern const Format text_format;
+
+/// A table of numbers and texts (csv_writer.cpp).
+std::unique_ptr<DatasetWriter> create_csv(const std::string& path, const std::vector<Column>& columns);
 
 /// A folder of class folders. InputError: no pictures, a class folder without any, pictures outside of class
 /// folders.

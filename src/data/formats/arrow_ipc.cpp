@@ -1,0 +1,51 @@
+// Arrow's own files and streams (Feather version 2 is the file). https://arrow.apache.org/docs/format/Columnar.html
+#include <cstring>
+
+#include "base/format.h"
+#include "data/formats/arrow_table.h"
+#include "data/formats/formats.h"
+
+namespace millrace::data {
+namespace {
+
+bool begins(std::span<const uint8_t> head, std::string_view magic) {
+  return head.size() >= magic.size() && std::memcmp(head.data(), magic.data(), magic.size()) == 0;
+}
+
+/// A stream begins with a mark and the size of its schema, which is a multiple of 8.
+bool is_stream(std::span<const uint8_t> head) {
+  uint32_t size = 0;
+  if (head.size() < 16 || !begins(head, "\xff\xff\xff\xff")) return false;
+  std::memcpy(&size, &head[4], sizeof size);
+  return size > 0 && size % 8 == 0 && size < 1 << 26;
+}
+
+}  // namespace
+
+const Format arrow_format{
+    "arrow", "Arrow IPC or Feather (.arrow, .feather; .arrows: a stream)",
+    [](std::string_view, std::span<const uint8_t> head) {
+      return begins(head, "ARROW1") || begins(head, "FEA1") || is_stream(head);
+    },
+    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files) {
+      const auto kind_of = [](const RandomAccessFile& file) {
+        const Bytes head = file.read(0, std::min<uint64_t>(file.size(), 8));
+        if (begins(head.view(), "FEA1"))
+          fail<InputError>("{}: is Feather version 1; write it again as version 2", file.path());
+        return begins(head.view(), "ARROW1") ? arrow_module::FileKind::ipc_file
+                                             : arrow_module::FileKind::ipc_stream;
+      };
+      const auto kind = kind_of(*files[0]);
+      for (const auto& file : files)
+        if (kind_of(*file) != kind)
+          fail<InputError>("{}: one of {} and {} is an Arrow stream, the other an Arrow file", path,
+                           files[0]->path(), file->path());
+      return open_arrow_table(kind, path, std::move(files));
+    },
+    [](const std::string& path, const std::vector<Column>& columns) {
+      return create_arrow_table(
+          path.ends_with(".arrows") ? arrow_module::FileKind::ipc_stream : arrow_module::FileKind::ipc_file,
+          path, columns);
+    }};
+
+}  // namespace millrace::data

@@ -1,0 +1,265 @@
+#include "data/formats/arrow_table.h"
+
+#include <algorithm>
+#include <dlfcn.h>
+#include <list>
+#include <map>
+#include <mutex>
+
+#include "base/format.h"
+#include "data/formats/arrow_load.h"
+#include "data/formats/content.h"
+
+namespace millrace::data {
+namespace {
+
+using arrow_module::FileKind;
+
+constexpr size_t memory_budget = size_t{512} << 20;
+
+/// A file for the module; keeps the error that a read ended with, since none passes through Arrow.
+class ModuleInput final : public arrow_module::Input {
+ public:
+  explicit ModuleInput(std::shared_ptr<const RandomAccessFile> file) : file_(std::move(file)) {}
+  uint64_t size() const override { return file_->size(); }
+  bool read(uint64_t offset, uint64_t size, Bytes& bytes) noexcept override {
+    try {
+      bytes = file_->read(offset, size);
+      return true;
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      error_ = std::current_exception();
+      return false;
+    }
+  }
+  std::exception_ptr taken_error() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(error_, nullptr);
+  }
+
+ private:
+  std::shared_ptr<const RandomAccessFile> file_;
+  std::mutex mutex_;
+  std::exception_ptr error_;
+};
+
+size_t memory_of(const ColumnValues& values) {
+  size_t bytes = values.present.size() + 8 * (values.integers.size() + values.reals.size());
+  for (const std::string_view content : values.contents) bytes += sizeof content + content.size();
+  return bytes;
+}
+
+class ArrowTable final : public Dataset {
+ public:
+  ArrowTable(FileKind kind, const std::string& path,
+             std::vector<std::shared_ptr<const RandomAccessFile>> files)
+      : Dataset(path), files_(std::move(files)) {
+    for (size_t f = 0; f < files_.size(); ++f) {
+      inputs_.push_back(std::make_shared<ModuleInput>(files_[f]));
+      readers_.push_back(guarded(f, [&] { return load_arrow().open(kind, inputs_[f]); }));
+      const arrow_module::Reader& reader = *readers_[f];
+      if (f == 0) {
+        columns_ = reader.columns;
+        if (columns_.empty())
+          fail<InputError>("{}: none of its columns can be used: {}", files_[f]->path(),
+                           fmt::join(reader.refused, ", "));
+        for (const std::string& refused : reader.refused)
+          note(fmt::format("{}: the column {} is left out: nested values cannot be used; flatten it first",
+                           files_[f]->path(), refused));
+      } else if (reader.columns != readers_[0]->columns) {
+        fail<InputError>(
+            "{}: its columns are not those of {}: files that are read together must have the same",
+            files_[f]->path(), files_[0]->path());
+      }
+      for (size_t b = 0; b < reader.batches.size(); ++b) {
+        if (reader.batches[b] < 0 || reader.batches[b] > INT64_MAX - count_)
+          fail<InputError>("{}: damaged: a batch of {} rows", files_[f]->path(), reader.batches[b]);
+        if (reader.batches[b] > 0) batches_.push_back({f, b, count_, reader.batches[b]});
+        count_ += reader.batches[b];
+      }
+    }
+    if (count_ == 0) fail<InputError>("{}: has no rows; copy it again", path);
+    std::vector<std::string> seen;
+    for (const Column& column : columns_) {
+      if (std::find(seen.begin(), seen.end(), column.name) != seen.end())
+        fail<InputError>("{}: two columns are called '{}'; rename one", path, column.name);
+      seen.push_back(column.name);
+    }
+    for (size_t c = 0; c < columns_.size(); ++c)
+      if (columns_[c].kind == ColumnKind::bytes) find_content(c);
+  }
+
+  int64_t count() const override { return count_; }
+  std::span<const std::shared_ptr<const RandomAccessFile>> files() const override { return files_; }
+
+  Value read(int64_t index, size_t column) const override {
+    const Batch& batch = batch_of(index);
+    return value_at(values(batch, column), static_cast<size_t>(index - batch.first));
+  }
+
+  bool has(int64_t index, size_t column) const override {
+    const Batch& batch = batch_of(index);
+    return values(batch, column)->has(static_cast<size_t>(index - batch.first));
+  }
+
+  bool read_run(int64_t first, int64_t count, std::span<const size_t> columns,
+                std::vector<ColumnValues>& out) const override {
+    out.assign(columns.size(), {});
+    for (size_t k = 0; k < columns.size(); ++k) {
+      out[k].kind = columns_.at(columns[k]).kind;
+      for (int64_t row = first; row < first + count;) {
+        const Batch& batch = batch_of(row);
+        const int64_t last = std::min(first + count, batch.first + batch.rows);
+        append(values(batch, columns[k]), row - batch.first, last - batch.first, out[k]);
+        row = last;
+      }
+    }
+    return true;
+  }
+
+ private:
+  struct Batch {
+    size_t file = 0, number = 0;
+    int64_t first = 0, rows = 0;
+  };
+  using Key = std::pair<const Batch*, size_t>;
+  /// Values of a column of a batch, or to be: who comes first reads them.
+  struct Entry {
+    std::mutex mutex;
+    std::shared_ptr<const ColumnValues> values;
+    size_t memory = 0;
+    std::list<Key>::iterator place;
+  };
+
+  /// `body`, with what goes wrong in it as an error of this file.
+  template <typename Body>
+  auto guarded(size_t file, Body&& body) const -> decltype(body()) {
+    try {
+      return body();
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
+      if (const auto cause = inputs_[file]->taken_error()) std::rethrow_exception(cause);
+      fail<InputError>("{}: cannot be read: {}", files_[file]->path(), error.what());
+    }
+  }
+
+  const Batch& batch_of(int64_t row) const {
+    return *std::prev(std::upper_bound(batches_.begin(), batches_.end(), row,
+                                       [](int64_t r, const Batch& batch) { return r < batch.first; }));
+  }
+
+  static void append(const std::shared_ptr<const ColumnValues>& from, int64_t begin, int64_t end,
+                     ColumnValues& to) {
+    const auto part = [&](const auto& source, auto& target) {
+      if (!source.empty()) target.insert(target.end(), source.begin() + begin, source.begin() + end);
+    };
+    const size_t before = to.size();
+    part(from->integers, to.integers);
+    part(from->reals, to.reals);
+    part(from->contents, to.contents);
+    if (!from->present.empty() || !to.present.empty()) {
+      to.present.resize(before, 1);
+      if (from->present.empty())
+        to.present.resize(to.size(), 1);
+      else
+        part(from->present, to.present);
+    }
+    to.element = from->element;
+    if (!from->contents.empty()) to.owners.push_back(from);
+  }
+
+  /// From the cache, or read. What was used longest ago goes when the memory is full; who still uses it keeps it.
+  std::shared_ptr<const ColumnValues> values(const Batch& batch, size_t column) const {
+    const Key key{&batch, column};
+    std::shared_ptr<Entry> entry;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto [at, added] = cache_.try_emplace(key);
+      if (added) {
+        at->second = std::make_shared<Entry>();
+        used_.push_front(key);
+        at->second->place = used_.begin();
+      } else {
+        used_.splice(used_.begin(), used_, at->second->place);
+      }
+      entry = at->second;
+    }
+    const std::lock_guard reading(entry->mutex);
+    if (entry->values) return entry->values;
+    auto read = std::make_shared<ColumnValues>(
+        guarded(batch.file, [&] { return readers_[batch.file]->read(batch.number, column); }));
+    if (read->size() != static_cast<size_t>(batch.rows))
+      fail<InputError>("{}: damaged: the column '{}' has {} values for {} rows", files_[batch.file]->path(),
+                       columns_[column].name, read->size(), batch.rows);
+    read->kind = columns_[column].kind;
+    entry->values = std::move(read);
+    const std::lock_guard lock(mutex_);
+    const auto at = cache_.find(key);
+    if (at == cache_.end() || at->second != entry) return entry->values;
+    entry->memory = memory_of(*entry->values);
+    memory_ += entry->memory;
+    while (memory_ > memory_budget && used_.back() != key) {
+      const auto last = cache_.find(used_.back());
+      memory_ -= last->second->memory;
+      used_.pop_back();
+      cache_.erase(last);
+    }
+    return entry->values;
+  }
+
+  /// Bytes are pictures or sounds when the first that are there begin so.
+  void find_content(size_t column) {
+    const auto first = values(batches_[0], column);
+    for (size_t i = 0; i < first->size(); ++i) {
+      if (!first->has(i)) continue;
+      const std::string_view content = first->contents[i];
+      const ColumnKind kind =
+          content_kind({reinterpret_cast<const uint8_t*>(content.data()), content.size()});
+      if (kind != ColumnKind::picture && kind != ColumnKind::audio) return;
+      columns_[column].kind = kind;
+      // What is cached says bytes still.
+      const std::lock_guard lock(mutex_);
+      cache_.clear();
+      used_.clear();
+      memory_ = 0;
+      return;
+    }
+  }
+
+  std::vector<std::shared_ptr<const RandomAccessFile>> files_;
+  std::vector<std::shared_ptr<ModuleInput>> inputs_;
+  std::vector<std::unique_ptr<arrow_module::Reader>> readers_;
+  std::vector<Batch> batches_;
+  int64_t count_ = 0;
+  mutable std::mutex mutex_;
+  mutable std::map<Key, std::shared_ptr<Entry>> cache_;
+  mutable std::list<Key> used_;  // the last used first
+  mutable size_t memory_ = 0;
+};
+
+}  // namespace
+
+const arrow_module::Module& load_arrow() {
+  static const arrow_module::Module* module = nullptr;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (module) return *module;
+  // Found along the run path of the program, or of the library that this is part of. It stays loaded.
+  void* library = dlopen("libmillrace_arrow.so", RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    fail<IoError>(
+        "Arrow's libraries, which read Parquet and Arrow files, cannot be loaded: {}; install Millrace again",
+        dlerror());
+  const auto entry = reinterpret_cast<arrow_module::Entry>(dlsym(library, arrow_module::entry_name));
+  if (!entry) fail<IoError>("libmillrace_arrow.so is of another version of Millrace; install it again");
+  module = entry();
+  return *module;
+}
+
+std::unique_ptr<Dataset> open_arrow_table(FileKind kind, const std::string& path,
+                                          std::vector<std::shared_ptr<const RandomAccessFile>> files) {
+  return std::make_unique<ArrowTable>(kind, path, std::move(files));
+}
+
+}  // namespace millrace::data

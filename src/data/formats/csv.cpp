@@ -1,0 +1,354 @@
+// CSV and TSV after RFC 4180, as it is met: any of , ; | and tab, blanks around values, a first line of names or none.
+// Chunks are searched for rows at the same time, each from the first newline in it on, as if no quote were open there. Where
+// the chunk before ends elsewhere than this one began, a newline was within quotes: the chunk is searched again.
+#include <algorithm>
+#include <cstring>
+#include <deque>
+
+#include "base/format.h"
+#include "data/formats/csv_scan.h"
+#include "data/formats/csv_sniff.h"
+#include "data/formats/formats.h"
+#include "data/loader.h"
+
+namespace millrace::data {
+namespace {
+
+constexpr uint64_t chunk_bytes = 1 << 20, most_row_bytes = uint64_t{1} << 30, head_bytes = 1 << 18;
+
+/// Rows that begin within a piece of a file.
+struct Chunk {
+  size_t file = 0;
+  uint64_t stop = 0;             // rows that begin before are its own
+  uint64_t begin = 0, end = 0;   // from its first row to behind its last
+  int64_t first_row = 0;         // of the data set
+  std::vector<uint32_t> starts;  // from `begin`
+  std::vector<CsvType> types;
+  bool failed = false;    // it found no end of a row: the guess where it begins was wrong
+  uint64_t odd_at = 0;    // the first row with another number of values …
+  size_t odd_fields = 0;  // … and that; 0: none
+};
+
+class Csv final : public Dataset {
+ public:
+  Csv(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
+      std::optional<bool> header)
+      : Dataset(path), files_(std::move(files)) {
+    for (size_t f = 0; f < files_.size(); ++f) open_file(f, header);
+    std::vector<CsvType> types(columns_.size(), CsvType::none);
+    for (Chunk& chunk : chunks_) {
+      chunk.first_row = count_;
+      count_ += static_cast<int64_t>(chunk.starts.size());
+      for (size_t c = 0; c < types.size(); ++c) types[c] = std::max(types[c], chunk.types[c]);
+      chunk.types = {};
+    }
+    if (count_ == 0) fail<InputError>("{}: has no rows; copy it again", path);
+    for (size_t c = 0; c < types.size(); ++c)
+      columns_[c].kind = types[c] == CsvType::integer ? ColumnKind::integer
+                         : types[c] == CsvType::real  ? ColumnKind::real
+                                                      : ColumnKind::text;
+  }
+
+  int64_t count() const override { return count_; }
+  std::span<const std::shared_ptr<const RandomAccessFile>> files() const override { return files_; }
+  std::optional<SampleExtent> extent(int64_t index) const override {
+    const Chunk& chunk = chunk_of(index);
+    const auto [begin, end] = range(chunk, index, index + 1);
+    return SampleExtent{chunk.file, begin, end - begin};
+  }
+
+  Value read(int64_t index, size_t column) const override {
+    const auto values = std::make_shared<ColumnValues>();
+    start(*values, columns_.at(column).kind, 1);
+    const Chunk& chunk = chunk_of(index);
+    const auto [begin, end] = range(chunk, index, index + 1);
+    const Bytes bytes = files_[chunk.file]->read(begin, end - begin);
+    size_t at = 0;
+    Strings strings;
+    scan(
+        bytes,
+        [&](const CsvField& field) {
+          if (at++ == column) put(field, *values, 0, strings, begin);
+        },
+        [](const char*) { return true; });
+    if (at <= column) changed(chunk, begin);
+    return value_at(values, 0);
+  }
+
+  bool read_run(int64_t first, int64_t count, std::span<const size_t> columns,
+                std::vector<ColumnValues>& values) const override {
+    std::vector<int> slots(columns_.size(), -1);
+    values.resize(columns.size());
+    for (size_t k = 0; k < columns.size(); ++k) {
+      slots[columns[k]] = static_cast<int>(k);
+      start(values[k], columns_[columns[k]].kind, static_cast<size_t>(count));
+    }
+    const auto strings = std::make_shared<Strings>();
+    std::vector<std::shared_ptr<const void>> owners = {strings};
+    for (int64_t row = first; row < first + count;) {
+      const Chunk& chunk = chunk_of(row);
+      const int64_t last =
+          std::min(first + count, chunk.first_row + static_cast<int64_t>(chunk.starts.size()));
+      const auto [begin, end] = range(chunk, row, last);
+      const auto bytes = std::make_shared<const Bytes>(files_[chunk.file]->read(begin, end - begin));
+      owners.push_back(bytes);
+      read_rows(*bytes, chunk, begin, row - first, last - first, slots, values, *strings);
+      row = last;
+    }
+    for (ColumnValues& each : values)
+      if (each.kind == ColumnKind::text) each.owners = owners;
+    return true;
+  }
+
+ private:
+  using Strings = std::deque<std::string>;
+
+  /// Keeps the memory that is there.
+  static void start(ColumnValues& values, ColumnKind kind, size_t count) {
+    values.kind = kind;
+    values.present.clear();
+    values.owners.clear();
+    values.integers.resize(kind == ColumnKind::integer ? count : 0);
+    values.reals.resize(kind == ColumnKind::real ? count : 0);
+    values.contents.resize(kind == ColumnKind::text ? count : 0);
+  }
+
+  // ---- finding rows
+
+  void open_file(size_t f, std::optional<bool> header) {
+    const RandomAccessFile& file = *files_[f];
+    // Files behind the first have names when the first has.
+    if (f > 0) header = header_;
+    CsvShape shape;
+    for (uint64_t size = head_bytes; shape.columns.empty(); size *= 8) {
+      if (size / 8 > most_row_bytes)
+        fail<InputError>(
+            "{}: no row ends within the first {} bytes: a quote is never closed, or this is no CSV",
+            file.path(), size / 8);
+      size = std::min(size, file.size());
+      shape = csv_shape(file.path(), file.read(0, size).text(), size == file.size(), header);
+    }
+    std::vector<Column> columns;
+    for (const std::string& name : shape.columns) columns.push_back({name, ColumnKind::text});
+    if (f == 0) {
+      columns_ = columns;
+      dialect_ = shape.dialect;
+      header_ = shape.header;
+    } else if (columns != columns_ || shape.dialect.delimiter != dialect_.delimiter) {
+      fail<InputError>(
+          "{}: has the columns {}, but {} has {}: files that are read together must have the same",
+          file.path(), names(columns), files_[0]->path(), names(columns_));
+    }
+    const uint64_t rows_begin = shape.begin;
+    const auto pieces = static_cast<int64_t>((file.size() - rows_begin + chunk_bytes - 1) / chunk_bytes);
+    std::vector<Chunk> chunks(static_cast<size_t>(pieces));
+    parallel_for(pieces, 0, [&](int64_t k) {
+      Chunk& chunk = chunks[static_cast<size_t>(k)];
+      chunk.file = f;
+      const uint64_t from = rows_begin + static_cast<uint64_t>(k) * chunk_bytes;
+      chunk.stop = std::min(from + chunk_bytes, file.size());
+      chunk.begin = k == 0 ? from : guessed_begin(file, from);
+      if (chunk.begin >= chunk.stop)
+        chunk.failed = true;
+      else
+        find_rows(file, chunk, true);
+    });
+    uint64_t expected = rows_begin;
+    for (Chunk& chunk : chunks) {
+      if (chunk.failed || chunk.begin != expected) {
+        const Chunk bare{chunk.file, chunk.stop, expected, expected, 0, {}, {}, false, 0, 0};
+        chunk = bare;
+        chunk.types.assign(columns_.size(), CsvType::none);
+        if (expected < chunk.stop) find_rows(file, chunk, false);
+      }
+      if (chunk.odd_fields > 0)
+        fail<InputError>(
+            "{}: the row at byte {} has {} values, the first row has {}; repair that line, or quote a value "
+            "that has "
+            "the delimiter in it",
+            file.path(), chunk.odd_at, chunk.odd_fields, columns_.size());
+      expected = chunk.end;
+      if (!chunk.starts.empty()) chunks_.push_back(std::move(chunk));
+    }
+  }
+
+  static std::string names(const std::vector<Column>& columns) {
+    std::vector<std::string> list;
+    for (size_t c = 0; c < std::min<size_t>(columns.size(), 20); ++c) list.push_back(columns[c].name);
+    return fmt::format("{}{}", fmt::join(list, ", "), columns.size() > 20 ? " …" : "");
+  }
+
+  /// Behind the first newline at `from` - 1 or later; the file's end when there is none near.
+  static uint64_t guessed_begin(const RandomAccessFile& file, uint64_t from) {
+    const uint64_t size = std::min(chunk_bytes + 1, file.size() - from + 1);
+    const Bytes bytes = file.read(from - 1, size);
+    const void* newline = std::memchr(bytes.data(), '\n', size);
+    return newline ? from + static_cast<uint64_t>(static_cast<const uint8_t*>(newline) - bytes.data())
+                   : file.size();
+  }
+
+  /// All rows from chunk.begin on that begin before chunk.stop. `guess`: a row of more than a megabyte means a wrong guess.
+  void find_rows(const RandomAccessFile& file, Chunk& chunk, bool guess) const {
+    for (uint64_t slack = std::min<uint64_t>(chunk_bytes, 1 << 16);; slack *= 4) {
+      const uint64_t end = std::min(file.size(), chunk.stop + slack);
+      if (find_rows_until(file, chunk, end)) return;
+      if (end == file.size() && !guess)
+        fail<InputError>("{}: the quote in the row at byte {} is never closed; repair that line", file.path(),
+                         chunk.end);
+      if (slack > most_row_bytes)
+        fail<InputError>("{}: the row at byte {} has more than {} bytes; is a quote not closed?", file.path(),
+                         chunk.end, most_row_bytes);
+      chunk.failed = guess && (end == file.size() || slack >= chunk_bytes);
+      if (chunk.failed) return;
+    }
+  }
+
+  bool find_rows_until(const RandomAccessFile& file, Chunk& chunk, uint64_t end) const {
+    const Bytes bytes = file.read(chunk.begin, end - chunk.begin);
+    const char* data = bytes.text().data();
+    const char* row_start = data;
+    const uint64_t stop = chunk.stop - chunk.begin;
+    const size_t width = columns_.size();
+    size_t fields = 0;
+    bool something = false, complete = false;
+    chunk.starts.clear();
+    chunk.odd_fields = 0;
+    std::vector<CsvType> types(width, CsvType::none);
+    const bool closed = scan(
+        bytes,
+        [&](const CsvField& field) {
+          if (fields < width && types[fields] != CsvType::text)
+            types[fields] = csv_widened(types[fields], field);
+          something |= field.size > 0;
+          ++fields;
+        },
+        [&](const char* next) {
+          // What the window cuts off is no row, except at the end of the file.
+          if (next[-1] != '\n' && end < file.size()) return false;
+          const auto at = static_cast<uint64_t>(row_start - data);
+          if (something || fields > 1) {
+            if (fields != width && chunk.odd_fields == 0) {
+              chunk.odd_fields = fields;
+              chunk.odd_at = chunk.begin + at;
+            }
+            chunk.starts.push_back(static_cast<uint32_t>(at));
+          }
+          row_start = next;
+          fields = 0;
+          something = false;
+          complete = static_cast<uint64_t>(next - data) >= stop;
+          return !complete;
+        });
+    chunk.end = chunk.begin + static_cast<uint64_t>(row_start - data);
+    chunk.types = std::move(types);
+    return complete || (closed && end == file.size());
+  }
+
+  // ---- reading values
+
+  template <typename Field, typename Row>
+  bool scan(const Bytes& bytes, Field&& field, Row&& row) const {
+    const char* data = bytes.text().data();
+    return scan_csv(data, data + bytes.size(), dialect_, field, row);
+  }
+
+  const Chunk& chunk_of(int64_t row) const {
+    return *std::prev(std::upper_bound(chunks_.begin(), chunks_.end(), row,
+                                       [](int64_t r, const Chunk& chunk) { return r < chunk.first_row; }));
+  }
+
+  /// The bytes of rows first to last - 1, all of this chunk.
+  static std::pair<uint64_t, uint64_t> range(const Chunk& chunk, int64_t first, int64_t last) {
+    const auto at = static_cast<size_t>(first - chunk.first_row),
+               to = static_cast<size_t>(last - chunk.first_row);
+    return {chunk.begin + chunk.starts.at(at),
+            to < chunk.starts.size() ? chunk.begin + chunk.starts[to] : chunk.end};
+  }
+
+  [[noreturn]] void changed(const Chunk& chunk, uint64_t at) const {
+    fail<InputError>(
+        "{}: the row at byte {} is not what it was when the file was opened: the file has changed",
+        files_[chunk.file]->path(), at);
+  }
+
+  void read_rows(const Bytes& bytes, const Chunk& chunk, uint64_t begin, int64_t row, int64_t last,
+                 const std::vector<int>& slots, std::vector<ColumnValues>& values, Strings& strings) const {
+    size_t fields = 0;
+    bool something = false;
+    scan(
+        bytes,
+        [&](const CsvField& field) {
+          if (fields < slots.size() && slots[fields] >= 0 && row < last)
+            put(field, values[static_cast<size_t>(slots[fields])], static_cast<size_t>(row), strings, begin);
+          something |= field.size > 0;
+          ++fields;
+        },
+        [&](const char*) {
+          if (something || fields > 1) {
+            if (fields != slots.size() || row >= last) changed(chunk, begin);
+            ++row;
+          } else if (slots[0] >= 0 && row < last) {
+            // An empty line said that a value is missing that is yet to come.
+            auto& present = values[static_cast<size_t>(slots[0])].present;
+            if (!present.empty()) present[static_cast<size_t>(row)] = 1;
+          }
+          fields = 0;
+          something = false;
+          return true;
+        });
+    if (row != last) changed(chunk, begin);
+  }
+
+  /// The field as value i of its column.
+  void put(const CsvField& field, ColumnValues& values, size_t i, Strings& strings, uint64_t begin) const {
+    if (values.kind == ColumnKind::integer && csv_short_integer(field, values.integers[i])) return;
+    bool missing = csv_missing(field);
+    if (!missing) {
+      std::string_view text = field.text();
+      if (field.quoted)
+        text = csv_plainly_quoted(field) ? text.substr(1, text.size() - 2)
+                                         : strings.emplace_back(csv_unquoted(field));
+      if (values.kind == ColumnKind::text) {
+        values.contents[i] = text;
+        return;
+      }
+      missing = field.quoted && text.empty();
+      const bool read = missing || (values.kind == ColumnKind::integer ? csv_integer(text, values.integers[i])
+                                                                       : csv_real(text, values.reals[i]));
+      if (!read)
+        fail<InputError>("{}: '{}' near byte {} was a number when the file was opened: the file has changed",
+                         path(), text.substr(0, 40), begin);
+    }
+    if (!missing) return;
+    if (values.present.empty()) values.present.assign(values.size(), 1);
+    values.present[i] = 0;
+  }
+
+  std::vector<std::shared_ptr<const RandomAccessFile>> files_;
+  std::vector<Chunk> chunks_;
+  int64_t count_ = 0;
+  CsvDialect dialect_;
+  bool header_ = false;
+};
+
+bool ends_with(std::string_view path, std::initializer_list<std::string_view> endings) {
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view e) { return path.ends_with(e); });
+}
+
+}  // namespace
+
+const Format csv_format{
+    "csv",
+    "CSV or TSV (.csv, .tsv, .tab, .psv, .data)",
+    [](std::string_view path, std::span<const uint8_t> head) {
+      return ends_with(path, {".csv", ".tsv", ".tab", ".psv", ".data"}) &&
+             std::find(head.begin(), head.end(), 0) == head.end();
+    },
+    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
+        -> std::unique_ptr<Dataset> { return std::make_unique<Csv>(path, std::move(files), std::nullopt); },
+    create_csv,
+    nullptr,
+    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files, bool header)
+        -> std::unique_ptr<Dataset> { return std::make_unique<Csv>(path, std::move(files), header); }};
+
+}  // namespace millrace::data

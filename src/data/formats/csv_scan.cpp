@@ -1,0 +1,47 @@
+#include "data/formats/csv_scan.h"
+
+#include <charconv>
+
+namespace millrace::data {
+namespace {
+
+template <typename T>
+bool parse(std::string_view text, T& number) {
+  if (text.starts_with('+')) {
+    text.remove_prefix(1);
+    if (text.starts_with('-')) return false;
+  }
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+}  // namespace
+
+std::string csv_unquoted(const CsvField& field) {
+  std::string text;
+  size_t i = 1;
+  for (; i < field.size; ++i) {
+    if (field.data[i] == '"') {
+      if (i + 1 >= field.size || field.data[i + 1] != '"') break;
+      ++i;
+    }
+    text += field.data[i];
+  }
+  if (i + 1 < field.size) text.append(field.data + i + 1, field.size - i - 1);
+  return text;
+}
+
+bool csv_integer(std::string_view text, int64_t& number) { return parse(text, number); }
+bool csv_real(std::string_view text, double& number) {
+  if (parse(text, number)) return true;
+  // A number that is there but too large or too small for a double is one all the same.
+  if (text.empty() || text.size() > 400) return false;
+  const bool digits = text.find_first_not_of("+-.0123456789eE") == std::string_view::npos;
+  if (!digits) return false;
+  const std::string copy(text);
+  char* end = nullptr;
+  number = std::strtod(copy.c_str(), &end);
+  return end == copy.c_str() + copy.size();
+}
+
+}  // namespace millrace::data

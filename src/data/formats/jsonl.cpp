@@ -1,0 +1,256 @@
+// JSON lines: a line is an object, its members are columns. https://jsonlines.org
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/format.h"
+#include "data/formats/formats.h"
+#include "data/formats/lines.h"
+#include "data/loader.h"
+
+namespace millrace::data {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t most_columns = 100'000, deepest = 200;
+
+/// What a column holds so far. Numbers widen to reals; what does not go together is JSON.
+enum class Kind : uint8_t { none, integer, real, text, nested };
+
+Kind joined(Kind a, Kind b) {
+  if (a == Kind::none || a == b) return b;
+  if (b == Kind::none) return a;
+  return a <= Kind::real && b <= Kind::real ? Kind::real : Kind::nested;
+}
+
+std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+/// Goes through an object and tells of its members: `member(name, kind)`. `wrong` says why it stopped.
+template <typename Member>
+class MemberKinds final : public nlohmann::json_sax<json> {
+ public:
+  explicit MemberKinds(Member member) : member_(std::move(member)) {}
+  std::string wrong;
+
+  bool null() override { return value(Kind::none); }
+  bool boolean(bool) override { return value(Kind::integer); }
+  bool number_integer(int64_t) override { return value(Kind::integer); }
+  bool number_unsigned(uint64_t number) override {
+    return value(number <= static_cast<uint64_t>(INT64_MAX) ? Kind::integer : Kind::real);
+  }
+  bool number_float(double, const std::string&) override { return value(Kind::real); }
+  bool string(std::string&) override { return value(Kind::text); }
+  bool binary(json::binary_t&) override { return value(Kind::nested); }
+  bool start_object(size_t) override { return depth_ == 0 ? begin() : value(Kind::nested) && begin(); }
+  bool start_array(size_t) override { return value(Kind::nested) && begin(); }
+  bool end_object() override { return end(); }
+  bool end_array() override { return end(); }
+  bool key(std::string& name) override {
+    if (depth_ == 1) name_ = name;
+    return true;
+  }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& error) override {
+    wrong = error.what();
+    wrong = "is no JSON: " + wrong.substr(std::min(wrong.find("] ") + 2, wrong.size()));
+    return false;
+  }
+
+ private:
+  bool begin() {
+    if (++depth_ > deepest) wrong = fmt::format("has values within values, more than {} deep", deepest);
+    return depth_ <= deepest;
+  }
+  bool end() {
+    --depth_;
+    return true;
+  }
+  bool value(Kind kind) {
+    if (depth_ == 0) wrong = "must be a JSON object, this is another value";
+    if (depth_ == 1) member_(name_, kind);
+    return depth_ > 0;
+  }
+
+  Member member_;
+  std::string name_;
+  size_t depth_ = 0;
+};
+
+class JsonLines final : public LineDataset {
+ public:
+  JsonLines(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
+      : LineDataset(path, std::move(files), line_with_text) {
+    constexpr int64_t part = 1024;
+    using Found = std::vector<std::pair<std::string, Kind>>;
+    std::vector<Found> list(static_cast<size_t>((count() + part - 1) / part));
+    parallel_for(static_cast<int64_t>(list.size()), 0, [&](int64_t p) {
+      Found& found = list[static_cast<size_t>(p)];
+      std::map<std::string, size_t> places;
+      for (int64_t i = p * part; i < std::min(count(), (p + 1) * part); ++i)
+        examine(i, [&](const std::string& key, Kind kind) {
+          const auto [at, added] = places.try_emplace(key, found.size());
+          if (added) found.emplace_back(key, Kind::none);
+          found[at->second].second = joined(found[at->second].second, kind);
+          if (found.size() > most_columns)
+            fail<InputError>("{}: has more than {} different names; are they data?", path, most_columns);
+        });
+    });
+    std::map<std::string, size_t> places;
+    std::vector<Kind> kinds;
+    for (const Found& found : list)
+      for (const auto& [key, kind] : found) {
+        const auto [at, added] = places.try_emplace(key, kinds.size());
+        if (added) {
+          columns_.push_back({key, ColumnKind::text});
+          kinds.push_back(Kind::none);
+        }
+        kinds[at->second] = joined(kinds[at->second], kind);
+        if (kinds.size() > most_columns)
+          fail<InputError>("{}: has more than {} different names; are they data?", path, most_columns);
+      }
+    if (columns_.empty()) fail<InputError>("{}: its objects have no members", path);
+    for (size_t c = 0; c < kinds.size(); ++c)
+      columns_[c].kind = kinds[c] == Kind::integer  ? ColumnKind::integer
+                         : kinds[c] == Kind::real   ? ColumnKind::real
+                         : kinds[c] == Kind::nested ? ColumnKind::json
+                                                    : ColumnKind::text;
+  }
+
+  Value read(int64_t index, size_t column) const override {
+    try {
+      return value_of(*parsed(index), columns_.at(column));
+    } catch (const json::exception&) {
+      fail<InputError>("{}: '{}' is of another kind than before: the file has changed since it was opened",
+                       name(index), columns_[column].name);
+    }
+  }
+
+ private:
+  /// The line, and what keeps it.
+  std::pair<Bytes, std::string_view> line(int64_t index) const {
+    Bytes bytes = lines_.read(index);
+    std::string_view text = bytes.text();
+    if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+    return {std::move(bytes), text};
+  }
+
+  template <typename Member>
+  void examine(int64_t index, Member&& member) const {
+    MemberKinds kinds(member);
+    const auto [bytes, text] = line(index);
+    if (!json::sax_parse(text, &kinds)) fail<InputError>("{}: {}", name(index), kinds.wrong);
+  }
+
+  json parse(int64_t index) const {
+    const auto [bytes, text] = line(index);
+    json object = json::parse(text, nullptr, false);
+    if (!object.is_object())
+      fail<InputError>("{}: is no JSON object any more: the file has changed since it was opened",
+                       name(index));
+    return object;
+  }
+
+  /// Values of a sample are asked for one after the other: the last line is kept.
+  std::shared_ptr<const json> parsed(int64_t index) const {
+    {
+      const std::lock_guard lock(mutex_);
+      if (kept_ && kept_index_ == index) return kept_;
+    }
+    auto object = std::make_shared<const json>(parse(index));
+    const std::lock_guard lock(mutex_);
+    kept_ = object;
+    kept_index_ = index;
+    return object;
+  }
+
+  Value value_of(const json& object, const Column& column) const {
+    const auto at = object.find(column.name);
+    if (at == object.end() || at->is_null()) return {};
+    switch (column.kind) {
+      case ColumnKind::integer:
+        return at->is_boolean() ? int64_t{at->get<bool>()} : at->get<int64_t>();
+      case ColumnKind::real:
+        return at->is_boolean() ? static_cast<double>(at->get<bool>()) : at->get<double>();
+      case ColumnKind::text:
+        return at->get<std::string>();
+      default:
+        return text_of(*at);
+    }
+  }
+
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const json> kept_;
+  mutable int64_t kept_index_ = -1;
+};
+
+class JsonLinesWriter final : public DatasetWriter {
+ public:
+  JsonLinesWriter(const std::string& path, const std::vector<Column>& columns)
+      : path_(path), columns_(columns), file_(path) {
+    for (const Column& column : columns)
+      if (column.kind == ColumnKind::bytes || column.kind == ColumnKind::picture ||
+          column.kind == ColumnKind::audio)
+        fail<InputError>(
+            "{}: JSON lines hold numbers and texts; they have no place for the column '{}' ({}); choose "
+            "others with --columns, or another format (parquet)",
+            path, column.name, kind_name(column.kind));
+  }
+
+  void add(std::span<const Value> values) override {
+    std::string line = "{";
+    for (size_t c = 0; c < values.size(); ++c) {
+      if (c > 0) line += ", ";
+      line += text_of(json(columns_[c].name)) + ": " + text(values[c], columns_[c]);
+    }
+    file_.write(line + "}\n");
+    ++count_;
+  }
+
+  void finish() override { file_.commit(); }
+
+ private:
+  std::string text(const Value& value, const Column& column) const {
+    if (const auto* content = std::get_if<std::string>(&value)) {
+      if (column.kind != ColumnKind::json) return text_of(json(*content));
+      const json parsed = json::parse(*content, nullptr, false);
+      if (parsed.is_discarded())
+        fail<InputError>("{}: sample {}: the column '{}' holds no JSON", path_, count_, column.name);
+      return text_of(parsed);
+    }
+    if (std::holds_alternative<std::monostate>(value)) return "null";
+    if (const auto* integer = std::get_if<int64_t>(&value)) return std::to_string(*integer);
+    if (const auto* real = std::get_if<double>(&value)) return number(*real);
+    const auto& array = std::get<Array>(value);
+    std::string list = "[";
+    for (int64_t i = 0; i < array.count(); ++i)
+      list += (i ? ", " : "") +
+              (array.dtype().is_float() ? number(array.at(i)) : std::to_string(array.int_at(i)));
+    return list + "]";
+  }
+
+  /// JSON has no word for what is no finite number. A whole one is marked as a real.
+  static std::string number(double real) { return text_of(json(real)); }
+
+  std::string path_;
+  std::vector<Column> columns_;
+  AtomicFile file_;
+  int64_t count_ = 0;
+};
+
+}  // namespace
+
+const Format jsonl_format{
+    "jsonl", "JSON lines (.jsonl, .ndjson)",
+    [](std::string_view path, std::span<const uint8_t>) {
+      return path.ends_with(".jsonl") || path.ends_with(".ndjson");
+    },
+    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
+        -> std::unique_ptr<Dataset> { return std::make_unique<JsonLines>(path, std::move(files)); },
+    [](const std::string& path, const std::vector<Column>& columns) -> std::unique_ptr<DatasetWriter> {
+      return std::make_unique<JsonLinesWriter>(path, columns);
+    }};
+
+}  // namespace millrace::data

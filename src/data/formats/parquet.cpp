@@ -1,0 +1,21 @@
+// Apache Parquet, by Arrow. https://parquet.apache.org/docs/file-format/
+#include <cstring>
+
+#include "data/formats/arrow_table.h"
+#include "data/formats/formats.h"
+
+namespace millrace::data {
+
+const Format parquet_format{
+    "parquet", "Parquet (.parquet)",
+    [](std::string_view, std::span<const uint8_t> head) {
+      return head.size() >= 4 && std::memcmp(head.data(), "PAR1", 4) == 0;
+    },
+    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files) {
+      return open_arrow_table(arrow_module::FileKind::parquet, path, std::move(files));
+    },
+    [](const std::string& path, const std::vector<Column>& columns) {
+      return create_arrow_table(arrow_module::FileKind::parquet, path, columns);
+    }};
+
+}  // namespace millrace::data

@@ -1,0 +1,94 @@
+#include <atomic>
+#include <doctest/doctest.h>
+#include <filesystem>
+
+#include <millrace/error.h>
+
+#include "data/dataset.h"
+#include "data/loader.h"
+#include "support/datasets.h"
+#include "support/temp_folder.h"
+
+using namespace millrace;
+using namespace millrace::data;
+using namespace millrace::testing;
+
+namespace {
+
+const std::vector<Column> columns = {{"i", ColumnKind::integer}, {"r", ColumnKind::real},
+                                     {"t", ColumnKind::text},    {"a", ColumnKind::array},
+                                     {"raw", ColumnKind::bytes}, {"j", ColumnKind::json}};
+
+std::vector<Value> row(int64_t i) {
+  if (i % 7 == 3) return std::vector<Value>(columns.size());
+  return {i,
+          0.5 * static_cast<double>(i),
+          std::string("text ") + std::to_string(i % 1000),
+          Array::full(f32, {i % 5}, static_cast<double>(i)),
+          bytes_value(std::string(static_cast<size_t>(i % 3), '\1')),
+          std::string("[1]")};
+}
+
+}  // namespace
+
+TEST_CASE("Parquet and Arrow files: many batches, read by many threads at once, value by value and in runs") {
+  const TempFolder folder;
+  // More rows than a batch holds.
+  constexpr int64_t count = 150'000;
+  for (const char* name : {"x.parquet", "x.arrow", "x.arrows"}) {
+    CAPTURE(name);
+    const auto writer =
+        format_named(std::string(name) == "x.parquet" ? "parquet" : "arrow").create(folder / name, columns);
+    for (int64_t i = 0; i < count; ++i) writer->add(row(i));
+    writer->finish();
+    const auto dataset = open_dataset(folder / name);
+    REQUIRE(dataset->count() == count);
+    std::atomic<int64_t> wrong{0};
+    parallel_for(4000, 4, [&](int64_t k) {
+      const int64_t i = k * 7919 % count;
+      const auto wanted = row(i);
+      for (size_t c = 0; c < 5; ++c) wrong += !same(dataset->read(i, c), wanted[c]);
+    });
+    CHECK(wrong == 0);
+    // Across the border of two batches, columns in another order.
+    std::vector<ColumnValues> values;
+    const std::vector<size_t> chosen = {3, 0, 4};
+    REQUIRE(dataset->read_run(65'000, 2000, chosen, values));
+    for (size_t k = 0; k < chosen.size(); ++k) {
+      const auto shared = std::make_shared<const ColumnValues>(values[k]);
+      REQUIRE(shared->size() == 2000);
+      for (size_t i = 0; i < 2000; ++i)
+        wrong += !same(value_at(shared, i), row(65'000 + static_cast<int64_t>(i))[chosen[k]]);
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("what Parquet cannot hold is refused by column and sample") {
+  const TempFolder folder;
+  const auto refused = [&](const Value& first, const Value& second, ColumnKind kind) {
+    return refusal([&] { write_rows("parquet", folder / "x.parquet", {{"c", kind}}, {{first}, {second}}); });
+  };
+  const Array vector = Array::full(f32, {2}, 1), matrix = Array::full(f32, {2, 2}, 1),
+              whole = Array::full(i64, {2}, 1);
+  CHECK(refused(vector, matrix, ColumnKind::array).find("sample 1: the column 'c' is f32[2, 2]") !=
+        std::string::npos);
+  CHECK(refused(vector, whole, ColumnKind::array).find("numbers of type i64, the first sample's are f32") !=
+        std::string::npos);
+  CHECK(refused(std::string("a"), std::string("\xff"), ColumnKind::text).find("not UTF-8") !=
+        std::string::npos);
+  CHECK(!std::filesystem::exists(folder / "x.parquet"));
+}
+
+TEST_CASE("JSON lines come back as they were written") {
+  const TempFolder folder;
+  const std::vector<Column> texts = {
+      {"i", ColumnKind::integer}, {"t", ColumnKind::text}, {"j", ColumnKind::json}};
+  const Rows rows = {{int64_t{1}, std::string("a\n\"é"), std::string("{\"k\":[1,null]}")},
+                     {Value(), Value(), Value()},
+                     {INT64_MIN, std::string(), std::string("[]")}};
+  write_rows("jsonl", folder / "x.jsonl", texts, rows);
+  const auto dataset = open_dataset(folder / "x.jsonl");
+  CHECK(dataset->columns() == texts);
+  CHECK(difference(read_rows(*dataset), rows) == "");
+}

@@ -1,0 +1,185 @@
+#include <doctest/doctest.h>
+
+#include <millrace/error.h>
+
+#include "base/file.h"
+#include "data/dataset.h"
+#include "support/datasets.h"
+#include "support/temp_folder.h"
+
+using namespace millrace;
+using namespace millrace::data;
+using namespace millrace::testing;
+
+namespace {
+
+std::unique_ptr<Dataset> open_text(const std::string& name, const std::string& text,
+                                   OpenOptions options = {}) {
+  const TempFolder folder;
+  write_file(folder / name, text);
+  return open_dataset(folder / name, options);
+}
+
+Rows rows_of(const std::string& text, OpenOptions options = {}) {
+  return read_rows(*open_text("x.csv", text, options));
+}
+
+std::string names(const Dataset& dataset) {
+  std::string list;
+  for (const Column& column : dataset.columns()) list += column.name + ":" + kind_name(column.kind) + " ";
+  return list;
+}
+
+Value text(const std::string& content) { return content; }
+
+/// read_run() of these samples, as rows.
+Rows run_of(const Dataset& dataset, int64_t first, int64_t count) {
+  std::vector<size_t> columns;
+  for (size_t c = 0; c < dataset.columns().size(); ++c) columns.push_back(c);
+  std::vector<ColumnValues> values;
+  REQUIRE(dataset.read_run(first, count, columns, values));
+  Rows rows(static_cast<size_t>(count));
+  for (const ColumnValues& each : values) {
+    const auto shared = std::make_shared<const ColumnValues>(each);
+    for (size_t i = 0; i < rows.size(); ++i) rows[i].push_back(value_at(shared, i));
+  }
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("CSV: the corners of RFC 4180") {
+  const auto check = [](const std::string& csv, const Rows& wanted) {
+    CAPTURE(csv);
+    const auto dataset = open_text("x.csv", csv, {.header = false});
+    CHECK(difference(read_rows(*dataset), wanted) == "");
+    CHECK(difference(run_of(*dataset, 0, dataset->count()), wanted) == "");
+  };
+  check("a,b\nc,d", {{text("a"), text("b")}, {text("c"), text("d")}});
+  check("a,b\r\nc,d\r\n", {{text("a"), text("b")}, {text("c"), text("d")}});
+  check("\"a,b\",c\n", {{text("a,b"), text("c")}});
+  check("\"a\nb\",\"c\r\nd\"\n", {{text("a\nb"), text("c\r\nd")}});
+  check("\"a\"\"b\",\"\"\"\"\n", {{text("a\"b"), text("\"")}});
+  check("\"\"\"\",\"\"\"a\",\"a\"\"\"\n", {{text("\""), text("\"a"), text("a\"")}});
+  // An empty text and a text in quotes that would mean missing are texts.
+  check("\"\",x\n\"NA\",y\n", {{text(""), text("x")}, {text("NA"), text("y")}});
+  check("a,,NA\n?,null,b\n", {{text("a"), Value(), Value()}, {Value(), Value(), text("b")}});
+  // A quote within a text is one; what follows a closing quote belongs to the text.
+  check("5\" pipe,b\n\"x\" y,z\n", {{text("5\" pipe"), text("b")}, {text("x y"), text("z")}});
+  check(" a , \"b \" \n", {{text("a"), text("b ")}});
+  check("a,b\n\n\r\nc,d\n\n", {{text("a"), text("b")}, {text("c"), text("d")}});
+  check(
+      "\xef\xbb\xbf"
+      "a,b\nc,d\n",
+      {{text("a"), text("b")}, {text("c"), text("d")}});
+  check("a\tb\nc\td\n", {{text("a"), text("b")}, {text("c"), text("d")}});
+  // Where quotes do not close at the end of a value, they are letters in tab-separated texts.
+  check("a\t\"b\nc\t\"d\" e\n", {{text("a"), text("\"b")}, {text("c"), text("\"d\" e")}});
+  check("a\t\"b\tc\"\nc\td\n", {{text("a"), text("b\tc")}, {text("c"), text("d")}});
+  check("a;1,5\nb;2,5\n", {{text("a"), text("1,5")}, {text("b"), text("2,5")}});
+  check("a|b\nc|d\n", {{text("a"), text("b")}, {text("c"), text("d")}});
+}
+
+TEST_CASE("CSV: kinds of columns are decided by all their values") {
+  const auto dataset =
+      open_text("x.csv", "i,r,t,m,q\n1,2,3,,\"7\"\n-9223372036854775808,1e3,x,?,\"\"\n+5,-.5,4,NA,8\n");
+  CHECK(names(*dataset) == "i:integer r:real t:text m:text q:integer ");
+  CHECK(difference(read_rows(*dataset), {{int64_t{1}, 2.0, text("3"), Value(), int64_t{7}},
+                                         {INT64_MIN, 1000.0, text("x"), Value(), Value()},
+                                         {int64_t{5}, -0.5, text("4"), Value(), int64_t{8}}}) == "");
+  // Whole numbers beyond 64 bits are reals; 19 digits are looked at closely.
+  CHECK(names(*open_text("x.csv", "a,b\n9223372036854775807,9223372036854775808\n1,1\n")) ==
+        "a:integer b:real ");
+  CHECK(names(*open_text("x.csv", "a,b,c,d\n1 2,1e,0x10,--1\n1,1,1,1\n", {.header = true})) ==
+        "a:text b:text c:text d:text ");
+}
+
+TEST_CASE("CSV: names are found, made up and told") {
+  CHECK(names(*open_text("x.csv", "1,a\n2,b\n")) == "c0:integer c1:text ");
+  CHECK(names(*open_text("x.csv", "n,t\n2,b\n")) == "n:integer t:text ");
+  CHECK(names(*open_text("x.csv", "a,b\nc,d\n")) == "c0:text c1:text ");
+  CHECK(names(*open_text("x.csv", "a,b\nc,d\n", {.header = true})) == "a:text b:text ");
+  CHECK(names(*open_text("x.csv", "n,t\n2,b\n", {.header = false})) == "c0:text c1:text ");
+  CHECK(names(*open_text("x.csv", "a,a,\n1,2,3\n", {.header = true})) == "a:integer a_2:integer c2:integer ");
+  CHECK(names(*open_text("x.csv", ",a\n0,2\n")) == "c0:integer a:integer ");
+  // Texts only: a name stands where it never comes again over few values that do.
+  std::string labels = "Label\tSMS\n";
+  for (int i = 0; i < 50; ++i) labels += (i % 3 ? "ham\ttext " : "spam\ttext ") + std::to_string(i) + "\n";
+  CHECK(names(*open_text("x.tsv", labels)) == "Label:text SMS:text ");
+}
+
+TEST_CASE("CSV: rows across the edges of chunks, with newlines in quotes") {
+  // Rows of every length, so that edges fall everywhere, also into quotes that look like rows of their own.
+  std::string csv = "id,a,b\n";
+  Rows wanted;
+  for (int64_t i = 0; csv.size() < 5'000'000; ++i) {
+    std::string content(static_cast<size_t>(i * 7919 % 3001), 'x');
+    for (size_t k = 0; k < content.size(); k += 37) content.replace(k, 1, k % 2 ? "\n" : "\"");
+    for (size_t k = 20; k + 9 < content.size(); k += 500) content.replace(k, 8, "\n1,\"a,b\n");
+    std::string quoted;
+    for (const char c : content) quoted.append(c == '"' ? 2 : 1, c);
+    csv += std::to_string(i) + ",\"" + quoted + "\"," + std::to_string(i % 10) + "\n";
+    wanted.push_back({i, content, i % 10});
+  }
+  const auto dataset = open_text("x.csv", csv);
+  REQUIRE(dataset->count() == static_cast<int64_t>(wanted.size()));
+  CHECK(difference(read_rows(*dataset), wanted) == "");
+  const auto count = dataset->count();
+  CHECK(difference(run_of(*dataset, 0, count), wanted) == "");
+  CHECK(difference(run_of(*dataset, count / 2 - 5, 11),
+                   Rows(wanted.begin() + count / 2 - 5, wanted.begin() + count / 2 + 6)) == "");
+  // A single text of some megabytes.
+  const std::string long_text(3'000'000, '\n');
+  const Rows one = rows_of("1,\"" + long_text + "\"\n2,x\n");
+  CHECK(difference(one, {{int64_t{1}, long_text}, {int64_t{2}, text("x")}}) == "");
+}
+
+TEST_CASE("CSV: what is no table is refused with its place") {
+  const auto refused = [](const std::string& csv) { return refusal([&] { (void)rows_of(csv); }); };
+  CHECK(refused("a,b\n1,2\n3,4,5\n6,7\n").find("the row at byte 8 has 3 values, the first row has 2") !=
+        std::string::npos);
+  CHECK(refused("a,b\n1,2\n3,\"4\n6,7\n").find("the quote in the row at byte 8 is never closed") !=
+        std::string::npos);
+  CHECK(refused("\"a\n").find("no whole row") != std::string::npos);
+  CHECK(refused("\n\n").find("no whole row") != std::string::npos);
+  CHECK(refused("\xff\xfe"
+                "a")
+            .find("UTF-16") != std::string::npos);
+  CHECK(refusal([] { (void)rows_of("a,b\n", {.header = true}); }).find("has no rows") != std::string::npos);
+}
+
+TEST_CASE("CSV: several files are one table") {
+  const TempFolder folder;
+  write_file(folder / "1.csv", "a,b\n1,x\n");
+  write_file(folder / "2.csv", "a,b\n2.5,y\n");
+  write_file(folder / "3.csv", "a,c\n2.5,y\n");
+  const auto dataset = open_dataset(folder / "{1,2}.csv");
+  CHECK(names(*dataset) == "a:real b:text ");
+  CHECK(difference(read_rows(*dataset), {{1.0, text("x")}, {2.5, text("y")}}) == "");
+  CHECK(dataset->extent(1)->file == 1);
+  CHECK(refusal([&] { (void)open_dataset(folder / "{1,3}.csv"); }).find("has the columns a, c") !=
+        std::string::npos);
+}
+
+TEST_CASE("CSV comes back as it was written") {
+  const std::vector<Column> columns = {{"a b", ColumnKind::text},
+                                       {"n", ColumnKind::integer},
+                                       {"r,\"", ColumnKind::real},
+                                       {"j", ColumnKind::json}};
+  Rows rows;
+  for (const char* content :
+       {"", " ", "NA", "?", "null", "a\"b", "\"", "a\nb", "a\r", ",", ";", "\t", "é", "x y"})
+    rows.push_back({text(content), int64_t{-3}, 0.1, text("{\"k\": [1, 2]}")});
+  rows.push_back({Value(), Value(), Value(), Value()});
+  rows.push_back({text("-"), INT64_MAX, 1e-300, text("[]")});
+  const TempFolder folder;
+  for (const char* name : {"x.csv", "x.tsv"}) {
+    write_rows("csv", folder / name, columns, rows);
+    const auto dataset = open_dataset(folder / name, OpenOptions{.header = true});
+    CHECK(names(*dataset) == "a b:text n:integer r,\":real j:text ");
+    CHECK(difference(read_rows(*dataset), rows) == "");
+  }
+  CHECK(refusal([&] {
+          (void)format_named("csv").create(folder / "y.csv", {{"p", ColumnKind::picture}});
+        }).find("'p' (picture)") != std::string::npos);
+}
