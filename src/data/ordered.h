@@ -65,7 +65,7 @@ class Ordered {
       if (stop_ || next_ >= end_) return;
       const int64_t i = next_++;
       lock.unlock();
-      T value;
+      T value{};
       std::exception_ptr error;
       try {
         value = make_(i);

@@ -84,8 +84,7 @@ class Packing {
       const PackedSample sample = samples.next();
       const std::vector<PackedRow> rows = PackedSamples::rows(sample, options_);
       // All versions of a sample lie in one shard: packing goes on between samples.
-      if (shard_ && !rows.empty() && shard_->full(rows[0], {options_.shard_samples, options_.shard_bytes}))
-        finish_shard(i);
+      if (shard_ && !rows.empty() && belongs_to_next(rows)) finish_shard(i);
       if (!sample.bad.empty()) leave_out(i, sample.bad);
       for (const PackedRow& row : rows) {
         if (!shard_)
@@ -132,6 +131,11 @@ class Packing {
     const fs::path path = out_ / shard.name;
     if (fs::is_directory(path, error)) return true;
     return fs::is_regular_file(path, error) && fs::file_size(path, error) == shard.bytes;
+  }
+
+  bool belongs_to_next(const std::vector<PackedRow>& rows) const {
+    return shard_->samples() + static_cast<int64_t>(rows.size()) > options_.shard_samples ||
+           shard_->full(rows[0], {options_.shard_samples, options_.shard_bytes});
   }
 
   /// Samples up to `done` are in complete shards.
