@@ -33,7 +33,7 @@ std::vector<size_t> picture_columns(const Dataset& dataset) {
   return pictures;
 }
 
-size_t label_column(const Dataset& dataset) {
+std::optional<size_t> find_label(const Dataset& dataset) {
   const auto& columns = dataset.columns();
   for (const char* name : {"label", "cls", "class", "target"})
     for (size_t i = 0; i < columns.size(); ++i)
@@ -43,13 +43,56 @@ size_t label_column(const Dataset& dataset) {
   int found = 0;
   for (size_t i = 0; i < columns.size(); ++i)
     if (columns[i].kind == ColumnKind::integer && ++found == 1) only = i;
-  if (found == 1) return *only;
+  return found == 1 ? only : std::nullopt;
+}
+
+size_t label_column(const Dataset& dataset) {
+  if (const auto found = find_label(dataset)) return *found;
   fail<InputError>(
       "{}: has pictures, but which column is the class? Name it label (in a tar: key.cls beside key.jpg, or "
       "a "
       "folder for each class); there are: {}",
       dataset.path(), columns_text(dataset));
 }
+
+/// The place of the column of keys.
+std::optional<size_t> key_column(const Dataset& dataset) {
+  for (size_t c = 0; c < dataset.columns().size(); ++c)
+    if (dataset.columns()[c].name == "__key__" && dataset.columns()[c].kind == ColumnKind::text) return c;
+  return std::nullopt;
+}
+
+class Rows final : public Source {
+ public:
+  explicit Rows(std::shared_ptr<const Dataset> dataset)
+      : dataset_(std::move(dataset)), key_(key_column(*dataset_)) {
+    path_ = dataset_->path();
+    notes_ = dataset_->notes();
+    for (size_t c = 0; c < dataset_->columns().size(); ++c)
+      if (c != key_) extra_.push_back(c);
+  }
+  int64_t count() const override { return dataset_->count(); }
+  int64_t label(int64_t) const override { return -1; }
+  std::string name(int64_t index) const override { return dataset_->name(index); }
+  Sample read(int64_t) const override { return {}; }
+  void will_read(int64_t index) const override { dataset_->will_read(index); }
+  std::string key(int64_t index) const override {
+    return key_ ? std::get<std::string>(dataset_->read(index, *key_)) : Source::key(index);
+  }
+  std::vector<Column> extra_columns() const override {
+    std::vector<Column> columns;
+    for (const size_t c : extra_) columns.push_back(dataset_->columns()[c]);
+    return columns;
+  }
+  Value extra(int64_t index, size_t column) const override {
+    return dataset_->read(index, extra_.at(column));
+  }
+
+ private:
+  std::shared_ptr<const Dataset> dataset_;
+  std::optional<size_t> key_;
+  std::vector<size_t> extra_;
+};
 
 class LabelledPictures final : public Source {
  public:
@@ -62,9 +105,11 @@ class LabelledPictures final : public Source {
         if (!picture_of(i)) missing(i, "picture");
       labels_.resize(static_cast<size_t>(dataset_->count()));
       classes_ = {""};
+      find_extra(std::nullopt);
       return;
     }
     label_ = label_column(*dataset_);
+    find_extra(label_);
     classes_ = dataset_->class_names(label_);
     for (int64_t i = 0; i < dataset_->count(); ++i) {
       if (!picture_of(i)) missing(i, "picture");
@@ -96,6 +141,18 @@ class LabelledPictures final : public Source {
     }
     return values;
   }
+  std::string key(int64_t index) const override {
+    return key_ ? std::get<std::string>(dataset_->read(index, *key_)) : Source::key(index);
+  }
+  std::vector<Column> extra_columns() const override {
+    std::vector<Column> columns;
+    for (const size_t c : extra_) columns.push_back(dataset_->columns()[c]);
+    return columns;
+  }
+  Value extra(int64_t index, size_t column) const override {
+    const size_t at = extra_.at(column);
+    return picture_of(index) == at ? Value() : dataset_->read(index, at);
+  }
   Sample read(int64_t index) const override {
     const Value value = dataset_->read(index, picture_of(index).value_or(pictures_[0]));
     Sample sample;
@@ -118,6 +175,13 @@ class LabelledPictures final : public Source {
     for (const size_t column : pictures_)
       if (dataset_->has(index, column)) return column;
     return std::nullopt;
+  }
+
+  /// All but the key, the class and the picture that every sample would take first.
+  void find_extra(std::optional<size_t> label) {
+    key_ = key_column(*dataset_);
+    for (size_t c = 0; c < dataset_->columns().size(); ++c)
+      if (c != key_ && c != label && c != pictures_[0]) extra_.push_back(c);
   }
 
   /// "train.tar: sample 0007" where samples have keys, else what the format calls it.
@@ -191,7 +255,8 @@ class LabelledPictures final : public Source {
   }
 
   std::shared_ptr<const Dataset> dataset_;
-  std::vector<size_t> pictures_;
+  std::vector<size_t> pictures_, extra_;
+  std::optional<size_t> key_;
   size_t label_ = 0;
   std::vector<int64_t> labels_;
 };
@@ -200,6 +265,16 @@ class LabelledPictures final : public Source {
 
 std::unique_ptr<Source> labelled_pictures(std::shared_ptr<const Dataset> dataset) {
   return std::make_unique<LabelledPictures>(std::move(dataset), true);
+}
+
+std::unique_ptr<Source> rows_of(std::shared_ptr<const Dataset> dataset) {
+  return std::make_unique<Rows>(std::move(dataset));
+}
+
+bool has_pictures_and_labels(const Dataset& dataset) {
+  for (const Column& column : dataset.columns())
+    if (column.kind == ColumnKind::picture) return find_label(dataset).has_value();
+  return false;
 }
 
 std::unique_ptr<Source> unlabelled_pictures(std::shared_ptr<const Dataset> dataset) {

@@ -12,6 +12,10 @@ namespace millrace::data {
 /// whole numbers. Whole numbers ≥ 0 are classes as they are (of a list of numbers, the first); texts are classes in
 /// alphabetical order. InputError says which columns there are when it finds none, and which sample has no class.
 std::unique_ptr<Source> labelled_pictures(std::shared_ptr<const Dataset> dataset);
+/// False where labelled_pictures() would say that there is no column of pictures or none of classes.
+bool has_pictures_and_labels(const Dataset& dataset);
+/// Samples of any columns as a source without classes (labels are -1) and pictures: all columns but the key are extra ones.
+std::unique_ptr<Source> rows_of(std::shared_ptr<const Dataset> dataset);
 /// Pictures whose classes do not matter: all are of one without a name.
 std::unique_ptr<Source> unlabelled_pictures(std::shared_ptr<const Dataset> dataset);
 

@@ -15,6 +15,9 @@ class Part : public Source {
   std::string name(int64_t index) const override { return whole_->name(at(index)); }
   Sample read(int64_t index) const override { return whole_->read(at(index)); }
   void will_read(int64_t index) const override { whole_->will_read(at(index)); }
+  std::string key(int64_t index) const override { return whole_->key(at(index)); }
+  std::vector<Column> extra_columns() const override { return whole_->extra_columns(); }
+  Value extra(int64_t index, size_t column) const override { return whole_->extra(at(index), column); }
   std::vector<double> numbers(const std::string& column) const override {
     const std::vector<double> all = whole_->numbers(column);
     std::vector<double> own;

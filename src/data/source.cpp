@@ -94,6 +94,29 @@ std::vector<double> Source::numbers(const std::string& column) const {
       path_, column);
 }
 
+std::string Source::key(int64_t index) const {
+  std::string text = name(index);
+  if (text.starts_with(path_)) text.erase(0, path_.size());
+  return text.starts_with('/') ? text.substr(1) : text;
+}
+
+std::unique_ptr<Source> open_samples(const std::string& path, const std::string& where) {
+  std::error_code ignored;
+  const std::string first = expand_paths(path)[0];
+  if (!is_remote(first)) {
+    const std::string file = data_file(first);
+    const bool columns = fs::is_directory(file, ignored)
+                             ? !tars_in(file).empty()
+                             : fs::is_regular_file(file, ignored) && fs::file_size(file, ignored) > 0 &&
+                                   format_of(*open_file(file));
+    if (!columns) return open_source(path, where);
+  }
+  std::shared_ptr<const Dataset> dataset = open_dataset(path);
+  if (has_pictures_and_labels(*dataset)) return open_source(path, where);
+  if (!where.empty()) dataset = select(std::move(dataset), Query::parse(where));
+  return rows_of(std::move(dataset));
+}
+
 std::unique_ptr<Source> open_source(const std::string& path) {
   const std::vector<std::string> paths = expand_paths(path);
   for (const std::string& item : paths) {

@@ -44,6 +44,12 @@ class Source {
   /// Says that a sample will be read soon, so that what is far away can be on its way; never fails.
   virtual void will_read(int64_t /*index*/) const {}
 
+  /// What names the sample within the source, wherever that lies: its key, its path below the folder, its number.
+  virtual std::string key(int64_t index) const;
+  /// What samples have beside their picture and class, and the value of one (extra_columns()[column]).
+  virtual std::vector<Column> extra_columns() const { return {}; }
+  virtual Value extra(int64_t /*index*/, size_t /*column*/) const { return {}; }
+
   /// A column of numbers of all samples; InputError when there is none of this name.
   virtual std::vector<double> numbers(const std::string& column) const;
 
@@ -75,6 +81,10 @@ std::unique_ptr<Source> open_source(const std::string& path);
 /// The samples of it that a condition (query.h) is true for; the classes stay those of the whole. InputError also when the format
 /// has no columns, or no sample matches.
 std::unique_ptr<Source> open_source(const std::string& path, const std::string& where);
+
+/// As open_source(), but of data that has columns also what has no pictures or no classes: then classes() is empty and labels are
+/// -1, samples may be empty, and all columns are extra ones. `where` may be empty.
+std::unique_ptr<Source> open_samples(const std::string& path, const std::string& where = "");
 
 /// Decodes a sample into `picture`. Returns "" or the reason why it cannot.
 [[nodiscard]] std::string decode_sample(const Sample& sample, Picture& picture);

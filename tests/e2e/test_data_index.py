@@ -13,7 +13,7 @@ def shards(binary, tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("letters")
     subprocess.run([binary, "letters", folder / "set", "--train", "100", "--test", "40"], check=True)
-    subprocess.run([binary, "pack", folder / "set", folder / "out", "--shard-samples", "60"], check=True)
+    subprocess.run([binary, "pack", folder / "set", folder / "out", "--shard-samples", "60", "--no-index"], check=True)
     return folder / "out"
 
 

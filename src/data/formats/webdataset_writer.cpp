@@ -1,6 +1,5 @@
 // Writes WebDataset: a sample's values are members KEY.EXTENSION that webdataset's default decoders (and tar_values.h) read back
 // as what they are. The column __key__ gives the keys, else they are the samples' numbers.
-#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -8,28 +7,12 @@
 #include "base/format.h"
 #include "data/formats/formats.h"
 #include "data/formats/tar_values.h"
-#include "data/netpbm.h"
-#include "data/npy.h"
+#include "data/formats/webdataset_member.h"
 #include "data/shard_writer.h"
 
 namespace millrace::data {
 namespace fs = std::filesystem;
 namespace {
-
-/// The extension that says what a picture or sound is, by its first bytes; "" for unknown ones.
-std::string content_extension(const Bytes& content) {
-  const std::string_view text = content.text();
-  if (text.starts_with("\xff\xd8")) return "jpg";
-  if (text.starts_with("\x89PNG")) return "png";
-  if (text.starts_with("P5")) return "pgm";
-  if (text.starts_with("P6")) return "ppm";
-  if (text.starts_with("GIF8")) return "gif";
-  if (text.starts_with("BM")) return "bmp";
-  if (text.starts_with("RIFF") && text.size() > 12) return text.substr(8, 4) == "WEBP" ? "webp" : "wav";
-  if (text.starts_with("fLaC")) return "flac";
-  if (text.starts_with("ID3") || text.starts_with("\xff\xfb")) return "mp3";
-  return "";
-}
 
 class WebDatasetWriter final : public DatasetWriter {
  public:
@@ -46,9 +29,12 @@ class WebDatasetWriter final : public DatasetWriter {
       const std::string& name = columns_[c].name;
       if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos)
         fail<InputError>("{}: the column '{}' cannot be the extension of a file; rename it", path, name);
-      if (!bases.insert(extension_of(c, columns_[c].kind == ColumnKind::picture ? "jpg" : "")).second)
+      if (!bases
+               .insert(
+                   member_extension(columns_[c], columns_[c].kind == ColumnKind::picture ? "jpg" : "", path))
+               .second)
         fail<InputError>("{}: two columns would both be .{}; rename '{}'", path,
-                         *bases.find(extension_of(c, "jpg")), name);
+                         *bases.find(member_extension(columns_[c], "jpg", path)), name);
     }
     if (bases.empty()) fail<InputError>("{}: there are no columns to write", path);
   }
@@ -60,7 +46,8 @@ class WebDatasetWriter final : public DatasetWriter {
     uint64_t size = 0;
     for (size_t c = 0; c < columns_.size(); ++c) {
       if (static_cast<int>(c) == key_ || std::holds_alternative<std::monostate>(values[c])) continue;
-      members.push_back(member(c, values[c], made[c]));
+      members.push_back(
+          member_of(columns_[c], values[c], made[c], fmt::format("{}: sample {}", path_.string(), count_)));
       size += members.back().content.size();
     }
     if (members.empty()) fail<InputError>("{}: sample {} has no values", path_.string(), count_);
@@ -103,55 +90,6 @@ class WebDatasetWriter final : public DatasetWriter {
       fail<InputError>("{}: samples {} and {} both have the key '{}'", path_.string(), count_ - 1, count_,
                        *text);
     return *text;
-  }
-
-  /// The column's name where that says the kind already, else with the usual extension behind it; the names "image" and
-  /// "label" are replaced by it.
-  std::string extension_of(size_t column, const std::string& usual) const {
-    const auto& [name, kind] = columns_[column];
-    const bool says = member_kind(name) == kind && (kind != ColumnKind::json || !name.ends_with("mp")) &&
-                      (kind != ColumnKind::array || name.ends_with("npy"));
-    if (says && kind != ColumnKind::picture) return name;
-    const char* ending = kind == ColumnKind::integer                            ? "cls"
-                         : kind == ColumnKind::text                             ? "txt"
-                         : kind == ColumnKind::array                            ? "npy"
-                         : kind == ColumnKind::bytes                            ? "bin"
-                         : kind == ColumnKind::json || kind == ColumnKind::real ? "json"
-                                                                                : usual.c_str();
-    if (says && (usual.empty() || name == usual || name.ends_with("." + usual) ||
-                 (usual == "jpg" && name.ends_with("jpeg"))))
-      return name;
-    if (*ending == '\0')
-      fail<InputError>("{}: the column '{}' holds content of no known kind", path_.string(), name);
-    if (name == "image" || name == "label" || (says && name.find('.') == std::string::npos)) return ending;
-    return fmt::format("{}.{}", name, ending);
-  }
-
-  ShardMember member(size_t column, const Value& value, std::vector<uint8_t>& made) const {
-    const auto text = [&](const std::string& content) {
-      made.assign(content.begin(), content.end());
-      return ShardMember{extension_of(column, ""), made};
-    };
-    if (const auto* number = std::get_if<int64_t>(&value)) return text(std::to_string(*number));
-    if (const auto* number = std::get_if<double>(&value)) {
-      if (!std::isfinite(*number))
-        fail<InputError>("{}: sample {} has {} in {}, which JSON cannot say; leave the value out",
-                         path_.string(), count_, *number, columns_[column].name);
-      return text(fmt::format("{}", *number));
-    }
-    if (const auto* string = std::get_if<std::string>(&value)) return text(*string);
-    if (const auto* array = std::get_if<Array>(&value)) {
-      made = encode_npy(*array);
-      return {extension_of(column, ""), made};
-    }
-    if (const auto* pixels = std::get_if<Pixels>(&value)) {
-      const auto view = pixels->bytes.view();
-      made = encode_netpbm({pixels->height, pixels->width, pixels->channels, {view.begin(), view.end()}});
-      return {extension_of(column, pixels->channels == 1 ? "pgm" : "ppm"), made};
-    }
-    const Bytes& bytes = std::get<Bytes>(value);
-    return {extension_of(column, columns_[column].kind == ColumnKind::bytes ? "" : content_extension(bytes)),
-            bytes.view()};
   }
 
   fs::path path_;

@@ -1,0 +1,77 @@
+#include "data/formats/webdataset_member.h"
+
+#include <cmath>
+
+#include "base/format.h"
+#include "data/formats/tar_values.h"
+#include "data/netpbm.h"
+#include "data/npy.h"
+
+namespace millrace::data {
+namespace {
+
+/// The extension that says what a picture or sound is, by its first bytes; "" for unknown ones.
+std::string content_extension(const Bytes& content) {
+  const std::string_view text = content.text();
+  if (text.starts_with("\xff\xd8")) return "jpg";
+  if (text.starts_with("\x89PNG")) return "png";
+  if (text.starts_with("P5")) return "pgm";
+  if (text.starts_with("P6")) return "ppm";
+  if (text.starts_with("GIF8")) return "gif";
+  if (text.starts_with("BM")) return "bmp";
+  if (text.starts_with("RIFF") && text.size() > 12) return text.substr(8, 4) == "WEBP" ? "webp" : "wav";
+  if (text.starts_with("fLaC")) return "flac";
+  if (text.starts_with("ID3") || text.starts_with("\xff\xfb")) return "mp3";
+  return "";
+}
+
+}  // namespace
+
+std::string member_extension(const Column& column, const std::string& usual, const std::string& where) {
+  const auto& [name, kind] = column;
+  const bool says = member_kind(name) == kind && (kind != ColumnKind::json || !name.ends_with("mp")) &&
+                    (kind != ColumnKind::array || name.ends_with("npy"));
+  if (says && kind != ColumnKind::picture) return name;
+  const char* ending = kind == ColumnKind::integer                            ? "cls"
+                       : kind == ColumnKind::text                             ? "txt"
+                       : kind == ColumnKind::array                            ? "npy"
+                       : kind == ColumnKind::bytes                            ? "bin"
+                       : kind == ColumnKind::json || kind == ColumnKind::real ? "json"
+                                                                              : usual.c_str();
+  if (says && (usual.empty() || name == usual || name.ends_with("." + usual) ||
+               (usual == "jpg" && name.ends_with("jpeg"))))
+    return name;
+  if (*ending == '\0') fail<InputError>("{}: the column '{}' holds content of no known kind", where, name);
+  if (name == "image" || name == "label" || (says && name.find('.') == std::string::npos)) return ending;
+  return fmt::format("{}.{}", name, ending);
+}
+
+ShardMember member_of(const Column& column, const Value& value, std::vector<uint8_t>& made,
+                      const std::string& where) {
+  const auto text = [&](const std::string& content) {
+    made.assign(content.begin(), content.end());
+    return ShardMember{member_extension(column, "", where), made};
+  };
+  if (const auto* number = std::get_if<int64_t>(&value)) return text(std::to_string(*number));
+  if (const auto* number = std::get_if<double>(&value)) {
+    if (!std::isfinite(*number))
+      fail<InputError>("{} has {} in {}, which JSON cannot say; leave the value out", where, *number,
+                       column.name);
+    return text(fmt::format("{}", *number));
+  }
+  if (const auto* string = std::get_if<std::string>(&value)) return text(*string);
+  if (const auto* array = std::get_if<Array>(&value)) {
+    made = encode_npy(*array);
+    return {member_extension(column, "", where), made};
+  }
+  if (const auto* pixels = std::get_if<Pixels>(&value)) {
+    const auto view = pixels->bytes.view();
+    made = encode_netpbm({pixels->height, pixels->width, pixels->channels, {view.begin(), view.end()}});
+    return {member_extension(column, pixels->channels == 1 ? "pgm" : "ppm", where), made};
+  }
+  const Bytes& bytes = std::get<Bytes>(value);
+  return {member_extension(column, column.kind == ColumnKind::bytes ? "" : content_extension(bytes), where),
+          bytes.view()};
+}
+
+}  // namespace millrace::data
