@@ -7,6 +7,8 @@
 #include "cli/verbs.h"
 #include "eval/metric.h"
 #include "train/evaluate.h"
+#include "train/quarantine.h"
+#include "train/run_folder.h"
 
 namespace millrace::cli {
 namespace {
@@ -33,6 +35,9 @@ int run(const Arguments& a) {
   const train::Evaluation result =
       train::evaluate(predictor, set, recipe.eval.metrics,
                       [&](int64_t done, int64_t total) { busy("evaluating", done, total); });
+  train::require_few_bad(*set.loader, recipe.data.most_bad,
+                         fmt::format("Mend the data, or raise data.most_bad in {}.",
+                                     train::RunFolder::open(a.model).recipe().string()));
   std::set<int64_t> named;
   for (const auto& list : {train::skipped_pictures(*set.loader, named), train::empty_classes(*set.loader)})
     warnings.insert(warnings.end(), list.begin(), list.end());

@@ -36,9 +36,11 @@ Profile profile_recipe(const Arguments& a, ProfileTitle& title) {
   int64_t done = 0;
   std::vector<StepMarks> marks;
   std::optional<StepCounters> counters;
+  train::DataTimes begin;
   trainer.rehearse([&](const StepMarks& m) {
     if (++done == warm_up) {
       counters.emplace();
+      begin = trainer.data_times();
       program.set_profiling(true);
     }
     if (done > warm_up) marks.push_back(m);
@@ -47,7 +49,7 @@ Profile profile_recipe(const Arguments& a, ProfileTitle& title) {
   title = {a.recipe,
            fmt::format("training, batch {}, {}", recipe.train.batch,
                        precision_text(recipe.train.precision, program)),
-           recipe.train.batch};
+           recipe.train.batch, trainer.verdict(trainer.data_times() - begin)};
   auto counts = counters->per_step(static_cast<int>(marks.size()));
   Profile profile = make_profile(program.launches(), program.run_times(), marks, machine);
   profile.counters = std::move(counts);
@@ -60,7 +62,7 @@ Profile profile_model(const Arguments& a, ProfileTitle& title) {
       a.zoo.model,
       fmt::format("{}, batch {}, {}{}", a.zoo.train ? "training" : "inference", a.zoo.batch,
                   precision_text(a.zoo.precision, step.program()), a.zoo.train ? ", " + a.zoo.optimizer : ""),
-      a.zoo.batch};
+      a.zoo.batch, ""};
   return profile_steps(step, static_cast<int>(a.steps), 0);
 }
 

@@ -62,6 +62,7 @@ std::string split_text(const Profile& p, const ProfileTitle& title) {
   text += fmt::format(
       "  roofline: these {} launches would take {} at the machine's limits, {} of what they take\n",
       p.launches.size(), time_text(p.roof()), percent_text(p.roof() / kernels));
+  if (!title.data.empty()) text += fmt::format("  {}\n", title.data);
   return text + counters_text(p);
 }
 
@@ -216,6 +217,7 @@ std::string profile_json(const Profile& p, const ProfileTitle& title, int depth)
   for (const auto& [name, count] : p.counters) counters.emplace_back(name, count);
   return json_object({{"name", Json(title.name)},
                       {"detail", title.detail},
+                      {"data", title.data},
                       {"items_per_second", static_cast<double>(title.items) / p.seconds},
                       {"steps", int64_t{p.runs}},
                       {"counted", int64_t{p.counted}},

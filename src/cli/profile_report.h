@@ -14,6 +14,7 @@ struct ProfileTitle {
   std::string name;    // "examples/letters.toml", or a model's name
   std::string detail;  // "training, batch 128, fp32"
   int64_t items = 1;   // a step
+  std::string data;    // was it the limit? one line, or nothing
 };
 
 /// Counts over steps that are being measured.

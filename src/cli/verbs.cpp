@@ -9,6 +9,7 @@ const std::vector<Verb>& verbs() {
       {"pack", "pack pictures from any source into indexed WebDataset shards", declare_pack},
       {"data", "look at data of any format, and convert it", declare_data},
       {"train", "train a model by a recipe", declare_train},
+      {"ctl", "say where a training stands, and change it while it runs", declare_ctl},
       {"eval", "measure a trained model on a labelled set", declare_eval},
       {"predict", "say what pictures show", declare_predict},
       {"export", "write a trained model as ONNX", declare_export},

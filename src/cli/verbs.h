@@ -17,6 +17,7 @@ Action declare_data_index(Command& command);
 Action declare_data_query(Command& command);
 Action declare_data_verify(Command& command);
 Action declare_train(Command& command);
+Action declare_ctl(Command& command);
 Action declare_eval(Command& command);
 Action declare_predict(Command& command);
 Action declare_export(Command& command);

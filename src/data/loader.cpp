@@ -1,13 +1,18 @@
 #include "data/loader.h"
 
 #include <algorithm>
+#include <atomic>
+#include <charconv>
 #include <cmath>
 #include <condition_variable>
 #include <cstring>
 #include <exception>
+#include <fcntl.h>
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/format.h"
 #include "base/thread_pool.h"
@@ -19,6 +24,37 @@ namespace millrace::data {
 namespace {
 
 int thread_count(int wanted) { return wanted > 0 ? wanted : available_cpus(); }
+
+/// Where the calling thread's time went, in nanoseconds.
+class ThreadTimes {
+ public:
+  struct Times {
+    int64_t cpu = 0, queued = 0, wall = 0;
+  };
+  ThreadTimes() : statistics_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {}
+  ~ThreadTimes() {
+    if (statistics_ >= 0) ::close(statistics_);
+  }
+  ThreadTimes(const ThreadTimes&) = delete;
+  ThreadTimes& operator=(const ThreadTimes&) = delete;
+
+  Times now() const {
+    Times times{clock(CLOCK_THREAD_CPUTIME_ID), 0, clock(CLOCK_MONOTONIC)};
+    char text[96];  // "on a CPU, in line for one, time slices"
+    const ssize_t size = statistics_ < 0 ? 0 : ::pread(statistics_, text, sizeof text, 0);
+    const char* const end = text + std::max<ssize_t>(size, 0);
+    if (const char* second = std::find(static_cast<const char*>(text), end, ' '); second != end)
+      std::from_chars(second + 1, end, times.queued);
+    return times;
+  }
+
+ private:
+  static int64_t clock(clockid_t which) {
+    timespec time{};
+    return ::clock_gettime(which, &time) == 0 ? int64_t{1000000000} * time.tv_sec + time.tv_nsec : 0;
+  }
+  int statistics_;
+};
 
 }  // namespace
 
@@ -41,6 +77,7 @@ struct Loader::State {
   bool weighted = false;
   Extent extent;  // of the batches
   int64_t samples_per_epoch = 0;
+  std::atomic<int64_t> worked_pictures{0}, on_cpu{0}, queued{0}, worked{0};  // nanoseconds
 
   mutable std::mutex mutex;  // guards all below, but not the content of claimed slots
   std::condition_variable work, done;
@@ -131,6 +168,7 @@ struct Loader::State {
 
   void run() {
     Scratch scratch;
+    const ThreadTimes times;
     std::unique_lock lock(mutex);
     while (true) {
       // `taken` - 1 is the batch that the consumer holds.
@@ -142,7 +180,13 @@ struct Loader::State {
       lock.unlock();
       std::exception_ptr error;
       try {
+        const ThreadTimes::Times begin = times.now();
         fill(slot.batch, scratch);
+        const ThreadTimes::Times end = times.now();
+        worked_pictures += slot.batch.valid;
+        on_cpu += end.cpu - begin.cpu;
+        queued += end.queued - begin.queued;
+        worked += end.wall - begin.wall;
       } catch (...) {
         error = std::current_exception();
       }
@@ -249,7 +293,19 @@ int64_t Loader::batches_per_epoch() const {
   return (state_->samples_per_epoch + state_->options.batch - 1) / state_->options.batch;
 }
 bool Loader::weighted() const { return state_->weighted; }
+int64_t Loader::cache_needed() const {
+  if (state_->augmenter.frames()) return 0;
+  return static_cast<int64_t>(state_->pictures.extent().bytes()) * source().count();
+}
 bool Loader::cached() const { return state_->pictures.cached(); }
 std::vector<BadSample> Loader::bad_samples() const { return state_->pictures.bad_samples(); }
+Tried Loader::tried() const { return state_->pictures.tried(); }
+LoaderWork Loader::work() const {
+  const auto seconds = [](const std::atomic<int64_t>& time) {
+    return static_cast<double>(time.load()) * 1e-9;
+  };
+  return {state_->worked_pictures.load(), seconds(state_->on_cpu), seconds(state_->queued),
+          seconds(state_->worked)};
+}
 
 }  // namespace millrace::data

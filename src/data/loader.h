@@ -53,6 +53,19 @@ struct BadSample {
   std::string name, why;
 };
 
+/// Counts of different samples.
+struct Tried {
+  int64_t samples = 0, bad = 0;  // asked for so far, and bad ones of these
+  int64_t known_bad = 0;         // with those met while looking for a replacement
+};
+
+/// Batches filled by the loader's threads.
+struct LoaderWork {
+  int64_t pictures = 0;
+  /// Of all threads together: on a CPU; ready to run while others had the CPUs (0 where the system does not tell); all.
+  double cpu_seconds = 0, queued_seconds = 0, seconds = 0;
+};
+
 struct Batch {
   std::vector<uint8_t> pictures;  // [batch, C, H, W]
   std::vector<int64_t> labels;    // [batch], indices into the source's classes
@@ -98,8 +111,14 @@ class Loader {
   bool cached() const;
   /// Do samples weigh differently in the loss: by a column, or by importance sampling?
   bool weighted() const;
+  /// What a cache of all decoded pictures takes; 0 where pictures have random frames, which are decoded anew each time.
+  int64_t cache_needed() const;
   /// Bad samples met so far, in order of index.
   std::vector<BadSample> bad_samples() const;
+  /// How many those are, of how many. Cheap.
+  Tried tried() const;
+  /// What the threads have done so far, beyond filling the cache. Cheap.
+  LoaderWork work() const;
 
  private:
   struct State;

@@ -11,7 +11,8 @@ Pictures::Pictures(std::shared_ptr<const Source> source, const LoaderOptions& op
       augmenter_(augmenter),
       rule_{options.resize, options.crop},
       channels_(options.channels),
-      bad_(static_cast<size_t>(source_->count())) {
+      bad_(static_cast<size_t>(source_->count())),
+      met_(static_cast<size_t>(source_->count())) {
   rule_.check();
   if (channels_ != 0 && channels_ != 1 && channels_ != 3)
     fail<InputError>("data.channels = {}: wanted is 1 (grey) or 3 (colour)", channels_);
@@ -23,9 +24,17 @@ Pictures::Pictures(std::shared_ptr<const Source> source, const LoaderOptions& op
 
 int Pictures::channels_for(int own) const { return channels_ == 0 ? own : channels_; }
 
+void Pictures::note_asked(int64_t index, bool good) {
+  const uint8_t met = good ? 1 : 3;
+  if ((met_[index].load(std::memory_order_relaxed) & met) == met) return;
+  const uint8_t before = met_[index].fetch_or(met);
+  if (!(before & 1)) ++asked_;
+  if (!good && !(before & 2)) ++asked_bad_;
+}
+
 void Pictures::note_bad(int64_t index, const std::string& why) {
   const std::lock_guard lock(mutex_);
-  reasons_.try_emplace(index, why);
+  if (reasons_.try_emplace(index, why).second) ++known_bad_;
 }
 
 Frame Pictures::frame_for(int64_t index, const SampleKey& sample, const PictureReader& reader) const {
@@ -128,7 +137,7 @@ void Pictures::fill_cache(int threads, const std::function<void(int64_t, int64_t
     const int64_t end = std::min((block + 1) * chunk, count);
     for (int64_t i = block * chunk; i < end; ++i) {
       if (i + chunk < count) source_->will_read(i + chunk);
-      decode(i, {}, reader, &cache_[static_cast<size_t>(i) * extent_.bytes()]);
+      note_asked(i, decode(i, {}, reader, &cache_[static_cast<size_t>(i) * extent_.bytes()]));
     }
     const int64_t now = done += end - block * chunk;
     // Whoever finds another reporting leaves it at that; the last report is made below.
@@ -152,7 +161,9 @@ void Pictures::load(int64_t& index, SampleKey sample, PictureReader& reader, uin
   const int64_t count = source_->count();
   for (int64_t tried = 0; tried < count; ++tried, index = (index + 1) % count) {
     sample.index = index;
-    if (decode(index, sample, reader, planes)) return;
+    const bool good = decode(index, sample, reader, planes);
+    if (tried == 0) note_asked(index, good);
+    if (good) return;
   }
   fail<InputError>("{}: no picture can be decoded any more; were the files removed?", source_->path());
 }

@@ -36,12 +36,14 @@ class Pictures {
   const Extent& extent() const { return extent_; }
   bool cached() const { return !cache_.empty(); }
   std::vector<BadSample> bad_samples() const;
+  Tried tried() const { return {asked_.load(), asked_bad_.load(), known_bad_.load()}; }
 
  private:
   int channels_for(int own) const;
   bool decode(int64_t index, const SampleKey& sample, PictureReader& reader, uint8_t* planes);
   std::string decode_it(int64_t index, const SampleKey& sample, PictureReader& reader, uint8_t* planes);
   Frame frame_for(int64_t index, const SampleKey& sample, const PictureReader& reader) const;
+  void note_asked(int64_t index, bool good);
   void note_bad(int64_t index, const std::string& why);
   void find_first();
   void fill_cache(int threads, const std::function<void(int64_t, int64_t)>& progress);
@@ -55,6 +57,10 @@ class Pictures {
   std::vector<uint8_t> cache_;
   /// Of pictures that are bad whatever is wanted of them.
   std::vector<std::atomic<bool>> bad_;
+  /// Of each picture: was it asked for (1), was it bad then (2)? Replacements do not count: damage comes in runs, and one
+  /// step into it would count as all of it.
+  std::vector<std::atomic<uint8_t>> met_;
+  std::atomic<int64_t> asked_{0}, asked_bad_{0}, known_bad_{0};
   mutable std::mutex mutex_;
   std::map<int64_t, std::string> reasons_;
 };

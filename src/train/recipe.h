@@ -20,6 +20,7 @@ struct Recipe {
     int64_t resize = 0, crop = 0, channels = 0;
     std::vector<double> mean, std;
     int64_t cache_mb = 2048;
+    double most_bad = 0.01;
   } data;
 
   struct Model {
@@ -53,6 +54,7 @@ struct Recipe {
     std::string precision = "fp32";
     Optimizer optimizer;
     Schedule schedule;
+    double lr_scale = 1;
     Loss loss;
     double clip_norm = 0, clip_value = 0;
     std::vector<std::string> freeze;

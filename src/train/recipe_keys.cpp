@@ -47,6 +47,10 @@ std::span<const RecipeKey> recipe_keys() {
        1e6},
       {"data.cache_mb", "decoded pictures are kept in memory when they fit into so many MB",
        SLOT(data.cache_mb)},
+      {"data.most_bad",
+       "training stops when more samples than that cannot be read: below 1 a share of those tried (8 never "
+       "stop it), from 1 on a number; 0: at the first",
+       SLOT(data.most_bad), 0, 1e15},
 
       {"model.kind", "a built-in architecture; or give layers", SLOT(model.kind)},
       {"model.layers",
@@ -78,6 +82,8 @@ std::span<const RecipeKey> recipe_keys() {
        SLOT(train.lookahead)},
       {"train.lookahead_decay", "decay of the slow average a step, times (step / steps)³",
        SLOT(train.lookahead_decay), 0, 1},
+      {"train.lr_scale", "multiplies the whole schedule; millrace ctl changes it while training runs",
+       SLOT(train.lr_scale), 0, 1e6},
       {"train.seed", "of everything random", SLOT(train.seed)},
       {"train.checkpoint_steps",
        "a checkpoint every so many steps, besides those at the ends of epochs; 0: none",

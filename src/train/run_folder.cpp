@@ -68,6 +68,14 @@ void RunFolder::lock() {
   if (taken) fail<InputError>("{} is in use: another process trains there", path_.string());
 }
 
+bool RunFolder::in_use() const {
+  const int folder = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return false;
+  const bool taken = ::flock(folder, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(folder);
+  return taken;
+}
+
 RunFolder RunFolder::open(const fs::path& path) {
   if (fs::exists(path / "recipe.toml")) return RunFolder(path);
   if (fs::exists(path)) fail<InputError>("{} is no run folder: it has no recipe.toml", path.string());

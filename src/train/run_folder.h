@@ -25,10 +25,17 @@ class RunFolder {
   /// Keeps other processes from training in the folder for as long as this object or a copy of it lives. InputError when
   /// one does already.
   void lock();
+  /// Does a process train here? False too where the file system knows no locks.
+  bool in_use() const;
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path recipe() const { return path_ / "recipe.toml"; }
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
+  /// Samples that could not be read.
+  std::filesystem::path bad_samples() const { return path_ / "bad_samples.jsonl"; }
+  /// What was changed while training ran, and where requests for that wait.
+  std::filesystem::path journal() const { return path_ / "control.jsonl"; }
+  std::filesystem::path requests() const { return path_ / "control"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   std::filesystem::path model() const { return path_ / "model.onnx"; }
 

@@ -1,32 +1,18 @@
 #include "train/trainer.h"
 
-#include <chrono>
 #include <cmath>
 #include <cstring>
-#include <map>
-#include <optional>
-#include <set>
 
 #include "base/file.h"
 #include "base/format.h"
 #include "base/memory_nodes.h"
-#include "data/sample.h"
+#include "base/thread_pool.h"
 #include "eval/metric.h"
 #include "runtime/run_clock.h"
-#include "track/metrics_log.h"
-#include "track/tensorboard.h"
-#include "train/evaluate.h"
-#include "train/freeze.h"
-#include "train/optimizer.h"
+#include "train/trainer_state.h"
 
 namespace millrace::train {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 /// "accuracy 97.31 %  log-loss 0.0912"
 std::string metrics_text(const std::vector<std::pair<std::string, double>>& metrics) {
@@ -38,231 +24,7 @@ std::string metrics_text(const std::vector<std::pair<std::string, double>>& metr
   return text;
 }
 
-optim::StepFunction step_function(double label_smoothing) {
-  return [label_smoothing](nn::Module& model, std::span<const Tensor> inputs) {
-    const Tensor logits = model(inputs[0]);
-    const Tensor right = cast(equal(argmax(logits, 1), inputs[1]), f32);
-    return optim::StepResult{cross_entropy(logits, inputs[1], label_smoothing), {{"accuracy", right.mean()}}};
-  };
-}
-
-/// With samples that are of two classes, in shares: of the loss and of being right. And with weights of the samples.
-optim::StepFunction soft_step_function(double label_smoothing, bool mixed, bool weighted) {
-  return [=](nn::Module& model, std::span<const Tensor> inputs) {
-    const Tensor logits = model(inputs[0]), best = argmax(logits, 1);
-    const int64_t classes = logits.dim(1).size(), batch = logits.dim(0).size();
-    Tensor target = one_hot(inputs[1], classes), right = cast(equal(best, inputs[1]), f32);
-    if (mixed) {
-      const Tensor kept = inputs[3], column = reshape(kept, {batch, 1});
-      target = target * column + one_hot(inputs[2], classes) * (1 - column);
-      right = right * kept + cast(equal(best, inputs[2]), f32) * (1 - kept);
-    }
-    if (!weighted)
-      return optim::StepResult{cross_entropy(logits, target, label_smoothing), {{"accuracy", right.mean()}}};
-    const Tensor smooth = target * (1 - label_smoothing) + label_smoothing / static_cast<double>(classes);
-    const Tensor losses = -(smooth * log_softmax(logits, 1)).sum({1});
-    return optim::StepResult{(losses * inputs.back()).mean(), {{"accuracy", right.mean()}}};
-  };
-}
-
 }  // namespace
-
-struct Trainer::State {
-  Recipe recipe;
-  Observer observer;
-  std::unique_ptr<data::Loader> loader;
-  std::optional<TestSet> test;
-  std::set<int64_t> bad, bad_tests;  // pictures already named as unreadable
-  std::optional<RunFolder> run;
-
-  std::optional<Session> session;
-  std::unique_ptr<optim::TrainStep> step;
-  std::unique_ptr<Predictor> predictor;
-  std::optional<optim::Lookahead> lookahead;
-  optim::Schedule schedule;
-  std::vector<Freeze> freezes;
-  std::unique_ptr<track::MetricsLog> log;
-  std::unique_ptr<track::EventWriter> events;
-
-  int64_t most_pictures = 0;  // > 0: a sample
-  Preparation prepared;
-  int64_t steps_per_epoch = 0, total = 0;
-  double loss_sum = 0, accuracy_sum = 0;  // of this epoch's steps
-  std::vector<std::pair<std::string, double>> last_test;
-  Clock::time_point last_checkpoint, epoch_begin;
-  double step_seconds = 0, test_seconds = 0;  // lately
-
-  int64_t done() const { return step->step(); }
-  ReadProgress reading() {
-    return [this](const std::string& what, int64_t done_, int64_t total_) {
-      observer.busy("reading " + what, done_, total_);
-    };
-  }
-
-  void open_data();
-  void open_training();
-  void open_tests();
-  void build(const Checkpoint* from);
-  void build_step();
-  void freeze();
-  void fit();
-  Array first_batch_of_test();
-  Checkpoint checkpoint() const;
-  void save();
-  /// Runs what writes into the run folder; when the disk is full or gone, the message says what is safe.
-  void record(const std::function<void()>& write) const;
-  void restore(const Checkpoint& from);
-  void one_step(StepMarks* marks = nullptr);
-  void check_finite(double loss) const;
-  void end_epoch();
-  void report(double seconds);
-  bool checkpoint_due() const;
-};
-
-void Trainer::State::open_data() {
-  open_training();
-  const data::Source* source = &loader->source();
-  const std::string& path = source->path();
-  for (const auto& list : {source->notes(), skipped_pictures(*loader, bad), empty_classes(*loader)})
-    for (const std::string& line : list) observer.message(line);
-  observer.message(fmt::format("{}: {} pictures of {}×{}, {} classes", path, source->count(),
-                               loader->extent().width, loader->extent().height, source->classes().size()));
-  if (!recipe.data.test.empty()) {
-    open_tests();
-    for (const auto& list : {test->loader->source().notes(), skipped_pictures(*test->loader, bad_tests),
-                             empty_classes(*test->loader)})
-      for (const std::string& line : list) observer.message(line);
-  }
-  const auto steps_of = [&](int64_t in_epoch) {
-    return recipe.train.steps > 0
-               ? recipe.train.steps
-               : std::max<int64_t>(1, std::llround(recipe.train.epochs * static_cast<double>(in_epoch)));
-  };
-  steps_per_epoch = loader->batches_per_epoch();
-  total = steps_of(steps_per_epoch);
-  // Of a sample of the pictures an epoch is shorter; but an order may have lengths of its own.
-  prepared.steps_per_epoch =
-      prepared.opened == prepared.pictures ? steps_per_epoch : prepared.pictures / recipe.train.batch;
-  prepared.steps = steps_of(prepared.steps_per_epoch);
-  prepared.epochs = static_cast<double>(prepared.steps) / static_cast<double>(prepared.steps_per_epoch);
-}
-
-void Trainer::State::open_training() {
-  const auto begin = Clock::now();
-  std::shared_ptr<const data::Source> source = open_named(recipe.data.train, recipe.data.where);
-  prepared.open = seconds_since(begin);
-  prepared.pictures = source->count();
-  // Some batches at least, so that the order of an epoch is a usual one.
-  if (most_pictures > 0) source = data::sample_of(source, std::max(most_pictures, 4 * recipe.train.batch));
-  const auto begin_reading = Clock::now();
-  loader = training_loader(recipe, source, reading());
-  prepared.opened = source->count();
-  prepared.picture_bytes = static_cast<double>(loader->extent().bytes());
-  const double all = prepared.picture_bytes * static_cast<double>(prepared.pictures);
-  if (loader->cached() && all > static_cast<double>(recipe.data.cache_mb << 20)) {
-    // The sample would be kept in memory, the whole set will not.
-    recipe.data.cache_mb = 0;
-    loader = training_loader(recipe, source, reading());
-  }
-  prepared.cached = loader->cached();
-  prepared.read = seconds_since(begin_reading);
-}
-
-void Trainer::State::open_tests() {
-  const auto begin = Clock::now();
-  std::shared_ptr<const data::Source> source = open_named(recipe.data.test);
-  prepared.open += seconds_since(begin);
-  prepared.tests = source->count();
-  if (most_pictures > 0) source = data::sample_of(source, std::max(most_pictures, 2 * recipe.eval.batch));
-  prepared.opened_tests = source->count();
-  const auto begin_reading = Clock::now();
-  test = open_test_set(source, recipe, loader->source().classes(), loader->extent(), reading());
-  prepared.read_tests = seconds_since(begin_reading);
-}
-
-/// What comes from the data: normalisation, and parameters that the model takes from pictures.
-void Trainer::State::fit() {
-  const auto source = std::shared_ptr<const data::Source>(std::shared_ptr<void>(), &loader->source());
-  const auto begin = Clock::now();
-  const PictureSample sample = sample_pictures(recipe, source);
-  prepared.sample = seconds_since(begin);
-  prepared.sampled = sample.pictures.shape()[0].size();
-  if (recipe.data.mean.empty()) {
-    recipe.data.mean = sample.mean;
-    recipe.data.std = sample.std;
-  }
-  session = make_session(recipe, loader->source().classes(), loader->extent());
-  if (session->model.fit) session->model.fit(sample.pictures);
-}
-
-/// Compiles the programs. With a checkpoint its recorded choices are used.
-void Trainer::State::build(const Checkpoint* from) {
-  if (from) {
-    if (from->classes != loader->source().classes())
-      fail<InputError>(
-          "{}: its classes are {}, the run was begun with {}: bring the data back, or begin a new run",
-          loader->source().path(), fmt::join(loader->source().classes(), ", "),
-          fmt::join(from->classes, ", "));
-    session = make_session(recipe, from->classes, loader->extent());
-    restore_session(*session, *from);
-  } else {
-    fit();
-  }
-  const auto begin = Clock::now();
-  const data::Extent& e = session->extent;
-  freezes = parse_freezes(recipe.train.freeze, *session->model.module, steps_per_epoch);
-  // Before anything freezes: a run that is resumed later looks ahead with the same parameters.
-  if (recipe.train.lookahead > 0) lookahead.emplace(*session->model.module);
-  freeze_due(*session->model.module, freezes, from ? from->step : 0);
-  build_step();
-  schedule = make_schedule(recipe, steps_per_epoch, total);
-  if (test) {
-    // Compiled now, so that the choices it makes stand in every checkpoint.
-    predictor = std::make_unique<Predictor>(*session, "none", recipe.train.precision);
-    predictor->logits(Array(u8, {test->loader->batch_size(), e.channels, e.height, e.width}));
-  }
-  prepared.compile = seconds_since(begin);
-  const Program& program = step->program();
-  if (recipe.train.precision.starts_with("bf16") && program.precision() == "fp32")
-    observer.message(fmt::format(
-        "train.precision = \"{}\": this CPU has no bf16 units, so the step computes in f32, which is "
-        "faster here",
-        recipe.train.precision));
-  std::string largest;
-  for (const auto& [bytes, what] : program.peak_breakdown(3))
-    largest += fmt::format("{}{:.1f} MB {}", largest.empty() ? "; largest at the peak: " : ", ",
-                           static_cast<double>(bytes) / 1e6, what);
-  observer.message(
-      fmt::format("{} parameters; memory of a step: {:.1f} MB{}", session->model.module->parameter_count(),
-                  static_cast<double>(program.arena_bytes() + program.bound_bytes()) / 1e6, largest));
-  // Intermediate values are taken by the first step; the rest is there.
-  if (const std::string warning = memory_warning(program.arena_bytes()); !warning.empty())
-    observer.message("memory: " + warning);
-}
-
-void Trainer::State::build_step() {
-  const data::Extent& e = session->extent;
-  std::vector<optim::TensorSpec> inputs = {
-      {"pictures", {u8, {recipe.train.batch, e.channels, e.height, e.width}}},
-      {"labels", {i64, {recipe.train.batch}}}};
-  const bool mixed = !recipe.data.mix.empty();
-  if (mixed) {
-    inputs.push_back({"mixed_labels", {i64, {recipe.train.batch}}});
-    inputs.push_back({"mix", {f32, {recipe.train.batch}}});
-  }
-  const bool weighted = loader->weighted();
-  if (weighted) inputs.push_back({"weights", {f32, {recipe.train.batch}}});
-  const double smoothing = recipe.train.loss.label_smoothing;
-  step = std::make_unique<optim::TrainStep>(
-      session->model.module, inputs,
-      mixed || weighted ? soft_step_function(smoothing, mixed, weighted) : step_function(smoothing),
-      make_optimizer(recipe, *session->model.module),
-      optim::TrainOptions{static_cast<uint64_t>(recipe.train.seed),
-                          compile_options(*session, recipe.train.precision, recipe.train.memory),
-                          {},
-                          recipe.train.accumulate});
-  for (const auto& [key, choice] : step->program().choices()) session->choices.emplace(key, choice);
-}
 
 /// Where parameters stop training, a step without their gradients goes on with the others' optimiser state.
 void Trainer::State::freeze() {
@@ -363,7 +125,9 @@ void Trainer::State::one_step(StepMarks* marks) {
     if (marks) marks->*part = clock_now();
   };
   mark(&StepMarks::begin);
+  const int64_t asked = clock_now();
   const data::Batch& batch = loader->next();
+  const int64_t given = clock_now();
   mark(&StepMarks::data);
   std::memcpy(step->input(0).data(), batch.pictures.data(), batch.pictures.size());
   std::memcpy(step->input(1).data(), batch.labels.data(), batch.labels.size() * sizeof(int64_t));
@@ -376,7 +140,7 @@ void Trainer::State::one_step(StepMarks* marks) {
     std::memcpy(step->input(batch.mix.empty() ? 2 : 4).data(), batch.weights.data(),
                 batch.weights.size() * sizeof(float));
   mark(&StepMarks::inputs);
-  const double lr = schedule(done());
+  const double lr = recipe.train.lr_scale * schedule(done());
   if (recipe.train.verify > 0 && (done() + 1) % recipe.train.verify == 0) {
     if (const std::string found = step->run_verified(lr); !found.empty())
       fail<Error>(
@@ -399,6 +163,12 @@ void Trainer::State::one_step(StepMarks* marks) {
   loss_sum += loss;
   accuracy_sum += accuracy;
   mark(&StepMarks::end);
+  if (!first_step) {
+    timed += batch.valid;
+    timed_seconds += static_cast<double>(clock_now() - asked) * 1e-9;
+    timed_waiting += static_cast<double>(given - asked) * 1e-9;
+  }
+  first_step = false;
   if (!log) return;
   record([&] {
     std::vector<std::pair<std::string, double>> curves = {{"loss", loss}, {"accuracy", accuracy}, {"lr", lr}};
@@ -436,6 +206,7 @@ void Trainer::State::report(double seconds) {
 void Trainer::State::end_epoch() {
   const double steps = static_cast<double>((done() - 1) % steps_per_epoch + 1);
   const double train_seconds = seconds_since(epoch_begin);
+  const DataTimes times = data_times() - epoch_times;
   track::Fields fields = {{"epoch", static_cast<double>(done()) / static_cast<double>(steps_per_epoch)},
                           {"train/loss", loss_sum / steps},
                           {"train/accuracy", accuracy_sum / steps}};
@@ -457,13 +228,85 @@ void Trainer::State::end_epoch() {
     if (!evaluation.metrics.empty()) text += fmt::format("; test {}", metrics_text(evaluation.metrics));
   }
   fields.emplace_back("seconds", seconds_since(epoch_begin));
+  fields.emplace_back("seconds_waiting", times.waiting);
+  fields.emplace_back("seconds_loading_a_picture", times.cpu_per_picture());
   record([&] { log->append(done(), fields); });
   for (const std::string& line : skipped_pictures(*loader, bad)) observer.message(line);
   if (test)
     for (const std::string& line : skipped_pictures(*test->loader, bad_tests)) observer.message(line);
   observer.message(text + fmt::format("; {:.1f} s", train_seconds + (test ? test_seconds : 0)));
+  tell_verdict(times, "");
+  if (done() == total && times_told > 1) tell_verdict(data_times() - first_times, "over all epochs, ");
   loss_sum = accuracy_sum = 0;
   epoch_begin = Clock::now();
+  epoch_times = data_times();
+}
+
+DataTimes Trainer::State::data_times() const {
+  const data::LoaderWork work = loader->work();
+  return {timed,       timed_seconds, timed_waiting, work.pictures, work.cpu_seconds, work.queued_seconds,
+          work.seconds};
+}
+
+std::string Trainer::State::verdict(const DataTimes& times) const {
+  DataMeans means{.cpus = available_cpus(), .cached = loader->cached()};
+  if (times.wait_share() > 0.05 && !means.cached) {
+    const int64_t bytes = loader->cache_needed();
+    if (bytes > 0 && memory_warning(bytes).empty()) means.cache_mb = (bytes >> 20) + 1;
+    means.stored_side = worthwhile_side(recipe, loader->source());
+  }
+  return data_verdict(times, means);
+}
+
+void Trainer::State::tell_verdict(const DataTimes& times, const std::string& of) {
+  std::string line = verdict(times);
+  if (line.empty()) return;
+  ++times_told;
+  observer.message(line.insert(line.find(' ') + 1, of));
+}
+
+void Trainer::State::open_journals() {
+  control.emplace(*run);
+  bad_list.emplace(run->bad_samples());
+}
+
+void Trainer::State::change(int64_t at, std::span<const Change> changes) {
+  Recipe changed = recipe;
+  apply_changes(changed, changes);
+  check_recipe(changed, "millrace ctl");
+  const int64_t steps = steps_of(changed, steps_per_epoch);
+  if (steps != total && steps <= at)
+    fail<InputError>("step {} is done already, so that {} steps cannot be all: at least {}", at, steps,
+                     at + 1);
+  recipe = std::move(changed);
+  if (steps != total) {
+    total = steps;
+    schedule = make_schedule(recipe, steps_per_epoch, total);
+  }
+  for (const Change& c : changes)
+    observer.message(fmt::format("from step {} on {} = {} (millrace ctl)", at + 1, c.key, c.value));
+}
+
+void Trainer::State::take_changes() {
+  const auto apply = [this](int64_t at, std::span<const Change> changes) { change(at, changes); };
+  control->replay(done(), apply);
+  record([&] { control->take(done(), apply); });
+}
+
+void Trainer::State::check_bad() {
+  const auto check = [&](const data::Loader& from, const char* set, int64_t& listed) {
+    const data::Tried tried = from.tried();
+    if (tried.known_bad > listed) record([&] { bad_list->add(set, from.bad_samples()); });
+    listed = tried.known_bad;
+    if (!too_many_bad(tried, recipe.data.most_bad)) return;
+    save();
+    require_few_bad(from, recipe.data.most_bad,
+                    fmt::format("All are listed in {}. Everything is saved: mend the data, or raise "
+                                "data.most_bad in {}, then --resume goes on from step {}.",
+                                run->bad_samples().string(), run->recipe().string(), done()));
+  };
+  check(*loader, "train", bad_listed);
+  if (test) check(*test->loader, "test", bad_tests_listed);
 }
 
 bool Trainer::State::checkpoint_due() const {
@@ -488,6 +331,7 @@ const RunFolder& Trainer::begin(const std::filesystem::path& out, const std::str
   s.run = RunFolder::create(out, name, s.recipe);
   s.log = std::make_unique<track::MetricsLog>(s.run->metrics());
   s.events = std::make_unique<track::EventWriter>(s.run->path());
+  s.open_journals();
   s.save();
   return *s.run;
 }
@@ -505,6 +349,8 @@ const RunFolder& Trainer::resume(const RunFolder& run) {
     s.log = std::make_unique<track::MetricsLog>(run.metrics(), s.done());
     s.events = std::make_unique<track::EventWriter>(run.path(), s.done());
   });
+  s.record([&] { s.open_journals(); });
+  s.control->replay(s.done(), [&](int64_t at, std::span<const Change> changes) { s.change(at, changes); });
   if (loaded)
     s.observer.message(fmt::format("going on from step {} of {}", s.done(), s.total));
   else
@@ -518,6 +364,9 @@ Program& Trainer::program() {
 }
 
 const Preparation& Trainer::preparation() const { return state_->prepared; }
+
+DataTimes Trainer::data_times() const { return state_->data_times(); }
+std::string Trainer::verdict(const DataTimes& times) const { return state_->verdict(times); }
 
 double Trainer::rehearse_test() {
   State& s = *state_;
@@ -535,7 +384,10 @@ void Trainer::rehearse(const std::function<bool(const StepMarks&)>& more) {
 Outcome Trainer::run() {
   State& s = *state_;
   s.last_checkpoint = s.epoch_begin = Clock::now();
+  s.epoch_times = s.first_times = s.data_times();
+  s.check_bad();
   while (s.done() < s.total) {
+    s.take_changes();
     if (s.observer.stop()) {
       s.save();
       return {false, s.done(), s.test.has_value(), s.last_test};
@@ -548,6 +400,7 @@ Outcome Trainer::run() {
     // Before saving: what the new step chose by timing stands in the checkpoint that it would be resumed from.
     s.freeze();
     if (epoch_ends || s.checkpoint_due()) s.save();
+    s.check_bad();
   }
   s.record([&] { write_file(s.run->model(), export_session(*s.session)); });
   return {true, s.done(), s.test.has_value(), s.last_test};

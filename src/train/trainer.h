@@ -12,6 +12,7 @@
 #include "runtime/profile.h"
 #include "train/recipe.h"
 #include "train/run_folder.h"
+#include "train/verdict.h"
 
 namespace millrace::train {
 
@@ -77,10 +78,15 @@ class Trainer {
   Program& program();
   /// Of what has been done so far.
   const Preparation& preparation() const;
+  /// Of all steps so far but the first, which waits for the loader to begin.
+  DataTimes data_times() const;
+  /// Was the data the limit? data_verdict() with what could be done here.
+  std::string verdict(const DataTimes& times) const;
   /// Evaluates once, as at the end of an epoch but the last; seconds. 0 without a test set.
   double rehearse_test();
 
-  /// To the end, or until the observer stops it. Checkpoints, metrics and events go to the run folder, at the end the
+  /// To the end, or until the observer stops it. Takes what `millrace ctl` asks for between steps. InputError, after a
+  /// checkpoint, when more samples are bad than data.most_bad allows. Checkpoints, metrics and events go to the run folder, at the end the
   /// ONNX model too. Error when the loss is not finite (it names the first operation that made it so), IoError when a
   /// file cannot be written.
   Outcome run();

@@ -193,7 +193,40 @@ TEST_CASE("bad samples are replaced by the next good one, counted and named") {
     CHECK(bad[1].index == 7);
     CHECK(bad[1].name == "memory[7]");
     CHECK(bad[1].why == "not a JPEG file");
+    CHECK(loader.tried().samples == 20);
+    CHECK(loader.tried().bad == 4);
   }
+}
+
+TEST_CASE("the share of bad samples is of those asked for, not of a run of damage that one leads into") {
+  std::set<int64_t> run;
+  for (int64_t i = 10; i < 30; ++i) run.insert(i);
+  LoaderOptions given;
+  given.batch = 11;
+  given.threads = 1;
+  given.cache_bytes = 0;
+  const auto source = std::make_shared<MemorySource>(100, 6, run);
+  Loader loader(source, given);
+  loader.next();
+  const LoaderWork work = loader.work();
+  CHECK(work.pictures >= 11);
+  CHECK(work.cpu_seconds > 0);
+  CHECK(work.cpu_seconds <= work.seconds + 0.01);
+  // A thread works ahead by a few batches, so that all there is is a bound.
+  for (int i = 0; i < 9; ++i) loader.next();
+  const Tried tried = loader.tried();
+  CHECK(tried.samples == 100);
+  CHECK(tried.bad == 20);
+  CHECK(tried.known_bad == 20);
+
+  // Sample 10, asked for alone, leads through the whole run.
+  given.batch = 1;
+  given.drop_last = true;
+  Loader one(source, given);
+  one.seek({1, 0, 10});
+  CHECK(one.next().indices[0] == 30);
+  CHECK(one.tried().known_bad == 20);
+  CHECK(one.tried().bad < 20);
 }
 
 TEST_CASE("truncated pictures in a folder are quarantined; nothing but bad pictures is an error") {

@@ -1,0 +1,280 @@
+#include "train/control.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <ctime>
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/format.h"
+#include "track/metrics_log.h"
+
+namespace millrace::train {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+std::string time_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
+/// A number as the recipe's parser takes it: whole ones without a point.
+std::string number_text(double value) {
+  return value == std::floor(value) && std::abs(value) < 1e15 ? fmt::format("{:.0f}", value)
+                                                              : fmt::format("{}", value);
+}
+
+std::variant<int64_t, double, std::string> json_number(double value) {
+  if (value == std::floor(value) && std::abs(value) < 1e15) return static_cast<int64_t>(value);
+  return value;
+}
+
+const RecipeKey& key_named(const std::string& name) {
+  for (const RecipeKey& key : recipe_keys())
+    if (key.name == name) return key;
+  fail<InternalError>("there is no key {}", name);
+}
+
+void require_changeable(const std::string& name) {
+  const auto keys = control_keys();
+  if (std::find(keys.begin(), keys.end(), name) != keys.end()) return;
+  fail<InputError>("{} cannot change while training runs; what can: {}", name, fmt::join(keys, ", "));
+}
+
+/// A request's file; nothing when it is none.
+std::vector<Change> read_request(const fs::path& path) {
+  const json request = json::parse(read_text(path), nullptr, false);
+  if (!request.is_object() || request.empty()) fail<InputError>("not a request of millrace ctl");
+  std::vector<Change> changes;
+  for (const auto& [key, value] : request.items()) {
+    require_changeable(key);
+    if (!value.is_number()) fail<InputError>("{} must be a number", key);
+    changes.push_back({key, value.get<double>()});
+  }
+  return changes;
+}
+
+}  // namespace
+
+std::span<const std::string> control_keys() {
+  static const std::vector<std::string> keys = {"train.lr_scale",
+                                                "train.steps",
+                                                "train.epochs",
+                                                "train.checkpoint_steps",
+                                                "train.checkpoint_minutes",
+                                                "train.keep_checkpoints",
+                                                "data.most_bad"};
+  return keys;
+}
+
+std::vector<Change> parse_changes(std::span<const std::string> texts) {
+  std::vector<Change> changes;
+  for (const std::string& text : texts) {
+    Recipe recipe = parse_recipe("", "", std::span(&text, 1));
+    const std::string name = text.substr(0, text.find('='));
+    require_changeable(name);
+    for (const Change& other : changes)
+      if (other.key == name) fail<InputError>("{} is given twice", name);
+    const RecipeSlot slot = key_named(name).slot(recipe);
+    const auto* const whole = std::get_if<int64_t*>(&slot);
+    changes.push_back({name, whole ? static_cast<double>(**whole) : *std::get<double*>(slot)});
+  }
+  return changes;
+}
+
+void apply_changes(Recipe& recipe, std::span<const Change> changes) {
+  for (const Change& change : changes) {
+    require_changeable(change.key);
+    const std::string text = change.key + "=" + number_text(change.value);
+    Recipe typed = parse_recipe("", "", std::span(&text, 1));
+    const RecipeKey& key = key_named(change.key);
+    std::visit([&](auto* to) { *to = *std::get<decltype(to)>(key.slot(typed)); }, key.slot(recipe));
+    if (change.key == "train.epochs") recipe.train.steps = 0;  // the newer of the two counts
+  }
+}
+
+std::vector<Applied> read_journal(const fs::path& path) {
+  std::vector<Applied> entries;
+  if (!fs::exists(path)) return entries;
+  const std::string text = read_text(path);
+  int line = 0;
+  for (size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+    ++line;
+    try {
+      const json entry = json::parse(text.substr(at, end - at));
+      entries.push_back({entry.at("step").get<int64_t>(),
+                         {entry.at("key").get<std::string>(), entry.at("value").get<double>()},
+                         entry.at("time").get<std::string>()});
+      require_changeable(entries.back().change.key);
+    } catch (const json::exception&) {
+      fail<InputError>("{}:{}: not an entry of the journal ({{\"step\", \"key\", \"value\", \"time\"}})",
+                       path.string(), line);
+    } catch (const InputError& error) {
+      fail<InputError>("{}:{}: {}", path.string(), line, error.what());
+    }
+  }
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Applied& a, const Applied& b) { return a.step < b.step; });
+  return entries;
+}
+
+Control::Control(const RunFolder& run)
+    : folder_(run.requests()), journal_(run.journal()), entries_(read_journal(run.journal())) {
+  // Whoever made these was told that no training took them.
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder_, ignored)) fs::remove(entry.path(), ignored);
+  if (!fs::exists(journal_)) return;
+  // What a kill left of a line must not become a part of the next one.
+  const std::string text = read_text(journal_);
+  if (!text.empty() && text.back() != '\n') write_file(journal_, text.substr(0, text.rfind('\n') + 1));
+}
+
+void Control::replay(int64_t step, const Apply& apply) {
+  while (replayed_ < entries_.size() && entries_[replayed_].step <= step) {
+    // Of one step together, as they were checked together.
+    const int64_t at = entries_[replayed_].step;
+    std::vector<Change> changes;
+    for (; replayed_ < entries_.size() && entries_[replayed_].step == at; ++replayed_)
+      changes.push_back(entries_[replayed_].change);
+    apply(at, changes);
+  }
+}
+
+void Control::note(int64_t step, std::span<const Change> changes) {
+  const std::string time = time_text();
+  std::string lines;
+  for (const Change& change : changes)
+    lines +=
+        track::json_line(
+            {{"step", step}, {"key", change.key}, {"value", json_number(change.value)}, {"time", time}}) +
+        "\n";
+  // On the disk before the first step that follows it.
+  const int file = ::open(journal_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (file < 0) fail_writing(journal_, "write the journal", errno);
+  const bool written =
+      ::write(file, lines.data(), lines.size()) == static_cast<ssize_t>(lines.size()) && ::fsync(file) == 0;
+  const int error = errno;
+  ::close(file);
+  if (!written) fail_writing(journal_, "write the journal", error);
+}
+
+std::optional<std::vector<Change>> Control::serve(const fs::path& request, int64_t step, const Apply& apply) {
+  // ctl withdraws a request by removing it: only one of the two can have it.
+  fs::path taken = request, answer = request;
+  taken.replace_extension(".taken");
+  answer.replace_extension(".answer");
+  std::error_code error;
+  fs::rename(request, taken, error);
+  if (error) return std::nullopt;
+  std::optional<std::vector<Change>> changes;
+  json reply;
+  try {
+    changes = read_request(taken);
+    apply(step, *changes);
+    reply["step"] = step;
+  } catch (const Error& refusal) {
+    changes.reset();
+    reply["error"] = refusal.what();
+  }
+  if (changes) note(step, *changes);
+  fs::remove(taken, error);
+  write_file(answer, reply.dump(-1, ' ', false, json::error_handler_t::replace));
+  return changes;
+}
+
+std::vector<Change> Control::take(int64_t step, const Apply& apply) {
+  std::vector<Change> all;
+  const auto now = Clock::now();
+  if (now < next_look_) return all;
+  next_look_ = now + std::chrono::milliseconds(200);
+  std::error_code error;
+  std::set<fs::path> requests;
+  for (const auto& entry : fs::directory_iterator(folder_, error))
+    if (entry.path().extension() == ".json") requests.insert(entry.path());
+  for (const fs::path& request : requests)
+    if (const auto changes = serve(request, step, apply))
+      all.insert(all.end(), changes->begin(), changes->end());
+  return all;
+}
+
+namespace {
+
+/// Puts a request under a number that nobody else has.
+fs::path place_request(const fs::path& folder, const std::string& text) {
+  const fs::path draft = folder / fmt::format("draft-{}", ::getpid());
+  write_file(draft, text);
+  for (int number = 1; number < 10000; ++number) {
+    fs::path path = folder / fmt::format("{:04}.json", number);
+    fs::path taken = path, answer = path;
+    taken.replace_extension(".taken");
+    answer.replace_extension(".answer");
+    if (fs::exists(taken) || fs::exists(answer)) continue;
+    // A link, unlike a rename, replaces nothing.
+    if (::link(draft.c_str(), path.c_str()) == 0) {
+      fs::remove(draft);
+      return path;
+    }
+    if (errno != EEXIST) {
+      const int error = errno;
+      fs::remove(draft);
+      fail_writing(path, "place the request", error);
+    }
+  }
+  fs::remove(draft);
+  fail<IoError>("{} is full of requests that no training takes: remove them", folder.string());
+}
+
+}  // namespace
+
+int64_t request_changes(const RunFolder& run, std::span<const Change> changes, double seconds) {
+  const auto require_training = [&] {
+    if (!run.in_use())
+      fail<InputError>("no training runs in {0}: millrace train {0} --resume goes on with it",
+                       run.path().string());
+  };
+  require_training();
+  json request;
+  for (const Change& change : changes) request[change.key] = change.value;
+  const fs::path path = place_request(run.requests(), request.dump());
+  fs::path answer = path;
+  answer.replace_extension(".answer");
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  for (int round = 0; !fs::exists(answer); ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const bool over = Clock::now() >= end;
+    if (!over && (round % 25 != 0 || run.in_use())) continue;
+    std::error_code ignored;
+    if (!fs::remove(path, ignored)) {
+      // Taken in this moment: the answer comes, unless the training ends.
+      if (run.in_use() || fs::exists(answer)) continue;
+      require_training();
+    }
+    if (!over) require_training();
+    fail<IoError>(
+        "{}: the training has not taken the request in {} s (it takes requests between steps, not while it "
+        "reads, compiles or evaluates); it is withdrawn: try again, or wait longer with --wait",
+        run.path().string(), seconds);
+  }
+  const json reply = json::parse(read_text(answer), nullptr, false);
+  std::error_code ignored;
+  fs::remove(answer, ignored);
+  if (!reply.is_object()) fail<IoError>("{}: not an answer of a training", answer.string());
+  if (reply.contains("error") && reply["error"].is_string())
+    fail<InputError>("{}: {}", run.path().string(), reply["error"].get<std::string>());
+  if (!reply.contains("step") || !reply["step"].is_number_integer())
+    fail<IoError>("{}: not an answer of a training", answer.string());
+  return reply["step"].get<int64_t>();
+}
+
+}  // namespace millrace::train

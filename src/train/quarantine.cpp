@@ -1,0 +1,64 @@
+#include "train/quarantine.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/format.h"
+#include "track/metrics_log.h"
+
+namespace millrace::train {
+
+bool too_many_bad(const data::Tried& tried, double most_bad) {
+  const auto bad = static_cast<double>(tried.bad);
+  if (most_bad == 0 || most_bad >= 1) return bad > most_bad;
+  return tried.bad > kFewBad && bad > most_bad * static_cast<double>(tried.samples);
+}
+
+void require_few_bad(const data::Loader& loader, double most_bad, const std::string& more) {
+  const data::Tried tried = loader.tried();
+  if (!too_many_bad(tried, most_bad)) return;
+  constexpr size_t shown = 5;
+  std::string list;
+  const std::vector<data::BadSample> bad = loader.bad_samples();
+  for (size_t i = 0; i < std::min(shown, bad.size()); ++i)
+    list += fmt::format("\n  {}: {}", bad[i].name, bad[i].why);
+  if (bad.size() > shown) list += fmt::format("\n  and {} more", bad.size() - shown);
+  fail<InputError>(
+      "{}: {} of the {} samples tried so far cannot be read, more than data.most_bad = {} allows:{}\n{}",
+      loader.source().path(), tried.bad, tried.samples, most_bad, list, more);
+}
+
+BadList::BadList(std::filesystem::path path) : path_(std::move(path)) {
+  if (!std::filesystem::exists(path_)) return;
+  const std::string text = read_text(path_);
+  std::string kept;
+  for (size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+    const std::string line = text.substr(at, end - at);
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (!json.is_object()) continue;
+    const auto set = json.find("set"), index = json.find("index");
+    if (set == json.end() || !set->is_string() || index == json.end() || !index->is_number_integer())
+      continue;
+    if (listed_.emplace(set->get<std::string>(), index->get<int64_t>()).second) kept += line + "\n";
+  }
+  if (kept != text) write_file(path_, kept);
+}
+
+void BadList::add(const std::string& set, const std::vector<data::BadSample>& samples) {
+  std::string lines;
+  for (const data::BadSample& sample : samples)
+    if (listed_.emplace(set, sample.index).second)
+      lines += track::json_line(
+                   {{"set", set}, {"index", sample.index}, {"name", sample.name}, {"why", sample.why}}) +
+               "\n";
+  if (lines.empty()) return;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path_.c_str(), "ab"), &std::fclose);
+  if (!file || std::fwrite(lines.data(), 1, lines.size(), file.get()) != lines.size() ||
+      std::fflush(file.get()) != 0)
+    fail_writing(path_, "list the bad samples", errno);
+}
+
+}  // namespace millrace::train

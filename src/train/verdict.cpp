@@ -1,0 +1,73 @@
+#include "train/verdict.h"
+
+#include <cmath>
+
+#include "base/format.h"
+
+namespace millrace::train {
+namespace {
+
+/// "1,510"
+std::string rate_text(double per_second) {
+  std::string text = fmt::format("{:.0f}", per_second);
+  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<size_t>(at), 1, ',');
+  return text;
+}
+
+/// "102 µs", "3.1 ms"
+std::string short_time(double seconds) {
+  return seconds < 1e-3 ? fmt::format("{:.3g} µs", seconds * 1e6) : fmt::format("{:.3g} ms", seconds * 1e3);
+}
+
+std::string remedy(const DataMeans& means) {
+  if (means.cache_mb > 0) return fmt::format("data.cache_mb = {} keeps them decoded", means.cache_mb);
+  if (means.stored_side > 0)
+    return fmt::format("pictures stored smaller (shorter side {}) would help", means.stored_side);
+  return "fewer augmentations or more CPUs would help";
+}
+
+}  // namespace
+
+DataTimes operator-(const DataTimes& now, const DataTimes& before) {
+  return {now.pictures - before.pictures, now.seconds - before.seconds,   now.waiting - before.waiting,
+          now.decoded - before.decoded,   now.decoding - before.decoding, now.queued - before.queued,
+          now.loading - before.loading};
+}
+
+std::string data_verdict(const DataTimes& times, const DataMeans& means) {
+  const double wait = times.wait_share();
+  if (times.pictures == 0 || times.seconds <= 0 || (means.cached && wait < 0.01)) return "";
+  const auto pictures = static_cast<double>(times.pictures);
+  const double each = times.cpu_per_picture(), rate = pictures / times.seconds;
+  // By the pictures trained on, not by those got ready: batches ahead count when they are used.
+  const double share = each * rate / means.cpus;
+  const std::string loader = fmt::format("loader {} of CPU a picture, {:.0f} % of all CPU time",
+                                         short_time(each), 100 * std::min(share, 1.0));
+  if (wait <= 0.05)
+    return fmt::format("data: the model waited {:.1f} % of the time for pictures ({})", 100 * wait, loader);
+  const std::string model =
+      fmt::format("the model could take {}",
+                  rate_text(pictures / std::max(times.seconds - times.waiting, 1e-3 * times.seconds)));
+  const double blocked = times.loading - times.decoding - times.queued;
+  if (blocked > times.loading / 2)
+    return fmt::format(
+        "data: bound by reading at {} pictures/s: the model waited {:.0f} % of the time, the loader's "
+        "threads "
+        "{:.0f} % of theirs for bytes ({}); {}; a faster source or millrace pack would help",
+        rate_text(rate), 100 * wait, 100 * blocked / times.loading, loader, model);
+  const double limit = means.cpus / std::max(each, 1e-12);
+  // The model's own threads, or another program.
+  const std::string queue =
+      times.queued > times.decoding
+          ? fmt::format(" (the loader's threads stood in line for a CPU {:.0f} % of their time)",
+                        100 * times.queued / times.loading)
+          : "";
+  return fmt::format(
+      "data: decode-bound at {} pictures/s: {:.0f} % of what {} CPU{} can get ready ({}){}; the model waited "
+      "{:.0f} % of the time; {}; {}",
+      rate_text(rate), 100 * std::min(rate / limit, 1.0), means.cpus, means.cpus == 1 ? "" : "s",
+      rate_text(limit), queue, 100 * wait, model, remedy(means));
+}
+
+}  // namespace millrace::train

@@ -1,0 +1,154 @@
+#include "train/control.h"
+
+#include <doctest/doctest.h>
+#include <thread>
+
+#include <millrace/error.h>
+
+#include "base/file.h"
+#include "support/temp_folder.h"
+
+using namespace millrace;
+using namespace millrace::train;
+using namespace millrace::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::vector<Change> parse(const std::vector<std::string>& texts) { return parse_changes(texts); }
+
+struct Run {
+  TempFolder folder;
+  RunFolder run = RunFolder::create(folder / "run", "run", Recipe());
+};
+
+/// Takes requests, as a trainer does between steps, until one is answered.
+std::vector<Change> take_one(Control& control, int64_t step, const Control::Apply& apply) {
+  std::vector<Change> taken;
+  for (int i = 0; i < 500 && taken.empty(); ++i) {
+    taken = control.take(step, apply);
+    std::this_thread::sleep_for(10ms);
+  }
+  return taken;
+}
+
+}  // namespace
+
+TEST_CASE("changes are checked as a recipe's keys are, and only some can be made") {
+  CHECK(parse({"train.lr_scale=0.5", "train.steps=7"}) ==
+        std::vector<Change>{{"train.lr_scale", 0.5}, {"train.steps", 7}});
+  CHECK_THROWS_WITH_AS(parse({"train.lr_scale=-1"}), doctest::Contains("must be from 0 to"), InputError);
+  CHECK_THROWS_WITH_AS(parse({"train.steps=1.5"}), doctest::Contains("whole number"), InputError);
+  CHECK_THROWS_WITH_AS(parse({"train.lr_scal=1"}), doctest::Contains("train.lr_scale"), InputError);
+  CHECK_THROWS_WITH_AS(parse({"train.batch=8"}),
+                       doctest::Contains("train.batch cannot change while training runs; what can: train."),
+                       InputError);
+  CHECK_THROWS_WITH_AS(parse({"data.where=width > 3"}), doctest::Contains("cannot change"), InputError);
+  CHECK_THROWS_AS(parse({"train.steps"}), InputError);
+  CHECK_THROWS_WITH_AS(parse({"train.steps=5", "train.steps=6"}), doctest::Contains("twice"), InputError);
+
+  Recipe recipe;
+  recipe.train.steps = 40;
+  apply_changes(recipe, std::vector<Change>{{"train.epochs", 2.5}, {"train.checkpoint_steps", 3}});
+  CHECK(recipe.train.epochs == 2.5);
+  CHECK(recipe.train.steps == 0);
+  CHECK(recipe.train.checkpoint_steps == 3);
+  CHECK_THROWS_AS(apply_changes(recipe, std::vector<Change>{{"train.seed", 3}}), InputError);
+}
+
+TEST_CASE("every key that can change is a number of the recipe") {
+  for (const std::string& key : control_keys()) CHECK(parse({key + "=1"}).at(0).value == 1);
+}
+
+TEST_CASE("a request is taken, noted, and replayed at its step") {
+  Run r;
+  Recipe recipe;
+  const Control::Apply apply = [&](int64_t, std::span<const Change> changes) {
+    apply_changes(recipe, changes);
+    if (recipe.train.steps == 13) throw InputError("thirteen is too few");
+  };
+  {
+    Control control(r.run);
+    int64_t answered = -1;
+    std::thread ctl([&] { answered = request_changes(r.run, parse({"train.lr_scale=0.1"}), 20); });
+    CHECK(take_one(control, 42, apply) == parse({"train.lr_scale=0.1"}));
+    ctl.join();
+    CHECK(answered == 42);
+    CHECK(recipe.train.lr_scale == 0.1);
+
+    // What the trainer refuses is told, and not noted.
+    std::string refusal;
+    std::thread second([&] {
+      try {
+        (void)request_changes(r.run, parse({"train.steps=13"}), 20);
+      } catch (const InputError& error) {
+        refusal = error.what();
+      }
+    });
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (refusal.empty() && std::chrono::steady_clock::now() < end) {
+      CHECK(control.take(43, apply).empty());
+      std::this_thread::sleep_for(5ms);
+    }
+    second.join();
+    CHECK(refusal.find("thirteen is too few") != std::string::npos);
+  }
+  CHECK(std::filesystem::is_empty(r.run.requests()));
+  // A kill cut the last line off.
+  write_file(r.run.journal(), read_text(r.run.journal()) + "{\"step\": 44, \"ke");
+  Control again(r.run);
+  CHECK(read_text(r.run.journal()).ends_with("}\n"));
+  const auto entries = read_journal(r.run.journal());
+  REQUIRE(entries.size() == 1);
+  CHECK(entries[0].step == 42);
+  CHECK(entries[0].time.size() == 20);
+  std::vector<std::pair<int64_t, double>> seen;
+  const Control::Apply note = [&](int64_t at, std::span<const Change> changes) {
+    for (const Change& change : changes) seen.emplace_back(at, change.value);
+  };
+  again.replay(41, note);
+  CHECK(seen.empty());
+  again.replay(60, note);
+  again.replay(61, note);
+  CHECK(seen == std::vector<std::pair<int64_t, double>>{{42, 0.1}});
+}
+
+TEST_CASE("requests that nobody takes are withdrawn; a new training clears what is left") {
+  Run r;
+  CHECK_THROWS_WITH_AS(request_changes(r.run, parse({"train.steps=9"}), 0.2),
+                       doctest::Contains("has not taken the request"), IoError);
+  CHECK(std::filesystem::is_empty(r.run.requests()));
+  write_file(r.run.requests() / "0001.json", "{\"train.steps\": 9}");
+  write_file(r.run.requests() / "0002.answer", "{}");
+  Control control(r.run);
+  CHECK(std::filesystem::is_empty(r.run.requests()));
+
+  // Whoever writes there: nonsense is refused, not a reason to stop.
+  for (const char* text : {"", "[]", "{}", "{\"train.steps\": \"x\"}", "{\"train.seed\": 3}", "\xff\xfe"}) {
+    Control fresh(r.run);
+    write_file(r.run.requests() / "0007.json", text);
+    int calls = 0;
+    CHECK(fresh.take(5, [&](int64_t, std::span<const Change>) { ++calls; }).empty());
+    CHECK(calls == 0);
+    CHECK(read_text(r.run.requests() / "0007.answer").find("error") != std::string::npos);
+  }
+  CHECK(!std::filesystem::exists(r.run.journal()));
+}
+
+TEST_CASE("without a training in the folder a request is refused") {
+  TempFolder folder;
+  { (void)RunFolder::create(folder / "run", "run", Recipe()); }
+  const RunFolder run = RunFolder::open(folder / "run");
+  CHECK(!run.in_use());
+  CHECK_THROWS_WITH_AS(request_changes(run, parse({"train.steps=9"}), 5),
+                       doctest::Contains("no training runs in"), InputError);
+}
+
+TEST_CASE("a journal that is none is named by its line") {
+  TempFolder folder;
+  const auto path = folder / "control.jsonl";
+  write_file(path, "{\"step\": 1, \"key\": \"train.steps\", \"value\": 5, \"time\": \"\"}\n{\"step\": 2}\n");
+  CHECK_THROWS_WITH_AS(read_journal(path), doctest::Contains("control.jsonl:2: "), InputError);
+  write_file(path, "{\"step\": 1, \"key\": \"train.seed\", \"value\": 5, \"time\": \"\"}\n");
+  CHECK_THROWS_WITH_AS(read_journal(path), doctest::Contains("train.seed cannot change"), InputError);
+}
