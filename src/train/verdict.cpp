@@ -57,17 +57,16 @@ std::string data_verdict(const DataTimes& times, const DataMeans& means) {
         "{:.0f} % of theirs for bytes ({}); {}; a faster source or millrace pack would help",
         rate_text(rate), 100 * wait, 100 * blocked / times.loading, loader, model);
   const double limit = means.cpus / std::max(each, 1e-12);
-  // The model's own threads, or another program.
-  const std::string queue =
-      times.queued > times.decoding
-          ? fmt::format(" (the loader's threads stood in line for a CPU {:.0f} % of their time)",
-                        100 * times.queued / times.loading)
-          : "";
+  if (times.queued > times.decoding && share < wait / 2)
+    return fmt::format(
+        "data: short of CPUs at {} pictures/s: the model waited {:.0f} % of the time, the loader's threads stood in "
+        "line for a CPU {:.0f} % of theirs ({}); {}; do other programs run here?",
+        rate_text(rate), 100 * wait, 100 * times.queued / times.loading, loader, model);
   return fmt::format(
-      "data: decode-bound at {} pictures/s: {:.0f} % of what {} CPU{} can get ready ({}){}; the model waited "
+      "data: decode-bound at {} pictures/s: {:.0f} % of what {} CPU{} can get ready ({}); the model waited "
       "{:.0f} % of the time; {}; {}",
       rate_text(rate), 100 * std::min(rate / limit, 1.0), means.cpus, means.cpus == 1 ? "" : "s",
-      rate_text(limit), queue, 100 * wait, model, remedy(means));
+      rate_text(limit), 100 * wait, model, remedy(means));
 }
 
 }  // namespace millrace::train

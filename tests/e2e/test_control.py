@@ -192,17 +192,19 @@ batch = 4
     text = millrace("train", tmp_path / "r.toml", "--out", tmp_path / "run").stdout
     lines = [line for line in text.splitlines() if line.startswith("data: ")]
     assert len(lines) == 5 and "over all epochs" in lines[-1]
-    assert "decode-bound at" in lines[-1] and "the model could take" in lines[-1] and "shorter side 18" in lines[-1], lines
+    # On a machine that other programs keep busy, that is what is said.
+    assert "the model could take" in lines[-1], lines
+    assert ("decode-bound at" in lines[-1] and "shorter side 18" in lines[-1]) or "short of CPUs at" in lines[-1], lines
     epochs = [json.loads(l) for l in (tmp_path / "run/metrics.jsonl").read_text().splitlines() if "train/loss" in l]
     assert all(0 < e["seconds_waiting"] <= e["seconds"] and e["seconds_loading_a_picture"] > 1e-4 for e in epochs)
     profile = millrace("profile", tmp_path / "r.toml", "--steps", "5").stdout
-    assert "data: decode-bound at" in profile
+    assert "data: decode-bound at" in profile or "data: short of CPUs at" in profile
     profile = json.loads(millrace("profile", tmp_path / "r.toml", "--steps", "5", "--json").stdout)
-    assert profile["data"].startswith("data: decode-bound")
+    assert profile["data"].startswith(("data: decode-bound", "data: short of CPUs"))
 
     # A model that takes long over small pictures: hardly any waiting.
     text = millrace(
         "train", tmp_path / "r.toml", f"data.train={letters}/train", "data.augment=[]", "data.cache_mb=0", "train.batch=50",
         "model.layers=[conv 64 3, relu, conv 64 3, relu, flatten, linear 10]", "--out", tmp_path / "slow").stdout
-    assert "data: the model waited" in text and "of CPU a picture" in text
+    assert ("data: the model waited" in text or "data: short of CPUs" in text) and "of CPU a picture" in text
     assert "decode-bound" not in text
