@@ -111,9 +111,10 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector
   if (options.use_indices && format->open_indexed)
     if (auto indices = indices_of(files, *format, notes); !indices.empty())
       dataset = format->open_indexed(path, files, std::move(indices));
-  if (!dataset && options.header && format->open_header)
-    dataset = format->open_header(path, std::move(files), *options.header);
-  if (!dataset) dataset = format->open(path, std::move(files));
+  if (!dataset)
+    dataset = options.header && format->open_header
+                  ? format->open_header(path, std::move(files), *options.header)
+                  : format->open(path, std::move(files));
   dataset->set_origin(format->name, std::move(notes));
   return dataset;
 }

@@ -170,7 +170,7 @@ std::vector<Column> columns_for(const Source& source, const PackOptions& options
 
 std::vector<Value> values_of(const PackedRow& row, const std::vector<Column>& columns) {
   std::vector<Value> values;
-  if (columns.size() > 0 && columns[0].name == "__key__") values.emplace_back(row.key);
+  if (!columns.empty() && columns[0].name == "__key__") values.emplace_back(row.key);
   if (row.label >= 0) {
     Value picture;
     if (row.picture) {

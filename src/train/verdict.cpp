@@ -59,7 +59,8 @@ std::string data_verdict(const DataTimes& times, const DataMeans& means) {
   const double limit = means.cpus / std::max(each, 1e-12);
   if (times.queued > times.decoding && share < wait / 2)
     return fmt::format(
-        "data: short of CPUs at {} pictures/s: the model waited {:.0f} % of the time, the loader's threads stood in "
+        "data: short of CPUs at {} pictures/s: the model waited {:.0f} % of the time, the loader's threads "
+        "stood in "
         "line for a CPU {:.0f} % of theirs ({}); {}; do other programs run here?",
         rate_text(rate), 100 * wait, 100 * times.queued / times.loading, loader, model);
   return fmt::format(

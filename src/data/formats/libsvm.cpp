@@ -165,7 +165,8 @@ class LibSvm final : public LineDataset {
       const Lines sizes({file}, line_with_text);
       for (int64_t q = 0; q < sizes.count(); ++q) {
         const Bytes line = sizes.read(q);
-        const CsvField field = trimmed_field(line.text().data(), line.text().data() + line.size());
+        const char* const begin = line.text().data();
+        const CsvField field = trimmed_field(begin, begin + line.size());
         int64_t size = 0;
         if (!csv_integer(field.text(), size) || size < 0 || size > count() - rows)
           fail<InputError>("{}: the size of query {}, '{}', does not fit the rows of {}", beside, q,
