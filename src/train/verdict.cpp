@@ -23,7 +23,7 @@ std::string short_time(double seconds) {
 std::string remedy(const DataMeans& means) {
   if (means.cache_mb > 0) return fmt::format("data.cache_mb = {} keeps them decoded", means.cache_mb);
   if (means.stored_side > 0)
-    return fmt::format("pictures stored smaller (shorter side {}) would help", means.stored_side);
+    return fmt::format("smaller pictures (millrace pack --resize {}) would help", means.stored_side);
   return "fewer augmentations or more CPUs would help";
 }
 

@@ -33,7 +33,7 @@ TEST_CASE("decoding that binds is named with its limit, the model's own rate and
   const std::string line = data_verdict(times, {.cpus = 2, .stored_side = 256});
   CHECK(has(line, "decode-bound at 1,510 pictures/s: 96 % of what 2 CPUs can get ready (1,573)"));
   CHECK(has(line, "the model waited 28 % of the time; the model could take 2,100"));
-  CHECK(has(line, "shorter side 256"));
+  CHECK(has(line, "millrace pack --resize 256"));
   CHECK(!has(line, "\n"));
   CHECK(has(data_verdict(times, {.cpus = 2, .cache_mb = 300, .stored_side = 256}), "data.cache_mb = 300"));
   CHECK(has(data_verdict(times, {.cpus = 2}), "fewer augmentations"));
