@@ -212,11 +212,9 @@ struct Loader::State {
     batch.indices.assign(static_cast<size_t>(options.batch), -1);
     batch.valid = valid_at(at);
     if (weighted) batch.weights.assign(static_cast<size_t>(options.batch), 0);
-    scratch.picks.clear();
-    for (int64_t i = 0; i < batch.valid; ++i) {
-      scratch.picks.push_back(order->at(at.seed, at.epoch, at.position + i));
-      pictures.will_read(scratch.picks.back().index);
-    }
+    scratch.picks.resize(static_cast<size_t>(batch.valid));
+    order->run(at.seed, at.epoch, at.position, scratch.picks);
+    for (const Pick& pick : scratch.picks) pictures.will_read(pick.index);
     scratch.decoded.resize(pictures.extent().bytes());
     for (int64_t i = 0; i < batch.valid; ++i) {
       SampleKey sample{at.seed, at.epoch, at.position + i, 0};

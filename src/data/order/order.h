@@ -36,6 +36,10 @@ class Order {
   virtual int64_t length() const = 0;
   /// 0 ≤ position < length().
   virtual Pick at(uint64_t seed, int64_t epoch, int64_t position) const = 0;
+  /// The places from `position` on, as many as `picks` has.
+  virtual void run(uint64_t seed, int64_t epoch, int64_t position, std::span<Pick> picks) const {
+    for (size_t i = 0; i < picks.size(); ++i) picks[i] = at(seed, epoch, position + static_cast<int64_t>(i));
+  }
 };
 
 /// A kind of order; each one is a file here and a line in order.cpp.

@@ -12,6 +12,10 @@ class Shuffle final : public Order {
   Pick at(uint64_t seed, int64_t epoch, int64_t position) const override {
     return {Permutation(count_, seed, epoch)(position)};
   }
+  void run(uint64_t seed, int64_t epoch, int64_t position, std::span<Pick> picks) const override {
+    const Permutation permutation(count_, seed, epoch);  // its keys cost more than a place
+    for (Pick& pick : picks) pick = {permutation(position++)};
+  }
 
  private:
   int64_t count_;

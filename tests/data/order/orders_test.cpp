@@ -35,6 +35,10 @@ std::unique_ptr<Order> make(const std::string& text, Population p) {
 std::vector<int64_t> epoch_of(const Order& order, uint64_t seed, int64_t epoch) {
   std::vector<int64_t> indices;
   for (int64_t i = 0; i < order.length(); ++i) indices.push_back(order.at(seed, epoch, i).index);
+  // A run of places is what they are one by one.
+  std::vector<Pick> run(indices.size());
+  order.run(seed, epoch, 0, run);
+  for (size_t i = 0; i < run.size(); ++i) CHECK(run[i].index == indices[i]);
   return indices;
 }
 
