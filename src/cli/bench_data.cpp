@@ -14,7 +14,7 @@
 #include "data/labelled.h"
 #include "data/loader.h"
 #include "data/order/permutation.h"
-#include "data/picture_reader.h"
+#include "data/pictures/picture_reader.h"
 
 namespace millrace::cli {
 namespace {

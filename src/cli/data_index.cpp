@@ -4,7 +4,7 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "data/dataset.h"
-#include "data/index.h"
+#include "data/index/index.h"
 #include "train/recipe.h"
 
 namespace millrace::cli {

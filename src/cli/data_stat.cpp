@@ -5,7 +5,7 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
-#include "data/statistics.h"
+#include "data/statistics/statistics.h"
 #include "train/datasets.h"
 
 namespace millrace::cli {

@@ -6,8 +6,8 @@
 #include "base/format.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
-#include "data/contact_sheet.h"
-#include "data/png.h"
+#include "data/pictures/contact_sheet.h"
+#include "data/pictures/png.h"
 #include "train/datasets.h"
 #include "train/run_folder.h"
 

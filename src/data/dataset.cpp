@@ -5,7 +5,7 @@
 
 #include "base/format.h"
 #include "base/suggest.h"
-#include "data/index.h"
+#include "data/index/index.h"
 #include "data/source.h"
 
 namespace millrace::data {

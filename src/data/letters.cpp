@@ -13,8 +13,8 @@
 
 #include "base/format.h"
 #include "base/philox.h"
-#include "data/jpeg.h"
 #include "data/loader.h"
+#include "data/pictures/jpeg.h"
 
 namespace millrace::data {
 namespace fs = std::filesystem;

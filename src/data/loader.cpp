@@ -18,7 +18,7 @@
 #include "base/thread_pool.h"
 #include "data/augment/mix.h"
 #include "data/order/order.h"
-#include "data/pictures.h"
+#include "data/pictures/pictures.h"
 
 namespace millrace::data {
 namespace {

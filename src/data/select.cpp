@@ -6,7 +6,7 @@
 
 #include "base/format.h"
 #include "base/suggest.h"
-#include "data/index.h"
+#include "data/index/index.h"
 #include "data/query.h"
 
 namespace millrace::data {

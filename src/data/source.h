@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/picture.h"
+#include "data/pictures/picture.h"
 #include "data/value.h"
 
 namespace millrace::data {

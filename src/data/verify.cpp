@@ -2,7 +2,7 @@
 
 #include "base/crc32c.h"
 #include "base/format.h"
-#include "data/index.h"
+#include "data/index/index.h"
 
 namespace millrace::data {
 

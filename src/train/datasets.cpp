@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
-#include "data/picture_reader.h"
+#include "data/pictures/picture_reader.h"
 
 namespace millrace::train {
 namespace {

@@ -1,12 +1,12 @@
 // Any bytes as an index sidecar: everything that it then says can be read, or it is refused. Its checksums are mended first,
 // or nothing would be let through.
-#include "data/index.h"
+#include "data/index/index.h"
 
 #include <cstdlib>
 #include <cstring>
 
 #include "base/crc32c.h"
-#include "data/index_layout.h"
+#include "data/index/index_layout.h"
 #include "fuzz/fuzz.h"
 
 using namespace millrace;

@@ -8,7 +8,7 @@
 #include <jpeglib.h>
 
 #include "base/philox.h"
-#include "data/picture.h"
+#include "data/pictures/picture.h"
 
 namespace millrace::testing {
 

@@ -10,8 +10,8 @@
 
 #include "base/philox.h"
 #include "data/formats/tar_members.h"
-#include "data/jpeg.h"
-#include "data/picture.h"
+#include "data/pictures/jpeg.h"
+#include "data/pictures/picture.h"
 
 namespace millrace::testing {
 

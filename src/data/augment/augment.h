@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/philox.h"
-#include "data/frame.h"
+#include "data/pictures/frame.h"
 
 namespace millrace::data {
 

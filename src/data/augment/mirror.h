@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "data/augment/augment.h"
-#include "data/resize_loops.h"
+#include "data/pictures/resize_loops.h"
 
 namespace millrace::data {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "data/augment/augment.h"
-#include "data/resize.h"
+#include "data/pictures/resize.h"
 
 namespace millrace::data {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/format.h"
 #include "data/formats/formats.h"
-#include "data/jpeg.h"
+#include "data/pictures/jpeg.h"
 
 namespace millrace::data {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "base/format.h"
 #include "data/formats/tar_values.h"
-#include "data/netpbm.h"
 #include "data/npy.h"
+#include "data/pictures/netpbm.h"
 
 namespace millrace::data {
 namespace {

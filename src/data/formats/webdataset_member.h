@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/shard_writer.h"
+#include "data/pack/shard_writer.h"
 #include "data/value.h"
 
 namespace millrace::data {

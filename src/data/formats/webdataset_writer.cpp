@@ -8,7 +8,7 @@
 #include "data/formats/formats.h"
 #include "data/formats/tar_values.h"
 #include "data/formats/webdataset_member.h"
-#include "data/shard_writer.h"
+#include "data/pack/shard_writer.h"
 
 namespace millrace::data {
 namespace fs = std::filesystem;
