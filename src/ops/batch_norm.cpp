@@ -13,16 +13,48 @@ std::vector<Type> batch_norm_types(const TypeContext& c) {
   return {c.operands[0], statistic, statistic};
 }
 
+/// Sums over the batch and the places are made in two levels where pictures are large: a picture's sums can be computed while
+/// what makes the picture still has it in the cache, and no value of the batch is needed for them.
+bool by_picture(const Shape& x) {
+  int64_t places = 1;
+  for (int d = 2; d < x.rank(); ++d) places *= x[d].size();
+  return x.rank() > 2 && places >= 16;
+}
+
+Value sum_of_channels(ops::Build& b, Value v) {
+  const int rank = b.shape(v).rank();
+  if (!by_picture(b.shape(v))) return b.sum(v, ops::all_but_channels(rank), false);
+  return b.sum(b.sum(v, ops::trailing_axes(2, rank), false), {0}, false);
+}
+
+struct Moments {
+  Value mean, variance;
+};
+
+/// Of each channel. The variance is not the mean of squares minus the square of the mean, which would cancel.
+Moments moments_of_channels(ops::Build& b, Value x) {
+  const int rank = b.shape(x).rank();
+  if (!by_picture(b.shape(x))) {
+    const auto axes = ops::all_but_channels(rank);
+    const Value mean = b.mean(x, axes, false), centred = b.sub(x, ops::per_channel(b, mean, rank));
+    return {mean, b.mean(b.mul(centred, centred), axes, false)};
+  }
+  // Of each picture, and then put together (Chan, Golub, LeVeque, 1979).
+  const auto places = ops::trailing_axes(2, rank);
+  const Value means = b.mean(x, places, true), centred = b.sub(x, means);
+  const Value variances = b.mean(b.mul(centred, centred), places, false);
+  const Value each = b.reshape(means, b.shape(variances)), mean = b.mean(each, {0}, false);
+  const Value apart = b.sub(each, mean);
+  return {mean, b.mean(b.add(variances, b.mul(apart, apart)), {0}, false)};
+}
+
 std::vector<Value> batch_norm_body(Graph& graph, std::span<const Value> operands,
                                    const Attributes& attributes) {
   ops::Build b(graph);
   const Value x = b.widen(operands[0]), weight = b.widen(operands[1]), bias = b.widen(operands[2]);
   const int rank = b.shape(x).rank();
-  const auto axes = ops::all_but_channels(rank);
-  const Value mean = b.mean(x, axes, false);
-  // Two passes: the mean of squares minus the square of the mean would cancel.
+  const auto [mean, variance] = moments_of_channels(b, x);
   const Value centred = b.sub(x, ops::per_channel(b, mean, rank));
-  const Value variance = b.mean(b.mul(centred, centred), axes, false);
   const Value scale = b.mul(weight, b.unary("rsqrt", b.add(variance, attributes.number("eps"))));
   const Value y = b.add(b.mul(centred, ops::per_channel(b, scale, rank)), ops::per_channel(b, bias, rank));
   return {b.cast(y, b.dtype(operands[0])), mean, variance};
@@ -44,7 +76,7 @@ std::vector<Value> batch_norm_gradient(const GradientContext& c) {
   Value dx, slope, offset;  // dx = direct + centred · slope + offset
   if (const Value arrived = c.result_gradients[0]; arrived.valid()) {
     const Value g = b.widen(arrived), scale = b.mul(b.widen(c.operands[1]), r);
-    const Value dbias = b.sum(g, axes, false), dweight = b.mul(b.sum(b.mul(g, centred), axes, false), r);
+    const Value dbias = sum_of_channels(b, g), dweight = b.mul(sum_of_channels(b, b.mul(g, centred)), r);
     parts[1] = b.cast(dweight, b.dtype(c.operands[1]));
     parts[2] = b.cast(dbias, b.dtype(c.operands[2]));
     dx = b.mul(g, ops::per_channel(b, scale, rank));

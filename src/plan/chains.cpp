@@ -9,7 +9,7 @@ namespace millrace {
 namespace {
 
 // Of all tensors of a chunk: what stays in a core's own cache.
-constexpr int64_t kChunkBytes = 192 << 10, kMostBytes = 1 << 20;
+constexpr int64_t kChunkBytes = 192 << 10, kMostBytes = 2 << 20;
 // Work of a chunk that is not worth handing to another thread, in nanoseconds.
 constexpr double kChunkTime = 3000;
 constexpr double kMostChunks = 64;

@@ -224,10 +224,12 @@ void choose_streams(Nest& nest) {
 }
 
 constexpr double kPartWork = 131072;  // operations that make a part worth its while
-constexpr int64_t kMaxParts = 64;
+constexpr int64_t kMaxParts = 64, kEnoughRows = 16;
 
 /// Cuts a reduced dimension when there are few results and much work.
 void choose_parts(Nest& nest) {
+  // Whole results can follow row by row what makes their operands.
+  if (nest.outer_count() >= kEnoughRows && !nest.reduced[0]) return;
   const double work = nest.outer_elements() * static_cast<double>(nest.outer_count()) * nest.cost;
   const int64_t wanted =
       std::min(static_cast<int64_t>(work / kPartWork), kMaxParts / std::max<int64_t>(nest.outer_count(), 1));

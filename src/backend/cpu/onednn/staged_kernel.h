@@ -75,8 +75,9 @@ class Call {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
-/// Stages run one after the other; the chunks of a stage at the same time, the calls of a chunk in order.
-class StagedKernel : public ChunkedKernel {
+/// Stages run one after the other; the chunks of a stage at the same time, the calls of a chunk in order. By rows when the
+/// chunks of the last stage make equal pieces of the result, in order.
+class StagedKernel : public ChunkedKernel, public RowKernel {
  public:
   /// Starts a stage: the chunks added from now on run when all earlier ones are done.
   void stage() { open_ = stages_.size(), stages_.emplace_back(); }
@@ -107,6 +108,22 @@ class StagedKernel : public ChunkedKernel {
   Place pack(const dnnl::memory::desc& from, int64_t offset, const dnnl::memory::desc& to,
              const Array* constant, int dim, bool steady = false);
 
+  /// Says that the chunks of the last stage are rows.
+  void chunks_are_rows() { pieces_ = static_cast<int64_t>(stages_.back().size()); }
+  int64_t most_rows() const override { return pieces_; }
+  int64_t row_grain(int64_t rows) const override {
+    if (pieces_ == 0 || rows <= 0) return 0;
+    return pieces_ % rows == 0 ? 1 : rows % pieces_ == 0 ? rows / pieces_ : 0;
+  }
+  bool takes_row(int /*operand*/, int64_t /*rows*/) const override { return false; }
+  int first_stages() const override { return stages() - 1; }
+  void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
+                void* scratch) override {
+    const int stage = stages() - 1;
+    for (int64_t i = begin * pieces_ / rows; i < end * pieces_ / rows; ++i)
+      run_chunk(stage, i, operands, results, scratch);
+  }
+
   void describe(std::string text) { description_ = std::move(text); }
   void estimate(double nanoseconds) { nanoseconds_ = nanoseconds; }
   int stages() const override { return static_cast<int>(stages_.size() - preparing_); }
@@ -128,6 +145,7 @@ class StagedKernel : public ChunkedKernel {
   size_t open_ = 0, preparing_ = 0;  // the stage that chunks are added to; how many run in prepare()
   int64_t kept_bytes_ = 0;
   char* kept_ = nullptr;
+  int64_t pieces_ = 0;         // rows of the result, when it has rows
   int64_t scratch_bytes_ = 0;  // without slots
   int slots_ = 0;
   int64_t slot_bytes_ = 0, chunk_bytes_ = 0;

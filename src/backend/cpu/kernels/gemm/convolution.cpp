@@ -30,7 +30,7 @@ struct Part {
 
 // y[position, out] = sum over taps and channels of x[position moved by the tap, in] · w[tap, in, out]. Weights have their
 // taps moved outwards and are packed; then every chunk gathers its rows of the left side, part by part of the sum.
-class Convolution : public ChunkedKernel {
+class Convolution : public ChunkedKernel, public RowKernel {
  public:
   Convolution(const Geometry& g, bool turns, const Array* constant)
       : g_(turns ? turned(g) : g),
@@ -73,10 +73,29 @@ class Convolution : public ChunkedKernel {
       default:
         break;
     }
-    const Slot slot(taken_, slots_);
-    Unit* const own = moved + (packed_.empty() ? moved_units() : 0) + slot.index() * slot_units();
-    multiply(static_cast<const char*>(operands[0]), packed_.empty() ? packed : fixed_right(),
-             static_cast<char*>(results[0]), own, chunk);
+    const int64_t m = chunk % row_chunks() * rows_, n = chunk / row_chunks() * columns_;
+    with_slot(scratch, [&](const Unit* right, Unit* own) {
+      multiply(operands[0], right, results[0], own, m, std::min(rows_, window_.positions() - m), n);
+    });
+  }
+
+  // Positions are rows, as long as they are not too few for their cost; each takes of x what is around it.
+  int64_t most_rows() const override { return window_.positions(); }
+  int64_t row_grain(int64_t rows) const override {
+    if (rows <= 0 || window_.positions() % rows != 0) return 0;
+    const int64_t each = window_.positions() / rows, wanted = std::min(4 * block_rows, rows_);
+    return (wanted + each - 1) / each;
+  }
+  bool takes_row(int /*operand*/, int64_t /*rows*/) const override { return false; }
+  int first_stages() const override { return stages() - 1; }
+  void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
+                void* scratch) override {
+    const int64_t each = window_.positions() / rows;
+    with_slot(scratch, [&](const Unit* right, Unit* own) {
+      for (int64_t m = begin * each; m < end * each; m += rows_)
+        for (int64_t n = 0; n < g_.out_channels; n += columns_)
+          multiply(operands[0], right, results[0], own, m, std::min(rows_, end * each - m), n);
+    });
   }
 
   int64_t scratch_bytes() const override {
@@ -88,6 +107,15 @@ class Convolution : public ChunkedKernel {
   }
 
  private:
+  /// Calls `compute` with the packed weights and memory for one chunk.
+  template <typename Compute>
+  void with_slot(void* scratch, Compute&& compute) {
+    auto* const shared = static_cast<Unit*>(scratch);
+    const Slot slot(taken_, slots_);
+    Unit* const own =
+        shared + (packed_.empty() ? right_units() + moved_units() : 0) + slot.index() * slot_units();
+    compute(packed_.empty() ? shared : fixed_right(), own);
+  }
   bool moves_taps() const { return window_.count() > 1; }
   // Of the weights as the user has them: [rows, channels, taps].
   int64_t weight_rows() const { return turns_ ? g_.in_channels : g_.out_channels; }
@@ -184,14 +212,14 @@ class Convolution : public ChunkedKernel {
   }
 
   static constexpr int64_t max_rows = 320;
-  void multiply(const char* x, const Unit* right, char* y, Unit* own, int64_t chunk) const {
-    const int64_t m = chunk % row_chunks() * rows_, n = chunk / row_chunks() * columns_;
-    const int64_t rows = std::min(rows_, window_.positions() - m),
-                  columns = std::min(columns_, g_.out_channels - n);
-    const int64_t bytes = arithmetic_.bytes;
+  /// Up to rows_ positions and columns_ channels of the result, from position m and channel n on.
+  void multiply(const void* operand, const Unit* right, void* result, Unit* own, int64_t m, int64_t rows,
+                int64_t n) const {
+    const int64_t columns = std::min(columns_, g_.out_channels - n), bytes = arithmetic_.bytes;
     Window windows[max_rows];
     window_.find(m, rows, windows);
-    y += (m * g_.out_channels + n) * bytes;
+    const char* const x = static_cast<const char*>(operand);
+    char* const y = static_cast<char*>(result) + (m * g_.out_channels + n) * bytes;
     auto* const sums =
         sums_apart() ? reinterpret_cast<float*>(own + left_units()) : reinterpret_cast<float*>(y);
     const int64_t row_length = sums_apart() ? sum_row() : g_.out_channels;

@@ -44,12 +44,13 @@ int64_t chunk_tiles(const Problem& p, int64_t tiles) {
   return std::min(wished, (least + 13) / 14 * 14);
 }
 
-class Convolution : public Kernel {
+class Convolution : public ChunkedKernel, public RowKernel {
  public:
   Convolution(const Problem& p, const Array* weights)
       : p_(p),
         grid_(grid_of(p.images, p.out_height, p.out_width, tile)),
-        tiles_(chunk_tiles(p, grid_.count())),
+        rows_(grid_, p.out_height),
+        tiles_(rows_.whole(chunk_tiles(p, grid_.count()))),
         chunks_((grid_.count() + tiles_ - 1) / tiles_),
         panels_(whole_panels(p.channels) / panel),
         v_row_(p.depth % 256 == 0 ? p.depth + 16 : (p.depth + 15) / 16 * 16),
@@ -59,22 +60,27 @@ class Convolution : public Kernel {
     for (int64_t c = 0; c < weight_chunks(); ++c) transform(weights->as<float>().data(), packed_.data(), c);
   }
 
-  void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override {
-    auto* memory = static_cast<float*>(scratch);
-    const float* u = packed_.data();
-    if (packed_.empty()) {
-      float* fresh = memory;
-      const auto* w = static_cast<const float*>(operands[1]);
-      pool.parallel(weight_chunks(), [&](int64_t c) { transform(w, fresh, c); });
-      u = fresh;
-      memory += weights_size();
-    }
-    auto* x = static_cast<float*>(operands[0]);
-    auto* y = static_cast<float*>(results[0]);
-    pool.parallel(chunks_, [&](int64_t chunk) {
-      const Slot slot(taken_, slots_);
-      convolve(x, u, y, memory + slot.index() * slot_size(), chunk);
-    });
+  int stages() const override { return packed_.empty() ? 2 : 1; }
+  int64_t chunks(int stage) const override { return stage + 1 < stages() ? weight_chunks() : chunks_; }
+  double nanoseconds() const override {
+    return 2.0 * points * static_cast<double>(grid_.count() * p_.depth * p_.channels) / 80;
+  }
+  void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
+                 void* scratch) override {
+    auto* const memory = static_cast<float*>(scratch);
+    if (stage + 1 < stages()) return transform(static_cast<const float*>(operands[1]), memory, chunk);
+    convolve(operands, results, memory, chunk * tiles_, std::min((chunk + 1) * tiles_, grid_.count()));
+  }
+
+  int64_t most_rows() const override { return rows_.most(); }
+  int64_t row_grain(int64_t rows) const override { return rows_.grain(rows, tiles_); }
+  bool takes_row(int /*operand*/, int64_t /*rows*/) const override { return false; }
+  int first_stages() const override { return stages() - 1; }
+  void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
+                void* scratch) override {
+    const int64_t each = rows_.of_a_row(rows);
+    for (int64_t first = begin * each; first < end * each; first += tiles_)
+      convolve(operands, results, static_cast<float*>(scratch), first, std::min(first + tiles_, end * each));
   }
 
   int64_t scratch_bytes() const override {
@@ -102,10 +108,16 @@ class Convolution : public Kernel {
                       panels_ * p_.depth * panel);
   }
 
-  /// v[point][tile][depth], m[point][tile][block]
-  void convolve(float* x, const float* u, float* y, float* v, int64_t chunk) const {
-    const int64_t first = chunk * tiles_, count = std::min(tiles_, grid_.count() - first);
-    float* m = v + points * tiles_ * v_row_;
+  /// Tiles [first, last): v[point][tile][depth], m[point][tile][block]
+  void convolve(void* const* operands, void* const* results, float* scratch, int64_t first,
+                int64_t last) const {
+    const Slot slot(taken_, slots_);
+    auto* const x = static_cast<float*>(operands[0]);
+    auto* const y = static_cast<float*>(results[0]);
+    const float* const u = packed_.empty() ? scratch : packed_.data();
+    float* const v = scratch + (packed_.empty() ? weights_size() : 0) + slot.index() * slot_size();
+    const int64_t count = last - first;
+    float* const m = v + points * tiles_ * v_row_;
     for (int64_t t = 0; t < count; ++t) {
       const TilePlace at = place_of(grid_, first + t);
       const Picture from{x + at.image * p_.in_height * p_.in_width * p_.depth, p_.in_height, p_.in_width,
@@ -129,10 +141,11 @@ class Convolution : public Kernel {
 
   Problem p_;
   TileGrid grid_;
+  TileRows rows_;
   int64_t tiles_, chunks_, panels_, v_row_;
   int slots_;
   std::vector<float> packed_;  // of constant weights
-  std::atomic<uint64_t> taken_{0};
+  mutable std::atomic<uint64_t> taken_{0};
 };
 
 }  // namespace

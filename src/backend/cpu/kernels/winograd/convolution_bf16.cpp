@@ -19,7 +19,7 @@ constexpr int64_t panel = gemm::block_columns;
 
 // Weights are transformed and packed, point by point, in two stages; then each chunk transforms its tiles of x, multiplies
 // them with a panel of weights at every point, and transforms what comes out.
-class Convolution : public ChunkedKernel {
+class Convolution : public ChunkedKernel, public RowKernel {
  public:
   Convolution(const Problem& p, const Array* weights)
       : p_(p),
@@ -27,11 +27,12 @@ class Convolution : public ChunkedKernel {
         order_(arithmetic_, 9),
         grid_(grid_of(p.images, p.out_height, p.out_width, tile)),
         units_((p.depth + 1) / 2),
-        panels_((p.channels + panel - 1) / panel) {
+        panels_((p.channels + panel - 1) / panel),
+        rows_(grid_, p.out_height) {
     // Tiles that stay in the second-level cache, but enough chunks for many threads.
     const int64_t fit = std::clamp<int64_t>(14336 / p.depth / 14 * 14, 14, 112),
                   least = std::max<int64_t>((grid_.count() + 15) / 16, 14);
-    tiles_ = std::min(fit, (least + 13) / 14 * 14);
+    tiles_ = rows_.whole(std::min(fit, (least + 13) / 14 * 14));
     slots_ = static_cast<int>(std::min<int64_t>({tile_chunks(), available_cpus(), 64}));
     if (weights) pack_constant(*weights);
   }
@@ -63,10 +64,18 @@ class Convolution : public ChunkedKernel {
       default:
         break;
     }
-    const Slot slot(taken_, slots_);
-    Unit* const own = transformed + (packed_.empty() ? transformed_units() : 0) + slot.index() * slot_units();
-    convolve(static_cast<uint16_t*>(operands[0]), packed_.empty() ? packed : fixed(),
-             static_cast<uint16_t*>(results[0]), own, chunk);
+    convolve(operands, results, packed, chunk * tiles_, std::min((chunk + 1) * tiles_, grid_.count()));
+  }
+
+  int64_t most_rows() const override { return rows_.most(); }
+  int64_t row_grain(int64_t rows) const override { return rows_.grain(rows, tiles_); }
+  bool takes_row(int /*operand*/, int64_t /*rows*/) const override { return false; }
+  int first_stages() const override { return stages() - 1; }
+  void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
+                void* scratch) override {
+    const int64_t each = rows_.of_a_row(rows);
+    for (int64_t first = begin * each; first < end * each; first += tiles_)
+      convolve(operands, results, static_cast<Unit*>(scratch), first, std::min(first + tiles_, end * each));
   }
 
   int64_t scratch_bytes() const override {
@@ -127,9 +136,16 @@ class Convolution : public ChunkedKernel {
     for (int64_t i = 0; i < points * panels_; ++i) pack(transformed.data(), fixed(), i);
   }
 
-  /// v[point][tile][row_step], m[point][tile][32]
-  void convolve(uint16_t* x, const Unit* u, uint16_t* y, Unit* v, int64_t chunk) const {
-    const int64_t first = chunk * tiles_, count = std::min(tiles_, grid_.count() - first);
+  /// Tiles [first, last): v[point][tile][row_step], m[point][tile][32]
+  void convolve(void* const* operands, void* const* results, Unit* scratch, int64_t first,
+                int64_t last) const {
+    const Slot slot(taken_, slots_);
+    auto* const x = static_cast<uint16_t*>(operands[0]);
+    auto* const y = static_cast<uint16_t*>(results[0]);
+    const Unit* const u = packed_.empty() ? scratch : static_cast<const Unit*>(packed_.data());
+    Unit* const v =
+        scratch + (packed_.empty() ? packed_units() + transformed_units() : 0) + slot.index() * slot_units();
+    const int64_t count = last - first;
     auto* const m = reinterpret_cast<float*>(v + left_units());
     for (int64_t t = 0; t < count; ++t) {
       const TilePlace at = place_of(grid_, first + t);
@@ -159,10 +175,12 @@ class Convolution : public ChunkedKernel {
   const gemm::Arithmetic& arithmetic_;
   gemm::TapOrder order_;
   TileGrid grid_;
-  int64_t units_, panels_, tiles_ = 0;
+  int64_t units_, panels_;
+  TileRows rows_;
+  int64_t tiles_ = 0;
   int slots_ = 1;
   Array packed_;  // constant weights
-  std::atomic<uint64_t> taken_{0};
+  mutable std::atomic<uint64_t> taken_{0};
 };
 
 }  // namespace

@@ -33,6 +33,31 @@ struct TilePlace {
 TilePlace place_of(const TileGrid& grid, int64_t index);
 TileGrid grid_of(int64_t images, int64_t height, int64_t width, int64_t side);
 
+/// The rows of RowKernel that a result splits into: rows of tiles where these fill the maps, else whole pictures.
+class TileRows {
+ public:
+  TileRows(const TileGrid& grid, int64_t height)
+      : tiles_(grid.count()),
+        images_(grid.images),
+        most_(height % grid.side == 0 ? images_ * grid.rows : images_) {}
+  int64_t most() const { return most_; }
+  int64_t of_a_row(int64_t rows) const { return tiles_ / rows; }
+  /// `chunk`: tiles that are worth a piece.
+  int64_t grain(int64_t rows, int64_t chunk) const {
+    if (rows <= 0 || (most_ % rows != 0 && images_ % rows != 0)) return 0;
+    return (chunk + of_a_row(rows) - 1) / of_a_row(rows);
+  }
+  /// About so many tiles, but whole rows, where that is not much more, and there are enough rows for some threads.
+  int64_t whole(int64_t chunk) const {
+    if (most_ < 8) return chunk;
+    const int64_t row = of_a_row(most_), up = (chunk + row - 1) / row * row;
+    return up <= chunk * 3 / 2 ? up : chunk;
+  }
+
+ private:
+  int64_t tiles_, images_, most_;
+};
+
 /// Rounds up to whole panels; matrices in scratch have such row lengths.
 int64_t whole_panels(int64_t columns);
 

@@ -1,0 +1,135 @@
+#include <algorithm>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+#include <millrace/program.h>
+
+#include "autodiff/gradient.h"
+#include "backend/ref/evaluate.h"
+#include "base/philox.h"
+#include "base/thread_pool.h"
+#include "ops/build.h"
+#include "support/random_graph.h"
+
+using namespace millrace;
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+struct Case {
+  int64_t images, in, size, out, kernel, stride;
+  std::string precision = "fp32";
+};
+
+Value convolve(ops::Build& b, Value x, const Case& c, const std::string& name) {
+  const Value w = b.graph().input(name, {f32, {c.out, b.shape(x)[1].size(), c.kernel, c.kernel}});
+  const int64_t pad = c.kernel / 2;
+  return b.graph().add("conv2d", {x, w},
+                       {{"strides", Ints{c.stride, c.stride}}, {"pads", Ints{pad, pad, pad, pad}}});
+}
+
+std::vector<Array> values_of(const Graph& graph) {
+  std::vector<Array> inputs;
+  for (const Value& input : graph.inputs()) {
+    Array x(graph.type(input));
+    RandomStream random(5, inputs.size());
+    for (int64_t i = 0; i < x.count(); ++i) x.set(i, random.uniform() * 2 - 1);
+    inputs.push_back(std::move(x));
+  }
+  return inputs;
+}
+
+int links(const Program& program) {
+  int count = 0;
+  for (const LaunchInfo& launch : program.launches())
+    count += launch.kernel.find("row by row") != std::string::npos;
+  return count;
+}
+
+/// Compares with the reference, on several threads, whoever computes the convolutions; returns the fewest links of chains.
+int check(const Graph& graph, const std::string& precision) {
+  const std::vector<Array> inputs = values_of(graph), expected = ref::evaluate(graph, inputs);
+  CompileOptions options;
+  options.precision = precision;
+  const Program timed = Program::compile(graph, options);
+  int least = links(timed);
+  for (const std::string provider : {"winograd", "gemm", "onednn"}) {
+    CAPTURE(provider);
+    for (const auto& [key, choice] : timed.choices()) options.choices[key] = provider;
+    std::vector<Array> first;
+    for (const int threads : {1, 2, 5}) {
+      ThreadPool::set_default_threads(threads);
+      Program program = Program::compile(graph, options);
+      least = std::min(least, links(program));
+      for (size_t i = 0; i < inputs.size(); ++i)
+        for (int64_t k = 0; k < inputs[i].count(); ++k)
+          program.input(static_cast<int>(i)).set(k, inputs[i].at(k));
+      program.run();
+      program.run();
+      for (size_t o = 0; o < expected.size(); ++o) {
+        CAPTURE(o);
+        const Array now = program.output(static_cast<int>(o)).clone();
+        double largest = 0, worst = 0;
+        for (int64_t i = 0; i < now.count(); ++i) {
+          largest = std::max(largest, std::abs(expected[o].at(i)));
+          const double off = std::abs(now.at(i) - expected[o].at(i));
+          worst = std::max(worst, std::isfinite(off) ? off : HUGE_VAL);
+        }
+        CHECK(worst <= (precision == "fp32" ? 1e-3 : 5e-2) * (1 + largest));
+        if (threads == 1) first.push_back(now);
+        CHECK(test::difference(now, first[o]) == 0);
+      }
+    }
+  }
+  ThreadPool::set_default_threads(0);
+  return least;
+}
+
+}  // namespace
+
+TEST_CASE("bias, residual sum and activation follow a convolution row by row") {
+  for (const Case& c : {Case{8, 64, 32, 64, 3, 1}, Case{8, 48, 18, 64, 3, 1}, Case{6, 64, 28, 96, 1, 1},
+                        Case{9, 16, 31, 40, 3, 2}, Case{3, 33, 30, 65, 3, 1}, Case{16, 64, 14, 64, 3, 1},
+                        Case{16, 96, 7, 96, 3, 1}, Case{8, 64, 32, 64, 3, 1, "bf16"},
+                        Case{8, 64, 20, 64, 1, 1, "bf16"}, Case{5, 32, 19, 64, 3, 1, "bf16"}}) {
+    CAPTURE(c.images);
+    CAPTURE(c.size);
+    CAPTURE(c.precision);
+    Graph graph;
+    ops::Build b(graph);
+    const Value x = graph.input("x", {f32, {c.images, c.in, c.size, c.size}});
+    const Value bias = graph.input("bias", {f32, {1, c.out, 1, 1}});
+    const Value y = convolve(b, x, c, "w");
+    const Value residual = graph.input("residual", {f32, Shape(b.shape(y))});
+    graph.set_outputs({graph.add("relu", {b.add(b.add(y, bias), residual)})});
+    CHECK(check(graph, c.precision) >= (c.images >= 8 && c.size == 32 ? 1 : 0));
+  }
+}
+
+TEST_CASE(
+    "the statistics of a batch norm, and its gradient's sums, follow their convolutions picture by picture") {
+  for (const Case& c :
+       {Case{16, 32, 32, 64, 3, 1}, Case{16, 40, 13, 64, 3, 1}, Case{17, 64, 16, 64, 1, 1},
+        Case{16, 64, 16, 64, 3, 1, "bf16"}, Case{2, 32, 12, 32, 3, 1}, Case{5, 32, 3, 32, 3, 1}}) {
+    CAPTURE(c.size);
+    CAPTURE(c.precision);
+    Graph graph;
+    ops::Build b(graph);
+    const Value x = graph.input("x", {f32, {c.images, c.in, c.size, c.size}});
+    const Value weight = graph.input("weight", {f32, {c.out}}), bias = graph.input("bias", {f32, {c.out}});
+    const auto block = [&](Value from, const std::string& name) {
+      const Value y = convolve(b, from, c, name);
+      return graph.add("relu", {graph.add("batch_norm", {y, weight, bias}, {{"eps", 1e-3}})});
+    };
+    const Value y = block(block(x, "w"), "v");
+    const Value loss = b.mean(b.mul(y, y), {0, 1, 2, 3}, false);
+    const std::vector<Value> wanted = graph.inputs();
+    std::vector<Value> outputs = gradients(graph, loss, wanted);
+    outputs.push_back(loss);
+    graph.set_outputs(outputs);
+    CHECK(check(graph, c.precision) >= (c.images == 16 ? 4 : 0));
+  }
+}
