@@ -320,6 +320,14 @@ int Dag::fma(int a, int b, int c) {
   return intern(std::move(e));
 }
 
+int Dag::scale(int a, int k) {
+  Expr e;
+  e.kind = ExprKind::scale;
+  e.dtype = f32;
+  e.args = {a, k};
+  return intern(std::move(e));
+}
+
 int Dag::bitcast(int a, DType dtype) {
   Expr e;
   e.kind = ExprKind::bitcast;

@@ -13,7 +13,19 @@
 
 namespace millrace::codegen {
 
-enum class ExprKind : uint8_t { constant, linear, load, op, select, cast, fma, bitcast, round_to, call };
+enum class ExprKind : uint8_t {
+  constant,
+  linear,
+  load,
+  op,
+  select,
+  cast,
+  fma,
+  scale,
+  bitcast,
+  round_to,
+  call
+};
 
 /// coefficient × (loop dimension or expression `id`).
 struct Term {
@@ -74,6 +86,8 @@ class Dag {
   int cast(int a, DType dtype);
   /// a × b + c with one rounding.
   int fma(int a, int b, int c);
+  /// a × 2^k (f32, k a whole number from −150 to 130, or NaN where a is NaN) with one rounding.
+  int scale(int a, int k);
   /// The same bits as another type of the same width.
   int bitcast(int a, DType dtype);
   /// An f32 rounded to the precision of a 16-bit float.

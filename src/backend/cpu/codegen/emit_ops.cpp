@@ -1,8 +1,12 @@
 #include "backend/cpu/codegen/emit_ops.h"
 
 #include <limits>
+#include <numeric>
+#include <vector>
 
 #include "base/format.h"
+#include "llvm/Analysis/VectorUtils.h"
+#include "llvm/IR/IntrinsicsX86.h"
 
 namespace millrace::codegen {
 namespace {
@@ -187,6 +191,35 @@ Value* emit_cast(Builder& b, Value* x, DType from, DType to) {
                              {type, x->getType()}, {x});
   if (to.is_float()) return is_unsigned(from) ? b.CreateUIToFP(x, type) : b.CreateSIToFP(x, type);
   return b.CreateIntCast(x, type, !is_unsigned(from));
+}
+
+Value* scale(Builder& b, Value* x, Value* k) {
+#if defined(__x86_64__)
+  static const bool has = __builtin_cpu_supports("avx512f");
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  if (const unsigned lanes = vector ? vector->getNumElements() : 0; has && lanes >= 16 && lanes % 16 == 0) {
+    // One instruction, of 16 lanes.
+    std::vector<Value*> parts;
+    for (unsigned from = 0; from < lanes; from += 16) {
+      std::vector<int> mask(16);
+      std::iota(mask.begin(), mask.end(), static_cast<int>(from));
+      Value *part = b.CreateShuffleVector(x, mask), *by = b.CreateShuffleVector(k, mask);
+      constexpr int kCurrentRounding = 4;
+      parts.push_back(b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                                        {part, by, llvm::Constant::getNullValue(part->getType()),
+                                         b.getInt16(0xFFFF), b.getInt32(kCurrentRounding)}));
+    }
+    return parts.size() > 1 ? llvm::concatenateVectors(b, parts) : parts[0];
+  }
+#endif
+  // In two steps, so that subnormal results come out right.
+  llvm::Type* words = shaped(b.getInt32Ty(), x->getType());
+  Value* n = b.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {words, k->getType()}, {k});
+  Value* half = b.CreateAShr(n, 1);
+  const auto power = [&](Value* e) {
+    return b.CreateBitCast(b.CreateShl(b.CreateAdd(e, integer(e, 127)), 23), x->getType());
+  };
+  return b.CreateFMul(b.CreateFMul(x, power(half)), power(b.CreateSub(n, half)));
 }
 
 Value* from_memory(Builder& b, Value* x, DType memory) {

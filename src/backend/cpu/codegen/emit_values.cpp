@@ -78,6 +78,8 @@ Value* Emitter::compute(int id) {
     }
     case ExprKind::fma:
       return b_.CreateIntrinsic(llvm::Intrinsic::fma, {arg(0)->getType()}, {arg(0), arg(1), arg(2)});
+    case ExprKind::scale:
+      return scale(b_, arg(0), arg(1));
     case ExprKind::bitcast: {
       Value* x = arg(0);
       return b_.CreateBitCast(x, shaped(scalar_type(context_, e.dtype), x->getType()));

@@ -36,7 +36,7 @@ struct Builder {
   }
 };
 
-/// Cephes expf (S. Moshier): x = k ln 2 + r, a polynomial in r, scaling in two steps so that subnormals come out right.
+/// Cephes expf (S. Moshier): x = k ln 2 + r, a polynomial in r, times 2^k.
 int exp_f32(Builder& b, int x) {
   x = b.select(b.less(x, b.f(-104)), b.f(-104), x);  // a NaN stays
   x = b.select(b.less(b.f(89), x), b.f(89), x);
@@ -49,11 +49,7 @@ int exp_f32(Builder& b, int x) {
   const int p = b.polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2,
                                  1.6666665459e-1, 5.0000001201e-1});
   const int e = b.add(b.fma(p, b.mul(r, r), r), b.f(1));
-  const int n = b.sub(b.bits(shifted), b.i(0x4B400000));                   // k as an integer, −150 … 129
-  const int half = b.sub(b.shift_right(b.add(n, b.i(256)), 1), b.i(128));  // floor(k / 2)
-  const int first = b.value(b.shift_left(b.add(half, b.i(127)), 23));
-  const int second = b.value(b.shift_left(b.add(b.sub(n, half), b.i(127)), 23));
-  return b.mul(b.mul(e, first), second);
+  return b.dag.scale(e, k);
 }
 
 /// Cephes logf (S. Moshier), mantissa in [√½, √2).
