@@ -34,11 +34,14 @@ Operator random_operator(std::string_view name, std::string_view doc, DType dtyp
   return op;
 }
 
-std::array<Scalar, 4> random_words(ElementBuilder& b, std::span<const Scalar> index,
-                                   const ElementContext& c) {
+Scalar flat_index(ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
   Scalar flat = b.integer(i64, 0);
   for (size_t d = 0; d < index.size(); ++d)
     flat = b.add(b.mul(flat, b.integer(i64, c.node.types[0].shape[d].size())), index[d]);
+  return flat;
+}
+
+std::array<Scalar, 4> random_words(ElementBuilder& b, Scalar flat, const ElementContext& c) {
   const Scalar zero = b.integer(i64, 0), one = b.integer(i64, 1);
   const Scalar seed = b.load(0, std::array{zero}), step = b.load(0, std::array{one});
   std::array<Scalar, 4> counter = {b.cast(flat, u32), high_word(b, flat),

@@ -12,9 +12,10 @@ namespace millrace::ops {
 /// else. `dtype` is the default, and only floats are allowed when it is one.
 Operator random_operator(std::string_view name, std::string_view doc, DType dtype);
 
-/// Those four words (u32) for the element at `index`.
-std::array<Scalar, 4> random_words(ElementBuilder& b, std::span<const Scalar> index,
-                                   const ElementContext& context);
+/// The flat position (i64) of the element at `index`.
+Scalar flat_index(ElementBuilder& b, std::span<const Scalar> index, const ElementContext& context);
+/// Those four words (u32) for the element at a flat position.
+std::array<Scalar, 4> random_words(ElementBuilder& b, Scalar flat, const ElementContext& context);
 
 /// How many random bits a uniform number of this dtype carries.
 int uniform_bits(DType dtype);

@@ -17,7 +17,7 @@ MILLRACE_OPERATOR(random_bernoulli) {
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
     // In whole numbers, so that every back end draws the same.
     const auto limit = static_cast<int64_t>(std::llround(std::ldexp(c.node.attributes.number("p"), 32)));
-    const Scalar word = b.cast(ops::random_words(b, index, c)[0], i64);
+    const Scalar word = b.cast(ops::random_words(b, ops::flat_index(b, index, c), c)[0], i64);
     return b.cast(b.less(word, b.integer(i64, limit)), c.node.types[0].dtype);
   };
   for (const DType dtype : all_dtypes())

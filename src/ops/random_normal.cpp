@@ -12,7 +12,7 @@ MILLRACE_OPERATOR(random_normal) {
       "random_normal", "Normal random numbers, mean 0 and deviation 1; the key is (seed, step).", f32);
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
     const DType dtype = c.node.types[0].dtype;
-    const auto words = ops::random_words(b, index, c);
+    const auto words = ops::random_words(b, ops::flat_index(b, index, c), c);
     const int bits = dtype == f64 ? 53 : 24;
     const Scalar first = ops::random_whole(b, words[0], words[1], bits);
     const Scalar second = ops::random_whole(b, words[2], words[3], bits);

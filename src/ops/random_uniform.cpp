@@ -11,7 +11,7 @@ MILLRACE_OPERATOR(random_uniform) {
       "Uniform random numbers in [0, 1); the key is (seed, step). f32 has 24 random bits, f64 53.", f32);
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
     const DType dtype = c.node.types[0].dtype;
-    const auto words = ops::random_words(b, index, c);
+    const auto words = ops::random_words(b, ops::flat_index(b, index, c), c);
     const int bits = ops::uniform_bits(dtype);
     const Scalar whole = ops::random_whole(b, words[0], words[1], bits);
     return b.cast(b.mul(whole, std::ldexp(1.0, -bits)), dtype);

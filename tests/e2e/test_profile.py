@@ -142,6 +142,14 @@ def test_an_estimate_is_consistent_and_scales(millrace, cache, desk):
     assert not (desk / "runs").exists()
 
 
+def test_an_estimate_knows_of_parts_of_a_batch(millrace, cache, desk):
+    whole, parts = (
+        json.loads(millrace("estimate", "examples/letters.toml", f"train.accumulate={n}", "--json", env=cache, cwd=desk).stdout) for n in (1, 4)
+    )
+    assert parts["steps"] == whole["steps"]
+    assert parts["here"]["memory_bytes"] < whole["here"]["memory_bytes"]
+
+
 def test_wrong_usage_is_named(millrace, cache):
     assert "one of the two" in millrace("profile", code=1, env=cache).stderr
     assert "--memory" in millrace("estimate", "examples/letters.toml", "--memory", "much", code=1, env=cache).stderr

@@ -189,6 +189,12 @@ def test_a_killed_and_resumed_run_equals_the_uninterrupted_one(binary, recipe, w
     assert_same_run(whole, run)
 
 
+def test_a_step_in_parts_can_be_verified(recipe, millrace, tmp_path):
+    for name, verify in (("plain", 0), ("verified", 2)):
+        millrace("train", recipe, "train.steps=5", "train.accumulate=2", f"train.verify={verify}", "--out", tmp_path / name)
+    assert_same_run(tmp_path / "plain", tmp_path / "verified")
+
+
 def test_ctrl_c_saves_and_says_how_to_go_on(binary, recipe, whole, millrace, tmp_path):
     run = tmp_path / "run"
     process = start(binary, "train", recipe, "--out", run)

@@ -18,6 +18,18 @@ std::array<uint32_t, 4> words(const Node& node, const Array& key, int64_t i) {
       {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
 }
 
+/// B. Widynski, arXiv 2004.06278, as printed there.
+uint64_t squares64(uint64_t counter, uint64_t key) {
+  const uint64_t y = counter * key, z = y + key;
+  uint64_t x = y;
+  x = x * x + y, x = x >> 32 | x << 32;
+  x = x * x + z, x = x >> 32 | x << 32;
+  x = x * x + y, x = x >> 32 | x << 32;
+  const uint64_t t = x = x * x + z;
+  x = x >> 32 | x << 32;
+  return t ^ ((x * x + y) >> 32);
+}
+
 /// The upper `bits` of two words as a whole number.
 double whole(uint32_t high, uint32_t low, int bits) {
   return static_cast<double>((uint64_t{high} << 32 | low) >> (64 - bits));
@@ -57,10 +69,11 @@ MILLRACE_REF(random_bernoulli) {
 
 MILLRACE_REF(random_bits) {
   Array out(node.types[0]);
+  const auto first = words(node, operands[0], 0);
+  const uint64_t key = uint64_t{first[0]} << 32 | first[1] | 1;
   for (int64_t i = 0; i < out.count(); ++i) {
-    const auto w = words(node, operands[0], i);
-    const uint64_t both = uint64_t{w[0]} << 32 | w[1];
-    out.set_int(i, out.dtype() == i32 ? static_cast<int32_t>(w[0]) : static_cast<int64_t>(both));
+    const uint64_t bits = squares64(static_cast<uint64_t>(i), key);
+    out.set_int(i, out.dtype() == i32 ? static_cast<int32_t>(bits >> 32) : static_cast<int64_t>(bits));
   }
   return {out};
 }
