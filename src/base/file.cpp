@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -13,36 +12,30 @@
 
 namespace millrace {
 namespace fs = std::filesystem;
-namespace {
 
-/// A file open for reading, closed at the end of the scope.
-struct Reader {
-  int file = -1;
-  uint64_t size = 0;
-
-  explicit Reader(const fs::path& path) {
-    file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) {
-      const int error = errno;
-      if (error == ENOENT) millrace::fail<IoError>("{}: no such file; check the path", path.string());
-      millrace::fail<IoError>("{}: cannot be opened: {}", path.string(), std::strerror(error));
-    }
-    struct stat status {};
-    if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
-      ::close(file);
-      millrace::fail<IoError>("{}: is {}, a file is wanted here", path.string(),
-                              S_ISDIR(status.st_mode) ? "a folder" : "not a regular file");
-    }
-    size = static_cast<uint64_t>(status.st_size);
+OpenFile::OpenFile(const fs::path& path) {
+  file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    const int error = errno;
+    if (error == ENOENT) fail<IoError>("{}: no such file; check the path", path.string());
+    fail<IoError>("{}: cannot be opened: {}", path.string(), std::strerror(error));
   }
-  ~Reader() { ::close(file); }
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
-};
+  struct stat status {};
+  if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+    ::close(file);
+    fail<IoError>("{}: is {}, a file is wanted here", path.string(),
+                  S_ISDIR(status.st_mode) ? "a folder" : "not a regular file");
+  }
+  size = static_cast<uint64_t>(status.st_size);
+}
+
+OpenFile::~OpenFile() { ::close(file); }
+
+namespace {
 
 template <typename Bytes>
 Bytes read_all(const fs::path& path) {
-  const Reader reader(path);
+  const OpenFile reader(path);
   Bytes bytes(reader.size, typename Bytes::value_type{});
   size_t done = 0;
   while (done < bytes.size()) {
@@ -62,28 +55,6 @@ constexpr size_t buffer_bytes = 1 << 18;
 
 std::vector<uint8_t> read_file(const fs::path& path) { return read_all<std::vector<uint8_t>>(path); }
 std::string read_text(const fs::path& path) { return read_all<std::string>(path); }
-
-MappedFile::MappedFile(const fs::path& path) {
-  const Reader reader(path);
-  if (reader.size == 0) return;
-  void* memory = ::mmap(nullptr, reader.size, PROT_READ, MAP_PRIVATE, reader.file, 0);
-  if (memory == MAP_FAILED) fail<IoError>("{}: cannot be mapped: {}", path.string(), std::strerror(errno));
-  data_ = static_cast<const uint8_t*>(memory);
-  size_ = reader.size;
-}
-
-MappedFile::~MappedFile() {
-  if (data_) ::munmap(const_cast<uint8_t*>(data_), size_);
-}
-
-MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-
-MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
-}
 
 void fail_writing(const fs::path& path, std::string_view action, int error) {
   const bool full = error == ENOSPC || error == EDQUOT;

@@ -1,4 +1,4 @@
-// Whole files: reading, mapping, and writing so that a reader sees the old content or the new, never half.
+// Whole files: reading, and writing so that a reader sees the old content or the new, never half.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,20 @@
 
 namespace millrace {
 
+/// A file open for reading, closed at the end of the scope. IoError when it is missing, a folder or unreadable.
+struct OpenFile {
+  int file = -1;
+  uint64_t size = 0;
+
+  explicit OpenFile(const std::filesystem::path& path);
+  ~OpenFile();
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+};
+
 /// The whole file; IoError when it is missing, a folder or unreadable.
 std::vector<uint8_t> read_file(const std::filesystem::path& path);
 std::string read_text(const std::filesystem::path& path);
-
-/// A file mapped into memory for reading, for as long as the object lives. Empty files give an empty span.
-class MappedFile {
- public:
-  MappedFile() = default;
-  /// IoError when the file is missing, a folder or unreadable.
-  explicit MappedFile(const std::filesystem::path& path);
-  ~MappedFile();
-  MappedFile(MappedFile&& other) noexcept;
-  MappedFile& operator=(MappedFile&& other) noexcept;
-
-  std::span<const uint8_t> bytes() const { return {data_, size_}; }
-
- private:
-  const uint8_t* data_ = nullptr;
-  size_t size_ = 0;
-};
 
 /// Throws IoError for a file that could not be written: `error` is an errno, a full disk is named as such.
 [[noreturn]] void fail_writing(const std::filesystem::path& path, std::string_view action, int error);

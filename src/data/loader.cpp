@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/format.h"
+#include "base/mapped_file.h"
 #include "base/thread_pool.h"
 #include "data/augment/mix.h"
 #include "data/order/order.h"
@@ -182,6 +183,7 @@ struct Loader::State {
       try {
         const ThreadTimes::Times begin = times.now();
         fill(slot.batch, scratch);
+        require_mapped_files();  // or zeros could have been taken for data
         const ThreadTimes::Times end = times.now();
         worked_pictures += slot.batch.valid;
         on_cpu += end.cpu - begin.cpu;

@@ -2,8 +2,8 @@
 
 #include <sys/stat.h>
 
-#include "base/file.h"
 #include "base/format.h"
+#include "base/mapped_file.h"
 #include "data/sources/block_cache.h"
 #include "data/sources/spool.h"
 
@@ -23,6 +23,7 @@ class LocalFile final : public RandomAccessFile {
   }
   Bytes read(uint64_t offset, uint64_t size) const override {
     require_range(offset, size);
+    require_mapped_files();
     return {file_->bytes().subspan(offset, size), file_};
   }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/crc32c.h"
+#include "base/file.h"
 #include "base/format.h"
 
 namespace millrace::track {

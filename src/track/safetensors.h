@@ -9,7 +9,7 @@
 
 #include <millrace/array.h>
 
-#include "base/file.h"
+#include "base/mapped_file.h"
 
 namespace millrace::track {
 

@@ -9,6 +9,7 @@
 
 #include <millrace/error.h>
 
+#include "base/mapped_file.h"
 #include "support/temp_folder.h"
 
 using namespace millrace;

@@ -5,6 +5,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import tarfile
 import time
 
 import numpy as np
@@ -346,6 +347,30 @@ def test_damaged_pictures_are_counted_named_and_skipped(millrace, recipe, letter
     assert pictures[0].name in text and pictures[1].name in text and text.count("skipped ") == 2
     (data / "train/K").mkdir()
     assert "class K" in millrace(*train, "--out", tmp_path / "never", code=1).stderr
+
+
+@pytest.mark.parametrize("change", ["cut short", "overwritten"])
+def test_data_that_changes_while_it_is_read_stops_a_training_that_resumes(binary, recipe, letters, millrace, tmp_path, change):
+    data, run = tmp_path / "letters.tar", tmp_path / "run"
+    with tarfile.open(data, "w") as tar:
+        tar.add(letters / "train", "train")
+    whole = data.read_bytes()
+    process = start(binary, "train", recipe, f"data.train={data}", "data.cache_mb=0", "train.epochs=100000", "--out", run)
+    wait_for_step(process, run, 8)
+    if change == "cut short":
+        os.truncate(data, 4096)
+    else:
+        data.write_bytes(bytes(len(whole)))
+    text = process.communicate(timeout=60)[0]
+    assert process.returncode == 1, text
+    assert "letters.tar: it was changed while it was read" in text or "letters.tar: a part of it was gone" in text
+    assert "--resume goes on" in text
+    data.write_bytes(whole)
+    before = steps_logged(run)
+    process = start(binary, "train", run, "--resume")
+    wait_for_step(process, run, before + 8)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
 
 
 def test_test_time_augmentation_and_explain(whole, recipe, millrace):

@@ -4,6 +4,7 @@
 
 #include <millrace/error.h>
 
+#include "base/file.h"
 #include "base/philox.h"
 #include "support/temp_folder.h"
 

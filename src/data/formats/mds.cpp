@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/format.h"
+#include "base/mapped_file.h"
 #include "data/compression.h"
 #include "data/formats/formats.h"
 

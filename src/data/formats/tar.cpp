@@ -5,8 +5,8 @@
 #include <set>
 #include <unordered_map>
 
-#include "base/file.h"
 #include "base/format.h"
+#include "base/mapped_file.h"
 #include "data/compression.h"
 #include "data/formats/dali_index.h"
 #include "data/formats/formats.h"

@@ -6,9 +6,9 @@
 
 #include "base/cache_folder.h"
 #include "base/crc32c.h"
-#include "base/file.h"
 #include "base/fnv.h"
 #include "base/format.h"
+#include "base/mapped_file.h"
 #include "data/index/index_layout.h"
 #include "data/sources/spool.h"
 

@@ -1,6 +1,7 @@
 #include "data/pictures/pictures.h"
 
 #include "base/format.h"
+#include "base/mapped_file.h"
 #include "data/sources/remote_object.h"
 
 namespace millrace::data {
@@ -86,6 +87,7 @@ bool Pictures::decode(int64_t index, const SampleKey& sample, PictureReader& rea
   if (always && bad_[index].load(std::memory_order_relaxed)) return false;
   const std::string why = decode_it(index, sample, reader, planes);
   if (why.empty()) return true;
+  require_mapped_files(true);  // not the picture's fault
   note_bad(index, why);
   if (always) bad_[index].store(true, std::memory_order_relaxed);
   return false;
