@@ -415,7 +415,7 @@ TEST_CASE("batches come in the order that is asked for, whatever the threads, an
 TEST_CASE("weights of samples come with the batch: of a column, of importance sampling, or both multiplied") {
   const auto source = std::make_shared<MemorySource>(50);
   LoaderOptions given = options(50, 2);
-  given.weights = "score";
+  given.sample_weight = "score";
   {
     Loader loader(source, given);
     CHECK(loader.weighted());
@@ -427,9 +427,9 @@ TEST_CASE("weights of samples come with the batch: of a column, of importance sa
   // Drawn with probability score / 100, which a weight of 1 / (50 * score / 100) undoes; times the score: 2.
   const Batch& batch = loader.next();
   for (const float weight : batch.weights) CHECK(weight == doctest::Approx(2));
-  given.weights = "scores";
+  given.sample_weight = "scores";
   CHECK_THROWS_AS(Loader(source, given), InputError);
-  given.weights = "";
+  given.sample_weight = "";
   given.order = "weighted nothing";
   CHECK_THROWS_AS(Loader(source, given), InputError);
 }
