@@ -205,7 +205,7 @@ PictureSample sample_pictures(const Recipe& recipe, std::shared_ptr<const data::
 
 PictureSample sample_stream(const Recipe& recipe, data::Loader& loader) {
   // What the shuffle buffer will hold anyhow need not be waited for twice.
-  const int64_t buffer = std::max<int64_t>(data::stream_buffer(recipe.data.order), 256);
+  const int64_t buffer = std::max<int64_t>(data::stream_buffer(recipe.data.order), 64);
   const std::vector<uint8_t> pictures = loader.first_pictures(sample_size(loader.extent(), buffer));
   const data::Extent& extent = loader.extent();
   PictureSample sample;

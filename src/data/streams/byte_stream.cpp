@@ -57,35 +57,93 @@ size_t read_some(const Wake& wake, int file, std::span<uint8_t> out, const std::
   }
 }
 
+/// A pipe whose ends no child inherits but by name.
+struct Pipe {
+  int read = -1, write = -1;
+  Pipe() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) fail<IoError>("no pipe can be made: {}", std::strerror(errno));
+    read = ends[0];
+    write = ends[1];
+  }
+  ~Pipe() {
+    close(read);
+    close(write);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  static void close(int& end) {
+    if (end >= 0) ::close(end);
+    end = -1;
+  }
+};
+
+/// Begins "sh -c SCRIPT sh ARGUMENT" in a process group of its own, with `file` as its file number `as`.
+pid_t begin_shell(const std::string& script, const std::string& argument, int file, int as) {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawn_file_actions_adddup2(&actions, file, as);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  ::posix_spawnattr_setpgroup(&attributes, 0);
+  const char* const arguments[] = {"sh", "-c", script.c_str(), "sh", argument.c_str(), nullptr};
+  pid_t process = 0;
+  const int error =
+      ::posix_spawn(&process, "/bin/sh", &actions, &attributes, const_cast<char* const*>(arguments), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::posix_spawnattr_destroy(&attributes);
+  if (error != 0) fail<IoError>("{}: cannot be started: {}", script, std::strerror(error));
+  return process;
+}
+
+int wait_for_end(pid_t process) {
+  int status = 0;
+  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+/// A command and all that it begins, which ends with this process, however that ends: a second process waits for the end of
+/// a pipe that only we hold open, and then ends the group.
 class CommandStream final : public ByteStream {
  public:
   explicit CommandStream(const std::string& path) : path_(path) {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0)
-      fail<IoError>("{}: no pipe can be made: {}", path, std::strerror(errno));
-    output_ = ends[0];
-    const std::string command = path.substr(std::string_view("pipe:").size());
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawnattr_init(&attributes);
-    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    ::posix_spawnattr_setpgroup(&attributes, 0);
-    const char* const arguments[] = {"sh", "-c", command.c_str(), nullptr};
-    const int error = ::posix_spawn(&process_, "/bin/sh", &actions, &attributes,
-                                    const_cast<char* const*>(arguments), environ);
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
-    ::close(ends[1]);
-    if (error != 0) {
-      ::close(output_);
-      fail<IoError>("{}: cannot be started: {}", path, std::strerror(error));
+    process_ = begin_shell(path.substr(std::string_view("pipe:").size()), "", output_.write, STDOUT_FILENO);
+    Pipe::close(output_.write);
+    constexpr int kept = 9;  // the highest that every shell can name
+    try {
+      guard_ = begin_shell("exec >/dev/null 2>&1; read -r end <&9; kill -TERM \"-$1\"",
+                           std::to_string(process_), lifeline_.read, kept);
+    } catch (const IoError&) {
+      end_group();
+      throw;
     }
+    Pipe::close(lifeline_.read);
   }
   ~CommandStream() override {
-    ::close(output_);
-    if (process_ <= 0) return;
+    dismiss_guard();
+    Pipe::close(output_.read);
+    if (process_ > 0) end_group();
+  }
+
+  size_t read(std::span<uint8_t> out) override {
+    if (process_ <= 0) return 0;
+    const size_t got = read_some(wake_, output_.read, out, path_);
+    if (got == 0) finish();
+    return got;
+  }
+  void stop() override { wake_.ring(); }
+
+ private:
+  void dismiss_guard() {
+    if (guard_ <= 0) return;
+    ::kill(guard_, SIGKILL);
+    wait_for_end(guard_);
+    guard_ = 0;
+  }
+
+  void end_group() {
     ::kill(-process_, SIGTERM);
     // A command that does not mind: it has half a second.
     for (int round = 0; round < 50; ++round) {
@@ -93,24 +151,12 @@ class CommandStream final : public ByteStream {
       ::usleep(10'000);
     }
     ::kill(-process_, SIGKILL);
-    ::waitpid(process_, nullptr, 0);
+    wait_for_end(process_);
   }
-  CommandStream(const CommandStream&) = delete;
-  CommandStream& operator=(const CommandStream&) = delete;
 
-  size_t read(std::span<uint8_t> out) override {
-    if (process_ <= 0) return 0;
-    const size_t got = read_some(wake_, output_, out, path_);
-    if (got == 0) finish();
-    return got;
-  }
-  void stop() override { wake_.ring(); }
-
- private:
   void finish() {
-    int status = 0;
-    while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
-    }
+    dismiss_guard();  // before the number of the group can become another's
+    const int status = wait_for_end(process_);
     process_ = 0;
     if (status != 0)
       fail<IoError>("{}: the command failed ({}); what it says stands above", path_,
@@ -120,8 +166,8 @@ class CommandStream final : public ByteStream {
 
   std::string path_;
   Wake wake_;
-  int output_ = -1;
-  pid_t process_ = 0;
+  Pipe output_, lifeline_;
+  pid_t process_ = 0, guard_ = 0;
 };
 
 class StandardInput final : public ByteStream {
