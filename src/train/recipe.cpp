@@ -471,17 +471,14 @@ std::string recipe_toml(const Recipe& recipe) {
     const bool table_of_sources = !copy.data.sources.empty();
     if (own_table(key) == "data.train." ? !table_of_sources : key.name == "data.train" && table_of_sources)
       continue;
-    if (!own_table(key).empty()) {
-      const std::string_view name = own_table(key).substr(5, own_table(key).size() - 6);
-      text += fmt::format("{} = {}\n", name, slot_text(key, copy));
-      continue;
+    std::string_view name = key.name;
+    if (!own_table(key).empty()) name.remove_suffix(own_names.size());
+    const size_t dot = name.rfind('.');
+    if (name.substr(0, dot) != table) {
+      table = name.substr(0, dot);
+      text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", table);
     }
-    const size_t dot = key.name.rfind('.');
-    if (key.name.substr(0, dot) != table) {
-      text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", key.name.substr(0, dot));
-      table = key.name.substr(0, dot);
-    }
-    text += fmt::format("{} = {}\n", key.name.substr(dot + 1), slot_text(key, copy));
+    text += fmt::format("{} = {}\n", name.substr(dot + 1), slot_text(key, copy));
   }
   return text;
 }
