@@ -1,15 +1,18 @@
-#include <algorithm>
+#include <charconv>
 #include <fmt/core.h>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
-#include <millrace/error.h>
-
+#include "base/format.h"
 #include "cli/data_notes.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "data/dataset.h"
+#include "data/labelled.h"
+#include "data/order/order.h"
+#include "data/streams/reservoir.h"
 #include "train/recipe.h"
 
 namespace millrace::cli {
@@ -47,14 +50,14 @@ void print_faults(const std::map<size_t, std::string>& faults) {
   for (const auto& [column, why] : faults) fmt::print(stderr, "note: {}\n", why);
 }
 
-void print_json(const data::Dataset& dataset, int64_t samples) {
+void print_json(const data::Dataset& dataset, const std::vector<int64_t>& rows, int64_t total) {
   std::map<size_t, std::string> faults;
   nlohmann::ordered_json json;
-  json["samples"] = dataset.count();
+  json["samples"] = total;
   for (const data::Column& column : dataset.columns())
     json["columns"].push_back({{"name", column.name}, {"kind", data::kind_name(column.kind)}});
   json["head"] = nlohmann::ordered_json::array();
-  for (int64_t i = 0; i < samples; ++i) {
+  for (const int64_t i : rows) {
     nlohmann::ordered_json row;
     for (size_t c = 0; c < dataset.columns().size(); ++c)
       row[dataset.columns()[c].name] = json_value(read(dataset, i, c, faults), dataset.columns()[c].kind);
@@ -64,37 +67,97 @@ void print_json(const data::Dataset& dataset, int64_t samples) {
   fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
+struct Arguments {
+  std::string source, order, rank = "0/1";
+  int64_t count = 5, sample = 0, seed = 1;
+  bool json = false;
+};
+
+/// "1/4"
+std::pair<int64_t, int64_t> rank_of(const std::string& text) {
+  int64_t rank = 0, ranks = 0;
+  const char* const end = text.data() + text.size();
+  const auto [slash, wrong] = std::from_chars(text.data(), end, rank);
+  if (wrong != std::errc() || slash == end || *slash != '/' ||
+      std::from_chars(slash + 1, end, ranks).ptr != end || ranks < 1 || rank < 0 || rank >= ranks)
+    fail<InputError>("--rank {}: write it as 0/4, 1/4, 2/4 or 3/4 for the four of four", text);
+  return {rank, ranks};
+}
+
+/// The samples to print: the first ones of the source, or of an epoch of training in an order.
+std::vector<int64_t> rows_of(const Arguments& a, const std::shared_ptr<const data::Dataset>& dataset) {
+  std::vector<int64_t> rows;
+  const auto [rank, ranks] = rank_of(a.rank);
+  if (a.order.empty()) {
+    for (int64_t i = rank; i < dataset->count() && std::ssize(rows) < a.count; i += ranks) rows.push_back(i);
+    return rows;
+  }
+  const data::OrderText text = data::parse_order(a.order);
+  data::Population population{dataset->count(), {}, {}, {}};
+  if (data::has_pictures_and_labels(*dataset)) {
+    const auto source = data::labelled_pictures(dataset);
+    for (int64_t i = 0; i < source->count(); ++i) population.labels.push_back(source->label(i));
+    population.classes = source->classes();
+    if (const std::string column = text.column(); !column.empty())
+      population.values = source->numbers(column);
+  } else if (!text.column().empty()) {
+    fail<InputError>("{}: orders by a column are for pictures with classes", dataset->path());
+  }
+  const auto order = text.kind->make(text.words, std::move(population));
+  for (int64_t place = rank; place < order->length() && std::ssize(rows) < a.count; place += ranks)
+    rows.push_back(order->at(static_cast<uint64_t>(a.seed), 0, place).index);
+  return rows;
+}
+
 }  // namespace
 
 Action declare_data_head(Command& command) {
-  struct Arguments {
-    std::string source;
-    int64_t count = 5;
-    bool json = false;
-  };
   auto a = std::make_shared<Arguments>();
   command.positional("SOURCE", a->source, "data of any format")
       .option("-n,--count", a->count, "samples to print")
+      .option("--sample", a->sample,
+              "read all of the source as a stream and print so many of its samples, all equally likely")
+      .option("--order", a->order, "print the first samples of training in this data.order")
+      .option("--rank", a->rank,
+              "print those that one of several trainings takes that share an epoch, as 0/4")
+      .option("--seed", a->seed, "of --sample and --order (default 1)")
       .flag("--json", a->json, "for programs: one JSON object")
       .footer(
           "  millrace data head train.rec\n"
-          "  millrace data head 'train-{000..007}.tfrecord' -n 20\n");
+          "  millrace data head 'train-{000..007}.tfrecord' -n 20\n"
+          "  zcat log.jsonl.gz | millrace data head - --sample 20\n"
+          "  millrace data head train.tar --order shuffle --rank 1/4\n");
   return [a] {
-    const auto dataset = data::open_dataset(train::expand(a->source));
+    std::shared_ptr<const data::Dataset> dataset;
+    std::vector<int64_t> rows;
+    int64_t total = 0;
+    if (a->sample > 0) {
+      if (!a->order.empty() || a->rank != "0/1")
+        fail<InputError>("--sample goes with neither --order nor --rank");
+      const auto stream = data::open_stream(train::expand(a->source));
+      data::StreamSampled sampled = data::sample_stream(*stream, a->sample, static_cast<uint64_t>(a->seed));
+      dataset = std::move(sampled.samples);
+      total = sampled.total;
+      rows.resize(static_cast<size_t>(dataset->count()));
+      std::iota(rows.begin(), rows.end(), int64_t{0});
+    } else {
+      dataset = data::open_dataset(train::expand(a->source));
+      total = dataset->count();
+      rows = rows_of(*a, dataset);
+    }
     print_notes(*dataset);
-    const int64_t samples = std::clamp<int64_t>(a->count, 0, dataset->count());
     if (a->json) {
-      print_json(*dataset, samples);
+      print_json(*dataset, rows, total);
       return 0;
     }
-    fmt::print("{}: {} samples of {} columns\n", dataset->path(), thousands(dataset->count()),
+    fmt::print("{}: {} samples of {} columns\n", dataset->path(), thousands(total),
                dataset->columns().size());
     std::vector<std::string> titles = {"sample"};
     for (const data::Column& column : dataset->columns())
       titles.push_back("<" + column.name + " (" + data::kind_name(column.kind) + ")");
     Table table(std::move(titles));
     std::map<size_t, std::string> faults;
-    for (int64_t i = 0; i < samples; ++i) {
+    for (const int64_t i : rows) {
       std::vector<std::string> row = {std::to_string(i)};
       for (size_t c = 0; c < dataset->columns().size(); ++c)
         row.push_back(data::value_text(read(*dataset, i, c, faults), dataset->columns()[c].kind, 40));

@@ -21,10 +21,11 @@ void print_json(const data::Loader& loader, const data::Batch& batch, int64_t st
                               {"position", batch.start.position}};
   const data::Source& source = loader.source();
   for (size_t i = 0; i < static_cast<size_t>(batch.valid); ++i) {
-    nlohmann::ordered_json sample{{"position", batch.start.position + static_cast<int64_t>(i)},
-                                  {"index", batch.indices[i]},
-                                  {"name", source.name(batch.indices[i])},
-                                  {"class", source.classes()[static_cast<size_t>(batch.labels[i])]}};
+    nlohmann::ordered_json sample{
+        {"position", batch.start.position + static_cast<int64_t>(i)},
+        {"index", batch.indices[i]},
+        {"name", batch.names.empty() ? source.name(batch.indices[i]) : batch.names[i]},
+        {"class", source.classes()[static_cast<size_t>(batch.labels[i])]}};
     if (!batch.weights.empty()) sample["weight"] = batch.weights[i];
     if (!batch.mix.empty()) {
       sample["kept"] = batch.mix[i];
@@ -56,7 +57,7 @@ void print_table(const data::Loader& loader, const data::Batch& batch, int64_t s
     if (!batch.mix.empty())
       row.push_back(fmt::format("{:.0f} % {}", 100 * (1 - batch.mix[i]),
                                 source.classes()[static_cast<size_t>(batch.mixed_labels[i])]));
-    row.push_back(source.name(batch.indices[i]));
+    row.push_back(batch.names.empty() ? source.name(batch.indices[i]) : batch.names[i]);
     table.row(std::move(row));
   }
   fmt::print("{}", table.str());
@@ -82,7 +83,10 @@ Action declare_data_why(Command& command) {
           "  millrace data why runs/letters-1 --step 300\n"
           "  millrace data why runs/letters-1 --step 300 --write step300\n");
   return [a] {
-    const auto loader = train::loader_at_step(train::recipe_of(a->run), a->step);
+    std::vector<train::Applied> journal;
+    if (std::filesystem::is_directory(a->run))
+      journal = train::read_journal(train::RunFolder::open(a->run).journal());
+    const auto loader = train::loader_at_step(train::recipe_of(a->run), a->step, journal);
     const data::Batch& batch = loader->next();
     if (!a->write.empty())
       for (int64_t i = 0; i < batch.valid; ++i)

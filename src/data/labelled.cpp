@@ -62,6 +62,31 @@ std::optional<size_t> key_column(const Dataset& dataset) {
   return std::nullopt;
 }
 
+Sample stored_picture(const Value& value) {
+  Sample sample;
+  if (const auto* pixels = std::get_if<Pixels>(&value)) {
+    sample.bytes = pixels->bytes.view();
+    sample.owner = pixels->bytes;
+    sample.height = pixels->height;
+    sample.width = pixels->width;
+    sample.channels = pixels->channels;
+  } else if (const auto* bytes = std::get_if<Bytes>(&value)) {
+    sample.bytes = bytes->view();
+    sample.owner = *bytes;
+  }
+  return sample;
+}
+
+/// A whole number from 0 on that a value of a class holds; -1 when there is none.
+int64_t class_number(const Value& value) {
+  double number = -1;
+  if (const auto* integer = std::get_if<int64_t>(&value)) number = static_cast<double>(*integer);
+  if (const auto* real = std::get_if<double>(&value)) number = *real;
+  if (const auto* array = std::get_if<Array>(&value); array && array->count() > 0) number = array->at(0);
+  const bool whole = number >= 0 && number < static_cast<double>(max_classes) && number == std::floor(number);
+  return whole ? static_cast<int64_t>(number) : -1;
+}
+
 class Rows final : public Source {
  public:
   explicit Rows(std::shared_ptr<const Dataset> dataset)
@@ -155,18 +180,7 @@ class LabelledPictures final : public Source {
   }
   Sample read(int64_t index) const override {
     const Value value = dataset_->read(index, picture_of(index).value_or(pictures_[0]));
-    Sample sample;
-    if (const auto* pixels = std::get_if<Pixels>(&value)) {
-      sample.bytes = pixels->bytes.view();
-      sample.owner = pixels->bytes;
-      sample.height = pixels->height;
-      sample.width = pixels->width;
-      sample.channels = pixels->channels;
-    } else if (const auto* bytes = std::get_if<Bytes>(&value)) {
-      sample.bytes = bytes->view();
-      sample.owner = *bytes;
-    }
-    return sample;
+    return stored_picture(value);
   }
 
  private:
@@ -208,16 +222,13 @@ class LabelledPictures final : public Source {
     int64_t top = 0, highest = 0;
     for (int64_t i = 0; i < dataset_->count(); ++i) {
       const Value value = dataset_->read(i, label_);
-      double number = -1;
       if (std::holds_alternative<std::monostate>(value)) missing(i, "label");
-      if (const auto* integer = std::get_if<int64_t>(&value)) number = static_cast<double>(*integer);
-      if (const auto* real = std::get_if<double>(&value)) number = *real;
-      if (const auto* array = std::get_if<Array>(&value); array && array->count() > 0) number = array->at(0);
-      if (!(number >= 0 && number < static_cast<double>(max_classes)) || number != std::floor(number))
+      const int64_t number = class_number(value);
+      if (number < 0)
         fail<InputError>("{}.{} holds no class number: {} (wanted is a whole number from 0 to {})",
                          sample_text(i), column, value_text(value, dataset_->columns()[label_].kind),
                          max_classes - 1);
-      labels_.push_back(static_cast<int64_t>(number));
+      labels_.push_back(number);
       if (labels_.back() > top) top = labels_[static_cast<size_t>(highest = i)];
     }
     if (!classes_.empty() && top >= static_cast<int64_t>(classes_.size()))
@@ -265,6 +276,26 @@ class LabelledPictures final : public Source {
 
 std::unique_ptr<Source> labelled_pictures(std::shared_ptr<const Dataset> dataset) {
   return std::make_unique<LabelledPictures>(std::move(dataset), true);
+}
+
+LabelledSample labelled_sample(const Dataset& dataset, int64_t index) {
+  LabelledSample sample;
+  for (const size_t column : picture_columns(dataset))
+    if (dataset.has(index, column)) {
+      sample.picture = stored_picture(dataset.read(index, column));
+      break;
+    }
+  const size_t label = label_column(dataset);
+  sample.label = dataset.read(index, label);
+  if (std::holds_alternative<std::monostate>(sample.label))
+    fail<InputError>("{}: has no {}", dataset.name(index), dataset.columns()[label].name);
+  if (std::holds_alternative<std::string>(sample.label)) return sample;
+  const int64_t number = class_number(sample.label);
+  if (number < 0)
+    fail<InputError>("{}: its {} holds no class number: {}", dataset.name(index),
+                     dataset.columns()[label].name, value_text(sample.label, dataset.columns()[label].kind));
+  sample.label = number;
+  return sample;
 }
 
 std::unique_ptr<Source> rows_of(std::shared_ptr<const Dataset> dataset) {

@@ -16,6 +16,13 @@ std::unique_ptr<Source> labelled_pictures(std::shared_ptr<const Dataset> dataset
 bool has_pictures_and_labels(const Dataset& dataset);
 /// Samples of any columns as a source without classes (labels are -1) and pictures: all columns but the key are extra ones.
 std::unique_ptr<Source> rows_of(std::shared_ptr<const Dataset> dataset);
+/// The picture and the class of a sample, by the same rules: the class is a whole number or a text. InputError says what is
+/// missing.
+struct LabelledSample {
+  Sample picture;
+  Value label;
+};
+LabelledSample labelled_sample(const Dataset& dataset, int64_t index);
 /// Pictures whose classes do not matter: all are of one without a name.
 std::unique_ptr<Source> unlabelled_pictures(std::shared_ptr<const Dataset> dataset);
 

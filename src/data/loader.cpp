@@ -2,22 +2,20 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
+#include <chrono>
 #include <cmath>
 #include <condition_variable>
-#include <cstring>
 #include <exception>
-#include <fcntl.h>
 #include <mutex>
+#include <numeric>
 #include <system_error>
 #include <thread>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/format.h"
 #include "base/mapped_file.h"
 #include "base/thread_pool.h"
-#include "data/augment/mix.h"
+#include "data/loader_state.h"
+#include "data/order/mixture.h"
 #include "data/order/order.h"
 #include "data/pictures/pictures.h"
 
@@ -26,43 +24,10 @@ namespace {
 
 int thread_count(int wanted) { return wanted > 0 ? wanted : available_cpus(); }
 
-/// Where the calling thread's time went, in nanoseconds.
-class ThreadTimes {
- public:
-  struct Times {
-    int64_t cpu = 0, queued = 0, wall = 0;
-  };
-  ThreadTimes() : statistics_(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {}
-  ~ThreadTimes() {
-    if (statistics_ >= 0) ::close(statistics_);
-  }
-  ThreadTimes(const ThreadTimes&) = delete;
-  ThreadTimes& operator=(const ThreadTimes&) = delete;
-
-  Times now() const {
-    Times times{clock(CLOCK_THREAD_CPUTIME_ID), 0, clock(CLOCK_MONOTONIC)};
-    char text[96];  // "on a CPU, in line for one, time slices"
-    const ssize_t size = statistics_ < 0 ? 0 : ::pread(statistics_, text, sizeof text, 0);
-    const char* const end = text + std::max<ssize_t>(size, 0);
-    if (const char* second = std::find(static_cast<const char*>(text), end, ' '); second != end)
-      std::from_chars(second + 1, end, times.queued);
-    return times;
-  }
-
- private:
-  static int64_t clock(clockid_t which) {
-    timespec time{};
-    return ::clock_gettime(which, &time) == 0 ? int64_t{1000000000} * time.tv_sec + time.tv_nsec : 0;
-  }
-  int statistics_;
-};
-
-}  // namespace
-
 // Batches are numbered from the last seek on. Number k lies in slot k modulo the number of slots. Threads
 // claim numbers in order, each fills its batch alone, and the consumer takes them in order; the slot of the
 // batch that the consumer holds is free again when it asks for the next one.
-struct Loader::State {
+struct Indexed final : Loader::State {
   struct Slot {
     Batch batch;
     bool ready = false;
@@ -75,10 +40,11 @@ struct Loader::State {
   Pictures pictures;
   std::unique_ptr<Order> order;
   std::vector<double> weights;  // of all samples, by the column
-  bool weighted = false;
-  Extent extent;  // of the batches
-  int64_t samples_per_epoch = 0;
-  std::atomic<int64_t> worked_pictures{0}, on_cpu{0}, queued{0}, worked{0};  // nanoseconds
+  bool has_weights = false;
+  std::unique_ptr<Mixture> mixture;  // instead of an order
+  Extent result;                     // of the batches
+  int64_t epoch_length = 0;
+  int64_t together = 0;  // samples of a batch of all ranks
 
   mutable std::mutex mutex;  // guards all below, but not the content of claimed slots
   std::condition_variable work, done;
@@ -88,43 +54,65 @@ struct Loader::State {
   bool stop = false;
   std::vector<std::thread> threads;
 
-  State(std::shared_ptr<const Source> source, LoaderOptions given)
+  Indexed(std::shared_ptr<const Source> source, LoaderOptions given)
       : options(std::move(given)),
         augmenter(options.augment),
         mixer(options.mix),
         pictures(std::move(source), options, augmenter, thread_count(options.threads)) {
     if (options.batch < 1) fail<InputError>("batch = {}: a batch has at least one sample", options.batch);
+    if (options.ranks < 1 || options.rank < 0 || options.rank >= options.ranks)
+      fail<InputError>("rank {} of {}: ranks are counted from 0 to one less than there are", options.rank,
+                       options.ranks);
+    together = options.batch * options.ranks;
     augmenter.check(pictures.extent());
-    extent = augmenter.result(pictures.extent());
+    result = augmenter.result(pictures.extent());
     make_order();
-    const int64_t count = order->length();
-    samples_per_epoch = options.drop_last ? count / options.batch * options.batch : count;
-    if (samples_per_epoch == 0)
+    const int64_t count = mixture ? mixture->length() : order->length();
+    epoch_length = options.drop_last ? count / together * together : count;
+    if (epoch_length == 0)
       fail<InputError>("{}: its {} pictures do not fill a batch of {}; make the batch smaller",
-                       pictures.source().path(), count, options.batch);
+                       pictures.source().path(), count, together);
     slots.resize(static_cast<size_t>(thread_count(options.threads)) + 2);
     start({options.seed, 0, 0});
   }
 
-  ~State() { halt(); }
+  ~Indexed() override { halt(); }
 
   void make_order() {
     const OrderText text = parse_order(options.order);
-    const Source& source = pictures.source();
-    Population population{source.count(), {}, source.classes(), {}};
-    for (int64_t i = 0; i < source.count(); ++i) population.labels.push_back(source.label(i));
-    if (const std::string column = text.column(); !column.empty()) population.values = source.numbers(column);
-    order = text.kind->make(text.words, std::move(population));
-    if (!options.weights.empty()) weights = source.numbers(options.weights);
+    const Source& whole = pictures.source();
+    std::vector<double> values;
+    if (const std::string column = text.column(); !column.empty()) values = whole.numbers(column);
+    const auto order_of = [&](int64_t first, int64_t count) {
+      Population population{count, {}, whole.classes(), {}};
+      for (int64_t i = first; i < first + count; ++i) population.labels.push_back(whole.label(i));
+      if (!values.empty()) population.values.assign(values.begin() + first, values.begin() + first + count);
+      return text.kind->make(text.words, std::move(population));
+    };
+    if (options.parts.empty()) {
+      order = order_of(0, whole.count());
+    } else {
+      std::vector<int64_t> first;
+      std::vector<std::unique_ptr<Order>> orders;
+      int64_t at = 0;
+      for (const int64_t count : options.parts) {
+        orders.push_back(order_of(at, count));
+        first.push_back(std::exchange(at, at + count));
+      }
+      mixture = std::make_unique<Mixture>(std::move(first), std::move(orders), options.shares);
+    }
+    const std::string& column = options.sample_weight;
+    if (!column.empty()) weights = whole.numbers(column);
     for (size_t i = 0; i < weights.size(); ++i)
       if (!(weights[i] >= 0) || !std::isfinite(weights[i]))
         fail<InputError>("{}: its {} is {}: a weight is a number from 0 on",
-                         source.name(static_cast<int64_t>(i)), options.weights, weights[i]);
-    weighted = !weights.empty() || text.kind == &importance_order;
+                         whole.name(static_cast<int64_t>(i)), column, weights[i]);
+    has_weights = !weights.empty() || text.kind == &importance_order;
   }
 
-  void start(const Cursor& cursor) {
-    claim_at = take_at = cursor;
+  void start(Cursor cursor) {
+    complete(cursor);
+    claim_at = take_at = std::move(cursor);
     claimed = taken = 0;
     for (Slot& slot : slots) {
       slot.ready = false;
@@ -151,20 +139,43 @@ struct Loader::State {
     threads.clear();
   }
 
-  int64_t valid_at(const Cursor& cursor) const {
-    return std::min(options.batch, samples_per_epoch - cursor.position);
+  /// Samples of all ranks together.
+  int64_t valid_at(const Cursor& cursor) const { return std::min(together, epoch_length - cursor.position); }
+  /// With drop_last a restored position need not be a multiple of the batch: what is left over is dropped as well.
+  bool over(const Cursor& cursor) const {
+    return epoch_length - cursor.position < (options.drop_last ? together : 1);
   }
 
   Cursor after(Cursor cursor) const {
-    cursor.position += valid_at(cursor);
-    // With drop_last a restored position need not be a multiple of the batch: what is left over is dropped as
-    // well.
-    const int64_t least = options.drop_last ? options.batch : 1;
-    if (samples_per_epoch - cursor.position < least) {
+    const int64_t count = valid_at(cursor);
+    if (mixture) mixture->skip(cursor.seed, drawn(cursor), count);
+    cursor.position += count;
+    if (over(cursor)) {
       ++cursor.epoch;
       cursor.position = 0;
     }
     return cursor;
+  }
+
+  static constexpr int64_t mixture_kind = 1, mixture_version = 1;
+  static std::span<int64_t> drawn(Cursor& cursor) { return std::span(cursor.state).subspan(2); }
+  /// What a mixture has drawn up to a place, when the cursor does not say: by the shares of now.
+  void complete(Cursor& cursor) const {
+    if (!mixture) {
+      cursor.state.clear();
+      return;
+    }
+    if (cursor.state.empty()) {
+      cursor.state.assign(2 + mixture->sources(), 0);
+      cursor.state[0] = mixture_kind;
+      cursor.state[1] = mixture_version;
+      mixture->skip(cursor.seed, drawn(cursor), cursor.epoch * epoch_length + cursor.position);
+    }
+    const auto& state = cursor.state;
+    if (state.size() != 2 + mixture->sources() || state[0] != mixture_kind || state[1] != mixture_version ||
+        std::any_of(state.begin() + 2, state.end(), [](int64_t count) { return count < 0; }))
+      fail<InputError>("{}: the place to go on from is none of these {} sources; is the recipe another?",
+                       pictures.source().path(), mixture->sources());
   }
 
   void run() {
@@ -185,10 +196,7 @@ struct Loader::State {
         fill(slot.batch, scratch);
         require_mapped_files();  // or zeros could have been taken for data
         const ThreadTimes::Times end = times.now();
-        worked_pictures += slot.batch.valid;
-        on_cpu += end.cpu - begin.cpu;
-        queued += end.queued - begin.queued;
-        worked += end.wall - begin.wall;
+        worked.add(slot.batch.valid, begin, end);
       } catch (...) {
         error = std::current_exception();
       }
@@ -203,23 +211,34 @@ struct Loader::State {
   struct Scratch {
     PictureReader reader;
     std::vector<Pick> picks;
+    std::vector<int64_t> drawn;
     std::vector<uint8_t> decoded, between;
   };
 
   void fill(Batch& batch, Scratch& scratch) {
     const Cursor& at = batch.start;
-    const size_t size = extent.bytes();
+    const size_t size = result.bytes();
     batch.pictures.resize(static_cast<size_t>(options.batch) * size);
     batch.labels.assign(static_cast<size_t>(options.batch), 0);
     batch.indices.assign(static_cast<size_t>(options.batch), -1);
-    batch.valid = valid_at(at);
-    if (weighted) batch.weights.assign(static_cast<size_t>(options.batch), 0);
+    const int64_t all = valid_at(at);
+    batch.valid = std::max<int64_t>(0, (all - options.rank + options.ranks - 1) / options.ranks);
+    if (has_weights) batch.weights.assign(static_cast<size_t>(options.batch), 0);
+    scratch.picks.resize(static_cast<size_t>(all));
+    if (mixture) {
+      scratch.drawn.assign(at.state.begin() + 2, at.state.end());
+      mixture->run(at.seed, scratch.drawn, scratch.picks);
+    } else {
+      order->run(at.seed, at.epoch, at.position, scratch.picks);
+    }
+    for (int64_t i = 0; i < batch.valid && options.ranks > 1; ++i)
+      scratch.picks[static_cast<size_t>(i)] =
+          scratch.picks[static_cast<size_t>(i * options.ranks + options.rank)];
     scratch.picks.resize(static_cast<size_t>(batch.valid));
-    order->run(at.seed, at.epoch, at.position, scratch.picks);
     for (const Pick& pick : scratch.picks) pictures.will_read(pick.index);
     scratch.decoded.resize(pictures.extent().bytes());
     for (int64_t i = 0; i < batch.valid; ++i) {
-      SampleKey sample{at.seed, at.epoch, at.position + i, 0};
+      SampleKey sample{at.seed, at.epoch, at.position + i * options.ranks + options.rank, 0};
       const Pick& pick = scratch.picks[static_cast<size_t>(i)];
       int64_t index = pick.index;
       uint8_t* const out = &batch.pictures[static_cast<size_t>(i) * size];
@@ -231,27 +250,18 @@ struct Loader::State {
         pictures.load(index, sample, scratch.reader, direct ? out : scratch.decoded.data());
       batch.labels[i] = pictures.source().label(index);
       batch.indices[i] = sample.index = index;
-      if (weighted)
+      if (has_weights)
         batch.weights[i] =
             static_cast<float>(pick.weight * (weights.empty() ? 1 : weights[static_cast<size_t>(index)]));
       if (planes != out) augmenter.apply(pictures.extent(), planes, out, sample, scratch.between);
     }
-    if (!mixer.empty()) mix(batch, scratch);
+    if (!mixer.empty() && batch.valid > 0)
+      mix_batch(mixer, result, batch, {at.seed, at.epoch, at.position + options.rank, 0}, scratch.between);
     std::fill(batch.pictures.begin() + static_cast<int64_t>(size) * batch.valid, batch.pictures.end(),
               uint8_t{0});
   }
 
-  void mix(Batch& batch, Scratch& scratch) {
-    const float kept =
-        mixer.apply(extent, batch.pictures.data(), batch.valid,
-                    {batch.start.seed, batch.start.epoch, batch.start.position, 0}, scratch.between);
-    batch.mix.assign(batch.labels.size(), kept);
-    batch.mixed_labels = batch.labels;
-    for (int64_t i = 0; i < batch.valid; ++i)
-      batch.mixed_labels[i] = batch.labels[i > 0 ? i - 1 : batch.valid - 1];
-  }
-
-  const Batch& next() {
+  const Batch& next() override {
     std::unique_lock lock(mutex);
     Slot& slot = slots[taken % slots.size()];
     done.wait(lock, [&] { return slot.ready; });
@@ -262,50 +272,101 @@ struct Loader::State {
     work.notify_one();
     return slot.batch;
   }
+
+  bool ready(double seconds) override {
+    std::unique_lock lock(mutex);
+    return done.wait_for(lock, std::chrono::duration<double>(seconds),
+                         [&] { return slots[taken % slots.size()].ready; });
+  }
+
+  Cursor cursor() const override {
+    const std::lock_guard lock(mutex);
+    return take_at;
+  }
+
+  void seek(const Cursor& cursor) override {
+    if (cursor.epoch < 0 || cursor.position < 0 || cursor.position > epoch_length)
+      fail<InputError>("{}: no sample {} of epoch {} in its {} samples; was the data changed since?",
+                       source().path(), cursor.position, cursor.epoch, epoch_length);
+    Cursor to = cursor;
+    complete(to);
+    halt();
+    if (over(to)) {
+      ++to.epoch;
+      to.position = 0;
+    }
+    start(std::move(to));
+  }
+
+  void skip(int64_t batches) override {
+    Cursor to = cursor();
+    halt();
+    for (; batches > 0; --batches) to = after(std::move(to));
+    start(std::move(to));
+  }
+
+  void set_shares(std::span<const double> shares) override {
+    if (!mixture) fail<InputError>("{}: is one source, which has no weight", source().path());
+    const Cursor here = cursor();
+    halt();
+    std::exception_ptr refused;
+    try {
+      mixture->set_shares(shares);
+    } catch (const InputError&) {
+      refused = std::current_exception();
+    }
+    start(here);
+    if (refused) std::rethrow_exception(refused);
+  }
+
+  const Source& source() const override { return pictures.source(); }
+  const Extent& extent() const override { return result; }
+  int64_t batch_size() const override { return options.batch; }
+  int64_t samples_per_epoch() const override { return epoch_length; }
+  int64_t batches_per_epoch() const override { return (epoch_length + together - 1) / together; }
+  bool weighted() const override { return has_weights; }
+  int64_t cache_needed() const override {
+    if (augmenter.frames()) return 0;
+    return static_cast<int64_t>(pictures.extent().bytes()) * source().count();
+  }
+  bool cached() const override { return pictures.cached(); }
+  std::vector<BadSample> bad_samples() const override { return pictures.bad_samples(); }
+  Tried tried() const override { return pictures.tried(); }
+  std::vector<uint8_t> first_pictures(int64_t) override {
+    fail<InternalError>("first_pictures() is for streams");
+  }
 };
 
+}  // namespace
+
 Loader::Loader(std::shared_ptr<const Source> source, LoaderOptions options)
-    : state_(std::make_unique<State>(std::move(source), std::move(options))) {}
+    : state_(std::make_unique<Indexed>(std::move(source), std::move(options))) {}
 Loader::~Loader() = default;
 
 const Batch& Loader::next() { return state_->next(); }
-
-Cursor Loader::cursor() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->take_at;
-}
-
-void Loader::seek(const Cursor& cursor) {
-  const int64_t least = state_->options.drop_last ? state_->options.batch : 1;
-  if (cursor.epoch < 0 || cursor.position < 0 || cursor.position > state_->samples_per_epoch)
-    fail<InputError>("{}: no sample {} of epoch {} in its {} samples; was the data changed since?",
-                     source().path(), cursor.position, cursor.epoch, state_->samples_per_epoch);
-  state_->halt();
-  const bool over = state_->samples_per_epoch - cursor.position < least;
-  state_->start(over ? Cursor{cursor.seed, cursor.epoch + 1, 0} : cursor);
-}
-
-const Source& Loader::source() const { return state_->pictures.source(); }
-const Extent& Loader::extent() const { return state_->extent; }
-int64_t Loader::batch_size() const { return state_->options.batch; }
-int64_t Loader::samples_per_epoch() const { return state_->samples_per_epoch; }
-int64_t Loader::batches_per_epoch() const {
-  return (state_->samples_per_epoch + state_->options.batch - 1) / state_->options.batch;
-}
-bool Loader::weighted() const { return state_->weighted; }
-int64_t Loader::cache_needed() const {
-  if (state_->augmenter.frames()) return 0;
-  return static_cast<int64_t>(state_->pictures.extent().bytes()) * source().count();
-}
-bool Loader::cached() const { return state_->pictures.cached(); }
-std::vector<BadSample> Loader::bad_samples() const { return state_->pictures.bad_samples(); }
-Tried Loader::tried() const { return state_->pictures.tried(); }
+bool Loader::ready(double seconds) { return state_->ready(seconds); }
+Cursor Loader::cursor() const { return state_->cursor(); }
+void Loader::seek(const Cursor& cursor) { state_->seek(cursor); }
+void Loader::skip(int64_t batches) { state_->skip(batches); }
+const Source& Loader::source() const { return state_->source(); }
+bool Loader::streamed() const { return state_->streamed(); }
+const Extent& Loader::extent() const { return state_->extent(); }
+int64_t Loader::batch_size() const { return state_->batch_size(); }
+int64_t Loader::samples_per_epoch() const { return state_->samples_per_epoch(); }
+int64_t Loader::batches_per_epoch() const { return state_->batches_per_epoch(); }
+bool Loader::weighted() const { return state_->weighted(); }
+int64_t Loader::cache_needed() const { return state_->cache_needed(); }
+bool Loader::cached() const { return state_->cached(); }
+std::vector<BadSample> Loader::bad_samples() const { return state_->bad_samples(); }
+Tried Loader::tried() const { return state_->tried(); }
+void Loader::set_shares(std::span<const double> shares) { state_->set_shares(shares); }
+std::vector<uint8_t> Loader::first_pictures(int64_t most) { return state_->first_pictures(most); }
 LoaderWork Loader::work() const {
+  const State::Worked& worked = state_->worked;
   const auto seconds = [](const std::atomic<int64_t>& time) {
     return static_cast<double>(time.load()) * 1e-9;
   };
-  return {state_->worked_pictures.load(), seconds(state_->on_cpu), seconds(state_->queued),
-          seconds(state_->worked)};
+  return {worked.pictures.load(), seconds(worked.on_cpu), seconds(worked.queued), seconds(worked.wall)};
 }
 
 }  // namespace millrace::data

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,15 @@ namespace millrace::data {
 
 /// A place in the endless stream of batches: sample `position` of epoch `epoch` in the order that `seed`
 /// gives. A cursor put back gives the same batches bit for bit, for any number of threads.
+///
+/// `state` is what a place needs beside these, its first two numbers the kind and the version of the others; empty at the
+/// beginning, and where nothing is needed:
+///   {1, 1, samples drawn of each source so far …}   mixtures (order/mixture.h)
+///   {2, 1, …}                                       streams (streams/stream_order.h)
 struct Cursor {
   uint64_t seed = 0;
   int64_t epoch = 0, position = 0;
+  std::vector<int64_t> state = {};
   bool operator==(const Cursor&) const = default;
 };
 
@@ -26,7 +33,18 @@ struct LoaderOptions {
   /// "sequential", "shuffle", "class-balanced" … (order/order.h).
   std::string order = "sequential";
   /// Column of weights of the samples in the loss; empty: all weigh the same.
-  std::string weights;
+  std::string sample_weight;
+  /// A mixture: how many samples of the source belong to each of the sources that it is put together of, and how often those
+  /// are drawn (order/mixture.h). Empty: the source is one.
+  std::vector<int64_t> parts;
+  std::vector<double> shares;
+  /// This loader is number `rank` of `ranks` that share every epoch: it takes places rank, rank + ranks … of it. A batch is
+  /// `batch` samples of each, a cursor is where all of them are, and the same for all; whatever their number, from a cursor on
+  /// they take together exactly what is left of the epoch. All get as many batches; in the last one of an epoch that does not
+  /// fill it, `valid` differs by at most 1 (and may be 0).
+  int rank = 0, ranks = 1;
+  /// Streams: samples that count as an epoch.
+  int64_t epoch_samples = 0;
   /// As in a recipe: {"pad-crop 2", "flip"}.
   std::vector<std::string> augment;
   /// {"mixup 0.2", "cutmix 1"}: samples are mixed within their batch (augment/mix.h).
@@ -67,9 +85,10 @@ struct LoaderWork {
 };
 
 struct Batch {
-  std::vector<uint8_t> pictures;  // [batch, C, H, W]
-  std::vector<int64_t> labels;    // [batch], indices into the source's classes
-  std::vector<int64_t> indices;   // [batch], of the samples in the source; -1 where padded
+  std::vector<uint8_t> pictures;   // [batch, C, H, W]
+  std::vector<int64_t> labels;     // [batch], indices into the source's classes
+  std::vector<int64_t> indices;    // [batch], of the samples in the source; -1 where padded
+  std::vector<std::string> names;  // [valid], of samples of a stream; else empty: the source knows them
   /// Where samples are mixed: [batch], the class of what is mixed in, and the share that each sample keeps of itself. Else
   /// empty.
   std::vector<int64_t> mixed_labels;
@@ -78,16 +97,25 @@ struct Batch {
   std::vector<float> weights;
   /// Samples that count; the rest of a padded batch is black pictures of class 0.
   int64_t valid = 0;
-  /// Where the batch begins.
+  /// Where the batch begins; of a stream without the state.
   Cursor start;
 };
 
+class Stream;  // streams/stream.h
+
 class Loader {
  public:
+  struct State;
+
   /// Looks at the source and, when it fits, decodes all of it. InputError: unknown augmentation, no good
   /// picture at all, pictures of different sizes (when they are not cached this can come from next()),
   /// nothing but a partial batch.
   Loader(std::shared_ptr<const Source> source, LoaderOptions options);
+  /// Pictures out of a stream, in the order "sequential" or "shuffle-buffer N": the next sample is drawn at random from N that
+  /// were read, and the next of the stream takes its place. Bad samples are left out. It looks at the first good picture; the
+  /// rest is read from the first next() on. When the stream ends it is read again. `classes` are all that there are; labels are
+  /// their numbers or names. Options: cache, columns, mixtures and ranks are not for streams. InputError or IoError.
+  Loader(std::unique_ptr<Stream> stream, std::vector<std::string> classes, LoaderOptions options);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
@@ -95,13 +123,20 @@ class Loader {
   /// The next batch, valid until next() or seek() is called again. After the last batch of an epoch comes the
   /// first of the next one. What goes wrong in the background is thrown here.
   const Batch& next();
+  /// Waits for the next batch, at most so long; true when next() would not wait (or would throw). Ends the life of the batch
+  /// before, as next() does.
+  bool ready(double seconds);
 
   /// Of the batch that next() will return.
   Cursor cursor() const;
   /// Goes there (and takes over the cursor's seed); InputError when the position is not in the source.
   void seek(const Cursor& cursor);
+  /// As if so many batches had been taken; of a stream they are.
+  void skip(int64_t batches);
 
+  /// Of a stream: only its path and classes; the count is 0.
   const Source& source() const;
+  bool streamed() const;
   /// Channels, height and width of the pictures.
   const Extent& extent() const;
   int64_t batch_size() const;
@@ -119,9 +154,12 @@ class Loader {
   Tried tried() const;
   /// What the threads have done so far, beyond filling the cache. Cheap.
   LoaderWork work() const;
+  /// Other shares of a mixture, from the batch on that next() will return; InputError.
+  void set_shares(std::span<const double> shares);
+  /// Streams: the first good pictures (u8 [N, C, H, W]), without augmentation, up to so many and before the first next().
+  std::vector<uint8_t> first_pictures(int64_t most);
 
  private:
-  struct State;
   std::unique_ptr<State> state_;
 };
 

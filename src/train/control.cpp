@@ -41,14 +41,19 @@ std::variant<int64_t, double, std::string> json_number(double value) {
 }
 
 const RecipeKey& key_named(const std::string& name) {
-  for (const RecipeKey& key : recipe_keys())
-    if (key.name == name) return key;
+  if (const RecipeKey* key = find_key(name)) return *key;
   fail<InternalError>("there is no key {}", name);
+}
+
+/// "ads" of "data.weights.ads"; "" of other keys.
+std::string source_of(const std::string& name) {
+  constexpr std::string_view table = "data.weights.";
+  return name.starts_with(table) ? name.substr(table.size()) : "";
 }
 
 void require_changeable(const std::string& name) {
   const auto keys = control_keys();
-  if (std::find(keys.begin(), keys.end(), name) != keys.end()) return;
+  if (std::find(keys.begin(), keys.end(), name) != keys.end() || !source_of(name).empty()) return;
   fail<InputError>("{} cannot change while training runs; what can: {}", name, fmt::join(keys, ", "));
 }
 
@@ -74,7 +79,8 @@ std::span<const std::string> control_keys() {
                                                 "train.checkpoint_steps",
                                                 "train.checkpoint_minutes",
                                                 "train.keep_checkpoints",
-                                                "data.most_bad"};
+                                                "data.most_bad",
+                                                "data.weights.NAME"};
   return keys;
 }
 
@@ -88,7 +94,10 @@ std::vector<Change> parse_changes(std::span<const std::string> texts) {
       if (other.key == name) fail<InputError>("{} is given twice", name);
     const RecipeSlot slot = key_named(name).slot(recipe);
     const auto* const whole = std::get_if<int64_t*>(&slot);
-    changes.push_back({name, whole ? static_cast<double>(**whole) : *std::get<double*>(slot)});
+    const std::string source = source_of(name);
+    changes.push_back({name, !source.empty() ? recipe.data.weights.at(source)
+                             : whole         ? static_cast<double>(**whole)
+                                             : *std::get<double*>(slot)});
   }
   return changes;
 }
@@ -98,6 +107,10 @@ void apply_changes(Recipe& recipe, std::span<const Change> changes) {
     require_changeable(change.key);
     const std::string text = change.key + "=" + number_text(change.value);
     Recipe typed = parse_recipe("", "", std::span(&text, 1));
+    if (const std::string source = source_of(change.key); !source.empty()) {
+      recipe.data.weights[source] = typed.data.weights.at(source);
+      continue;
+    }
     const RecipeKey& key = key_named(change.key);
     std::visit([&](auto* to) { *to = *std::get<decltype(to)>(key.slot(typed)); }, key.slot(recipe));
     if (change.key == "train.epochs") recipe.train.steps = 0;  // the newer of the two counts

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "data/pictures/picture_reader.h"
+#include "data/streams/stream_order.h"
 
 namespace millrace::train {
 namespace {
@@ -24,11 +25,41 @@ data::LoaderOptions loader_options(const Recipe& recipe, const std::string& what
   return options;
 }
 
+data::LoaderOptions training_options(const Recipe& recipe, const std::string& what,
+                                     const ReadProgress& progress) {
+  data::LoaderOptions options = loader_options(recipe, what, progress);
+  options.batch = recipe.train.batch;
+  options.order = recipe.data.order;
+  options.augment = recipe.data.augment;
+  options.mix = recipe.data.mix;
+  return options;
+}
+
 /// Pictures for the statistics: as many as fit, of large ones fewer.
 int64_t sample_size(const data::Extent& extent, int64_t count) {
   constexpr int64_t most = 5000, least = 64, memory = int64_t{256} << 20;
   const int64_t fit = memory / std::max<int64_t>(static_cast<int64_t>(extent.bytes()), 1);
   return std::min(count, std::clamp(fit, least, most));
+}
+
+/// Means and deviations of the sample's pictures.
+void measure(PictureSample& sample, const data::Extent& extent) {
+  const int64_t wanted = sample.pictures.shape()[0].size(), plane = static_cast<int64_t>(extent.plane());
+  const uint8_t* const first = sample.pictures.as<uint8_t>().data();
+  for (int64_t c = 0; c < extent.channels; ++c) {
+    int64_t sum = 0, squares = 0;
+    for (int64_t n = 0; n < wanted; ++n) {
+      const uint8_t* pixels = first + (n * extent.channels + c) * plane;
+      for (int64_t i = 0; i < plane; ++i) {
+        sum += pixels[i];
+        squares += pixels[i] * pixels[i];
+      }
+    }
+    const double count = static_cast<double>(wanted * plane), mean = static_cast<double>(sum) / count;
+    const double deviation = std::sqrt(std::max(0.0, static_cast<double>(squares) / count - mean * mean));
+    sample.mean.push_back(mean / 255);
+    sample.std.push_back(deviation > 0 ? deviation / 255 : 1);
+  }
 }
 
 }  // namespace
@@ -76,29 +107,47 @@ std::shared_ptr<const data::Source> open_named(const std::string& text, const st
   }
 }
 
-std::unique_ptr<data::Loader> training_loader(const Recipe& recipe,
-                                              std::shared_ptr<const data::Source> source,
+std::unique_ptr<data::Loader> training_loader(const Recipe& recipe, const TrainingSource& from,
                                               const ReadProgress& progress) {
-  data::LoaderOptions options = loader_options(recipe, source->path(), progress);
-  options.batch = recipe.train.batch;
-  options.order = recipe.data.order;
-  options.weights = recipe.data.weights;
+  data::LoaderOptions options = training_options(recipe, from.source->path(), progress);
+  options.sample_weight = recipe.data.sample_weight;
   options.drop_last = true;
-  options.augment = recipe.data.augment;
-  options.mix = recipe.data.mix;
-  return std::make_unique<data::Loader>(std::move(source), std::move(options));
+  options.parts = from.parts;
+  if (!from.parts.empty()) options.shares = shares_of(recipe, from.parts);
+  return std::make_unique<data::Loader>(from.source, std::move(options));
 }
 
-std::unique_ptr<data::Loader> loader_at_step(const Recipe& recipe, int64_t step) {
+std::unique_ptr<data::Loader> stream_loader(const Recipe& recipe, const std::vector<std::string>& tests) {
+  const std::string path = expand(recipe.data.train);
+  data::LoaderOptions options = training_options(recipe, path, nullptr);
+  options.epoch_samples =
+      recipe.data.epoch_samples > 0 ? recipe.data.epoch_samples : recipe.train.steps * recipe.train.batch;
+  const std::vector<std::string> given = classes_of(recipe);
+  return std::make_unique<data::Loader>(data::open_stream(path), given.empty() ? tests : given,
+                                        std::move(options));
+}
+
+std::unique_ptr<data::Loader> loader_at_step(const Recipe& recipe, int64_t step,
+                                             std::span<const Applied> journal) {
   if (step < 1) fail<InputError>("step {}: steps are counted from 1", step);
-  Recipe undecoded = recipe;
-  undecoded.data.cache_mb = 0;
-  auto loader = training_loader(undecoded, open_named(recipe.data.train, recipe.data.where), nullptr);
-  const int64_t steps = loader->batches_per_epoch();
-  data::Cursor cursor = loader->cursor();
-  cursor.epoch = (step - 1) / steps;
-  cursor.position = (step - 1) % steps * recipe.train.batch;
-  loader->seek(cursor);
+  Recipe at = recipe;
+  at.data.cache_mb = 0;
+  std::unique_ptr<data::Loader> loader;
+  if (!recipe.data.stream)
+    loader = training_loader(at, open_training_source(recipe), nullptr);
+  else if (recipe.data.classes.empty())
+    loader = stream_loader(at, open_named(recipe.data.test)->classes());
+  else
+    loader = stream_loader(at, {});
+  // With the shares of the time: from one change of them to the next.
+  int64_t done = 0;
+  for (const Applied& entry : journal) {
+    if (entry.step >= step || !entry.change.key.starts_with("data.weights.")) continue;
+    loader->skip(entry.step - std::exchange(done, entry.step));
+    apply_changes(at, {&entry.change, 1});
+    if (at.data.weights.size() == at.data.sources.size()) loader->set_shares(shares_of(at, {}));
+  }
+  loader->skip(step - 1 - done);
   return loader;
 }
 
@@ -150,20 +199,20 @@ PictureSample sample_pictures(const Recipe& recipe, std::shared_ptr<const data::
     std::copy_n(batch.pictures.begin(), part * channels * plane, first + done * channels * plane);
     done += part;
   }
-  for (int64_t c = 0; c < channels; ++c) {
-    int64_t sum = 0, squares = 0;
-    for (int64_t n = 0; n < wanted; ++n) {
-      const uint8_t* pixels = first + (n * channels + c) * plane;
-      for (int64_t i = 0; i < plane; ++i) {
-        sum += pixels[i];
-        squares += pixels[i] * pixels[i];
-      }
-    }
-    const double count = static_cast<double>(wanted * plane), mean = static_cast<double>(sum) / count;
-    const double deviation = std::sqrt(std::max(0.0, static_cast<double>(squares) / count - mean * mean));
-    sample.mean.push_back(mean / 255);
-    sample.std.push_back(deviation > 0 ? deviation / 255 : 1);
-  }
+  measure(sample, extent);
+  return sample;
+}
+
+PictureSample sample_stream(const Recipe& recipe, data::Loader& loader) {
+  // What the shuffle buffer will hold anyhow need not be waited for twice.
+  const int64_t buffer = std::max<int64_t>(data::stream_buffer(recipe.data.order), 64);
+  const std::vector<uint8_t> pictures = loader.first_pictures(sample_size(loader.extent(), buffer));
+  const data::Extent& extent = loader.extent();
+  PictureSample sample;
+  const auto count = static_cast<int64_t>(pictures.size() / extent.bytes());
+  sample.pictures = Array(u8, {count, extent.channels, extent.height, extent.width});
+  std::copy(pictures.begin(), pictures.end(), sample.pictures.as<uint8_t>().begin());
+  measure(sample, extent);
   return sample;
 }
 
@@ -198,11 +247,13 @@ std::vector<std::string> skipped_pictures(const data::Loader& loader, std::set<i
     lines.push_back(fmt::format("skipped {} more pictures that cannot be read", fresh - shown));
   if (fresh > 0)
     lines.push_back(fmt::format("{}: {} of {} pictures cannot be read and are left out",
-                                loader.source().path(), bad.size(), loader.source().count()));
+                                loader.source().path(), bad.size(),
+                                loader.streamed() ? loader.tried().samples : loader.source().count()));
   return lines;
 }
 
 std::vector<std::string> empty_classes(const data::Loader& loader) {
+  if (loader.streamed()) return {};
   const data::Source& source = loader.source();
   std::vector<int64_t> counts(source.classes().size());
   for (int64_t i = 0; i < source.count(); ++i) ++counts[static_cast<size_t>(source.label(i))];

@@ -3,12 +3,14 @@
 
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <millrace/array.h>
 
 #include "data/loader.h"
+#include "train/control.h"
 #include "train/recipe.h"
 
 namespace millrace::train {
@@ -20,6 +22,21 @@ using ReadProgress = std::function<void(const std::string& what, int64_t done, i
 /// data is missing. `where`: only samples that this condition is true for.
 std::shared_ptr<const data::Source> open_named(const std::string& text, const std::string& where = "");
 
+/// What a recipe trains on, where it has random access: one source, or the sources of data.train by name, one after the other,
+/// with all their classes. `parts`: samples of each of those, in the order of their names; empty for one source.
+struct TrainingSource {
+  std::shared_ptr<const data::Source> source;
+  std::vector<int64_t> parts;
+};
+/// `most` > 0: a sample of about so many.
+TrainingSource open_training_source(const Recipe& recipe, int64_t most = 0);
+/// data.weights of the sources in the order of their names; without any, by their samples.
+std::vector<double> shares_of(const Recipe& recipe, const std::vector<int64_t>& parts);
+/// The stream of a recipe (data.stream). `tests`: the classes of data.test, where data.classes is empty.
+std::unique_ptr<data::Loader> stream_loader(const Recipe& recipe, const std::vector<std::string>& tests);
+/// data.classes, ranges such as "0..9" written out; InputError.
+std::vector<std::string> classes_of(const Recipe& recipe);
+
 /// What evaluation and prediction look at of each picture: data.resize and data.crop; where neither is given and the first
 /// augmentation is a random frame of a size, the middle, with the shorter side resized to that size.
 data::FrameRule evaluation_frames(const Recipe& recipe);
@@ -29,12 +46,13 @@ data::FrameRule evaluation_frames(const Recipe& recipe);
 Array load_prepared(const std::string& path, const Recipe& recipe, const data::Extent& extent);
 
 /// Batches for training: in the recipe's order, augmented, whole batches only. InputError names what is wrong with the source.
-std::unique_ptr<data::Loader> training_loader(const Recipe& recipe,
-                                              std::shared_ptr<const data::Source> source,
+std::unique_ptr<data::Loader> training_loader(const Recipe& recipe, const TrainingSource& from,
                                               const ReadProgress& progress);
 
-/// The loader of a training, about to give the batch of a step, counted from 1. Nothing is decoded beforehand.
-std::unique_ptr<data::Loader> loader_at_step(const Recipe& recipe, int64_t step);
+/// The loader of a training, about to give the batch of a step, counted from 1. Nothing is decoded beforehand, but of a stream
+/// all before that step. `journal`: what was changed on the way (control.h).
+std::unique_ptr<data::Loader> loader_at_step(const Recipe& recipe, int64_t step,
+                                             std::span<const Applied> journal = {});
 
 /// A labelled set to evaluate on: in order, as it is; the last batch is padded.
 struct TestSet {
@@ -57,6 +75,8 @@ struct PictureSample {
   std::vector<double> mean, std;
 };
 PictureSample sample_pictures(const Recipe& recipe, std::shared_ptr<const data::Source> source);
+/// The same of the first pictures of a stream that was not read yet.
+PictureSample sample_stream(const Recipe& recipe, data::Loader& loader);
 
 /// The shorter side that stored pictures would need for what a training looks at, where theirs is clearly longer (by a look
 /// at a few); else 0.

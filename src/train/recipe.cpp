@@ -165,10 +165,23 @@ Raw override_value(std::string_view text, const std::string& where) {
   return raw;
 }
 
-bool is_key(const std::string& name) {
-  return std::any_of(recipe_keys().begin(), recipe_keys().end(),
-                     [&](const auto& key) { return key.name == name; });
+constexpr std::string_view own_names = ".NAME";
+
+/// "data.weights." of "data.weights.NAME"; "" of other keys.
+std::string_view own_table(const RecipeKey& key) {
+  if (!key.name.ends_with(own_names)) return {};
+  return std::string_view(key.name).substr(0, key.name.size() - own_names.size() + 1);
 }
+
+/// Is it a key, or a name in a table of the user's own?
+bool matches(const RecipeKey& key, std::string_view name) {
+  const std::string_view table = own_table(key);
+  if (table.empty()) return key.name == name;
+  return name.starts_with(table) && name.size() > table.size() &&
+         name.find('.', table.size()) == std::string::npos;
+}
+
+bool is_key(const std::string& name) { return find_key(name) != nullptr; }
 
 bool is_table(const std::string& name) {
   return std::any_of(recipe_keys().begin(), recipe_keys().end(),
@@ -178,6 +191,7 @@ bool is_table(const std::string& name) {
 void set_override(Items& items, const std::string& key, std::string_view text, const std::string& where) {
   if (is_table(key))
     std::erase_if(items, [&](const auto& item) { return item.first.starts_with(key + "."); });
+  if (enclosed(text, '{', '}')) items.erase(key);
   if (!enclosed(text, '{', '}')) {
     items[key] = override_value(text, where);
     return;
@@ -257,6 +271,28 @@ void assign(const Raw& raw, const RecipeKey& key, std::vector<T>& slot) {
   }
 }
 
+template <typename T>
+void assign(const Raw&, const RecipeKey& key, std::map<std::string, T>&) {
+  fail<InternalError>("{} is a table", key.name);
+}
+
+/// The user's own names of a table.
+template <typename T>
+void assign_table(const Items& items, const RecipeKey& key, std::map<std::string, T>& slot) {
+  const std::string_view table = own_table(key);
+  for (auto item = items.lower_bound(std::string(table));
+       item != items.end() && item->first.starts_with(table); ++item) {
+    const std::string name = item->first.substr(table.size());
+    if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") !=
+        std::string::npos)
+      fail<InputError>("{}: the name '{}' has other characters than letters, digits, - and _",
+                       item->second.where, name);
+    RecipeKey one = key;
+    one.name = item->first;
+    assign(item->second, one, slot[name]);
+  }
+}
+
 [[noreturn]] void unknown_key(const std::string& name, const std::string& where) {
   std::vector<std::string> names;
   for (const RecipeKey& key : recipe_keys()) names.push_back(key.name);
@@ -269,6 +305,15 @@ void assign(const Raw& raw, const RecipeKey& key, std::vector<T>& slot) {
 
 /// Keys of earlier versions. Run folders spell out every key, so that theirs have it at its default.
 void drop_former_keys(Items& items) {
+  if (const auto weights = items.find("data.weights"); weights != items.end()) {
+    if (const auto* text = std::get_if<std::string>(&weights->second.value); !text || !text->empty())
+      fail<InputError>(
+          "{}: data.weights is a table of the shares of several sources; the column of weights in the loss "
+          "is "
+          "data.sample_weight",
+          weights->second.where);
+    items.erase(weights);
+  }
   const auto threads = items.find("train.threads");
   if (threads == items.end()) return;
   if (const auto* number = std::get_if<int64_t>(&threads->second.value); !number || *number != 0)
@@ -295,9 +340,15 @@ Recipe typed(Items items) {
   }
 
   Recipe recipe;
-  for (const RecipeKey& key : recipe_keys())
-    if (const auto item = items.find(key.name); item != items.end())
-      std::visit([&](auto* slot) { assign(item->second, key, *slot); }, key.slot(recipe));
+  for (const RecipeKey& key : recipe_keys()) {
+    const RecipeSlot slot = key.slot(recipe);
+    if (auto* const* texts = std::get_if<std::map<std::string, std::string>*>(&slot))
+      assign_table(items, key, **texts);
+    else if (auto* const* numbers = std::get_if<std::map<std::string, double>*>(&slot))
+      assign_table(items, key, **numbers);
+    else if (const auto item = items.find(key.name); item != items.end())
+      std::visit([&](auto* to) { assign(item->second, key, *to); }, slot);
+  }
 
   for (const RecipeKey& key : recipe_keys()) {
     const auto item = items.find(key.name);
@@ -336,6 +387,13 @@ std::string toml_text(const std::vector<T>& list) {
   return fmt::format("[{}]", fmt::join(parts, ", "));
 }
 
+template <typename T>
+std::string toml_text(const std::map<std::string, T>& table) {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : table) parts.push_back(name + " = " + toml_text(value));
+  return parts.empty() ? "{}" : fmt::format("{{ {} }}", fmt::join(parts, ", "));
+}
+
 std::string slot_text(const RecipeKey& key, Recipe& recipe) {
   return std::visit([](auto* slot) { return toml_text(*slot); }, key.slot(recipe));
 }
@@ -353,6 +411,12 @@ bool applies(const RecipeKey& key, Recipe& recipe) {
 }
 
 }  // namespace
+
+const RecipeKey* find_key(std::string_view name) {
+  for (const RecipeKey& key : recipe_keys())
+    if (matches(key, name)) return &key;
+  return nullptr;
+}
 
 Recipe parse_recipe(std::string_view text, const std::string& name, std::span<const std::string> overrides) {
   Items items;
@@ -373,8 +437,7 @@ Recipe load_recipe(const std::filesystem::path& path, std::span<const std::strin
 }
 
 void check_recipe(const Recipe& recipe, const std::string& name) {
-  if (recipe.data.train.empty())
-    fail<InputError>("{}: data.train does not say where the training pictures are", name);
+  check_sources(recipe, name);
   if (recipe.model.kind.empty() == recipe.model.layers.empty())
     fail<InputError>("{}: give either model.kind or model.layers", name);
   if (recipe.data.mean.size() != recipe.data.std.size())
@@ -404,12 +467,18 @@ std::string recipe_toml(const Recipe& recipe) {
   std::string text, table;
   for (const RecipeKey& key : recipe_keys()) {
     if (!applies(key, copy)) continue;
-    const size_t dot = key.name.rfind('.');
-    if (key.name.substr(0, dot) != table) {
-      text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", key.name.substr(0, dot));
-      table = key.name.substr(0, dot);
+    // A table of the user's own is written in one line; data.train is a source or a table.
+    const bool table_of_sources = !copy.data.sources.empty();
+    if (own_table(key) == "data.train." ? !table_of_sources : key.name == "data.train" && table_of_sources)
+      continue;
+    std::string_view name = key.name;
+    if (!own_table(key).empty()) name.remove_suffix(own_names.size());
+    const size_t dot = name.rfind('.');
+    if (name.substr(0, dot) != table) {
+      table = name.substr(0, dot);
+      text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", table);
     }
-    text += fmt::format("{} = {}\n", key.name.substr(dot + 1), slot_text(key, copy));
+    text += fmt::format("{} = {}\n", name.substr(dot + 1), slot_text(key, copy));
   }
   return text;
 }

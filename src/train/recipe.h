@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,7 +16,14 @@ namespace millrace::train {
 /// each means. Strings keep their ${VARIABLES}; expand() them where they are used.
 struct Recipe {
   struct Data {
-    std::string train, test, where, order = "shuffle", weights;
+    /// Where the training samples are: one source, or several by name, with the share of each in the mixture.
+    std::string train;
+    std::map<std::string, std::string> sources;  // data.train.NAME
+    std::map<std::string, double> weights;       // data.weights.NAME
+    bool stream = false;
+    int64_t epoch_samples = 0;
+    std::vector<std::string> classes;
+    std::string test, where, order = "shuffle", sample_weight;
     std::vector<std::string> augment, mix;
     int64_t resize = 0, crop = 0, channels = 0;
     std::vector<double> mean, std;
@@ -77,12 +85,13 @@ struct Recipe {
 };
 
 /// Where a key's value lives.
-using RecipeSlot = std::variant<bool*, int64_t*, double*, std::string*, std::vector<std::string>*,
-                                std::vector<double>*, std::vector<int64_t>*>;
+using RecipeSlot =
+    std::variant<bool*, int64_t*, double*, std::string*, std::vector<std::string>*, std::vector<double>*,
+                 std::vector<int64_t>*, std::map<std::string, std::string>*, std::map<std::string, double>*>;
 
 /// One key that a recipe may have.
 struct RecipeKey {
-  std::string name;  // "train.optimizer.lr"
+  std::string name;  // "train.optimizer.lr"; "data.weights.NAME": any name, a table of the user's own
   std::string doc;
   RecipeSlot (*slot)(Recipe&);
   /// Bounds of numbers (each one, in lists).
@@ -92,6 +101,9 @@ struct RecipeKey {
   /// The kinds (values of the "kind" beside it) that the key applies to; empty: all.
   std::vector<std::string> kinds = {};
 };
+
+/// The key that a dotted name means; null when there is none.
+const RecipeKey* find_key(std::string_view name);
 
 /// Every key, in the order in which recipes are written.
 std::span<const RecipeKey> recipe_keys();
@@ -107,6 +119,9 @@ Recipe parse_recipe(std::string_view text, const std::string& name,
 
 /// Checks what no single key can show (data and model are named, the loss fits …); InputError.
 void check_recipe(const Recipe& recipe, const std::string& name);
+
+/// The part of it about data.train, its weights, and streams.
+void check_sources(const Recipe& recipe, const std::string& name);
 
 /// TOML with every key, which parse_recipe() reads back to the same recipe.
 std::string recipe_toml(const Recipe& recipe);

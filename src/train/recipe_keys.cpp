@@ -12,6 +12,27 @@ std::span<const RecipeKey> recipe_keys() {
       {"data.train",
        "training pictures: a folder with a folder a class, a tar of them, WebDataset shards, an IDX file",
        SLOT(data.train)},
+      {"data.train.NAME",
+       "several sources instead, each with a name of yours: data.train = { ads = \"a.tar\", news = \"b.tar\" "
+       "}; they are "
+       "mixed by data.weights, and each is gone through in data.order, epoch by epoch",
+       SLOT(data.sources)},
+      {"data.weights.NAME",
+       "how often samples of each source are drawn, as { ads = 0.3, news = 0.7 }; empty: as they have "
+       "samples; millrace "
+       "ctl changes them while training runs",
+       SLOT(data.weights), 0, 1e12},
+      {"data.stream",
+       "read data.train from its beginning on, without random access and without an end that must come: "
+       "pipe:COMMAND, - "
+       "(standard input) or files, with data.order = \"shuffle-buffer N\" or \"sequential\"",
+       SLOT(data.stream)},
+      {"data.epoch_samples", "of a stream, how many samples count as an epoch; 0: all of train.steps",
+       SLOT(data.epoch_samples), 0, 1e15},
+      {"data.classes",
+       "of a stream, all classes that there are: [\"cat\", \"dog\"], or [\"0..9\"] for numbers; empty: those "
+       "of data.test",
+       SLOT(data.classes)},
       {"data.test", "pictures to test on after each epoch, in the same forms", SLOT(data.test)},
       {"data.where",
        "train only on samples that this is true for, as in \"label in (3, 5) and width > 200\"; empty: on "
@@ -22,8 +43,8 @@ std::span<const RecipeKey> recipe_keys() {
        "\"class-balanced\", "
        "\"stratified\", \"quota cat=100 dog=50\", \"weighted COLUMN\", \"importance COLUMN\"",
        SLOT(data.order)},
-      {"data.weights", "column of weights of the samples in the loss; empty: all weigh the same",
-       SLOT(data.weights)},
+      {"data.sample_weight", "column of weights of the samples in the loss; empty: all weigh the same",
+       SLOT(data.sample_weight)},
       {"data.augment",
        "random changes of training pictures, in order: \"random-resized-crop 224\", \"pad-crop 2\", "
        "\"flip\", "

@@ -48,7 +48,12 @@ Checkpoint Trainer::State::checkpoint() const {
   const data::Cursor cursor = loader->cursor();
   c.counters["data.epoch"] = cursor.epoch;
   c.counters["data.position"] = cursor.position;
-  c.counters["data.pictures"] = loader->source().count();
+  if (!loader->streamed()) c.counters["data.pictures"] = loader->source().count();
+  if (!cursor.state.empty()) {
+    Array state(i64, {static_cast<int64_t>(cursor.state.size())});
+    std::copy(cursor.state.begin(), cursor.state.end(), state.as<int64_t>().begin());
+    c.tensors.emplace_back("data.cursor", std::move(state));
+  }
   for (const auto& [name, value] : last_test) c.sums["test/" + name] = value;
   c.sums["loss"] = loss_sum;
   c.sums["accuracy"] = accuracy_sum;
@@ -94,6 +99,10 @@ void Trainer::State::restore(const Checkpoint& from) {
   data::Cursor cursor = loader->cursor();
   cursor.epoch = from.counters.at("data.epoch");
   cursor.position = from.counters.at("data.position");
+  cursor.state.clear();
+  for (const auto& [name, array] : from.tensors)
+    if (name == "data.cursor" && array.dtype() == i64)
+      cursor.state.assign(array.as<int64_t>().begin(), array.as<int64_t>().end());
   loader->seek(cursor);
   loss_sum = from.sums.at("loss");
   accuracy_sum = from.sums.at("accuracy");
@@ -120,13 +129,15 @@ void Trainer::State::check_finite(double loss) const {
       first, recipe.train.optimizer.lr, kept.empty() ? "no checkpoint" : kept.back().string());
 }
 
-void Trainer::State::one_step(StepMarks* marks) {
+bool Trainer::State::one_step(StepMarks* marks) {
   const auto mark = [&](int64_t StepMarks::*part) {
     if (marks) marks->*part = clock_now();
   };
   mark(&StepMarks::begin);
   const int64_t asked = clock_now();
-  const data::Batch& batch = loader->next();
+  const data::Batch* const taken = take_batch();
+  if (!taken) return false;
+  const data::Batch& batch = *taken;
   const int64_t given = clock_now();
   mark(&StepMarks::data);
   std::memcpy(step->input(0).data(), batch.pictures.data(), batch.pictures.size());
@@ -169,7 +180,7 @@ void Trainer::State::one_step(StepMarks* marks) {
     timed_waiting += static_cast<double>(given - asked) * 1e-9;
   }
   first_step = false;
-  if (!log) return;
+  if (!log) return true;
   record([&] {
     std::vector<std::pair<std::string, double>> curves = {{"loss", loss}, {"accuracy", accuracy}, {"lr", lr}};
     if (metrics.back().first == "loss_scale") curves.push_back(metrics.back());
@@ -181,6 +192,7 @@ void Trainer::State::one_step(StepMarks* marks) {
     log->append(done(), fields);
   });
   mark(&StepMarks::end);
+  return true;
 }
 
 void Trainer::State::report(double seconds) {
@@ -270,6 +282,33 @@ void Trainer::State::open_journals() {
   bad_list.emplace(run->bad_samples());
 }
 
+const data::Batch* Trainer::State::take_batch() {
+  // A source that gives nothing must not keep Ctrl-C from being heard.
+  constexpr double look = 0.05, patience = 10;
+  const auto begin = Clock::now();
+  for (bool told = false; !loader->ready(look);) {
+    if (observer.stop()) return nullptr;
+    if (told || seconds_since(begin) < patience) continue;
+    observer.message(
+        fmt::format("step {} waits for data: {} gives nothing", done() + 1, loader->source().path()));
+    told = true;
+  }
+  const auto saved = [&](const Error& error) {
+    if (!run) return std::string(error.what());
+    save();
+    return fmt::format(
+        "{}\nEverything up to step {} is saved: when the data is there again, --resume goes on.",
+        error.what(), done());
+  };
+  try {
+    return &loader->next();
+  } catch (const InputError& error) {
+    throw InputError(saved(error));
+  } catch (const IoError& error) {
+    throw IoError(saved(error));
+  }
+}
+
 void Trainer::State::change(int64_t at, std::span<const Change> changes) {
   Recipe changed = recipe;
   apply_changes(changed, changes);
@@ -278,7 +317,9 @@ void Trainer::State::change(int64_t at, std::span<const Change> changes) {
   if (steps != total && steps <= at)
     fail<InputError>("step {} is done already, so that {} steps cannot be all: at least {}", at, steps,
                      at + 1);
+  const bool shares = changed.data.weights != recipe.data.weights;
   recipe = std::move(changed);
+  if (shares) loader->set_shares(shares_of(recipe, {}));
   if (steps != total) {
     total = steps;
     schedule = make_schedule(recipe, steps_per_epoch, total);
@@ -377,8 +418,9 @@ double Trainer::rehearse_test() {
 void Trainer::rehearse(const std::function<bool(const StepMarks&)>& more) {
   program();
   StepMarks marks;
-  do state_->one_step(&marks);
-  while (more(marks));
+  do {
+    if (!state_->one_step(&marks)) return;
+  } while (more(marks));
 }
 
 Outcome Trainer::run() {
@@ -393,7 +435,7 @@ Outcome Trainer::run() {
       return {false, s.done(), s.test.has_value(), s.last_test};
     }
     const auto begin = Clock::now();
-    s.one_step();
+    if (!s.one_step()) continue;  // to be stopped above
     s.report(seconds_since(begin));
     const bool epoch_ends = s.done() % s.steps_per_epoch == 0 || s.done() == s.total;
     if (epoch_ends) s.end_epoch();

@@ -50,8 +50,10 @@ void Trainer::State::open_data() {
   const std::string& path = source->path();
   for (const auto& list : {source->notes(), skipped_pictures(*loader, bad), empty_classes(*loader)})
     for (const std::string& line : list) observer.message(line);
-  observer.message(fmt::format("{}: {} pictures of {}×{}, {} classes", path, source->count(),
-                               loader->extent().width, loader->extent().height, source->classes().size()));
+  observer.message(
+      fmt::format("{}: {} of {}×{}, {} classes", path,
+                  loader->streamed() ? "a stream of pictures" : fmt::format("{} pictures", source->count()),
+                  loader->extent().width, loader->extent().height, source->classes().size()));
   if (!recipe.data.test.empty()) {
     open_tests();
     for (const auto& list : {test->loader->source().notes(), skipped_pictures(*test->loader, bad_tests),
@@ -69,20 +71,29 @@ void Trainer::State::open_data() {
 
 void Trainer::State::open_training() {
   const auto begin = Clock::now();
-  std::shared_ptr<const data::Source> source = open_named(recipe.data.train, recipe.data.where);
+  if (recipe.data.stream) {
+    const bool classes = recipe.data.classes.empty();
+    loader =
+        stream_loader(recipe, classes ? open_named(recipe.data.test)->classes() : std::vector<std::string>());
+    prepared.open = seconds_since(begin);
+    prepared.pictures = prepared.opened = loader->samples_per_epoch();
+    prepared.picture_bytes = static_cast<double>(loader->extent().bytes());
+    return;
+  }
+  TrainingSource from = open_training_source(recipe);
   prepared.open = seconds_since(begin);
-  prepared.pictures = source->count();
+  prepared.pictures = from.source->count();
   // Some batches at least, so that the order of an epoch is a usual one.
-  if (most_pictures > 0) source = data::sample_of(source, std::max(most_pictures, 4 * recipe.train.batch));
+  if (most_pictures > 0) from = open_training_source(recipe, std::max(most_pictures, 4 * recipe.train.batch));
   const auto begin_reading = Clock::now();
-  loader = training_loader(recipe, source, reading());
-  prepared.opened = source->count();
+  loader = training_loader(recipe, from, reading());
+  prepared.opened = from.source->count();
   prepared.picture_bytes = static_cast<double>(loader->extent().bytes());
   const double all = prepared.picture_bytes * static_cast<double>(prepared.pictures);
   if (loader->cached() && all > static_cast<double>(recipe.data.cache_mb << 20)) {
     // The sample would be kept in memory, the whole set will not.
     recipe.data.cache_mb = 0;
-    loader = training_loader(recipe, source, reading());
+    loader = training_loader(recipe, from, reading());
   }
   prepared.cached = loader->cached();
   prepared.read = seconds_since(begin_reading);
@@ -104,7 +115,8 @@ void Trainer::State::open_tests() {
 void Trainer::State::fit() {
   const auto source = std::shared_ptr<const data::Source>(std::shared_ptr<void>(), &loader->source());
   const auto begin = Clock::now();
-  const PictureSample sample = sample_pictures(recipe, source);
+  const PictureSample sample =
+      loader->streamed() ? sample_stream(recipe, *loader) : sample_pictures(recipe, source);
   prepared.sample = seconds_since(begin);
   prepared.sampled = sample.pictures.shape()[0].size();
   if (recipe.data.mean.empty()) {

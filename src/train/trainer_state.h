@@ -77,7 +77,10 @@ struct Trainer::State {
   /// Runs what writes into the run folder; when the disk is full or gone, the message says what is safe.
   void record(const std::function<void()>& write) const;
   void restore(const Checkpoint& from);
-  void one_step(StepMarks* marks = nullptr);
+  /// False, and nothing done, when the observer stops it while it waits for data.
+  bool one_step(StepMarks* marks = nullptr);
+  /// The next batch; null when the observer stops it before. What goes wrong is thrown after a checkpoint.
+  const data::Batch* take_batch();
   void check_finite(double loss) const;
   void end_epoch();
   void report(double seconds);

@@ -415,7 +415,7 @@ TEST_CASE("batches come in the order that is asked for, whatever the threads, an
 TEST_CASE("weights of samples come with the batch: of a column, of importance sampling, or both multiplied") {
   const auto source = std::make_shared<MemorySource>(50);
   LoaderOptions given = options(50, 2);
-  given.weights = "score";
+  given.sample_weight = "score";
   {
     Loader loader(source, given);
     CHECK(loader.weighted());
@@ -427,9 +427,151 @@ TEST_CASE("weights of samples come with the batch: of a column, of importance sa
   // Drawn with probability score / 100, which a weight of 1 / (50 * score / 100) undoes; times the score: 2.
   const Batch& batch = loader.next();
   for (const float weight : batch.weights) CHECK(weight == doctest::Approx(2));
-  given.weights = "scores";
+  given.sample_weight = "scores";
   CHECK_THROWS_AS(Loader(source, given), InputError);
-  given.weights = "";
+  given.sample_weight = "";
   given.order = "weighted nothing";
   CHECK_THROWS_AS(Loader(source, given), InputError);
+}
+
+namespace {
+
+/// What all ranks take from a cursor to the end of its epoch, and where they are then.
+struct Taken {
+  std::vector<int64_t> samples;
+  Cursor at;
+};
+Taken take_together(const std::shared_ptr<const Source>& source, LoaderOptions given, int ranks,
+                    const Cursor& from, int most_batches = 1 << 20) {
+  Taken taken;
+  given.ranks = ranks;
+  std::set<int64_t> batches;
+  for (given.rank = 0; given.rank < ranks; ++given.rank) {
+    Loader loader(source, given);
+    loader.seek(from);
+    int64_t count = 0, least = INT64_MAX, full = 0;
+    for (; count < most_batches && loader.cursor().epoch == from.epoch; ++count) {
+      const Batch& batch = loader.next();
+      least = std::min(least, batch.valid);
+      full += batch.valid == given.batch;
+      for (int64_t i = 0; i < given.batch; ++i) {
+        if (i < batch.valid) taken.samples.push_back(batch.indices[i]);
+        CHECK((batch.indices[i] >= 0) == (i < batch.valid));
+      }
+    }
+    CHECK(full >= count - 1);  // only the last may be short
+    batches.insert(count);
+    taken.at = loader.cursor();
+  }
+  CHECK(batches.size() == 1);
+  return taken;
+}
+
+}  // namespace
+
+TEST_CASE("ranks take together exactly an epoch, each as many batches, and the same random changes") {
+  for (const int64_t count : {int64_t{16}, int64_t{50}, int64_t{97}})
+    for (const int ranks : {1, 2, 3, 8}) {
+      CAPTURE(count);
+      CAPTURE(ranks);
+      const auto source = std::make_shared<MemorySource>(count);
+      std::vector<int64_t> seen = take_together(source, options(4, 1), ranks, {1, 2, 0}).samples;
+      std::sort(seen.begin(), seen.end());
+      REQUIRE(static_cast<int64_t>(seen.size()) == count);
+      for (int64_t i = 0; i < count; ++i) CHECK(seen[static_cast<size_t>(i)] == i);
+    }
+  // One rank's batch of 8 is the batches of 4 of two.
+  const auto source = std::make_shared<MemorySource>(50);
+  Loader alone(source, options(8, 2));
+  const Copy both = copy(alone.next());
+  for (const int rank : {0, 1}) {
+    LoaderOptions given = options(4, 2);
+    given.rank = rank;
+    given.ranks = 2;
+    Loader loader(source, given);
+    const Copy mine = copy(loader.next());
+    for (size_t i = 0; i < 4; ++i) {
+      CHECK(mine.indices[i] == both.indices[2 * i + static_cast<size_t>(rank)]);
+      CHECK(std::equal(&mine.pictures[108 * i], &mine.pictures[108 * i] + 108,
+                       &both.pictures[108 * (2 * i + static_cast<size_t>(rank))]));
+    }
+  }
+}
+
+TEST_CASE("ranks that become more or fewer take exactly the rest of the epoch") {
+  const auto source = std::make_shared<MemorySource>(97);
+  for (const int before : {1, 2, 3, 8})
+    for (const int after : {1, 2, 3, 8}) {
+      CAPTURE(before);
+      CAPTURE(after);
+      const Taken first = take_together(source, options(4, 1), before, {1, 1, 0}, 2);
+      const Taken rest = take_together(source, options(4, 1), after, first.at);
+      std::vector<int64_t> seen = first.samples;
+      seen.insert(seen.end(), rest.samples.begin(), rest.samples.end());
+      std::sort(seen.begin(), seen.end());
+      REQUIRE(seen.size() == 97);
+      for (int64_t i = 0; i < 97; ++i) CHECK(seen[static_cast<size_t>(i)] == i);
+    }
+  LoaderOptions wrong = options(4, 1);
+  wrong.rank = 2;
+  wrong.ranks = 2;
+  CHECK_THROWS_AS(Loader(source, wrong), InputError);
+}
+
+TEST_CASE("a mixture resumes anywhere with its shares, and they can change on the way") {
+  const auto source = std::make_shared<MemorySource>(60);
+  LoaderOptions given = options(5, 2);
+  given.parts = {20, 40};
+  given.shares = {0.5, 0.5};
+  const auto first_share = [](const std::vector<Copy>& batches) {
+    int64_t count = 0;
+    for (const Copy& batch : batches)
+      for (const int64_t index : batch.indices) count += index < 20;
+    return static_cast<double>(count) / static_cast<double>(5 * batches.size());
+  };
+  Loader whole(source, given);
+  std::vector<Cursor> cursors;
+  std::vector<Copy> batches;
+  for (int i = 0; i < 60; ++i) {
+    if (i == 30) whole.set_shares(std::vector<double>{9, 1});
+    cursors.push_back(whole.cursor());
+    batches.push_back(copy(whole.next()));
+  }
+  CHECK(batches[20].start == cursors[20]);
+  CHECK(batches[20].start.epoch == 1);  // 12 batches of 5 are an epoch of 60
+  CHECK(first_share({batches.begin(), batches.begin() + 30}) == doctest::Approx(0.5).epsilon(0.2));
+  CHECK(first_share({batches.begin() + 30, batches.end()}) == doctest::Approx(0.9).epsilon(0.1));
+  for (const int at : {1, 29, 30, 31, 59}) {
+    CAPTURE(at);
+    LoaderOptions again = given;
+    if (at >= 30) again.shares = {9, 1};
+    Loader loader(source, again);
+    loader.seek(cursors[static_cast<size_t>(at)]);
+    CHECK(copy(loader.next()) == batches[static_cast<size_t>(at)]);
+  }
+  // Without the state of a cursor: as drawn by the shares from the beginning on.
+  Loader skipping(source, given);
+  skipping.skip(17);
+  CHECK(copy(skipping.next()) == batches[17]);
+  skipping.seek({1, 1, 25});
+  CHECK(copy(skipping.next()) == batches[17]);
+  CHECK_THROWS_AS(whole.set_shares(std::vector<double>{0, 0}), InputError);
+  (void)copy(whole.next());  // goes on with the shares before
+  Cursor wrong = cursors[3];
+  wrong.state.push_back(1);
+  CHECK_THROWS_AS(whole.seek(wrong), InputError);
+}
+
+TEST_CASE("ranks of a mixture take together what one takes alone") {
+  const auto source = std::make_shared<MemorySource>(61);
+  LoaderOptions given = options(4, 1);
+  given.parts = {21, 40};
+  given.shares = {0.3, 0.7};
+  std::vector<int64_t> alone = take_together(source, given, 1, {1, 0, 0}).samples;
+  std::sort(alone.begin(), alone.end());
+  for (const int ranks : {2, 3}) {
+    std::vector<int64_t> together = take_together(source, given, ranks, {1, 0, 0}).samples;
+    std::sort(together.begin(), together.end());
+    CHECK(together == alone);
+  }
 }

@@ -81,12 +81,12 @@ def test_show_draws_the_augmented_batch(millrace, recipe, tmp_path):
 
 
 def test_weights_of_samples_reach_the_loss(millrace, recipe, tmp_path):
-    for name, change in {"plain": [], "twice": ["data.weights=count"], "smooth": ["train.loss.label_smoothing=0.2"],
-                         "smooth twice": ["data.weights=count", "train.loss.label_smoothing=0.2"]}.items():
+    for name, change in {"plain": [], "twice": ["data.sample_weight=count"], "smooth": ["train.loss.label_smoothing=0.2"],
+                         "smooth twice": ["data.sample_weight=count", "train.loss.label_smoothing=0.2"]}.items():
         millrace("train", recipe, "train.steps=1", *change, "--out", tmp_path / name)
     for one, two in (("plain", "twice"), ("smooth", "smooth twice")):
         assert losses(tmp_path / two)[0] == pytest.approx(2 * losses(tmp_path / one)[0], rel=1e-5)
-    error = millrace("train", recipe, "data.weights=counts", "--out", tmp_path / "bad", code=1).stderr
+    error = millrace("train", recipe, "data.sample_weight=counts", "--out", tmp_path / "bad", code=1).stderr
     assert "did you mean 'count'" in error
 
 

@@ -76,7 +76,7 @@ TEST_CASE("training without random changes, evaluation and prediction see the sa
     }
     const PictureSample sample = sample_pictures(*recipe, source());
     CHECK(sample.pictures.type() == Type{u8, {4, 3, 32, 32}});
-    const auto training = training_loader(*recipe, source(), nullptr);
+    const auto training = training_loader(*recipe, {source(), {}}, nullptr);
     CHECK(training->extent().bytes() == extent.bytes());
     const data::Batch& seen = training->next();
     for (int i = 0; i < 4 && recipe != &random; ++i)

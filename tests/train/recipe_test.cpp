@@ -183,3 +183,24 @@ TEST_CASE("the example recipes are valid") {
   }
   CHECK(count >= 3);
 }
+
+TEST_CASE("several sources with weights are read, written and overridden") {
+  const Recipe recipe = parse(
+      "[data]\ntrain = { ads = \"a.tar\", more-news = \"n-{0..3}.tar\" }\nweights = { ads = 0.25, more-news "
+      "= 2 }\n");
+  CHECK(recipe.data.sources ==
+        std::map<std::string, std::string>{{"ads", "a.tar"}, {"more-news", "n-{0..3}.tar"}});
+  CHECK(recipe.data.weights == std::map<std::string, double>{{"ads", 0.25}, {"more-news", 2}});
+  const Recipe again = parse(recipe_toml(recipe));
+  CHECK(again.data.train.empty());
+  CHECK(again.data.sources == recipe.data.sources);
+  CHECK(again.data.weights == recipe.data.weights);
+  CHECK(recipe_toml(again) == recipe_toml(recipe));
+  CHECK(parse(recipe_toml(parse("[data]\ntrain = \"a.tar\"\n"))).data.sources.empty());
+  // What run folders of before have.
+  CHECK(parse("[data]\nweights = \"\"\n").data.weights.empty());
+  CHECK_THROWS_WITH_AS(parse("[data]\nweights = \"count\"\n"), doctest::Contains("data.sample_weight"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(parse("[data]\nweights = { a = \"x\" }\n"),
+                       doctest::Contains("data.weights.a must be a number"), InputError);
+}

@@ -97,8 +97,8 @@ bool parse_pax(std::string_view records, Pending& pending) {
   return true;
 }
 
-std::string member_name(const uint8_t* header, const Pending& pending) {
-  if (!pending.name.empty()) return pending.name;
+std::string member_name(const uint8_t* header, const std::string& given) {
+  if (!given.empty()) return given;
   std::string name(text(header, 100));
   // GNU's own magic ("ustar  ") uses the prefix field for other things.
   if (std::memcmp(header + 257, "ustar", 6) == 0)
@@ -123,56 +123,73 @@ bool is_tar_header(std::span<const uint8_t> header) {
   return static_cast<int64_t>(stored) == signed_sum;
 }
 
+TarHeaders::What TarHeaders::header(std::span<const uint8_t> bytes, uint64_t at, TarMember& member) {
+  const uint8_t* header = bytes.data();
+  if (is_zero_block(header)) return What::end_mark;
+  uint64_t size = 0;
+  if (!is_tar_header(bytes) || !parse_number(header + 124, 12, size))
+    fail<InputError>("{}: damaged tar header at byte {} (after {}); copy the file again", path_, at, last_);
+  type_ = static_cast<char>(header[156]);
+  const bool extension = type_ == 'x' || type_ == 'g' || type_ == 'L' || type_ == 'K';
+  if (!extension && has_size_) size = size_;
+  // Links and folders may carry a size but have no data.
+  if (type_ >= '1' && type_ <= '6') size = 0;
+  member.name = extension ? "an extension header" : member_name(header, name_);
+  member.offset = at + block;
+  member.size = size;
+  if (extension) return What::extension;
+  if (type_ == 'S')
+    fail<InputError>(
+        "{}: {} is stored as a sparse file, which is not read here; pack the tar without --sparse", path_,
+        member.name);
+  member.folder = type_ == '5' || (type_ != '1' && type_ != '2' && member.name.ends_with('/'));
+  member.regular = (type_ == '0' || type_ == 0 || type_ == '7') && !member.folder;
+  last_ = member.name;
+  name_.clear();
+  has_size_ = false;
+  return What::member;
+}
+
+void TarHeaders::extension(std::string_view data, uint64_t at) {
+  if (type_ == 'L') {
+    name_ = data.substr(0, data.find('\0'));
+  } else if (type_ == 'x') {
+    Pending pending{name_, has_size_, size_};
+    if (!parse_pax(data, pending))
+      fail<InputError>("{}: damaged PAX header at byte {}; copy the file again", path_, at);
+    name_ = std::move(pending.name);
+    has_size_ = pending.has_size;
+    size_ = pending.size;
+  }
+}
+
 namespace {
 
 /// Goes through the members from `at` on. Without `end_mark` it stops at `end`, else at the mark, which must come.
 void walk(const std::string& path, std::span<const uint8_t> bytes, uint64_t at, uint64_t end, bool end_mark,
           const std::function<bool(const TarMember&)>& visit) {
-  Pending pending;
-  std::string last = "the start";
+  TarHeaders headers(path);
   uint64_t begin = at;
   TarMember member;
   while (end_mark || at < end) {
     if (bytes.size() - at < block)
       fail<InputError>("{}: the tar is truncated after {} (at byte {}, no end mark); copy the file again",
-                       path, last, at);
-    const uint8_t* header = bytes.data() + at;
-    if (is_zero_block(header)) return;
-    uint64_t size = 0;
-    if (!is_tar_header(bytes.subspan(at)) || !parse_number(header + 124, 12, size))
-      fail<InputError>("{}: damaged tar header at byte {} (after {}); copy the file again", path, at, last);
-    const char type = static_cast<char>(header[156]);
-    const bool extension = type == 'x' || type == 'g' || type == 'L' || type == 'K';
-    if (!extension && pending.has_size) size = pending.size;
-    // Links and folders may carry a size but have no data.
-    if (type >= '1' && type <= '6') size = 0;
-    member.name = extension ? "an extension header" : member_name(header, pending);
-    member.offset = at + block;
-    member.size = size;
+                       path, headers.last(), at);
+    const auto what = headers.header(bytes.subspan(at, block), at, member);
+    if (what == TarHeaders::What::end_mark) return;
+    const uint64_t size = member.size;
     if (size > bytes.size() - member.offset)
       fail<InputError>(
           "{}: the tar is truncated: {} needs {} bytes at {}, the file ends at {}; copy the file again", path,
           member.name, size, member.offset, bytes.size());
-    const std::string_view data(reinterpret_cast<const char*>(bytes.data() + member.offset), size);
     const uint64_t padded = size + tar_padding(size);
     const uint64_t next = padded > bytes.size() - member.offset ? bytes.size() : member.offset + padded;
-    if (type == 'L') {
-      pending.name = data.substr(0, data.find('\0'));
-    } else if (type == 'x') {
-      if (!parse_pax(data, pending))
-        fail<InputError>("{}: damaged PAX header at byte {}; copy the file again", path, at);
-    } else if (type == 'S') {
-      fail<InputError>(
-          "{}: {} is stored as a sparse file, which is not read here; pack the tar without --sparse", path,
-          member.name);
-    } else if (!extension) {
-      member.folder = type == '5' || (type != '1' && type != '2' && member.name.ends_with('/'));
-      member.regular = (type == '0' || type == 0 || type == '7') && !member.folder;
+    if (what == TarHeaders::What::extension) {
+      headers.extension({reinterpret_cast<const char*>(bytes.data() + member.offset), size}, at);
+    } else {
       member.begin = begin;
       member.end = begin = next;
       if (!visit(member)) return;
-      std::swap(last, member.name);
-      pending = {};
     }
     at = next;
   }

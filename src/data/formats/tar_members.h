@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace millrace::data {
 
@@ -17,6 +18,25 @@ struct TarMember {
 
 /// True when `header` begins with a block whose checksum is that of a tar header.
 bool is_tar_header(std::span<const uint8_t> header);
+
+/// Headers one after the other, wherever their bytes come from.
+class TarHeaders {
+ public:
+  enum class What { end_mark, extension, member };
+  explicit TarHeaders(std::string path) : path_(std::move(path)) {}
+  /// A header, 512 bytes at byte `at`: fills in the member's name, size and kind, and its offset. `member.size` bytes and
+  /// padding follow, for an extension too: they must be given to extension(). InputError when it is damaged.
+  What header(std::span<const uint8_t> block, uint64_t at, TarMember& member);
+  void extension(std::string_view data, uint64_t at);
+  /// The name of the member before, for messages.
+  const std::string& last() const { return last_; }
+
+ private:
+  std::string path_, last_ = "the start", name_;
+  bool has_size_ = false;
+  uint64_t size_ = 0;
+  char type_ = 0;
+};
 
 /// Calls `visit` for every member in order until it returns false. `path` is for messages. Offsets and sizes
 /// handed out lie inside `bytes`. InputError when the archive is truncated, damaged or has no end mark.

@@ -1,0 +1,70 @@
+// Bytes that come one after the other, perhaps without an end: out of a command, from standard input, from files.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace millrace::data {
+
+/// Thrown by a read() that stop() ended; never seen by users.
+struct StreamStopped {};
+
+/// read() and seek() are for one thread at a time, stop() for any.
+class ByteStream {
+ public:
+  virtual ~ByteStream() = default;
+  /// Waits for some bytes; how many came, 0 at the end. IoError when they cannot be read or the command failed.
+  virtual size_t read(std::span<uint8_t> out) = 0;
+  /// Goes on from `offset`; false where that cannot be done (pipes, compressed files): open it again and skip.
+  virtual bool seek(uint64_t /*offset*/) { return false; }
+  /// Lets a read() that waits, and all later ones, throw StreamStopped.
+  virtual void stop() = 0;
+};
+
+/// Opens "pipe:COMMAND" (begins the command, by sh, in a process group of its own, so that Ctrl-C in a terminal does not end
+/// it), "-" or a file as open_file() does; what is compressed as a whole by gzip or Zstandard is unpacked on the way.
+/// IoError when that fails.
+std::unique_ptr<ByteStream> open_bytes(const std::string& path);
+
+/// The same unpacked, where `bytes` begins as gzip or Zstandard does; else as it is.
+std::unique_ptr<ByteStream> unpacked(const std::string& path, std::unique_ptr<ByteStream> bytes);
+
+/// A byte stream with a look ahead.
+class StreamInput {
+ public:
+  StreamInput(std::string path, std::unique_ptr<ByteStream> bytes, uint64_t offset = 0)
+      : path_(std::move(path)), bytes_(std::move(bytes)), offset_(offset) {}
+
+  /// The next bytes without taking them: `size`, fewer only at the end.
+  std::span<const uint8_t> peek(size_t size);
+  /// What can be had without waiting, at least a byte; nothing at the end.
+  std::span<const uint8_t> available() {
+    (void)peek(1);
+    return std::span<const uint8_t>(buffer_).subspan(begin_, end_ - begin_);
+  }
+  /// Appends the next `size` bytes to `out`; false when the stream ends before. Memory grows with what really comes.
+  bool take(uint64_t size, std::vector<uint8_t>& out);
+  void skip(size_t peeked) {
+    begin_ += peeked;
+    offset_ += peeked;
+  }
+  /// Bytes taken so far.
+  uint64_t offset() const { return offset_; }
+  const std::string& path() const { return path_; }
+  /// False where that cannot be done.
+  bool seek(uint64_t offset);
+  void stop() { bytes_->stop(); }
+
+ private:
+  std::string path_;
+  std::unique_ptr<ByteStream> bytes_;
+  std::vector<uint8_t> buffer_;
+  size_t begin_ = 0, end_ = 0;
+  uint64_t offset_ = 0;
+  bool over_ = false;
+};
+
+}  // namespace millrace::data

@@ -1,0 +1,91 @@
+#include "data/streams/stream_order.h"
+
+#include <charconv>
+
+#include "base/format.h"
+#include "base/philox.h"
+
+namespace millrace::data {
+namespace {
+
+constexpr int64_t kKind = 2, kVersion = 1;
+constexpr size_t kFixed = 7, kEach = 4;
+
+}  // namespace
+
+size_t StreamOrder::choose(uint64_t seed, size_t size) const {
+  const auto words =
+      philox({static_cast<uint32_t>(drawn_), static_cast<uint32_t>(drawn_ >> 32), 0, 0x73747265},
+             {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+  const uint64_t bits = uint64_t{words[0]} << 32 | words[1];
+  return static_cast<size_t>(static_cast<unsigned __int128>(bits) * size >> 64);
+}
+
+BufferedSample StreamOrder::apply(const StreamDraw& draw) {
+  if (draw.new_pass) {
+    ++pass_;
+    incoming_ = 0;
+  }
+  buffered_.insert(buffered_.end(), draw.filled.begin(), draw.filled.end());
+  incoming_ += static_cast<int64_t>(draw.filled.size());
+  const BufferedSample drawn = buffered_.at(draw.place);
+  over_ = !draw.next;
+  if (draw.next) {
+    buffered_[draw.place] = *draw.next;
+    ++incoming_;
+  } else {
+    buffered_[draw.place] = buffered_.back();
+    buffered_.pop_back();
+  }
+  ++drawn_;
+  return drawn;
+}
+
+std::vector<int64_t> StreamOrder::state() const {
+  std::vector<int64_t> state = {kKind, kVersion, capacity_, pass_, drawn_, incoming_, over_ ? 1 : 0};
+  for (const BufferedSample& each : buffered_)
+    state.insert(state.end(), {each.at.number, each.at.part, each.at.offset, int64_t{each.check}});
+  return state;
+}
+
+void StreamOrder::restore(const std::string& path, const std::vector<int64_t>& state) {
+  *this = StreamOrder(capacity_);
+  if (state.empty()) return;
+  const auto wrong = [&](const char* why) {
+    fail<InputError>("{}: the place to go on from {}; is the recipe another?", path, why);
+  };
+  if (state.size() < kFixed || (state.size() - kFixed) % kEach != 0 || state[0] != kKind)
+    wrong("is none of a stream");
+  if (state[1] != kVersion) wrong("was written by another version of Millrace");
+  if (state[2] != capacity_) wrong("is of a shuffle buffer of another size");
+  pass_ = state[3];
+  drawn_ = state[4];
+  incoming_ = state[5];
+  over_ = state[6] != 0;
+  for (size_t i = kFixed; i < state.size(); i += kEach)
+    buffered_.push_back({{state[i], state[i + 1], state[i + 2]}, static_cast<uint32_t>(state[i + 3])});
+  bool sound =
+      pass_ >= 0 && drawn_ >= 0 && incoming_ >= 0 && buffered_.size() <= static_cast<size_t>(capacity_);
+  for (const BufferedSample& each : buffered_)
+    sound = sound && each.at.number >= 0 && each.at.number < incoming_ && each.at.part >= 0 &&
+            each.at.offset >= 0;
+  if (!sound) wrong("is damaged");
+}
+
+int64_t stream_buffer(const std::string& order) {
+  if (order == "sequential") return 1;
+  constexpr std::string_view name = "shuffle-buffer ";
+  if (order.starts_with(name)) {
+    int64_t size = 0;
+    const char* const last = order.data() + order.size();
+    const auto [end, error] = std::from_chars(order.data() + name.size(), last, size);
+    if (error == std::errc() && end == last && size >= 1 && size <= 100'000'000) return size;
+  }
+  fail<InputError>(
+      "data.order = \"{}\": a stream is read once from its beginning on: \"sequential\", or \"shuffle-buffer "
+      "N\" "
+      "with the number of samples to keep in memory, as in \"shuffle-buffer 2000\"",
+      order);
+}
+
+}  // namespace millrace::data

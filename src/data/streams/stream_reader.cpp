@@ -1,0 +1,127 @@
+#include "data/streams/stream_reader.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/crc32c.h"
+#include "base/format.h"
+
+namespace millrace::data {
+namespace {
+
+uint32_t check_of(const StreamRecord& record) { return crc32c(record.bytes.data(), record.bytes.size()); }
+
+}  // namespace
+
+bool StreamReader::pull(StreamRecord& record) {
+  if (!head_.empty()) {
+    record = std::move(head_.front());
+    head_.pop_front();
+  } else if (head_over_ || !stream_->next(record)) {
+    return false;
+  }
+  pulled_ = record.at.number + 1;
+  return true;
+}
+
+const std::deque<StreamRecord>& StreamReader::head(size_t count) {
+  StreamRecord record;
+  while (head_.size() < count && !head_over_) {
+    if (stream_->next(record))
+      head_.push_back(std::move(record));
+    else
+      head_over_ = true;
+  }
+  return head_;
+}
+
+void StreamReader::begin_again(const StreamPlace& place) {
+  head_.clear();
+  head_over_ = given_up_ = false;
+  stream_->seek(place);
+  pulled_ = 0;  // at most place.number
+}
+
+void StreamReader::seek(uint64_t seed, const std::vector<int64_t>& state) {
+  StreamOrder order = order_;
+  order.restore(stream_->path(), state);
+  order_ = std::move(order);
+  seed_ = seed;
+  contents_.clear();
+  found_ = false;
+}
+
+/// Fills the buffer as the order has it, and brings the stream to what comes in next.
+void StreamReader::find_place() {
+  const auto& wanted = order_.buffered();
+  if (wanted.empty() && order_.over()) {  // the next draw begins another pass
+    found_ = true;
+    return;
+  }
+  StreamPlace first{order_.incoming(), 0, 0};
+  std::unordered_map<int64_t, size_t> places;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    places.emplace(wanted[i].at.number, i);
+    if (wanted[i].at.number < first.number) first = wanted[i].at;
+  }
+  if (given_up_ || pulled_ > first.number) begin_again(wanted.empty() ? StreamPlace() : first);
+  contents_.assign(wanted.size(), {});
+  size_t missing = wanted.size();
+  StreamRecord record;
+  while (missing > 0 || (!order_.over() && pulled_ < order_.incoming())) {
+    if (!pull(record))
+      fail<InputError>(
+          "{}: ends after {} samples, but sample {} was read from it before: it gives other data than when "
+          "the run "
+          "was saved",
+          stream_->path(), pulled_, order_.incoming() - 1);
+    const auto place = places.find(record.at.number);
+    if (place == places.end()) continue;
+    if (check_of(record) != wanted[place->second].check)
+      fail<InputError>(
+          "{}: its sample {} is another than when the run was saved; to go on, it must give the same data",
+          stream_->path(), record.at.number);
+    contents_[place->second] = std::move(record);
+    --missing;
+  }
+  found_ = true;
+}
+
+BufferedSample StreamReader::enter(StreamRecord record) {
+  const BufferedSample entry{record.at, check_of(record)};
+  contents_.push_back(std::move(record));
+  return entry;
+}
+
+StreamReader::Drawn StreamReader::next() {
+  if (!found_) find_place();
+  Drawn drawn;
+  StreamDraw& draw = drawn.draw;
+  StreamRecord record;
+  bool more = !order_.over() || contents_.empty();
+  if (contents_.empty()) {
+    draw.new_pass = order_.over();
+    if (draw.new_pass) begin_again({});
+    while (more && contents_.size() < static_cast<size_t>(order_.capacity())) {
+      more = pull(record);
+      if (more) draw.filled.push_back(enter(std::move(record)));
+    }
+    if (contents_.empty()) fail<InputError>("{}: has no samples", stream_->path());
+  }
+  draw.place = order_.choose(seed_, contents_.size());
+  StreamRecord& place = contents_[draw.place];
+  drawn.record = std::move(place);
+  if (more && pull(record)) {
+    draw.next = BufferedSample{record.at, check_of(record)};
+    place = std::move(record);
+  } else {
+    if (&place != &contents_.back()) place = std::move(contents_.back());
+    contents_.pop_back();
+  }
+  drawn.number = order_.drawn();
+  order_.apply(draw);
+  drawn.pass = order_.pass();
+  return drawn;
+}
+
+}  // namespace millrace::data
