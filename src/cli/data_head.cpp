@@ -71,6 +71,7 @@ Action declare_data_head(Command& command) {
     std::string source;
     int64_t count = 5;
     bool json = false;
+    HeaderOption header;
   };
   auto a = std::make_shared<Arguments>();
   command.positional("SOURCE", a->source, "data of any format")
@@ -79,8 +80,9 @@ Action declare_data_head(Command& command) {
       .footer(
           "  millrace data head train.rec\n"
           "  millrace data head 'train-{000..007}.tfrecord' -n 20\n");
+  a->header.declare(command);
   return [a] {
-    const auto dataset = data::open_dataset(train::expand(a->source));
+    const auto dataset = data::open_dataset(train::expand(a->source), a->header.options());
     print_notes(*dataset);
     const int64_t samples = std::clamp<int64_t>(a->count, 0, dataset->count());
     if (a->json) {

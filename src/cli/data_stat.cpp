@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/data_notes.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
@@ -157,6 +158,7 @@ Action declare_data_stat(Command& command) {
     std::vector<std::string> sources;
     int64_t distance = 3;
     bool json = false;
+    HeaderOption header;
   };
   auto a = std::make_shared<Arguments>();
   command.positional("SOURCE", a->sources, "data of any format; several (train and test) are compared")
@@ -170,6 +172,7 @@ Action declare_data_stat(Command& command) {
           "training\n"
           "stands first in the list.\n\n"
           "  millrace data stat ${MILLRACE_DATA}/cifar10/train.tar ${MILLRACE_DATA}/cifar10/test.tar\n");
+  a->header.declare(command);
   return [a] {
     Progress progress;
     data::StatisticsOptions options;
@@ -181,7 +184,7 @@ Action declare_data_stat(Command& command) {
     Sources sources;
     for (const std::string& text : a->sources) {
       if (a->sources.size() == 1)
-        if (const auto table = data::open_table(train::expand(text))) {
+        if (const auto table = data::open_table(train::expand(text), a->header.options())) {
           const int code = table_statistics(*table, a->json, options);
           progress.finish();
           return code;
