@@ -9,6 +9,7 @@
 #include "data/formats/formats.h"
 #include "data/labelled.h"
 #include "data/query.h"
+#include "data/sources/listing.h"
 #include "data/sources/spool.h"
 
 namespace millrace::data {
@@ -77,6 +78,11 @@ std::vector<std::string> expand_paths(const std::string& pattern) {
   std::vector<std::string> braced, paths;
   expand_braces(pattern, 0, braced);
   for (const std::string& item : braced) {
+    if (is_remote_pattern(item)) {
+      const std::vector<std::string> found = list_remote(item);
+      paths.insert(paths.end(), found.begin(), found.end());
+      continue;
+    }
     if (is_elsewhere(item) || item.find_first_of("*?[") == std::string::npos) {
       paths.push_back(item);
       continue;

@@ -32,10 +32,15 @@ def test_a_folder_is_a_data_set(millrace, data, tmp_path):
     millrace("data", "convert", data / "photos/photos.tar", tmp_path / "photos", "--format", "folder")
     tar, folder = head(millrace, data / "photos/photos.tar"), head(millrace, tmp_path / "photos")
     assert folder["samples"] == tar["samples"] == 250
+    millrace("data", "convert", tmp_path / "photos", tmp_path / "photos.tar", "--format", "webdataset")
+    assert head(millrace, tmp_path / "photos.tar")["samples"] == 250
     sounds = tmp_path / "sounds"
     millrace("data", "convert", data / "audio/spoken-digits.tar", sounds, "--format", "folder")
     assert len(list(sounds.glob("*.wav"))) == 2500
     assert "2,500 samples" in millrace("data", "stat", sounds).stdout
+    millrace("data", "convert", sounds, tmp_path / "sounds.tar", "--format", "webdataset")
+    again = head(millrace, tmp_path / "sounds.tar")
+    assert again == head(millrace, data / "audio/spoken-digits.tar")
 
 
 def test_texts_and_names_of_columns(millrace, tmp_path):
