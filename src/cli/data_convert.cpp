@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include "base/format.h"
+#include "cli/data_notes.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "data/convert.h"
@@ -35,6 +36,7 @@ Action declare_data_convert(Command& command) {
   struct Arguments {
     std::string source, out, format, columns;
     bool zstd = false;
+    HeaderOption header;
   };
   auto a = std::make_shared<Arguments>();
   command.positional("SOURCE", a->source, "data of any format")
@@ -45,13 +47,14 @@ Action declare_data_convert(Command& command) {
       .footer(
           "  millrace data convert train.tfrecord train.beton --format beton\n"
           "  millrace data convert train.rec mds/train --format mds --columns image,label\n");
+  a->header.declare(command);
   return [a] {
     if (a->format.empty()) fail<InputError>("which format? Add --format and one of: {}", writable_formats());
     const data::Format& format = data::format_named(a->format);
     if (!format.create)
       fail<InputError>("{} can only be read; what can be written: {}", format.name, writable_formats());
     if (a->zstd && a->format != "mds") fail<InputError>("--zstd goes with --format mds only");
-    const auto dataset = data::open_dataset(train::expand(a->source));
+    const auto dataset = data::open_dataset(train::expand(a->source), a->header.options());
     const std::vector<size_t> chosen = data::choose_columns(*dataset, split(a->columns));
     const std::vector<data::Column> columns = data::columns_at(*dataset, chosen);
     data::MdsOptions options;

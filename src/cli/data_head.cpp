@@ -71,6 +71,7 @@ struct Arguments {
   std::string source, order, rank = "0/1";
   int64_t count = 5, sample = 0, seed = 1;
   bool json = false;
+  HeaderOption header;
 };
 
 /// "1/4"
@@ -127,6 +128,7 @@ Action declare_data_head(Command& command) {
           "  millrace data head 'train-{000..007}.tfrecord' -n 20\n"
           "  zcat log.jsonl.gz | millrace data head - --sample 20\n"
           "  millrace data head train.tar --order shuffle --rank 1/4\n");
+  a->header.declare(command);
   return [a] {
     std::shared_ptr<const data::Dataset> dataset;
     std::vector<int64_t> rows;
@@ -141,7 +143,7 @@ Action declare_data_head(Command& command) {
       rows.resize(static_cast<size_t>(dataset->count()));
       std::iota(rows.begin(), rows.end(), int64_t{0});
     } else {
-      dataset = data::open_dataset(train::expand(a->source));
+      dataset = data::open_dataset(train::expand(a->source), a->header.options());
       total = dataset->count();
       rows = rows_of(*a, dataset);
     }

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include "cli/data_notes.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
@@ -12,6 +13,7 @@ namespace millrace::cli {
 Action declare_data_index(Command& command) {
   struct Arguments {
     std::string source;
+    HeaderOption header;
   };
   auto a = std::make_shared<Arguments>();
   command
@@ -25,10 +27,12 @@ Action declare_data_index(Command& command) {
           "not used; this verb makes it anew.\n\n"
           "  millrace data index train.tar\n"
           "  millrace data index 'train-{000000..000127}.tar'\n");
+  a->header.declare(command);
   return [a] {
     // Through the files themselves, whatever indices there are.
-    const auto dataset =
-        data::open_dataset(train::expand(a->source), data::OpenOptions{.use_indices = false});
+    data::OpenOptions options = a->header.options();
+    options.use_indices = false;
+    const auto dataset = data::open_dataset(train::expand(a->source), options);
     for (const auto& file : dataset->files()) {
       std::string why;
       (void)data::open_index(*file, why);

@@ -3,7 +3,11 @@
 
 #include <cstdio>
 #include <fmt/core.h>
+#include <string>
 
+#include <millrace/error.h>
+
+#include "cli/command.h"
 #include "data/dataset.h"
 
 namespace millrace::cli {
@@ -12,5 +16,23 @@ namespace millrace::cli {
 inline void print_notes(const data::Dataset& dataset) {
   for (const std::string& note : dataset.notes()) fmt::print(stderr, "note: {}\n", note);
 }
+
+/// --header, for CSV files whose first line could be read either way.
+struct HeaderOption {
+  std::string text;
+
+  void declare(Command& command) {
+    command.option("--header", text,
+                   "CSV: does the first line name the columns? yes or no; by default found from the content");
+  }
+  data::OpenOptions options() const {
+    data::OpenOptions options;
+    if (text == "yes" || text == "no")
+      options.header = text == "yes";
+    else if (!text.empty())
+      throw InputError("--header " + text + ": takes yes or no");
+    return options;
+  }
+};
 
 }  // namespace millrace::cli

@@ -15,6 +15,7 @@ Action declare_data_query(Command& command) {
   struct Arguments {
     std::string source, condition;
     bool count = false, json = false;
+    HeaderOption header;
   };
   auto a = std::make_shared<Arguments>();
   command.positional("SOURCE", a->source, "data of any format with columns")
@@ -25,9 +26,10 @@ Action declare_data_query(Command& command) {
           "Prints the number and the name of each sample that the condition is true for.\n\n"
           "  millrace data query train.tar 'label in (\"cat\", \"dog\") and width > 200'\n"
           "  millrace data query 'train-*.tar' 'not split = \"test\"' --count\n");
+  a->header.declare(command);
   return [a] {
     const data::Query query = data::Query::parse(a->condition);
-    const auto dataset = data::open_dataset(train::expand(a->source));
+    const auto dataset = data::open_dataset(train::expand(a->source), a->header.options());
     print_notes(*dataset);
     const std::vector<int64_t> samples = data::matching(*dataset, query);
     if (a->json) {

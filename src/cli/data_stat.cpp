@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/data_notes.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
@@ -118,11 +119,13 @@ void print_json(const Sources& sources, const data::PictureStatistics& statistic
 int table_statistics(const data::Dataset& dataset, bool as_json, const data::StatisticsOptions& options) {
   const auto statistics = data::column_statistics(dataset, options);
   nlohmann::ordered_json json{{"source", dataset.path()}, {"samples", dataset.count()}};
+  std::string notes;
   Table table({"<column", "<kind", "missing", "different", "least", "mean", "most", "<most frequent"});
   for (size_t c = 0; c < statistics.size(); ++c) {
     const data::ColumnStatistics& of = statistics[c];
     const data::Column& column = dataset.columns()[c];
     const bool number = column.kind == data::ColumnKind::integer || column.kind == data::ColumnKind::real;
+    const bool sound = column.kind == data::ColumnKind::audio;
     std::string frequent;
     nlohmann::ordered_json one{
         {"name", column.name}, {"kind", data::kind_name(column.kind)}, {"missing", of.missing}};
@@ -138,7 +141,14 @@ int table_statistics(const data::Dataset& dataset, bool as_json, const data::Sta
       one["frequent"].push_back({of.frequent[i].first, of.frequent[i].second});
     }
     json["columns"].push_back(one);
-    const auto n = [&](double value) { return number ? fmt::format("{:.6g}", value) : std::string(); };
+    if (sound)
+      one.update({{"seconds", {{"least", of.least}, {"mean", of.mean}, {"most", of.most}}}, {"bad", of.bad}});
+    if (of.bad > 0)
+      notes += fmt::format("  {}: {} sounds cannot be decoded (the first: {})\n", column.name,
+                           thousands(of.bad), of.why);
+    const auto n = [&](double value) {
+      return number ? fmt::format("{:.6g}", value) : sound ? fmt::format("{:.2f} s", value) : std::string();
+    };
     table.row({column.name, data::kind_name(column.kind), thousands(of.missing),
                of.different >= 0 ? thousands(of.different) : "many", n(of.least), n(of.mean), n(of.most),
                frequent});
@@ -146,7 +156,7 @@ int table_statistics(const data::Dataset& dataset, bool as_json, const data::Sta
   if (as_json)
     fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   else
-    fmt::print("{}: {} samples\n{}", dataset.path(), thousands(dataset.count()), table.str());
+    fmt::print("{}: {} samples\n{}{}", dataset.path(), thousands(dataset.count()), table.str(), notes);
   return 0;
 }
 
@@ -157,6 +167,7 @@ Action declare_data_stat(Command& command) {
     std::vector<std::string> sources;
     int64_t distance = 3;
     bool json = false;
+    HeaderOption header;
   };
   auto a = std::make_shared<Arguments>();
   command.positional("SOURCE", a->sources, "data of any format; several (train and test) are compared")
@@ -170,6 +181,7 @@ Action declare_data_stat(Command& command) {
           "training\n"
           "stands first in the list.\n\n"
           "  millrace data stat ${MILLRACE_DATA}/cifar10/train.tar ${MILLRACE_DATA}/cifar10/test.tar\n");
+  a->header.declare(command);
   return [a] {
     Progress progress;
     data::StatisticsOptions options;
@@ -181,7 +193,7 @@ Action declare_data_stat(Command& command) {
     Sources sources;
     for (const std::string& text : a->sources) {
       if (a->sources.size() == 1)
-        if (const auto table = data::open_table(train::expand(text))) {
+        if (const auto table = data::open_table(train::expand(text), a->header.options())) {
           const int code = table_statistics(*table, a->json, options);
           progress.finish();
           return code;

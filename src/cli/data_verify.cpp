@@ -14,6 +14,7 @@ Action declare_data_verify(Command& command) {
   struct Arguments {
     std::string source;
     bool json = false;
+    HeaderOption header;
   };
   auto a = std::make_shared<Arguments>();
   command.positional("SOURCE", a->source, "data of any format with columns")
@@ -23,8 +24,9 @@ Action declare_data_verify(Command& command) {
           "that the\n"
           "format itself has. Exit code 1 when a sample is bad.\n\n"
           "  millrace data verify 'train-{000000..000127}.tar'\n");
+  a->header.declare(command);
   return [a] {
-    const auto dataset = data::open_dataset(train::expand(a->source));
+    const auto dataset = data::open_dataset(train::expand(a->source), a->header.options());
     print_notes(*dataset);
     Progress progress;
     const data::VerifyResult result = data::verify(*dataset, [&](int64_t done, int64_t total) {

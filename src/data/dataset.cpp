@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "base/suggest.h"
+#include "data/formats/formats.h"
 #include "data/index/index.h"
 #include "data/source.h"
 
@@ -90,6 +91,12 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector
                                       const OpenOptions& options) {
   std::vector<std::shared_ptr<const RandomAccessFile>> files;
   const Format* format = nullptr;
+  if (std::error_code ignored;
+      paths.size() == 1 && std::filesystem::is_directory(data_file(paths[0]), ignored)) {
+    auto folder = folder_format.open(paths[0], {});
+    folder->set_origin(folder_format.name, {});
+    return folder;
+  }
   for (const std::string& named : paths) {
     const std::string item = data_file(named);
     files.push_back(open_file(item));
@@ -119,15 +126,18 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector
   return dataset;
 }
 
-std::unique_ptr<Dataset> open_table(const std::string& path) {
+std::unique_ptr<Dataset> open_table(const std::string& path, const OpenOptions& options) {
   const std::string first = expand_paths(path)[0];
   if (!is_elsewhere(first)) {
     std::error_code ignored;
-    if (!std::filesystem::is_regular_file(first, ignored)) return nullptr;
-    const auto file = open_file(first);
-    if (file->size() == 0 || !format_of(*file)) return nullptr;
+    const std::string item = data_file(first);
+    if (!std::filesystem::is_directory(item, ignored)) {
+      if (!std::filesystem::is_regular_file(item, ignored)) return nullptr;
+      const auto file = open_file(item);
+      if (file->size() == 0 || !format_of(*file)) return nullptr;
+    }
   }
-  auto dataset = open_dataset(path);
+  auto dataset = open_dataset(path, options);
   for (const Column& column : dataset->columns())
     if (column.kind == ColumnKind::picture) return nullptr;
   return dataset;

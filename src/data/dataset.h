@@ -51,6 +51,11 @@ class Dataset {
   /// no bytes of its own.
   virtual std::span<const std::shared_ptr<const RandomAccessFile>> files() const { return {}; }
   virtual std::optional<SampleExtent> extent(int64_t /*index*/) const { return std::nullopt; }
+  /// Which of files() a sample comes from, also where it has no bytes of its own there (all of one file before the next).
+  virtual std::optional<size_t> source_file(int64_t index) const {
+    const auto at = extent(index);
+    return at ? std::optional(at->file) : std::nullopt;
+  }
   /// Compares the checksums that the format has; InputError says what differs.
   virtual void verify(int64_t /*index*/) const {}
 
@@ -135,7 +140,7 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const OpenOptions
 std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector<std::string>& files,
                                       const OpenOptions& options = {});
 /// The same for data without a column of pictures; null when it has one, or is of none of the formats with columns.
-std::unique_ptr<Dataset> open_table(const std::string& path);
+std::unique_ptr<Dataset> open_table(const std::string& path, const OpenOptions& options = {});
 /// The tars in a folder, in the order of their names; empty when `path` is no folder or has none.
 std::vector<std::string> tars_in(const std::string& path);
 

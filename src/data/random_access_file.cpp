@@ -55,7 +55,8 @@ void RandomAccessFile::require_range(uint64_t offset, uint64_t size) const {
 }
 
 bool is_remote(std::string_view path) {
-  return path.starts_with("http://") || path.starts_with("https://") || path.starts_with("s3://");
+  return path.starts_with("http://") || path.starts_with("https://") || path.starts_with("s3://") ||
+         is_hdfs(path);
 }
 
 bool is_elsewhere(std::string_view path) { return is_remote(path) || is_piped(path); }
@@ -63,7 +64,9 @@ bool is_elsewhere(std::string_view path) { return is_remote(path) || is_piped(pa
 std::shared_ptr<const RandomAccessFile> open_file(const std::string& path) {
   if (is_piped(path)) return spooled_file(path);
   if (is_remote(path)) {
-    std::shared_ptr<const RemoteObject> object = path.starts_with("s3://") ? open_s3(path) : open_http(path);
+    std::shared_ptr<const RemoteObject> object = path.starts_with("s3://") ? open_s3(path)
+                                                 : is_hdfs(path)           ? open_webhdfs(path)
+                                                                           : open_http(path);
     return cached_file(std::move(object), BlockCache::global());
   }
   return std::make_shared<LocalFile>(path);

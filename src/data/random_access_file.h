@@ -38,8 +38,10 @@ class RandomAccessFile {
   std::string path_;
 };
 
-/// True for "http://…", "https://…" and "s3://…" (sources/remote_object.h); all else is a path.
+/// True for "http://…", "https://…", "s3://…" and what is_hdfs() (sources/remote_object.h); all else is a path.
 bool is_remote(std::string_view path);
+/// True for "hdfs://…", "webhdfs://…" and "swebhdfs://…".
+bool is_hdfs(std::string_view path);
 /// These, and "pipe:COMMAND" and "-" (sources/spool.h): not to be looked for among the local files.
 bool is_elsewhere(std::string_view path);
 

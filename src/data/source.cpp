@@ -9,6 +9,7 @@
 #include "data/formats/formats.h"
 #include "data/labelled.h"
 #include "data/query.h"
+#include "data/sources/listing.h"
 #include "data/sources/spool.h"
 
 namespace millrace::data {
@@ -77,6 +78,11 @@ std::vector<std::string> expand_paths(const std::string& pattern) {
   std::vector<std::string> braced, paths;
   expand_braces(pattern, 0, braced);
   for (const std::string& item : braced) {
+    if (is_remote_pattern(item)) {
+      const std::vector<std::string> found = list_remote(item);
+      paths.insert(paths.end(), found.begin(), found.end());
+      continue;
+    }
     if (is_elsewhere(item) || item.find_first_of("*?[") == std::string::npos) {
       paths.push_back(item);
       continue;
@@ -105,10 +111,9 @@ std::unique_ptr<Source> open_samples(const std::string& path, const std::string&
   const std::string first = expand_paths(path)[0];
   if (!is_remote(first)) {
     const std::string file = data_file(first);
-    const bool columns = fs::is_directory(file, ignored)
-                             ? !tars_in(file).empty()
-                             : fs::is_regular_file(file, ignored) && fs::file_size(file, ignored) > 0 &&
-                                   format_of(*open_file(file));
+    const bool columns =
+        fs::is_directory(file, ignored) || (fs::is_regular_file(file, ignored) &&
+                                            fs::file_size(file, ignored) > 0 && format_of(*open_file(file)));
     if (!columns) return open_source(path, where);
   }
   std::shared_ptr<const Dataset> dataset = open_dataset(path);
@@ -130,7 +135,11 @@ std::unique_ptr<Source> open_source(const std::string& path) {
     return !fs::is_directory(item) && fs::file_size(item) > 0 && format_of(*open_file(item));
   };
   const std::string& first = paths[0];
-  if (known(first)) return labelled_pictures(open_dataset(path, paths));
+  if (known(first)) {
+    auto dataset = open_dataset(path, paths);
+    return dataset->format() == idx_format.name ? open_idx(first, std::move(dataset))
+                                                : labelled_pictures(std::move(dataset));
+  }
   if (paths.size() > 1)
     fail<InputError>("{}: is of no format with columns (or is damaged); a list of files must be of one",
                      first);
@@ -139,19 +148,12 @@ std::unique_ptr<Source> open_source(const std::string& path) {
     return shards.empty() ? open_folder(first) : labelled_pictures(open_dataset(first, shards));
   }
   if (fs::file_size(first) == 0) fail<InputError>("{}: the file is empty; copy it again", first);
-  if (is_idx(first)) return open_idx(first);
   throw InputError(not_a_source(first));
 }
 
 std::unique_ptr<Source> open_source(const std::string& path, const std::string& where) {
   if (where.empty()) return open_source(path);
   const Query query = Query::parse(where);
-  const std::vector<std::string> paths = expand_paths(path);
-  std::error_code ignored;
-  if (fs::is_directory(paths[0], ignored) && tars_in(paths[0]).empty())
-    fail<InputError>(
-        "{}: has no columns that conditions could be about; a tar of the folder has (label, width, height)",
-        path);
   std::shared_ptr<const Dataset> dataset = open_dataset(path);
   std::vector<int64_t> samples = matching(*dataset, query);
   if (samples.empty()) fail<InputError>("{}: no sample matches the condition {}", path, where);

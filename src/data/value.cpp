@@ -1,6 +1,8 @@
 #include "data/value.h"
 
 #include "base/format.h"
+#include "data/audio/sound.h"
+#include "data/audio/sound_text.h"
 
 namespace millrace::data {
 namespace {
@@ -53,6 +55,10 @@ std::string value_text(const Value& value, ColumnKind kind, size_t width) {
     std::string operator()(double number) const { return fmt::format("{:.10g}", number); }
     std::string operator()(const std::string& text) const { return quoted(text, width); }
     std::string operator()(const Bytes& bytes) const {
+      SoundInfo sound;
+      if (kind == ColumnKind::audio && read_sound_info(bytes.view(), sound).empty())
+        return fmt::format("audio, {:.2f} s of {}", static_cast<double>(sound.frames) / sound.rate,
+                           sound_kind(sound.rate, sound.channels));
       return kind == ColumnKind::bytes ? fmt::format("{} bytes", bytes.size())
                                        : fmt::format("{}, {} bytes", kind_name(kind), bytes.size());
     }

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
@@ -270,7 +271,10 @@ def s3(tmp_path_factory):
         port = free.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     process = subprocess.Popen(
-        [Path(sys.executable).with_name("moto_server"), "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [Path(sys.executable).with_name("moto_server"), "-p", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "MOTO_S3_DEFAULT_MAX_KEYS": "3"},  # so that short lists come in parts
     )
     for _ in range(600):
         try:
@@ -292,6 +296,10 @@ def s3(tmp_path_factory):
     path = tmp_path_factory.mktemp("s3") / "x.rec"
     recordio(path)
     bucket.put_object(Bucket="pictures", Key="deep/one & ü+.rec", Body=path.read_bytes())
+    for name in ("a&b-0", "a&b-1", "ä b-1", "a&b-2", "a&b-10", "c-<1>"):
+        bucket.put_object(Bucket="pictures", Key=f"set/{name}.rec", Body=path.read_bytes())
+    for name in ("set/a&b-0.idx", "set/a&b-0.rec.mrx.old", "set/below/a&b-3.rec", "set/.hidden.rec", "tars/x.txt"):
+        bucket.put_object(Bucket="pictures", Key=name, Body=b"x")
     # From now on every request must be signed rightly.
     check = urllib.request.Request(
         f"{url}/moto-api/reset-auth", data=b"0", method="POST", headers={"Content-Type": "text/plain"}
@@ -315,3 +323,122 @@ def test_s3(millrace, s3, environment):
     assert "access is denied" in millrace("data", "head", "s3://pictures/deep/one & ü+.rec", code=1, env=wrong).stderr
     assert "no such file" in millrace("data", "head", "s3://pictures/none.rec", code=1, env=access).stderr
     assert "s3://BUCKET/KEY" in millrace("data", "head", "s3://pictures", code=1, env=access).stderr
+
+
+def test_patterns_on_s3(millrace, s3, environment):
+    access = {**environment, **{name: value for name, value in s3.items() if name.startswith("AWS_")}}
+
+    def samples(pattern):
+        return head(millrace, f"s3://pictures/{pattern}", access)["samples"] // 40
+
+    assert samples("set/a&b-*.rec") == 4  # over several answers
+    assert samples("set/a&b-?.rec") == 3
+    assert samples("set/{a&b-[12],ä b-1}.rec") == 3
+    assert samples("set/c-<*>.rec") == 1
+    assert samples("s*/*-1.rec") == 2
+    names = millrace("data", "query", "s3://pictures/set/a&b-*.rec", "id = 0", env=access).stdout.splitlines()
+    assert [line.split("\t")[1].split(",")[0] for line in names] == [
+        f"s3://pictures/set/a&b-{n}.rec" for n in (0, 1, 10, 2)
+    ]
+
+    def refusal(pattern, **more):
+        return millrace("data", "head", f"s3://{pattern}", code=1, env={**access, **more}).stderr
+
+    assert "matches no file" in refusal("pictures/set/z*.rec")
+    assert "no such bucket" in refusal("nothing/z*.rec")
+    assert "listing is denied" in refusal("pictures/set/a*.rec", AWS_SECRET_ACCESS_KEY="wrong")
+    # A folder: all files in it but hidden ones and sidecars; one is of another format here.
+    assert "a&b-0.rec.mrx.old" in refusal("pictures/set/")
+    assert head(millrace, "s3://pictures/tars/", access)["samples"] == 1
+
+
+class Hdfs:
+    """A name node and a data node that serve one folder by WebHDFS."""
+
+    def __init__(self, folder):
+        self.folder, self.requests, node = folder, [], self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def do_GET(self):
+                node.answer(self)
+
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.daemon_threads = True
+        self.address = f"127.0.0.1:{self.http.server_port}"
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+
+    def answer(self, to):
+        url = urllib.parse.urlsplit(to.path)
+        query = dict(urllib.parse.parse_qsl(url.query))
+        self.requests.append(query)
+        data_node = url.path.startswith("/data")
+        path = self.folder / urllib.parse.unquote(url.path).removeprefix("/data").removeprefix("/webhdfs/v1/")
+        if query.get("user.name") == "nobody":
+            return self.send(to, 403, {"RemoteException": {"exception": "AccessControlException"}})
+        if not path.exists():
+            return self.send(to, 404, {"RemoteException": {"exception": "FileNotFoundException"}})
+
+        def status(of):
+            kind = "FILE" if of.is_file() else "DIRECTORY"
+            return {"length": of.stat().st_size, "modificationTime": 7, "type": kind, "pathSuffix": of.name}
+
+        if query["op"] == "GETFILESTATUS":
+            return self.send(to, 200, {"FileStatus": {**status(path), "pathSuffix": ""}})
+        if query["op"] == "LISTSTATUS":
+            return self.send(to, 200, {"FileStatuses": {"FileStatus": [status(of) for of in path.iterdir()]}})
+        assert query["op"] == "OPEN"
+        if not data_node:
+            return self.send(to, 307, None, {"Location": f"http://{self.address}/data{to.path}"})
+        first = int(query["offset"])
+        return self.send(to, 200, path.read_bytes()[first : first + int(query["length"])])
+
+    def send(self, to, status, body, headers=None):
+        body = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        to.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **(headers or {})}.items():
+            to.send_header(name, value)
+        to.end_headers()
+        to.wfile.write(body)
+
+
+@pytest.fixture
+def hdfs(tmp_path):
+    folder = tmp_path / "hdfs"
+    (folder / "deep").mkdir(parents=True)
+    for name in ("x-0", "x-1", "deep/y & ü"):
+        recordio(folder / f"{name}.rec")
+    (folder / "_SUCCESS").touch()
+    one = Hdfs(folder)
+    yield one
+    one.http.shutdown()
+
+
+def test_hdfs_by_webhdfs(millrace, hdfs, environment):
+    environment = {**environment, "HADOOP_USER_NAME": "ann"}
+    here = head(millrace, hdfs.folder / "x-0.rec", environment)
+    assert head(millrace, f"webhdfs://{hdfs.address}/x-0.rec", environment) == here
+    assert head(millrace, f"webhdfs://{hdfs.address}/deep/y & ü.rec", environment) == here
+    assert {query["user.name"] for query in hdfs.requests} == {"ann"}
+    assert {query["op"] for query in hdfs.requests} == {"GETFILESTATUS", "OPEN"}
+    for pattern in ("x-*.rec", "x-{0..1}.rec", ""):
+        assert head(millrace, f"webhdfs://{hdfs.address}/{pattern}", environment)["samples"] == 80
+    at = {**environment, "MILLRACE_WEBHDFS": f"http://{hdfs.address}/"}
+    assert head(millrace, "hdfs://namenode:8020/x-0.rec", at) == here
+    assert head(millrace, "hdfs:///x-0.rec", at) == here
+
+
+def test_hdfs_that_cannot_be_read_says_why(millrace, hdfs, environment):
+    def refusal(path, **more):
+        return millrace("data", "head", path, code=1, env={**environment, **more}).stderr
+
+    assert "write webhdfs://HOST:9870/x.rec" in refusal("hdfs://namenode:8020/x.rec")
+    assert "no such file" in refusal(f"webhdfs://{hdfs.address}/none.rec")
+    assert "access is denied" in refusal(f"webhdfs://{hdfs.address}/x-0.rec", HADOOP_USER_NAME="nobody")
+    assert "is a folder" in refusal(f"webhdfs://{hdfs.address}/deep")
+    assert "in the last part" in refusal(f"webhdfs://{hdfs.address}/d*/x.rec")
+    assert "matches no file" in refusal(f"webhdfs://{hdfs.address}/z*.rec")

@@ -91,6 +91,7 @@ class ArrowTable final : public Dataset {
 
   int64_t count() const override { return count_; }
   std::span<const std::shared_ptr<const RandomAccessFile>> files() const override { return files_; }
+  std::optional<size_t> source_file(int64_t index) const override { return batch_of(index).file; }
 
   Value read(int64_t index, size_t column) const override {
     const Batch& batch = batch_of(index);

@@ -67,6 +67,35 @@ class Beton final : public Dataset {
     return fmt::format("{}#{}", files_[f]->path(), at);
   }
 
+  std::span<const std::shared_ptr<const RandomAccessFile>> files() const override { return files_; }
+
+  /// What its fields take in the pages, which lies together; the metadata where they take nothing, or are damaged.
+  std::optional<SampleExtent> extent(int64_t index) const override {
+    const auto [f, at] = place(index);
+    const uint64_t metadata = parts_[f].metadata + at * stride_, whole = files_[f]->size();
+    const Bytes data = files_[f]->read(metadata, stride_);
+    uint64_t begin = UINT64_MAX, end = 0;
+    for (const Field& field : fields_) {
+      const uint8_t* bytes = data.data() + field.offset;
+      if (field.type == FieldType::real || field.type == FieldType::integer) continue;
+      const bool picture = field.type == FieldType::picture;
+      const auto pointer = number_at<uint64_t>(bytes + (picture ? 5 : 0));
+      std::optional<uint64_t> size;
+      if (picture)
+        size = bytes[0] == 1 ? uint64_t{3} * number_at<uint16_t>(bytes + 1) * number_at<uint16_t>(bytes + 3)
+                             : allocated(f, pointer);
+      else if (field.type == FieldType::bytes || field.type == FieldType::json)
+        size = number_at<uint64_t>(bytes + 8);
+      else
+        size = numpy_bytes(field.element, field.shape, field.name);
+      if (!size || pointer > whole || *size > whole - pointer) return SampleExtent{f, metadata, stride_};
+      begin = std::min(begin, pointer);
+      end = std::max(end, pointer + *size);
+    }
+    if (begin >= end) return SampleExtent{f, metadata, stride_};
+    return SampleExtent{f, begin, end - begin};
+  }
+
   Value read(int64_t index, size_t column) const override {
     const Field& field = fields_.at(column);
     const auto [f, at] = place(index);
@@ -238,12 +267,19 @@ class Beton final : public Dataset {
     }
     if (mode != 0)
       fail<InputError>("{}: its {} is stored in the unknown way {}: damaged", name(index), field.name, mode);
+    const auto size = allocated(f, place);
+    if (!size)
+      fail<InputError>("{}: the allocation table has no size of its {}: damaged", name(index), field.name);
+    return files_[f]->read(place, *size);
+  }
+
+  /// The size of what the allocation table has at this place.
+  std::optional<uint64_t> allocated(size_t f, uint64_t place) const {
     // Of several at one place, all but one are empty.
     const auto& sizes = parts_[f].sizes;
     const auto after = std::upper_bound(sizes.begin(), sizes.end(), std::pair{place, UINT64_MAX});
-    if (after == sizes.begin() || std::prev(after)->first != place)
-      fail<InputError>("{}: the allocation table has no size of its {}: damaged", name(index), field.name);
-    return files_[f]->read(place, std::prev(after)->second);
+    if (after == sizes.begin() || std::prev(after)->first != place) return std::nullopt;
+    return std::prev(after)->second;
   }
 
   std::vector<std::shared_ptr<const RandomAccessFile>> files_;

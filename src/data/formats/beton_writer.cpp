@@ -12,42 +12,10 @@
 #include "base/format.h"
 #include "data/formats/beton.h"
 #include "data/formats/content.h"
+#include "data/formats/write_spool.h"
 
 namespace millrace::data::beton {
 namespace {
-
-/// A nameless file beside the one to be written: the data, until it is known where it goes.
-class Spool {
- public:
-  explicit Spool(const std::string& path) : path_(path + ".spool") {
-    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-    std::error_code ignored;
-    if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
-    std::string name = path + ".tmp-XXXXXX";
-    const int file = ::mkstemp(name.data());
-    if (file < 0) fail_writing(path, "create a file beside it", errno);
-    ::unlink(name.c_str());
-    file_.reset(::fdopen(file, "w+b"));
-  }
-
-  void write(const void* data, size_t size) {
-    if (size > 0 && std::fwrite(data, 1, size, file_.get()) != size) fail_writing(path_, "write it", errno);
-  }
-  void rewind() {
-    if (std::fflush(file_.get()) != 0 || std::fseek(file_.get(), 0, SEEK_SET) != 0)
-      fail_writing(path_, "write it", errno);
-  }
-  void read(void* data, size_t size) {
-    if (std::fread(data, 1, size, file_.get()) != size) fail<IoError>("{}: cannot be read back", path_);
-  }
-
- private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  std::string path_;
-  std::unique_ptr<std::FILE, Close> file_;
-};
 
 template <typename T>
 void put(std::string& at, size_t offset, T value) {
@@ -285,7 +253,7 @@ class BetonWriter final : public DatasetWriter {
   std::vector<Column> columns_;
   std::vector<Field> fields_;
   AtomicFile file_;
-  Spool spool_;
+  WriteSpool spool_;
   uint64_t stride_ = 0, largest_ = 0, total_ = 0;
   std::string metadata_;         // of all samples, without places until the end
   std::vector<uint64_t> sizes_;  // of all data in the spool, in order

@@ -1,99 +1,178 @@
-// A folder of class folders of pictures.
+// A folder of files: a sample is a file, its class the folder that it lies in.
+#include "data/formats/folder.h"
+
 #include <algorithm>
 #include <filesystem>
 
 #include "base/file.h"
 #include "base/format.h"
+#include "data/formats/content.h"
 #include "data/formats/formats.h"
+#include "data/labelled.h"
+#include "data/pictures/picture.h"
 
 namespace millrace::data {
 namespace fs = std::filesystem;
 namespace {
 
-class FolderSource final : public Source {
+constexpr int most_depth = 16;
+
+bool ends_with_any(std::string name, std::initializer_list<std::string_view> endings) {
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view e) { return name.ends_with(e); });
+}
+
+ColumnKind kind_of(const std::string& name) {
+  return is_picture_name(name)                    ? ColumnKind::picture
+         : ends_with_any(name, {".wav", ".flac"}) ? ColumnKind::audio
+         : ends_with_any(name, {".txt"})          ? ColumnKind::text
+                                                  : ColumnKind::bytes;
+}
+
+class Folder final : public Dataset {
  public:
-  explicit FolderSource(const std::string& path) {
-    path_ = path;
-    scan(path, 0);
-    if (files_.empty())
-      fail<InputError>(
-          "{}: has no pictures; put JPEG files into one folder for each class, as in {}/cat/1.jpg", path,
-          path);
-    std::vector<std::string> names;
-    for (const File& file : files_) names.push_back(class_name(file));
-    classes_ = names;
-    std::sort(classes_.begin(), classes_.end());
-    classes_.erase(std::unique(classes_.begin(), classes_.end()), classes_.end());
-    for (size_t i = 0; i < files_.size(); ++i)
-      files_[i].label = std::lower_bound(classes_.begin(), classes_.end(), names[i]) - classes_.begin();
+  explicit Folder(const std::string& path) : Dataset(path) {
+    scan("", 0);
+    choose_kind();
+    const bool classes =
+        std::any_of(files_.begin(), files_.end(), [&](const File& file) { return !folder(file).empty(); });
+    columns_ = {{"__key__", ColumnKind::text}};
+    if (classes) columns_.push_back({"label", ColumnKind::text});
+    columns_.push_back({kind_ == ColumnKind::picture ? "image"
+                        : kind_ == ColumnKind::audio ? "audio"
+                        : kind_ == ColumnKind::text  ? "text"
+                                                     : "data",
+                        kind_});
   }
 
   int64_t count() const override { return static_cast<int64_t>(files_.size()); }
-  int64_t label(int64_t index) const override { return files_.at(index).label; }
-  std::string name(int64_t index) const override { return full_path(files_.at(index)).string(); }
-  Sample read(int64_t index) const override {
-    Sample sample;
-    sample.storage = read_file(full_path(files_.at(index)));
-    sample.bytes = sample.storage;
-    return sample;
+  std::string name(int64_t index) const override { return full_path(index).string(); }
+  bool has(int64_t index, size_t column) const override {
+    return columns_.at(column).name != "label" || !folder(at(index)).empty();
+  }
+  Value read(int64_t index, size_t column) const override {
+    const File& file = at(index);
+    if (column == 0) return (fs::path(folder(file)) / file.name).generic_string();
+    if (columns_.at(column).name == "label")
+      return folder(file).empty() ? Value() : Value(fs::path(folder(file)).filename().string());
+    std::vector<uint8_t> content = read_file(full_path(index));
+    if (kind_ != ColumnKind::text) return Bytes(std::move(content));
+    std::string text(content.begin(), content.end());
+    if (!is_utf8(text)) fail<InputError>("{}: is no UTF-8 text; convert it with iconv", name(index));
+    return text;
+  }
+  std::vector<std::string> class_names(size_t) const override {
+    if (!fault_.empty()) throw InputError(fault_);
+    return {};
   }
 
  private:
   struct File {
     size_t folder;  // into folders_
     std::string name;
-    int64_t label = 0;
+    ColumnKind kind;
   };
 
-  fs::path full_path(const File& file) const { return folders_[file.folder] / file.name; }
-  std::string class_name(const File& file) const { return folders_[file.folder].filename().string(); }
+  const File& at(int64_t index) const { return files_.at(static_cast<size_t>(index)); }
+  const std::string& folder(const File& file) const { return folders_[file.folder]; }
+  fs::path full_path(int64_t index) const { return fs::path(path()) / folder(at(index)) / at(index).name; }
 
-  /// Files and folders in order of name, so that the index does not depend on the file system.
-  void scan(const fs::path& folder, int depth) {
-    std::vector<fs::path> below;
-    std::vector<std::string> pictures;
-    std::string other;
-    for (const auto& entry : fs::directory_iterator(folder)) {
+  /// Files and folders in order of name, so that the order does not depend on the file system.
+  void scan(const std::string& below, int depth) {
+    if (depth > most_depth)
+      fail<InputError>("{}: folders are nested too deeply (a link that leads back?)",
+                       (fs::path(path()) / below).string());
+    std::vector<std::string> folders;
+    std::vector<File> files;
+    folders_.push_back(below);
+    const size_t here = folders_.size() - 1;
+    for (const auto& entry : fs::directory_iterator(fs::path(path()) / below)) {
       const std::string name = entry.path().filename().string();
       if (name.front() == '.') continue;
       if (entry.is_directory())
-        below.push_back(entry.path());
-      else if (is_picture_name(name))
-        pictures.push_back(name);
-      else
-        other = name;
+        folders.push_back((fs::path(below) / name).generic_string());
+      else if (entry.is_regular_file())
+        files.push_back({here, name, kind_of(name)});
     }
-    std::sort(below.begin(), below.end());
-    std::sort(pictures.begin(), pictures.end());
-    if (depth > 0 && pictures.empty() && below.empty())
-      fail<InputError>("class {}: no pictures in {}{}; add JPEG files or remove the folder",
-                       folder.filename().string(), folder.string(),
-                       other.empty() ? "" : fmt::format(" (but other files, as {})", other));
-    if (depth == 0 && !pictures.empty())
-      fail<InputError>(
-          "{}: {} lies outside of class folders; put the pictures into one folder for each class",
-          folder.string(), pictures.front());
-    if (!pictures.empty()) {
-      folders_.push_back(folder);
-      for (std::string& picture : pictures) files_.push_back({folders_.size() - 1, std::move(picture), 0});
-    }
-    if (depth > 16)
-      fail<InputError>("{}: folders are nested too deeply (a link that leads back?)", folder.string());
-    for (const fs::path& next : below) scan(next, depth + 1);
+    std::sort(folders.begin(), folders.end());
+    std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.name < b.name; });
+    leaves_.push_back(folders.empty());
+    std::move(files.begin(), files.end(), std::back_inserter(files_));
+    for (const std::string& next : folders) scan(next, depth + 1);
   }
 
-  std::vector<fs::path> folders_;
+  /// Where there are pictures all else is passed over, as a licence beside them; so with sounds.
+  void choose_kind() {
+    std::array<int64_t, 8> counts{};
+    for (const File& file : files_) ++counts[static_cast<size_t>(file.kind)];
+    const auto some = [&](ColumnKind kind) { return counts[static_cast<size_t>(kind)] > 0; };
+    kind_ = some(ColumnKind::picture)  ? ColumnKind::picture
+            : some(ColumnKind::audio)  ? ColumnKind::audio
+            : !some(ColumnKind::bytes) ? ColumnKind::text
+                                       : ColumnKind::bytes;
+    if (files_.empty())
+      fail<InputError>(
+          "{}: has no pictures, nor any other files; put JPEG files into one folder for each class, as in "
+          "{}/cat/1.jpg",
+          path(), path());
+    std::vector<int64_t> wanted(folders_.size());
+    std::vector<std::string> other(folders_.size());
+    for (const File& file : files_)
+      if (kind_ == ColumnKind::bytes || file.kind == kind_)
+        ++wanted[file.folder];
+      else
+        other[file.folder] = file.name;
+    std::erase_if(files_, [&](const File& file) { return kind_ != ColumnKind::bytes && file.kind != kind_; });
+    find_fault(wanted, other);
+  }
+
+  /// Why the folders are no classes.
+  void find_fault(const std::vector<int64_t>& wanted, const std::vector<std::string>& other) {
+    const char* what = kind_ == ColumnKind::picture ? "pictures"
+                       : kind_ == ColumnKind::audio ? "sounds"
+                                                    : "files";
+    if (wanted[0] > 0) {
+      fault_ = fmt::format("{}: {} lies outside of class folders; put the {} into one folder for each class",
+                           path(), files_.front().name, what);
+      return;
+    }
+    for (size_t f = 1; f < folders_.size() && fault_.empty(); ++f)
+      if (leaves_[f] && wanted[f] == 0)
+        fault_ = fmt::format("class {}: no {} in {}{}; add some or remove the folder",
+                             fs::path(folders_[f]).filename().string(), what,
+                             (fs::path(path()) / folders_[f]).string(),
+                             other[f].empty() ? "" : fmt::format(" (but other files, as {})", other[f]));
+  }
+
+  std::vector<std::string> folders_;  // below the path; the first is the path itself
+  std::vector<bool> leaves_;          // of folders_: without folders
   std::vector<File> files_;
+  ColumnKind kind_ = ColumnKind::bytes;
+  std::string fault_;
 };
 
 }  // namespace
 
 std::unique_ptr<Source> open_folder(const std::string& path) {
-  try {
-    return std::make_unique<FolderSource>(path);
-  } catch (const fs::filesystem_error& error) {
-    fail<IoError>("{}: cannot be listed: {}", path, error.code().message());
-  }
+  auto dataset = open_dataset(path);
+  bool label = false;
+  for (const Column& column : dataset->columns()) label |= column.name == "label";
+  // Its own message says how class folders look.
+  if (!label) (void)dataset->class_names(0);
+  return labelled_pictures(std::move(dataset));
 }
+
+const Format folder_format{
+    "folder", "a folder of files, in a folder for each class",
+    [](std::string_view, std::span<const uint8_t>) { return false; },
+    [](const std::string& path,
+       std::vector<std::shared_ptr<const RandomAccessFile>>) -> std::unique_ptr<Dataset> {
+      try {
+        return std::make_unique<Folder>(path);
+      } catch (const fs::filesystem_error& error) {
+        fail<IoError>("{}: cannot be listed: {}", path, error.code().message());
+      }
+    },
+    create_folder};
 
 }  // namespace millrace::data

@@ -22,6 +22,9 @@ extern const Format csv_format;
 extern const Format jsonl_format;
 extern const Format libsvm_format;
 extern const Format text_format;
+extern const Format idx_format;
+/// Of folders, which open_dataset() knows by being such.
+extern const Format folder_format;
 
 /// A table of numbers and texts (csv_writer.cpp).
 std::unique_ptr<DatasetWriter> create_csv(const std::string& path, const std::vector<Column>& columns);
@@ -38,9 +41,7 @@ std::unique_ptr<Dataset> open_indexed_tars(const std::string& path,
                                            std::vector<std::shared_ptr<const RandomAccessFile>> files,
                                            std::vector<std::shared_ptr<const Index>> indices);
 
-/// IDX pictures with the labels file beside them.
-std::unique_ptr<Source> open_idx(const std::string& path);
-/// True when the file, unzipped, begins with IDX's magic number.
-bool is_idx(const std::string& path);
+/// Pictures of an opened IDX file with their labels. InputError says which file is missing beside it.
+std::unique_ptr<Source> open_idx(const std::string& path, std::unique_ptr<Dataset> dataset);
 
 }  // namespace millrace::data

@@ -1,157 +1,231 @@
-// IDX, the format of MNIST: 0, 0, type (8: bytes), rank, big-endian u32 sizes, data; usually gzipped.
+#include "data/formats/idx.h"
+
 #include <algorithm>
 #include <filesystem>
-#include <zlib.h>
 
 #include "base/format.h"
+#include "data/compression.h"
 #include "data/formats/formats.h"
+#include "data/labelled.h"
 #include "data/pictures/jpeg.h"
 
 namespace millrace::data {
-namespace {
+namespace idx {
 
-/// A plain or gzipped file (zlib's gzread takes both).
-class ZipReader {
- public:
-  explicit ZipReader(const std::string& path) : path_(path), file_(gzopen(path.c_str(), "rb")) {
-    if (!file_) fail<IoError>("{}: cannot be opened; check the path", path);
+std::optional<NumpyType> type_of(uint8_t number) {
+  switch (number) {
+    case 0x08:
+      return NumpyType{'u', 1, false};
+    case 0x09:
+      return NumpyType{'i', 1, false};
+    case 0x0b:
+      return NumpyType{'i', 2, true};
+    case 0x0c:
+      return NumpyType{'i', 4, true};
+    case 0x0d:
+      return NumpyType{'f', 4, true};
+    case 0x0e:
+      return NumpyType{'f', 8, true};
+    default:
+      return std::nullopt;
   }
-  ~ZipReader() { gzclose(file_); }
-  ZipReader(const ZipReader&) = delete;
-  ZipReader& operator=(const ZipReader&) = delete;
-
-  /// Up to `size` bytes; less only at the end of the file.
-  size_t read(uint8_t* into, size_t size) {
-    size_t done = 0;
-    while (done < size) {
-      const int got =
-          gzread(file_, into + done, static_cast<unsigned>(std::min<size_t>(size - done, 1 << 20)));
-      int status = Z_OK;
-      const char* message = gzerror(file_, &status);
-      if (got < 0 || status == Z_BUF_ERROR)
-        fail<InputError>("{}: truncated or damaged ({}); copy the file again", path_, message);
-      if (got == 0) break;
-      done += static_cast<size_t>(got);
-    }
-    return done;
-  }
-
- private:
-  std::string path_;
-  gzFile file_;
-};
-
-struct Idx {
-  std::vector<int64_t> sizes;
-  std::vector<uint8_t> data;
-};
-
-Idx read_idx(const std::string& path, int rank) {
-  ZipReader reader(path);
-  uint8_t head[4 + 4 * 3];
-  if (reader.read(head, 4) != 4 || head[0] != 0 || head[1] != 0)
-    fail<InputError>("{}: is no IDX file; copy the file again", path);
-  if (head[2] != 8 || head[3] != rank)
-    fail<InputError>(
-        "{}: IDX type {:#x} of rank {} found, bytes (0x8) of rank {} wanted; {} files are read here", path,
-        head[2], head[3], rank, rank == 3 ? "MNIST's images-idx3-ubyte" : "labels-idx1-ubyte");
-  if (reader.read(head + 4, 4 * rank) != static_cast<size_t>(4 * rank))
-    fail<InputError>("{}: truncated; copy the file again", path);
-  Idx idx;
-  int64_t total = 1;
-  for (int i = 0; i < rank; ++i) {
-    const uint8_t* p = head + 4 + 4 * i;
-    idx.sizes.push_back(int64_t{p[0]} << 24 | int64_t{p[1]} << 16 | int64_t{p[2]} << 8 | p[3]);
-    if (idx.sizes.back() == 0 || total > (int64_t{1} << 40) / idx.sizes.back())
-      fail<InputError>("{}: its sizes are zero or too large ({}); the file is damaged", path,
-                       fmt::join(idx.sizes, "x"));
-    total *= idx.sizes.back();
-  }
-  // Memory grows with what is really there, whatever the header says.
-  constexpr int64_t step = 1 << 24;
-  while (static_cast<int64_t>(idx.data.size()) < total) {
-    const size_t done = idx.data.size(), want = static_cast<size_t>(std::min<int64_t>(total - done, step));
-    idx.data.resize(done + want);
-    const size_t got = reader.read(idx.data.data() + done, want);
-    if (got < want)
-      fail<InputError>("{}: truncated: {} of {} bytes; copy the file again", path, done + got, total);
-  }
-  return idx;
 }
 
-/// "train-images-idx3-ubyte.gz" → "train-labels-idx1-ubyte.gz" (zipped or not), which must exist.
-std::string labels_path(const std::string& pictures) {
+std::string labels_name(const std::string& pictures) {
   const std::filesystem::path path(pictures);
   std::string name = path.filename().string();
-  for (const auto& [from, to] : {std::pair{"images", "labels"}, std::pair{"idx3", "idx1"}})
-    if (const size_t at = name.rfind(from); at != std::string::npos)
-      name.replace(at, std::string(from).size(), to);
-  const bool zipped = name.ends_with(".gz");
-  const std::string other = zipped ? name.substr(0, name.size() - 3) : name + ".gz";
-  if (name != path.filename().string())
-    for (const std::string& candidate : {name, other})
-      if (auto found = path.parent_path() / candidate; std::filesystem::exists(found)) return found.string();
-  fail<InputError>(
-      "{}: no labels file beside it; put {} into the same folder (images-idx3 goes with labels-idx1)",
-      pictures, name == path.filename().string() ? "the labels" : name);
+  const size_t images = name.rfind("images");
+  if (images == std::string::npos) return {};
+  name.replace(images, 6, "labels");
+  if (const size_t at = name.rfind("idx"); at != std::string::npos && at + 3 < name.size())
+    name[at + 3] = '1';
+  return (path.parent_path() / name).string();
 }
 
-class IdxSource final : public Source {
- public:
-  explicit IdxSource(const std::string& path) {
-    path_ = path;
-    if (path.find("labels") != std::string::npos && path.find("images") == std::string::npos)
-      fail<InputError>(
-          "{}: holds labels; give the file with the pictures (images-idx3), labels are found beside it",
-          path);
-    const std::string labels_file = labels_path(path);
-    Idx pictures = read_idx(path, 3), labels = read_idx(labels_file, 1);
-    if (pictures.sizes[0] != labels.sizes[0])
-      fail<InputError>("{} has {} pictures, but {} has {} labels; the two files do not belong together", path,
-                       pictures.sizes[0], labels_file, labels.sizes[0]);
-    if (pictures.sizes[1] > 65535 || pictures.sizes[2] > 65535 ||
-        pictures.sizes[1] * pictures.sizes[2] > max_pixels)
-      fail<InputError>("{}: pictures of {}x{} are too large; the file is damaged", path, pictures.sizes[2],
-                       pictures.sizes[1]);
-    height_ = static_cast<int>(pictures.sizes[1]);
-    width_ = static_cast<int>(pictures.sizes[2]);
-    pixels_ = std::move(pictures.data);
-    labels_ = std::move(labels.data);
-    const int top = *std::max_element(labels_.begin(), labels_.end());
-    for (int i = 0; i <= top; ++i) classes_.push_back(std::to_string(i));
+}  // namespace idx
+
+namespace {
+
+/// The labels file of pictures, zipped or not; empty when there is none.
+std::string labels_beside(const std::string& pictures) {
+  const std::string name = idx::labels_name(pictures);
+  if (name.empty() || is_elsewhere(pictures)) return {};
+  std::error_code ignored;
+  for (const std::string& candidate :
+       {name, name.ends_with(".gz") ? name.substr(0, name.size() - 3) : name + ".gz"})
+    if (std::filesystem::is_regular_file(candidate, ignored)) return candidate;
+  return {};
+}
+
+/// A file: numbers of a type, in rows.
+struct Part {
+  std::shared_ptr<const RandomAccessFile> file;  // unzipped
+  bool packed = false;
+  NumpyType type;
+  std::vector<int64_t> shape;  // of a row
+  int64_t rows = 0;
+  uint64_t begin = 0, stride = 0;
+
+  explicit Part(std::shared_ptr<const RandomAccessFile> opened) : file(std::move(opened)) {
+    const std::string& path = file->path();
+    if (is_deflated(file->read(0, std::min<uint64_t>(file->size(), 2)).view())) {
+      packed = true;
+      file =
+          memory_file(path, Bytes(decompress_file(path, Compression::gzip, file->read(0, file->size()).view(),
+                                                  unpacked_limit(file->size()))));
+    }
+    if (file->size() < 4) fail<InputError>("{}: truncated; copy the file again", path);
+    const Bytes head = file->read(0, 4);
+    const auto known = idx::type_of(head.data()[2]);
+    const size_t rank = head.data()[3];
+    if (head.data()[0] != 0 || head.data()[1] != 0 || !known || rank < 1 || rank > 8)
+      fail<InputError>("{}: is no IDX file (type {:#x}, rank {}); copy the file again", path, head.data()[2],
+                       rank);
+    type = *known;
+    begin = 4 + 4 * rank;
+    if (file->size() < begin) fail<InputError>("{}: truncated; copy the file again", path);
+    const Bytes sizes = file->read(4, 4 * rank);
+    std::vector<int64_t> all;
+    int64_t total = type.size;
+    for (size_t i = 0; i < rank; ++i) {
+      const uint8_t* p = sizes.data() + 4 * i;
+      all.push_back(int64_t{p[0]} << 24 | int64_t{p[1]} << 16 | int64_t{p[2]} << 8 | p[3]);
+      if (all.back() == 0 || total > (int64_t{1} << 40) / all.back())
+        fail<InputError>("{}: its sizes are zero or too large ({}); the file is damaged", path,
+                         fmt::join(all, "x"));
+      total *= all.back();
+    }
+    if (file->size() - begin < static_cast<uint64_t>(total))
+      fail<InputError>("{}: truncated: {} of {} bytes; copy the file again", path, file->size() - begin,
+                       total);
+    rows = all[0];
+    stride = static_cast<uint64_t>(total / rows);
+    shape.assign(all.begin() + 1, all.end());
+    if (holds_pictures() && (shape[0] > 65535 || shape[1] > 65535 || shape[0] * shape[1] > max_pixels))
+      fail<InputError>("{}: pictures of {}x{} are too large; the file is damaged", path, shape[1], shape[0]);
   }
 
-  int64_t count() const override { return static_cast<int64_t>(labels_.size()); }
-  int64_t label(int64_t index) const override { return labels_.at(index); }
-  std::string name(int64_t index) const override { return fmt::format("{}[{}]", path_, index); }
-  Sample read(int64_t index) const override {
-    const size_t size = static_cast<size_t>(height_) * width_;
-    Sample sample;
-    sample.bytes = std::span(pixels_).subspan(index * size, size);
-    sample.height = height_;
-    sample.width = width_;
-    sample.channels = 1;
-    return sample;
+  bool holds_pictures() const {
+    return type == NumpyType{'u', 1, false} &&
+           (shape.size() == 2 || (shape.size() == 3 && (shape[2] == 1 || shape[2] == 3)));
+  }
+  Bytes row(int64_t i) const { return file->read(begin + static_cast<uint64_t>(i) * stride, stride); }
+  Array array(int64_t i) const { return array_from_numpy(type, shape, row(i).view(), file->path()); }
+  /// A row of rank 0.
+  Value number(int64_t i) const {
+    const Array one = array(i);
+    return type.kind == 'f' ? Value(one.at(0)) : Value(one.int_at(0));
+  }
+};
+
+class Idx final : public Dataset {
+ public:
+  Idx(const std::string& path, const std::vector<std::shared_ptr<const RandomAccessFile>>& files)
+      : Dataset(path) {
+    for (const auto& file : files) {
+      Part part(file);
+      if (!parts_.empty() && (part.type != parts_[0].type || part.shape != parts_[0].shape))
+        fail<InputError>("{}: its rows are not of the type and size of those of {}", file->path(),
+                         parts_[0].file->path());
+      files_.push_back(part.file);
+      starts_.push_back(starts_.back() + part.rows);
+      parts_.push_back(std::move(part));
+    }
+    const Part& first = parts_[0];
+    const auto number = first.type.kind == 'f' ? ColumnKind::real : ColumnKind::integer;
+    columns_ = {first.holds_pictures() ? Column{"image", ColumnKind::picture}
+                : first.shape.empty()  ? Column{"label", number}
+                                       : Column{"data", ColumnKind::array}};
+    find_labels();
+  }
+
+  int64_t count() const override { return starts_.back(); }
+  std::span<const std::shared_ptr<const RandomAccessFile>> files() const override { return files_; }
+  std::string name(int64_t index) const override {
+    const auto [part, at] = place(index);
+    return fmt::format("{}[{}]", files_[part]->path(), at);
+  }
+  std::optional<SampleExtent> extent(int64_t index) const override {
+    const auto [part, at] = place(index);
+    if (parts_[part].packed) return std::nullopt;
+    return SampleExtent{part, parts_[part].begin + static_cast<uint64_t>(at) * parts_[part].stride,
+                        parts_[part].stride};
+  }
+
+  Value read(int64_t index, size_t column) const override {
+    const auto [which, at] = place(index);
+    if (column == 1) return labels_.at(which).number(at);
+    const Part& part = parts_[which];
+    if (part.shape.empty()) return part.number(at);
+    if (!part.holds_pictures()) return part.array(at);
+    return Pixels{static_cast<int>(part.shape[0]), static_cast<int>(part.shape[1]),
+                  part.shape.size() == 3 ? static_cast<int>(part.shape[2]) : 1, part.row(at)};
   }
 
  private:
-  int height_ = 0, width_ = 0;
-  std::vector<uint8_t> pixels_, labels_;
+  void find_labels() {
+    if (columns_[0].name == "label") return;
+    for (const Part& part : parts_) {
+      const std::string path = labels_beside(part.file->path());
+      if (path.empty()) continue;
+      Part labels(open_file(path));
+      if (!labels.shape.empty())
+        fail<InputError>("{}: holds arrays of rank {}, and not one label a sample", path,
+                         labels.shape.size());
+      if (labels.rows != part.rows)
+        fail<InputError>("{} has {} pictures, but {} has {} labels; the two files do not belong together",
+                         part.file->path(), part.rows, path, labels.rows);
+      labels_.push_back(std::move(labels));
+    }
+    if (labels_.empty()) return;
+    if (labels_.size() != parts_.size())
+      fail<InputError>("{}: only {} of its {} files have a file of labels beside them", path(),
+                       labels_.size(), parts_.size());
+    for (const Part& labels : labels_)
+      if (labels.type.kind != labels_[0].type.kind)
+        fail<InputError>("{}: its labels are of another type than those of {}", labels.file->path(),
+                         labels_[0].file->path());
+    columns_.push_back({"label", labels_[0].type.kind == 'f' ? ColumnKind::real : ColumnKind::integer});
+  }
+
+  std::pair<size_t, int64_t> place(int64_t index) const {
+    const auto after = std::upper_bound(starts_.begin(), starts_.end(), index);
+    if (index < 0 || after == starts_.end()) fail<InternalError>("{}: there is no sample {}", path(), index);
+    const auto part = static_cast<size_t>(after - starts_.begin()) - 1;
+    return {part, index - starts_[part]};
+  }
+
+  std::vector<Part> parts_, labels_;
+  std::vector<int64_t> starts_ = {0};
+  std::vector<std::shared_ptr<const RandomAccessFile>> files_;
 };
+
+bool matches(std::string_view, std::span<const uint8_t> head) {
+  std::vector<uint8_t> inside;
+  if (is_deflated(head)) head = inside = deflated_head(head, 4);
+  return head.size() >= 4 && head[0] == 0 && head[1] == 0 && head[2] >= 8 && head[2] <= 14 && head[3] >= 1 &&
+         head[3] <= 8;
+}
 
 }  // namespace
 
-bool is_idx(const std::string& path) {
-  try {
-    ZipReader reader(path);
-    uint8_t head[4];
-    return reader.read(head, 4) == 4 && head[0] == 0 && head[1] == 0 && head[2] >= 8 && head[2] <= 14 &&
-           head[3] >= 1 && head[3] <= 8;
-  } catch (const Error&) {
-    return false;
+std::unique_ptr<Source> open_idx(const std::string& path, std::unique_ptr<Dataset> dataset) {
+  if (path.find("labels") != std::string::npos && path.find("images") == std::string::npos)
+    fail<InputError>(
+        "{}: holds labels; give the file with the pictures (images-idx3), labels are found beside it", path);
+  if (dataset->columns()[0].kind == ColumnKind::picture && dataset->columns().size() == 1) {
+    const std::string name = std::filesystem::path(idx::labels_name(path)).filename().string();
+    fail<InputError>(
+        "{}: no labels file beside it; put {} into the same folder (images-idx3 goes with labels-idx1)", path,
+        name.empty() ? "the labels" : name);
   }
+  return labelled_pictures(std::move(dataset));
 }
 
-std::unique_ptr<Source> open_idx(const std::string& path) { return std::make_unique<IdxSource>(path); }
+const Format idx_format{
+    "idx", "IDX, as MNIST (-idx3-ubyte, gzipped or not)", matches,
+    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
+        -> std::unique_ptr<Dataset> { return std::make_unique<Idx>(path, files); },
+    idx::create};
 
 }  // namespace millrace::data

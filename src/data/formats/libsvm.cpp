@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "data/formats/csv_scan.h"
 #include "data/formats/formats.h"
+#include "data/formats/libsvm_writer.h"
 #include "data/formats/lines.h"
 #include "data/loader.h"
 
@@ -221,6 +222,6 @@ const Format libsvm_format{
     "libsvm", "LIBSVM or SVMlight", matches,
     [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
         -> std::unique_ptr<Dataset> { return std::make_unique<LibSvm>(path, std::move(files)); },
-    nullptr};
+    create_libsvm};
 
 }  // namespace millrace::data

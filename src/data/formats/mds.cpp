@@ -151,6 +151,28 @@ class Mds final : public Dataset {
     }
   }
 
+  /// The shards that are stored as they are; empty when some are compressed.
+  std::span<const std::shared_ptr<const RandomAccessFile>> files() const override {
+    std::call_once(*files_opened_, [&] {
+      for (const auto& shard : shards_)
+        if (!shard->compression.empty()) return;
+      std::vector<std::shared_ptr<const RandomAccessFile>> files;
+      for (size_t s = 0; s < shards_.size(); ++s) files.push_back(opened(s));
+      files_ = std::move(files);
+    });
+    return files_;
+  }
+  std::optional<SampleExtent> extent(int64_t index) const override {
+    const auto [shard, at] = place(index);
+    if (files().empty()) return std::nullopt;
+    const Bytes offsets = files_[shard]->read(4 + 4 * at, 8);
+    const uint64_t begin = u32_at(offsets, 0), end = u32_at(offsets, 4), whole = files_[shard]->size();
+    // A damaged place is said when the sample is read.
+    if (begin > end || end > whole) return SampleExtent{shard, 4 + 4 * at, 8};
+    return SampleExtent{shard, begin, end - begin};
+  }
+  void will_read(int64_t) const override {}  // shards are local files
+
   /// Hashes cover whole shards: each is computed once.
   void verify(int64_t index) const override {
     const size_t which = place(index).first;
@@ -319,6 +341,8 @@ class Mds final : public Dataset {
   mutable std::mutex kept_lock_;
   mutable std::list<std::pair<size_t, uint64_t>> kept_;  // shards and their bytes, the last used first
   mutable uint64_t kept_bytes_ = 0;
+  std::unique_ptr<std::once_flag> files_opened_ = std::make_unique<std::once_flag>();
+  mutable std::vector<std::shared_ptr<const RandomAccessFile>> files_;
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Plain text: a line is a sample, an empty one, too.
 #include <algorithm>
 
+#include "base/file.h"
+#include "base/format.h"
 #include "data/formats/formats.h"
 #include "data/formats/lines.h"
 
@@ -29,6 +31,37 @@ class Text final : public LineDataset {
   }
 };
 
+class TextWriter final : public DatasetWriter {
+ public:
+  TextWriter(const std::string& path, const std::vector<Column>& columns) : path_(path), file_(path) {
+    for (const Column& column : columns)
+      if (columns.size() > 1 || column.kind != ColumnKind::text)
+        fail<InputError>(
+            "{}: plain text holds one column of texts; it has no place for the column '{}' ({}); choose with "
+            "--columns",
+            path, columns.back().name, kind_name(columns.back().kind));
+  }
+  void add(std::span<const Value> values) override {
+    const auto* text = std::get_if<std::string>(&values[0]);
+    if (!text) fail<InputError>("{}: sample {} has no text, and a line cannot say so", path_, count_);
+    if (text->find('\n') != text->npos || text->ends_with('\r'))
+      fail<InputError>("{}: sample {} has several lines, and a line is a sample here; write jsonl instead",
+                       path_, count_);
+    file_.write(*text);
+    file_.write("\n");
+    ++count_;
+  }
+  void finish() override {
+    if (count_ == 0) fail<InputError>("{}: there are no samples to write", path_);
+    file_.commit();
+  }
+
+ private:
+  std::string path_;
+  AtomicFile file_;
+  int64_t count_ = 0;
+};
+
 }  // namespace
 
 const Format text_format{
@@ -38,6 +71,8 @@ const Format text_format{
     },
     [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
         -> std::unique_ptr<Dataset> { return std::make_unique<Text>(path, std::move(files)); },
-    nullptr};
+    [](const std::string& path, const std::vector<Column>& columns) -> std::unique_ptr<DatasetWriter> {
+      return std::make_unique<TextWriter>(path, columns);
+    }};
 
 }  // namespace millrace::data

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/crc32c.h"
 #include "base/file.h"
@@ -17,6 +18,7 @@
 #include "data/compression.h"
 #include "data/formats/content.h"
 #include "data/formats/formats.h"
+#include "data/index/indexed_samples.h"
 
 namespace millrace::data {
 namespace {
@@ -180,12 +182,14 @@ class TfRecord final : public Dataset {
       auto& file = files_[f];
       const Bytes head = file->read(0, std::min<uint64_t>(file->size(), 2));
       const size_t before = records_.size();
-      if (is_deflated(head.view()) && !(file->size() >= 12 && begins_record(file->read(0, 12).data())))
+      if (is_deflated(head.view()) && !(file->size() >= 12 && begins_record(file->read(0, 12).data()))) {
+        packed_.insert(static_cast<uint32_t>(f));
         file = memory_file(file->path(), Bytes(decompress_file(file->path(), Compression::gzip,
                                                                file->read(0, file->size()).view(),
                                                                unpacked_limit(file->size()))));
-      else
+      } else {
         check_index(f);
+      }
       index(f);
       if (records_.size() == before)
         fail<InputError>("{}: has no records; copy the file again", file->path());
@@ -193,13 +197,57 @@ class TfRecord final : public Dataset {
     survey();
   }
 
-  int64_t count() const override { return static_cast<int64_t>(records_.size()); }
+  /// By the indices: only the first samples are looked at.
+  TfRecord(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
+           std::vector<std::shared_ptr<const Index>> indices)
+      : Dataset(path), files_(std::move(files)), indexed_(indices) {
+    columns_ = indices[0]->columns();
+    for (const Column& column : columns_)
+      kinds_.push_back(column.kind == ColumnKind::integer ? 3
+                       : column.kind == ColumnKind::real  ? 2
+                       : column.kind == ColumnKind::array ? 0
+                                                          : 1);
+    constexpr int64_t looked_at = 64;
+    const int64_t most = std::min(count(), looked_at);
+    int64_t good = 0;
+    std::vector<Found> found;
+    for (int64_t i = 0; i < most; ++i) {
+      const Bytes record = content(i);
+      if (!parse_record(record.text(), found)) continue;
+      good += !found.empty();
+      // An array may be of either kind of number, which the index does not tell.
+      for (const Found& each : found)
+        for (size_t c = 0; c < columns_.size(); ++c)
+          if (kinds_[c] == 0 && columns_[c].name == each.name && each.feature.kind > 1)
+            kinds_[c] = each.feature.kind;
+    }
+    examples_ = 2 * good >= most;
+    if (!examples_ && columns_ != std::vector<Column>{{"data", ColumnKind::bytes}})
+      fail<InputError>(
+          "{}: holds no tf.train.Example, unlike its index says; make the index again with millrace data "
+          "index",
+          path);
+  }
+
+  int64_t count() const override {
+    return indexed_.empty() ? static_cast<int64_t>(records_.size()) : indexed_.count();
+  }
+  std::span<const std::shared_ptr<const RandomAccessFile>> files() const override { return files_; }
+  /// With the framing; nothing in a file that is compressed as a whole.
+  std::optional<SampleExtent> extent(int64_t index) const override {
+    const Extent record = place(index);
+    if (packed_.contains(record.file)) return std::nullopt;
+    return SampleExtent{record.file, record.offset, record.size + framing};
+  }
   std::string name(int64_t index) const override {
-    const Extent& record = records_.at(static_cast<size_t>(index));
+    const Extent record = place(index);
     return fmt::format("{}, byte {}", files_[record.file]->path(), record.offset);
   }
 
   Value read(int64_t index, size_t column) const override {
+    if (!indexed_.empty())
+      if (Value small = indexed_.small(index, column); !std::holds_alternative<std::monostate>(small))
+        return small;
     const Bytes record = content(index);
     if (!examples_) return record;
     const Column& wanted = columns_.at(column);
@@ -214,7 +262,7 @@ class TfRecord final : public Dataset {
     if (!good || !feature.parse(message) || feature.count() < 0)
       fail<InputError>("{}: holds no tf.train.Example, unlike others here; it is damaged", name(index));
     if (!present || feature.kind == 0) return std::monostate();
-    if (feature.kind != kinds_[column])
+    if (feature.kind != kinds_[column] && (kinds_[column] != 0 || feature.kind == 1))
       fail<InputError>("{}: its {} is a {}, but a {} in samples before", name(index), wanted.name,
                        list_name(feature.kind), list_name(kinds_[column]));
     return feature.kind == 1 ? read_bytes(feature, record, wanted, index) : read_numbers(feature, wanted);
@@ -232,12 +280,21 @@ class TfRecord final : public Dataset {
   };
 
   static const char* list_name(int kind) {
-    return kind == 1 ? "bytes_list" : kind == 2 ? "float_list" : "int64_list";
+    return kind == 0 ? "list of numbers" : kind == 1 ? "bytes_list" : kind == 2 ? "float_list" : "int64_list";
+  }
+
+  Extent place(int64_t index) const {
+    if (indexed_.empty()) return records_.at(static_cast<size_t>(index));
+    const SampleExtent at = indexed_.extent(index);
+    if (at.size < framing)
+      fail<InputError>("{}: a record of {} bytes cannot be; make the index again with millrace data index",
+                       path(), at.size);
+    return {at.offset, at.size - framing, static_cast<uint32_t>(at.file)};
   }
 
   /// "" or what is wrong with a record's checksum.
   std::string refusal(int64_t index) const {
-    const Extent& record = records_.at(static_cast<size_t>(index));
+    const Extent record = place(index);
     const Bytes data = files_[record.file]->read(record.offset + 12, record.size + 4);
     const uint32_t wanted = number_at<uint32_t>(data.data() + record.size),
                    found = masked_crc32c(crc32c(data.data(), record.size));
@@ -247,7 +304,7 @@ class TfRecord final : public Dataset {
   }
 
   Bytes content(int64_t index) const {
-    const Extent& record = records_.at(static_cast<size_t>(index));
+    const Extent record = place(index);
     return files_[record.file]->read(record.offset + 12, record.size);
   }
 
@@ -405,7 +462,9 @@ class TfRecord final : public Dataset {
 
   std::vector<std::shared_ptr<const RandomAccessFile>> files_;
   std::vector<Extent> records_;
-  std::vector<int> kinds_;  // of Feature, a column
+  IndexedSamples indexed_;     // instead of records_
+  std::set<uint32_t> packed_;  // files that are compressed as a whole
+  std::vector<int> kinds_;     // of Feature, a column; 0: either kind of numbers
   bool examples_ = false;
 };
 
@@ -480,7 +539,8 @@ class TfRecordWriter final : public DatasetWriter {
 }  // namespace
 
 const Format tfrecord_format{
-    "tfrecord", "TFRecord (.tfrecord)",
+    "tfrecord",
+    "TFRecord (.tfrecord)",
     [](std::string_view, std::span<const uint8_t> head) {
       if (head.size() >= 12 && begins_record(head.data())) return true;
       if (!is_deflated(head)) return false;
@@ -491,6 +551,10 @@ const Format tfrecord_format{
         -> std::unique_ptr<Dataset> { return std::make_unique<TfRecord>(path, std::move(files)); },
     [](const std::string& path, const std::vector<Column>& columns) -> std::unique_ptr<DatasetWriter> {
       return std::make_unique<TfRecordWriter>(path, columns);
+    },
+    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
+       std::vector<std::shared_ptr<const Index>> indices) -> std::unique_ptr<Dataset> {
+      return std::make_unique<TfRecord>(path, std::move(files), std::move(indices));
     }};
 
 }  // namespace millrace::data

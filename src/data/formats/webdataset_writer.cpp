@@ -29,10 +29,7 @@ class WebDatasetWriter final : public DatasetWriter {
       const std::string& name = columns_[c].name;
       if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos)
         fail<InputError>("{}: the column '{}' cannot be the extension of a file; rename it", path, name);
-      if (!bases
-               .insert(
-                   member_extension(columns_[c], columns_[c].kind == ColumnKind::picture ? "jpg" : "", path))
-               .second)
+      if (!bases.insert(member_extension(columns_[c], usual(columns_[c].kind), path)).second)
         fail<InputError>("{}: two columns would both be .{}; rename '{}'", path,
                          *bases.find(member_extension(columns_[c], "jpg", path)), name);
     }
@@ -74,10 +71,24 @@ class WebDatasetWriter final : public DatasetWriter {
     shards_.push_back(std::make_unique<ShardWriter>(shards_.empty() ? path_ : numbered(shards_.size())));
   }
 
+  static const char* usual(ColumnKind kind) {
+    return kind == ColumnKind::picture ? "jpg" : kind == ColumnKind::audio ? "wav" : "";
+  }
+
+  /// Keys of folders are names of files: without their extension.
+  static std::string without_extension(const std::string& key) {
+    const size_t dot = key.rfind('.');
+    if (dot == std::string::npos) return key;
+    const ColumnKind kind = member_kind(key.substr(dot + 1));
+    return kind == ColumnKind::bytes && key.substr(dot) != ".bin" ? key : key.substr(0, dot);
+  }
+
   std::string key_of(std::span<const Value> values) const {
     if (key_ < 0) return fmt::format("{:08}", count_);
-    const auto* text = std::get_if<std::string>(&values[static_cast<size_t>(key_)]);
-    if (!text) fail<InputError>("{}: sample {} has no key", path_.string(), count_);
+    const auto* named = std::get_if<std::string>(&values[static_cast<size_t>(key_)]);
+    if (!named) fail<InputError>("{}: sample {} has no key", path_.string(), count_);
+    const std::string key_text = without_extension(*named);
+    const std::string* const text = &key_text;
     std::string_view key;
     std::string extension;
     if (!split_key(*text + ".x", key, extension) || key != *text)

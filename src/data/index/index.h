@@ -47,7 +47,7 @@ class Index {
   int64_t file_modified() const { return file_modified_; }
 
   std::string_view key(int64_t i) const;
-  /// False: there are no offsets, sizes and checksums (an index in memory of data that lies nowhere as such).
+  /// False: there are no offsets, sizes and checksums (samples have no bytes of their own, as in Parquet files).
   bool located() const { return !offsets_.empty() || count_ == 0; }
   uint64_t offset(int64_t i) const { return offsets_[static_cast<size_t>(i)]; }
   uint64_t size(int64_t i) const { return sizes_[static_cast<size_t>(i)]; }
@@ -92,6 +92,8 @@ std::shared_ptr<const Index> open_index(const RandomAccessFile& file, std::strin
 struct IndexOptions {
   /// With offsets, sizes and checksums: the samples lie in one file.
   bool located = true;
+  /// The file that they come from, which the index is of; where nothing is given, that of the first one's extent.
+  const RandomAccessFile* file = nullptr;
   /// Only these small columns, texts of any length; all when there is nothing.
   std::optional<std::set<std::string>> only;
   /// (samples done, in all)

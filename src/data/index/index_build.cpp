@@ -159,7 +159,7 @@ class Builder {
       if (std::find(codes.begin(), codes.end(), Index::no_text) != codes.end())
         small_[static_cast<size_t>(split_)].too_long = true;
     }
-    return finish(static_cast<uint64_t>(last - first), file);
+    return finish(static_cast<uint64_t>(last - first), file != nullptr, file ? file : options_.file);
   }
 
  private:
@@ -208,7 +208,7 @@ class Builder {
     if (height_ >= 0) small_[static_cast<size_t>(height_)].add(size ? Value(size->height) : Value());
   }
 
-  std::vector<uint8_t> finish(uint64_t samples, const RandomAccessFile* file) {
+  std::vector<uint8_t> finish(uint64_t samples, bool located, const RandomAccessFile* file) {
     std::erase_if(small_, [](const Growing& growing) { return growing.too_long; });
     nlohmann::ordered_json schema;
     schema["format"] = dataset_.format();
@@ -225,7 +225,7 @@ class Builder {
       schema["small"].push_back({{"name", growing.column.name}, {"kind", kind_name(growing.column.kind)}});
     Writer writer;
     writer.add(Section::schema, 0, schema.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-    if (file) {
+    if (located) {
       writer.add(Section::offsets, 0, offsets_);
       writer.add(Section::sizes, 0, sizes_);
       writer.add(Section::checksums, 0, checksums_);
@@ -269,17 +269,19 @@ std::vector<IndexResult> write_indices(const Dataset& dataset,
                                        const std::function<void(int64_t, int64_t)>& progress) {
   std::vector<IndexResult> results;
   for (int64_t first = 0; first < dataset.count();) {
-    const auto extent = dataset.extent(first);
-    if (!extent)
+    const auto of = dataset.source_file(first);
+    if (!of)
       fail<InputError>(
           "{}: its samples have no place of their own in a file (is it compressed as a whole?), so there is "
           "nothing to "
           "index; unpack it first",
           dataset.path());
     int64_t last = first + 1;
-    while (last < dataset.count() && dataset.extent(last)->file == extent->file) ++last;
-    const RandomAccessFile& file = *dataset.files()[extent->file];
+    while (last < dataset.count() && dataset.source_file(last) == of) ++last;
+    const RandomAccessFile& file = *dataset.files()[*of];
     IndexOptions options;
+    options.located = dataset.extent(first).has_value();
+    options.file = &file;
     options.progress = progress;
     const std::vector<uint8_t> bytes = build_index(dataset, first, last, options);
     const std::filesystem::path path = index_path(file.path());

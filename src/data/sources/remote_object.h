@@ -38,4 +38,8 @@ std::unique_ptr<RemoteObject> open_http(const std::string& url);
 /// AWS_SESSION_TOKEN; without keys unsigned. Requests are signed by AWS's Signature Version 4.
 std::unique_ptr<RemoteObject> open_s3(const std::string& url);
 
+/// "webhdfs://HOST:9870/PATH" (swebhdfs: over TLS), Hadoop's file system by WebHDFS at the name node, which sends on to the data
+/// nodes, as HADOOP_USER_NAME; "hdfs://…/PATH" at the server that MILLRACE_WEBHDFS names.
+std::unique_ptr<RemoteObject> open_webhdfs(const std::string& url);
+
 }  // namespace millrace::data

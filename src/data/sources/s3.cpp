@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "data/sources/http_object.h"
+#include "data/sources/listing.h"
 
 namespace millrace::data {
 namespace {
@@ -12,29 +13,21 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-/// Percent-encoded but for unreserved characters and '/' (RFC 3986, as Signature Version 4 wants it).
-std::string encoded(std::string_view key) {
-  std::string out;
-  for (const char c : key) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '_' || c == '.' || c == '~' || c == '/';
-    if (plain)
-      out += c;
-    else
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
-}
+struct Place {
+  std::string bucket, key;
+};
 
-}  // namespace
-
-std::unique_ptr<RemoteObject> open_s3(const std::string& url) {
+/// Of "s3://BUCKET/KEY"; the key may be empty where a list is wanted.
+Place place_of(const std::string& url, bool list) {
   const std::string rest = url.substr(std::string_view("s3://").size());
   const size_t slash = rest.find('/');
-  if (slash == 0 || slash == std::string::npos || slash + 1 == rest.size())
+  if (slash == 0 || slash == std::string::npos || (slash + 1 == rest.size() && !list))
     fail<InputError>("{}: write it as s3://BUCKET/KEY", url);
-  const std::string bucket = rest.substr(0, slash), key = encoded(rest.substr(slash + 1));
+  return {rest.substr(0, slash), rest.substr(slash + 1)};
+}
 
+/// With rights; of the bucket's address and `rest` behind it.
+HttpRequest request_for(const std::string& bucket, const std::string& rest) {
   HttpRequest request;
   request.key = variable("AWS_ACCESS_KEY_ID");
   request.secret = variable("AWS_SECRET_ACCESS_KEY");
@@ -45,9 +38,63 @@ std::unique_ptr<RemoteObject> open_s3(const std::string& url) {
   std::string server = variable("AWS_ENDPOINT_URL_S3");
   if (server.empty()) server = variable("AWS_ENDPOINT_URL");
   while (server.ends_with('/')) server.pop_back();
-  request.url = server.empty() ? fmt::format("https://{}.s3.{}.amazonaws.com/{}", bucket, request.region, key)
-                               : fmt::format("{}/{}/{}", server, bucket, key);
-  return std::make_unique<HttpObject>(url, std::move(request));
+  request.url = server.empty()
+                    ? fmt::format("https://{}.s3.{}.amazonaws.com/{}", bucket, request.region, rest)
+                    : fmt::format("{}/{}/{}", server, bucket, rest);
+  return request;
+}
+
+/// The text of the first <name>…</name> from `at` on, which moves behind it; false when there is none.
+bool next_element(std::string_view xml, const std::string& name, size_t& at, std::string_view& text) {
+  const std::string open = "<" + name + ">", close = "</" + name + ">";
+  const size_t begin = xml.find(open, at);
+  const size_t end = begin == std::string_view::npos ? begin : xml.find(close, begin);
+  if (end == std::string_view::npos) return false;
+  text = xml.substr(begin + open.size(), end - begin - open.size());
+  at = end + close.size();
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<RemoteObject> open_s3(const std::string& url) {
+  const Place place = place_of(url, false);
+  return std::make_unique<HttpObject>(url, request_for(place.bucket, percent_encoded(place.key, "/")));
+}
+
+std::vector<std::string> list_s3(const std::string& pattern) {
+  const Place place = place_of(pattern, true);
+  const std::string prefix = fixed_part(place.key);
+  std::vector<std::string> found;
+  std::string token;
+  do {
+    // In the order of their names, as the signature wants them; keys come percent-encoded, or they could break the XML.
+    std::string query =
+        token.empty() ? "?" : fmt::format("?continuation-token={}&", percent_encoded(token, ""));
+    query += fmt::format("encoding-type=url&list-type=2&prefix={}", percent_encoded(prefix, ""));
+    HttpRequest request = request_for(place.bucket, query);
+    request.most_bytes = most_list_bytes;
+    const HttpResponse answer = http_get(request);
+    if (answer.status == 404) fail<RemoteError>("{}: there is no such bucket; check the address", pattern);
+    if (answer.status == 401 || answer.status == 403)
+      fail<RemoteError>("{}: listing is denied (status {}); check the keys, or the right s3:ListBucket",
+                        pattern, answer.status);
+    const std::string_view xml(reinterpret_cast<const char*>(answer.body.data()), answer.body.size());
+    std::string_view text;
+    if (size_t at = 0; answer.status != 200 || !next_element(xml, "IsTruncated", at, text))
+      fail<RemoteError>("{}: the server does not list objects (status {}); name the files one by one",
+                        pattern, answer.status);
+    const bool more = text == "true";
+    for (size_t at = 0; next_element(xml, "Key", at, text);)
+      if (const std::string key = percent_decoded(text); chosen_by(place.key, key))
+        add_found(pattern, "s3://" + place.bucket + "/" + key, found);
+    const std::string last = token;
+    token.clear();
+    if (size_t at = 0; more && next_element(xml, "NextContinuationToken", at, text)) token = xml_text(text);
+    if (more && (token.empty() || token == last))
+      fail<RemoteError>("{}: the server says that there are more objects, but not how to go on", pattern);
+  } while (!token.empty());
+  return found;
 }
 
 }  // namespace millrace::data

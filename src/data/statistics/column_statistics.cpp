@@ -5,6 +5,8 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "data/audio/sound.h"
+#include "data/audio/sound_text.h"
 #include "data/statistics/statistics.h"
 
 namespace millrace::data {
@@ -73,7 +75,7 @@ class Sums {
     else if (const auto* text = std::get_if<std::string>(&value))
       add(std::string_view(*text));
     else if (const auto* bytes = std::get_if<Bytes>(&value))
-      content(bytes->size());
+      kind_ == ColumnKind::audio ? sound(bytes->view()) : content(bytes->size());
     else if (const auto* pixels = std::get_if<Pixels>(&value))
       content(pixels->bytes.size());
     else if (const auto* array = std::get_if<Array>(&value))
@@ -99,6 +101,8 @@ class Sums {
   void add(const Sums& later) {
     times_.add(later.times_);
     result_.missing += later.result_.missing;
+    if (result_.bad == 0) result_.why = later.result_.why;
+    result_.bad += later.result_.bad;
     result_.bytes += later.result_.bytes;
     if (later.contents_ > 0) {
       result_.shortest =
@@ -134,7 +138,19 @@ class Sums {
     number(real);
     times_.add(std::bit_cast<int64_t>(real));
   }
+  void sound(std::span<const uint8_t> bytes) {
+    content(bytes.size());
+    const std::string wrong = decode_sound(bytes, sound_);
+    if (!wrong.empty()) {
+      if (result_.bad++ == 0) result_.why = wrong;
+      return;
+    }
+    number(sound_.seconds());
+    times_.add(std::string_view(sound_kind(sound_.rate, sound_.channels)));
+  }
   void add(std::string_view text) {
+    if (kind_ == ColumnKind::audio)
+      return sound({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
     content(text.size());
     if (kind_ == ColumnKind::text) times_.add(text);
   }
@@ -159,6 +175,7 @@ class Sums {
   int64_t numbers_ = 0, contents_ = 0;
   double mean_ = 0, squares_ = 0;
   Times times_;
+  Sound sound_;
 };
 
 std::vector<Sums> empty_sums(const Dataset& dataset) {

@@ -57,6 +57,10 @@ struct ColumnStatistics {
   int64_t missing = 0;
   /// Of numbers.
   double least = 0, most = 0, mean = 0, std = 0;
+  /// Of sounds these are their seconds, `frequent` their rates and channels; and those that cannot be decoded, with the first
+  /// reason.
+  int64_t bad = 0;
+  std::string why;
   /// Of texts and contents: bytes.
   uint64_t shortest = 0, longest = 0, bytes = 0;
   /// Different numbers or texts, while they are few (else -1), and how often the most frequent of them appear.

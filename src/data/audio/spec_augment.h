@@ -1,0 +1,27 @@
+// SpecAugment without its time warp (Park et al., arXiv 1904.08779; "large datasets" arXiv 1912.05533 for the share): stretches of
+// mels and of time are masked.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/philox.h"
+
+namespace millrace::data {
+
+struct SpecAugment {
+  int frequency_masks = 2, most_mels = 15;  // F
+  int time_masks = 2, most_frames = 25;     // T
+  double most_share = 0.2;                  // p: of the frames, in one mask of time
+
+  /// "spec-augment 2 15 2 25 0.2"; the words in this order, all but the first may be left out. InputError when they are none.
+  static SpecAugment parse(std::string_view text);
+
+  /// Masks `spectrogram` [mels, frames] with `value` (its mean, say). The width of each mask is uniform from 0 to its most, its
+  /// place uniform among those where it fits.
+  void apply(std::span<float> spectrogram, int64_t mels, float value, RandomStream& random) const;
+};
+
+}  // namespace millrace::data

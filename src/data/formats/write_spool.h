@@ -1,0 +1,50 @@
+// For writers that know what comes first only at the end.
+#pragma once
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/format.h"
+
+namespace millrace::data {
+
+/// A nameless file beside the one to be written: the data, until it is known where it goes.
+class WriteSpool {
+ public:
+  explicit WriteSpool(const std::string& path) : path_(path + ".spool") {
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    std::error_code ignored;
+    if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
+    std::string name = path + ".tmp-XXXXXX";
+    const int file = ::mkstemp(name.data());
+    if (file < 0) fail_writing(path, "create a file beside it", errno);
+    ::unlink(name.c_str());
+    file_.reset(::fdopen(file, "w+b"));
+  }
+
+  void write(const void* data, size_t size) {
+    if (size > 0 && std::fwrite(data, 1, size, file_.get()) != size) fail_writing(path_, "write it", errno);
+  }
+  void rewind() {
+    if (std::fflush(file_.get()) != 0 || std::fseek(file_.get(), 0, SEEK_SET) != 0)
+      fail_writing(path_, "write it", errno);
+  }
+  void read(void* data, size_t size) {
+    if (std::fread(data, 1, size, file_.get()) != size) fail<IoError>("{}: cannot be read back", path_);
+  }
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::string path_;
+  std::unique_ptr<std::FILE, Close> file_;
+};
+
+}  // namespace millrace::data

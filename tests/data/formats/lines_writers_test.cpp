@@ -1,0 +1,83 @@
+// Writing LIBSVM and plain text.
+#include <cmath>
+#include <doctest/doctest.h>
+#include <filesystem>
+
+#include <millrace/error.h>
+
+#include "base/file.h"
+#include "data/dataset.h"
+#include "support/datasets.h"
+#include "support/temp_folder.h"
+
+using namespace millrace;
+using namespace millrace::data;
+using namespace millrace::testing;
+
+namespace {
+
+Array floats(const std::vector<double>& values) {
+  return Array::of(f32, {static_cast<int64_t>(values.size())}, values);
+}
+
+}  // namespace
+
+TEST_CASE("LIBSVM comes back as it was written, queries in a file beside it or in the rows") {
+  const TempFolder folder;
+  const std::string path = folder / "x.libsvm";
+  const std::vector<Column> columns = {
+      {"label", ColumnKind::integer}, {"features", ColumnKind::array}, {"query", ColumnKind::integer}};
+  // The last feature is nowhere but zero.
+  const auto rows = [](std::vector<int64_t> queries) {
+    return Rows{{int64_t{1}, floats({0.1, 0, -3e-20, 0}), queries[0]},
+                {int64_t{0}, floats({0, 0, 0, 0}), queries[1]},
+                {int64_t{2}, floats({0, 16777217, 0, 0}), queries[2]}};
+  };
+  write_rows("libsvm", path, columns, rows({0, 0, 1}));
+  CHECK(read_text(path + ".query") == "2\n1\n");
+  CHECK(read_text(path).find("qid") == std::string::npos);
+  CHECK(difference(read_rows(*open_dataset(path)), rows({0, 0, 1})) == "");
+  for (const auto& queries : {std::vector<int64_t>{4, 4, 9}, {0, 1, 0}, {1, 2, 3}}) {
+    write_rows("libsvm", path, columns, rows(queries));
+    CHECK(!std::filesystem::exists(path + ".query"));
+    CHECK(difference(read_rows(*open_dataset(path)), rows(queries)) == "");
+  }
+}
+
+TEST_CASE("LIBSVM of many features, and of real labels") {
+  const TempFolder folder;
+  const std::string path = folder / "x.libsvm";
+  const auto indices = [](const std::vector<double>& values) {
+    return Array::of(i32, {static_cast<int64_t>(values.size())}, values);
+  };
+  const std::vector<Column> columns = {
+      {"label", ColumnKind::real}, {"indices", ColumnKind::array}, {"values", ColumnKind::array}};
+  const Rows rows = {{0.25, indices({0, 5, 100'000}), floats({1, 0, 2})}, {-1.0, indices({}), floats({})}};
+  write_rows("libsvm", path, columns, rows);
+  CHECK(difference(read_rows(*open_dataset(path)), rows) == "");
+}
+
+TEST_CASE("LIBSVM and text refuse what they cannot hold, and write nothing then") {
+  const TempFolder folder;
+  const std::string path = folder / "x";
+  const auto problem = [&](const char* format, const std::vector<Column>& columns, const Rows& rows) {
+    return refusal([&] { write_rows(format, path, columns, rows); });
+  };
+  const Column label{"label", ColumnKind::real}, features{"features", ColumnKind::array},
+      text{"text", ColumnKind::text};
+  CHECK(problem("libsvm", {label}, {}).find("needs a label, and features") != std::string::npos);
+  CHECK(problem("libsvm", {label, features, text}, {}).find("no place for the column 'text'") !=
+        std::string::npos);
+  CHECK(problem("libsvm", {label, features}, {{1.0, floats({NAN})}}).find("feature 0 is no finite number") !=
+        std::string::npos);
+  CHECK(problem("libsvm", {label, features}, {{Value(), floats({1})}}).find("has no label") !=
+        std::string::npos);
+  CHECK(problem("text", {text, label}, {}).find("no place for the column 'label'") != std::string::npos);
+  CHECK(problem("text", {text}, {{std::string("a\nb")}}).find("several lines") != std::string::npos);
+  CHECK(problem("text", {text}, {{std::string("a\r")}}).find("several lines") != std::string::npos);
+  CHECK(problem("text", {text}, {{Value()}}).find("has no text") != std::string::npos);
+  CHECK(std::filesystem::is_empty(folder.path()));
+  const Rows lines = {{std::string("a")}, {std::string()}, {std::string(" b\t")}};
+  write_rows("text", folder / "x.txt", {text}, lines);
+  CHECK(difference(read_rows(*open_dataset(folder / "x.txt")), lines) == "");
+}
