@@ -78,6 +78,9 @@ class Feed {
   /// Lines for the user about what was opened.
   virtual std::vector<std::string> notes() const { return {}; }
 
+  /// What the rows of the batch that next() returned last are made of, a line each; empty where that is told elsewhere.
+  virtual std::vector<std::string> rows() const { return {}; }
+
   /// Ready in memory: next() only copies.
   virtual bool cached() const = 0;
   virtual LoaderWork work() const = 0;

@@ -63,6 +63,8 @@ class Predictor {
   Predictor(Session& session, std::string tta, const std::string& precision);
   /// Logits f32 [N, classes] of pictures u8 [N, C, H, W]; new kernel choices go to the session.
   Array logits(const Array& pictures);
+  /// Logits f32 of a model's inputs, whose rows are as long as they can be.
+  Array logits(std::span<const Array> inputs) { return run(inputs, 0); }
   /// Logits f32 of a batch: [batch, classes], or [batch, length, tokens].
   Array logits(const data::Feed& feed, const data::FeedBatch& batch);
   /// Compiles for such batches, of a length (0: of the only one).

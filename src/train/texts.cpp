@@ -209,6 +209,28 @@ std::unique_ptr<data::Feed> test_texts(const Recipe& recipe, const std::vector<s
   return open_feed(recipe, from, std::move(options), false, progress);
 }
 
+std::unique_ptr<data::Feed> texts_at_step(const Recipe& recipe, int64_t step) {
+  if (step < 1) fail<InputError>("step {}: steps are counted from 1", step);
+  auto feed = training_texts(recipe, nullptr);
+  const int64_t steps = feed->batches_per_epoch();
+  data::Cursor cursor = feed->cursor();
+  cursor.epoch = (step - 1) / steps;
+  cursor.position = (step - 1) % steps * recipe.train.batch;
+  feed->seek(cursor);
+  return feed;
+}
+
+std::vector<Array> prepared_text(const Session& session, const std::string& text) {
+  std::vector<int32_t> ids = tokenizer_of(session.recipe)->encode(text);
+  if (static_cast<int64_t>(ids.size()) > session.length) ids.resize(static_cast<size_t>(session.length));
+  std::vector<Array> arrays;
+  for (const optim::TensorSpec& spec : specs_of(session.inputs, 1, session.length)) {
+    const std::span<int64_t> places = arrays.emplace_back(spec.type).as<int64_t>();
+    for (size_t i = 0; i < ids.size(); ++i) places[i] = arrays.size() == 1 ? ids[i] : 1;
+  }
+  return arrays;
+}
+
 Session make_text_session(Recipe recipe, std::vector<std::string> classes) {
   const auto tokenizer = tokenizer_of(recipe);
   nn::ModelOptions options;

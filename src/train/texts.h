@@ -22,6 +22,12 @@ std::unique_ptr<data::Feed> training_texts(const Recipe& recipe, const ReadProgr
 std::unique_ptr<data::Feed> test_texts(const Recipe& recipe, const std::vector<std::string>& classes,
                                        const std::string& path, const ReadProgress& progress);
 
+/// The feed of a training, about to give the batch of a step, counted from 1.
+std::unique_ptr<data::Feed> texts_at_step(const Recipe& recipe, int64_t step);
+
+/// A text as the session's model takes it: its inputs of one row, as for evaluation.
+std::vector<Array> prepared_text(const Session& session, const std::string& text);
+
 /// Builds the recipe's model and draws its parameters. `classes`: empty where it predicts tokens.
 Session make_text_session(Recipe recipe, std::vector<std::string> classes);
 

@@ -18,10 +18,7 @@ class TextFeed : public Feed {
       : texts_(std::move(texts)), options_(std::move(options)), labelled_(!texts_->labels.empty()) {
     if (labelled_) options_.spans.reset();
     options_.plan.next_token = !labelled_ && !options_.spans;
-    const auto make = options_.rows == Rows::windows  ? window_plan
-                      : options_.rows == Rows::packed ? packed_plan
-                                                      : bucket_plan;
-    plan_ = make(*texts_, options_.plan);
+    plan_ = make_plan();
     fields_ = text_inputs(options_.rows);
     inputs_ = fields_.size();
     const Dim batch = Dim::named("batch"), length = Dim::named("length");
@@ -87,10 +84,36 @@ class TextFeed : public Feed {
     for (const std::string& line : plan_->describe()) lines.push_back(fmt::format("{}: {}", path(), line));
     return lines;
   }
+  std::vector<std::string> rows() const override {
+    std::vector<std::string> lines;
+    std::vector<Piece> pieces;
+    const std::unique_ptr<Plan> plan = make_plan();
+    plan->begin(batch_.start.seed, batch_.start.epoch);
+    for (int64_t i = 0; i < batch_.valid; ++i) {
+      plan->row(batch_.start.position + i, pieces);
+      std::string line;
+      for (const Piece& piece : pieces) {
+        const auto first = std::upper_bound(texts_->begins.begin(), texts_->begins.end(), piece.begin) - 1;
+        const auto text = static_cast<size_t>(piece.text >= 0 ? piece.text : first - texts_->begins.begin());
+        line += fmt::format("{}text {} from its token {} on, {} tokens", line.empty() ? "" : "; ",
+                            texts_->indices[text], piece.begin - texts_->begins[text], piece.size);
+      }
+      lines.push_back(labelled_ ? line + ": " +
+                                      texts_->classes[static_cast<size_t>(targets_[static_cast<size_t>(i)])]
+                                : line);
+    }
+    return lines;
+  }
   bool cached() const override { return true; }
   LoaderWork work() const override { return work_; }
 
  private:
+  std::unique_ptr<Plan> make_plan() const {
+    if (options_.rows == Rows::windows) return window_plan(*texts_, options_.plan);
+    return options_.rows == Rows::packed ? packed_plan(*texts_, options_.plan)
+                                         : bucket_plan(*texts_, options_.plan);
+  }
+
   Cursor after(const Cursor& at) const {
     const int64_t next = at.position + options_.plan.batch;
     return next < plan_->rows() ? Cursor{at.seed, at.epoch, next} : Cursor{at.seed, at.epoch + 1, 0};

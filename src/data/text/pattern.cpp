@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <mutex>
 #include <unicode/uregex.h>
 #include <unicode/utext.h>
@@ -62,7 +63,6 @@ class Expression : public Pattern {
     if (U_FAILURE(status) || !compiled)
       fail<InputError>("{}: '{}' is no regular expression that can be read: {} at {}", where_, source_,
                        u_errorName(status), error.offset);
-    uregex_setTimeLimit(compiled, kTimeLimit, &status);
     idle_.push_back(compiled);
   }
   ~Expression() override {
@@ -76,6 +76,9 @@ class Expression : public Pattern {
     UText text = UTEXT_INITIALIZER;
     utext_openUTF8(&text, given.data(), static_cast<int64_t>(given.size()), &status);
     uregex_setUText(expression, &text, &status);
+    // Of 10,000 backtracking steps each: many for every byte of the text, but no exponential number.
+    uregex_setTimeLimit(expression,
+                        static_cast<int32_t>(std::min<size_t>(300 + given.size() / 500, INT32_MAX)), &status);
     while (U_SUCCESS(status) && uregex_findNext(expression, &status))
       matches.emplace_back(static_cast<size_t>(uregex_start64(expression, 0, &status)),
                            static_cast<size_t>(uregex_end64(expression, 0, &status)));
@@ -87,8 +90,6 @@ class Expression : public Pattern {
   }
 
  private:
-  static constexpr int32_t kTimeLimit = 20'000;  // ICU's steps, some milliseconds each at most
-
   /// An expression holds the state of a search: each thread takes one of its own.
   URegularExpression* take() const {
     const std::lock_guard lock(mutex_);

@@ -213,7 +213,7 @@ class ByteLevel : public Cutter {
 
  protected:
   void cut(Word& word, std::vector<Word>& result) const override {
-    if (prefix_ && !word.text.starts_with(' ')) word.text.insert(0, " ");
+    if (prefix_ && !word.text.starts_with(' ')) word.text.insert(word.text.begin(), ' ');
     std::vector<Part> parts = {{0, word.text.size(), true}};
     if (cuts_) parts = gpt2_words(word.text);
     for (const Part& part : parts) {
