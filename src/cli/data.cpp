@@ -14,6 +14,7 @@ Action declare_data(Command& command) {
       {"stat", "count, measure and compare: classes, sizes, what is bad, what is there twice",
        declare_data_stat},
       {"head", "print the first samples of a source", declare_data_head},
+      {"tokens", "cut texts into tokens, count and measure them", declare_data_tokens},
       {"show", "draw a batch as training sees it, augmented, on one picture", declare_data_show},
       {"why", "list the samples that made a step of a training", declare_data_why},
       {"convert", "copy a source into another format", declare_data_convert},

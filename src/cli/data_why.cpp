@@ -10,6 +10,7 @@
 #include "data/pictures/png.h"
 #include "train/datasets.h"
 #include "train/run_folder.h"
+#include "train/texts.h"
 
 namespace millrace::cli {
 namespace {
@@ -63,6 +64,25 @@ void print_table(const data::Loader& loader, const data::Batch& batch, int64_t s
   fmt::print("{}", table.str());
 }
 
+/// Of texts: what each row is made of.
+void print_rows(data::Feed& feed, int64_t step, bool json) {
+  const data::Cursor start = feed.next().start;
+  const std::vector<std::string> rows = feed.rows();
+  if (json) {
+    const nlohmann::ordered_json object{{"step", step},
+                                        {"seed", start.seed},
+                                        {"epoch", start.epoch},
+                                        {"position", start.position},
+                                        {"rows", rows}};
+    fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return;
+  }
+  fmt::print("step {}: epoch {}, rows {} to {}; texts are counted from 0 as {} has them\n", step, start.epoch,
+             start.position, start.position + static_cast<int64_t>(rows.size()) - 1, feed.path());
+  for (size_t i = 0; i < rows.size(); ++i)
+    fmt::print("{:>4}: {}\n", start.position + static_cast<int64_t>(i), rows[i]);
+}
+
 }  // namespace
 
 Action declare_data_why(Command& command) {
@@ -83,10 +103,16 @@ Action declare_data_why(Command& command) {
           "  millrace data why runs/letters-1 --step 300\n"
           "  millrace data why runs/letters-1 --step 300 --write step300\n");
   return [a] {
+    const train::Recipe recipe = train::recipe_of(a->run);
+    if (!recipe.data.tokenizer.empty()) {
+      if (!a->write.empty()) fail<InputError>("--write writes pictures; {} is of texts", a->run);
+      print_rows(*train::texts_at_step(recipe, a->step), a->step, a->json);
+      return 0;
+    }
     std::vector<train::Applied> journal;
     if (std::filesystem::is_directory(a->run))
       journal = train::read_journal(train::RunFolder::open(a->run).journal());
-    const auto loader = train::loader_at_step(train::recipe_of(a->run), a->step, journal);
+    const auto loader = train::loader_at_step(recipe, a->step, journal);
     const data::Batch& batch = loader->next();
     if (!a->write.empty())
       for (int64_t i = 0; i < batch.valid; ++i)

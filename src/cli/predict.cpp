@@ -8,6 +8,7 @@
 #include "eval/metric.h"
 #include "train/datasets.h"
 #include "train/session.h"
+#include "train/texts.h"
 
 namespace millrace::cli {
 namespace {
@@ -23,13 +24,17 @@ int run(const Arguments& a) {
   std::vector<std::string> warnings;
   train::Session session = train::load_session(a.model, warnings);
   for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
+  const bool texts = !session.recipe.data.tokenizer.empty();
+  if (session.classes.empty())
+    fail<InputError>("{} predicts tokens, not classes; millrace eval measures it", a.model);
   train::Predictor predictor(session, "none", "fp32");
   int failed = 0;
   std::vector<double> probabilities;
   for (const std::string& path : a.pictures) {
     Array logits;
     try {
-      logits = predictor.logits(train::load_prepared(path, session.recipe, session.extent));
+      logits = texts ? predictor.logits(std::span<const Array>(train::prepared_text(session, path)))
+                     : predictor.logits(train::load_prepared(path, session.recipe, session.extent));
     } catch (const Error& error) {
       fmt::print(stderr, "error: {}\n", error.what());
       ++failed;
@@ -46,7 +51,7 @@ int run(const Arguments& a) {
       std::vector<std::pair<std::string, double>> classes;
       for (const size_t i : order) classes.emplace_back(session.classes[i], probabilities[i]);
       std::vector<Json> values(row.begin(), row.end());
-      fmt::print("{}\n", json_object({{"picture", path},
+      fmt::print("{}\n", json_object({{texts ? "text" : "picture", path},
                                       {"class", session.classes[order[0]]},
                                       {"probabilities", json_object(classes)},
                                       {"logits", Json(values)}})
@@ -68,10 +73,12 @@ Action declare_predict(Command& command) {
   auto a = std::make_shared<Arguments>();
   command.positional("MODEL", a->model, "a run folder")
       .positional("PICTURE", a->pictures,
-                  "picture files, prepared as for evaluation (data.resize, data.crop)")
+                  "picture files, prepared as for evaluation (data.resize, data.crop), or texts")
       .option("--top", a->top, "how many classes to name")
-      .flag("--json", a->json, "print one JSON object a picture, with logits")
-      .footer("  millrace predict runs/letters-1 data/letters/test/A/00000.jpg\n");
+      .flag("--json", a->json, "print one JSON object each, with logits")
+      .footer(
+          "  millrace predict runs/letters-1 data/letters/test/A/00000.jpg\n"
+          "  millrace predict runs/sms-spam-1 'You have won a prize, call now'\n");
   return [a] { return run(*a); };
 }
 

@@ -109,8 +109,13 @@ int run(const Arguments& a) {
                                     {"test", json_object(outcome.test)}})
                            .text);
   } else if (outcome.finished) {
-    fmt::print("done: {0}\n  millrace eval {1}{2}\n  millrace predict {1} PICTURE\n", run.path().string(),
-               quoted(run.path().string()), outcome.tested ? "" : " TEST-SET");
+    const train::Recipe recipe = train::load_recipe(run.recipe());
+    const std::string path = quoted(run.path().string());
+    const bool texts = !recipe.data.tokenizer.empty();
+    fmt::print("done: {}\n  millrace eval {}{}\n", run.path().string(), path,
+               outcome.tested ? "" : " TEST-SET");
+    if (!texts || !recipe.data.label.empty())
+      fmt::print("  millrace predict {} {}\n", path, texts ? "TEXT" : "PICTURE");
   } else {
     fmt::print("stopped at step {}, everything is saved; this goes on:\n  millrace train {} --resume\n",
                outcome.step, quoted(run.path().string()));

@@ -9,6 +9,7 @@ Action declare_letters(Command& command);
 Action declare_pack(Command& command);
 Action declare_data(Command& command);
 Action declare_data_head(Command& command);
+Action declare_data_tokens(Command& command);
 Action declare_data_stat(Command& command);
 Action declare_data_why(Command& command);
 Action declare_data_show(Command& command);

@@ -325,6 +325,7 @@ struct Indexed final : Loader::State {
   int64_t samples_per_epoch() const override { return epoch_length; }
   int64_t batches_per_epoch() const override { return (epoch_length + together - 1) / together; }
   bool weighted() const override { return has_weights; }
+  bool mixed() const override { return !mixer.empty(); }
   int64_t cache_needed() const override {
     if (augmenter.frames()) return 0;
     return static_cast<int64_t>(pictures.extent().bytes()) * source().count();
@@ -355,6 +356,7 @@ int64_t Loader::batch_size() const { return state_->batch_size(); }
 int64_t Loader::samples_per_epoch() const { return state_->samples_per_epoch(); }
 int64_t Loader::batches_per_epoch() const { return state_->batches_per_epoch(); }
 bool Loader::weighted() const { return state_->weighted(); }
+bool Loader::mixed() const { return state_->mixed(); }
 int64_t Loader::cache_needed() const { return state_->cache_needed(); }
 bool Loader::cached() const { return state_->cached(); }
 std::vector<BadSample> Loader::bad_samples() const { return state_->bad_samples(); }

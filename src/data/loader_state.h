@@ -27,6 +27,7 @@ struct Loader::State {
   virtual bool streamed() const { return false; }
   virtual bool cached() const { return false; }
   virtual bool weighted() const { return false; }
+  virtual bool mixed() const = 0;
   virtual int64_t cache_needed() const { return 0; }
   virtual std::vector<BadSample> bad_samples() const = 0;
   virtual Tried tried() const = 0;

@@ -81,6 +81,7 @@ class Streamed final : public Loader::State {
   }
   int64_t batches_per_epoch() const override { return options_.epoch_samples / options_.batch; }
   bool streamed() const override { return true; }
+  bool mixed() const override { return !mixer_.empty(); }
   std::vector<BadSample> bad_samples() const override {
     std::vector<BadSample> list;
     for (const auto& [number, bad] : bad_) list.push_back(bad);

@@ -1,0 +1,33 @@
+// Texts in memory, for tests of plans and feeds.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "data/sequences/texts.h"
+
+namespace millrace::testing {
+
+/// Texts of these lengths; token i of all is i modulo `vocabulary`. With classes text t is of class t % classes.
+inline data::Texts make_texts(const std::vector<int64_t>& lengths, int64_t vocabulary = 1000,
+                              int64_t classes = 0) {
+  data::Texts texts;
+  texts.path = "memory";
+  texts.tokens = data::TokenStore(vocabulary);
+  texts.begins = {0};
+  for (const int64_t length : lengths) {
+    texts.indices.push_back(texts.count());
+    if (classes > 0) texts.labels.push_back(texts.count() % classes);
+    texts.begins.push_back(texts.begins.back() + length);
+  }
+  for (int64_t c = 0; c < classes; ++c) texts.classes.push_back(std::to_string(c));
+  texts.tokens.resize(texts.begins.back());
+  for (int64_t i = 0; i < texts.begins.back(); ++i) {
+    const auto id = static_cast<int32_t>(i % vocabulary);
+    texts.tokens.put(i, std::span(&id, 1));
+  }
+  texts.bytes = 3 * texts.begins.back();
+  return texts;
+}
+
+}  // namespace millrace::testing
