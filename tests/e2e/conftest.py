@@ -1,12 +1,25 @@
 """What the end-to-end tests share: the binary under test, and where its build is."""
 
 import os
+import random
 import subprocess
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def write_texts(folder):
+    """corpus.txt and messages.tsv as docs/text.md has them, made up: sentences of a few words, and spam that says so."""
+    draw = random.Random(2)
+    words = ["the", "king", "of", "no", "land", "sings", "to", "his", "horse", "and", "never", "sleeps"]
+    (folder / "corpus.txt").write_text("".join(" ".join(draw.choices(words, k=draw.randint(2, 12))) + "\n" for _ in range(1500)))
+    rows = ["label\tmessage\n"]
+    for i in range(900):
+        text = " ".join(draw.choices(words, k=draw.choice([2, 3, 4, 5, 9, 30])))
+        rows.append(f"spam\t{text} win a prize\n" if i % 3 == 0 else f"ham\t{text}\n")
+    (folder / "messages.tsv").write_text("".join(rows))
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """The pages: their commands run, their recipes train, their code is compiled, and what they name is there.
 
-docs/profile.md's commands are run by test_profile.py. Not run: PyTorch itself (bench/peers) or a bare machine
+docs/profile.md's commands are run by test_profile.py, docs/text.md's by test_text.py. Not run: PyTorch itself (bench/peers) or a bare machine
 (tools/bare_debian.sh), and ./dev's verbs, of which this is a part; those are only looked up.
 """
 import gzip
@@ -14,7 +14,7 @@ import tomllib
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from conftest import ROOT, write_texts
 from PIL import Image
 
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
@@ -75,6 +75,7 @@ def desk(binary, tmp_path_factory):
         write_idx(folder / f"shared/mnist/{name}-images-idx3-ubyte.gz", random.integers(0, 256, (count, 28, 28)))
         write_idx(folder / f"shared/mnist/{name}-labels-idx1-ubyte.gz", np.arange(count) % 10)
     (folder / "cat.jpg").write_bytes(jpeg(random, 3))
+    write_texts(folder)
     return folder
 
 

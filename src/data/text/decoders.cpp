@@ -70,7 +70,7 @@ std::unique_ptr<Decoder> wordpiece(const Json& json) {
         if (tokens[i].starts_with(prefix))
           tokens[i].erase(0, prefix.size());
         else
-          tokens[i].insert(0, " ");
+          tokens[i].insert(tokens[i].begin(), ' ');
       }
       if (cleans) clean_up(tokens[i]);
     }

@@ -3,6 +3,7 @@
 #include <unicode/bytestream.h>
 #include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
+#include <unicode/uniset.h>
 #include <unicode/utf8.h>
 
 #include "base/format.h"
@@ -21,6 +22,19 @@ uint32_t category(char32_t c) { return U_MASK(u_charType(static_cast<UChar32>(c)
 
 bool ascii_punctuation(char32_t c) {
   return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+}
+
+/// Those of Unicode 9; later ones stay as they are.
+const icu::UnicodeSet& normalised_characters() {
+  static const icu::UnicodeSet set = [] {
+    UErrorCode status = U_ZERO_ERROR;
+    icu::UnicodeSet made("[:Age=9.0:]", status);
+    if (U_FAILURE(status))
+      fail<InternalError>("ICU cannot list the characters of Unicode 9: {}", u_errorName(status));
+    made.freeze();
+    return made;
+  }();
+  return set;
 }
 
 }  // namespace
@@ -89,8 +103,10 @@ bool is_number(char32_t c) {
   if (c < 0x80) return c >= '0' && c <= '9';
   return category(c) & U_GC_N_MASK;
 }
-// Five characters have changed their class since Unicode 8.
-bool is_mark(char32_t c) { return (category(c) & U_GC_M_MASK) && known_to(9, c) && c != 0x111c9; }
+// Some characters have changed their class since.
+bool is_mark(char32_t c) {
+  return ((category(c) & U_GC_M_MASK) && known_to(9, c) && c != 0x111c9) || c == 0x1cf2 || c == 0x1cf3;
+}
 bool is_word(char32_t c) {
   if (c < 0x80) return is_letter(c) || is_number(c) || c == '_';
   return u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_ALPHABETIC) ||
@@ -130,14 +146,15 @@ std::string normal_form(std::string_view text, Form form) {
   if (text.size() > size_t{1} << 30)
     fail<InputError>("a text of {} bytes is too long to be normalised: cut it into several", text.size());
   UErrorCode status = U_ZERO_ERROR;
-  const icu::Normalizer2* normaliser = form == Form::nfc    ? icu::Normalizer2::getNFCInstance(status)
-                                       : form == Form::nfd  ? icu::Normalizer2::getNFDInstance(status)
-                                       : form == Form::nfkc ? icu::Normalizer2::getNFKCInstance(status)
-                                                            : icu::Normalizer2::getNFKDInstance(status);
+  const icu::Normalizer2* all = form == Form::nfc    ? icu::Normalizer2::getNFCInstance(status)
+                                : form == Form::nfd  ? icu::Normalizer2::getNFDInstance(status)
+                                : form == Form::nfkc ? icu::Normalizer2::getNFKCInstance(status)
+                                                     : icu::Normalizer2::getNFKDInstance(status);
   std::string result;
   if (U_SUCCESS(status)) {
+    const icu::FilteredNormalizer2 normaliser(*all, normalised_characters());
     icu::StringByteSink<std::string> sink(&result);
-    normaliser->normalizeUTF8(0, {text.data(), static_cast<int32_t>(text.size())}, sink, nullptr, status);
+    normaliser.normalizeUTF8(0, {text.data(), static_cast<int32_t>(text.size())}, sink, nullptr, status);
   }
   if (U_FAILURE(status)) fail<InternalError>("ICU cannot normalise a text: {}", u_errorName(status));
   return result;

@@ -40,6 +40,7 @@ bool is_nonspacing(char32_t c);   // Mn
 
 /// Small letters, character by character (no context: Σ is always σ).
 std::string lower_case(std::string_view text);
+/// Of the characters of Unicode 9, as the tokenizers have them.
 enum class Form { nfc, nfd, nfkc, nfkd };
 std::string normal_form(std::string_view text, Form form);
 

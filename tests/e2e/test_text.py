@@ -1,0 +1,266 @@
+"""Texts from the outside: tokenizers against Hugging Face's package, trainings on texts, and the page about them."""
+import json
+import random
+import re
+import shlex
+import shutil
+import unicodedata
+
+import numpy as np
+import onnxruntime
+import pytest
+from conftest import ROOT, write_texts
+from test_docs import blocks, commands
+from test_train import assert_same_run
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+SPECIAL = ["[UNK]", "[CLS]", "[SEP]", "[MASK]", "<s>", "</s>"]
+BYTES = [f"<0x{b:02X}>" for b in range(256)]
+# As Llama 3 and GPT-4 cut texts.
+SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+@pytest.fixture(scope="module")
+def corpus(data):
+    """Lines of Shakespeare and short messages."""
+    play = (data / "text/tinyshakespeare.txt").read_text().split("\n")
+    messages = [line.split("\t", 1)[1] for line in (data / "text/sms-spam.tsv").read_text().split("\n")[1:] if "\t" in line]
+    return play[:6000] + messages
+
+
+@pytest.fixture(scope="module")
+def lines(corpus, tmp_path_factory):
+    """Texts to compare on, odd ones too, and a file of them."""
+    draw = random.Random(1)
+    odd = [c for c in range(1, 0x30000) if not 0xD800 <= c < 0xE000 and unicodedata.category(chr(c)) != "Cn"]
+    pieces = [" ", "  ", "\t", "\n", "\r\n", "a", "B", "é", "e\u0301", "1", "Ⅷ", "½", "'s", "'ll", "...", "_", "-", "中", "\u00a0",
+              "\u200d", "😀", "ß", "İ", "ﬁ", "한", "<s>", "[MASK]", "\x00", "\x1f", "\x7f", "\u0085", "\u2028", "<mask>", "Ça"]
+    texts = draw.sample(corpus, 1000) + ["", " ", "  ", "\t", "\n\n", "a", "\x00", "it's they'll we'Re", "'s 's"]
+    for _ in range(1000):
+        texts.append("".join(draw.choice([chr(draw.choice(odd)), draw.choice(pieces)]) for _ in range(draw.randint(0, 20))))
+    texts += [draw.choice(corpus) + end for end in ("", " ", "\t", " [MASK] ", "[MASK]", "<mask>  x") for _ in range(20)]
+    path = tmp_path_factory.mktemp("lines") / "lines.jsonl"
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    return texts, path
+
+
+def bpe(corpus, normalizer=None, words=None, frame=None, decoder=None, special=SPECIAL, train={}, **model):
+    tokenizer = Tokenizer(models.BPE(**model))
+    if normalizer:
+        tokenizer.normalizer = normalizer
+    if words:
+        tokenizer.pre_tokenizer = words
+    letters = pre_tokenizers.ByteLevel.alphabet() if "ByteLevel" in repr(words) else []
+    trainer = trainers.BpeTrainer(vocab_size=900, special_tokens=special, initial_alphabet=letters, show_progress=False, **train)
+    tokenizer.train_from_iterator(corpus, trainer)
+    if frame:
+        tokenizer.post_processor = frame(tokenizer)
+    if decoder:
+        tokenizer.decoder = decoder
+    return tokenizer
+
+
+def wordpiece(corpus, normalizer, words, frame=None, **model):
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]", **model))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, words
+    tokenizer.train_from_iterator(corpus, trainers.WordPieceTrainer(vocab_size=900, special_tokens=SPECIAL, show_progress=False))
+    tokenizer.decoder = decoders.WordPiece()
+    if frame:
+        tokenizer.post_processor = frame(tokenizer)
+    return tokenizer
+
+
+def template(t):
+    ids = [(name, t.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+    return processors.TemplateProcessing(single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=ids)
+
+
+def truncated(corpus, **how):
+    tokenizer = wordpiece(corpus, normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer(), template)
+    tokenizer.enable_truncation(9, **how)
+    return tokenizer
+
+
+def with_added(corpus):
+    tokenizer = wordpiece(corpus, normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer(), template)
+    tokenizer.add_special_tokens([AddedToken("<mask>", lstrip=True, rstrip=True, normalized=False)])
+    tokenizer.add_tokens([AddedToken("thou", single_word=True), AddedToken("Ça", normalized=True), AddedToken("ab"), AddedToken("abc", rstrip=True)])
+    return tokenizer
+
+
+P, N, D = pre_tokenizers, normalizers, decoders
+TOKENIZERS = {
+    "gpt2": lambda c: bpe(c, None, P.ByteLevel(add_prefix_space=False), lambda t: processors.ByteLevel(trim_offsets=False), D.ByteLevel()),
+    "roberta": lambda c: bpe(c, None, P.ByteLevel(add_prefix_space=True),
+                             lambda t: processors.RobertaProcessing(("</s>", t.token_to_id("</s>")), ("<s>", t.token_to_id("<s>"))), D.ByteLevel()),
+    "llama3": lambda c: bpe(c, None, P.Sequence([P.Split(Regex(SPLIT), "isolated"), P.ByteLevel(add_prefix_space=False, use_regex=False)]),
+                            template, D.ByteLevel(), ignore_merges=True),
+    "llama2": lambda c: bpe(c, N.Sequence([N.Prepend("▁"), N.Replace(" ", "▁")]), None, None,
+                            D.Sequence([D.Replace("▁", " "), D.ByteFallback(), D.Fuse(), D.Strip(" ", 1, 0)]), ["[UNK]", "<s>", "</s>", *BYTES],
+                            unk_token="[UNK]", fuse_unk=True, byte_fallback=True),
+    "first": lambda c: bpe(c, N.NFKC(), P.Metaspace(prepend_scheme="first"), None, D.Metaspace(prepend_scheme="first"), unk_token="[UNK]"),
+    "always": lambda c: bpe(c, N.Sequence([N.NFD(), N.StripAccents(), N.Lowercase(), N.Strip()]), P.Metaspace(), None, D.Metaspace(),
+                            unk_token="[UNK]", fuse_unk=True),
+    "never": lambda c: bpe(c, N.NFC(), P.Metaspace(prepend_scheme="never", split=False), None, D.Metaspace(prepend_scheme="never"), unk_token="[UNK]"),
+    "suffix": lambda c: bpe(c, N.NFKD(), P.Whitespace(), None, D.BPEDecoder(), train={"end_of_word_suffix": "</w>"}, unk_token="[UNK]",
+                            end_of_word_suffix="</w>"),
+    "prefix": lambda c: bpe(c, None, P.Sequence([P.WhitespaceSplit(), P.Digits(individual_digits=True), P.Punctuation("merged_with_previous")]),
+                            train={"continuing_subword_prefix": "##"}, unk_token="[UNK]", continuing_subword_prefix="##"),
+    "cut": lambda c: bpe(c, None, P.Sequence([P.Digits(individual_digits=False), P.Punctuation("contiguous"), P.CharDelimiterSplit(" ")])),
+    **{b: lambda c, b=b: bpe(c, None, P.Split(Regex(r"\s|\d"), b), unk_token="[UNK]")
+       for b in ("removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous")},
+    "text": lambda c: bpe(c, None, P.Split(" ", "merged_with_next"), unk_token="[UNK]"),
+    "inverted": lambda c: bpe(c, None, P.Split(Regex(r"\w+|[^\w\s]+"), "removed", invert=True), unk_token="[UNK]"),
+    "replaced": lambda c: bpe(c, N.Sequence([N.Replace(Regex(r"\s{2,}"), " "), N.Replace("a", "o")]), P.Whitespace(), unk_token="[UNK]"),
+    "bert": lambda c: wordpiece(c, N.BertNormalizer(), P.BertPreTokenizer(), template),
+    "bert_cased": lambda c: wordpiece(c, N.BertNormalizer(lowercase=False), P.BertPreTokenizer(),
+                                      lambda t: processors.BertProcessing(("[SEP]", t.token_to_id("[SEP]")), ("[CLS]", t.token_to_id("[CLS]")))),
+    "bert_strip": lambda c: wordpiece(c, N.BertNormalizer(lowercase=False, strip_accents=True, clean_text=False, handle_chinese_chars=False),
+                                      P.Whitespace()),
+    "short_words": lambda c: wordpiece(c, N.Lowercase(), P.WhitespaceSplit(), max_input_chars_per_word=5),
+    "truncated": lambda c: truncated(c),
+    "truncated_left": lambda c: truncated(c, direction="left"),
+    "added": with_added,
+}
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_ids_and_texts_are_those_of_hugging_face(millrace, corpus, lines, tmp_path, name):
+    texts, path = lines
+    judge = TOKENIZERS[name](corpus)
+    judge.save(str(tmp_path / "tokenizer.json"))
+    for special in (False, True):
+        if not special and judge.truncation:  # a longest length goes with what stands around a text
+            continue
+        options = ["--special"] if special else []
+        found = json.loads(millrace("data", "tokens", path, "--tokenizer", tmp_path, "-n", len(texts), "--json", *options).stdout)
+        ids = [row["ids"] for row in found["head"]]
+        expected = [encoding.ids for encoding in judge.encode_batch(texts, add_special_tokens=special)]
+        assert len(ids) == len(texts) and sum(map(len, ids)) == found["tokens"] > 10_000
+        wrong = [(text, a, b) for text, a, b in zip(texts, ids, expected) if a != b]
+        assert not wrong, (len(wrong), wrong[:3])
+        assert [row["text"] for row in found["head"]] == judge.decode_batch(ids, skip_special_tokens=True)
+
+
+def test_a_vocab_txt_is_berts_tokenizer(millrace, corpus, lines, tmp_path):
+    texts, path = lines
+    judge = wordpiece(corpus, N.BertNormalizer(), P.BertPreTokenizer(), template)
+    names = sorted(judge.get_vocab(), key=judge.get_vocab().get)
+    (tmp_path / "vocab.txt").write_text("".join(name + "\n" for name in names))
+    found = json.loads(millrace("data", "tokens", path, "--tokenizer", tmp_path / "vocab.txt", "-n", len(texts), "--json", "--special").stdout)
+    plain = [i for i, text in enumerate(texts) if "<s>" not in text]  # added to the judge's, a word here
+    expected = judge.encode_batch(texts)
+    assert [found["head"][i]["ids"] for i in plain] == [expected[i].ids for i in plain]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """corpus.txt and messages.tsv as docs/text.md has them, and its recipes."""
+    folder = tmp_path_factory.mktemp("texts")
+    write_texts(folder)
+    for name, text in zip(("corpus", "messages"), blocks("docs/text.md", "toml")):
+        (folder / f"{name}.toml").write_text(text)
+    return folder
+
+
+def test_commands_of_the_page_of_texts_run_in_their_order(millrace, desk):
+    lines = commands("docs/text.md")
+    assert len(lines) >= 7
+    for line in lines:
+        assert millrace(*shlex.split(line)[1:], cwd=desk).stdout, line
+    found = json.loads(millrace("eval", "runs/spam", "--json", cwd=desk).stdout)
+    assert 100 < found["targets"] < 260 and found["accuracy"] > 0.95
+
+
+MODES = {
+    "windows": ("corpus.toml", []),
+    "packed": ("corpus.toml", ["data.sequences=packed"]),
+    "spans": ("corpus.toml", ["data.spans=0.2 3", "model.kind=encoder", "model.dropout=0.1", "eval.metrics=[accuracy, perplexity]"]),
+    "buckets": ("messages.toml", ["data.sequences=buckets 3", "train.accumulate=2", "model.dropout=0.1", "train.precision=fp16"]),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_resumed_run_equals_the_uninterrupted_one(millrace, desk, tmp_path, mode):
+    recipe, changes = MODES[mode]
+    small = ["data.length=64", "model.width=16", "model.depth=1", "train.batch=8", "train.steps=24", "train.checkpoint_steps=5",
+             "train.keep_checkpoints=50"]
+    millrace("train", recipe, *small, *changes, "--out", tmp_path / "whole", cwd=desk)
+    shutil.copytree(tmp_path / "whole", tmp_path / "stopped")
+    for checkpoint in (tmp_path / "stopped/checkpoints").iterdir():
+        if int(re.search(r"\d+", checkpoint.name)[0]) > 15:
+            checkpoint.unlink()
+    (tmp_path / "stopped/model.onnx").unlink()
+    assert "going on from step 15 of 24" in millrace("train", tmp_path / "stopped", "--resume", "--threads", 1, cwd=desk).stdout
+    assert_same_run(tmp_path / "whole", tmp_path / "stopped")
+
+
+def test_other_texts_or_another_tokenizer_are_noticed_when_resuming(millrace, desk, tmp_path):
+    for name in ("corpus.txt", "corpus.toml"):
+        shutil.copy(desk / name, tmp_path)
+    judge = bpe((desk / "corpus.txt").read_text().split("\n"), None, P.ByteLevel(add_prefix_space=False), None, D.ByteLevel())
+    judge.save(str(tmp_path / "tokenizer.json"))
+    small = ["train.steps=2", "data.tokenizer=tokenizer.json", "data.length=32", "train.batch=4"]
+    millrace("train", "corpus.toml", *small, "--out", "run", cwd=tmp_path)
+    corpus = (tmp_path / "corpus.txt").read_text()
+    (tmp_path / "corpus.txt").write_text(corpus.replace("king", "wing", 1))
+    assert "its content is not what the run was begun with" in millrace("train", "run", "--resume", cwd=tmp_path, code=1).stderr
+    (tmp_path / "corpus.txt").write_text(corpus)
+    millrace("eval", "run", cwd=tmp_path)
+    (tmp_path / "tokenizer.json").write_text((tmp_path / "tokenizer.json").read_text().replace('"dropout"', ' "dropout"'))
+    assert "is not the tokenizer that the run was begun with" in millrace("eval", "run", cwd=tmp_path, code=1).stderr
+
+
+def test_bits_per_byte_do_not_depend_on_the_tokenizer(millrace, desk, tmp_path):
+    """An untrained model with zero steps of information: log-loss is log(vocabulary), whatever a token stands for."""
+    out = millrace("train", "corpus.toml", "train.steps=1", "train.optimizer.lr=0", "--out", tmp_path / "run", "--json", cwd=desk).stdout
+    test = json.loads(out)["test"]
+    assert test["perplexity"] == pytest.approx(np.exp(test["log-loss"]))
+    assert test["bits-per-byte"] == pytest.approx(test["log-loss"] / np.log(2))
+    assert test["log-loss"] == pytest.approx(np.log(256), abs=0.5)
+
+
+def test_an_exported_model_of_texts_gives_the_same_in_onnx_runtime(millrace, desk, tmp_path):
+    millrace("train", "messages.toml", "train.steps=30", "data.length=48", "--out", tmp_path / "run", cwd=desk)
+    text = "the king of no land win a prize"
+    mine = json.loads(millrace("predict", tmp_path / "run", text, "--json", cwd=desk).stdout)
+    session = onnxruntime.InferenceSession(tmp_path / "run/model.onnx")
+    tokens = np.zeros((1, 48), np.int64)
+    tokens[0, : len(text)] = list(text.encode())
+    segments = (np.arange(48) < len(text)).astype(np.int64)[None]
+    theirs = session.run(None, {"tokens": tokens, "segments": segments})[0][0]
+    np.testing.assert_allclose(mine["logits"], theirs, rtol=1e-3, atol=1e-4)
+
+
+def test_examples_of_texts_learn(millrace, data, tmp_path):
+    environment = {"MILLRACE_DATA": str(data)}
+    spam = json.loads(millrace("train", "examples/sms-spam.toml", "train.epochs=1", "--out", tmp_path / "spam", "--json", env=environment).stdout)
+    assert spam["test"]["accuracy"] > 0.95  # 87 % are ham
+    play = json.loads(millrace("train", "examples/shakespeare.toml", "train.steps=100", "train.batch=16", "--out", tmp_path / "play", "--json",
+                               env=environment).stdout)
+    assert play["test"]["bits-per-byte"] < 4.7  # 4.82 is what the letters' frequencies alone give
+
+
+def test_recipes_of_texts_that_make_no_sense_are_refused(millrace, desk):
+    def error(recipe, *changes):
+        return millrace("explain", recipe, *changes, cwd=desk, code=1).stderr
+
+    assert "data.augment is for pictures" in error("corpus.toml", "data.augment=[flip]")
+    assert "data.sequences is for texts" in error(ROOT / "examples/letters.toml", "data.sequences=packed")
+    assert "which data.tokenizer" in error(ROOT / "examples/letters.toml", "eval.metrics=[bits-per-byte]")
+    assert "there is no tokenizer 'bites'" in error("corpus.toml", "data.tokenizer=bites")
+    assert "gpt the next one, encoder with data.spans" in error("corpus.toml", "model.kind=encoder")
+    assert "predicts tokens; for classes" in error("messages.toml", "model.kind=gpt")
+    assert "need a row each" in error("messages.toml", "data.sequences=packed")
+    assert "both say what to test on" in error("corpus.toml", "data.test=corpus.txt")
+    assert '"buckets 4"' in error("messages.toml", "data.sequences=bags 3")
+    assert "lengths must ascend" in error("messages.toml", "data.sequences=buckets 64 32 256")
+    assert "the longest bucket must be data.length" in error("messages.toml", "data.sequences=buckets 32 64")
+    assert "fill no batch of" in error("corpus.toml", "data.length=4096")
+    assert "holds no texts" in error("messages.toml", "data.text=nothing") or "nothing" in error("messages.toml", "data.text=nothing")
+    assert "does not take texts" in error("corpus.toml", "model={kind=resnet18}")
+    assert "cannot be divided among" in error("corpus.toml", "model.heads=3")
+    assert "takes rows without padding only" in error("messages.toml", "model={kind=lstm}")
+    assert "at pictures" in millrace("data", "show", "corpus.toml", cwd=desk, code=1).stderr
