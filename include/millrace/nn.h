@@ -377,6 +377,10 @@ struct Model {
 struct ModelOptions {
   int64_t classes = 0;  // 0: the architecture's usual number
   Shape input;          // one sample, e.g. [3, 32, 32]; empty: the architecture's usual one
+  /// Of the models of texts "gpt", "encoder" and "bag"; others have sizes of their own.
+  int64_t vocabulary = 256, width = 128, depth = 4, heads = 4;
+  double dropout = 0;
+  bool tokens = false;  // "encoder" gives logits of tokens at each place instead of classes
 };
 
 /// Built-in architectures by name ("resnet18", …). InputError names the nearest for an unknown name.

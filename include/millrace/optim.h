@@ -135,6 +135,8 @@ struct LossScaling {
   int64_t growth_steps = 2000;
 };
 
+class TrainStep;
+
 struct TrainOptions {
   uint64_t seed = 0;  // of random operators (dropout)
   /// Target, precision, recorded choices …; donations and bindings are set by the step. With precision "bf16-pure" the step
@@ -147,6 +149,9 @@ struct TrainOptions {
   /// parts; the loss must be a mean over its items for the update to be the whole batch's. Batch norm's statistics are
   /// each part's, the running ones go from part to part; each part draws random numbers of its own.
   int64_t accumulate = 1;
+  /// A step of the same model, optimiser and precision whose state this one shares: for batches of other sizes. Which of them
+  /// runs may change with every step; set_step() takes the count over.
+  const TrainStep* share = nullptr;
 };
 
 /// The graph of a training step. Inputs: data, learning rates (one a group, the default group last), the optimiser's

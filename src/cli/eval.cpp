@@ -6,9 +6,11 @@
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "eval/metric.h"
+#include "train/datasets.h"
 #include "train/evaluate.h"
 #include "train/quarantine.h"
 #include "train/run_folder.h"
+#include "train/texts.h"
 
 namespace millrace::cli {
 namespace {
@@ -24,43 +26,55 @@ int run(const Arguments& a) {
   train::Session session = train::load_session(a.model, warnings);
   const train::Recipe& recipe = session.recipe;
   const std::string path = a.data.empty() ? recipe.data.test : a.data;
-  if (path.empty())
+  if (path.empty() && recipe.data.test_share == 0)
     fail<InputError>("the recipe of {} names no test set: millrace eval {} DATA", a.model, a.model);
   const auto busy = [&](const std::string& what, int64_t done, int64_t total) {
     if (!a.json && progress.due())
       progress.update(fmt::format("{}: {} of {}", what, thousands(done), thousands(total)));
   };
-  train::TestSet set = train::open_test_set(path, recipe, session.classes, session.extent, busy);
+  const bool texts = !recipe.data.tokenizer.empty();
+  std::vector<std::string> empty;
+  std::unique_ptr<data::Feed> set;
+  if (texts) {
+    set = train::test_texts(recipe, session.classes, path, busy);
+    for (const std::string& line : set->notes()) warnings.push_back(line);
+  } else {
+    auto opened =
+        train::test_pictures(train::open_test_set(path, recipe, session.classes, session.extent, busy));
+    empty = train::empty_classes(opened->loader());
+    set = std::move(opened);
+  }
   train::Predictor predictor(session, a.tta.empty() ? recipe.eval.tta : a.tta, recipe.train.precision);
   const train::Evaluation result =
-      train::evaluate(predictor, set, recipe.eval.metrics,
+      train::evaluate(predictor, *set, recipe.eval.metrics,
                       [&](int64_t done, int64_t total) { busy("evaluating", done, total); });
-  train::require_few_bad(*set.loader, recipe.data.most_bad,
+  train::require_few_bad(*set, recipe.data.most_bad,
                          fmt::format("Mend the data, or raise data.most_bad in {}.",
                                      train::RunFolder::open(a.model).recipe().string()));
   std::set<int64_t> named;
-  for (const auto& list : {train::skipped_pictures(*set.loader, named), train::empty_classes(*set.loader)})
+  for (const auto& list : {train::skipped_samples(*set, named), empty})
     warnings.insert(warnings.end(), list.begin(), list.end());
 
   if (a.json) {
     for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
-    std::vector<std::pair<std::string, Json>> fields = {{"data", set.loader->source().path()},
-                                                        {"pictures", result.count}};
+    std::vector<std::pair<std::string, Json>> fields = {{"data", set->path()},
+                                                        {texts ? "targets" : "pictures", result.count}};
     for (const auto& [name, value] : result.metrics) fields.emplace_back(name, value);
     fields.emplace_back("seconds", result.seconds);
     fmt::print("{}\n", json_object(fields).text);
     return 0;
   }
   for (const std::string& line : warnings) progress.print(line);
-  progress.print(fmt::format("{}: {} pictures in {:.1f} s", set.loader->source().path(),
-                             thousands(result.count), result.seconds));
+  const char* unit = !texts ? "pictures" : session.classes.empty() ? "tokens" : "texts";
+  progress.print(
+      fmt::format("{}: {} {} in {:.1f} s", set->path(), thousands(result.count), unit, result.seconds));
   for (const auto& [name, value] : result.metrics) {
     if (!eval::metric_kind(name).share) {
-      progress.print(fmt::format("  {:<10} {:.4f}", name, value));
+      progress.print(fmt::format("  {:<13} {:.4f}", name, value));
       continue;
     }
     const auto [low, high] = eval::wilson_interval(value, result.count);
-    progress.print(fmt::format("  {:<10} {:.2f} %  (95 % interval {:.2f} to {:.2f} %)", name, 100 * value,
+    progress.print(fmt::format("  {:<13} {:.2f} %  (95 % interval {:.2f} to {:.2f} %)", name, 100 * value,
                                100 * low, 100 * high));
   }
   return 0;

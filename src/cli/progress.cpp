@@ -36,9 +36,9 @@ std::string duration_text(double seconds) {
 
 std::string status_line(const train::Status& s) {
   return fmt::format(
-      "step {}/{}  epoch {:.1f}/{:.4g}  {} pictures  loss {:.4f}  accuracy {:.1f} %  {} pictures/s  {} left",
-      s.step, s.steps, s.epoch, s.epochs, thousands(s.pictures), s.loss, 100 * s.accuracy,
-      thousands(std::llround(s.per_second)), duration_text(s.seconds_left));
+      "step {}/{}  epoch {:.1f}/{:.4g}  {} {}  loss {:.4f}  accuracy {:.1f} %  {} {}/s  {} left", s.step,
+      s.steps, s.epoch, s.epochs, thousands(s.pictures), s.unit, s.loss, 100 * s.accuracy,
+      thousands(std::llround(s.per_second)), s.unit, duration_text(s.seconds_left));
 }
 
 Progress::Progress() : terminal_(::isatty(STDOUT_FILENO) != 0), last_(Clock::time_point::min()) {}

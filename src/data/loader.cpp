@@ -291,6 +291,7 @@ int64_t Loader::batches_per_epoch() const {
   return (state_->samples_per_epoch + state_->options.batch - 1) / state_->options.batch;
 }
 bool Loader::weighted() const { return state_->weighted; }
+bool Loader::mixed() const { return !state_->mixer.empty(); }
 int64_t Loader::cache_needed() const {
   if (state_->augmenter.frames()) return 0;
   return static_cast<int64_t>(state_->pictures.extent().bytes()) * source().count();

@@ -111,6 +111,8 @@ class Loader {
   bool cached() const;
   /// Do samples weigh differently in the loss: by a column, or by importance sampling?
   bool weighted() const;
+  /// Are samples mixed with each other (LoaderOptions::mix)?
+  bool mixed() const;
   /// What a cache of all decoded pictures takes; 0 where pictures have random frames, which are decoded anew each time.
   int64_t cache_needed() const;
   /// Bad samples met so far, in order of index.

@@ -9,8 +9,8 @@
 namespace millrace::eval {
 
 std::span<const MetricKind* const> metric_kinds() {
-  static const std::vector<const MetricKind*> kinds = {&accuracy_kind, &log_loss_kind, &top_5_kind,
-                                                       &ece_kind};
+  static const std::vector<const MetricKind*> kinds = {&accuracy_kind, &log_loss_kind,   &top_5_kind,
+                                                       &ece_kind,      &perplexity_kind, &bits_per_byte_kind};
   return kinds;
 }
 
@@ -32,7 +32,7 @@ void softmax(std::span<const float> logits, std::vector<double>& probabilities) 
   for (double& p : probabilities) p /= sum;
 }
 
-Metrics::Metrics(const std::vector<std::string>& names) {
+Metrics::Metrics(const std::vector<std::string>& names, double bytes) : bytes_(bytes) {
   for (const std::string& name : names) metrics_.emplace_back(name, metric_kind(name).make());
 }
 
@@ -47,7 +47,7 @@ void Metrics::add(std::span<const float> logits, std::span<const int64_t> labels
     for (const float value : values) sum += std::exp(static_cast<double>(value) - *best);
     const auto label = static_cast<size_t>(labels[row]);
     const Judged judged{probabilities_, static_cast<double>(values[label]) - *best - std::log(sum),
-                        labels[row], best - values.begin()};
+                        labels[row], best - values.begin(), bytes_};
     for (const auto& [name, metric] : metrics_) metric->add(judged);
     ++count_;
   }

@@ -10,13 +10,15 @@
 
 namespace millrace::eval {
 
-/// What one picture contributes: class probabilities (softmax of its logits, in double), and its true class.
+/// What one sample contributes: class probabilities (softmax of its logits, in double), and its true class.
 struct Judged {
   std::span<const double> probabilities;
   /// log of the true class's probability, exact where the probability itself underflows.
   double log_probability = 0;
   int64_t label = 0;
   int64_t predicted = 0;  // the first of the greatest
+  /// Of text that the target stands for; 0 where it stands for none.
+  double bytes = 0;
 };
 
 class Metric {
@@ -34,7 +36,8 @@ struct MetricKind {
   bool share = false;  // shown in percent
   std::unique_ptr<Metric> (*make)();
 };
-extern const MetricKind accuracy_kind, log_loss_kind, top_5_kind, ece_kind;
+extern const MetricKind accuracy_kind, log_loss_kind, top_5_kind, ece_kind, perplexity_kind,
+    bits_per_byte_kind;
 
 std::span<const MetricKind* const> metric_kinds();
 /// InputError names the nearest for an unknown name.
@@ -43,7 +46,8 @@ const MetricKind& metric_kind(const std::string& name);
 /// Several metrics at once.
 class Metrics {
  public:
-  explicit Metrics(const std::vector<std::string>& names);
+  /// `bytes`: Judged::bytes of every target.
+  explicit Metrics(const std::vector<std::string>& names, double bytes = 0);
   /// Rows of logits against class numbers.
   void add(std::span<const float> logits, std::span<const int64_t> labels);
   int64_t count() const { return count_; }
@@ -52,6 +56,7 @@ class Metrics {
  private:
   std::vector<std::pair<std::string, std::unique_ptr<Metric>>> metrics_;
   std::vector<double> probabilities_;
+  double bytes_ = 0;
   int64_t count_ = 0;
 };
 

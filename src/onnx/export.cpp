@@ -126,6 +126,22 @@ std::vector<std::string> conv_transpose_rule(const Call& c) {
                             {"group", c.attributes().integer("groups")}}));
 }
 
+/// A constant: ONNX's Range counts in one dimension only.
+std::vector<std::string> iota_rule(const Call& c) {
+  const Type& type = c.node.types[0];
+  if (!type.shape.is_static())
+    fail<InputError>("iota of shape {} cannot be exported: its sizes must be numbers", type.shape.str());
+  const int rank = type.shape.rank();
+  const int64_t axis = c.attributes().integer("axis");
+  const size_t counted = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+  int64_t inner = 1;
+  for (size_t d = counted + 1; d < type.shape.size(); ++d) inner *= type.shape[d].size();
+  Array values(type);
+  for (int64_t i = 0; i < values.count(); ++i)
+    values.set(i, static_cast<double>(i / inner % type.shape[counted].size()));
+  return one(c.writer.constant(values));
+}
+
 OnnxAttributes pool_attributes(const Call& c) {
   OnnxAttributes attributes{{"kernel_shape", c.attributes().ints("kernel")},
                             {"strides", c.attributes().ints("strides")},
@@ -221,6 +237,7 @@ const std::map<std::string_view, Rule>& rules() {
        [](const Call& c) {
          return one(c.writer.node("Mul", {c.operands[0], c.operands[0]}));
        }},
+      {"iota", iota_rule},
       {"not_equal",
        [](const Call& c) { return one(c.writer.node("Not", {c.writer.node("Equal", c.operands)})); }},
   };

@@ -33,6 +33,18 @@ std::vector<Array> fresh_state(const TrainGraph& made, const LossScaling& scalin
   return state;
 }
 
+/// The state of another step of the same model and optimiser; the arrays share their memory.
+std::vector<Array> shared_state(const TrainGraph& made, const TrainStep& other) {
+  std::vector<Array> state;
+  for (const auto& [name, array] : other.state()) {
+    const size_t i = state.size();
+    if (i >= made.state.size() || made.state[i] != name)
+      fail<InternalError>("two steps of one model have different state: '{}'", name);
+    state.push_back(array);
+  }
+  return state;
+}
+
 /// Options with the graph's donations, and the memory of parameters, buffers and state.
 CompileOptions prepared(CompileOptions options, const TrainGraph& made, nn::Module& model,
                         const std::vector<Array>& state) {
@@ -65,7 +77,7 @@ TrainStep::TrainStep(std::shared_ptr<nn::Module> model, const std::vector<Tensor
       made_(build_train_graph(*model_, inputs, function, *optimizer_,
                               options.compile.precision == "fp16" ? &options.loss_scaling : nullptr,
                               options.accumulate)),
-      state_(fresh_state(made_, options.loss_scaling)),
+      state_(options.share ? shared_state(made_, *options.share) : fresh_state(made_, options.loss_scaling)),
       program_(Program::compile(made_.graph, prepared(options.compile, made_, *model_, state_))) {}
 
 // A tensor that was given another value has another node; all else stays bound.

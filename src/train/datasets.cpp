@@ -89,8 +89,20 @@ std::unique_ptr<data::Loader> training_loader(const Recipe& recipe,
   return std::make_unique<data::Loader>(std::move(source), std::move(options));
 }
 
+std::unique_ptr<data::PictureFeed> training_pictures(const Recipe& recipe,
+                                                     std::shared_ptr<const data::Source> source,
+                                                     const ReadProgress& progress) {
+  return std::make_unique<data::PictureFeed>(training_loader(recipe, std::move(source), progress));
+}
+
+std::unique_ptr<data::PictureFeed> test_pictures(TestSet set) {
+  return std::make_unique<data::PictureFeed>(std::move(set.loader), std::move(set.labels));
+}
+
 std::unique_ptr<data::Loader> loader_at_step(const Recipe& recipe, int64_t step) {
   if (step < 1) fail<InputError>("step {}: steps are counted from 1", step);
+  if (!recipe.data.tokenizer.empty())
+    fail<InputError>("the recipe is of texts (data.tokenizer): this looks at pictures");
   Recipe undecoded = recipe;
   undecoded.data.cache_mb = 0;
   auto loader = training_loader(undecoded, open_named(recipe.data.train, recipe.data.where), nullptr);
@@ -186,19 +198,19 @@ int worthwhile_side(const Recipe& recipe, const data::Source& source) {
   return sides[sides.size() / 2] > side * 5 / 4 ? side : 0;
 }
 
-std::vector<std::string> skipped_pictures(const data::Loader& loader, std::set<int64_t>& named) {
+std::vector<std::string> skipped_samples(const data::Feed& feed, std::set<int64_t>& named) {
   std::vector<std::string> lines;
-  const auto bad = loader.bad_samples();
+  const auto bad = feed.bad_samples();
   constexpr size_t shown = 5;
   size_t fresh = 0;
   for (const data::BadSample& sample : bad)
     if (named.insert(sample.index).second && fresh++ < shown)
       lines.push_back(fmt::format("skipped {}: {}", sample.name, sample.why));
   if (fresh > shown)
-    lines.push_back(fmt::format("skipped {} more pictures that cannot be read", fresh - shown));
+    lines.push_back(fmt::format("skipped {} more {} that cannot be read", fresh - shown, feed.unit()));
   if (fresh > 0)
-    lines.push_back(fmt::format("{}: {} of {} pictures cannot be read and are left out",
-                                loader.source().path(), bad.size(), loader.source().count()));
+    lines.push_back(fmt::format("{}: {} of {} {} cannot be read and are left out", feed.path(), bad.size(),
+                                feed.count(), feed.unit()));
   return lines;
 }
 

@@ -8,7 +8,7 @@
 
 #include <millrace/array.h>
 
-#include "data/loader.h"
+#include "data/picture_feed.h"
 #include "train/recipe.h"
 
 namespace millrace::train {
@@ -33,6 +33,11 @@ std::unique_ptr<data::Loader> training_loader(const Recipe& recipe,
                                               std::shared_ptr<const data::Source> source,
                                               const ReadProgress& progress);
 
+/// The same as a feed for the training loop.
+std::unique_ptr<data::PictureFeed> training_pictures(const Recipe& recipe,
+                                                     std::shared_ptr<const data::Source> source,
+                                                     const ReadProgress& progress);
+
 /// The loader of a training, about to give the batch of a step, counted from 1. Nothing is decoded beforehand.
 std::unique_ptr<data::Loader> loader_at_step(const Recipe& recipe, int64_t step);
 
@@ -50,6 +55,9 @@ TestSet open_test_set(std::shared_ptr<const data::Source> source, const Recipe& 
 TestSet open_test_set(const std::string& text, const Recipe& recipe, const std::vector<std::string>& classes,
                       const data::Extent& extent, const ReadProgress& progress);
 
+/// A test set as a feed.
+std::unique_ptr<data::PictureFeed> test_pictures(TestSet set);
+
 /// A random sample of the training pictures, as they are without augmentation.
 struct PictureSample {
   Array pictures;  // u8 [N, C, H, W]
@@ -62,9 +70,9 @@ PictureSample sample_pictures(const Recipe& recipe, std::shared_ptr<const data::
 /// at a few); else 0.
 int worthwhile_side(const Recipe& recipe, const data::Source& source);
 
-/// Lines about pictures that cannot be read and are not in `named` yet (they are put there): the first few by name, and
+/// Lines about samples that cannot be read and are not in `named` yet (they are put there): the first few by name, and
 /// how many there are in all. Without a cache of decoded pictures more may come up while the data is gone through.
-std::vector<std::string> skipped_pictures(const data::Loader& loader, std::set<int64_t>& named);
+std::vector<std::string> skipped_samples(const data::Feed& feed, std::set<int64_t>& named);
 /// A line for each class without a picture that can be read.
 std::vector<std::string> empty_classes(const data::Loader& loader);
 

@@ -1,23 +1,24 @@
 // Metrics of a model on a labelled set.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "train/datasets.h"
+#include "data/feed.h"
 #include "train/session.h"
 
 namespace millrace::train {
 
 struct Evaluation {
   std::vector<std::pair<std::string, double>> metrics;  // in the order of the names
-  int64_t count = 0;                                    // pictures
+  int64_t count = 0;                                    // targets
   double seconds = 0;
 };
 
-/// Goes once through the set. `progress`: (pictures done, in all).
-Evaluation evaluate(Predictor& predictor, TestSet& set, const std::vector<std::string>& metrics,
+/// Goes once through the set, from its beginning. `progress`: (batches done, in all).
+Evaluation evaluate(Predictor& predictor, data::Feed& set, const std::vector<std::string>& metrics,
                     const std::function<void(int64_t, int64_t)>& progress = nullptr);
 
 }  // namespace millrace::train

@@ -17,18 +17,18 @@ bool too_many_bad(const data::Tried& tried, double most_bad) {
   return tried.bad > kFewBad && bad > most_bad * static_cast<double>(tried.samples);
 }
 
-void require_few_bad(const data::Loader& loader, double most_bad, const std::string& more) {
-  const data::Tried tried = loader.tried();
+void require_few_bad(const data::Feed& feed, double most_bad, const std::string& more) {
+  const data::Tried tried = feed.tried();
   if (!too_many_bad(tried, most_bad)) return;
   constexpr size_t shown = 5;
   std::string list;
-  const std::vector<data::BadSample> bad = loader.bad_samples();
+  const std::vector<data::BadSample> bad = feed.bad_samples();
   for (size_t i = 0; i < std::min(shown, bad.size()); ++i)
     list += fmt::format("\n  {}: {}", bad[i].name, bad[i].why);
   if (bad.size() > shown) list += fmt::format("\n  and {} more", bad.size() - shown);
   fail<InputError>(
       "{}: {} of the {} samples tried so far cannot be read, more than data.most_bad = {} allows:{}\n{}",
-      loader.source().path(), tried.bad, tried.samples, most_bad, list, more);
+      feed.path(), tried.bad, tried.samples, most_bad, list, more);
 }
 
 BadList::BadList(std::filesystem::path path) : path_(std::move(path)) {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/loader.h"
+#include "data/feed.h"
 
 namespace millrace::train {
 
@@ -19,7 +19,7 @@ constexpr int64_t kFewBad = 8;
 
 /// InputError when there are too many: how many, the first few with their reasons, and what to do. `more`: a sentence that
 /// ends the message.
-void require_few_bad(const data::Loader& loader, double most_bad, const std::string& more);
+void require_few_bad(const data::Feed& feed, double most_bad, const std::string& more);
 
 /// bad_samples.jsonl: {"set", "index", "name", "why"} a line, each sample once, also after a resume.
 class BadList {

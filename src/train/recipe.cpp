@@ -26,6 +26,7 @@ struct MalformedToml {};
 #include "base/size_text.h"
 #include "base/suggest.h"
 #include "train/freeze.h"
+#include "train/texts.h"
 
 namespace millrace::train {
 namespace {
@@ -374,9 +375,10 @@ Recipe load_recipe(const std::filesystem::path& path, std::span<const std::strin
 
 void check_recipe(const Recipe& recipe, const std::string& name) {
   if (recipe.data.train.empty())
-    fail<InputError>("{}: data.train does not say where the training pictures are", name);
+    fail<InputError>("{}: data.train does not say where the training data are", name);
   if (recipe.model.kind.empty() == recipe.model.layers.empty())
     fail<InputError>("{}: give either model.kind or model.layers", name);
+  check_texts(recipe, name);
   if (recipe.data.mean.size() != recipe.data.std.size())
     fail<InputError>("{}: data.mean and data.std need one number a channel each", name);
   if (recipe.train.optimizer.betas.size() != 2)

@@ -20,12 +20,17 @@ struct Recipe {
     int64_t resize = 0, crop = 0, channels = 0;
     std::vector<double> mean, std;
     int64_t cache_mb = 2048;
+    std::string tokenizer, text, label, sequences = "windows", separator = "\n", spans;
+    int64_t length = 256;
+    double test_share = 0;
     double most_bad = 0.01;
   } data;
 
   struct Model {
     std::string kind;
     std::vector<std::string> layers;
+    int64_t width = 128, depth = 4, heads = 4;
+    double dropout = 0;
   } model;
 
   struct Optimizer {

@@ -47,6 +47,33 @@ std::span<const RecipeKey> recipe_keys() {
        1e6},
       {"data.cache_mb", "decoded pictures are kept in memory when they fit into so many MB",
        SLOT(data.cache_mb)},
+      {"data.tokenizer",
+       "the samples are texts: \"byte\", a tokenizer.json of Hugging Face, or WordPiece's vocab.txt",
+       SLOT(data.tokenizer)},
+      {"data.text", "column of the texts; empty: the one that is called text, or the only one of texts",
+       SLOT(data.text)},
+      {"data.label",
+       "column of the classes of texts; empty: the model learns to predict the next token, or with "
+       "data.spans "
+       "those left out",
+       SLOT(data.label)},
+      {"data.sequences",
+       "rows of tokens: \"windows\" over all texts joined, others each epoch; \"packed\": several whole "
+       "texts in "
+       "a row; \"padded\": a text a row; \"buckets 4\": the same, padded to 4 lengths chosen by the data, or "
+       "\"buckets 32 64 128\"",
+       SLOT(data.sequences)},
+      {"data.length", "most tokens in a row", SLOT(data.length), 1, 1 << 20},
+      {"data.separator", "put behind each text, but not where texts have classes", SLOT(data.separator)},
+      {"data.spans",
+       "\"0.15 3\": that share of the tokens, in spans of 3 on average, is masked and to be predicted (by a "
+       "model "
+       "that sees both sides)",
+       SLOT(data.spans)},
+      {"data.test_share",
+       "without data.test: this share of the texts of data.train is kept to test on, the last ones, or with "
+       "data.label one in so many",
+       SLOT(data.test_share), 0, 0.9},
       {"data.most_bad",
        "training stops when more samples than that cannot be read: below 1 a share of those tried (8 never "
        "stop it), from 1 on a number; 0: at the first",
@@ -57,6 +84,17 @@ std::span<const RecipeKey> recipe_keys() {
        "the model as a list of layers: \"conv 32 3\", \"batch-norm\", \"relu\", \"max-pool 2\", "
        "\"flatten\", \"linear 10\" …",
        SLOT(model.layers)},
+
+      {"model.width", "of the embeddings", SLOT(model.width), 1, 1 << 16, {}, {"gpt", "encoder", "bag"}},
+      {"model.depth", "blocks", SLOT(model.depth), 1, 1000, {}, {"gpt", "encoder"}},
+      {"model.heads", "heads of attention", SLOT(model.heads), 1, 1 << 12, {}, {"gpt", "encoder"}},
+      {"model.dropout",
+       "share of values set to 0 in training",
+       SLOT(model.dropout),
+       0,
+       0.9,
+       {},
+       {"gpt", "encoder", "bag"}},
 
       {"train.epochs", "times the training pictures are gone through; parts of one are allowed",
        SLOT(train.epochs), 0, 1e6},
@@ -205,11 +243,12 @@ std::span<const RecipeKey> recipe_keys() {
        SLOT(train.loss.label_smoothing), 0, 0.999},
 
       {"eval.metrics",
-       "what evaluation reports: accuracy, log-loss, top-5, ece (calibration error)",
+       "what evaluation reports: accuracy, log-loss, top-5, ece (calibration error); of texts perplexity and "
+       "bits-per-byte, too",
        SLOT(eval.metrics),
        0,
        0,
-       {"accuracy", "log-loss", "top-5", "ece"}},
+       {"accuracy", "log-loss", "top-5", "ece", "perplexity", "bits-per-byte"}},
       {"eval.batch", "pictures at a time", SLOT(eval.batch), 1, 1 << 20},
       {"eval.tta",
        "test-time augmentation of the last test and of millrace eval: none, flip (the picture and its mirror "

@@ -8,17 +8,13 @@
 #include "onnx/export.h"
 #include "optim/model_scope.h"
 #include "train/run_folder.h"
+#include "train/texts.h"
 
 namespace millrace::train {
 namespace {
 
-std::vector<optim::TensorSpec> inputs_of(const Session& session) {
-  const data::Extent& e = session.extent;
-  return {{"pictures", {u8, {Dim::named("batch"), e.channels, e.height, e.width}}}};
-}
-
 std::vector<optim::NamedTensor> forward(nn::Module& model, std::span<const Tensor> inputs) {
-  return {{"logits", model(inputs[0])}};
+  return {{"logits", model(inputs)}};
 }
 
 /// The pictures mirrored left to right.
@@ -50,11 +46,45 @@ Array shifted(const Array& pictures, int64_t dy, int64_t dx) {
   return result;
 }
 
+/// Draws the parameters and checks what comes out.
+Session ready(Session session, int64_t outputs) {
+  session.model.module->initialise(static_cast<uint64_t>(session.recipe.train.seed));
+  const auto specs = specs_of(session.inputs, 0, session.length);
+  const Graph graph = optim::build_eval_graph(*session.model.module, specs, forward, true);
+  const Shape& logits = graph.type(graph.outputs()[0]).shape;
+  const auto& wanted = session.recipe.model;
+  const bool tokens = session.classes.empty();
+  if (logits.rank() != (tokens ? 3 : 2) || !(logits.back() == outputs))
+    fail<InputError>("{} gives {}, but there are {} {}: the model must end in [batch, {}{}]",
+                     wanted.layers.empty() ? fmt::format("model.kind '{}'", wanted.kind)
+                                           : fmt::format("the last layer, '{}',", wanted.layers.back()),
+                     logits.str(), outputs, tokens ? "tokens" : "classes", tokens ? "length, " : "", outputs);
+  return session;
+}
+
 }  // namespace
 
+std::vector<optim::TensorSpec> specs_of(std::span<const data::Field> fields, int64_t batch, int64_t length) {
+  Bindings sizes;
+  if (batch > 0) sizes["batch"] = batch;
+  if (length > 0) sizes["length"] = length;
+  std::vector<optim::TensorSpec> specs;
+  for (const data::Field& field : fields)
+    specs.push_back({field.name, {field.type.dtype, field.type.shape.specialise(sizes)}});
+  return specs;
+}
+
+Session make_session(Recipe recipe, std::vector<std::string> classes, nn::Model model,
+                     std::vector<data::Field> inputs, int64_t length, int64_t outputs) {
+  return ready(
+      {std::move(recipe), std::move(classes), std::move(inputs), {}, length, 0, std::move(model), {}},
+      outputs);
+}
+
 Session make_session(Recipe recipe, std::vector<std::string> classes, const data::Extent& extent) {
-  Session session{std::move(recipe), std::move(classes), extent, {}, {}};
   const Shape picture{extent.channels, extent.height, extent.width};
+  const Type pictures{u8, {Dim::named("batch"), extent.channels, extent.height, extent.width}};
+  Session session{std::move(recipe), std::move(classes), {{"pictures", pictures}}, extent, 0, 0, {}, {}};
   const auto& wanted = session.recipe.model;
   session.model = wanted.layers.empty()
                       ? nn::make_model(wanted.kind, {static_cast<int64_t>(session.classes.size()), picture})
@@ -65,16 +95,8 @@ Session make_session(Recipe recipe, std::vector<std::string> classes, const data
   if (mean.size() != static_cast<size_t>(extent.channels))
     fail<InputError>("data.mean has {} numbers, the pictures have {} channels", mean.size(), extent.channels);
   session.model = nn::normalised(std::move(session.model), mean, deviation);
-  session.model.module->initialise(static_cast<uint64_t>(session.recipe.train.seed));
-
-  const Graph graph = optim::build_eval_graph(*session.model.module, inputs_of(session), forward, true);
-  const Shape& logits = graph.type(graph.outputs()[0]).shape;
-  if (logits.rank() != 2 || !(logits[1] == static_cast<int64_t>(session.classes.size())))
-    fail<InputError>("{} gives {}, but there are {} classes: the model must end in [batch, {}]",
-                     wanted.layers.empty() ? fmt::format("model.kind '{}'", wanted.kind)
-                                           : fmt::format("the last layer, '{}',", wanted.layers.back()),
-                     logits.str(), session.classes.size(), session.classes.size());
-  return session;
+  const auto outputs = static_cast<int64_t>(session.classes.size());
+  return ready(std::move(session), outputs);
 }
 
 Session load_session(const std::filesystem::path& path, std::vector<std::string>& warnings) {
@@ -88,8 +110,12 @@ Session load_session(const std::filesystem::path& path, std::vector<std::string>
       fail<InputError>("{}: the counter '{}' is missing", loaded->path.string(), name);
     return static_cast<int>(found->second);
   };
-  const data::Extent extent{counter("picture.channels"), counter("picture.height"), counter("picture.width")};
-  Session session = make_session(load_recipe(run.recipe()), loaded->checkpoint.classes, extent);
+  Recipe recipe = load_recipe(run.recipe());
+  Session session =
+      recipe.data.tokenizer.empty()
+          ? make_session(std::move(recipe), loaded->checkpoint.classes,
+                         {counter("picture.channels"), counter("picture.height"), counter("picture.width")})
+          : make_text_session(std::move(recipe), loaded->checkpoint.classes);
   restore_session(session, loaded->checkpoint);
   return session;
 }
@@ -107,9 +133,13 @@ CompileOptions compile_options(const Session& session, const std::string& precis
 void store_session(const Session& session, Checkpoint& checkpoint) {
   checkpoint.classes = session.classes;
   checkpoint.choices = session.choices;
-  checkpoint.counters["picture.channels"] = session.extent.channels;
-  checkpoint.counters["picture.height"] = session.extent.height;
-  checkpoint.counters["picture.width"] = session.extent.width;
+  if (session.extent.channels > 0) {
+    checkpoint.counters["picture.channels"] = session.extent.channels;
+    checkpoint.counters["picture.height"] = session.extent.height;
+    checkpoint.counters["picture.width"] = session.extent.width;
+  } else {
+    checkpoint.counters["text.tokenizer"] = session.tokenizer;
+  }
   for (const auto& list : {session.model.module->parameters(), session.model.module->buffers()})
     for (const nn::Named& named : list)
       checkpoint.tensors.emplace_back("model." + named.name, optim::value_of(named));
@@ -132,6 +162,10 @@ void restore_array(const Checkpoint& checkpoint, const std::string& name, Array&
 }
 
 void restore_session(Session& session, const Checkpoint& checkpoint) {
+  if (const auto digest = checkpoint.counters.find("text.tokenizer");
+      digest != checkpoint.counters.end() && digest->second != session.tokenizer)
+    fail<InputError>("{} is not the tokenizer that the run was begun with: its content has changed",
+                     session.recipe.data.tokenizer);
   session.choices = checkpoint.choices;
   if (session.recipe.train.precision == "bf16-pure") session.model.module->store_parameters(bf16);
   for (const auto& list : {session.model.module->parameters(), session.model.module->buffers()})
@@ -142,16 +176,45 @@ void restore_session(Session& session, const Checkpoint& checkpoint) {
 }
 
 Predictor::Predictor(Session& session, std::string tta, const std::string& precision)
-    : session_(session),
-      tta_(std::move(tta)),
-      step_(session.model.module, inputs_of(session), forward, compile_options(session, precision)) {}
+    : session_(session), tta_(std::move(tta)), precision_(precision) {}
+
+Array Predictor::run(std::span<const Array> inputs, int64_t length) {
+  auto& step = steps_[length];
+  if (!step)
+    step = std::make_unique<optim::EvalStep>(session_.model.module,
+                                             specs_of(session_.inputs, 0, length ? length : session_.length),
+                                             forward, compile_options(session_, precision_));
+  Array result = step->run(inputs)[0].converted(f32);
+  for (const auto& [key, choice] : step->program().choices()) session_.choices.emplace(key, choice);
+  return result;
+}
+
+Array Predictor::logits(const data::Feed& feed, const data::FeedBatch& batch) {
+  std::vector<Array> arrays;
+  const auto specs = specs_of(session_.inputs, feed.batch_size(), batch.length);
+  for (size_t i = 0; i < specs.size(); ++i) {
+    arrays.emplace_back(specs[i].type);
+    if (static_cast<size_t>(arrays[i].bytes()) != batch.arrays[i].size())
+      fail<InternalError>("{}: '{}' has {} bytes, {} takes {}", feed.path(), specs[i].name,
+                          batch.arrays[i].size(), specs[i].type.str(), arrays[i].bytes());
+    std::memcpy(arrays[i].data(), batch.arrays[i].data(), batch.arrays[i].size());
+  }
+  return session_.extent.channels > 0 ? logits(arrays[0]) : run(arrays, batch.length);
+}
+
+void Predictor::prepare(const data::Feed& feed, int64_t length) {
+  std::vector<Array> arrays;
+  for (const optim::TensorSpec& spec : specs_of(session_.inputs, feed.batch_size(), length))
+    arrays.emplace_back(spec.type);
+  run(arrays, length);
+}
 
 Array Predictor::logits(const Array& pictures) {
   Array sum;
   float weights = 0;
   const auto add = [&](const Array& input, float weight) {
     weights += weight;
-    const Array result = step_.run(std::span(&input, 1))[0].converted(f32);
+    const Array result = run(std::span(&input, 1), 0);
     if (sum.empty()) sum = Array(result.type());
     const auto from = result.as<float>();
     auto to = sum.as<float>();
@@ -169,7 +232,6 @@ Array Predictor::logits(const Array& pictures) {
     add_both(shifted(pictures, -1, -1), 0.5f);
     add_both(shifted(pictures, 1, 1), 0.5f);
   }
-  for (const auto& [key, choice] : step_.program().choices()) session_.choices.emplace(key, choice);
   // The mean, so that probabilities are as sharp as those of one view.
   if (weights != 1)
     for (float& logit : sum.as<float>()) logit /= weights;
@@ -177,10 +239,11 @@ Array Predictor::logits(const Array& pictures) {
 }
 
 std::string export_session(const Session& session) {
-  const Graph graph = optim::build_eval_graph(*session.model.module, inputs_of(session), forward, true);
+  const auto specs = specs_of(session.inputs, 0, session.length);
+  const Graph graph = optim::build_eval_graph(*session.model.module, specs, forward, true);
   onnx::ExportOptions options;
   options.name = session.model.kind.empty() ? "layers" : session.model.kind;
-  int at = 1;  // after the pictures
+  int at = static_cast<int>(specs.size());
   for (const auto& list : {session.model.module->parameters(), session.model.module->buffers()})
     for (const nn::Named& named : list) options.weights[at++] = optim::value_of(named);
   options.metadata["classes"] = fmt::format("{}", fmt::join(session.classes, "\n"));

@@ -32,8 +32,7 @@ void Trainer::State::freeze() {
   if (at == total || !freeze_due(*session->model.module, freezes, at)) return;
   std::map<std::string, Array> state;
   for (const auto& [name, array] : step->state()) state.emplace(name, array.clone());
-  step.reset();
-  build_step();
+  build_steps();
   step->set_step(at);
   for (auto& [name, array] : step->state()) {
     const Array& kept = state.at(name);
@@ -45,10 +44,11 @@ Checkpoint Trainer::State::checkpoint() const {
   Checkpoint c;
   c.step = done();
   store_session(*session, c);
-  const data::Cursor cursor = loader->cursor();
+  const data::Cursor cursor = feed->cursor();
   c.counters["data.epoch"] = cursor.epoch;
   c.counters["data.position"] = cursor.position;
-  c.counters["data.pictures"] = loader->source().count();
+  c.counters["data.pictures"] = feed->count();
+  c.counters["data.digest"] = feed->digest();
   for (const auto& [name, value] : last_test) c.sums["test/" + name] = value;
   c.sums["loss"] = loss_sum;
   c.sums["accuracy"] = accuracy_sum;
@@ -75,12 +75,15 @@ void Trainer::State::record(const std::function<void()>& write) const {
 }
 
 void Trainer::State::restore(const Checkpoint& from) {
-  const auto pictures = from.counters.find("data.pictures");
-  if (const int64_t now = loader->source().count();
-      pictures != from.counters.end() && pictures->second != now)
+  const auto count = from.counters.find("data.pictures");
+  if (const int64_t now = feed->count(); count != from.counters.end() && count->second != now)
+    fail<InputError>("{}: has {} {}, the run was begun with {}: bring the data back, or begin a new run",
+                     feed->path(), now, feed->unit(), count->second);
+  if (const auto digest = from.counters.find("data.digest");
+      digest != from.counters.end() && digest->second != feed->digest())
     fail<InputError>(
-        "{}: has {} pictures, the run was begun with {}: bring the data back, or begin a new run",
-        loader->source().path(), now, pictures->second);
+        "{}: its content is not what the run was begun with: bring the data back, or begin a new run",
+        feed->path());
   for (const std::string& name : recipe.eval.metrics)
     if (const auto value = from.sums.find("test/" + name); value != from.sums.end())
       last_test.emplace_back(name, value->second);
@@ -91,10 +94,10 @@ void Trainer::State::restore(const Checkpoint& from) {
   }
   if (lookahead)
     for (auto& [name, array] : lookahead->slow()) restore_array(from, "lookahead." + name, array);
-  data::Cursor cursor = loader->cursor();
+  data::Cursor cursor = feed->cursor();
   cursor.epoch = from.counters.at("data.epoch");
   cursor.position = from.counters.at("data.position");
-  loader->seek(cursor);
+  feed->seek(cursor);
   loss_sum = from.sums.at("loss");
   accuracy_sum = from.sums.at("accuracy");
 }
@@ -126,19 +129,12 @@ void Trainer::State::one_step(StepMarks* marks) {
   };
   mark(&StepMarks::begin);
   const int64_t asked = clock_now();
-  const data::Batch& batch = loader->next();
+  const data::FeedBatch& batch = feed->next();
   const int64_t given = clock_now();
   mark(&StepMarks::data);
-  std::memcpy(step->input(0).data(), batch.pictures.data(), batch.pictures.size());
-  std::memcpy(step->input(1).data(), batch.labels.data(), batch.labels.size() * sizeof(int64_t));
-  if (!batch.mix.empty()) {
-    std::memcpy(step->input(2).data(), batch.mixed_labels.data(),
-                batch.mixed_labels.size() * sizeof(int64_t));
-    std::memcpy(step->input(3).data(), batch.mix.data(), batch.mix.size() * sizeof(float));
-  }
-  if (!batch.weights.empty())
-    std::memcpy(step->input(batch.mix.empty() ? 2 : 4).data(), batch.weights.data(),
-                batch.weights.size() * sizeof(float));
+  choose_step(batch.length);
+  for (size_t i = 0; i < batch.arrays.size(); ++i)
+    std::memcpy(step->input(static_cast<int>(i)).data(), batch.arrays[i].data(), batch.arrays[i].size());
   mark(&StepMarks::inputs);
   const double lr = recipe.train.lr_scale * schedule(done());
   if (recipe.train.verify > 0 && (done() + 1) % recipe.train.verify == 0) {
@@ -194,6 +190,7 @@ void Trainer::State::report(double seconds) {
   status.steps = total;
   status.epoch = ratio(done());
   status.epochs = ratio(total);
+  status.unit = feed->unit();
   status.pictures = done() * recipe.train.batch;
   status.loss = loss_sum / static_cast<double>(in_epoch);
   status.accuracy = accuracy_sum / static_cast<double>(in_epoch);
@@ -231,9 +228,9 @@ void Trainer::State::end_epoch() {
   fields.emplace_back("seconds_waiting", times.waiting);
   fields.emplace_back("seconds_loading_a_picture", times.cpu_per_picture());
   record([&] { log->append(done(), fields); });
-  for (const std::string& line : skipped_pictures(*loader, bad)) observer.message(line);
+  for (const std::string& line : skipped_samples(*feed, bad)) observer.message(line);
   if (test)
-    for (const std::string& line : skipped_pictures(*test->loader, bad_tests)) observer.message(line);
+    for (const std::string& line : skipped_samples(*test, bad_tests)) observer.message(line);
   observer.message(text + fmt::format("; {:.1f} s", train_seconds + (test ? test_seconds : 0)));
   tell_verdict(times, "");
   if (done() == total && times_told > 1) tell_verdict(data_times() - first_times, "over all epochs, ");
@@ -243,17 +240,17 @@ void Trainer::State::end_epoch() {
 }
 
 DataTimes Trainer::State::data_times() const {
-  const data::LoaderWork work = loader->work();
+  const data::LoaderWork work = feed->work();
   return {timed,       timed_seconds, timed_waiting, work.pictures, work.cpu_seconds, work.queued_seconds,
           work.seconds};
 }
 
 std::string Trainer::State::verdict(const DataTimes& times) const {
-  DataMeans means{.cpus = available_cpus(), .cached = loader->cached()};
-  if (times.wait_share() > 0.05 && !means.cached) {
-    const int64_t bytes = loader->cache_needed();
+  DataMeans means{.cpus = available_cpus(), .cached = feed->cached()};
+  if (pictures && times.wait_share() > 0.05 && !means.cached) {
+    const int64_t bytes = pictures->cache_needed();
     if (bytes > 0 && memory_warning(bytes).empty()) means.cache_mb = (bytes >> 20) + 1;
-    means.stored_side = worthwhile_side(recipe, loader->source());
+    means.stored_side = worthwhile_side(recipe, pictures->source());
   }
   return data_verdict(times, means);
 }
@@ -294,7 +291,7 @@ void Trainer::State::take_changes() {
 }
 
 void Trainer::State::check_bad() {
-  const auto check = [&](const data::Loader& from, const char* set, int64_t& listed) {
+  const auto check = [&](const data::Feed& from, const char* set, int64_t& listed) {
     const data::Tried tried = from.tried();
     if (tried.known_bad > listed) record([&] { bad_list->add(set, from.bad_samples()); });
     listed = tried.known_bad;
@@ -305,8 +302,8 @@ void Trainer::State::check_bad() {
                                 "data.most_bad in {}, then --resume goes on from step {}.",
                                 run->bad_samples().string(), run->recipe().string(), done()));
   };
-  check(*loader, "train", bad_listed);
-  if (test) check(*test->loader, "test", bad_tests_listed);
+  check(*feed, "train", bad_listed);
+  if (test) check(*test, "test", bad_tests_listed);
 }
 
 bool Trainer::State::checkpoint_due() const {
@@ -390,7 +387,7 @@ Outcome Trainer::run() {
     s.take_changes();
     if (s.observer.stop()) {
       s.save();
-      return {false, s.done(), s.test.has_value(), s.last_test};
+      return {false, s.done(), s.test != nullptr, s.last_test};
     }
     const auto begin = Clock::now();
     s.one_step();
@@ -403,7 +400,7 @@ Outcome Trainer::run() {
     s.check_bad();
   }
   s.record([&] { write_file(s.run->model(), export_session(*s.session)); });
-  return {true, s.done(), s.test.has_value(), s.last_test};
+  return {true, s.done(), s.test != nullptr, s.last_test};
 }
 
 }  // namespace millrace::train

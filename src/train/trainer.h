@@ -20,7 +20,8 @@ namespace millrace::train {
 struct Status {
   int64_t step = 0, steps = 0;
   double epoch = 0, epochs = 0;   // parts of the data gone through
-  int64_t pictures = 0;           // seen in all
+  const char* unit = "pictures";  // what samples are called
+  int64_t pictures = 0;           // samples seen in all
   double loss = 0, accuracy = 0;  // over the epoch so far
   double per_second = 0;          // pictures, lately
   double seconds_left = 0;

@@ -9,30 +9,53 @@
 namespace millrace::train {
 namespace {
 
-optim::StepFunction step_function(double label_smoothing) {
-  return [label_smoothing](nn::Module& model, std::span<const Tensor> inputs) {
-    const Tensor logits = model(inputs[0]);
-    const Tensor right = cast(equal(argmax(logits, 1), inputs[1]), f32);
-    return optim::StepResult{cross_entropy(logits, inputs[1], label_smoothing), {{"accuracy", right.mean()}}};
-  };
-}
+/// The arrays of a feed as the step's function gets them.
+class Inputs {
+ public:
+  Inputs(std::span<const data::Field> fields, std::span<const Tensor> tensors)
+      : fields_(fields), tensors_(tensors) {}
+  const Tensor* find(std::string_view name) const {
+    for (size_t i = 0; i < fields_.size(); ++i)
+      if (fields_[i].name == name) return &tensors_[i];
+    return nullptr;
+  }
 
-/// With samples that are of two classes, in shares: of the loss and of being right. And with weights of the samples.
-optim::StepFunction soft_step_function(double label_smoothing, bool mixed, bool weighted) {
-  return [=](nn::Module& model, std::span<const Tensor> inputs) {
-    const Tensor logits = model(inputs[0]), best = argmax(logits, 1);
-    const int64_t classes = logits.dim(1).size(), batch = logits.dim(0).size();
-    Tensor target = one_hot(inputs[1], classes), right = cast(equal(best, inputs[1]), f32);
-    if (mixed) {
-      const Tensor kept = inputs[3], column = reshape(kept, {batch, 1});
-      target = target * column + one_hot(inputs[2], classes) * (1 - column);
-      right = right * kept + cast(equal(best, inputs[2]), f32) * (1 - kept);
-    }
-    if (!weighted)
+ private:
+  std::span<const data::Field> fields_;
+  std::span<const Tensor> tensors_;
+};
+
+/// Loss and accuracy of what a feed gives (Feed::fields()).
+optim::StepFunction step_function(std::vector<data::Field> fields, size_t inputs, double label_smoothing) {
+  return [fields = std::move(fields), inputs, label_smoothing](nn::Module& model,
+                                                               std::span<const Tensor> tensors) {
+    const Inputs more(fields, tensors);
+    const Tensor *weights = more.find("weights"), *counted = more.find("counted"), *mix = more.find("mix");
+    const Tensor logits = model(tensors.first(inputs)), &target = tensors[inputs];
+    const int64_t classes = logits.dim(-1).size();
+    const Tensor best = argmax(logits, -1);
+    Tensor right = cast(equal(best, target), f32);
+    if (!weights && !counted && !mix && logits.rank() == 2)
       return optim::StepResult{cross_entropy(logits, target, label_smoothing), {{"accuracy", right.mean()}}};
-    const Tensor smooth = target * (1 - label_smoothing) + label_smoothing / static_cast<double>(classes);
+    if (!mix) {
+      Tensor losses = apply("cross_entropy", std::vector<Tensor>{logits, target},
+                            {{"label_smoothing", label_smoothing}, {"reduction", "none"}})[0];
+      if (weights) losses = losses * *weights;
+      if (counted) {
+        losses = losses * *counted;
+        right = right * *counted;
+      }
+      return optim::StepResult{losses.mean(), {{"accuracy", right.mean()}}};
+    }
+    // Samples that are of two classes, in shares: of the loss and of being right.
+    const Tensor column = reshape(*mix, {logits.dim(0).size(), 1}), &other = *more.find("mixed_labels");
+    const Tensor shares = one_hot(target, classes) * column + one_hot(other, classes) * (1 - column);
+    right = right * *mix + cast(equal(best, other), f32) * (1 - *mix);
+    if (!weights)
+      return optim::StepResult{cross_entropy(logits, shares, label_smoothing), {{"accuracy", right.mean()}}};
+    const Tensor smooth = shares * (1 - label_smoothing) + label_smoothing / static_cast<double>(classes);
     const Tensor losses = -(smooth * log_softmax(logits, 1)).sum({1});
-    return optim::StepResult{(losses * inputs.back()).mean(), {{"accuracy", right.mean()}}};
+    return optim::StepResult{(losses * *weights).mean(), {{"accuracy", right.mean()}}};
   };
 }
 
@@ -46,19 +69,8 @@ int64_t Trainer::State::steps_of(const Recipe& recipe, int64_t in_epoch) {
 
 void Trainer::State::open_data() {
   open_training();
-  const data::Source* source = &loader->source();
-  const std::string& path = source->path();
-  for (const auto& list : {source->notes(), skipped_pictures(*loader, bad), empty_classes(*loader)})
-    for (const std::string& line : list) observer.message(line);
-  observer.message(fmt::format("{}: {} pictures of {}×{}, {} classes", path, source->count(),
-                               loader->extent().width, loader->extent().height, source->classes().size()));
-  if (!recipe.data.test.empty()) {
-    open_tests();
-    for (const auto& list : {test->loader->source().notes(), skipped_pictures(*test->loader, bad_tests),
-                             empty_classes(*test->loader)})
-      for (const std::string& line : list) observer.message(line);
-  }
-  steps_per_epoch = loader->batches_per_epoch();
+  if (!recipe.data.test.empty() || recipe.data.test_share > 0) open_tests();
+  steps_per_epoch = feed->batches_per_epoch();
   total = steps_of(recipe, steps_per_epoch);
   // Of a sample of the pictures an epoch is shorter; but an order may have lengths of its own.
   prepared.steps_per_epoch =
@@ -68,6 +80,22 @@ void Trainer::State::open_data() {
 }
 
 void Trainer::State::open_training() {
+  if (recipe.data.tokenizer.empty()) {
+    open_pictures();
+    observer.message(fmt::format("{}: {} pictures of {}×{}, {} classes", feed->path(), feed->count(),
+                                 pictures->extent().width, pictures->extent().height,
+                                 feed->classes().size()));
+    return;
+  }
+  const auto begin = Clock::now();
+  feed = training_texts(recipe, reading());
+  prepared.read = seconds_since(begin);
+  prepared.pictures = prepared.opened = feed->count();
+  prepared.cached = true;
+  for (const std::string& line : feed->notes()) observer.message(line);
+}
+
+void Trainer::State::open_pictures() {
   const auto begin = Clock::now();
   std::shared_ptr<const data::Source> source = open_named(recipe.data.train, recipe.data.where);
   prepared.open = seconds_since(begin);
@@ -75,34 +103,53 @@ void Trainer::State::open_training() {
   // Some batches at least, so that the order of an epoch is a usual one.
   if (most_pictures > 0) source = data::sample_of(source, std::max(most_pictures, 4 * recipe.train.batch));
   const auto begin_reading = Clock::now();
-  loader = training_loader(recipe, source, reading());
+  auto opened = training_pictures(recipe, source, reading());
   prepared.opened = source->count();
-  prepared.picture_bytes = static_cast<double>(loader->extent().bytes());
+  prepared.picture_bytes = static_cast<double>(opened->loader().extent().bytes());
   const double all = prepared.picture_bytes * static_cast<double>(prepared.pictures);
-  if (loader->cached() && all > static_cast<double>(recipe.data.cache_mb << 20)) {
+  if (opened->cached() && all > static_cast<double>(recipe.data.cache_mb << 20)) {
     // The sample would be kept in memory, the whole set will not.
     recipe.data.cache_mb = 0;
-    loader = training_loader(recipe, source, reading());
+    opened = training_pictures(recipe, source, reading());
   }
-  prepared.cached = loader->cached();
+  prepared.cached = opened->cached();
   prepared.read = seconds_since(begin_reading);
+  pictures = &opened->loader();
+  feed = std::move(opened);
+  for (const auto& list : {feed->notes(), skipped_samples(*feed, bad), empty_classes(*pictures)})
+    for (const std::string& line : list) observer.message(line);
 }
 
 void Trainer::State::open_tests() {
   const auto begin = Clock::now();
+  if (!pictures) {
+    test = test_texts(recipe, feed->classes(), "", reading());
+    prepared.read_tests = seconds_since(begin);
+    prepared.tests = prepared.opened_tests = test->count();
+    for (const std::string& line : test->notes()) observer.message(line);
+    return;
+  }
   std::shared_ptr<const data::Source> source = open_named(recipe.data.test);
   prepared.open += seconds_since(begin);
   prepared.tests = source->count();
   if (most_pictures > 0) source = data::sample_of(source, std::max(most_pictures, 2 * recipe.eval.batch));
   prepared.opened_tests = source->count();
   const auto begin_reading = Clock::now();
-  test = open_test_set(source, recipe, loader->source().classes(), loader->extent(), reading());
+  auto opened = test_pictures(open_test_set(source, recipe, feed->classes(), pictures->extent(), reading()));
   prepared.read_tests = seconds_since(begin_reading);
+  for (const auto& list :
+       {opened->notes(), skipped_samples(*opened, bad_tests), empty_classes(opened->loader())})
+    for (const std::string& line : list) observer.message(line);
+  test = std::move(opened);
 }
 
 /// What comes from the data: normalisation, and parameters that the model takes from pictures.
 void Trainer::State::fit() {
-  const auto source = std::shared_ptr<const data::Source>(std::shared_ptr<void>(), &loader->source());
+  if (!pictures) {
+    session = make_text_session(recipe, feed->classes());
+    return;
+  }
+  const auto source = std::shared_ptr<const data::Source>(std::shared_ptr<void>(), &pictures->source());
   const auto begin = Clock::now();
   const PictureSample sample = sample_pictures(recipe, source);
   prepared.sample = seconds_since(begin);
@@ -111,35 +158,36 @@ void Trainer::State::fit() {
     recipe.data.mean = sample.mean;
     recipe.data.std = sample.std;
   }
-  session = make_session(recipe, loader->source().classes(), loader->extent());
+  session = make_session(recipe, feed->classes(), pictures->extent());
   if (session->model.fit) session->model.fit(sample.pictures);
 }
 
 /// Compiles the programs. With a checkpoint its recorded choices are used.
 void Trainer::State::build(const Checkpoint* from) {
   if (from) {
-    if (from->classes != loader->source().classes())
+    if (from->classes != feed->classes())
       fail<InputError>(
           "{}: its classes are {}, the run was begun with {}: bring the data back, or begin a new run",
-          loader->source().path(), fmt::join(loader->source().classes(), ", "),
-          fmt::join(from->classes, ", "));
-    session = make_session(recipe, from->classes, loader->extent());
+          feed->path(), fmt::join(feed->classes(), ", "), fmt::join(from->classes, ", "));
+    session = pictures ? make_session(recipe, from->classes, pictures->extent())
+                       : make_text_session(recipe, from->classes);
     restore_session(*session, *from);
   } else {
     fit();
   }
   const auto begin = Clock::now();
-  const data::Extent& e = session->extent;
   freezes = parse_freezes(recipe.train.freeze, *session->model.module, steps_per_epoch);
   // Before anything freezes: a run that is resumed later looks ahead with the same parameters.
   if (recipe.train.lookahead > 0) lookahead.emplace(*session->model.module);
   freeze_due(*session->model.module, freezes, from ? from->step : 0);
-  build_step();
+  build_steps();
   schedule = make_schedule(recipe, steps_per_epoch, total);
   if (test) {
     // Compiled now, so that the choices it makes stand in every checkpoint.
     predictor = std::make_unique<Predictor>(*session, "none", recipe.train.precision);
-    predictor->logits(Array(u8, {test->loader->batch_size(), e.channels, e.height, e.width}));
+    const std::vector<int64_t> lengths = test->lengths();
+    for (const int64_t length : lengths.empty() ? std::vector<int64_t>{0} : lengths)
+      predictor->prepare(*test, length);
   }
   prepared.compile = seconds_since(begin);
   const Program& program = step->program();
@@ -160,28 +208,35 @@ void Trainer::State::build(const Checkpoint* from) {
     observer.message("memory: " + warning);
 }
 
-void Trainer::State::build_step() {
-  const data::Extent& e = session->extent;
-  std::vector<optim::TensorSpec> inputs = {
-      {"pictures", {u8, {recipe.train.batch, e.channels, e.height, e.width}}},
-      {"labels", {i64, {recipe.train.batch}}}};
-  const bool mixed = !recipe.data.mix.empty();
-  if (mixed) {
-    inputs.push_back({"mixed_labels", {i64, {recipe.train.batch}}});
-    inputs.push_back({"mix", {f32, {recipe.train.batch}}});
+void Trainer::State::build_steps() {
+  const auto all = feed->fields();
+  const std::vector<data::Field> fields(all.begin(), all.end());
+  std::vector<int64_t> lengths = feed->lengths();
+  if (lengths.empty()) lengths = {0};
+  by_length.clear();
+  step = nullptr;
+  // The longest first: it is the one that may not fit into memory.
+  for (auto length = lengths.rbegin(); length != lengths.rend(); ++length) {
+    optim::TrainOptions options{static_cast<uint64_t>(recipe.train.seed),
+                                compile_options(*session, recipe.train.precision, recipe.train.memory),
+                                {},
+                                recipe.train.accumulate};
+    options.share = step;
+    auto made = std::make_unique<optim::TrainStep>(
+        session->model.module, specs_of(fields, recipe.train.batch, *length),
+        step_function(fields, feed->inputs(), recipe.train.loss.label_smoothing),
+        make_optimizer(recipe, *session->model.module), options);
+    for (const auto& [key, choice] : made->program().choices()) session->choices.emplace(key, choice);
+    if (!step) step = made.get();
+    by_length.emplace(*length, std::move(made));
   }
-  const bool weighted = loader->weighted();
-  if (weighted) inputs.push_back({"weights", {f32, {recipe.train.batch}}});
-  const double smoothing = recipe.train.loss.label_smoothing;
-  step = std::make_unique<optim::TrainStep>(
-      session->model.module, inputs,
-      mixed || weighted ? soft_step_function(smoothing, mixed, weighted) : step_function(smoothing),
-      make_optimizer(recipe, *session->model.module),
-      optim::TrainOptions{static_cast<uint64_t>(recipe.train.seed),
-                          compile_options(*session, recipe.train.precision, recipe.train.memory),
-                          {},
-                          recipe.train.accumulate});
-  for (const auto& [key, choice] : step->program().choices()) session->choices.emplace(key, choice);
+}
+
+void Trainer::State::choose_step(int64_t length) {
+  optim::TrainStep* const wanted = by_length.at(length).get();
+  if (wanted == step) return;
+  wanted->set_step(step->step());
+  step = wanted;
 }
 
 }  // namespace millrace::train

@@ -9,10 +9,12 @@
 #include "track/metrics_log.h"
 #include "track/tensorboard.h"
 #include "train/control.h"
+#include "train/datasets.h"
 #include "train/evaluate.h"
 #include "train/freeze.h"
 #include "train/optimizer.h"
 #include "train/quarantine.h"
+#include "train/texts.h"
 #include "train/trainer.h"
 
 namespace millrace::train {
@@ -26,13 +28,15 @@ inline double seconds_since(Clock::time_point begin) {
 struct Trainer::State {
   Recipe recipe;
   Observer observer;
-  std::unique_ptr<data::Loader> loader;
-  std::optional<TestSet> test;
-  std::set<int64_t> bad, bad_tests;  // pictures already named as unreadable
+  std::unique_ptr<data::Feed> feed, test;  // `test` may be null
+  const data::Loader* pictures = nullptr;  // of `feed`; null where the data are others
+  std::set<int64_t> bad, bad_tests;        // samples already named as unreadable
   std::optional<RunFolder> run;
 
   std::optional<Session> session;
-  std::unique_ptr<optim::TrainStep> step;
+  /// One for each of the feed's lengths (key 0 where it has none); they share the optimiser's state.
+  std::map<int64_t, std::unique_ptr<optim::TrainStep>> by_length;
+  optim::TrainStep* step = nullptr;  // the one that ran last, or runs
   std::unique_ptr<Predictor> predictor;
   std::optional<optim::Lookahead> lookahead;
   optim::Schedule schedule;
@@ -67,9 +71,12 @@ struct Trainer::State {
   static int64_t steps_of(const Recipe& recipe, int64_t in_epoch);
   void open_data();
   void open_training();
+  void open_pictures();
   void open_tests();
   void build(const Checkpoint* from);
-  void build_step();
+  void build_steps();
+  /// Makes the step of that length the one that runs.
+  void choose_step(int64_t length);
   void freeze();
   void fit();
   Checkpoint checkpoint() const;

@@ -1,0 +1,67 @@
+// The texts of a data set as tokens, all in memory: what rows are planned from.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/text/tokenizer.h"
+
+namespace millrace::data {
+
+/// Tokens one after the other, two bytes each where the vocabulary allows it.
+class TokenStore {
+ public:
+  explicit TokenStore(int64_t vocabulary = 0) : narrow_(vocabulary <= 65536) {}
+  int64_t size() const { return static_cast<int64_t>(narrow_ ? small_.size() : large_.size()); }
+  int64_t bytes() const { return size() * (narrow_ ? 2 : 4); }
+  void resize(int64_t count);
+  void put(int64_t at, std::span<const int32_t> ids);
+  /// As the models take them; at + out.size() ≤ size().
+  void get(int64_t at, std::span<int64_t> out) const;
+
+ private:
+  bool narrow_;
+  std::vector<uint16_t> small_;
+  std::vector<int32_t> large_;
+};
+
+struct TextOptions {
+  std::string column;  // of the texts; empty: "text", or the only column of texts
+  std::string label;   // column of the classes; empty: there are none
+  std::string separator;
+  bool special = false;  // what the tokeniser puts around a text
+  /// Names of the classes in the order of the model; empty: found in the data (numbers by size, texts by the alphabet).
+  std::vector<std::string> classes;
+  /// Which part: all, what is trained on, or what is kept to test on (`test_share` of it).
+  enum class Part { all, train, test } part = Part::all;
+  double test_share = 0;
+  int64_t most_bytes = int64_t{2} << 30;
+  std::function<void(int64_t, int64_t)> progress;  // (texts done, in all)
+};
+
+struct Texts {
+  std::string path;
+  TokenStore tokens;
+  std::vector<int64_t> begins;   // of text i in `tokens`; one more than there are texts
+  std::vector<int64_t> indices;  // of text i in the data set
+  std::vector<int64_t> labels;   // empty where there are none
+  std::vector<std::string> classes;
+  int64_t bytes = 0;  // of the texts, separators included
+
+  int64_t count() const { return static_cast<int64_t>(begins.size()) - 1; }
+  int64_t length(int64_t text) const {
+    return begins[static_cast<size_t>(text) + 1] - begins[static_cast<size_t>(text)];
+  }
+};
+
+/// Reads and tokenises on all CPUs; the same for any number of them. Without classes the part to test on is the end (from the
+/// first text on that begins behind 1 - test_share of the tokens; of a single text the end of it), with classes one in so many,
+/// by a hash of its number in the data set. InputError when a column is missing or of another kind, a label is missing or unknown,
+/// a part is empty, or the tokens take more than `most_bytes`.
+Texts read_texts(const Dataset& dataset, const Tokenizer& tokenizer, const TextOptions& options);
+
+}  // namespace millrace::data
