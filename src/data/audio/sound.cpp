@@ -146,6 +146,11 @@ void resample(Sound& sound, int rate) {
   const auto channels = static_cast<size_t>(sound.channels);
   const auto frames =
       static_cast<size_t>(std::llround(static_cast<double>(sound.frames()) * rate / sound.rate));
+  if (frames == 0) {  // which libsoxr does not survive
+    sound.samples.clear();
+    sound.rate = rate;
+    return;
+  }
   std::vector<float> out(frames * channels);
   const soxr_io_spec_t io = soxr_io_spec(SOXR_FLOAT32_I, SOXR_FLOAT32_I);
   const soxr_quality_spec_t quality = soxr_quality_spec(SOXR_HQ, 0);

@@ -117,6 +117,9 @@ TEST_CASE("resampled as libsoxr's own users do, and a tone stays a tone") {
     for (const auto& [channel, hertz] : {std::pair{0, 440.0}, std::pair{1, 1000.0}})
       CHECK(std::abs(sound.samples[static_cast<size_t>(2 * i + channel)] -
                      std::sin(2 * std::numbers::pi * hertz * static_cast<double>(i) / 22050)) < 1e-3);
+  Sound one{466'752, 1, {0.5f}};
+  resample(one, 8000);
+  CHECK(one.frames() == 0);
   CHECK_THROWS_WITH_AS(resample(sound, 1), doctest::Contains("give 100 to"), InputError);
 }
 
