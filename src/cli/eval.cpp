@@ -6,6 +6,7 @@
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "eval/metric.h"
+#include "train/arrays.h"
 #include "train/datasets.h"
 #include "train/evaluate.h"
 #include "train/quarantine.h"
@@ -26,7 +27,7 @@ int run(const Arguments& a) {
   train::Session session = train::load_session(a.model, warnings);
   const train::Recipe& recipe = session.recipe;
   const std::string path = a.data.empty() ? recipe.data.test : a.data;
-  if (path.empty() && recipe.data.test_share == 0)
+  if (path.empty() && recipe.data.test_share == 0 && recipe.data.test_where.empty())
     fail<InputError>("the recipe of {} names no test set: millrace eval {} DATA", a.model, a.model);
   const auto busy = [&](const std::string& what, int64_t done, int64_t total) {
     if (!a.json && progress.due())
@@ -35,7 +36,10 @@ int run(const Arguments& a) {
   const bool texts = !recipe.data.tokenizer.empty();
   std::vector<std::string> empty;
   std::unique_ptr<data::Feed> set;
-  if (texts) {
+  if (train::has_arrays(recipe)) {
+    set = train::test_arrays(recipe, session.encoding, a.data, busy);
+    for (const std::string& line : set->notes()) warnings.push_back(line);
+  } else if (texts) {
     set = train::test_texts(recipe, session.classes, path, busy);
     for (const std::string& line : set->notes()) warnings.push_back(line);
   } else {
@@ -57,15 +61,18 @@ int run(const Arguments& a) {
 
   if (a.json) {
     for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
-    std::vector<std::pair<std::string, Json>> fields = {{"data", set->path()},
-                                                        {texts ? "targets" : "pictures", result.count}};
+    std::vector<std::pair<std::string, Json>> fields = {
+        {"data", set->path()}, {texts || train::has_arrays(recipe) ? "targets" : "pictures", result.count}};
     for (const auto& [name, value] : result.metrics) fields.emplace_back(name, value);
     fields.emplace_back("seconds", result.seconds);
     fmt::print("{}\n", json_object(fields).text);
     return 0;
   }
   for (const std::string& line : warnings) progress.print(line);
-  const char* unit = !texts ? "pictures" : session.classes.empty() ? "tokens" : "texts";
+  const char* unit = train::has_arrays(recipe) ? set->unit()
+                     : !texts                  ? "pictures"
+                     : session.classes.empty() ? "tokens"
+                                               : "texts";
   progress.print(
       fmt::format("{}: {} {} in {:.1f} s", set->path(), thousands(result.count), unit, result.seconds));
   for (const auto& [name, value] : result.metrics) {

@@ -110,7 +110,15 @@ class QueryParser {
       const int among = add({Node::What::among, -1, -1, "", list(std::move(left))});
       return negated ? add({Node::What::negation, among, -1, "", {}}) : among;
     }
-    if (negated) query_.fail_at(before, "after \"not\" only \"in (…)\" can follow here");
+    if (word("like")) {
+      Operand pattern = operand();
+      if (left.what != Operand::What::column || pattern.what != Operand::What::text)
+        query_.fail_at(pattern.at,
+                       "\"like\" wants a column before it and a text in quotes behind it: name like '*_a_*'");
+      const int like = add({Node::What::compare, -1, -1, "like", {std::move(left), std::move(pattern)}});
+      return negated ? add({Node::What::negation, like, -1, "", {}}) : like;
+    }
+    if (negated) query_.fail_at(before, "after \"not\" only \"in (…)\" or \"like\" can follow here");
     static constexpr std::pair<const char*, const char*> signs[] = {{"==", "="},  {"!=", "!="}, {"<>", "!="},
                                                                     {"<=", "<="}, {">=", ">="}, {"=", "="},
                                                                     {"<", "<"},   {">", ">"}};
@@ -152,7 +160,7 @@ class QueryParser {
         ++at_;
       operand.what = Operand::What::column;
       operand.text = text_.substr(begin, at_ - begin);
-      for (const char* reserved : {"and", "or", "not", "in"})
+      for (const char* reserved : {"and", "or", "not", "in", "like"})
         if (lower(operand.text) == reserved)
           query_.fail_at(begin, fmt::format("a column or a value is missing before \"{}\"", operand.text));
     } else {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <fnmatch.h>
 #include <map>
 
 #include "base/format.h"
@@ -29,6 +30,10 @@ struct Cell {
 
 Truth truth_of(const std::string& comparison, const Cell& a, const Cell& b) {
   if (a.what == Cell::What::missing || b.what == Cell::What::missing) return Truth::unknown;
+  if (comparison == "like") {
+    const std::string text(a.text), pattern(b.text);
+    return ::fnmatch(pattern.c_str(), text.c_str(), FNM_NOESCAPE) == 0 ? Truth::yes : Truth::no;
+  }
   int order = 0;
   if (a.what == Cell::What::text) {
     order = a.text.compare(b.text);

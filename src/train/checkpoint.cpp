@@ -32,6 +32,7 @@ void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
     metadata["counter." + name] = fmt::format("{}", value);
   for (const auto& [name, value] : checkpoint.sums) metadata["sum." + name] = fmt::format("{}", value);
   for (const auto& [name, value] : checkpoint.choices) metadata["choice." + name] = value;
+  if (!checkpoint.encoding.empty()) metadata["encoding"] = checkpoint.encoding;
   for (size_t i = 0; i < checkpoint.classes.size(); ++i)
     metadata[fmt::format("class.{:06}", i)] = checkpoint.classes[i];
   track::write_safetensors(path, checkpoint.tensors, metadata);
@@ -52,6 +53,7 @@ Checkpoint read_checkpoint(const fs::path& path) {
         path.string(), version, version > schema ? "newer" : "older", schema));
   Checkpoint checkpoint;
   checkpoint.step = parse_number<int64_t>(text("step"), path);
+  checkpoint.encoding = text("encoding");
   for (const auto& [key, value] : metadata) {
     const size_t dot = key.find('.');
     if (dot == std::string::npos) continue;

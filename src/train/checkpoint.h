@@ -22,6 +22,7 @@ struct Checkpoint {
   std::map<std::string, double> sums;          // running metrics of the epoch, kept to the last bit
   std::map<std::string, std::string> choices;  // of kernels, made by timing
   std::vector<std::string> classes;            // names of the labels
+  std::string encoding;                        // Session::encoding
   track::NamedArrays tensors;
 };
 

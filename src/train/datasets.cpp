@@ -139,6 +139,8 @@ std::unique_ptr<data::Loader> stream_loader(const Recipe& recipe, const std::vec
 std::unique_ptr<data::Loader> loader_at_step(const Recipe& recipe, int64_t step,
                                              std::span<const Applied> journal) {
   if (step < 1) fail<InputError>("step {}: steps are counted from 1", step);
+  if (recipe.data.samples != "pictures")
+    fail<InputError>("the recipe is of data.samples = \"{}\": this looks at pictures", recipe.data.samples);
   if (!recipe.data.tokenizer.empty())
     fail<InputError>("the recipe is of texts (data.tokenizer): this looks at pictures");
   Recipe at = recipe;

@@ -31,6 +31,10 @@ struct Recipe {
     std::string tokenizer, text, label, sequences = "windows", separator = "\n", spans;
     int64_t length = 256;
     double test_share = 0;
+    std::string samples = "pictures", header, label_pattern, label_trim, test_where, spec_augment;
+    std::vector<std::string> categories, leave_out;
+    int64_t rate = 16'000, mels = 64;
+    double seconds = 1;
     double most_bad = 0.01;
   } data;
 

@@ -7,6 +7,7 @@
 #include "base/size_text.h"
 #include "onnx/export.h"
 #include "optim/model_scope.h"
+#include "train/arrays.h"
 #include "train/run_folder.h"
 #include "train/texts.h"
 
@@ -112,7 +113,8 @@ Session load_session(const std::filesystem::path& path, std::vector<std::string>
   };
   Recipe recipe = load_recipe(run.recipe());
   Session session =
-      recipe.data.tokenizer.empty()
+      has_arrays(recipe) ? make_array_session(std::move(recipe), loaded->checkpoint.encoding)
+      : recipe.data.tokenizer.empty()
           ? make_session(std::move(recipe), loaded->checkpoint.classes,
                          {counter("picture.channels"), counter("picture.height"), counter("picture.width")})
           : make_text_session(std::move(recipe), loaded->checkpoint.classes);
@@ -133,6 +135,7 @@ CompileOptions compile_options(const Session& session, const std::string& precis
 void store_session(const Session& session, Checkpoint& checkpoint) {
   checkpoint.classes = session.classes;
   checkpoint.choices = session.choices;
+  checkpoint.encoding = session.encoding;
   if (session.extent.channels > 0) {
     checkpoint.counters["picture.channels"] = session.extent.channels;
     checkpoint.counters["picture.height"] = session.extent.height;
@@ -166,6 +169,8 @@ void restore_session(Session& session, const Checkpoint& checkpoint) {
       digest != checkpoint.counters.end() && digest->second != session.tokenizer)
     fail<InputError>("{} is not the tokenizer that the run was begun with: its content has changed",
                      session.recipe.data.tokenizer);
+  if (checkpoint.encoding != session.encoding)
+    fail<InputError>("the data is not what the run was begun with: its columns are encoded in another way");
   session.choices = checkpoint.choices;
   if (session.recipe.train.precision == "bf16-pure") session.model.module->store_parameters(bf16);
   for (const auto& list : {session.model.module->parameters(), session.model.module->buffers()})

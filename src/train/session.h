@@ -26,6 +26,7 @@ struct Session {
   uint32_t tokenizer = 0;                      // digest of that of texts
   nn::Model model;                             // gives logits
   std::map<std::string, std::string> choices;  // of kernels, recorded so far
+  std::string encoding = {};                   // of tables and sounds (arrays.h)
 };
 
 /// Builds the recipe's model of pictures, u8 [batch, C, H, W], and draws its parameters. InputError names the model, layer or shape that is wrong.

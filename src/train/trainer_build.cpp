@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "base/memory_nodes.h"
 #include "data/sample.h"
+#include "train/arrays.h"
 #include "train/trainer_state.h"
 
 namespace millrace::train {
@@ -69,7 +70,8 @@ int64_t Trainer::State::steps_of(const Recipe& recipe, int64_t in_epoch) {
 
 void Trainer::State::open_data() {
   open_training();
-  if (!recipe.data.test.empty() || recipe.data.test_share > 0) open_tests();
+  if (!recipe.data.test.empty() || recipe.data.test_share > 0 || !recipe.data.test_where.empty())
+    open_tests();
   steps_per_epoch = feed->batches_per_epoch();
   total = steps_of(recipe, steps_per_epoch);
   // Of a sample of the pictures an epoch is shorter; but an order may have lengths of its own.
@@ -80,7 +82,7 @@ void Trainer::State::open_data() {
 }
 
 void Trainer::State::open_training() {
-  if (recipe.data.tokenizer.empty()) {
+  if (recipe.data.tokenizer.empty() && !has_arrays(recipe)) {
     open_pictures();
     observer.message(
         fmt::format("{}: {} of {}×{}, {} classes", feed->path(),
@@ -89,7 +91,8 @@ void Trainer::State::open_training() {
     return;
   }
   const auto begin = Clock::now();
-  feed = training_texts(recipe, reading());
+  feed =
+      has_arrays(recipe) ? training_arrays(recipe, encoding, reading()) : training_texts(recipe, reading());
   prepared.read = seconds_since(begin);
   prepared.pictures = prepared.opened = feed->count();
   prepared.cached = true;
@@ -137,7 +140,8 @@ void Trainer::State::take_pictures(std::unique_ptr<data::PictureFeed> opened) {
 void Trainer::State::open_tests() {
   const auto begin = Clock::now();
   if (!pictures) {
-    test = test_texts(recipe, feed->classes(), "", reading());
+    test = has_arrays(recipe) ? test_arrays(recipe, encoding, "", reading())
+                              : test_texts(recipe, feed->classes(), "", reading());
     prepared.read_tests = seconds_since(begin);
     prepared.tests = prepared.opened_tests = test->count();
     for (const std::string& line : test->notes()) observer.message(line);
@@ -160,7 +164,8 @@ void Trainer::State::open_tests() {
 /// What comes from the data: normalisation, and parameters that the model takes from pictures.
 void Trainer::State::fit() {
   if (!pictures) {
-    session = make_text_session(recipe, feed->classes());
+    session = has_arrays(recipe) ? make_array_session(recipe, encoding)
+                                 : make_text_session(recipe, feed->classes());
     return;
   }
   const auto source = std::shared_ptr<const data::Source>(std::shared_ptr<void>(), &pictures->source());
@@ -184,8 +189,9 @@ void Trainer::State::build(const Checkpoint* from) {
       fail<InputError>(
           "{}: its classes are {}, the run was begun with {}: bring the data back, or begin a new run",
           feed->path(), fmt::join(feed->classes(), ", "), fmt::join(from->classes, ", "));
-    session = pictures ? make_session(recipe, from->classes, pictures->extent())
-                       : make_text_session(recipe, from->classes);
+    session = pictures             ? make_session(recipe, from->classes, pictures->extent())
+              : has_arrays(recipe) ? make_array_session(recipe, encoding)
+                                   : make_text_session(recipe, from->classes);
     restore_session(*session, *from);
   } else {
     fit();

@@ -31,6 +31,7 @@ struct Trainer::State {
   std::unique_ptr<data::Feed> feed, test;  // `test` may be null
   data::Loader* pictures = nullptr;        // of `feed`; null where the data are others
   std::set<int64_t> bad, bad_tests;        // samples already named as unreadable
+  std::string encoding;                    // of `feed`, for arrays
   std::optional<RunFolder> run;
 
   std::optional<Session> session;
