@@ -6,6 +6,7 @@
 #include "cli/json.h"
 #include "cli/verbs.h"
 #include "eval/metric.h"
+#include "train/arrays.h"
 #include "train/datasets.h"
 #include "train/session.h"
 #include "train/texts.h"
@@ -24,6 +25,10 @@ int run(const Arguments& a) {
   std::vector<std::string> warnings;
   train::Session session = train::load_session(a.model, warnings);
   for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
+  if (train::has_arrays(session.recipe))
+    fail<InputError>(
+        "{} is of tables or sounds, which cannot be predicted one by one yet; millrace eval measures it",
+        a.model);
   const bool texts = !session.recipe.data.tokenizer.empty();
   if (session.classes.empty())
     fail<InputError>("{} predicts tokens, not classes; millrace eval measures it", a.model);

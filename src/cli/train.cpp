@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "data/augment/augment.h"
+#include "train/arrays.h"
 #include "train/trainer.h"
 
 namespace millrace::cli {
@@ -114,7 +115,7 @@ int run(const Arguments& a) {
     const bool texts = !recipe.data.tokenizer.empty();
     fmt::print("done: {}\n  millrace eval {}{}\n", run.path().string(), path,
                outcome.tested ? "" : " TEST-SET");
-    if (!texts || !recipe.data.label.empty())
+    if (!train::has_arrays(recipe) && (!texts || !recipe.data.label.empty()))
       fmt::print("  millrace predict {} {}\n", path, texts ? "TEXT" : "PICTURE");
   } else {
     fmt::print("stopped at step {}, everything is saved; this goes on:\n  millrace train {} --resume\n",

@@ -258,6 +258,12 @@ DataTimes Trainer::State::data_times() const {
 }
 
 std::string Trainer::State::verdict(const DataTimes& times) const {
+  if (!pictures) {
+    // Ready in memory but for putting batches together.
+    if (times.wait_share() <= 0.05) return "";
+    return fmt::format("data: the model waited {:.0f} % of the time for {}", 100 * times.wait_share(),
+                       feed->unit());
+  }
   DataMeans means{.cpus = available_cpus(), .cached = feed->cached()};
   if (pictures && times.wait_share() > 0.05 && !means.cached) {
     const int64_t bytes = pictures->cache_needed();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <dlfcn.h>
+#include <filesystem>
 #include <list>
 #include <map>
 #include <mutex>
@@ -246,8 +247,15 @@ const arrow_module::Module& load_arrow() {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   if (module) return *module;
-  // Found along the run path of the program, or of the library that this is part of. It stays loaded.
-  void* library = dlopen("libmillrace_arrow.so", RTLD_NOW | RTLD_LOCAL);
+  // Beside the program, or the library that this is part of; else along the run path. It stays loaded.
+  constexpr const char* name = "libmillrace_arrow.so";
+  void* library = nullptr;
+  if (Dl_info here{}; dladdr(reinterpret_cast<const void*>(&load_arrow), &here) != 0 && here.dli_fname) {
+    std::error_code ignored;
+    const auto beside = std::filesystem::canonical(here.dli_fname, ignored).parent_path() / name;
+    if (std::filesystem::exists(beside, ignored)) library = dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
+  if (!library) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (!library)
     fail<IoError>(
         "Arrow's libraries, which read Parquet and Arrow files, cannot be loaded: {}; install Millrace again",
