@@ -41,7 +41,7 @@ Json estimate_json(const train::Estimate& e) {
 
 void print(const Arguments& a, const train::Estimates& all) {
   const train::Preparation& p = all.prepared;
-  fmt::print("{}: {} pictures, {} steps of an epoch, {} in all\n\n", a.recipe, thousands(p.pictures),
+  fmt::print("{}: {} {}, {} steps of an epoch, {} in all\n\n", a.recipe, thousands(p.pictures), p.unit,
              thousands(p.steps_per_epoch), thousands(p.steps));
   const bool two = a.machine.given();
   Table table(two ? std::vector<std::string>{"<", "here", "there"} : std::vector<std::string>{"<", "here"});
@@ -51,7 +51,8 @@ void print(const Arguments& a, const train::Estimates& all) {
   row("reading the data", [](const train::Estimate& e) { return long_time(e.read); });
   row("compiling", [](const train::Estimate& e) { return long_time(e.compile); });
   row("a step", [](const train::Estimate& e) { return time_text(e.step); });
-  row("pictures a second", [](const train::Estimate& e) { return number_text(e.pictures_per_second); });
+  row(fmt::format("{} a second", p.unit),
+      [](const train::Estimate& e) { return number_text(e.pictures_per_second); });
   row("testing", [](const train::Estimate& e) { return long_time(e.test); });
   row("an epoch", [](const train::Estimate& e) { return long_time(e.epoch); });
   row("to the end", [](const train::Estimate& e) { return long_time(e.total); });

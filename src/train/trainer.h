@@ -48,7 +48,8 @@ struct Outcome {
 
 /// What a trainer found, and how long its preparations took.
 struct Preparation {
-  int64_t pictures = 0, tests = 0;         // of the recipe's sets
+  const char* unit = "pictures";           // what samples are called
+  int64_t pictures = 0, tests = 0;         // samples of the recipe's sets
   int64_t opened = 0, opened_tests = 0;    // of the samples worked on, else the same
   int64_t steps_per_epoch = 0, steps = 0;  // over the whole sets
   double epochs = 0;

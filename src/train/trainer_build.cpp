@@ -96,6 +96,7 @@ void Trainer::State::open_training() {
   prepared.read = seconds_since(begin);
   prepared.pictures = prepared.opened = feed->count();
   prepared.cached = true;
+  prepared.unit = feed->unit();
   for (const std::string& line : feed->notes()) observer.message(line);
 }
 

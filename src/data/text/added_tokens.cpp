@@ -6,25 +6,37 @@
 
 namespace millrace::data {
 
-void TokenFinder::add(const AddedToken& token, std::string pattern) {
+namespace {
+
+uint64_t edge(uint64_t node, char byte) { return node << 8 | static_cast<uint8_t>(byte); }
+
+}  // namespace
+
+void TokenFinder::add(const AddedToken& token, const std::string& pattern) {
   if (pattern.empty()) return;
-  auto& lengths = lengths_[static_cast<uint8_t>(pattern[0])];
-  if (std::find(lengths.begin(), lengths.end(), pattern.size()) == lengths.end()) {
-    lengths.push_back(pattern.size());
-    std::sort(lengths.begin(), lengths.end(), std::greater<>());
+  begins_[static_cast<uint8_t>(pattern[0])] = true;
+  uint32_t node = 0;
+  for (const char byte : pattern) {
+    const auto [found, fresh] = next_.try_emplace(edge(node, byte), static_cast<uint32_t>(ends_.size()));
+    if (fresh) ends_.emplace_back();
+    node = found->second;
   }
-  patterns_.try_emplace(std::move(pattern), token);
+  if (!ends_[node]) ends_[node] = token;
 }
 
 const AddedToken* TokenFinder::at(std::string_view text, size_t place, size_t& end) const {
-  for (const size_t length : lengths_[static_cast<uint8_t>(text[place])]) {
-    if (place + length > text.size()) continue;
-    const auto found = patterns_.find(text.substr(place, length));
-    if (found == patterns_.end()) continue;
-    end = place + length;
-    return &found->second;
+  if (!begins_[static_cast<uint8_t>(text[place])]) return nullptr;
+  const AddedToken* longest = nullptr;
+  uint32_t node = 0;
+  for (size_t at = place; at < text.size(); ++at) {
+    const auto found = next_.find(edge(node, text[at]));
+    if (found == next_.end()) break;
+    node = found->second;
+    if (!ends_[node]) continue;
+    longest = &*ends_[node];
+    end = at + 1;
   }
-  return nullptr;
+  return longest;
 }
 
 void TokenFinder::cut(std::string_view text,

@@ -20,8 +20,7 @@ struct AddedToken {
 class TokenFinder {
  public:
   /// `pattern`: what a token looks like.
-  void add(const AddedToken& token, std::string pattern);
-  bool empty() const { return patterns_.empty(); }
+  void add(const AddedToken& token, const std::string& pattern);
   /// Calls `piece(begin, end, token)` for all of `text`, in order; `token` is null between tokens.
   void cut(std::string_view text, const std::function<void(size_t, size_t, const AddedToken*)>& piece) const;
 
@@ -29,9 +28,10 @@ class TokenFinder {
   /// The longest pattern at a place, or null.
   const AddedToken* at(std::string_view text, size_t place, size_t& end) const;
 
-  TextMap<AddedToken> patterns_;
-  /// Lengths of the patterns that begin with a byte, longest first.
-  std::vector<size_t> lengths_[256];
+  /// A tree of bytes: from a node (0: the root) and a byte to the next, and the token that ends at a node.
+  std::unordered_map<uint64_t, uint32_t> next_;
+  std::vector<std::optional<AddedToken>> ends_{1};
+  bool begins_[256] = {};  // some pattern, with this byte
 };
 
 }  // namespace millrace::data

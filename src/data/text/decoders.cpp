@@ -144,10 +144,11 @@ std::unique_ptr<Decoder> strip(const Json& json) {
 
 std::unique_ptr<Decoder> replace(const Json& json) {
   const std::shared_ptr<const Pattern> pattern = make_pattern(json.at("pattern"));
-  return function([pattern, content = json.text("content")](Tokens& tokens) {
+  return function([pattern, content = json.text("content"), where = json.where](Tokens& tokens) {
     std::vector<std::pair<size_t, size_t>> matches;
     for (std::string& token : tokens) {
       pattern->find(token, matches);
+      check_growth(where, token.size(), token.size() + matches.size() * content.size());
       for (auto match = matches.rbegin(); match != matches.rend(); ++match)
         token.replace(match->first, match->second - match->first, content);
     }
@@ -158,8 +159,17 @@ std::unique_ptr<Decoder> sequence(const Json& json, int depth) {
   const Json list = json.at("decoders");
   auto parts = std::make_shared<std::vector<std::unique_ptr<Decoder>>>();
   for (size_t i = 0; i < list.items(); ++i) parts->push_back(make_decoder(list.item(i), depth + 1));
-  return function([parts](Tokens& tokens) {
-    for (const auto& part : *parts) part->apply(tokens);
+  return function([parts, where = json.where](Tokens& tokens) {
+    const auto size = [&] {
+      size_t sum = 0;
+      for (const std::string& token : tokens) sum += token.size();
+      return sum;
+    };
+    const size_t before = size();
+    for (const auto& part : *parts) {
+      part->apply(tokens);
+      check_growth(where, before, size());
+    }
   });
 }
 

@@ -41,6 +41,13 @@ bool Json::flag(const char* key, std::optional<bool> usual) const {
   return usual && !has(key) ? *usual : at(key).flag();
 }
 
+void check_growth(const std::string& where, size_t before, size_t after) {
+  constexpr size_t most = 32, always = 1 << 20;
+  if (after > always && after / most > before)
+    fail<InputError>("{}: makes {} bytes of a text of {}, more than {} times as many", where, after, before,
+                     most);
+}
+
 Vocabulary read_vocabulary(const Json& json) {
   const Json vocab = json.at("vocab");
   if (!vocab.value.is_object())

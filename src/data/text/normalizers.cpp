@@ -94,10 +94,11 @@ std::unique_ptr<Normalizer> strip(const Json& json) {
 
 std::unique_ptr<Normalizer> replace(const Json& json) {
   const std::shared_ptr<const Pattern> pattern = make_pattern(json.at("pattern"));
-  return function([pattern, content = json.text("content")](std::string& text) {
+  return function([pattern, content = json.text("content"), where = json.where](std::string& text) {
     std::vector<std::pair<size_t, size_t>> matches;
     pattern->find(text, matches);
     if (matches.empty()) return;
+    check_growth(where, text.size(), text.size() + matches.size() * content.size());
     std::string result;
     size_t at = 0;
     for (const auto& [begin, end] : matches) {
@@ -113,8 +114,12 @@ std::unique_ptr<Normalizer> sequence(const Json& json, int depth) {
   const Json list = json.at("normalizers");
   auto parts = std::make_shared<std::vector<std::unique_ptr<Normalizer>>>();
   for (size_t i = 0; i < list.items(); ++i) parts->push_back(make_normalizer(list.item(i), depth + 1));
-  return function([parts](std::string& text) {
-    for (const auto& part : *parts) part->apply(text);
+  return function([parts, where = json.where](std::string& text) {
+    const size_t before = text.size();
+    for (const auto& part : *parts) {
+      part->apply(text);
+      check_growth(where, before, text.size());
+    }
   });
 }
 

@@ -98,6 +98,9 @@ class TokenModel {
   Vocabulary vocabulary_;
 };
 
+/// InputError when a part makes so much more of a text that a few of them would fill any memory.
+void check_growth(const std::string& where, size_t before, size_t after);
+
 constexpr int kDeepest = 8;  // Sequences in each other
 std::unique_ptr<Normalizer> make_normalizer(const Json& json, int depth = 0);
 std::unique_ptr<PreTokenizer> make_pre_tokenizer(const Json& json, int depth = 0);

@@ -269,14 +269,25 @@ class Metaspace : public Cutter {
 
 class Sequence : public PreTokenizer {
  public:
-  Sequence(const Json& list, int depth) {
+  Sequence(const Json& list, int depth) : where_(list.where) {
     for (size_t i = 0; i < list.items(); ++i) parts_.push_back(make_pre_tokenizer(list.item(i), depth + 1));
   }
   void apply(std::vector<Word>& words) const override {
-    for (const auto& part : parts_) part->apply(words);
+    const size_t before = size(words);
+    for (const auto& part : parts_) {
+      part->apply(words);
+      check_growth(where_, before, size(words));
+    }
   }
 
  private:
+  static size_t size(const std::vector<Word>& words) {
+    size_t sum = 0;
+    for (const Word& word : words) sum += word.text.size();
+    return sum;
+  }
+
+  std::string where_;
   std::vector<std::unique_ptr<PreTokenizer>> parts_;
 };
 

@@ -12,7 +12,7 @@
 namespace millrace::data {
 namespace {
 
-constexpr size_t kLongestToken = 4096;  // bytes of an added token
+constexpr size_t kLongestToken = 1024;  // bytes of an added token
 
 /// What is put around the ids of a text.
 struct Frame {
@@ -45,7 +45,7 @@ class PipelineTokenizer : public Tokenizer {
       std::string pattern = token.content;
       if (token.normalized && parts_.normalizer) parts_.normalizer->apply(pattern);
       put(pattern, token.id);  // decoding gives what the normaliser made of it
-      (token.normalized ? later_ : first_).add(token, std::move(pattern));
+      (token.normalized ? later_ : first_).add(token, pattern);
     }
   }
 
@@ -198,6 +198,7 @@ void read_template(const Json& json, const Parts& parts, Frame& frame) {
     }
     const Json token = json.at("special_tokens").at(item.at("SpecialToken").text("id").c_str()),
                ids = token.at("ids");
+    if (list.items() * ids.items() > 4096) json.unsupported("a template of more than 4,096 tokens");
     for (size_t k = 0; k < ids.items(); ++k) (text ? behind : before).push_back(id_of(ids.item(k), parts));
   }
   if (!text) {

@@ -19,6 +19,9 @@ class WordPiece : public TokenModel {
       fail<InputError>("{}: the unk_token '{}' is not in the vocabulary", where, unknown);
     unknown_ = id->second;
     for (const auto& [token, number] : vocabulary_) longest_piece_ = std::max(longest_piece_, token.size());
+    if (longest_piece_ > kLongestPiece)
+      fail<InputError>("{}: the vocabulary has a token of {} bytes; WordPiece's have {} at most", where,
+                       longest_piece_, kLongestPiece);
   }
 
   const char* name() const override { return "WordPiece"; }
@@ -52,6 +55,7 @@ class WordPiece : public TokenModel {
   }
 
  private:
+  static constexpr size_t kLongestPiece = 256;  // every beginning of it is looked up
   std::string prefix_;
   int64_t longest_word_;
   size_t longest_piece_ = 0;
@@ -62,7 +66,7 @@ class WordPiece : public TokenModel {
 
 std::unique_ptr<TokenModel> make_wordpiece(const Json& json) {
   const int64_t longest =
-      json.has("max_input_chars_per_word") ? json.at("max_input_chars_per_word").integer(0, 1 << 20) : 100;
+      json.has("max_input_chars_per_word") ? json.at("max_input_chars_per_word").integer(0, 1000) : 100;
   return std::make_unique<WordPiece>(read_vocabulary(json), json.text("unk_token", "[UNK]"),
                                      json.text("continuing_subword_prefix", "##"), longest, json.where);
 }

@@ -177,6 +177,19 @@ TEST_CASE("an expression that takes for ever is an error") {
                        InputError);
 }
 
+TEST_CASE("parts that make ever more of a text are stopped") {
+  std::string twice = R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"})", many = twice;
+  for (int i = 0; i < 60; ++i) many += ", " + twice;
+  const auto replaced =
+      with("normalizer", (R"({"type": "Sequence", "normalizers": [)" + many + "]}").c_str());
+  CHECK_THROWS_WITH_AS(replaced->encode("a"), doctest::Contains("times as many"), InputError);
+  std::string bytes = R"({"type": "ByteLevel", "add_prefix_space": false})", levels = bytes;
+  for (int i = 0; i < 60; ++i) levels += ", " + bytes;
+  const auto cut =
+      with("pre_tokenizer", (R"({"type": "Sequence", "pretokenizers": [)" + levels + "]}").c_str());
+  CHECK_THROWS_WITH_AS(cut->encode("\xc3\xa9"), doctest::Contains("times as many"), InputError);
+}
+
 TEST_CASE("a vocab.txt is BERT's tokeniser") {
   const auto bert =
       parse_vocabulary("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nhe\n##llo\nworld\n,\n", "vocab.txt");
