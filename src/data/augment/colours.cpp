@@ -11,8 +11,6 @@
 namespace millrace::data {
 namespace {
 
-using Table = std::array<uint8_t, 256>;
-
 /// From `other` (factor 0) over `value` (1) and on: Pillow's ImagingBlend.
 uint8_t blend(int other, int value, float factor) {
   const float mixed = static_cast<float>(other) + factor * static_cast<float>(value - other);
@@ -64,20 +62,25 @@ void luma(const Extent& extent, const uint8_t* planes, uint8_t* grey) {
     colour_loops().luma(planes_of(extent, planes).data(), static_cast<int64_t>(extent.plane()), grey);
 }
 
+Table brightness_table(double factor) { return blend_with(0, factor); }
+
 void brightness(const Extent& extent, uint8_t* planes, double factor) {
-  look_up(blend_with(0, factor), planes, extent.bytes());
+  look_up(brightness_table(factor), planes, extent.bytes());
 }
 
-void contrast(const Extent& extent, uint8_t* planes, double factor) {
+Table contrast_table(const Extent& extent, const uint8_t* planes, double factor) {
   const size_t count = extent.plane();
   uint64_t sum = 0;
   if (extent.channels == 3)
-    sum =
-        colour_loops().luma_sum(planes_of<const uint8_t>(extent, planes).data(), static_cast<int64_t>(count));
+    sum = colour_loops().luma_sum(planes_of(extent, planes).data(), static_cast<int64_t>(count));
   else
     for (size_t i = 0; i < count; ++i) sum += planes[i];
   const int mean = static_cast<int>(static_cast<double>(sum) / static_cast<double>(count) + 0.5);
-  look_up(blend_with(mean, factor), planes, extent.bytes());
+  return blend_with(mean, factor);
+}
+
+void contrast(const Extent& extent, uint8_t* planes, double factor) {
+  look_up(contrast_table(extent, planes, factor), planes, extent.bytes());
 }
 
 void saturation(const Extent& extent, uint8_t* planes, double factor) {
@@ -106,16 +109,24 @@ void hue(const Extent& extent, uint8_t* planes, double turn) {
                           static_cast<int>(turn * 255) & 255);
 }
 
-void solarize(const Extent& extent, uint8_t* planes, double threshold) {
+Table solarize_table(double threshold) {
   Table table;
   for (int i = 0; i < 256; ++i) table[i] = static_cast<uint8_t>(i < threshold ? i : 255 - i);
-  look_up(table, planes, extent.bytes());
+  return table;
+}
+
+void solarize(const Extent& extent, uint8_t* planes, double threshold) {
+  look_up(solarize_table(threshold), planes, extent.bytes());
+}
+
+Table posterize_table(int bits) {
+  Table table;
+  for (int i = 0; i < 256; ++i) table[i] = static_cast<uint8_t>(i & (0xff << (8 - bits)));
+  return table;
 }
 
 void posterize(const Extent& extent, uint8_t* planes, int bits) {
-  Table table;
-  for (int i = 0; i < 256; ++i) table[i] = static_cast<uint8_t>(i & (0xff << (8 - bits)));
-  look_up(table, planes, extent.bytes());
+  look_up(posterize_table(bits), planes, extent.bytes());
 }
 
 void equalize(const Extent& extent, uint8_t* planes) {
