@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backend/cpu/kernels/resize/loops.h"
 #include "data/augment/colour_loops.h"
-#include "data/pictures/resize_loops.h"
 
 namespace millrace::data {
 
@@ -30,7 +30,7 @@ void Pass::moved_plane(const Extent& extent, const uint8_t* in, uint8_t* out) co
     if (border_ == Border::edge) return std::clamp(i, 0, size - 1);
     return i < 0 ? -i : 2 * (size - 1) - i;
   };
-  const ResizeLoops& loops = resize_loops();
+  const cpu::ResizeLoops& loops = cpu::resize_loops();
   // Columns from..to of a row lie inside the picture and are copied as a block; mirrored, it begins where it ended.
   const int from = std::clamp(-right_, 0, width), to = std::clamp(width - right_, from, width);
   const int block = mirrored_ ? width - to : from;
