@@ -69,7 +69,7 @@ Rule reduce_rule(const std::string& type) {
     const int64_t keep = c.attributes().flag("keep_dims");
     const std::vector<int64_t> axes = axes_of(c);
     if (axes.empty()) return one(c.writer.node("Identity", c.operands));
-    if (type == "ReduceSum")
+    if (type == "ReduceSum" || c.writer.opset() >= 18)
       return one(c.writer.node(type, {c.operands[0], c.writer.ints(axes)}, {{"keepdims", keep}}));
     return one(c.writer.node(type, c.operands, {{"axes", axes}, {"keepdims", keep}}));
   };
@@ -201,6 +201,27 @@ std::vector<std::string> slice_rule(const Call& c) {
                                      c.writer.ints(axes), c.writer.ints(steps)}));
 }
 
+/// The same filter: antialiased, what lies outside left out. ONNX does not say how it is rounded; ONNX Runtime's results
+/// differ by at most 1.
+std::vector<std::string> resize_rule(const Call& c) {
+  const Shape& from = c.types[0].shape;
+  const int rank = from.rank();
+  const std::vector<int64_t> sizes{c.attributes().integer("height"), c.attributes().integer("width")};
+  const OnnxAttributes attributes{{"mode", "linear"},
+                                  {"antialias", int64_t{1}},
+                                  {"exclude_outside", int64_t{1}},
+                                  {"coordinate_transformation_mode", "half_pixel"},
+                                  {"axes", std::vector<int64_t>{2, 3}}};
+  const auto resized = [&](const std::string& x) {
+    return c.writer.node("Resize", {x, "", "", c.writer.ints(sizes)}, attributes);
+  };
+  if (rank == 4) return one(resized(c.operands[0]));
+  // Runtimes do it for four dimensions.
+  const std::string four = c.writer.node(
+      "Reshape", {c.operands[0], c.writer.ints({1, -1, from[rank - 2].size(), from[rank - 1].size()})});
+  return one(c.writer.node("Reshape", {resized(four), c.writer.shape_of(c.node.types[0].shape)}));
+}
+
 /// Rules of operators that differ from their ONNX counterpart by more than a name. One that returns nothing leaves the
 /// node to its body.
 const std::map<std::string_view, Rule>& rules() {
@@ -224,6 +245,7 @@ const std::map<std::string_view, Rule>& rules() {
       {"concat", concat_rule},
       {"gather", gather_rule},
       {"slice", slice_rule},
+      {"resize", resize_rule},
       {"softmax", softmax_rule("Softmax")},
       {"log_softmax", softmax_rule("LogSoftmax")},
       {"elu", alpha_rule("Elu")},
@@ -374,10 +396,18 @@ class Walk {
   std::map<Value, std::string> lazy_;  // broadcasts not written: the name of what is broadcast
 };
 
+bool resizes(const Graph& graph) {
+  for (int i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node(i);
+    if (node.op->name == "resize" || (node.body && resizes(*node.body))) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string export_model(const Graph& graph, const ExportOptions& options) {
-  GraphWriter writer;
+  GraphWriter writer(resizes(graph) ? 18 : 17);  // antialias came with 18
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const auto weight = options.weights.find(static_cast<int>(i));
     if (weight == options.weights.end())
@@ -393,7 +423,7 @@ std::string export_model(const Graph& graph, const ExportOptions& options) {
 
   WireWriter model;
   model.varint(1, 8).bytes(2, "millrace").message(7, writer.finish(options.name));
-  model.message(8, WireWriter().bytes(1, "").varint(2, 17));
+  model.message(8, WireWriter().bytes(1, "").varint(2, static_cast<uint64_t>(writer.opset())));
   for (const auto& [key, value] : options.metadata)
     model.message(14, WireWriter().bytes(1, key).bytes(2, value));
   if (model.text().size() >= (uint64_t{1} << 31))

@@ -1,4 +1,4 @@
-// Graphs as ONNX models (github.com/onnx/onnx, onnx.proto; opset 17, IR 8).
+// Graphs as ONNX models (github.com/onnx/onnx, onnx.proto; opset 17, or 18 where pictures are resized; IR 8).
 #pragma once
 
 #include <map>

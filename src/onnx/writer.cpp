@@ -78,7 +78,7 @@ std::string GraphWriter::fresh(const std::string& hint) {
 }
 
 GraphWriter GraphWriter::inner() {
-  GraphWriter writer;
+  GraphWriter writer(opset_);
   writer.prefix_ = fresh("body") + "/";
   writer.location_ = location_;
   return writer;

@@ -26,7 +26,9 @@ int data_type(DType dtype);
 
 class GraphWriter {
  public:
-  GraphWriter() = default;
+  explicit GraphWriter(int opset) : opset_(opset) {}
+  /// Whose operators are written.
+  int opset() const { return opset_; }
   /// A writer for a graph that a node of this one carries: its names are none of this one's, which it may use.
   GraphWriter inner();
   /// Declares a model input. Its named dimensions become known to shape_of().
@@ -60,6 +62,7 @@ class GraphWriter {
   void append(const std::string& type, const std::vector<std::string>& inputs,
               const std::vector<std::string>& results, const OnnxAttributes& attributes);
 
+  int opset_;
   WireWriter nodes_, initialisers_, inputs_, outputs_;
   std::map<std::string, std::pair<std::string, int>> dims_;  // name → input and axis that have it
   std::map<std::string, std::string> dim_values_;            // name → 1-element tensor

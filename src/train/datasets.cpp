@@ -72,6 +72,15 @@ data::FrameRule evaluation_frames(const Recipe& recipe) {
   return rule;
 }
 
+data::Frame prepared_frame(const Recipe& recipe, const data::Extent& extent, int height, int width) {
+  const data::FrameRule rule = evaluation_frames(recipe);
+  data::Frame frame = data::whole_frame(height, width, extent.height, extent.width);
+  if (rule.crop > 0) frame = rule.frame(height, width);
+  if (frame.keep.height != extent.height || frame.keep.width != extent.width)
+    fail<InternalError>("data.crop = {} gives other pictures than the model's", rule.crop);
+  return frame;
+}
+
 Array load_prepared(const std::string& path, const Recipe& recipe, const data::Extent& extent) {
   const std::vector<uint8_t> bytes = read_file(path);
   data::Sample sample;
@@ -80,11 +89,7 @@ Array load_prepared(const std::string& path, const Recipe& recipe, const data::E
   Array array(u8, {1, extent.channels, extent.height, extent.width});
   std::string why = reader.open(sample);
   if (why.empty()) {
-    const data::FrameRule rule = evaluation_frames(recipe);
-    data::Frame frame = data::whole_frame(reader.height(), reader.width(), extent.height, extent.width);
-    if (rule.crop > 0) frame = rule.frame(reader.height(), reader.width());
-    if (frame.keep.height != extent.height || frame.keep.width != extent.width)
-      fail<InternalError>("data.crop = {} gives other pictures than the model's", rule.crop);
+    const data::Frame frame = prepared_frame(recipe, extent, reader.height(), reader.width());
     why = reader.load(frame, extent.channels, false, array.as<uint8_t>().data());
   }
   if (!why.empty())

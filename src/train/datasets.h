@@ -41,8 +41,11 @@ std::vector<std::string> classes_of(const Recipe& recipe);
 /// augmentation is a random frame of a size, the middle, with the shorter side resized to that size.
 data::FrameRule evaluation_frames(const Recipe& recipe);
 
-/// A picture file as a model of that recipe takes it, prepared as for evaluation: u8 [1, C, H, W]. Without data.crop it is
-/// resized to the model's size. InputError when it is no good picture or too small, IoError when it cannot be read.
+/// What a model of that recipe, which takes pictures of `extent`, looks at of a picture of this size: as for evaluation;
+/// without data.crop all of it, resized to the model's size. InputError when it is smaller than the crop.
+data::Frame prepared_frame(const Recipe& recipe, const data::Extent& extent, int height, int width);
+
+/// A picture file as a model of that recipe takes it, its prepared_frame(): u8 [1, C, H, W]. InputError when it is no good picture or too small, IoError when it cannot be read.
 Array load_prepared(const std::string& path, const Recipe& recipe, const data::Extent& extent);
 
 /// Batches for training: in the recipe's order, augmented, whole batches only. InputError names what is wrong with the source.

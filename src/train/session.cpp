@@ -5,9 +5,11 @@
 
 #include "base/format.h"
 #include "base/size_text.h"
+#include "data/pictures/frame_graph.h"
 #include "onnx/export.h"
 #include "optim/model_scope.h"
 #include "train/arrays.h"
+#include "train/datasets.h"
 #include "train/run_folder.h"
 #include "train/texts.h"
 
@@ -243,9 +245,35 @@ Array Predictor::logits(const Array& pictures) {
   return sum;
 }
 
-std::string export_session(const Session& session) {
+namespace {
+
+/// The model behind what brings pictures of this size to its own.
+Graph with_frames(const Session& session, const Graph& model, int height, int width) {
+  if (session.extent.height == 0)
+    fail<InputError>("the model does not take pictures: none can be resized for it");
+  Graph graph;
+  std::vector<Value> arguments;
+  for (size_t i = 0; i < model.inputs().size(); ++i) {
+    Type type = model.type(model.inputs()[i]);
+    if (i == 0) {
+      type.shape[2] = height;
+      type.shape[3] = width;
+    }
+    arguments.push_back(graph.input(model.input_names()[i], type));
+  }
+  graph.set_location("pictures");
+  arguments[0] = data::frame_pictures(graph, arguments[0],
+                                      prepared_frame(session.recipe, session.extent, height, width));
+  graph.set_outputs(inline_graph(graph, model, arguments), model.output_names());
+  return graph;
+}
+
+}  // namespace
+
+std::string export_session(const Session& session, int height, int width) {
   const auto specs = specs_of(session.inputs, 0, session.length);
-  const Graph graph = optim::build_eval_graph(*session.model.module, specs, forward, true);
+  Graph graph = optim::build_eval_graph(*session.model.module, specs, forward, true);
+  if (height > 0) graph = with_frames(session, graph, height, width);
   onnx::ExportOptions options;
   options.name = session.model.kind.empty() ? "layers" : session.model.kind;
   int at = static_cast<int>(specs.size());

@@ -82,7 +82,8 @@ class Predictor {
 };
 
 /// The bytes of the model as .onnx: pictures u8 [batch, C, H, W] → logits, normalisation included; or arrays of the longest
-/// texts.
-std::string export_session(const Session& session);
+/// texts. `height` and `width`: of decoded pictures that the model brings to its size itself, as evaluation does; 0: the
+/// model's own. InputError when it takes no pictures, or larger ones.
+std::string export_session(const Session& session, int height = 0, int width = 0);
 
 }  // namespace millrace::train

@@ -228,3 +228,38 @@ TEST_CASE("options by name may stand in any order, and are checked") {
                                   {"random-resized-crop 32 size=3", "\"size=3\" is too much"}})
     CHECK_THROWS_WITH_AS(parse_augmentation(text), doctest::Contains(why), InputError);
 }
+
+TEST_CASE("augmentations that share a pass give what each one for itself gives") {
+  const Extent extent{3, 21, 37};
+  Bytes in(extent.bytes());
+  for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<uint8_t>(i * i / 7 + i);
+  const std::vector<std::vector<std::string>> lists = {
+      {"pad-crop 4", "flip"},
+      {"flip", "pad-crop 4 zero"},
+      {"pad-crop 3 zero", "flip", "solarize 100", "posterize 4"},
+      {"solarize 90", "random-shift 5", "flip", "flip"},
+      {"posterize 3", "pad-crop 2", "solarize 99 p=1", "equalize", "flip", "alternating-flip", "solarize 30"},
+      {"flip", "colour-jitter brightness=0.5 contrast=0.5 saturation=0.5 hue=0.3", "posterize 5",
+       "pad-crop 1"},
+      {"flip", "random-resized-crop 19", "flip", "pad-crop 9 zero", "rotate 20"},
+      {"flip"},
+      {"solarize 10 p=0"}};
+  for (const auto& list : lists)
+    for (int64_t position = 0; position < 60; ++position) {
+      Bytes wanted = in;
+      Extent now = extent;
+      for (size_t i = 0; i < list.size(); ++i) {
+        const auto one = parse_augmentation(list[i]);
+        const Extent next = one->result(now);
+        Bytes out(next.bytes());
+        Draw draw{RandomStream(5, uint64_t{i + 1} << 32 | 2, static_cast<uint64_t>(position)), 5, 2,
+                  position};
+        one->apply(now, wanted.data(), out.data(), draw);
+        wanted = out;
+        now = next;
+      }
+      Bytes found(wanted.size(), 99), scratch;
+      Augmenter(list).apply(extent, in.data(), found.data(), {5, 2, position, position}, scratch);
+      REQUIRE(found == wanted);
+    }
+}

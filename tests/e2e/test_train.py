@@ -148,6 +148,23 @@ def test_onnx_runtime_gives_the_same_logits(whole, recipe, letters, millrace, tm
         assert line["class"] == classes[int(row.argmax())]
 
 
+def test_an_exported_model_may_take_pictures_of_another_size(whole, letters, millrace, tmp_path):
+    millrace("export", whole, tmp_path / "m.onnx", "--pictures", "45x70")
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    lines, rows = [], []
+    for i, path in enumerate(sorted(letters.glob("test/*/*.jpg"))[::40]):
+        large = Image.open(path).resize((70, 45), Image.BICUBIC)
+        large.save(tmp_path / f"{i}.png")
+        lines += millrace("predict", whole, "--json", tmp_path / f"{i}.png").stdout.splitlines()
+        rows.append(session.run(["logits"], {"pictures": np.asarray(large)[None, None]})[0][0])
+    assert len(rows) > 2
+    for line, row in zip(map(json.loads, lines), rows):
+        # ONNX leaves the rounding of resized pixels open.
+        assert np.abs(np.array(line["logits"]) - row).max() <= 0.05
+    refused = millrace("export", whole, tmp_path / "n.onnx", "--pictures", "45", code=1)
+    assert "HEIGHTxWIDTH" in refused.stderr
+
+
 def test_frozen_parameters_stay_as_they_were(recipe, millrace, tmp_path):
     def weights(epochs):
         run = tmp_path / f"{epochs}"

@@ -3,9 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <millrace/error.h>
+#include <millrace/program.h>
 
 #include "base/file.h"
 #include "base/format.h"
+#include "data/pictures/frame_graph.h"
+#include "data/pictures/picture_reader.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
@@ -73,6 +76,27 @@ TEST_CASE("training without random changes, evaluation and prediction see the sa
           load_prepared((folder / ("t/a/" + std::to_string(i) + ".jpg")).string(), *recipe, extent);
       CHECK(std::equal(one.as<uint8_t>().begin(), one.as<uint8_t>().end(),
                        batch.pictures.begin() + i * 3 * 32 * 32));
+      // The decoded picture, prepared by a graph.
+      const data::Sample stored = source()->read(i);
+      data::PictureReader reader;
+      REQUIRE(reader.open(stored).empty());
+      const int height = reader.height(), width = reader.width();
+      Array decoded(u8, {1, 3, height, width});
+      REQUIRE(
+          reader.load(data::whole_frame(height, width, height, width), 3, false, decoded.as<uint8_t>().data())
+              .empty());
+      Graph graph;
+      const Value pictures = graph.input("pictures", decoded.type());
+      graph.set_outputs(
+          {data::frame_pictures(graph, pictures, prepared_frame(*recipe, extent, height, width))});
+      for (const char* target : {"ref", "cpu"}) {
+        Program program = Program::compile(graph, {.target = target});
+        program.input(0) = decoded;
+        program.run();
+        const auto prepared = program.output(0).as<const uint8_t>();
+        CHECK(std::equal(prepared.begin(), prepared.end(), one.as<const uint8_t>().begin(),
+                         one.as<const uint8_t>().end()));
+      }
     }
     const PictureSample sample = sample_pictures(*recipe, source());
     CHECK(sample.pictures.type() == Type{u8, {4, 3, 32, 32}});

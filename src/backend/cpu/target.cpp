@@ -7,6 +7,7 @@
 #include "backend/cpu/kernels/first_occurrence.h"
 #include "backend/cpu/kernels/gemm/provider.h"
 #include "backend/cpu/kernels/layer_norm.h"
+#include "backend/cpu/kernels/resize/provider.h"
 #include "backend/cpu/kernels/scatter_add.h"
 #include "backend/cpu/kernels/scatter_rows.h"
 #include "backend/cpu/kernels/winograd/provider.h"
@@ -31,6 +32,7 @@ Target make_target() {
   target.providers.push_back(make_scatter_add_provider());
   target.providers.push_back(make_scatter_rows_provider());
   target.providers.push_back(make_first_occurrence_provider());
+  target.providers.push_back(make_resize_provider());
   target.providers.push_back(make_codegen_provider());
   target.providers.push_back(ref::make_provider());
   return target;

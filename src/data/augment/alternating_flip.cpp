@@ -1,16 +1,16 @@
 // "alternating-flip": the mirror image every other epoch; which half of the samples begins with it is decided
 // by a hash of the sample (K. Jordan, "94% on CIFAR-10 in 3.29 seconds", arXiv 2404.00498, section 3.6).
-#include "data/augment/augment.h"
-#include "data/augment/mirror.h"
+#include "data/augment/pass.h"
 
 namespace millrace::data {
 namespace {
 
-class AlternatingFlip final : public Augmentation {
+class AlternatingFlip final : public PassAugmentation {
  public:
-  void apply(const Extent& extent, const uint8_t* in, uint8_t* out, Draw& draw) const override {
+  bool collect(const Extent& /*extent*/, Draw& draw, Pass& pass) const override {
     const uint32_t hash = RandomStream(draw.seed, 0x666c6970, static_cast<uint64_t>(draw.index)).next();
-    mirror(extent, in, out, (hash + static_cast<uint64_t>(draw.epoch)) & 1);
+    if ((hash + static_cast<uint64_t>(draw.epoch)) & 1) pass.mirror();
+    return true;
   }
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "base/suggest.h"
+#include "data/augment/pass.h"
 
 namespace millrace::data {
 namespace {
@@ -180,20 +181,32 @@ void Augmenter::apply(const Extent& extent, const uint8_t* in, uint8_t* out, con
   // What lies between is in two halves of the scratch, by turns.
   size_t most = 0;
   Extent now = extent;
-  for (size_t i = begin; i + 1 < list_.size(); ++i) {
-    now = list_[i]->result(now);
+  for (size_t i = begin; i < list_.size(); ++i) {
     most = std::max(most, now.bytes());
+    now = list_[i]->result(now);
   }
   if (scratch.size() < 2 * most) scratch.resize(2 * most);
   const uint8_t* from = in;
+  size_t half = 0;
+  const auto next = [&](bool last) { return last ? out : scratch.data() + (half++ % 2) * most; };
+  Pass pass;
   now = extent;
-  for (size_t i = begin; i < list_.size(); ++i) {
-    uint8_t* to = i + 1 == list_.size() ? out : scratch.data() + (i % 2) * most;
+  for (size_t i = begin; i < list_.size(); now = list_[i++]->result(now)) {
     Draw draw = draw_for(sample, i);
+    if (list_[i]->collect(now, draw, pass)) continue;
+    if (!pass.empty()) {
+      uint8_t* const to = next(false);
+      pass.run(now, from, to);
+      pass = {};
+      from = to;
+      draw = draw_for(sample, i);
+      if (list_[i]->collect(now, draw, pass)) continue;
+    }
+    uint8_t* const to = next(i + 1 == list_.size());
     list_[i]->apply(now, from, to, draw);
-    now = list_[i]->result(now);
     from = to;
   }
+  if (from != out) pass.run(now, from, out);
 }
 
 }  // namespace millrace::data

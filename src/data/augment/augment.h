@@ -36,12 +36,17 @@ struct SampleKey {
   int64_t index = 0;                // of the sample in its source
 };
 
+class Pass;
+
 /// One kind of random change with its parameters.
 class Augmentation {
  public:
   virtual ~Augmentation() = default;
   /// Reads `in`, planes of uint8 of size `extent`, and writes `out`, planes of size result(extent), which do not overlap.
   virtual void apply(const Extent& extent, const uint8_t* in, uint8_t* out, Draw& draw) const = 0;
+  /// What apply() would do, noted instead, where it is no more than a part of a pass. False, and nothing is noted: it is more
+  /// than that, or has to stand first in a pass.
+  virtual bool collect(const Extent& /*extent*/, Draw& /*draw*/, Pass& /*pass*/) const { return false; }
   /// InputError when pictures of this size cannot be changed so (padding wider than the picture …).
   virtual void check(const Extent&) const {}
   /// The size that pictures of this size get.

@@ -23,13 +23,21 @@ class ColourJitter final : public Sometimes {
     // Drawn also where nothing is changed, so that one parameter does not move another's numbers.
     const double factors[4] = {between(draw, jitter_.brightness), between(draw, jitter_.contrast),
                                between(draw, jitter_.saturation), between(draw, jitter_.hue)};
+    // Brightness and contrast are tables: they wait for one another.
+    Pass pass;
+    const auto look = [&] {
+      pass.run_in_place(extent, planes);
+      pass = {};
+    };
     for (const int kind : order) {
       if (factors[kind] == (kind == 3 ? 0 : 1)) continue;
-      if (kind == 0) brightness(extent, planes, factors[0]);
-      if (kind == 1) contrast(extent, planes, factors[1]);
+      if (kind == 0) pass.look_up(brightness_table(factors[0]));
+      if (kind != 0) look();
+      if (kind == 1) pass.look_up(contrast_table(extent, planes, factors[1]));
       if (kind == 2) saturation(extent, planes, factors[2]);
       if (kind == 3) hue(extent, planes, factors[3]);
     }
+    look();
   }
 
  private:

@@ -5,14 +5,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "backend/cpu/kernels/vectors.h"
+#include "data/augment/colour_loops.h"
+
 namespace millrace::data {
 namespace {
-
-using Table = std::array<uint8_t, 256>;
-
-void look_up(const Table& table, uint8_t* plane, size_t count) {
-  for (size_t i = 0; i < count; ++i) plane[i] = table[plane[i]];
-}
 
 /// From `other` (factor 0) over `value` (1) and on: Pillow's ImagingBlend.
 uint8_t blend(int other, int value, float factor) {
@@ -26,123 +23,110 @@ Table blend_with(int other, double factor) {
   return table;
 }
 
+void look_up(const Table& table, uint8_t* values, size_t count) {
+  colour_loops().look_up(table.data(), values, static_cast<int64_t>(count), values);
+}
+
 std::array<int64_t, 256> histogram(const uint8_t* plane, size_t count) {
-  std::array<int64_t, 256> counts{};
-  for (size_t i = 0; i < count; ++i) ++counts[plane[i]];
-  return counts;
+  // Four, by turns, so that equal neighbours need not wait for each other.
+  std::array<std::array<uint32_t, 256>, 4> counts{};
+  size_t i = 0;
+  for (; i + 4 <= count; i += 4)
+    for (size_t k = 0; k < 4; ++k) ++counts[k][plane[i + k]];
+  for (; i < count; ++i) ++counts[0][plane[i]];
+  std::array<int64_t, 256> sums;
+  for (size_t v = 0; v < 256; ++v)
+    sums[v] = int64_t{counts[0][v]} + counts[1][v] + counts[2][v] + counts[3][v];
+  return sums;
 }
 
-/// 8-bit hue, saturation, value as Pillow's rgb2hsv.
-void to_hsv(int r, int g, int b, int& h, int& s, int& v) {
-  const int most = std::max({r, g, b}), least = std::min({r, g, b});
-  v = most;
-  h = s = 0;
-  if (most == least) return;
-  const float range = static_cast<float>(most - least);
-  const float red = static_cast<float>(most - r) / range, green = static_cast<float>(most - g) / range,
-              blue = static_cast<float>(most - b) / range;
-  const auto angle = static_cast<float>(r == most   ? blue - green
-                                        : g == most ? 2.0 + red - blue
-                                                    : 4.0 + green - red);
-  h = static_cast<int>(static_cast<float>(std::fmod(angle / 6.0 + 1.0, 1.0)) * 255.0);
-  s = static_cast<int>(range / static_cast<float>(most) * 255.0);
-}
-
-void from_hsv(int h, int s, int v, uint8_t* rgb[3], size_t at) {
-  if (s == 0) {
-    for (int c = 0; c < 3; ++c) rgb[c][at] = static_cast<uint8_t>(v);
-    return;
-  }
-  const auto place = static_cast<float>(h * 6.0 / 255.0), strength = static_cast<float>(s / 255.0);
-  const int sector = static_cast<int>(std::floor(place));
-  const float rest = place - static_cast<float>(sector);
-  const auto value = [&](float less) {
-    return static_cast<uint8_t>(std::clamp(std::round(static_cast<double>(v) * (1.0 - less)), 0.0, 255.0));
-  };
-  const uint8_t p = value(strength), q = value(strength * rest),
-                t = value(static_cast<float>(strength * (1.0 - rest))), full = static_cast<uint8_t>(v);
-  const uint8_t colours[6][3] = {{full, t, p}, {q, full, p}, {p, full, t},
-                                 {p, q, full}, {t, p, full}, {full, p, q}};
-  for (int c = 0; c < 3; ++c) rgb[c][at] = colours[sector % 6][c];
+/// The three planes of a colour picture.
+template <typename Byte>
+std::array<Byte*, 3> planes_of(const Extent& extent, Byte* planes) {
+  return {planes, planes + extent.plane(), planes + 2 * extent.plane()};
 }
 
 }  // namespace
 
-void luma(const Extent& extent, const uint8_t* planes, uint8_t* grey) {
-  const size_t count = extent.plane();
-  if (extent.channels != 3) {
-    std::memcpy(grey, planes, count);
-    return;
-  }
-  const uint8_t *red = planes, *green = planes + count, *blue = planes + 2 * count;
-  for (size_t i = 0; i < count; ++i)
-    grey[i] = static_cast<uint8_t>((19595U * red[i] + 38470U * green[i] + 7471U * blue[i] + 32768U) >> 16);
+const ColourLoops& colour_loops() {
+  static const ColourLoops& best = cpu::has_avx512() ? colour_loops_avx512()
+                                   : cpu::has_avx2() ? colour_loops_avx2()
+                                                     : colour_loops_baseline();
+  return best;
 }
 
+void luma(const Extent& extent, const uint8_t* planes, uint8_t* grey) {
+  if (extent.channels != 3)
+    std::memcpy(grey, planes, extent.plane());
+  else
+    colour_loops().luma(planes_of(extent, planes).data(), static_cast<int64_t>(extent.plane()), grey);
+}
+
+Table brightness_table(double factor) { return blend_with(0, factor); }
+
 void brightness(const Extent& extent, uint8_t* planes, double factor) {
-  look_up(blend_with(0, factor), planes, extent.bytes());
+  look_up(brightness_table(factor), planes, extent.bytes());
+}
+
+Table contrast_table(const Extent& extent, const uint8_t* planes, double factor) {
+  const size_t count = extent.plane();
+  uint64_t sum = 0;
+  if (extent.channels == 3)
+    sum = colour_loops().luma_sum(planes_of(extent, planes).data(), static_cast<int64_t>(count));
+  else
+    for (size_t i = 0; i < count; ++i) sum += planes[i];
+  const int mean = static_cast<int>(static_cast<double>(sum) / static_cast<double>(count) + 0.5);
+  return blend_with(mean, factor);
 }
 
 void contrast(const Extent& extent, uint8_t* planes, double factor) {
-  thread_local std::vector<uint8_t> grey;
-  grey.resize(extent.plane());
-  luma(extent, planes, grey.data());
-  uint64_t sum = 0;
-  for (const uint8_t value : grey) sum += value;
-  const int mean = static_cast<int>(static_cast<double>(sum) / static_cast<double>(grey.size()) + 0.5);
-  look_up(blend_with(mean, factor), planes, extent.bytes());
+  look_up(contrast_table(extent, planes, factor), planes, extent.bytes());
 }
 
 void saturation(const Extent& extent, uint8_t* planes, double factor) {
   if (extent.channels != 3) return;
-  thread_local std::vector<uint8_t> grey;
-  const size_t count = extent.plane();
-  grey.resize(count);
-  luma(extent, planes, grey.data());
-  for (int c = 0; c < 3; ++c, planes += count)
-    for (size_t i = 0; i < count; ++i) planes[i] = blend(grey[i], planes[i], static_cast<float>(factor));
+  colour_loops().saturate(planes_of(extent, planes).data(), static_cast<int64_t>(extent.plane()),
+                          static_cast<float>(factor));
 }
 
 void sharpness(const Extent& extent, uint8_t* planes, double factor) {
   thread_local std::vector<uint8_t> before;
   const int height = extent.height, width = extent.width;
+  if (width < 3) return;
   for (int c = 0; c < extent.channels; ++c, planes += extent.plane()) {
     before.assign(planes, planes + extent.plane());
-    // Pillow's SMOOTH: a centre of 5 among ones, by 13; the border stays.
-    for (int y = 1; y + 1 < height; ++y)
-      for (int x = 1; x + 1 < width; ++x) {
-        const uint8_t* at = &before[static_cast<size_t>(y) * width + x];
-        int sum = 4 * at[0];
-        for (int dy = -1; dy <= 1; ++dy)
-          for (int dx = -1; dx <= 1; ++dx) sum += at[dy * width + dx];
-        planes[static_cast<size_t>(y) * width + x] =
-            blend((2 * sum + 13) / 26, at[0], static_cast<float>(factor));
-      }
+    // The border stays.
+    for (int y = 1; y + 1 < height; ++y) {
+      const size_t at = static_cast<size_t>(y) * width + 1;
+      colour_loops().sharpen(&before[at], width, width - 2, static_cast<float>(factor), planes + at);
+    }
   }
 }
 
 void hue(const Extent& extent, uint8_t* planes, double turn) {
   if (extent.channels != 3) return;
-  const size_t count = extent.plane();
-  uint8_t* rgb[3] = {planes, planes + count, planes + 2 * count};
-  const int shift = static_cast<int>(turn * 255) & 255;
-  for (size_t i = 0; i < count; ++i) {
-    int h = 0, s = 0, v = 0;
-    to_hsv(rgb[0][i], rgb[1][i], rgb[2][i], h, s, v);
-    from_hsv((h + shift) & 255, s, v, rgb, i);
-  }
+  colour_loops().turn_hue(planes_of(extent, planes).data(), static_cast<int64_t>(extent.plane()),
+                          static_cast<int>(turn * 255) & 255);
+}
+
+Table solarize_table(double threshold) {
+  Table table;
+  for (int i = 0; i < 256; ++i) table[i] = static_cast<uint8_t>(i < threshold ? i : 255 - i);
+  return table;
 }
 
 void solarize(const Extent& extent, uint8_t* planes, double threshold) {
+  look_up(solarize_table(threshold), planes, extent.bytes());
+}
+
+Table posterize_table(int bits) {
   Table table;
-  for (int i = 0; i < 256; ++i) table[i] = static_cast<uint8_t>(i < threshold ? i : 255 - i);
-  look_up(table, planes, extent.bytes());
+  for (int i = 0; i < 256; ++i) table[i] = static_cast<uint8_t>(i & (0xff << (8 - bits)));
+  return table;
 }
 
 void posterize(const Extent& extent, uint8_t* planes, int bits) {
-  Table table;
-  for (int i = 0; i < 256; ++i) table[i] = static_cast<uint8_t>(i & (0xff << (8 - bits)));
-  look_up(table, planes, extent.bytes());
+  look_up(posterize_table(bits), planes, extent.bytes());
 }
 
 void equalize(const Extent& extent, uint8_t* planes) {
@@ -166,9 +150,10 @@ void equalize(const Extent& extent, uint8_t* planes) {
 void autocontrast(const Extent& extent, uint8_t* planes) {
   const size_t count = extent.plane();
   for (int c = 0; c < extent.channels; ++c, planes += count) {
-    const auto [low, high] = std::minmax_element(planes, planes + count);
-    if (*high <= *low) continue;
-    const double scale = 255.0 / (*high - *low), offset = -*low * scale;
+    uint8_t low = 0, high = 0;
+    colour_loops().extremes(planes, static_cast<int64_t>(count), &low, &high);
+    if (high <= low) continue;
+    const double scale = 255.0 / (high - low), offset = -low * scale;
     Table table;
     for (int i = 0; i < 256; ++i)
       table[i] = static_cast<uint8_t>(std::clamp(static_cast<int>(i * scale + offset), 0, 255));

@@ -4,12 +4,15 @@
 #include <cstdint>
 
 #include "data/augment/augment.h"
+#include "data/augment/pass.h"
 
 namespace millrace::data {
 
 /// ImageEnhance: 0 black, 1 as it is, 2 twice as bright.
+Table brightness_table(double factor);
 void brightness(const Extent& extent, uint8_t* planes, double factor);
-/// 0: the mean grey everywhere.
+/// 0: the mean grey of this picture everywhere.
+Table contrast_table(const Extent& extent, const uint8_t* planes, double factor);
 void contrast(const Extent& extent, uint8_t* planes, double factor);
 /// 0: grey. Grey pictures stay.
 void saturation(const Extent& extent, uint8_t* planes, double factor);
@@ -19,8 +22,10 @@ void sharpness(const Extent& extent, uint8_t* planes, double factor);
 void hue(const Extent& extent, uint8_t* planes, double turn);
 
 /// Values from the threshold on are inverted.
+Table solarize_table(double threshold);
 void solarize(const Extent& extent, uint8_t* planes, double threshold);
 /// Keeps so many of the 8 bits.
+Table posterize_table(int bits);
 void posterize(const Extent& extent, uint8_t* planes, int bits);
 /// A flat histogram, each channel for itself.
 void equalize(const Extent& extent, uint8_t* planes);

@@ -1,14 +1,14 @@
 // "flip": the mirror image half of the time.
-#include "data/augment/augment.h"
-#include "data/augment/mirror.h"
+#include "data/augment/pass.h"
 
 namespace millrace::data {
 namespace {
 
-class Flip final : public Augmentation {
+class Flip final : public PassAugmentation {
  public:
-  void apply(const Extent& extent, const uint8_t* in, uint8_t* out, Draw& draw) const override {
-    mirror(extent, in, out, draw.random.next() & 1);
+  bool collect(const Extent& /*extent*/, Draw& draw, Pass& pass) const override {
+    if (draw.random.next() & 1) pass.mirror();
+    return true;
   }
 };
 

@@ -1,12 +1,11 @@
 // "pad-crop 2": pads by reflection (or with zeros) and crops at a random place back to the size.
 #include "base/format.h"
-#include "data/augment/augment.h"
-#include "data/augment/window.h"
+#include "data/augment/pass.h"
 
 namespace millrace::data {
 namespace {
 
-class PadCrop final : public Augmentation {
+class PadCrop final : public PassAugmentation {
  public:
   PadCrop(int padding, Border border) : padding_(padding), border_(border) {}
 
@@ -16,11 +15,11 @@ class PadCrop final : public Augmentation {
           "augmentation \"pad-crop {}\": pictures of {}x{} are too small for it; use a smaller number",
           padding_, extent.width, extent.height);
   }
-  void apply(const Extent& extent, const uint8_t* in, uint8_t* out, Draw& draw) const override {
+  bool collect(const Extent& /*extent*/, Draw& draw, Pass& pass) const override {
     const uint32_t places = 2 * static_cast<uint32_t>(padding_) + 1;
     const int down = static_cast<int>(draw.random.below(places)) - padding_;
     const int right = static_cast<int>(draw.random.below(places)) - padding_;
-    shift_window(extent, in, out, down, right, border_);
+    return pass.window(down, right, border_);
   }
 
  private:

@@ -1,18 +1,21 @@
 // "posterize 4": keeps so many bits of each value; torchvision's RandomPosterize.
 #include "data/augment/colours.h"
+#include "data/augment/pass.h"
 #include "data/augment/sometimes.h"
 
 namespace millrace::data {
 namespace {
 
-class Posterize final : public Sometimes {
+class Posterize final : public PassAugmentation {
  public:
-  Posterize(double p, int bits) : Sometimes(p), bits_(bits) {}
-  void change(const Extent& extent, uint8_t* planes, Draw& /*draw*/) const override {
-    posterize(extent, planes, bits_);
+  Posterize(double p, int bits) : probability_(p), bits_(bits) {}
+  bool collect(const Extent& /*extent*/, Draw& draw, Pass& pass) const override {
+    if (draw.random.uniform() < probability_) pass.look_up(posterize_table(bits_));
+    return true;
   }
 
  private:
+  double probability_;
   int bits_;
 };
 

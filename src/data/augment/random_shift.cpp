@@ -1,12 +1,11 @@
 // "random-shift 2": moves the picture by up to that many pixels each way; its edge pixels fill the gap.
 #include "base/format.h"
-#include "data/augment/augment.h"
-#include "data/augment/window.h"
+#include "data/augment/pass.h"
 
 namespace millrace::data {
 namespace {
 
-class RandomShift final : public Augmentation {
+class RandomShift final : public PassAugmentation {
  public:
   explicit RandomShift(int reach) : reach_(reach) {}
 
@@ -16,11 +15,11 @@ class RandomShift final : public Augmentation {
           "augmentation \"random-shift {}\": pictures of {}x{} are too small for it; use a smaller number",
           reach_, extent.width, extent.height);
   }
-  void apply(const Extent& extent, const uint8_t* in, uint8_t* out, Draw& draw) const override {
+  bool collect(const Extent& /*extent*/, Draw& draw, Pass& pass) const override {
     const uint32_t places = 2 * static_cast<uint32_t>(reach_) + 1;
     const int down = static_cast<int>(draw.random.below(places)) - reach_;
     const int right = static_cast<int>(draw.random.below(places)) - reach_;
-    shift_window(extent, in, out, down, right, Border::edge);
+    return pass.window(down, right, Border::edge);
   }
 
  private:

@@ -1,18 +1,21 @@
 // "solarize 128": values from the threshold on are inverted; torchvision's RandomSolarize.
 #include "data/augment/colours.h"
+#include "data/augment/pass.h"
 #include "data/augment/sometimes.h"
 
 namespace millrace::data {
 namespace {
 
-class Solarize final : public Sometimes {
+class Solarize final : public PassAugmentation {
  public:
-  Solarize(double p, double threshold) : Sometimes(p), threshold_(threshold) {}
-  void change(const Extent& extent, uint8_t* planes, Draw& /*draw*/) const override {
-    solarize(extent, planes, threshold_);
+  Solarize(double p, double threshold) : probability_(p), threshold_(threshold) {}
+  bool collect(const Extent& /*extent*/, Draw& draw, Pass& pass) const override {
+    if (draw.random.uniform() < probability_) pass.look_up(solarize_table(threshold_));
+    return true;
   }
 
  private:
+  double probability_;
   double threshold_;
 };
 

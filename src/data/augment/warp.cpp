@@ -3,34 +3,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backend/cpu/kernels/vectors.h"
+#include "data/augment/warp_loops.h"
+
 namespace millrace::data {
+
+const WarpLoops& warp_loops() {
+  static const WarpLoops& best = cpu::has_avx512() ? warp_loops_avx512()
+                                 : cpu::has_avx2() ? warp_loops_avx2()
+                                                   : warp_loops_baseline();
+  return best;
+}
+
 void warp(const Extent& extent, const uint8_t* in, uint8_t* out, const Projection& from, uint8_t fill) {
-  const int height = extent.height, width = extent.width;
-  const size_t plane = extent.plane();
-  for (int y = 0; y < height; ++y)
-    for (int x = 0; x < width; ++x, ++out) {
-      const double cx = x + 0.5, cy = y + 0.5, w = from[6] * cx + from[7] * cy + 1;
-      const double sx = (from[0] * cx + from[1] * cy + from[2]) / w,
-                   sy = (from[3] * cx + from[4] * cy + from[5]) / w;
-      // Written so that what is no number is outside.
-      if (!(sx >= 0 && sx < width && sy >= 0 && sy < height)) {
-        for (int c = 0; c < extent.channels; ++c) out[c * plane] = fill;
-        continue;
-      }
-      const int x0 = static_cast<int>(std::floor(sx - 0.5)), y0 = static_cast<int>(std::floor(sy - 0.5));
-      const double dx = sx - 0.5 - x0, dy = sy - 0.5 - y0;
-      const auto left = static_cast<size_t>(std::max(x0, 0)),
-                 right = static_cast<size_t>(std::min(x0 + 1, width - 1)),
-                 top = static_cast<size_t>(std::max(y0, 0)) * width,
-                 low = static_cast<size_t>(std::min(y0 + 1, height - 1)) * width;
-      for (int c = 0; c < extent.channels; ++c) {
-        const uint8_t* from_plane = in + c * plane;
-        const auto between = [](double a, double b, double part) { return a + (b - a) * part; };
-        const double above = between(from_plane[top + left], from_plane[top + right], dx),
-                     below = between(from_plane[low + left], from_plane[low + right], dx);
-        out[c * plane] = static_cast<uint8_t>(between(above, below, dy));
-      }
-    }
+  warp_loops().warp(in, extent.channels, extent.height, extent.width, from.data(), fill, out);
 }
 
 Projection affine_projection(std::pair<double, double> centre, double angle, std::pair<double, double> move,

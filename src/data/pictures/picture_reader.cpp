@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "data/pictures/resize_loops.h"
+#include "backend/cpu/kernels/resize/loops.h"
 
 namespace millrace::data {
 namespace {
@@ -73,7 +73,7 @@ std::string PictureReader::load(const Frame& frame, int channels, bool reduce, u
   const int64_t plane = int64_t{height} * width;
   if (view.stride == int64_t{width} * channels) {
     if (channels == 3)
-      resize_loops().apart(view.pixels, plane, planes, planes + plane, planes + 2 * plane);
+      cpu::resize_loops().apart(view.pixels, plane, planes, planes + plane, planes + 2 * plane);
     else
       std::memcpy(planes, view.pixels, static_cast<size_t>(plane));
     return {};
@@ -81,7 +81,7 @@ std::string PictureReader::load(const Frame& frame, int channels, bool reduce, u
   for (int y = 0; y < height; ++y, planes += width) {
     const uint8_t* row = view.pixels + y * view.stride;
     if (channels == 3)
-      resize_loops().apart(row, width, planes, planes + plane, planes + 2 * plane);
+      cpu::resize_loops().apart(row, width, planes, planes + plane, planes + 2 * plane);
     else
       std::memcpy(planes, row, static_cast<size_t>(width));
   }

@@ -1,54 +1,12 @@
 #include "data/pictures/resize.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
-#include "backend/cpu/kernels/vectors.h"
 #include "base/format.h"
 #include "data/pictures/picture.h"
-#include "data/pictures/resize_loops.h"
 
 namespace millrace::data {
-namespace {
-
-constexpr int precision =
-    32 - 8 - 2;  // fractional bits: eight for the value, two for the overshoot of other filters
-
-}  // namespace
-
-void ResizeTable::make(int in, double start, double end, int out, int keep_from, int keep) {
-  const double scale = (end - start) / out, filter = std::max(scale, 1.0), inverse = 1.0 / filter;
-  width = (static_cast<int>(std::ceil(filter)) * 2 + 1 + 3) / 4 * 4;
-  first.resize(static_cast<size_t>(keep));
-  count.resize(static_cast<size_t>(keep));
-  weights.assign(static_cast<size_t>(keep) * width, 0);
-  same = scale == 1 && start == std::floor(start);
-  std::vector<double> real(static_cast<size_t>(width));
-  for (int i = 0; i < keep; ++i) {
-    const double centre = start + (keep_from + i + 0.5) * scale;
-    const int from = std::max(static_cast<int>(centre - filter + 0.5), 0);
-    const int to = std::min(static_cast<int>(centre + filter + 0.5), in);
-    double sum = 0;
-    for (int x = from; x < to; ++x) {
-      real[x - from] = std::max(0.0, 1.0 - std::abs((x - centre + 0.5) * inverse));
-      sum += real[x - from];
-    }
-    first[i] = from;
-    count[i] = to - from;
-    // Edge pixels whose weight is nothing need not be there.
-    int32_t* const to_weights = &weights[static_cast<size_t>(i) * width];
-    for (int k = 0; k < to - from; ++k)
-      to_weights[k] = static_cast<int32_t>(0.5 + (sum == 0 ? 0.0 : real[k] / sum) * (1 << precision));
-    while (count[i] > 1 && to_weights[count[i] - 1] == 0) --count[i];
-    while (count[i] > 1 && to_weights[0] == 0) {
-      std::copy(to_weights + 1, to_weights + count[i], to_weights);
-      to_weights[--count[i]] = 0;
-      ++first[i];
-    }
-  }
-}
-
 void Resampler::plan(const Frame& frame, int reduction) {
   if (frame == frame_ && reduction == reduction_) return;
   frame_ = frame;
@@ -67,7 +25,7 @@ void Resampler::plan(const Frame& frame, int reduction) {
                frame.width, frame.keep.left, frame.keep.width);
   down_.make(box.height, part.top / exact - box.top, (part.top + part.height) / exact - box.top, frame.height,
              frame.keep.top, frame.keep.height);
-  const auto narrow = [](ResizeTable& table, int& at, int& length) {
+  const auto narrow = [](cpu::ResizeTable& table, int& at, int& length) {
     const int from = table.first.front(), to = table.first.back() + table.count.back();
     for (int& first : table.first) first -= from;
     at += from;
@@ -81,7 +39,7 @@ void Resampler::plan(const Frame& frame, int reduction) {
 /// All rows across, or nothing when their width stays.
 const uint8_t* Resampler::across_all(const uint8_t* pixels, int64_t& stride, int channels) {
   if (across_.same) return pixels;
-  const ResizeLoops& loops = resize_loops();
+  const cpu::ResizeLoops& loops = cpu::resize_loops();
   const int width = frame_.keep.width;
   const int64_t line = int64_t{width} * channels;
   if (rows_.size() < static_cast<size_t>(line * needed_.height) + slack)
@@ -94,7 +52,7 @@ const uint8_t* Resampler::across_all(const uint8_t* pixels, int64_t& stride, int
 }
 
 void Resampler::run(const uint8_t* pixels, int64_t stride, int channels, uint8_t* planes, uint8_t* out) {
-  const ResizeLoops& loops = resize_loops();
+  const cpu::ResizeLoops& loops = cpu::resize_loops();
   const uint8_t* rows = across_all(pixels, stride, channels);
   const int height = frame_.keep.height, width = frame_.keep.width;
   const int64_t line = int64_t{width} * channels, plane = int64_t{width} * height;
@@ -123,13 +81,6 @@ void Resampler::to_planes(const uint8_t* pixels, int64_t stride, int channels, u
 
 void Resampler::to_pixels(const uint8_t* pixels, int64_t stride, int channels, uint8_t* out) {
   run(pixels, stride, channels, nullptr, out);
-}
-
-const ResizeLoops& resize_loops() {
-  static const ResizeLoops& best = cpu::has_avx512() ? resize_loops_avx512()
-                                   : cpu::has_avx2() ? resize_loops_avx2()
-                                                     : resize_loops_baseline();
-  return best;
 }
 
 Picture resize(const Picture& picture, int height, int width) {

@@ -5,7 +5,6 @@
 
 #include "backend/cpu/kernels/vectors.h"
 #include "data/pictures/picture.h"
-#include "data/pictures/resize_loops.h"
 #include "support/pictures.h"
 
 using namespace millrace;
@@ -24,15 +23,15 @@ std::vector<uint8_t> noise(size_t size, uint64_t seed) {
 }  // namespace
 
 TEST_CASE("the loops of all CPUs give the same bytes") {
-  std::vector<const ResizeLoops*> others;
-  if (cpu::has_avx2()) others.push_back(&resize_loops_avx2());
-  if (cpu::has_avx512()) others.push_back(&resize_loops_avx512());
+  std::vector<const cpu::ResizeLoops*> others;
+  if (cpu::has_avx2()) others.push_back(&cpu::resize_loops_avx2());
+  if (cpu::has_avx512()) others.push_back(&cpu::resize_loops_avx512());
   if (others.empty()) MESSAGE("skipped: this CPU has neither AVX2 nor AVX-512");
-  const ResizeLoops& plain = resize_loops_baseline();
-  for (const ResizeLoops* loops : others)
+  const cpu::ResizeLoops& plain = cpu::resize_loops_baseline();
+  for (const cpu::ResizeLoops* loops : others)
     for (const auto& [in, out] :
          {std::pair{1, 1}, {5, 40}, {224, 224}, {500, 224}, {301, 33}, {900, 2}, {3, 700}}) {
-      ResizeTable table;
+      cpu::ResizeTable table;
       table.make(in, 0.25 * (in > 3), in, out, 0, out);
       for (const int channels : {1, 3}) {
         const auto row = noise(static_cast<size_t>(in * channels) + Resampler::slack, in);
@@ -47,7 +46,7 @@ TEST_CASE("the loops of all CPUs give the same bytes") {
       const int taps = std::min(table.width, 9), bytes = out;
       const auto rows = noise(static_cast<size_t>(bytes * taps) + Resampler::slack, 5);
       std::vector<uint8_t> a(static_cast<size_t>(bytes) + Resampler::slack), b = a;
-      ResizeTable few;
+      cpu::ResizeTable few;
       few.make(taps, 0, taps, 1, 0, 1);
       plain.down(rows.data(), bytes, few.weights.data(), few.count[0], bytes, a.data());
       loops->down(rows.data(), bytes, few.weights.data(), few.count[0], bytes, b.data());
@@ -59,6 +58,11 @@ TEST_CASE("the loops of all CPUs give the same bytes") {
       plain.apart(pixels.data(), in, apart.data(), apart.data() + in, apart.data() + 2 * in);
       loops->apart(pixels.data(), in, apart_too.data(), apart_too.data() + in, apart_too.data() + 2 * in);
       CHECK(apart == apart_too);
+      std::vector<uint8_t> together(pixels.size()), together_too = together;
+      plain.together(apart.data(), apart.data() + in, apart.data() + 2 * in, in, together.data());
+      loops->together(apart.data(), apart.data() + in, apart.data() + 2 * in, in, together_too.data());
+      CHECK(together == pixels);
+      CHECK(together_too == pixels);
       plain.turned(pixels.data(), 3 * in, turned.data());
       loops->turned(pixels.data(), 3 * in, turned_too.data());
       CHECK(turned == turned_too);

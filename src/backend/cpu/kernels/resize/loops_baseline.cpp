@@ -1,6 +1,6 @@
-#include "data/pictures/resize_loops.h"
+#include "backend/cpu/kernels/resize/loops.h"
 
-namespace millrace::data {
+namespace millrace::cpu {
 namespace {
 
 constexpr int precision = 22;
@@ -36,14 +36,22 @@ void apart(const uint8_t* pixels, int64_t count, uint8_t* red, uint8_t* green, u
   }
 }
 
+void together(const uint8_t* red, const uint8_t* green, const uint8_t* blue, int64_t count, uint8_t* pixels) {
+  for (int64_t i = 0; i < count; ++i, pixels += 3) {
+    pixels[0] = red[i];
+    pixels[1] = green[i];
+    pixels[2] = blue[i];
+  }
+}
+
 void turned(const uint8_t* in, int64_t count, uint8_t* out) {
   for (int64_t i = 0; i < count; ++i) out[i] = in[count - 1 - i];
 }
 
-constexpr ResizeLoops loops = {across, down, apart, turned};
+constexpr ResizeLoops loops = {across, down, apart, together, turned};
 
 }  // namespace
 
 const ResizeLoops& resize_loops_baseline() { return loops; }
 
-}  // namespace millrace::data
+}  // namespace millrace::cpu

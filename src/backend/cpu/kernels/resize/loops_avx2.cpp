@@ -1,12 +1,12 @@
 #include <cstdint>
 #include <immintrin.h>
 
-#include "data/pictures/resize_loops.h"
+#include "backend/cpu/kernels/resize/loops.h"
 
-namespace millrace::data {
+namespace millrace::cpu {
 namespace {
 
-#include "data/pictures/resize_bytes.inc"
+#include "backend/cpu/kernels/resize/loops_bytes.inc"
 
 void across(const uint8_t* row, int channels, const int* first, const int* taps, const int32_t* weights,
             int width, int count, uint8_t* out) {
@@ -50,10 +50,10 @@ void down(const uint8_t* rows, int64_t stride, const int32_t* weights, int taps,
   }
 }
 
-constexpr ResizeLoops loops = {across, down, apart, turned};
+constexpr ResizeLoops loops = {across, down, apart, together, turned};
 
 }  // namespace
 
 const ResizeLoops& resize_loops_avx2() { return loops; }
 
-}  // namespace millrace::data
+}  // namespace millrace::cpu

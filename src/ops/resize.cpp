@@ -1,0 +1,52 @@
+#include "ops/registry.h"
+
+using namespace millrace;
+
+MILLRACE_OPERATOR(resize) {
+  Operator op;
+  op.name = "resize";
+  op.op_class = OpClass::heavy;
+  op.doc =
+      "Pictures [..., height, width] of u8 brought to another size as Pillow's Image.resize(BILINEAR): a "
+      "triangle "
+      "filter, widened where the picture becomes smaller (antialiased), first across and then down, each "
+      "rounded to "
+      "u8, with weights of 22 bits. The same bytes as the data loader gives.";
+  op.attributes = {{"height", std::nullopt, "of the result, 1 to 65535"},
+                   {"width", std::nullopt, "of the result, 1 to 65535"}};
+  op.types = [](const TypeContext& c) {
+    const Type& x = c.operands[0];
+    constexpr int64_t most = 65535;
+    if (x.dtype != u8) c.error("only pictures of u8 are resized");
+    if (x.shape.rank() < 2) c.error("pictures end in height and width");
+    Shape shape = x.shape;
+    for (const int back : {2, 1}) {
+      Dim& side = shape[shape.size() - static_cast<size_t>(back)];
+      if (!side.is_static()) c.error("height and width must be numbers, not named dimensions");
+      if (side.size() < 1 || side.size() > most) c.error("pictures have sides of 1 to 65535");
+      const int64_t wanted = c.attributes.integer(back == 2 ? "height" : "width");
+      if (wanted < 1 || wanted > most) c.error("height and width must be from 1 to 65535");
+      side = wanted;
+    }
+    return std::vector<Type>{{u8, shape}};
+  };
+  op.differentiable = false;
+  op.flops = [](const Graph&, const Node&) { return 0.0; };  // integers
+  const auto sample = [&](const Shape& shape, int64_t height, int64_t width) {
+    op.samples.push_back({.operands = {{u8, shape}},
+                          .attributes = {{"height", height}, {"width", width}},
+                          .int_low = 0,
+                          .int_high = 255});
+  };
+  sample({2, 3, 37, 50}, 16, 23);
+  sample({3, 5, 7}, 40, 33);
+  sample({1, 1, 64, 48}, 64, 17);
+  sample({4, 19, 20}, 5, 20);
+  sample({9, 9}, 9, 9);
+  sample({1, 1}, 3, 2);
+  sample({6, 300}, 2, 1);
+  sample({0, 3, 8, 8}, 4, 4);
+  sample({17, 3, 33, 31}, 8, 8);
+  op.onnx = {"Resize"};
+  return op;
+}
