@@ -158,6 +158,25 @@ TEST_CASE("Maxima, minima and their positions: first of equals, NaN first of all
   }
 }
 
+TEST_CASE("Rows of a few elements are reduced, a lane a row") {
+  for (const Shape& shape :
+       {Shape{16, 2}, Shape{256, 2}, Shape{1000, 4}, Shape{3, 37, 3}, Shape{15, 2}, Shape{40, 5}}) {
+    CAPTURE(shape.str());
+    Graph body;
+    ops::Build b(body);
+    const Value x = body.input("x", {f32, shape});
+    const std::vector<int64_t> last = {shape.rank() - 1};
+    std::vector<Value> outputs = {b.unary("exp", x), b.sum(b.unary("exp", x), last, true)};
+    for (const char* op : {"max", "min", "argmax", "argmin"})
+      outputs.push_back(body.add(op, {x}, {{"axes", last}}));
+    body.set_outputs(outputs);
+    Array rows = random_array({f32, shape}, 7, -1, 1);
+    rows.set(5, std::numeric_limits<double>::quiet_NaN());
+    const std::vector<Array> input{rows}, expected = ref::evaluate(body, input), got = run_fused(body, input);
+    for (size_t i = 0; i < got.size(); ++i) CHECK(difference(got[i], expected[i]) < 1e-6);
+  }
+}
+
 TEST_CASE("Reductions of long rows in parts find first positions") {
   Graph body;
   const Shape shape{2, 400000};

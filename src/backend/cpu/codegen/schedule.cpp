@@ -76,9 +76,20 @@ std::vector<int> best_order(const Nest& nest) {
   return best;
 }
 
+/// Rows of a few elements that are reduced (the two logits of a classifier) would leave most lanes idle and cost a sum over
+/// lanes each: rather a lane a row.
+void give_lanes_to_rows(const Nest& nest, std::vector<int>& order) {
+  constexpr int64_t kFew = 4, kRows = 16;
+  if (order.size() < 2) return;
+  int &rows = order[order.size() - 2], &last = order.back();
+  if (nest.reduced[last] && nest.sizes()[last] <= kFew && !nest.reduced[rows] && nest.sizes()[rows] >= kRows)
+    std::swap(rows, last);
+}
+
 void reorder(Nest& nest) {
   std::vector<int> order = best_order(nest);
   std::erase_if(order, [&](int d) { return nest.sizes()[d] == 1; });
+  give_lanes_to_rows(nest, order);
   std::vector<int> place(nest.rank(), -1);
   std::vector<int64_t> sizes;
   std::vector<bool> reduced;
