@@ -34,6 +34,8 @@ int run(const Arguments& a) {
       progress.update(fmt::format("{}: {} of {}", what, thousands(done), thousands(total)));
   };
   const bool texts = !recipe.data.tokenizer.empty();
+  if ((texts || train::has_arrays(recipe)) && !a.tta.empty() && a.tta != "none")
+    fail<InputError>("--tta {} is of pictures, which {} was not trained on", a.tta, a.model);
   std::vector<std::string> empty;
   std::unique_ptr<data::Feed> set;
   if (train::has_arrays(recipe)) {

@@ -50,6 +50,9 @@ Profile profile_recipe(const Arguments& a, ProfileTitle& title) {
            fmt::format("training, batch {}, {}", recipe.train.batch,
                        precision_text(recipe.train.precision, program)),
            recipe.train.batch, trainer.verdict(trainer.data_times() - begin)};
+  if (program.run_times().empty())
+    fail<InputError>(
+        "none of the {} steps had rows of the longest bucket, whose step is profiled: --steps more", a.steps);
   auto counts = counters->per_step(static_cast<int>(marks.size()));
   Profile profile = make_profile(program.launches(), program.run_times(), marks, machine);
   profile.counters = std::move(counts);

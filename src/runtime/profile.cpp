@@ -25,6 +25,22 @@ std::vector<size_t> faster_half(std::span<const StepMarks> marks) {
   return order;
 }
 
+/// Of each run the step that it was in. Where batches have several shapes, each with a program of its own, there are steps
+/// without a run of this one.
+std::vector<StepMarks> marks_of(const std::vector<std::vector<int64_t>>& runs,
+                                std::span<const StepMarks> given) {
+  std::vector<StepMarks> marks;
+  size_t next = 0;
+  for (const std::vector<int64_t>& run : runs) {
+    while (next < given.size() && given[next].end < run.back()) ++next;
+    if (next < given.size() && given[next].begin <= run.front())
+      marks.push_back(given[next++]);
+    else
+      marks.push_back({run.front(), run.front(), run.front(), run.back(), run.back()});
+  }
+  return marks;
+}
+
 }  // namespace
 
 const MemoryLevel& level_of(const Machine& machine, double distance) {
@@ -67,10 +83,7 @@ Profile make_profile(std::vector<LaunchInfo> launches, const std::vector<std::ve
   }
   p.runs = static_cast<int>(runs.size());
   if (runs.empty()) return p;
-  std::vector<StepMarks> marks(given.begin(), given.end());
-  for (size_t r = marks.size(); r < runs.size(); ++r)
-    marks.push_back({runs[r].front(), runs[r].front(), runs[r].front(), runs[r].back(), runs[r].back()});
-  marks.resize(runs.size());
+  const std::vector<StepMarks> marks = marks_of(runs, given);
   const std::vector<size_t> counted = faster_half(marks);
   p.counted = static_cast<int>(counted.size());
   const double share = 1.0 / static_cast<double>(counted.size());

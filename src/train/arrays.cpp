@@ -3,15 +3,16 @@
 #include <cmath>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "data/array_feed.h"
 #include "data/audio/mel.h"
 #include "data/audio/sound.h"
 #include "data/audio/spec_augment.h"
 #include "data/query.h"
 #include "data/tables/table_encoder.h"
+#include "data/text/first_group.h"
 #include "nn/models/table.h"
 
 namespace millrace::train {
@@ -71,14 +72,17 @@ struct SoundEncoding {
   double mean = 0, deviation = 1;
 
   std::string json() const {
-    return Json{{"classes", classes}, {"mean", mean}, {"deviation", deviation}}.dump(
-        -1, ' ', false, Json::error_handler_t::replace);
+    std::vector<std::string> names;
+    for (const std::string& name : classes) names.push_back(stored_text(name));
+    return Json{{"classes", names}, {"mean", mean}, {"deviation", deviation}}.dump();
   }
   static SoundEncoding parse(const std::string& text) {
     try {
       const Json json = Json::parse(text);
-      return {json.at("classes").get<std::vector<std::string>>(), json.at("mean").get<double>(),
-              json.at("deviation").get<double>()};
+      SoundEncoding encoding{{}, json.at("mean").get<double>(), json.at("deviation").get<double>()};
+      for (const Json& name : json.at("classes"))
+        encoding.classes.push_back(text_of_stored(name.get<std::string>()));
+      return encoding;
     } catch (const Json::exception& error) {
       fail<InputError>("what the checkpoint knows of the sounds is damaged: {}", error.what());
     }
@@ -115,12 +119,7 @@ class Labels {
     if (kind != data::ColumnKind::text && kind != data::ColumnKind::integer)
       fail<InputError>("{}: '{}' holds neither texts nor whole numbers, which classes are", dataset.path(),
                        name_);
-    try {
-      if (!recipe.data.label_pattern.empty()) pattern_.emplace(recipe.data.label_pattern);
-    } catch (const std::regex_error& error) {
-      fail<InputError>("data.label_pattern = \"{}\" is no regular expression: {}", recipe.data.label_pattern,
-                       error.what());
-    }
+    if (!recipe.data.label_pattern.empty()) pattern_.emplace(recipe.data.label_pattern);
   }
   std::string operator()(int64_t i) const {
     const data::Value value = dataset_.read(i, column_);
@@ -128,17 +127,18 @@ class Labels {
     const auto* text = std::get_if<std::string>(&value);
     if (!text) fail<InputError>("{}: has no {}", dataset_.name(i), name_);
     if (!pattern_) return *text;
-    std::smatch match;
-    if (!std::regex_search(*text, match, *pattern_))
-      fail<InputError>("{}: its {}, '{}', does not match data.label_pattern", dataset_.name(i), name_, *text);
-    return match[match.size() > 1 ? 1 : 0].str();
+    const auto found = pattern_->find(*text);
+    if (!found)
+      fail<InputError>("{}: its {}, '{}'{}, does not match data.label_pattern", dataset_.name(i), name_,
+                       text->substr(0, 80), text->size() > 80 ? " …" : "");
+    return *found;
   }
 
  private:
   const data::Dataset& dataset_;
   std::string name_;
   size_t column_ = 0;
-  std::optional<std::regex> pattern_;
+  std::optional<data::FirstGroup> pattern_;
 };
 
 /// Log-mels f32 [N, 1, mels, frames] of all sounds, cut or filled up with silence to data.seconds.
@@ -176,6 +176,10 @@ std::shared_ptr<data::ArrayData> sound_rows(const data::Dataset& dataset, const 
       data::resample(sound, options.rate);
       sound.samples.resize(static_cast<size_t>(samples));
       mel.log_power(sound.samples, out);
+      if (!std::all_of(out.begin(), out.end(), [](float level) { return std::isfinite(level); })) {
+        wrong[at] = "its samples are so large that their power is no number";
+        continue;
+      }
       // Below the loudest value of the sound, by 60 dB at most: how loud it was recorded says nothing, nor does silence.
       const float loudest = *std::max_element(out.begin(), out.end());
       for (float& level : out) level = std::max(level - loudest, quietest);
@@ -209,7 +213,9 @@ std::shared_ptr<data::ArrayData> sound_rows(const data::Dataset& dataset, const 
     result->labels.push_back(found - classes.begin());
     std::copy_n(all.begin() + i * row, row, all.begin() + kept++ * row);
   }
-  if (kept == 0) fail<InputError>("{}: none of its sounds can be decoded", dataset.path());
+  if (kept == 0)
+    fail<InputError>("{}: none of its sounds can be decoded{}", dataset.path(),
+                     count > 0 ? fmt::format("; the first, {}: {}", dataset.name(0), wrong[0]) : "");
   Array rows(f32, {kept, 1, options.mels, frames});
   std::copy_n(all.begin(), kept * row, rows.as<float>().begin());
   result->inputs.push_back({"spectrograms", std::move(rows)});
@@ -237,6 +243,42 @@ data::ArrayFeedOptions feed_options(const Recipe& recipe, bool training) {
 
 }  // namespace
 
+namespace {
+
+// Keys that would be read by nobody: who gives one expects something of it.
+void refuse_others(const Recipe& recipe, const std::string& name) {
+  const Recipe usual;
+  const Recipe::Data &d = recipe.data, &u = usual.data;
+  const bool table = is_table(recipe);
+  const std::pair<const char*, bool> others[] = {{"data.tokenizer", !d.tokenizer.empty()},
+                                                 {"data.text", !d.text.empty()},
+                                                 {"data.sequences", d.sequences != u.sequences},
+                                                 {"data.spans", !d.spans.empty()},
+                                                 {"data.augment", !d.augment.empty()},
+                                                 {"data.mix", !d.mix.empty()},
+                                                 {"data.train.NAME (a mixture)", !d.sources.empty()},
+                                                 {"data.stream", d.stream},
+                                                 {"data.sample_weight", !d.sample_weight.empty()},
+                                                 {"data.resize", d.resize > 0},
+                                                 {"data.crop", d.crop > 0},
+                                                 {"data.channels", d.channels > 0},
+                                                 {"data.mean", !d.mean.empty()},
+                                                 {"data.test_share", d.test_share > 0},
+                                                 {"eval.tta", recipe.eval.tta != "none"},
+                                                 {"data.label_pattern", table && !d.label_pattern.empty()},
+                                                 {"data.spec_augment", table && !d.spec_augment.empty()},
+                                                 {"data.label_trim", !table && !d.label_trim.empty()},
+                                                 {"data.categories", !table && !d.categories.empty()},
+                                                 {"data.leave_out", !table && !d.leave_out.empty()}};
+  for (const auto& [key, given] : others)
+    if (given) fail<InputError>("{}: {} does not go with data.samples = \"{}\"", name, key, d.samples);
+  for (const std::string& metric : recipe.eval.metrics)
+    if (metric == "bits-per-byte" || metric == "perplexity")
+      fail<InputError>("{}: the metric {} is for texts", name, metric);
+}
+
+}  // namespace
+
 bool has_arrays(const Recipe& recipe) { return recipe.data.samples != "pictures"; }
 
 void check_arrays(const Recipe& recipe, const std::string& name) {
@@ -253,16 +295,12 @@ void check_arrays(const Recipe& recipe, const std::string& name) {
       if (given) fail<InputError>("{}: {} goes with data.samples = \"table\" or \"sounds\"", name, key);
     return;
   }
-  const std::pair<const char*, bool> others[] = {{"data.tokenizer", !d.tokenizer.empty()},
-                                                 {"data.augment", !d.augment.empty()},
-                                                 {"data.mix", !d.mix.empty()},
-                                                 {"data.weights", !d.weights.empty()},
-                                                 {"data.resize", d.resize > 0},
-                                                 {"data.crop", d.crop > 0},
-                                                 {"data.mean", !d.mean.empty()},
-                                                 {"data.test_share", d.test_share > 0}};
-  for (const auto& [key, given] : others)
-    if (given) fail<InputError>("{}: {} does not go with data.samples = \"{}\"", name, key, d.samples);
+  refuse_others(recipe, name);
+  // What one sound takes in memory while it is looked at, on each thread.
+  if (!is_table(recipe) && sound_samples(recipe) > 200'000'000)
+    fail<InputError>(
+        "{}: data.seconds = {} at data.rate = {} are {} samples of one sound, more than 200 million", name,
+        d.seconds, d.rate, sound_samples(recipe));
   if (d.label.empty()) fail<InputError>("{}: data.label must name the column that is to be predicted", name);
   if (!d.test.empty() && !d.test_where.empty())
     fail<InputError>("{}: data.test and data.test_where both say what to test on: give one", name);

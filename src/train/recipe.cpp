@@ -439,11 +439,11 @@ Recipe load_recipe(const std::filesystem::path& path, std::span<const std::strin
 }
 
 void check_recipe(const Recipe& recipe, const std::string& name) {
-  check_sources(recipe, name);
   if (recipe.model.kind.empty() == recipe.model.layers.empty())
     fail<InputError>("{}: give either model.kind or model.layers", name);
   check_arrays(recipe, name);
   if (!has_arrays(recipe)) check_texts(recipe, name);
+  check_sources(recipe, name);
   if (recipe.data.mean.size() != recipe.data.std.size())
     fail<InputError>("{}: data.mean and data.std need one number a channel each", name);
   if (recipe.train.optimizer.betas.size() != 2)

@@ -148,7 +148,9 @@ void check_texts(const Recipe& recipe, const std::string& name) {
   if (d.tokenizer.empty()) return check_without(recipe, name);
   const std::pair<const char*, bool> pictures[] = {{"data.augment", !d.augment.empty()},
                                                    {"data.mix", !d.mix.empty()},
-                                                   {"data.weights", !d.weights.empty()},
+                                                   {"data.train.NAME (a mixture)", !d.sources.empty()},
+                                                   {"data.stream", d.stream},
+                                                   {"data.sample_weight", !d.sample_weight.empty()},
                                                    {"data.resize", d.resize > 0},
                                                    {"data.crop", d.crop > 0},
                                                    {"data.channels", d.channels > 0},
@@ -164,6 +166,8 @@ void check_texts(const Recipe& recipe, const std::string& name) {
   try {
     const Sequences sequences = parse_sequences(recipe);
     if (!d.spans.empty()) (void)data::SpanOptions::parse(d.spans);
+    if (!d.spans.empty() && d.length < 2)
+      fail<InputError>("data.spans = \"{}\": of rows of data.length = 1 nothing can be masked", d.spans);
     if (has_classes(recipe) && sequences.rows != data::Rows::padded)
       fail<InputError>(
           "data.label = \"{}\": texts with classes need a row each: data.sequences \"padded\" or \"buckets "

@@ -1,7 +1,11 @@
 """Training on tables and on sounds."""
 
+import io
 import json
+import math
 import random
+import struct
+import tarfile
 
 import pytest
 
@@ -57,6 +61,7 @@ def test_a_table_is_learnt_evaluated_and_resumed(millrace, table, tmp_path):
     (tmp_path / "train.csv").rename(tmp_path / "gone.csv")
     assert json.loads(millrace("eval", run, "--json").stdout)["accuracy"] == result["accuracy"]
     (tmp_path / "gone.csv").rename(tmp_path / "train.csv")
+    assert "--tta flip is of pictures" in millrace("eval", run, "--tta", "flip", code=1).stderr
     # Stopped and resumed, the same to the last bit.
     parts, whole = tmp_path / "parts", tmp_path / "whole"
     changes = ("train.steps=40", "train.checkpoint_steps=20", "train.schedule.kind=constant")
@@ -84,6 +89,78 @@ def test_recipes_of_tables_that_do_not_go_together(millrace, table):
     assert 'model.kind = "table" goes with' in refusal("model.kind=bag")
     assert "goes with data.samples" in refusal("data.samples=pictures", 'data.leave_out=["noise"]')
     assert "did you mean 'size'" in refusal('data.leave_out=["sise"]')
+    # Keys that nobody would read.
+    for change in ("data.sample_weight=noise", "data.text=colour", "data.spans=0.15 3", "data.sequences=packed",
+                   "data.channels=3", "eval.tta=flip", "data.label_pattern=^x", "data.spec_augment=spec-augment"):
+        assert "does not go with data.samples" in refusal(change)
+    assert "data.stream does not go with" in refusal("data.stream=true", "data.order=sequential")
+    assert "bits-per-byte is for texts" in refusal('eval.metrics=["bits-per-byte"]')
+
+
+def test_tables_in_latin_1_are_evaluated_with_the_classes_of_training(millrace, table, tmp_path):
+    for name in ("train", "test"):
+        file = tmp_path / f"{name}.csv"
+        file.write_bytes(file.read_bytes().replace(b",yes", b",h\xe9").replace(b",no\n", b",h\xea\n"))
+    run = tmp_path / "run"
+    millrace("train", table, "--out", run)
+    assert json.loads(millrace("eval", run, "--json").stdout)["accuracy"] > 0.9
+
+
+def write_sounds(path, extra):
+    """40 sounds of noise, "0_…" and "1_…", and `extra` ones by their names."""
+    draw = random.Random(3)
+    noise = [struct.pack("<800h", *(draw.randrange(-9000, 9000) for _ in range(800))) for _ in range(40)]
+    files = {f"{i % 2}_{i}.wav": (data, 1, 16) for i, data in enumerate(noise)} | extra
+    with tarfile.open(path, "w") as tar:
+        for name, (data, kind, bits) in files.items():
+            form = struct.pack("<IHHIIHH", 16, kind, 1, 8000, 1000 * bits, bits // 8, bits)
+            size = struct.pack("<I", 36 + len(data))
+            content = b"RIFF" + size + b"WAVEfmt " + form + b"data" + struct.pack("<I", len(data)) + data
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+
+
+SOUNDS = """
+[data]
+train = "{0}"
+test = "{0}"
+samples = "sounds"
+label = "__key__"
+label_pattern = "^([0-9])_"
+rate = 8000
+seconds = 0.1
+mels = 10
+[model]
+layers = ["conv 4 3 padding=1", "relu", "max-pool 2", "flatten", "linear 2"]
+[train]
+steps = 3
+batch = 8
+optimizer = {{ kind = "adamw", lr = 1e-2 }}
+"""
+
+
+def test_odd_sounds_and_recipes_of_sounds(millrace, tmp_path):
+    loud = struct.pack("<800f", *[3e38] * 800)
+    write_sounds(tmp_path / "sounds.tar", {"0_loud.wav": (loud, 3, 32), "1_empty.wav": (b"", 1, 16)})
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(SOUNDS.format(tmp_path / "sounds.tar"))
+    run = tmp_path / "run"
+    # A sound whose power no float holds is a bad sample, not the mean of all.
+    millrace("train", recipe, "data.most_bad=5", "--out", run)
+    bad = {json.loads(line)["why"] for line in (run / "bad_samples.jsonl").read_text().splitlines()}
+    assert bad == {"it has no samples", "its samples are so large that their power is no number"}
+    assert math.isfinite(json.loads(millrace("eval", run, "--json").stdout)["log-loss"])
+
+    def refusal(*changes):
+        return millrace("train", recipe, *changes, code=1).stderr
+
+    assert "more than 200 million" in refusal("data.seconds=3600", "data.rate=1000000")
+    for change in ('data.categories=["a"]', "data.label_trim=x", 'data.leave_out=["a"]', "data.sample_weight=x"):
+        assert "does not go with data.samples" in refusal(change)
+    assert "is no regular expression" in refusal("data.label_pattern=((")
+    write_sounds(tmp_path / "none.tar", {f"{i % 2}_{i}.wav": (b"", 1, 16) for i in range(40)})
+    assert "0_0: it has no samples" in refusal(f"data.train={tmp_path / 'none.tar'}")
 
 
 def test_spoken_digits_of_a_speaker_never_heard(millrace, data, tmp_path):

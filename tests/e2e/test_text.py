@@ -262,5 +262,9 @@ def test_recipes_of_texts_that_make_no_sense_are_refused(millrace, desk):
     assert "no column 'nothing'" in error("messages.toml", "data.text=nothing")
     assert "takes pictures of shape" in error("corpus.toml", "model={kind=resnet18}")
     assert "cannot be divided among" in error("corpus.toml", "model.heads=3")
+    assert "data.sample_weight is for pictures" in error("messages.toml", "data.sample_weight=label")
+    assert "data.stream is for pictures" in error("messages.toml", "data.stream=true", "data.order=sequential")
+    spans = ("model.kind=encoder", "data.spans=0.15 3", "data.length=1")
+    assert "nothing can be masked" in error("corpus.toml", *spans, "eval.metrics=[log-loss]")
     assert "takes rows without padding only" in error("messages.toml", "model={kind=lstm}")
     assert "at pictures" in millrace("data", "show", "corpus.toml", cwd=desk, code=1).stderr

@@ -117,6 +117,23 @@ TEST_CASE("the parts of a step add up to it, over the faster half of the runs") 
   CHECK(advice[0].text.starts_with("matmul, forward"));
 }
 
+TEST_CASE("runs are of the steps that they were in, though other steps ran other programs") {
+  const std::vector<LaunchInfo> launches = {launch("matmul", "a", 100, 10)};
+  // Steps of 1,000 ns; this program ran in the second and the fourth.
+  std::vector<std::vector<int64_t>> runs;
+  std::vector<StepMarks> marks;
+  for (int64_t r = 0; r < 4; ++r) {
+    const int64_t begin = 1000 * r, longer = r % 2 == 0 ? 0 : 500;
+    marks.push_back({begin, begin + 100, begin + 150, begin + 400 + longer, begin + 450 + longer});
+    if (r % 2 == 1) runs.push_back({begin + 200, begin + 800});
+  }
+  const Profile p = make_profile(launches, runs, marks, machine());
+  CHECK(p.runs == 2);
+  CHECK(p.seconds == doctest::Approx(950e-9));
+  CHECK(p.host == doctest::Approx(250e-9));
+  CHECK(p.data + p.host + p.phases[0] + p.phases[1] + p.phases[2] == doctest::Approx(p.seconds));
+}
+
 TEST_CASE("bytes count at the rate of the memory that still holds them") {
   LaunchInfo info = launch("exp", "a", 0, 1000);
   info.traffic.push_back({1000, 9999, true});

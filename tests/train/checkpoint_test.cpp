@@ -21,6 +21,7 @@ Checkpoint example(int64_t step) {
   c.sums = {{"loss", 0.1 + 0.2}, {"tiny", 5e-324}};
   c.choices = {{"conv2d f32[8,3,32,32]", "onednn"}};
   for (int i = 0; i < 12; ++i) c.classes.push_back("class " + std::to_string(i));
+  c.classes.insert(c.classes.end(), {"h\xe9", "h\xea"});  // Latin-1
   c.tensors.emplace_back("model.w",
                          Array::of(f32, {2, 2}, std::vector<double>{1, 2, 3, static_cast<double>(step)}));
   c.tensors.emplace_back("optimizer.w.momentum", Array::full(f32, {100, 100}, 0.25));

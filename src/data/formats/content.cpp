@@ -10,24 +10,6 @@ bool has(std::span<const uint8_t> bytes, size_t at, std::string_view mark) {
 
 }  // namespace
 
-bool is_utf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const auto byte = [&](size_t at) { return at < text.size() ? static_cast<uint8_t>(text[at]) : 0u; };
-    const unsigned first = byte(i);
-    const size_t more = first < 0x80 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
-    if ((first >= 0x80 && first < 0xc2) || first > 0xf4) return false;
-    unsigned second = byte(i + 1);
-    // Overlong forms, surrogates and what lies beyond U+10FFFF.
-    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
-      return false;
-    for (size_t k = 1; k <= more; ++k)
-      if ((byte(i + k) & 0xc0) != 0x80) return false;
-    i += more + 1;
-  }
-  return true;
-}
-
 ColumnKind content_kind(std::span<const uint8_t> bytes) {
   if (has(bytes, 0, "\xff\xd8\xff") || has(bytes, 0, "\x89PNG\r\n\x1a\n") ||
       (has(bytes, 0, "RIFF") && has(bytes, 8, "WEBP")))

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/utf8.h"
 #include "data/value.h"
 
 namespace millrace::data {
@@ -12,9 +13,6 @@ namespace millrace::data {
 /// ColumnKind::picture for a file that begins as JPEG, PNG or WebP do, audio for WAV and FLAC, text for UTF-8 without control
 /// characters (and not empty), else bytes.
 ColumnKind content_kind(std::span<const uint8_t> bytes);
-
-/// Well-formed UTF-8 (RFC 3629)?
-bool is_utf8(std::string_view text);
 
 /// The width and height in a JPEG file's header; false when there is none.
 bool jpeg_size(std::span<const uint8_t> bytes, int& width, int& height);

@@ -3,15 +3,37 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "data/loader.h"
 #include "data/tables/table_columns.h"
 #include "data/tables/table_state.h"
 
 namespace millrace::data {
+namespace {
+
+// Texts as they stand in JSON: tables in Latin-1 have texts that are no UTF-8.
+std::vector<std::string> stored_texts(const std::vector<std::string>& texts) {
+  std::vector<std::string> stored;
+  for (const std::string& text : texts) stored.push_back(stored_text(text));
+  return stored;
+}
+
+std::string text_at(const nlohmann::json& json, const char* key) {
+  return text_of_stored(json.at(key).get<std::string>());
+}
+
+std::vector<std::string> texts_at(const nlohmann::json& json, const char* key) {
+  auto texts = json.at(key).get<std::vector<std::string>>();
+  for (std::string& text : texts) text = text_of_stored(text);
+  return texts;
+}
+
+}  // namespace
 
 void TableEncoder::State::index() {
   ids.clear();
@@ -34,6 +56,8 @@ std::string category_text(const ColumnValues& values, size_t i) {
   return values.kind == ColumnKind::integer ? std::to_string(values.integers[i])
                                             : fmt::format("{}", values.reals[i]);
 }
+
+bool is_number(double value) { return std::abs(value) <= std::numeric_limits<float>::max(); }
 
 std::string_view trimmed_text(std::string_view text, std::string_view characters) {
   if (characters.empty()) return text;
@@ -99,7 +123,7 @@ class TableEncoder::Bound {
         else if (const auto at = order.find(values.contents[i]); at != order.end())
           value = static_cast<double>(at->second);
       }
-      const bool there = std::isfinite(value);
+      const bool there = is_number(value);
       to[0] = !there ? filled : static_cast<float>(standard ? (value - column.mean) * scale : value);
       if (flag) to[1] = there ? 0.0f : 1.0f;
     }
@@ -185,22 +209,23 @@ TableEncoder::Rows TableEncoder::encode(const Dataset& dataset, int threads,
 
 std::string TableEncoder::json() const {
   nlohmann::ordered_json json{{"version", 1},
-                              {"label", state_->label},
-                              {"trim", state_->trim},
-                              {"classes", state_->classes},
+                              {"label", stored_text(state_->label)},
+                              {"trim", stored_text(state_->trim)},
+                              {"classes", stored_texts(state_->classes)},
                               {"hash_ids", state_->hash_ids},
                               {"dense", nlohmann::ordered_json::array()},
                               {"categories", nlohmann::ordered_json::array()}};
   for (const Dense& dense : state_->dense)
-    json["dense"].push_back({{"column", dense.column},
+    json["dense"].push_back({{"column", stored_text(dense.column)},
                              {"flag", dense.flag},
                              {"mean", dense.mean},
                              {"deviation", dense.deviation},
-                             {"ordinal", dense.ordinal}});
+                             {"ordinal", stored_texts(dense.ordinal)}});
   for (const Category& category : state_->categories)
-    json["categories"].push_back(
-        {{"column", category.column}, {"ids", category.ids}, {"vocabulary", category.vocabulary}});
-  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
+    json["categories"].push_back({{"column", stored_text(category.column)},
+                                  {"ids", category.ids},
+                                  {"vocabulary", stored_texts(category.vocabulary)}});
+  return json.dump(1);
 }
 
 TableEncoder TableEncoder::parse(std::string_view text) {
@@ -208,17 +233,17 @@ TableEncoder TableEncoder::parse(std::string_view text) {
   try {
     const auto json = nlohmann::json::parse(text);
     if (json.at("version").get<int>() != 1) fail<InputError>("it is of another version of Millrace");
-    json.at("label").get_to(state->label);
-    json.at("trim").get_to(state->trim);
-    json.at("classes").get_to(state->classes);
+    state->label = text_at(json, "label");
+    state->trim = text_at(json, "trim");
+    state->classes = texts_at(json, "classes");
     json.at("hash_ids").get_to(state->hash_ids);
     for (const auto& each : json.at("dense"))
-      state->dense.push_back({each.at("column").get<std::string>(), each.at("flag").get<bool>(),
+      state->dense.push_back({text_at(each, "column"), each.at("flag").get<bool>(),
                               each.at("mean").get<double>(), each.at("deviation").get<double>(),
-                              each.at("ordinal").get<std::vector<std::string>>()});
+                              texts_at(each, "ordinal")});
     for (const auto& each : json.at("categories"))
-      state->categories.push_back({each.at("column").get<std::string>(), each.at("ids").get<int64_t>(),
-                                   each.at("vocabulary").get<std::vector<std::string>>()});
+      state->categories.push_back(
+          {text_at(each, "column"), each.at("ids").get<int64_t>(), texts_at(each, "vocabulary")});
   } catch (const nlohmann::json::exception& error) {
     fail<InputError>("the encoding of columns is damaged: {}", error.what());
   }

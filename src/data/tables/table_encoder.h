@@ -28,7 +28,7 @@ struct TableOptions {
   std::vector<std::string> categories;
   /// Columns of texts in an order: they become 0, 1, 2 … as floats, what is not in the list is missing.
   std::map<std::string, std::vector<std::string>> ordinals;
-  /// Floats are (x - mean) / deviation; else as they are.
+  /// Floats are (x - mean) / deviation; else as they are. What is not finite, or larger than any float, is missing.
   bool standardise = true;
   /// Categories that are rarer, or beyond so many, are "other".
   int64_t least_count = 1, most_categories = int64_t{1} << 20;

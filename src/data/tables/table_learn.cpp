@@ -59,7 +59,7 @@ void look(const ColumnValues& values, const Used& used, const TableOptions& opti
       const double value = !values.has(i)                       ? NAN
                            : values.kind == ColumnKind::integer ? static_cast<double>(values.integers[i])
                                                                 : values.reals[i];
-      std::isfinite(value) ? seen.number(value) : void(++seen.missing);
+      is_number(value) ? seen.number(value) : void(++seen.missing);
     } else if (!values.has(i)) {
       used.role == Role::category ? seen.text("") : void(++seen.missing);
     } else if (used.role == Role::ordinal) {

@@ -33,9 +33,11 @@ struct TableEncoder::State {
 
 /// A number as a category is called: "7", "0.5".
 std::string category_text(const ColumnValues& values, size_t i);
+/// Whether it counts as one: finite, and no larger than a float can be.
+bool is_number(double value);
 /// Without these characters at both ends.
 std::string_view trimmed_text(std::string_view text, std::string_view characters);
-/// A column of texts, or whole numbers as texts, as labels are: InputError for others.
+/// A label as a text, numbers as category_text writes them.
 std::string_view label_text(const ColumnValues& values, size_t i, std::string_view trim, std::string& made);
 
 }  // namespace millrace::data

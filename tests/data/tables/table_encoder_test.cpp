@@ -171,6 +171,22 @@ TEST_CASE("tables that cannot be encoded are refused with the reason") {
   CHECK(refusal([&] { (void)TableEncoder::parse(json); }).find("do not go together") != std::string::npos);
 }
 
+TEST_CASE(
+    "a saved encoder knows texts in Latin-1 from each other, and numbers that no float holds are missing") {
+  const TempFolder folder;
+  const auto train =
+      open_text(folder, "train.csv",
+                "gr\xf6\xdf"
+                "e,colour,class\n1e308,gr\xfcn,h\xe9\n1,gr\xfbn,h\xea\n-1e308,gr\xfcn,h\xe9\n3,,h\xea\n");
+  TableOptions options;
+  options.label = "class";
+  const TableEncoder learnt = TableEncoder::learn(*train, options),
+                     saved = TableEncoder::parse(learnt.json());
+  CHECK(saved.classes() == std::vector<std::string>{"h\xe9", "h\xea"});
+  for (const TableEncoder* encoder : {&learnt, &saved})
+    check(encoder->encode(*train), {0, 1, -1, 0, 0, 1, 1, 0}, {1, 3, 1, 2}, {0, 1, 0, 1});
+}
+
 TEST_CASE("Adult: categories by count, missing values, classes of both files") {
   const std::string data = real_data();
   if (data.empty()) {

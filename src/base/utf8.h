@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace millrace {
+
+/// Whether `text` is UTF-8: without overlong forms, surrogates and what lies beyond U+10FFFF.
+bool is_utf8(std::string_view text);
+
+/// A text of any bytes as UTF-8 that keeps them, for JSON: itself where it is UTF-8, else U+0001 and each byte as the character
+/// of that number. Names of classes come from files in Latin-1, too, and two of them must not become one.
+std::string stored_text(std::string_view text);
+
+/// What stored_text was given.
+std::string text_of_stored(std::string_view stored);
+
+}  // namespace millrace
