@@ -14,6 +14,7 @@
 #include "base/format.h"
 #include "base/mapped_file.h"
 #include "base/thread_pool.h"
+#include "data/appetite.h"
 #include "data/loader_state.h"
 #include "data/order/mixture.h"
 #include "data/order/order.h"
@@ -26,11 +27,12 @@ int thread_count(int wanted) { return wanted > 0 ? wanted : available_cpus(); }
 
 // Batches are numbered from the last seek on. Number k lies in slot k modulo the number of slots. Threads
 // claim numbers in order, each fills its batch alone, and the consumer takes them in order; the slot of the
-// batch that the consumer holds is free again when it asks for the next one.
+// batch that the consumer holds is free again when it asks for the next one. It takes a batch that is ready without a lock;
+// threads sleep at `bell`, which rings once for each slot that becomes free, those that are not wanted (appetite.h) at `more`.
 struct Indexed final : Loader::State {
   struct Slot {
     Batch batch;
-    bool ready = false;
+    std::atomic<bool> ready{false};
     std::exception_ptr error;
   };
 
@@ -46,12 +48,17 @@ struct Indexed final : Loader::State {
   int64_t epoch_length = 0;
   int64_t together = 0;  // samples of a batch of all ranks
 
-  mutable std::mutex mutex;  // guards all below, but not the content of claimed slots
-  std::condition_variable work, done;
   std::vector<Slot> slots;
-  uint64_t claimed = 0, taken = 0;
-  Cursor claim_at, take_at;
-  bool stop = false;
+  std::atomic<uint64_t> taken{0};
+  std::atomic<size_t> filled{0};  // slots that are ready
+  std::atomic<uint32_t> bell{0}, more{0};
+  std::atomic<bool> stop{false};
+  std::unique_ptr<Appetite> appetite;
+  Cursor take_at;    // the consumer's
+  std::mutex mutex;  // guards what follows, and is held where a slot becomes ready
+  std::condition_variable done;
+  uint64_t claimed = 0;
+  Cursor claim_at;
   std::vector<std::thread> threads;
 
   Indexed(std::shared_ptr<const Source> source, LoaderOptions given)
@@ -72,11 +79,31 @@ struct Indexed final : Loader::State {
     if (epoch_length == 0)
       fail<InputError>("{}: its {} pictures do not fill a batch of {}; make the batch smaller",
                        pictures.source().path(), count, together);
-    slots.resize(static_cast<size_t>(thread_count(options.threads)) + 2);
+    slots = std::vector<Slot>(slots_wanted());
     start({options.seed, 0, 0});
   }
 
   ~Indexed() override { halt(); }
+
+  int64_t cache_used() const { return pictures.cached() ? cache_needed() : 0; }
+
+  size_t slots_wanted() const {
+    const int64_t most = thread_count(options.threads) + 2, each = batch_bytes(options, result);
+    if (options.memory <= 0) return static_cast<size_t>(most);
+    const int64_t fit = (options.memory - cache_used()) / each;
+    if (fit < 2)
+      fail<InputError>(
+          "{}: data.memory leaves {:.1f} MB for pictures, and two batches of {} take {:.1f} MB: raise it, or "
+          "make "
+          "the batch smaller",
+          pictures.source().path(), static_cast<double>(options.memory - cache_used()) * 1e-6, options.batch,
+          static_cast<double>(2 * each) * 1e-6);
+    return static_cast<size_t>(std::min(most, fit));
+  }
+
+  int64_t memory() const override {
+    return cache_used() + static_cast<int64_t>(slots.size()) * batch_bytes(options, result);
+  }
 
   void make_order() {
     const OrderText text = parse_order(options.order);
@@ -113,14 +140,18 @@ struct Indexed final : Loader::State {
   void start(Cursor cursor) {
     complete(cursor);
     claim_at = take_at = std::move(cursor);
-    claimed = taken = 0;
+    claimed = 0;
+    taken = 0;
+    filled = 0;
     for (Slot& slot : slots) {
       slot.ready = false;
       slot.error = nullptr;
     }
     stop = false;
+    const int count = thread_count(options.threads);
+    appetite = std::make_unique<Appetite>(count);
     try {
-      for (int i = 0; i < thread_count(options.threads); ++i) threads.emplace_back([this] { run(); });
+      for (int i = 0; i < count; ++i) threads.emplace_back([this, i] { run(i); });
     } catch (const std::system_error& error) {
       halt();
       fail<IoError>(
@@ -130,11 +161,11 @@ struct Indexed final : Loader::State {
   }
 
   void halt() {
-    {
-      const std::lock_guard lock(mutex);
-      stop = true;
+    stop = true;
+    for (std::atomic<uint32_t>* sleep : {&bell, &more}) {
+      ++*sleep;
+      sleep->notify_all();
     }
-    work.notify_all();
     for (std::thread& thread : threads) thread.join();
     threads.clear();
   }
@@ -178,18 +209,35 @@ struct Indexed final : Loader::State {
                        pictures.source().path(), mixture->sources());
   }
 
-  void run() {
+  /// The next slot to fill; null where none is free.
+  Slot* claim() {
+    const std::lock_guard lock(mutex);
+    // `taken` - 1 is the batch that the consumer holds.
+    if (claimed + 1 >= taken.load(std::memory_order_acquire) + slots.size()) return nullptr;
+    Slot& slot = slots[claimed++ % slots.size()];
+    slot.batch.start = claim_at;
+    claim_at = after(claim_at);
+    return &slot;
+  }
+
+  void run(int number) {
     Scratch scratch;
     const ThreadTimes times;
-    std::unique_lock lock(mutex);
     while (true) {
-      // `taken` - 1 is the batch that the consumer holds.
-      work.wait(lock, [&] { return stop || claimed + 1 < taken + slots.size(); });
+      // Looked at before what they tell of: so nothing that happens in between is slept through.
+      const uint32_t rung = bell, wanted = more;
       if (stop) return;
-      Slot& slot = slots[claimed++ % slots.size()];
-      slot.batch.start = claim_at;
-      claim_at = after(claim_at);
-      lock.unlock();
+      if (number >= appetite->active()) {
+        bell.notify_one();  // it may have been this one that was woken
+        more.wait(wanted);
+        continue;
+      }
+      Slot* const free = claim();
+      if (!free) {
+        bell.wait(rung);
+        continue;
+      }
+      Slot& slot = *free;
       std::exception_ptr error;
       try {
         const ThreadTimes::Times begin = times.now();
@@ -200,9 +248,10 @@ struct Indexed final : Loader::State {
       } catch (...) {
         error = std::current_exception();
       }
-      lock.lock();
+      const std::lock_guard lock(mutex);
       slot.error = error;
-      slot.ready = true;
+      ++filled;
+      slot.ready.store(true, std::memory_order_release);
       done.notify_one();
     }
   }
@@ -262,27 +311,36 @@ struct Indexed final : Loader::State {
   }
 
   const Batch& next() override {
-    std::unique_lock lock(mutex);
-    Slot& slot = slots[taken % slots.size()];
-    done.wait(lock, [&] { return slot.ready; });
+    const uint64_t number = taken.load(std::memory_order_relaxed);
+    Slot& slot = slots[number % slots.size()];
+    const bool waited = !slot.ready.load(std::memory_order_acquire);
+    if (waited) {
+      std::unique_lock lock(mutex);
+      done.wait(lock, [&] { return slot.ready.load(std::memory_order_acquire); });
+    }
     if (slot.error) std::rethrow_exception(slot.error);  // and again at the next call
-    if (taken > 0) slots[(taken - 1) % slots.size()].ready = false;
-    ++taken;
+    const bool full = filled-- + 1 >= slots.size();
+    if (number > 0) slots[(number - 1) % slots.size()].ready.store(false, std::memory_order_relaxed);
+    taken.store(number + 1, std::memory_order_release);
     take_at = after(take_at);
-    work.notify_one();
+    ++bell;
+    bell.notify_one();
+    if (appetite->handed_over(waited, full)) {
+      ++more;
+      more.notify_all();
+    }
     return slot.batch;
   }
 
   bool ready(double seconds) override {
+    const Slot& slot = slots[taken % slots.size()];
+    const auto is_ready = [&] { return slot.ready.load(std::memory_order_acquire); };
+    if (is_ready()) return true;
     std::unique_lock lock(mutex);
-    return done.wait_for(lock, std::chrono::duration<double>(seconds),
-                         [&] { return slots[taken % slots.size()].ready; });
+    return done.wait_for(lock, std::chrono::duration<double>(seconds), is_ready);
   }
 
-  Cursor cursor() const override {
-    const std::lock_guard lock(mutex);
-    return take_at;
-  }
+  Cursor cursor() const override { return take_at; }
 
   void seek(const Cursor& cursor) override {
     if (cursor.epoch < 0 || cursor.position < 0 || cursor.position > epoch_length)
@@ -358,6 +416,7 @@ int64_t Loader::batches_per_epoch() const { return state_->batches_per_epoch(); 
 bool Loader::weighted() const { return state_->weighted(); }
 bool Loader::mixed() const { return state_->mixed(); }
 int64_t Loader::cache_needed() const { return state_->cache_needed(); }
+int64_t Loader::memory() const { return state_->memory(); }
 bool Loader::cached() const { return state_->cached(); }
 std::vector<BadSample> Loader::bad_samples() const { return state_->bad_samples(); }
 Tried Loader::tried() const { return state_->tried(); }

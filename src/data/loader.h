@@ -56,6 +56,9 @@ struct LoaderOptions {
   /// Pictures are decoded once, at the start, when they fit into this many bytes; else, and where the first augmentation is
   /// a random frame, anew for each batch.
   int64_t cache_bytes = int64_t{2} << 30;
+  /// The most bytes of decoded pictures: those kept (which must also fit into cache_bytes) and the batches ahead, of which
+  /// there are so many fewer. 0: one batch a thread ahead, and cache_bytes alone counts.
+  int64_t memory = 0;
   /// As FrameRule (frame.h); not used where the first augmentation is a random frame.
   int resize = 0, crop = 0;
   /// 1 grey, 3 colour, 0: as the first picture is. Grey pictures always become colour ones where those are
@@ -109,7 +112,7 @@ class Loader {
 
   /// Looks at the source and, when it fits, decodes all of it. InputError: unknown augmentation, no good
   /// picture at all, pictures of different sizes (when they are not cached this can come from next()),
-  /// nothing but a partial batch.
+  /// nothing but a partial batch, too little memory for two batches; a stream with a limit of memory.
   Loader(std::shared_ptr<const Source> source, LoaderOptions options);
   /// Pictures out of a stream, in the order "sequential" or "shuffle-buffer N": the next sample is drawn at random from N that
   /// were read, and the next of the stream takes its place. Bad samples are left out. It looks at the first good picture; the
@@ -150,6 +153,8 @@ class Loader {
   bool mixed() const;
   /// What a cache of all decoded pictures takes; 0 where pictures have random frames, which are decoded anew each time.
   int64_t cache_needed() const;
+  /// Bytes of decoded pictures that it keeps and has ahead, at most.
+  int64_t memory() const;
   /// Bad samples met so far, in order of index.
   std::vector<BadSample> bad_samples() const;
   /// How many those are, of how many. Cheap.

@@ -29,6 +29,7 @@ struct Loader::State {
   virtual bool weighted() const { return false; }
   virtual bool mixed() const = 0;
   virtual int64_t cache_needed() const { return 0; }
+  virtual int64_t memory() const { return 0; }
   virtual std::vector<BadSample> bad_samples() const = 0;
   virtual Tried tried() const = 0;
   virtual void set_shares(std::span<const double> shares) = 0;
@@ -46,6 +47,13 @@ struct Loader::State {
   };
   Worked worked;
 };
+
+/// Of a batch of pictures of that size, at most.
+inline int64_t batch_bytes(const LoaderOptions& options, const Extent& extent) {
+  constexpr int64_t others =
+      2 * sizeof(int64_t) + sizeof(int64_t) + 2 * sizeof(float);  // labels, indices, mix, weights
+  return options.batch * (static_cast<int64_t>(extent.bytes()) + others);
+}
 
 /// Mixes the samples of a batch (LoaderOptions::mix); `key`: what the draw depends on.
 inline void mix_batch(const Mixer& mixer, const Extent& extent, Batch& batch, const SampleKey& key,

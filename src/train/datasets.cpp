@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/size_text.h"
 #include "data/pictures/picture_reader.h"
 #include "data/streams/stream_order.h"
 
@@ -17,6 +18,8 @@ data::LoaderOptions loader_options(const Recipe& recipe, const std::string& what
   data::LoaderOptions options;
   options.seed = static_cast<uint64_t>(recipe.train.seed);
   options.cache_bytes = recipe.data.cache_mb << 20;
+  if (!recipe.data.memory.empty())
+    options.memory = static_cast<int64_t>(parse_bytes("data.memory", recipe.data.memory));
   const data::FrameRule rule = evaluation_frames(recipe);
   options.resize = rule.resize;
   options.crop = rule.crop;
@@ -202,7 +205,7 @@ PictureSample sample_pictures(const Recipe& recipe, std::shared_ptr<const data::
   const int64_t total = source->count();
   options.batch = std::min<int64_t>(100, total);
   options.order = "shuffle";
-  options.cache_bytes = 0;
+  options.cache_bytes = options.memory = 0;
   data::Loader loader(std::move(source), std::move(options));
   const data::Extent& extent = loader.extent();
   const int64_t plane = static_cast<int64_t>(extent.plane()), channels = extent.channels;

@@ -28,6 +28,7 @@ struct Recipe {
     int64_t resize = 0, crop = 0, channels = 0;
     std::vector<double> mean, std;
     int64_t cache_mb = 2048;
+    std::string memory;
     std::string tokenizer, text, label, sequences = "windows", separator = "\n", spans;
     int64_t length = 256;
     double test_share = 0;

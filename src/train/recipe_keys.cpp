@@ -68,6 +68,11 @@ std::span<const RecipeKey> recipe_keys() {
        1e6},
       {"data.cache_mb", "decoded pictures are kept in memory when they fit into so many MB",
        SLOT(data.cache_mb)},
+      {"data.memory",
+       "most memory for decoded pictures, those kept and the batches ahead, of training and test set "
+       "together, "
+       "e.g. 800MB; empty: data.cache_mb for each, and a batch or so for each thread",
+       SLOT(data.memory)},
       {"data.tokenizer",
        "the samples are texts: \"byte\", a tokenizer.json of Hugging Face, or WordPiece's vocab.txt",
        SLOT(data.tokenizer)},

@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "base/memory_nodes.h"
+#include "base/size_text.h"
 #include "data/sample.h"
 #include "train/arrays.h"
 #include "train/trainer_state.h"
@@ -154,7 +155,11 @@ void Trainer::State::open_tests() {
   if (most_pictures > 0) source = data::sample_of(source, std::max(most_pictures, 2 * recipe.eval.batch));
   prepared.opened_tests = source->count();
   const auto begin_reading = Clock::now();
-  auto opened = test_pictures(open_test_set(source, recipe, feed->classes(), pictures->extent(), reading()));
+  Recipe rest = recipe;
+  if (!rest.data.memory.empty())  // what the training has left
+    rest.data.memory = fmt::format("{}", std::max(1.0, parse_bytes("data.memory", rest.data.memory) -
+                                                           static_cast<double>(pictures->memory())));
+  auto opened = test_pictures(open_test_set(source, rest, feed->classes(), pictures->extent(), reading()));
   prepared.read_tests = seconds_since(begin_reading);
   for (const auto& list :
        {opened->notes(), skipped_samples(*opened, bad_tests), empty_classes(opened->loader())})

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/mapped_file.h"
+#include "data/loader_state.h"
 #include "data/sources/remote_object.h"
 
 namespace millrace::data {
@@ -20,7 +21,11 @@ Pictures::Pictures(std::shared_ptr<const Source> source, const LoaderOptions& op
   find_first();
   if (augmenter_.frames()) return;
   const auto total = static_cast<double>(extent_.bytes()) * static_cast<double>(source_->count());
-  if (total <= static_cast<double>(options.cache_bytes)) fill_cache(threads, options.progress);
+  int64_t most = options.cache_bytes;
+  // One batch with the model and one ahead there must be.
+  if (options.memory > 0)
+    most = std::min(most, options.memory - 2 * batch_bytes(options, augmenter_.result(extent_)));
+  if (total <= static_cast<double>(most)) fill_cache(threads, options.progress);
 }
 
 int Pictures::channels_for(int own) const { return channels_ == 0 ? own : channels_; }

@@ -150,6 +150,8 @@ class Streamed final : public Loader::State {
 };
 
 void Streamed::check() const {
+  if (options_.memory > 0)
+    fail<InputError>("{}: the memory of a stream has no limit: leave it out", described_.path());
   if (options_.batch < 1) fail<InputError>("batch = {}: a batch has at least one sample", options_.batch);
   if (options_.ranks != 1 || !options_.parts.empty() || !options_.sample_weight.empty())
     fail<InputError>(
