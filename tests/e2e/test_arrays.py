@@ -86,6 +86,7 @@ def test_recipes_of_tables_that_do_not_go_together(millrace, table):
 
     assert "data.augment does not go with" in refusal('data.augment=["flip"]')
     assert "did you mean 'kind'" in refusal("data.label=kid")
+    assert "different real numbers" in refusal("data.label=size", "data.where=size > -99")
     assert 'model.kind = "table" goes with' in refusal("model.kind=bag")
     assert "goes with data.samples" in refusal("data.samples=pictures", 'data.leave_out=["noise"]')
     assert "did you mean 'size'" in refusal('data.leave_out=["sise"]')

@@ -170,6 +170,12 @@ TableEncoder TableEncoder::learn(const Dataset& dataset, const TableOptions& opt
         fail<InputError>("{}: {} samples have no '{}', which is to be predicted; leave them out (data.where)",
                          dataset.path(), of.missing, name);
       state->classes = classes_of(of);
+      if (const size_t classes = state->classes.size();
+          dataset.columns()[used[u].column].kind == ColumnKind::real && classes > 100)
+        fail<InputError>(
+            "{}: '{}' holds {} different real numbers: a class would be learnt for each; choose a "
+            "column of classes",
+            dataset.path(), name, classes);
       if (state->classes.size() > 100'000)
         fail<InputError>("{}: '{}' has {} classes; is it a class at all?", dataset.path(), name,
                          state->classes.size());
