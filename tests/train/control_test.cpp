@@ -78,15 +78,17 @@ TEST_CASE("a request is taken, noted, and replayed at its step") {
 
     // What the trainer refuses is told, and not noted.
     std::string refusal;
+    std::atomic<bool> refused{false};
     std::thread second([&] {
       try {
         (void)request_changes(r.run, parse({"train.steps=13"}), 20);
       } catch (const InputError& error) {
         refusal = error.what();
       }
+      refused = true;
     });
     const auto end = std::chrono::steady_clock::now() + 20s;
-    while (refusal.empty() && std::chrono::steady_clock::now() < end) {
+    while (!refused && std::chrono::steady_clock::now() < end) {
       CHECK(control.take(43, apply).empty());
       std::this_thread::sleep_for(5ms);
     }
