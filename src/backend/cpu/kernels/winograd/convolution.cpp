@@ -44,43 +44,32 @@ int64_t chunk_tiles(const Problem& p, int64_t tiles) {
   return std::min(wished, (least + 13) / 14 * 14);
 }
 
-class Convolution : public ChunkedKernel, public RowKernel {
+class Convolution : public TiledConvolution {
  public:
   Convolution(const Problem& p, const Array* weights)
-      : p_(p),
-        grid_(grid_of(p.images, p.out_height, p.out_width, tile)),
-        rows_(grid_, p.out_height),
-        tiles_(rows_.whole(chunk_tiles(p, grid_.count()))),
-        chunks_((grid_.count() + tiles_ - 1) / tiles_),
+      : Convolution(p, grid_of(p.images, p.out_height, p.out_width, tile), weights) {}
+
+  Convolution(const Problem& p, const TileGrid& grid, const Array* weights)
+      : TiledConvolution(grid, p.out_height, chunk_tiles(p, grid.count())),
+        p_(p),
         panels_(whole_panels(p.channels) / panel),
         v_row_(p.depth % 256 == 0 ? p.depth + 16 : (p.depth + 15) / 16 * 16),
-        slots_(static_cast<int>(std::min<int64_t>({chunks_, available_cpus(), 64}))) {
+        slots_(static_cast<int>(std::min<int64_t>({tile_chunks(), available_cpus(), 64}))) {
     if (!weights) return;
     packed_.resize(static_cast<size_t>(weights_size()));
     for (int64_t c = 0; c < weight_chunks(); ++c) transform(weights->as<float>().data(), packed_.data(), c);
   }
 
   int stages() const override { return packed_.empty() ? 2 : 1; }
-  int64_t chunks(int stage) const override { return stage + 1 < stages() ? weight_chunks() : chunks_; }
+  int64_t chunks(int stage) const override { return stage + 1 < stages() ? weight_chunks() : tile_chunks(); }
   double nanoseconds() const override {
     return 2.0 * points * static_cast<double>(grid_.count() * p_.depth * p_.channels) / 80;
   }
   void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
                  void* scratch) override {
-    auto* const memory = static_cast<float*>(scratch);
-    if (stage + 1 < stages()) return transform(static_cast<const float*>(operands[1]), memory, chunk);
-    convolve(operands, results, memory, chunk * tiles_, std::min((chunk + 1) * tiles_, grid_.count()));
-  }
-
-  int64_t most_rows() const override { return rows_.most(); }
-  int64_t row_grain(int64_t rows) const override { return rows_.grain(rows, tiles_); }
-  bool takes_row(int /*operand*/, int64_t /*rows*/) const override { return false; }
-  int first_stages() const override { return stages() - 1; }
-  void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
-                void* scratch) override {
-    const int64_t each = rows_.of_a_row(rows);
-    for (int64_t first = begin * each; first < end * each; first += tiles_)
-      convolve(operands, results, static_cast<float*>(scratch), first, std::min(first + tiles_, end * each));
+    if (stage + 1 < stages())
+      return transform(static_cast<const float*>(operands[1]), static_cast<float*>(scratch), chunk);
+    convolve_chunk(operands, results, scratch, chunk);
   }
 
   int64_t scratch_bytes() const override {
@@ -89,7 +78,7 @@ class Convolution : public ChunkedKernel, public RowKernel {
 
   std::string description() const override {
     return fmt::format("F(4×4, 3×3){}, {} tiles × {} × {} in {} chunks", packed_.empty() ? "" : " packed",
-                       grid_.count(), p_.depth, p_.channels, chunks_);
+                       grid_.count(), p_.depth, p_.channels, tile_chunks());
   }
 
  private:
@@ -109,13 +98,14 @@ class Convolution : public ChunkedKernel, public RowKernel {
   }
 
   /// Tiles [first, last): v[point][tile][depth], m[point][tile][block]
-  void convolve(void* const* operands, void* const* results, float* scratch, int64_t first,
-                int64_t last) const {
+  void convolve(void* const* operands, void* const* results, void* scratch, int64_t first,
+                int64_t last) override {
     const Slot slot(taken_, slots_);
+    auto* const memory = static_cast<float*>(scratch);
     auto* const x = static_cast<float*>(operands[0]);
     auto* const y = static_cast<float*>(results[0]);
-    const float* const u = packed_.empty() ? scratch : packed_.data();
-    float* const v = scratch + (packed_.empty() ? weights_size() : 0) + slot.index() * slot_size();
+    const float* const u = packed_.empty() ? memory : packed_.data();
+    float* const v = memory + (packed_.empty() ? weights_size() : 0) + slot.index() * slot_size();
     const int64_t count = last - first;
     float* const m = v + points * tiles_ * v_row_;
     for (int64_t t = 0; t < count; ++t) {
@@ -140,12 +130,10 @@ class Convolution : public ChunkedKernel, public RowKernel {
   }
 
   Problem p_;
-  TileGrid grid_;
-  TileRows rows_;
-  int64_t tiles_, chunks_, panels_, v_row_;
+  int64_t panels_, v_row_;
   int slots_;
   std::vector<float> packed_;  // of constant weights
-  mutable std::atomic<uint64_t> taken_{0};
+  std::atomic<uint64_t> taken_{0};
 };
 
 }  // namespace

@@ -17,22 +17,27 @@ using namespace narrow;
 
 constexpr int64_t panel = gemm::block_columns;
 
+// Tiles that stay in the second-level cache, but enough chunks for many threads.
+int64_t chunk_tiles(const Problem& p, int64_t tiles) {
+  const int64_t fit = std::clamp<int64_t>(14336 / p.depth / 14 * 14, 14, 112),
+                least = std::max<int64_t>((tiles + 15) / 16, 14);
+  return std::min(fit, (least + 13) / 14 * 14);
+}
+
 // Weights are transformed and packed, point by point, in two stages; then each chunk transforms its tiles of x, multiplies
 // them with a panel of weights at every point, and transforms what comes out.
-class Convolution : public ChunkedKernel, public RowKernel {
+class Convolution : public TiledConvolution {
  public:
   Convolution(const Problem& p, const Array* weights)
-      : p_(p),
+      : Convolution(p, grid_of(p.images, p.out_height, p.out_width, tile), weights) {}
+
+  Convolution(const Problem& p, const TileGrid& grid, const Array* weights)
+      : TiledConvolution(grid, p.out_height, chunk_tiles(p, grid.count())),
+        p_(p),
         arithmetic_(gemm::arithmetic_bf16()),
         order_(arithmetic_, 9),
-        grid_(grid_of(p.images, p.out_height, p.out_width, tile)),
         units_((p.depth + 1) / 2),
-        panels_((p.channels + panel - 1) / panel),
-        rows_(grid_, p.out_height) {
-    // Tiles that stay in the second-level cache, but enough chunks for many threads.
-    const int64_t fit = std::clamp<int64_t>(14336 / p.depth / 14 * 14, 14, 112),
-                  least = std::max<int64_t>((grid_.count() + 15) / 16, 14);
-    tiles_ = rows_.whole(std::min(fit, (least + 13) / 14 * 14));
+        panels_((p.channels + panel - 1) / panel) {
     slots_ = static_cast<int>(std::min<int64_t>({tile_chunks(), available_cpus(), 64}));
     if (weights) pack_constant(*weights);
   }
@@ -64,18 +69,7 @@ class Convolution : public ChunkedKernel, public RowKernel {
       default:
         break;
     }
-    convolve(operands, results, packed, chunk * tiles_, std::min((chunk + 1) * tiles_, grid_.count()));
-  }
-
-  int64_t most_rows() const override { return rows_.most(); }
-  int64_t row_grain(int64_t rows) const override { return rows_.grain(rows, tiles_); }
-  bool takes_row(int /*operand*/, int64_t /*rows*/) const override { return false; }
-  int first_stages() const override { return stages() - 1; }
-  void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
-                void* scratch) override {
-    const int64_t each = rows_.of_a_row(rows);
-    for (int64_t first = begin * each; first < end * each; first += tiles_)
-      convolve(operands, results, static_cast<Unit*>(scratch), first, std::min(first + tiles_, end * each));
+    convolve_chunk(operands, results, scratch, chunk);
   }
 
   int64_t scratch_bytes() const override {
@@ -90,7 +84,6 @@ class Convolution : public ChunkedKernel, public RowKernel {
   // Of the weights as the user has them: [rows, columns, taps].
   int64_t weight_rows() const { return p_.flipped ? p_.depth : p_.channels; }
   int64_t weight_columns() const { return p_.flipped ? p_.channels : p_.depth; }
-  int64_t tile_chunks() const { return (grid_.count() + tiles_ - 1) / tiles_; }
   int64_t packed_units() const { return points * panels_ * units_ * panel; }
   int64_t transformed_units() const { return gemm::round_up(points * p_.depth * p_.channels / 2 + 1, 16); }
   int64_t left_units() const { return points * tiles_ * gemm::row_step; }
@@ -137,14 +130,15 @@ class Convolution : public ChunkedKernel, public RowKernel {
   }
 
   /// Tiles [first, last): v[point][tile][row_step], m[point][tile][32]
-  void convolve(void* const* operands, void* const* results, Unit* scratch, int64_t first,
-                int64_t last) const {
+  void convolve(void* const* operands, void* const* results, void* scratch, int64_t first,
+                int64_t last) override {
     const Slot slot(taken_, slots_);
+    auto* const memory = static_cast<Unit*>(scratch);
     auto* const x = static_cast<uint16_t*>(operands[0]);
     auto* const y = static_cast<uint16_t*>(results[0]);
-    const Unit* const u = packed_.empty() ? scratch : static_cast<const Unit*>(packed_.data());
+    const Unit* const u = packed_.empty() ? memory : static_cast<const Unit*>(packed_.data());
     Unit* const v =
-        scratch + (packed_.empty() ? packed_units() + transformed_units() : 0) + slot.index() * slot_units();
+        memory + (packed_.empty() ? packed_units() + transformed_units() : 0) + slot.index() * slot_units();
     const int64_t count = last - first;
     auto* const m = reinterpret_cast<float*>(v + left_units());
     for (int64_t t = 0; t < count; ++t) {
@@ -174,13 +168,10 @@ class Convolution : public ChunkedKernel, public RowKernel {
   Problem p_;
   const gemm::Arithmetic& arithmetic_;
   gemm::TapOrder order_;
-  TileGrid grid_;
   int64_t units_, panels_;
-  TileRows rows_;
-  int64_t tiles_ = 0;
   int slots_ = 1;
   Array packed_;  // constant weights
-  mutable std::atomic<uint64_t> taken_{0};
+  std::atomic<uint64_t> taken_{0};
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // The kernels: F(4×4, 3×3) of f32, F(2×2, 3×3) of bf16. Internal to the provider.
 #pragma once
 
+#include <algorithm>
+
 #include "backend/cpu/geometry.h"
 #include "target/provider.h"
 
@@ -56,6 +58,38 @@ class TileRows {
 
  private:
   int64_t tiles_, images_, most_;
+};
+
+/// A convolution that is computed some tiles at a time, also row by row (RowKernel).
+class TiledConvolution : public ChunkedKernel, public RowKernel {
+ public:
+  /// `wished`: tiles of a chunk.
+  TiledConvolution(const TileGrid& grid, int64_t height, int64_t wished)
+      : grid_(grid), rows_(grid, height), tiles_(rows_.whole(wished)) {}
+
+  int64_t most_rows() const override { return rows_.most(); }
+  int64_t row_grain(int64_t rows) const override { return rows_.grain(rows, tiles_); }
+  bool takes_row(int /*operand*/, int64_t /*rows*/) const override { return false; }
+  int first_stages() const override { return stages() - 1; }
+  void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
+                void* scratch) override {
+    const int64_t each = rows_.of_a_row(rows);
+    for (int64_t first = begin * each; first < end * each; first += tiles_)
+      convolve(operands, results, scratch, first, std::min(first + tiles_, end * each));
+  }
+
+ protected:
+  /// Tiles [first, last), tiles_ at most.
+  virtual void convolve(void* const* operands, void* const* results, void* scratch, int64_t first,
+                        int64_t last) = 0;
+  int64_t tile_chunks() const { return (grid_.count() + tiles_ - 1) / tiles_; }
+  void convolve_chunk(void* const* operands, void* const* results, void* scratch, int64_t chunk) {
+    convolve(operands, results, scratch, chunk * tiles_, std::min((chunk + 1) * tiles_, grid_.count()));
+  }
+
+  TileGrid grid_;
+  TileRows rows_;
+  int64_t tiles_;
 };
 
 /// Rounds up to whole panels; matrices in scratch have such row lengths.
