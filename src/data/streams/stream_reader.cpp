@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "base/crc32c.h"
 #include "base/format.h"
@@ -109,13 +110,12 @@ StreamReader::Drawn StreamReader::next() {
     if (contents_.empty()) fail<InputError>("{}: has no samples", stream_->path());
   }
   draw.place = order_.choose(seed_, contents_.size());
-  StreamRecord& place = contents_[draw.place];
-  drawn.record = std::move(place);
   if (more && pull(record)) {
     draw.next = BufferedSample{record.at, check_of(record)};
-    place = std::move(record);
+    drawn.record = std::exchange(contents_[draw.place], std::move(record));
   } else {
-    if (&place != &contents_.back()) place = std::move(contents_.back());
+    std::swap(contents_[draw.place], contents_.back());
+    drawn.record = std::move(contents_.back());
     contents_.pop_back();
   }
   drawn.number = order_.drawn();

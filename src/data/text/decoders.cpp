@@ -37,7 +37,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 void join(Tokens& tokens) {
   std::string whole;
   for (const std::string& token : tokens) whole += token;
-  tokens.assign(1, std::move(whole));
+  tokens = {whole};
 }
 
 void from_byte_characters(Tokens& tokens) {
