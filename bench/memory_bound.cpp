@@ -1,7 +1,7 @@
 // GB/s of operations that memory bounds, at sizes from the caches to RAM: one JSON object a line, for
 // bench/peers/memory_bound.py, which puts PyTorch's compiler beside it.
 //
-//   memory_bound [seconds each]
+//   memory_bound [seconds each] [operation]
 //
 // Bytes are what must be read and written at least: the operands and results of the whole operation (BatchNorm's forward
 // pass reads its input twice).
@@ -136,9 +136,11 @@ int main(int argc, char** argv) {
   const Machine machine = this_machine();
   for (const auto& level : machine.levels)
     fmt::print("{{\"limit\": \"{}\", \"gb_per_s\": {:.1f}}}\n", level.name, level.gb_per_s);
-  for (const Case& c : cases())
+  for (const Case& c : cases()) {
+    if (argc > 2 && c.name != argv[2]) continue;
     for (const int64_t count :
          {int64_t{1} << 16, int64_t{1} << 18, int64_t{1} << 20, int64_t{1} << 22, int64_t{1} << 25})
       fmt::print("{{\"op\": \"{}\", \"elements\": {}, \"passes\": {}, \"gb_per_s\": {:.1f}}}\n", c.name,
                  count, c.passes, gb_per_second(c, count, seconds));
+  }
 }

@@ -122,7 +122,46 @@ class ChainFinder {
   int64_t rows_ = 0;
 };
 
+bool reads(const PlannedLaunch& launch, int storage) {
+  return std::find(launch.operands.begin(), launch.operands.end(), storage) != launch.operands.end();
+}
+
+/// Whether launch l is the second member of its chain that reads a storage, and no member writes it: the first waits for the
+/// memory, the second has time to fetch the next rows while it computes.
+bool reads_second(const Plan& plan, size_t l, int s) {
+  int before = 0;
+  for (size_t j = 0; j < plan.launches.size(); ++j) {
+    const PlannedLaunch& member = plan.launches[j];
+    if (member.chain != plan.launches[l].chain) continue;
+    if (std::find(member.results.begin(), member.results.end(), s) != member.results.end()) return false;
+    before += j < l && reads(member, s);
+  }
+  return before == 1;
+}
+
+RowUse use_of(const Plan& plan, size_t l, int threads) {
+  const PlannedLaunch& launch = plan.launches[l];
+  const Chain& chain = plan.chains[launch.chain];
+  RowUse use;
+  for (size_t j = l + 1; j < plan.launches.size() && plan.launches[j].chain == launch.chain; ++j)
+    for (const int s : launch.results) use.read_soon = use.read_soon || reads(plan.launches[j], s);
+  for (size_t k = 0; k < launch.operands.size(); ++k) {
+    const int s = launch.operands[k];
+    const Storage& storage = plan.storages[s];
+    const bool far = storage.row_bytes == 0 && storage.bytes >= kFarBytes && chain.chunks() > threads;
+    const bool fetches =
+        far && row_kernel(launch)->takes_row(static_cast<int>(k), chain.rows) && reads_second(plan, l, s);
+    use.ahead.push_back(fetches ? storage.bytes / chain.rows * chain.chunk * threads : 0);
+  }
+  return use;
+}
+
 }  // namespace
+
+void prepare_chains(Plan& plan, int threads) {
+  for (size_t l = 0; l < plan.launches.size(); ++l)
+    if (plan.launches[l].chain >= 0) row_kernel(plan.launches[l])->prepare_rows(use_of(plan, l, threads));
+}
 
 std::vector<int> form_chains(const std::vector<PlannedLaunch>& launches, const std::vector<Storage>& storages,
                              const std::vector<std::vector<int>>& after, std::vector<Chain>& chains) {

@@ -473,17 +473,7 @@ class Planner {
       storage_ref.bytes = chain.slots * window_bytes(chain, storage_ref);
       storage_ref.label = "rows of " + storage_ref.label;
     }
-    for (size_t l = 0; l < plan_.launches.size(); ++l) {
-      PlannedLaunch& launch = plan_.launches[l];
-      if (launch.chain < 0) continue;
-      bool read_soon = false;
-      for (size_t j = l + 1; j < plan_.launches.size() && plan_.launches[j].chain == launch.chain; ++j)
-        for (const int s : launch.results) {
-          const std::vector<int>& operands = plan_.launches[j].operands;
-          read_soon = read_soon || std::find(operands.begin(), operands.end(), s) != operands.end();
-        }
-      row_kernel(launch).prepare_rows(read_soon);
-    }
+    prepare_chains(plan_, pool_.threads());
   }
 
   /// A result takes over the memory of an operand that nobody reads later, where the kernel allows it.

@@ -83,6 +83,9 @@ constexpr size_t kMostPointers = 64;
 std::vector<int> form_chains(const std::vector<PlannedLaunch>& launches, const std::vector<Storage>& storages,
                              const std::vector<std::vector<int>>& after, std::vector<Chain>& chains);
 
+/// Tells the kernels of all chains how `threads` threads use them.
+void prepare_chains(Plan& plan, int threads);
+
 /// Sorts scheduled launches into waves. `after[i]`: launches (by index) that must run later than launch i, all behind it;
 /// `small[i]`: its rough time in nanoseconds when it is small, else 0. A small launch joins the first wave of small ones
 /// that nothing it depends on keeps it from, as long as the wave stays short; others get waves of their own. Returns the

@@ -66,6 +66,17 @@ class ChunkedKernel : public Kernel {
   }
 };
 
+/// Tensors of so many bytes come from memory, whatever the caches are.
+constexpr int64_t kFarBytes = 8 << 20;
+
+/// How a chain uses one of its kernels.
+struct RowUse {
+  bool read_soon = false;  // the results are read while they are in the cache
+  /// Of each operand, the bytes from rows to those of the chunk that this thread will probably run next, where it is worth
+  /// fetching that from memory meanwhile; 0: it is not.
+  std::vector<int64_t> ahead;
+};
+
 /// What a kernel offers that can also compute some rows of its results. A row is one of `rows` equal pieces of a tensor as
 /// they follow each other in memory. The plan lets such kernels follow each other row by row, while rows are in the cache.
 class RowKernel {
@@ -77,8 +88,8 @@ class RowKernel {
   virtual int64_t row_grain(int64_t rows) const = 0;
   /// Whether a row of the results takes of this operand no more than the same row; else it may take all of it.
   virtual bool takes_row(int operand, int64_t rows) const = 0;
-  /// Before run_rows is used; `read_soon`: the results are read while they are in the cache.
-  virtual void prepare_rows(bool /*read_soon*/) {}
+  /// Before run_rows is used.
+  virtual void prepare_rows(const RowUse& /*use*/) {}
   /// Stages (of a ChunkedKernel) that come before any rows; they read only operands that are taken whole.
   virtual int first_stages() const { return 0; }
   /// Computes rows [begin, end) of `rows`. Pointers are those of whole tensors, though other rows may not be there.

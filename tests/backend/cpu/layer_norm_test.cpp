@@ -66,6 +66,27 @@ TEST_CASE("layer normalisation in one pass gives what the reference gives, with 
   }
 }
 
+TEST_CASE("what is fetched ahead and stored past the caches is the same to the bit") {
+  constexpr int64_t rows = 7, width = 48;
+  const Type block{f32, {rows, width}};
+  const Array x = random_array({f32, {rows, width}}, 1), g = random_array({f32, {rows, width}}, 2),
+              w = random_array({f32, {width}}, 3);
+  const auto at = [](const Array& array) { return static_cast<const float*>(array.data()); };
+  for (const cpu::NormMath* math : cpu::norm_maths()) {
+    INFO(math->name);
+    std::vector<Array> found;
+    for (const cpu::NormLoops& loops : {math->near, math->far}) {
+      Array y(block), dx(block), dw = Array::full(f32, {width}, 0), db = Array::full(f32, {width}, 0);
+      REQUIRE(reinterpret_cast<uintptr_t>(y.data()) % 64 == 0);
+      loops.forward(at(x), at(w), at(w), y.as<float>().data(), rows, width, 1e-5F);
+      loops.backward(at(x), at(g), at(w), dx.as<float>().data(), dw.as<float>().data(), db.as<float>().data(),
+                     rows, width, 1e-5F);
+      for (Array* result : {&y, &dx, &dw, &db}) found.push_back(*result);
+    }
+    for (size_t k = 0; k < 4; ++k) CHECK(test::difference(found[k], found[4 + k]) == 0);
+  }
+}
+
 TEST_CASE(
     "layer normalisation and its gradient are one launch each, and the same for any number of threads") {
   const Graph graph = norm_graph(3000, 130);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <set>
 
@@ -55,17 +56,13 @@ class CodegenKernel : public ChunkedKernel, public RowKernel {
   int64_t most_rows() const override { return rows_.most; }
   int64_t row_grain(int64_t rows) const override { return rows_.grain(rows); }
   bool takes_row(int operand, int64_t /*rows*/) const override { return rows_.operands[operand]; }
-  void prepare_rows(bool read_soon) override {
-    stream_rows_ = streams_ && !read_soon;
-    if (streams_ && read_soon) (void)unaligned();
-  }
+  void prepare_rows(const RowUse& use) override;
   void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
                 void* /*scratch*/) override {
     void* buffers[kMaxBuffers];
     gather(operands, results, buffers);
-    const Phase& phase = !streams_ || (stream_rows_ && aligned(buffers)) ? phases_[0] : unaligned();
     const auto [first, last] = rows_.outer(rows, begin, end);
-    phase.code->function()(buffers, first, last);
+    phase_of_rows(buffers).code->function()(buffers, first, last);
   }
 
   int stages() const override { return static_cast<int>(phases_.size()); }
@@ -80,7 +77,7 @@ class CodegenKernel : public ChunkedKernel, public RowKernel {
     void* buffers[kMaxBuffers];
     size_t at = gather(operands, results, buffers);
     for (const int64_t offset : partial_offsets_) buffers[at++] = static_cast<char*>(scratch) + offset;
-    if (stage == 0 && streams_ && !aligned(buffers)) return unaligned().run(buffers, chunk);
+    if (stage == 0 && !aligned(buffers)) return unaligned().run(buffers, chunk);
     phases_[stage].run(buffers, chunk);
   }
   int64_t scratch_bytes() const override { return scratch_bytes_; }
@@ -102,16 +99,21 @@ class CodegenKernel : public ChunkedKernel, public RowKernel {
   }
   void find_aliases(const Nest& nest);
   const Phase& unaligned();
+  const Phase& phase_of_rows(void* const* buffers) {
+    if (streamed_.empty() || (stream_rows_ && aligned(buffers))) return ahead_ ? *ahead_ : phases_[0];
+    return ahead_ && !stream_rows_ ? *ahead_ : unaligned();
+  }
 
   size_t operands_, results_;
   std::vector<Array> constants_;
   std::vector<int64_t> partial_offsets_;
   int64_t scratch_bytes_ = 0;
   std::vector<Phase> phases_;
-  std::vector<int> streamed_;    // buffers that must be aligned
-  std::optional<Nest> streams_;  // the first phase's nest, when it streams
+  std::vector<int> streamed_;  // buffers that must be aligned
+  std::optional<Nest> nest_;   // the first phase's, where other code for it may be wanted
   std::once_flag unaligned_once_;
   std::optional<Phase> unaligned_;  // the first phase for buffers that are not aligned
+  std::optional<Phase> ahead_;      // the first phase by rows, fetching ahead
   std::set<std::pair<int, int>> aliases_;
   codegen::NestRows rows_;
   bool stream_rows_ = false;
@@ -137,18 +139,36 @@ CodegenKernel::CodegenKernel(const KernelRequest& request)
   if (last) phases_.emplace_back(*last);
   for (const codegen::Store& store : nest.stores)
     if (store.stream_align > 0) streamed_.push_back(store.buffer);
-  if (!streamed_.empty()) streams_ = nest;
+  bool far = false;
+  for (size_t k = 0; k < operands_; ++k)
+    far |= request.operand_type(static_cast<int>(k)).bytes() >= kFarBytes;
+  if (!streamed_.empty() || (far && rows_.most > 0)) nest_ = nest;
   description_ = fmt::format("nest [{}], {} lanes, {} chunks{}", fmt::join(nest.sizes(), " × "), nest.lanes,
                              phases_[0].chunks(), last ? fmt::format(", {} parts", nest.parts) : "");
 }
 
+Nest without_streams(Nest nest) {
+  for (codegen::Store& store : nest.stores) store.stream_align = 0;
+  return nest;
+}
+
+void CodegenKernel::prepare_rows(const RowUse& use) {
+  stream_rows_ = !streamed_.empty() && !use.read_soon;
+  std::map<int, int64_t> ahead;
+  for (size_t k = 0; k < use.ahead.size(); ++k)
+    if (use.ahead[k] > 0) ahead[static_cast<int>(k)] = use.ahead[k];
+  if (nest_ && !ahead.empty()) {
+    Nest nest = stream_rows_ ? *nest_ : without_streams(*nest_);
+    nest.ahead = std::move(ahead);
+    ahead_.emplace(nest);
+  } else if (!streamed_.empty() && use.read_soon) {
+    (void)unaligned();
+  }
+}
+
 /// Foreign memory may stand anywhere: code without streaming stores, compiled when it is first needed.
 const Phase& CodegenKernel::unaligned() {
-  std::call_once(unaligned_once_, [&] {
-    Nest nest = *streams_;
-    for (codegen::Store& store : nest.stores) store.stream_align = 0;
-    unaligned_.emplace(nest);
-  });
+  std::call_once(unaligned_once_, [&] { unaligned_.emplace(without_streams(*nest_)); });
   return *unaligned_;
 }
 

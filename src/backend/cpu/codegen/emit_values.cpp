@@ -272,6 +272,17 @@ const Values& Emitter::tile_of(int id, const Linear& offset) {
   return rows;
 }
 
+/// Asks for what lies where a buffer is read ahead (Nest::ahead); that no memory is there does no harm.
+void Emitter::fetch_ahead(int index, Value* at, int64_t bytes) {
+  const auto ahead = nest_.ahead.find(index);
+  if (ahead == nest_.ahead.end()) return;
+  constexpr int64_t line = 64;
+  for (int64_t k = 0; k < bytes; k += line)
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                       {b_.CreateGEP(b_.getInt8Ty(), at, i64_(ahead->second + k)), b_.getInt32(0),
+                        b_.getInt32(2), b_.getInt32(1)});  // a read, into the second cache, of data
+}
+
 Value* Emitter::load(int id) {
   const Expr& e = nest_.dag[id];
   const Linear offset = nest_.dag.to_linear(e.args[0]);
@@ -299,6 +310,7 @@ Value* Emitter::load(int id) {
                               llvm::Constant::getNullValue(wide));
     else
       x = b_.CreateAlignedLoad(wide, at, align);
+    if (!mask_ && !predicate) fetch_ahead(index, at, nest_.lanes * e.memory.bytes());
     return from_memory(b_, x, e.memory);
   }
   if (tile_step_ >= 0 && !predicate && !indirect(offset) && offset.of_dim(nest_.fastest) == 1) {

@@ -59,6 +59,7 @@ class Emitter {
   llvm::Value* linear_vector(const Expr& e);
   llvm::Value* uniform_sum(const Linear& linear, bool with_base);
   llvm::Value* load(int id);
+  void fetch_ahead(int index, llvm::Value* at, int64_t bytes);
   const Values& tile_of(int id, const Linear& offset);
   llvm::Value* call(const Expr& e);
   llvm::Value* address(int buffer, DType memory, const Linear& offset);

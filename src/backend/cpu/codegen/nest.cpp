@@ -69,6 +69,7 @@ std::string Nest::text() const {
   for (const Reduce& r : reduces)
     text += fmt::format("reduce {} {} {} {} {} {} {} {} {}\n", static_cast<int>(r.kind), r.value, r.position,
                         r.offset, r.buffer, r.memory.name(), r.value_buffer, r.part_stride, r.divisor);
+  for (const auto& [buffer, bytes] : ahead) text += fmt::format("ahead {} {}\n", buffer, bytes);
   for (int id = 0; id < dag.size(); ++id) text += text_of(dag[id]) + "\n";
   return text;
 }

@@ -1,6 +1,7 @@
 // A loop nest: what one fused group computes over its iteration space, and how the loops run.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,6 +51,8 @@ struct Nest {
   int split = -1;         // reduced dimension that is cut into parts, −1 none
   int64_t part_size = 0;  // elements of it in one part
   int64_t parts = 1;
+  std::map<int, int64_t>
+      ahead;        // buffer → bytes beyond what is read of it that are fetched into the cache meanwhile
   double cost = 1;  // rough work of one element, in simple vector operations
 
   const std::vector<int64_t>& sizes() const { return dag.sizes(); }

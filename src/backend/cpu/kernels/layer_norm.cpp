@@ -42,6 +42,12 @@ Rows rows_of(const KernelRequest& request) {
 constexpr double kForward = 0.13, kBackward = 0.28;
 constexpr double kChunk = 1200;  // nanoseconds: not much more than handing it to another thread takes
 
+const NormLoops& loops_for(const NormMath& math, const Rows& rows, const void* result, bool read_soon) {
+  const bool far = !read_soon && rows.count * rows.width * 4 >= kFarBytes && rows.width % 16 == 0 &&
+                   reinterpret_cast<uintptr_t>(result) % 64 == 0;
+  return far ? math.far : math.near;
+}
+
 /// Rows of a chunk, of which there are no more than `most`.
 int64_t rows_of_chunk(const Rows& rows, double nanoseconds, int64_t most) {
   const auto few = static_cast<int64_t>(kChunk / nanoseconds) / std::max<int64_t>(rows.width, 1);
@@ -64,6 +70,7 @@ class LayerNorm : public ChunkedKernel, public RowKernel {
   int64_t most_rows() const override { return rows_.count; }
   int64_t row_grain(int64_t rows) const override { return rows_.count % rows == 0 ? 1 : 0; }
   bool takes_row(int operand, int64_t) const override { return operand == 0; }
+  void prepare_rows(const RowUse& use) override { read_soon_ = use.read_soon; }
   void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
                 void* /*scratch*/) override {
     const auto* const x = static_cast<const float*>(operands[0]);
@@ -71,7 +78,8 @@ class LayerNorm : public ChunkedKernel, public RowKernel {
     const auto* const bias = operands_ > 2 ? static_cast<const float*>(operands[2]) : nullptr;
     auto* const y = static_cast<float*>(results[0]);
     const int64_t each = rows_.count / rows, first = begin * each * rows_.width;
-    math_.forward(x + first, weight, bias, y + first, (end - begin) * each, rows_.width, rows_.epsilon);
+    loops_for(math_, rows_, y, read_soon_)
+        .forward(x + first, weight, bias, y + first, (end - begin) * each, rows_.width, rows_.epsilon);
   }
   std::string description() const override {
     return fmt::format("{} rows of {}, {}, {} chunks", rows_.count, rows_.width, math_.name, chunks(0));
@@ -83,6 +91,7 @@ class LayerNorm : public ChunkedKernel, public RowKernel {
   const NormMath& math_;
   const size_t operands_;
   const int64_t per_chunk_;
+  bool read_soon_ = false;
 };
 
 /// The parameters' gradients are summed within chunks, then over them, in order.
@@ -126,7 +135,8 @@ class LayerNormGrad : public ChunkedKernel {
     if (dbias) std::fill_n(dbias, rows_.width, 0.0f);
     const int64_t begin = chunk * per_chunk_, count = std::min(per_chunk_, rows_.count - begin);
     const int64_t at = begin * rows_.width;
-    math_.backward(x + at, g + at, weight, dx + at, dweight, dbias, count, rows_.width, rows_.epsilon);
+    loops_for(math_, rows_, dx, false)
+        .backward(x + at, g + at, weight, dx + at, dweight, dbias, count, rows_.width, rows_.epsilon);
   }
 
   void add_up(const float* partial, float* sum) const {

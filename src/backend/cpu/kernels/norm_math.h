@@ -7,14 +7,21 @@
 namespace millrace::cpu {
 
 /// Rows of `width` floats; pointers may be null where the doc says so.
-struct NormMath {
-  const char* name;
+struct NormLoops {
   /// y = (x − mean) / sqrt(variance + epsilon) · weight + bias; weight and bias may be null. y may be x.
   void (*forward)(const float* x, const float* weight, const float* bias, float* y, int64_t rows,
                   int64_t width, float epsilon);
   /// dx for the gradient g of the result; adds to dweight and dbias. weight, dweight, dbias may be null. dx may be x or g.
   void (*backward)(const float* x, const float* g, const float* weight, float* dx, float* dweight,
                    float* dbias, int64_t rows, int64_t width, float epsilon);
+};
+
+struct NormMath {
+  const char* name;
+  NormLoops near;
+  /// For more than the caches hold, the same arithmetic: the next rows are fetched while these are computed, and y or dx
+  /// goes past the caches. Its rows begin at multiples of 64 bytes.
+  NormLoops far;
 };
 
 /// Those that this CPU can run, the fastest first; there is always one.
