@@ -27,3 +27,13 @@ def test_measured_memory_is_the_planned(binary, tmp_path, what):
     for kernels in ("compiled", "from the cache"):
         planned, measured = measure(binary, tmp_path, "train", *what.split())
         assert planned * 0.98 <= measured <= planned * 1.02 + 48, (kernels, planned, measured)
+
+
+@pytest.mark.parametrize("what, small, large, options", [("resnet18_cifar", 8, 40, "--optimizer sgd"), ("gpt_mini", 1, 4, "")])
+def test_memory_grows_as_planned(binary, tmp_path, what, small, large, options):
+    """What does not depend on the batch falls out: the growth is the plan's within 2 %."""
+    planned, measured = {}, {}
+    for batch in (small, large, small, large):  # the second time without compiling
+        planned[batch], measured[batch] = measure(binary, tmp_path, "train", what, str(batch), *options.split())
+    grown, meant = measured[large] - measured[small], planned[large] - planned[small]
+    assert abs(grown - meant) <= 0.02 * meant, (planned, measured)
