@@ -29,7 +29,8 @@ def test_measured_memory_is_the_planned(binary, tmp_path, what):
         assert planned * 0.98 <= measured <= planned * 1.02 + 48, (kernels, planned, measured)
 
 
-@pytest.mark.parametrize("what, small, large, options", [("resnet18_cifar", 8, 40, "--optimizer sgd"), ("gpt_mini", 1, 4, "")])
+@pytest.mark.parametrize(
+    "what, small, large, options", [("resnet18_cifar", 8, 64, "--optimizer sgd"), ("gpt_mini", 1, 12, "")])
 def test_memory_grows_as_planned(binary, tmp_path, what, small, large, options):
     """What does not depend on the batch falls out: the growth is the plan's within 2 %."""
     planned, measured = {}, {}
