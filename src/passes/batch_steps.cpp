@@ -133,11 +133,21 @@ Value StepBatcher::emit_node(int index) {
   return to_.add(*node.op, operands, attributes);
 }
 
+bool StepBatcher::is_product_over_steps(const Node& node) const {
+  return node.op->name == "matmul" && node.types[0].shape.rank() == 2 &&
+         node.attributes.flag("transpose_a") && !node.attributes.flag("transpose_b") &&
+         stacked(node.operands[0]) && stacked(node.operands[1]);
+}
+
+bool StepBatcher::is_rounded_product(Value body_value) const {
+  const Node& node = body_.node(body_value);
+  if (has(body_value)) return false;
+  if (node.op->name == "cast") return node.types[0].dtype.is_float() && is_rounded_product(node.operands[0]);
+  return is_product_over_steps(node);
+}
+
 std::optional<Value> StepBatcher::product_over_steps(const Node& node) {
-  const bool fits = node.op->name == "matmul" && node.types[0].shape.rank() == 2 &&
-                    node.attributes.flag("transpose_a") && !node.attributes.flag("transpose_b") &&
-                    stacked(node.operands[0]) && stacked(node.operands[1]);
-  if (!fits) return std::nullopt;
+  if (!is_product_over_steps(node)) return std::nullopt;
   ops::Build b(to_);
   const auto rows = [&](Value operand) {
     const Value all = emit(operand);
@@ -157,6 +167,12 @@ Value StepBatcher::sum_over_steps(Value body_value) {
   if (!known && node.op->name == "reshape") return b.reshape(sum_over_steps(node.operands[0]), shape);
   if (!known && node.op->name == "transpose")
     return b.transpose(sum_over_steps(node.operands[0]), node.attributes.ints("permutation"));
+  // A product that is rounded (mixed precision): its sum is, once.
+  if (!known && node.op->name == "cast" && is_rounded_product(body_value)) {
+    const Value product = sum_over_steps(node.operands[0]);
+    to_.set_location(node.location);
+    return to_.add(*node.op, {product}, node.attributes);
+  }
   if (!known)
     if (const auto product = product_over_steps(node)) return *product;
   if (!known && node.op->name == "sum" && stacked(node.operands[0])) {

@@ -36,6 +36,8 @@ class StepBatcher {
   Value reduction(const Node& node);
   Shape with_steps(const Shape& shape) const;
   bool stacked(Value value) const { return stacked_[value.node] != 0; }
+  bool is_product_over_steps(const Node& node) const;
+  bool is_rounded_product(Value body_value) const;
   std::optional<Value> product_over_steps(const Node& node);
 
   const Graph& body_;

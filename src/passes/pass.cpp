@@ -57,6 +57,8 @@ std::span<const Pass> graph_passes() {
       {"refold", fold_constants},
       {"hoist", hoist},
       {"cse", eliminate_common},
+      {"sum-rounded", sum_rounded},
+      {"rescan", tidy_scans},
       {"sparse", keep_gradients_sparse},
       {"dce", eliminate_dead},
       {"widen-again", widen_again},

@@ -55,6 +55,7 @@ Graph fold_constants(const Graph& graph, const PassContext& context);
 Graph fold_scale(const Graph& graph, const PassContext& context);
 Graph hoist(const Graph& graph, const PassContext& context);
 Graph eliminate_common(const Graph& graph, const PassContext& context);
+Graph sum_rounded(const Graph& graph, const PassContext& context);
 Graph eliminate_dead(const Graph& graph, const PassContext& context);
 Graph keep_gradients_sparse(const Graph& graph, const PassContext& context);
 Graph widen_again(const Graph& graph, const PassContext& context);

@@ -15,7 +15,7 @@ namespace {
 // Smaller values cost nothing; larger ones are activations and their gradients.
 constexpr int64_t kLeastElements = 4096;
 
-/// Where a value's digits come from: from bf16 alone (so that rounding it again loses about as much as was lost before),
+/// Where a value's digits come from: from bf16 (f16) alone (so that rounding it again loses about as much as was lost before),
 /// from f32, or it does not matter (masks, constants, one number a channel).
 enum class Origin { any, narrow, wide };
 
@@ -45,7 +45,8 @@ bool bell(const Graph& body, const Node& node) {
 
 class Storer {
  public:
-  explicit Storer(const Graph& graph) : graph_(graph), users_(graph.size()), rewrite_(graph) {
+  Storer(const Graph& graph, DType narrow)
+      : graph_(graph), narrow_(narrow), users_(graph.size()), rewrite_(graph) {
     for (int i = 0; i < graph.size(); ++i)
       for (const Value& operand : graph.node(i).operands) users_[operand.node].push_back(i);
   }
@@ -66,7 +67,7 @@ class Storer {
   }
 
  private:
-  /// Whether all who read the value can read it as bf16.
+  /// Whether all who read the value can read it with half the bits.
   bool all_take(Value value) const {
     const auto& outputs = graph_.outputs();
     if (std::find(outputs.begin(), outputs.end(), value) != outputs.end()) return false;
@@ -102,7 +103,7 @@ class Storer {
     for (int i = 0; i < body.size(); ++i) {
       const Node& node = body.node(i);
       const Type& type = node.types[0];
-      if (type.dtype == bf16) {
+      if (type.dtype == narrow_) {
         origin[i] = Origin::narrow;
       } else if (!type.dtype.is_float() || type.shape.count() * 4 <= elements) {
         origin[i] = Origin::any;
@@ -139,7 +140,7 @@ class Storer {
       const Value old_input = node.body->inputs()[k];
       const bool changed = narrowed_.count(node.operands[k]) > 0;
       Type type = node.body->type(old_input);
-      if (changed) type.dtype = bf16;
+      if (changed) type.dtype = narrow_;
       const Value input = body->input(node.body->input_names()[k], type);
       inside.push_back(changed ? body->add("cast", {input}, {{"dtype", f32}}) : input);
     }
@@ -155,8 +156,8 @@ class Storer {
         const auto [at, fresh] = rounded.try_emplace(value, outputs.size());
         position[r] = at->second;
         if (!fresh) continue;
-        value = body->add("cast", {value}, {{"dtype", bf16}});
-      } else if (last.op->name == "cast" && last.types[0].dtype == bf16) {
+        value = body->add("cast", {value}, {{"dtype", narrow_}});
+      } else if (last.op->name == "cast" && last.types[0].dtype == narrow_) {
         const auto [at, fresh] = rounded.try_emplace(last.operands[0], outputs.size());
         position[r] = at->second;
         if (!fresh) continue;
@@ -177,6 +178,7 @@ class Storer {
   }
 
   const Graph& graph_;
+  const DType narrow_;
   std::vector<std::vector<int>> users_;
   Rewriter rewrite_;
   std::set<Value> narrowed_;  // values of the old graph that are bf16 in the new one
@@ -188,8 +190,9 @@ class Storer {
 // half the memory and traffic. Arithmetic stays f32. These are the types that promotion gives in frameworks whose
 // activations are bf16: a residual sum of convolutions is rounded, one that began with f32 (an embedding) is not.
 Graph store_in_bf16(const Graph& graph, const PassContext& context) {
-  if (context.precision != "bf16") return graph;
-  return Storer(graph).run();
+  if (context.precision == "bf16") return Storer(graph, bf16).run();
+  if (context.precision == "fp16") return Storer(graph, f16).run();
+  return graph;
 }
 
 }  // namespace millrace

@@ -8,16 +8,21 @@
 namespace millrace {
 namespace {
 
-/// Whether node i makes an f32 copy of an input that is stored as bf16: a parameter.
-bool widens_input(const Graph& graph, int i) {
+constexpr int64_t kLeastElements = 1 << 18;
+
+/// Whether node i makes an f32 copy of what is stored with half the bits and lives for longer: a parameter in bf16, or what
+/// products in f16 read and make.
+bool widens(const Graph& graph, int i) {
   const Node& node = graph.node(i);
-  return node.op->name == "cast" && node.types[0].dtype == f32 && graph.is_input(node.operands[0]) &&
-         graph.type(node.operands[0]).dtype == bf16;
+  if (node.op->name != "cast" || node.types[0].dtype != f32) return false;
+  const Type& from = graph.type(node.operands[0]);
+  return (from.dtype == f16 && from.shape.count() >= kLeastElements) ||
+         (from.dtype == bf16 && graph.is_input(node.operands[0]));
 }
 
 }  // namespace
 
-// Where products compute in f32, a parameter that is stored as bf16 is copied to f32 for them. Forward and backward pass
+// Where products compute in f32, what is stored as bf16 or f16 is copied to f32 for them. Forward and backward pass
 // and update make a copy each, just before they read it: copies that live for longer would take more memory than f32
 // parameters do.
 Graph widen_again(const Graph& graph, const PassContext&) {
@@ -36,10 +41,10 @@ Graph widen_again(const Graph& graph, const PassContext&) {
     rewrite.set(value, copy);
   };
   for (int i = 0; i < graph.size(); ++i) {
-    if (rewrite.has({i, 0}) || widens_input(graph, i)) continue;
+    if (rewrite.has({i, 0}) || widens(graph, i)) continue;
     const Node& node = graph.node(i);
     for (const Value& operand : node.operands)
-      if (widens_input(graph, operand.node)) copy_for(operand, node.location.phase);
+      if (widens(graph, operand.node)) copy_for(operand, node.location.phase);
     rewrite.copy(i);
   }
   for (const Value& output : graph.outputs())

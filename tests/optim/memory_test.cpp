@@ -98,3 +98,13 @@ TEST_CASE("too little memory is refused, with what is needed at least") {
   CHECK(message.find("a step needs at least about") != std::string::npos);
   CHECK(message.find("only 0.10 MB are allowed") != std::string::npos);
 }
+
+TEST_CASE("mixed precision needs no more memory than fp32") {
+  const nn::Model model = small_network();
+  const Shape input{64, 3, 16, 16};
+  const int64_t full = train(model, input, 10, 0, "fp32").bytes;
+  for (const std::string precision : {"bf16", "fp16"}) {
+    CAPTURE(precision);
+    CHECK(train(model, input, 10, 0, precision).bytes <= full);
+  }
+}

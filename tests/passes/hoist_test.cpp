@@ -53,9 +53,9 @@ Graph elman(bool with_gradients) {
   return graph;
 }
 
-Graph lowered(const Graph& graph) {
+Graph lowered(const Graph& graph, const std::string& precision = "fp32") {
   static const Target target;
-  return run_passes(graph, {target, "fp32", ref::evaluate_node});
+  return run_passes(graph, {target, precision, ref::evaluate_node});
 }
 
 std::vector<Array> inputs_of(const Graph& graph) {
@@ -98,6 +98,23 @@ TEST_CASE("weight gradients leave the backward loop as one product over steps an
                result.type(node.operands[0]).shape[0] == 20;
   }
   CHECK(weights == 2);
+}
+
+TEST_CASE("in mixed precision weight gradients are one product too, and gradients leave the loop once") {
+  for (const std::string precision : {"bf16", "fp16"}) {
+    CAPTURE(precision);
+    const Graph graph = elman(true), result = lowered(graph, precision);
+    for (int i = 0; i < result.size(); ++i)
+      if (result.node(i).op->name == "matmul") CHECK(result.node(i).types[0].shape.rank() == 2);
+    const Node* loop = loop_of(result, 1);
+    REQUIRE(loop);
+    CHECK(loop->types.size() ==
+          2);  // the state's gradient, and the stack that products and the bias's sum read
+    const std::vector<Array> inputs = inputs_of(graph), expected = ref::evaluate(graph, inputs),
+                             found = ref::evaluate(result, inputs);
+    for (size_t o = 0; o < expected.size(); ++o)
+      CHECK(test::difference(found[o], expected[o]) < (precision == "bf16" ? 0.05 : 0.006));
+  }
 }
 
 TEST_CASE("hoisting changes no result beyond the order of sums") {

@@ -1,0 +1,72 @@
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "ir/operator.h"
+#include "passes/pass.h"
+
+namespace millrace {
+namespace {
+
+/// The value that `value` is a rounded copy of: behind casts between floats.
+std::optional<Value> before_rounding(const Graph& body, Value value) {
+  std::optional<Value> found;
+  for (const Node* node = &body.node(value); node->op->name == "cast"; node = &body.node(node->operands[0])) {
+    if (!node->types[0].dtype.is_float() || !body.type(node->operands[0]).dtype.is_float()) break;
+    found = node->operands[0];
+  }
+  return found;
+}
+
+/// The result of a loop that is result r rounded, of all steps; −1: there is none.
+int rounded_twin(const Node& loop, size_t r) {
+  const Graph& body = *loop.body;
+  const auto stacked = [&](size_t k) {
+    return loop.types[k].shape.rank() > body.type(body.outputs()[k]).shape.rank();
+  };
+  if (!stacked(r) || loop.types[r].dtype != f32) return -1;
+  for (size_t k = 0; k < loop.types.size(); ++k)
+    if (k != r && stacked(k) && before_rounding(body, body.outputs()[k]) == body.outputs()[r])
+      return static_cast<int>(k);
+  return -1;
+}
+
+}  // namespace
+
+// In mixed precision a backward loop leaves gradients rounded, for products, and as they were, for sums (of biases): the
+// sums take the rounded ones too, as they do where such gradients are bf16 throughout, and memory holds them once.
+Graph sum_rounded(const Graph& graph, const PassContext& context) {
+  if (context.precision == "fp32") return graph;
+  std::vector<std::vector<int>> users(graph.size());
+  for (int i = 0; i < graph.size(); ++i)
+    for (const Value& operand : graph.node(i).operands) users[operand.node].push_back(i);
+  const auto only_summed = [&](Value value) {
+    const auto& outputs = graph.outputs();
+    return std::find(outputs.begin(), outputs.end(), value) == outputs.end() &&
+           std::all_of(users[value.node].begin(), users[value.node].end(), [&](int u) {
+             const std::vector<Value>& operands = graph.node(u).operands;
+             return graph.node(u).op->name == "sum" ||
+                    std::find(operands.begin(), operands.end(), value) == operands.end();
+           });
+  };
+  Rewriter rewrite(graph);
+  rewrite.copy_inputs();
+  Graph& to = rewrite.graph();
+  for (int i = 0; i < graph.size(); ++i) {
+    if (rewrite.has({i, 0})) continue;
+    rewrite.copy(i);
+    const Node& node = graph.node(i);
+    if (node.op->op_class != OpClass::loop) continue;
+    for (size_t r = 0; r < node.types.size(); ++r) {
+      const Value value{i, static_cast<int32_t>(r)};
+      const int twin = rounded_twin(node, r);
+      if (twin < 0 || !only_summed(value)) continue;
+      const Value rounded = rewrite[{i, twin}];
+      rewrite.set(value,
+                  to.type(rounded).dtype == f32 ? rounded : to.add("cast", {rounded}, {{"dtype", f32}}));
+    }
+  }
+  return rewrite.finish();
+}
+
+}  // namespace millrace
