@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "data/feed.h"
+#include "data/array_feed.h"
+#include "data/dataset.h"
 #include "train/datasets.h"
 #include "train/session.h"
 
@@ -24,6 +25,13 @@ std::unique_ptr<data::Feed> training_arrays(const Recipe& recipe, std::string& e
 /// To test on, in order: `path`, or where that is empty the recipe's data.test or its share of data.train.
 std::unique_ptr<data::Feed> test_arrays(const Recipe& recipe, const std::string& encoding,
                                         const std::string& path, const ReadProgress& progress);
+
+/// A source of rows or sounds that need no labels. A CSV file's first line is names where they are those that the model knows.
+std::shared_ptr<const data::Dataset> open_rows(const Recipe& recipe, const std::string& encoding,
+                                               const std::string& path);
+/// All samples as the model takes them; a row's label is its sample's number.
+std::shared_ptr<const data::ArrayData> unlabelled_arrays(const Recipe& recipe, const std::string& encoding,
+                                                         std::shared_ptr<const data::Dataset> dataset);
 
 /// Builds the recipe's model and draws its parameters.
 Session make_array_session(Recipe recipe, const std::string& encoding);
