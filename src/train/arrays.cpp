@@ -11,6 +11,7 @@
 #include "data/audio/spec_augment.h"
 #include "data/query.h"
 #include "data/tables/table_encoder.h"
+#include "data/tables/table_graph.h"
 #include "nn/models/table.h"
 #include "train/sounds.h"
 
@@ -173,9 +174,11 @@ void check_arrays(const Recipe& recipe, const std::string& name) {
   if (!d.spec_augment.empty()) (void)data::SpecAugment::parse(d.spec_augment);
 }
 
-std::unique_ptr<data::Feed> training_arrays(const Recipe& recipe, std::string& encoding,
-                                            const ReadProgress& progress) {
-  const auto dataset = open_part(recipe, "", true);
+namespace {
+
+std::unique_ptr<data::Feed> training_feed(const Recipe& recipe,
+                                          const std::shared_ptr<const data::Dataset>& dataset,
+                                          std::string& encoding, const ReadProgress& progress) {
   data::ArrayFeedOptions options = feed_options(recipe, true);
   if (is_table(recipe)) {
     data::TableOptions table;
@@ -201,6 +204,21 @@ std::unique_ptr<data::Feed> training_arrays(const Recipe& recipe, std::string& e
     options.change = [augment = data::SpecAugment::parse(recipe.data.spec_augment), mels = recipe.data.mels](
                          std::span<float> row, RandomStream& random) { augment.apply(row, mels, 0, random); };
   return data::array_feed(std::move(rows), std::move(options));
+}
+
+}  // namespace
+
+std::unique_ptr<data::Feed> training_arrays(const Recipe& recipe, std::string& encoding,
+                                            const ReadProgress& progress) {
+  return training_feed(recipe, open_part(recipe, "", true), encoding, progress);
+}
+
+ArraysAtStep arrays_at_step(const Recipe& recipe, int64_t step) {
+  ArraysAtStep at{open_part(recipe, "", true), nullptr};
+  std::string encoding;
+  at.feed = training_feed(recipe, at.samples, encoding, nullptr);
+  at.feed->seek(cursor_at_step(*at.feed, step));
+  return at;
 }
 
 std::unique_ptr<data::Feed> test_arrays(const Recipe& recipe, const std::string& encoding,
@@ -231,6 +249,22 @@ std::shared_ptr<const data::ArrayData> unlabelled_arrays(const Recipe& recipe, c
     return rows;
   }
   return table_rows(*dataset, data::TableEncoder::parse(encoding).unlabelled(), nullptr);
+}
+
+std::optional<data::Field> raw_input(const Session& session) {
+  const Recipe& recipe = session.recipe;
+  const Dim batch = Dim::named("batch");
+  if (!has_arrays(recipe)) return std::nullopt;
+  if (!is_table(recipe)) return data::Field{"sounds", {f32, {batch, sound_samples(recipe)}}};
+  const int64_t columns = data::raw_numbers(data::TableEncoder::parse(session.encoding).dense());
+  if (columns == 0) return std::nullopt;
+  return data::Field{"numbers", {f64, {batch, columns}}};
+}
+
+Value encode_raw(const Session& session, Graph& graph, Value raw) {
+  if (is_table(session.recipe))
+    return data::encode_numbers(graph, raw, data::TableEncoder::parse(session.encoding).dense());
+  return sound_graph(graph, raw, session.recipe, SoundEncoding::parse(session.encoding));
 }
 
 Session make_array_session(Recipe recipe, const std::string& encoding) {

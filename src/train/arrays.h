@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,25 @@ std::unique_ptr<data::Feed> training_arrays(const Recipe& recipe, std::string& e
 std::unique_ptr<data::Feed> test_arrays(const Recipe& recipe, const std::string& encoding,
                                         const std::string& path, const ReadProgress& progress);
 
+/// The feed of a training, about to give the batch of a step, counted from 1, and what its samples() are of.
+struct ArraysAtStep {
+  std::shared_ptr<const data::Dataset> samples;
+  std::unique_ptr<data::Feed> feed;
+};
+ArraysAtStep arrays_at_step(const Recipe& recipe, int64_t step);
+
 /// A source of rows or sounds that need no labels. A CSV file's first line is names where they are those that the model knows.
 std::shared_ptr<const data::Dataset> open_rows(const Recipe& recipe, const std::string& encoding,
                                                const std::string& path);
 /// All samples as the model takes them; a row's label is its sample's number.
 std::shared_ptr<const data::ArrayData> unlabelled_arrays(const Recipe& recipe, const std::string& encoding,
                                                          std::shared_ptr<const data::Dataset> dataset);
+
+/// What an exported model takes instead of its first input, so that what was learnt about the data is part of it: sounds as f32
+/// [batch, samples] of data.rate, a table's columns of numbers as f64 [batch, columns] with NaN for what is missing.
+std::optional<data::Field> raw_input(const Session& session);
+/// From it the session's first input, by graph operators.
+Value encode_raw(const Session& session, Graph& graph, Value raw);
 
 /// Builds the recipe's model and draws its parameters.
 Session make_array_session(Recipe recipe, const std::string& encoding);

@@ -8,8 +8,10 @@
 
 #include "base/format.h"
 #include "base/utf8.h"
+#include "data/audio/mel_graph.h"
 #include "data/audio/sound.h"
 #include "data/text/first_group.h"
+#include "ops/build.h"
 
 namespace millrace::train {
 
@@ -193,6 +195,14 @@ std::shared_ptr<data::ArrayData> sound_rows(std::shared_ptr<const data::Dataset>
                                       dataset.path(), kept, recipe.data.seconds, options.mels, frames,
                                       result->classes.size()));
   return result;
+}
+
+Value sound_graph(Graph& graph, Value sounds, const Recipe& recipe, const SoundEncoding& encoding) {
+  ops::Build b(graph);
+  const Value levels = data::log_mels(graph, sounds, mel_options(recipe));
+  const Value below = b.sub(levels, b.max(levels, {1, 2, 3}, true));
+  const Value heard = b.binary("maximum", below, b.scalar(f32, quietest));
+  return b.mul(b.sub(heard, encoding.mean), 1 / encoding.deviation);
 }
 
 void normalise(data::ArrayData& data, const SoundEncoding& encoding) {

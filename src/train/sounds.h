@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <millrace/graph.h>
+
 #include "data/array_feed.h"
 #include "data/audio/mel.h"
 #include "data/dataset.h"
@@ -33,6 +35,9 @@ int64_t sound_samples(const Recipe& recipe);
 std::shared_ptr<data::ArrayData> sound_rows(std::shared_ptr<const data::Dataset> dataset,
                                             const Recipe& recipe, std::vector<std::string> classes,
                                             bool labelled, const ReadProgress& progress);
+
+/// The same, normalised, of sounds f32 [batch, sound_samples()] by graph operators (data/audio/mel_graph.h says how near).
+Value sound_graph(Graph& graph, Value sounds, const Recipe& recipe, const SoundEncoding& encoding);
 
 void normalise(data::ArrayData& data, const SoundEncoding& encoding);
 

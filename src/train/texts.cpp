@@ -220,13 +220,8 @@ std::unique_ptr<data::Feed> test_texts(const Recipe& recipe, const std::vector<s
 }
 
 std::unique_ptr<data::Feed> texts_at_step(const Recipe& recipe, int64_t step) {
-  if (step < 1) fail<InputError>("step {}: steps are counted from 1", step);
   auto feed = training_texts(recipe, nullptr);
-  const int64_t steps = feed->batches_per_epoch();
-  data::Cursor cursor = feed->cursor();
-  cursor.epoch = (step - 1) / steps;
-  cursor.position = (step - 1) % steps * recipe.train.batch;
-  feed->seek(cursor);
+  feed->seek(cursor_at_step(*feed, step));
   return feed;
 }
 
