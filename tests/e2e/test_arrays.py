@@ -121,6 +121,12 @@ def test_rows_are_predicted_as_evaluation_sees_them(millrace, table, tmp_path):
     assert failed.stdout.count("\n") == 1
 
 
+def test_an_estimate_counts_what_the_samples_are(millrace, table):
+    estimate = json.loads(millrace("estimate", table, "--json").stdout)
+    assert estimate["rows"] == 600 and estimate["here"]["rows_per_second"] > 0
+    assert not any("pictures" in key for key in (*estimate, *estimate["here"]))
+
+
 def test_recipes_of_tables_that_do_not_go_together(millrace, table):
     def refusal(*changes):
         return millrace("train", table, *changes, code=1).stderr

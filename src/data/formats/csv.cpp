@@ -135,6 +135,9 @@ class Csv final : public Dataset {
       columns_ = columns;
       dialect_ = shape.dialect;
       header_ = shape.header;
+      if (!shape.renamed.empty())
+        note(fmt::format("{}: some names of columns come again; the later ones are called {}", file.path(),
+                         fmt::join(shape.renamed, ", ")));
     } else if (columns != columns_ || shape.dialect.delimiter != dialect_.delimiter) {
       fail<InputError>(
           "{}: has the columns {}, but {} has {}: files that are read together must have the same",
