@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/format.h"
+#include "base/size_text.h"
 #include "data/query.h"
 #include "data/sequences/text_feed.h"
 
@@ -75,6 +76,13 @@ int64_t vocabulary_of(const Recipe& recipe, const data::Tokenizer& tokenizer) {
                                    : std::max<int64_t>(tokenizer.size(), mask_of(tokenizer) + 1);
 }
 
+/// What tokens may take in memory: of data.memory half, since there is a test set, too.
+int64_t most_token_bytes(const Recipe& recipe) {
+  const int64_t most = recipe.data.cache_mb << 20;
+  if (recipe.data.memory.empty()) return most;
+  return std::min(most, static_cast<int64_t>(parse_bytes("data.memory", recipe.data.memory) / 2));
+}
+
 std::unique_ptr<data::Feed> feed_of(const Recipe& recipe, std::shared_ptr<const data::Texts> texts,
                                     const data::Tokenizer& tokenizer, bool training,
                                     std::vector<std::string> notes) {
@@ -116,7 +124,7 @@ std::unique_ptr<data::Feed> open_feed(const Recipe& recipe, const std::string& p
   if (!has_classes(recipe)) options.separator = recipe.data.separator;
   options.special = sequences.rows != data::Rows::windows;
   options.test_share = recipe.data.test_share;
-  options.most_bytes = recipe.data.cache_mb << 20;
+  options.most_bytes = most_token_bytes(recipe);
   if (progress)
     options.progress = [&](int64_t done, int64_t total) { progress(dataset->path(), done, total); };
   auto texts = std::make_shared<const data::Texts>(data::read_texts(*dataset, *tokenizer, options));
@@ -124,6 +132,9 @@ std::unique_ptr<data::Feed> open_feed(const Recipe& recipe, const std::string& p
   notes.push_back(fmt::format("{}: {} texts, {} tokens ({} of {}){}", dataset->path(), texts->count(),
                               texts->tokens.size(), tokenizer->description(), tokenizer->size(),
                               has_classes(recipe) ? fmt::format(", {} classes", texts->classes.size()) : ""));
+  if (!texts->file.empty())
+    notes.push_back(fmt::format("{}: its tokens are more than data.cache_mb or data.memory and lie in {}",
+                                dataset->path(), texts->file));
   return feed_of(recipe, std::move(texts), *tokenizer, training, std::move(notes));
 }
 
@@ -233,7 +244,7 @@ std::unique_ptr<data::Feed> unlabelled_texts(const Recipe& recipe, const data::D
   const bool plain = dataset.format() == "text" || dataset.format() == "folder";
   if (!plain) options.column = recipe.data.text;
   options.special = true;
-  options.most_bytes = recipe.data.cache_mb << 20;
+  options.most_bytes = most_token_bytes(recipe);
   data::Texts texts = data::read_texts(dataset, *tokenizer, options);
   texts.labels = texts.indices;
   return feed_of(recipe, std::make_shared<const data::Texts>(std::move(texts)), *tokenizer, false, {});

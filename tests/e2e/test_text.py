@@ -197,6 +197,20 @@ def test_a_resumed_run_equals_the_uninterrupted_one(millrace, desk, tmp_path, mo
     assert_same_run(tmp_path / "whole", tmp_path / "stopped")
 
 
+def test_texts_larger_than_memory_train_the_same(millrace, desk, tmp_path):
+    small = ["data.length=64", "model.width=16", "model.depth=1", "train.batch=8", "train.steps=12"]
+    environment = {"MILLRACE_CACHE": str(tmp_path / "cache")}
+    for recipe in ("corpus.toml", "messages.toml"):
+        losses = []
+        for name, change in (("memory", []), ("made", ["data.cache_mb=0"]), ("found", ["data.memory=1B"])):
+            run = tmp_path / f"{recipe}-{name}"
+            out = millrace("train", recipe, *small, *change, "--out", run, cwd=desk, env=environment).stdout
+            assert ("lie in" in out) == (name != "memory")
+            losses.append([(m.get("loss"), m.get("test_log-loss")) for m in map(json.loads, (run / "metrics.jsonl").read_text().splitlines())])
+        assert losses[0] == losses[1] == losses[2]
+    assert len(list((tmp_path / "cache/tokens").iterdir())) == 3  # of the messages each part
+
+
 def test_other_texts_or_another_tokenizer_are_noticed_when_resuming(millrace, desk, tmp_path):
     for name in ("corpus.txt", "corpus.toml"):
         shutil.copy(desk / name, tmp_path)
