@@ -90,6 +90,13 @@ struct TokenFile {
       at += 8 + size;
     }
     if (std::string_view(reinterpret_cast<const char*>(at), t.key_bytes) != key) return std::nullopt;
+    // A checksum says nothing of who wrote it: nobody may point beyond the tokens, or the names.
+    const auto names = static_cast<int64_t>(out.names.size());
+    if (!std::is_sorted(out.ends.begin(), out.ends.end()) ||
+        (t.texts > 0 && (out.ends.front() < 0 || out.ends.back() != static_cast<int64_t>(t.tokens))) ||
+        std::any_of(out.labels.begin(), out.labels.end(),
+                    [&](int64_t label) { return label < 0 || label >= names; }))
+      return std::nullopt;
     out.tokens.narrow_ = t.width == 2;
     out.tokens.data_ = bytes.data();
     out.tokens.size_ = static_cast<int64_t>(t.tokens);

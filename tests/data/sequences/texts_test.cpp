@@ -200,9 +200,11 @@ TEST_CASE("tokens that do not fit into memory lie in a file, give the same sampl
   options.part = TextOptions::Part::test;
   const Texts end = open(counting, options, "one.txt");
   options.most_bytes = 0;
-  const Texts mapped = open(counting, options, "one.txt");
-  CHECK(mapped.begins == end.begins);
-  CHECK(batches_of(mapped, Rows::windows) == batches_of(end, Rows::windows));
+  {
+    const Texts mapped = open(counting, options, "one.txt");
+    CHECK(mapped.begins == end.begins);
+    CHECK(batches_of(mapped, Rows::windows) == batches_of(end, Rows::windows));
+  }
 
   // Found again; not when the source is another, or the file is damaged.
   const auto asked = [&] {
