@@ -106,17 +106,31 @@ void predict_files(train::Predictor& predictor, const train::Session& session,
   }
 }
 
-/// Does an argument name a source of texts, not a text?
+/// Does an argument name a source of texts, not a text? InputError for what looks like a file that is not there.
 bool is_source(const std::string& text) {
   std::error_code ignored;
-  return text == "-" || text.starts_with("pipe:") || std::filesystem::exists(text, ignored) ||
+  const std::string end = std::filesystem::path(text).extension().string();
+  const bool file = text.find_first_of(" \n\t") == std::string::npos && text.size() > end.size() &&
+                    (end == ".txt" || end == ".csv" || end == ".tsv" || end == ".jsonl" ||
+                     end == ".parquet" || end == ".arrow");
+  if (file && text.find_first_of("*?[{") == std::string::npos && !data::is_elsewhere(text) &&
+      !std::filesystem::exists(text, ignored))
+    fail<InputError>("{}: no such file; check the path", text);
+  return file || text == "-" || text.starts_with("pipe:") || std::filesystem::exists(text, ignored) ||
          data::is_elsewhere(text);
 }
 
 void predict_texts(const Arguments& a, train::Session& session, train::Predictor& predictor,
                    Printer& printer) {
   for (const std::string& text : a.inputs) {
-    if (is_source(text)) {
+    bool source = false;
+    try {
+      source = is_source(text);
+    } catch (const InputError& error) {
+      printer.failed(error.what());
+      continue;
+    }
+    if (source) {
       predict_files(predictor, session, {text}, printer);
       continue;
     }
@@ -130,6 +144,11 @@ void predict_tokens(const Arguments& a, train::Session& session, train::Predicto
   const auto tokenizer = train::tokenizer_of(session.recipe);
   std::vector<double> probabilities;
   for (const std::string& text : a.inputs) {
+    if (is_source(text))
+      fail<InputError>(
+          "{}: is a file; give a text to go on from. millrace eval {} {} measures how well a file is "
+          "predicted",
+          text, a.model, text);
     std::vector<int32_t> ids = tokenizer->encode(text, false);
     const size_t own = ids.size();
     std::vector<std::pair<int32_t, double>> next;

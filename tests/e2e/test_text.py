@@ -252,6 +252,8 @@ def test_files_of_texts_are_predicted_as_evaluation_sees_them(millrace, desk, tm
     plain = millrace("predict", run, tmp_path / "lines.txt", "you have won", "--json", cwd=desk).stdout.splitlines()
     assert [json.loads(line)["logits"] for line in plain[:-1]] == [row["logits"] for row in rows]
     assert json.loads(plain[-1])["text"] == "you have won"
+    failed = millrace("predict", run, "nowhere.tsv", "you have won", cwd=desk, code=1)
+    assert "nowhere.tsv: no such file" in failed.stderr and failed.stdout.startswith("you have won: ")
 
 
 def test_a_model_of_the_next_token_says_what_comes_next(millrace, desk, tmp_path):
@@ -263,6 +265,7 @@ def test_a_model_of_the_next_token_says_what_comes_next(millrace, desk, tmp_path
     line = millrace("predict", run, "the king", "--tokens", 5, cwd=desk).stdout
     assert line.startswith("the king" + first["next"][0]["token"])
     assert json.loads(millrace("predict", run, "the king", "--json", "--tokens", 5, cwd=desk).stdout)["continuation"] == line[8:-1]
+    assert "measures how well a file is predicted" in millrace("predict", run, "corpus.txt", cwd=desk, code=1).stderr
     assert "an empty text" in millrace("predict", run, "", cwd=desk, code=1).stderr
 
 
