@@ -98,19 +98,52 @@ class Labels {
   std::optional<data::FirstGroup> pattern_;
 };
 
+size_t sound_column(const data::Dataset& dataset) {
+  const auto& columns = dataset.columns();
+  for (size_t c = 0; c < columns.size(); ++c)
+    if (columns[c].kind == data::ColumnKind::audio) return c;
+  fail<InputError>("{}: no column holds sounds (WAV or FLAC files)", dataset.path());
+}
+
+/// Makes log-mels of sounds one by one; keeps its memory.
+class Listener {
+ public:
+  explicit Listener(const Recipe& recipe)
+      : mel_(mel_options(recipe)), samples_(static_cast<size_t>(sound_samples(recipe))) {}
+  /// "" or why there are none.
+  std::string operator()(const data::Value& value, float* row) {
+    const auto* bytes = std::get_if<data::Bytes>(&value);
+    std::string wrong = bytes ? data::decode_sound(bytes->view(), sound_) : "there is no sound";
+    if (!wrong.empty()) return wrong;
+    data::mix_to_mono(sound_);
+    data::resample(sound_, mel_.options().rate);
+    sound_.samples.resize(samples_);
+    mel_.log_power(sound_.samples, out_);
+    if (!std::all_of(out_.begin(), out_.end(), [](float level) { return std::isfinite(level); }))
+      return "its samples are so large that their power is no number";
+    // Below the loudest value of the sound, by 60 dB at most: how loud it was recorded says nothing, nor does silence.
+    const float loudest = *std::max_element(out_.begin(), out_.end());
+    for (float& level : out_) level = std::max(level - loudest, quietest);
+    std::copy(out_.begin(), out_.end(), row);
+    return {};
+  }
+
+ private:
+  data::MelSpectrogram mel_;
+  size_t samples_;
+  data::Sound sound_;
+  std::vector<float> out_;
+};
+
 }  // namespace
 
 std::shared_ptr<data::ArrayData> sound_rows(std::shared_ptr<const data::Dataset> opened, const Recipe& recipe,
                                             std::vector<std::string> classes, bool labelled,
                                             const ReadProgress& progress) {
   const data::Dataset& dataset = *opened;
-  size_t column = 0;
-  while (column < dataset.columns().size() && dataset.columns()[column].kind != data::ColumnKind::audio)
-    ++column;
-  if (column == dataset.columns().size())
-    fail<InputError>("{}: no column holds sounds (WAV or FLAC files)", dataset.path());
+  const size_t column = sound_column(dataset);
   const data::MelOptions options = mel_options(recipe);
-  const int64_t samples = sound_samples(recipe), count = dataset.count(), frames = 1 + samples / options.hop;
+  const int64_t count = dataset.count(), frames = 1 + sound_samples(recipe) / options.hop;
   std::optional<const Labels> labels;
   if (labelled) labels.emplace(dataset, recipe);
   std::vector<std::string> names(static_cast<size_t>(count)), wrong(static_cast<size_t>(count));
@@ -123,36 +156,17 @@ std::shared_ptr<data::ArrayData> sound_rows(std::shared_ptr<const data::Dataset>
   int64_t done = 0;
   constexpr int64_t part = 64;
   data::parallel_for((count + part - 1) / part, 0, [&](int64_t p) {
-    data::MelSpectrogram mel(options);
-    data::Sound sound;
-    std::vector<float> out;
+    Listener listener(recipe);
     for (int64_t i = p * part; i < std::min(count, (p + 1) * part); ++i) {
       const auto at = static_cast<size_t>(i);
       if (labels) names[at] = (*labels)(i);
-      data::Value value;
       try {
-        value = dataset.read(i, column);
+        wrong[at] = listener(dataset.read(i, column), &all[at * static_cast<size_t>(row)]);
       } catch (const Error& error) {
         // Of files that are named one by one, the others are predicted.
         if (labelled) throw;
         wrong[at] = without_name(error.what(), dataset.name(i));
-        continue;
       }
-      const auto* bytes = std::get_if<data::Bytes>(&value);
-      wrong[at] = bytes ? data::decode_sound(bytes->view(), sound) : "there is no sound";
-      if (!wrong[at].empty()) continue;
-      data::mix_to_mono(sound);
-      data::resample(sound, options.rate);
-      sound.samples.resize(static_cast<size_t>(samples));
-      mel.log_power(sound.samples, out);
-      if (!std::all_of(out.begin(), out.end(), [](float level) { return std::isfinite(level); })) {
-        wrong[at] = "its samples are so large that their power is no number";
-        continue;
-      }
-      // Below the loudest value of the sound, by 60 dB at most: how loud it was recorded says nothing, nor does silence.
-      const float loudest = *std::max_element(out.begin(), out.end());
-      for (float& level : out) level = std::max(level - loudest, quietest);
-      std::copy(out.begin(), out.end(), all.begin() + i * row);
     }
     const std::lock_guard lock(mutex);
     done = std::min(count, done + part);
