@@ -4,10 +4,12 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "cli/batch_files.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "data/pictures/contact_sheet.h"
 #include "data/pictures/png.h"
+#include "train/arrays.h"
 #include "train/datasets.h"
 #include "train/run_folder.h"
 #include "train/texts.h"
@@ -65,8 +67,7 @@ void print_table(const data::Loader& loader, const data::Batch& batch, int64_t s
 }
 
 /// Of texts: what each row is made of.
-void print_rows(data::Feed& feed, int64_t step, bool json) {
-  const data::Cursor start = feed.next().start;
+void print_rows(const data::Feed& feed, const data::Cursor& start, int64_t step, bool json) {
   const std::vector<std::string> rows = feed.rows();
   if (json) {
     const nlohmann::ordered_json object{{"step", step},
@@ -83,6 +84,56 @@ void print_rows(data::Feed& feed, int64_t step, bool json) {
     fmt::print("{:>4}: {}\n", start.position + static_cast<int64_t>(i), rows[i]);
 }
 
+/// Of tables and sounds: which samples each row is.
+void print_samples(const data::Feed& feed, const data::FeedBatch& batch, const data::Dataset& samples,
+                   int64_t step, bool json) {
+  const std::vector<int64_t> numbers = feed.samples();
+  const data::Cursor start = batch.start;
+  nlohmann::ordered_json object{
+      {"step", step}, {"seed", start.seed}, {"epoch", start.epoch}, {"position", start.position}};
+  Table table({"position", "index", "<class", "<sample"});
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const int64_t position = start.position + static_cast<int64_t>(i);
+    const std::string &name = samples.name(numbers[i]),
+                      &label = feed.classes()[static_cast<size_t>(batch.targets[i])];
+    object["samples"].push_back(
+        {{"position", position}, {"index", numbers[i]}, {"name", name}, {"class", label}});
+    table.row({std::to_string(position), std::to_string(numbers[i]), label, name});
+  }
+  if (json) {
+    fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return;
+  }
+  fmt::print(
+      "step {}: epoch {}, {} {} to {} of its order; random changes are drawn by seed {}, the epoch and the "
+      "position\n{}",
+      step, start.epoch, feed.unit(), start.position,
+      start.position + static_cast<int64_t>(numbers.size()) - 1, start.seed, table.str());
+}
+
+void explain_arrays(const train::Recipe& recipe, int64_t step, const std::string& folder, bool json) {
+  const train::ArraysAtStep at = train::arrays_at_step(recipe, step);
+  const data::FeedBatch& batch = at.feed->next();
+  print_samples(*at.feed, batch, *at.samples, step, json);
+  if (folder.empty()) return;
+  write_arrays(folder, *at.feed, batch);
+  if (recipe.data.samples == "table")
+    write_rows(folder, *at.feed, *at.samples);
+  else
+    write_sounds(folder, *at.feed, *at.samples);
+  if (!json) fmt::print("{}: {} {}\n", folder, batch.valid, at.feed->unit());
+}
+
+void explain_texts(const train::Recipe& recipe, int64_t step, const std::string& folder, bool json) {
+  const auto feed = train::texts_at_step(recipe, step);
+  const data::FeedBatch& batch = feed->next();
+  print_rows(*feed, batch.start, step, json);
+  if (folder.empty()) return;
+  write_arrays(folder, *feed, batch);
+  write_texts(folder, *feed, batch, *train::tokenizer_of(recipe));
+  if (!json) fmt::print("{}: {} rows\n", folder, batch.valid);
+}
+
 }  // namespace
 
 Action declare_data_why(Command& command) {
@@ -94,7 +145,10 @@ Action declare_data_why(Command& command) {
   auto a = std::make_shared<Arguments>();
   command.positional("RUN", a->run, "a run folder, or a recipe")
       .option("--step", a->step, "the step, counted from 1")
-      .option("--write", a->write, "folder to write the batch's pictures to, as the model got them (PNG)")
+      .option("--write", a->write,
+              "folder to write the batch to: pictures as the model got them (PNG), rows (CSV), sounds, or "
+              "texts, and of "
+              "these the model's arrays (.npy)")
       .flag("--json", a->json, "for programs: one JSON object")
       .footer(
           "A batch is a function of seed and step, so the one that made a step can be made again, whether "
@@ -105,8 +159,11 @@ Action declare_data_why(Command& command) {
   return [a] {
     const train::Recipe recipe = train::recipe_of(a->run);
     if (!recipe.data.tokenizer.empty()) {
-      if (!a->write.empty()) fail<InputError>("--write writes pictures; {} is of texts", a->run);
-      print_rows(*train::texts_at_step(recipe, a->step), a->step, a->json);
+      explain_texts(recipe, a->step, a->write, a->json);
+      return 0;
+    }
+    if (train::has_arrays(recipe)) {
+      explain_arrays(recipe, a->step, a->write, a->json);
       return 0;
     }
     std::vector<train::Applied> journal;

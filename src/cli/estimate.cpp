@@ -24,14 +24,14 @@ struct Arguments {
 
 std::string long_time(double seconds) { return seconds >= 60 ? duration_text(seconds) : time_text(seconds); }
 
-Json estimate_json(const train::Estimate& e) {
+Json estimate_json(const train::Estimate& e, const std::string& unit) {
   return json_object({{"read_seconds", Json(e.read)},
                       {"compile_seconds", e.compile},
                       {"step_seconds", e.step},
                       {"test_seconds", e.test},
                       {"epoch_seconds", e.epoch},
                       {"total_seconds", e.total},
-                      {"pictures_per_second", e.pictures_per_second},
+                      {unit + "_per_second", e.pictures_per_second},
                       {"decode_per_second", e.decode_per_second},
                       {"memory_bytes", e.memory_bytes},
                       {"machine_bytes", e.machine_bytes},
@@ -99,11 +99,11 @@ Action declare_estimate(Command& command) {
       print(*a, all);
       return 0;
     }
-    std::vector<std::pair<std::string, Json>> fields = {{"pictures", all.prepared.pictures},
+    std::vector<std::pair<std::string, Json>> fields = {{all.prepared.unit, all.prepared.pictures},
                                                         {"steps_per_epoch", all.prepared.steps_per_epoch},
                                                         {"steps", all.prepared.steps},
-                                                        {"here", estimate_json(all.here)}};
-    if (a->machine.given()) fields.emplace_back("there", estimate_json(all.there));
+                                                        {"here", estimate_json(all.here, all.prepared.unit)}};
+    if (a->machine.given()) fields.emplace_back("there", estimate_json(all.there, all.prepared.unit));
     fmt::print("{}\n", json_object(fields).text);
     return 0;
   };

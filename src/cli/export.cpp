@@ -43,7 +43,11 @@ Action declare_export(Command& command) {
           "The model takes `pictures`, u8 [batch, channels, height, width] as they are decoded, and gives "
           "`logits`:\n"
           "scaling and normalising are part of it. Class names stand in its metadata under `classes`, one a "
-          "line.\n");
+          "line.\n"
+          "A model of sounds takes `sounds`, f32 [batch, samples], one of a table `numbers`, f64 [batch, "
+          "columns] as they "
+          "stand in\n"
+          "it, and `ids` of its categories, one of texts `tokens`: docs/predict.md.\n");
   return [a] {
     std::vector<std::string> warnings;
     const train::Session session = train::load_session(a->model, warnings);

@@ -48,7 +48,11 @@ class ArrayFeed final : public Feed {
     targets_.assign(rows, -1);
     labels_.assign(rows, 0);
     for (auto& content : content_) std::fill(content.begin(), content.end(), std::byte{0});
-    for (size_t i = 0; i < picks.size(); ++i) copy(i, static_cast<size_t>(picks[i].index));
+    picked_.clear();
+    for (size_t i = 0; i < picks.size(); ++i) {
+      copy(i, static_cast<size_t>(picks[i].index));
+      picked_.push_back(picks[i].index);
+    }
     batch_.arrays.clear();
     for (const auto& content : content_) batch_.arrays.emplace_back(content);
     batch_.arrays.push_back(std::as_bytes(std::span(labels_)));
@@ -77,6 +81,12 @@ class ArrayFeed final : public Feed {
   const char* unit() const override { return data_->unit; }
   const std::vector<std::string>& classes() const override { return data_->classes; }
   std::vector<std::string> notes() const override { return data_->notes; }
+  std::vector<int64_t> samples() const override {
+    std::vector<int64_t> list = picked_;
+    if (!data_->indices.empty())
+      for (int64_t& row : list) row = data_->indices[static_cast<size_t>(row)];
+    return list;
+  }
   bool cached() const override { return true; }
   LoaderWork work() const override { return work_; }
   std::vector<BadSample> bad_samples() const override { return data_->bad; }
@@ -108,7 +118,7 @@ class ArrayFeed final : public Feed {
   uint32_t digest_ = 0;
   std::vector<size_t> row_bytes_;
   std::vector<std::vector<std::byte>> content_;
-  std::vector<int64_t> targets_, labels_;
+  std::vector<int64_t> targets_, labels_, picked_;
   Cursor at_;
   FeedBatch batch_;
   LoaderWork work_;

@@ -18,6 +18,8 @@ struct ArrayData {
   };
   std::vector<Input> inputs;
   std::vector<int64_t> labels;  // [N], of `classes`
+  /// Of each row, its sample's number in what it was read from; empty: they are the same.
+  std::vector<int64_t> indices = {};
   std::vector<std::string> classes;
   std::string path;
   const char* unit = "rows";

@@ -111,10 +111,12 @@ struct Format {
   std::unique_ptr<Dataset> (*open_indexed)(const std::string& path,
                                            std::vector<std::shared_ptr<const RandomAccessFile>> files,
                                            std::vector<std::shared_ptr<const Index>> indices) = nullptr;
-  /// As `open`, told whether there is a line of names; null where the format knows.
-  std::unique_ptr<Dataset> (*open_header)(const std::string& path,
-                                          std::vector<std::shared_ptr<const RandomAccessFile>> files,
-                                          bool header) = nullptr;
+  /// As `open`, told what the user knows of it: whether there is a line of names, and which columns hold texts whatever their
+  /// values look like; null where the format knows.
+  std::unique_ptr<Dataset> (*open_known)(const std::string& path,
+                                         std::vector<std::shared_ptr<const RandomAccessFile>> files,
+                                         std::optional<bool> header,
+                                         std::span<const std::string> texts) = nullptr;
 };
 
 const std::vector<const Format*>& formats();
@@ -131,6 +133,8 @@ struct OpenOptions {
   bool use_indices = true;
   /// CSV: whether the first line has the names of the columns; by default it is found from the content.
   std::optional<bool> header = std::nullopt;
+  /// CSV: columns that hold texts, whatever their values look like ("007").
+  std::vector<std::string> texts = {};
 };
 
 /// Opens what `path` names (globs, braces and folders of shards as in open_source; a folder with an index.json, too); the

@@ -84,6 +84,8 @@ class Feed {
 
   /// What the rows of the batch that next() returned last are made of, a line each; empty where that is told elsewhere.
   virtual std::vector<std::string> rows() const { return {}; }
+  /// Where a row is one sample: the numbers, in what was read, of those of that batch.
+  virtual std::vector<int64_t> samples() const { return {}; }
 
   /// Ready in memory: next() only copies.
   virtual bool cached() const = 0;

@@ -1,34 +1,63 @@
 #include "train/arrays.h"
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <mutex>
-#include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "base/format.h"
-#include "base/utf8.h"
 #include "data/array_feed.h"
-#include "data/audio/mel.h"
-#include "data/audio/sound.h"
 #include "data/audio/spec_augment.h"
 #include "data/query.h"
 #include "data/tables/table_encoder.h"
-#include "data/text/first_group.h"
+#include "data/tables/table_graph.h"
 #include "nn/models/table.h"
+#include "train/sounds.h"
 
 namespace millrace::train {
 namespace {
 
-using Json = nlohmann::json;
-
 bool is_table(const Recipe& recipe) { return recipe.data.samples == "table"; }
 
-/// The samples to train on, or to test on.
-std::shared_ptr<const data::Dataset> open_part(const Recipe& recipe, const std::string& path, bool training) {
+/// Does a data set have all columns that a model looks at?
+bool has_columns(const data::Dataset& dataset, const std::vector<std::string>& names) {
+  return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    return std::any_of(dataset.columns().begin(), dataset.columns().end(),
+                       [&](const data::Column& column) { return column.name == name; });
+  });
+}
+
+/// A table that a trained model looks at: texts are texts, whatever those of this file look like.
+std::shared_ptr<const data::Dataset> open_known(const Recipe& recipe, const data::TableEncoder& encoder,
+                                                const std::string& path) {
+  data::OpenOptions options;
+  options.texts = encoder.text_columns();
+  if (!recipe.data.header.empty()) options.header = recipe.data.header == "yes";
+  std::shared_ptr<const data::Dataset> dataset = data::open_dataset(path, options);
+  // Of a few rows it cannot be told from the content whether the first is names, but from the names.
+  if (recipe.data.header.empty() && dataset->format() == "csv" && path != "-" && !path.starts_with("pipe:") &&
+      !has_columns(*dataset, encoder.columns())) {
+    options.header = true;
+    std::shared_ptr<const data::Dataset> named;
+    try {
+      named = data::open_dataset(path, options);
+    } catch (const InputError&) {  // there is nothing behind the names
+    }
+    if (named && has_columns(*named, encoder.columns())) return named;
+  }
+  return dataset;
+}
+
+/// The samples to train on, or to test on. `encoder`: what is known of the columns of tables.
+std::shared_ptr<const data::Dataset> open_part(const Recipe& recipe, const std::string& path, bool training,
+                                               const data::TableEncoder* encoder = nullptr) {
   data::OpenOptions options;
   if (!recipe.data.header.empty()) options.header = recipe.data.header == "yes";
   const bool own = path.empty() && recipe.data.test.empty();
   const std::string& named = training || own ? recipe.data.train : path.empty() ? recipe.data.test : path;
-  std::shared_ptr<const data::Dataset> dataset = data::open_dataset(expand(named), options);
+  std::shared_ptr<const data::Dataset> dataset =
+      encoder ? open_known(recipe, *encoder, expand(named)) : data::open_dataset(expand(named), options);
   const std::string& test = recipe.data.test_where;
   if (!test.empty() && (training || own))
     dataset = data::select(dataset, data::Query::parse(training ? "not (" + test + ")" : test));
@@ -54,6 +83,10 @@ std::shared_ptr<const data::ArrayData> table_rows(const data::Dataset& dataset,
   if (!encoder.categories().empty()) out->inputs.push_back({"ids", std::move(rows.ids)});
   const auto labels = rows.labels.as<int64_t>();
   out->labels.assign(labels.begin(), labels.end());
+  if (!encoder.labelled()) {
+    out->labels.resize(static_cast<size_t>(dataset.count()));
+    std::iota(out->labels.begin(), out->labels.end(), int64_t{0});
+  }
   out->classes = encoder.classes();
   out->path = dataset.path();
   out->tried = dataset.count();
@@ -62,174 +95,6 @@ std::shared_ptr<const data::ArrayData> table_rows(const data::Dataset& dataset,
                                    dataset.path(), dataset.count(), encoder.dense().size(),
                                    encoder.categories().size(), encoder.classes().size()));
   return out;
-}
-
-// ---- sounds
-
-/// What is known of sounds: the classes, and what log-mels are like.
-struct SoundEncoding {
-  std::vector<std::string> classes;
-  double mean = 0, deviation = 1;
-
-  std::string json() const {
-    std::vector<std::string> names;
-    for (const std::string& name : classes) names.push_back(stored_text(name));
-    return Json{{"classes", names}, {"mean", mean}, {"deviation", deviation}}.dump();
-  }
-  static SoundEncoding parse(const std::string& text) {
-    try {
-      const Json json = Json::parse(text);
-      SoundEncoding encoding{{}, json.at("mean").get<double>(), json.at("deviation").get<double>()};
-      for (const Json& name : json.at("classes"))
-        encoding.classes.push_back(text_of_stored(name.get<std::string>()));
-      return encoding;
-    } catch (const Json::exception& error) {
-      fail<InputError>("what the checkpoint knows of the sounds is damaged: {}", error.what());
-    }
-  }
-};
-
-data::MelOptions mel_options(const Recipe& recipe) {
-  const auto samples = [&](double milliseconds) {
-    return std::max(
-        1, static_cast<int>(std::lround(milliseconds * static_cast<double>(recipe.data.rate) / 1000)));
-  };
-  data::MelOptions options;
-  options.rate = static_cast<int>(recipe.data.rate);
-  options.window = samples(25);
-  options.hop = samples(10);
-  options.fft = 2;
-  while (options.fft < options.window) options.fft *= 2;
-  options.mels = static_cast<int>(recipe.data.mels);
-  return options;
-}
-
-const float quietest = -6 * std::log(10.0f);
-
-int64_t sound_samples(const Recipe& recipe) {
-  return std::max<int64_t>(1, std::llround(recipe.data.seconds * static_cast<double>(recipe.data.rate)));
-}
-
-/// The class of a sample as it is written in its column.
-class Labels {
- public:
-  Labels(const data::Dataset& dataset, const Recipe& recipe) : dataset_(dataset), name_(recipe.data.label) {
-    column_ = dataset.column(name_);
-    const auto kind = dataset.columns()[column_].kind;
-    if (kind != data::ColumnKind::text && kind != data::ColumnKind::integer)
-      fail<InputError>("{}: '{}' holds neither texts nor whole numbers, which classes are", dataset.path(),
-                       name_);
-    if (!recipe.data.label_pattern.empty()) pattern_.emplace(recipe.data.label_pattern);
-  }
-  std::string operator()(int64_t i) const {
-    const data::Value value = dataset_.read(i, column_);
-    if (const auto* integer = std::get_if<int64_t>(&value)) return std::to_string(*integer);
-    const auto* text = std::get_if<std::string>(&value);
-    if (!text) fail<InputError>("{}: has no {}", dataset_.name(i), name_);
-    if (!pattern_) return *text;
-    const auto found = pattern_->find(*text);
-    if (!found)
-      fail<InputError>("{}: its {}, '{}'{}, does not match data.label_pattern", dataset_.name(i), name_,
-                       text->substr(0, 80), text->size() > 80 ? " …" : "");
-    return *found;
-  }
-
- private:
-  const data::Dataset& dataset_;
-  std::string name_;
-  size_t column_ = 0;
-  std::optional<data::FirstGroup> pattern_;
-};
-
-/// Log-mels f32 [N, 1, mels, frames] of all sounds, cut or filled up with silence to data.seconds.
-std::shared_ptr<data::ArrayData> sound_rows(const data::Dataset& dataset, const Recipe& recipe,
-                                            std::vector<std::string> classes, const ReadProgress& progress) {
-  size_t column = 0;
-  while (column < dataset.columns().size() && dataset.columns()[column].kind != data::ColumnKind::audio)
-    ++column;
-  if (column == dataset.columns().size())
-    fail<InputError>("{}: no column holds sounds (WAV or FLAC files)", dataset.path());
-  const data::MelOptions options = mel_options(recipe);
-  const int64_t samples = sound_samples(recipe), count = dataset.count(), frames = 1 + samples / options.hop;
-  const Labels labels(dataset, recipe);
-  std::vector<std::string> names(static_cast<size_t>(count)), wrong(static_cast<size_t>(count));
-  const int64_t row = options.mels * frames;
-  if (count * row > (recipe.data.cache_mb << 18))
-    fail<InputError>("{}: its {} spectrograms take {} MB, more than data.cache_mb = {}", dataset.path(),
-                     count, count * row >> 18, recipe.data.cache_mb);
-  std::vector<float> all(static_cast<size_t>(count * row));
-  std::mutex mutex;
-  int64_t done = 0;
-  constexpr int64_t part = 64;
-  data::parallel_for((count + part - 1) / part, 0, [&](int64_t p) {
-    data::MelSpectrogram mel(options);
-    data::Sound sound;
-    std::vector<float> out;
-    for (int64_t i = p * part; i < std::min(count, (p + 1) * part); ++i) {
-      const auto at = static_cast<size_t>(i);
-      names[at] = labels(i);
-      const data::Value value = dataset.read(i, column);
-      const auto* bytes = std::get_if<data::Bytes>(&value);
-      wrong[at] = bytes ? data::decode_sound(bytes->view(), sound) : "there is no sound";
-      if (!wrong[at].empty()) continue;
-      data::mix_to_mono(sound);
-      data::resample(sound, options.rate);
-      sound.samples.resize(static_cast<size_t>(samples));
-      mel.log_power(sound.samples, out);
-      if (!std::all_of(out.begin(), out.end(), [](float level) { return std::isfinite(level); })) {
-        wrong[at] = "its samples are so large that their power is no number";
-        continue;
-      }
-      // Below the loudest value of the sound, by 60 dB at most: how loud it was recorded says nothing, nor does silence.
-      const float loudest = *std::max_element(out.begin(), out.end());
-      for (float& level : out) level = std::max(level - loudest, quietest);
-      std::copy(out.begin(), out.end(), all.begin() + i * row);
-    }
-    const std::lock_guard lock(mutex);
-    done = std::min(count, done + part);
-    if (progress) progress(dataset.path(), done, count);
-  });
-
-  auto result = std::make_shared<data::ArrayData>();
-  result->unit = "sounds";
-  result->path = dataset.path();
-  result->tried = count;
-  if (classes.empty()) {
-    classes = names;
-    std::sort(classes.begin(), classes.end());
-    classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
-  }
-  int64_t kept = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const auto at = static_cast<size_t>(i);
-    if (!wrong[at].empty()) {
-      result->bad.push_back({i, dataset.name(i), wrong[at]});
-      continue;
-    }
-    const auto found = std::lower_bound(classes.begin(), classes.end(), names[at]);
-    if (found == classes.end() || *found != names[at])
-      fail<InputError>("{}: its class '{}' is none of training ({})", dataset.name(i), names[at],
-                       fmt::join(classes, ", "));
-    result->labels.push_back(found - classes.begin());
-    std::copy_n(all.begin() + i * row, row, all.begin() + kept++ * row);
-  }
-  if (kept == 0)
-    fail<InputError>("{}: none of its sounds can be decoded{}", dataset.path(),
-                     count > 0 ? fmt::format("; the first, {}: {}", dataset.name(0), wrong[0]) : "");
-  Array rows(f32, {kept, 1, options.mels, frames});
-  std::copy_n(all.begin(), kept * row, rows.as<float>().begin());
-  result->inputs.push_back({"spectrograms", std::move(rows)});
-  result->classes = std::move(classes);
-  result->notes = dataset.notes();
-  result->notes.push_back(fmt::format("{}: {} sounds of {:.2f} s as {} mels of {} frames, {} classes",
-                                      dataset.path(), kept, recipe.data.seconds, options.mels, frames,
-                                      result->classes.size()));
-  return result;
-}
-
-void normalise(data::ArrayData& data, const SoundEncoding& encoding) {
-  for (float& value : data.inputs[0].rows.as<float>())
-    value = static_cast<float>((value - encoding.mean) / encoding.deviation);
 }
 
 data::ArrayFeedOptions feed_options(const Recipe& recipe, bool training) {
@@ -309,9 +174,11 @@ void check_arrays(const Recipe& recipe, const std::string& name) {
   if (!d.spec_augment.empty()) (void)data::SpecAugment::parse(d.spec_augment);
 }
 
-std::unique_ptr<data::Feed> training_arrays(const Recipe& recipe, std::string& encoding,
-                                            const ReadProgress& progress) {
-  const auto dataset = open_part(recipe, "", true);
+namespace {
+
+std::unique_ptr<data::Feed> training_feed(const Recipe& recipe,
+                                          const std::shared_ptr<const data::Dataset>& dataset,
+                                          std::string& encoding, const ReadProgress& progress) {
   data::ArrayFeedOptions options = feed_options(recipe, true);
   if (is_table(recipe)) {
     data::TableOptions table;
@@ -323,7 +190,7 @@ std::unique_ptr<data::Feed> training_arrays(const Recipe& recipe, std::string& e
     encoding = encoder.json();
     return data::array_feed(table_rows(*dataset, encoder, progress), std::move(options));
   }
-  auto rows = sound_rows(*dataset, recipe, {}, progress);
+  auto rows = sound_rows(dataset, recipe, {}, true, progress);
   SoundEncoding sounds{rows->classes, 0, 1};
   double sum = 0, squares = 0;
   const auto values = rows->inputs[0].rows.as<float>();
@@ -339,16 +206,65 @@ std::unique_ptr<data::Feed> training_arrays(const Recipe& recipe, std::string& e
   return data::array_feed(std::move(rows), std::move(options));
 }
 
+}  // namespace
+
+std::unique_ptr<data::Feed> training_arrays(const Recipe& recipe, std::string& encoding,
+                                            const ReadProgress& progress) {
+  return training_feed(recipe, open_part(recipe, "", true), encoding, progress);
+}
+
+ArraysAtStep arrays_at_step(const Recipe& recipe, int64_t step) {
+  ArraysAtStep at{open_part(recipe, "", true), nullptr};
+  std::string encoding;
+  at.feed = training_feed(recipe, at.samples, encoding, nullptr);
+  at.feed->seek(cursor_at_step(*at.feed, step));
+  return at;
+}
+
 std::unique_ptr<data::Feed> test_arrays(const Recipe& recipe, const std::string& encoding,
                                         const std::string& path, const ReadProgress& progress) {
-  const auto dataset = open_part(recipe, path, false);
-  if (is_table(recipe))
-    return data::array_feed(table_rows(*dataset, data::TableEncoder::parse(encoding), progress),
+  if (is_table(recipe)) {
+    const auto encoder = data::TableEncoder::parse(encoding);
+    return data::array_feed(table_rows(*open_part(recipe, path, false, &encoder), encoder, progress),
                             feed_options(recipe, false));
+  }
+  const auto dataset = open_part(recipe, path, false);
   const SoundEncoding sounds = SoundEncoding::parse(encoding);
-  auto rows = sound_rows(*dataset, recipe, sounds.classes, progress);
+  auto rows = sound_rows(dataset, recipe, sounds.classes, true, progress);
   normalise(*rows, sounds);
   return data::array_feed(std::move(rows), feed_options(recipe, false));
+}
+
+std::shared_ptr<const data::Dataset> open_rows(const Recipe& recipe, const std::string& encoding,
+                                               const std::string& path) {
+  return is_table(recipe) ? open_known(recipe, data::TableEncoder::parse(encoding).unlabelled(), path)
+                          : std::shared_ptr<const data::Dataset>(data::open_dataset(path));
+}
+
+std::shared_ptr<const data::ArrayData> unlabelled_arrays(const Recipe& recipe, const std::string& encoding,
+                                                         std::shared_ptr<const data::Dataset> dataset) {
+  if (!is_table(recipe)) {
+    auto rows = sound_rows(std::move(dataset), recipe, {}, false, nullptr);
+    normalise(*rows, SoundEncoding::parse(encoding));
+    return rows;
+  }
+  return table_rows(*dataset, data::TableEncoder::parse(encoding).unlabelled(), nullptr);
+}
+
+std::optional<data::Field> raw_input(const Session& session) {
+  const Recipe& recipe = session.recipe;
+  const Dim batch = Dim::named("batch");
+  if (!has_arrays(recipe)) return std::nullopt;
+  if (!is_table(recipe)) return data::Field{"sounds", {f32, {batch, sound_samples(recipe)}}};
+  const int64_t columns = data::raw_numbers(data::TableEncoder::parse(session.encoding).dense());
+  if (columns == 0) return std::nullopt;
+  return data::Field{"numbers", {f64, {batch, columns}}};
+}
+
+Value encode_raw(const Session& session, Graph& graph, Value raw) {
+  if (is_table(session.recipe))
+    return data::encode_numbers(graph, raw, data::TableEncoder::parse(session.encoding).dense());
+  return sound_graph(graph, raw, session.recipe, SoundEncoding::parse(session.encoding));
 }
 
 Session make_array_session(Recipe recipe, const std::string& encoding) {

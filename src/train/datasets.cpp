@@ -172,6 +172,15 @@ std::unique_ptr<data::Loader> loader_at_step(const Recipe& recipe, int64_t step,
   return loader;
 }
 
+data::Cursor cursor_at_step(const data::Feed& feed, int64_t step) {
+  if (step < 1) fail<InputError>("step {}: steps are counted from 1", step);
+  const int64_t steps = feed.batches_per_epoch();
+  data::Cursor cursor = feed.cursor();
+  cursor.epoch = (step - 1) / steps;
+  cursor.position = (step - 1) % steps * feed.batch_size();
+  return cursor;
+}
+
 TestSet open_test_set(const std::string& text, const Recipe& recipe, const std::vector<std::string>& classes,
                       const data::Extent& extent, const ReadProgress& progress) {
   return open_test_set(open_named(text), recipe, classes, extent, progress);

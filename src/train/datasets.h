@@ -9,6 +9,7 @@
 
 #include <millrace/array.h>
 
+#include "data/feed.h"
 #include "data/picture_feed.h"
 #include "train/control.h"
 #include "train/recipe.h"
@@ -60,6 +61,9 @@ std::unique_ptr<data::PictureFeed> training_pictures(const Recipe& recipe, const
 /// all before that step. `journal`: what was changed on the way (control.h).
 std::unique_ptr<data::Loader> loader_at_step(const Recipe& recipe, int64_t step,
                                              std::span<const Applied> journal = {});
+
+/// Where the batch of a step, counted from 1, of a training on a feed of whole batches begins; InputError without such a step.
+data::Cursor cursor_at_step(const data::Feed& feed, int64_t step);
 
 /// A labelled set to evaluate on: in order, as it is; the last batch is padded.
 struct TestSet {

@@ -66,12 +66,14 @@ std::span<const RecipeKey> recipe_keys() {
        SLOT(data.mean), -1e6, 1e6},
       {"data.std", "standard deviations that normalising divides by; empty: measured", SLOT(data.std), 1e-6,
        1e6},
-      {"data.cache_mb", "decoded pictures are kept in memory when they fit into so many MB",
+      {"data.cache_mb",
+       "decoded pictures are kept in memory when they fit into so many MB; tokens of texts beyond it go to a "
+       "file",
        SLOT(data.cache_mb)},
       {"data.memory",
        "most memory for decoded pictures, those kept and the batches ahead, of training and test set "
-       "together, "
-       "e.g. 800MB; empty: data.cache_mb for each, and a batch or so for each thread",
+       "together, or for the tokens of texts, the rest of which go to a file, e.g. 800MB; empty: "
+       "data.cache_mb for each, and a batch or so for each thread",
        SLOT(data.memory)},
       {"data.tokenizer",
        "the samples are texts: \"byte\", a tokenizer.json of Hugging Face, or WordPiece's vocab.txt",

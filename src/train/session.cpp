@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "base/format.h"
 #include "base/size_text.h"
@@ -247,23 +248,15 @@ Array Predictor::logits(const Array& pictures) {
 
 namespace {
 
-/// The model behind what brings pictures of this size to its own.
-Graph with_frames(const Session& session, const Graph& model, int height, int width) {
-  if (session.extent.height == 0)
-    fail<InputError>("the model does not take pictures: none can be resized for it");
+/// The model behind what makes its first input of another one: `prepare` adds that to the graph.
+Graph prepared(const Graph& model, const data::Field& input,
+               const std::function<Value(Graph&, Value)>& prepare) {
   Graph graph;
-  std::vector<Value> arguments;
-  for (size_t i = 0; i < model.inputs().size(); ++i) {
-    Type type = model.type(model.inputs()[i]);
-    if (i == 0) {
-      type.shape[2] = height;
-      type.shape[3] = width;
-    }
-    arguments.push_back(graph.input(model.input_names()[i], type));
-  }
-  graph.set_location("pictures");
-  arguments[0] = data::frame_pictures(graph, arguments[0],
-                                      prepared_frame(session.recipe, session.extent, height, width));
+  std::vector<Value> arguments = {graph.input(input.name, input.type)};
+  for (size_t i = 1; i < model.inputs().size(); ++i)
+    arguments.push_back(graph.input(model.input_names()[i], model.type(model.inputs()[i])));
+  graph.set_location(input.name);
+  arguments[0] = prepare(graph, arguments[0]);
   graph.set_outputs(inline_graph(graph, model, arguments), model.output_names());
   return graph;
 }
@@ -273,13 +266,25 @@ Graph with_frames(const Session& session, const Graph& model, int height, int wi
 std::string export_session(const Session& session, int height, int width) {
   const auto specs = specs_of(session.inputs, 0, session.length);
   Graph graph = optim::build_eval_graph(*session.model.module, specs, forward, true);
-  if (height > 0) graph = with_frames(session, graph, height, width);
+  if (height > 0) {
+    if (session.extent.height == 0)
+      fail<InputError>("the model does not take pictures: none can be resized for it");
+    data::Field pictures{specs[0].name, specs[0].type};
+    pictures.type.shape[2] = height;
+    pictures.type.shape[3] = width;
+    graph = prepared(graph, pictures, [&](Graph& into, Value value) {
+      return data::frame_pictures(into, value, prepared_frame(session.recipe, session.extent, height, width));
+    });
+  }
+  if (const auto raw = raw_input(session))
+    graph = prepared(graph, *raw, [&](Graph& into, Value value) { return encode_raw(session, into, value); });
   onnx::ExportOptions options;
   options.name = session.model.kind.empty() ? "layers" : session.model.kind;
   int at = static_cast<int>(specs.size());
   for (const auto& list : {session.model.module->parameters(), session.model.module->buffers()})
     for (const nn::Named& named : list) options.weights[at++] = optim::value_of(named);
   options.metadata["classes"] = fmt::format("{}", fmt::join(session.classes, "\n"));
+  if (!session.encoding.empty()) options.metadata["encoding"] = session.encoding;
   return onnx::export_model(graph, options);
 }
 

@@ -81,8 +81,8 @@ class Predictor {
   std::map<int64_t, std::unique_ptr<optim::EvalStep>> steps_;  // by length
 };
 
-/// The bytes of the model as .onnx: pictures u8 [batch, C, H, W] → logits, normalisation included; or arrays of the longest
-/// texts. `height` and `width`: of decoded pictures that the model brings to its size itself, as evaluation does; 0: the
+/// The bytes of the model as .onnx: pictures u8 [batch, C, H, W] → logits, normalisation included; sounds
+/// f32 [batch, samples] and numbers of tables f64 [batch, columns] (arrays.h); or arrays of the longest texts. `height` and `width`: of decoded pictures that the model brings to its size itself, as evaluation does; 0: the
 /// model's own. InputError when it takes no pictures, or larger ones.
 std::string export_session(const Session& session, int height = 0, int width = 0);
 

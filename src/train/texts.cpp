@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/format.h"
+#include "base/size_text.h"
 #include "data/query.h"
 #include "data/sequences/text_feed.h"
 
@@ -62,10 +63,6 @@ Sequences parse_sequences(const Recipe& recipe) {
 
 bool has_classes(const Recipe& recipe) { return !recipe.data.label.empty(); }
 
-std::shared_ptr<const data::Tokenizer> tokenizer_of(const Recipe& recipe) {
-  return data::open_tokenizer(expand(recipe.data.tokenizer));
-}
-
 /// What stands for masked tokens: the tokeniser's own, else one more.
 int32_t mask_of(const data::Tokenizer& tokenizer) {
   for (const char* name : {"[MASK]", "<mask>"})
@@ -77,6 +74,41 @@ int32_t mask_of(const data::Tokenizer& tokenizer) {
 int64_t vocabulary_of(const Recipe& recipe, const data::Tokenizer& tokenizer) {
   return recipe.data.spans.empty() ? tokenizer.size()
                                    : std::max<int64_t>(tokenizer.size(), mask_of(tokenizer) + 1);
+}
+
+/// What tokens may take in memory: of data.memory half, since there is a test set, too.
+int64_t most_token_bytes(const Recipe& recipe) {
+  const int64_t most = recipe.data.cache_mb << 20;
+  if (recipe.data.memory.empty()) return most;
+  return std::min(most, static_cast<int64_t>(parse_bytes("data.memory", recipe.data.memory) / 2));
+}
+
+std::unique_ptr<data::Feed> feed_of(const Recipe& recipe, std::shared_ptr<const data::Texts> texts,
+                                    const data::Tokenizer& tokenizer, bool training,
+                                    std::vector<std::string> notes) {
+  const Sequences sequences = parse_sequences(recipe);
+  data::TextFeedOptions feed;
+  feed.rows = sequences.rows;
+  feed.seed = static_cast<uint64_t>(recipe.train.seed);
+  feed.vocabulary = tokenizer.size();
+  if (!recipe.data.spans.empty()) {
+    feed.spans = data::SpanOptions::parse(recipe.data.spans);
+    feed.mask = mask_of(tokenizer);
+  }
+  feed.plan.length = recipe.data.length;
+  feed.plan.batch = training ? recipe.train.batch : recipe.eval.batch;
+  feed.plan.order = training ? recipe.data.order : "sequential";
+  feed.plan.whole_batches = training;
+  feed.plan.whole_windows = training || feed.spans;
+  if (sequences.rows == data::Rows::padded) {
+    feed.plan.buckets = sequences.lengths;
+    std::vector<int64_t> lengths;
+    for (int64_t i = 0; i < texts->count(); ++i) lengths.push_back(texts->length(i));
+    if (sequences.buckets > 1)
+      feed.plan.buckets = data::best_buckets(lengths, recipe.data.length, sequences.buckets);
+  }
+  feed.notes = std::move(notes);
+  return data::text_feed(std::move(texts), std::move(feed));
 }
 
 std::unique_ptr<data::Feed> open_feed(const Recipe& recipe, const std::string& path,
@@ -92,37 +124,18 @@ std::unique_ptr<data::Feed> open_feed(const Recipe& recipe, const std::string& p
   if (!has_classes(recipe)) options.separator = recipe.data.separator;
   options.special = sequences.rows != data::Rows::windows;
   options.test_share = recipe.data.test_share;
-  options.most_bytes = recipe.data.cache_mb << 20;
+  options.most_bytes = most_token_bytes(recipe);
   if (progress)
     options.progress = [&](int64_t done, int64_t total) { progress(dataset->path(), done, total); };
   auto texts = std::make_shared<const data::Texts>(data::read_texts(*dataset, *tokenizer, options));
-
-  data::TextFeedOptions feed;
-  feed.rows = sequences.rows;
-  feed.seed = static_cast<uint64_t>(recipe.train.seed);
-  feed.vocabulary = tokenizer->size();
-  if (!recipe.data.spans.empty()) {
-    feed.spans = data::SpanOptions::parse(recipe.data.spans);
-    feed.mask = mask_of(*tokenizer);
-  }
-  feed.plan.length = recipe.data.length;
-  feed.plan.batch = training ? recipe.train.batch : recipe.eval.batch;
-  feed.plan.order = training ? recipe.data.order : "sequential";
-  feed.plan.whole_batches = training;
-  feed.plan.whole_windows = training || feed.spans;
-  if (sequences.rows == data::Rows::padded) {
-    feed.plan.buckets = sequences.lengths;
-    std::vector<int64_t> lengths;
-    for (int64_t i = 0; i < texts->count(); ++i) lengths.push_back(texts->length(i));
-    if (sequences.buckets > 1)
-      feed.plan.buckets = data::best_buckets(lengths, recipe.data.length, sequences.buckets);
-  }
-  feed.notes = dataset->notes();
-  feed.notes.push_back(
-      fmt::format("{}: {} texts, {} tokens ({} of {}){}", dataset->path(), texts->count(),
-                  texts->tokens.size(), tokenizer->description(), tokenizer->size(),
-                  has_classes(recipe) ? fmt::format(", {} classes", texts->classes.size()) : ""));
-  return data::text_feed(std::move(texts), std::move(feed));
+  std::vector<std::string> notes = dataset->notes();
+  notes.push_back(fmt::format("{}: {} texts, {} tokens ({} of {}){}", dataset->path(), texts->count(),
+                              texts->tokens.size(), tokenizer->description(), tokenizer->size(),
+                              has_classes(recipe) ? fmt::format(", {} classes", texts->classes.size()) : ""));
+  if (!texts->file.empty())
+    notes.push_back(fmt::format("{}: its tokens are more than data.cache_mb or data.memory and lie in {}",
+                                dataset->path(), texts->file));
+  return feed_of(recipe, std::move(texts), *tokenizer, training, std::move(notes));
 }
 
 [[noreturn]] void only_for_texts(const std::string& name, const char* key) {
@@ -142,6 +155,10 @@ void check_without(const Recipe& recipe, const std::string& name) {
 }
 
 }  // namespace
+
+std::shared_ptr<const data::Tokenizer> tokenizer_of(const Recipe& recipe) {
+  return data::open_tokenizer(expand(recipe.data.tokenizer));
+}
 
 void check_texts(const Recipe& recipe, const std::string& name) {
   const Recipe::Data& d = recipe.data;
@@ -214,14 +231,36 @@ std::unique_ptr<data::Feed> test_texts(const Recipe& recipe, const std::vector<s
 }
 
 std::unique_ptr<data::Feed> texts_at_step(const Recipe& recipe, int64_t step) {
-  if (step < 1) fail<InputError>("step {}: steps are counted from 1", step);
   auto feed = training_texts(recipe, nullptr);
-  const int64_t steps = feed->batches_per_epoch();
-  data::Cursor cursor = feed->cursor();
-  cursor.epoch = (step - 1) / steps;
-  cursor.position = (step - 1) % steps * recipe.train.batch;
-  feed->seek(cursor);
+  feed->seek(cursor_at_step(*feed, step));
   return feed;
+}
+
+std::shared_ptr<const data::Dataset> open_texts(const std::string& path) { return data::open_dataset(path); }
+
+std::unique_ptr<data::Feed> unlabelled_texts(const Recipe& recipe, const data::Dataset& dataset) {
+  const auto tokenizer = tokenizer_of(recipe);
+  data::TextOptions options;
+  const bool plain = dataset.format() == "text" || dataset.format() == "folder";
+  if (!plain) options.column = recipe.data.text;
+  options.special = true;
+  options.most_bytes = most_token_bytes(recipe);
+  data::Texts texts = data::read_texts(dataset, *tokenizer, options);
+  texts.labels = texts.indices;
+  return feed_of(recipe, std::make_shared<const data::Texts>(std::move(texts)), *tokenizer, false, {});
+}
+
+PreparedTail prepared_tail(const Session& session, std::span<const int32_t> ids) {
+  ids = ids.last(std::min(ids.size(), static_cast<size_t>(session.length)));
+  PreparedTail row{{}, static_cast<int64_t>(ids.size())};
+  const auto specs = specs_of(session.inputs, 1, session.length);
+  for (size_t input = 0; input < specs.size(); ++input) {
+    const std::span<int64_t> places = row.inputs.emplace_back(specs[input].type).as<int64_t>();
+    // Tokens, segments, positions (text_inputs).
+    for (size_t i = 0; i < ids.size(); ++i)
+      places[i] = input == 0 ? ids[i] : input == 1 ? 1 : static_cast<int64_t>(i);
+  }
+  return row;
 }
 
 std::vector<Array> prepared_text(const Session& session, const std::string& text) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/dataset.h"
 #include "data/feed.h"
 #include "data/text/tokenizer.h"
 #include "train/datasets.h"
@@ -24,6 +25,21 @@ std::unique_ptr<data::Feed> test_texts(const Recipe& recipe, const std::vector<s
 
 /// The feed of a training, about to give the batch of a step, counted from 1.
 std::unique_ptr<data::Feed> texts_at_step(const Recipe& recipe, int64_t step);
+
+/// A source of texts that need no labels.
+std::shared_ptr<const data::Dataset> open_texts(const std::string& path);
+/// All texts (of the recipe's column, or in plain text files the one that they have) as a model of classes takes them in
+/// evaluation; the targets are their numbers in the data set.
+std::unique_ptr<data::Feed> unlabelled_texts(const Recipe& recipe, const data::Dataset& dataset);
+
+/// The tokenizer of data.tokenizer.
+std::shared_ptr<const data::Tokenizer> tokenizer_of(const Recipe& recipe);
+/// The last tokens of a text that fit into a row, as a model that predicts the next one takes them.
+struct PreparedTail {
+  std::vector<Array> inputs;  // of one row
+  int64_t tokens = 0;
+};
+PreparedTail prepared_tail(const Session& session, std::span<const int32_t> ids);
 
 /// A text as the session's model takes it: its inputs of one row, as for evaluation.
 std::vector<Array> prepared_text(const Session& session, const std::string& text);

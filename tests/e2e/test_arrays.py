@@ -80,6 +80,53 @@ def test_a_table_is_learnt_evaluated_and_resumed(millrace, table, tmp_path):
     assert "encoded in another way" in millrace("train", parts, "--resume", code=1).stderr
 
 
+def predictions(millrace, run, *inputs, **more):
+    return [json.loads(line) for line in millrace("predict", run, *inputs, "--json", **more).stdout.splitlines()]
+
+
+def log_loss(rows, truth):
+    """As evaluation computes it, from predicted logits."""
+    total = 0
+    for row, label in zip(rows, truth, strict=True):
+        most = max(row["logits"])
+        total += math.log(sum(math.exp(v - most) for v in row["logits"])) + most - row["logits"][label]
+    return total / len(truth)
+
+
+def test_rows_are_predicted_as_evaluation_sees_them(millrace, table, tmp_path):
+    run = tmp_path / "run"
+    millrace("train", table, "train.epochs=3", "--out", run)
+    result = json.loads(millrace("eval", run, "--json").stdout)
+    lines = (tmp_path / "test.csv").read_text().splitlines()
+    truth = [line.rsplit(",", 1)[1] for line in lines[1:]]
+    (tmp_path / "bare.csv").write_text("".join(line.rsplit(",", 1)[0] + "\n" for line in lines))
+    millrace("data", "convert", tmp_path / "bare.csv", tmp_path / "bare.parquet", "--format", "parquet")
+    rows = predictions(millrace, run, tmp_path / "test.csv")
+    assert sum(row["class"] == kind for row, kind in zip(rows, truth)) / len(rows) == result["accuracy"]
+    assert log_loss(rows, [["no", "yes"].index(kind) for kind in truth]) == pytest.approx(result["log-loss"], rel=1e-12)
+    # Without labels, and in other formats, the same to the last bit; nothing of the training data is needed.
+    (tmp_path / "train.csv").unlink()
+    for other in ("bare.csv", "bare.parquet"):
+        assert [row["logits"] for row in predictions(millrace, run, tmp_path / other)] == [row["logits"] for row in rows]
+    # One row, whose values say little about the columns.
+    size, colour, noise, _ = lines[5].split(",")
+    (tmp_path / "one.jsonl").write_text(json.dumps({"size": size, "colour": colour, "noise": float(noise)}) + "\n")
+    assert predictions(millrace, run, tmp_path / "one.jsonl")[0]["logits"] == rows[4]["logits"]
+    text = millrace("predict", run, tmp_path / "one.jsonl", "--top", 1).stdout
+    assert text.startswith(f"{tmp_path}/one.jsonl") and text.count("%") == 1
+    # A file that is wrong is named, the others are predicted.
+    (tmp_path / "one.csv").write_text("size,colour,noise\nlarge,red,3\n")
+    failed = millrace("predict", run, tmp_path / "none.csv", tmp_path / "one.csv", tmp_path / "one.jsonl", code=1)
+    assert "none.csv: no such file" in failed.stderr and "its size is 'large'" in failed.stderr
+    assert failed.stdout.count("\n") == 1
+
+
+def test_an_estimate_counts_what_the_samples_are(millrace, table):
+    estimate = json.loads(millrace("estimate", table, "--json").stdout)
+    assert estimate["rows"] == 600 and estimate["here"]["rows_per_second"] > 0
+    assert not any("pictures" in key for key in (*estimate, *estimate["here"]))
+
+
 def test_recipes_of_tables_that_do_not_go_together(millrace, table):
     def refusal(*changes):
         return millrace("train", table, *changes, code=1).stderr
@@ -152,6 +199,19 @@ def test_odd_sounds_and_recipes_of_sounds(millrace, tmp_path):
     bad = {json.loads(line)["why"] for line in (run / "bad_samples.jsonl").read_text().splitlines()}
     assert bad == {"it has no samples", "its samples are so large that their power is no number"}
     assert math.isfinite(json.loads(millrace("eval", run, "--json").stdout)["log-loss"])
+
+    # What is predicted is what was evaluated; bad sounds are named, and the others predicted.
+    failed = millrace("predict", run, tmp_path / "sounds.tar", "--json", code=1)
+    rows = [json.loads(line) for line in failed.stdout.splitlines()]
+    assert len(rows) == 40 and "1_empty: it has no samples" in failed.stderr and "0_loud: its samples are so large" in failed.stderr
+    truth = [int(row["sound"].split(":")[-1][0]) for row in rows]
+    assert log_loss(rows, truth) == pytest.approx(json.loads(millrace("eval", run, "--json").stdout)["log-loss"], rel=1e-12)
+    with tarfile.open(tmp_path / "sounds.tar") as tar:
+        tar.extractall(tmp_path / "files")
+    names = ["1_7.wav", "0_0.wav"]
+    alone = predictions(millrace, run, *(tmp_path / "files" / name for name in names))
+    assert [row["sound"] for row in alone] == [str(tmp_path / "files" / name) for name in names]
+    assert [row["logits"] for row in alone] == [rows[7]["logits"], rows[0]["logits"]]
 
     def refusal(*changes):
         return millrace("train", recipe, *changes, code=1).stderr

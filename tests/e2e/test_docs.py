@@ -1,6 +1,6 @@
 """The pages: their commands run, their recipes train, their code is compiled, and what they name is there.
 
-docs/profile.md's commands are run by test_profile.py, docs/text.md's by test_text.py. Not run: PyTorch itself (bench/peers) or a bare machine
+docs/profile.md's commands are run by test_profile.py, docs/text.md's by test_text.py, docs/predict.md's by test_predict.py. Not run: PyTorch itself (bench/peers) or a bare machine
 (tools/bare_debian.sh), and ./dev's verbs, of which this is a part; those are only looked up.
 """
 import gzip

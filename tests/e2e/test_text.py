@@ -197,6 +197,20 @@ def test_a_resumed_run_equals_the_uninterrupted_one(millrace, desk, tmp_path, mo
     assert_same_run(tmp_path / "whole", tmp_path / "stopped")
 
 
+def test_texts_larger_than_memory_train_the_same(millrace, desk, tmp_path):
+    small = ["data.length=64", "model.width=16", "model.depth=1", "train.batch=8", "train.steps=12"]
+    environment = {"MILLRACE_CACHE": str(tmp_path / "cache")}
+    for recipe in ("corpus.toml", "messages.toml"):
+        losses = []
+        for name, change in (("memory", []), ("made", ["data.cache_mb=0"]), ("found", ["data.memory=1B"])):
+            run = tmp_path / f"{recipe}-{name}"
+            out = millrace("train", recipe, *small, *change, "--out", run, cwd=desk, env=environment).stdout
+            assert ("lie in" in out) == (name != "memory")
+            losses.append([(m.get("loss"), m.get("test_log-loss")) for m in map(json.loads, (run / "metrics.jsonl").read_text().splitlines())])
+        assert losses[0] == losses[1] == losses[2]
+    assert len(list((tmp_path / "cache/tokens").iterdir())) == 3  # of the messages each part
+
+
 def test_other_texts_or_another_tokenizer_are_noticed_when_resuming(millrace, desk, tmp_path):
     for name in ("corpus.txt", "corpus.toml"):
         shutil.copy(desk / name, tmp_path)
@@ -220,6 +234,39 @@ def test_bits_per_byte_do_not_depend_on_the_tokenizer(millrace, desk, tmp_path):
     assert test["perplexity"] == pytest.approx(np.exp(test["log-loss"]))
     assert test["bits-per-byte"] == pytest.approx(test["log-loss"] / np.log(2))
     assert test["log-loss"] == pytest.approx(np.log(256), abs=0.5)
+
+
+def test_files_of_texts_are_predicted_as_evaluation_sees_them(millrace, desk, tmp_path):
+    small = ["train.steps=20", "data.length=48", "data.test_share=0", "data.test=messages.tsv", "model.width=16"]
+    run = tmp_path / "run"
+    millrace("train", "messages.toml", *small, "--out", run, cwd=desk)
+    evaluated = json.loads(millrace("eval", run, "--json", cwd=desk).stdout)
+    rows = [json.loads(line) for line in millrace("predict", run, "messages.tsv", "--json", cwd=desk).stdout.splitlines()]
+    lines = (desk / "messages.tsv").read_text().splitlines()[1:]
+    truth = [["ham", "spam"].index(line.split("\t")[0]) for line in lines]
+    logits = np.array([row["logits"] for row in rows])
+    losses = np.log(np.exp(logits - logits.max(1, keepdims=True)).sum(1)) + logits.max(1) - logits[np.arange(len(truth)), truth]
+    assert np.mean(losses) == pytest.approx(evaluated["log-loss"], rel=1e-12)
+    # Lines of a plain file, and several kinds of arguments.
+    (tmp_path / "lines.txt").write_text("".join(line.split("\t")[1] + "\n" for line in lines))
+    plain = millrace("predict", run, tmp_path / "lines.txt", "you have won", "--json", cwd=desk).stdout.splitlines()
+    assert [json.loads(line)["logits"] for line in plain[:-1]] == [row["logits"] for row in rows]
+    assert json.loads(plain[-1])["text"] == "you have won"
+    failed = millrace("predict", run, "nowhere.tsv", "you have won", cwd=desk, code=1)
+    assert "nowhere.tsv: no such file" in failed.stderr and failed.stdout.startswith("you have won: ")
+
+
+def test_a_model_of_the_next_token_says_what_comes_next(millrace, desk, tmp_path):
+    run = tmp_path / "run"
+    millrace("train", "corpus.toml", "train.steps=5", "model.width=16", "model.depth=1", "--out", run, cwd=desk)
+    first = json.loads(millrace("predict", run, "the king", "--json", "--top", 256, cwd=desk).stdout)
+    assert sum(token["probability"] for token in first["next"]) == pytest.approx(1)
+    assert sorted(token["id"] for token in first["next"]) == list(range(256))
+    line = millrace("predict", run, "the king", "--tokens", 5, cwd=desk).stdout
+    assert line.startswith("the king" + first["next"][0]["token"])
+    assert json.loads(millrace("predict", run, "the king", "--json", "--tokens", 5, cwd=desk).stdout)["continuation"] == line[8:-1]
+    assert "measures how well a file is predicted" in millrace("predict", run, "corpus.txt", cwd=desk, code=1).stderr
+    assert "an empty text" in millrace("predict", run, "", cwd=desk, code=1).stderr
 
 
 def test_an_exported_model_of_texts_gives_the_same_in_onnx_runtime(millrace, desk, tmp_path):

@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::refuse_or_take([&] {
     (void)data::format_of(*file);
     const auto dataset = data[0] % 3 == 0 ? format.open("input.csv", {file})
-                                          : format.open_header("input.csv", {file}, data[0] % 3 == 1);
+                                          : format.open_known("input.csv", {file}, data[0] % 3 == 1, {});
     fuzz::read_samples(*dataset);
     std::vector<size_t> columns(std::min<size_t>(dataset->columns().size(), 20));
     for (size_t c = 0; c < columns.size(); ++c) columns[c] = c;

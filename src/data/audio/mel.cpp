@@ -86,6 +86,15 @@ MelSpectrogram::MelSpectrogram(const MelOptions& options)
 
 MelSpectrogram::~MelSpectrogram() = default;
 
+void MelSpectrogram::triangles(std::span<float> out) const {
+  const size_t bins = state_->bins.size();
+  std::fill(out.begin(), out.end(), 0.0f);
+  for (size_t m = 0; m < state_->filters.size(); ++m) {
+    const Filter& filter = state_->filters[m];
+    std::copy(filter.weights.begin(), filter.weights.end(), out.begin() + m * bins + filter.first);
+  }
+}
+
 void MelSpectrogram::power(std::span<const float> mono, std::vector<float>& out) {
   State& s = *state_;
   const auto fft = static_cast<size_t>(options_.fft), hop = static_cast<size_t>(options_.hop),

@@ -31,6 +31,8 @@ class MelSpectrogram {
   MelSpectrogram& operator=(const MelSpectrogram&) = delete;
 
   const MelOptions& options() const { return options_; }
+  /// The weights of the triangles, [mels, fft / 2 + 1].
+  void triangles(std::span<float> out) const;
   /// 1 + samples / hop.
   int64_t frames(int64_t samples) const { return 1 + samples / options_.hop; }
   /// Power [mels, frames(mono.size())] of a sound of one channel and options().rate.

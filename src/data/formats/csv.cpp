@@ -32,7 +32,7 @@ struct Chunk {
 class Csv final : public Dataset {
  public:
   Csv(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
-      std::optional<bool> header)
+      std::optional<bool> header, std::span<const std::string> texts)
       : Dataset(path), files_(std::move(files)) {
     for (size_t f = 0; f < files_.size(); ++f) open_file(f, header);
     std::vector<CsvType> types(columns_.size(), CsvType::none);
@@ -44,9 +44,10 @@ class Csv final : public Dataset {
     }
     if (count_ == 0) fail<InputError>("{}: has no rows; copy it again", path);
     for (size_t c = 0; c < types.size(); ++c)
-      columns_[c].kind = types[c] == CsvType::integer ? ColumnKind::integer
-                         : types[c] == CsvType::real  ? ColumnKind::real
-                                                      : ColumnKind::text;
+      if (std::find(texts.begin(), texts.end(), columns_[c].name) == texts.end())
+        columns_[c].kind = types[c] == CsvType::integer ? ColumnKind::integer
+                           : types[c] == CsvType::real  ? ColumnKind::real
+                                                        : ColumnKind::text;
   }
 
   int64_t count() const override { return count_; }
@@ -134,6 +135,9 @@ class Csv final : public Dataset {
       columns_ = columns;
       dialect_ = shape.dialect;
       header_ = shape.header;
+      if (!shape.renamed.empty())
+        note(fmt::format("{}: some names of columns come again; the later ones are called {}", file.path(),
+                         fmt::join(shape.renamed, ", ")));
     } else if (columns != columns_ || shape.dialect.delimiter != dialect_.delimiter) {
       fail<InputError>(
           "{}: has the columns {}, but {} has {}: files that are read together must have the same",
@@ -344,11 +348,15 @@ const Format csv_format{
       return ends_with(path, {".csv", ".tsv", ".tab", ".psv", ".data"}) &&
              std::find(head.begin(), head.end(), 0) == head.end();
     },
-    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-        -> std::unique_ptr<Dataset> { return std::make_unique<Csv>(path, std::move(files), std::nullopt); },
+    [](const std::string& path,
+       std::vector<std::shared_ptr<const RandomAccessFile>> files) -> std::unique_ptr<Dataset> {
+      return std::make_unique<Csv>(path, std::move(files), std::nullopt, std::span<const std::string>());
+    },
     create_csv,
     nullptr,
-    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files, bool header)
-        -> std::unique_ptr<Dataset> { return std::make_unique<Csv>(path, std::move(files), header); }};
+    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
+       std::optional<bool> header, std::span<const std::string> texts) -> std::unique_ptr<Dataset> {
+      return std::make_unique<Csv>(path, std::move(files), header, texts);
+    }};
 
 }  // namespace millrace::data

@@ -75,7 +75,7 @@ bool quotes_quote(const Rows& rows) {
   return true;
 }
 
-/// Could the first row be names: texts that differ, over numbers or over texts that come again and again without it?
+/// Could the first row be names: texts over numbers, or texts that differ over texts that come again and again without them?
 bool looks_like_header(const Rows& rows) {
   const auto& first = rows[0];
   if (rows.size() < 2) return false;
@@ -84,8 +84,9 @@ bool looks_like_header(const Rows& rows) {
     const bool text = csv_widened(CsvType::none, first[c]) == CsvType::text;
     // The column of row numbers that pandas writes has no name.
     if (!text && !(c == 0 && first[c].size == 0)) return false;
-    if (!names.insert(content(first[c])).second) return false;
+    names.insert(content(first[c]));
   }
+  const bool differ = names.size() == first.size();
   for (size_t c = 0; c < first.size(); ++c) {
     CsvType type = CsvType::none;
     std::set<std::string> different;
@@ -97,7 +98,8 @@ bool looks_like_header(const Rows& rows) {
     if (type == CsvType::integer || type == CsvType::real) return true;
     const std::string name = content(first[c]);
     const bool word = !name.empty() && name.size() <= 64 && std::isalpha(static_cast<unsigned char>(name[0]));
-    if (word && rows.size() > 20 && different.size() * 10 < rows.size() && !different.contains(name))
+    if (differ && word && rows.size() > 20 && different.size() * 10 < rows.size() &&
+        !different.contains(name))
       return true;
   }
   return false;
@@ -146,6 +148,7 @@ CsvShape csv_shape(const std::string& path, std::string_view head, bool whole, s
     if (name.empty()) name = fmt::format("c{}", c);
     const std::string base = name;
     for (int k = 2; !taken.insert(name).second; ++k) name = fmt::format("{}_{}", base, k);
+    if (name != base) shape.renamed.push_back(name);
     shape.columns.push_back(name);
   }
   if (shape.header) shape.begin += ends[0];

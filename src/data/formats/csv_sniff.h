@@ -22,6 +22,8 @@ struct CsvShape {
   /// Of the first row: names, or made up (c0, c1 …). None: no row ends within what is there of the file.
   std::vector<std::string> columns;
   bool header = false;
+  /// Of those, columns whose names in the file other columns before them have: "a_2".
+  std::vector<std::string> renamed;
   /// Where the rows begin, in bytes.
   size_t begin = 0;
 };

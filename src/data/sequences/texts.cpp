@@ -41,12 +41,20 @@ size_t text_column(const Dataset& dataset, const std::string& wanted) {
                                                fmt::join(names, ", ")));
 }
 
-/// Texts and labels as they are in the data set, tokenised: a run of kRun each.
+/// A run of kRun texts of the data set: all labels, and tokens of the texts that are kept.
 struct Run {
   std::vector<int32_t> tokens;
-  std::vector<int64_t> lengths, bytes;
+  std::vector<int64_t> lengths, bytes, indices;
   std::vector<std::string> labels;
 };
+
+/// Is the text of that number in the data set one of those to test on? By a hash of its own, so that the seed of a training
+/// changes nothing.
+bool kept_for_test(int64_t index, double share) {
+  const auto words = philox({static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), 0, 0},
+                            {0x74657374, 0x73706c69});
+  return words[0] * 0x1p-32 < share;
+}
 
 class Reader {
  public:
@@ -69,6 +77,12 @@ class Reader {
     std::string text;
     for (int64_t i = 0; i < count; ++i) {
       const auto at = static_cast<size_t>(i);
+      if (columns_.size() > 1) {
+        run.labels.push_back(label(many ? &values[1] : nullptr, first + i, at));
+        if (options_.part != TextOptions::Part::all &&
+            kept_for_test(first + i, options_.test_share) != (options_.part == TextOptions::Part::test))
+          continue;
+      }
       if (many)
         text = values[0].has(at) ? values[0].contents[at] : std::string_view();
       else if (Value value = dataset_.read(first + i, columns_[0]);
@@ -81,7 +95,7 @@ class Reader {
       tokenizer_.encode(text, options_.special, run.tokens);
       run.lengths.push_back(static_cast<int64_t>(run.tokens.size() - before));
       run.bytes.push_back(static_cast<int64_t>(text.size()));
-      if (columns_.size() > 1) run.labels.push_back(label(many ? &values[1] : nullptr, first + i, at));
+      run.indices.push_back(first + i);
     }
     return run;
   }
@@ -118,30 +132,76 @@ bool whole_number(const std::string& text) {
 }
 
 /// Names of the classes, sorted: whole numbers by size.
-std::vector<std::string> found_classes(const std::vector<Run>& runs, const Dataset& dataset,
-                                       const std::string& label) {
-  std::map<std::string, int64_t> found;
-  for (const Run& run : runs)
-    for (const std::string& name : run.labels) {
-      found.try_emplace(name, 0);
-      if (found.size() > kMostClasses)
-        fail<InputError>("{}: more than {} classes in the column {}; is every text one of its own?",
-                         dataset.path(), kMostClasses, label);
-    }
-  std::vector<std::string> names;
-  for (const auto& [name, number] : found) names.push_back(name);
+std::vector<std::string> sorted_classes(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
   if (std::all_of(names.begin(), names.end(), whole_number))
     std::sort(names.begin(), names.end(),
               [](const auto& a, const auto& b) { return std::stoll(a) < std::stoll(b); });
   return names;
 }
 
-/// Is the text of that number in the data set one of those to test on? By a hash of its own, so that the seed of a training
-/// changes nothing.
-bool kept_for_test(int64_t index, double share) {
-  const auto words = philox({static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), 0, 0},
-                            {0x74657374, 0x73706c69});
-  return words[0] * 0x1p-32 < share;
+/// All that the tokens depend on: equal for equal tokens. Empty where it cannot be told whether the source has changed.
+std::string key_of(const Dataset& dataset, const Tokenizer& tokenizer, const TextOptions& options) {
+  if (dataset.files().empty()) return {};
+  std::string key;
+  const auto say = [&](const auto& value) { key += fmt::format("{}\n", value); };
+  for (const auto& text : {dataset.path(), dataset.format(), options.column, options.label, options.separator,
+                           tokenizer.description()})
+    say(fmt::format("{} {}", text.size(), text));
+  for (const int64_t number :
+       {dataset.count(), int64_t{tokenizer.digest()}, tokenizer.size(), int64_t{options.special}})
+    say(number);
+  if (!options.label.empty()) say(fmt::format("{} {}", static_cast<int>(options.part), options.test_share));
+  for (const auto& file : dataset.files()) {
+    if (file->version() == 0) return {};
+    say(fmt::format("{} {} {}", file->size(), file->version(), file->path()));
+  }
+  return key;
+}
+
+/// All texts that may be asked for: those of the part where texts have classes, else all.
+Tokenised tokenised(const Dataset& dataset, const Tokenizer& tokenizer, const TextOptions& options) {
+  const Reader reader(dataset, tokenizer, options);
+  const std::string key = key_of(dataset, tokenizer, options);
+  if (auto found = find_tokens(key)) return std::move(*found);
+  // So many runs are in memory at a time, however many there are.
+  constexpr int64_t window = 64;
+  const int64_t count = dataset.count(), in_all = (count + kRun - 1) / kRun;
+  Tokenised out;
+  TokenWriter writer(tokenizer.size(), options.most_bytes, key);
+  std::map<std::string, int64_t> numbers;
+  std::vector<Run> runs;
+  std::atomic<int64_t> done{0};
+  for (int64_t begin = 0; begin < in_all; begin += window) {
+    const int64_t some = std::min(window, in_all - begin);
+    runs.assign(static_cast<size_t>(some), {});
+    parallel_for(some, 0, [&](int64_t i) {
+      const int64_t first = (begin + i) * kRun, size = std::min(kRun, count - first);
+      runs[static_cast<size_t>(i)] = reader.read(first, size);
+      done += size;
+      if (options.progress && i % 16 == 0) options.progress(done, count);
+    });
+    for (int64_t i = 0; i < some; ++i) {
+      const Run& run = runs[static_cast<size_t>(i)];
+      for (const std::string& name : run.labels)
+        if (numbers.try_emplace(name, static_cast<int64_t>(out.names.size())).second) {
+          out.names.push_back(name);
+          if (out.names.size() > kMostClasses)
+            fail<InputError>("{}: more than {} classes in the column {}; is every text one of its own?",
+                             dataset.path(), kMostClasses, options.label);
+        }
+      writer.add(run.tokens);
+      for (const int64_t length : run.lengths)
+        out.ends.push_back((out.ends.empty() ? 0 : out.ends.back()) + length);
+      out.bytes.insert(out.bytes.end(), run.bytes.begin(), run.bytes.end());
+      out.indices.insert(out.indices.end(), run.indices.begin(), run.indices.end());
+      if (run.labels.empty()) continue;
+      for (const int64_t index : run.indices)
+        out.labels.push_back(numbers.at(run.labels[static_cast<size_t>(index - (begin + i) * kRun)]));
+    }
+  }
+  writer.finish(out);
+  return out;
 }
 
 /// What of all texts a part takes: texts [first, last), of the first one the tokens from `from` on, and up to `to` of the last.
@@ -149,112 +209,68 @@ struct Cut {
   int64_t first = 0, last = 0, from = 0, to = 0;
 };
 
-/// Where the end is cut off, by the lengths of all texts.
-Cut end_cut(const std::vector<Run>& runs, const TextOptions& options) {
-  std::vector<int64_t> ends = {0};
-  for (const Run& run : runs)
-    for (const int64_t length : run.lengths) ends.push_back(ends.back() + length);
-  const auto count = static_cast<int64_t>(ends.size()) - 1;
-  if (options.part == TextOptions::Part::all) return {0, count, 0, -1};
+/// Where the end is cut off, by the ends of all texts.
+Cut end_cut(const std::vector<int64_t>& ends, const TextOptions& options) {
+  const auto count = static_cast<int64_t>(ends.size());
+  if (options.part == TextOptions::Part::all || count == 0) return {0, count, 0, -1};
   const auto border =
       static_cast<int64_t>(std::ceil(static_cast<double>(ends.back()) * (1 - options.test_share)));
   const bool train = options.part == TextOptions::Part::train;
   if (count == 1) return train ? Cut{0, 1, 0, border} : Cut{0, 1, border, -1};
-  const auto first_test =
-      static_cast<int64_t>(std::lower_bound(ends.begin(), ends.end() - 1, border) - ends.begin());
-  return train ? Cut{0, first_test, 0, -1} : Cut{first_test, count, 0, -1};
+  // The first text that begins there or behind.
+  const int64_t first_test =
+      border <= 0 ? 0 : std::lower_bound(ends.begin(), ends.end() - 1, border) - ends.begin() + 1;
+  const int64_t last = std::min(first_test, count);
+  return train ? Cut{0, last, 0, -1} : Cut{last, count, 0, -1};
 }
 
 }  // namespace
 
-void TokenStore::resize(int64_t count) {
-  if (narrow_)
-    small_.resize(static_cast<size_t>(count));
-  else
-    large_.resize(static_cast<size_t>(count));
-}
-
-void TokenStore::put(int64_t at, std::span<const int32_t> ids) {
-  if (narrow_)
-    std::transform(ids.begin(), ids.end(), small_.begin() + at,
-                   [](int32_t id) { return static_cast<uint16_t>(id); });
-  else
-    std::copy(ids.begin(), ids.end(), large_.begin() + at);
-}
-
-void TokenStore::get(int64_t at, std::span<int64_t> out) const {
-  if (narrow_)
-    std::copy_n(small_.begin() + at, out.size(), out.begin());
-  else
-    std::copy_n(large_.begin() + at, out.size(), out.begin());
-}
-
 Texts read_texts(const Dataset& dataset, const Tokenizer& tokenizer, const TextOptions& options) {
-  const Reader reader(dataset, tokenizer, options);
-  const int64_t count = dataset.count(), runs_in_all = (count + kRun - 1) / kRun;
-  std::vector<Run> runs(static_cast<size_t>(runs_in_all));
-  std::atomic<int64_t> tokens{0}, done{0};
-  const int64_t width = tokenizer.size() <= 65536 ? 2 : 4;
-  parallel_for(runs_in_all, 0, [&](int64_t i) {
-    Run& run = runs[static_cast<size_t>(i)];
-    run = reader.read(i * kRun, std::min(kRun, count - i * kRun));
-    if ((tokens += static_cast<int64_t>(run.tokens.size())) * width > options.most_bytes)
-      fail<InputError>(
-          "{}: its tokens take more than the {} MB of data.cache_mb: raise that, or train on a part of it "
-          "(data.where)",
-          dataset.path(), options.most_bytes >> 20);
-    done += static_cast<int64_t>(run.lengths.size());
-    if (options.progress && i % 16 == 0) options.progress(done, count);
-  });
-
+  Tokenised all = tokenised(dataset, tokenizer, options);
+  const bool labelled = !options.label.empty();
   Texts texts;
   texts.path = dataset.path();
-  texts.tokens = TokenStore(tokenizer.size());
-  const bool labelled = !options.label.empty();
-  std::map<std::string, int64_t> numbers;
+  texts.file = all.file;
   if (labelled) {
-    texts.classes = options.classes.empty() ? found_classes(runs, dataset, options.label) : options.classes;
-    for (const std::string& name : texts.classes) numbers.emplace(name, static_cast<int64_t>(numbers.size()));
-  }
-  const Cut cut = labelled ? Cut{0, count, 0, -1} : end_cut(runs, options);
-  texts.begins = {0};
-  texts.tokens.resize(tokens);
-  int64_t index = 0, filled = 0;
-  for (Run& run : runs) {
-    int64_t at = 0;
-    for (size_t i = 0; i < run.lengths.size(); ++i, ++index) {
-      const int64_t length = run.lengths[i], begin = at;
-      at += length;
-      if (index < cut.first || index >= cut.last) continue;
-      if (labelled && options.part != TextOptions::Part::all &&
-          kept_for_test(index, options.test_share) != (options.part == TextOptions::Part::test))
-        continue;
-      if (labelled) {
-        const auto number = numbers.find(run.labels[i]);
-        if (number == numbers.end())
-          fail<InputError>("{}: has the class '{}', which the model does not know (it knows {})",
-                           dataset.name(index), run.labels[i], fmt::join(texts.classes, ", "));
-        texts.labels.push_back(number->second);
-      }
-      const int64_t from = cut.from, to = cut.to < 0 ? length : cut.to;
-      texts.tokens.put(
-          filled,
-          std::span(run.tokens).subspan(static_cast<size_t>(begin + from), static_cast<size_t>(to - from)));
-      filled += to - from;
-      texts.begins.push_back(filled);
-      texts.indices.push_back(index);
-      texts.bytes += to - from == length
-                         ? run.bytes[i]
-                         : std::llround(static_cast<double>(run.bytes[i]) * static_cast<double>(to - from) /
-                                        static_cast<double>(length));
+    texts.classes = options.classes.empty() ? sorted_classes(all.names) : options.classes;
+    std::map<std::string, int64_t> of_class;
+    for (const std::string& name : texts.classes)
+      of_class.emplace(name, static_cast<int64_t>(of_class.size()));
+    std::vector<int64_t> numbers;
+    for (const std::string& name : all.names) {
+      const auto at = of_class.find(name);
+      numbers.push_back(at == of_class.end() ? -1 : at->second);
     }
-    run = {};
+    for (size_t i = 0; i < all.labels.size(); ++i) {
+      const auto name = static_cast<size_t>(all.labels[i]);
+      texts.labels.push_back(numbers[name]);
+      if (numbers[name] < 0)
+        fail<InputError>("{}: has the class '{}', which the model does not know (it knows {})",
+                         dataset.name(all.indices[i]), all.names[name], fmt::join(texts.classes, ", "));
+    }
   }
-  texts.tokens.resize(filled);
+  const Cut cut =
+      labelled ? Cut{0, static_cast<int64_t>(all.ends.size()), 0, -1} : end_cut(all.ends, options);
+  texts.begins = {0};
+  int64_t origin = -1;
+  for (int64_t i = cut.first; i < cut.last; ++i) {
+    const auto at = static_cast<size_t>(i);
+    const int64_t begin = i > 0 ? all.ends[at - 1] : 0, length = all.ends[at] - begin;
+    const int64_t from = cut.from, to = cut.to < 0 ? length : cut.to;
+    if (origin < 0) origin = begin + from;
+    texts.begins.push_back(begin + to - origin);
+    texts.indices.push_back(all.indices[at]);
+    texts.bytes += to - from == length
+                       ? all.bytes[at]
+                       : std::llround(static_cast<double>(all.bytes[at]) * static_cast<double>(to - from) /
+                                      static_cast<double>(length));
+  }
   if (texts.count() == 0)
     fail<InputError>("{}: {} texts, of which none are {}; give data.test, or another data.test_share",
-                     dataset.path(), count,
+                     dataset.path(), dataset.count(),
                      options.part == TextOptions::Part::test ? "left to test on" : "left to train on");
+  texts.tokens = all.tokens.part(origin, texts.begins.back());
   return texts;
 }
 

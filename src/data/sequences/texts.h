@@ -1,4 +1,4 @@
-// The texts of a data set as tokens, all in memory: what rows are planned from.
+// The texts of a data set as tokens: what rows are planned from.
 #pragma once
 
 #include <cstdint>
@@ -8,26 +8,10 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/sequences/token_store.h"
 #include "data/text/tokenizer.h"
 
 namespace millrace::data {
-
-/// Tokens one after the other, two bytes each where the vocabulary allows it.
-class TokenStore {
- public:
-  explicit TokenStore(int64_t vocabulary = 0) : narrow_(vocabulary <= 65536) {}
-  int64_t size() const { return static_cast<int64_t>(narrow_ ? small_.size() : large_.size()); }
-  int64_t bytes() const { return size() * (narrow_ ? 2 : 4); }
-  void resize(int64_t count);
-  void put(int64_t at, std::span<const int32_t> ids);
-  /// As the models take them; at + out.size() ≤ size().
-  void get(int64_t at, std::span<int64_t> out) const;
-
- private:
-  bool narrow_;
-  std::vector<uint16_t> small_;
-  std::vector<int32_t> large_;
-};
 
 struct TextOptions {
   std::string column;  // of the texts; empty: "text", or the only column of texts
@@ -39,6 +23,7 @@ struct TextOptions {
   /// Which part: all, what is trained on, or what is kept to test on (`test_share` of it).
   enum class Part { all, train, test } part = Part::all;
   double test_share = 0;
+  /// Tokens beyond so many bytes go to a file (token_store.h).
   int64_t most_bytes = int64_t{2} << 30;
   std::function<void(int64_t, int64_t)> progress;  // (texts done, in all)
 };
@@ -51,6 +36,7 @@ struct Texts {
   std::vector<int64_t> labels;   // empty where there are none
   std::vector<std::string> classes;
   int64_t bytes = 0;  // of the texts, separators included
+  std::string file;   // where the tokens are, if not in memory
 
   int64_t count() const { return static_cast<int64_t>(begins.size()) - 1; }
   int64_t length(int64_t text) const {
@@ -61,7 +47,8 @@ struct Texts {
 /// Reads and tokenises on all CPUs; the same for any number of them. Without classes the part to test on is the end (from the
 /// first text on that begins behind 1 - test_share of the tokens; of a single text the end of it), with classes one in so many,
 /// by a hash of its number in the data set. InputError when a column is missing or of another kind, a label is missing or unknown,
-/// a part is empty, or the tokens take more than `most_bytes`.
+/// or a part is empty. What of local and remote files was written to a file before is taken from there, as long as neither
+/// they nor the tokeniser nor what is read of them has changed.
 Texts read_texts(const Dataset& dataset, const Tokenizer& tokenizer, const TextOptions& options);
 
 }  // namespace millrace::data

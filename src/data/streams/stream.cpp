@@ -94,8 +94,8 @@ class PartedStream final : public Stream {
                                                  : path() + " (samples)";
     const Format& format = format_named(format_);
     std::vector<std::shared_ptr<const RandomAccessFile>> files = {memory_file(name, Bytes(std::move(whole)))};
-    auto dataset = format.open_header && !cutter_->before().empty() ? format.open_header(name, files, true)
-                                                                    : format.open(name, files);
+    auto dataset = format.open_known && !cutter_->before().empty() ? format.open_known(name, files, true, {})
+                                                                   : format.open(name, files);
     dataset->set_origin(format_, {});
     return dataset;
   }

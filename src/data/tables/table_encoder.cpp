@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -80,10 +81,9 @@ class TableEncoder::Bound {
       // A flag goes with the column before it.
       if (dense.flag) continue;
       const size_t column = find(dense.column);
-      const bool text = dataset.columns()[column].kind == ColumnKind::text;
-      if (text == dense.ordinal.empty())
-        fail<InputError>("{}: the column '{}' holds {}, and {} in training", dataset.path(), dense.column,
-                         text ? "texts" : "numbers", text ? "numbers" : "texts");
+      if (!dense.ordinal.empty() && dataset.columns()[column].kind != ColumnKind::text)
+        fail<InputError>("{}: the column '{}' holds numbers, and texts in training", dataset.path(),
+                         dense.column);
       columns_.push_back(column);
     }
     for (const Category& category : state.categories) columns_.push_back(find(category.column));
@@ -96,7 +96,7 @@ class TableEncoder::Bound {
     const size_t width = state_.dense.size(), categories = state_.categories.size();
     for (size_t d = 0; d < width; ++d) {
       const bool flag = d + 1 < width && state_.dense[d + 1].flag;
-      numbers(values[c++], d, flag, dense + d, width);
+      numbers(values[c++], first, d, flag, dense + d, width);
       d += flag;
     }
     for (size_t k = 0; k < categories; ++k) texts(values[c++], k, ids + k, categories);
@@ -107,7 +107,8 @@ class TableEncoder::Bound {
   size_t find(const std::string& name) const { return dataset_.column(name); }
 
   /// Column d of the float matrix, `to` its first element, and the flag behind it.
-  void numbers(const ColumnValues& values, size_t d, bool flag, float* to, size_t width) const {
+  void numbers(const ColumnValues& values, int64_t first, size_t d, bool flag, float* to,
+               size_t width) const {
     const Dense& column = state_.dense[d];
     const TextIds& order = state_.ordinals[d];
     const bool standard = column.deviation > 0;
@@ -120,6 +121,8 @@ class TableEncoder::Bound {
           value = static_cast<double>(values.integers[i]);
         else if (values.kind == ColumnKind::real)
           value = values.reals[i];
+        else if (column.ordinal.empty())
+          value = written_number(values.contents[i], first + static_cast<int64_t>(i), column.column);
         else if (const auto at = order.find(values.contents[i]); at != order.end())
           value = static_cast<double>(at->second);
       }
@@ -127,6 +130,16 @@ class TableEncoder::Bound {
       to[0] = !there ? filled : static_cast<float>(standard ? (value - column.mean) * scale : value);
       if (flag) to[1] = there ? 0.0f : 1.0f;
     }
+  }
+
+  /// Of few rows, as a file to predict may have, none or another than all may be a number: the column is one of texts then.
+  double written_number(std::string_view text, int64_t sample, const std::string& column) const {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size())
+      fail<InputError>("{}: its {} is '{}', and in training the column holds numbers", dataset_.name(sample),
+                       column, text.substr(0, 40));
+    return value;
   }
 
   void texts(const ColumnValues& values, size_t k, int64_t* to, size_t width) const {
@@ -176,6 +189,31 @@ const std::vector<TableEncoder::Dense>& TableEncoder::dense() const { return sta
 const std::vector<TableEncoder::Category>& TableEncoder::categories() const { return state_->categories; }
 const std::vector<std::string>& TableEncoder::classes() const { return state_->classes; }
 
+TableEncoder TableEncoder::unlabelled() const {
+  auto state = std::make_shared<State>(*state_);
+  state->label.clear();
+  return TableEncoder(std::move(state));
+}
+
+bool TableEncoder::labelled() const { return !state_->label.empty(); }
+
+std::vector<std::string> TableEncoder::columns() const {
+  std::vector<std::string> names;
+  for (const Dense& dense : state_->dense)
+    if (!dense.flag) names.push_back(dense.column);
+  for (const Category& category : state_->categories) names.push_back(category.column);
+  return names;
+}
+
+std::vector<std::string> TableEncoder::text_columns() const {
+  std::vector<std::string> names;
+  for (const Dense& dense : state_->dense)
+    if (!dense.ordinal.empty()) names.push_back(dense.column);
+  for (const Category& category : state_->categories)
+    if (!category.numbers) names.push_back(category.column);
+  return names;
+}
+
 TableEncoder::Rows TableEncoder::encode(const Dataset& dataset, int64_t first, int64_t count) const {
   if (first < 0 || count < 0 || first > dataset.count() - count)
     fail<InternalError>("{}: there are no samples {} to {}", dataset.path(), first, first + count);
@@ -221,10 +259,12 @@ std::string TableEncoder::json() const {
                              {"mean", dense.mean},
                              {"deviation", dense.deviation},
                              {"ordinal", stored_texts(dense.ordinal)}});
-  for (const Category& category : state_->categories)
+  for (const Category& category : state_->categories) {
     json["categories"].push_back({{"column", stored_text(category.column)},
                                   {"ids", category.ids},
                                   {"vocabulary", stored_texts(category.vocabulary)}});
+    if (category.numbers) json["categories"].back()["numbers"] = true;
+  }
   return json.dump(1);
 }
 
@@ -242,8 +282,8 @@ TableEncoder TableEncoder::parse(std::string_view text) {
                               each.at("mean").get<double>(), each.at("deviation").get<double>(),
                               texts_at(each, "ordinal")});
     for (const auto& each : json.at("categories"))
-      state->categories.push_back(
-          {text_at(each, "column"), each.at("ids").get<int64_t>(), texts_at(each, "vocabulary")});
+      state->categories.push_back({text_at(each, "column"), each.at("ids").get<int64_t>(),
+                                   texts_at(each, "vocabulary"), each.value("numbers", false)});
   } catch (const nlohmann::json::exception& error) {
     fail<InputError>("the encoding of columns is damaged: {}", error.what());
   }

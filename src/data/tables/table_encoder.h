@@ -58,6 +58,7 @@ class TableEncoder {
     /// Of ids 1, 2, …: the most frequent first, of equal ones in alphabetical order. What is missing is the text "", and has an id
     /// of its own where training had it. Empty with hashes.
     std::vector<std::string> vocabulary;
+    bool numbers = false;  // training had numbers there (codes)
     bool operator==(const Category&) const = default;
   };
 
@@ -72,13 +73,20 @@ class TableEncoder {
   /// The classes of the label in alphabetical order (whole numbers by size); empty without a label.
   const std::vector<std::string>& classes() const;
 
+  /// The same for rows whose label is not known: its column need not be there.
+  TableEncoder unlabelled() const;
+  bool labelled() const;
+  /// The columns that it looks at, by name, without the label; and those of them that were texts in training.
+  std::vector<std::string> columns() const;
+  std::vector<std::string> text_columns() const;
+
   struct Rows {
     Array dense;   // f32 [rows, dense().size()]
     Array ids;     // i64 [rows, categories().size()]
     Array labels;  // i64 [rows], of classes(); rank 1 and empty without a label
   };
-  /// Samples `first` to `first` + `count` - 1 of a data set that has the same columns by name. InputError when one is missing or of
-  /// another kind, a label is missing or no class of training.
+  /// Samples `first` to `first` + `count` - 1 of a data set that has the same columns by name. Texts where training had numbers must
+  /// be numbers as they are written. InputError when a column is missing or of another kind, a label is missing or no class of training.
   Rows encode(const Dataset& dataset, int64_t first, int64_t count) const;
   /// All of them, by so many threads (0: as many as there are CPUs).
   Rows encode(const Dataset& dataset, int threads = 0,

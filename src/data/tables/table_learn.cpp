@@ -180,7 +180,8 @@ TableEncoder TableEncoder::learn(const Dataset& dataset, const TableOptions& opt
         fail<InputError>("{}: '{}' has {} classes; is it a class at all?", dataset.path(), name,
                          state->classes.size());
     } else if (used[u].role == Role::category) {
-      Category category{name, options.hash_ids, {}};
+      const bool numbers = dataset.columns()[used[u].column].kind != ColumnKind::text;
+      Category category{name, options.hash_ids, {}, numbers};
       if (options.hash_ids == 0) {
         category.vocabulary = vocabulary_of(of, options);
         category.ids = 1 + static_cast<int64_t>(category.vocabulary.size());

@@ -5,8 +5,10 @@
 #include <set>
 
 #include <millrace/error.h>
+#include <millrace/program.h>
 
 #include "data/audio/mel.h"
+#include "data/audio/mel_graph.h"
 #include "data/audio/sound.h"
 #include "data/audio/spec_augment.h"
 
@@ -196,4 +198,39 @@ TEST_CASE("SpecAugment masks what it says and draws by seed alone") {
   for (const char* wrong :
        {"spec", "spec-augment 1", "spec-augment 1 2 3", "spec-augment 1 2 3 4 2", "spec-augment a b"})
     CHECK_THROWS_WITH_AS(SpecAugment::parse(wrong), doctest::Contains("write it as"), InputError);
+}
+
+TEST_CASE("as graph operators log-mels are those of the fast transform, but for rounding") {
+  struct Kind {
+    MelOptions options;
+    int samples;
+  };
+  const Kind kinds[] = {
+      {{.rate = 8000, .fft = 256, .window = 200, .hop = 80, .mels = 40}, 6400},
+      {{.rate = 16'000, .fft = 512, .window = 400, .hop = 160, .mels = 80}, 4001},
+      {{.rate = 11'025, .fft = 512, .window = 276, .hop = 110, .mels = 64, .lowest = 50}, 5000},
+      {{.rate = 8000, .fft = 64, .window = 63, .hop = 17, .mels = 8, .htk = true}, 100}};
+  for (const Kind& kind : kinds) {
+    const auto sound = signal(kind.samples, kind.options.rate);
+    std::vector<float> judge;
+    MelSpectrogram mel(kind.options);
+    mel.log_power(sound, judge);
+    const float loudest = *std::max_element(judge.begin(), judge.end());
+    Graph graph;
+    const auto sounds = graph.input("sounds", {f32, {1, kind.samples}});
+    graph.set_outputs({log_mels(graph, sounds, kind.options)});
+    for (const char* target : {"ref", "cpu"}) {
+      Program program = Program::compile(graph, {.target = target});
+      std::copy(sound.begin(), sound.end(), program.input(0).as<float>().begin());
+      program.run();
+      const auto mine = program.output(0).as<const float>();
+      CHECK(program.output(0).shape() == Shape{1, 1, kind.options.mels, mel.frames(kind.samples)});
+      REQUIRE(mine.size() == judge.size());
+      double most = 0;
+      for (size_t i = 0; i < judge.size(); ++i)
+        if (judge[i] > loudest - 6 * std::log(10.0f))  // what models look at
+          most = std::max(most, static_cast<double>(std::abs(mine[i] - judge[i])));
+      CHECK(most < 2e-4);
+    }
+  }
 }

@@ -100,6 +100,12 @@ TEST_CASE("CSV: names are found, made up and told") {
   CHECK(names(*open_text("x.csv", "a,b\nc,d\n")) == "c0:text c1:text ");
   CHECK(names(*open_text("x.csv", "a,b\nc,d\n", {.header = true})) == "a:text b:text ");
   CHECK(names(*open_text("x.csv", "n,t\n2,b\n", {.header = false})) == "c0:text c1:text ");
+  const auto repeated = open_text("x.csv", "id,size,size,kind\n1,2,3,x\n2,3,4,y\n");
+  CHECK(names(*repeated) == "id:integer size:integer size_2:integer kind:text ");
+  REQUIRE(repeated->notes().size() == 1);
+  CHECK(repeated->notes()[0].find("come again; the later ones are called size_2") != std::string::npos);
+  // Texts alone say nothing, where two of a row are the same.
+  CHECK(names(*open_text("x.csv", "red,red\nblue,red\ngreen,blue\n")) == "c0:text c1:text ");
   CHECK(names(*open_text("x.csv", "a,a,\n1,2,3\n", {.header = true})) == "a:integer a_2:integer c2:integer ");
   CHECK(names(*open_text("x.csv", ",a\n0,2\n")) == "c0:integer a:integer ");
   // Texts only: a name stands where it never comes again over few values that do.

@@ -13,7 +13,6 @@ inline data::Texts make_texts(const std::vector<int64_t>& lengths, int64_t vocab
                               int64_t classes = 0) {
   data::Texts texts;
   texts.path = "memory";
-  texts.tokens = data::TokenStore(vocabulary);
   texts.begins = {0};
   for (const int64_t length : lengths) {
     texts.indices.push_back(texts.count());
@@ -21,11 +20,14 @@ inline data::Texts make_texts(const std::vector<int64_t>& lengths, int64_t vocab
     texts.begins.push_back(texts.begins.back() + length);
   }
   for (int64_t c = 0; c < classes; ++c) texts.classes.push_back(std::to_string(c));
-  texts.tokens.resize(texts.begins.back());
+  data::TokenWriter writer(vocabulary, INT64_MAX, "");
   for (int64_t i = 0; i < texts.begins.back(); ++i) {
     const auto id = static_cast<int32_t>(i % vocabulary);
-    texts.tokens.put(i, std::span(&id, 1));
+    writer.add(std::span(&id, 1));
   }
+  data::Tokenised all;
+  writer.finish(all);
+  texts.tokens = all.tokens;
   texts.bytes = 3 * texts.begins.back();
   return texts;
 }

@@ -1,11 +1,16 @@
 #include "data/sequences/texts.h"
 
+#include <atomic>
 #include <doctest/doctest.h>
 #include <set>
 
 #include <millrace/error.h>
 
 #include "base/file.h"
+#include "base/format.h"
+#include "data/query.h"
+#include "data/sequences/text_feed.h"
+#include "support/cache_variable.h"
 #include "support/temp_folder.h"
 
 using namespace millrace;
@@ -102,10 +107,134 @@ TEST_CASE("what cannot be read as texts is refused by column") {
   options.label = "c";
   refuse("two.csv", options, "'c'");
   options.label = "n";
-  options.most_bytes = 1;
-  refuse("two.csv", options, "data.cache_mb");
-  options.most_bytes = 1000;
   CHECK(read(folder / "two.csv", options).classes == std::vector<std::string>{"1", "2"});
   write_file(folder / "numbers.csv", "a\n1\n2\n");
   refuse("numbers.csv", {}, "no column of texts");
+}
+
+namespace {
+
+/// Counts what it is asked for.
+class Counting final : public Tokenizer {
+ public:
+  mutable std::atomic<int64_t> asked = 0;
+  bool wide = false;
+  std::string description() const override { return "counting"; }
+  int64_t size() const override { return wide ? 100'000 : 256; }
+  using Tokenizer::encode;
+  void encode(std::string_view text, bool, std::vector<int32_t>& ids) const override {
+    ++asked;
+    for (const char c : text) ids.push_back(static_cast<uint8_t>(c) + (wide ? 70'000 : 0));
+  }
+  std::string decode(std::span<const int32_t>, bool) const override { return {}; }
+  std::string token(int32_t) const override { return {}; }
+  std::optional<int32_t> id(std::string_view) const override { return std::nullopt; }
+  uint32_t digest() const override { return wide ? 2 : 1; }
+};
+
+/// All batches of two epochs.
+std::vector<std::vector<std::byte>> batches_of(Texts texts, Rows rows) {
+  TextFeedOptions options;
+  options.rows = rows;
+  options.plan.length = 16;
+  options.plan.batch = 4;
+  if (rows == Rows::padded) options.plan.buckets = {8, 16};
+  const auto feed = text_feed(std::make_shared<const Texts>(std::move(texts)), options);
+  std::vector<std::vector<std::byte>> all;
+  for (int64_t b = 0; b < 2 * feed->batches_per_epoch(); ++b)
+    for (const auto& array : feed->next().arrays) all.emplace_back(array.begin(), array.end());
+  return all;
+}
+
+std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  if (std::filesystem::exists(folder))
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) files.push_back(entry.path());
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("tokens that do not fit into memory lie in a file, give the same samples, and are found again") {
+  CacheVariable cache;
+  TempFolder folder;
+  std::string csv = "text,label\n", one;
+  for (int i = 0; i < 2500; ++i)
+    csv += fmt::format("{},{}\n",
+                       std::string(static_cast<size_t>(1 + i % 19), static_cast<char>('a' + i % 26)), i % 3);
+  write_file(folder / "t.csv", csv);
+  write_file(folder / "one.txt", std::string(5000, 'x') + "end");
+  const auto open = [&](const Tokenizer& tokenizer, TextOptions options, const char* name = "t.csv") {
+    options.column = "text";
+    return read_texts(*open_dataset((folder / name).string()), tokenizer, options);
+  };
+  Counting counting;
+  for (const bool wide : {false, true}) {
+    counting.wide = wide;
+    for (const bool labelled : {false, true})
+      for (const auto part : {TextOptions::Part::train, TextOptions::Part::test, TextOptions::Part::all}) {
+        TextOptions options;
+        options.part = part;
+        options.test_share = 0.2;
+        if (labelled) options.label = "label";
+        std::filesystem::remove_all(cache.path() / "tokens");
+        const Texts judge = open(counting, options);
+        CHECK(judge.file.empty());
+        for (const int64_t most : {0, 1000, 0}) {
+          options.most_bytes = most;
+          const Texts texts = open(counting, options);
+          CHECK(!texts.file.empty());
+          CHECK(texts.begins == judge.begins);
+          CHECK(texts.indices == judge.indices);
+          CHECK(texts.labels == judge.labels);
+          CHECK(texts.classes == judge.classes);
+          CHECK(texts.bytes == judge.bytes);
+          for (const Rows rows : {Rows::windows, Rows::packed, Rows::padded})
+            if (!labelled || rows == Rows::padded) CHECK(batches_of(texts, rows) == batches_of(judge, rows));
+        }
+      }
+  }
+  // Of one text a part is the end.
+  TextOptions options;
+  options.test_share = 0.1;
+  options.part = TextOptions::Part::test;
+  const Texts end = open(counting, options, "one.txt");
+  options.most_bytes = 0;
+  {
+    const Texts mapped = open(counting, options, "one.txt");
+    CHECK(mapped.begins == end.begins);
+    CHECK(batches_of(mapped, Rows::windows) == batches_of(end, Rows::windows));
+  }
+
+  // Found again; not when the source is another, or the file is damaged.
+  const auto asked = [&] {
+    const int64_t before = counting.asked;
+    (void)open(counting, options, "one.txt");
+    return counting.asked - before;
+  };
+  CHECK(asked() == 0);
+  for (const auto& file : files_in(cache.path() / "tokens")) std::filesystem::resize_file(file, 100);
+  CHECK(asked() == 1);
+  CHECK(asked() == 0);
+  write_file(folder / "one.txt", std::string(5000, 'y') + "end");
+  CHECK(asked() == 1);
+  for (const auto& file : files_in(cache.path() / "tokens")) {
+    auto bytes = read_file(file);
+    bytes[bytes.size() - 70] ^= 1;  // of the key
+    write_file(file, bytes);
+  }
+  CHECK(asked() == 1);
+  // Where it cannot be told whether the source is the same, the file has no name for long.
+  const size_t files = files_in(cache.path() / "tokens").size();
+  const auto chosen = select(open_dataset((folder / "t.csv").string()), Query::parse("label < 2"));
+  const Texts some = read_texts(*chosen, *byte_tokenizer(), [] {
+    TextOptions of;
+    of.column = "text";
+    of.most_bytes = 0;
+    return of;
+  }());
+  CHECK(!some.file.empty());
+  CHECK(some.count() == 1667);
+  CHECK(text_of(some).starts_with("abb"));
+  CHECK(files_in(cache.path() / "tokens").size() == files);
 }

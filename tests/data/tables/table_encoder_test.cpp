@@ -1,13 +1,18 @@
 #include "data/tables/table_encoder.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <doctest/doctest.h>
 #include <set>
 #include <xxhash.h>
 
 #include <millrace/error.h>
+#include <millrace/program.h>
 
 #include "base/file.h"
+#include "base/format.h"
+#include "data/tables/table_graph.h"
 #include "support/datasets.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
@@ -68,7 +73,7 @@ TEST_CASE("columns are encoded as pandas and scikit-learn encode them, and as th
   CHECK(encoder.encode(*test, 3, 2).ids.int_at(0) == test_ids[6]);
   Rows rows = read_rows(*train);
   for (auto& row : rows)
-    for (Value& value : row)
+    for (data::Value& value : row)
       if (std::holds_alternative<std::monostate>(value)) value = {};
   write_rows("parquet", folder / "train.parquet", train->columns(), rows);
   CHECK(TableEncoder::learn(*open_dataset(folder / "train.parquet"), sizes_and_codes()).json() ==
@@ -163,12 +168,48 @@ TEST_CASE("tables that cannot be encoded are refused with the reason") {
   CHECK(encode("age,wage,colour,size,code,class\n1,2,red,small,3,maybe\n")
             .find("none of the classes of training (no, yes)") != std::string::npos);
   CHECK(encode("age,wage,colour,size,code,class\nold,2,red,small,3,no\n")
-            .find("holds texts, and numbers in training") != std::string::npos);
+            .find("in training the column holds numbers") != std::string::npos);
   std::string json = encoder.json();
   CHECK(refusal([&] { (void)TableEncoder::parse(json.substr(0, json.size() / 2)); }).find("damaged") !=
         std::string::npos);
   json.replace(json.find("\"ids\": 4"), 8, "\"ids\": 9");
   CHECK(refusal([&] { (void)TableEncoder::parse(json); }).find("do not go together") != std::string::npos);
+}
+
+TEST_CASE("as graph operators numbers are encoded to the same bits") {
+  const TempFolder folder;
+  std::string text = "a,b,c,d,class\n";
+  for (int i = 0; i < 50; ++i)
+    text +=
+        fmt::format("{},{},{},{},x\n", i % 7 == 3 ? std::string() : fmt::format("{}", 0.1 * i * i - 3),
+                    i == 9 ? std::string() : std::to_string(i * 1000003), i % 5 == 0 ? "1e300" : "2.5", 7);
+  const auto table = open_text(folder, "t.csv", text);
+  for (const bool standardise : {true, false}) {
+    TableOptions options;
+    options.label = "class";
+    options.standardise = standardise;
+    const TableEncoder encoder = TableEncoder::learn(*table, options);
+    REQUIRE(encoder.dense().size() == 7);  // a, b and c with flags
+    CHECK(raw_numbers(encoder.dense()) == 4);
+    const auto judge = encoder.encode(*table).dense;
+    Graph graph;
+    const auto numbers = graph.input("numbers", {f64, {50, 4}});
+    graph.set_outputs({encode_numbers(graph, numbers, encoder.dense())});
+    for (const char* target : {"ref", "cpu"}) {
+      Program program = Program::compile(graph, {.target = target});
+      const auto raw = program.input(0).as<double>();
+      for (int64_t i = 0; i < 50; ++i)
+        for (size_t c = 0; c < 4; ++c) {
+          const data::Value value = table->read(i, c);
+          const auto* integer = std::get_if<int64_t>(&value);
+          const auto* real = std::get_if<double>(&value);
+          raw[static_cast<size_t>(i) * 4 + c] = integer ? static_cast<double>(*integer) : real ? *real : NAN;
+        }
+      program.run();
+      CHECK(program.output(0).type() == judge.type());
+      CHECK(std::memcmp(program.output(0).data(), judge.data(), static_cast<size_t>(judge.bytes())) == 0);
+    }
+  }
 }
 
 TEST_CASE(

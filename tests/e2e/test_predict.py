@@ -1,0 +1,211 @@
+"""Using models of tables, sounds and texts: docs/predict.md's commands and code, exported models in ONNX Runtime, data why."""
+
+import csv
+import json
+import random
+import re
+import shlex
+import subprocess
+import tarfile
+import wave
+
+import numpy as np
+import onnxruntime
+import pytest
+from conftest import write_texts
+from test_docs import blocks, commands
+
+TABLE = """
+[data]
+train = "train.csv"
+samples = "table"
+label = "kind"
+test_where = "noise < 20"
+[model]
+kind = "table"
+width = 16
+[train]
+epochs = 8
+batch = 32
+optimizer = { kind = "adamw", lr = 1e-2 }
+"""
+SOUNDS = """
+[data]
+train = "digits"
+samples = "sounds"
+label = "label"
+rate = 8000
+seconds = 0.2
+mels = 12
+spec_augment = "spec-augment 1 3 1 4"
+[model]
+layers = ["conv 4 3 padding=1", "relu", "max-pool 2", "flatten", "linear 2"]
+[train]
+steps = 20
+batch = 8
+optimizer = { kind = "adamw", lr = 1e-2 }
+"""
+
+
+def write_wav(path, pitch, seconds=0.2, rate=8000):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draw = np.random.default_rng(pitch)
+    samples = 8000 * np.sin(np.arange(int(seconds * rate)) * pitch / rate * 6.283) + draw.normal(0, 200, int(seconds * rate))
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(samples.astype("<i2").tobytes())
+
+
+@pytest.fixture(scope="module")
+def desk(binary, tmp_path_factory):
+    """A folder with the runs and files that docs/predict.md names."""
+    folder = tmp_path_factory.mktemp("desk")
+    draw = random.Random(4)
+    for name, rows in (("train", 500), ("people", 40)):
+        with open(folder / f"{name}.csv", "w") as file:
+            file.write("size,colour,noise,kind\n")
+            for _ in range(rows):
+                size, colour = draw.uniform(-9, 9), draw.choice(["red", "green", "blue"])
+                kind = "yes" if size > {"red": 3, "green": 0, "blue": -3}[colour] else "no"
+                size = "" if draw.random() < 0.1 else f"{size:.3f}"
+                file.write(f"{size},{colour if rows > 50 or draw.random() < 0.9 else 'pink'},{draw.randrange(100)},{kind}\n")
+    (folder / "people.toml").write_text(TABLE)
+    for i in range(30):
+        write_wav(folder / f"digits/{i % 2}/{i}.wav", (300 if i % 2 else 1500) + 10 * i)
+    for name, pitch in (("one.wav", 350), ("two.wav", 1600), ("recordings/three.wav", 333), ("recordings/more/four.wav", 1666)):
+        write_wav(folder / name, pitch)
+    (folder / "digits.toml").write_text(SOUNDS)
+    write_texts(folder)
+    corpus, messages = blocks("docs/text.md", "toml")[:2]
+    (folder / "spam.toml").write_text(messages)
+    (folder / "play.toml").write_text(corpus)
+    small = ["train.steps=8", "data.length=32", "model.width=16", "model.depth=1"]
+    for name, changes in (("people", []), ("digits", []), ("spam", small), ("play", small)):
+        subprocess.run([binary, "train", f"{name}.toml", *changes, "--out", f"runs/{name}"], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+def predictions(millrace, folder, *words):
+    return [json.loads(line) for line in millrace("predict", *words, "--json", cwd=folder).stdout.splitlines()]
+
+
+def test_commands_and_code_of_the_page_run_in_their_order(millrace, desk, monkeypatch, capsys):
+    lines = commands("docs/predict.md")
+    assert len(lines) >= 14
+    for line in lines:
+        assert millrace(*shlex.split(line)[1:], cwd=desk).stdout, line
+    monkeypatch.chdir(desk)
+    (code,) = blocks("docs/predict.md", "python")
+    exec(code, {})
+    mine = [row["class"] for row in predictions(millrace, desk, "runs/people", "people.csv")]
+    assert len(mine) == 40 and set(mine) == {"yes", "no"}
+    assert capsys.readouterr().out.strip() == str(mine)
+
+
+def test_an_exported_model_of_a_table_takes_its_numbers_as_they_are(millrace, desk):
+    session = onnxruntime.InferenceSession(desk / "runs/people/model.onnx")
+    assert [(i.name, i.type) for i in session.get_inputs()] == [("numbers", "tensor(double)"), ("ids", "tensor(int64)")]
+    encoding = json.loads(session.get_modelmeta().custom_metadata_map["encoding"])
+    rows = list(csv.DictReader(open(desk / "people.csv")))
+    assert [c["column"] for c in encoding["dense"]] == ["size", "size", "noise"]
+    numbers = np.array([[float(row["size"] or "nan"), float(row["noise"])] for row in rows])
+    assert np.isnan(numbers).any()
+    vocabulary = encoding["categories"][0]["vocabulary"]
+    ids = np.array([[vocabulary.index(row["colour"]) + 1 if row["colour"] in vocabulary else 0] for row in rows])
+    theirs = session.run(None, {"numbers": numbers, "ids": ids})[0]
+    mine = [row["logits"] for row in predictions(millrace, desk, "runs/people", "people.csv")]
+    np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-5)
+
+
+def test_an_exported_model_of_sounds_takes_them_as_they_are(millrace, desk):
+    session = onnxruntime.InferenceSession(desk / "runs/digits/model.onnx")
+    (entry,) = session.get_inputs()
+    assert (entry.name, entry.type, entry.shape) == ("sounds", "tensor(float)", ["batch", 1600])
+    names = sorted((desk / "digits").glob("*/*.wav"))
+    sounds = [np.frombuffer(wave.open(str(name)).readframes(1600), "<i2") / np.float32(32768) for name in names]
+    write_wav(desk / "short.wav", 500, seconds=0.13)
+    sounds.append(np.zeros(1600, np.float32))
+    sounds[-1][:1040] = np.frombuffer(wave.open(str(desk / "short.wav")).readframes(1600), "<i2") / np.float32(32768)
+    theirs = session.run(None, {"sounds": np.array(sounds, np.float32)})[0]
+    mine = [row["logits"] for row in predictions(millrace, desk, "runs/digits", *names, "short.wav")]
+    np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-3)
+
+
+def test_exported_models_of_real_data_predict_as_the_runs_do(millrace, data, tmp_path):
+    environment = {"MILLRACE_DATA": str(data)}
+    millrace("train", "examples/adult.toml", "train.epochs=1", "--out", tmp_path / "adult", env=environment)
+    mine = predictions(millrace, None, tmp_path / "adult", data / "tabular/adult-test.csv")
+    session = onnxruntime.InferenceSession(tmp_path / "adult/model.onnx")
+    encoding = json.loads(session.get_modelmeta().custom_metadata_map["encoding"])
+    rows = [[v.strip() for v in line.split(",")] for line in (data / "tabular/adult-test.csv").read_text().splitlines() if line]
+    value = [[row[int(c["column"][1:])] for c in encoding["dense"]] for row in rows]
+    places = [{text: 1 + i for i, text in enumerate(c["vocabulary"])} for c in encoding["categories"]]
+    text = [["" if row[int(c["column"][1:])] == "?" else row[int(c["column"][1:])] for c in encoding["categories"]] for row in rows]
+    ids = np.array([[of.get(t, 0) for of, t in zip(places, row)] for row in text])
+    theirs = session.run(None, {"numbers": np.array(value, float), "ids": ids})[0]
+    np.testing.assert_allclose([row["logits"] for row in mine], theirs, rtol=1e-4, atol=1e-4)
+
+    millrace("train", "examples/spoken-digits.toml", "train.steps=30", "--out", tmp_path / "digits", env=environment)
+    with tarfile.open(data / "audio/spoken-digits.tar") as tar:
+        files = [m for m in tar if "_1.wav" in m.name and m.isfile()]
+        for m in files:
+            (tmp_path / m.name).write_bytes(tar.extractfile(m).read())
+    mine = predictions(millrace, tmp_path, tmp_path / "digits", *(m.name for m in files))
+    sounds = np.zeros((len(files), 6400), np.float32)
+    for sound, m in zip(sounds, files):
+        wav = np.frombuffer(wave.open(str(tmp_path / m.name)).readframes(6400), "<i2") / np.float32(32768)
+        sound[: len(wav)] = wav
+    theirs = onnxruntime.InferenceSession(tmp_path / "digits/model.onnx").run(None, {"sounds": sounds})[0]
+    assert len(files) == 50
+    np.testing.assert_allclose([row["logits"] for row in mine], theirs, rtol=2e-3, atol=2e-3)
+
+
+def test_a_step_of_a_table_is_explained_and_written(millrace, desk):
+    why = json.loads(millrace("data", "why", "runs/people", "--step", 15, "--json", "--write", "w", cwd=desk).stdout)
+    per_epoch = json.loads((desk / "runs/people/metrics.jsonl").read_text().splitlines()[0])
+    assert per_epoch["step"] == 1
+    rows = list(csv.DictReader(open(desk / "train.csv")))
+    kept = [i for i, row in enumerate(rows) if float(row["noise"]) >= 20]
+    assert why["epoch"] == 14 // (len(kept) // 32) and len(why["samples"]) == 32
+    written = list(csv.DictReader(open(desk / "w/rows.csv")))
+    labels, numbers, ids = (np.load(desk / f"w/{name}.npy") for name in ("labels", "numbers", "ids"))
+    assert numbers.shape == (32, 3) and ids.shape == (32, 1) and numbers.dtype == np.float32
+    for sample, row, label, number in zip(why["samples"], written, labels, numbers):
+        original = rows[int(re.search(r"#(\d+)", sample["name"])[1])]
+        assert {k: v for k, v in row.items() if k != "size"} == {k: v for k, v in original.items() if k != "size"}
+        assert (float(row["size"]) == float(original["size"])) if original["size"] else row["size"] == ""
+        assert sample["class"] == original["kind"] == ["no", "yes"][label] and number[1] == (original["size"] == "")
+    # Neighbouring steps share no sample, an epoch has each once at most.
+    other = json.loads(millrace("data", "why", "runs/people", "--step", 16, "--json", cwd=desk).stdout)
+    assert not {s["index"] for s in why["samples"]} & {s["index"] for s in other["samples"]}
+    assert "counted from 1" in millrace("data", "why", "runs/people", "--step", 0, cwd=desk, code=1).stderr
+
+
+def test_a_step_of_sounds_is_explained_and_written(millrace, desk):
+    why = json.loads(millrace("data", "why", "runs/digits", "--step", 2, "--json", "--write", "h", cwd=desk).stdout)
+    for i, sample in enumerate(why["samples"]):
+        path = desk / f"h/{i:04}-{sample['index']}.wav"
+        assert path.read_bytes() == (desk / sample["name"]).read_bytes()
+        assert sample["name"].split("/")[1] == sample["class"]
+    spectrograms = np.load(desk / "h/spectrograms.npy")
+    assert spectrograms.shape == (8, 1, 12, 21)
+    # SpecAugment's masks are there, and others without it.
+    millrace("data", "why", "digits.toml", "--step", 2, "--write", "h2", cwd=desk)
+    assert np.array_equal(np.load(desk / "h2/spectrograms.npy"), spectrograms)
+
+
+def test_a_step_of_texts_is_written(millrace, desk):
+    millrace("data", "why", "runs/spam", "--step", 2, "--write", "r", cwd=desk)
+    messages = [line.split("\t")[1] for line in (desk / "messages.tsv").read_text().splitlines()[1:]]
+    tokens, segments = np.load(desk / "r/tokens.npy"), np.load(desk / "r/segments.npy")
+    for i in range(len(tokens)):
+        text = (desk / f"r/{i:04}.txt").read_bytes()
+        assert bytes(tokens[i][segments[i] > 0].astype(np.uint8)) == text
+        assert any(message.encode()[:32] == text for message in messages)
+    millrace("data", "why", "runs/play", "--step", 2, "--write", "p", cwd=desk)
+    tokens, targets = np.load(desk / "p/tokens.npy"), np.load(desk / "p/targets.npy")
+    assert (tokens[:, 1:] == targets[:, :-1]).all()
+    assert (desk / "p/0001.txt").read_bytes() == bytes(tokens[1].astype(np.uint8))
+    assert (desk / "p/0001.txt").read_text() in (desk / "corpus.txt").read_text()
