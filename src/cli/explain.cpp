@@ -124,8 +124,8 @@ std::string memory_text(const Program& program) {
 std::map<std::string, std::vector<CopyInfo>> copies_by_outcome(const Program& program) {
   std::map<std::string, std::vector<CopyInfo>> outcomes;
   for (CopyInfo& copy : program.copies())
-    outcomes[copy.why_not.empty() ? "the update, beside the parameter" : "every run: " + copy.why_not].push_back(
-        std::move(copy));
+    outcomes[copy.why_not.empty() ? "the update, beside the parameter" : "every run: " + copy.why_not]
+        .push_back(std::move(copy));
   return outcomes;
 }
 
@@ -143,7 +143,8 @@ std::string copies_text(const Program& program) {
     table.row({outcome, std::to_string(copies.size()), bytes_text(bytes), names});
   }
   if (table.empty()) return "";
-  return "\nCopies of parameters that products read (packed forms are made where they are read: there are two, for forward "
+  return "\nCopies of parameters that products read (packed forms are made where they are read: there are "
+         "two, for forward "
          "and backward pass, each as large as the copy)\n" +
          table.str();
 }

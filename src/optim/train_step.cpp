@@ -79,9 +79,9 @@ TrainStep::TrainStep(std::shared_ptr<nn::Module> model, const std::vector<Tensor
                               options.compile.precision == "fp16" ? &options.loss_scaling : nullptr,
                               options.accumulate)),
       state_(options.share ? shared_state(made_, *options.share) : fresh_state(made_, options.loss_scaling)),
-      program_(Program::compile(
-          made_.graph, prepared(options.compile, made_, *model_, state_,
-                                options.share ? &options.share->program() : nullptr))) {}
+      program_(Program::compile(made_.graph, prepared(options.compile, made_, *model_, state_,
+                                                      options.share ? &options.share->program() : nullptr))) {
+}
 
 // A tensor that was given another value has another node; all else stays bound.
 void TrainStep::bind_model() {

@@ -25,8 +25,9 @@ class Keeper {
     rewrite_.copy_inputs();
     for (const Value& value : kept_) {
       const int parameter = source_[value.node];
-      rewrite_.set(value, rewrite_.graph().input(fmt::format("{} for products", graph_.input_names()[parameter]),
-                                                 graph_.type(value)));
+      rewrite_.set(value,
+                   rewrite_.graph().input(fmt::format("{} for products", graph_.input_names()[parameter]),
+                                          graph_.type(value)));
     }
     for (int i = 0; i < graph_.size(); ++i)
       if (!rewrite_.has({i, 0})) rewrite_.copy(i);
@@ -72,12 +73,14 @@ class Keeper {
   }
   /// Fused with what it reads.
   static bool fusible(const Node& node) {
-    return computes(node) || node.op->op_class == OpClass::reduction || node.op->op_class == OpClass::generator;
+    return computes(node) || node.op->op_class == OpClass::reduction ||
+           node.op->op_class == OpClass::generator;
   }
 
   /// What is stored for the value: what views and transposes of it are read from.
   Value stored(Value value) const {
-    while (graph_.node(value).op->op_class == OpClass::view || graph_.node(value).op->op_class == OpClass::movement)
+    while (graph_.node(value).op->op_class == OpClass::view ||
+           graph_.node(value).op->op_class == OpClass::movement)
       value = graph_.node(value).operands[0];
     return value;
   }

@@ -90,12 +90,12 @@ struct Program::Impl {
   std::vector<PassInfo> passes;
   ThreadPool* pool = nullptr;
   std::unique_ptr<void, Free> arena;
-  std::vector<Array> inputs, outputs;       // the user's, then copies of parameters
+  std::vector<Array> inputs, outputs;  // the user's, then copies of parameters
   int user_inputs = 0, user_outputs = 0;
   std::map<int, int> donations;
   Copies copies;
   std::shared_ptr<KeptCopies> kept;  // null: nothing is kept from run to run
-  std::vector<char> donated;  // of each input: whether an output is written into it
+  std::vector<char> donated;         // of each input: whether an output is written into it
   std::string precision;
 
   struct Launch {
@@ -154,15 +154,8 @@ struct Program::Impl {
   void lower(const Graph& graph, const Target& target, const CompileOptions& options, int64_t drop_bytes) {
     passes.clear();
     copies = {options.donations, std::move(copies.refused), {}, {}, {}};
-    Graph lowered = run_passes(graph,
-                               {target,
-                                precision,
-                                ref::evaluate_node,
-                                options.exact,
-                                {},
-                                drop_bytes,
-                                &copies},
-                               &passes);
+    Graph lowered = run_passes(
+        graph, {target, precision, ref::evaluate_node, options.exact, {}, drop_bytes, &copies}, &passes);
     donations = copies.donations;
     const int64_t lowered_at = clock_now();
     LaidOutGraph laid_out = choose_layouts(lowered, target);
@@ -171,8 +164,8 @@ struct Program::Impl {
     // Choices made for the first try hold for the others.
     std::map<std::string, std::string> choices = options.choices;
     choices.insert(plan.choices.begin(), plan.choices.end());
-    plan = make_plan(std::move(laid_out), target,
-                     {donations, std::move(choices), options.exact, {}, true}, *pool);
+    plan = make_plan(std::move(laid_out), target, {donations, std::move(choices), options.exact, {}, true},
+                     *pool);
     passes.push_back({"plan", static_cast<double>(clock_now() - laid_out_at) * 1e-9,
                       static_cast<int>(plan.launches.size())});
   }
@@ -488,7 +481,8 @@ Program Program::compile(const Graph& graph, const CompileOptions& options) {
   impl->lower_with_copies(special, target, options);
   if (options.memory > 0) impl->fit_memory(special, target, options);
   if (!impl->copies.make.outputs().empty()) {
-    const std::shared_ptr<KeptCopies> others = options.share_copies ? options.share_copies->impl_->kept : nullptr;
+    const std::shared_ptr<KeptCopies> others =
+        options.share_copies ? options.share_copies->impl_->kept : nullptr;
     impl->kept = others && others->fits(impl->copies.make)
                      ? others
                      : std::make_shared<KeptCopies>(impl->copies.make, options.target);

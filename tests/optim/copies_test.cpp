@@ -147,10 +147,8 @@ TEST_CASE("nobody's change of a parameter between steps is missed") {
   };
   const std::vector<Way> ways = {
       {"set", [](Twins& twins, int t) { twins.weight(t).set(17, 1.5); }},
-      {"edit",
-       [](Twins& twins, int t) {
-         twins.weight(t).edit<float>([](std::span<float> values) { values[3] = -2; });
-       }},
+      {"edit", [](Twins& twins,
+                  int t) { twins.weight(t).edit<float>([](std::span<float> values) { values[3] = -2; }); }},
       {"assign",
        [](Twins& twins, int t) { twins.weight(t).assign(Array::full(f32, twins.weight(t).shape(), 0.01)); }},
       {"span", [](Twins& twins, int t) { twins.weight(t).as<float>()[5] = 3; }},
@@ -160,7 +158,8 @@ TEST_CASE("nobody's change of a parameter between steps is missed") {
          std::memcpy(twins.weight(t).data(), values.data(), static_cast<size_t>(values.bytes()));
        }},
       {"view", [](Twins& twins, int t) { twins.weight(t).reshaped({80 * 96}).set(9, 2); }},
-      {"program's input", [](Twins& twins, int t) {
+      {"program's input",
+       [](Twins& twins, int t) {
          Program& program = twins.steps[t]->program();
          for (int i = 0; i < program.input_count(); ++i)
            if (program.input(i).shares_memory(twins.weight(t))) program.input(i).set(4, 4);
@@ -204,7 +203,8 @@ TEST_CASE("nobody's change of a parameter between steps is missed") {
          program.input(0).set(0, 2);
          program.run();
        }},
-      {"another step", [](Twins& twins, int t) {
+      {"another step",
+       [](Twins& twins, int t) {
          optim::TrainOptions options;
          options.compile.precision = "fp32";
          Twins::step_of(twins.models[t], optim::sgd(), options, 16)->run(0.1);
@@ -213,7 +213,8 @@ TEST_CASE("nobody's change of a parameter between steps is missed") {
   for (const std::string& precision : precisions())
     for (const Way& way : ways) {
       CAPTURE(precision);
-      CAPTURE(way.name);
+      const std::string way_name = way.name;
+      CAPTURE(way_name);
       Twins twins(precision);
       twins.run(2);
       REQUIRE(twins.alike());
@@ -304,8 +305,7 @@ TEST_CASE("steps that share parameters share their copies") {
     unsetenv("MILLRACE_DISABLE");
     CHECK(times == (kept > 0 ? 1 : 0));
     const auto a = models[0]->parameters(), b = models[1]->parameters();
-    for (size_t i = 0; i < a.size(); ++i)
-      CHECK(a[i].tensor->to_array().identical(b[i].tensor->to_array()));
+    for (size_t i = 0; i < a.size(); ++i) CHECK(a[i].tensor->to_array().identical(b[i].tensor->to_array()));
   }
 }
 
