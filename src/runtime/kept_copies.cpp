@@ -34,4 +34,21 @@ void KeptCopies::note(std::span<const Array> inputs, std::span<const int> parame
   for (size_t k = 0; k < seen_.size(); ++k) seen_[k] = inputs[parameters[k]].stamp();
 }
 
+int64_t bytes_without_copies(const Plan& plan, int first, std::vector<char>& at_peak) {
+  std::vector<char> read(plan.storages.size(), 0);
+  for (const PlannedLaunch& launch : plan.launches)
+    for (const int s : launch.operands) read[s] = 1;
+  std::vector<Storage> storages = plan.storages;
+  int64_t copies = 0;
+  for (size_t s = 0; s < storages.size(); ++s) {
+    Storage& storage = storages[s];
+    if (storage.kind != StorageKind::input || storage.index < first || !read[s]) continue;
+    storage.kind = StorageKind::arena;
+    copies += storage.bytes;
+    at_peak[storage.index - first] =
+        storage.first <= plan.peak_launch && storage.last >= plan.peak_launch ? 1 : 0;
+  }
+  return place_storages(storages) - copies;
+}
+
 }  // namespace millrace

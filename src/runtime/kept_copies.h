@@ -9,6 +9,7 @@
 #include <millrace/program.h>
 
 #include "passes/pass.h"
+#include "plan/plan.h"
 
 namespace millrace {
 
@@ -35,5 +36,9 @@ class KeptCopies {
   std::vector<std::optional<Array::Stamp>> seen_;  // of each parameter as the last run left it
   int64_t times_made_ = 0;
 };
+
+/// Bytes of the arena if copies (the inputs from `first` on) were made in every run, for as long as they are read, less
+/// those of the copies; `at_peak`: whether each of them would be there when the arena is fullest.
+int64_t bytes_without_copies(const Plan& plan, int first, std::vector<char>& at_peak);
 
 }  // namespace millrace

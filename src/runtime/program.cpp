@@ -182,24 +182,6 @@ struct Program::Impl {
     return bytes;
   }
 
-  /// What the plan would need if copies of parameters were made in every run, and which of them were there at its fullest.
-  int64_t bytes_without_copies(std::vector<char>& at_peak) const {
-    std::vector<char> read(plan.storages.size(), 0);
-    for (const PlannedLaunch& launch : plan.launches)
-      for (const int s : launch.operands) read[s] = 1;
-    std::vector<Storage> storages = plan.storages;
-    int64_t bytes = bound_bytes();
-    for (size_t s = 0; s < storages.size(); ++s) {
-      Storage& storage = storages[s];
-      if (storage.kind != StorageKind::input || storage.index < user_inputs || !read[s]) continue;
-      storage.kind = StorageKind::arena;
-      bytes -= storage.bytes;
-      at_peak[storage.index - user_inputs] =
-          storage.first <= plan.peak_launch && storage.last >= plan.peak_launch;
-    }
-    return bytes + place_storages(storages);
-  }
-
   /// Lowers with copies of parameters kept from run to run: all, or where that takes more memory those that would be there
   /// when it is fullest anyway, or none.
   void lower_with_copies(const Graph& graph, const Target& target, const CompileOptions& options) {
@@ -209,15 +191,17 @@ struct Program::Impl {
       if (kept_now == 0) return;
       std::vector<char> stays(kept_now, 0);
       const auto with = static_cast<double>(plan.arena_bytes + bound_bytes()),
-                 without = static_cast<double>(bytes_without_copies(stays));
+                 without =
+                     static_cast<double>(bytes_without_copies(plan, user_inputs, stays) + bound_bytes());
+      const bool too_much = options.memory > 0 && with > static_cast<double>(options.memory);
       std::string why_not;
-      if (options.memory > 0 && with > static_cast<double>(options.memory))
+      if (too_much)
         why_not = "no memory allowed for it";
       else if (with > kMostMemoryForCopies * without)
         why_not = fmt::format("would raise the step's peak of {:.2f} MB", without / 1e6);
       else
         return;
-      if (!all || options.memory > 0) stays.assign(kept_now, 0);
+      if (!all || too_much) stays.assign(kept_now, 0);
       size_t next = 0;
       for (size_t i = 0; i < copies.copies.size(); ++i)
         if (copies.copies[i].why_not.empty() && !stays[next++]) copies.refused[static_cast<int>(i)] = why_not;
