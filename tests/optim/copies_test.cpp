@@ -61,9 +61,10 @@ struct Twins {
     return layers;
   }
 
+  /// The batch is so large that copies are small beside what a step needs anyway.
   static std::unique_ptr<optim::TrainStep> step_of(const std::shared_ptr<nn::Module>& model,
                                                    const std::shared_ptr<const optim::Optimizer>& optimizer,
-                                                   const optim::TrainOptions& options, int64_t batch = 2048) {
+                                                   const optim::TrainOptions& options, int64_t batch = 6144) {
     auto step = std::make_unique<optim::TrainStep>(
         model, std::vector<optim::TensorSpec>{{"x", {f32, {batch, 48}}}, {"y", {i64, {batch}}}},
         [](nn::Module& m, std::span<const Tensor> in) {
@@ -288,9 +289,9 @@ TEST_CASE("steps that share parameters share their copies") {
       models[t] = Twins::model();
       optim::TrainOptions options;
       options.compile.precision = precision;
-      const auto large = Twins::step_of(models[t], optim::adamw(), options, 2048);
+      const auto large = Twins::step_of(models[t], optim::adamw(), options, 6144);
       options.share = large.get();
-      const auto small = Twins::step_of(models[t], optim::adamw(), options, 1536);
+      const auto small = Twins::step_of(models[t], optim::adamw(), options, 4096);
       for (int i = 0; i < 6; ++i) {
         optim::TrainStep& step = i % 3 == 1 ? *small : *large;
         step.set_step(i);
