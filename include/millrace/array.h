@@ -1,8 +1,11 @@
 // Host memory with a type: what goes into and comes out of programs, constants and checkpoints.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include <millrace/type.h>
@@ -32,8 +35,13 @@ class Array {
   int64_t bytes() const { return count_ * type_.dtype.bytes(); }
   bool empty() const { return !data_; }
 
-  void* data() { return data_.get(); }
-  const void* data() const { return data_.get(); }
+  /// Of an array that is not const: a pointer to write through, now and later, so that the memory has no stamp() anymore.
+  void* data() {
+    if (memory_ && !memory_->exposed.load(std::memory_order_relaxed))
+      memory_->exposed.store(true, std::memory_order_release);
+    return data_;
+  }
+  const void* data() const { return data_; }
   /// Elements as T, which must be the dtype's C++ type (float, double, int8_t, uint8_t, int32_t, int64_t; uint16_t for
   /// bf16 and f16; bool as uint8_t).
   template <typename T>
@@ -43,6 +51,27 @@ class Array {
   template <typename T>
   std::span<const T> as() const {
     return {static_cast<const T*>(data()), static_cast<size_t>(count_)};
+  }
+  /// Lets `write` change the elements, a std::span<T> that it must not keep: the memory has a new stamp() then.
+  template <typename T, typename Write>
+  void edit(Write&& write) {
+    write(std::span<T>(static_cast<T*>(data_), static_cast<size_t>(count_)));
+    mark_written();
+  }
+  /// Takes over the elements of an array of the same type; TypeError when it has another.
+  void assign(const Array& from);
+
+  /// Says which memory this is and how often it was written: equal stamps, equal elements. Nullopt where nobody can know,
+  /// because a pointer to write through was handed out (data(), as()) or the memory is foreign.
+  struct Stamp {
+    uint64_t memory = 0, version = 0;
+    bool operator==(const Stamp&) const = default;
+  };
+  std::optional<Stamp> stamp() const;
+  /// Said by whoever writes by other ways than those of this class, before the elements are read again.
+  void mark_written() const {
+    if (memory_ && !memory_->written.load(std::memory_order_relaxed))
+      memory_->written.store(true, std::memory_order_release);
   }
 
   /// Element i (row-major) as a double; i64 beyond 2^53 loses bits.
@@ -55,14 +84,31 @@ class Array {
   Array clone() const;
   /// The same memory; TypeError when the count does not match the shape.
   Array reshaped(const Shape& shape) const;
+  bool shares_memory(const Array& other) const { return data_ == other.data_; }
   Array converted(DType dtype) const;
   /// Same type and the same bytes.
   bool identical(const Array& other) const;
 
  private:
+  /// What all arrays over the same memory share.
+  struct Memory {
+    Memory(std::shared_ptr<void> kept_alive, bool foreign);
+    const std::shared_ptr<void> owner;
+    const uint64_t id;
+    std::atomic<uint64_t> version{0};
+    std::atomic<bool> written{false}, exposed;
+  };
+  /// The elements as T, to write one.
+  template <typename T>
+  T* elements() {
+    mark_written();
+    return static_cast<T*>(data_);
+  }
+
   Type type_;
   int64_t count_ = 0;
-  std::shared_ptr<void> data_;
+  std::shared_ptr<Memory> memory_;
+  void* data_ = nullptr;
 };
 
 /// Bit conversions of the 16-bit floats, round to nearest even.

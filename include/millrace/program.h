@@ -11,6 +11,8 @@
 
 namespace millrace {
 
+class Program;
+
 /// Options of compilation.
 struct CompileOptions {
   /// "cpu" or "ref".
@@ -33,6 +35,16 @@ struct CompileOptions {
   std::map<int, Array> inputs = {};
   /// Choices recorded by an earlier compilation of the same graph (Program::choices()); used where they fit.
   std::map<std::string, std::string> choices = {};
+  /// A program that updates the same parameters and keeps the same copies of them: both use one set of copies.
+  const Program* share_copies = nullptr;
+};
+
+/// A value that a step needs of one of its donated inputs alone, such as a parameter in bf16.
+struct CopyInfo {
+  std::string parameter;  // the input
+  Type type;
+  Location location;    // of what reads it
+  std::string why_not;  // made in every run, because …; empty: the update writes it beside the parameter
 };
 
 /// One kernel call of a program, and what it asks of a machine whoever computes it.
@@ -100,6 +112,11 @@ class Program {
   const std::map<std::string, std::string>& choices() const;
   /// One line a launch: kernel, provider, layouts, why others declined.
   std::string explain() const;
+  /// Copies of donated inputs, those that are kept from run to run first made by the first run, and again by a run that
+  /// finds an input written to by anyone else.
+  std::vector<CopyInfo> copies() const;
+  /// How often kept copies were made outside of the update.
+  int64_t times_copied() const;
   /// What the compilation did, in order.
   const std::vector<PassInfo>& passes() const;
   /// The launches of a run, in order.

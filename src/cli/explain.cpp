@@ -120,6 +120,35 @@ std::string memory_text(const Program& program) {
       bytes_text(arena + bound), bytes_text(bound), bytes_text(arena), table.str());
 }
 
+/// What becomes of the copies of parameters that products read; each outcome with its reason.
+std::map<std::string, std::vector<CopyInfo>> copies_by_outcome(const Program& program) {
+  std::map<std::string, std::vector<CopyInfo>> outcomes;
+  for (CopyInfo& copy : program.copies())
+    outcomes[copy.why_not.empty() ? "the update, beside the parameter" : "every run: " + copy.why_not]
+        .push_back(std::move(copy));
+  return outcomes;
+}
+
+std::string copies_text(const Program& program) {
+  Table table({"<written by", "copies", "bytes", "<of"});
+  for (const auto& [outcome, copies] : copies_by_outcome(program)) {
+    constexpr size_t most_named = 3;
+    double bytes = 0;
+    std::string names;
+    for (size_t i = 0; i < copies.size(); ++i) {
+      bytes += static_cast<double>(copies[i].type.bytes());
+      if (i < most_named) names += (i ? ", " : "") + copies[i].parameter;
+    }
+    if (copies.size() > most_named) names += ", …";
+    table.row({outcome, std::to_string(copies.size()), bytes_text(bytes), names});
+  }
+  if (table.empty()) return "";
+  return "\nCopies of parameters that products read (packed forms are made where they are read: there are "
+         "two, for forward "
+         "and backward pass, each as large as the copy)\n" +
+         table.str();
+}
+
 std::string inputs_text(const Program& program) {
   return fmt::format(
       "captured whole: 1 segment, no graph breaks, {} inputs of fixed shapes (another shape compiles anew)\n",
@@ -133,12 +162,12 @@ std::string text_of(const Program& program, const std::vector<LaunchInfo>& launc
   std::string text = fmt::format("{}\n{}{} launches; {} of them are fused groups of {} operators\n\n", title,
                                  inputs_text(program), launches.size(), groups, fused_operators(launches));
   return text + passes_text(program) + providers_text(launches) + declined_text(launches) +
-         launches_text(launches) + memory_text(program);
+         launches_text(launches) + copies_text(program) + memory_text(program);
 }
 
 std::string json_of(const Program& program, const std::vector<LaunchInfo>& launches,
                     const std::string& title) {
-  std::vector<Json> passes, list, peak;
+  std::vector<Json> passes, list, copies, peak;
   for (const PassInfo& pass : program.passes())
     passes.push_back(
         json_object({{"name", Json(pass.name)}, {"seconds", pass.seconds}, {"nodes", int64_t{pass.nodes}}}));
@@ -158,6 +187,12 @@ std::string json_of(const Program& program, const std::vector<LaunchInfo>& launc
                                 {"bytes", l.bytes()},
                                 {"reads", reads}}));
   }
+  for (const CopyInfo& copy : program.copies())
+    copies.push_back(json_object({{"parameter", Json(copy.parameter)},
+                                  {"type", copy.type.str()},
+                                  {"layer", copy.location.layer},
+                                  {"by_update", copy.why_not.empty()},
+                                  {"why_not", copy.why_not}}));
   for (const auto& [bytes, label] : program.peak_breakdown(15))
     peak.push_back(json_object({{"bytes", Json(bytes)}, {"tensor", label}}));
   return json_object({{"name", Json(title)},
@@ -167,6 +202,7 @@ std::string json_of(const Program& program, const std::vector<LaunchInfo>& launc
                       {"fused_groups", groups},
                       {"fused_operators", static_cast<int64_t>(fused_operators(launches))},
                       {"launches", list},
+                      {"copies", copies},
                       {"arena_bytes", program.arena_bytes()},
                       {"bound_bytes", program.bound_bytes()},
                       {"peak", peak}})

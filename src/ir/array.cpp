@@ -23,6 +23,11 @@ std::shared_ptr<void> allocate(int64_t bytes) {
   return {data, std::free};
 }
 
+uint64_t next_id() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
 Type storable(Type type) {
   if (const std::string fault = type.fault(); !fault.empty())
     fail<TypeError>("an array of this type cannot be: {}", fault);
@@ -62,11 +67,36 @@ uint16_t float_to_f16(float value) {
   return bits;
 }
 
-Array::Array(Type type)
-    : type_(storable(std::move(type))), count_(type_.shape.count()), data_(allocate(bytes())) {}
+Array::Memory::Memory(std::shared_ptr<void> kept_alive, bool foreign)
+    : owner(std::move(kept_alive)), id(next_id()), exposed(foreign) {}
+
+Array::Array(Type type) : type_(storable(std::move(type))), count_(type_.shape.count()) {
+  memory_ = std::make_shared<Memory>(allocate(bytes()), false);
+  data_ = memory_->owner.get();
+}
 
 Array::Array(Type type, void* data, std::shared_ptr<void> owner)
-    : type_(storable(std::move(type))), count_(type_.shape.count()), data_(std::move(owner), data) {}
+    : type_(storable(std::move(type))), count_(type_.shape.count()), data_(data) {
+  if (data) memory_ = std::make_shared<Memory>(std::move(owner), true);
+}
+
+// Written, then not noted yet: whoever looks first counts it. (Counted before the note is taken away, so that nobody else can
+// find neither.)
+std::optional<Array::Stamp> Array::stamp() const {
+  if (!memory_ || memory_->exposed.load(std::memory_order_acquire)) return std::nullopt;
+  if (memory_->written.load(std::memory_order_acquire)) {
+    memory_->version.fetch_add(1);
+    memory_->written.store(false, std::memory_order_release);
+  }
+  return Stamp{memory_->id, memory_->version.load()};
+}
+
+void Array::assign(const Array& from) {
+  if (from.type_ != type_)
+    fail<TypeError>("an array {} cannot take over the elements of {}", type_.str(), from.type_.str());
+  if (count_ > 0) std::memmove(data_, from.data_, static_cast<size_t>(bytes()));
+  mark_written();
+}
 
 Array Array::of(DType dtype, const Shape& shape, std::span<const double> values) {
   Array array(dtype, shape);
@@ -101,29 +131,29 @@ void Array::set(int64_t i, double value) {
   const DType dtype = type_.dtype;
   switch (dtype.kind) {
     case Kind::boolean:
-      as<uint8_t>()[i] = value != 0;
+      elements<uint8_t>()[i] = value != 0;
       return;
     case Kind::brain_floating:
-      as<uint16_t>()[i] = float_to_bf16(static_cast<float>(value));
+      elements<uint16_t>()[i] = float_to_bf16(static_cast<float>(value));
       return;
     case Kind::floating:
       if (dtype.bits == 64)
-        as<double>()[i] = value;
+        elements<double>()[i] = value;
       else if (dtype.bits == 16)
-        as<uint16_t>()[i] = float_to_f16(static_cast<float>(value));
+        elements<uint16_t>()[i] = float_to_f16(static_cast<float>(value));
       else
-        as<float>()[i] = static_cast<float>(value);
+        elements<float>()[i] = static_cast<float>(value);
       return;
     case Kind::unsigned_int:
-      as<uint8_t>()[i] = saturate<uint8_t>(value);
+      elements<uint8_t>()[i] = saturate<uint8_t>(value);
       return;
     case Kind::signed_int:
       if (dtype.bits == 8)
-        as<int8_t>()[i] = saturate<int8_t>(value);
+        elements<int8_t>()[i] = saturate<int8_t>(value);
       else if (dtype.bits == 32)
-        as<int32_t>()[i] = saturate<int32_t>(value);
+        elements<int32_t>()[i] = saturate<int32_t>(value);
       else
-        as<int64_t>()[i] = saturate<int64_t>(value);
+        elements<int64_t>()[i] = saturate<int64_t>(value);
       return;
   }
 }
@@ -141,13 +171,13 @@ int64_t Array::int_at(int64_t i) const {
 void Array::set_int(int64_t i, int64_t value) {
   const DType dtype = type_.dtype;
   if (dtype == i64)
-    as<int64_t>()[i] = value;
+    elements<int64_t>()[i] = value;
   else if (dtype == i32)
-    as<int32_t>()[i] = static_cast<int32_t>(value);
+    elements<int32_t>()[i] = static_cast<int32_t>(value);
   else if (dtype == i8)
-    as<int8_t>()[i] = static_cast<int8_t>(value);
+    elements<int8_t>()[i] = static_cast<int8_t>(value);
   else if (dtype == u8)
-    as<uint8_t>()[i] = static_cast<uint8_t>(value);
+    elements<uint8_t>()[i] = static_cast<uint8_t>(value);
   else
     set(i, static_cast<double>(value));
 }
@@ -160,14 +190,16 @@ std::vector<double> Array::to_doubles() const {
 
 Array Array::clone() const {
   Array copy(type_);
-  std::memcpy(copy.data(), data(), bytes());
+  if (count_ > 0) std::memcpy(copy.data_, data_, static_cast<size_t>(bytes()));
   return copy;
 }
 
 Array Array::reshaped(const Shape& shape) const {
   if (shape.count() != count_)
     fail<TypeError>("an array {} cannot be reshaped to {}", type_.str(), shape.str());
-  return Array({type_.dtype, shape}, data_.get(), data_);
+  Array view = *this;
+  view.type_.shape = shape;
+  return view;
 }
 
 Array Array::converted(DType dtype) const {

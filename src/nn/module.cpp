@@ -115,7 +115,8 @@ void Module::initialise(uint64_t seed) {
     const DType stored = entry.tensor.dtype();
     Array values(f32, entry.tensor.shape());
     entry.initialiser(values, seed, name);
-    entry.tensor = stored == f32 ? std::move(values) : values.converted(stored);
+    // A copy: who knows what else the initialiser did with the memory (Array::stamp).
+    entry.tensor = stored == f32 ? values.clone() : values.converted(stored);
   });
 }
 

@@ -74,7 +74,7 @@ std::vector<Array> EvalStep::run(std::span<const Array> inputs) {
   for (const auto& list : {model_->parameters(), model_->buffers()})
     for (const nn::Named& named : list) {
       Array array = value_of(named);
-      if (program.input(at).data() != array.data()) program.bind_input(at, std::move(array));
+      if (!program.input(at).shares_memory(array)) program.bind_input(at, std::move(array));
       ++at;
     }
   program.run();

@@ -25,10 +25,12 @@ void Lookahead::update(double decay) {
         fail<TypeError>("'{}' is {} now: the model has changed since its slow weights were taken", named.name,
                         array.type().str());
       ++next;
-      const auto slow = kept.as<float>(), fast = array.as<float>();
-      // Where both are alike (frozen parameters) rounding must not move them.
-      for (size_t i = 0; i < fast.size(); ++i)
-        if (fast[i] != slow[i]) fast[i] = slow[i] = keep * slow[i] + (1 - keep) * fast[i];
+      const auto slow = kept.as<float>();
+      array.edit<float>([&](std::span<float> fast) {
+        // Where both are alike (frozen parameters) rounding must not move them.
+        for (size_t i = 0; i < fast.size(); ++i)
+          if (fast[i] != slow[i]) fast[i] = slow[i] = keep * slow[i] + (1 - keep) * fast[i];
+      });
     }
 }
 

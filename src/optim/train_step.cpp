@@ -47,8 +47,9 @@ std::vector<Array> shared_state(const TrainGraph& made, const TrainStep& other) 
 
 /// Options with the graph's donations, and the memory of parameters, buffers and state.
 CompileOptions prepared(CompileOptions options, const TrainGraph& made, nn::Module& model,
-                        const std::vector<Array>& state) {
+                        const std::vector<Array>& state, const Program* other) {
   options.donations = made.donations;
+  options.share_copies = other;
   int at = made.first_parameter();
   for (const auto& list : {model.parameters(), model.buffers()})
     for (const nn::Named& named : list) options.inputs[at++] = value_of(named);
@@ -78,7 +79,9 @@ TrainStep::TrainStep(std::shared_ptr<nn::Module> model, const std::vector<Tensor
                               options.compile.precision == "fp16" ? &options.loss_scaling : nullptr,
                               options.accumulate)),
       state_(options.share ? shared_state(made_, *options.share) : fresh_state(made_, options.loss_scaling)),
-      program_(Program::compile(made_.graph, prepared(options.compile, made_, *model_, state_))) {}
+      program_(Program::compile(made_.graph, prepared(options.compile, made_, *model_, state_,
+                                                      options.share ? &options.share->program() : nullptr))) {
+}
 
 // A tensor that was given another value has another node; all else stays bound.
 void TrainStep::bind_model() {
@@ -91,7 +94,7 @@ void TrainStep::bind_model() {
     if (bound_[i].defined() && bound_[i].node() == tensor.node()) continue;
     Array array = value_of(tensors_[i]);
     const int at = made_.first_parameter() + static_cast<int>(i);
-    if (program_.input(at).data() != array.data()) program_.bind_input(at, std::move(array));
+    if (!program_.input(at).shares_memory(array)) program_.bind_input(at, std::move(array));
     bound_[i] = tensor;
   }
 }

@@ -62,6 +62,7 @@ std::span<const Pass> graph_passes() {
       {"sparse", keep_gradients_sparse},
       {"dce", eliminate_dead},
       {"widen-again", widen_again},
+      {"keep-copies", keep_copies},
       {"recompute", recompute},
       {"fuse", fuse},
       {"store-bf16", store_in_bf16},
@@ -73,12 +74,14 @@ Graph run_passes(Graph graph, const PassContext& given, std::vector<PassInfo>* r
   const std::vector<std::string> dumped = listed("MILLRACE_DUMP");
   PassContext context = given;
   context.disabled = listed("MILLRACE_DISABLE");
+  PassContext inside = context;  // of loops' bodies
+  inside.copies = nullptr;
   for (const Pass& pass : graph_passes()) {
     if (contains(context.disabled, pass.name)) continue;
     const bool dump = contains(dumped, pass.name);
     if (dump) fmt::print(stderr, "before {}:\n{}\n", pass.name, graph.str());
     const auto begin = std::chrono::steady_clock::now();
-    graph = with_bodies(graph, [&](const Graph& body) { return pass.run(body, context); });
+    graph = with_bodies(graph, [&](const Graph& body) { return pass.run(body, inside); });
     graph = pass.run(graph, context);
     graph.verify();
     if (report)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,23 @@
 #include "target/provider.h"
 
 namespace millrace {
+
+/// Values that a step computes from one of its parameters alone (bf16 for its products), kept from run to run: inputs of the
+/// step behind the others, which it replaces by what the new parameters give, as it does the parameters.
+struct Copies {
+  std::map<int, int> donations;        // output → input: the step's own, then those of copies
+  std::map<int, std::string> refused;  // by number among `copies`: why it must not be kept
+  struct Copy {
+    int parameter;  // input of the step
+    Type type;
+    Location location;    // of what reads it
+    std::string why_not;  // computed in every run; empty: kept
+    int64_t bytes() const { return why_not.empty() ? type.bytes() : 0; }
+  };
+  std::vector<Copy> copies;
+  Graph make;                   // gives the kept ones, in order, from parameters
+  std::vector<int> parameters;  // inputs of the step, for each input of `make`
+};
 
 struct PassContext {
   const Target& target;
@@ -26,6 +44,8 @@ struct PassContext {
   std::vector<std::string> disabled = {};
   /// How many bytes of activations the backward pass computes again instead of finding them in memory.
   int64_t drop_bytes = 0;
+  /// Where the step's donations are, and what `keep-copies` makes of them; null: nothing is kept.
+  Copies* copies = nullptr;
 };
 
 struct Pass {
@@ -59,6 +79,7 @@ Graph sum_rounded(const Graph& graph, const PassContext& context);
 Graph eliminate_dead(const Graph& graph, const PassContext& context);
 Graph keep_gradients_sparse(const Graph& graph, const PassContext& context);
 Graph widen_again(const Graph& graph, const PassContext& context);
+Graph keep_copies(const Graph& graph, const PassContext& context);
 Graph recompute(const Graph& graph, const PassContext& context);
 Graph fuse(const Graph& graph, const PassContext& context);
 Graph store_in_bf16(const Graph& graph, const PassContext& context);

@@ -21,6 +21,7 @@
 #include "ops/check.h"
 #include "passes/pass.h"
 #include "plan/plan.h"
+#include "runtime/kept_copies.h"
 #include "runtime/launches.h"
 #include "runtime/run_clock.h"
 
@@ -37,6 +38,12 @@ const Target& target_named(const std::string& name) {
 struct Free {
   void operator()(void* data) const { std::free(data); }
 };
+
+// A step may take this much more memory when it keeps copies of parameters.
+constexpr double kMostMemoryForCopies = 1.01;
+
+/// Where launches find an array: a run says itself what it writes (Array::mark_written).
+void* address_of(const Array& array) { return const_cast<void*>(array.data()); }
 
 // Waking a sleeping thread, or handing over to one that spins, is not worth less work than this, in nanoseconds.
 constexpr double kWorthWaking = 3000;
@@ -83,9 +90,12 @@ struct Program::Impl {
   std::vector<PassInfo> passes;
   ThreadPool* pool = nullptr;
   std::unique_ptr<void, Free> arena;
-  std::vector<Array> inputs, outputs;
+  std::vector<Array> inputs, outputs;  // the user's, then copies of parameters
+  int user_inputs = 0, user_outputs = 0;
   std::map<int, int> donations;
-  std::vector<char> donated;  // of each input: whether an output is written into it
+  Copies copies;
+  std::shared_ptr<KeptCopies> kept;  // null: nothing is kept from run to run
+  std::vector<char> donated;         // of each input: whether an output is written into it
   std::string precision;
 
   struct Launch {
@@ -131,11 +141,11 @@ struct Program::Impl {
       case StorageKind::arena:
         return static_cast<char*>(arena.get()) + std::max<int64_t>(s.offset, 0);
       case StorageKind::input:
-        return inputs[s.index].data();
+        return address_of(inputs[s.index]);
       case StorageKind::output:
-        return outputs[s.index].data();
+        return address_of(outputs[s.index]);
       case StorageKind::constant:
-        return const_cast<void*>(plan.source.graph.node(s.index).attributes.get<Array>("value").data());
+        return address_of(plan.source.graph.node(s.index).attributes.get<Array>("value"));
     }
     return nullptr;
   }
@@ -143,8 +153,10 @@ struct Program::Impl {
   /// Passes, layouts and plan, with so many bytes of activations computed again.
   void lower(const Graph& graph, const Target& target, const CompileOptions& options, int64_t drop_bytes) {
     passes.clear();
-    Graph lowered =
-        run_passes(graph, {target, precision, ref::evaluate_node, options.exact, {}, drop_bytes}, &passes);
+    copies = {options.donations, std::move(copies.refused), {}, {}, {}};
+    Graph lowered = run_passes(
+        graph, {target, precision, ref::evaluate_node, options.exact, {}, drop_bytes, &copies}, &passes);
+    donations = copies.donations;
     const int64_t lowered_at = clock_now();
     LaidOutGraph laid_out = choose_layouts(lowered, target);
     const int64_t laid_out_at = clock_now();
@@ -152,8 +164,8 @@ struct Program::Impl {
     // Choices made for the first try hold for the others.
     std::map<std::string, std::string> choices = options.choices;
     choices.insert(plan.choices.begin(), plan.choices.end());
-    plan = make_plan(std::move(laid_out), target,
-                     {options.donations, std::move(choices), options.exact, {}, true}, *pool);
+    plan = make_plan(std::move(laid_out), target, {donations, std::move(choices), options.exact, {}, true},
+                     *pool);
     passes.push_back({"plan", static_cast<double>(clock_now() - laid_out_at) * 1e-9,
                       static_cast<int>(plan.launches.size())});
   }
@@ -168,6 +180,32 @@ struct Program::Impl {
     for (int i = 0; i < graph.size(); ++i)
       if (const Array* constant = graph.constant_value({i, 0})) bytes += constant->bytes();
     return bytes;
+  }
+
+  /// Lowers with copies of parameters kept from run to run: all, or where that takes more memory those that would be there
+  /// when it is fullest anyway, or none.
+  void lower_with_copies(const Graph& graph, const Target& target, const CompileOptions& options) {
+    for (bool all = true;; all = false) {
+      lower(graph, target, options, 0);
+      const size_t kept_now = copies.make.outputs().size();
+      if (kept_now == 0) return;
+      std::vector<char> stays(kept_now, 0);
+      const auto with = static_cast<double>(plan.arena_bytes + bound_bytes()),
+                 without =
+                     static_cast<double>(bytes_without_copies(plan, user_inputs, stays) + bound_bytes());
+      const bool too_much = options.memory > 0 && with > static_cast<double>(options.memory);
+      std::string why_not;
+      if (too_much)
+        why_not = "no memory allowed for it";
+      else if (with > kMostMemoryForCopies * without)
+        why_not = fmt::format("would raise the step's peak of {:.2f} MB", without / 1e6);
+      else
+        return;
+      if (!all || too_much) stays.assign(kept_now, 0);
+      size_t next = 0;
+      for (size_t i = 0; i < copies.copies.size(); ++i)
+        if (copies.copies[i].why_not.empty() && !stays[next++]) copies.refused[static_cast<int>(i)] = why_not;
+    }
   }
 
   /// Gives up activations until the memory suffices: how much the peak falls for what is given up shows only in the plan.
@@ -196,7 +234,7 @@ struct Program::Impl {
       for (int s : launch.results) pointers[at++] = address(s);
     }
     for (const auto& [output, input] : donations) outputs[output] = inputs[input];
-    for (size_t i = 0; i < inputs.size(); ++i) bound[i] = inputs[i].data();
+    for (size_t i = 0; i < inputs.size(); ++i) bound[i] = address_of(inputs[i]);
   }
 
   const std::string& input_name(size_t i) const { return plan.source.graph.input_names()[i]; }
@@ -222,9 +260,9 @@ struct Program::Impl {
   void check_bound() {
     bool changed = false;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].data() == bound[i] && bound[i]) continue;
+      if (address_of(inputs[i]) == bound[i] && bound[i]) continue;
       check_type(i, inputs[i]);
-      if (!inputs[i].data() && inputs[i].type().shape.count() > 0)
+      if (inputs[i].empty() && inputs[i].type().shape.count() > 0)
         fail<TypeError>("input '{}' is an array without memory", input_name(i));
       check_shared(i);
       changed = true;
@@ -396,8 +434,8 @@ struct Program::Impl {
   void finish_outputs() {
     for (const PlannedCopy& copy : plan.copies) {
       void* const to = copy.kind == StorageKind::arena   ? address(copy.index)
-                       : copy.kind == StorageKind::input ? inputs[copy.index].data()
-                                                         : outputs[copy.index].data();
+                       : copy.kind == StorageKind::input ? address_of(inputs[copy.index])
+                                                         : address_of(outputs[copy.index]);
       std::memcpy(to, address(copy.from), static_cast<size_t>(copy.bytes));
     }
   }
@@ -419,27 +457,39 @@ Program Program::compile(const Graph& graph, const CompileOptions& options) {
     fail<InputError>("the memory allowed is {} bytes; 0 stands for as much as it takes", options.memory);
   auto impl = std::make_unique<Impl>();
   impl->pool = &ThreadPool::global();
-  impl->donations = options.donations;
   impl->precision = narrow && target.fast_bf16 ? "bf16" : options.precision == "fp16" ? "fp16" : "fp32";
   const Graph special = specialise(graph, options.bindings);
   check_donations(special, options.donations);
-  impl->lower(special, target, options, 0);
+  impl->user_inputs = static_cast<int>(special.inputs().size());
+  impl->user_outputs = static_cast<int>(special.outputs().size());
+  impl->lower_with_copies(special, target, options);
   if (options.memory > 0) impl->fit_memory(special, target, options);
+  if (!impl->copies.make.outputs().empty()) {
+    const std::shared_ptr<KeptCopies> others =
+        options.share_copies ? options.share_copies->impl_->kept : nullptr;
+    impl->kept = others && others->fits(impl->copies.make)
+                     ? others
+                     : std::make_shared<KeptCopies>(impl->copies.make, options.target);
+  }
   const Graph& final_graph = impl->plan.source.graph;
   for (size_t i = 0; i < final_graph.inputs().size(); ++i) {
     const Type& type = final_graph.type(final_graph.inputs()[i]);
+    const int copy = static_cast<int>(i) - impl->user_inputs;
     const auto given = options.inputs.find(static_cast<int>(i));
-    impl->inputs.push_back(given == options.inputs.end() ? Array(type) : given->second);
+    if (copy >= 0)
+      impl->inputs.push_back(impl->kept->copy(copy));
+    else
+      impl->inputs.push_back(given == options.inputs.end() ? Array(type) : given->second);
     impl->check_type(i, impl->inputs.back());
   }
   impl->donated.resize(impl->inputs.size());
-  for (const auto& donation : options.donations) impl->donated[donation.second] = 1;
+  for (const auto& donation : impl->donations) impl->donated[donation.second] = 1;
   for (size_t i = 0; i < impl->inputs.size(); ++i)
     if (impl->donated[i]) impl->check_shared(i);
   for (const Value& output : final_graph.outputs()) {
     const int o = static_cast<int>(impl->outputs.size());
-    const auto donation = options.donations.find(o);
-    if (donation == options.donations.end()) {
+    const auto donation = impl->donations.find(o);
+    if (donation == impl->donations.end()) {
       impl->outputs.emplace_back(final_graph.type(output));
       continue;
     }
@@ -462,8 +512,8 @@ const Array& Program::output(int i) const {
   return impl_->outputs[i];
 }
 
-int Program::input_count() const { return static_cast<int>(impl_->inputs.size()); }
-int Program::output_count() const { return static_cast<int>(impl_->outputs.size()); }
+int Program::input_count() const { return impl_->user_inputs; }
+int Program::output_count() const { return impl_->user_outputs; }
 
 void Program::bind_input(int i, Array array) {
   Array& bound = input(i);
@@ -476,13 +526,25 @@ void Program::bind_input(int i, Array array) {
 void Program::run() {
   Impl& impl = *impl_;
   impl.check_bound();
-  if (!impl.clock) {
+  if (impl.kept) impl.kept->refresh(impl.inputs, impl.copies.parameters);
+  for (const Array& output : impl.outputs) output.mark_written();
+  if (impl.clock) {
+    impl.run_timed();
+  } else {
     impl.replay();
     impl.finish_outputs();
-    return;
   }
-  impl.run_timed();
+  if (impl.kept) impl.kept->note(impl.inputs, impl.copies.parameters);
 }
+
+std::vector<CopyInfo> Program::copies() const {
+  std::vector<CopyInfo> list;
+  for (const Copies::Copy& copy : impl_->copies.copies)
+    list.push_back({impl_->input_name(copy.parameter), copy.type, copy.location, copy.why_not});
+  return list;
+}
+
+int64_t Program::times_copied() const { return impl_->kept ? impl_->kept->times_made() : 0; }
 
 int64_t Program::arena_bytes() const { return impl_->plan.arena_bytes; }
 

@@ -164,7 +164,7 @@ void restore_array(const Checkpoint& checkpoint, const std::string& name, Array&
                      found->second.dtype() == array.dtype()
                          ? ""
                          : ": go on with the train.precision that the run was begun with");
-  std::memcpy(array.data(), found->second.data(), static_cast<size_t>(array.bytes()));
+  array.assign(found->second);
 }
 
 void restore_session(Session& session, const Checkpoint& checkpoint) {

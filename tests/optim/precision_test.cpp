@@ -82,10 +82,13 @@ TEST_CASE("bf16-pure stores parameters and optimiser state in half the memory, s
     const int64_t state = bytes_of(before, "state ");
     CHECK(bytes_of(after, "state ") * 2 == state);
     const int64_t saved = wide.step->program().bound_bytes() - pure.step->program().bound_bytes();
-    CHECK(saved == (parameters + state) / 2);
+    int64_t copies = 0;  // that the mixed precision keeps
+    for (const CopyInfo& copy : wide.step->program().copies())
+      if (copy.why_not.empty()) copies += copy.type.bytes();
+    CHECK(saved == (parameters + state) / 2 + copies);
     // Where products compute in f32 they need f32 copies, each for a while.
     if (pure.step->program().precision() == "bf16")
-      CHECK(pure.step->program().arena_bytes() <= wide.step->program().arena_bytes() * 1.05);
+      CHECK(pure.step->program().arena_bytes() <= (wide.step->program().arena_bytes() + copies) * 1.05);
   }
 }
 
