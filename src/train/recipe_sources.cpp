@@ -35,6 +35,20 @@ void check_stream(const Recipe& recipe, const std::string& name) {
 
 }  // namespace
 
+std::vector<std::pair<const char*, bool>> picture_keys(const Recipe& recipe) {
+  const Recipe::Data& d = recipe.data;
+  return {{"data.augment", !d.augment.empty()},
+          {"data.mix", !d.mix.empty()},
+          {"data.train.NAME (a mixture)", !d.sources.empty()},
+          {"data.stream", d.stream},
+          {"data.sample_weight", !d.sample_weight.empty()},
+          {"data.resize", d.resize > 0},
+          {"data.crop", d.crop > 0},
+          {"data.channels", d.channels > 0},
+          {"data.mean", !d.mean.empty()},
+          {"eval.tta", recipe.eval.tta != "none"}};
+}
+
 void check_sources(const Recipe& recipe, const std::string& name) {
   const Recipe::Data& data = recipe.data;
   if (data.train.empty() && data.sources.empty())

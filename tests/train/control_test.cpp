@@ -1,6 +1,8 @@
 #include "train/control.h"
 
+#include <csignal>
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <thread>
 
 #include <millrace/error.h>
@@ -144,6 +146,35 @@ TEST_CASE("without a training in the folder a request is refused") {
   CHECK(!run.in_use());
   CHECK_THROWS_WITH_AS(request_changes(run, parse({"train.steps=9"}), 5),
                        doctest::Contains("no training runs in"), InputError);
+}
+
+TEST_CASE("what a full disk takes of a change is not in the journal") {
+  Run run;
+  const auto nothing = [](int64_t, std::span<const Change>) {};
+  const std::string request = "{\"train.lr_scale\": 0.5, \"train.steps\": 9}";
+  Control control(run.run);
+  write_file(run.run.requests() / "0001.json", request);
+  REQUIRE(take_one(control, 3, nothing).size() == 2);
+  const std::string before = read_text(run.run.journal());
+  write_file(run.run.requests() / "0002.json", request);
+  // The first of the two lines, and a part of the second.
+  rlimit usual{}, little{};
+  ::getrlimit(RLIMIT_FSIZE, &usual);
+  little = usual;
+  little.rlim_cur = before.size() + before.size() * 3 / 4;
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  std::this_thread::sleep_for(250ms);  // between two looks
+  ::setrlimit(RLIMIT_FSIZE, &little);
+  std::string why;
+  try {
+    control.take(4, nothing);
+  } catch (const IoError& error) {
+    why = error.what();
+  }
+  ::setrlimit(RLIMIT_FSIZE, &usual);
+  std::signal(SIGXFSZ, handler);
+  CHECK(why.find("cannot write the journal") != std::string::npos);
+  CHECK(read_text(run.run.journal()) == before);
 }
 
 TEST_CASE("a journal that is none is named by its line") {
