@@ -182,6 +182,12 @@ TEST_CASE("a journal that is none is named by its line") {
   const auto path = folder / "control.jsonl";
   write_file(path, "{\"step\": 1, \"key\": \"train.steps\", \"value\": 5, \"time\": \"\"}\n{\"step\": 2}\n");
   CHECK_THROWS_WITH_AS(read_journal(path), doctest::Contains("control.jsonl:2: "), InputError);
+  for (const std::string step : {"1e300", "-1", "1.5", "\"1\""}) {
+    const std::string line =
+        "{\"step\": " + step + ", \"key\": \"train.steps\", \"value\": 5, \"time\": \"\"}\n";
+    CHECK_THROWS_WITH_AS((void)parse_journal(line, "j"), doctest::Contains("j:1: a step is a whole number"),
+                         InputError);
+  }
   write_file(path, "{\"step\": 1, \"key\": \"train.seed\", \"value\": 5, \"time\": \"\"}\n");
   CHECK_THROWS_WITH_AS(read_journal(path), doctest::Contains("train.seed cannot change"), InputError);
 }

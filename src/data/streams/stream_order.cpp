@@ -68,14 +68,17 @@ void StreamOrder::restore(const std::string& path, const std::vector<int64_t>& s
   drawn_ = state[4];
   incoming_ = state[5];
   over_ = state[6] != 0;
-  for (size_t i = kFixed; i < state.size(); i += kEach)
+  bool sound = state[6] == 0 || state[6] == 1;
+  for (size_t i = kFixed; i < state.size(); i += kEach) {
     buffered_.push_back({{state[i], state[i + 1], state[i + 2]}, static_cast<uint32_t>(state[i + 3])});
+    sound = sound && state[i + 3] == int64_t{buffered_.back().check};
+  }
   const auto count = [](int64_t number) { return number >= 0 && number <= kMost; };
   // While the stream lasts the buffer is full, but for before the first draw.
-  bool sound = count(pass_) && count(drawn_) && count(incoming_) &&
-               (over_ || drawn_ == 0 ? buffered_.size() <= static_cast<size_t>(capacity_)
-                                     : buffered_.size() == static_cast<size_t>(capacity_)) &&
-               (drawn_ > 0 || buffered_.empty());
+  sound = sound && count(pass_) && count(drawn_) && count(incoming_) &&
+          (over_ || drawn_ == 0 ? buffered_.size() <= static_cast<size_t>(capacity_)
+                                : buffered_.size() == static_cast<size_t>(capacity_)) &&
+          (drawn_ > 0 || buffered_.empty());
   std::vector<int64_t> numbers;
   for (const BufferedSample& each : buffered_) {
     sound = sound && each.at.number >= 0 && each.at.number < incoming_ && count(each.at.part) &&
