@@ -17,8 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto index = Index::parse(Bytes(std::move(bytes)), "fuzz.mrx");
     const Format& format = format_named(index->format());
     const auto file = memory_file("fuzz", Bytes(std::move(content)));
-    if (format.open_indexed && index->located() && index->count() > 0)
-      fuzz::read_samples(*format.open_indexed("fuzz", {file}, {index}));
+    if (!format.open_indexed || !index->located() || index->count() == 0) return;
+    if (const auto dataset = format.open_indexed("fuzz", {file}, {index})) fuzz::read_samples(*dataset);
   });
   return 0;
 }
