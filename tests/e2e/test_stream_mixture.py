@@ -97,14 +97,16 @@ def test_every_checkpoint_leads_to_the_same_end(millrace, tars, recipe, whole, t
 def test_weights_change_while_it_runs_and_a_resume_replays_them(binary, millrace, tars, recipe, tmp_path):
     run = tmp_path / "run"
     pipe = recipe(f"pipe:cat {tars}/ads.tar")
-    process = start(binary, "train", pipe, "train.steps=20000", "--out", run)
+    settings = ["train.steps=20000", "train.checkpoint_steps=50"]
+    process = start(binary, "train", pipe, *settings, "--out", run)
     wait_for_step(process, run, 20)
     millrace("ctl", run, "data.weights.ads=0", "data.weights.news=2")
     at = [json.loads(line) for line in (run / "control.jsonl").read_text().splitlines()][0]["step"]
     wait_for_step(process, run, at + 20)
     assert "all of data.weights are 0" in millrace("ctl", run, "data.weights.news=0", code=1).stderr
     millrace("ctl", run, "data.weights.ads=1", "data.weights.news=3")
-    millrace("ctl", run, f"train.steps={at + 400}")
+    last = json.loads((run / "control.jsonl").read_text().splitlines()[-1])["step"]
+    millrace("ctl", run, f"train.steps={last + 3000}")
     process.kill()
     process.communicate()
     if not (run / "model.onnx").exists():
@@ -112,7 +114,7 @@ def test_weights_change_while_it_runs_and_a_resume_replays_them(binary, millrace
     straight = tmp_path / "straight"
     straight.mkdir()
     shutil.copy(run / "control.jsonl", straight)
-    millrace("train", pipe, "train.steps=20000", "--out", straight)
+    millrace("train", pipe, *settings, "--out", straight)
     assert_same_run(run, straight)
 
     def share(steps):
