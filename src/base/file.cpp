@@ -62,6 +62,18 @@ void fail_writing(const fs::path& path, std::string_view action, int error) {
                 full ? "disk full. Free some space or choose another folder" : std::strerror(error));
 }
 
+int open_nameless(const fs::path& given) {
+  const fs::path folder = given.empty() ? fs::path(".") : given;
+  int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (file >= 0) return file;
+  // Not every file system can do that.
+  std::string name = (folder / "millrace-XXXXXX").string();
+  file = ::mkostemp(name.data(), O_CLOEXEC);
+  if (file < 0) fail_writing(folder, "create a temporary file in it", errno);
+  ::unlink(name.c_str());
+  return file;
+}
+
 AtomicFile::AtomicFile(fs::path path, unsigned mode) : path_(std::move(path)) {
   // Process and counter keep two writers of one path apart.
   static std::atomic<unsigned> counter{0};

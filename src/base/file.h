@@ -25,6 +25,10 @@ struct OpenFile {
 std::vector<uint8_t> read_file(const std::filesystem::path& path);
 std::string read_text(const std::filesystem::path& path);
 
+/// Opens a file without a name in a folder ("": the current one), to read and write: nothing of it is left when the process
+/// ends, however it ends. IoError.
+int open_nameless(const std::filesystem::path& folder);
+
 /// Throws IoError for a file that could not be written: `error` is an errno, a full disk is named as such.
 [[noreturn]] void fail_writing(const std::filesystem::path& path, std::string_view action, int error);
 

@@ -124,6 +124,34 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 
 bool MappedFile::lost() const { return place_ >= 0 && watched[static_cast<size_t>(place_)].lost; }
 
+namespace {
+
+/// opened_mutex is held.
+void require_unchanged(size_t i) {
+  const Opened& file = opened()[i];
+  if (watched[i].lost)
+    fail<IoError>("{}: a part of it was gone when it was read: it was cut short meanwhile, or its disk fails",
+                  file.path);
+  if (changed(file))
+    fail<IoError>("{}: it was changed while it was read; start again when it stays as it is", file.path);
+}
+
+}  // namespace
+
+void require_mapped_file(const void* memory) {
+  const auto at = reinterpret_cast<uintptr_t>(memory);
+  {
+    const std::lock_guard lock(opened_mutex);
+    for (size_t i = 0; i < watched.size(); ++i) {
+      const uintptr_t begin = watched[i].begin;
+      if (begin == 0 || at < begin || at >= watched[i].end) continue;
+      require_unchanged(i);
+      return;
+    }
+  }
+  require_mapped_files(true);
+}
+
 void require_mapped_files(bool now) {
   static std::atomic<int64_t> look_next{0};
   const int64_t time = std::chrono::steady_clock::now().time_since_epoch().count();
@@ -131,14 +159,7 @@ void require_mapped_files(bool now) {
   look_next.store(time + 1'000'000'000, std::memory_order_relaxed);
   const std::lock_guard lock(opened_mutex);
   for (size_t i = 0; i < watched.size(); ++i) {
-    if (watched[i].begin == 0) continue;
-    const Opened& file = opened()[i];
-    if (watched[i].lost)
-      fail<IoError>(
-          "{}: a part of it was gone when it was read: it was cut short meanwhile, or its disk fails",
-          file.path);
-    if (changed(file))
-      fail<IoError>("{}: it was changed while it was read; start again when it stays as it is", file.path);
+    if (watched[i].begin != 0) require_unchanged(i);
   }
 }
 

@@ -13,6 +13,7 @@
 #include "data/labelled.h"
 #include "data/order/order.h"
 #include "data/streams/reservoir.h"
+#include "data/streams/stream_reader.h"
 #include "train/recipe.h"
 
 namespace millrace::cli {
@@ -70,7 +71,8 @@ void print_json(const data::Dataset& dataset, const std::vector<int64_t>& rows, 
 struct Arguments {
   std::string source, order, rank = "0/1";
   int64_t count = 5, sample = 0, seed = 1;
-  bool json = false;
+  bool json = false, stream = false;
+  std::string where;
   HeaderOption header;
 };
 
@@ -110,6 +112,23 @@ std::vector<int64_t> rows_of(const Arguments& a, const std::shared_ptr<const dat
   return rows;
 }
 
+/// The first samples of training on a stream: those in memory are the buffer's and the printed ones.
+std::unique_ptr<data::Dataset> head_of_stream(const Arguments& a) {
+  const auto [rank, ranks] = rank_of(a.rank);
+  auto stream = data::open_stream(train::expand(a.source));
+  if (!a.where.empty()) stream = data::select(std::move(stream), a.where);
+  data::StreamReader reader(std::move(stream), data::stream_buffer(a.order.empty() ? "sequential" : a.order),
+                            static_cast<uint64_t>(a.seed));
+  std::vector<data::StreamRecord> records;
+  for (int64_t place = 0; std::ssize(records) < a.count; ++place) {
+    data::StreamReader::Drawn drawn = reader.next();
+    if (drawn.pass > 0) break;
+    if (place % ranks == rank) records.push_back(std::move(drawn.record));
+  }
+  if (records.empty()) fail<InputError>("{}: has no samples for rank {}", a.source, a.rank);
+  return reader.stream().samples(records);
+}
+
 }  // namespace
 
 Action declare_data_head(Command& command) {
@@ -119,6 +138,8 @@ Action declare_data_head(Command& command) {
       .option("--sample", a->sample,
               "read all of the source as a stream and print so many of its samples, all equally likely")
       .option("--order", a->order, "print the first samples of training in this data.order")
+      .option("--where", a->where, "with --stream: only samples that this is true for")
+      .flag("--stream", a->stream, "read the source as data.stream does, no further than needed")
       .option("--rank", a->rank,
               "print those that one of several trainings takes that share an epoch, as 0/4")
       .option("--seed", a->seed, "of --sample and --order (default 1)")
@@ -127,13 +148,22 @@ Action declare_data_head(Command& command) {
           "  millrace data head train.rec\n"
           "  millrace data head 'train-{000..007}.tfrecord' -n 20\n"
           "  zcat log.jsonl.gz | millrace data head - --sample 20\n"
-          "  millrace data head train.tar --order shuffle --rank 1/4\n");
+          "  millrace data head train.tar --order shuffle --rank 1/4\n"
+          "  millrace data head pipe:'cat log.jsonl.gz' --stream --where 'n > 3' --rank 1/4\n");
   a->header.declare(command);
   return [a] {
     std::shared_ptr<const data::Dataset> dataset;
     std::vector<int64_t> rows;
     int64_t total = 0;
-    if (a->sample > 0) {
+    if (!a->stream && !a->where.empty())
+      fail<InputError>("--where goes with --stream; of all other data, millrace data query finds samples");
+    if (a->stream && a->sample > 0) fail<InputError>("--sample reads all of a stream: leave out --stream");
+    if (a->stream) {
+      dataset = head_of_stream(*a);
+      total = dataset->count();
+      rows.resize(static_cast<size_t>(total));
+      std::iota(rows.begin(), rows.end(), int64_t{0});
+    } else if (a->sample > 0) {
       if (!a->order.empty() || a->rank != "0/1")
         fail<InputError>("--sample goes with neither --order nor --rank");
       const auto stream = data::open_stream(train::expand(a->source));

@@ -127,7 +127,9 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector
 }
 
 std::unique_ptr<Dataset> open_table(const std::string& path, const OpenOptions& options) {
-  const std::string first = expand_paths(path)[0];
+  // A server is asked once for what a pattern names.
+  const std::vector<std::string> tars = tars_in(path), paths = expand_paths(path);
+  const std::string& first = paths[0];
   if (!is_elsewhere(first)) {
     std::error_code ignored;
     const std::string item = data_file(first);
@@ -137,7 +139,7 @@ std::unique_ptr<Dataset> open_table(const std::string& path, const OpenOptions& 
       if (file->size() == 0 || !format_of(*file)) return nullptr;
     }
   }
-  auto dataset = open_dataset(path, options);
+  auto dataset = open_dataset(path, tars.empty() ? paths : tars, options);
   for (const Column& column : dataset->columns())
     if (column.kind == ColumnKind::picture) return nullptr;
   return dataset;

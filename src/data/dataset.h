@@ -107,7 +107,7 @@ struct Format {
                                    std::vector<std::shared_ptr<const RandomAccessFile>> files);
   /// InputError when the format cannot hold such columns; null where it is only read.
   std::unique_ptr<DatasetWriter> (*create)(const std::string& path, const std::vector<Column>& columns);
-  /// Opens files by their indices, one each, without going through them; null where there is nothing to gain.
+  /// Opens files by their indices, one each, located() and of a sample at least, without going through them; null where there is nothing to gain.
   std::unique_ptr<Dataset> (*open_indexed)(const std::string& path,
                                            std::vector<std::shared_ptr<const RandomAccessFile>> files,
                                            std::vector<std::shared_ptr<const Index>> indices) = nullptr;

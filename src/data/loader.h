@@ -20,6 +20,7 @@ namespace millrace::data {
 /// beginning, and where nothing is needed:
 ///   {1, 1, samples drawn of each source so far …}   mixtures (order/mixture.h)
 ///   {2, 1, …}                                       streams (streams/stream_order.h)
+///   {3, 1, streams, length and state of each …}     mixtures of streams
 struct Cursor {
   uint64_t seed = 0;
   int64_t epoch = 0, position = 0;
@@ -104,7 +105,8 @@ struct Batch {
   Cursor start;
 };
 
-class Stream;  // streams/stream.h
+class Stream;        // streams/stream.h
+struct NamedStream;  // there, too
 
 class Loader {
  public:
@@ -117,8 +119,13 @@ class Loader {
   /// Pictures out of a stream, in the order "sequential" or "shuffle-buffer N": the next sample is drawn at random from N that
   /// were read, and the next of the stream takes its place. Bad samples are left out. It looks at the first good picture; the
   /// rest is read from the first next() on. When the stream ends it is read again. `classes` are all that there are; labels are
-  /// their numbers or names. Options: cache, columns, mixtures and ranks are not for streams. InputError or IoError.
+  /// their numbers or names. Options: those of caches, memory and mixtures of indexed sources are not for streams. Each of
+  /// several ranks reads the whole stream and decodes its own samples: they take every `ranks`-th of the order drawn, bad ones,
+  /// which the others cannot know of, being left out of this rank's batch (`valid`). InputError or IoError.
   Loader(std::unique_ptr<Stream> stream, std::vector<std::string> classes, LoaderOptions options);
+  /// Several streams, each with a buffer of its own, mixed by LoaderOptions::shares (set_shares()): the stream that the next
+  /// sample is drawn from depends on seed and place, as in mixtures of indexed sources. Batch::indices are number · streams + stream.
+  Loader(std::vector<NamedStream> streams, std::vector<std::string> classes, LoaderOptions options);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;

@@ -2,56 +2,15 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <fnmatch.h>
 #include <map>
 
 #include "base/format.h"
 #include "base/suggest.h"
 #include "data/index/index.h"
-#include "data/query.h"
+#include "data/query_truth.h"
 
 namespace millrace::data {
 namespace {
-
-enum class Truth : uint8_t { no, yes, unknown };
-
-Truth negated(Truth truth) {
-  return truth == Truth::unknown ? truth : truth == Truth::yes ? Truth::no : Truth::yes;
-}
-
-/// A value of a sample or of the condition.
-struct Cell {
-  enum class What : uint8_t { missing, integer, real, text } what = What::missing;
-  int64_t integer = 0;
-  double real = 0;
-  std::string_view text;
-  double number() const { return what == What::integer ? static_cast<double>(integer) : real; }
-};
-
-Truth truth_of(const std::string& comparison, const Cell& a, const Cell& b) {
-  if (a.what == Cell::What::missing || b.what == Cell::What::missing) return Truth::unknown;
-  if (comparison == "like") {
-    const std::string text(a.text), pattern(b.text);
-    return ::fnmatch(pattern.c_str(), text.c_str(), FNM_NOESCAPE) == 0 ? Truth::yes : Truth::no;
-  }
-  int order = 0;
-  if (a.what == Cell::What::text) {
-    order = a.text.compare(b.text);
-  } else if (a.what == Cell::What::integer && b.what == Cell::What::integer) {
-    order = a.integer < b.integer ? -1 : a.integer > b.integer ? 1 : 0;
-  } else {
-    const double x = a.number(), y = b.number();
-    if (x != x || y != y) return Truth::unknown;
-    order = x < y ? -1 : x > y ? 1 : 0;
-  }
-  const bool holds = comparison == "="    ? order == 0
-                     : comparison == "!=" ? order != 0
-                     : comparison == "<"  ? order < 0
-                     : comparison == "<=" ? order <= 0
-                     : comparison == ">"  ? order > 0
-                                          : order >= 0;
-  return holds ? Truth::yes : Truth::no;
-}
 
 /// The condition with its columns found in one index.
 class Bound {
@@ -65,25 +24,17 @@ class Bound {
         if (column && !columns_[n].back())
           query.fail_at(operand.at,
                         fmt::format("the samples have no '{}' that can be asked for", operand.text));
-        cells_[n].push_back(constant(operand));
+        cells_[n].push_back(constant_cell(operand));
       }
     check();
   }
 
-  Truth operator()(int64_t i) { return evaluate(static_cast<int>(query_.nodes().size()) - 1, i); }
-
- private:
-  static Cell constant(const Query::Operand& operand) {
-    Cell cell;
-    cell.what = operand.what == Query::Operand::What::text      ? Cell::What::text
-                : operand.what == Query::Operand::What::integer ? Cell::What::integer
-                                                                : Cell::What::real;
-    cell.integer = operand.integer;
-    cell.real = operand.number;
-    cell.text = operand.text;
-    return cell;
+  Truth operator()(int64_t i) {
+    return evaluate(query_, query_.nodes().size() - 1,
+                    [&](size_t node, size_t operand) { return cell(node, operand, i); });
   }
 
+ private:
   /// Numbers are compared with numbers, texts with texts.
   void check() const {
     for (size_t n = 0; n < cells_.size(); ++n) {
@@ -119,32 +70,6 @@ class Bound {
       cell.real = whole ? 0 : std::bit_cast<double>(small->numbers[at]);
     }
     return cell;
-  }
-
-  Truth evaluate(int number, int64_t i) const {
-    const auto at = static_cast<size_t>(number);
-    const Query::Node& node = query_.nodes()[at];
-    switch (node.what) {
-      case Query::Node::What::negation:
-        return negated(evaluate(node.left, i));
-      case Query::Node::What::both:
-      case Query::Node::What::either: {
-        const Truth decides = node.what == Query::Node::What::both ? Truth::no : Truth::yes;
-        const Truth left = evaluate(node.left, i);
-        if (left == decides) return left;
-        const Truth right = evaluate(node.right, i);
-        return right == decides || left != Truth::unknown ? right : left;
-      }
-      case Query::Node::What::compare:
-        return truth_of(node.comparison, cell(at, 0, i), cell(at, 1, i));
-      case Query::Node::What::among:
-        break;
-    }
-    const Cell value = cell(at, 0, i);
-    if (value.what == Cell::What::missing) return Truth::unknown;
-    for (size_t k = 1; k < node.operands.size(); ++k)
-      if (truth_of("=", value, cells_[at][k]) == Truth::yes) return Truth::yes;
-    return Truth::no;
   }
 
   const Query& query_;

@@ -106,24 +106,45 @@ std::string Source::key(int64_t index) const {
   return text.starts_with('/') ? text.substr(1) : text;
 }
 
+namespace {
+
+// A server is asked once for what a pattern names: what it says later may differ.
+std::unique_ptr<Source> open_files(const std::string& path, const std::vector<std::string>& paths);
+std::unique_ptr<Source> open_files(const std::string& path, const std::vector<std::string>& paths,
+                                   const std::string& where);
+std::unique_ptr<Dataset> dataset_of(const std::string& path, const std::vector<std::string>& paths) {
+  const std::vector<std::string> tars = tars_in(path);
+  return open_dataset(path, tars.empty() ? paths : tars);
+}
+
+}  // namespace
+
 std::unique_ptr<Source> open_samples(const std::string& path, const std::string& where) {
   std::error_code ignored;
-  const std::string first = expand_paths(path)[0];
+  const std::vector<std::string> paths = expand_paths(path);
+  const std::string& first = paths[0];
   if (!is_remote(first)) {
     const std::string file = data_file(first);
     const bool columns =
         fs::is_directory(file, ignored) || (fs::is_regular_file(file, ignored) &&
                                             fs::file_size(file, ignored) > 0 && format_of(*open_file(file)));
-    if (!columns) return open_source(path, where);
+    if (!columns) return open_files(path, paths, where);
   }
-  std::shared_ptr<const Dataset> dataset = open_dataset(path);
-  if (has_pictures_and_labels(*dataset)) return open_source(path, where);
+  std::shared_ptr<const Dataset> dataset = dataset_of(path, paths);
+  if (has_pictures_and_labels(*dataset)) return open_files(path, paths, where);
   if (!where.empty()) dataset = select(std::move(dataset), Query::parse(where));
   return rows_of(std::move(dataset));
 }
 
-std::unique_ptr<Source> open_source(const std::string& path) {
-  const std::vector<std::string> paths = expand_paths(path);
+std::unique_ptr<Source> open_source(const std::string& path) { return open_files(path, expand_paths(path)); }
+
+std::unique_ptr<Source> open_source(const std::string& path, const std::string& where) {
+  return open_files(path, expand_paths(path), where);
+}
+
+namespace {
+
+std::unique_ptr<Source> open_files(const std::string& path, const std::vector<std::string>& paths) {
   for (const std::string& item : paths) {
     std::error_code ignored;
     if (!is_elsewhere(item) && !fs::exists(item, ignored))
@@ -151,14 +172,17 @@ std::unique_ptr<Source> open_source(const std::string& path) {
   throw InputError(not_a_source(first));
 }
 
-std::unique_ptr<Source> open_source(const std::string& path, const std::string& where) {
-  if (where.empty()) return open_source(path);
+std::unique_ptr<Source> open_files(const std::string& path, const std::vector<std::string>& paths,
+                                   const std::string& where) {
+  if (where.empty()) return open_files(path, paths);
   const Query query = Query::parse(where);
-  std::shared_ptr<const Dataset> dataset = open_dataset(path);
+  std::shared_ptr<const Dataset> dataset = dataset_of(path, paths);
   std::vector<int64_t> samples = matching(*dataset, query);
   if (samples.empty()) fail<InputError>("{}: no sample matches the condition {}", path, where);
   return select(std::shared_ptr<const Source>(labelled_pictures(std::move(dataset))), std::move(samples));
 }
+
+}  // namespace
 
 std::string decode_sample(const Sample& sample, Picture& picture) {
   if (sample.height == 0) return decode_picture(sample.bytes, picture);

@@ -115,26 +115,18 @@ void refuse_others(const Recipe& recipe, const std::string& name) {
   const Recipe usual;
   const Recipe::Data &d = recipe.data, &u = usual.data;
   const bool table = is_table(recipe);
-  const std::pair<const char*, bool> others[] = {{"data.tokenizer", !d.tokenizer.empty()},
-                                                 {"data.text", !d.text.empty()},
-                                                 {"data.sequences", d.sequences != u.sequences},
-                                                 {"data.spans", !d.spans.empty()},
-                                                 {"data.augment", !d.augment.empty()},
-                                                 {"data.mix", !d.mix.empty()},
-                                                 {"data.train.NAME (a mixture)", !d.sources.empty()},
-                                                 {"data.stream", d.stream},
-                                                 {"data.sample_weight", !d.sample_weight.empty()},
-                                                 {"data.resize", d.resize > 0},
-                                                 {"data.crop", d.crop > 0},
-                                                 {"data.channels", d.channels > 0},
-                                                 {"data.mean", !d.mean.empty()},
-                                                 {"data.test_share", d.test_share > 0},
-                                                 {"eval.tta", recipe.eval.tta != "none"},
-                                                 {"data.label_pattern", table && !d.label_pattern.empty()},
-                                                 {"data.spec_augment", table && !d.spec_augment.empty()},
-                                                 {"data.label_trim", !table && !d.label_trim.empty()},
-                                                 {"data.categories", !table && !d.categories.empty()},
-                                                 {"data.leave_out", !table && !d.leave_out.empty()}};
+  std::vector<std::pair<const char*, bool>> others = {
+      {"data.tokenizer", !d.tokenizer.empty()},
+      {"data.text", !d.text.empty()},
+      {"data.sequences", d.sequences != u.sequences},
+      {"data.spans", !d.spans.empty()},
+      {"data.test_share", d.test_share > 0},
+      {"data.label_pattern", table && !d.label_pattern.empty()},
+      {"data.spec_augment", table && !d.spec_augment.empty()},
+      {"data.label_trim", !table && !d.label_trim.empty()},
+      {"data.categories", !table && !d.categories.empty()},
+      {"data.leave_out", !table && !d.leave_out.empty()}};
+  for (const auto& key : picture_keys(recipe)) others.push_back(key);
   for (const auto& [key, given] : others)
     if (given) fail<InputError>("{}: {} does not go with data.samples = \"{}\"", name, key, d.samples);
   for (const std::string& metric : recipe.eval.metrics)

@@ -57,9 +57,10 @@ void require_changeable(const std::string& name) {
   fail<InputError>("{} cannot change while training runs; what can: {}", name, fmt::join(keys, ", "));
 }
 
-/// A request's file; nothing when it is none.
-std::vector<Change> read_request(const fs::path& path) {
-  const json request = json::parse(read_text(path), nullptr, false);
+}  // namespace
+
+std::vector<Change> parse_request(std::string_view text) {
+  const json request = json::parse(text, nullptr, false);
   if (!request.is_object() || request.empty()) fail<InputError>("not a request of millrace ctl");
   std::vector<Change> changes;
   for (const auto& [key, value] : request.items()) {
@@ -69,8 +70,6 @@ std::vector<Change> read_request(const fs::path& path) {
   }
   return changes;
 }
-
-}  // namespace
 
 std::span<const std::string> control_keys() {
   static const std::vector<std::string> keys = {"train.lr_scale",
@@ -118,23 +117,28 @@ void apply_changes(Recipe& recipe, std::span<const Change> changes) {
 }
 
 std::vector<Applied> read_journal(const fs::path& path) {
+  if (!fs::exists(path)) return {};
+  return parse_journal(read_text(path), path.string());
+}
+
+std::vector<Applied> parse_journal(std::string_view text, const std::string& name) {
   std::vector<Applied> entries;
-  if (!fs::exists(path)) return entries;
-  const std::string text = read_text(path);
   int line = 0;
   for (size_t at = 0, end = 0; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
     ++line;
     try {
       const json entry = json::parse(text.substr(at, end - at));
+      if (const json& step = entry.at("step"); !step.is_number_integer() || step.get<int64_t>() < 0)
+        fail<InputError>("a step is a whole number from 0 on");
       entries.push_back({entry.at("step").get<int64_t>(),
                          {entry.at("key").get<std::string>(), entry.at("value").get<double>()},
                          entry.at("time").get<std::string>()});
       require_changeable(entries.back().change.key);
     } catch (const json::exception&) {
       fail<InputError>("{}:{}: not an entry of the journal ({{\"step\", \"key\", \"value\", \"time\"}})",
-                       path.string(), line);
+                       name, line);
     } catch (const InputError& error) {
-      fail<InputError>("{}:{}: {}", path.string(), line, error.what());
+      fail<InputError>("{}:{}: {}", name, line, error.what());
     }
   }
   std::stable_sort(entries.begin(), entries.end(),
@@ -175,10 +179,18 @@ void Control::note(int64_t step, std::span<const Change> changes) {
   // On the disk before the first step that follows it.
   const int file = ::open(journal_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file < 0) fail_writing(journal_, "write the journal", errno);
-  const bool written =
-      ::write(file, lines.data(), lines.size()) == static_cast<ssize_t>(lines.size()) && ::fsync(file) == 0;
+  const off_t before = ::lseek(file, 0, SEEK_END);
+  errno = ENOSPC;  // what a write that ends early means
+  const bool written = before >= 0 &&
+                       ::write(file, lines.data(), lines.size()) == static_cast<ssize_t>(lines.size()) &&
+                       ::fsync(file) == 0;
   const int error = errno;
+  // A part of the changes must not be replayed: they were asked for together.
+  const bool undone = written || before < 0 || ::ftruncate(file, before) == 0;
   ::close(file);
+  if (!undone)
+    fail<IoError>("{}: its last lines, from byte {} on, are not whole and cannot be removed: cut it there",
+                  journal_.string(), before);
   if (!written) fail_writing(journal_, "write the journal", error);
 }
 
@@ -193,7 +205,7 @@ std::optional<std::vector<Change>> Control::serve(const fs::path& request, int64
   std::optional<std::vector<Change>> changes;
   json reply;
   try {
-    changes = read_request(taken);
+    changes = parse_request(read_text(taken));
     apply(step, *changes);
     reply["step"] = step;
   } catch (const Error& refusal) {

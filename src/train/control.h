@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,10 @@ void apply_changes(Recipe& recipe, std::span<const Change> changes);
 /// The journal of a run, in the order of steps; empty when there is none. A line cut off by a kill is left out.
 /// InputError names a line that is no entry.
 std::vector<Applied> read_journal(const std::filesystem::path& path);
+/// The same of its text; `name` stands for the file in messages.
+std::vector<Applied> parse_journal(std::string_view text, const std::string& name);
+/// A request's text; InputError when it is none.
+std::vector<Change> parse_request(std::string_view text);
 
 /// The trainer's side.
 class Control {

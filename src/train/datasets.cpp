@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/size_text.h"
 #include "data/pictures/picture_reader.h"
+#include "data/streams/stream.h"
 #include "data/streams/stream_order.h"
 
 namespace millrace::train {
@@ -135,12 +136,23 @@ std::unique_ptr<data::PictureFeed> test_pictures(TestSet set) {
 }
 
 std::unique_ptr<data::Loader> stream_loader(const Recipe& recipe, const std::vector<std::string>& tests) {
-  const std::string path = expand(recipe.data.train);
-  data::LoaderOptions options = training_options(recipe, path, nullptr);
+  data::LoaderOptions options = training_options(recipe, recipe.data.train, nullptr);
+  options.sample_weight = recipe.data.sample_weight;
   options.epoch_samples =
       recipe.data.epoch_samples > 0 ? recipe.data.epoch_samples : recipe.train.steps * recipe.train.batch;
+  std::vector<data::NamedStream> streams;
+  const auto open = [&](const std::string& name, const std::string& text) {
+    auto stream = data::open_stream(expand(text));
+    if (!recipe.data.where.empty()) stream = data::select(std::move(stream), recipe.data.where);
+    streams.push_back({name, std::move(stream)});
+  };
+  if (recipe.data.sources.empty()) open("", recipe.data.train);
+  for (const auto& [name, text] : recipe.data.sources) open(name, text);
+  // How long streams are nobody knows: without weights they count alike.
+  if (!recipe.data.sources.empty())
+    options.shares = shares_of(recipe, std::vector<int64_t>(streams.size(), 1));
   const std::vector<std::string> given = classes_of(recipe);
-  return std::make_unique<data::Loader>(data::open_stream(path), given.empty() ? tests : given,
+  return std::make_unique<data::Loader>(std::move(streams), given.empty() ? tests : given,
                                         std::move(options));
 }
 

@@ -31,9 +31,9 @@ struct TrainingSource {
 };
 /// `most` > 0: a sample of about so many.
 TrainingSource open_training_source(const Recipe& recipe, int64_t most = 0);
-/// data.weights of the sources in the order of their names; without any, by their samples.
+/// data.weights of the sources in the order of their names; without any, `parts`.
 std::vector<double> shares_of(const Recipe& recipe, const std::vector<int64_t>& parts);
-/// The stream of a recipe (data.stream). `tests`: the classes of data.test, where data.classes is empty.
+/// The streams of a recipe (data.stream). `tests`: the classes of data.test, where data.classes is empty.
 std::unique_ptr<data::Loader> stream_loader(const Recipe& recipe, const std::vector<std::string>& tests);
 /// data.classes, ranges such as "0..9" written out; InputError.
 std::vector<std::string> classes_of(const Recipe& recipe);

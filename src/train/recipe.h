@@ -130,6 +130,9 @@ Recipe parse_recipe(std::string_view text, const std::string& name,
 /// Checks what no single key can show (data and model are named, the loss fits …); InputError.
 void check_recipe(const Recipe& recipe, const std::string& name);
 
+/// The keys that only pictures have, and which of them are given: other samples refuse them, as nobody would read them.
+std::vector<std::pair<const char*, bool>> picture_keys(const Recipe& recipe);
+
 /// The part of it about data.train, its weights, and streams.
 void check_sources(const Recipe& recipe, const std::string& name);
 

@@ -19,7 +19,7 @@ std::span<const RecipeKey> recipe_keys() {
        SLOT(data.sources)},
       {"data.weights.NAME",
        "how often samples of each source are drawn, as { ads = 0.3, news = 0.7 }; empty: as they have "
-       "samples; millrace "
+       "samples, streams alike; millrace "
        "ctl changes them while training runs",
        SLOT(data.weights), 0, 1e12},
       {"data.stream",

@@ -23,11 +23,6 @@ void check_stream(const Recipe& recipe, const std::string& name) {
   } catch (const InputError& error) {
     fail<InputError>("{}: {}", name, error.what());
   }
-  for (const auto& [key, given] :
-       {std::pair("where", !data.where.empty()), std::pair("sample_weight", !data.sample_weight.empty()),
-        std::pair("train.NAME (a mixture)", !data.sources.empty())})
-    if (given)
-      fail<InputError>("{}: data.{} needs random access, which a stream (data.stream) has not", name, key);
   if (data.epoch_samples == 0 && recipe.train.steps == 0)
     fail<InputError>(
         "{}: a stream has no epochs of its own: give data.epoch_samples, the samples that count as one, or "
@@ -39,6 +34,20 @@ void check_stream(const Recipe& recipe, const std::string& name) {
 }
 
 }  // namespace
+
+std::vector<std::pair<const char*, bool>> picture_keys(const Recipe& recipe) {
+  const Recipe::Data& d = recipe.data;
+  return {{"data.augment", !d.augment.empty()},
+          {"data.mix", !d.mix.empty()},
+          {"data.train.NAME (a mixture)", !d.sources.empty()},
+          {"data.stream", d.stream},
+          {"data.sample_weight", !d.sample_weight.empty()},
+          {"data.resize", d.resize > 0},
+          {"data.crop", d.crop > 0},
+          {"data.channels", d.channels > 0},
+          {"data.mean", !d.mean.empty()},
+          {"eval.tta", recipe.eval.tta != "none"}};
+}
 
 void check_sources(const Recipe& recipe, const std::string& name) {
   const Recipe::Data& data = recipe.data;
@@ -60,6 +69,14 @@ void check_sources(const Recipe& recipe, const std::string& name) {
     sum += share->second;
   }
   if (!(sum > 0)) fail<InputError>("{}: all of data.weights are 0: one must be more", name);
+  std::string input;  // the source that is standard input
+  for (const auto& [source, path] : data.sources) {
+    if (path != "-") continue;
+    if (!input.empty())
+      fail<InputError>("{}: data.train.{} and data.train.{} are both standard input, of which there is one",
+                       name, input, source);
+    input = source;
+  }
   check_stream(recipe, name);
 }
 

@@ -163,17 +163,8 @@ std::shared_ptr<const data::Tokenizer> tokenizer_of(const Recipe& recipe) {
 void check_texts(const Recipe& recipe, const std::string& name) {
   const Recipe::Data& d = recipe.data;
   if (d.tokenizer.empty()) return check_without(recipe, name);
-  const std::pair<const char*, bool> pictures[] = {{"data.augment", !d.augment.empty()},
-                                                   {"data.mix", !d.mix.empty()},
-                                                   {"data.train.NAME (a mixture)", !d.sources.empty()},
-                                                   {"data.stream", d.stream},
-                                                   {"data.sample_weight", !d.sample_weight.empty()},
-                                                   {"data.resize", d.resize > 0},
-                                                   {"data.crop", d.crop > 0},
-                                                   {"data.channels", d.channels > 0},
-                                                   {"data.mean", !d.mean.empty()},
-                                                   {"model.layers", !recipe.model.layers.empty()},
-                                                   {"eval.tta", recipe.eval.tta != "none"}};
+  auto pictures = picture_keys(recipe);
+  pictures.emplace_back("model.layers", !recipe.model.layers.empty());
   for (const auto& [key, given] : pictures)
     if (given)
       fail<InputError>("{}: {} is for pictures, data.tokenizer says that the samples are texts", name, key);

@@ -6,6 +6,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <millrace/error.h>
 
@@ -96,4 +97,18 @@ TEST_CASE("a full disk is called a full disk and leaves the old file") {
   CHECK(read_text(folder / "disk/state") == "old");
   CHECK(entries(folder / "disk") == 1);
   umount((folder / "disk").c_str());
+}
+
+TEST_CASE("a file without a name can be written and read, and leaves nothing") {
+  const testing::TempFolder folder;
+  const int file = open_nameless(folder.path());
+  CHECK(std::filesystem::is_empty(folder.path()));
+  REQUIRE(::write(file, "abc", 3) == 3);
+  char back[3] = {};
+  CHECK(::pread(file, back, 3, 0) == 3);
+  CHECK(std::string(back, 3) == "abc");
+  ::close(file);
+  CHECK(std::filesystem::is_empty(folder.path()));
+  CHECK_THROWS_WITH_AS((void)open_nameless(folder / "none"),
+                       doctest::Contains("none: cannot create a temporary file in it"), IoError);
 }

@@ -37,6 +37,21 @@ TEST_CASE("a mapped file that is cut short gives zeros and says so, instead of e
   CHECK_NOTHROW(require_mapped_files());
 }
 
+TEST_CASE("of a place in memory only its own file is looked at") {
+  const testing::TempFolder folder;
+  const std::vector<uint8_t> bytes(10'000, 'a');
+  write_file(folder.path() / "one", bytes);
+  write_file(folder.path() / "two", bytes);
+  const MappedFile one(folder.path() / "one"), two(folder.path() / "two");
+  CHECK_NOTHROW(require_mapped_file(one.bytes().data()));
+  std::filesystem::resize_file(folder.path() / "two", 9'000);
+  CHECK_NOTHROW(require_mapped_file(&one.bytes()[9'999]));
+  CHECK_THROWS_WITH_AS(require_mapped_file(&two.bytes()[5]), doctest::Contains("two: it was changed"),
+                       IoError);
+  CHECK_THROWS_AS(require_mapped_file(bytes.data()), IoError);  // it might come from any
+  CHECK_THROWS_AS(require_mapped_file(nullptr), IoError);
+}
+
 TEST_CASE("a mapped file that changes is noticed; another one in its place does not matter") {
   const testing::TempFolder folder;
   const auto path = folder.path() / "table.csv";

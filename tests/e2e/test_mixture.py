@@ -100,7 +100,7 @@ def test_weights_change_while_it_runs_and_a_resume_replays_them(binary, millrace
         ("data.weights=label", "data.sample_weight"),
         ("data.train.a/b=x.tar", "has other characters"),
         ("data.train.new=nowhere.tar", "has none for the source 'new'"),
-        ("data.stream=true", "needs random access"),
+        ("data.stream=true", "is a folder, which is no stream"),
     ],
 )
 def test_wrong_weights_are_refused(millrace, recipe, tmp_path, change, message):

@@ -232,7 +232,7 @@ def test_what_a_command_or_standard_input_gives(binary, millrace, server, tmp_pa
     failed = millrace("data", "head", f"pipe:cat {path}; exit 3", code=1, env=there).stderr
     assert "the command failed (exit status 3)" in failed
     assert "is empty" in millrace("data", "head", "pipe:true", code=1, env=there).stderr
-    assert "cannot be made" in millrace("data", "head", "pipe:true", code=1, env={"TMPDIR": "/nonexistent"}).stderr
+    assert "/nonexistent: cannot create a temporary file in it" in millrace("data", "head", "pipe:true", code=1, env={"TMPDIR": "/nonexistent"}).stderr
     assert "has no index" in millrace("data", "index", f"pipe:cat {path}", code=1, env=there).stderr
 
 
@@ -430,6 +430,15 @@ def test_hdfs_by_webhdfs(millrace, hdfs, environment):
     at = {**environment, "MILLRACE_WEBHDFS": f"http://{hdfs.address}/"}
     assert head(millrace, "hdfs://namenode:8020/x-0.rec", at) == here
     assert head(millrace, "hdfs:///x-0.rec", at) == here
+
+
+def test_a_server_is_asked_once_what_a_pattern_names(millrace, hdfs, environment):
+    for number in (0, 1):
+        (hdfs.folder / f"t-{number}.csv").write_text("n,t\n1,a\n2,b\n")
+    for verb in (["head"], ["stat"], ["query", "n = 1"]):
+        del hdfs.requests[:]
+        millrace("data", verb[0], f"webhdfs://{hdfs.address}/t-*.csv", *verb[1:], env=environment)
+        assert [query["op"] for query in hdfs.requests].count("LISTSTATUS") == 1, verb
 
 
 def test_hdfs_that_cannot_be_read_says_why(millrace, hdfs, environment):

@@ -193,7 +193,9 @@ def test_bad_samples_of_a_stream_are_left_out_until_they_are_too_many(millrace, 
         (["data.stream=false"], "is for streams: set data.stream = true"),
         (["data.epoch_samples=0"], "a stream has no epochs of its own"),
         (["data.test="], "the classes of a stream must be known"),
-        (["data.where=label in (1)"], "needs random access"),
+        (["data.where=label in (1)"], "'label' holds texts"),
+        (["data.where=label = 'Z'"], "no sample matches the condition label = 'Z', of 500"),
+        (["data.sample_weight=weight"], "there is no column 'weight'"),
         (["data.train=pipe:false"], "the command failed (exit status 1)"),
         (["data.train=pipe:echo hello, world"], "none of its first"),
         (["data.classes=[A, B]", "data.test=", "data.most_bad=0", "model.layers=[flatten, linear 2]"], "none of data.classes"),
@@ -223,3 +225,22 @@ def test_ranks_see_together_the_order_of_one(millrace, shard):
     assert len(set(alone)) == 500
     for ranks in (2, 3, 8):
         assert [head("--rank", f"{rank}/{ranks}") for rank in range(ranks)] == [alone[rank::ranks] for rank in range(ranks)]
+
+
+def test_ranks_of_a_stream_share_what_it_gives(millrace, shard):
+    def head(*arguments):
+        text = millrace("data", "head", f"pipe:cat {shard}", "--stream", "-n", 1000, "--json", *arguments).stdout
+        return [row["__key__"] for row in json.loads(text)["head"]]
+
+    plain = head()
+    assert len(set(plain)) == 500
+    for order in ([], ["--order", "shuffle-buffer 60"]):
+        alone = head(*order)
+        assert set(alone) == set(plain) and (alone == plain) == (not order)
+        for ranks in (2, 3, 8):
+            assert [head(*order, "--rank", f"{rank}/{ranks}") for rank in range(ranks)] == [alone[rank::ranks] for rank in range(ranks)]
+    chosen = head("--where", "label = 'C'")
+    assert chosen == [key for key in plain if key.startswith("C/")] and len(chosen) == 50
+    endless = millrace("data", "head", f"pipe:while cat {shard}; do :; done", "--stream", "-n", 3, "--json").stdout
+    assert [row["__key__"] for row in json.loads(endless)["head"]] == plain[:3]
+    assert "--where goes with --stream" in millrace("data", "head", shard, "--where", "label = 'C'", code=1).stderr

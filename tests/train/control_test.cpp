@@ -1,6 +1,8 @@
 #include "train/control.h"
 
+#include <csignal>
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <thread>
 
 #include <millrace/error.h>
@@ -146,11 +148,46 @@ TEST_CASE("without a training in the folder a request is refused") {
                        doctest::Contains("no training runs in"), InputError);
 }
 
+TEST_CASE("what a full disk takes of a change is not in the journal") {
+  Run run;
+  const auto nothing = [](int64_t, std::span<const Change>) {};
+  const std::string request = "{\"train.lr_scale\": 0.5, \"train.steps\": 9}";
+  Control control(run.run);
+  write_file(run.run.requests() / "0001.json", request);
+  REQUIRE(take_one(control, 3, nothing).size() == 2);
+  const std::string before = read_text(run.run.journal());
+  write_file(run.run.requests() / "0002.json", request);
+  // The first of the two lines, and a part of the second.
+  rlimit usual{}, little{};
+  ::getrlimit(RLIMIT_FSIZE, &usual);
+  little = usual;
+  little.rlim_cur = before.size() + before.size() * 3 / 4;
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  std::this_thread::sleep_for(250ms);  // between two looks
+  ::setrlimit(RLIMIT_FSIZE, &little);
+  std::string why;
+  try {
+    control.take(4, nothing);
+  } catch (const IoError& error) {
+    why = error.what();
+  }
+  ::setrlimit(RLIMIT_FSIZE, &usual);
+  std::signal(SIGXFSZ, handler);
+  CHECK(why.find("cannot write the journal") != std::string::npos);
+  CHECK(read_text(run.run.journal()) == before);
+}
+
 TEST_CASE("a journal that is none is named by its line") {
   TempFolder folder;
   const auto path = folder / "control.jsonl";
   write_file(path, "{\"step\": 1, \"key\": \"train.steps\", \"value\": 5, \"time\": \"\"}\n{\"step\": 2}\n");
   CHECK_THROWS_WITH_AS(read_journal(path), doctest::Contains("control.jsonl:2: "), InputError);
+  for (const std::string step : {"1e300", "-1", "1.5", "\"1\""}) {
+    const std::string line =
+        "{\"step\": " + step + ", \"key\": \"train.steps\", \"value\": 5, \"time\": \"\"}\n";
+    CHECK_THROWS_WITH_AS((void)parse_journal(line, "j"), doctest::Contains("j:1: a step is a whole number"),
+                         InputError);
+  }
   write_file(path, "{\"step\": 1, \"key\": \"train.seed\", \"value\": 5, \"time\": \"\"}\n");
   CHECK_THROWS_WITH_AS(read_journal(path), doctest::Contains("train.seed cannot change"), InputError);
 }

@@ -3,11 +3,9 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/format.h"
@@ -21,11 +19,7 @@ class WriteSpool {
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
     std::error_code ignored;
     if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
-    std::string name = path + ".tmp-XXXXXX";
-    const int file = ::mkstemp(name.data());
-    if (file < 0) fail_writing(path, "create a file beside it", errno);
-    ::unlink(name.c_str());
-    file_.reset(::fdopen(file, "w+b"));
+    file_.reset(::fdopen(open_nameless(folder), "w+b"));
   }
 
   void write(const void* data, size_t size) {

@@ -121,6 +121,10 @@ std::vector<IndexResult> write_indices(const Dataset& dataset,
 std::vector<std::shared_ptr<const Index>> indices_for(const Dataset& dataset,
                                                       const std::set<std::string>& names);
 
+/// The value of the small column `split`: train, val, valid, validation or test where that is a folder of the key or the file's
+/// name begins with it; else "".
+std::string split_of(std::string_view key, const std::string& file);
+
 /// The names that small columns of a data set can have.
 std::vector<std::string> small_names(const Dataset& dataset);
 

@@ -57,20 +57,6 @@ struct Growing {
   }
 };
 
-/// train, val, valid, validation or test when it is a folder of the key or the file's name begins with it.
-std::string split_of(std::string_view key, const std::string& file) {
-  constexpr std::string_view names[] = {"train", "val", "valid", "validation", "test"};
-  for (size_t at = 0, slash = key.find('/'); slash != std::string_view::npos;
-       at = slash + 1, slash = key.find('/', at))
-    for (const std::string_view name : names)
-      if (key.substr(at, slash - at) == name) return std::string(name);
-  const std::string stem = std::filesystem::path(file).filename().string();
-  const std::string_view first = std::string_view(stem).substr(0, stem.find_first_of("-_."));
-  for (const std::string_view name : names)
-    if (first == name) return std::string(name);
-  return {};
-}
-
 class Writer {
  public:
   void add(Section kind, uint32_t column, const void* data, size_t size) {
@@ -259,6 +245,19 @@ class Builder {
 };
 
 }  // namespace
+
+std::string split_of(std::string_view key, const std::string& file) {
+  constexpr std::string_view names[] = {"train", "val", "valid", "validation", "test"};
+  for (size_t at = 0, slash = key.find('/'); slash != std::string_view::npos;
+       at = slash + 1, slash = key.find('/', at))
+    for (const std::string_view name : names)
+      if (key.substr(at, slash - at) == name) return std::string(name);
+  const std::string stem = std::filesystem::path(file).filename().string();
+  const std::string_view first = std::string_view(stem).substr(0, stem.find_first_of("-_."));
+  for (const std::string_view name : names)
+    if (first == name) return std::string(name);
+  return {};
+}
 
 std::vector<uint8_t> build_index(const Dataset& dataset, int64_t first, int64_t last,
                                  const IndexOptions& options) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/order/order.h"
+#include "data/order/shares.h"
 
 namespace millrace::data {
 
@@ -16,17 +17,16 @@ namespace millrace::data {
 /// when the shares have changed on the way.
 class Mixture {
  public:
-  /// `first`: of each source, its first sample in the population. `shares` as in set_shares().
+  /// `first`: of each source, its first sample in the population. `shares` as Shares has them.
   Mixture(std::vector<int64_t> first, std::vector<std::unique_ptr<Order>> orders,
           std::span<const double> shares);
 
-  /// Of each source, ≥ 0, not all 0; they need not add up to 1. InputError.
-  void set_shares(std::span<const double> shares);
+  void set_shares(std::span<const double> shares) { shares_.set(shares); }
   size_t sources() const { return orders_.size(); }
   /// Samples of all sources together: what counts as an epoch.
   int64_t length() const { return length_; }
   /// The source of the sample at a place.
-  size_t source_at(uint64_t seed, int64_t place) const;
+  size_t source_at(uint64_t seed, int64_t place) const { return shares_.source_at(seed, place); }
   /// The next samples from the place `drawn` on (one number a source), which moves on.
   void run(uint64_t seed, std::span<int64_t> drawn, std::span<Pick> picks) const;
   /// Moves on by `count` samples.
@@ -35,7 +35,7 @@ class Mixture {
  private:
   std::vector<int64_t> first_;
   std::vector<std::unique_ptr<Order>> orders_;
-  std::vector<double> limits_;  // sums of the shares, the last one 1
+  Shares shares_;
   int64_t length_ = 0;
 };
 

@@ -54,8 +54,7 @@ Frame Pictures::frame_for(int64_t index, const SampleKey& sample, const PictureR
 
 /// Decodes a sample; "" or why it is bad. InputError when it is good but of another size than the others.
 std::string Pictures::decode_it(int64_t index, const SampleKey& sample, PictureReader& reader,
-                                uint8_t* planes) {
-  Sample stored;
+                                uint8_t* planes, Sample& stored) {
   try {
     stored = source_->read(index);
   } catch (const RemoteError&) {
@@ -90,9 +89,10 @@ bool Pictures::decode(int64_t index, const SampleKey& sample, PictureReader& rea
   // that a resumed training sees the same.
   const bool always = !augmenter_.frames();
   if (always && bad_[index].load(std::memory_order_relaxed)) return false;
-  const std::string why = decode_it(index, sample, reader, planes);
+  Sample stored;
+  const std::string why = decode_it(index, sample, reader, planes, stored);
   if (why.empty()) return true;
-  require_mapped_files(true);  // not the picture's fault
+  require_mapped_file(stored.bytes.data());  // not the picture's fault
   note_bad(index, why);
   if (always) bad_[index].store(true, std::memory_order_relaxed);
   return false;

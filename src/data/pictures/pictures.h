@@ -41,7 +41,9 @@ class Pictures {
  private:
   int channels_for(int own) const;
   bool decode(int64_t index, const SampleKey& sample, PictureReader& reader, uint8_t* planes);
-  std::string decode_it(int64_t index, const SampleKey& sample, PictureReader& reader, uint8_t* planes);
+  /// `stored`: its bytes, where they could be read.
+  std::string decode_it(int64_t index, const SampleKey& sample, PictureReader& reader, uint8_t* planes,
+                        Sample& stored);
   Frame frame_for(int64_t index, const SampleKey& sample, const PictureReader& reader) const;
   void note_asked(int64_t index, bool good);
   void note_bad(int64_t index, const std::string& why);

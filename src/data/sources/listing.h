@@ -17,6 +17,24 @@ std::vector<std::string> list_remote(const std::string& pattern);
 std::vector<std::string> list_s3(const std::string& pattern);
 std::vector<std::string> list_webhdfs(const std::string& pattern);
 
+/// A page of ListObjectsV2 (S3's API reference): the keys on it, and what to ask on with; "" at the end.
+struct S3Page {
+  std::vector<std::string> keys;
+  bool more = false;
+  std::string token;
+};
+/// False where it is none.
+bool parse_s3_page(std::string_view xml, S3Page& page);
+/// The names of the files in an answer to LISTSTATUS (Hadoop's WebHDFS REST API); false where it is none.
+bool parse_webhdfs_list(std::string_view json, std::vector<std::string>& files);
+/// Of an answer to GETFILESTATUS.
+struct WebHdfsStatus {
+  bool file = false;
+  uint64_t size = 0;
+  int64_t modified = 0;
+};
+bool parse_webhdfs_status(std::string_view json, WebHdfsStatus& status);
+
 // ---- what the lists of servers share
 
 inline constexpr uint64_t most_list_bytes = uint64_t{64} << 20;

@@ -1,5 +1,6 @@
 // Amazon's S3 and what speaks as it does: path-style addresses at a server of one's own, host-style ones at Amazon's.
 #include <cstdlib>
+#include <utility>
 
 #include "base/format.h"
 #include "data/sources/http_object.h"
@@ -57,6 +58,18 @@ bool next_element(std::string_view xml, const std::string& name, size_t& at, std
 
 }  // namespace
 
+bool parse_s3_page(std::string_view xml, S3Page& page) {
+  std::string_view text;
+  size_t at = 0;
+  if (!next_element(xml, "IsTruncated", at, text)) return false;
+  page = {};
+  page.more = text == "true";
+  for (at = 0; next_element(xml, "Key", at, text);) page.keys.push_back(percent_decoded(text));
+  at = 0;
+  if (page.more && next_element(xml, "NextContinuationToken", at, text)) page.token = xml_text(text);
+  return true;
+}
+
 std::unique_ptr<RemoteObject> open_s3(const std::string& url) {
   const Place place = place_of(url, false);
   return std::make_unique<HttpObject>(url, request_for(place.bucket, percent_encoded(place.key, "/")));
@@ -80,18 +93,14 @@ std::vector<std::string> list_s3(const std::string& pattern) {
       fail<RemoteError>("{}: listing is denied (status {}); check the keys, or the right s3:ListBucket",
                         pattern, answer.status);
     const std::string_view xml(reinterpret_cast<const char*>(answer.body.data()), answer.body.size());
-    std::string_view text;
-    if (size_t at = 0; answer.status != 200 || !next_element(xml, "IsTruncated", at, text))
+    S3Page page;
+    if (answer.status != 200 || !parse_s3_page(xml, page))
       fail<RemoteError>("{}: the server does not list objects (status {}); name the files one by one",
                         pattern, answer.status);
-    const bool more = text == "true";
-    for (size_t at = 0; next_element(xml, "Key", at, text);)
-      if (const std::string key = percent_decoded(text); chosen_by(place.key, key))
-        add_found(pattern, "s3://" + place.bucket + "/" + key, found);
-    const std::string last = token;
-    token.clear();
-    if (size_t at = 0; more && next_element(xml, "NextContinuationToken", at, text)) token = xml_text(text);
-    if (more && (token.empty() || token == last))
+    for (const std::string& key : page.keys)
+      if (chosen_by(place.key, key)) add_found(pattern, "s3://" + place.bucket + "/" + key, found);
+    const std::string last = std::exchange(token, page.token);
+    if (page.more && (token.empty() || token == last))
       fail<RemoteError>("{}: the server says that there are more objects, but not how to go on", pattern);
   } while (!token.empty());
   return found;

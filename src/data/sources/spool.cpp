@@ -17,16 +17,13 @@
 namespace millrace::data {
 namespace {
 
-/// A file without a name: nothing of it is left when the process ends, however it ends.
+/// A file without a name.
 class Temporary {
  public:
   Temporary() {
     const char* folder = std::getenv("TMPDIR");
     folder_ = folder && *folder ? folder : "/tmp";
-    std::string name = folder_ + "/millrace-XXXXXX";
-    file_ = ::mkstemp(name.data());
-    if (file_ < 0) fail_writing(name, "cannot be made", errno);
-    ::unlink(name.c_str());
+    file_ = open_nameless(folder_);
   }
   ~Temporary() { ::close(file_); }
   Temporary(const Temporary&) = delete;

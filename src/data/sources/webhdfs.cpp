@@ -62,6 +62,34 @@ Json ask(const std::string& url, HttpRequest request) {
   return json;
 }
 
+bool names_of(const Json& json, std::vector<std::string>& files) {
+  const Json* list = &json;
+  for (const char* name : {"FileStatuses", "FileStatus"}) {
+    if (!list->is_object() || !list->contains(name)) return false;
+    list = &(*list)[name];
+  }
+  if (!list->is_array()) return false;
+  for (const Json& status : *list) {
+    if (!status.is_object() || !status.contains("pathSuffix") || !status["pathSuffix"].is_string())
+      return false;
+    if (status.contains("type") && status["type"] == "FILE")
+      files.push_back(status["pathSuffix"].get<std::string>());
+  }
+  return true;
+}
+
+bool status_of(const Json& json, WebHdfsStatus& status) {
+  const auto found = json.find("FileStatus");
+  if (!json.is_object() || found == json.end() || !found->is_object() || !found->contains("length") ||
+      !(*found)["length"].is_number_unsigned() || !found->contains("type"))
+    return false;
+  status.file = (*found)["type"] == "FILE";
+  status.size = (*found)["length"].get<uint64_t>();
+  const auto modified = found->find("modificationTime");
+  status.modified = modified != found->end() && modified->is_number_integer() ? modified->get<int64_t>() : 0;
+  return true;
+}
+
 [[noreturn]] void strange(const std::string& url) {
   fail<RemoteError>("{}: the server's answer is none of WebHDFS's; is it the name node's HTTP port?", url);
 }
@@ -70,14 +98,11 @@ class WebHdfsObject final : public RemoteObject {
  public:
   explicit WebHdfsObject(const std::string& url) : url_(url), place_(place_of(url)) {
     const Json json = ask(url, request_for(place_, place_.path, "GETFILESTATUS"));
-    const auto status = json.find("FileStatus");
-    if (status == json.end() || !status->is_object() || !status->contains("length") ||
-        !(*status)["length"].is_number_unsigned() || !status->contains("type"))
-      strange(url);
-    if ((*status)["type"] != "FILE")
-      fail<RemoteError>("{}: is a folder; write {}/ for the files in it", url, url);
-    size_ = (*status)["length"].get<uint64_t>();
-    version_ = fmt::format("{} {}", status->value("modificationTime", Json(0)).dump(), size_);
+    WebHdfsStatus status;
+    if (!status_of(json, status)) strange(url);
+    if (!status.file) fail<RemoteError>("{}: is a folder; write {}/ for the files in it", url, url);
+    size_ = status.size;
+    version_ = fmt::format("{} {}", status.modified, size_);
   }
   uint64_t size() const override { return size_; }
   const std::string& version() const override { return version_; }
@@ -106,6 +131,14 @@ bool is_hdfs(std::string_view path) {
   return path.starts_with("webhdfs://") || path.starts_with("swebhdfs://") || path.starts_with("hdfs://");
 }
 
+bool parse_webhdfs_list(std::string_view text, std::vector<std::string>& files) {
+  return names_of(Json::parse(text, nullptr, false), files);
+}
+
+bool parse_webhdfs_status(std::string_view text, WebHdfsStatus& status) {
+  return status_of(Json::parse(text, nullptr, false), status);
+}
+
 std::unique_ptr<RemoteObject> open_webhdfs(const std::string& url) {
   return std::make_unique<WebHdfsObject>(url);
 }
@@ -117,21 +150,12 @@ std::vector<std::string> list_webhdfs(const std::string& pattern) {
   if (fixed_part(folder) != folder)
     fail<InputError>("{}: wildcards can stand in the last part of an HDFS path only", pattern);
   const Json json = ask(pattern, request_for(place, folder, "LISTSTATUS"));
-  const Json* list = &json;
-  for (const char* name : {"FileStatuses", "FileStatus"}) {
-    if (!list->is_object() || !list->contains(name)) strange(pattern);
-    list = &(*list)[name];
-  }
-  if (!list->is_array()) strange(pattern);
+  std::vector<std::string> names;
+  if (!names_of(json, names)) strange(pattern);
   const std::string before = pattern.substr(0, pattern.size() - (place.path.size() - folder.size()));
   std::vector<std::string> found;
-  for (const Json& status : *list) {
-    if (!status.is_object() || !status.contains("pathSuffix") || !status["pathSuffix"].is_string())
-      strange(pattern);
-    const auto name = status["pathSuffix"].get<std::string>();
-    if (status.contains("type") && status["type"] == "FILE" && chosen_by(place.path, folder + name))
-      add_found(pattern, before + name, found);
-  }
+  for (const std::string& name : names)
+    if (chosen_by(place.path, folder + name)) add_found(pattern, before + name, found);
   return found;
 }
 

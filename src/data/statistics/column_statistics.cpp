@@ -113,17 +113,19 @@ class Sums {
     if (later.numbers_ == 0) return;
     result_.least = numbers_ ? std::min(result_.least, later.result_.least) : later.result_.least;
     result_.most = numbers_ ? std::max(result_.most, later.result_.most) : later.result_.most;
+    if (later.scale_ < scale_) scale_down();
+    const double more = scale_ / later.scale_;
     const auto mine = static_cast<double>(numbers_), theirs = static_cast<double>(later.numbers_);
-    const double apart = later.mean_ - mean_;
+    const double apart = later.mean_ * more - mean_;
     mean_ += apart * theirs / (mine + theirs);
-    squares_ += later.squares_ + apart * apart * mine * theirs / (mine + theirs);
+    squares_ += later.squares_ * more * more + apart * apart * mine * theirs / (mine + theirs);
     numbers_ += later.numbers_;
   }
 
   ColumnStatistics finish() {
     if (numbers_ > 0) {
-      result_.mean = mean_;
-      result_.std = std::sqrt(squares_ / static_cast<double>(numbers_));
+      result_.mean = mean_ / scale_;
+      result_.std = std::sqrt(squares_ / static_cast<double>(numbers_)) / scale_;
     }
     times_.finish(kind_, result_);
     return std::move(result_);
@@ -159,9 +161,16 @@ class Sums {
     if (!std::isfinite(value)) return;
     result_.least = numbers_ ? std::min(result_.least, value) : value;
     result_.most = numbers_ ? std::max(result_.most, value) : value;
-    const double before = value - mean_;
+    if (scale_ == 1 && std::abs(value) > 1e150) scale_down();
+    const double scaled = value * scale_, before = scaled - mean_;
     mean_ += before / static_cast<double>(++numbers_);
-    squares_ += before * (value - mean_);
+    squares_ += before * (scaled - mean_);
+  }
+  /// Squares of large numbers are larger than any.
+  void scale_down() {
+    scale_ = 0x1p-600;
+    mean_ *= scale_;
+    squares_ = squares_ * scale_ * scale_;
   }
   void content(uint64_t size) {
     result_.shortest = contents_ ? std::min(result_.shortest, size) : size;
@@ -173,7 +182,7 @@ class Sums {
   ColumnKind kind_;
   ColumnStatistics result_;
   int64_t numbers_ = 0, contents_ = 0;
-  double mean_ = 0, squares_ = 0;
+  double mean_ = 0, squares_ = 0, scale_ = 1;  // of both, as if all numbers were scaled
   Times times_;
   Sound sound_;
 };

@@ -1,5 +1,6 @@
 #include "data/streams/stream.h"
 
+#include <filesystem>
 #include <mutex>
 
 #include "base/format.h"
@@ -133,6 +134,13 @@ class PartedStream final : public Stream {
 
 std::unique_ptr<Stream> open_stream(const std::string& path) {
   const std::vector<std::string> tars = tars_in(path);
+  std::error_code ignored;
+  if (tars.empty() && std::filesystem::is_directory(path, ignored))
+    fail<InputError>(
+        "{0}: is a folder, which is no stream: give its files, or a tar of them (pipe:tar -C {0} -c .); all "
+        "of "
+        "a mixture are streams, or none",
+        path);
   return std::make_unique<PartedStream>(path, tars.empty() ? expand_paths(path) : tars);
 }
 

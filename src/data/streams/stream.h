@@ -60,6 +60,19 @@ class Stream {
   std::string path_;
 };
 
+/// One of several streams; without a name where it is alone.
+struct NamedStream {
+  std::string name;
+  std::unique_ptr<Stream> stream;
+};
+
+/// The samples of a stream that a condition (query.h) is true for, found one by one as they come; `number` counts all. It may
+/// name what these samples have: their columns of numbers and texts, width and height of pictures, and split where the key
+/// says so. What a sample lacks, or what cannot be compared, is missing (query.h). Samples that cannot be read at all are kept,
+/// so that they are counted. next() fails with InputError at the end of a pass in which nothing matched, and after the first
+/// thousand when nothing of what it asks for was among these.
+std::unique_ptr<Stream> select(std::unique_ptr<Stream> stream, const std::string& condition);
+
 /// Opens "pipe:COMMAND", "-", or files (globs and braces, local and remote), of tars, TFRecord, JSON lines or CSV, plain or
 /// compressed by gzip or Zstandard as a whole; the format is found from the first bytes, which it waits for. InputError when
 /// it is none of these, IoError when it cannot be opened.

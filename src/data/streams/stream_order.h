@@ -36,7 +36,7 @@ class StreamOrder {
   int64_t pass() const { return pass_; }
   /// Draws so far; of all passes.
   int64_t drawn() const { return drawn_; }
-  /// The number of the next sample that comes in.
+  /// One more than the number of the last sample that came in.
   int64_t incoming() const { return incoming_; }
   /// The stream has come to its end: nothing comes in any more in this pass.
   bool over() const { return over_; }
@@ -57,6 +57,12 @@ class StreamOrder {
   bool over_ = false;
   std::vector<BufferedSample> buffered_;
 };
+
+/// The state of each of several streams in that of their mixture: {3, 1, how many, then of each its length and itself}; of an
+/// empty one empty ones. InputError, beginning with `path`, when it is none of so many.
+std::vector<std::vector<int64_t>> stream_states(const std::string& path, const std::vector<int64_t>& state,
+                                                size_t streams);
+std::vector<int64_t> mixture_state(const std::vector<std::vector<int64_t>>& states);
 
 /// The size of the buffer that data.order names: "sequential" 1, "shuffle-buffer N" N. InputError for others.
 int64_t stream_buffer(const std::string& order);

@@ -1,13 +1,18 @@
 #include "data/streams/stream_pictures.h"
 
+#include <cmath>
+
 #include "base/format.h"
 #include "data/labelled.h"
 
 namespace millrace::data {
 
-StreamPictures::StreamPictures(const Stream& stream, const std::vector<std::string>& classes,
-                               const LoaderOptions& options, const Augmenter& augmenter)
+StreamPictures::StreamPictures(const Stream& stream, const std::string& source,
+                               const std::vector<std::string>& classes, const LoaderOptions& options,
+                               const Augmenter& augmenter)
     : stream_(stream),
+      source_(source.empty() ? "" : source + ": "),
+      weight_(options.sample_weight),
       augmenter_(augmenter),
       rule_{options.resize, options.crop},
       channels_(options.channels),
@@ -18,18 +23,36 @@ StreamPictures::StreamPictures(const Stream& stream, const std::vector<std::stri
   for (size_t i = 0; i < classes.size(); ++i) classes_.emplace(classes[i], static_cast<int64_t>(i));
 }
 
+namespace {
+
+float weight_of(const Dataset& dataset, const std::string& column) {
+  const size_t at = dataset.column(column);
+  const Value value = dataset.read(0, at);
+  const auto* const integer = std::get_if<int64_t>(&value);
+  const auto* const real = std::get_if<double>(&value);
+  const double weight = integer ? static_cast<double>(*integer) : real ? *real : -1;
+  if (!(weight >= 0) || !std::isfinite(weight))
+    fail<InputError>("its {} is {}: a weight is a number from 0 on", column,
+                     value_text(value, dataset.columns()[at].kind));
+  return static_cast<float>(weight);
+}
+
+}  // namespace
+
 /// Opens the picture and finds its class; "" or why it is bad.
 std::string StreamPictures::open(const StreamRecord& record, PictureReader& reader, StreamedPicture& picture,
                                  Sample& stored) const {
-  picture.name = fmt::format("{} (sample {})", stream_.path(), record.at.number);
+  picture.name = fmt::format("{}{} (sample {})", source_, stream_.path(), record.at.number);
   if (!record.fault.empty()) return record.fault;
   LabelledSample sample;
   try {
     const auto dataset = stream_.samples({&record, 1});
     if (dataset->count() != 1) return fmt::format("its bytes hold {} samples", dataset->count());
     if (!dataset->columns().empty() && dataset->columns()[0].name == "__key__")
-      picture.name = fmt::format("{}:{}", stream_.path(), std::get<std::string>(dataset->read(0, 0)));
+      picture.name =
+          fmt::format("{}{}:{}", source_, stream_.path(), std::get<std::string>(dataset->read(0, 0)));
     sample = labelled_sample(*dataset, 0);
+    if (!weight_.empty()) picture.weight = weight_of(*dataset, weight_);
   } catch (const Error& error) {
     return error.what();
   }
@@ -71,6 +94,11 @@ std::string StreamPictures::find_extent(const StreamRecord& record) {
   extent_ = augmenter_.frames() ? augmenter_.framed(extent) : extent;
   first_name_ = picture.name;
   return {};
+}
+
+void StreamPictures::take_extent(const StreamPictures& from) {
+  extent_ = from.extent_;
+  first_name_ = from.first_name_;
 }
 
 std::string StreamPictures::load(const StreamRecord& record, const SampleKey* random, PictureReader& reader,

@@ -11,20 +11,24 @@
 
 namespace millrace::data {
 
-/// A sample with its class; the picture lies elsewhere.
+/// A sample with its class, and its weight in the loss; the picture lies elsewhere.
 struct StreamedPicture {
   std::string name;
   int64_t label = 0;
+  float weight = 1;
 };
 
-/// Thread-safe but for find_extent().
+/// Thread-safe but for find_extent() and take_extent().
 class StreamPictures {
  public:
-  StreamPictures(const Stream& stream, const std::vector<std::string>& classes, const LoaderOptions& options,
-                 const Augmenter& augmenter);
+  /// `source`: what names of samples begin with, "" for nothing.
+  StreamPictures(const Stream& stream, const std::string& source, const std::vector<std::string>& classes,
+                 const LoaderOptions& options, const Augmenter& augmenter);
 
   /// Takes over the size of a record's picture; "" or why there is none.
   std::string find_extent(const StreamRecord& record);
+  /// Takes over the size that others have.
+  void take_extent(const StreamPictures& from);
   const Extent& extent() const { return extent_; }
 
   /// Decodes into `planes` (extent().bytes()); "" or why the sample is bad. `random`: with the random frame that augmentation
@@ -39,6 +43,7 @@ class StreamPictures {
   int channels_for(int own) const { return channels_ == 0 ? own : channels_; }
 
   const Stream& stream_;
+  std::string source_, weight_;
   const Augmenter& augmenter_;
   FrameRule rule_;
   int channels_;

@@ -162,3 +162,26 @@ TEST_CASE("columns are summed up by kind") {
   CHECK(columns[3].bytes == 4950);
   CHECK(columns[3].missing == 0);
 }
+
+TEST_CASE("means and deviations of the largest numbers are numbers") {
+  const TempFolder folder;
+  const auto of = [&](const std::vector<double>& values, int64_t times) {
+    const std::string path = folder / "x.csv";
+    std::string text = "n\n";
+    for (int64_t i = 0; i < times; ++i)
+      for (const double value : values) text += fmt::format("{}\n", value);
+    put_file(path, text);
+    const auto table = open_table(path);
+    REQUIRE(table);
+    return column_statistics(*table).at(0);
+  };
+  for (const int64_t times : {1, 40'000}) {  // more are summed up in parts
+    const auto both = of({1e308, -1e308}, times);
+    CHECK(std::abs(both.mean) < 1e295);
+    CHECK(both.std == doctest::Approx(1e308));
+    const auto large = of({1.5, 2.5, 1.7e308, 1.7e308}, times);
+    CHECK(large.mean == doctest::Approx(0.85e308));
+    CHECK(large.std == doctest::Approx(0.85e308));
+    CHECK(of({3, 5}, times).std == doctest::Approx(1));
+  }
+}

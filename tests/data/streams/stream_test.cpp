@@ -15,6 +15,7 @@
 #include "data/labelled.h"
 #include "data/loader.h"
 #include "support/pictures.h"
+#include "support/streams.h"
 #include "support/temp_folder.h"
 
 using namespace millrace;
@@ -22,23 +23,6 @@ using namespace millrace::data;
 using namespace millrace::testing;
 
 namespace {
-
-std::string member(const std::string& name, const std::string& content) {
-  return tar_header(name, content.size()) + content + std::string(tar_padding(content.size()), '\0');
-}
-
-/// Members of `count` samples: a picture whose bytes begin a JPEG only where it is good, and its class.
-std::string members(int64_t count, const std::set<int64_t>& bad = {}, int64_t first = 0) {
-  std::string tar;
-  for (int64_t i = first; i < first + count; ++i) {
-    const std::string key = fmt::format("{:05}", i);
-    tar +=
-        member(key + ".jpg", bad.contains(i) ? "no picture" : make_jpeg(8, 8, 3, static_cast<uint64_t>(i)));
-    tar += member(key + ".cls", std::to_string(i % 3));
-  }
-  return tar;
-}
-const std::string end_mark(1024, '\0');
 
 /// A member whose name only an extension header holds.
 std::string long_member(const std::string& name, const std::string& content, bool pax) {
@@ -118,22 +102,6 @@ void check_stream(const std::string& path, const std::string& of) {
   }
 }
 
-struct Copy {
-  std::vector<uint8_t> pictures;
-  std::vector<int64_t> labels, indices;
-  std::vector<std::string> names;
-  bool operator==(const Copy&) const = default;
-};
-
-std::vector<Copy> take(Loader& loader, int batches) {
-  std::vector<Copy> out;
-  for (int i = 0; i < batches; ++i) {
-    const Batch& batch = loader.next();
-    out.push_back({batch.pictures, batch.labels, batch.indices, batch.names});
-  }
-  return out;
-}
-
 LoaderOptions options(int64_t batch, int64_t epoch, int threads = 2) {
   LoaderOptions given;
   given.batch = batch;
@@ -146,16 +114,6 @@ LoaderOptions options(int64_t batch, int64_t epoch, int threads = 2) {
 
 std::unique_ptr<Loader> loader_of(const std::string& path, const LoaderOptions& given) {
   return std::make_unique<Loader>(open_stream(path), std::vector<std::string>{"a", "b", "c"}, given);
-}
-
-template <typename E, typename F>
-std::string message(const F& run) {
-  try {
-    run();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 }  // namespace
