@@ -10,7 +10,7 @@ namespace {
 
 // What is computed again together must cost less than this share of the forward pass: chains over many layers would be
 // alive all at once, and save nothing.
-constexpr double kLongestChain = 1.0 / 12;
+constexpr double kLongestChain = 1.0 / 16;
 // Smaller values are not worth a thought.
 constexpr int64_t kLeastBytes = 1 << 16;
 
