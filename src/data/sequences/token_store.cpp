@@ -48,6 +48,14 @@ void TokenStore::get(int64_t at, std::span<int64_t> out) const {
     std::copy_n(reinterpret_cast<const uint16_t*>(data_) + at, out.size(), out.begin());
   else
     std::copy_n(reinterpret_cast<const int32_t*>(data_) + at, out.size(), out.begin());
+  if (file_.empty()) return;
+  require_mapped_files();
+  // The checksum leaves out the tokens, which would all have to be read for it.
+  for (const int64_t token : out)
+    if (token < 0 || token >= vocabulary_)
+      fail<IoError>(
+          "{}: holds the token {} of a vocabulary of {}: it is damaged; remove it, and it is made again",
+          file_, token, vocabulary_);
 }
 
 TokenStore TokenStore::part(int64_t first, int64_t count) const {
@@ -60,7 +68,7 @@ TokenStore TokenStore::part(int64_t first, int64_t count) const {
 /// Reads what TokenWriter wrote.
 struct TokenFile {
   /// Nothing when it is none, is damaged, or of another key.
-  static std::optional<Tokenised> open(const fs::path& path, const std::string& key) {
+  static std::optional<Tokenised> open(const fs::path& path, const std::string& key, int64_t vocabulary) {
     const auto file = std::make_shared<MappedFile>(path);
     const auto bytes = file->bytes();
     Trailer t;
@@ -101,7 +109,8 @@ struct TokenFile {
     out.tokens.data_ = bytes.data();
     out.tokens.size_ = static_cast<int64_t>(t.tokens);
     out.tokens.owner_ = file;
-    out.file = path.string();
+    out.tokens.vocabulary_ = vocabulary;
+    out.tokens.file_ = out.file = path.string();
     return out;
   }
 };
@@ -113,7 +122,8 @@ struct TokenWriter::File {
 };
 
 TokenWriter::TokenWriter(int64_t vocabulary, int64_t most_bytes, std::string key)
-    : narrow_(vocabulary <= 65536),
+    : vocabulary_(vocabulary),
+      narrow_(vocabulary <= 65536),
       most_bytes_(most_bytes),
       key_(std::move(key)),
       memory_(std::make_shared<std::vector<uint8_t>>()) {}
@@ -177,7 +187,7 @@ void TokenWriter::finish(Tokenised& texts) {
   put(key_.data(), key_.size());
   out.write(&t, sizeof t);
   out.commit();
-  auto opened = TokenFile::open(file_->path, key_);
+  auto opened = TokenFile::open(file_->path, key_, vocabulary_);
   if (!opened) fail<IoError>("{}: is not what was just written; is the disk damaged?", file_->path.string());
   texts.tokens = opened->tokens;
   texts.file = file_->path.string();
@@ -188,13 +198,13 @@ void TokenWriter::finish(Tokenised& texts) {
   }
 }
 
-std::optional<Tokenised> find_tokens(const std::string& key) {
+std::optional<Tokenised> find_tokens(const std::string& key, int64_t vocabulary) {
   if (key.empty()) return std::nullopt;
   const fs::path path = path_of(key);
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return std::nullopt;
   try {
-    return TokenFile::open(path, key);
+    return TokenFile::open(path, key, vocabulary);
   } catch (const IoError&) {
     return std::nullopt;
   }
