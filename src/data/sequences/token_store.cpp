@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <unistd.h>
@@ -37,6 +38,21 @@ fs::path folder() {
 
 fs::path path_of(const std::string& key) {
   return folder() / fmt::format("{:016x}.tokens", XXH3_64bits(key.data(), key.size()));
+}
+
+/// Removes what others who were killed left unfinished, so that the folder does not fill up: nobody wrote to it for an hour.
+void remove_unfinished(const fs::path& in) {
+  std::error_code none;
+  std::vector<fs::path> left;
+  for (fs::directory_iterator at(in, none), end; !none && at != end; at.increment(none)) {
+    const std::string name = at->path().filename().string();
+    std::error_code gone;
+    const auto written = at->last_write_time(gone);
+    if ((name.find(".tokens.tmp-") != std::string::npos || name.starts_with("unnamed-")) && !gone &&
+        fs::file_time_type::clock::now() - written > std::chrono::hours(1))
+      left.push_back(at->path());
+  }
+  for (const fs::path& path : left) fs::remove(path, none);
 }
 
 uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
@@ -142,6 +158,7 @@ void TokenWriter::add(std::span<const int32_t> ids) {
   if (!file_ &&
       memory_->size() + ids.size() * width > static_cast<size_t>(std::max<int64_t>(most_bytes_, 0))) {
     static std::atomic<int> number = 0;
+    remove_unfinished(folder());
     file_ = std::make_unique<File>(
         key_.empty() ? folder() / fmt::format("unnamed-{}-{}.tokens", ::getpid(), number++) : path_of(key_));
     file_->file.write(memory_->data(), memory_->size());

@@ -1,6 +1,7 @@
 #include "data/sequences/texts.h"
 
 #include <atomic>
+#include <chrono>
 #include <doctest/doctest.h>
 #include <set>
 
@@ -265,4 +266,24 @@ TEST_CASE("tokens that were damaged in their file, or that it lost meanwhile, ar
   const Texts cut = read_again();
   std::filesystem::resize_file(files[0], 4096);
   CHECK_THROWS_WITH_AS(text_of(cut), doctest::Contains("a part of it was gone"), IoError);
+}
+
+TEST_CASE("unfinished files of tokens are removed when nobody writes to them any more") {
+  CacheVariable cache;
+  TempFolder folder;
+  write_file(folder / "one.jsonl", "{\"text\": \"abc\"}\n");
+  const auto tokens = cache.path() / "tokens";
+  const auto now = std::filesystem::file_time_type::clock::now();
+  for (const auto& [name, hours] :
+       {std::pair("0123.tokens.tmp-1-0", 2), std::pair("unnamed-1-0.tokens", 2),
+        std::pair("4567.tokens.tmp-1-0", 0), std::pair("89ab.tokens", 2), std::pair("of a user's", 2)}) {
+    write_file(tokens / name, "");
+    std::filesystem::last_write_time(tokens / name, now - std::chrono::hours(hours));
+  }
+  TextOptions options;
+  options.most_bytes = 0;
+  (void)read(folder / "one.jsonl", options);
+  CHECK(files_in(tokens).size() == 4);
+  CHECK(!std::filesystem::exists(tokens / "0123.tokens.tmp-1-0"));
+  CHECK(!std::filesystem::exists(tokens / "unnamed-1-0.tokens"));
 }
