@@ -14,7 +14,8 @@ namespace millrace {
 namespace fs = std::filesystem;
 
 OpenFile::OpenFile(const fs::path& path) {
-  file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without waiting: of a pipe that nobody writes to it would be for ever.
+  file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) {
     const int error = errno;
     if (error == ENOENT) fail<IoError>("{}: no such file; check the path", path.string());

@@ -185,6 +185,8 @@ void predict_tokens(const Arguments& a, train::Session& session, train::Predicto
 }
 
 int run(const Arguments& a) {
+  if (a.top < 1) fail<InputError>("--top {}: at least one class, or token, is named", a.top);
+  if (a.tokens < 0) fail<InputError>("--tokens {}: a text goes on by 1 token or more", a.tokens);
   std::vector<std::string> warnings;
   train::Session session = train::load_session(a.model, warnings);
   for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);

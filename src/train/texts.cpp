@@ -227,7 +227,28 @@ std::unique_ptr<data::Feed> texts_at_step(const Recipe& recipe, int64_t step) {
   return feed;
 }
 
-std::shared_ptr<const data::Dataset> open_texts(const std::string& path) { return data::open_dataset(path); }
+std::shared_ptr<const data::Dataset> open_texts(const Recipe& recipe, const std::string& path) {
+  const std::string& column = recipe.data.text;
+  const auto has_column = [&](const data::Dataset& dataset) {
+    return std::any_of(dataset.columns().begin(), dataset.columns().end(),
+                       [&](const data::Column& each) { return each.name == column; });
+  };
+  data::OpenOptions options;
+  if (!column.empty()) options.texts = {column};
+  std::shared_ptr<const data::Dataset> dataset = data::open_dataset(path, options);
+  // Of a few rows it cannot be told from the content whether the first is names, but from the name.
+  if (!column.empty() && dataset->format() == "csv" && path != "-" && !path.starts_with("pipe:") &&
+      !has_column(*dataset)) {
+    options.header = true;
+    std::shared_ptr<const data::Dataset> named;
+    try {
+      named = data::open_dataset(path, options);
+    } catch (const InputError&) {  // there is nothing behind the names
+    }
+    if (named && has_column(*named)) return named;
+  }
+  return dataset;
+}
 
 std::unique_ptr<data::Feed> unlabelled_texts(const Recipe& recipe, const data::Dataset& dataset) {
   const auto tokenizer = tokenizer_of(recipe);

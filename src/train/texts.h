@@ -26,8 +26,8 @@ std::unique_ptr<data::Feed> test_texts(const Recipe& recipe, const std::vector<s
 /// The feed of a training, about to give the batch of a step, counted from 1.
 std::unique_ptr<data::Feed> texts_at_step(const Recipe& recipe, int64_t step);
 
-/// A source of texts that need no labels.
-std::shared_ptr<const data::Dataset> open_texts(const std::string& path);
+/// A source of texts that need no labels, in the recipe's column where it has columns.
+std::shared_ptr<const data::Dataset> open_texts(const Recipe& recipe, const std::string& path);
 /// All texts (of the recipe's column, or in plain text files the one that they have) as a model of classes takes them in
 /// evaluation; the targets are their numbers in the data set.
 std::unique_ptr<data::Feed> unlabelled_texts(const Recipe& recipe, const data::Dataset& dataset);

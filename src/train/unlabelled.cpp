@@ -76,7 +76,7 @@ std::shared_ptr<const data::Dataset> open_unlabelled(const Session& session,
   }
   if (paths.size() != 1) fail<InternalError>("{} sources where one is opened", paths.size());
   if (has_arrays(session.recipe)) return open_rows(session.recipe, session.encoding, paths[0]);
-  return open_texts(paths[0]);
+  return open_texts(session.recipe, paths[0]);
 }
 
 void predict_samples(Predictor& predictor, const Session& session,

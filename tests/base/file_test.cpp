@@ -55,6 +55,14 @@ TEST_CASE("missing files and folders are IoErrors that name the path") {
   CHECK(entries(folder.path()) == 0);
 }
 
+TEST_CASE("a pipe that nobody writes to is refused, not waited for") {
+  const testing::TempFolder folder;
+  const fs::path pipe = folder / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH_AS(read_file(pipe), doctest::Contains("not a regular file"), IoError);
+  CHECK_THROWS_WITH_AS(MappedFile{pipe}, doctest::Contains("not a regular file"), IoError);
+}
+
 TEST_CASE("without commit the old content stays and no temporary file is left") {
   testing::TempFolder folder;
   write_file(folder / "state", "old");

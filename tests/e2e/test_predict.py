@@ -183,6 +183,17 @@ def test_a_step_of_a_table_is_explained_and_written(millrace, desk):
     assert "counted from 1" in millrace("data", "why", "runs/people", "--step", 0, cwd=desk, code=1).stderr
 
 
+def test_a_few_texts_are_found_by_the_name_of_their_column(millrace, desk):
+    """Of so few rows the content does not tell whether the first is names, nor that numbers are texts."""
+    names = (desk / "messages.tsv").read_text().splitlines()[0].replace("\t", ",")
+    for name, rows in (("few", ["call me", "win now"]), ("numbers", ["007", "12"])):
+        (desk / f"{name}.csv").write_text("\n".join([names, *(f"x,{row}" for row in rows)]) + "\n")
+        out = millrace("predict", "runs/spam", f"{name}.csv", "--json", cwd=desk).stdout.splitlines()
+        alone = [json.loads(millrace("predict", "runs/spam", row, "--json", cwd=desk).stdout)["class"] for row in rows]
+        assert [json.loads(line)["class"] for line in out] == alone
+    assert "at least one class" in millrace("predict", "runs/spam", "few.csv", "--top", 0, cwd=desk, code=1).stderr
+
+
 def test_a_step_of_sounds_is_explained_and_written(millrace, desk):
     why = json.loads(millrace("data", "why", "runs/digits", "--step", 2, "--json", "--write", "h", cwd=desk).stdout)
     for i, sample in enumerate(why["samples"]):

@@ -285,3 +285,24 @@ TEST_CASE("fp16 agrees with the reference, and with itself when it goes on") {
   fill(step->input(1), 0.5);
   for (int i = 0; i < 4; ++i) CHECK(step->run_verified(0.01) == "");
 }
+
+TEST_CASE("fp16: the reference skips the steps that are skipped, however near to overflow they are") {
+  for (const std::string& network : test::small_networks()) {
+    CAPTURE(network);
+    test::SmallStep small = test::make_small_step(network, "fp16");
+    const auto scale = [&]() -> Array {
+      for (auto& [name, array] : small.step->state())
+        if (name == "loss_scale") return array;
+      return {};
+    };
+    scale().set(0, 0x1p40);
+    int steps = 0;
+    for (double before = 0; before != scale().at(0); ++steps) {
+      CAPTURE(steps);
+      before = scale().at(0);
+      CHECK(small.step->run_verified(0) == "");
+    }
+    CHECK(steps > 5);
+    CHECK(steps < 40);
+  }
+}

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <unistd.h>
@@ -39,6 +40,21 @@ fs::path path_of(const std::string& key) {
   return folder() / fmt::format("{:016x}.tokens", XXH3_64bits(key.data(), key.size()));
 }
 
+/// Removes what others who were killed left unfinished, so that the folder does not fill up: nobody wrote to it for an hour.
+void remove_unfinished(const fs::path& in) {
+  std::error_code none;
+  std::vector<fs::path> left;
+  for (fs::directory_iterator at(in, none), end; !none && at != end; at.increment(none)) {
+    const std::string name = at->path().filename().string();
+    std::error_code gone;
+    const auto written = at->last_write_time(gone);
+    if ((name.find(".tokens.tmp-") != std::string::npos || name.starts_with("unnamed-")) && !gone &&
+        fs::file_time_type::clock::now() - written > std::chrono::hours(1))
+      left.push_back(at->path());
+  }
+  for (const fs::path& path : left) fs::remove(path, none);
+}
+
 uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
 }  // namespace
@@ -48,6 +64,14 @@ void TokenStore::get(int64_t at, std::span<int64_t> out) const {
     std::copy_n(reinterpret_cast<const uint16_t*>(data_) + at, out.size(), out.begin());
   else
     std::copy_n(reinterpret_cast<const int32_t*>(data_) + at, out.size(), out.begin());
+  if (file_.empty()) return;
+  require_mapped_files();
+  // The checksum leaves out the tokens, which would all have to be read for it.
+  for (const int64_t token : out)
+    if (token < 0 || token >= vocabulary_)
+      fail<IoError>(
+          "{}: holds the token {} of a vocabulary of {}: it is damaged; remove it, and it is made again",
+          file_, token, vocabulary_);
 }
 
 TokenStore TokenStore::part(int64_t first, int64_t count) const {
@@ -60,7 +84,7 @@ TokenStore TokenStore::part(int64_t first, int64_t count) const {
 /// Reads what TokenWriter wrote.
 struct TokenFile {
   /// Nothing when it is none, is damaged, or of another key.
-  static std::optional<Tokenised> open(const fs::path& path, const std::string& key) {
+  static std::optional<Tokenised> open(const fs::path& path, const std::string& key, int64_t vocabulary) {
     const auto file = std::make_shared<MappedFile>(path);
     const auto bytes = file->bytes();
     Trailer t;
@@ -101,7 +125,8 @@ struct TokenFile {
     out.tokens.data_ = bytes.data();
     out.tokens.size_ = static_cast<int64_t>(t.tokens);
     out.tokens.owner_ = file;
-    out.file = path.string();
+    out.tokens.vocabulary_ = vocabulary;
+    out.tokens.file_ = out.file = path.string();
     return out;
   }
 };
@@ -113,7 +138,8 @@ struct TokenWriter::File {
 };
 
 TokenWriter::TokenWriter(int64_t vocabulary, int64_t most_bytes, std::string key)
-    : narrow_(vocabulary <= 65536),
+    : vocabulary_(vocabulary),
+      narrow_(vocabulary <= 65536),
       most_bytes_(most_bytes),
       key_(std::move(key)),
       memory_(std::make_shared<std::vector<uint8_t>>()) {}
@@ -132,6 +158,7 @@ void TokenWriter::add(std::span<const int32_t> ids) {
   if (!file_ &&
       memory_->size() + ids.size() * width > static_cast<size_t>(std::max<int64_t>(most_bytes_, 0))) {
     static std::atomic<int> number = 0;
+    remove_unfinished(folder());
     file_ = std::make_unique<File>(
         key_.empty() ? folder() / fmt::format("unnamed-{}-{}.tokens", ::getpid(), number++) : path_of(key_));
     file_->file.write(memory_->data(), memory_->size());
@@ -177,7 +204,7 @@ void TokenWriter::finish(Tokenised& texts) {
   put(key_.data(), key_.size());
   out.write(&t, sizeof t);
   out.commit();
-  auto opened = TokenFile::open(file_->path, key_);
+  auto opened = TokenFile::open(file_->path, key_, vocabulary_);
   if (!opened) fail<IoError>("{}: is not what was just written; is the disk damaged?", file_->path.string());
   texts.tokens = opened->tokens;
   texts.file = file_->path.string();
@@ -188,13 +215,13 @@ void TokenWriter::finish(Tokenised& texts) {
   }
 }
 
-std::optional<Tokenised> find_tokens(const std::string& key) {
+std::optional<Tokenised> find_tokens(const std::string& key, int64_t vocabulary) {
   if (key.empty()) return std::nullopt;
   const fs::path path = path_of(key);
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return std::nullopt;
   try {
-    return TokenFile::open(path, key);
+    return TokenFile::open(path, key, vocabulary);
   } catch (const IoError&) {
     return std::nullopt;
   }

@@ -15,7 +15,7 @@ namespace millrace::data {
 class TokenStore {
  public:
   int64_t size() const { return size_; }
-  /// As the models take them; at + out.size() ≤ size().
+  /// As the models take them; at + out.size() ≤ size(). IoError when they lie in a file that is damaged or was changed.
   void get(int64_t at, std::span<int64_t> out) const;
   /// `count` tokens from `first` on.
   TokenStore part(int64_t first, int64_t count) const;
@@ -26,7 +26,8 @@ class TokenStore {
   bool narrow_ = true;
   std::shared_ptr<const void> owner_;
   const uint8_t* data_ = nullptr;
-  int64_t size_ = 0;
+  int64_t size_ = 0, vocabulary_ = 0;
+  std::string file_;  // "" in memory
 };
 
 /// Texts as tokens, before it is said which of them are used.
@@ -54,6 +55,7 @@ class TokenWriter {
 
  private:
   struct File;
+  int64_t vocabulary_;
   bool narrow_;
   int64_t most_bytes_, size_ = 0;
   std::string key_;
@@ -61,7 +63,7 @@ class TokenWriter {
   std::unique_ptr<File> file_;
 };
 
-/// What a TokenWriter kept under that key; nothing when there is none, or it is damaged.
-std::optional<Tokenised> find_tokens(const std::string& key);
+/// What a TokenWriter of that vocabulary kept under that key; nothing when there is none, or it is damaged.
+std::optional<Tokenised> find_tokens(const std::string& key, int64_t vocabulary);
 
 }  // namespace millrace::data

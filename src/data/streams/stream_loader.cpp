@@ -309,8 +309,8 @@ void Streamed::set_shares(std::span<const double> shares) {
       last.item.planes.assign(planes, planes + result_.bytes());
     }
     StreamIntake& from = *intakes_[last.source];
+    if (last.item.mine) from.in_pass = std::max<int64_t>(0, from.in_pass - 1);
     from.returned.push_front(std::move(last.item));
-    from.in_pass = std::max<int64_t>(0, from.in_pass - 1);
     from.good_in_pass = true;
   }
   rows_ = 0;
@@ -451,7 +451,7 @@ void Streamed::begin_batch() {
   if (weighted()) batch_.weights.assign(count, 0);
 }
 
-/// Puts the next sample into the batch, where it is good and this rank's; its planes stay the item's.
+/// Puts the next sample into the batch, where it is good and this rank's; its planes stay the item's then.
 void Streamed::take(size_t source, StreamItem& item) {
   if (gathered_.empty()) begin_batch();
   StreamIntake& from = *intakes_[source];
@@ -478,7 +478,10 @@ void Streamed::take(size_t source, StreamItem& item) {
     batch_.indices[row] = index_of(source, number);
     batch_.names[row] = item.picture.name;
     if (weighted()) batch_.weights[row] = item.picture.weight;
+  } else if (several()) {
+    entry.item.planes = std::move(item.planes);  // by other shares it may be this rank's
   }
+  entry.item.mine = mine;
   item.drawn.record.bytes = {};
   entry.item.what = What::ready;
   entry.item.drawn = std::move(item.drawn);

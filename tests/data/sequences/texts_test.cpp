@@ -1,6 +1,7 @@
 #include "data/sequences/texts.h"
 
 #include <atomic>
+#include <chrono>
 #include <doctest/doctest.h>
 #include <set>
 
@@ -237,4 +238,52 @@ TEST_CASE("tokens that do not fit into memory lie in a file, give the same sampl
   CHECK(some.count() == 1667);
   CHECK(text_of(some).starts_with("abb"));
   CHECK(files_in(cache.path() / "tokens").size() == files);
+}
+
+TEST_CASE("tokens that were damaged in their file, or that it lost meanwhile, are no samples") {
+  CacheVariable cache;
+  TempFolder folder;
+  write_file(folder / "one.jsonl", "{\"text\": \"" + std::string(100'000, 'x') + "\"}\n");
+  TextOptions options;
+  options.most_bytes = 0;
+  const auto read_again = [&] { return read(folder / "one.jsonl", options); };
+  CHECK(text_of(read_again()) == std::string(100'000, 'x'));
+  const auto files = files_in(cache.path() / "tokens");
+  REQUIRE(files.size() == 1);
+  const auto whole = read_file(files[0]);
+
+  auto bytes = whole;
+  bytes[50'001] ^= 0x40;  // the high byte of a token
+  write_file(files[0], bytes);
+  const Texts damaged = read_again();
+  CHECK_THROWS_WITH_AS(text_of(damaged),
+                       doctest::Contains("of a vocabulary of 256: it is damaged; remove it"), IoError);
+  std::vector<int64_t> before(10);
+  damaged.tokens.get(0, before);
+  CHECK(before == std::vector<int64_t>(10, 'x'));
+
+  write_file(files[0], whole);
+  const Texts cut = read_again();
+  std::filesystem::resize_file(files[0], 4096);
+  CHECK_THROWS_WITH_AS(text_of(cut), doctest::Contains("a part of it was gone"), IoError);
+}
+
+TEST_CASE("unfinished files of tokens are removed when nobody writes to them any more") {
+  CacheVariable cache;
+  TempFolder folder;
+  write_file(folder / "one.jsonl", "{\"text\": \"abc\"}\n");
+  const auto tokens = cache.path() / "tokens";
+  const auto now = std::filesystem::file_time_type::clock::now();
+  for (const auto& [name, hours] :
+       {std::pair("0123.tokens.tmp-1-0", 2), std::pair("unnamed-1-0.tokens", 2),
+        std::pair("4567.tokens.tmp-1-0", 0), std::pair("89ab.tokens", 2), std::pair("of a user's", 2)}) {
+    write_file(tokens / name, "");
+    std::filesystem::last_write_time(tokens / name, now - std::chrono::hours(hours));
+  }
+  TextOptions options;
+  options.most_bytes = 0;
+  (void)read(folder / "one.jsonl", options);
+  CHECK(files_in(tokens).size() == 4);
+  CHECK(!std::filesystem::exists(tokens / "0123.tokens.tmp-1-0"));
+  CHECK(!std::filesystem::exists(tokens / "unnamed-1-0.tokens"));
 }

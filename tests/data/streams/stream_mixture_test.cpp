@@ -171,6 +171,35 @@ TEST_CASE(
   CHECK_THROWS_AS(other->set_shares(std::vector<double>{1}), InputError);
 }
 
+TEST_CASE("what was ready by other shares is any rank's afterwards") {
+  const Mixed mixed;
+  for (const int rank : {0, 1, 2}) {
+    std::vector<Copy> expected;
+    for (const bool look : {false, true}) {
+      CAPTURE(rank);
+      CAPTURE(look);
+      LoaderOptions given = options(6);
+      given.ranks = 3;
+      given.rank = rank;
+      given.epoch_samples = 90;
+      const auto loader = mixed.loader(given);
+      std::vector<Copy> batches;
+      int64_t tried = 0;
+      for (const std::vector<double>& shares :
+           {std::vector<double>{0, 0.1, 0.9}, {0.4, 0.6, 0}, {0.5, 0.3, 0.2}}) {
+        if (look) CHECK(loader->ready(60));
+        loader->set_shares(shares);
+        const auto more = take(*loader, 2);
+        batches.insert(batches.end(), more.begin(), more.end());
+        tried = loader->tried().samples;
+      }
+      if (!look) expected = batches;
+      CHECK(batches == expected);
+      CHECK(tried > 0);
+    }
+  }
+}
+
 TEST_CASE("a stream of share 0 that gives nothing more does not hold up the others") {
   const Mixed mixed;
   std::vector<NamedStream> streams;

@@ -153,6 +153,7 @@ Nest without_streams(Nest nest) {
 }
 
 void CodegenKernel::prepare_rows(const RowUse& use) {
+  ahead_.reset();  // of another plan
   stream_rows_ = !streamed_.empty() && !use.read_soon;
   std::map<int, int64_t> ahead;
   for (size_t k = 0; k < use.ahead.size(); ++k)
