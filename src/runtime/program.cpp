@@ -211,13 +211,25 @@ struct Program::Impl {
   /// Gives up activations until the memory suffices: how much the peak falls for what is given up shows only in the plan.
   void fit_memory(const Graph& graph, const Target& target, const CompileOptions& options) {
     const auto needed = [&] { return plan.arena_bytes + bound_bytes(); };
-    constexpr int most_tries = 12;
-    int64_t drop = 0, least = needed();
+    constexpr int most_tries = 12, refinements = 3;
+    int64_t drop = 0, least = needed(), too_little = 0;
     for (int attempt = 0; attempt < most_tries && needed() > options.memory; ++attempt) {
       const int64_t before = needed();
+      too_little = drop;
       drop += (1 + attempt) * std::max<int64_t>(before - options.memory, before / 50);
       lower(graph, target, options, drop);
       least = std::min(least, needed());
+    }
+    // Less may do.
+    for (int attempt = 0; attempt < refinements && drop > 0 && needed() <= options.memory; ++attempt) {
+      const int64_t middle = too_little + (drop - too_little) / 2, enough = drop;
+      lower(graph, target, options, middle);
+      if (needed() <= options.memory) {
+        drop = middle;
+      } else {
+        too_little = middle;
+        lower(graph, target, options, enough);
+      }
     }
     if (needed() > options.memory)
       fail<InputError>(
