@@ -8,6 +8,7 @@
 namespace millrace {
 namespace {
 
+// Of what is f16: a second copy of less costs more memory than it saves, since small launches share early waves.
 constexpr int64_t kLeastElements = 1 << 18;
 
 /// Whether node i makes an f32 copy of what is stored with half the bits and lives for longer: a parameter in bf16, or what

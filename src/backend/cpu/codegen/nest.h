@@ -51,9 +51,9 @@ struct Nest {
   int split = -1;         // reduced dimension that is cut into parts, −1 none
   int64_t part_size = 0;  // elements of it in one part
   int64_t parts = 1;
-  std::map<int, int64_t>
-      ahead;        // buffer → bytes beyond what is read of it that are fetched into the cache meanwhile
   double cost = 1;  // rough work of one element, in simple vector operations
+  /// Buffer → how many bytes beyond what is read of it are fetched into the cache meanwhile.
+  std::map<int, int64_t> ahead;
 
   const std::vector<int64_t>& sizes() const { return dag.sizes(); }
   int rank() const { return static_cast<int>(dag.sizes().size()); }
