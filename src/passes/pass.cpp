@@ -56,12 +56,14 @@ std::span<const Pass> graph_passes() {
       {"round-f16", round_to_f16},
       {"refold", fold_constants},
       {"hoist", hoist},
+      {"simplify-hoisted", simplify},
       {"cse", eliminate_common},
       {"sum-rounded", sum_rounded},
       {"rescan", tidy_scans},
       {"sparse", keep_gradients_sparse},
       {"dce", eliminate_dead},
       {"widen-again", widen_again},
+      {"join-products", join_products},
       {"keep-copies", keep_copies},
       {"recompute", recompute},
       {"fuse", fuse},
@@ -76,6 +78,7 @@ Graph run_passes(Graph graph, const PassContext& given, std::vector<PassInfo>* r
   context.disabled = listed("MILLRACE_DISABLE");
   PassContext inside = context;  // of loops' bodies
   inside.copies = nullptr;
+  inside.faster = {};
   for (const Pass& pass : graph_passes()) {
     if (contains(context.disabled, pass.name)) continue;
     const bool dump = contains(dumped, pass.name);

@@ -46,6 +46,9 @@ struct PassContext {
   int64_t drop_bytes = 0;
   /// Where the step's donations are, and what `keep-copies` makes of them; null: nothing is kept.
   Copies* copies = nullptr;
+  /// Of two forms of a problem, as graphs of its own: whether the second runs faster. Measured once for each name. Empty:
+  /// nothing can be measured.
+  std::function<bool(const std::string& problem, const Graph& first, const Graph& second)> faster = {};
 };
 
 struct Pass {
@@ -77,6 +80,7 @@ Graph hoist(const Graph& graph, const PassContext& context);
 Graph eliminate_common(const Graph& graph, const PassContext& context);
 Graph sum_rounded(const Graph& graph, const PassContext& context);
 Graph eliminate_dead(const Graph& graph, const PassContext& context);
+Graph join_products(const Graph& graph, const PassContext& context);
 Graph keep_gradients_sparse(const Graph& graph, const PassContext& context);
 Graph widen_again(const Graph& graph, const PassContext& context);
 Graph keep_copies(const Graph& graph, const PassContext& context);

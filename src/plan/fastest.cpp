@@ -10,8 +10,9 @@ namespace {
 
 constexpr int rounds = 3;  // after one that warms up
 
-/// Numbers in which nothing is zero, infinite or subnormal; the same every time.
-Array filled(const Type& type) {
+}  // namespace
+
+Array timing_numbers(const Type& type) {
   Array array(type);
   uint32_t state = 12345;
   for (int64_t i = 0; i < array.count(); ++i) {
@@ -25,14 +26,12 @@ Array filled(const Type& type) {
   return array;
 }
 
-}  // namespace
-
 size_t fastest(const std::vector<std::unique_ptr<Kernel>>& kernels, const KernelRequest& request,
                ThreadPool& pool) {
   std::vector<Array> arrays;
   std::vector<void*> operands, results;
   for (const Value& operand : request.node.operands) {
-    arrays.push_back(filled(request.graph.type(operand)));
+    arrays.push_back(timing_numbers(request.graph.type(operand)));
     operands.push_back(arrays.back().data());
   }
   for (const Type& type : request.node.types) {

@@ -14,15 +14,13 @@
 
 #include "backend/cpu/slot.h"
 #include "backend/cpu/target.h"
-#include "backend/ref/evaluate.h"
 #include "backend/ref/provider.h"
 #include "base/format.h"
 #include "ir/operator.h"
 #include "ops/check.h"
-#include "passes/pass.h"
-#include "plan/plan.h"
 #include "runtime/kept_copies.h"
 #include "runtime/launches.h"
+#include "runtime/lower.h"
 #include "runtime/run_clock.h"
 
 namespace millrace {
@@ -38,9 +36,6 @@ const Target& target_named(const std::string& name) {
 struct Free {
   void operator()(void* data) const { std::free(data); }
 };
-
-// A step may take this much more memory when it keeps copies of parameters.
-constexpr double kMostMemoryForCopies = 1.01;
 
 /// Where launches find an array: a run says itself what it writes (Array::mark_written).
 void* address_of(const Array& array) { return const_cast<void*>(array.data()); }
@@ -85,15 +80,12 @@ void check_donations(const Graph& graph, const std::map<int, int>& donations) {
 
 }  // namespace
 
-struct Program::Impl {
-  Plan plan;
-  std::vector<PassInfo> passes;
+/// What was lowered, and what it takes to run it.
+struct Program::Impl : Lowered {
   ThreadPool* pool = nullptr;
   std::unique_ptr<void, Free> arena;
   std::vector<Array> inputs, outputs;  // the user's, then copies of parameters
   int user_inputs = 0, user_outputs = 0;
-  std::map<int, int> donations;
-  Copies copies;
   std::shared_ptr<KeptCopies> kept;  // null: nothing is kept from run to run
   std::vector<char> donated;         // of each input: whether an output is written into it
   std::string precision;
@@ -148,94 +140,6 @@ struct Program::Impl {
         return address_of(plan.source.graph.node(s.index).attributes.get<Array>("value"));
     }
     return nullptr;
-  }
-
-  /// Passes, layouts and plan, with so many bytes of activations computed again.
-  void lower(const Graph& graph, const Target& target, const CompileOptions& options, int64_t drop_bytes) {
-    passes.clear();
-    copies = {options.donations, std::move(copies.refused), {}, {}, {}};
-    Graph lowered = run_passes(
-        graph, {target, precision, ref::evaluate_node, options.exact, {}, drop_bytes, &copies}, &passes);
-    donations = copies.donations;
-    const int64_t lowered_at = clock_now();
-    LaidOutGraph laid_out = choose_layouts(lowered, target);
-    const int64_t laid_out_at = clock_now();
-    passes.push_back({"layout", static_cast<double>(laid_out_at - lowered_at) * 1e-9, laid_out.graph.size()});
-    // Choices made for the first try hold for the others.
-    std::map<std::string, std::string> choices = options.choices;
-    choices.insert(plan.choices.begin(), plan.choices.end());
-    plan = make_plan(std::move(laid_out), target, {donations, std::move(choices), options.exact, {}, true},
-                     *pool);
-    passes.push_back({"plan", static_cast<double>(clock_now() - laid_out_at) * 1e-9,
-                      static_cast<int>(plan.launches.size())});
-  }
-
-  /// Bytes of inputs, outputs that are not donated, and constants.
-  int64_t bound_bytes() const {
-    int64_t bytes = 0;
-    const Graph& graph = plan.source.graph;
-    for (const Value& input : graph.inputs()) bytes += graph.type(input).bytes();
-    for (size_t o = 0; o < graph.outputs().size(); ++o)
-      if (!donations.contains(static_cast<int>(o))) bytes += graph.type(graph.outputs()[o]).bytes();
-    for (int i = 0; i < graph.size(); ++i)
-      if (const Array* constant = graph.constant_value({i, 0})) bytes += constant->bytes();
-    return bytes;
-  }
-
-  /// Lowers with copies of parameters kept from run to run: all, or where that takes more memory those that would be there
-  /// when it is fullest anyway, or none.
-  void lower_with_copies(const Graph& graph, const Target& target, const CompileOptions& options) {
-    for (bool all = true;; all = false) {
-      lower(graph, target, options, 0);
-      const size_t kept_now = copies.make.outputs().size();
-      if (kept_now == 0) return;
-      std::vector<char> stays(kept_now, 0);
-      const auto with = static_cast<double>(plan.arena_bytes + bound_bytes()),
-                 without =
-                     static_cast<double>(bytes_without_copies(plan, user_inputs, stays) + bound_bytes());
-      const bool too_much = options.memory > 0 && with > static_cast<double>(options.memory);
-      std::string why_not;
-      if (too_much)
-        why_not = "no memory allowed for it";
-      else if (with > kMostMemoryForCopies * without)
-        why_not = fmt::format("would raise the step's peak of {:.2f} MB", without / 1e6);
-      else
-        return;
-      if (!all || too_much) stays.assign(kept_now, 0);
-      size_t next = 0;
-      for (size_t i = 0; i < copies.copies.size(); ++i)
-        if (copies.copies[i].why_not.empty() && !stays[next++]) copies.refused[static_cast<int>(i)] = why_not;
-    }
-  }
-
-  /// Gives up activations until the memory suffices: how much the peak falls for what is given up shows only in the plan.
-  void fit_memory(const Graph& graph, const Target& target, const CompileOptions& options) {
-    const auto needed = [&] { return plan.arena_bytes + bound_bytes(); };
-    constexpr int most_tries = 12, refinements = 3;
-    int64_t drop = 0, least = needed(), too_little = 0;
-    for (int attempt = 0; attempt < most_tries && needed() > options.memory; ++attempt) {
-      const int64_t before = needed();
-      too_little = drop;
-      drop += (1 + attempt) * std::max<int64_t>(before - options.memory, before / 50);
-      lower(graph, target, options, drop);
-      least = std::min(least, needed());
-    }
-    // Less may do.
-    for (int attempt = 0; attempt < refinements && drop > 0 && needed() <= options.memory; ++attempt) {
-      const int64_t middle = too_little + (drop - too_little) / 2, enough = drop;
-      lower(graph, target, options, middle);
-      if (needed() <= options.memory) {
-        drop = middle;
-      } else {
-        too_little = middle;
-        lower(graph, target, options, enough);
-      }
-    }
-    if (needed() > options.memory)
-      fail<InputError>(
-          "a step needs at least about {:.2f} MB, even when activations are computed again, but only "
-          "{:.2f} MB are allowed; allow more, or use a smaller batch",
-          static_cast<double>(least) / 1e6, static_cast<double>(options.memory) / 1e6);
   }
 
   /// Writes every launch's pointers; again whenever an input is bound elsewhere.
@@ -474,8 +378,7 @@ Program Program::compile(const Graph& graph, const CompileOptions& options) {
   check_donations(special, options.donations);
   impl->user_inputs = static_cast<int>(special.inputs().size());
   impl->user_outputs = static_cast<int>(special.outputs().size());
-  impl->lower_with_copies(special, target, options);
-  if (options.memory > 0) impl->fit_memory(special, target, options);
+  static_cast<Lowered&>(*impl) = lower(special, target, impl->precision, options, *impl->pool);
   if (!impl->copies.make.outputs().empty()) {
     const std::shared_ptr<KeptCopies> others =
         options.share_copies ? options.share_copies->impl_->kept : nullptr;

@@ -70,6 +70,14 @@ const std::vector<Case>& cases() {
          return add(b, "cast", {x}, {{"dtype", f32}});
        },
        "cast", ""},
+      {"widened-and-back",
+       {bf16, {3, 4}},
+       [](auto& b, Value x) {
+         const Value wide = add(b, "cast", {x}, {{"dtype", f32}});
+         return add(b, "cast", {wide}, {{"dtype", bf16}});
+       },
+       "cast cast",
+       ""},
       {"slice-of-all", matrix,
        [](auto& b, Value x) {
          return add(b, "slice", {x}, {{"starts", Ints{0, 0}}, {"ends", Ints{3, 9}}});

@@ -49,5 +49,6 @@ Value small_power(Graph& graph, const Node& node, const std::vector<Value>& oper
 Value stable_log_sum_exp(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value sum_of_broadcast(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value transpose_of_transpose(Graph& graph, const Node& node, const std::vector<Value>& operands);
+Value widened_and_back(Graph& graph, const Node& node, const std::vector<Value>& operands);
 
 }  // namespace millrace

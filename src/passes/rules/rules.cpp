@@ -9,6 +9,7 @@ std::span<const Rule> rules() {
       {"broadcast-of-broadcast", true, broadcast_of_broadcast},
       {"transpose-of-transpose", true, transpose_of_transpose},
       {"no-op-cast", true, no_op_cast},
+      {"widened-and-back", true, widened_and_back},
       {"slice-of-all", true, slice_of_all},
       {"pad-by-nothing", true, pad_by_nothing},
       {"concat-of-one", true, concat_of_one},

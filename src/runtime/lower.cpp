@@ -1,0 +1,168 @@
+#include "runtime/lower.h"
+
+#include <algorithm>
+
+#include "backend/ref/evaluate.h"
+#include "base/format.h"
+#include "runtime/compare.h"
+#include "runtime/kept_copies.h"
+#include "runtime/run_clock.h"
+#include "target/tuning_cache.h"
+
+namespace millrace {
+namespace {
+
+// A step may take this much more memory when it keeps copies of parameters.
+constexpr double kMostMemoryForCopies = 1.01;
+
+class Lowering {
+ public:
+  Lowering(const Graph& graph, const Target& target, const std::string& precision,
+           const CompileOptions& options, ThreadPool& pool)
+      : graph_(graph),
+        target_(target),
+        precision_(precision),
+        options_(options),
+        pool_(pool),
+        choices_(options.choices) {}
+
+  Lowered run() {
+    lower_with_copies();
+    if (options_.memory > 0) fit_memory();
+    now_.plan.choices.insert(compared_.begin(), compared_.end());
+    return std::move(now_);
+  }
+
+ private:
+  /// Passes, layouts and plan, with so many bytes of activations computed again.
+  void lower(int64_t drop_bytes) {
+    now_.passes.clear();
+    now_.copies = {options_.donations, std::move(now_.copies.refused), {}, {}, {}};
+    const auto faster = [&](const std::string& problem, const Graph& apart, const Graph& joined) {
+      return prefers(problem, apart, joined);
+    };
+    Graph lowered =
+        run_passes(graph_,
+                   {target_,
+                    precision_,
+                    ref::evaluate_node,
+                    options_.exact,
+                    {},
+                    drop_bytes,
+                    &now_.copies,
+                    target_.fuses && options_.memory == 0 ? faster : decltype(PassContext::faster){}},
+                   &now_.passes);
+    now_.donations = now_.copies.donations;
+    const int64_t lowered_at = clock_now();
+    LaidOutGraph laid_out = choose_layouts(lowered, target_);
+    const int64_t laid_out_at = clock_now();
+    now_.passes.push_back(
+        {"layout", static_cast<double>(laid_out_at - lowered_at) * 1e-9, laid_out.graph.size()});
+    now_.plan =
+        make_plan(std::move(laid_out), target_, {now_.donations, choices_, options_.exact, {}, true}, pool_);
+    // Choices made for the first try hold for the others.
+    choices_.insert(now_.plan.choices.begin(), now_.plan.choices.end());
+    now_.passes.push_back({"plan", static_cast<double>(clock_now() - laid_out_at) * 1e-9,
+                           static_cast<int>(now_.plan.launches.size())});
+  }
+
+  /// Whether the second form of a problem is the faster one: as recorded, or by running both.
+  bool prefers(const std::string& problem, const Graph& first, const Graph& second) {
+    constexpr const char *kFirst = "as it is", *kSecond = "rewritten";
+    const auto recorded = choices_.find(problem);
+    std::string choice = recorded != choices_.end() ? recorded->second : tuned_choice(problem).value_or("");
+    if (choice != kFirst && choice != kSecond) {
+      choice = runs_faster(second, first, {{problem, kFirst}}) ? kSecond : kFirst;
+      keep_choice(problem, choice);
+    }
+    choices_[problem] = compared_[problem] = choice;
+    return choice == kSecond;
+  }
+
+  int64_t needed() const { return now_.plan.arena_bytes + now_.bound_bytes(); }
+
+  /// Lowers with copies of parameters kept from run to run: all, or where that takes more memory those that would be there
+  /// when it is fullest anyway, or none.
+  void lower_with_copies() {
+    for (bool all = true;; all = false) {
+      lower(0);
+      const size_t kept_now = now_.copies.make.outputs().size();
+      if (kept_now == 0) return;
+      std::vector<char> stays(kept_now, 0);
+      const auto with = static_cast<double>(needed()),
+                 without = static_cast<double>(
+                     bytes_without_copies(now_.plan, static_cast<int>(graph_.inputs().size()), stays) +
+                     now_.bound_bytes());
+      const bool too_much = options_.memory > 0 && with > static_cast<double>(options_.memory);
+      std::string why_not;
+      if (too_much)
+        why_not = "no memory allowed for it";
+      else if (with > kMostMemoryForCopies * without)
+        why_not = fmt::format("would raise the step's peak of {:.2f} MB", without / 1e6);
+      else
+        return;
+      if (!all || too_much) stays.assign(kept_now, 0);
+      size_t next = 0;
+      for (size_t i = 0; i < now_.copies.copies.size(); ++i)
+        if (now_.copies.copies[i].why_not.empty() && !stays[next++])
+          now_.copies.refused[static_cast<int>(i)] = why_not;
+    }
+  }
+
+  /// Gives up activations until the memory suffices: how much the peak falls for what is given up shows only in the plan.
+  void fit_memory() {
+    constexpr int most_tries = 12, refinements = 3;
+    int64_t drop = 0, least = needed(), too_little = 0;
+    for (int attempt = 0; attempt < most_tries && needed() > options_.memory; ++attempt) {
+      const int64_t before = needed();
+      too_little = drop;
+      drop += (1 + attempt) * std::max<int64_t>(before - options_.memory, before / 50);
+      lower(drop);
+      least = std::min(least, needed());
+    }
+    // Less may do.
+    for (int attempt = 0; attempt < refinements && drop > 0 && needed() <= options_.memory; ++attempt) {
+      const int64_t middle = too_little + (drop - too_little) / 2, enough = drop;
+      lower(middle);
+      if (needed() <= options_.memory) {
+        drop = middle;
+      } else {
+        too_little = middle;
+        lower(enough);
+      }
+    }
+    if (needed() > options_.memory)
+      fail<InputError>(
+          "a step needs at least about {:.2f} MB, even when activations are computed again, but only "
+          "{:.2f} MB are allowed; allow more, or use a smaller batch",
+          static_cast<double>(least) / 1e6, static_cast<double>(options_.memory) / 1e6);
+  }
+
+  const Graph& graph_;
+  const Target& target_;
+  const std::string& precision_;
+  const CompileOptions& options_;
+  ThreadPool& pool_;
+  std::map<std::string, std::string> choices_, compared_;  // all; those of prefers()
+  Lowered now_;
+};
+
+}  // namespace
+
+int64_t Lowered::bound_bytes() const {
+  int64_t bytes = 0;
+  const Graph& graph = plan.source.graph;
+  for (const Value& input : graph.inputs()) bytes += graph.type(input).bytes();
+  for (size_t o = 0; o < graph.outputs().size(); ++o)
+    if (!donations.contains(static_cast<int>(o))) bytes += graph.type(graph.outputs()[o]).bytes();
+  for (int i = 0; i < graph.size(); ++i)
+    if (const Array* constant = graph.constant_value({i, 0})) bytes += constant->bytes();
+  return bytes;
+}
+
+Lowered lower(const Graph& graph, const Target& target, const std::string& precision,
+              const CompileOptions& options, ThreadPool& pool) {
+  return Lowering(graph, target, precision, options, pool).run();
+}
+
+}  // namespace millrace

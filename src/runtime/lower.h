@@ -1,0 +1,31 @@
+// From a graph of fixed shapes to a plan: passes, layouts, providers, and what fits into memory.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <millrace/program.h>
+
+#include "base/thread_pool.h"
+#include "passes/pass.h"
+#include "plan/plan.h"
+
+namespace millrace {
+
+struct Lowered {
+  Plan plan;
+  std::vector<PassInfo> passes;
+  Copies copies;                 // kept of parameters; their inputs and outputs come behind the graph's own
+  std::map<int, int> donations;  // output → input, those of copies included
+
+  /// Bytes of inputs, outputs that are not donated, and constants.
+  int64_t bound_bytes() const;
+};
+
+/// Lowers for a target in "fp32", "bf16" or "fp16". What is measured on the way is measured on `pool`. InputError when the
+/// memory that the options allow is too little (naming the least).
+Lowered lower(const Graph& graph, const Target& target, const std::string& precision,
+              const CompileOptions& options, ThreadPool& pool);
+
+}  // namespace millrace
