@@ -122,6 +122,15 @@ const std::vector<Case>& cases() {
        },
        "broadcast max",
        "reshape"},
+      {"gather-of-cast",
+       {bf16, {3, 4}},
+       [](auto& b, Value x) {
+         const Value wide = add(b, "cast", {x}, {{"dtype", f32}});
+         const Value rows = add(b, "cast", {b.graph().constant(Array::full(f32, {2}, 1))}, {{"dtype", i64}});
+         return add(b, "gather", {wide, rows}, {{"axis", int64_t{0}}});
+       },
+       "cast cast gather",
+       "cast gather cast"},
       {"matmul-of-transpose", matrix,
        [](auto& b, Value x) {
          return b.matmul(b.transpose(x, {1, 0}), x);

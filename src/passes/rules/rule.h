@@ -35,6 +35,7 @@ Value concat_of_one(Graph& graph, const Node& node, const std::vector<Value>& op
 Value divide_by_constant(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value divide_by_power_of_two(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value extreme_of_broadcast(Graph& graph, const Node& node, const std::vector<Value>& operands);
+Value gather_of_cast(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value log_of_softmax(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value matmul_of_transpose(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value multiply_by_one(Graph& graph, const Node& node, const std::vector<Value>& operands);

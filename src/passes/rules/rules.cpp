@@ -22,6 +22,7 @@ std::span<const Rule> rules() {
       {"small-power", true, small_power},
       {"divide-by-power-of-two", true, divide_by_power_of_two},
       {"extreme-of-broadcast", true, extreme_of_broadcast},
+      {"gather-of-cast", true, gather_of_cast},
       {"matmul-of-transpose", true, matmul_of_transpose},
       {"divide-by-constant", false, divide_by_constant},
       {"sum-of-broadcast", false, sum_of_broadcast},

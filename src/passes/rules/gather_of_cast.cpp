@@ -1,0 +1,18 @@
+#include "ir/operator.h"
+#include "passes/rules/rule.h"
+
+namespace millrace {
+
+// Rows of a table that was cast are rows that are cast, where they are fewer than the table's.
+Value gather_of_cast(Graph& graph, const Node& node, const std::vector<Value>& operands) {
+  if (node.op->name != "gather") return {};
+  const Node& cast = graph.node(operands[0]);
+  if (cast.op->name != "cast") return {};
+  const Shape &rows = node.types[0].shape, &table = cast.types[0].shape;
+  if (!rows.is_static() || !table.is_static() || rows.count() >= table.count()) return {};
+  const Attributes attributes = cast.attributes;
+  const Value taken = graph.add("gather", {cast.operands[0], operands[1]}, node.attributes);
+  return graph.add("cast", {taken}, attributes);
+}
+
+}  // namespace millrace
