@@ -102,11 +102,12 @@ class Planner {
     return request;
   }
 
-  static void settle(PlannedLaunch& launch, std::vector<const Provider*>& takers, const Provider* chosen) {
+  void settle(PlannedLaunch& launch, std::vector<const Provider*>& takers, const Provider* chosen) const {
+    const char* why = options_.frugal.contains(launch.problem) ? "takes more memory" : "measured slower";
     for (const Provider* provider : takers)
       if (provider != chosen)
         launch.declined +=
-            fmt::format("{}{}: measured slower", launch.declined.empty() ? "" : "; ", provider->name());
+            fmt::format("{}{}: {}", launch.declined.empty() ? "" : "; ", provider->name(), why);
     takers = {chosen};
   }
 
@@ -115,7 +116,9 @@ class Planner {
     for (size_t l = 0; l < unordered_.size(); ++l) {
       std::vector<const Provider*>& takers = takers_[l];
       if (takers.size() < 2) continue;
-      const std::string key = choice_key(plan_.source, graph().node(unordered_[l].node));
+      const std::string& key = unordered_[l].problem =
+          choice_key(plan_.source, graph().node(unordered_[l].node));
+      if (options_.frugal.contains(key)) continue;
       const auto named = [&](const std::string& choice) {
         return std::find_if(takers.begin(), takers.end(),
                             [&](const Provider* provider) { return provider->name() == choice; });
@@ -149,10 +152,17 @@ class Planner {
     }
   }
 
+  static size_t most_frugal(const std::vector<std::unique_ptr<Kernel>>& kernels) {
+    const auto least = std::min_element(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) {
+      return a->scratch_bytes() < b->scratch_bytes();
+    });
+    return static_cast<size_t>(least - kernels.begin());
+  }
+
   /// Times the kernels of all takers, and keeps the fastest and its name. Equal problems are timed once.
   void contest(PlannedLaunch& launch, std::vector<const Provider*>& takers) {
-    const Node& node = graph().node(launch.node);
-    const std::string key = choice_key(plan_.source, node);
+    const std::string& key = launch.problem;
+    const bool frugal = options_.frugal.contains(key);
     const KernelRequest request = request_of(launch);
     if (const auto known = plan_.choices.find(key); known != plan_.choices.end()) {
       settle(launch, takers, *std::find_if(takers.begin(), takers.end(), [&](const Provider* provider) {
@@ -163,11 +173,11 @@ class Planner {
     }
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const Provider* provider : takers) kernels.push_back(provider->build(request));
-    const size_t best = fastest(kernels, request, pool_);
+    const size_t best = frugal ? most_frugal(kernels) : fastest(kernels, request, pool_);
     launch.kernel = std::move(kernels[best]);
     settle(launch, takers, takers[best]);
     plan_.choices[key] = takers[0]->name();
-    keep_choice(key, takers[0]->name());
+    if (!frugal) keep_choice(key, takers[0]->name());
   }
 
   /// Whether a value stays the same from run to run: an input that does, or a view of one.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct PlannedLaunch {
   int node = -1;  // of the graph
   std::unique_ptr<Kernel> kernel;
   std::string provider, declined;      // who builds it; why those before declined
+  std::string problem;                 // under which its choice is recorded; empty: there was none
   std::vector<int> operands, results;  // storages
   int scratch = -1;                    // storage, or −1
   int wave = 0;    // launches of one wave are next to each other and may run at the same time
@@ -71,6 +73,8 @@ struct PlanOptions {
   std::map<std::string, std::string> choices;
   /// Only providers whose results are exact up to the order of sums.
   bool exact = false;
+  /// Problems whose kernel is the one with the least scratch memory, not the fastest.
+  std::set<std::string> frugal = {};
   std::vector<char> steady_inputs = {};  // graph inputs that stay the same over many runs; empty: none
   bool chains = false;                   // whether who runs the plan can run chains
 };

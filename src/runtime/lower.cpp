@@ -1,6 +1,7 @@
 #include "runtime/lower.h"
 
 #include <algorithm>
+#include <set>
 
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
@@ -14,6 +15,9 @@ namespace {
 
 // A step may take this much more memory when it keeps copies of parameters.
 constexpr double kMostMemoryForCopies = 1.01;
+// Scratch memory that is worth a slower kernel: so many bytes, so much of a step.
+constexpr int64_t kMuchScratch = 8 << 20;
+constexpr double kMuchOfStep = 0.1;
 
 class Lowering {
  public:
@@ -54,16 +58,30 @@ class Lowering {
                    &now_.passes);
     now_.donations = now_.copies.donations;
     const int64_t lowered_at = clock_now();
-    LaidOutGraph laid_out = choose_layouts(lowered, target_);
+    const LaidOutGraph laid_out = choose_layouts(lowered, target_);
     const int64_t laid_out_at = clock_now();
     now_.passes.push_back(
         {"layout", static_cast<double>(laid_out_at - lowered_at) * 1e-9, laid_out.graph.size()});
-    now_.plan =
-        make_plan(std::move(laid_out), target_, {now_.donations, choices_, options_.exact, {}, true}, pool_);
-    // Choices made for the first try hold for the others.
-    choices_.insert(now_.plan.choices.begin(), now_.plan.choices.end());
+    do {
+      now_.plan =
+          make_plan(laid_out, target_, {now_.donations, choices_, options_.exact, frugal_, {}, true}, pool_);
+      // Choices made for the first try hold for the others.
+      choices_.insert(now_.plan.choices.begin(), now_.plan.choices.end());
+    } while (wastes_memory());
     now_.passes.push_back({"plan", static_cast<double>(clock_now() - laid_out_at) * 1e-9,
                            static_cast<int>(now_.plan.launches.size())});
+  }
+
+  /// Whether a training step is largest where a kernel's scratch memory is much of it: then another kernel is to be taken
+  /// there. (What only infers is small anyway.)
+  bool wastes_memory() {
+    if (options_.donations.empty() || now_.plan.peak_launch < 0) return false;
+    const PlannedLaunch& launch = now_.plan.launches[now_.plan.peak_launch];
+    if (launch.scratch < 0 || launch.problem.empty()) return false;
+    const int64_t scratch = now_.plan.storages[launch.scratch].bytes;
+    return scratch > kMuchScratch &&
+           static_cast<double>(scratch) > kMuchOfStep * static_cast<double>(needed()) &&
+           frugal_.insert(launch.problem).second;
   }
 
   /// Whether the second form of a problem is the faster one: as recorded, or by running both.
@@ -144,6 +162,7 @@ class Lowering {
   const CompileOptions& options_;
   ThreadPool& pool_;
   std::map<std::string, std::string> choices_, compared_;  // all; those of prefers()
+  std::set<std::string> frugal_;  // problems whose fastest kernel took too much memory
   Lowered now_;
 };
 

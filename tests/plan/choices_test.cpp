@@ -64,3 +64,26 @@ TEST_CASE("exact programs leave out algorithms that change more than the order o
   CHECK(exact_error < 3e-6 * scale);
   CHECK(any_error < 5e-5 * scale);
 }
+
+TEST_CASE("where scratch memory makes a training step large, its kernel is the one that takes the least") {
+  if (!cpu::has_avx512()) {
+    MESSAGE("skipped: this CPU has no AVX-512, so only one provider takes the convolution");
+    return;
+  }
+  // Of one small picture, Winograd's transformed weights are most of what there is.
+  Graph graph;
+  const Value x = graph.input("x", {f32, {1, 512, 7, 7}}), w = graph.input("w", {f32, {512, 512, 3, 3}});
+  graph.set_outputs(
+      {graph.add("conv2d", {x, w}, {{"pads", std::vector<int64_t>(4, 1)}}), graph.add("neg", {w})});
+  const Program free = Program::compile(graph);
+  REQUIRE(free.choices().size() == 1);
+  const std::string key = free.choices().begin()->first;
+  std::map<std::string, int64_t> bytes;
+  for (const std::string wanted : {"winograd", "gemm", "onednn"})
+    bytes[wanted] = Program::compile(graph, {.choices = {{key, wanted}}}).arena_bytes();
+  REQUIRE(bytes["winograd"] > 8 << 20);
+  const Program step = Program::compile(graph, {.donations = {{1, 1}}, .choices = {{key, "winograd"}}});
+  CHECK(step.choices().at(key) != "winograd");
+  CHECK(step.explain().find("winograd: takes more memory") != std::string::npos);
+  CHECK(step.arena_bytes() <= std::min(bytes["gemm"], bytes["onednn"]));
+}
