@@ -96,6 +96,14 @@ Value* Emitter::compute(int id) {
     if (e.dtype.is_bool()) return emit_binary(b_, e.op, i32, narrow(e.args[0]), narrow(e.args[1]));
     if (can_narrow(id)) return b_.CreateSExt(narrow(id), vector_type(b_.getInt64Ty()));
   }
+  // A position that is compared with a number that all lanes share (the classes of a row with its label).
+  if (wide && type_of(0) == i64 && (e.op == ScalarOp::equal || e.op == ScalarOp::not_equal))
+    for (const int side : {0, 1})
+      if (const int position = e.args[side]; varies(position) && !varies(e.args[1 - side]) &&
+                                             can_narrow(position) &&
+                                             nest_.dag[position].range.low > INT32_MIN)
+        return emit_binary(b_, e.op, i32, narrow(position),
+                           narrow_or(e.args[1 - side], nest_.dag[position].range.low - 1));
   return emit_binary(b_, e.op, type_of(0), arg(0), arg(1));
 }
 
@@ -145,6 +153,20 @@ Value* Emitter::narrow(int id) {
   }
   levels_[level].narrow[id] = result;
   return result;
+}
+
+/// A number that all lanes share, in 32 bits where it fits, else `otherwise`.
+Value* Emitter::narrow_or(int id, int64_t otherwise) {
+  const int level = level_of(nest_.dag[id].depends);
+  Value* const whole = value(id);
+  Value*& known = levels_[level].sums[fmt::format("n{}or{}", id, otherwise)];
+  if (known) return known;
+  Builder::InsertPointGuard guard(b_);
+  seek(level);
+  Value* const low = b_.CreateTrunc(whole, b_.getInt32Ty());
+  Value* const fits = b_.CreateICmpEQ(b_.CreateSExt(low, b_.getInt64Ty()), whole);
+  Value* const outside = b_.getInt32(static_cast<uint32_t>(otherwise));
+  return known = splat(b_.CreateSelect(fits, low, outside));
 }
 
 /// 0, step, 2·step … in the lanes.

@@ -55,6 +55,7 @@ class Emitter {
   llvm::Value* vector(int id);
   llvm::Value* compute(int id);
   llvm::Value* narrow(int id);
+  llvm::Value* narrow_or(int id, int64_t otherwise);
   bool can_narrow(int id) const;
   llvm::Value* linear_vector(const Expr& e);
   llvm::Value* uniform_sum(const Linear& linear, bool with_base);
