@@ -20,7 +20,7 @@ extern char** environ;
 namespace millrace::data {
 namespace {
 
-constexpr size_t kPiece = 1 << 18;
+constexpr size_t kFirstPiece = 1 << 12, kPiece = 1 << 18;
 
 /// Wakes a thread that waits for bytes.
 class Wake {
@@ -238,7 +238,10 @@ std::span<const uint8_t> StreamInput::peek(size_t size) {
     begin_ = 0;
   }
   while (end_ - begin_ < size && !over_) {
-    if (buffer_.size() - end_ < kPiece) buffer_.resize(std::max(2 * buffer_.size(), end_ + kPiece));
+    // Pieces are as large as all that came so far: little is made ready for short streams.
+    const auto piece =
+        static_cast<size_t>(std::clamp<uint64_t>(offset_ + end_ - begin_, kFirstPiece, kPiece));
+    if (buffer_.size() - end_ < piece) buffer_.resize(std::max(2 * buffer_.size(), end_ + piece));
     const size_t got = bytes_->read(std::span(buffer_).subspan(end_));
     over_ = got == 0;
     end_ += got;
