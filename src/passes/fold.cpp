@@ -13,6 +13,16 @@ bool grows(const Graph& graph, const Node& node) {
   return results > 2 * operands;
 }
 
+/// What a constant operand, or one that is broadcast, is in full.
+Array constant_of(Rewriter& rewrite, Value operand, const PassContext& context) {
+  const Graph& graph = rewrite.graph();
+  const Value mapped = rewrite[operand];
+  if (const Array* value = graph.constant_value(mapped)) return *value;
+  const Node& broadcast = graph.node(mapped);
+  const Array from = *graph.constant_value(broadcast.operands[0]);
+  return context.evaluate(graph, broadcast, std::span(&from, 1))[0];
+}
+
 }  // namespace
 
 // Nodes whose operands are all constants are evaluated now.
@@ -22,28 +32,23 @@ Graph fold_constants(const Graph& graph, const PassContext& context) {
   for (int i = 0; i < graph.size(); ++i) {
     if (rewrite.has({i, 0})) continue;
     const Node& node = graph.node(i);
-    bool constant = !node.operands.empty();
+    bool constant = !node.operands.empty() && !grows(graph, node);
     int stored = 0;  // operands that are constants as they stand, not broadcast ones
-    std::vector<Array> operands;
     for (const Value& operand : node.operands) {
       const Value mapped = rewrite[operand];
       const Node& producer = rewrite.graph().node(mapped);
-      if (const Array* value = rewrite.graph().constant_value(mapped)) {
+      if (rewrite.graph().constant_value(mapped))
         ++stored;
-        operands.push_back(*value);
-      } else if (producer.op->name == "broadcast" && rewrite.graph().constant_value(producer.operands[0])) {
-        const Array from = *rewrite.graph().constant_value(producer.operands[0]);
-        operands.push_back(context.evaluate(rewrite.graph(), producer, std::span(&from, 1))[0]);
-      } else {
+      else if (producer.op->name != "broadcast" || !rewrite.graph().constant_value(producer.operands[0]))
         constant = false;
-        break;
-      }
     }
-    constant = constant && stored > 0 && !grows(graph, node);
+    constant = constant && stored > 0;
     if (!constant) {
       rewrite.copy(i);
       continue;
     }
+    std::vector<Array> operands;
+    for (const Value& operand : node.operands) operands.push_back(constant_of(rewrite, operand, context));
     const std::vector<Array> results = context.evaluate(graph, node, operands);
     rewrite.graph().set_location(node.location);
     for (size_t r = 0; r < results.size(); ++r)
