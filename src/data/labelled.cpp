@@ -62,21 +62,6 @@ std::optional<size_t> key_column(const Dataset& dataset) {
   return std::nullopt;
 }
 
-Sample stored_picture(const Value& value) {
-  Sample sample;
-  if (const auto* pixels = std::get_if<Pixels>(&value)) {
-    sample.bytes = pixels->bytes.view();
-    sample.owner = pixels->bytes;
-    sample.height = pixels->height;
-    sample.width = pixels->width;
-    sample.channels = pixels->channels;
-  } else if (const auto* bytes = std::get_if<Bytes>(&value)) {
-    sample.bytes = bytes->view();
-    sample.owner = *bytes;
-  }
-  return sample;
-}
-
 /// A whole number from 0 on that a value of a class holds; -1 when there is none.
 int64_t class_number(const Value& value) {
   double number = -1;
@@ -273,6 +258,21 @@ class LabelledPictures final : public Source {
 };
 
 }  // namespace
+
+Sample stored_picture(const Value& value) {
+  Sample sample;
+  if (const auto* pixels = std::get_if<Pixels>(&value)) {
+    sample.bytes = pixels->bytes.view();
+    sample.owner = pixels->bytes;
+    sample.height = pixels->height;
+    sample.width = pixels->width;
+    sample.channels = pixels->channels;
+  } else if (const auto* bytes = std::get_if<Bytes>(&value)) {
+    sample.bytes = bytes->view();
+    sample.owner = *bytes;
+  }
+  return sample;
+}
 
 std::unique_ptr<Source> labelled_pictures(std::shared_ptr<const Dataset> dataset) {
   return std::make_unique<LabelledPictures>(std::move(dataset), true);

@@ -23,6 +23,8 @@ struct LabelledSample {
   Value label;
 };
 LabelledSample labelled_sample(const Dataset& dataset, int64_t index);
+/// A value of a column of pictures; empty where there is none. It shares the value's memory.
+Sample stored_picture(const Value& value);
 /// Pictures whose classes do not matter: all are of one without a name.
 std::unique_ptr<Source> unlabelled_pictures(std::shared_ptr<const Dataset> dataset);
 
