@@ -75,6 +75,14 @@ int open_nameless(const fs::path& given) {
   return file;
 }
 
+namespace {
+/// −1 where the file system cannot do that, or it could not be given a name later.
+int open_unnamed(const fs::path& folder) {
+  if (::access("/proc/self/fd", X_OK) != 0) return -1;
+  return ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+}
+}  // namespace
+
 AtomicFile::AtomicFile(fs::path path, unsigned mode) : path_(std::move(path)) {
   // Process and counter keep two writers of one path apart.
   static std::atomic<unsigned> counter{0};
@@ -83,21 +91,25 @@ AtomicFile::AtomicFile(fs::path path, unsigned mode) : path_(std::move(path)) {
   std::error_code error;
   if (path_.has_parent_path()) fs::create_directories(path_.parent_path(), error);
   if (error) fail_with("make the folder for it", error.value());
-  file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  file_ = open_unnamed(path_.parent_path());
+  named_ = file_ < 0;
+  if (named_) file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file_ < 0) fail_with("create it", errno);
   if (::fchmod(file_, mode) != 0) {
     const int problem = errno;
-    ::close(std::exchange(file_, -1));
-    ::unlink(temporary_.c_str());
+    give_up();
     fail_with("set its permissions", problem);
   }
   buffer_.reserve(buffer_bytes);
 }
 
 AtomicFile::~AtomicFile() {
-  if (file_ < 0) return;
-  ::close(file_);
-  ::unlink(temporary_.c_str());
+  if (file_ >= 0) give_up();
+}
+
+void AtomicFile::give_up() {
+  ::close(std::exchange(file_, -1));
+  if (named_) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::write(const void* data, size_t size) {
@@ -127,12 +139,25 @@ void AtomicFile::flush() {
 void AtomicFile::commit() {
   flush();
   if (::fsync(file_) != 0) fail_with("write it", errno);
+  if (!named_) {
+    const std::string self = fmt::format("/proc/self/fd/{}", file_);
+    const auto link_as = [&](const fs::path& name) {
+      return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+    };
+    // What is there already can only be replaced by a name of its own, for a moment.
+    const bool placed = link_as(path_);
+    if (!placed && errno == EEXIST) {
+      ::unlink(temporary_.c_str());
+      named_ = link_as(temporary_);
+    }
+    if (!placed && !named_) fail_with("put it in place", errno);
+  }
   if (::close(std::exchange(file_, -1)) != 0) {
     const int error = errno;
-    ::unlink(temporary_.c_str());
+    if (named_) ::unlink(temporary_.c_str());
     fail_with("write it", error);
   }
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+  if (named_ && ::rename(temporary_.c_str(), path_.c_str()) != 0) {
     const int error = errno;
     ::unlink(temporary_.c_str());
     fail_with("put it in place", error);

@@ -32,9 +32,10 @@ int open_nameless(const std::filesystem::path& folder);
 /// Throws IoError for a file that could not be written: `error` is an errno, a full disk is named as such.
 [[noreturn]] void fail_writing(const std::filesystem::path& path, std::string_view action, int error);
 
-/// Replaces a file in one step: content goes to a temporary file beside it, which is flushed to the disk and
-/// renamed by commit(). Without commit() (an exception on the way) the old file stays and the temporary one
-/// is removed. All errors are IoError; a full disk is named as such.
+/// Replaces a file in one step: content goes to a temporary file in its folder, which is flushed to the disk and takes its name
+/// by commit(). Without commit() the old file stays. The temporary file has no name where the file system can do that, so that
+/// nothing is left of it however the process ends; else (NFS) it is removed by an exception on the way, and a killed process
+/// leaves it. All errors are IoError; a full disk is named as such.
 class AtomicFile {
  public:
   /// Missing folders are made. `mode`: permissions of the new file.
@@ -53,12 +54,14 @@ class AtomicFile {
 
  private:
   void flush();
+  void give_up();
   [[noreturn]] void fail_with(const char* action, int error) const;
 
   std::filesystem::path path_, temporary_;
   std::vector<uint8_t> buffer_;
   uint64_t size_ = 0;
   int file_ = -1;
+  bool named_ = false;  // temporary_ is there
 };
 
 /// AtomicFile in one call.

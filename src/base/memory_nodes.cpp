@@ -72,6 +72,10 @@ MemoryNodes::MemoryNodes() : state_(std::make_unique<State>()) {
   // "0" is one node; looking at everything takes hwloc some milliseconds.
   if (contents("/sys/devices/system/node/online").find_first_of(",-") == std::string::npos) return;
   hwloc_topology_init(&state_->topology);
+#if HWLOC_API_VERSION >= 0x00020500
+  // Of the CPUs that taskset leaves, or settling would give the others back.
+  hwloc_topology_set_flags(state_->topology, HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING);
+#endif
   state_->real = true;
   state_->load();
 }
@@ -102,9 +106,31 @@ int MemoryNodes::node_of(int thread, int threads) const {
   return 0;
 }
 
+int MemoryNodes::node_in_turn(int thread) const {
+  const std::vector<int>& cpus = state_->cpus;
+  if (cpus.size() < 2) return 0;
+  // Each thread goes to the node that has the fewest for its CPUs.
+  std::vector<int64_t> taken(cpus.size(), 0);
+  size_t node = 0;
+  for (int t = 0; t <= thread; ++t) {
+    node = 0;
+    for (size_t n = 1; n < cpus.size(); ++n)
+      if (taken[n] * cpus[node] < taken[node] * cpus[n]) node = n;
+    ++taken[node];
+  }
+  return static_cast<int>(node);
+}
+
 void MemoryNodes::settle(int thread, int threads) const {
-  if (count() == 1 || !state_->real) return;
-  const hwloc_obj_t node = state_->nodes[node_of(thread, threads)];
+  if (count() > 1 && state_->real) settle_on(node_of(thread, threads));
+}
+
+void MemoryNodes::settle_in_turn(int thread) const {
+  if (count() > 1 && state_->real) settle_on(node_in_turn(thread));
+}
+
+void MemoryNodes::settle_on(int number) const {
+  const hwloc_obj_t node = state_->nodes[number];
   // Neither is strict: the scheduler's and the allocator's way out stays open.
   hwloc_set_cpubind(state_->topology, node->cpuset, HWLOC_CPUBIND_THREAD);
   hwloc_set_membind(state_->topology, node->nodeset, HWLOC_MEMBIND_BIND,

@@ -19,13 +19,18 @@ class MemoryNodes {
   int count() const;
   /// The node of a thread when so many share the machine: neighbours share a node, nodes get threads as they have CPUs.
   int node_of(int thread, int threads) const;
+  /// The node of a thread among others of which only the first few may be at work: nodes in turn, as they have CPUs.
+  int node_in_turn(int thread) const;
   /// Prefers the CPUs and the memory of its node for the calling thread. Memory is then of the node whose thread writes it
   /// first; when the node has none left, another's is taken. Does nothing where there is one node.
   void settle(int thread, int threads) const;
+  /// The same by node_in_turn().
+  void settle_in_turn(int thread) const;
 
  private:
   struct State;
   MemoryNodes();
+  void settle_on(int node) const;
   std::unique_ptr<State> state_;
 };
 

@@ -67,10 +67,7 @@ std::vector<std::string> augmentations(const BenchDataOptions& options) {
 }
 
 std::shared_ptr<const data::Source> open(const std::string& path) {
-  // Pictures in a file need no classes here.
-  if (std::filesystem::is_directory(path) || !data::format_of(*data::open_file(path)))
-    return data::open_source(path);
-  return data::unlabelled_pictures(data::open_dataset(path));
+  return data::open_pictures(path);  // they need no classes here
 }
 
 /// Decoding and resizing alone: the frames that the loader takes, each thread for itself, nothing handed on.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
@@ -6,6 +7,7 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
+#include "data/labelled.h"
 #include "data/statistics/statistics.h"
 #include "train/datasets.h"
 
@@ -28,9 +30,16 @@ std::vector<std::pair<std::array<int, 3>, int64_t>> sizes_by_count(
   return sizes;
 }
 
+/// False where all pictures are of the one class without a name (open_pictures()).
+bool has_classes(const data::Source& source) {
+  return source.classes().size() != 1 || !source.classes()[0].empty();
+}
+
 void print_source(const data::Source& source, const data::PictureStatistics::OfSource& of) {
+  const bool classes = has_classes(source);
   fmt::print("{}: {} pictures, {} classes, {}\n", source.path(), thousands(of.pictures),
-             source.classes().size(), bytes_text(static_cast<double>(of.bytes)));
+             classes ? std::to_string(source.classes().size()) : "no",
+             bytes_text(static_cast<double>(of.bytes)));
   const auto sizes = sizes_by_count(of);
   Table table({"<size", "pictures", "share"});
   const auto share = [&](int64_t count) {
@@ -40,10 +49,10 @@ void print_source(const data::Source& source, const data::PictureStatistics::OfS
     table.row({size_text(sizes[i].first), thousands(sizes[i].second), share(sizes[i].second)});
   fmt::print("{}", table.str());
   if (sizes.size() > shown) fmt::print("  and {} other sizes\n", sizes.size() - shown);
-  Table classes({"<class", "pictures", "share"});
+  Table by_class({"<class", "pictures", "share"});
   for (size_t c = 0; c < source.classes().size(); ++c)
-    classes.row({source.classes()[c], thousands(of.of_class[c]), share(of.of_class[c])});
-  fmt::print("{}", classes.str());
+    by_class.row({source.classes()[c], thousands(of.of_class[c]), share(of.of_class[c])});
+  if (classes) fmt::print("{}", by_class.str());
   for (size_t c = 0; c < of.mean.size(); ++c)
     fmt::print("  channel {}: mean {:.4f}, deviation {:.4f}\n", c, of.mean[c], of.std[c]);
   if (!of.bad.empty())
@@ -101,7 +110,8 @@ void print_json(const Sources& sources, const data::PictureStatistics& statistic
     const auto& of = statistics.sources[s];
     nlohmann::ordered_json one{
         {"source", sources[s]->path()}, {"pictures", of.pictures}, {"bytes", of.bytes}};
-    for (size_t c = 0; c < of.of_class.size(); ++c) one["classes"][sources[s]->classes()[c]] = of.of_class[c];
+    for (size_t c = 0; c < of.of_class.size() && has_classes(*sources[s]); ++c)
+      one["classes"][sources[s]->classes()[c]] = of.of_class[c];
     for (const auto& [size, count] : sizes_by_count(of))
       one["sizes"].push_back(
           {{"height", size[0]}, {"width", size[1]}, {"channels", size[2]}, {"pictures", count}});
@@ -198,7 +208,11 @@ Action declare_data_stat(Command& command) {
           progress.finish();
           return code;
         }
-      sources.push_back(train::open_named(text));
+      // Of data sets that are not there open_named() says what to set.
+      const std::string path = train::expand(text);
+      std::error_code ignored;
+      const bool there = path == text || std::filesystem::exists(path, ignored);
+      sources.push_back(there ? data::open_pictures(path) : train::open_named(text));
     }
     const data::PictureStatistics statistics = data::picture_statistics(sources, options);
     progress.finish();

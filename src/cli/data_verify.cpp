@@ -49,9 +49,9 @@ Action declare_data_verify(Command& command) {
                thousands(result.samples), thousands(result.with_checksum),
                thousands(static_cast<int64_t>(result.bad.size())));
     if (result.with_checksum == 0)
-      fmt::print(
-          "Only what the format itself has was compared; millrace data index stores a checksum of each "
-          "sample.\n");
+      fmt::print("Only what the format itself has was compared; {}.\n",
+                 dataset->extent(0) ? "millrace data index stores a checksum of each sample"
+                                    : "samples without bytes of their own in a file have no checksums");
     return result.bad.empty() ? 0 : 1;
   };
 }

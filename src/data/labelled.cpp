@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <optional>
 
 #include "base/format.h"
+#include "data/formats/formats.h"
 
 namespace millrace::data {
+namespace fs = std::filesystem;
 namespace {
 
 constexpr int64_t max_classes = 1'000'000;
@@ -60,21 +63,6 @@ std::optional<size_t> key_column(const Dataset& dataset) {
   for (size_t c = 0; c < dataset.columns().size(); ++c)
     if (dataset.columns()[c].name == "__key__" && dataset.columns()[c].kind == ColumnKind::text) return c;
   return std::nullopt;
-}
-
-Sample stored_picture(const Value& value) {
-  Sample sample;
-  if (const auto* pixels = std::get_if<Pixels>(&value)) {
-    sample.bytes = pixels->bytes.view();
-    sample.owner = pixels->bytes;
-    sample.height = pixels->height;
-    sample.width = pixels->width;
-    sample.channels = pixels->channels;
-  } else if (const auto* bytes = std::get_if<Bytes>(&value)) {
-    sample.bytes = bytes->view();
-    sample.owner = *bytes;
-  }
-  return sample;
 }
 
 /// A whole number from 0 on that a value of a class holds; -1 when there is none.
@@ -274,6 +262,21 @@ class LabelledPictures final : public Source {
 
 }  // namespace
 
+Sample stored_picture(const Value& value) {
+  Sample sample;
+  if (const auto* pixels = std::get_if<Pixels>(&value)) {
+    sample.bytes = pixels->bytes.view();
+    sample.owner = pixels->bytes;
+    sample.height = pixels->height;
+    sample.width = pixels->width;
+    sample.channels = pixels->channels;
+  } else if (const auto* bytes = std::get_if<Bytes>(&value)) {
+    sample.bytes = bytes->view();
+    sample.owner = *bytes;
+  }
+  return sample;
+}
+
 std::unique_ptr<Source> labelled_pictures(std::shared_ptr<const Dataset> dataset) {
   return std::make_unique<LabelledPictures>(std::move(dataset), true);
 }
@@ -310,6 +313,24 @@ bool has_pictures_and_labels(const Dataset& dataset) {
 
 std::unique_ptr<Source> unlabelled_pictures(std::shared_ptr<const Dataset> dataset) {
   return std::make_unique<LabelledPictures>(std::move(dataset), false);
+}
+
+std::unique_ptr<Source> open_pictures(const std::string& path) {
+  const std::string first = expand_paths(path)[0];
+  if (!is_elsewhere(first)) {
+    std::error_code ignored;
+    const std::string item = data_file(first);
+    const bool folder = fs::is_directory(item, ignored);
+    if (!folder && (!fs::is_regular_file(item, ignored) || fs::file_size(item, ignored) == 0 ||
+                    !format_of(*open_file(item))))
+      return open_source(path);
+  }
+  std::shared_ptr<const Dataset> dataset = open_dataset(path);
+  if (!has_pictures_and_labels(*dataset)) return unlabelled_pictures(std::move(dataset));
+  // Of these the classes are found by rules of their own.
+  if (dataset->format() == idx_format.name || dataset->format() == folder_format.name)
+    return open_source(path);
+  return labelled_pictures(std::move(dataset));
 }
 
 }  // namespace millrace::data

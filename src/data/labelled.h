@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "data/dataset.h"
 #include "data/source.h"
@@ -23,6 +24,10 @@ struct LabelledSample {
   Value label;
 };
 LabelledSample labelled_sample(const Dataset& dataset, int64_t index);
+/// What open_source() opens, and pictures without classes: those are all of one without a name. InputError where there are none.
+std::unique_ptr<Source> open_pictures(const std::string& path);
+/// A value of a column of pictures; empty where there is none. It shares the value's memory.
+Sample stored_picture(const Value& value);
 /// Pictures whose classes do not matter: all are of one without a name.
 std::unique_ptr<Source> unlabelled_pictures(std::shared_ptr<const Dataset> dataset);
 

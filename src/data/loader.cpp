@@ -13,6 +13,7 @@
 
 #include "base/format.h"
 #include "base/mapped_file.h"
+#include "base/memory_nodes.h"
 #include "base/thread_pool.h"
 #include "data/appetite.h"
 #include "data/loader_state.h"
@@ -221,6 +222,7 @@ struct Indexed final : Loader::State {
   }
 
   void run(int number) {
+    MemoryNodes::here().settle_in_turn(number);  // so is its batch's memory, which it writes first
     Scratch scratch;
     const ThreadTimes times;
     while (true) {

@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/memory_nodes.h"
 #include "base/thread_pool.h"
 #include "data/loader.h"
 
@@ -33,7 +34,11 @@ void parallel_for(int64_t count, int threads, const std::function<void(int64_t)>
     }
   };
   std::vector<std::thread> others;
-  for (int i = 1; i < threads && i < count; ++i) others.emplace_back(work);
+  for (int i = 1; i < threads && i < count; ++i)
+    others.emplace_back([&, i] {
+      MemoryNodes::here().settle_in_turn(i);
+      work();
+    });
   work();
   for (std::thread& other : others) other.join();
   if (error) std::rethrow_exception(error);

@@ -258,25 +258,6 @@ PictureSample sample_stream(const Recipe& recipe, data::Loader& loader) {
   return sample;
 }
 
-int worthwhile_side(const Recipe& recipe, const data::Source& source) {
-  const data::FrameRule rule = evaluation_frames(recipe);
-  int side = std::max(rule.resize, rule.crop);
-  if (side == 0) return 0;
-  // Random frames are smaller than the picture: a little more is kept, as crops of the middle have it (256 for 224).
-  if (rule.resize == rule.crop) side = side * 8 / 7;
-  constexpr int64_t looks = 16;
-  std::vector<int> sides;
-  data::PictureReader reader;
-  for (int64_t i = 0; i < std::min(looks, source.count()); ++i) try {
-      const data::Sample sample = source.read(i * source.count() / std::min(looks, source.count()));
-      if (reader.open(sample).empty()) sides.push_back(std::min(reader.height(), reader.width()));
-    } catch (const Error&) {  // a bad sample; others say enough
-    }
-  if (sides.empty()) return 0;
-  std::nth_element(sides.begin(), sides.begin() + static_cast<std::ptrdiff_t>(sides.size() / 2), sides.end());
-  return sides[sides.size() / 2] > side * 5 / 4 ? side : 0;
-}
-
 std::vector<std::string> skipped_samples(const data::Feed& feed, std::set<int64_t>& named) {
   std::vector<std::string> lines;
   const auto bad = feed.bad_samples();

@@ -92,10 +92,6 @@ PictureSample sample_pictures(const Recipe& recipe, std::shared_ptr<const data::
 /// The same of the first pictures of a stream that was not read yet.
 PictureSample sample_stream(const Recipe& recipe, data::Loader& loader);
 
-/// The shorter side that stored pictures would need for what a training looks at, where theirs is clearly longer (by a look
-/// at a few); else 0.
-int worthwhile_side(const Recipe& recipe, const data::Source& source);
-
 /// Lines about samples that cannot be read and are not in `named` yet (they are put there): the first few by name, and
 /// how many there are in all. Without a cache of decoded pictures more may come up while the data is gone through.
 std::vector<std::string> skipped_samples(const data::Feed& feed, std::set<int64_t>& named);

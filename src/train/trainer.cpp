@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/memory_nodes.h"
+#include "base/parallel_copy.h"
 #include "base/thread_pool.h"
 #include "eval/metric.h"
 #include "runtime/run_clock.h"
@@ -145,7 +146,8 @@ bool Trainer::State::one_step(StepMarks* marks) {
   mark(&StepMarks::data);
   choose_step(batch.length);
   for (size_t i = 0; i < batch.arrays.size(); ++i)
-    std::memcpy(step->input(static_cast<int>(i)).data(), batch.arrays[i].data(), batch.arrays[i].size());
+    copy_to_nodes(ThreadPool::global(), step->input(static_cast<int>(i)).data(), batch.arrays[i].data(),
+                  batch.arrays[i].size());
   mark(&StepMarks::inputs);
   const double lr = recipe.train.lr_scale * schedule(done());
   if (recipe.train.verify > 0 && (done() + 1) % recipe.train.verify == 0) {
@@ -268,7 +270,9 @@ std::string Trainer::State::verdict(const DataTimes& times) const {
   if (pictures && times.wait_share() > 0.05 && !means.cached) {
     const int64_t bytes = pictures->cache_needed();
     if (bytes > 0 && memory_warning(bytes).empty()) means.cache_mb = (bytes >> 20) + 1;
-    means.stored_side = worthwhile_side(recipe, pictures->source());
+    if (!stored) stored = worthwhile_size(recipe, pictures->source());
+    means.stored_side = stored->side;
+    means.stored_cost = stored->cost;
   }
   return data_verdict(times, means);
 }

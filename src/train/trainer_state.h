@@ -14,6 +14,7 @@
 #include "train/freeze.h"
 #include "train/optimizer.h"
 #include "train/quarantine.h"
+#include "train/stored_size.h"
 #include "train/texts.h"
 #include "train/trainer.h"
 
@@ -50,6 +51,7 @@ struct Trainer::State {
 
   int64_t most_pictures = 0;  // > 0: a sample
   Preparation prepared;
+  mutable std::optional<StoredSize> stored;  // once it was asked for
   int64_t steps_per_epoch = 0, total = 0;
   double loss_sum = 0, accuracy_sum = 0;  // of this epoch's steps
   std::vector<std::pair<std::string, double>> last_test;

@@ -20,10 +20,13 @@ std::string short_time(double seconds) {
   return seconds < 1e-3 ? fmt::format("{:.3g} µs", seconds * 1e6) : fmt::format("{:.3g} ms", seconds * 1e3);
 }
 
-std::string remedy(const DataMeans& means) {
+/// `faster`: the most that the model could still take, as a multiple of the rate now.
+std::string remedy(const DataMeans& means, double faster) {
   if (means.cache_mb > 0) return fmt::format("data.cache_mb = {} keeps them decoded", means.cache_mb);
-  if (means.stored_side > 0)
-    return fmt::format("smaller pictures (millrace pack --resize {}) would help", means.stored_side);
+  const double gain = std::min(1 / std::max(means.stored_cost, 1e-3), faster) - 1;
+  if (means.stored_side > 0 && gain >= 0.01)
+    return fmt::format("smaller pictures (millrace pack --resize {}) would give about +{:.0f} %",
+                       means.stored_side, 100 * gain);
   return "fewer augmentations or more CPUs would help";
 }
 
@@ -46,9 +49,8 @@ std::string data_verdict(const DataTimes& times, const DataMeans& means) {
                                          short_time(each), 100 * std::min(share, 1.0));
   if (wait <= 0.05)
     return fmt::format("data: the model waited {:.1f} % of the time for pictures ({})", 100 * wait, loader);
-  const std::string model =
-      fmt::format("the model could take {}",
-                  rate_text(pictures / std::max(times.seconds - times.waiting, 1e-3 * times.seconds)));
+  const double model_rate = pictures / std::max(times.seconds - times.waiting, 1e-3 * times.seconds);
+  const std::string model = fmt::format("the model could take {}", rate_text(model_rate));
   const double blocked = times.loading - times.decoding - times.queued;
   if (blocked > times.loading / 2)
     return fmt::format(
@@ -67,7 +69,7 @@ std::string data_verdict(const DataTimes& times, const DataMeans& means) {
       "data: decode-bound at {} pictures/s: {:.0f} % of what {} CPU{} can get ready ({}); the model waited "
       "{:.0f} % of the time; {}; {}",
       rate_text(rate), 100 * std::min(rate / limit, 1.0), means.cpus, means.cpus == 1 ? "" : "s",
-      rate_text(limit), 100 * wait, model, remedy(means));
+      rate_text(limit), 100 * wait, model, remedy(means, model_rate / rate));
 }
 
 }  // namespace millrace::train

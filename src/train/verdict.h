@@ -28,6 +28,7 @@ struct DataMeans {
   int64_t cache_mb = 0;  // data.cache_mb that would keep all of them decoded, where memory allows; else 0
   int stored_side =
       0;  // shorter side to which stored pictures could be made smaller; 0: they are not resized
+  double stored_cost = 1;  // CPU time of loading those, of what it is now (stored_size.h)
 };
 
 /// One line, or "" when there is nothing to say (nothing measured; cached and hardly any waiting). Where more than 5 % of

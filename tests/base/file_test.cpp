@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <string>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -72,6 +73,28 @@ TEST_CASE("without commit the old content stays and no temporary file is left") 
   }
   CHECK(read_text(folder / "state") == "old");
   CHECK(entries(folder.path()) == 1);
+}
+
+TEST_CASE("what is being written has no name yet: a process that is killed leaves nothing") {
+  testing::TempFolder folder;
+  write_file(folder / "old", "old");
+  if (const int probe = ::open(folder.path().c_str(), O_TMPFILE | O_WRONLY, 0600); probe < 0) {
+    MESSAGE("skipped: the file system of temporary files has none without a name");
+    return;
+  } else {
+    ::close(probe);
+  }
+  AtomicFile replaced(folder / "old"), made(folder / "made", 0640);
+  const std::string text(3 << 20, 'n');
+  replaced.write(text);
+  made.write(text);
+  CHECK(entries(folder.path()) == 1);
+  replaced.commit();
+  made.commit();
+  CHECK(entries(folder.path()) == 2);
+  CHECK(read_text(folder / "old") == text);
+  CHECK(read_text(folder / "made") == text);
+  CHECK((fs::status(folder / "made").permissions() & fs::perms::mask) == fs::perms(0640));
 }
 
 TEST_CASE("a write that fails half way leaves the old file intact and says so") {

@@ -28,6 +28,15 @@ TEST_CASE("threads are spread over memory nodes as these have CPUs, neighbours t
   CHECK(four.count() == 4);
   CHECK(nodes_of(four, 4) == std::vector{0, 1, 2, 3});
   CHECK(nodes_of(four, 32).back() == 3);
+  const auto in_turn = [](const MemoryNodes& machine, int threads) {
+    std::vector<int> nodes;
+    for (int t = 0; t < threads; ++t) nodes.push_back(machine.node_in_turn(t));
+    return nodes;
+  };
+  CHECK(in_turn(two, 6) == std::vector{0, 1, 0, 1, 0, 1});
+  CHECK(in_turn(four, 5) == std::vector{0, 1, 2, 3, 0});
+  CHECK(MemoryNodes("numa:1 core:4 pu:1").node_in_turn(3) == 0);
+  two.settle_in_turn(1);
   two.settle(1, 2);  // of a machine that is not here: nothing happens
   CHECK_THROWS_AS(MemoryNodes("a toaster"), InputError);
   CHECK(MemoryNodes::here().count() >= 1);

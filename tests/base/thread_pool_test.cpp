@@ -1,7 +1,9 @@
 #include "base/thread_pool.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <ctime>
 #include <doctest/doctest.h>
 #include <filesystem>
@@ -11,8 +13,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/parallel_copy.h"
 #include "support/temp_folder.h"
 
+using millrace::copy_in_parts;
 using millrace::ThreadPool;
 
 TEST_CASE("thread pool runs every chunk exactly once, for any number of threads") {
@@ -81,6 +85,20 @@ TEST_CASE("workers that were asleep take part again") {
       while (inside < 2) std::this_thread::yield();
     });
     CHECK(inside == 2);
+  }
+}
+
+TEST_CASE("a copy in parts is the whole, for any size and number of threads") {
+  for (const int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(threads);
+    for (const size_t size :
+         {size_t{0}, size_t{1}, size_t{4095}, size_t{4096}, size_t{8193}, size_t{1000003}}) {
+      std::vector<uint8_t> from(size), to(size + 1, 7);
+      for (size_t i = 0; i < size; ++i) from[i] = static_cast<uint8_t>(i * 31 + 1);
+      copy_in_parts(pool, to.data(), from.data(), size);
+      CHECK(std::equal(from.begin(), from.end(), to.begin()));
+      CHECK(to[size] == 7);
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 """Changing a training while it runs, and what it says of its data: bad samples, and whether they were the limit."""
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -193,7 +194,7 @@ batch = 4
     assert len(lines) == 5 and "over all epochs" in lines[-1]
     # On a machine that other programs keep busy, that is what is said.
     assert "the model could take" in lines[-1], lines
-    assert ("decode-bound at" in lines[-1] and "--resize 18" in lines[-1]) or "short of CPUs at" in lines[-1], lines
+    assert ("decode-bound at" in lines[-1] and re.search(r"--resize 18\) would give about \+\d+ %", lines[-1])) or "short of CPUs at" in lines[-1], lines
     epochs = [json.loads(l) for l in (tmp_path / "run/metrics.jsonl").read_text().splitlines() if "train/loss" in l]
     assert all(0 < e["seconds_waiting"] <= e["seconds"] and e["seconds_loading_a_picture"] > 1e-4 for e in epochs)
     profile = millrace("profile", tmp_path / "r.toml", "--steps", "5").stdout

@@ -119,6 +119,23 @@ def test_stat_finds_what_is_in_both_sets(millrace, letters_pair):
     assert len(found["same"]) == 1 and found["same"][0]["sources_differ"]
 
 
+def test_stat_of_pictures_without_classes(millrace, letters_pair, tmp_path):
+    """Of a tar, beside pictures with classes, and of a folder."""
+    train, _ = letters_pair
+    with tarfile.open(tmp_path / "x.tar", "w") as tar:
+        for i, path in enumerate(sorted((train / "B").iterdir())):
+            tar.add(path, f"{i}.jpg")
+    (tmp_path / "flat").mkdir()
+    for path in (train / "B").iterdir():
+        (tmp_path / "flat" / path.name).write_bytes(path.read_bytes())
+    for source in (tmp_path / "x.tar", tmp_path / "flat"):
+        assert "10 pictures, no classes" in millrace("data", "stat", source).stdout
+        found = json.loads(millrace("data", "stat", source, train, "--json").stdout)
+        assert [one["pictures"] for one in found["sources"]] == [10, 21]
+        assert "classes" not in found["sources"][0] and found["sources"][1]["classes"] == {"A": 11, "B": 10}
+        assert len([twins for twins in found["same"] if twins["sources_differ"]]) == 10
+
+
 @pytest.fixture(scope="module")
 def letters_pair(binary, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pair")

@@ -1,5 +1,6 @@
 """Data on servers: HTTP with all its faults, and S3."""
 
+import gzip
 import http.server
 import io
 import json
@@ -7,6 +8,7 @@ import os
 import re
 import shutil
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -175,6 +177,61 @@ def test_a_file_that_changes_while_it_is_read_is_noticed(millrace, server, envir
     assert "has changed on the server while it was read" in error
 
 
+def test_https_with_an_authority_of_ones_own(millrace, server, environment, tmp_path):
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    made = shutil.which("openssl") and subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2",
+         "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"], capture_output=True)  # fmt: skip
+    if not made or made.returncode:
+        pytest.skip("openssl makes no certificate")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server.http.socket = context.wrap_socket(server.http.socket, server_side=True)
+    url = server.url.replace("http://", "https://") + "/x.rec"
+    unset = {"SSL_CERT_FILE": "", "CURL_CA_BUNDLE": ""}
+    error = millrace("data", "head", url, code=1, env={**environment, **unset}).stderr
+    assert "its certificate is not one of an authority that is known here" in error and "SSL_CERT_FILE" in error
+    assert head(millrace, url, {**environment, **unset, "SSL_CERT_FILE": str(certificate)})["samples"] == 40
+
+
+def test_files_beside_a_file_on_a_server_are_found(millrace, server, environment):
+    """Sizes of queries, and labels of pictures, zipped while the pictures are not."""
+    (server.folder / "rank").write_text("1 1:0.5\n0 1:2\n2 1:1\n")
+    (server.folder / "rank.query").write_text("2\n1\n")
+    rows = head(millrace, f"{server.url}/rank", environment)["head"]
+    assert [row["query"] for row in rows] == [0, 0, 1]
+    pictures = np.arange(3 * 4 * 4, dtype=np.uint8)
+    (server.folder / "x-images-idx3-ubyte").write_bytes(struct.pack(">IIII", 0x803, 3, 4, 4) + pictures.tobytes())
+    url = f"{server.url}/x-images-idx3-ubyte"
+    assert "label" not in head(millrace, url, environment)["head"][0]
+    labels = struct.pack(">II", 0x801, 3) + bytes([2, 0, 1])
+    (server.folder / "x-labels-idx1-ubyte.gz").write_bytes(gzip.compress(labels))
+    assert [row["label"] for row in head(millrace, url, environment)["head"]] == [2, 0, 1]
+    # Whether there are labels must be known: a server that does not tell is an error.
+    server.fault = lambda number: 503 if "labels" in server.requests[-1][0] else None
+    error = millrace("data", "head", url, code=1, env=environment).stderr
+    assert "labels" in error and "not answered after 3 attempts" in error
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_mds_on_a_server(millrace, server, environment, compressed):
+    """As Streaming uploads it: of compressed shards only the compressed ones."""
+    here = server.folder / "mds"
+    millrace("data", "convert", server.folder / "x.rec", here, "--format", "mds", *["--zstd"] * compressed)
+    (here / "other").mkdir()
+    expected = head(millrace, here, environment)
+    assert expected["samples"] == 40
+    url = f"{server.url}/mds/index.json"
+    assert head(millrace, url, environment) == expected
+    [shard] = [path for path in here.iterdir() if ".mds" in path.name]
+    assert (shard.suffix == ".zstd") == compressed
+    assert "40 samples" in millrace("data", "verify", url, env=environment).stdout
+    shard.unlink()
+    cold = {**environment, "MILLRACE_CACHE": environment["MILLRACE_CACHE"] + "2"}
+    error = millrace("data", "head", url, code=1, env=cold).stderr
+    assert f"{shard.name}: there is no such file" in error
+
+
 def test_nobody_there(millrace, environment):
     error = millrace("data", "head", "http://127.0.0.1:9/x.rec", code=1, env=environment).stderr
     assert "is the server up and reachable?" in error
@@ -263,7 +320,7 @@ def test_shards_on_a_server_with_an_index_here_or_there(millrace, binary, server
 
 
 @pytest.fixture(scope="module")
-def s3(tmp_path_factory):
+def s3(binary, tmp_path_factory):
     """An S3 server (moto) that checks rights and signatures, with one bucket and one user."""
     boto3 = pytest.importorskip("boto3")
     with socket.socket() as free:
@@ -300,6 +357,11 @@ def s3(tmp_path_factory):
         bucket.put_object(Bucket="pictures", Key=f"set/{name}.rec", Body=path.read_bytes())
     for name in ("set/a&b-0.idx", "set/a&b-0.rec.mrx.old", "set/below/a&b-3.rec", "set/.hidden.rec", "tars/x.txt"):
         bucket.put_object(Bucket="pictures", Key=name, Body=b"x")
+    mds = path.with_name("mds")
+    subprocess.run([binary, "data", "convert", path, mds, "--format", "mds"], check=True, capture_output=True)
+    for part in mds.iterdir():
+        bucket.put_object(Bucket="pictures", Key=f"mosaic/{part.name}", Body=part.read_bytes())
+    bucket.put_object(Bucket="pictures", Key="mosaic/below/index.json", Body=b"x")
     # From now on every request must be signed rightly.
     check = urllib.request.Request(
         f"{url}/moto-api/reset-auth", data=b"0", method="POST", headers={"Content-Type": "text/plain"}
@@ -350,6 +412,7 @@ def test_patterns_on_s3(millrace, s3, environment):
     # A folder: all files in it but hidden ones and sidecars; one is of another format here.
     assert "a&b-0.rec.mrx.old" in refusal("pictures/set/")
     assert head(millrace, "s3://pictures/tars/", access)["samples"] == 1
+    assert head(millrace, "s3://pictures/mosaic/", access)["samples"] == 40
 
 
 class Hdfs:

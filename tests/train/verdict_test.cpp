@@ -30,10 +30,14 @@ TEST_CASE("nothing is said of the cache when it keeps up, nor of nothing") {
 TEST_CASE("decoding that binds is named with its limit, the model's own rate and what would help") {
   // 1510 pictures in 1 s on 2 CPUs, 1.27 ms each: 96 % of 1572/s; without waiting 0.719 s: 2,100/s.
   const DataTimes times{1510, 1.0, 0.281, 1510, 1510 * 1.2715e-3, 0.05, 2.0};
-  const std::string line = data_verdict(times, {.cpus = 2, .stored_side = 256});
+  const std::string line = data_verdict(times, {.cpus = 2, .stored_side = 256, .stored_cost = 1 / 1.38});
   CHECK(has(line, "decode-bound at 1,510 pictures/s: 96 % of what 2 CPUs can get ready (1,573)"));
   CHECK(has(line, "the model waited 28 % of the time; the model could take 2,100"));
-  CHECK(has(line, "millrace pack --resize 256"));
+  CHECK(has(line, "smaller pictures (millrace pack --resize 256) would give about +38 %"));
+  // No more than the model takes, and nothing where nothing is gained.
+  CHECK(has(data_verdict(times, {.cpus = 2, .stored_side = 256, .stored_cost = 0.1}),
+            "--resize 256) would give about +39 %"));
+  CHECK(has(data_verdict(times, {.cpus = 2, .stored_side = 256, .stored_cost = 1.1}), "fewer augmentations"));
   CHECK(!has(line, "\n"));
   CHECK(has(data_verdict(times, {.cpus = 2, .cache_mb = 300, .stored_side = 256}), "data.cache_mb = 300"));
   CHECK(has(data_verdict(times, {.cpus = 2}), "fewer augmentations"));

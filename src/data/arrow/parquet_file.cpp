@@ -53,7 +53,9 @@ class ParquetReader final : public Reader {
  private:
   std::unique_ptr<parquet::arrow::FileReader> make(std::shared_ptr<parquet::FileMetaData> metadata) {
     parquet::arrow::FileReaderBuilder builder;
-    check(builder.Open(file_, parquet::default_reader_properties(), std::move(metadata)));
+    parquet::ReaderProperties reading = parquet::default_reader_properties();
+    reading.set_page_checksum_verification(true);  // where there are any
+    check(builder.Open(file_, reading, std::move(metadata)));
     parquet::ArrowReaderProperties properties(/*use_threads=*/false);
     properties.set_pre_buffer(false);
     builder.properties(properties);

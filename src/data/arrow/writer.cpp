@@ -133,6 +133,7 @@ class TableFileWriter final : public Writer {
     if (kind_ == FileKind::parquet) {
       parquet::WriterProperties::Builder properties;
       properties.compression(parquet::Compression::ZSTD);
+      properties.enable_page_checksum();
       parquet_ = take(parquet::arrow::FileWriter::Open(
           *schema_, arrow::default_memory_pool(), stream_, properties.build(),
           parquet::ArrowWriterProperties::Builder().store_schema()->build()));

@@ -8,6 +8,7 @@
 #include "data/formats/formats.h"
 #include "data/labelled.h"
 #include "data/pictures/jpeg.h"
+#include "data/sources/beside.h"
 
 namespace millrace::data {
 namespace idx {
@@ -46,15 +47,14 @@ std::string labels_name(const std::string& pictures) {
 
 namespace {
 
-/// The labels file of pictures, zipped or not; empty when there is none.
-std::string labels_beside(const std::string& pictures) {
+/// The labels file of pictures, zipped or not; null when there is none.
+std::shared_ptr<const RandomAccessFile> labels_beside(const std::string& pictures) {
   const std::string name = idx::labels_name(pictures);
-  if (name.empty() || is_elsewhere(pictures)) return {};
-  std::error_code ignored;
+  if (name.empty() || (is_elsewhere(pictures) && !is_remote(pictures))) return nullptr;
   for (const std::string& candidate :
        {name, name.ends_with(".gz") ? name.substr(0, name.size() - 3) : name + ".gz"})
-    if (std::filesystem::is_regular_file(candidate, ignored)) return candidate;
-  return {};
+    if (auto labels = open_beside(candidate)) return labels;
+  return nullptr;
 }
 
 /// A file: numbers of a type, in rows.
@@ -166,9 +166,10 @@ class Idx final : public Dataset {
   void find_labels() {
     if (columns_[0].name == "label") return;
     for (const Part& part : parts_) {
-      const std::string path = labels_beside(part.file->path());
-      if (path.empty()) continue;
-      Part labels(open_file(path));
+      auto file = labels_beside(part.file->path());
+      if (!file) continue;
+      const std::string path = file->path();
+      Part labels(std::move(file));
       if (!labels.shape.empty())
         fail<InputError>("{}: holds arrays of rank {}, and not one label a sample", path,
                          labels.shape.size());

@@ -2,7 +2,6 @@
 // with the number of rows of each query, line by line. https://www.csie.ntu.edu.tw/~cjlin/libsvm/faq.html
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "base/format.h"
 #include "data/formats/csv_scan.h"
@@ -10,6 +9,8 @@
 #include "data/formats/libsvm_writer.h"
 #include "data/formats/lines.h"
 #include "data/loader.h"
+#include "data/sources/beside.h"
+#include "data/sources/spool.h"
 
 namespace millrace::data {
 namespace {
@@ -159,10 +160,9 @@ class LibSvm final : public LineDataset {
     size_t with = 0;
     for (size_t f = 0; f < files().size(); ++f) {
       const std::string beside = files()[f]->path() + ".query";
-      std::error_code ignored;
-      if (is_remote(beside) || !std::filesystem::is_regular_file(beside, ignored)) continue;
+      const auto file = is_piped(files()[f]->path()) ? nullptr : open_beside(beside);
+      if (!file) continue;
       ++with;
-      const auto file = open_file(beside);
       const Lines sizes({file}, line_with_text);
       for (int64_t q = 0; q < sizes.count(); ++q) {
         const Bytes line = sizes.read(q);

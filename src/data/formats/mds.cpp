@@ -48,6 +48,7 @@ struct Shard {
   Listed raw, packed;
   std::string compression;  // of `packed`: "zstd" or "gz"
   uint64_t samples = 0;
+  bool remote = false;
   // Guarded by `lock`: opened, and (null: not yet) what is wrong with its checksums.
   std::mutex lock;
   std::shared_ptr<const RandomAccessFile> file;
@@ -64,6 +65,7 @@ class Index {
   }
 
   const Json& json() const { return json_; }
+  bool remote() const { return is_remote(path_); }
   [[noreturn]] void refuse(const std::string& why) const {
     fail<InputError>("{}: is no index of an MDS data set: {}; copy the file again", path_, why);
   }
@@ -171,7 +173,18 @@ class Mds final : public Dataset {
     if (begin > end || end > whole) return SampleExtent{shard, 4 + 4 * at, 8};
     return SampleExtent{shard, begin, end - begin};
   }
-  void will_read(int64_t) const override {}  // shards are local files
+  void will_read(int64_t index) const override {
+    const auto [which, at] = place(index);
+    const Shard& shard = *shards_[which];
+    if (!shard.remote || !shard.compression.empty()) return;
+    try {
+      const auto file = opened(which);
+      const Bytes offsets = file->read(4 + 4 * at, 8);
+      const uint64_t begin = u32_at(offsets, 0), end = u32_at(offsets, 4);
+      if (begin <= end && end <= file->size()) file->will_read(begin, end - begin);
+    } catch (const Error&) {  // said when the sample is read
+    }
+  }
 
   /// Hashes cover whole shards: each is computed once.
   void verify(int64_t index) const override {
@@ -199,12 +212,15 @@ class Mds final : public Dataset {
           fmt::format("it is of version {}, and only version 2 is known", index.number(entry, "version")));
     add_columns(index, entry);
     auto shard = std::make_unique<Shard>();
+    shard->remote = index.remote();
     shard->raw = index.listed(entry, "raw_data");
     shard->packed = index.listed(entry, "zip_data");
     shard->samples = index.number(entry, "samples");
     if (shard->raw.path.empty()) index.refuse("a shard has no 'raw_data'");
-    if (!there(shard->raw.path)) {
-      if (!there(shard->packed.path))
+    // A server has what Streaming uploads: of compressed shards only the compressed ones.
+    const bool remote = index.remote();
+    if (remote ? !shard->packed.path.empty() : !there(shard->raw.path)) {
+      if (!remote && !there(shard->packed.path))
         fail<IoError>("{}: this shard is missing; copy the folder again",
                       shard->packed.path.empty() ? shard->raw.path : shard->packed.path);
       const std::string compression = index.text(entry, "compression");
@@ -276,6 +292,7 @@ class Mds final : public Dataset {
   static std::shared_ptr<const RandomAccessFile> open_shard(const Shard& shard) {
     auto file = open_file(shard.compression.empty() ? shard.raw.path : shard.packed.path);
     if (!shard.compression.empty()) {
+      file->will_read(0, file->size());
       const Bytes packed = file->read(0, file->size());
       file = memory_file(
           shard.packed.path,

@@ -251,6 +251,8 @@ class TfRecord final : public Dataset {
     const Bytes record = content(index);
     if (!examples_) return record;
     const Column& wanted = columns_.at(column);
+    // Of pictures and sounds, which are decoded one by one, a damaged one can be replaced; decoders notice little.
+    if (wanted.kind == ColumnKind::picture || wanted.kind == ColumnKind::audio) verify(index);
     bool present = false;
     std::string_view message;
     const bool good = each_feature(record.text(), [&](std::string_view key, std::string_view feature) {

@@ -19,6 +19,7 @@ void check(const std::vector<PackPart>& parts, const PackOptions& options) {
   if (options.shard_samples < 1)
     fail<InputError>("{} samples a shard: at least one is needed", options.shard_samples);
   options.pictures.validate();
+  for (const PackPart& part : parts) PackedSamples::check(*part.source, options);
   if (!options.format.empty() && !format_named(options.format).create)
     fail<InputError>("{} can only be read; see millrace data convert --help", options.format);
 }

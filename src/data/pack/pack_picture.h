@@ -28,7 +28,8 @@ struct PictureRule {
   /// InputError when something is out of its range or the augmentations make no sense.
   void validate() const;
   /// False when pictures are only copied.
-  bool decodes() const { return max_side > 0 || resize > 0 || quality > 0 || versions > 0 || check; }
+  bool decodes() const { return changes() || check; }
+  bool changes() const { return max_side > 0 || resize > 0 || quality > 0 || versions > 0; }
 };
 
 /// One file, or raw pixels where height > 0. `bytes` points into `made` or the sample.

@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "base/thread_pool.h"
 #include "data/formats/webdataset_member.h"
+#include "data/labelled.h"
 #include "data/pictures/netpbm.h"
 
 namespace millrace::data {
@@ -22,6 +23,16 @@ uint64_t bytes_of(const std::vector<ShardMember>& members) {
   for (const ShardMember& member : members)
     if (member.extension != "cls") bytes += member.content.size();
   return bytes;
+}
+
+/// The columns of pictures of a source without classes: those of one with them are its samples.
+std::vector<size_t> loose_pictures(const Source& source) {
+  std::vector<size_t> pictures;
+  if (!source.classes().empty()) return pictures;
+  const std::vector<Column> columns = source.extra_columns();
+  for (size_t c = 0; c < columns.size(); ++c)
+    if (columns[c].kind == ColumnKind::picture) pictures.push_back(c);
+  return pictures;
 }
 
 class TarSink final : public PackSink {
@@ -83,6 +94,7 @@ class FormatSink final : public PackSink {
 PackedSamples::PackedSamples(const Source& source, const PackOptions& options, int64_t first)
     : source_(source), options_(options), extra_(source.extra_columns().size()), maker_(options.pictures) {
   const int cpus = options.threads > 0 ? options.threads : available_cpus();
+  if (options.pictures.decodes()) pictures_ = loose_pictures(source);
   // Copying is done faster than it is handed over.
   const int threads = options.pictures.decodes() ? cpus : 1;
   ordered_ = std::make_unique<Ordered<PackedSample>>(first, source.count(), threads, 4 * threads,
@@ -106,12 +118,54 @@ PackedSample PackedSamples::make(int64_t index) const {
     made.bad = maker_.make(made.sample, index, made.pictures);
     if (!made.bad.empty()) made.pictures.clear();
   }
+  if (!pictures_.empty()) make_extra(index, made);
   return made;
+}
+
+void PackedSamples::make_extra(int64_t index, PackedSample& made) const {
+  const auto value_of = [](PackedPicture& from, const Value& as_it_is) -> Value {
+    if (from.made.empty()) return as_it_is;
+    Bytes bytes(std::move(from.made));
+    if (from.height == 0) return bytes;
+    return Pixels{from.height, from.width, from.channels, std::move(bytes)};
+  };
+  for (const size_t c : pictures_) {
+    const Sample stored = stored_picture(made.extra[c]);
+    if (stored.bytes.empty()) continue;
+    std::vector<PackedPicture> pictures;
+    made.bad = maker_.make(stored, index, pictures);
+    if (!made.bad.empty()) return;
+    if (options_.pictures.versions == 0) {
+      made.extra[c] = value_of(pictures[0], made.extra[c]);
+      continue;
+    }
+    for (PackedPicture& picture : pictures) {
+      made.versions.push_back(made.extra);
+      made.versions.back()[c] = value_of(picture, made.extra[c]);
+    }
+  }
+}
+
+void PackedSamples::check(const Source& source, const PackOptions& options) {
+  if (!options.pictures.changes() || !source.classes().empty()) return;
+  const std::vector<size_t> pictures = loose_pictures(source);
+  if (pictures.empty())
+    fail<InputError>(
+        "{}: has no pictures that could be resized or augmented; leave out --max-side, --resize, --quality "
+        "and "
+        "--augment",
+        source.path());
+  if (options.pictures.versions == 0 || pictures.size() == 1) return;
+  const std::vector<Column> columns = source.extra_columns();
+  fail<InputError>("{}: --augment changes one column of pictures, and there are several: {}, {} …",
+                   source.path(), columns[pictures[0]].name, columns[pictures[1]].name);
 }
 
 std::vector<PackedRow> PackedSamples::rows(const PackedSample& sample, const PackOptions& options) {
   std::vector<PackedRow> rows;
   if (!sample.bad.empty()) return rows;
+  for (size_t v = 0; v < sample.versions.size(); ++v)
+    rows.push_back({fmt::format("{}-{}", sample.key, v), sample.label, nullptr, &sample.versions[v]});
   for (size_t v = 0; v < sample.pictures.size(); ++v) {
     rows.push_back({sample.key, sample.label, &sample.pictures[v], &sample.extra});
     if (options.pictures.versions > 0) rows.back().key += fmt::format("-{}", v);

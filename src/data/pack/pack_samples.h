@@ -19,6 +19,8 @@ struct PackedSample {
   std::vector<PackedPicture>
       pictures;  // none of a sample without a picture; several where there are versions
   std::vector<Value> extra;
+  std::vector<std::vector<Value>>
+      versions;          // of `extra`, where there are no classes and pictures stand there
   std::string key, bad;  // bad: why it is left out
   int64_t label = -1;    // -1: there are no classes
 };
@@ -35,16 +37,20 @@ struct PackedRow {
 class PackedSamples {
  public:
   PackedSamples(const Source& source, const PackOptions& options, int64_t first);
+  /// InputError when the options ask for changes of pictures that the source has not, or cannot make them.
+  static void check(const Source& source, const PackOptions& options);
   PackedSample next() { return ordered_->next(); }
   /// The rows of one sample, which must stay.
   static std::vector<PackedRow> rows(const PackedSample& sample, const PackOptions& options);
 
  private:
   PackedSample make(int64_t index) const;
+  void make_extra(int64_t index, PackedSample& made) const;
 
   const Source& source_;
   const PackOptions& options_;
   size_t extra_ = 0;
+  std::vector<size_t> pictures_;  // of the extra columns, where there are no classes
   PictureMaker maker_;
   std::unique_ptr<Ordered<PackedSample>> ordered_;
 };

@@ -46,29 +46,34 @@ class DiskBlocks {
     return folder_ / fmt::format("{:016x}", object) / std::to_string(number);
   }
 
-  /// Notes a use: as the newest block, of `size` bytes.
-  void use(const fs::path& path, uint64_t size) {
+  /// Notes a use: as the newest block, of `size` bytes; `written`: false while its file is not there yet.
+  void use(const fs::path& path, uint64_t size, bool written = true) {
     forget(path);
-    places_[path.string()] = blocks_.insert(blocks_.end(), {path, size});
+    places_[path.string()] = blocks_.insert(blocks_.end(), {path, size, written});
     bytes_ += size;
+  }
+  void written(const fs::path& path) {
+    const auto found = places_.find(path.string());
+    if (found != places_.end()) found->second->written = true;
   }
   void forget(const fs::path& path) {
     const auto found = places_.find(path.string());
     if (found == places_.end()) return;
-    bytes_ -= found->second->second;
+    bytes_ -= found->second->size;
     blocks_.erase(found->second);
     places_.erase(found);
   }
-  /// Removes old blocks until `size` more bytes fit; false when they never will.
+  /// Removes old blocks until `size` more bytes fit; false when they do not, beside those that are being written.
   bool make_room(uint64_t size) {
     if (size > limit_) return false;
-    while (bytes_ + size > limit_ && !blocks_.empty()) {
-      const fs::path oldest = blocks_.front().first;
+    for (auto at = blocks_.begin(); bytes_ + size > limit_ && at != blocks_.end();) {
+      const Block oldest = *at++;
+      if (!oldest.written) continue;
       std::error_code ignored;
-      fs::remove(oldest, ignored);
-      forget(oldest);
+      fs::remove(oldest.path, ignored);
+      forget(oldest.path);
     }
-    return true;
+    return bytes_ + size <= limit_;
   }
   void give_up(const std::string& why) {
     warning_ = fmt::format("{}: remote data is no longer kept on disk ({})", folder_.string(), why);
@@ -92,9 +97,14 @@ class DiskBlocks {
   }
 
   fs::path folder_;
+  struct Block {
+    fs::path path;
+    uint64_t size = 0;
+    bool written = true;
+  };
   uint64_t limit_, bytes_ = 0;
-  std::list<std::pair<fs::path, uint64_t>> blocks_;
-  std::unordered_map<std::string, std::list<std::pair<fs::path, uint64_t>>::iterator> places_;
+  std::list<Block> blocks_;
+  std::unordered_map<std::string, std::list<Block>::iterator> places_;
   std::string warning_;
 };
 
@@ -213,13 +223,15 @@ struct BlockCache::State {
     {
       const std::lock_guard lock(mutex);
       if (!disk.on() || !disk.make_room(size)) return;
-      disk.use(path, size);
+      disk.use(path, size, false);
     }
     try {
       AtomicFile file(path);
       file.write(bytes.data(), bytes.size());
       file.write(&crc, sizeof crc);
       file.commit();
+      const std::lock_guard lock(mutex);
+      disk.written(path);
     } catch (const Error& error) {
       const std::lock_guard lock(mutex);
       disk.forget(path);

@@ -37,9 +37,9 @@ HttpObject::HttpObject(std::string name, HttpRequest request)
 
 void HttpObject::require_found(const HttpResponse& answer) const {
   if (answer.status == 404 || answer.status == 410)
-    fail<RemoteError>("{}: there is no such file; check the address", name_);
+    fail<RemoteMissing>("{}: there is no such file; check the address", name_);
   if (answer.status == 401 || answer.status == 403)
-    fail<RemoteError>("{}: access is denied (status {}); check the keys or rights", name_, answer.status);
+    fail<RemoteMissing>("{}: access is denied (status {}); check the keys or rights", name_, answer.status);
   if (answer.status >= 300) fail<RemoteError>("{}: the server answers with status {}", name_, answer.status);
 }
 

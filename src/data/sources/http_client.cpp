@@ -88,6 +88,13 @@ int attempts_allowed() {
   return wanted > 0 ? wanted : 5;
 }
 
+/// The file of certificates that curl's own program and OpenSSL would take; "": the system's.
+std::string own_authorities() {
+  for (const char* variable : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"})
+    if (const char* file = std::getenv(variable); file && *file) return file;
+  return {};
+}
+
 /// One attempt; "" or the fault that may pass.
 std::string attempt(const HttpRequest& request, Transfer& transfer) {
   CURL* curl = thread_handle();
@@ -127,6 +134,8 @@ std::string attempt(const HttpRequest& request, Transfer& transfer) {
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &transfer);
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
   curl_easy_setopt(curl, CURLOPT_HEADERDATA, &transfer);
+  if (const std::string authorities = own_authorities(); !authorities.empty())
+    curl_easy_setopt(curl, CURLOPT_CAINFO, authorities.c_str());
   const CURLcode code = curl_easy_perform(curl);
   HttpResponse& response = transfer.response;
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &response.status);
@@ -136,6 +145,11 @@ std::string attempt(const HttpRequest& request, Transfer& transfer) {
         request.url, request.most_bytes);
   if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
     fail<InputError>("{}: is no address of a server ({})", request.url, curl_easy_strerror(code));
+  if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE)
+    fail<RemoteError>(
+        "{}: its certificate is not one of an authority that is known here ({}); SSL_CERT_FILE names a file "
+        "of further ones",
+        request.url, curl_easy_strerror(code));
   if (code != CURLE_OK) return curl_easy_strerror(code);
   if (response.status == 408 || response.status == 429 || response.status >= 500)
     return fmt::format("status {}", response.status);

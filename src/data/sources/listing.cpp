@@ -10,6 +10,7 @@ namespace millrace::data {
 namespace {
 
 constexpr size_t most_files = 1'000'000;
+constexpr std::string_view mds_index = "index.json";
 constexpr const char* wildcards = "*?[";
 
 int hex_digit(char c) {
@@ -42,7 +43,7 @@ bool chosen_by(const std::string& pattern, const std::string& name) {
   if (!name.starts_with(pattern)) return false;
   const std::string_view rest = std::string_view(name).substr(pattern.size());
   return !rest.empty() && rest.find('/') == std::string_view::npos && rest.front() != '.' &&
-         rest.front() != '_' && !is_sidecar(rest);
+         rest.front() != '_' && (rest == mds_index || !is_sidecar(rest));
 }
 
 void add_found(const std::string& pattern, std::string name, std::vector<std::string>& found) {
@@ -56,6 +57,16 @@ std::vector<std::string> list_remote(const std::string& pattern) {
   const auto is_tar = [](const std::string& name) { return name.ends_with(".tar"); };
   if (pattern.ends_with('/') && std::any_of(found.begin(), found.end(), is_tar))
     std::erase_if(found, [&](const std::string& name) { return !is_tar(name); });
+  if (!pattern.ends_with('/')) return found;
+  // The folder of an MDS data set is opened by its index, which names the shards.
+  const auto is_index = [&](const std::string& name) {
+    return name.ends_with(mds_index) && name.size() == found[0].rfind('/') + 1 + mds_index.size();
+  };
+  const bool mds = std::any_of(found.begin(), found.end(), [](const std::string& name) {
+    return name.find(".mds") != std::string::npos;
+  });
+  const bool indexed = std::any_of(found.begin(), found.end(), is_index);
+  if (indexed) std::erase_if(found, [&](const std::string& name) { return is_index(name) != mds; });
   return found;
 }
 

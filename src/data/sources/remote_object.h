@@ -16,6 +16,12 @@ class RemoteError : public IoError {
   using IoError::IoError;
 };
 
+/// It is not there, or not for us: servers that do not tell names say that access is denied.
+class RemoteMissing final : public RemoteError {
+ public:
+  using RemoteError::RemoteError;
+};
+
 /// One object of a server. All members may be called from many threads at once.
 class RemoteObject {
  public:

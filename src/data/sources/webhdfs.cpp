@@ -51,7 +51,7 @@ HttpRequest request_for(const Place& place, const std::string& path, const std::
 Json ask(const std::string& url, HttpRequest request) {
   request.most_bytes = most_list_bytes;
   const HttpResponse answer = http_get(request);
-  if (answer.status == 404) fail<RemoteError>("{}: there is no such file; check the address", url);
+  if (answer.status == 404) fail<RemoteMissing>("{}: there is no such file; check the address", url);
   if (answer.status == 401 || answer.status == 403)
     fail<RemoteError>("{}: access is denied (status {}); check HADOOP_USER_NAME (Kerberos is not known here)",
                       url, answer.status);

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/format.h"
+#include "base/memory_nodes.h"
 #include "base/thread_pool.h"
 #include "data/loader_state.h"
 #include "data/order/shares.h"
@@ -104,7 +105,7 @@ class Streamed final : public Loader::State {
   void start();
   void halt();
   void read(StreamIntake& from);
-  void work();
+  void work(int number);
   StreamIntake* claimable();
   void decode(StreamIntake& from, StreamItem& item, PictureReader& reader, std::vector<uint8_t>& decoded,
               std::vector<uint8_t>& between);
@@ -238,7 +239,7 @@ void Streamed::start() {
   stop_ = false;
   try {
     for (const auto& intake : intakes_) threads_.emplace_back([this, &from = *intake] { read(from); });
-    for (int i = 0; i < threads_wanted_; ++i) threads_.emplace_back([this] { work(); });
+    for (int i = 0; i < threads_wanted_; ++i) threads_.emplace_back([this, i] { work(i); });
   } catch (const std::system_error& error) {
     halt();
     fail<IoError>(
@@ -363,7 +364,8 @@ StreamIntake* Streamed::claimable() {
   return best;
 }
 
-void Streamed::work() {
+void Streamed::work(int number) {
+  MemoryNodes::here().settle_in_turn(number);
   PictureReader reader;
   std::vector<uint8_t> decoded, between;
   const ThreadTimes times;

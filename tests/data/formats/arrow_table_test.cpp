@@ -1,11 +1,14 @@
 #include <atomic>
 #include <doctest/doctest.h>
 #include <filesystem>
+#include <random>
 
 #include <millrace/error.h>
 
+#include "base/file.h"
 #include "data/dataset.h"
 #include "data/loader.h"
+#include "data/verify.h"
 #include "support/datasets.h"
 #include "support/temp_folder.h"
 
@@ -62,6 +65,33 @@ TEST_CASE("Parquet and Arrow files: many batches, read by many threads at once, 
     }
     CHECK(wrong == 0);
   }
+}
+
+TEST_CASE("changed bytes of a Parquet file are found where they are read, and by verification") {
+  const TempFolder folder;
+  const std::string path = folder / "x.parquet";
+  const auto writer =
+      format_named("parquet").create(path, {{"i", ColumnKind::integer}, {"raw", ColumnKind::bytes}});
+  std::mt19937_64 random(3);
+  constexpr int64_t count = 100'000;
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t number = random();
+    writer->add(std::vector<Value>{i, bytes_value({reinterpret_cast<const char*>(&number), sizeof number})});
+  }
+  writer->finish();
+  CHECK(verify(*open_dataset(path)).bad.empty());
+  std::string content = read_text(path);
+  content[content.size() * 4 / 5] ^= 1;  // within the last row group
+  write_file(path, content);
+  const auto dataset = open_dataset(path);
+  const VerifyResult result = verify(*dataset);
+  REQUIRE(!result.bad.empty());
+  CHECK(result.bad.size() < count);
+  CHECK(result.bad[0].index > 0);
+  CHECK(result.bad.back().index == count - 1);
+  CHECK(result.bad[0].why.find("x.parquet: cannot be read:") != std::string::npos);
+  CHECK_THROWS_AS((void)dataset->read(count - 1, 1), InputError);
+  CHECK(std::get<int64_t>(dataset->read(count - 1, 0)) == count - 1);
 }
 
 TEST_CASE("what Parquet cannot hold is refused by column and sample") {

@@ -7,6 +7,8 @@
 #include "base/file.h"
 #include "base/wire.h"
 #include "data/dataset.h"
+#include "data/loader.h"
+#include "data/source.h"
 #include "support/datasets.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
@@ -169,6 +171,33 @@ TEST_CASE("a damaged record of TFRecord does not change the columns") {
   }
   CHECK(open_bytes(good + other)->columns().size() == 2);
   CHECK(open_bytes(good + binary)->columns()[0].kind == ColumnKind::bytes);
+}
+
+TEST_CASE(
+    "a changed byte of a picture in TFRecord makes a bad sample, also where the decoder would not notice") {
+  const TempFolder folder;
+  const std::string path = folder / "x.tfrecord";
+  const std::vector<Column> pair = {{"image", ColumnKind::picture}, {"label", ColumnKind::integer}};
+  const auto writer = format_named("tfrecord").create(path, pair);
+  std::string third;
+  for (int64_t i = 0; i < 6; ++i) {
+    const std::string jpeg = make_jpeg(32, 32, 3, static_cast<uint64_t>(i));
+    if (i == 2) third = jpeg;
+    writer->add(std::vector<Value>{bytes_value(jpeg), i % 2});
+  }
+  writer->finish();
+  std::string content = read_text(path);
+  content[content.find(third) + third.size() - 60] ^= 1;
+  write_file(path, content);
+  const std::shared_ptr<const Source> source = open_source(path);
+  REQUIRE(source->count() == 6);
+  LoaderOptions options;
+  options.batch = 6;
+  Loader loader(source, options);
+  const Batch& batch = loader.next();
+  CHECK(batch.indices == std::vector<int64_t>{0, 1, 3, 3, 4, 5});
+  REQUIRE(loader.bad_samples().size() == 1);
+  CHECK(loader.bad_samples()[0].why.find("the checksum of its data") != std::string::npos);
 }
 
 TEST_CASE("what unpacks to a thousand times its size is refused") {

@@ -93,6 +93,33 @@ TEST_CASE("a block shuffle stays within a window of blocks") {
   }
 }
 
+TEST_CASE("how well a block shuffle mixes: as docs/data.md says, where samples of a kind lie together") {
+  // The variance of a kind's share in a batch, as a multiple of what a true shuffle gives: ten kinds, one behind the other.
+  constexpr int64_t count = 100'000, batch = 128, kinds = 10;
+  const auto unevenness = [&](const std::string& text) {
+    const auto order = make(text, population({count}));
+    double sum = 0;
+    int batches = 0;
+    for (int64_t epoch = 0; epoch < 3; ++epoch) {
+      const auto indices = epoch_of(*order, 1, epoch);
+      for (size_t first = 0; first + batch <= indices.size(); first += batch, ++batches) {
+        std::vector<double> of_kind(kinds, 0);
+        for (size_t i = first; i < first + batch; ++i)
+          ++of_kind[static_cast<size_t>(indices[i] * kinds / count)];
+        constexpr double fair = static_cast<double>(batch) / kinds;
+        for (const double found : of_kind) sum += (found - fair) * (found - fair) / fair / (kinds - 1);
+      }
+    }
+    return sum / batches;
+  };
+  const auto blocks_of_a_window = [&](double blocks) { return 1 + (batch - 1) / blocks; };
+  CHECK(unevenness("shuffle") == doctest::Approx(1).epsilon(0.05));
+  CHECK(unevenness("block-shuffle 1000 8") == doctest::Approx(blocks_of_a_window(8)).epsilon(0.15));
+  CHECK(unevenness("block-shuffle 100 80") == doctest::Approx(blocks_of_a_window(80)).epsilon(0.15));
+  CHECK(unevenness("block-shuffle 10 800") == doctest::Approx(blocks_of_a_window(800)).epsilon(0.15));
+  CHECK(unevenness("sequential") > 50);
+}
+
 TEST_CASE("class-balanced shows every class equally often, and all samples of the rare ones in turn") {
   const auto order = make("class-balanced", population({900, 90, 10}));
   CHECK(order->length() == 1002);

@@ -146,6 +146,66 @@ TEST_CASE("versions of pictures differ, are the same again, and belong to their 
   CHECK(files_in(folder / "other") != files_in(folder / "out"));
 }
 
+TEST_CASE("pictures without classes are resized and augmented, too, and nothing is asked for in vain") {
+  TempFolder folder;
+  Members members, pairs;
+  for (int i = 0; i < 4; ++i) {
+    const std::string key = "k" + std::to_string(i);
+    members.push_back({key + ".jpeg", make_jpeg(40 + i, 60, 3, static_cast<uint64_t>(i))});
+    members.push_back({key + ".txt", "text " + std::to_string(i)});
+    pairs.push_back({key + ".left.jpg", make_jpeg(40, 60, 3, 1)});
+    pairs.push_back({key + ".right.jpg", make_jpeg(40, 60, 3, 2)});
+  }
+  put_file(folder / "in.tar", make_tar(members));
+  put_file(folder / "pairs.tar", make_tar(pairs));
+  put_file(folder / "x.csv", "a,b\n1,2\n");
+  const auto source = open_samples(folder / "in.tar");
+  REQUIRE(source->classes().empty());
+  const auto size = [](const Dataset& dataset, int64_t i, const std::string& column) {
+    Picture picture;
+    const Value value = dataset.read(i, dataset.column(column));
+    REQUIRE(decode_picture(std::get<Bytes>(value).view(), picture).empty());
+    return std::pair(picture.height, picture.width);
+  };
+  PackOptions options;
+  options.verify = true;
+  options.pictures.resize = 20;
+  const auto smaller = open_dataset(pack(*source, folder / "small", "a", options).pattern);
+  REQUIRE(smaller->count() == 4);
+  CHECK(size(*smaller, 0, "jpeg") == std::pair(20, 30));
+  // Both of a pair.
+  const auto both =
+      open_dataset(pack(*open_samples(folder / "pairs.tar"), folder / "both", "a", options).pattern);
+  CHECK(size(*both, 3, "left.jpg") == std::pair(20, 30));
+  CHECK(size(*both, 3, "right.jpg") == std::pair(20, 30));
+
+  options.pictures = {};
+  options.pictures.versions = 3;
+  options.pictures.augmentations = {"random-resized-crop 16", "flip"};
+  for (const std::string format : {"", "tfrecord"}) {
+    options.format = format;
+    const PackResult result = pack(*source, folder / ("many" + format), "a", options);
+    CHECK(result.different == 0);
+    const auto many = open_dataset(result.pattern);
+    REQUIRE(many->count() == 12);
+    std::set<std::string> contents;
+    for (int64_t i = 0; i < 12; ++i) {
+      CHECK(size(*many, i, "jpeg") == std::pair(16, 16));
+      contents.emplace(std::get<Bytes>(many->read(i, many->column("jpeg"))).text());
+      CHECK(std::get<std::string>(many->read(i, many->column("txt"))) == "text " + std::to_string(i / 3));
+    }
+    CHECK(contents.size() > 8);
+  }
+  options.format.clear();
+  const auto refused = [&](const char* file, const char* why) {
+    CHECK_THROWS_WITH_AS(pack(*open_samples(folder / file), folder / "none", "a", options),
+                         doctest::Contains(why), InputError);
+    CHECK(!fs::exists(folder / "none"));
+  };
+  refused("pairs.tar", "there are several: left.jpg, right.jpg");
+  refused("x.csv", "has no pictures that could be resized or augmented");
+}
+
 TEST_CASE("all columns go along, into tars and into another format, with keys where they are wanted") {
   TempFolder folder;
   Members members;

@@ -133,6 +133,26 @@ TEST_CASE("memory and disk of the cache stay within their limits") {
   CHECK(bytes_below(folder / "cache") <= 2'100);
 }
 
+TEST_CASE("the disk's limit holds, too, while many threads write") {
+  const TempFolder folder;
+  constexpr uint64_t block = 50'000, blocks = 400;
+  const auto object = std::make_shared<Counted>(block * blocks, "1");
+  BlockCacheOptions small = options(folder / "cache");
+  small.block_bytes = block;
+  small.memory_bytes = 2 * block;
+  small.disk_bytes = 5 * block;
+  BlockCache cache(small);
+  std::atomic<uint64_t> next{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&] {
+      for (uint64_t i = next++; i < blocks; i = next++) (void)cache.block(object, i);
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(bytes_below(folder / "cache") <= small.disk_bytes);
+  CHECK(cache.counts().disk_bytes == bytes_below(folder / "cache"));
+}
+
 TEST_CASE("damaged, cut and vanished blocks are fetched anew") {
   const TempFolder folder;
   const auto object = std::make_shared<Counted>(4'000, "1");
