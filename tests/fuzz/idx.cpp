@@ -1,38 +1,23 @@
 // Hostile IDX files: pictures and labels are opened and every sample is read, or both are refused.
-#include <filesystem>
-#include <unistd.h>
+#include <cstdlib>
 
-#include "base/file.h"
 #include "data/source.h"
 #include "fuzz/dataset.h"
+#include "fuzz/folder.h"
 
 using namespace millrace;
-namespace fs = std::filesystem;
-
-namespace {
-
-/// A folder of this process, removed at its end.
-struct Folder {
-  fs::path path = fs::temp_directory_path() / ("millrace-fuzz-" + std::to_string(getpid()));
-  Folder() { fs::create_directories(path); }
-  ~Folder() { fs::remove_all(path); }
-};
-
-}  // namespace
 
 /// The first two bytes say how many of the rest are the pictures' file; the labels' follows.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const Folder folder;
   if (size < 2) return 0;
   // In memory, which is a hundred times faster; with the labels beside it, which takes files, now and then.
   fuzz::read_file("idx", "t-images-idx3-ubyte", std::vector<uint8_t>(data + 2, data + size));
   if (data[1] % 64 != 34) return 0;
   const size_t pictures = std::min<size_t>(size - 2, data[0] * 256u + data[1]);
-  const fs::path path = folder.path / "t-images-idx3-ubyte";
-  write_file(path, std::span(data + 2, pictures));
-  write_file(folder.path / "t-labels-idx1-ubyte", std::span(data + 2 + pictures, size - 2 - pictures));
+  fuzz::put("t-images-idx3-ubyte", std::span(data + 2, pictures));
+  fuzz::put("t-labels-idx1-ubyte", std::span(data + 2 + pictures, size - 2 - pictures));
   fuzz::refuse_or_take([&] {
-    const auto source = data::open_source(path.string());
+    const auto source = data::open_source((fuzz::folder() / "t-images-idx3-ubyte").string());
     data::Picture picture;
     for (int64_t i = 0; i < source->count(); ++i) {
       if (source->label(i) < 0 || source->label(i) >= static_cast<int64_t>(source->classes().size()))
