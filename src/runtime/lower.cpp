@@ -77,11 +77,13 @@ class Lowering {
   }
 
   /// Whether a training step is largest where a kernel's scratch memory is much of it: then another kernel is to be taken
-  /// there. (What only infers is small anyway.)
+  /// there. (What only infers is small anyway.) What the caller has recorded holds: how much scratch memory a kernel takes
+  /// depends on the number of threads, and the results of a resumed run must not.
   bool wastes_memory() {
     if (options_.donations.empty() || now_.plan.peak_launch < 0) return false;
     const PlannedLaunch& launch = now_.plan.launches[now_.plan.peak_launch];
-    if (launch.scratch < 0 || launch.problem.empty()) return false;
+    if (launch.scratch < 0 || launch.problem.empty() || options_.choices.contains(launch.problem))
+      return false;
     const int64_t scratch = now_.plan.storages[launch.scratch].bytes;
     return scratch > kMuchScratch &&
            static_cast<double>(scratch) > kMuchOfStep * static_cast<double>(needed()) &&
