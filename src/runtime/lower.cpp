@@ -77,16 +77,16 @@ class Lowering {
   }
 
   /// Whether a training step is largest where a kernel's scratch memory is much of it: then another kernel is to be taken
-  /// there. (What only infers is small anyway.) What the caller has recorded holds: how much scratch memory a kernel takes
-  /// depends on the number of threads, and the results of a resumed run must not.
+  /// there. (What only infers is small anyway.) What the caller has recorded holds.
   bool wastes_memory() {
-    if (options_.donations.empty() || now_.plan.peak_launch < 0) return false;
-    const PlannedLaunch& launch = now_.plan.launches[now_.plan.peak_launch];
+    if (options_.donations.empty() || now_.plan.fixed_peak_launch < 0) return false;
+    const PlannedLaunch& launch = now_.plan.launches[now_.plan.fixed_peak_launch];
     if (launch.scratch < 0 || launch.problem.empty() || options_.choices.contains(launch.problem))
       return false;
-    const int64_t scratch = now_.plan.storages[launch.scratch].bytes;
+    const Storage& storage = now_.plan.storages[launch.scratch];
+    const int64_t scratch = storage.bytes - storage.slots_bytes;
     return scratch > kMuchScratch &&
-           static_cast<double>(scratch) > kMuchOfStep * static_cast<double>(needed()) &&
+           static_cast<double>(scratch) > kMuchOfStep * static_cast<double>(needed_by_any()) &&
            frugal_.insert(launch.problem).second;
   }
 
@@ -113,18 +113,20 @@ class Lowering {
           return compared.second == kSecond && !options_.choices.contains(compared.first);
         }))
       return;
-    const auto with = static_cast<double>(needed());
+    const auto with = static_cast<double>(needed_by_any());
     Lowered rewritten = std::exchange(now_, {});
     std::map<std::string, std::string> compared = std::exchange(compared_, {});
     frugal_.clear();
     as_it_is_ = true;
     lower_with_copies();
-    if (with > kMostMemoryForSpeed * static_cast<double>(needed())) return;
+    if (with > kMostMemoryForSpeed * static_cast<double>(needed_by_any())) return;
     now_ = std::move(rewritten);
     compared_ = std::move(compared);
   }
 
   int64_t needed() const { return now_.plan.arena_bytes + now_.bound_bytes(); }
+  /// By any number of threads: what must not choose between results that differ.
+  int64_t needed_by_any() const { return now_.plan.fixed_bytes + now_.bound_bytes(); }
 
   /// Lowers with copies of parameters kept from run to run: all, or where that takes more memory those that would be there
   /// when it is fullest anyway, or none.
