@@ -1,8 +1,8 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
-#include <tuple>
 
 #include "base/format.h"
 #include "ir/operator.h"
@@ -552,26 +552,25 @@ class Planner {
   }
 
   void find_peak() {
-    plan_.peak_launch = fullest([](const Storage& s) { return s.bytes; }).first;
-    std::tie(plan_.fixed_peak_launch, plan_.fixed_bytes) =
-        fullest([](const Storage& s) { return s.bytes - s.slots_bytes; });
+    plan_.peak_launch = fullest(plan_.storages);
+    std::vector<Storage> fixed = plan_.storages;
+    for (Storage& s : fixed) s.bytes -= s.slots_bytes;
+    plan_.fixed_peak_launch = fullest(fixed);
+    plan_.fixed_bytes = place_storages(fixed);
   }
 
-  /// The launch at which storages of the arena have most bytes together, and how many.
-  std::pair<int, int64_t> fullest(int64_t (*bytes)(const Storage&)) const {
+  /// The launch at which storages of the arena have most bytes together.
+  int fullest(const std::vector<Storage>& storages) const {
     std::vector<int64_t> change(plan_.launches.size() + 2, 0);
-    for (const Storage& s : plan_.storages)
+    for (const Storage& s : storages)
       if (s.kind == StorageKind::arena && s.first >= 0) {
-        change[s.first] += bytes(s);
-        change[s.last + 1] -= bytes(s);
+        change[s.first] += s.bytes;
+        change[s.last + 1] -= s.bytes;
       }
-    int64_t live = 0;
-    std::pair<int, int64_t> most{-1, 0};
-    for (size_t l = 0; l < plan_.launches.size(); ++l) {
-      live += change[l];
-      if (most.first < 0 || live > most.second) most = {static_cast<int>(l), live};
-    }
-    return most;
+    std::partial_sum(change.begin(), change.end(), change.begin());
+    const auto end = change.end() - 2;
+    return end == change.begin() ? -1
+                                 : static_cast<int>(std::max_element(change.begin(), end) - change.begin());
   }
 
   Plan plan_;

@@ -67,7 +67,7 @@ struct Plan {
   std::map<std::string, std::string> choices;
   int64_t arena_bytes = 0;
   int peak_launch = -1;  // where the arena is fullest
-  /// The same without what depends on the number of threads, for choices that must not; and how full it is there.
+  /// The same, and the arena's size, without what depends on the number of threads: for choices that must not.
   int fixed_peak_launch = -1;
   int64_t fixed_bytes = 0;
 };
