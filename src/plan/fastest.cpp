@@ -52,4 +52,11 @@ size_t fastest(const std::vector<std::unique_ptr<Kernel>>& kernels, const Kernel
   return static_cast<size_t>(std::min_element(best.begin(), best.end()) - best.begin());
 }
 
+size_t most_frugal(const std::vector<std::unique_ptr<Kernel>>& kernels) {
+  const auto bytes = [](const auto& kernel) { return kernel->scratch_bytes() - kernel->slots_bytes(); };
+  const auto least = std::min_element(kernels.begin(), kernels.end(),
+                                      [&](const auto& a, const auto& b) { return bytes(a) < bytes(b); });
+  return static_cast<size_t>(least - kernels.begin());
+}
+
 }  // namespace millrace

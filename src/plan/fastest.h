@@ -15,4 +15,7 @@ Array timing_numbers(const Type& type);
 size_t fastest(const std::vector<std::unique_ptr<Kernel>>& kernels, const KernelRequest& request,
                ThreadPool& pool);
 
+/// Index of the kernel with the least scratch memory, but for what each thread takes.
+size_t most_frugal(const std::vector<std::unique_ptr<Kernel>>& kernels);
+
 }  // namespace millrace

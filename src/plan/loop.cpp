@@ -190,6 +190,7 @@ class LoopKernel : public Kernel {
       parts_.push_back(std::make_unique<Part>(s, body, std::move(part), cut, first, target, pool));
       offsets_.push_back(scratch_bytes_);
       scratch_bytes_ += parts_.back()->scratch_bytes();
+      slots_bytes_ += parts_.back()->plan().arena_bytes - parts_.back()->plan().fixed_bytes;
     }
     description_ = fmt::format("{} steps", s.length.size());
     if (cut.rows > 0)
@@ -207,6 +208,7 @@ class LoopKernel : public Kernel {
                   [&](int64_t p) { parts_[p]->run(operands, results, at(scratch, offsets_[p]), pool); });
   }
   int64_t scratch_bytes() const override { return scratch_bytes_; }
+  int64_t slots_bytes() const override { return slots_bytes_; }
   std::string description() const override { return description_; }
 
  private:
@@ -232,7 +234,7 @@ class LoopKernel : public Kernel {
 
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<int64_t> offsets_;
-  int64_t scratch_bytes_ = 0;
+  int64_t scratch_bytes_ = 0, slots_bytes_ = 0;
   std::string description_;
 };
 

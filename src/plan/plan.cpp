@@ -1,6 +1,7 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "base/format.h"
@@ -152,13 +153,6 @@ class Planner {
     }
   }
 
-  static size_t most_frugal(const std::vector<std::unique_ptr<Kernel>>& kernels) {
-    const auto least = std::min_element(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) {
-      return a->scratch_bytes() < b->scratch_bytes();
-    });
-    return static_cast<size_t>(least - kernels.begin());
-  }
-
   /// Times the kernels of all takers, and keeps the fastest and its name. Equal problems are timed once.
   void contest(PlannedLaunch& launch, std::vector<const Provider*>& takers) {
     const std::string& key = launch.problem;
@@ -190,7 +184,7 @@ class Planner {
   }
 
   int new_storage(StorageKind kind, int index, int64_t bytes, std::string label) {
-    plan_.storages.push_back({kind, index, bytes, -1, 0, -1, -1, std::move(label)});
+    plan_.storages.push_back({kind, index, bytes, 0, -1, 0, -1, -1, std::move(label)});
     return static_cast<int>(plan_.storages.size()) - 1;
   }
 
@@ -480,7 +474,7 @@ class Planner {
       if (chain_of[s] < 0 || !written[s] || storage_ref.kind != StorageKind::arena) continue;
       const Chain& chain = plan_.chains[chain_of[s]];
       storage_ref.row_bytes = storage_ref.bytes / chain.rows;
-      storage_ref.bytes = chain.slots * window_bytes(chain, storage_ref);
+      storage_ref.bytes = storage_ref.slots_bytes = chain.slots * window_bytes(chain, storage_ref);
       storage_ref.label = "rows of " + storage_ref.label;
     }
     prepare_chains(plan_, pool_.threads());
@@ -547,6 +541,7 @@ class Planner {
       if (const int64_t bytes = launch.kernel->scratch_bytes(); bytes > 0) {
         launch.scratch = new_storage(StorageKind::arena, -1, bytes,
                                      fmt::format("scratch of {}", graph().node(launch.node).op->name));
+        plan_.storages[launch.scratch].slots_bytes = launch.kernel->slots_bytes();
         touch(launch.scratch, l);
       }
     }
@@ -557,20 +552,25 @@ class Planner {
   }
 
   void find_peak() {
+    plan_.peak_launch = fullest(plan_.storages);
+    std::vector<Storage> fixed = plan_.storages;
+    for (Storage& s : fixed) s.bytes -= s.slots_bytes;
+    plan_.fixed_peak_launch = fullest(fixed);
+    plan_.fixed_bytes = place_storages(fixed);
+  }
+
+  /// The launch at which storages of the arena have most bytes together.
+  int fullest(const std::vector<Storage>& storages) const {
     std::vector<int64_t> change(plan_.launches.size() + 2, 0);
-    for (const Storage& s : plan_.storages)
+    for (const Storage& s : storages)
       if (s.kind == StorageKind::arena && s.first >= 0) {
         change[s.first] += s.bytes;
         change[s.last + 1] -= s.bytes;
       }
-    int64_t live = 0, most = -1;
-    for (size_t l = 0; l < plan_.launches.size(); ++l) {
-      live += change[l];
-      if (live > most) {
-        most = live;
-        plan_.peak_launch = static_cast<int>(l);
-      }
-    }
+    std::partial_sum(change.begin(), change.end(), change.begin());
+    const auto end = change.end() - 2;
+    return end == change.begin() ? -1
+                                 : static_cast<int>(std::max_element(change.begin(), end) - change.begin());
   }
 
   Plan plan_;

@@ -21,7 +21,8 @@ struct Storage {
   StorageKind kind = StorageKind::arena;
   int index = -1;  // of the graph input or output, or the constant's node
   int64_t bytes = 0;
-  int64_t offset = -1;  // in the arena
+  int64_t slots_bytes = 0;  // of these, what depends on the number of threads
+  int64_t offset = -1;      // in the arena
   int64_t row_bytes =
       0;  // > 0: only the rows that a chain is computing are there, for each slot a chunk of them
   int first = -1, last = -1;  // launches that write it first and read it last, to the ends of their waves
@@ -66,6 +67,9 @@ struct Plan {
   std::map<std::string, std::string> choices;
   int64_t arena_bytes = 0;
   int peak_launch = -1;  // where the arena is fullest
+  /// The same, and the arena's size, without what depends on the number of threads: for choices that must not.
+  int fixed_peak_launch = -1;
+  int64_t fixed_bytes = 0;
 };
 
 struct PlanOptions {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
@@ -13,11 +14,13 @@
 namespace millrace {
 namespace {
 
-// A step may take this much more memory when it keeps copies of parameters.
-constexpr double kMostMemoryForCopies = 1.01;
+// A step may take this much more memory when it keeps copies of parameters, or has products joined.
+constexpr double kMostMemoryForSpeed = 1.01;
 // Scratch memory that is worth a slower kernel: so many bytes, so much of a step.
 constexpr int64_t kMuchScratch = 8 << 20;
 constexpr double kMuchOfStep = 0.1;
+// Of two forms of a problem, as choices are recorded.
+constexpr const char *kFirst = "as it is", *kSecond = "rewritten";
 
 class Lowering {
  public:
@@ -33,6 +36,7 @@ class Lowering {
   Lowered run() {
     lower_with_copies();
     if (options_.memory > 0) fit_memory();
+    undo_rewriting_that_costs_memory();
     now_.plan.choices.insert(compared_.begin(), compared_.end());
     return std::move(now_);
   }
@@ -73,20 +77,25 @@ class Lowering {
   }
 
   /// Whether a training step is largest where a kernel's scratch memory is much of it: then another kernel is to be taken
-  /// there. (What only infers is small anyway.)
+  /// there. (What only infers is small anyway.) What the caller has recorded holds.
   bool wastes_memory() {
-    if (options_.donations.empty() || now_.plan.peak_launch < 0) return false;
-    const PlannedLaunch& launch = now_.plan.launches[now_.plan.peak_launch];
-    if (launch.scratch < 0 || launch.problem.empty()) return false;
-    const int64_t scratch = now_.plan.storages[launch.scratch].bytes;
+    if (options_.donations.empty() || now_.plan.fixed_peak_launch < 0) return false;
+    const PlannedLaunch& launch = now_.plan.launches[now_.plan.fixed_peak_launch];
+    if (launch.scratch < 0 || launch.problem.empty() || options_.choices.contains(launch.problem))
+      return false;
+    const Storage& storage = now_.plan.storages[launch.scratch];
+    const int64_t scratch = storage.bytes - storage.slots_bytes;
     return scratch > kMuchScratch &&
-           static_cast<double>(scratch) > kMuchOfStep * static_cast<double>(needed()) &&
+           static_cast<double>(scratch) > kMuchOfStep * static_cast<double>(needed_by_any()) &&
            frugal_.insert(launch.problem).second;
   }
 
   /// Whether the second form of a problem is the faster one: as recorded, or by running both.
   bool prefers(const std::string& problem, const Graph& first, const Graph& second) {
-    constexpr const char *kFirst = "as it is", *kSecond = "rewritten";
+    if (as_it_is_ && !options_.choices.contains(problem)) {
+      compared_[problem] = kFirst;
+      return false;
+    }
     const auto recorded = choices_.find(problem);
     std::string choice = recorded != choices_.end() ? recorded->second : tuned_choice(problem).value_or("");
     if (choice != kFirst && choice != kSecond) {
@@ -97,7 +106,27 @@ class Lowering {
     return choice == kSecond;
   }
 
+  /// What is joined is there until its last reader is done, which may be much later. Where the step is larger for it, all
+  /// problems stay as they are. What the caller has recorded holds: a resumed run computes what it computed before.
+  void undo_rewriting_that_costs_memory() {
+    if (std::none_of(compared_.begin(), compared_.end(), [&](const auto& compared) {
+          return compared.second == kSecond && !options_.choices.contains(compared.first);
+        }))
+      return;
+    const auto with = static_cast<double>(needed_by_any());
+    Lowered rewritten = std::exchange(now_, {});
+    std::map<std::string, std::string> compared = std::exchange(compared_, {});
+    frugal_.clear();
+    as_it_is_ = true;
+    lower_with_copies();
+    if (with > kMostMemoryForSpeed * static_cast<double>(needed_by_any())) return;
+    now_ = std::move(rewritten);
+    compared_ = std::move(compared);
+  }
+
   int64_t needed() const { return now_.plan.arena_bytes + now_.bound_bytes(); }
+  /// By any number of threads: what must not choose between results that differ.
+  int64_t needed_by_any() const { return now_.plan.fixed_bytes + now_.bound_bytes(); }
 
   /// Lowers with copies of parameters kept from run to run: all, or where that takes more memory those that would be there
   /// when it is fullest anyway, or none.
@@ -115,7 +144,7 @@ class Lowering {
       std::string why_not;
       if (too_much)
         why_not = "no memory allowed for it";
-      else if (with > kMostMemoryForCopies * without)
+      else if (with > kMostMemoryForSpeed * without)
         why_not = fmt::format("would raise the step's peak of {:.2f} MB", without / 1e6);
       else
         return;
@@ -162,6 +191,7 @@ class Lowering {
   const CompileOptions& options_;
   ThreadPool& pool_;
   std::map<std::string, std::string> choices_, compared_;  // all; those of prefers()
+  bool as_it_is_ = false;         // whether prefers() only repeats what the caller has recorded
   std::set<std::string> frugal_;  // problems whose fastest kernel took too much memory
   Lowered now_;
 };

@@ -12,6 +12,7 @@
 #include "passes/pass.h"
 #include "support/cache_variable.h"
 #include "support/random_graph.h"
+#include "target/tuning_cache.h"
 
 using namespace millrace;
 
@@ -173,4 +174,33 @@ TEST_CASE("which form is faster is measured, recorded, and taken from the record
       for (int64_t i = 0; i < expected[o].count(); ++i)
         CHECK(program.output(static_cast<int>(o)).at(i) == doctest::Approx(expected[o].at(i)));
   }
+}
+
+TEST_CASE("products that are read one after another stay apart where joining them takes memory") {
+  const testing::CacheVariable cache;
+  // Every layer multiplies the same memory, as a decoder does that looks at an encoder's results.
+  Graph graph;
+  ops::Build b(graph);
+  const Value memory = graph.input("memory", {f32, {64, 128}});
+  Value x = memory;
+  for (int layer = 0; layer < 8; ++layer) {
+    const Value seen = b.unary("tanh", b.matmul(memory, graph.input("v", {f32, {128, 128}})));
+    x = b.unary("tanh", b.matmul(b.add(x, seen), graph.input("w", {f32, {128, 128}})));
+  }
+  graph.set_outputs({x});
+  std::vector<std::string> problems;
+  all_joined(graph, &problems);
+  REQUIRE(problems.size() == 1);
+  keep_choice(problems[0], "rewritten");  // as if it had been measured
+
+  const auto compiled = [&](std::map<std::string, std::string> choices) {
+    return Program::compile(graph, {.choices = std::move(choices)});
+  };
+  const Program apart = compiled({{problems[0], "as it is"}}),
+                joined = compiled({{problems[0], "rewritten"}}), chosen = compiled({});
+  REQUIRE(joined.arena_bytes() > 2 * apart.arena_bytes());
+  CHECK(chosen.arena_bytes() == apart.arena_bytes());
+  // The answer is recorded; what was recorded before is not asked again.
+  CHECK(chosen.choices().at(problems[0]) == "as it is");
+  CHECK(joined.choices().at(problems[0]) == "rewritten");
 }

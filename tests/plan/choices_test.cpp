@@ -5,6 +5,8 @@
 #include <millrace/program.h>
 
 #include "backend/cpu/kernels/vectors.h"
+#include "base/thread_pool.h"
+#include "target/tuning_cache.h"
 
 using namespace millrace;
 
@@ -71,19 +73,57 @@ TEST_CASE("where scratch memory makes a training step large, its kernel is the o
     return;
   }
   // Of one small picture, Winograd's transformed weights are most of what there is.
-  Graph graph;
-  const Value x = graph.input("x", {f32, {1, 512, 7, 7}}), w = graph.input("w", {f32, {512, 512, 3, 3}});
-  graph.set_outputs(
-      {graph.add("conv2d", {x, w}, {{"pads", std::vector<int64_t>(4, 1)}}), graph.add("neg", {w})});
-  const Program free = Program::compile(graph);
-  REQUIRE(free.choices().size() == 1);
-  const std::string key = free.choices().begin()->first;
+  const auto convolution_of = [](int64_t size) {
+    Graph graph;
+    const Value x = graph.input("x", {f32, {1, 512, size, size}}),
+                w = graph.input("w", {f32, {512, 512, 3, 3}});
+    graph.set_outputs(
+        {graph.add("conv2d", {x, w}, {{"pads", std::vector<int64_t>(4, 1)}}), graph.add("neg", {w})});
+    return graph;
+  };
+  // The name of a problem that nobody has measured.
+  std::string key = Program::compile(convolution_of(7)).choices().begin()->first;
+  REQUIRE(key.find("7, 7") != std::string::npos);
+  key.replace(key.find("7, 7"), 4, "6, 6");
+  keep_choice(key, "winograd");
+  const Graph graph = convolution_of(6);
+  REQUIRE(Program::compile(graph).choices() == std::map<std::string, std::string>{{key, "winograd"}});
+
   std::map<std::string, int64_t> bytes;
   for (const std::string wanted : {"winograd", "gemm", "onednn"})
     bytes[wanted] = Program::compile(graph, {.choices = {{key, wanted}}}).arena_bytes();
   REQUIRE(bytes["winograd"] > 8 << 20);
-  const Program step = Program::compile(graph, {.donations = {{1, 1}}, .choices = {{key, "winograd"}}});
+  const Program step = Program::compile(graph, {.donations = {{1, 1}}});
   CHECK(step.choices().at(key) != "winograd");
   CHECK(step.explain().find("winograd: takes more memory") != std::string::npos);
   CHECK(step.arena_bytes() <= std::min(bytes["gemm"], bytes["onednn"]));
+  // A resumed run computes what it computed before, however many threads it has now.
+  const Program resumed = Program::compile(graph, {.donations = {{1, 1}}, .choices = {{key, "winograd"}}});
+  CHECK(resumed.choices().at(key) == "winograd");
+}
+
+TEST_CASE("which kernel takes too much memory does not depend on the number of threads") {
+  if (!cpu::has_avx512()) {
+    MESSAGE("skipped: this CPU has no AVX-512, so only one provider takes the convolution");
+    return;
+  }
+  // Winograd's transformed weights are little here, what it takes for 64 threads is much.
+  const auto convolution_of = [](int64_t size) {
+    Graph graph;
+    const Value x = graph.input("x", {f32, {1, 128, size, size}}),
+                w = graph.input("w", {f32, {128, 128, 3, 3}});
+    graph.set_outputs(
+        {graph.add("conv2d", {x, w}, {{"pads", std::vector<int64_t>(4, 1)}}), graph.add("neg", {w})});
+    return graph;
+  };
+  std::string key = Program::compile(convolution_of(100)).choices().begin()->first;
+  REQUIRE(key.find("100, 100") != std::string::npos);
+  key.replace(key.find("100, 100"), 8, "101, 101");
+  keep_choice(key, "winograd");
+  for (const int threads : {1, 64}) {
+    use_cpus(threads);
+    const Program step = Program::compile(convolution_of(101), {.donations = {{1, 1}}});
+    use_cpus(0);
+    CHECK(step.choices().at(key) == "winograd");
+  }
 }

@@ -14,7 +14,8 @@ class AttentionForward : public Kernel {
  public:
   AttentionForward(const AttentionProblem& problem, const AttentionMath& math);
   void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override;
-  int64_t scratch_bytes() const override { return slots_ * take(nullptr).bytes; }
+  int64_t scratch_bytes() const override { return slots_bytes(); }
+  int64_t slots_bytes() const override { return slots_ * take(nullptr).bytes; }
   std::string description() const override;
 
  protected:
@@ -58,7 +59,8 @@ class AttentionBackward : public Kernel {
  public:
   AttentionBackward(const AttentionProblem& problem, const AttentionMath& math);
   void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override;
-  int64_t scratch_bytes() const override { return partial_bytes() + slots_ * take(nullptr).bytes; }
+  int64_t scratch_bytes() const override { return partial_bytes() + slots_bytes(); }
+  int64_t slots_bytes() const override { return slots_ * take(nullptr).bytes; }
   std::string description() const override;
   /// A chunk reads all it needs of its slices of q, k and v before it writes the same slices.
   bool can_alias(int operand, int result) const override;

@@ -135,7 +135,8 @@ class StagedKernel : public ChunkedKernel, public RowKernel {
   double nanoseconds() const override { return nanoseconds_; }
   void prepare(void* const* operands, void* kept, void* scratch, ThreadPool& pool) override;
   int64_t kept_bytes() const override { return kept_bytes_; }
-  int64_t scratch_bytes() const override { return scratch_bytes_ + slots_ * slot_bytes_; }
+  int64_t scratch_bytes() const override { return scratch_bytes_ + slots_bytes(); }
+  int64_t slots_bytes() const override { return slots_ * slot_bytes_; }
   std::string description() const override { return description_; }
 
  private:

@@ -99,8 +99,9 @@ class Convolution : public ChunkedKernel, public RowKernel {
   }
 
   int64_t scratch_bytes() const override {
-    return 4 * ((packed_.empty() ? right_units() + moved_units() : 0) + slots_ * slot_units());
+    return (packed_.empty() ? 4 * (right_units() + moved_units()) : 0) + slots_bytes();
   }
+  int64_t slots_bytes() const override { return 4 * slots_ * slot_units(); }
   std::string description() const override {
     return fmt::format("{} chunks of {} positions × {} taps of {} × {}{}", result_chunks(), rows_,
                        window_.count(), g_.in_channels, columns_, packed_.empty() ? "" : ", packed before");

@@ -87,8 +87,9 @@ class Matmul : public ChunkedKernel, public RowKernel {
   }
 
   int64_t scratch_bytes() const override {
-    return 4 * ((packs_first() ? p_.batch * right_units() : 0) + slots_ * slot_units());
+    return (packs_first() ? 4 * p_.batch * right_units() : 0) + slots_bytes();
   }
+  int64_t slots_bytes() const override { return 4 * slots_ * slot_units(); }
   int64_t kept_bytes() const override { return steady_ ? 4 * p_.batch * right_units() : 0; }
   void prepare(void* const* operands, void* kept, void* /*scratch*/, ThreadPool& pool) override {
     if (!steady_) return;

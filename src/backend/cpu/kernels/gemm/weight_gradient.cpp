@@ -47,7 +47,8 @@ class WeightGradient : public ChunkedKernel {
              own + slot.index() * slot_units(), chunk);
   }
 
-  int64_t scratch_bytes() const override { return 4 * (splits_ * sum_size() + slots_ * slot_units()); }
+  int64_t scratch_bytes() const override { return 4 * splits_ * sum_size() + slots_bytes(); }
+  int64_t slots_bytes() const override { return 4 * slots_ * slot_units(); }
   std::string description() const override {
     return fmt::format("{} positions × {} × {} taps of {}, {} chunks, {} partial sum{}", positions_,
                        g_.out_channels, taps_, g_.in_channels, chunks(0), splits_, splits_ == 1 ? "" : "s");

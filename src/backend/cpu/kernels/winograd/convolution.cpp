@@ -73,8 +73,9 @@ class Convolution : public TiledConvolution {
   }
 
   int64_t scratch_bytes() const override {
-    return 4 * ((packed_.empty() ? weights_size() : 0) + slots_ * slot_size());
+    return (packed_.empty() ? 4 * weights_size() : 0) + slots_bytes();
   }
+  int64_t slots_bytes() const override { return 4 * slots_ * slot_size(); }
 
   std::string description() const override {
     return fmt::format("F(4×4, 3×3){}, {} tiles × {} × {} in {} chunks", packed_.empty() ? "" : " packed",

@@ -73,8 +73,9 @@ class Convolution : public TiledConvolution {
   }
 
   int64_t scratch_bytes() const override {
-    return 4 * ((packed_.empty() ? packed_units() + transformed_units() : 0) + slots_ * slot_units());
+    return (packed_.empty() ? 4 * (packed_units() + transformed_units()) : 0) + slots_bytes();
   }
+  int64_t slots_bytes() const override { return 4 * slots_ * slot_units(); }
   std::string description() const override {
     return fmt::format("F(2×2, 3×3){}, {} tiles × {} × {} in {} chunks", packed_.empty() ? "" : " packed",
                        grid_.count(), p_.depth, p_.channels, tile_chunks());

@@ -49,6 +49,7 @@ class WeightGradient : public Kernel {
   }
 
   int64_t scratch_bytes() const override { return 4 * (segments_ * sum_size() + slots_ * group_size()); }
+  int64_t slots_bytes() const override { return segmented_ ? 4 * slots_ * group_size() : 0; }
 
   std::string description() const override {
     return fmt::format(
