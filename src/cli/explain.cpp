@@ -69,6 +69,21 @@ std::string providers_text(const std::vector<LaunchInfo>& launches) {
   return "\nProviders\n" + table.str();
 }
 
+/// What passes asked the machine about: "join right of … : …" as it is, or rewritten.
+std::vector<std::pair<std::string, std::string>> compared_forms(const Program& program) {
+  std::vector<std::pair<std::string, std::string>> forms;
+  for (const auto& [problem, choice] : program.choices())
+    if (choice == "as it is" || choice == "rewritten") forms.emplace_back(problem, choice);
+  return forms;
+}
+
+std::string compared_text(const Program& program) {
+  Table table({"<compared by running both", "<taken"});
+  const auto forms = compared_forms(program);
+  for (const auto& [problem, choice] : forms) table.row({problem, choice});
+  return forms.empty() ? "" : "\n" + table.str();
+}
+
 /// Who declined what and why, the reason met most often first.
 std::string declined_text(const std::vector<LaunchInfo>& launches) {
   std::map<std::string, std::map<std::string, int>> reasons;  // "provider: reason" → operation → count
@@ -162,12 +177,12 @@ std::string text_of(const Program& program, const std::vector<LaunchInfo>& launc
   std::string text = fmt::format("{}\n{}{} launches; {} of them are fused groups of {} operators\n\n", title,
                                  inputs_text(program), launches.size(), groups, fused_operators(launches));
   return text + passes_text(program) + providers_text(launches) + declined_text(launches) +
-         launches_text(launches) + copies_text(program) + memory_text(program);
+         compared_text(program) + launches_text(launches) + copies_text(program) + memory_text(program);
 }
 
 std::string json_of(const Program& program, const std::vector<LaunchInfo>& launches,
                     const std::string& title) {
-  std::vector<Json> passes, list, copies, peak;
+  std::vector<Json> passes, list, copies, compared, peak;
   for (const PassInfo& pass : program.passes())
     passes.push_back(
         json_object({{"name", Json(pass.name)}, {"seconds", pass.seconds}, {"nodes", int64_t{pass.nodes}}}));
@@ -193,6 +208,8 @@ std::string json_of(const Program& program, const std::vector<LaunchInfo>& launc
                                   {"layer", copy.location.layer},
                                   {"by_update", copy.why_not.empty()},
                                   {"why_not", copy.why_not}}));
+  for (const auto& [problem, choice] : compared_forms(program))
+    compared.push_back(json_object({{"problem", Json(problem)}, {"taken", choice}}));
   for (const auto& [bytes, label] : program.peak_breakdown(15))
     peak.push_back(json_object({{"bytes", Json(bytes)}, {"tensor", label}}));
   return json_object({{"name", Json(title)},
@@ -203,6 +220,7 @@ std::string json_of(const Program& program, const std::vector<LaunchInfo>& launc
                       {"fused_operators", static_cast<int64_t>(fused_operators(launches))},
                       {"launches", list},
                       {"copies", copies},
+                      {"compared", compared},
                       {"arena_bytes", program.arena_bytes()},
                       {"bound_bytes", program.bound_bytes()},
                       {"peak", peak}})

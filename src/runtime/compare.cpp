@@ -10,8 +10,8 @@
 namespace millrace {
 namespace {
 
-constexpr int kRounds = 5;            // after one that warms up
-constexpr double kWorthwhile = 0.98;  // of the other's time
+constexpr int kRounds = 9;            // after one that warms up
+constexpr double kWorthwhile = 0.97;  // of the other's time
 
 Program ready(const Graph& graph, const std::map<std::string, std::string>& choices) {
   CompileOptions options;

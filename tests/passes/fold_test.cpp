@@ -5,6 +5,7 @@
 #include "ir/operator.h"
 #include "ops/build.h"
 #include "passes/pass.h"
+#include "support/graphs.h"
 #include "support/random_graph.h"
 
 using namespace millrace;
@@ -16,12 +17,6 @@ Array random_array(const Shape& shape, uint64_t seed) {
   Array array(f32, shape);
   for (int64_t i = 0; i < array.count(); ++i) array.set(i, random.uniform() + 0.5);
   return array;
-}
-
-int count(const Graph& graph, std::string_view op) {
-  int n = 0;
-  for (int i = 0; i < graph.size(); ++i) n += graph.node(i).op->name == op;
-  return n;
 }
 
 Graph folded(const Graph& graph) {
@@ -44,8 +39,8 @@ TEST_CASE("what depends on constants alone is evaluated when the graph is compil
   const Value x = graph.input("x", {f32, {3}}), c = graph.constant(random_array({3}, 1));
   graph.set_outputs({b.add(x, b.unary("exp", b.mul(c, 2.0)))});
   const Graph result = folded(graph);
-  CHECK(count(result, "exp") == 0);
-  CHECK(count(result, "add") == 1);
+  CHECK(test::count(result, "exp") == 0);
+  CHECK(test::count(result, "add") == 1);
 }
 
 TEST_CASE("inference normalisation after a convolution becomes scaled weights and a bias") {
@@ -58,8 +53,8 @@ TEST_CASE("inference normalisation after a convolution becomes scaled weights an
   for (uint64_t seed = 3; seed < 7; ++seed) operands.push_back(graph.constant(random_array({4}, seed)));
   graph.set_outputs({b.unary("relu", graph.add("batch_norm_inference", operands))});
   const Graph result = folded(graph);
-  CHECK(count(result, "conv2d") == 1);
-  CHECK(count(result, "mul") == 0);
+  CHECK(test::count(result, "conv2d") == 1);
+  CHECK(test::count(result, "mul") == 0);
   const Array input = random_array({2, 3, 5, 5}, 8);
   CHECK(test::difference(ref::evaluate(result, std::span(&input, 1))[0],
                          ref::evaluate(graph, std::span(&input, 1))[0]) < 1e-5);
@@ -71,5 +66,5 @@ TEST_CASE("a convolution that others read keeps its value") {
   const Value x = graph.input("x", {f32, {1, 2, 4, 4}});
   const Value y = graph.add("conv2d", {x, graph.constant(random_array({2, 2, 1, 1}, 2))});
   graph.set_outputs({b.mul(y, graph.constant(random_array({2, 1, 1}, 4))), y});
-  CHECK(count(folded(graph), "mul") == 1);
+  CHECK(test::count(folded(graph), "mul") == 1);
 }

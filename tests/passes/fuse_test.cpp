@@ -9,6 +9,7 @@
 #include "ops/build.h"
 #include "passes/pass.h"
 #include "support/codegen_support.h"
+#include "support/graphs.h"
 
 using namespace millrace;
 
@@ -22,12 +23,6 @@ Graph fused(const Graph& graph) {
   return result;
 }
 
-int count(const Graph& graph, std::string_view op) {
-  int n = 0;
-  for (int i = 0; i < graph.size(); ++i) n += graph.node(i).op->name == op;
-  return n;
-}
-
 }  // namespace
 
 TEST_CASE("a chain of element-wise operators with broadcasts becomes one nest") {
@@ -36,7 +31,7 @@ TEST_CASE("a chain of element-wise operators with broadcasts becomes one nest") 
   const Value x = graph.input("x", {f32, {8, 16}}), w = graph.input("w", {f32, {16}});
   graph.set_outputs({b.unary("tanh", b.add(b.mul(x, w), 1.0))});
   const Graph result = fused(graph);
-  CHECK(count(result, "fused") == 1);
+  CHECK(test::count(result, "fused") == 1);
   CHECK(result.node(result.outputs()[0]).operands.size() == 2);
 }
 
@@ -46,7 +41,7 @@ TEST_CASE("a reduction takes its producers along, and siblings over the same val
   const Value x = graph.input("x", {f32, {64, 32}}), y = graph.input("y", {f32, {64, 32}});
   graph.set_outputs({b.sum(x, {0}, false), b.sum(b.mul(x, y), {0}, false), b.sum(y, {1}, false)});
   const Graph result = fused(graph);
-  CHECK(count(result, "fused") == 2);  // the third reduces another axis
+  CHECK(test::count(result, "fused") == 2);  // the third reduces another axis
 }
 
 TEST_CASE("a reduction and what needs its result are separate nests") {
@@ -55,7 +50,7 @@ TEST_CASE("a reduction and what needs its result are separate nests") {
   const Value x = graph.input("x", {f32, {64, 32}});
   graph.set_outputs({b.sub(x, b.mean(x, {0}, true))});
   const Graph result = fused(graph);
-  CHECK(count(result, "fused") == 2);
+  CHECK(test::count(result, "fused") == 2);
 }
 
 TEST_CASE("a value needed in two nests is computed in both when that costs no more reads, else stored") {
@@ -67,7 +62,7 @@ TEST_CASE("a value needed in two nests is computed in both when that costs no mo
     const Value m = b.mean(u, {0}, true);
     graph.set_outputs({b.mul(u, m)});
     const Graph result = fused(graph);
-    CHECK(count(result, "fused") == 2);
+    CHECK(test::count(result, "fused") == 2);
     CAPTURE(op);
     int results = 0;
     for (int i = 0; i < result.size(); ++i)
@@ -84,7 +79,7 @@ TEST_CASE("a value that goes out and comes back does not make a cycle") {
   const Value a = b.unary("exp", x);
   graph.set_outputs({b.add(b.add(a, b.matmul(a, a)), b.unary("tanh", a))});
   const Graph result = fused(graph);
-  CHECK(count(result, "fused") == 2);
+  CHECK(test::count(result, "fused") == 2);
 }
 
 TEST_CASE("a small vector is not computed anew for every row it is broadcast to") {
@@ -92,7 +87,7 @@ TEST_CASE("a small vector is not computed anew for every row it is broadcast to"
   ops::Build b(graph);
   const Value x = graph.input("x", {f32, {1000, 16}}), v = graph.input("v", {f32, {16}});
   graph.set_outputs({b.mul(x, b.unary("exp", v))});
-  CHECK(count(fused(graph), "fused") == 2);
+  CHECK(test::count(fused(graph), "fused") == 2);
 }
 
 TEST_CASE("all results of one update come from one nest") {
@@ -106,7 +101,7 @@ TEST_CASE("all results of one update come from one nest") {
   const Value p1 = b.sub(p, b.div(m1, b.unary("sqrt", v1)));
   graph.set_outputs({b.select(sound, p1, p), b.select(sound, m1, m), b.select(sound, v1, v)});
   const Graph result = fused(graph);
-  CHECK(count(result, "fused") == 1);
+  CHECK(test::count(result, "fused") == 1);
   CHECK(result.node(result.outputs()[0]).operands.size() == 5);
 }
 
@@ -117,7 +112,7 @@ TEST_CASE("what reads a summed value at the same index joins the sum's nest") {
   const Value g = b.unary("exp", x);
   graph.set_outputs({b.sum(g, {0}, false), graph.add("cast", {g}, {{"dtype", bf16}})});
   const Graph result = fused(graph);
-  CHECK(count(result, "fused") == 1);
+  CHECK(test::count(result, "fused") == 1);
   CHECK(result.node(result.outputs()[0]).types.size() == 2);  // g itself is not stored
 }
 

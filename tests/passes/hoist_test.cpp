@@ -6,17 +6,12 @@
 #include "ops/build.h"
 #include "ops/scan.h"
 #include "passes/pass.h"
+#include "support/graphs.h"
 #include "support/random_graph.h"
 
 using namespace millrace;
 
 namespace {
-
-int count(const Graph& graph, std::string_view op) {
-  int n = 0;
-  for (int i = 0; i < graph.size(); ++i) n += graph.node(i).op->name == op;
-  return n;
-}
 
 const Node* loop_of(const Graph& graph, int number) {
   for (int i = 0; i < graph.size(); ++i)
@@ -74,8 +69,8 @@ TEST_CASE("the product of the slices leaves the loop as one product over all ste
   const Graph result = lowered(elman(false));
   const Node* loop = loop_of(result, 0);
   REQUIRE(loop);
-  CHECK(count(*loop->body, "matmul") == 1);
-  CHECK(count(*loop->body, "transpose") == 0);
+  CHECK(test::count(*loop->body, "matmul") == 1);
+  CHECK(test::count(*loop->body, "transpose") == 0);
   int large = 0;
   for (int i = 0; i < result.size(); ++i)
     large += result.node(i).op->name == "matmul" && result.node(i).types[0].shape == Shape{20, 6};
@@ -84,12 +79,12 @@ TEST_CASE("the product of the slices leaves the loop as one product over all ste
 
 TEST_CASE("weight gradients leave the backward loop as one product over steps and rows, sums as one sum") {
   const Graph result = lowered(elman(true));
-  CHECK(count(result, "scan") == 2);
+  CHECK(test::count(result, "scan") == 2);
   const Node* loop = loop_of(result, 1);
   REQUIRE(loop);
   CHECK(loop->attributes.flag("reverse"));
-  CHECK(count(*loop->body, "matmul") == 1);  // to the earlier state
-  CHECK(count(*loop->body, "sum") == 0);
+  CHECK(test::count(*loop->body, "matmul") == 1);  // to the earlier state
+  CHECK(test::count(*loop->body, "sum") == 0);
   CHECK(loop->attributes.integer("carries") == 1);  // no sums of gradients are carried
   int weights = 0;
   for (int i = 0; i < result.size(); ++i) {
@@ -148,6 +143,6 @@ TEST_CASE("what is invariant is computed once") {
   over.length = 4;
   graph.set_outputs({ops::add_scan(graph, over, std::make_shared<const Graph>(std::move(body)))});
   const Graph result = lowered(graph);
-  CHECK(count(result, "exp") == 1);
-  CHECK(count(*loop_of(result, 0)->body, "exp") == 0);
+  CHECK(test::count(result, "exp") == 1);
+  CHECK(test::count(*loop_of(result, 0)->body, "exp") == 0);
 }

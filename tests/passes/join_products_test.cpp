@@ -6,11 +6,11 @@
 
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
-#include "base/philox.h"
 #include "ir/operator.h"
 #include "ops/build.h"
 #include "passes/pass.h"
 #include "support/cache_variable.h"
+#include "support/graphs.h"
 #include "support/random_graph.h"
 #include "target/tuning_cache.h"
 
@@ -36,28 +36,9 @@ Graph all_joined(const Graph& graph, std::vector<std::string>* problems = nullpt
   return result;
 }
 
-int count(const Graph& graph, std::string_view op) {
-  int n = 0;
-  for (int i = 0; i < graph.size(); ++i) n += graph.node(i).op->name == op;
-  return n;
-}
-
-Array values_for(const Type& type, uint64_t stream) {
-  Array x(type);
-  RandomStream random(5, stream);
-  for (int64_t i = 0; i < x.count(); ++i) x.set(i, random.uniform() * 2 - 1);
-  return x;
-}
-
-std::vector<Array> inputs_for(const Graph& graph) {
-  std::vector<Array> inputs;
-  for (const Value& input : graph.inputs()) inputs.push_back(values_for(graph.type(input), inputs.size()));
-  return inputs;
-}
-
 /// Both give the same numbers, whose sums have the same order on the reference back end.
 void check_same(const Graph& a, const Graph& b) {
-  const std::vector<Array> inputs = inputs_for(a);
+  const std::vector<Array> inputs = test::inputs_for(a);
   const std::vector<Array> expected = ref::evaluate(a, inputs), got = ref::evaluate(b, inputs);
   REQUIRE(expected.size() == got.size());
   for (size_t o = 0; o < got.size(); ++o)
@@ -74,7 +55,7 @@ Graph three_of(bool common_left, bool ta, bool tb, bool constant) {
   std::vector<Value> results;
   for (const int64_t width : {4, 1, 3}) {
     const Type type{f64, (common_left ? tb : !ta) ? Shape{width, inner} : Shape{inner, width}};
-    const Value w = constant ? graph.constant(values_for(type, 90 + width)) : graph.input("w", type);
+    const Value w = constant ? graph.constant(test::values_for(type, 90 + width)) : graph.input("w", type);
     graph.set_location({fmt::format("block.{}", results.size())});
     const Value product = common_left ? b.matmul(x, w, ta, tb) : b.matmul(w, x, ta, tb);
     results.push_back(b.add(product, 1.0));
@@ -90,10 +71,10 @@ TEST_CASE("products that share a side become one, however they are stored") {
     CAPTURE(kind);
     const Graph graph = three_of(kind & 1, kind & 2, kind & 4, kind & 8);
     const Graph joined = all_joined(graph);
-    CHECK(count(graph, "matmul") == 3);
-    CHECK(count(joined, "matmul") == 1);
+    CHECK(test::count(graph, "matmul") == 3);
+    CHECK(test::count(joined, "matmul") == 1);
     // Constants are joined once, not in every run.
-    CHECK(count(joined, "concat") == (kind & 8 ? 0 : 1));
+    CHECK(test::count(joined, "concat") == (kind & 8 ? 0 : 1));
     for (int i = 0; i < joined.size(); ++i)
       if (joined.node(i).op->name == "matmul") CHECK(joined.node(i).location.layer == "block");
     check_same(graph, joined);
@@ -110,7 +91,7 @@ TEST_CASE("a product of another's result is no sibling of it, and casts are no o
   const Value third = b.matmul(x, rounded);
   graph.set_outputs({first, later, third});
   const Graph joined = all_joined(graph);
-  CHECK(count(joined, "matmul") == 2);
+  CHECK(test::count(joined, "matmul") == 2);
   check_same(graph, joined);
 }
 
@@ -123,14 +104,14 @@ TEST_CASE("what reads a sibling may come before what another one takes") {
   const Value second = b.matmul(x, b.transpose(graph.input("v", {f64, {5, 4}}), {1, 0}));
   graph.set_outputs({b.mul(sum, b.sum(second, {0, 1}, false)), second});
   const Graph joined = all_joined(graph);
-  CHECK(count(joined, "matmul") == 1);
+  CHECK(test::count(joined, "matmul") == 1);
   check_same(graph, joined);
 }
 
 TEST_CASE("programs that must keep the order of sums join nothing") {
   std::vector<std::string> problems;
   const Graph graph = three_of(true, false, true, false);
-  CHECK(count(all_joined(graph, &problems, true), "matmul") == 3);
+  CHECK(test::count(all_joined(graph, &problems, true), "matmul") == 3);
   CHECK(problems.empty());
 }
 
@@ -140,7 +121,7 @@ TEST_CASE("random graphs compute the same with all siblings joined") {
     CAPTURE(seed);
     const test::RandomGraph g = test::random_graph(static_cast<uint64_t>(seed) + 9000, 10 + seed);
     const Graph joined = all_joined(g.graph);
-    joined_graphs += count(joined, "matmul") < count(g.graph, "matmul");
+    joined_graphs += test::count(joined, "matmul") < test::count(g.graph, "matmul");
     const std::vector<Array> expected = ref::evaluate(g.graph, g.inputs),
                              got = ref::evaluate(joined, g.inputs);
     for (size_t o = 0; o < got.size(); ++o)
@@ -167,7 +148,7 @@ TEST_CASE("which form is faster is measured, recorded, and taken from the record
     int products = 0;
     for (const LaunchInfo& launch : program.launches()) products += launch.operation == "matmul";
     CHECK(products == (choice == "rewritten" ? 1 : 3));
-    const std::vector<Array> inputs = inputs_for(graph), expected = ref::evaluate(graph, inputs);
+    const std::vector<Array> inputs = test::inputs_for(graph), expected = ref::evaluate(graph, inputs);
     for (size_t i = 0; i < inputs.size(); ++i) program.bind_input(static_cast<int>(i), inputs[i]);
     program.run();
     for (size_t o = 0; o < expected.size(); ++o)

@@ -7,6 +7,7 @@
 #include "ir/operator.h"
 #include "ops/build.h"
 #include "passes/pass.h"
+#include "support/graphs.h"
 #include "support/random_graph.h"
 
 using namespace millrace;
@@ -26,13 +27,6 @@ double flops(const Graph& graph) {
   for (int i = 0; i < graph.size(); ++i)
     if (graph.node(i).op->flops) sum += graph.node(i).op->flops(graph, graph.node(i));
   return sum;
-}
-
-Array values_for(const Type& type, uint64_t stream) {
-  Array x(type);
-  RandomStream random(5, stream);
-  for (int64_t i = 0; i < x.count(); ++i) x.set(i, random.uniform() * 2 - 1);
-  return x;
 }
 
 }  // namespace
@@ -76,8 +70,8 @@ TEST_CASE("matrices that are known are multiplied with each other") {
   Graph graph;
   ops::Build b(graph);
   const Value x = graph.input("x", {f32, {32, 20}});
-  const Value first = graph.constant(values_for({f32, {20, 24}}, 1));
-  const Value second = graph.constant(values_for({f32, {16, 24}}, 2));
+  const Value first = graph.constant(test::values_for({f32, {20, 24}}, 1));
+  const Value second = graph.constant(test::values_for({f32, {16, 24}}, 2));
   graph.set_outputs({b.matmul(b.matmul(x, first), second, false, true)});
   const Graph after = reordered(graph);
   static const Target target;
@@ -97,7 +91,7 @@ TEST_CASE("chains of any sizes, turns and batches keep their values") {
     const bool batched = below(3) == 0;
     const auto fresh = [&](int64_t rows, int64_t columns) {
       const Type type{f32, batched ? Shape{3, rows, columns} : Shape{rows, columns}};
-      Array values = values_for(type, seed * 100 + static_cast<uint64_t>(graph.size()));
+      Array values = test::values_for(type, seed * 100 + static_cast<uint64_t>(graph.size()));
       if (below(4) == 0) return graph.constant(values);
       inputs.push_back(values);
       return graph.input("m" + std::to_string(inputs.size()), type);

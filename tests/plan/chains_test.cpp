@@ -7,21 +7,14 @@
 #include <millrace/program.h>
 
 #include "backend/ref/evaluate.h"
-#include "base/philox.h"
 #include "base/thread_pool.h"
 #include "ops/build.h"
+#include "support/graphs.h"
 #include "support/random_graph.h"
 
 using namespace millrace;
 
 namespace {
-
-Array values_for(const Type& type, uint64_t stream) {
-  Array x(type);
-  RandomStream random(3, stream);
-  for (int64_t i = 0; i < x.count(); ++i) x.set(i, random.uniform() * 4 - 2);
-  return x;
-}
 
 int links(const Program& program) {
   int count = 0;
@@ -58,8 +51,7 @@ TEST_CASE(
         Shape{4096, 64}, Shape{2099, 1024}}) {  // the last: more than caches hold
     CAPTURE(shape.str());
     const Graph graph = rows_graph(shape);
-    std::vector<Array> inputs;
-    for (const Value& input : graph.inputs()) inputs.push_back(values_for(graph.type(input), inputs.size()));
+    const std::vector<Array> inputs = test::inputs_for(graph);
     const std::vector<Array> expected = ref::evaluate(graph, inputs);
     std::vector<Array> first;
     for (const int threads : {1, 2, 5}) {
@@ -102,9 +94,7 @@ TEST_CASE("a packed product is followed by what is added to it and by its activa
       const Value bias = graph.input("bias", {f32, {n}}), residual = graph.input("residual", {f32, {m, n}});
       const Value sum = b.add(b.matmul(x, w, false, true), b.broadcast(bias, {m, n}));
       graph.set_outputs({graph.add("gelu", {b.add(sum, residual)})});
-      std::vector<Array> inputs;
-      for (const Value& input : graph.inputs())
-        inputs.push_back(values_for(graph.type(input), inputs.size()));
+      const std::vector<Array> inputs = test::inputs_for(graph);
       const std::vector<Array> expected = ref::evaluate(graph, inputs);
       double largest = 0;
       for (int64_t i = 0; i < expected[0].count(); ++i) largest = std::max(largest, expected[0].at(i));
@@ -136,7 +126,7 @@ TEST_CASE("a chain may overwrite what it has read") {
   CompileOptions options;
   options.donations = {{0, 0}};
   Program program = Program::compile(graph, options);
-  Array now = values_for({f32, shape}, 1);
+  Array now = test::values_for({f32, shape}, 1);
   fill(program, {now});
   for (int run = 0; run < 3; ++run) {
     program.run();
@@ -154,8 +144,7 @@ TEST_CASE("a transpose in tiles of rows is followed by what reads its rows") {
     const Value x = graph.input("x", {f32, {columns, rows}}), y = graph.input("y", {f32, {rows, columns}});
     const Value sum = b.add(b.transpose(x, {1, 0}), y);
     graph.set_outputs({graph.add("layer_norm", {sum}, {{"axis", int64_t{1}}}), sum});
-    std::vector<Array> inputs;
-    for (const Value& input : graph.inputs()) inputs.push_back(values_for(graph.type(input), inputs.size()));
+    const std::vector<Array> inputs = test::inputs_for(graph);
     const std::vector<Array> expected = ref::evaluate(graph, inputs);
     for (const int threads : {1, 2, 5}) {
       ThreadPool::set_default_threads(threads);

@@ -1,0 +1,27 @@
+#include "support/graphs.h"
+
+#include "base/philox.h"
+#include "ir/operator.h"
+
+namespace millrace::test {
+
+int count(const Graph& graph, std::string_view op) {
+  int n = 0;
+  for (int i = 0; i < graph.size(); ++i) n += graph.node(i).op->name == op;
+  return n;
+}
+
+Array values_for(const Type& type, uint64_t stream) {
+  Array x(type);
+  RandomStream random(5, stream);
+  for (int64_t i = 0; i < x.count(); ++i) x.set(i, random.uniform() * 2 - 1);
+  return x;
+}
+
+std::vector<Array> inputs_for(const Graph& graph) {
+  std::vector<Array> inputs;
+  for (const Value& input : graph.inputs()) inputs.push_back(values_for(graph.type(input), inputs.size()));
+  return inputs;
+}
+
+}  // namespace millrace::test

@@ -1,0 +1,21 @@
+// Small things that tests of graphs need.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include <millrace/array.h>
+#include <millrace/graph.h>
+
+namespace millrace::test {
+
+/// How many nodes compute `op`.
+int count(const Graph& graph, std::string_view op);
+
+/// Numbers in [−1, 1), the same for each stream.
+Array values_for(const Type& type, uint64_t stream);
+
+/// Values for all inputs, each of a stream of its own.
+std::vector<Array> inputs_for(const Graph& graph);
+
+}  // namespace millrace::test
