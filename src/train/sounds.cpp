@@ -154,7 +154,8 @@ std::shared_ptr<data::ArrayData> sound_rows(std::shared_ptr<const data::Dataset>
   if (labelled) {
     // A class as it is written, and why a sound is bad, of each.
     const int64_t texts = count * static_cast<int64_t>(2 * sizeof(std::string));
-    require_memory(recipe, data::array_memory(count, row * static_cast<int64_t>(sizeof(float)), batch) + texts,
+    require_memory(recipe,
+                   data::array_memory(count, row * static_cast<int64_t>(sizeof(float)), batch) + texts,
                    fmt::format("{}: the spectrograms of its {} sounds, {} mels × {} frames each",
                                dataset.path(), count, options.mels, frames),
                    "take less of it by data.where, data.seconds or data.mels");

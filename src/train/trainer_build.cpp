@@ -143,9 +143,9 @@ void Trainer::State::open_tests() {
   const auto begin = Clock::now();
   Recipe rest = recipe;
   if (!rest.data.memory.empty())  // what the training has left
-    rest.data.memory =
-        fmt::format("{}", std::max(1.0, parse_bytes("data.memory", rest.data.memory) -
-                                            static_cast<double>(pictures ? pictures->memory() : feed->memory())));
+    rest.data.memory = fmt::format(
+        "{}", std::max(1.0, parse_bytes("data.memory", rest.data.memory) -
+                                static_cast<double>(pictures ? pictures->memory() : feed->memory())));
   if (!pictures) {
     test = has_arrays(recipe) ? test_arrays(rest, encoding, "", reading())
                               : test_texts(recipe, feed->classes(), "", reading());

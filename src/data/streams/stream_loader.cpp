@@ -177,8 +177,7 @@ Streamed::Streamed(std::vector<NamedStream> streams, std::vector<std::string> cl
   for (NamedStream& each : streams)
     intakes_.push_back(std::make_unique<StreamIntake>(each.name, std::move(each.stream), described_.classes(),
                                                       options_, augmenter_, static_cast<size_t>(ahead)));
-  for (const auto& intake : intakes_)
-    intake->reader.limit_memory(options_.memory / std::ssize(intakes_), 0);
+  for (const auto& intake : intakes_) intake->reader.limit_memory(options_.memory / std::ssize(intakes_), 0);
   find_extent();
   augmenter_.check(intakes_[0]->pictures.extent());
   result_ = augmenter_.result(intakes_[0]->pictures.extent());
@@ -207,18 +206,18 @@ void Streamed::limit_memory() {
   if (options_.memory <= 0) return;
   constexpr int64_t names = 256;  // of a sample, about
   const int64_t count = std::ssize(intakes_), size = static_cast<int64_t>(result_.bytes());
-  fixed_ = batch_bytes(options_, result_) +
-           together_ * (names + static_cast<int64_t>(sizeof(Gathered))) +
+  fixed_ = batch_bytes(options_, result_) + together_ * (names + static_cast<int64_t>(sizeof(Gathered))) +
            count * std::ssize(intakes_[0]->ring) * static_cast<int64_t>(sizeof(StreamItem));
   // Other shares may come: what was taken by the old ones then waits for its stream's turn.
   if (several()) fixed_ += count * together_ * size;
   const int64_t left = (options_.memory - fixed_) / count;
   if (left < size + names)
     fail<InputError>(
-        "{}: data.memory leaves {} here, and a batch of {} with a picture ahead{} takes {}: raise it, or make "
+        "{}: data.memory leaves {} here, and a batch of {} with a picture ahead{} takes {}: raise it, or "
+        "make "
         "the batch smaller",
-        described_.path(), memory_text(options_.memory), options_.batch,
-        several() ? " of each stream" : "", memory_text(fixed_ + count * (size + names)));
+        described_.path(), memory_text(options_.memory), options_.batch, several() ? " of each stream" : "",
+        memory_text(fixed_ + count * (size + names)));
   for (const auto& intake : intakes_) intake->reader.limit_memory(left, size + names);
 }
 

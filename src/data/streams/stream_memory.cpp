@@ -40,7 +40,8 @@ void StreamMemory::refuse(int64_t more) const {
                                   expected_ == buffer_ ? "in the shuffle buffer" : "that are looked at first",
                                   memory_text(kept_));
   fail<InputError>(
-      "{}: data.memory leaves {} for samples of this stream, which need about {}: {}one that is read or decoded "
+      "{}: data.memory leaves {} for samples of this stream, which need about {}: {}one that is read or "
+      "decoded "
       "takes {}; {}",
       path_, memory_text(limit_), memory_text(needed), kept, memory_text(more), fix);
 }
@@ -115,7 +116,6 @@ void StreamMemory::begin(int64_t samples, int64_t bytes) {
   samples_ = samples;
   kept_ = bytes;
   reading_ = ahead_ = 0;
-  expected_ = buffer_;
   stopped_ = false;
 }
 

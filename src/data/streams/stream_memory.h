@@ -24,7 +24,7 @@ class StreamMemory {
   /// what is kept already takes more.
   void limit(int64_t bytes, int64_t decoded);
   bool limited() const { return limit_ > 0; }
-  /// So many samples are going to be kept, if that is more than the buffer has: for messages, until begin().
+  /// So many samples are going to be kept, or as many as the buffer holds where that is more: for messages. Of the reading thread.
   void expect(int64_t samples) { expected_ = std::max(samples, buffer_); }
 
   /// Bytes that a record takes while it is kept, with its place in the buffer and in the order's states.

@@ -112,6 +112,7 @@ BufferedSample StreamReader::enter(StreamRecord record) {
 }
 
 StreamReader::Drawn StreamReader::next() {
+  memory_.expect(order_.capacity());  // no head() is asked for any more
   if (!found_) find_place();
   Drawn drawn;
   StreamDraw& draw = drawn.draw;

@@ -158,7 +158,8 @@ TEST_CASE("a shuffle buffer that does not fit is refused with what fits, always 
     const Cursor cursor = loader->cursor();
     const auto larger = loader_of({path}, options(2 * memory, threads));
     larger->seek(cursor);
-    CHECK(take(*larger, 5) == std::vector<Copy>(wanted.begin() + std::ssize(got), wanted.begin() + std::ssize(got) + 5));
+    CHECK(take(*larger, 5) ==
+          std::vector<Copy>(wanted.begin() + std::ssize(got), wanted.begin() + std::ssize(got) + 5));
     const auto again = loader_of({path}, options(memory, threads));
     take(*again, 3);
     const Cursor early = again->cursor();
@@ -202,8 +203,8 @@ TEST_CASE("one sample, a batch, or what is looked at first may be more than a li
   CAPTURE(small);
   CHECK(small.find("a batch of 4 with a picture") != std::string::npos);
   put_file(path, samples(std::vector<size_t>(70, 5000)));
-  const std::string first = message<InputError>(
-      [&] { loader_of({path}, options(300'000, 2, "sequential"))->first_pictures(64); });
+  const std::string first =
+      message<InputError>([&] { loader_of({path}, options(300'000, 2, "sequential"))->first_pictures(64); });
   CHECK(first.find(" of the 64 that are looked at first take 0.") != std::string::npos);
   CHECK(loader_of({path}, options(2'000'000, 2, "sequential"))->first_pictures(64).size() == 64 * 8 * 8 * 3);
 }
@@ -233,6 +234,7 @@ TEST_CASE("several streams share a limit of memory, also when their weights chan
   }
   const auto [got, why] = until_error(*loader_of({a, b}, options(400'000, 2)), 5);
   CAPTURE(why);
-  CHECK(why.find("b.tar: data.memory leaves 0.2 MB for samples of this stream, which need about 0.3 MB") != std::string::npos);
+  CHECK(why.find("b.tar: data.memory leaves 0.2 MB for samples of this stream, which need about 0.3 MB") !=
+        std::string::npos);
   CHECK(alive.load() == 0);
 }
