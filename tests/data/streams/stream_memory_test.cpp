@@ -209,6 +209,27 @@ TEST_CASE("one sample, a batch, or what is looked at first may be more than a li
   CHECK(loader_of({path}, options(2'000'000, 2, "sequential"))->first_pictures(64).size() == 64 * 8 * 8 * 3);
 }
 
+TEST_CASE("a condition goes with a limit of memory, and what it passes over takes none") {
+  const TempFolder folder;
+  const std::string path = (folder.path() / "a.tar").string();
+  put_file(path, samples(std::vector<size_t>(90, 9000)));
+  const auto run = [&](int64_t memory) {
+    LoaderOptions given = options(memory, 3);
+    given.batch = 2;
+    const std::vector<std::string> classes = {"a", "b", "c"};
+    // One in three is kept; the first two are looked at before one matches.
+    Loader loader(select(std::make_unique<Counted>(open_stream(path)), "cls = 2"), classes, given);
+    most_alive = alive.load();
+    std::vector<Copy> got = take(loader, 30);
+    if (memory > 0) CHECK(loader.memory_used() <= memory);
+    if (memory > 0) CHECK(most_alive.load() <= memory);
+    return got;
+  };
+  CHECK(run(450'000) == run(0));
+  CHECK(run(450'000)[0].labels == std::vector<int64_t>{2, 2});
+  CHECK_THROWS_WITH_AS(run(200'000), doctest::Contains("in the shuffle buffer take"), InputError);
+}
+
 TEST_CASE("several streams share a limit of memory, also when their weights change") {
   const TempFolder folder;
   const std::string a = (folder.path() / "a.tar").string(), b = (folder.path() / "b.tar").string();
