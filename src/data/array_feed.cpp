@@ -90,8 +90,8 @@ class ArrayFeed final : public Feed {
   }
   bool cached() const override { return true; }
   int64_t memory() const override {
-    return array_memory(count(), std::accumulate(row_bytes_.begin(), row_bytes_.end(), int64_t{0}),
-                        options_.batch);
+    const size_t row = std::accumulate(row_bytes_.begin(), row_bytes_.end(), size_t{0});
+    return array_memory(count(), static_cast<int64_t>(row), options_.batch);
   }
   LoaderWork work() const override { return work_; }
   std::vector<BadSample> bad_samples() const override { return data_->bad; }
