@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <numeric>
 
 #include "base/crc32c.h"
 #include "base/format.h"
@@ -88,6 +89,10 @@ class ArrayFeed final : public Feed {
     return list;
   }
   bool cached() const override { return true; }
+  int64_t memory() const override {
+    const size_t row = std::accumulate(row_bytes_.begin(), row_bytes_.end(), size_t{0});
+    return array_memory(count(), static_cast<int64_t>(row), options_.batch);
+  }
   LoaderWork work() const override { return work_; }
   std::vector<BadSample> bad_samples() const override { return data_->bad; }
   Tried tried() const override {
@@ -125,6 +130,12 @@ class ArrayFeed final : public Feed {
 };
 
 }  // namespace
+
+int64_t array_memory(int64_t rows, int64_t row_bytes, int64_t batch) {
+  // Of a row its label, as it is read and as it is kept (or its sample's number); of a batch labels, targets, rows picked.
+  constexpr int64_t each = 2 * sizeof(int64_t), in_batch = 3 * sizeof(int64_t) + sizeof(Pick);
+  return rows * (row_bytes + each) + batch * (row_bytes + in_batch);
+}
 
 std::vector<Field> array_inputs(const ArrayData& data) {
   std::vector<Field> fields;

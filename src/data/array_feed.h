@@ -38,6 +38,9 @@ struct ArrayFeedOptions {
   std::function<void(std::span<float> row, RandomStream& random)> change = nullptr;
 };
 
+/// What a feed of so many rows, of `row_bytes` in all inputs, takes in memory, with a batch.
+int64_t array_memory(int64_t rows, int64_t row_bytes, int64_t batch);
+
 /// The fields of the inputs alone.
 std::vector<Field> array_inputs(const ArrayData& data);
 

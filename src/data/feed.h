@@ -89,6 +89,8 @@ class Feed {
 
   /// Ready in memory: next() only copies.
   virtual bool cached() const = 0;
+  /// Bytes of samples and batches in memory; 0 where that is not counted.
+  virtual int64_t memory() const { return 0; }
   virtual LoaderWork work() const = 0;
   virtual std::vector<BadSample> bad_samples() const { return {}; }
   virtual Tried tried() const { return {}; }

@@ -419,6 +419,7 @@ bool Loader::weighted() const { return state_->weighted(); }
 bool Loader::mixed() const { return state_->mixed(); }
 int64_t Loader::cache_needed() const { return state_->cache_needed(); }
 int64_t Loader::memory() const { return state_->memory(); }
+int64_t Loader::memory_used() const { return state_->memory_used(); }
 bool Loader::cached() const { return state_->cached(); }
 std::vector<BadSample> Loader::bad_samples() const { return state_->bad_samples(); }
 Tried Loader::tried() const { return state_->tried(); }

@@ -58,7 +58,8 @@ struct LoaderOptions {
   /// a random frame, anew for each batch.
   int64_t cache_bytes = int64_t{2} << 30;
   /// The most bytes of decoded pictures: those kept (which must also fit into cache_bytes) and the batches ahead, of which
-  /// there are so many fewer. 0: one batch a thread ahead, and cache_bytes alone counts.
+  /// there are so many fewer. Of streams: of the shuffle buffers and the samples read ahead, too; several share equally what the
+  /// batch leaves. 0: one batch a thread ahead, and cache_bytes alone counts.
   int64_t memory = 0;
   /// As FrameRule (frame.h); not used where the first augmentation is a random frame.
   int resize = 0, crop = 0;
@@ -114,12 +115,13 @@ class Loader {
 
   /// Looks at the source and, when it fits, decodes all of it. InputError: unknown augmentation, no good
   /// picture at all, pictures of different sizes (when they are not cached this can come from next()),
-  /// nothing but a partial batch, too little memory for two batches; a stream with a limit of memory.
+  /// nothing but a partial batch, too little memory for two batches.
   Loader(std::shared_ptr<const Source> source, LoaderOptions options);
   /// Pictures out of a stream, in the order "sequential" or "shuffle-buffer N": the next sample is drawn at random from N that
   /// were read, and the next of the stream takes its place. Bad samples are left out. It looks at the first good picture; the
-  /// rest is read from the first next() on. When the stream ends it is read again. `classes` are all that there are; labels are
-  /// their numbers or names. Options: those of caches, memory and mixtures of indexed sources are not for streams. Each of
+  /// rest is read from the first next() on, where too little memory for the buffer is InputError as soon as it is certain, at the
+  /// same sample always. When the stream ends it is read again. `classes` are all that there are; labels are
+  /// their numbers or names. Options: those of caches and mixtures of indexed sources are not for streams. Each of
   /// several ranks reads the whole stream and decodes its own samples: they take every `ranks`-th of the order drawn, bad ones,
   /// which the others cannot know of, being left out of this rank's batch (`valid`). InputError or IoError.
   Loader(std::unique_ptr<Stream> stream, std::vector<std::string> classes, LoaderOptions options);
@@ -160,8 +162,10 @@ class Loader {
   bool mixed() const;
   /// What a cache of all decoded pictures takes; 0 where pictures have random frames, which are decoded anew each time.
   int64_t cache_needed() const;
-  /// Bytes of decoded pictures that it keeps and has ahead, at most.
+  /// Bytes of decoded pictures that it keeps and has ahead, at most; of streams what LoaderOptions::memory says.
   int64_t memory() const;
+  /// What that was so far, at the most; of streams without a limit it is not counted.
+  int64_t memory_used() const;
   /// Bad samples met so far, in order of index.
   std::vector<BadSample> bad_samples() const;
   /// How many those are, of how many. Cheap.

@@ -30,6 +30,7 @@ struct Loader::State {
   virtual bool mixed() const = 0;
   virtual int64_t cache_needed() const { return 0; }
   virtual int64_t memory() const { return 0; }
+  virtual int64_t memory_used() const { return memory(); }
   virtual std::vector<BadSample> bad_samples() const = 0;
   virtual Tried tried() const = 0;
   virtual void set_shares(std::span<const double> shares) = 0;

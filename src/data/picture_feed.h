@@ -26,6 +26,7 @@ class PictureFeed : public Feed {
   const std::vector<std::string>& classes() const override { return loader_->source().classes(); }
   std::vector<std::string> notes() const override { return loader_->source().notes(); }
   bool cached() const override { return loader_->cached(); }
+  int64_t memory() const override { return loader_->memory(); }
   LoaderWork work() const override { return loader_->work(); }
   std::vector<BadSample> bad_samples() const override { return loader_->bad_samples(); }
   Tried tried() const override { return loader_->tried(); }

@@ -97,6 +97,19 @@ std::shared_ptr<const data::ArrayData> table_rows(const data::Dataset& dataset,
   return out;
 }
 
+/// Before a table is encoded: it is in memory as a whole.
+void require_table_memory(const Recipe& recipe, const data::Dataset& dataset,
+                          const data::TableEncoder& encoder, int64_t batch) {
+  const auto numbers = static_cast<int64_t>(encoder.dense().size()),
+             categories = static_cast<int64_t>(encoder.categories().size());
+  const auto row =
+      numbers * static_cast<int64_t>(sizeof(float)) + categories * static_cast<int64_t>(sizeof(int64_t));
+  require_memory(recipe, data::array_memory(dataset.count(), row, batch),
+                 fmt::format("{}: {} rows of {} columns of numbers and {} of categories", dataset.path(),
+                             dataset.count(), numbers, categories),
+                 "take less of it by data.where or data.leave_out");
+}
+
 data::ArrayFeedOptions feed_options(const Recipe& recipe, bool training) {
   data::ArrayFeedOptions options;
   options.seed = static_cast<uint64_t>(recipe.train.seed);
@@ -180,9 +193,10 @@ std::unique_ptr<data::Feed> training_feed(const Recipe& recipe,
     table.leave_out = recipe.data.leave_out;
     const auto encoder = data::TableEncoder::learn(*dataset, table);
     encoding = encoder.json();
+    require_table_memory(recipe, *dataset, encoder, options.batch);
     return data::array_feed(table_rows(*dataset, encoder, progress), std::move(options));
   }
-  auto rows = sound_rows(dataset, recipe, {}, true, progress);
+  auto rows = sound_rows(dataset, recipe, {}, true, options.batch, progress);
   SoundEncoding sounds{rows->classes, 0, 1};
   double sum = 0, squares = 0;
   const auto values = rows->inputs[0].rows.as<float>();
@@ -217,12 +231,13 @@ std::unique_ptr<data::Feed> test_arrays(const Recipe& recipe, const std::string&
                                         const std::string& path, const ReadProgress& progress) {
   if (is_table(recipe)) {
     const auto encoder = data::TableEncoder::parse(encoding);
-    return data::array_feed(table_rows(*open_part(recipe, path, false, &encoder), encoder, progress),
-                            feed_options(recipe, false));
+    const auto dataset = open_part(recipe, path, false, &encoder);
+    require_table_memory(recipe, *dataset, encoder, recipe.eval.batch);
+    return data::array_feed(table_rows(*dataset, encoder, progress), feed_options(recipe, false));
   }
   const auto dataset = open_part(recipe, path, false);
   const SoundEncoding sounds = SoundEncoding::parse(encoding);
-  auto rows = sound_rows(dataset, recipe, sounds.classes, true, progress);
+  auto rows = sound_rows(dataset, recipe, sounds.classes, true, recipe.eval.batch, progress);
   normalise(*rows, sounds);
   return data::array_feed(std::move(rows), feed_options(recipe, false));
 }
@@ -236,7 +251,7 @@ std::shared_ptr<const data::Dataset> open_rows(const Recipe& recipe, const std::
 std::shared_ptr<const data::ArrayData> unlabelled_arrays(const Recipe& recipe, const std::string& encoding,
                                                          std::shared_ptr<const data::Dataset> dataset) {
   if (!is_table(recipe)) {
-    auto rows = sound_rows(std::move(dataset), recipe, {}, false, nullptr);
+    auto rows = sound_rows(std::move(dataset), recipe, {}, false, 0, nullptr);
     normalise(*rows, SoundEncoding::parse(encoding));
     return rows;
   }

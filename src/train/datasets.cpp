@@ -9,6 +9,7 @@
 #include "base/size_text.h"
 #include "data/pictures/picture_reader.h"
 #include "data/streams/stream.h"
+#include "data/streams/stream_memory.h"
 #include "data/streams/stream_order.h"
 
 namespace millrace::train {
@@ -138,6 +139,7 @@ std::unique_ptr<data::PictureFeed> test_pictures(TestSet set) {
 std::unique_ptr<data::Loader> stream_loader(const Recipe& recipe, const std::vector<std::string>& tests) {
   data::LoaderOptions options = training_options(recipe, recipe.data.train, nullptr);
   options.sample_weight = recipe.data.sample_weight;
+  if (!recipe.data.test.empty()) options.memory /= 2;  // as what a stream takes is not known before
   options.epoch_samples =
       recipe.data.epoch_samples > 0 ? recipe.data.epoch_samples : recipe.train.steps * recipe.train.batch;
   std::vector<data::NamedStream> streams;
@@ -256,6 +258,14 @@ PictureSample sample_stream(const Recipe& recipe, data::Loader& loader) {
   std::copy(pictures.begin(), pictures.end(), sample.pictures.as<uint8_t>().begin());
   measure(sample, extent);
   return sample;
+}
+
+void require_memory(const Recipe& recipe, int64_t bytes, const std::string& what, const char* fix) {
+  if (recipe.data.memory.empty()) return;
+  const auto most = static_cast<int64_t>(parse_bytes("data.memory", recipe.data.memory));
+  if (bytes > most)
+    fail<InputError>("{} take {} with a batch, data.memory leaves {}: raise it by {}, or {}", what,
+                     data::memory_text(bytes), data::memory_text(most), data::memory_text(bytes - most), fix);
 }
 
 std::vector<std::string> skipped_samples(const data::Feed& feed, std::set<int64_t>& named) {

@@ -92,6 +92,10 @@ PictureSample sample_pictures(const Recipe& recipe, std::shared_ptr<const data::
 /// The same of the first pictures of a stream that was not read yet.
 PictureSample sample_stream(const Recipe& recipe, data::Loader& loader);
 
+/// InputError where `bytes` of samples are more than data.memory says. `what` they are, as the message begins; `fix`: what else can be
+/// done than to raise it.
+void require_memory(const Recipe& recipe, int64_t bytes, const std::string& what, const char* fix);
+
 /// Lines about samples that cannot be read and are not in `named` yet (they are put there): the first few by name, and
 /// how many there are in all. Without a cache of decoded pictures more may come up while the data is gone through.
 std::vector<std::string> skipped_samples(const data::Feed& feed, std::set<int64_t>& named);

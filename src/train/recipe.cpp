@@ -453,12 +453,7 @@ void check_recipe(const Recipe& recipe, const std::string& name) {
   if (recipe.train.batch % recipe.train.accumulate != 0)
     fail<InputError>("{}: train.batch = {} cannot be divided into train.accumulate = {} equal parts", name,
                      recipe.train.batch, recipe.train.accumulate);
-  if (!recipe.data.memory.empty()) {
-    (void)parse_bytes(name + ": data.memory", recipe.data.memory);
-    if (recipe.data.stream || has_arrays(recipe))
-      fail<InputError>("{}: data.memory is a limit for pictures and texts that are no stream; leave it out",
-                       name);
-  }
+  if (!recipe.data.memory.empty()) (void)parse_bytes(name + ": data.memory", recipe.data.memory);
   if (!recipe.train.memory.empty()) (void)parse_bytes(name + ": train.memory", recipe.train.memory);
   if (recipe.train.lookahead > 0 && recipe.train.precision == "bf16-pure")
     fail<InputError>(

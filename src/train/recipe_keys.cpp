@@ -71,9 +71,9 @@ std::span<const RecipeKey> recipe_keys() {
        "file",
        SLOT(data.cache_mb)},
       {"data.memory",
-       "most memory for decoded pictures, those kept and the batches ahead, of training and test set "
-       "together, or for the tokens of texts, the rest of which go to a file, e.g. 800MB; empty: "
-       "data.cache_mb for each, and a batch or so for each thread",
+       "most memory for samples, those kept (of streams in the shuffle buffer) and those ahead, of training "
+       "and test set together, e.g. 800MB; tokens of texts beyond it go to a file; empty: data.cache_mb for "
+       "each, and a batch or so for each thread",
        SLOT(data.memory)},
       {"data.tokenizer",
        "the samples are texts: \"byte\", a tokenizer.json of Hugging Face, or WordPiece's vocab.txt",

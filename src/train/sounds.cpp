@@ -138,7 +138,7 @@ class Listener {
 }  // namespace
 
 std::shared_ptr<data::ArrayData> sound_rows(std::shared_ptr<const data::Dataset> opened, const Recipe& recipe,
-                                            std::vector<std::string> classes, bool labelled,
+                                            std::vector<std::string> classes, bool labelled, int64_t batch,
                                             const ReadProgress& progress) {
   const data::Dataset& dataset = *opened;
   const size_t column = sound_column(dataset);
@@ -151,7 +151,17 @@ std::shared_ptr<data::ArrayData> sound_rows(std::shared_ptr<const data::Dataset>
   if (labelled && count * row > (recipe.data.cache_mb << 18))
     fail<InputError>("{}: its {} spectrograms take {} MB, more than data.cache_mb = {}", dataset.path(),
                      count, count * row >> 18, recipe.data.cache_mb);
-  std::vector<float> all(static_cast<size_t>(count * row));
+  if (labelled) {
+    // A class as it is written, and why a sound is bad, of each.
+    const int64_t texts = count * static_cast<int64_t>(2 * sizeof(std::string));
+    require_memory(recipe,
+                   data::array_memory(count, row * static_cast<int64_t>(sizeof(float)), batch) + texts,
+                   fmt::format("{}: the spectrograms of its {} sounds, {} mels × {} frames each",
+                               dataset.path(), count, options.mels, frames),
+                   "take less of it by data.where, data.seconds or data.mels");
+  }
+  const auto whole = std::make_shared<std::vector<float>>(static_cast<size_t>(count * row));
+  std::vector<float>& all = *whole;
   std::mutex mutex;
   int64_t done = 0;
   constexpr int64_t part = 64;
@@ -200,8 +210,7 @@ std::shared_ptr<data::ArrayData> sound_rows(std::shared_ptr<const data::Dataset>
   if (kept == 0 && labelled)
     fail<InputError>("{}: none of its sounds can be decoded{}", dataset.path(),
                      count > 0 ? fmt::format("; the first, {}: {}", dataset.name(0), wrong[0]) : "");
-  Array rows(f32, {kept, 1, options.mels, frames});
-  std::copy_n(all.begin(), kept * row, rows.as<float>().begin());
+  Array rows({f32, {kept, 1, options.mels, frames}}, all.data(), whole);
   result->inputs.push_back({"spectrograms", std::move(rows)});
   result->classes = std::move(classes);
   result->notes = dataset.notes();

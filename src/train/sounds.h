@@ -31,10 +31,10 @@ data::MelOptions mel_options(const Recipe& recipe);
 int64_t sound_samples(const Recipe& recipe);
 
 /// Log-mels f32 [N, 1, mels, frames] of all sounds, cut or filled up with silence to data.seconds, not normalised yet. `classes`:
-/// the model's; empty: found in the data. Without `labelled` no classes are looked for, and a row's label is its sample's number.
+/// the model's; empty: found in the data. With batches of `batch` sounds they must fit into data.memory. Without `labelled` no classes are looked for, and a row's label is its sample's number.
 std::shared_ptr<data::ArrayData> sound_rows(std::shared_ptr<const data::Dataset> dataset,
                                             const Recipe& recipe, std::vector<std::string> classes,
-                                            bool labelled, const ReadProgress& progress);
+                                            bool labelled, int64_t batch, const ReadProgress& progress);
 
 /// The same, normalised, of sounds f32 [batch, sound_samples()] by graph operators (data/audio/mel_graph.h says how near).
 Value sound_graph(Graph& graph, Value sounds, const Recipe& recipe, const SoundEncoding& encoding);

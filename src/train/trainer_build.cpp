@@ -141,8 +141,13 @@ void Trainer::State::take_pictures(std::unique_ptr<data::PictureFeed> opened) {
 
 void Trainer::State::open_tests() {
   const auto begin = Clock::now();
+  Recipe rest = recipe;
+  if (!rest.data.memory.empty())  // what the training has left
+    rest.data.memory = fmt::format(
+        "{}", std::max(1.0, parse_bytes("data.memory", rest.data.memory) -
+                                static_cast<double>(pictures ? pictures->memory() : feed->memory())));
   if (!pictures) {
-    test = has_arrays(recipe) ? test_arrays(recipe, encoding, "", reading())
+    test = has_arrays(recipe) ? test_arrays(rest, encoding, "", reading())
                               : test_texts(recipe, feed->classes(), "", reading());
     prepared.read_tests = seconds_since(begin);
     prepared.tests = prepared.opened_tests = test->count();
@@ -155,10 +160,6 @@ void Trainer::State::open_tests() {
   if (most_pictures > 0) source = data::sample_of(source, std::max(most_pictures, 2 * recipe.eval.batch));
   prepared.opened_tests = source->count();
   const auto begin_reading = Clock::now();
-  Recipe rest = recipe;
-  if (!rest.data.memory.empty())  // what the training has left
-    rest.data.memory = fmt::format("{}", std::max(1.0, parse_bytes("data.memory", rest.data.memory) -
-                                                           static_cast<double>(pictures->memory())));
   auto opened = test_pictures(open_test_set(source, rest, feed->classes(), pictures->extent(), reading()));
   prepared.read_tests = seconds_since(begin_reading);
   for (const auto& list :

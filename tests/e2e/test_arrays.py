@@ -4,6 +4,7 @@ import io
 import json
 import math
 import random
+import re
 import struct
 import tarfile
 
@@ -119,6 +120,40 @@ def test_rows_are_predicted_as_evaluation_sees_them(millrace, table, tmp_path):
     failed = millrace("predict", run, tmp_path / "none.csv", tmp_path / "one.csv", tmp_path / "one.jsonl", code=1)
     assert "none.csv: no such file" in failed.stderr and "its size is 'large'" in failed.stderr
     assert failed.stdout.count("\n") == 1
+
+
+def refused_below(millrace, recipe, tmp_path, rows):
+    """Trains within a limit of memory as without, and is refused by name where training or test set do not fit."""
+
+    def train(name, *changes, code=0):
+        return millrace("train", recipe, *changes, "--out", tmp_path / name, code=code)
+
+    def kept(name):
+        text = (tmp_path / name / "metrics.jsonl").read_text()
+        return [{k: v for k, v in json.loads(line).items() if k in ("loss", "test_loss", "test_accuracy")} for line in text.splitlines()]
+
+    train("free")
+    bytes_of = {}
+    for part, memory in (("train", 1000), ("test", None)):
+        # Enough for the training set alone is too little for both.
+        error = train("small", f"data.memory={memory or bytes_of['train']}", code=1).stderr
+        found = re.search(rf"{part}\.\w+: (.*?)(\d+) (?:{rows})(.*?) take ([\d.]+) (bytes|MB) with a batch, data.memory leaves (\d+) bytes: raise it by ", error)
+        assert found, error
+        bytes_of[part] = math.ceil(float(found[4]) * (1e6 if found[5] == "MB" else 1) + (1e5 if found[5] == "MB" else 0))
+        assert int(found[6]) == memory or part == "test"
+    train("limited", f"data.memory={sum(bytes_of.values())}")
+    assert kept("limited") == kept("free") and len(kept("free")) > 3
+
+
+def test_a_limit_of_memory_holds_tables_and_sounds_or_refuses_them(millrace, table, tmp_path):
+    refused_below(millrace, table, tmp_path, "rows of 2 columns of numbers and 1 of categories|rows of 3 columns of numbers and 1 of categories")
+    sounds = tmp_path / "sounds"
+    sounds.mkdir()
+    for name in ("train", "test"):
+        write_sounds(sounds / f"{name}.tar", {})
+    recipe = sounds / "recipe.toml"
+    recipe.write_text(SOUNDS.format(sounds / "train.tar").replace(f'test = "{sounds / "train.tar"}"', f'test = "{sounds / "test.tar"}"'))
+    refused_below(millrace, recipe, sounds, "sounds, 10 mels")
 
 
 def test_an_estimate_counts_what_the_samples_are(millrace, table):

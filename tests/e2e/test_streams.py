@@ -1,10 +1,13 @@
 """Training on streams: pipes and standard input that begin before they end, fail, stall, and are resumed."""
 
+import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
+import tarfile
 import time
 
 import pytest
@@ -184,6 +187,41 @@ def test_bad_samples_of_a_stream_are_left_out_until_they_are_too_many(millrace, 
     assert 3 <= len(listed) <= 5 and all("JPEG" in bad["why"] or "decoded" in bad["why"] or bad["why"] for bad in listed)
     error = millrace("train", write_recipe(command), "data.most_bad=2", "--out", tmp_path / "strict", code=1).stderr
     assert "more than data.most_bad = 2 allows" in error and "--resume" in error
+
+
+def test_a_limit_of_memory_changes_no_bit_or_stops_where_it_can_go_on(millrace, shard, letters, write_recipe, whole, tmp_path):  # noqa: F811
+    millrace("train", write_recipe(str(shard)), "data.memory=6MB", "--out", tmp_path / "run")
+    assert_same_run(whole, tmp_path / "run")
+
+    def fault(memory, *more):
+        return millrace("train", write_recipe(str(shard)), f"data.memory={memory}", *more, "--out", tmp_path / "small", code=1).stderr
+
+    assert "a batch of 20 with a picture ahead takes" in fault("100000")
+    error = fault("900000", "data.order=shuffle-buffer 400")
+    assert "data.memory leaves" in error and "of the 400 in the shuffle buffer take" in error
+    assert 60 < int(re.search(r'"shuffle-buffer (\d+)"', error)[1]) < 400
+
+    # Samples of the second half are larger: the run stops there, and goes on with a larger limit to the same bits.
+    growing = tmp_path / "growing.tar"
+    with tarfile.open(growing, "w") as tar:
+        for i, path in enumerate(sorted((letters / "train").rglob("*.jpg"))[::2]):
+            for name, content in (
+                (f"{i:04}.jpg", path.read_bytes()),
+                (f"{i:04}.cls", str(ord(path.parent.name) - ord("A")).encode()),
+                (f"{i:04}.bin", bytes(1000 if i < 125 else 20_000)),
+            ):
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+    free, run = tmp_path / "free", tmp_path / "grows"
+    millrace("train", write_recipe(str(growing)), "data.memory=20MB", "--out", free)
+    error = millrace("train", write_recipe(str(growing)), "data.memory=1.6MB", "--out", run, code=1).stderr
+    assert "60 of the 60 in the shuffle buffer take" in error and "is saved" in error
+    assert 0 < steps_logged(run) < 15
+    recipe = run / "recipe.toml"
+    recipe.write_text(recipe.read_text().replace('"1.6MB"', '"20MB"'))
+    millrace("train", run, "--resume")
+    assert_same_run(free, run)
 
 
 @pytest.mark.parametrize(

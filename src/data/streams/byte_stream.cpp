@@ -249,11 +249,17 @@ std::span<const uint8_t> StreamInput::peek(size_t size) {
   return std::span<const uint8_t>(buffer_).subspan(begin_, std::min(size, end_ - begin_));
 }
 
+void StreamInput::append(std::span<const uint8_t> bytes, std::vector<uint8_t>& out) const {
+  // While it grows, it and its memory of before; and when it is cut to its size at the end (PartedStream).
+  if (room_) room_(3 * (out.size() + bytes.size()));
+  out.insert(out.end(), bytes.begin(), bytes.end());
+}
+
 bool StreamInput::take(uint64_t size, std::vector<uint8_t>& out) {
   while (size > 0) {
     const auto some = peek(static_cast<size_t>(std::min<uint64_t>(size, kPiece)));
     if (some.empty()) return false;
-    out.insert(out.end(), some.begin(), some.end());
+    append(some, out);
     size -= some.size();
     skip(some.size());
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,11 +33,14 @@ std::unique_ptr<ByteStream> open_bytes(const std::string& path);
 /// The same unpacked, where `bytes` begins as gzip or Zstandard does; else as it is.
 std::unique_ptr<ByteStream> unpacked(const std::string& path, std::unique_ptr<ByteStream> bytes);
 
+/// Called before a sample that is being read takes `bytes` of memory; waits or throws where there are none.
+using SampleRoom = std::function<void(uint64_t bytes)>;
+
 /// A byte stream with a look ahead.
 class StreamInput {
  public:
-  StreamInput(std::string path, std::unique_ptr<ByteStream> bytes, uint64_t offset = 0)
-      : path_(std::move(path)), bytes_(std::move(bytes)), offset_(offset) {}
+  StreamInput(std::string path, std::unique_ptr<ByteStream> bytes, SampleRoom room = nullptr)
+      : path_(std::move(path)), bytes_(std::move(bytes)), room_(std::move(room)) {}
 
   /// The next bytes without taking them: `size`, fewer only at the end.
   std::span<const uint8_t> peek(size_t size);
@@ -47,6 +51,8 @@ class StreamInput {
   }
   /// Appends the next `size` bytes to `out`; false when the stream ends before. Memory grows with what really comes.
   bool take(uint64_t size, std::vector<uint8_t>& out);
+  /// To bytes of a sample; asks for room.
+  void append(std::span<const uint8_t> bytes, std::vector<uint8_t>& out) const;
   void skip(size_t peeked) {
     begin_ += peeked;
     offset_ += peeked;
@@ -57,10 +63,12 @@ class StreamInput {
   /// False where that cannot be done.
   bool seek(uint64_t offset);
   void stop() { bytes_->stop(); }
+  void set_room(SampleRoom room) { room_ = std::move(room); }
 
  private:
   std::string path_;
   std::unique_ptr<ByteStream> bytes_;
+  SampleRoom room_;
   std::vector<uint8_t> buffer_;
   size_t begin_ = 0, end_ = 0;
   uint64_t offset_ = 0;

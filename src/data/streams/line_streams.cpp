@@ -28,7 +28,7 @@ bool take_line(StreamInput& input, bool quotes, std::vector<uint8_t>& line) {
       quoted ^= quotes && some[end] == '"';
       found = some[end] == '\n' && !quoted;
     }
-    line.insert(line.end(), some.begin(), some.begin() + static_cast<ptrdiff_t>(end));
+    input.append(some.first(end), line);
     input.skip(end);
     if (line.size() > kMostSampleBytes)
       fail<InputError>("{}: the line from byte {} on has no end within 1 GB", input.path(), begin);

@@ -100,10 +100,14 @@ class Selected final : public Stream {
       if (*match) {
         matched_ = ever_matched_ = true;
         looked_at_.clear();
+        looked_bytes_ = 0;
         return true;
       }
       if (ever_matched_) continue;
-      if (looked_at_.size() < 64) looked_at_.push_back(record);
+      if (looked_at_.size() < 64) {
+        looked_at_.push_back(record);
+        looked_bytes_ += record.bytes.size();
+      }
       if (seen_ == 1000) check_names();
     }
     if (!matched_) {
@@ -121,6 +125,9 @@ class Selected final : public Stream {
     whole_->seek(place);
   }
   void stop() override { whole_->stop(); }
+  void set_room(SampleRoom room) override {
+    whole_->set_room([this, room = std::move(room)](uint64_t bytes) { room(bytes + looked_bytes_); });
+  }
   std::unique_ptr<Dataset> samples(std::span<const StreamRecord> records) const override {
     return whole_->samples(records);
   }
@@ -151,6 +158,7 @@ class Selected final : public Stream {
   int64_t seen_ = 0;  // of this pass
   bool matched_ = false, ever_matched_ = false;
   std::vector<StreamRecord> looked_at_;
+  uint64_t looked_bytes_ = 0;  // of those
 };
 
 }  // namespace

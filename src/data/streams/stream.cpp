@@ -42,6 +42,7 @@ class PartedStream final : public Stream {
       uint64_t offset = input_->offset();
       if (cutter_->next(*input_, bytes, offset, record.fault)) {
         record.at = {number_, static_cast<int64_t>(part_), static_cast<int64_t>(offset)};
+        if (room_) bytes.shrink_to_fit();
         record.bytes = Bytes(std::move(bytes));
         ++number_;
         return true;
@@ -84,6 +85,11 @@ class PartedStream final : public Stream {
     if (input_) input_->stop();
   }
 
+  void set_room(SampleRoom room) override {
+    room_ = std::move(room);
+    input_->set_room(room_);
+  }
+
   std::unique_ptr<Dataset> samples(std::span<const StreamRecord> records) const override {
     std::vector<uint8_t> whole;
     const auto add = [&](const std::string& text) { whole.insert(whole.end(), text.begin(), text.end()); };
@@ -105,7 +111,7 @@ class PartedStream final : public Stream {
 
  private:
   void open_part(size_t part) {
-    auto input = std::make_unique<StreamInput>(parts_[part], open_bytes(parts_[part]));
+    auto input = std::make_unique<StreamInput>(parts_[part], open_bytes(parts_[part]), room_);
     const std::lock_guard lock(mutex_);
     if (stopped_) throw StreamStopped();
     input_.swap(input);
@@ -121,6 +127,7 @@ class PartedStream final : public Stream {
   }
 
   std::vector<std::string> parts_;
+  SampleRoom room_;
   std::string format_;
   std::unique_ptr<StreamCutter> cutter_;
   std::mutex mutex_;  // guards changes of input_, and stopped_

@@ -45,6 +45,8 @@ class Stream {
   virtual void seek(const StreamPlace& place) = 0;
   /// Lets a next() that waits throw StreamStopped, until seek(). From any thread.
   virtual void stop() = 0;
+  /// What to ask before a sample takes memory, from now on (byte_stream.h); next() throws what it throws. Before the first next().
+  virtual void set_room(SampleRoom room) = 0;
 
   /// Records of this stream as a data set.
   virtual std::unique_ptr<Dataset> samples(std::span<const StreamRecord> records) const = 0;

@@ -19,6 +19,7 @@ struct StreamItem {
   /// Of this rank; others' are drawn, but not decoded.
   bool mine = true;
   StreamReader::Drawn drawn;
+  int64_t stored = 0;  // bytes that it is counted with until it is decoded (StreamMemory)
   StreamedPicture picture;
   std::vector<uint8_t> planes;
   std::string why;  // it is bad

@@ -74,6 +74,12 @@ class Streamed final : public Loader::State {
   int64_t samples_per_epoch() const override { return options_.epoch_samples / together_ * together_; }
   int64_t batches_per_epoch() const override { return options_.epoch_samples / together_; }
   bool streamed() const override { return true; }
+  int64_t memory() const override { return options_.memory; }
+  int64_t memory_used() const override {
+    int64_t bytes = options_.memory > 0 ? fixed_ : 0;
+    for (const auto& intake : intakes_) bytes += intake->reader.memory().most();
+    return bytes;
+  }
   bool weighted() const override { return !options_.sample_weight.empty(); }
   bool mixed() const override { return !mixer_.empty(); }
   std::vector<BadSample> bad_samples() const override {
@@ -102,6 +108,7 @@ class Streamed final : public Loader::State {
 
   void check() const;
   void find_extent();
+  void limit_memory();
   void start();
   void halt();
   void read(StreamIntake& from);
@@ -136,6 +143,7 @@ class Streamed final : public Loader::State {
   std::vector<std::unique_ptr<StreamIntake>> intakes_;
   Extent result_;
   int threads_wanted_ = 1;
+  int64_t fixed_ = 0;  // bytes that it takes besides samples kept and ahead
 
   // The consumer's.
   std::vector<Gathered> gathered_;  // drawn for the next batch, of all ranks
@@ -163,21 +171,23 @@ Streamed::Streamed(std::vector<NamedStream> streams, std::vector<std::string> cl
   threads_wanted_ = options_.threads > 0 ? options_.threads : available_cpus();
   if (!streams[0].name.empty()) shares_.emplace(streams.size(), options_.shares);
   // A multiple of the ranks, so that only one in so many places ever holds a picture.
-  const int64_t ahead = (std::max<int64_t>(options_.batch, 2 * threads_wanted_) + 2) * options_.ranks;
+  // Under a limit the same on all machines, so that what fits on one does on others.
+  const int64_t least = options_.memory > 0 ? 64 : 2 * threads_wanted_;
+  const int64_t ahead = (std::max<int64_t>(options_.batch, least) + 2) * options_.ranks;
   for (NamedStream& each : streams)
     intakes_.push_back(std::make_unique<StreamIntake>(each.name, std::move(each.stream), described_.classes(),
                                                       options_, augmenter_, static_cast<size_t>(ahead)));
+  for (const auto& intake : intakes_) intake->reader.limit_memory(options_.memory / std::ssize(intakes_), 0);
   find_extent();
   augmenter_.check(intakes_[0]->pictures.extent());
   result_ = augmenter_.result(intakes_[0]->pictures.extent());
+  limit_memory();
   set_seed(options_.seed);
   for (const auto& intake : intakes_) intake->reader.seek(intake->seed, {});
   at_ = {seed_, 0, 0};
 }
 
 void Streamed::check() const {
-  if (options_.memory > 0)
-    fail<InputError>("{}: the memory of a stream has no limit: leave it out", described_.path());
   if (options_.batch < 1) fail<InputError>("batch = {}: a batch has at least one sample", options_.batch);
   if (options_.ranks < 1 || options_.rank < 0 || options_.rank >= options_.ranks)
     fail<InputError>("rank {} of {}: ranks are counted from 0 to one less than there are", options_.rank,
@@ -189,6 +199,26 @@ void Streamed::check() const {
   if (described_.classes().empty())
     fail<InputError>("{}: the classes of a stream must be known before its end: none are given",
                      described_.path());
+}
+
+/// What the batch leaves is shared equally by the streams: so whether it does depends on none of their threads.
+void Streamed::limit_memory() {
+  if (options_.memory <= 0) return;
+  constexpr int64_t names = 256;  // of a sample, about
+  const int64_t count = std::ssize(intakes_), size = static_cast<int64_t>(result_.bytes());
+  fixed_ = batch_bytes(options_, result_) + together_ * (names + static_cast<int64_t>(sizeof(Gathered))) +
+           count * std::ssize(intakes_[0]->ring) * static_cast<int64_t>(sizeof(StreamItem));
+  // Other shares may come: what was taken by the old ones then waits for its stream's turn.
+  if (several()) fixed_ += count * together_ * size;
+  const int64_t left = (options_.memory - fixed_) / count;
+  if (left < size + names)
+    fail<InputError>(
+        "{}: data.memory leaves {} here, and a batch of {} with a picture ahead{} takes {}: raise it, or "
+        "make "
+        "the batch smaller",
+        described_.path(), memory_text(options_.memory), options_.batch, several() ? " of each stream" : "",
+        memory_text(fixed_ + count * (size + names)));
+  for (const auto& intake : intakes_) intake->reader.limit_memory(left, size + names);
 }
 
 /// The first good picture decides on the size, of all streams.
@@ -332,7 +362,13 @@ void Streamed::read(StreamIntake& from) {
     const ThreadTimes::Times begin = times.now();
     try {
       next.drawn = from.reader.next();
-      if (!next.mine) next.drawn.record.bytes = {};
+      next.stored = StreamMemory::of(next.drawn.record);
+      if (next.mine) {
+        from.reader.memory().draw(next.stored);
+      } else {
+        next.drawn.record.bytes = {};
+        from.reader.memory().drop(next.stored);
+      }
       worked.add(0, begin, times.now());
     } catch (const StreamStopped&) {
       return;
@@ -383,6 +419,8 @@ void Streamed::work(int number) {
     } catch (...) {
       mine.error = std::current_exception();
     }
+    mine.drawn.record.bytes = {};
+    from->reader.memory().decoded(mine.stored);
     worked.add(1, begin, times.now());
     lock.lock();
     mine.what = What::ready;
@@ -436,6 +474,10 @@ bool Streamed::take_next(const Until* until) {
   if (next.error) std::rethrow_exception(next.error);  // and again at the next call
   lock.unlock();
   take(source, next);
+  if (from.reader.memory().limited()) {
+    std::vector<uint8_t>().swap(next.planes);
+    if (next.mine) from.reader.memory().taken();
+  }
   lock.lock();
   next.what = What::empty;
   ++from.taken;
@@ -484,7 +526,6 @@ void Streamed::take(size_t source, StreamItem& item) {
     entry.item.planes = std::move(item.planes);  // by other shares it may be this rank's
   }
   entry.item.mine = mine;
-  item.drawn.record.bytes = {};
   entry.item.what = What::ready;
   entry.item.drawn = std::move(item.drawn);
   entry.item.picture = std::move(item.picture);

@@ -20,23 +20,34 @@ bool StreamReader::pull(StreamRecord& record) {
     head_.pop_front();
   } else if (head_over_ || !stream_->next(record)) {
     return false;
+  } else {
+    memory_.keep(record);
   }
   pulled_ = record.at.number + 1;
   return true;
 }
 
 const std::deque<StreamRecord>& StreamReader::head(size_t count) {
+  memory_.expect(static_cast<int64_t>(count));
   StreamRecord record;
   while (head_.size() < count && !head_over_) {
-    if (stream_->next(record))
-      head_.push_back(std::move(record));
-    else
+    if (!stream_->next(record)) {
       head_over_ = true;
+      break;
+    }
+    memory_.keep(record);
+    head_.push_back(std::move(record));
   }
   return head_;
 }
 
+void StreamReader::limit_memory(int64_t bytes, int64_t decoded) {
+  if (bytes > 0 && !memory_.limited()) stream_->set_room([this](uint64_t size) { memory_.reading(size); });
+  memory_.limit(bytes, decoded);
+}
+
 void StreamReader::begin_again(const StreamPlace& place) {
+  for (const StreamRecord& record : head_) memory_.drop(StreamMemory::of(record));
   head_.clear();
   head_over_ = given_up_ = false;
   stream_->seek(place);
@@ -49,6 +60,9 @@ void StreamReader::seek(uint64_t seed, const std::vector<int64_t>& state) {
   order_ = std::move(order);
   seed_ = seed;
   contents_.clear();
+  int64_t bytes = 0;
+  for (const StreamRecord& record : head_) bytes += StreamMemory::of(record);
+  memory_.begin(std::ssize(head_), bytes);
   found_ = false;
 }
 
@@ -77,7 +91,10 @@ void StreamReader::find_place() {
           "was saved",
           stream_->path(), pulled_, order_.incoming() - 1);
     const auto place = places.find(record.at.number);
-    if (place == places.end()) continue;
+    if (place == places.end()) {
+      memory_.drop(StreamMemory::of(record));
+      continue;
+    }
     if (check_of(record) != wanted[place->second].check)
       fail<InputError>(
           "{}: its sample {} is another than when the run was saved; to go on, it must give the same data",
@@ -95,6 +112,7 @@ BufferedSample StreamReader::enter(StreamRecord record) {
 }
 
 StreamReader::Drawn StreamReader::next() {
+  memory_.expect(order_.capacity());  // no head() is asked for any more
   if (!found_) find_place();
   Drawn drawn;
   StreamDraw& draw = drawn.draw;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "data/streams/stream_memory.h"
 #include "data/streams/stream_order.h"
 
 namespace millrace::data {
@@ -13,7 +14,7 @@ namespace millrace::data {
 class StreamReader {
  public:
   StreamReader(std::unique_ptr<Stream> stream, int64_t buffer, uint64_t seed)
-      : stream_(std::move(stream)), order_(buffer), seed_(seed) {}
+      : stream_(std::move(stream)), order_(buffer), seed_(seed), memory_(stream_->path(), buffer) {}
 
   struct Drawn {
     StreamRecord record;
@@ -29,9 +30,17 @@ class StreamReader {
   void seek(uint64_t seed, const std::vector<int64_t>& state);
   /// Samples at the beginning, which next() will give all the same: before the first next() only. Fewer when the stream ends.
   const std::deque<StreamRecord>& head(size_t count);
-  void stop() { stream_->stop(); }
+  void stop() {
+    stream_->stop();
+    memory_.stop();
+  }
   /// To be called after stop(): what waited was given up.
   void stopped() { given_up_ = true; }
+
+  /// Counts what is read and kept, from limit_memory() on. Who draws a sample says what becomes of it: draw() or drop().
+  StreamMemory& memory() { return memory_; }
+  /// As StreamMemory::limit(). Before the first sample is read, or head() only.
+  void limit_memory(int64_t bytes, int64_t decoded);
 
   const Stream& stream() const { return *stream_; }
   const StreamOrder& order() const { return order_; }
@@ -50,6 +59,7 @@ class StreamReader {
   bool head_over_ = false;              // and there is no more
   int64_t pulled_ = 0;                  // number of the sample that pull() gives next
   bool found_ = true, given_up_ = false;
+  StreamMemory memory_;
 };
 
 }  // namespace millrace::data

@@ -90,7 +90,7 @@ class TarCutter final : public StreamCutter {
       if (left > kMostSampleBytes || bytes->size() + left > kMostSampleBytes)
         fail<InputError>("{}: {} has {} bytes, too many for a sample", input.path(), member_.name,
                          member_.size);
-      bytes->insert(bytes->end(), ahead_.begin(), ahead_.end());
+      input.append(ahead_, *bytes);
       if (!input.take(left, *bytes)) cut_off(input, member_.name);
       return;
     }
