@@ -21,6 +21,7 @@ class Keeper {
 
   Graph run() {
     find();
+    if (copies_.repeat) return repeat();
     if (kept_.empty()) return graph_;
     rewrite_.copy_inputs();
     for (const Value& value : kept_) {
@@ -95,7 +96,7 @@ class Keeper {
         const Value value = stored(operand);
         if (source_[value.node] < 0 || graph_.is_input(value) || seen[value.node]) continue;
         seen[value.node] = 1;
-        std::string why_not = reason_against(value);
+        std::string why_not = copies_.repeat ? "would take more memory than fp32" : reason_against(value);
         if (const auto refused = copies_.refused.find(static_cast<int>(copies_.copies.size()));
             refused != copies_.refused.end())
           why_not = refused->second;
@@ -152,6 +153,38 @@ class Keeper {
     copies_.make.set_outputs(std::move(outputs));
   }
 
+  /// What is read of a parameter alone each reader makes for itself, so that it is there no longer than it must.
+  Graph repeat() {
+    rewrite_.copy_inputs();
+    for (int i = 0; i < graph_.size(); ++i) {
+      if (rewrite_.has({i, 0})) continue;
+      const Node& node = graph_.node(i);
+      if (fusible(node) || node.body)
+        rewrite_.copy(i);
+      else
+        copy_with_own_operands(i);
+    }
+    return rewrite_.finish();
+  }
+
+  void copy_with_own_operands(int i) {
+    const Node& node = graph_.node(i);
+    Graph& to = rewrite_.graph();
+    std::vector<Value> operands = rewrite_.mapped(node.operands);
+    to.set_location({node.location.layer + std::string(kAgain), node.location.phase});
+    for (size_t k = 0; k < operands.size(); ++k) {
+      const int source = source_[node.operands[k].node];
+      if (source < 0 || graph_.is_input(stored(node.operands[k]))) continue;
+      const Value parameter = graph_.inputs()[source];
+      std::map<Value, Value> known{{parameter, rewrite_[parameter]}};
+      operands[k] = again(to, node.operands[k], known);
+    }
+    to.set_location(node.location);
+    const Value first = to.add(*node.op, std::move(operands), node.attributes);
+    for (int32_t r = 0; r < static_cast<int32_t>(node.types.size()); ++r)
+      rewrite_.set({i, r}, {first.node, r});
+  }
+
   const Graph& graph_;
   Copies& copies_;
   Rewriter rewrite_;
@@ -165,7 +198,8 @@ class Keeper {
 
 // What products, convolutions and attention read of a parameter alone (its bf16 copy) is not computed anew in every run:
 // the update writes it beside the new parameter, from which it comes in the same way, and the next run reads it. Who runs
-// the program sees to it that copies and parameters belong together.
+// the program sees to it that copies and parameters belong together. Where a step has so few items that copies take more
+// memory than bf16 saves, they are made where they are read instead (Copies::repeat).
 Graph keep_copies(const Graph& graph, const PassContext& context) {
   if (!context.copies || !context.target.fuses) return graph;
   return Keeper(graph, *context.copies).run();

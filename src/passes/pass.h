@@ -30,6 +30,7 @@ struct Copies {
   std::vector<Copy> copies;
   Graph make;                   // gives the kept ones, in order, from parameters
   std::vector<int> parameters;  // inputs of the step, for each input of `make`
+  bool repeat = false;          // none is kept, and each reader makes its own
 };
 
 struct PassContext {

@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "ir/operator.h"
+#include "passes/pass.h"
 #include "plan/fastest.h"
 #include "plan/loop.h"
 #include "target/tuning_cache.h"
@@ -358,7 +359,8 @@ class Planner {
   /// The rough time of a launch that may join others, else 0.
   double small_time(const PlannedLaunch& launch) const {
     const auto* kernel = dynamic_cast<const ChunkedKernel*>(launch.kernel.get());
-    if (!kernel) return 0;
+    // What is computed again is not to be there earlier than it must.
+    if (!kernel || graph().node(launch.node).location.layer.ends_with(kAgain)) return 0;
     int64_t bytes = kernel->scratch_bytes();
     for (int s : launch.results) bytes += plan_.storages[s].bytes;
     const double time = kernel->nanoseconds();

@@ -19,6 +19,9 @@ constexpr double kMostMemoryForSpeed = 1.01;
 // Scratch memory that is worth a slower kernel: so many bytes, so much of a step.
 constexpr int64_t kMuchScratch = 8 << 20;
 constexpr double kMuchOfStep = 0.1;
+// Less than this much of what a step in bf16 takes beside its parameters, copies cannot make it larger than one in fp32,
+// whose activations are twice as large.
+constexpr double kManyCopies = 0.3;
 // Of two forms of a problem, as choices are recorded.
 constexpr const char *kFirst = "as it is", *kSecond = "rewritten";
 
@@ -35,7 +38,10 @@ class Lowering {
 
   Lowered run() {
     lower_with_copies();
-    if (options_.memory > 0) fit_memory();
+    if (options_.memory > 0)
+      fit_memory();
+    else
+      stay_below_fp32();
     undo_rewriting_that_costs_memory();
     now_.plan.choices.insert(compared_.begin(), compared_.end());
     return std::move(now_);
@@ -45,7 +51,7 @@ class Lowering {
   /// Passes, layouts and plan, with so many bytes of activations computed again.
   void lower(int64_t drop_bytes) {
     now_.passes.clear();
-    now_.copies = {options_.donations, std::move(now_.copies.refused), {}, {}, {}};
+    now_.copies = {options_.donations, std::move(now_.copies.refused), {}, {}, {}, repeat_};
     const auto faster = [&](const std::string& problem, const Graph& apart, const Graph& joined) {
       return prefers(problem, apart, joined);
     };
@@ -124,6 +130,24 @@ class Lowering {
     compared_ = std::move(compared);
   }
 
+  /// With few items a step is its parameters, and their copies may take more than activations save in bf16.
+  void stay_below_fp32() {
+    if (precision_ != "bf16" || options_.donations.empty()) return;
+    int64_t copies = 0;
+    for (const Copies::Copy& copy : now_.copies.copies) copies += copy.type.bytes();
+    if (static_cast<double>(copies) < kManyCopies * static_cast<double>(now_.plan.fixed_bytes)) return;
+    Lowering wide(graph_, target_, "fp32", options_, pool_);
+    wide.lower(0);
+    const int64_t before = needed_by_any();
+    if (before <= wide.needed_by_any()) return;
+    Lowered kept = std::exchange(now_, {});
+    repeat_ = true;
+    lower(0);
+    if (needed_by_any() < before) return;
+    repeat_ = false;
+    now_ = std::move(kept);
+  }
+
   int64_t needed() const { return now_.plan.arena_bytes + now_.bound_bytes(); }
   /// By any number of threads: what must not choose between results that differ.
   int64_t needed_by_any() const { return now_.plan.fixed_bytes + now_.bound_bytes(); }
@@ -187,11 +211,12 @@ class Lowering {
 
   const Graph& graph_;
   const Target& target_;
-  const std::string& precision_;
+  const std::string precision_;
   const CompileOptions& options_;
   ThreadPool& pool_;
   std::map<std::string, std::string> choices_, compared_;  // all; those of prefers()
   bool as_it_is_ = false;         // whether prefers() only repeats what the caller has recorded
+  bool repeat_ = false;           // copies of parameters are made where they are read
   std::set<std::string> frugal_;  // problems whose fastest kernel took too much memory
   Lowered now_;
 };

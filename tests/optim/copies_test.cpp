@@ -337,6 +337,42 @@ TEST_CASE("copies are not kept where they would take memory that is not allowed,
   }
 }
 
+TEST_CASE("with few items copies are made where they are read, so that bf16 takes no more memory than fp32") {
+  const auto make = [](const std::string& precision, std::map<std::string, std::string> choices = {}) {
+    auto layers = std::make_shared<nn::Sequential>();
+    layers->append(std::make_shared<nn::Linear>(48, 512));
+    for (int i = 0; i < 6; ++i) layers->append(std::make_shared<nn::Linear>(512, 512));
+    layers->append(std::make_shared<nn::Linear>(512, 10));
+    layers->initialise(3);
+    optim::TrainOptions options;
+    options.compile.precision = precision;
+    options.compile.choices = std::move(choices);
+    return std::pair(layers, Twins::step_of(layers, optim::sgd(), options, 2));
+  };
+  const auto bytes = [](const optim::TrainStep& s) {
+    return s.program().arena_bytes() + s.program().bound_bytes();
+  };
+  auto [model, step] = make("bf16");
+  if (step->program().precision() != "bf16") {
+    MESSAGE("skipped: this CPU has no bf16 units");
+    return;
+  }
+  CHECK(bytes(*step) <= bytes(*make("fp32").second));
+  REQUIRE(!step->program().copies().empty());
+  for (const CopyInfo& copy : step->program().copies())
+    CHECK(copy.why_not == "would take more memory than fp32");
+  const Disabled pass("keep-copies");
+  auto [plain_model, plain] = make("bf16", step->program().choices());
+  CHECK(bytes(*step) < bytes(*plain));
+  for (int i = 0; i < 4; ++i) {
+    step->run(1e-2);
+    plain->run(1e-2);
+    CHECK(step->loss() == plain->loss());
+  }
+  const auto a = model->parameters(), b = plain_model->parameters();
+  for (size_t i = 0; i < a.size(); ++i) CHECK(a[i].tensor->to_array().identical(b[i].tensor->to_array()));
+}
+
 TEST_CASE("tables that are updated by rows have no copies, nor have f32 copies of bf16 parameters") {
   for (const std::string precision : {"bf16", "fp16", "bf16-pure"}) {
     const test::SmallStep lstm = test::make_small_step("lstm", precision);
