@@ -21,7 +21,7 @@ constexpr int64_t kMuchScratch = 8 << 20;
 constexpr double kMuchOfStep = 0.1;
 // Less than this much of what a step in bf16 takes beside its parameters, copies cannot make it larger than one in fp32,
 // whose activations are twice as large.
-constexpr double kManyCopies = 0.3;
+constexpr double kManyCopies = 0.45;
 // Of two forms of a problem, as choices are recorded.
 constexpr const char *kFirst = "as it is", *kSecond = "rewritten";
 
