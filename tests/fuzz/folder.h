@@ -11,10 +11,9 @@
 namespace millrace::fuzz {
 
 struct Folder {
-  std::filesystem::path path =
-      (std::filesystem::exists("/dev/shm") ? std::filesystem::path("/dev/shm")
-                                           : std::filesystem::temp_directory_path()) /
-      fmt::format("millrace-fuzz-{}", ::getpid());
+  std::filesystem::path path = (::access("/dev/shm", W_OK) == 0 ? std::filesystem::path("/dev/shm")
+                                                                : std::filesystem::temp_directory_path()) /
+                               fmt::format("millrace-fuzz-{}", ::getpid());
   Folder() { std::filesystem::create_directories(path); }
   ~Folder() { std::filesystem::remove_all(path); }
 };
