@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <vector>
 
-#include "data/audio/mel.h"
-#include "data/audio/sound.h"
-#include "data/dataset.h"
+#include "data/codecs/sounds/mel.h"
+#include "data/codecs/sounds/sound.h"
+#include "data/table/dataset.h"
 
 using namespace millrace::data;
 

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <cstdio>
 
-#include "data/tables/table_encoder.h"
+#include "data/encode/table_encoder.h"
 
 using namespace millrace::data;
 

@@ -6,8 +6,8 @@
 #include <fmt/core.h>
 #include <numeric>
 
-#include "data/dataset.h"
-#include "data/loader.h"
+#include "data/feed/loader.h"
+#include "data/table/dataset.h"
 
 using namespace millrace::data;
 

@@ -27,7 +27,7 @@ find_package(LLVM 19.1 REQUIRED CONFIG PATHS /usr/lib/llvm-19/cmake NO_DEFAULT_P
 set(MILLRACE_VENV "${CMAKE_SOURCE_DIR}/.venv" CACHE PATH "Virtual environment that holds oneDNN and Arrow")
 find_package(dnnl 3.2 REQUIRED CONFIG PATHS ${MILLRACE_VENV} NO_DEFAULT_PATH)
 
-# Arrow's C++ libraries come inside pyarrow. Only the module src/data/arrow links them.
+# Arrow's C++ libraries come inside pyarrow. Only the module src/data/formats/arrow links them.
 file(GLOB MILLRACE_PYARROW ${MILLRACE_VENV}/lib/python3*/site-packages/pyarrow)
 if(NOT EXISTS "${MILLRACE_PYARROW}/libparquet.so.2600")
   message(FATAL_ERROR "pyarrow 26 is not in ${MILLRACE_VENV}: ./dev setup installs it")

@@ -1,6 +1,6 @@
-"""Writes tests/data/pictures/picture_values.inc: small picture files and their pixels as Pillow decodes them.
+"""Writes tests/data/codecs/pictures/picture_values.inc: small picture files and their pixels as Pillow decodes them.
 
-Run it with a Python that has Pillow: tools/reference_values_pictures.py > tests/data/pictures/picture_values.inc
+Run it with a Python that has Pillow: tools/reference_values_pictures.py > tests/data/codecs/pictures/picture_values.inc
 With a folder as argument the files are written there too (seeds of the fuzzer).
 """
 

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
-#include "data/npy.h"
+#include "data/codecs/arrays/npy.h"
 
 namespace millrace::cli {
 

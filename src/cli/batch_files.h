@@ -3,9 +3,9 @@
 
 #include <filesystem>
 
-#include "data/dataset.h"
-#include "data/feed.h"
-#include "data/text/tokenizer.h"
+#include "data/codecs/text/tokenizer.h"
+#include "data/feed/feed.h"
+#include "data/table/dataset.h"
 
 namespace millrace::cli {
 

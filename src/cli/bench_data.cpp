@@ -10,11 +10,11 @@
 
 #include "base/format.h"
 #include "base/thread_pool.h"
+#include "data/codecs/pictures/picture_reader.h"
+#include "data/feed/loader.h"
 #include "data/formats/formats.h"
-#include "data/labelled.h"
-#include "data/loader.h"
 #include "data/order/permutation.h"
-#include "data/pictures/picture_reader.h"
+#include "data/table/labelled.h"
 
 namespace millrace::cli {
 namespace {

@@ -4,9 +4,9 @@
 #include "cli/data_notes.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
-#include "data/convert.h"
-#include "data/dataset.h"
 #include "data/formats/mds.h"
+#include "data/table/dataset.h"
+#include "data/tools/convert.h"
 #include "train/recipe.h"
 
 namespace millrace::cli {

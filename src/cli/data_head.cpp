@@ -9,11 +9,11 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
-#include "data/dataset.h"
-#include "data/labelled.h"
+#include "data/feed/streams/reservoir.h"
+#include "data/feed/streams/stream_reader.h"
 #include "data/order/order.h"
-#include "data/streams/reservoir.h"
-#include "data/streams/stream_reader.h"
+#include "data/table/dataset.h"
+#include "data/table/labelled.h"
 #include "train/recipe.h"
 
 namespace millrace::cli {

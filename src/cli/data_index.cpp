@@ -4,8 +4,8 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
-#include "data/dataset.h"
-#include "data/index/index.h"
+#include "data/table/dataset.h"
+#include "data/table/index.h"
 #include "train/recipe.h"
 
 namespace millrace::cli {

@@ -8,7 +8,7 @@
 #include <millrace/error.h>
 
 #include "cli/command.h"
-#include "data/dataset.h"
+#include "data/table/dataset.h"
 
 namespace millrace::cli {
 

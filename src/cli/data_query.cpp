@@ -5,8 +5,8 @@
 #include "cli/json.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
-#include "data/dataset.h"
-#include "data/query.h"
+#include "data/table/dataset.h"
+#include "data/table/query.h"
 #include "train/recipe.h"
 
 namespace millrace::cli {

@@ -4,8 +4,8 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "cli/verbs.h"
-#include "data/pictures/contact_sheet.h"
-#include "data/pictures/png.h"
+#include "data/codecs/pictures/png.h"
+#include "data/tools/contact_sheet.h"
 #include "train/datasets.h"
 #include "train/run_folder.h"
 

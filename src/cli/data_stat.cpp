@@ -7,8 +7,8 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
-#include "data/labelled.h"
-#include "data/statistics/statistics.h"
+#include "data/table/labelled.h"
+#include "data/tools/statistics/statistics.h"
 #include "train/datasets.h"
 
 namespace millrace::cli {

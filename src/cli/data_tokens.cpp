@@ -7,7 +7,7 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
-#include "data/sequences/texts.h"
+#include "data/encode/texts.h"
 #include "train/recipe.h"
 
 namespace millrace::cli {

@@ -4,8 +4,8 @@
 #include "cli/json.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
-#include "data/dataset.h"
-#include "data/verify.h"
+#include "data/table/dataset.h"
+#include "data/tools/verify.h"
 #include "train/recipe.h"
 
 namespace millrace::cli {

@@ -1,4 +1,4 @@
-#include "data/letters.h"
+#include "data/tools/letters.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "data/pack/pack.h"
+#include "data/tools/pack/pack.h"
 
 #include <filesystem>
 #include <fmt/core.h>
@@ -7,8 +7,8 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
-#include "data/pack/split.h"
-#include "data/query.h"
+#include "data/table/query.h"
+#include "data/tools/pack/split.h"
 #include "train/recipe.h"
 
 namespace millrace::cli {

@@ -7,11 +7,11 @@
 #include <numeric>
 
 #include "base/format.h"
-#include "data/array_feed.h"
-#include "data/audio/spec_augment.h"
-#include "data/query.h"
-#include "data/tables/table_encoder.h"
-#include "data/tables/table_graph.h"
+#include "data/augment/spec_augment.h"
+#include "data/encode/table_encoder.h"
+#include "data/encode/table_graph.h"
+#include "data/feed/array_feed.h"
+#include "data/table/query.h"
 #include "nn/models/table.h"
 #include "train/sounds.h"
 

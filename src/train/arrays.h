@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "data/array_feed.h"
-#include "data/dataset.h"
+#include "data/feed/array_feed.h"
+#include "data/table/dataset.h"
 #include "train/datasets.h"
 #include "train/session.h"
 

@@ -7,10 +7,10 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/size_text.h"
-#include "data/pictures/picture_reader.h"
-#include "data/streams/stream.h"
-#include "data/streams/stream_memory.h"
-#include "data/streams/stream_order.h"
+#include "data/codecs/pictures/picture_reader.h"
+#include "data/feed/streams/stream_memory.h"
+#include "data/feed/streams/stream_order.h"
+#include "data/formats/streams/stream.h"
 
 namespace millrace::train {
 namespace {

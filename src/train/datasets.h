@@ -9,8 +9,8 @@
 
 #include <millrace/array.h>
 
-#include "data/feed.h"
-#include "data/picture_feed.h"
+#include "data/feed/feed.h"
+#include "data/feed/picture_feed.h"
 #include "train/control.h"
 #include "train/recipe.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/feed.h"
+#include "data/feed/feed.h"
 #include "train/session.h"
 
 namespace millrace::train {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/feed.h"
+#include "data/feed/feed.h"
 
 namespace millrace::train {
 

@@ -1,6 +1,6 @@
 // What a recipe says about where its samples come from.
 #include "base/format.h"
-#include "data/streams/stream_order.h"
+#include "data/feed/streams/stream_order.h"
 #include "train/recipe.h"
 
 namespace millrace::train {

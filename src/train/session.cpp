@@ -6,7 +6,7 @@
 
 #include "base/format.h"
 #include "base/size_text.h"
-#include "data/pictures/frame_graph.h"
+#include "data/codecs/pictures/frame_graph.h"
 #include "onnx/export.h"
 #include "optim/model_scope.h"
 #include "train/arrays.h"

@@ -11,7 +11,7 @@
 #include <millrace/optim.h>
 
 #include "data/augment/augment.h"
-#include "data/feed.h"
+#include "data/feed/feed.h"
 #include "train/checkpoint.h"
 #include "train/recipe.h"
 

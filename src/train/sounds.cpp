@@ -8,9 +8,9 @@
 
 #include "base/format.h"
 #include "base/utf8.h"
-#include "data/audio/mel_graph.h"
-#include "data/audio/sound.h"
-#include "data/text/first_group.h"
+#include "data/codecs/sounds/mel_graph.h"
+#include "data/codecs/sounds/sound.h"
+#include "data/codecs/text/first_group.h"
 #include "ops/build.h"
 
 namespace millrace::train {

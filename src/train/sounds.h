@@ -7,9 +7,9 @@
 
 #include <millrace/graph.h>
 
-#include "data/array_feed.h"
-#include "data/audio/mel.h"
-#include "data/dataset.h"
+#include "data/codecs/sounds/mel.h"
+#include "data/feed/array_feed.h"
+#include "data/table/dataset.h"
 #include "train/datasets.h"
 #include "train/recipe.h"
 
@@ -36,7 +36,7 @@ std::shared_ptr<data::ArrayData> sound_rows(std::shared_ptr<const data::Dataset>
                                             const Recipe& recipe, std::vector<std::string> classes,
                                             bool labelled, int64_t batch, const ReadProgress& progress);
 
-/// The same, normalised, of sounds f32 [batch, sound_samples()] by graph operators (data/audio/mel_graph.h says how near).
+/// The same, normalised, of sounds f32 [batch, sound_samples()] by graph operators (data/codecs/sounds/mel_graph.h says how near).
 Value sound_graph(Graph& graph, Value sounds, const Recipe& recipe, const SoundEncoding& encoding);
 
 void normalise(data::ArrayData& data, const SoundEncoding& encoding);

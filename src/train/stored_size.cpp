@@ -7,9 +7,9 @@
 #include <millrace/error.h>
 
 #include "data/augment/augment.h"
-#include "data/pack/pack_picture.h"
-#include "data/pictures/picture_reader.h"
-#include "data/thread_times.h"
+#include "data/codecs/pictures/picture_reader.h"
+#include "data/feed/thread_times.h"
+#include "data/tools/pack/pack_picture.h"
 #include "train/datasets.h"
 
 namespace millrace::train {

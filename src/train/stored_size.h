@@ -1,7 +1,7 @@
 // Would smaller pictures be loaded faster?
 #pragma once
 
-#include "data/source.h"
+#include "data/table/source.h"
 #include "train/recipe.h"
 
 namespace millrace::train {

@@ -6,8 +6,8 @@
 
 #include "base/format.h"
 #include "base/size_text.h"
-#include "data/query.h"
-#include "data/sequences/text_feed.h"
+#include "data/feed/sequences/text_feed.h"
+#include "data/table/query.h"
 
 namespace millrace::train {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
-#include "data/feed.h"
-#include "data/text/tokenizer.h"
+#include "data/codecs/text/tokenizer.h"
+#include "data/feed/feed.h"
+#include "data/table/dataset.h"
 #include "train/datasets.h"
 #include "train/session.h"
 

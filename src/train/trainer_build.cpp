@@ -4,7 +4,7 @@
 #include "base/format.h"
 #include "base/memory_nodes.h"
 #include "base/size_text.h"
-#include "data/sample.h"
+#include "data/table/sample.h"
 #include "train/arrays.h"
 #include "train/trainer_state.h"
 

@@ -3,8 +3,8 @@
 #include <charconv>
 
 #include "base/format.h"
-#include "data/joined.h"
-#include "data/sample.h"
+#include "data/table/joined.h"
+#include "data/table/sample.h"
 #include "train/datasets.h"
 
 namespace millrace::train {

@@ -5,9 +5,9 @@
 #include <map>
 
 #include "base/format.h"
-#include "data/array_feed.h"
-#include "data/file_list.h"
-#include "data/source.h"
+#include "data/feed/array_feed.h"
+#include "data/table/file_list.h"
+#include "data/table/source.h"
 #include "train/arrays.h"
 #include "train/texts.h"
 

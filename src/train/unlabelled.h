@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
+#include "data/table/dataset.h"
 #include "train/session.h"
 
 namespace millrace::train {

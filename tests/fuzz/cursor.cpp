@@ -5,7 +5,7 @@
 #include <numeric>
 #include <optional>
 
-#include "data/streams/stream_order.h"
+#include "data/feed/streams/stream_order.h"
 #include "fuzz/fuzz.h"
 
 using namespace millrace;

@@ -1,8 +1,8 @@
 // Any bytes as a text for tokenisers of each kind; byte-level BPE must give it back, ill-formed parts as U+FFFD.
 #include <cstdlib>
 
-#include "data/text/tokenizer.h"
-#include "data/text/unicode.h"
+#include "data/codecs/text/tokenizer.h"
+#include "data/codecs/text/unicode.h"
 #include "fuzz/fuzz.h"
 
 using namespace millrace;

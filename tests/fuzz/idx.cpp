@@ -1,7 +1,7 @@
 // Hostile IDX files: pictures and labels are opened and every sample is read, or both are refused.
 #include <cstdlib>
 
-#include "data/source.h"
+#include "data/table/source.h"
 #include "fuzz/dataset.h"
 #include "fuzz/folder.h"
 

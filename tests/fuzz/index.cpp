@@ -1,6 +1,6 @@
 // Any bytes as an index sidecar: everything that it then says can be read, or it is refused. Its checksums are mended first,
 // or nothing would be let through.
-#include "data/index/index.h"
+#include "data/table/index.h"
 
 #include <cstdlib>
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/crc32c.h"
-#include "data/index/index_layout.h"
+#include "data/table/index_layout.h"
 
 namespace millrace::fuzz {
 

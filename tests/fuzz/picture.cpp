@@ -1,12 +1,12 @@
 // Any bytes as a picture file: decoded or refused, with pixels that fit the size and the size that the header states; a part
 // of a JPEG is that of the whole.
-#include "data/pictures/picture.h"
+#include "data/codecs/pictures/picture.h"
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "data/pictures/jpeg.h"
-#include "data/pictures/picture_size.h"
+#include "data/codecs/pictures/jpeg.h"
+#include "data/codecs/pictures/picture_size.h"
 
 using namespace millrace::data;
 

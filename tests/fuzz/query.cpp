@@ -1,5 +1,5 @@
 // Any text as a condition, asked of a small data set: an answer or a refusal.
-#include "data/query.h"
+#include "data/table/query.h"
 
 #include <cstdlib>
 

@@ -1,10 +1,10 @@
 // Hostile WAV and FLAC files: what is decoded can be resampled and looked at, or it is said why not.
-#include "data/audio/sound.h"
+#include "data/codecs/sounds/sound.h"
 
 #include <cstdlib>
 #include <vector>
 
-#include "data/audio/mel.h"
+#include "data/codecs/sounds/mel.h"
 #include "fuzz/fuzz.h"
 
 using namespace millrace::data;

@@ -1,6 +1,6 @@
 // Any bytes as a stream of each format, in pieces of any size, plain or packed: samples come out, which parse or are refused,
 // or the stream is refused. The first byte chooses the pieces.
-#include "data/streams/stream.h"
+#include "data/formats/streams/stream.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -8,7 +8,7 @@
 #include <jpeglib.h>
 
 #include "base/philox.h"
-#include "data/pictures/picture.h"
+#include "data/codecs/pictures/picture.h"
 
 namespace millrace::testing {
 

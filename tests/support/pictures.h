@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/philox.h"
+#include "data/codecs/pictures/jpeg.h"
+#include "data/codecs/pictures/picture.h"
 #include "data/formats/tar_members.h"
-#include "data/pictures/jpeg.h"
-#include "data/pictures/picture.h"
 
 namespace millrace::testing {
 

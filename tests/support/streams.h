@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/format.h"
+#include "data/feed/loader.h"
 #include "data/formats/tar_members.h"
-#include "data/loader.h"
 #include "support/pictures.h"
 
 namespace millrace::testing {

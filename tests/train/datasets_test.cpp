@@ -7,8 +7,8 @@
 
 #include "base/file.h"
 #include "base/format.h"
-#include "data/pictures/frame_graph.h"
-#include "data/pictures/picture_reader.h"
+#include "data/codecs/pictures/frame_graph.h"
+#include "data/codecs/pictures/picture_reader.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 

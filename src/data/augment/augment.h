@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/philox.h"
-#include "data/pictures/frame.h"
+#include "data/codecs/pictures/frame.h"
 
 namespace millrace::data {
 

@@ -6,7 +6,7 @@
 
 #include "base/format.h"
 #include "base/suggest.h"
-#include "data/pictures/frame.h"
+#include "data/codecs/pictures/frame.h"
 
 namespace millrace::data {
 namespace {

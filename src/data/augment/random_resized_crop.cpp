@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "data/augment/augment.h"
-#include "data/pictures/resize.h"
+#include "data/codecs/pictures/resize.h"
 
 namespace millrace::data {
 namespace {

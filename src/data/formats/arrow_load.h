@@ -1,6 +1,6 @@
 #pragma once
 
-#include "data/arrow/module.h"
+#include "data/formats/arrow/module.h"
 
 namespace millrace::data {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "data/arrow/module.h"
-#include "data/dataset.h"
+#include "data/formats/arrow/module.h"
+#include "data/table/dataset.h"
 
 namespace millrace::data {
 

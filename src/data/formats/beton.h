@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
 #include "data/formats/numpy_type.h"
+#include "data/table/dataset.h"
 
 namespace millrace::data::beton {
 

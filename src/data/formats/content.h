@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/utf8.h"
-#include "data/value.h"
+#include "data/table/value.h"
 
 namespace millrace::data {
 

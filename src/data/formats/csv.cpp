@@ -6,10 +6,10 @@
 #include <deque>
 
 #include "base/format.h"
+#include "data/feed/loader.h"
 #include "data/formats/csv_scan.h"
 #include "data/formats/csv_sniff.h"
 #include "data/formats/formats.h"
-#include "data/loader.h"
 
 namespace millrace::data {
 namespace {

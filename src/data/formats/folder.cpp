@@ -6,10 +6,10 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "data/codecs/pictures/picture.h"
 #include "data/formats/content.h"
 #include "data/formats/formats.h"
-#include "data/labelled.h"
-#include "data/pictures/picture.h"
+#include "data/table/labelled.h"
 
 namespace millrace::data {
 namespace fs = std::filesystem;

@@ -2,9 +2,9 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "data/codecs/pictures/png.h"
 #include "data/formats/content.h"
 #include "data/formats/folder.h"
-#include "data/pictures/png.h"
 
 namespace millrace::data {
 namespace fs = std::filesystem;

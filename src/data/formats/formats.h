@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
-#include "data/source.h"
+#include "data/table/dataset.h"
+#include "data/table/source.h"
 
 namespace millrace::data {
 

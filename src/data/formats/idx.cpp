@@ -4,11 +4,11 @@
 #include <filesystem>
 
 #include "base/format.h"
-#include "data/compression.h"
+#include "data/codecs/pictures/jpeg.h"
 #include "data/formats/formats.h"
-#include "data/labelled.h"
-#include "data/pictures/jpeg.h"
-#include "data/sources/beside.h"
+#include "data/io/beside.h"
+#include "data/io/compression.h"
+#include "data/table/labelled.h"
 
 namespace millrace::data {
 namespace idx {

@@ -2,9 +2,9 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "data/codecs/pictures/picture.h"
 #include "data/formats/idx.h"
 #include "data/formats/write_spool.h"
-#include "data/pictures/picture.h"
 
 namespace millrace::data::idx {
 namespace {

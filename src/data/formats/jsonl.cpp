@@ -7,9 +7,9 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "data/feed/loader.h"
 #include "data/formats/formats.h"
 #include "data/formats/lines.h"
-#include "data/loader.h"
 
 namespace millrace::data {
 namespace {

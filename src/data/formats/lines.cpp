@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/format.h"
-#include "data/loader.h"
+#include "data/feed/loader.h"
 
 namespace millrace::data {
 namespace {

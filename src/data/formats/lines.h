@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/dataset.h"
+#include "data/table/dataset.h"
 
 namespace millrace::data {
 

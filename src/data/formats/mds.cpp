@@ -13,8 +13,8 @@
 #include "base/digest.h"
 #include "base/format.h"
 #include "base/mapped_file.h"
-#include "data/compression.h"
 #include "data/formats/formats.h"
+#include "data/io/compression.h"
 
 namespace millrace::data {
 namespace {

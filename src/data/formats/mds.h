@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "data/dataset.h"
 #include "data/formats/numpy_type.h"
+#include "data/table/dataset.h"
 
 namespace millrace::data {
 

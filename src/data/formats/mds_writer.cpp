@@ -7,9 +7,9 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/format.h"
-#include "data/compression.h"
 #include "data/formats/content.h"
 #include "data/formats/mds.h"
+#include "data/io/compression.h"
 
 namespace millrace::data {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "data/formats/formats.h"
-#include "data/index/index.h"
+#include "data/table/index.h"
 
 namespace millrace::data {
 namespace {

@@ -7,11 +7,11 @@
 
 #include "base/format.h"
 #include "base/mapped_file.h"
-#include "data/compression.h"
 #include "data/formats/dali_index.h"
 #include "data/formats/formats.h"
 #include "data/formats/tar_dataset.h"
 #include "data/formats/tar_members.h"
+#include "data/io/compression.h"
 
 namespace millrace::data {
 namespace {

@@ -1,7 +1,7 @@
 #include "data/formats/tar_dataset.h"
 
 #include "base/format.h"
-#include "data/pack/shard_index.h"
+#include "data/formats/shard_index.h"
 
 namespace millrace::data {
 TarDataset::TarDataset(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
 #include "data/formats/tar_values.h"
+#include "data/table/dataset.h"
 
 namespace millrace::data {
 

@@ -5,7 +5,7 @@
 #include "data/formats/formats.h"
 #include "data/formats/tar_dataset.h"
 #include "data/formats/tar_members.h"
-#include "data/index/index.h"
+#include "data/table/index.h"
 
 namespace millrace::data {
 namespace {

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
-#include "data/compression.h"
-#include "data/npy.h"
-#include "data/tenbin.h"
+#include "data/codecs/arrays/npy.h"
+#include "data/codecs/arrays/tenbin.h"
+#include "data/io/compression.h"
 
 namespace millrace::data {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/value.h"
+#include "data/table/value.h"
 
 namespace millrace::data {
 

@@ -15,10 +15,10 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/wire.h"
-#include "data/compression.h"
 #include "data/formats/content.h"
 #include "data/formats/formats.h"
-#include "data/index/indexed_samples.h"
+#include "data/io/compression.h"
+#include "data/table/indexed_samples.h"
 
 namespace millrace::data {
 namespace {

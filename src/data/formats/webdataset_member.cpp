@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "data/codecs/arrays/npy.h"
+#include "data/codecs/pictures/netpbm.h"
 #include "data/formats/tar_values.h"
-#include "data/npy.h"
-#include "data/pictures/netpbm.h"
 
 namespace millrace::data {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "data/pack/shard_writer.h"
-#include "data/value.h"
+#include "data/formats/shard_writer.h"
+#include "data/table/value.h"
 
 namespace millrace::data {
 

@@ -6,9 +6,9 @@
 
 #include "base/format.h"
 #include "data/formats/formats.h"
+#include "data/formats/shard_writer.h"
 #include "data/formats/tar_values.h"
 #include "data/formats/webdataset_member.h"
-#include "data/pack/shard_writer.h"
 
 namespace millrace::data {
 namespace fs = std::filesystem;

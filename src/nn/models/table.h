@@ -1,4 +1,4 @@
-// The model of tables, which knows their columns (data/tables/table_encoder.h).
+// The model of tables, which knows their columns (data/encode/table_encoder.h).
 #pragma once
 
 #include <cstdint>

@@ -6,9 +6,9 @@
 #include <millrace/error.h>
 
 #include "base/file.h"
-#include "data/dataset.h"
-#include "data/loader.h"
-#include "data/verify.h"
+#include "data/feed/loader.h"
+#include "data/table/dataset.h"
+#include "data/tools/verify.h"
 #include "support/datasets.h"
 #include "support/temp_folder.h"
 

@@ -3,7 +3,7 @@
 #include <millrace/error.h>
 
 #include "base/file.h"
-#include "data/dataset.h"
+#include "data/table/dataset.h"
 #include "support/datasets.h"
 #include "support/temp_folder.h"
 

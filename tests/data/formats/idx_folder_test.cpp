@@ -5,10 +5,10 @@
 #include <millrace/error.h>
 
 #include "base/file.h"
-#include "data/index/index.h"
-#include "data/query.h"
-#include "data/source.h"
-#include "data/verify.h"
+#include "data/table/index.h"
+#include "data/table/query.h"
+#include "data/table/source.h"
+#include "data/tools/verify.h"
 #include "support/datasets.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"

@@ -8,8 +8,8 @@
 #include <millrace/error.h>
 
 #include "base/file.h"
-#include "data/dataset.h"
-#include "data/source.h"
+#include "data/table/dataset.h"
+#include "data/table/source.h"
 #include "support/datasets.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"

@@ -4,8 +4,8 @@
 #include <millrace/error.h>
 
 #include "base/file.h"
-#include "data/dataset.h"
-#include "data/labelled.h"
+#include "data/table/dataset.h"
+#include "data/table/labelled.h"
 #include "support/datasets.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"

@@ -7,12 +7,12 @@
 #include <millrace/error.h>
 
 #include "base/file.h"
-#include "data/compression.h"
-#include "data/dataset.h"
+#include "data/codecs/arrays/npy.h"
+#include "data/codecs/arrays/tenbin.h"
 #include "data/formats/tar_values.h"
-#include "data/npy.h"
-#include "data/source.h"
-#include "data/tenbin.h"
+#include "data/io/compression.h"
+#include "data/table/dataset.h"
+#include "data/table/source.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 

@@ -1,0 +1,69 @@
+#include "data/augment/spec_augment.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+#include "base/format.h"
+
+namespace millrace::data {
+namespace {
+
+struct Stretch {
+  int64_t first = 0, size = 0;
+};
+
+Stretch draw(int64_t most, int64_t of, RandomStream& random) {
+  Stretch s;
+  s.size = random.below(static_cast<uint32_t>(std::clamp<int64_t>(most, 0, of)) + 1);
+  s.first = random.below(static_cast<uint32_t>(of - s.size) + 1);
+  return s;
+}
+
+}  // namespace
+
+SpecAugment SpecAugment::parse(std::string_view text) {
+  std::istringstream words{std::string(text)};
+  std::string name, word;
+  words >> name;
+  const auto refuse = [&] {
+    fail<InputError>(
+        "\"{}\": write it as \"spec-augment [MASKS MELS [MASKS FRAMES [SHARE]]]\", as in \"spec-augment 2 15 "
+        "2 25 0.2\"",
+        text);
+  };
+  if (name != "spec-augment") refuse();
+  SpecAugment s;
+  int* const numbers[] = {&s.frequency_masks, &s.most_mels, &s.time_masks, &s.most_frames};
+  size_t count = 0;
+  for (; words >> word; ++count) {
+    const char *begin = word.data(), *end = begin + word.size();
+    if (count < 4) {
+      const auto [at, error] = std::from_chars(begin, end, *numbers[count]);
+      if (error != std::errc() || at != end || *numbers[count] < 0 || *numbers[count] > 10'000) refuse();
+    } else {
+      const auto [at, error] = std::from_chars(begin, end, s.most_share);
+      if (count > 4 || error != std::errc() || at != end || !(s.most_share >= 0 && s.most_share <= 1))
+        refuse();
+    }
+  }
+  if (count == 1 || count == 3) refuse();
+  return s;
+}
+
+void SpecAugment::apply(std::span<float> spectrogram, int64_t mels, float value, RandomStream& random) const {
+  const int64_t frames = mels > 0 ? static_cast<int64_t>(spectrogram.size()) / mels : 0;
+  if (frames == 0) return;
+  for (int i = 0; i < frequency_masks; ++i) {
+    const Stretch s = draw(most_mels, mels, random);
+    std::fill_n(spectrogram.begin() + s.first * frames, s.size * frames, value);
+  }
+  const auto share = static_cast<int64_t>(std::floor(most_share * static_cast<double>(frames)));
+  for (int i = 0; i < time_masks; ++i) {
+    const Stretch s = draw(std::min<int64_t>(most_frames, share), frames, random);
+    for (int64_t m = 0; m < mels; ++m) std::fill_n(spectrogram.begin() + m * frames + s.first, s.size, value);
+  }
+}
+
+}  // namespace millrace::data

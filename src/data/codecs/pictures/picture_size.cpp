@@ -1,0 +1,98 @@
+#include "data/codecs/pictures/picture_size.h"
+
+#include <cstring>
+#include <string_view>
+
+namespace millrace::data {
+namespace {
+
+using View = std::span<const uint8_t>;
+
+int64_t big(View bytes, size_t at, int size) {
+  int64_t value = 0;
+  for (int i = 0; i < size; ++i) value = value << 8 | bytes[at + static_cast<size_t>(i)];
+  return value;
+}
+int64_t little(View bytes, size_t at, int size) {
+  int64_t value = 0;
+  for (int i = size - 1; i >= 0; --i) value = value << 8 | bytes[at + static_cast<size_t>(i)];
+  return value;
+}
+
+std::optional<PictureSize> jpeg_size(View bytes) {
+  size_t at = 2;
+  while (bytes.size() - at >= 4) {
+    if (bytes[at] != 0xff) return {};
+    const uint8_t marker = bytes[at + 1];
+    if (marker == 0xff) {  // fill
+      ++at;
+      continue;
+    }
+    if (marker == 0x01 || (marker >= 0xd0 && marker <= 0xd8)) {  // markers alone
+      at += 2;
+      continue;
+    }
+    const auto length = static_cast<size_t>(big(bytes, at + 2, 2));
+    const bool frame = marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
+    if (frame) {
+      if (bytes.size() - at < 9) return {};
+      return PictureSize{big(bytes, at + 7, 2), big(bytes, at + 5, 2)};
+    }
+    if (marker == 0xda || marker == 0xd9 || length < 2 || length + 2 > bytes.size() - at) return {};
+    at += 2 + length;
+  }
+  return {};
+}
+
+std::optional<PictureSize> webp_size(View bytes) {
+  if (bytes.size() < 30) return {};
+  const std::string_view chunk(reinterpret_cast<const char*>(bytes.data()) + 12, 4);
+  if (chunk == "VP8 ") return PictureSize{little(bytes, 26, 2) & 0x3fff, little(bytes, 28, 2) & 0x3fff};
+  if (chunk == "VP8L") {
+    const int64_t word = little(bytes, 21, 4);
+    return PictureSize{(word & 0x3fff) + 1, (word >> 14 & 0x3fff) + 1};
+  }
+  if (chunk == "VP8X") return PictureSize{little(bytes, 24, 3) + 1, little(bytes, 27, 3) + 1};
+  return {};
+}
+
+/// "P5 # comment \n 640 480 255 …"
+std::optional<PictureSize> netpbm_size(View bytes) {
+  int64_t numbers[2] = {0, 0};
+  size_t at = 2;
+  for (int64_t& number : numbers) {
+    while (at < bytes.size() && (bytes[at] == ' ' || bytes[at] == '\n' || bytes[at] == '\r' ||
+                                 bytes[at] == '\t' || bytes[at] == '#')) {
+      if (bytes[at] == '#')
+        while (at < bytes.size() && bytes[at] != '\n') ++at;
+      else
+        ++at;
+    }
+    const size_t begin = at;
+    for (; at < bytes.size() && bytes[at] >= '0' && bytes[at] <= '9' && at - begin < 9; ++at)
+      number = 10 * number + (bytes[at] - '0');
+    if (at == begin || at == bytes.size()) return {};
+  }
+  return PictureSize{numbers[0], numbers[1]};
+}
+
+}  // namespace
+
+std::optional<PictureSize> picture_size(View bytes) {
+  const auto begins = [&](std::string_view text, size_t at = 0) {
+    return bytes.size() >= at + text.size() && std::memcmp(bytes.data() + at, text.data(), text.size()) == 0;
+  };
+  if (begins("\xff\xd8")) return jpeg_size(bytes);
+  if (begins("\x89PNG\r\n\x1a\n") && bytes.size() >= 24)
+    return PictureSize{big(bytes, 16, 4), big(bytes, 20, 4)};
+  if (begins("GIF8") && bytes.size() >= 10) return PictureSize{little(bytes, 6, 2), little(bytes, 8, 2)};
+  if (begins("BM") && bytes.size() >= 26) {
+    const auto height = static_cast<int32_t>(little(bytes, 22, 4));  // negative: rows from top to bottom
+    return PictureSize{static_cast<int32_t>(little(bytes, 18, 4)), height < 0 ? -int64_t{height} : height};
+  }
+  if (begins("RIFF") && begins("WEBP", 8)) return webp_size(bytes);
+  if (bytes.size() > 2 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '6') return netpbm_size(bytes);
+  return {};
+}
+
+}  // namespace millrace::data

@@ -1,0 +1,102 @@
+// Columns of a table to numbers that a model takes: a matrix of floats and one of ids. What this needs to know (means, vocabularies)
+// is learnt on training data and saved with the run, so that evaluation and serving encode the same way.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millrace/array.h>
+
+#include "data/table/dataset.h"
+
+namespace millrace::data {
+
+struct TableOptions {
+  /// Column of what is to be predicted; empty: there is none.
+  std::string label;
+  /// Characters that are cut off at both ends of texts in `label` (Adult's test labels end in a dot).
+  std::string trim;
+  /// Columns that are not used. Arrays, bytes and the like never are.
+  std::vector<std::string> leave_out;
+  /// Columns of numbers that are categories all the same (codes). Texts always are.
+  std::vector<std::string> categories;
+  /// Columns of texts in an order: they become 0, 1, 2 … as floats, what is not in the list is missing.
+  std::map<std::string, std::vector<std::string>> ordinals;
+  /// Floats are (x - mean) / deviation; else as they are. What is not finite, or larger than any float, is missing.
+  bool standardise = true;
+  /// Categories that are rarer, or beyond so many, are "other".
+  int64_t least_count = 1, most_categories = int64_t{1} << 20;
+  /// > 0: no vocabulary; ids are 1 + XXH64(text) mod (hash_ids - 1), missing ones 0.
+  int64_t hash_ids = 0;
+  int threads = 0;
+  /// Called by many threads.
+  std::function<void(int64_t done, int64_t total)> progress;
+};
+
+/// A copy is cheap; all members may be called from many threads at once.
+class TableEncoder {
+ public:
+  /// A column of the float matrix, or the flag behind it of what was missing there (1 or 0), where that occurred in training.
+  struct Dense {
+    std::string column;
+    bool flag = false;
+    double mean = 0,
+           deviation = 1;  // of training; what is missing is the mean. Deviation 0: values stay as they are
+    std::vector<std::string> ordinal;  // not empty: of texts
+    bool operator==(const Dense&) const = default;
+  };
+  /// A column of the id matrix. Id 0 is "other": what training did not have, or too rarely; with hashes, what is missing.
+  struct Category {
+    std::string column;
+    int64_t ids = 0;  // 0 … ids - 1
+    /// Of ids 1, 2, …: the most frequent first, of equal ones in alphabetical order. What is missing is the text "", and has an id
+    /// of its own where training had it. Empty with hashes.
+    std::vector<std::string> vocabulary;
+    bool numbers = false;  // training had numbers there (codes)
+    bool operator==(const Category&) const = default;
+  };
+
+  /// Goes once through the data. InputError when a column that the options name is not there or of no use, or nothing is left.
+  static TableEncoder learn(const Dataset& dataset, const TableOptions& options);
+  /// As json() wrote it; InputError when it is none.
+  static TableEncoder parse(std::string_view json);
+  std::string json() const;
+
+  const std::vector<Dense>& dense() const;
+  const std::vector<Category>& categories() const;
+  /// The classes of the label in alphabetical order (whole numbers by size); empty without a label.
+  const std::vector<std::string>& classes() const;
+
+  /// The same for rows whose label is not known: its column need not be there.
+  TableEncoder unlabelled() const;
+  bool labelled() const;
+  /// The columns that it looks at, by name, without the label; and those of them that were texts in training.
+  std::vector<std::string> columns() const;
+  std::vector<std::string> text_columns() const;
+
+  struct Rows {
+    Array dense;   // f32 [rows, dense().size()]
+    Array ids;     // i64 [rows, categories().size()]
+    Array labels;  // i64 [rows], of classes(); rank 1 and empty without a label
+  };
+  /// Samples `first` to `first` + `count` - 1 of a data set that has the same columns by name. Texts where training had numbers must
+  /// be numbers as they are written. InputError when a column is missing or of another kind, a label is missing or no class of training.
+  Rows encode(const Dataset& dataset, int64_t first, int64_t count) const;
+  /// All of them, by so many threads (0: as many as there are CPUs).
+  Rows encode(const Dataset& dataset, int threads = 0,
+              const std::function<void(int64_t done, int64_t total)>& progress = {}) const;
+
+ private:
+  struct State;
+  class Bound;
+  explicit TableEncoder(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace millrace::data

@@ -1,0 +1,54 @@
+// The texts of a data set as tokens: what rows are planned from.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/codecs/text/tokenizer.h"
+#include "data/encode/token_store.h"
+#include "data/table/dataset.h"
+
+namespace millrace::data {
+
+struct TextOptions {
+  std::string column;  // of the texts; empty: "text", or the only column of texts
+  std::string label;   // column of the classes; empty: there are none
+  std::string separator;
+  bool special = false;  // what the tokeniser puts around a text
+  /// Names of the classes in the order of the model; empty: found in the data (numbers by size, texts by the alphabet).
+  std::vector<std::string> classes;
+  /// Which part: all, what is trained on, or what is kept to test on (`test_share` of it).
+  enum class Part { all, train, test } part = Part::all;
+  double test_share = 0;
+  /// Tokens beyond so many bytes go to a file (token_store.h).
+  int64_t most_bytes = int64_t{2} << 30;
+  std::function<void(int64_t, int64_t)> progress;  // (texts done, in all)
+};
+
+struct Texts {
+  std::string path;
+  TokenStore tokens;
+  std::vector<int64_t> begins;   // of text i in `tokens`; one more than there are texts
+  std::vector<int64_t> indices;  // of text i in the data set
+  std::vector<int64_t> labels;   // empty where there are none
+  std::vector<std::string> classes;
+  int64_t bytes = 0;  // of the texts, separators included
+  std::string file;   // where the tokens are, if not in memory
+
+  int64_t count() const { return static_cast<int64_t>(begins.size()) - 1; }
+  int64_t length(int64_t text) const {
+    return begins[static_cast<size_t>(text) + 1] - begins[static_cast<size_t>(text)];
+  }
+};
+
+/// Reads and tokenises on all CPUs; the same for any number of them. Without classes the part to test on is the end (from the
+/// first text on that begins behind 1 - test_share of the tokens; of a single text the end of it), with classes one in so many,
+/// by a hash of its number in the data set. InputError when a column is missing or of another kind, a label is missing or unknown,
+/// or a part is empty. What of local and remote files was written to a file before is taken from there, as long as neither
+/// they nor the tokeniser nor what is read of them has changed.
+Texts read_texts(const Dataset& dataset, const Tokenizer& tokenizer, const TextOptions& options);
+
+}  // namespace millrace::data

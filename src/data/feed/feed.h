@@ -1,0 +1,99 @@
+// Batches of any kind of samples as named arrays: all that the training loop, evaluation and checkpoints see of the data.
+//
+// A kind of data is an implementation of Feed: pictures (picture_feed.h, on top of Loader), texts (sequences/text_feed.h).
+// Another one (features of sounds, columns of a table) needs no change of the loop: it names its arrays in fields() and fills
+// them. What else a kind needs is train/'s: how a model is made for it (session.h) and opened from a recipe (open_data).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <millrace/type.h>
+
+#include "data/feed/loader.h"
+
+namespace millrace::data {
+
+/// One array of every batch. The first dimension is the named one `batch`; where batches differ in length (buckets), others may
+/// be the named `length`.
+struct Field {
+  std::string name;
+  Type type;
+};
+
+struct FeedBatch {
+  /// The content of each of Feed::fields(), dense and row-major, valid as long as the batch.
+  std::vector<std::span<const std::byte>> arrays;
+  /// What evaluation compares with, one for each of the model's rows of logits: classes of the model, -1 where none counts (a
+  /// padded row or place, a sample that cannot be read).
+  std::span<const int64_t> targets;
+  /// The size of `length`; 0 where no field has it.
+  int64_t length = 0;
+  /// Samples that count, the first ones; the rest pads the batch.
+  int64_t valid = 0;
+  /// Where the batch begins.
+  Cursor start;
+};
+
+/// An endless stream of batches of one size that goes by {seed, epoch, position}: the same for any number of threads, and after
+/// a cursor is put back.
+class Feed {
+ public:
+  virtual ~Feed() = default;
+
+  /// The arrays of a batch: first what the model takes (inputs() of them), then the targets, then by name what the loss needs
+  /// besides, each shaped as the targets:
+  ///   weights       f32, of the targets in the loss;
+  ///   counted       f32, where only some targets count: number of targets / number that count at those, else 0, so that a
+  ///                 mean over all, times this, is the mean over those that count; loss and accuracy are taken by it;
+  ///   mixed_labels  i64, the class that is mixed in, and mix, f32, the share that the sample keeps of itself.
+  virtual std::span<const Field> fields() const = 0;
+  virtual size_t inputs() const { return 1; }
+  /// The sizes that `length` takes, ascending; empty where no field has it.
+  virtual std::vector<int64_t> lengths() const { return {}; }
+
+  /// The next batch, valid until next() or seek() is called again. What goes wrong in the background is thrown here.
+  virtual const FeedBatch& next() = 0;
+  /// Waits for the next batch, so many seconds at most; false when it is still not there.
+  virtual bool ready(double /*seconds*/) { return true; }
+  /// Of the batch that next() will return.
+  virtual Cursor cursor() const = 0;
+  /// Goes there (and takes over the cursor's seed); InputError when there is no such place.
+  virtual void seek(const Cursor& cursor) = 0;
+
+  virtual int64_t batch_size() const = 0;
+  virtual int64_t batches_per_epoch() const = 0;
+  /// Without random access: how many samples there are is not known, and count() is 0.
+  virtual bool streamed() const { return false; }
+  /// Samples of the whole source, which a run that goes on must find again.
+  virtual int64_t count() const = 0;
+  /// Of their content, where that is at hand; else 0.
+  virtual uint32_t digest() const { return 0; }
+  /// What it was opened from, and what a sample is called: "pictures", "windows".
+  virtual const std::string& path() const = 0;
+  virtual const char* unit() const = 0;
+  /// Names of the targets' values; empty where they are tokens.
+  virtual const std::vector<std::string>& classes() const = 0;
+  /// Of the source that the targets of an epoch stand for; 0 where that says nothing. Texts have it, for bits a byte.
+  virtual double bytes_per_target() const { return 0; }
+  /// Lines for the user about what was opened.
+  virtual std::vector<std::string> notes() const { return {}; }
+
+  /// What the rows of the batch that next() returned last are made of, a line each; empty where that is told elsewhere.
+  virtual std::vector<std::string> rows() const { return {}; }
+  /// Where a row is one sample: the numbers, in what was read, of those of that batch.
+  virtual std::vector<int64_t> samples() const { return {}; }
+
+  /// Ready in memory: next() only copies.
+  virtual bool cached() const = 0;
+  /// Bytes of samples and batches in memory; 0 where that is not counted.
+  virtual int64_t memory() const { return 0; }
+  virtual LoaderWork work() const = 0;
+  virtual std::vector<BadSample> bad_samples() const { return {}; }
+  virtual Tried tried() const { return {}; }
+};
+
+}  // namespace millrace::data

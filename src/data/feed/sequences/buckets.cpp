@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/format.h"
+#include "data/feed/sequences/plan.h"
+#include "data/order/order.h"
+#include "data/order/permutation.h"
+
+namespace millrace::data {
+namespace {
+
+class Buckets : public Plan {
+ public:
+  Buckets(const Texts& texts, const PlanOptions& options) : texts_(texts), options_(options) {
+    const OrderText text = parse_order(options.order);
+    if (text.kind == &importance_order || text.kind == &weighted_order)
+      fail<InputError>("data.order = \"{}\": texts have no columns to weigh them by", options.order);
+    order_ = text.kind->make(text.words, {texts.count(), texts.labels, texts.classes, {}});
+    if (options_.buckets.empty()) options_.buckets = {options.length};
+    rows_ = options.whole_batches ? order_->length() / options.batch * options.batch : order_->length();
+    if (rows_ < 1)
+      fail<InputError>("{}: its {} texts do not fill a batch of {}; make the batch smaller", texts.path,
+                       order_->length(), options.batch);
+    begin(1, 0);
+    int64_t tokens = 0;
+    for (int64_t at = 0; at < rows_; ++at) {
+      std::vector<Piece> pieces;
+      row(at, pieces);
+      tokens += pieces[0].size;
+      places_ += length(at / options.batch * options.batch);
+    }
+    waste_ = 1 - static_cast<double>(tokens) / static_cast<double>(std::max<int64_t>(places_, 1));
+    plain_ = 1 - static_cast<double>(tokens) / static_cast<double>(rows_ * options.length);
+    for (int64_t t = 0; t < texts.count(); ++t) cut_ += texts.length(t) - behind() > options.length;
+  }
+
+  int64_t rows() const override { return rows_; }
+
+  void begin(uint64_t seed, int64_t epoch) override {
+    std::vector<Pick> picks(static_cast<size_t>(rows_));
+    order_->run(seed, epoch, 0, picks);
+    chosen_.clear();
+    for (const Pick& pick : picks) chosen_.push_back(pick.index);
+    // Of texts of one length the order decides who is with whom.
+    if (options_.buckets.size() > 1)
+      std::stable_sort(chosen_.begin(), chosen_.end(),
+                       [&](int64_t a, int64_t b) { return size(a) < size(b); });
+    batches_.clear();
+    if (options_.order != "sequential" && options_.buckets.size() > 1)
+      batches_.emplace_back(rows_ / options_.batch, seed ^ 0x62617463, epoch);
+  }
+
+  void row(int64_t at, std::vector<Piece>& pieces) const override {
+    const int64_t text = chosen_[static_cast<size_t>(place(at))];
+    pieces.assign(1, {texts_.begins[static_cast<size_t>(text)], size(text), text});
+  }
+
+  int64_t length(int64_t at) const override {
+    int64_t longest = 0;
+    const int64_t first = place(at / options_.batch * options_.batch);
+    for (int64_t i = first; i < std::min(first + options_.batch, rows_); ++i)
+      longest = std::max(longest, size(chosen_[static_cast<size_t>(i)]));
+    return *std::lower_bound(options_.buckets.begin(), options_.buckets.end() - 1, longest);
+  }
+  std::vector<int64_t> lengths() const override { return options_.buckets; }
+
+  std::vector<std::string> describe() const override {
+    std::vector<std::string> lines = {fmt::format(
+        "{} texts, padded to {} tokens: {:.1f} % of the places are padding{}", texts_.count(),
+        fmt::join(options_.buckets, ", "), 100 * waste_,
+        options_.buckets.size() > 1 ? fmt::format(" ({:.1f} % without buckets)", 100 * plain_) : "")};
+    if (cut_ > 0)
+      lines.push_back(
+          fmt::format("{} of the texts are longer than data.length = {} and cut", cut_, options_.length));
+    return lines;
+  }
+
+ private:
+  int64_t behind() const { return options_.next_token ? 1 : 0; }
+  int64_t size(int64_t text) const {
+    return std::clamp<int64_t>(texts_.length(text) - behind(), 0, options_.length);
+  }
+  /// Where the row stands in chosen_. Rows that fill no batch stay last.
+  int64_t place(int64_t at) const {
+    const int64_t batch = at / options_.batch;
+    if (batches_.empty() || batch >= rows_ / options_.batch) return at;
+    return batches_[0](batch) * options_.batch + at % options_.batch;
+  }
+
+  const Texts& texts_;
+  PlanOptions options_;
+  std::unique_ptr<Order> order_;
+  std::vector<int64_t> chosen_;
+  std::vector<Permutation> batches_;
+  int64_t rows_ = 0, places_ = 0, cut_ = 0;
+  double waste_ = 0, plain_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Plan> bucket_plan(const Texts& texts, const PlanOptions& options) {
+  return std::make_unique<Buckets>(texts, options);
+}
+
+std::vector<int64_t> best_buckets(const std::vector<int64_t>& lengths, int64_t most, int64_t count) {
+  int64_t longest = 1;
+  for (const int64_t length : lengths) longest = std::max(longest, std::min(length, most));
+  // Candidates are multiples of `step`, so that there are at most 512; 8 suits the kernels.
+  const int64_t step = std::max<int64_t>(8, (longest + 511) / 512), steps = (longest + step - 1) / step;
+  std::vector<double> texts(static_cast<size_t>(steps) + 1);
+  for (const int64_t length : lengths)
+    ++texts[static_cast<size_t>((std::min(length, most) + step - 1) / step)];
+  texts[1] += texts[0];  // empty ones
+  texts[0] = 0;
+  std::partial_sum(texts.begin(), texts.end(), texts.begin());
+  // least[k][j]: places that the texts of up to j steps take in k buckets, the last one of j steps.
+  const auto buckets = static_cast<size_t>(std::min(count, steps)), n = static_cast<size_t>(steps);
+  std::vector<std::vector<double>> least(buckets + 1,
+                                         std::vector<double>(n + 1, std::numeric_limits<double>::max()));
+  std::vector<std::vector<size_t>> before(buckets + 1, std::vector<size_t>(n + 1));
+  least[0][0] = 0;
+  for (size_t k = 1; k <= buckets; ++k)
+    for (size_t j = k; j <= n; ++j)
+      for (size_t i = k - 1; i < j; ++i) {
+        if (least[k - 1][i] == std::numeric_limits<double>::max()) continue;
+        const double places = least[k - 1][i] + static_cast<double>(j) * (texts[j] - texts[i]);
+        if (places < least[k][j]) {
+          least[k][j] = places;
+          before[k][j] = i;
+        }
+      }
+  std::vector<int64_t> result;
+  size_t k = buckets;
+  while (k > 1 && least[k - 1][n] <= least[k][n]) --k;
+  for (size_t j = n; k > 0; j = before[k--][j])
+    result.insert(result.begin(), std::min(static_cast<int64_t>(j) * step, most));
+  return result;
+}
+
+}  // namespace millrace::data

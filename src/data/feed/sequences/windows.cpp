@@ -1,0 +1,78 @@
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/philox.h"
+#include "data/feed/sequences/plan.h"
+#include "data/order/order.h"
+
+namespace millrace::data {
+namespace {
+
+class Windows : public Plan {
+ public:
+  Windows(const Texts& texts, const PlanOptions& options)
+      : options_(options), sequential_(options.order == "sequential"), path_(texts.path) {
+    // Every window's targets must be there.
+    places_ = texts.tokens.size() - (options.next_token ? 1 : 0);
+    const int64_t whole = places_ / options.length;
+    // One window less than fit, so that offsets of up to a whole window are possible.
+    windows_ = options.whole_batches
+                   ? std::max<int64_t>(sequential_ ? whole : whole - 1, std::min<int64_t>(whole, 1))
+               : options.whole_windows ? whole
+                                       : (places_ + options.length - 1) / options.length;
+    rows_ = options.whole_batches ? windows_ / options.batch * options.batch : windows_;
+    if (rows_ < 1)
+      fail<InputError>(
+          "{}: its {} tokens give {} windows of data.length = {}, which fill no batch of {}: make length or "
+          "batch "
+          "smaller",
+          path_, texts.tokens.size(), windows_, options.length, options.batch);
+    order_ = [&] {
+      const OrderText text = parse_order(options.order);
+      Population population;
+      population.count = windows_;
+      return text.kind->make(text.words, std::move(population));
+    }();
+  }
+
+  int64_t rows() const override { return rows_; }
+  void begin(uint64_t seed, int64_t epoch) override {
+    seed_ = seed;
+    epoch_ = epoch;
+    const int64_t room = places_ - windows_ * options_.length;
+    offset_ = 0;
+    if (sequential_ || room <= 0) return;
+    const auto words =
+        philox({static_cast<uint32_t>(epoch), static_cast<uint32_t>(epoch >> 32), 0, 0x77696e64},
+               {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+    offset_ = static_cast<int64_t>((uint64_t{words[0]} * static_cast<uint64_t>(room + 1)) >> 32);
+  }
+  void row(int64_t at, std::vector<Piece>& pieces) const override {
+    const int64_t begin = offset_ + order_->at(seed_, epoch_, at).index * options_.length;
+    pieces.assign(1, {begin, std::min(options_.length, places_ - begin), -1});
+  }
+  int64_t length(int64_t) const override { return options_.length; }
+  std::vector<int64_t> lengths() const override { return {options_.length}; }
+  bool padded() const override { return windows_ * options_.length > places_; }
+  std::vector<std::string> describe() const override {
+    return {fmt::format("{} windows of {} tokens{}", windows_, options_.length,
+                        sequential_ ? "" : ", from another offset on each epoch")};
+  }
+
+ private:
+  PlanOptions options_;
+  bool sequential_;
+  std::string path_;
+  int64_t places_ = 0, windows_ = 0, rows_ = 0, offset_ = 0;
+  std::unique_ptr<Order> order_;
+  uint64_t seed_ = 0;
+  int64_t epoch_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Plan> window_plan(const Texts& texts, const PlanOptions& options) {
+  return std::make_unique<Windows>(texts, options);
+}
+
+}  // namespace millrace::data

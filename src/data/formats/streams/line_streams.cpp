@@ -1,0 +1,104 @@
+// JSON lines and CSV as streams: a sample is a line; in CSV line ends within quotes do not count.
+#include <algorithm>
+#include <cstring>
+
+#include "base/format.h"
+#include "data/formats/content.h"
+#include "data/formats/csv_sniff.h"
+#include "data/formats/streams/stream.h"
+
+namespace millrace::data {
+namespace {
+
+std::string_view text_of(std::span<const uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// Appends the next line with its end; `quotes`: line ends between an odd and an even double quote are content. False at the
+/// end of the input.
+bool take_line(StreamInput& input, bool quotes, std::vector<uint8_t>& line) {
+  const uint64_t begin = input.offset();
+  bool quoted = false;
+  while (true) {
+    const std::span<const uint8_t> some = input.available();
+    if (some.empty()) break;
+    size_t end = 0;
+    bool found = false;
+    for (; end < some.size() && !found; ++end) {
+      quoted ^= quotes && some[end] == '"';
+      found = some[end] == '\n' && !quoted;
+    }
+    input.append(some.first(end), line);
+    input.skip(end);
+    if (line.size() > kMostSampleBytes)
+      fail<InputError>("{}: the line from byte {} on has no end within 1 GB", input.path(), begin);
+    if (found) return true;
+  }
+  if (quoted) fail<InputError>("{}: ends within the quotes of the line from byte {} on", input.path(), begin);
+  if (line.empty()) return false;
+  line.push_back('\n');
+  return true;
+}
+
+bool is_blank(const std::vector<uint8_t>& line) {
+  return text_of(line).find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
+class LineCutter final : public StreamCutter {
+ public:
+  explicit LineCutter(bool csv) : csv_(csv) {}
+  void begin(StreamInput& input) override {
+    if (!csv_) return;
+    const auto head = input.peek(1 << 12);
+    const CsvShape shape = csv_shape(input.path(), text_of(head), head.size() < (1 << 12), std::nullopt);
+    std::vector<uint8_t> line;
+    if (shape.header) {
+      do line.clear();
+      while (take_line(input, true, line) && is_blank(line));
+    }
+    const std::string header(text_of(line));
+    if (!first_ && header != header_)
+      fail<InputError>("{}: its first line has other names than the files before", input.path());
+    first_ = false;
+    header_ = header;
+  }
+  bool next(StreamInput& input, std::vector<uint8_t>& bytes, uint64_t& offset, std::string&) override {
+    do {
+      bytes.clear();
+      offset = input.offset();
+    } while (take_line(input, csv_, bytes) && is_blank(bytes));
+    return !bytes.empty() && !is_blank(bytes);
+  }
+  std::string before() const override { return header_; }
+
+ private:
+  bool csv_, first_ = true;
+  std::string header_;
+};
+
+/// A head may end within a character.
+bool is_text(std::span<const uint8_t> head) {
+  std::string_view text = text_of(head);
+  if (text.find('\0') != std::string_view::npos) return false;
+  for (int cut = 0; cut < 4 && !text.empty(); ++cut, text.remove_suffix(1))
+    if (is_utf8(text)) return true;
+  return false;
+}
+
+}  // namespace
+
+const StreamFormat jsonl_stream{
+    "jsonl",
+    [](std::string_view, std::span<const uint8_t> head) {
+      std::string_view text = text_of(head);
+      if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+      const size_t first = text.find_first_not_of(" \t\r\n");
+      return first != std::string_view::npos && text[first] == '{' && is_text(head);
+    },
+    []() -> std::unique_ptr<StreamCutter> { return std::make_unique<LineCutter>(false); }};
+
+const StreamFormat csv_stream{
+    "csv", [](std::string_view, std::span<const uint8_t> head) { return is_text(head); },
+    []() -> std::unique_ptr<StreamCutter> { return std::make_unique<LineCutter>(true); }};
+
+}  // namespace millrace::data

@@ -1,0 +1,69 @@
+#include <algorithm>
+
+#include "base/format.h"
+#include "data/io/http_object.h"
+
+namespace millrace::data {
+namespace {
+
+/// The address without "user:password@" and what follows '?', which may be a secret.
+std::string shown(const std::string& url) {
+  std::string text = url.substr(0, url.find('?'));
+  const size_t host = text.find("://") + 3, at = text.find('@', host);
+  if (at != std::string::npos && at < text.find('/', host)) text.erase(host, at + 1 - host);
+  return text;
+}
+
+}  // namespace
+
+HttpObject::HttpObject(std::string name, HttpRequest request)
+    : name_(std::move(name)), request_(std::move(request)) {
+  request_.offset = 0;
+  request_.size = 1;
+  request_.most_bytes = 1 << 16;
+  const HttpResponse answer = http_get(request_);
+  if (answer.status == 416) return;  // an empty object has no first byte
+  require_found(answer);
+  if (answer.status != 206)
+    fail<RemoteError>(
+        "{}: the server does not serve parts of files (status {} to a request for a range); download the "
+        "file",
+        name_, answer.status);
+  if (answer.total == 0) fail<RemoteError>("{}: the server does not say how large the file is", name_);
+  size_ = answer.total;
+  etag_ = answer.etag.starts_with("W/") ? "" : answer.etag;  // weak ones stand for no bytes
+  version_ = fmt::format("{} {} {}", answer.etag, answer.last_modified, size_);
+}
+
+void HttpObject::require_found(const HttpResponse& answer) const {
+  if (answer.status == 404 || answer.status == 410)
+    fail<RemoteMissing>("{}: there is no such file; check the address", name_);
+  if (answer.status == 401 || answer.status == 403)
+    fail<RemoteMissing>("{}: access is denied (status {}); check the keys or rights", name_, answer.status);
+  if (answer.status >= 300) fail<RemoteError>("{}: the server answers with status {}", name_, answer.status);
+}
+
+std::vector<uint8_t> HttpObject::fetch(uint64_t offset, uint64_t size) const {
+  HttpRequest request = request_;
+  request.offset = offset;
+  request.size = size;
+  request.most_bytes = size;
+  if (!etag_.empty()) request.headers.push_back("If-Match: " + etag_);
+  HttpResponse answer = http_get(request);
+  const bool changed = answer.status == 412 || (answer.status == 206 && answer.total != size_) ||
+                       (!etag_.empty() && !answer.etag.empty() && answer.etag != etag_);
+  if (changed) fail<RemoteError>("{}: has changed on the server while it was read; begin again", name_);
+  require_found(answer);
+  if (answer.status != 206 || answer.body.size() != size)
+    fail<RemoteError>("{}: the server gives {} bytes where {} were asked for", name_, answer.body.size(),
+                      size);
+  return std::move(answer.body);
+}
+
+std::unique_ptr<RemoteObject> open_http(const std::string& url) {
+  HttpRequest request;
+  request.url = url;
+  return std::make_unique<HttpObject>(shown(url), std::move(request));
+}
+
+}  // namespace millrace::data

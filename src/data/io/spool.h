@@ -1,0 +1,19 @@
+// Data that comes out of a command or in by standard input.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "data/io/random_access_file.h"
+
+namespace millrace::data {
+
+/// True for "pipe:COMMAND" and "-".
+bool is_piped(std::string_view path);
+
+/// All that the command (run by sh) or standard input gives, in a temporary file in TMPDIR without a name, read once in the
+/// life of the process. IoError when the command fails or the disk is full.
+std::shared_ptr<const RandomAccessFile> spooled_file(const std::string& path);
+
+}  // namespace millrace::data

@@ -1,0 +1,187 @@
+// The samples that a condition chooses.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+
+#include "base/format.h"
+#include "base/suggest.h"
+#include "data/table/index.h"
+#include "data/table/query_truth.h"
+
+namespace millrace::data {
+namespace {
+
+/// The condition with its columns found in one index.
+class Bound {
+ public:
+  Bound(const Query& query, const Index& index, const std::map<std::string, std::string>& names)
+      : query_(query), index_(index), cells_(query.nodes().size()), columns_(query.nodes().size()) {
+    for (size_t n = 0; n < query.nodes().size(); ++n)
+      for (const Query::Operand& operand : query.nodes()[n].operands) {
+        const bool column = operand.what == Query::Operand::What::column;
+        columns_[n].push_back(column ? index.small(names.at(operand.text)) : nullptr);
+        if (column && !columns_[n].back())
+          query.fail_at(operand.at,
+                        fmt::format("the samples have no '{}' that can be asked for", operand.text));
+        cells_[n].push_back(constant_cell(operand));
+      }
+    check();
+  }
+
+  Truth operator()(int64_t i) {
+    return evaluate(query_, query_.nodes().size() - 1,
+                    [&](size_t node, size_t operand) { return cell(node, operand, i); });
+  }
+
+ private:
+  /// Numbers are compared with numbers, texts with texts.
+  void check() const {
+    for (size_t n = 0; n < cells_.size(); ++n) {
+      const auto& operands = query_.nodes()[n].operands;
+      const auto is_text = [&](size_t k) {
+        return columns_[n][k] ? columns_[n][k]->column.kind == ColumnKind::text
+                              : cells_[n][k].what == Cell::What::text;
+      };
+      for (size_t k = 1; k < operands.size(); ++k) {
+        if (is_text(k) == is_text(0)) continue;
+        const size_t column = columns_[n][0] ? 0 : 1, other = columns_[n][0] ? k : 0;
+        query_.fail_at(operands[other].at,
+                       is_text(column)
+                           ? fmt::format("'{}' holds texts; write the text in quotes", operands[column].text)
+                           : fmt::format("'{}' holds numbers; this is a text", operands[column].text));
+      }
+    }
+  }
+
+  Cell cell(size_t node, size_t k, int64_t i) const {
+    const Index::Small* small = columns_[node][k];
+    if (!small) return cells_[node][k];
+    Cell cell;
+    const auto at = static_cast<size_t>(i);
+    if (small->column.kind == ColumnKind::text) {
+      if (small->codes[at] == Index::no_text) return cell;
+      cell.what = Cell::What::text;
+      cell.text = Index::text(*small, small->codes[at]);
+    } else if (small->present.empty() || (small->present[at / 8] >> (at % 8) & 1) != 0) {
+      const bool whole = small->column.kind == ColumnKind::integer;
+      cell.what = whole ? Cell::What::integer : Cell::What::real;
+      cell.integer = whole ? static_cast<int64_t>(small->numbers[at]) : 0;
+      cell.real = whole ? 0 : std::bit_cast<double>(small->numbers[at]);
+    }
+    return cell;
+  }
+
+  const Query& query_;
+  const Index& index_;
+  std::vector<std::vector<Cell>> cells_;
+  std::vector<std::vector<const Index::Small*>> columns_;
+};
+
+/// What the names of the condition are called in the data: "label" may be cls.
+std::map<std::string, std::string> resolve(const Dataset& dataset, const Query& query) {
+  const std::vector<std::string> known = small_names(dataset);
+  const auto has = [&](std::string_view name) {
+    return std::find(known.begin(), known.end(), name) != known.end();
+  };
+  std::map<std::string, std::string> names;
+  for (const Query::Node& node : query.nodes())
+    for (const Query::Operand& operand : node.operands) {
+      if (operand.what != Query::Operand::What::column) continue;
+      std::string name = operand.text;
+      if (name == "label" && !has(name))
+        for (const char* other : {"cls", "class", "target"})
+          if (!has(name) && has(other)) name = other;
+      if (!has(name)) {
+        for (const Column& column : dataset.columns())
+          if (column.name == name)
+            query.fail_at(operand.at,
+                          fmt::format("'{}' holds {} values, which cannot be compared; there are: {}", name,
+                                      kind_name(column.kind), fmt::join(known, ", ")));
+        query.fail_at(operand.at, fmt::format("there is no column '{}'; did you mean '{}'? There are: {}",
+                                              name, nearest(name, known), fmt::join(known, ", ")));
+      }
+      names[operand.text] = name;
+    }
+  return names;
+}
+
+class Selection final : public Dataset {
+ public:
+  Selection(std::shared_ptr<const Dataset> whole, std::vector<int64_t> samples)
+      : Dataset(whole->path()), whole_(std::move(whole)), samples_(std::move(samples)) {
+    columns_ = whole_->columns();
+    set_origin(whole_->format(), whole_->notes());
+  }
+  int64_t count() const override { return static_cast<int64_t>(samples_.size()); }
+  Value read(int64_t index, size_t column) const override { return whole_->read(at(index), column); }
+  bool has(int64_t index, size_t column) const override { return whole_->has(at(index), column); }
+  std::vector<std::string> class_names(size_t column) const override { return whole_->class_names(column); }
+  std::string name(int64_t index) const override { return whole_->name(at(index)); }
+  void verify(int64_t index) const override { whole_->verify(at(index)); }
+  void will_read(int64_t index) const override { whole_->will_read(at(index)); }
+
+ private:
+  int64_t at(int64_t index) const { return samples_.at(static_cast<size_t>(index)); }
+  std::shared_ptr<const Dataset> whole_;
+  std::vector<int64_t> samples_;
+};
+
+class SourceSelection final : public Source {
+ public:
+  SourceSelection(std::shared_ptr<const Source> whole, std::vector<int64_t> samples)
+      : whole_(std::move(whole)), samples_(std::move(samples)) {
+    classes_ = whole_->classes();
+    path_ = whole_->path();
+    notes_ = whole_->notes();
+  }
+  int64_t count() const override { return static_cast<int64_t>(samples_.size()); }
+  int64_t label(int64_t index) const override { return whole_->label(at(index)); }
+  std::string name(int64_t index) const override { return whole_->name(at(index)); }
+  Sample read(int64_t index) const override { return whole_->read(at(index)); }
+  void will_read(int64_t index) const override { whole_->will_read(at(index)); }
+  std::string key(int64_t index) const override { return whole_->key(at(index)); }
+  std::vector<Column> extra_columns() const override { return whole_->extra_columns(); }
+  Value extra(int64_t index, size_t column) const override { return whole_->extra(at(index), column); }
+  std::vector<double> numbers(const std::string& column) const override {
+    const std::vector<double> all = whole_->numbers(column);
+    std::vector<double> own;
+    for (const int64_t index : samples_) own.push_back(all[static_cast<size_t>(index)]);
+    return own;
+  }
+
+ private:
+  int64_t at(int64_t index) const { return samples_.at(static_cast<size_t>(index)); }
+  std::shared_ptr<const Source> whole_;
+  std::vector<int64_t> samples_;
+};
+
+}  // namespace
+
+std::vector<int64_t> matching(const Dataset& dataset, const Query& query) {
+  const auto names = resolve(dataset, query);
+  std::set<std::string> wanted;
+  for (const auto& [written, name] : names) wanted.insert(name);
+  std::vector<int64_t> samples;
+  int64_t first = 0;
+  for (const auto& index : indices_for(dataset, wanted)) {
+    Bound bound(query, *index, names);
+    for (int64_t i = 0; i < index->count(); ++i)
+      if (bound(i) == Truth::yes) samples.push_back(first + i);
+    first += index->count();
+  }
+  return samples;
+}
+
+std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset, const Query& query) {
+  std::vector<int64_t> samples = matching(*dataset, query);
+  if (samples.empty())
+    fail<InputError>("{}: no sample matches the condition {}", dataset->path(), query.text());
+  return std::make_shared<Selection>(std::move(dataset), std::move(samples));
+}
+
+std::unique_ptr<Source> select(std::shared_ptr<const Source> source, std::vector<int64_t> samples) {
+  return std::make_unique<SourceSelection>(std::move(source), std::move(samples));
+}
+
+}  // namespace millrace::data

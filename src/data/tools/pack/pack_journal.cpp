@@ -1,0 +1,93 @@
+#include "data/tools/pack/pack_journal.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/crc32c.h"
+#include "base/digest.h"
+#include "base/file.h"
+#include "base/format.h"
+#include "data/table/dataset.h"
+
+namespace millrace::data {
+namespace fs = std::filesystem;
+namespace {
+
+/// "PATH SIZE TIME" of a file.
+std::string file_line(const fs::path& path) {
+  std::error_code ignored;
+  const auto size = fs::file_size(path, ignored);
+  const auto time = fs::last_write_time(path, ignored);
+  return fmt::format("{} {} {}\n", path.string(), size, time.time_since_epoch().count());
+}
+
+}  // namespace
+
+fs::path journal_path(const fs::path& out, const std::string& name) { return out / (name + ".journal"); }
+
+std::optional<PackJournal> read_journal(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return std::nullopt;
+  try {
+    const auto json = nlohmann::json::parse(read_text(path));
+    if (json.at("format") != "millrace-pack-1") return std::nullopt;
+    PackJournal journal;
+    journal.fingerprint = json.at("fingerprint").get<std::string>();
+    journal.done = json.at("done").get<int64_t>();
+    journal.samples = json.at("samples").get<int64_t>();
+    journal.complete = json.at("complete").get<bool>();
+    for (const auto& shard : json.at("shards"))
+      journal.shards.push_back({shard.at("name").get<std::string>(), shard.at("samples").get<int64_t>(),
+                                shard.at("bytes").get<uint64_t>(), shard.at("crc32c").get<uint32_t>()});
+    for (const auto& bad : json.at("bad"))
+      journal.bad.push_back({bad.at("index").get<int64_t>(), bad.at("name").get<std::string>(),
+                             bad.at("why").get<std::string>()});
+    return journal;
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
+void write_journal(const fs::path& path, const PackJournal& journal) {
+  nlohmann::ordered_json json;
+  json["format"] = "millrace-pack-1";
+  json["fingerprint"] = journal.fingerprint;
+  json["done"] = journal.done;
+  json["samples"] = journal.samples;
+  json["complete"] = journal.complete;
+  json["shards"] = nlohmann::ordered_json::array();
+  for (const ShardEntry& shard : journal.shards)
+    json["shards"].push_back(
+        {{"name", shard.name}, {"samples", shard.samples}, {"bytes", shard.bytes}, {"crc32c", shard.crc32c}});
+  json["bad"] = nlohmann::ordered_json::array();
+  for (const BadSample& bad : journal.bad)
+    json["bad"].push_back({{"index", bad.index}, {"name", bad.name}, {"why", bad.why}});
+  write_file(path, json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+std::string source_fingerprint(const Source& source) {
+  std::string text;
+  std::vector<std::string> lines;
+  for (const std::string& path : expand_paths(source.path())) {
+    std::error_code error;
+    if (is_remote(path) || !fs::is_directory(path, error)) {
+      lines.push_back(is_remote(path) ? path + "\n" : file_line(path));
+      continue;
+    }
+    for (fs::recursive_directory_iterator at(path, error), end; !error && at != end; at.increment(error))
+      if (at->is_regular_file(error)) lines.push_back(file_line(at->path()));
+  }
+  std::sort(lines.begin(), lines.end());
+  for (const std::string& line : lines) text += line;
+  for (const std::string& name : source.classes()) text += name + "\n";
+  text += fmt::format("{}\n", source.count());
+  uint32_t crc = 0;
+  for (int64_t i = 0; i < source.count(); ++i) {
+    const std::string sample = fmt::format("{}={}\n", source.key(i), source.label(i));
+    crc = crc32c(sample.data(), sample.size(), crc);
+  }
+  text += fmt::format("{:08x}\n", crc);
+  return *hex_digest("xxh128", {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+}
+
+}  // namespace millrace::data

@@ -1,0 +1,259 @@
+#include "data/tools/pack/pack_samples.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/thread_pool.h"
+#include "data/codecs/pictures/netpbm.h"
+#include "data/formats/webdataset_member.h"
+#include "data/table/labelled.h"
+
+namespace millrace::data {
+namespace fs = std::filesystem;
+namespace {
+
+/// The extension of an encoded picture. All but Netpbm are called .jpg: readers look at the content.
+const char* extension_of(std::span<const uint8_t> bytes) {
+  const bool netpbm = bytes.size() > 1 && bytes[0] == 'P';
+  return !netpbm ? "jpg" : bytes[1] == '5' ? "pgm" : "ppm";
+}
+
+uint64_t bytes_of(const std::vector<ShardMember>& members) {
+  uint64_t bytes = 0;
+  for (const ShardMember& member : members)
+    if (member.extension != "cls") bytes += member.content.size();
+  return bytes;
+}
+
+/// The columns of pictures of a source without classes: those of one with them are its samples.
+std::vector<size_t> loose_pictures(const Source& source) {
+  std::vector<size_t> pictures;
+  if (!source.classes().empty()) return pictures;
+  const std::vector<Column> columns = source.extra_columns();
+  for (size_t c = 0; c < columns.size(); ++c)
+    if (columns[c].kind == ColumnKind::picture) pictures.push_back(c);
+  return pictures;
+}
+
+class TarSink final : public PackSink {
+ public:
+  TarSink(const fs::path& path, std::vector<Column> columns) : writer_(path), columns_(std::move(columns)) {}
+  bool full(const PackedRow& row, const ShardLimits& limits) override {
+    return writer_.full(limits, bytes_of(members_of(row, columns_, made_)));
+  }
+  void add(const PackedRow& row) override { writer_.add(row.key, members_of(row, columns_, made_)); }
+  int64_t samples() const override { return writer_.samples(); }
+  ShardEntry finish() override { return writer_.finish(); }
+
+ private:
+  ShardWriter writer_;
+  std::vector<Column> columns_;
+  std::vector<std::vector<uint8_t>> made_;
+};
+
+class FormatSink final : public PackSink {
+ public:
+  FormatSink(fs::path path, const Format& format, std::vector<Column> columns)
+      : path_(std::move(path)),
+        columns_(std::move(columns)),
+        writer_(format.create(path_.string(), columns_)) {}
+  bool full(const PackedRow& row, const ShardLimits& limits) override {
+    return samples_ >= limits.samples || (samples_ > 0 && bytes_ + size_of(row) > limits.bytes);
+  }
+  void add(const PackedRow& row) override {
+    writer_->add(values_of(row, columns_));
+    bytes_ += size_of(row);
+    ++samples_;
+  }
+  int64_t samples() const override { return samples_; }
+  ShardEntry finish() override {
+    writer_->finish();
+    std::error_code ignored;
+    if (fs::is_regular_file(path_, ignored)) bytes_ = fs::file_size(path_, ignored);
+    return {path_.filename().string(), samples_, bytes_, 0};
+  }
+
+ private:
+  /// Only large values count.
+  static uint64_t size_of(const PackedRow& row) {
+    uint64_t size = row.picture ? row.picture->bytes.size() : 0;
+    for (const Value& value : *row.extra)
+      if (const auto* bytes = std::get_if<Bytes>(&value)) size += bytes->size();
+    return size;
+  }
+
+  fs::path path_;
+  std::vector<Column> columns_;
+  std::unique_ptr<DatasetWriter> writer_;
+  int64_t samples_ = 0;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace
+
+PackedSamples::PackedSamples(const Source& source, const PackOptions& options, int64_t first)
+    : source_(source), options_(options), extra_(source.extra_columns().size()), maker_(options.pictures) {
+  const int cpus = options.threads > 0 ? options.threads : available_cpus();
+  if (options.pictures.decodes()) pictures_ = loose_pictures(source);
+  // Copying is done faster than it is handed over.
+  const int threads = options.pictures.decodes() ? cpus : 1;
+  ordered_ = std::make_unique<Ordered<PackedSample>>(first, source.count(), threads, 4 * threads,
+                                                     [this](int64_t i) { return make(i); });
+}
+
+PackedSample PackedSamples::make(int64_t index) const {
+  constexpr int64_t ahead = 64;
+  if (index + ahead < source_.count()) source_.will_read(index + ahead);
+  PackedSample made;
+  made.key = options_.keep_keys ? source_.key(index) : fmt::format("{:08}", index);
+  made.label = source_.classes().empty() ? -1 : source_.label(index);
+  try {
+    made.sample = source_.read(index);
+    for (size_t c = 0; c < extra_; ++c) made.extra.push_back(source_.extra(index, c));
+  } catch (const InputError& error) {
+    made.bad = error.what();
+    return made;
+  }
+  if (!made.sample.bytes.empty()) {
+    made.bad = maker_.make(made.sample, index, made.pictures);
+    if (!made.bad.empty()) made.pictures.clear();
+  }
+  if (!pictures_.empty()) make_extra(index, made);
+  return made;
+}
+
+void PackedSamples::make_extra(int64_t index, PackedSample& made) const {
+  const auto value_of = [](PackedPicture& from, const Value& as_it_is) -> Value {
+    if (from.made.empty()) return as_it_is;
+    Bytes bytes(std::move(from.made));
+    if (from.height == 0) return bytes;
+    return Pixels{from.height, from.width, from.channels, std::move(bytes)};
+  };
+  for (const size_t c : pictures_) {
+    const Sample stored = stored_picture(made.extra[c]);
+    if (stored.bytes.empty()) continue;
+    std::vector<PackedPicture> pictures;
+    made.bad = maker_.make(stored, index, pictures);
+    if (!made.bad.empty()) return;
+    if (options_.pictures.versions == 0) {
+      made.extra[c] = value_of(pictures[0], made.extra[c]);
+      continue;
+    }
+    for (PackedPicture& picture : pictures) {
+      made.versions.push_back(made.extra);
+      made.versions.back()[c] = value_of(picture, made.extra[c]);
+    }
+  }
+}
+
+void PackedSamples::check(const Source& source, const PackOptions& options) {
+  if (!options.pictures.changes() || !source.classes().empty()) return;
+  const std::vector<size_t> pictures = loose_pictures(source);
+  if (pictures.empty())
+    fail<InputError>(
+        "{}: has no pictures that could be resized or augmented; leave out --max-side, --resize, --quality "
+        "and "
+        "--augment",
+        source.path());
+  if (options.pictures.versions == 0 || pictures.size() == 1) return;
+  const std::vector<Column> columns = source.extra_columns();
+  fail<InputError>("{}: --augment changes one column of pictures, and there are several: {}, {} …",
+                   source.path(), columns[pictures[0]].name, columns[pictures[1]].name);
+}
+
+std::vector<PackedRow> PackedSamples::rows(const PackedSample& sample, const PackOptions& options) {
+  std::vector<PackedRow> rows;
+  if (!sample.bad.empty()) return rows;
+  for (size_t v = 0; v < sample.versions.size(); ++v)
+    rows.push_back({fmt::format("{}-{}", sample.key, v), sample.label, nullptr, &sample.versions[v]});
+  for (size_t v = 0; v < sample.pictures.size(); ++v) {
+    rows.push_back({sample.key, sample.label, &sample.pictures[v], &sample.extra});
+    if (options.pictures.versions > 0) rows.back().key += fmt::format("-{}", v);
+  }
+  if (rows.empty()) rows.push_back({sample.key, sample.label, nullptr, &sample.extra});
+  return rows;
+}
+
+std::vector<ShardMember> members_of(const PackedRow& row, const std::vector<Column>& columns,
+                                    std::vector<std::vector<uint8_t>>& made) {
+  made.resize(columns.size() + 2);
+  std::vector<ShardMember> members;
+  if (row.label >= 0) {
+    const std::string label = std::to_string(row.label);
+    made[0].assign(label.begin(), label.end());
+    members.push_back({"cls", made[0]});
+  }
+  if (row.picture && row.picture->height > 0) {
+    const PackedPicture& raw = *row.picture;
+    made[1] = encode_netpbm({raw.height, raw.width, raw.channels, {raw.bytes.begin(), raw.bytes.end()}});
+    members.push_back({extension_of(made[1]), made[1]});
+  } else if (row.picture) {
+    members.push_back({extension_of(row.picture->bytes), row.picture->bytes});
+  }
+  for (size_t c = 0; c < columns.size(); ++c)
+    if (!std::holds_alternative<std::monostate>((*row.extra)[c]))
+      members.push_back(
+          member_of(columns[c], (*row.extra)[c], made[c + 2], fmt::format("sample {}", row.key)));
+  std::sort(members.begin(), members.end(),
+            [](const ShardMember& a, const ShardMember& b) { return a.extension < b.extension; });
+  for (size_t m = 1; m < members.size(); ++m)
+    if (members[m].extension == members[m - 1].extension)
+      fail<InputError>("sample {}: two columns would both be .{} in the shards; rename one of the source's",
+                       row.key, members[m].extension);
+  if (members.empty()) fail<InputError>("sample {} has no values", row.key);
+  return members;
+}
+
+std::vector<Column> columns_for(const Source& source, const PackOptions& options) {
+  std::vector<Column> columns;
+  if (options.keep_keys) columns.push_back({"__key__", ColumnKind::text});
+  if (!source.classes().empty()) {
+    columns.push_back({"image", ColumnKind::picture});
+    columns.push_back({"label", ColumnKind::integer});
+  }
+  const size_t own = columns.size();
+  for (Column& column : source.extra_columns()) {
+    for (size_t c = 0; c < own; ++c)
+      if (columns[c].name == column.name)
+        fail<InputError>("{}: has a column '{}' beside what becomes '{}'; rename it", source.path(),
+                         column.name, column.name);
+    columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+std::vector<Value> values_of(const PackedRow& row, const std::vector<Column>& columns) {
+  std::vector<Value> values;
+  if (!columns.empty() && columns[0].name == "__key__") values.emplace_back(row.key);
+  if (row.label >= 0) {
+    Value picture;
+    if (row.picture) {
+      const Bytes bytes(row.picture->bytes, nullptr);
+      if (row.picture->height > 0)
+        picture = Pixels{row.picture->height, row.picture->width, row.picture->channels, bytes};
+      else
+        picture = bytes;
+    }
+    values.push_back(std::move(picture));
+    values.emplace_back(row.label);
+  }
+  values.insert(values.end(), row.extra->begin(), row.extra->end());
+  return values;
+}
+
+fs::path shard_path(const fs::path& out, const std::string& name, size_t number, const PackOptions& options) {
+  const std::string& format = options.format;
+  const std::string extension = format.empty()         ? ".tar"
+                                : format == "mds"      ? ""  // a folder
+                                : format == "recordio" ? ".rec"
+                                                       : "." + format;
+  return out / fmt::format("{}-{:06}{}", name, number, extension);
+}
+
+std::unique_ptr<PackSink> create_sink(const fs::path& path, const Source& source,
+                                      const PackOptions& options) {
+  if (options.format.empty()) return std::make_unique<TarSink>(path, source.extra_columns());
+  return std::make_unique<FormatSink>(path, format_named(options.format), columns_for(source, options));
+}
+
+}  // namespace millrace::data

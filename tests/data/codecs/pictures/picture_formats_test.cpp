@@ -1,0 +1,95 @@
+#include <doctest/doctest.h>
+#include <string>
+
+#include "base/philox.h"
+#include "data/codecs/pictures/picture.h"
+
+using namespace millrace;
+using namespace millrace::data;
+
+namespace {
+
+struct StoredPicture {
+  std::string name;
+  int height, width, channels;
+  std::string file, pixels;  // in hexadecimal
+};
+
+const std::vector<StoredPicture>& stored() {
+  static const std::vector<StoredPicture> list = {
+#include "data/codecs/pictures/picture_values.inc"
+  };
+  return list;
+}
+
+std::vector<uint8_t> bytes_of(const std::string& hex) {
+  std::vector<uint8_t> bytes;
+  for (size_t i = 0; i < hex.size(); i += 2)
+    bytes.push_back(static_cast<uint8_t>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("PNG, WebP, GIF and BMP files have the pixels that Pillow finds in them") {
+  for (const StoredPicture& wanted : stored()) {
+    CAPTURE(wanted.name);
+    CAPTURE(wanted.file.substr(0, 16));
+    Picture picture;
+    REQUIRE(decode_picture(bytes_of(wanted.file), picture) == "");
+    CHECK(picture.height == wanted.height);
+    CHECK(picture.width == wanted.width);
+    CHECK(picture.channels == wanted.channels);
+    CHECK(picture.pixels == bytes_of(wanted.pixels));
+  }
+}
+
+TEST_CASE("picture files cut anywhere give a reason or whole pixels, never a crash; most are refused") {
+  int refused = 0, all = 0;
+  for (const StoredPicture& whole : stored()) {
+    const auto bytes = bytes_of(whole.file);
+    for (size_t size = 0; size < bytes.size(); ++size) {
+      Picture picture;
+      const std::string why = decode_picture(std::span(bytes).first(size), picture);
+      ++all;
+      refused += !why.empty();
+      if (why.empty()) CHECK(picture.pixels.size() == size_t(whole.height) * whole.width * picture.channels);
+    }
+  }
+  CHECK(refused > all * 0.95);
+}
+
+TEST_CASE("damaged picture files never crash the decoders") {
+  RandomStream random(4, 0);
+  for (const StoredPicture& whole : stored()) {
+    const auto good = bytes_of(whole.file);
+    for (int round = 0; round < 300; ++round) {
+      auto bytes = good;
+      for (uint32_t i = 0; i <= random.below(4); ++i)
+        bytes[random.below(static_cast<uint32_t>(bytes.size()))] = static_cast<uint8_t>(random.next());
+      Picture picture;
+      if (decode_picture(bytes, picture).empty())
+        CHECK(picture.pixels.size() == size_t(picture.height) * picture.width * picture.channels);
+    }
+  }
+}
+
+TEST_CASE("pictures that claim to be huge are refused before memory is taken") {
+  // Sizes of 65,535 x 65,535 in the headers of each format.
+  for (const StoredPicture& whole : stored()) {
+    auto bytes = bytes_of(whole.file);
+    std::vector<size_t> places;
+    if (bytes[0] == 0x89) continue;  // its header has a checksum; libpng's own limit is below
+    if (bytes[0] == 'G') places = {6, 7, 8, 9};
+    if (bytes[0] == 'B') places = {18, 19, 22, 23};
+    for (const size_t place : places) bytes[place] = 0xff;
+    Picture picture;
+    if (!places.empty()) CHECK(decode_picture(bytes, picture) != "");
+  }
+}
+
+TEST_CASE("file names of all formats are known") {
+  for (const char* name : {"a.png", "b.WEBP", "c.gif", "d.Bmp", "e.jpeg", "f.pgm"})
+    CHECK(is_picture_name(name));
+  for (const char* name : {"a.txt", "png", "b.png.cls", ""}) CHECK(!is_picture_name(name));
+}

@@ -1,0 +1,262 @@
+#include "data/encode/table_encoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <doctest/doctest.h>
+#include <set>
+#include <xxhash.h>
+
+#include <millrace/error.h>
+#include <millrace/program.h>
+
+#include "base/file.h"
+#include "base/format.h"
+#include "data/encode/table_graph.h"
+#include "support/datasets.h"
+#include "support/pictures.h"
+#include "support/temp_folder.h"
+
+using namespace millrace;
+using namespace millrace::data;
+using namespace millrace::testing;
+
+namespace {
+
+#include "table_values.inc"
+
+std::unique_ptr<Dataset> open_text(const TempFolder& folder, const std::string& name,
+                                   const std::string& text) {
+  write_file(folder / name, text);
+  return open_dataset(folder / name);
+}
+
+TableOptions sizes_and_codes() {
+  TableOptions options;
+  options.label = "class";
+  options.categories = {"code"};
+  options.ordinals = {{"size", {"small", "middle", "large"}}};
+  return options;
+}
+
+void check(const TableEncoder::Rows& rows, const std::vector<double>& dense, const std::vector<int64_t>& ids,
+           const std::vector<int64_t>& labels) {
+  REQUIRE(rows.dense.count() == static_cast<int64_t>(dense.size()));
+  for (size_t i = 0; i < dense.size(); ++i)
+    CHECK(std::abs(rows.dense.at(static_cast<int64_t>(i)) - dense[i]) < 1e-6 * (1 + std::abs(dense[i])));
+  REQUIRE(rows.ids.count() == static_cast<int64_t>(ids.size()));
+  for (size_t i = 0; i < ids.size(); ++i) CHECK(rows.ids.int_at(static_cast<int64_t>(i)) == ids[i]);
+  REQUIRE(rows.labels.count() == static_cast<int64_t>(labels.size()));
+  for (size_t i = 0; i < labels.size(); ++i) CHECK(rows.labels.int_at(static_cast<int64_t>(i)) == labels[i]);
+}
+
+}  // namespace
+
+TEST_CASE("columns are encoded as pandas and scikit-learn encode them, and as the saved encoder does") {
+  const TempFolder folder;
+  const auto train = open_text(folder, "train.csv", train_table),
+             test = open_text(folder, "test.csv", test_table);
+  const TableEncoder encoder = TableEncoder::learn(*train, sizes_and_codes());
+  CHECK(encoder.classes() == std::vector<std::string>{"no", "yes"});
+  REQUIRE(encoder.dense().size() == 5);
+  CHECK(encoder.dense()[0].column == "age");
+  CHECK(encoder.dense()[1].flag);
+  CHECK(encoder.categories()[0].column == "colour");
+  CHECK(encoder.categories()[1].ids == 4);
+  check(encoder.encode(*train), train_dense, train_ids, train_labels);
+  check(encoder.encode(*test), test_dense, test_ids, test_labels);
+  CHECK(std::count(test_ids.begin(), test_ids.end(), 0) > 0);  // pink, which training did not have
+  const TableEncoder saved = TableEncoder::parse(encoder.json());
+  CHECK(saved.json() == encoder.json());
+  check(saved.encode(*test), test_dense, test_ids, test_labels);
+  // By parts, and from another format that reads value by value.
+  CHECK(encoder.encode(*test, 3, 2).ids.int_at(0) == test_ids[6]);
+  Rows rows = read_rows(*train);
+  for (auto& row : rows)
+    for (data::Value& value : row)
+      if (std::holds_alternative<std::monostate>(value)) value = {};
+  write_rows("parquet", folder / "train.parquet", train->columns(), rows);
+  CHECK(TableEncoder::learn(*open_dataset(folder / "train.parquet"), sizes_and_codes()).json() ==
+        encoder.json());
+}
+
+TEST_CASE("what is learnt does not depend on threads") {
+  const TempFolder folder;
+  std::string text = "x,y,t\n";
+  for (int64_t i = 0; i < 100'000; ++i)
+    text += std::to_string(i * 7919 % 1013) + "." + std::to_string(i % 97) + "," +
+            (i % 11 ? std::to_string(i % 501) : "") + ",t" + std::to_string(i * i % 977) + "\n";
+  const auto table = open_text(folder, "t.csv", text);
+  TableOptions one, many;
+  one.threads = 1;
+  many.threads = 4;
+  const TableEncoder a = TableEncoder::learn(*table, one), b = TableEncoder::learn(*table, many);
+  CHECK(a.json() == b.json());
+  const auto x = a.encode(*table, 1), y = b.encode(*table, 3);
+  CHECK(x.dense.identical(y.dense));
+  CHECK(x.ids.identical(y.ids));
+}
+
+TEST_CASE("rare categories, hashes, numbers as they are") {
+  const TempFolder folder;
+  const auto table = open_text(folder, "t.csv", "a,n\nx,1\nx,2\ny,3\nz,\ny,4\nx,5\n,\n");
+  TableOptions options;
+  options.standardise = false;
+  options.least_count = 2;
+  const TableEncoder rare = TableEncoder::learn(*table, options);
+  CHECK(rare.categories()[0].vocabulary == std::vector<std::string>{"x", "y"});
+  const auto rows = rare.encode(*table);
+  CHECK(rows.dense.to_doubles() ==
+        std::vector<double>{1, 0, 2, 0, 3, 0, 3, 1, 4, 0, 5, 0, 3, 1});  // the mean is 3
+  CHECK(rows.ids.to_doubles() == std::vector<double>{1, 1, 2, 0, 2, 1, 0});
+  CHECK(rows.labels.count() == 0);
+  options.least_count = 1;
+  options.most_categories = 1;
+  CHECK(TableEncoder::learn(*table, options).categories()[0].vocabulary == std::vector<std::string>{"x"});
+  options.hash_ids = 100;
+  const auto hashed = TableEncoder::learn(*table, options).encode(*table);
+  CHECK(hashed.ids.int_at(0) == 1 + static_cast<int64_t>(XXH64("x", 1, 0) % 99));
+  CHECK(hashed.ids.int_at(1) == hashed.ids.int_at(0));
+  CHECK(hashed.ids.int_at(6) == 0);
+  CHECK(TableEncoder::parse(TableEncoder::learn(*table, options).json())
+            .encode(*table)
+            .ids.identical(hashed.ids));
+}
+
+TEST_CASE("whole-number classes go by size, texts by the alphabet, dots are cut off") {
+  const TempFolder folder;
+  TableOptions options;
+  options.label = "c";
+  CHECK(TableEncoder::learn(*open_text(folder, "a.csv", "x,c\n1,10\n2,9\n3,-1\n"), options).classes() ==
+        std::vector<std::string>{"-1", "9", "10"});
+  options.trim = ". ";
+  CHECK(TableEncoder::learn(*open_text(folder, "b.csv", "x,c\n1,b.\n2,a\n3,a.\n"), options).classes() ==
+        std::vector<std::string>{"a", "b"});
+}
+
+TEST_CASE("tables that cannot be encoded are refused with the reason") {
+  const TempFolder folder;
+  const auto train = open_text(folder, "train.csv", train_table);
+  const auto learn = [&](const std::function<void(TableOptions&)>& change, const Dataset& of) {
+    return refusal([&] {
+      TableOptions options = sizes_and_codes();
+      change(options);
+      (void)TableEncoder::learn(of, options);
+    });
+  };
+  CHECK(learn([](auto& o) { o.label = "clas"; }, *train).find("did you mean 'class'") != std::string::npos);
+  CHECK(learn(
+            [](auto& o) {
+              o.ordinals["age"] = {"a", "b"};
+            },
+            *train)
+            .find("holds no texts") != std::string::npos);
+  CHECK(learn(
+            [](auto& o) {
+              o.ordinals["size"] = {"a", "a"};
+            },
+            *train)
+            .find("each once") != std::string::npos);
+  CHECK(learn([](auto& o) { o.label = "colour"; }, *train).find("have no 'colour'") != std::string::npos);
+  CHECK(learn([](auto& o) { o.hash_ids = 1; }, *train).find("2 ids or more") != std::string::npos);
+  const TableEncoder encoder = TableEncoder::learn(*train, sizes_and_codes());
+  const auto encode = [&](const char* table) {
+    return refusal([&] { (void)encoder.encode(*open_text(folder, "x.csv", table)); });
+  };
+  CHECK(encode("age,wage,colour,size,code\n1,2,red,small,3\n").find("no column 'class'") !=
+        std::string::npos);
+  CHECK(encode("age,wage,colour,size,code,class\n1,2,red,small,3,maybe\n")
+            .find("none of the classes of training (no, yes)") != std::string::npos);
+  CHECK(encode("age,wage,colour,size,code,class\nold,2,red,small,3,no\n")
+            .find("in training the column holds numbers") != std::string::npos);
+  std::string json = encoder.json();
+  CHECK(refusal([&] { (void)TableEncoder::parse(json.substr(0, json.size() / 2)); }).find("damaged") !=
+        std::string::npos);
+  json.replace(json.find("\"ids\": 4"), 8, "\"ids\": 9");
+  CHECK(refusal([&] { (void)TableEncoder::parse(json); }).find("do not go together") != std::string::npos);
+}
+
+TEST_CASE("as graph operators numbers are encoded to the same bits") {
+  const TempFolder folder;
+  std::string text = "a,b,c,d,class\n";
+  for (int i = 0; i < 50; ++i)
+    text +=
+        fmt::format("{},{},{},{},x\n", i % 7 == 3 ? std::string() : fmt::format("{}", 0.1 * i * i - 3),
+                    i == 9 ? std::string() : std::to_string(i * 1000003), i % 5 == 0 ? "1e300" : "2.5", 7);
+  const auto table = open_text(folder, "t.csv", text);
+  for (const bool standardise : {true, false}) {
+    TableOptions options;
+    options.label = "class";
+    options.standardise = standardise;
+    const TableEncoder encoder = TableEncoder::learn(*table, options);
+    REQUIRE(encoder.dense().size() == 7);  // a, b and c with flags
+    CHECK(raw_numbers(encoder.dense()) == 4);
+    const auto judge = encoder.encode(*table).dense;
+    Graph graph;
+    const auto numbers = graph.input("numbers", {f64, {50, 4}});
+    graph.set_outputs({encode_numbers(graph, numbers, encoder.dense())});
+    for (const char* target : {"ref", "cpu"}) {
+      Program program = Program::compile(graph, {.target = target});
+      const auto raw = program.input(0).as<double>();
+      for (int64_t i = 0; i < 50; ++i)
+        for (size_t c = 0; c < 4; ++c) {
+          const data::Value value = table->read(i, c);
+          const auto* integer = std::get_if<int64_t>(&value);
+          const auto* real = std::get_if<double>(&value);
+          raw[static_cast<size_t>(i) * 4 + c] = integer ? static_cast<double>(*integer) : real ? *real : NAN;
+        }
+      program.run();
+      CHECK(program.output(0).type() == judge.type());
+      CHECK(std::memcmp(program.output(0).data(), judge.data(), static_cast<size_t>(judge.bytes())) == 0);
+    }
+  }
+}
+
+TEST_CASE(
+    "a saved encoder knows texts in Latin-1 from each other, and numbers that no float holds are missing") {
+  const TempFolder folder;
+  const auto train =
+      open_text(folder, "train.csv",
+                "gr\xf6\xdf"
+                "e,colour,class\n1e308,gr\xfcn,h\xe9\n1,gr\xfbn,h\xea\n-1e308,gr\xfcn,h\xe9\n3,,h\xea\n");
+  TableOptions options;
+  options.label = "class";
+  const TableEncoder learnt = TableEncoder::learn(*train, options),
+                     saved = TableEncoder::parse(learnt.json());
+  CHECK(saved.classes() == std::vector<std::string>{"h\xe9", "h\xea"});
+  for (const TableEncoder* encoder : {&learnt, &saved})
+    check(encoder->encode(*train), {0, 1, -1, 0, 0, 1, 1, 0}, {1, 3, 1, 2}, {0, 1, 0, 1});
+}
+
+TEST_CASE("Adult: categories by count, missing values, classes of both files") {
+  const std::string data = real_data();
+  if (data.empty()) {
+    MESSAGE("skipped: no real data (set MILLRACE_DATA)");
+    return;
+  }
+  const auto train = open_dataset(data + "/tabular/adult-train.csv"),
+             test = open_dataset(data + "/tabular/adult-test.csv");
+  TableOptions options;
+  options.label = "c14";
+  options.trim = ".";
+  const TableEncoder encoder = TableEncoder::learn(*train, options);
+  CHECK(encoder.classes() == std::vector<std::string>{"<=50K", ">50K"});
+  REQUIRE(encoder.dense().size() == 6);  // no number is missing
+  CHECK(encoder.dense()[0].mean == doctest::Approx(38.58164675532078));
+  CHECK(encoder.dense()[0].deviation == doctest::Approx(13.640223092304275));
+  REQUIRE(encoder.categories().size() == 8);
+  const auto& work = encoder.categories()[0];
+  // As adult.names and pandas' value_counts say: 22,696 private, 2,541 self-employed, 2,093 local, 1,836 unknown …
+  CHECK(work.vocabulary == std::vector<std::string>{"Private", "Self-emp-not-inc", "Local-gov", "",
+                                                    "State-gov", "Self-emp-inc", "Federal-gov", "Without-pay",
+                                                    "Never-worked"});
+  CHECK(encoder.categories()[7].ids == 43);  // 41 countries, unknown, and other
+  const auto rows = encoder.encode(*test);
+  CHECK(rows.labels.count() == 16'281);
+  const auto labels = rows.labels.as<int64_t>();
+  CHECK(std::count(labels.begin(), labels.end(), 1) == 3'846);
+  const auto again = encoder.encode(*train);
+  int64_t unknown = 0;
+  for (int64_t i = 0; i < 32'561; ++i) unknown += again.ids.int_at(8 * i) == 4;
+  CHECK(unknown == 1'836);
+}

@@ -1,0 +1,97 @@
+#include "data/tools/letters.h"
+
+#include <doctest/doctest.h>
+#include <set>
+
+#include <millrace/error.h>
+
+#include "base/crc32c.h"
+#include "data/table/source.h"
+#include "support/temp_folder.h"
+
+using namespace millrace;
+using namespace millrace::data;
+
+namespace {
+
+bool fonts_installed() {
+  for (const Typeface& typeface : letter_typefaces())
+    for (const std::string& file : typeface.files)
+      if (!std::filesystem::exists(std::filesystem::path("/usr/share/fonts") / file)) {
+        MESSAGE("skipped: " << typeface.package << " is not installed");
+        return false;
+      }
+  return true;
+}
+
+/// Checksum over names, labels and bytes of all samples.
+uint32_t fingerprint(const Source& source, const std::filesystem::path& root) {
+  uint32_t crc = 0;
+  for (int64_t i = 0; i < source.count(); ++i) {
+    const std::string name = std::filesystem::path(source.name(i)).lexically_relative(root).string();
+    const Sample sample = source.read(i);
+    crc = crc32c(name.data(), name.size(), crc);
+    crc = crc32c(sample.bytes.data(), sample.bytes.size(), crc);
+  }
+  return crc;
+}
+
+}  // namespace
+
+TEST_CASE("letters come from twelve typefaces or more, some of them only in the test split") {
+  std::set<std::string> train, test, files;
+  for (const Typeface& typeface : letter_typefaces()) {
+    (typeface.held_out ? test : train).insert(typeface.name);
+    for (const std::string& file : typeface.files) CHECK(files.insert(file).second);
+  }
+  CHECK(train.size() >= 12);
+  CHECK(test.size() >= 3);
+  for (const std::string& name : test) CHECK(!train.contains(name));
+}
+
+TEST_CASE("letters are the same bytes every time and for any number of threads; another seed gives others") {
+  if (!fonts_installed()) return;
+  testing::TempFolder folder;
+  LettersOptions options;
+  options.train = 600;
+  options.test = 95;
+  int64_t last = 0;
+  options.progress = [&](int64_t done, int64_t total) {
+    CHECK(total == 695);
+    last = done;
+  };
+  std::vector<uint32_t> prints;
+  for (const int threads : {1, 3, 2}) {
+    options.threads = threads;
+    options.seed = prints.size() == 2 ? 2 : 1;
+    const auto out = folder / ("letters" + std::to_string(threads));
+    render_letters(out, options);
+    CHECK(last == 695);
+    const auto source = open_source(out / "train");
+    CHECK(source->count() == 600);
+    CHECK(open_source(out / "test")->count() == 95);
+    CHECK(source->classes() == std::vector<std::string>{"A", "B", "C", "D", "E", "F", "G", "H", "I", "J"});
+    Picture picture;
+    for (int64_t i = 0; i < source->count(); ++i) {
+      CHECK(decode_sample(source->read(i), picture) == "");
+      CHECK(picture.size_text() == "32x32 grey");
+      // There is a letter: dark and light pixels differ.
+      const auto [least, most] = std::minmax_element(picture.pixels.begin(), picture.pixels.end());
+      CHECK(*most - *least > 60);
+    }
+    prints.push_back(fingerprint(*source, out));
+    CHECK(!std::filesystem::exists(out.string() + ".partial"));
+  }
+  CHECK(prints[0] == prints[1]);
+  CHECK(prints[0] != prints[2]);
+}
+
+TEST_CASE("missing fonts name their Debian package, and an existing folder is not touched") {
+  testing::TempFolder folder;
+  LettersOptions options;
+  options.fonts = folder.path();
+  CHECK_THROWS_WITH_AS(render_letters(folder / "letters", options),
+                       doctest::Contains("apt-get install fonts-dejavu-core"), IoError);
+  CHECK(!std::filesystem::exists(folder / "letters"));
+  CHECK_THROWS_WITH_AS(render_letters(folder.path()), doctest::Contains("exists already"), InputError);
+}

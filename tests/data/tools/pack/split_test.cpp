@@ -1,0 +1,143 @@
+#include "data/tools/pack/split.h"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <map>
+#include <set>
+
+#include <millrace/error.h>
+
+using namespace millrace;
+using namespace millrace::data;
+
+namespace {
+
+/// Samples that are nothing but keys, classes, groups and times.
+class Plain final : public Source {
+ public:
+  explicit Plain(int64_t count, int64_t classes = 3) : count_(count) {
+    path_ = "plain";
+    for (int64_t c = 0; c < classes; ++c) classes_.push_back(std::to_string(c));
+  }
+  int64_t count() const override { return count_; }
+  int64_t label(int64_t i) const override { return i * i % 7 % static_cast<int64_t>(classes_.size()); }
+  std::string name(int64_t i) const override { return "plain/" + std::to_string(i); }
+  Sample read(int64_t) const override { return {}; }
+  std::vector<Column> extra_columns() const override {
+    return {{"person", ColumnKind::text},
+            {"when", ColumnKind::integer},
+            {"day", ColumnKind::text},
+            {"gap", ColumnKind::real},
+            {"blob", ColumnKind::bytes}};
+  }
+  Value extra(int64_t i, size_t column) const override {
+    if (column == 0) return "p" + std::to_string(i * 31 % 40);
+    if (column == 1) return (i * 7919) % 1000 / 10;
+    if (column == 2) return std::string("2024-01-") + std::to_string(10 + i % 20);
+    if (column == 3 && i != 5) return 1.0;
+    return {};
+  }
+
+ private:
+  int64_t count_;
+};
+
+std::vector<std::vector<int64_t>> divided(const Source& source, const char* by, uint64_t seed = 1,
+                                          const char* parts = "train=0.8,val=0.1,test=0.1") {
+  return split_samples(source, SplitRule::parse(parts, by, seed));
+}
+
+std::map<int64_t, size_t> part_of(const std::vector<std::vector<int64_t>>& parts) {
+  std::map<int64_t, size_t> of;
+  for (size_t p = 0; p < parts.size(); ++p)
+    for (const int64_t i : parts[p]) CHECK(of.emplace(i, p).second);
+  return of;
+}
+
+}  // namespace
+
+TEST_CASE("a split has every sample once, in the order of the source, whatever it goes by") {
+  const Plain source(1000);
+  for (const char* by : {"random", "stratified", "group:person", "time:when", "time:day"}) {
+    CAPTURE(by);
+    const auto parts = divided(source, by);
+    CHECK(part_of(parts).size() == 1000);
+    for (const auto& part : parts) CHECK(std::is_sorted(part.begin(), part.end()));
+    CHECK(parts[0].size() > 730);
+    CHECK(parts[0].size() < 870);
+    CHECK(divided(source, by) == parts);
+  }
+  CHECK(divided(source, "random", 2) != divided(source, "random"));
+}
+
+TEST_CASE(
+    "a random split keeps every sample in its part when samples are added, a stratified one nearly all") {
+  const auto before = part_of(divided(Plain(1000), "random")),
+             after = part_of(divided(Plain(1100), "random"));
+  for (const auto& [i, part] : before) CHECK(after.at(i) == part);
+
+  const auto old = part_of(divided(Plain(1000), "stratified")),
+             now = part_of(divided(Plain(1100), "stratified"));
+  int64_t moved = 0;
+  for (const auto& [i, part] : old) moved += now.at(i) != part;
+  CHECK(moved < 40);
+}
+
+TEST_CASE("a stratified split has its share of each class within one sample") {
+  for (const int64_t count : {100, 333, 1000}) {
+    const Plain source(count, 5);
+    const auto parts = divided(source, "stratified", 3, "train=0.7,val=0.2,test=0.1");
+    std::map<int64_t, double> sizes;
+    for (int64_t i = 0; i < count; ++i) ++sizes[source.label(i)];
+    const double shares[] = {0.7, 0.2, 0.1};
+    for (size_t p = 0; p < 3; ++p) {
+      std::map<int64_t, double> found;
+      for (const int64_t i : parts[p]) ++found[source.label(i)];
+      for (const auto& [label, size] : sizes) CHECK(std::abs(found[label] - shares[p] * size) <= 1);
+    }
+  }
+}
+
+TEST_CASE("groups never straddle parts, and the newest samples are in the last one") {
+  const Plain source(1000);
+  std::map<std::string, std::set<size_t>> groups;
+  for (const auto& [i, part] : part_of(divided(source, "group:person")))
+    groups[std::get<std::string>(source.extra(i, 0))].insert(part);
+  CHECK(groups.size() == 40);
+  for (const auto& [group, parts] : groups) CHECK(parts.size() == 1);
+
+  const auto times = divided(source, "time:when");
+  CHECK(times[0].size() == 800);
+  CHECK(times[2].size() == 100);
+  int64_t newest = -1;
+  for (const auto& part : times) {
+    int64_t first = 1 << 20, last = -1;
+    for (const int64_t i : part) {
+      const int64_t when = std::get<int64_t>(source.extra(i, 1));
+      first = std::min(first, when);
+      last = std::max(last, when);
+    }
+    CHECK(first >= newest);
+    newest = last;
+  }
+}
+
+TEST_CASE("splits that cannot be are refused by what is wrong") {
+  const Plain source(1000);
+  CHECK_THROWS_WITH_AS(divided(source, "group:persn"), doctest::Contains("there are: person, when, day, gap"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(divided(source, "group:blob"), doctest::Contains("no column 'blob'"), InputError);
+  CHECK_THROWS_WITH_AS(divided(source, "time:gap"), doctest::Contains("plain/5 has no 'gap'"), InputError);
+  CHECK_THROWS_WITH_AS(divided(Plain(3), "stratified"), doctest::Contains("gets none"), InputError);
+  CHECK_THROWS_WITH_AS(divided(Plain(9, 0), "stratified"), doctest::Contains("no classes"), InputError);
+  CHECK_THROWS_WITH_AS(divided(source, "size"), doctest::Contains("must be random, stratified"), InputError);
+  CHECK_THROWS_WITH_AS(divided(source, "time:"), doctest::Contains("must be random"), InputError);
+  for (const char* parts :
+       {"", "train", "train=", "train=x", "=1", "train=0,test=1", "a=0.5,b=-0.5,c=1", "a=nan"})
+    CHECK_THROWS_WITH_AS(divided(source, "random", 1, parts), doctest::Contains("is no NAME=SHARE"),
+                         InputError);
+  CHECK_THROWS_WITH_AS(divided(source, "random", 1, "a=0.5,b=0.4"), doctest::Contains("sum up to 0.9"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(divided(source, "random", 1, "a=0.5,a=0.5"), doctest::Contains("a is there twice"),
+                       InputError);
+}
