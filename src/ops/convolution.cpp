@@ -9,15 +9,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-constexpr int64_t limit = int64_t{1} << 31;  // of kernels, strides …: their products stay far below overflow
-
-void check_attribute(const TypeContext& context, std::string_view name, size_t count, int64_t least) {
-  const Ints& values = context.attributes.ints(name);
-  if (values.size() != count ||
-      std::any_of(values.begin(), values.end(), [&](int64_t v) { return v < least || v > limit; }))
-    context.error(
-        fmt::format("{} must be {} numbers ≥ {}, not [{}]", name, count, least, fmt::join(values, ", ")));
-}
+constexpr int64_t kLargestSize = int64_t{1} << 31;  // of kernels, strides …
 
 void check_channels(const Shape& x, const Shape& w, int64_t groups, const TypeContext& context) {
   if (!x[1].is_static() || !w.is_static())
@@ -33,7 +25,7 @@ void check_channels(const Shape& x, const Shape& w, int64_t groups, const TypeCo
 
 int64_t result_size(int64_t size, int64_t kernel, int64_t dilation, int64_t padding, int64_t stride,
                     std::string_view what, const TypeContext& context) {
-  if (kernel > limit) context.error("the kernel is too large");
+  if (kernel > kLargestSize) context.error("the kernel is too large");
   const int64_t reach = dilation * (kernel - 1) + 1;
   if (kernel < 1) context.error(fmt::format("the kernel has {} 0", what));
   if (size + padding < reach)
@@ -43,6 +35,14 @@ int64_t result_size(int64_t size, int64_t kernel, int64_t dilation, int64_t padd
 }
 
 }  // namespace
+
+void check_sizes(const TypeContext& context, std::string_view name, size_t count, int64_t least) {
+  const Ints& values = context.attributes.ints(name);
+  if (values.size() != count ||
+      std::any_of(values.begin(), values.end(), [&](int64_t v) { return v < least || v > kLargestSize; }))
+    context.error(
+        fmt::format("{} must be {} numbers ≥ {}, not [{}]", name, count, least, fmt::join(values, ", ")));
+}
 
 Convolution convolution(const Shape& x, const Shape& w, const Attributes& attributes) {
   const Ints &strides = attributes.ints("strides"), &pads = attributes.ints("pads"),
@@ -89,9 +89,9 @@ Shape convolution_result(const Shape& x, const Shape& w, const TypeContext& cont
   if (w.rank() != 4)
     context.error(
         "the weights must have the dimensions [output channels, input channels / groups, height, width]");
-  check_attribute(context, "strides", 2, 1);
-  check_attribute(context, "pads", 4, 0);
-  check_attribute(context, "dilations", 2, 1);
+  check_sizes(context, "strides", 2, 1);
+  check_sizes(context, "pads", 4, 0);
+  check_sizes(context, "dilations", 2, 1);
   const int64_t groups = context.attributes.integer("groups");
   if (groups < 1 || groups >> 20) context.error("groups must be in [1, 2^20)");
   check_channels(x, w, groups, context);

@@ -3,24 +3,15 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "ops/convolution.h"
 
 namespace millrace::ops {
 namespace {
 
 using Ints = std::vector<int64_t>;
 
-constexpr int64_t limit = int64_t{1} << 31;  // of kernels, strides …: their products stay far below overflow
-
-void check_attribute(const TypeContext& context, std::string_view name, size_t count, int64_t least) {
-  const Ints& values = context.attributes.ints(name);
-  if (values.size() != count ||
-      std::any_of(values.begin(), values.end(), [&](int64_t v) { return v < least || v > limit; }))
-    context.error(
-        fmt::format("{} must be {} numbers ≥ {}, not [{}]", name, count, least, fmt::join(values, ", ")));
-}
-
-int64_t result_size(int64_t size, int64_t kernel, int64_t before, int64_t after, int64_t stride,
-                    std::string_view what, const TypeContext& context) {
+int64_t windows_along(int64_t size, int64_t kernel, int64_t before, int64_t after, int64_t stride,
+                      std::string_view what, const TypeContext& context) {
   // Then every window contains at least one element.
   if (before >= kernel || after >= kernel)
     context.error(fmt::format("the padding of {} must be smaller than the window ({})", what, kernel));
@@ -70,14 +61,14 @@ Shape pooling_result(const Shape& x, const TypeContext& context) {
   if (x.rank() != 4) context.error("the images must have the dimensions [batch, channels, height, width]");
   if (!x[2].is_static() || !x[3].is_static())
     context.error("height and width must be numbers, not named dimensions");
-  check_attribute(context, "kernel", 2, 1);
-  check_attribute(context, "strides", 2, 1);
-  check_attribute(context, "pads", 4, 0);
+  check_sizes(context, "kernel", 2, 1);
+  check_sizes(context, "strides", 2, 1);
+  check_sizes(context, "pads", 4, 0);
   const Ints &kernel = context.attributes.ints("kernel"), &strides = context.attributes.ints("strides"),
              &pads = context.attributes.ints("pads");
-  const int64_t rows = result_size(x[2].size(), kernel[0], pads[0], pads[2], strides[0], "rows", context);
+  const int64_t rows = windows_along(x[2].size(), kernel[0], pads[0], pads[2], strides[0], "rows", context);
   const int64_t columns =
-      result_size(x[3].size(), kernel[1], pads[1], pads[3], strides[1], "columns", context);
+      windows_along(x[3].size(), kernel[1], pads[1], pads[3], strides[1], "columns", context);
   return {x[0], x[1], rows, columns};
 }
 

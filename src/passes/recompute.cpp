@@ -12,7 +12,7 @@ namespace {
 // alive all at once, and save nothing.
 constexpr double kLongestChain = 1.0 / 16;
 // Smaller values are not worth a thought.
-constexpr int64_t kLeastBytes = 1 << 16;
+constexpr int64_t kLeastSavedBytes = 1 << 16;
 
 /// Rough nanoseconds: products by their FLOPs, everything else by the bytes it writes (or reads, when it reduces).
 double cost_of(const Graph& graph, const Node& node) {
@@ -119,7 +119,8 @@ class Recomputer {
       double best_rate = 0;
       std::vector<int> best_chain;
       for (int i = 0; i < graph_.size(); ++i) {
-        if (!saved_[i] || bytes(i) < kLeastBytes || graph_.node(i).op->op_class == OpClass::loop || kept_[i])
+        if (!saved_[i] || bytes(i) < kLeastSavedBytes || graph_.node(i).op->op_class == OpClass::loop ||
+            kept_[i])
           continue;
         std::vector<int> nodes;
         std::vector<char> seen(graph_.size(), 0);

@@ -9,7 +9,7 @@ namespace millrace {
 namespace {
 
 // A table is worth it when most of its rows have no gradient and it does not fit into a cache.
-constexpr int64_t kLeastBytes = 4 << 20, kLeastRowsAnIndex = 4;
+constexpr int64_t kLeastTableBytes = 4 << 20, kLeastRowsAnIndex = 4;
 
 bool is_zero(const Graph& graph, Value value) {
   while (graph.node(value).op->name == "broadcast") value = graph.node(value).operands[0];
@@ -53,7 +53,7 @@ class SparseGradients {
     const Shape& indices = graph_.type(node.operands[1]).shape;
     if (!table.dtype.is_float() || node.attributes.integer("axis") != 0 || table.shape.rank() != 2)
       return false;
-    if (table.bytes() < kLeastBytes || indices.count() * kLeastRowsAnIndex > table.shape[0].size() ||
+    if (table.bytes() < kLeastTableBytes || indices.count() * kLeastRowsAnIndex > table.shape[0].size() ||
         indices.count() == 0 || table.shape[0].size() > INT32_MAX || !is_zero(graph_, node.operands[0]))
       return false;
     // What is not fused would have to store it after all.

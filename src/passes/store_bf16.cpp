@@ -13,7 +13,7 @@ namespace millrace {
 namespace {
 
 // Smaller values cost nothing; larger ones are activations and their gradients.
-constexpr int64_t kLeastElements = 4096;
+constexpr int64_t kLeastStoredElements = 4096;
 
 /// Where a value's digits come from: from bf16 (f16) alone (so that rounding it again loses about as much as was lost before),
 /// from f32, or it does not matter (masks, constants, one number a channel).
@@ -118,7 +118,7 @@ class Storer {
   bool stores_narrow(int i, size_t result) const {
     const Node& node = graph_.node(i);
     const Type& type = node.types[result];
-    if (type.dtype != f32 || type.shape.count() < kLeastElements) return false;
+    if (type.dtype != f32 || type.shape.count() < kLeastStoredElements) return false;
     const Value value{i, static_cast<int32_t>(result)};
     const Value inside = node.body->outputs()[result];
     if (node.body->node(inside).op->op_class == OpClass::reduction) return false;

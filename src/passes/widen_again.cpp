@@ -9,7 +9,7 @@ namespace millrace {
 namespace {
 
 // Of what is f16: a second copy of less costs more memory than it saves, since small launches share early waves.
-constexpr int64_t kLeastElements = 1 << 18;
+constexpr int64_t kLeastWideElements = 1 << 18;
 
 /// Whether node i makes an f32 copy of what is stored with half the bits and lives for longer: a parameter in bf16, or what
 /// products in f16 read and make.
@@ -17,7 +17,7 @@ bool widens(const Graph& graph, int i) {
   const Node& node = graph.node(i);
   if (node.op->name != "cast" || node.types[0].dtype != f32) return false;
   const Type& from = graph.type(node.operands[0]);
-  return (from.dtype == f16 && from.shape.count() >= kLeastElements) ||
+  return (from.dtype == f16 && from.shape.count() >= kLeastWideElements) ||
          (from.dtype == bf16 && graph.is_input(node.operands[0]));
 }
 

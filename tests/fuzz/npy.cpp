@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string extension = extensions[data[0] % std::size(extensions)];
   for (const std::string& column : member_columns(extension, content))
     fuzz::refuse_or_take([&] {
-      const Value value = decode_member(extension, split_column(column).second, content);
+      const data::Value value = decode_member(extension, split_column(column).second, content);
       // What can be read is written so that it reads the same.
       if (const auto* array = std::get_if<Array>(&value); array && extension == "npy")
         if (!parse_npy(encode_npy(*array)).identical(*array)) std::abort();

@@ -17,7 +17,7 @@ class Small final : public Dataset {
   }
   int64_t count() const override { return 4; }
   bool has(int64_t index, size_t column) const override { return index != static_cast<int64_t>(column); }
-  Value read(int64_t index, size_t column) const override {
+  data::Value read(int64_t index, size_t column) const override {
     if (!has(index, column)) return {};
     if (column == 0) return index;
     if (column == 1) return 0.5 * static_cast<double>(index);

@@ -28,7 +28,7 @@ struct Case {
   double rate = 0.05;
 };
 
-struct Trained {
+struct Accumulated {
   std::vector<double> losses;
   std::map<std::string, double> metrics;  // of the last step
   std::map<std::string, Array> values;    // parameters and buffers
@@ -44,7 +44,7 @@ void fill(Array& array, uint64_t stream, uint32_t below) {
       array.set_int(i, random.below(below));
 }
 
-Trained train(const Case& c, int64_t parts, const std::string& precision = "fp32", int steps = 3) {
+Accumulated train(const Case& c, int64_t parts, const std::string& precision = "fp32", int steps = 3) {
   const auto model = c.model();
   model->initialise(4);
   optim::TrainOptions options;
@@ -52,7 +52,7 @@ Trained train(const Case& c, int64_t parts, const std::string& precision = "fp32
   options.accumulate = parts;
   options.compile.precision = precision;
   optim::TrainStep step(model, c.inputs, c.function, c.optimizer, options);
-  Trained result;
+  Accumulated result;
   for (int s = 0; s < steps; ++s) {
     for (int i = 0; i < step.input_count(); ++i) fill(step.input(i), static_cast<uint64_t>(10 * s + i), 5);
     step.run(c.rate);
@@ -66,7 +66,7 @@ Trained train(const Case& c, int64_t parts, const std::string& precision = "fp32
   return result;
 }
 
-double largest_difference(const Trained& a, const Trained& b) {
+double largest_difference(const Accumulated& a, const Accumulated& b) {
   double worst = 0;
   for (const auto& [name, array] : a.values)
     for (int64_t i = 0; i < array.count(); ++i)
@@ -112,10 +112,10 @@ TEST_CASE("a batch in parts trains as the whole batch does") {
   for (const auto& [name, optimizer] : optimizers) {
     CAPTURE(name);
     const Case c = layers(plain, 12, optimizer);
-    const Trained whole = train(c, 1);
+    const Accumulated whole = train(c, 1);
     for (const int64_t parts : {2, 3, 12}) {
       CAPTURE(parts);
-      const Trained cut = train(c, parts);
+      const Accumulated cut = train(c, parts);
       CHECK(largest_difference(whole, cut) < 1e-5);
       for (const auto& [metric, value] : whole.metrics)
         CHECK(cut.metrics.at(metric) == doctest::Approx(value).epsilon(1e-5));
@@ -131,7 +131,7 @@ TEST_CASE("tables get the sum of the parts' rows, lazily or not, small or large"
           optim::adamw({.epsilon = 1e-3}), optim::adagrad({.epsilon = 1e-3})}) {
       CAPTURE(rows);
       const Case c = table(optimizer, rows);
-      const Trained whole = train(c, 1), cut = train(c, 3);
+      const Accumulated whole = train(c, 1), cut = train(c, 3);
       CHECK(largest_difference(whole, cut) < 1e-5);
       // What stays rows for the whole batch stays rows in parts: no dense gradient.
       if (rows == 200000) CHECK(cut.arena < 2 * rows * 4);
@@ -196,7 +196,7 @@ TEST_CASE("batch norm's running statistics go from part to part") {
   {
     Case c = layers(lines, 12, optim::sgd());
     c.rate = 0;
-    const Trained cut = train(c, 3, "fp32", 1);
+    const Accumulated cut = train(c, 3, "fp32", 1);
     // The parts as batches of their own, one after the other; at rate 0 the parameters stay.
     const auto model = c.model();
     model->initialise(4);
@@ -241,13 +241,13 @@ TEST_CASE("parts need the memory of one, and do not depend on threads") {
     for (const char* line : {"conv 16 3", "batch-norm", "gelu", "dropout 0.1"}) lines.emplace_back(line);
   for (const char* line : {"max-pool 2", "flatten", "linear 5"}) lines.emplace_back(line);
   const Case c = layers(lines, 64, optim::adamw());
-  const Trained whole = train(c, 1), one = train(c, 4);
+  const Accumulated whole = train(c, 1), one = train(c, 4);
   int64_t gradients = 0;
   for (const auto& [name, array] : one.values) gradients += array.bytes();
   CHECK(one.arena < 0.3 * static_cast<double>(whole.arena) + static_cast<double>(gradients));
   for (const int threads : {1, 3}) {
     ThreadPool::set_default_threads(threads);
-    const Trained other = train(c, 4);
+    const Accumulated other = train(c, 4);
     for (const auto& [name, array] : one.values) CHECK(array.identical(other.values.at(name)));
     CHECK(other.losses == one.losses);
   }

@@ -14,15 +14,15 @@ using namespace millrace;
 
 namespace {
 
-struct Trained {
+struct Measured {
   std::vector<double> losses;
   int64_t bytes = 0, activations = 0;
   bool repeats = false;  // whether something is computed again
 };
 
 /// Some steps on the same batch.
-Trained train(const nn::Model& model, const Shape& input, int64_t classes, int64_t memory,
-              const std::string& precision) {
+Measured train(const nn::Model& model, const Shape& input, int64_t classes, int64_t memory,
+               const std::string& precision) {
   model.module->initialise(5);
   optim::TrainOptions options;
   options.compile.memory = memory;
@@ -35,7 +35,7 @@ Trained train(const nn::Model& model, const Shape& input, int64_t classes, int64
       optim::sgd({.momentum = 0.9}), options);
   for (int64_t i = 0; i < step.input(0).count(); ++i) step.input(0).set(i, std::sin(static_cast<double>(i)));
   for (int64_t i = 0; i < step.input(1).count(); ++i) step.input(1).set_int(i, i % classes);
-  Trained result;
+  Measured result;
   for (int i = 0; i < 4; ++i) {
     step.run(0.01);
     result.losses.push_back(step.loss());
@@ -62,11 +62,11 @@ TEST_CASE("with less memory a step computes activations again, and trains alike"
     CAPTURE(precision);
     const nn::Model model = small_network();
     const Shape input{32, 3, 16, 16};
-    const Trained free = train(model, input, 10, 0, precision);
+    const Measured free = train(model, input, 10, 0, precision);
     CHECK(!free.repeats);
     // How far it can fall depends on the scratch memory of the kernels that are chosen by timing.
     const int64_t budget = free.bytes - free.activations / 6;
-    const Trained tight = train(model, input, 10, budget, precision);
+    const Measured tight = train(model, input, 10, budget, precision);
     // In bf16 what is computed again may vanish in its readers' nests.
     if (precision == "fp32") CHECK(tight.repeats);
     CHECK(tight.bytes <= budget);

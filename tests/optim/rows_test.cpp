@@ -15,21 +15,21 @@ using namespace millrace;
 
 namespace {
 
-struct Stored {
+struct StoredRows {
   std::string name;
   std::vector<double> curve, values;
 };
 
-const Stored& stored(const std::string& name) {
-  static const std::vector<Stored> all = {
+const StoredRows& stored_rows(const std::string& name) {
+  static const std::vector<StoredRows> all = {
 #include "optim/reference_values.inc"
   };
-  for (const Stored& s : all)
+  for (const StoredRows& s : all)
     if (s.name == name) return s;
   throw std::runtime_error("no stored values " + name);
 }
 
-optim::StepResult squared_error(nn::Module& model, std::span<const Tensor> inputs) {
+optim::StepResult squared_error_of_rows(nn::Module& model, std::span<const Tensor> inputs) {
   return {mse_loss(model(inputs[0]), inputs[1])};
 }
 
@@ -38,7 +38,7 @@ std::unique_ptr<optim::TrainStep> table_step(const std::shared_ptr<nn::Embedding
                                              std::shared_ptr<const optim::Optimizer> optimizer) {
   return std::make_unique<optim::TrainStep>(
       table, std::vector<optim::TensorSpec>{{"ids", {i64, {ids}}}, {"target", {f32, {ids, width}}}},
-      squared_error, std::move(optimizer));
+      squared_error_of_rows, std::move(optimizer));
 }
 
 std::vector<double> part(const std::vector<double>& values, size_t i, size_t count) {
@@ -72,13 +72,13 @@ TEST_CASE("optimisers update tables by rows as PyTorch's do") {
   for (const Case& c : cases) {
     CAPTURE(c.name);
     const auto table = std::make_shared<nn::Embedding>(24, 3);
-    *table->parameters()[0].tensor = Array::of(f32, {24, 3}, stored("table").values);
+    *table->parameters()[0].tensor = Array::of(f32, {24, 3}, stored_rows("table").values);
     const auto step = table_step(table, 5, 3, c.optimizer);
     CHECK((ops_of(step->graph()).find("scatter_rows") != std::string::npos) == c.by_rows);
-    const Stored& expected = stored(c.name);
+    const StoredRows& expected = stored_rows(c.name);
     for (size_t i = 0; i < expected.curve.size(); ++i) {
-      step->bind_input(0, Array::of(i64, {5}, part(stored("table ids").values, i, 5)));
-      step->bind_input(1, Array::of(f32, {5, 3}, part(stored("table target").values, i, 15)));
+      step->bind_input(0, Array::of(i64, {5}, part(stored_rows("table ids").values, i, 5)));
+      step->bind_input(1, Array::of(f32, {5, 3}, part(stored_rows("table target").values, i, 15)));
       step->run(c.lr);
       CHECK(step->loss() == doctest::Approx(expected.curve[i]).epsilon(2e-5));
     }
@@ -109,9 +109,9 @@ Array trained(std::shared_ptr<const optim::Optimizer> optimizer, int64_t rows, i
 }
 
 /// Switches passes off while the object lives.
-struct Disabled {
-  explicit Disabled(const char* passes) { setenv("MILLRACE_DISABLE", passes, 1); }
-  ~Disabled() { unsetenv("MILLRACE_DISABLE"); }
+struct DisabledPasses {
+  explicit DisabledPasses(const char* passes) { setenv("MILLRACE_DISABLE", passes, 1); }
+  ~DisabledPasses() { unsetenv("MILLRACE_DISABLE"); }
 };
 
 }  // namespace
@@ -124,7 +124,7 @@ TEST_CASE("the dense update of a large table reads its gradient as rows, and giv
     const int64_t rows = 70001, width = 17, ids = 300;
     int64_t sparse_bytes = 0, dense_bytes = 0;
     const Array sparse = trained(optimizer, rows, width, ids, &sparse_bytes);
-    const Disabled disabled("sparse");
+    const DisabledPasses disabled("sparse");
     const Array dense = trained(optimizer, rows, width, ids, &dense_bytes);
     CHECK(sparse.identical(dense));
     CHECK(dense_bytes >= rows * width * 4);
@@ -137,7 +137,7 @@ TEST_CASE("clipping by norm sees the same norm over rows as over the dense gradi
   int64_t bytes = 0;
   const Array sparse = trained(optimizer, 70001, 17, 300, &bytes);
   CHECK(bytes < 70001 * 17 * 2);
-  const Disabled disabled("sparse");
+  const DisabledPasses disabled("sparse");
   const Array dense = trained(optimizer, 70001, 17, 300);
   double worst = 0;
   for (int64_t i = 0; i < dense.count(); ++i) worst = std::max(worst, std::fabs(sparse.at(i) - dense.at(i)));

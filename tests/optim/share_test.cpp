@@ -6,12 +6,12 @@ using namespace millrace;
 
 namespace {
 
-struct Trained {
+struct Shared {
   std::shared_ptr<nn::Module> model = std::make_shared<nn::Linear>(3, 2);
   std::map<int64_t, std::unique_ptr<optim::TrainStep>> steps;
   optim::TrainStep* last = nullptr;
 
-  Trained() { model->initialise(5); }
+  Shared() { model->initialise(5); }
   optim::TrainStep& step(int64_t batch, bool share) {
     auto& step = steps[batch];
     if (!step) {
@@ -36,9 +36,9 @@ struct Trained {
 TEST_CASE("steps of two sizes that share their state train as one step of either would") {
   // A batch of 4 whose rows are there twice has the mean gradient of the batch of 2.
   const std::vector<double> rows = {0.5, -1, 2, 1, 0.25, -0.5};
-  Trained mixed, plain;
+  Shared mixed, plain;
   for (int i = 0; i < 6; ++i) {
-    for (Trained* trained : {&mixed, &plain}) {
+    for (Shared* trained : {&mixed, &plain}) {
       const int64_t copies = trained == &mixed && i % 2 ? 2 : 1;
       optim::TrainStep& step = trained->step(2 * copies, true);
       for (int64_t k = 0; k < 6 * copies; ++k) step.input(0).set(k, rows[static_cast<size_t>(k % 6)]);

@@ -42,7 +42,7 @@ std::vector<Array> values_of(const Graph& graph) {
   return inputs;
 }
 
-int links(const Program& program) {
+int links_of(const Program& program) {
   int count = 0;
   for (const LaunchInfo& launch : program.launches())
     count += launch.kernel.find("row by row") != std::string::npos;
@@ -55,7 +55,7 @@ int check(const Graph& graph, const std::string& precision) {
   CompileOptions options;
   options.precision = precision;
   const Program timed = Program::compile(graph, options);
-  int least = links(timed);
+  int least = links_of(timed);
   for (const std::string provider : {"winograd", "gemm", "onednn"}) {
     CAPTURE(provider);
     for (const auto& [key, choice] : timed.choices()) options.choices[key] = provider;
@@ -63,7 +63,7 @@ int check(const Graph& graph, const std::string& precision) {
     for (const int threads : {1, 2, 5}) {
       ThreadPool::set_default_threads(threads);
       Program program = Program::compile(graph, options);
-      least = std::min(least, links(program));
+      least = std::min(least, links_of(program));
       for (size_t i = 0; i < inputs.size(); ++i)
         for (int64_t k = 0; k < inputs[i].count(); ++k)
           program.input(static_cast<int>(i)).set(k, inputs[i].at(k));

@@ -9,11 +9,11 @@
 namespace millrace::data {
 namespace {
 
-constexpr double degrees = 180 / 3.14159265358979323846;
+constexpr double kDegreesOfRadian = 180 / 3.14159265358979323846;
 
 /// Shears about the top left corner, moves in whole pixels, and turns about the middle.
 Projection projection(uint32_t kind, double amount, const Extent& extent) {
-  const double whole = std::trunc(amount), lean = std::atan(amount) * degrees;
+  const double whole = std::trunc(amount), lean = std::atan(amount) * kDegreesOfRadian;
   switch (kind) {
     case 1:
       return affine_projection({0, 0}, 0, {0, 0}, 1, {lean, 0});

@@ -7,12 +7,12 @@
 namespace millrace::data {
 namespace {
 
-constexpr AutomaticReach reach{.shear = 0.3,
-                               .rotate = 30,
-                               .enhance = 0.9,
-                               .translate = 0,
-                               .translate_share = 150.0 / 331,
-                               .posterize = 4};
+constexpr AutomaticReach kRandAugmentReach{.shear = 0.3,
+                                           .rotate = 30,
+                                           .enhance = 0.9,
+                                           .translate = 0,
+                                           .translate_share = 150.0 / 331,
+                                           .posterize = 4};
 
 class RandAugment final : public Augmentation {
  public:
@@ -24,7 +24,8 @@ class RandAugment final : public Augmentation {
     for (int i = 0; i < count_; ++i) {
       const uint32_t kind = draw.random.below(automatic_kinds);
       const bool negative = draw.random.next() & 1;
-      automatic_change(reach, kind, static_cast<uint32_t>(strength_), negative, extent, out, other);
+      automatic_change(kRandAugmentReach, kind, static_cast<uint32_t>(strength_), negative, extent, out,
+                       other);
     }
   }
 

@@ -6,7 +6,7 @@
 namespace millrace::data {
 namespace {
 
-constexpr AutomaticReach reach{
+constexpr AutomaticReach kTrivialReach{
     .shear = 0.99, .rotate = 135, .enhance = 0.99, .translate = 32, .translate_share = 0, .posterize = 6};
 
 class TrivialAugment final : public Augmentation {
@@ -15,7 +15,7 @@ class TrivialAugment final : public Augmentation {
     thread_local std::vector<uint8_t> other;
     std::memcpy(out, in, extent.bytes());
     const uint32_t kind = draw.random.below(automatic_kinds), step = draw.random.below(automatic_steps);
-    automatic_change(reach, kind, step, draw.random.next() & 1, extent, out, other);
+    automatic_change(kTrivialReach, kind, step, draw.random.next() & 1, extent, out, other);
   }
 };
 

@@ -15,11 +15,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Place {
+struct HdfsPlace {
   std::string server, path;  // "http://host:9870", "/logs/x.tar"
 };
 
-Place place_of(const std::string& url) {
+HdfsPlace place_of(const std::string& url) {
   const bool own = url.starts_with("hdfs://");
   const size_t host = url.find("://") + 3, slash = url.find('/', host);
   if (slash == std::string::npos || (slash == host && !own))
@@ -39,7 +39,7 @@ Place place_of(const std::string& url) {
   return {base, url.substr(slash)};
 }
 
-HttpRequest request_for(const Place& place, const std::string& path, const std::string& operation) {
+HttpRequest request_for(const HdfsPlace& place, const std::string& path, const std::string& operation) {
   HttpRequest request;
   request.url = fmt::format("{}/webhdfs/v1{}?op={}", place.server, percent_encoded(path, "/"), operation);
   const char* user = std::getenv("HADOOP_USER_NAME");
@@ -121,7 +121,7 @@ class WebHdfsObject final : public RemoteObject {
 
  private:
   std::string url_, version_;
-  Place place_;
+  HdfsPlace place_;
   uint64_t size_ = 0;
 };
 
@@ -144,7 +144,7 @@ std::unique_ptr<RemoteObject> open_webhdfs(const std::string& url) {
 }
 
 std::vector<std::string> list_webhdfs(const std::string& pattern) {
-  const Place place = place_of(pattern);
+  const HdfsPlace place = place_of(pattern);
   const size_t slash = place.path.rfind('/');
   const std::string folder = place.path.substr(0, slash + 1);
   if (fixed_part(folder) != folder)

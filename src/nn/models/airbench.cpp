@@ -92,9 +92,9 @@ Array whitening_filters(const Array& pictures) {
   return filters;
 }
 
-class Block : public Module {
+class AirbenchBlock : public Module {
  public:
-  Block(int64_t in, int64_t out)
+  AirbenchBlock(int64_t in, int64_t out)
       : c1_(conv("c1", in, out)), c2_(conv("c2", out, out)), n1_(norm("n1", out)), n2_(norm("n2", out)) {}
 
   Tensor forward(const Tensor& x) override {
@@ -123,7 +123,7 @@ class Airbench : public Module {
         blocks_(make<Sequential>("blocks")) {
     int64_t in = 8 * channels;
     for (const int64_t width : {64, 256, 256}) {
-      blocks_.append(std::make_shared<Block>(in, width));
+      blocks_.append(std::make_shared<AirbenchBlock>(in, width));
       in = width;
     }
     head_ = &make<Linear>("head", in, classes, false);

@@ -6,7 +6,7 @@
 namespace millrace::nn::models {
 namespace {
 
-constexpr int64_t numbers = 13, categories = 26, buckets = 100'000, width = 32;
+constexpr int64_t numbers = 13, categories = 26, buckets = 100'000, kVector = 32;
 
 Array offsets() {
   Array array(i64, {categories});
@@ -18,9 +18,9 @@ class Dlrm : public Module {
  public:
   Dlrm()
       : offset_(buffer("offset", offsets())),
-        table_(make<Embedding>("emb", categories * buckets, width)),
+        table_(make<Embedding>("emb", categories * buckets, kVector)),
         mlp_(make<Sequential>("mlp")) {
-    mlp_.append(std::make_shared<Linear>(numbers + categories * width, 512));
+    mlp_.append(std::make_shared<Linear>(numbers + categories * kVector, 512));
     mlp_.append(nn::relu());
     mlp_.append(std::make_shared<Linear>(512, 256));
     mlp_.append(nn::relu());

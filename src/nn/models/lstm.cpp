@@ -5,13 +5,13 @@
 namespace millrace::nn::models {
 namespace {
 
-constexpr int64_t vocabulary = 256, width = 64, hidden = 128;
+constexpr int64_t vocabulary = 256, kEmbedded = 64, hidden = 128;
 
 class LstmClassifier : public Module {
  public:
   explicit LstmClassifier(int64_t classes)
-      : emb_(make<Embedding>("emb", vocabulary, width)),
-        rnn_(make<LSTM>("rnn", width, hidden, RecurrentOptions{.batch_first = true})),
+      : emb_(make<Embedding>("emb", vocabulary, kEmbedded)),
+        rnn_(make<LSTM>("rnn", kEmbedded, hidden, RecurrentOptions{.batch_first = true})),
         head_(make<nn::Linear>("head", hidden, classes)) {}
   Tensor forward(const Tensor& ids) override { return head_(select_index(rnn_(emb_(ids)), 1, -1)); }
 

@@ -5,9 +5,9 @@ namespace millrace::nn::models {
 namespace {
 
 /// Two 3×3 convolutions, or 1×1, 3×3, 1×1 (`bottleneck`, four times as wide at the end).
-class Block : public Module {
+class ResidualBlock : public Module {
  public:
-  Block(int64_t in, int64_t mid, int64_t stride, bool bottleneck) {
+  ResidualBlock(int64_t in, int64_t mid, int64_t stride, bool bottleneck) {
     const int64_t out = bottleneck ? 4 * mid : mid;
     const auto add = [&](int64_t from, int64_t to, int64_t kernel, int64_t step) {
       const std::string n = std::to_string(convs_.size() + 1);
@@ -55,7 +55,7 @@ class ResNet : public Module {
     for (size_t stage = 0; stage < depths.size(); ++stage) {
       const int64_t width = int64_t{64} << stage;
       for (int i = 0; i < depths[stage]; ++i) {
-        layers_.append(std::make_shared<Block>(in, width, stage > 0 && i == 0 ? 2 : 1, bottleneck));
+        layers_.append(std::make_shared<ResidualBlock>(in, width, stage > 0 && i == 0 ? 2 : 1, bottleneck));
         in = bottleneck ? 4 * width : width;
       }
     }

@@ -22,9 +22,9 @@ Tensor mean_of_present(const Tensor& x, const Tensor* segments) {
   return sum / reshape(maximum(there.sum({1}), 1), {batch, 1});
 }
 
-class Block : public Module {
+class TransformerBlock : public Module {
  public:
-  Block(const ModelOptions& o, bool causal)
+  TransformerBlock(const ModelOptions& o, bool causal)
       : heads_(o.heads),
         causal_(causal),
         norm1_(make<LayerNorm>("norm1", o.width)),
@@ -64,7 +64,7 @@ class TextTransformer : public Module {
         norm_(make<LayerNorm>("norm", o.width)),
         head_(make<Linear>("head", o.width, outputs, classes_)) {
     for (int64_t i = 0; i < o.depth; ++i)
-      blocks_.push_back(child(fmt::format("blocks.{}", i), std::make_shared<Block>(o, causal)));
+      blocks_.push_back(child(fmt::format("blocks.{}", i), std::make_shared<TransformerBlock>(o, causal)));
   }
 
   Tensor forward_many(std::span<const Tensor> inputs) override {
@@ -94,7 +94,7 @@ class TextTransformer : public Module {
   Dropout& drop_;
   LayerNorm& norm_;
   Linear& head_;
-  std::vector<std::shared_ptr<Block>> blocks_;
+  std::vector<std::shared_ptr<TransformerBlock>> blocks_;
 };
 
 class Bag : public Module {

@@ -5,9 +5,9 @@
 namespace millrace::nn::models {
 namespace {
 
-class Block : public Module {
+class EncoderBlock : public Module {
  public:
-  Block(int64_t width, int64_t heads, bool causal)
+  EncoderBlock(int64_t width, int64_t heads, bool causal)
       : heads_(heads),
         causal_(causal),
         qkv_(make<Linear>("qkv", width, 3 * width)),
@@ -52,7 +52,7 @@ class Transformer : public Module {
         blocks_(make<Sequential>("blocks")),
         head_(make<Linear>("head", sizes.width, classes, !sizes.causal)) {
     for (int64_t i = 0; i < sizes.depth; ++i)
-      blocks_.append(std::make_shared<Block>(sizes.width, sizes.heads, sizes.causal));
+      blocks_.append(std::make_shared<EncoderBlock>(sizes.width, sizes.heads, sizes.causal));
   }
 
   Tensor forward(const Tensor& ids) override {

@@ -16,11 +16,11 @@ bool is_position(Reduction kind) { return kind == Reduction::argmax || kind == R
 std::shared_ptr<const Graph> body_of(const Graph& graph, const Node& node) {
   if (node.op->name == "fused") return node.body;
   auto body = std::make_shared<Graph>();
-  std::vector<Value> operands;
+  std::vector<millrace::Value> operands;
   for (size_t i = 0; i < node.operands.size(); ++i)
     operands.push_back(body->input(fmt::format("x{}", i), graph.type(node.operands[i])));
-  const Value first = body->add(*node.op, operands, node.attributes);
-  std::vector<Value> outputs;
+  const millrace::Value first = body->add(*node.op, operands, node.attributes);
+  std::vector<millrace::Value> outputs;
   for (int i = 0; i < static_cast<int>(node.types.size()); ++i) outputs.push_back({first.node, i});
   body->set_outputs(outputs);
   return body;
@@ -40,7 +40,7 @@ int64_t part_length(const Graph& body, const Node& node, int dim) {
   if (node.op->name == "concat") {
     const int64_t axis = node.attributes.integer("axis");
     if ((axis < 0 ? axis + node.types[0].shape.rank() : axis) != dim) return 0;
-    for (const Value& operand : node.operands) {
+    for (const millrace::Value& operand : node.operands) {
       end += body.type(operand).shape[dim].size();
       length = std::gcd(length, end);
     }
@@ -54,7 +54,7 @@ int64_t part_length(const Graph& body, const Node& node, int dim) {
 Parts choose_parts(const Graph& body, const std::vector<int64_t>& sizes) {
   constexpr int64_t most_parts = 8, most_stores = 32, least_lanes = 16;
   const Shape space(sizes);
-  for (const Value& output : body.outputs())
+  for (const millrace::Value& output : body.outputs())
     if (body.node(output).op->op_class == OpClass::reduction) return {};
   for (int dim = static_cast<int>(sizes.size()) - 1; dim >= 0; --dim) {
     int64_t length = 0;
@@ -101,7 +101,7 @@ class Lowering : public ElementBuilder {
     const Node* node = nullptr;
     int predicate = -1;
   };
-  using Key = std::tuple<Value, std::vector<int>, int>;
+  using Key = std::tuple<millrace::Value, std::vector<int>, int>;
 
   Scalar make(int id, DType dtype) {
     scalars_.emplace_back(id, dtype);
@@ -110,14 +110,14 @@ class Lowering : public ElementBuilder {
   int expr(Scalar a) const { return scalars_[a.id].first; }
   int both(int a, int b) { return a < 0 ? b : b < 0 ? a : dag_.binary(ScalarOp::logical_and, a, b); }
 
-  int expand(Value value, const std::vector<int>& index, int predicate);
-  int compute(Value value, const std::vector<int>& index, int predicate);
+  int expand(millrace::Value value, const std::vector<int>& index, int predicate);
+  int compute(millrace::Value value, const std::vector<int>& index, int predicate);
   int read(int buffer, const Type& type, const Layout& layout, const std::vector<int>& index, int predicate);
   int constant_element(const Array& array, const std::vector<int>& index, int predicate);
   std::vector<int> reshaped(const Shape& from, const Shape& to, const std::vector<int>& index);
   int offset(const Shape& shape, const Layout& layout, const std::vector<int>& index);
   void reduce(const Node& node, int result);
-  void store(Value value, int result);
+  void store(millrace::Value value, int result);
 
   const Graph& body_;
   const KernelRequest& request_;
@@ -156,7 +156,7 @@ Scalar Lowering::binary(ScalarOp op, Scalar a, Scalar b) {
 Scalar Lowering::load(int operand, std::span<const Scalar> index) {
   std::vector<int> at;
   for (const Scalar& i : index) at.push_back(expr(i));
-  const Value value = frame_.node->operands[operand];
+  const millrace::Value value = frame_.node->operands[operand];
   return make(expand(value, at, frame_.predicate), body_.type(value).dtype);
 }
 
@@ -165,7 +165,7 @@ Scalar Lowering::load_if(Scalar condition, int operand, std::span<const Scalar> 
   if (dag_.is_false(test)) return otherwise;
   std::vector<int> at;
   for (const Scalar& i : index) at.push_back(expr(i));
-  const Value value = frame_.node->operands[operand];
+  const millrace::Value value = frame_.node->operands[operand];
   const int predicate = both(frame_.predicate, test);
   const int id = expand(value, at, predicate);
   const Expr &loaded = dag_[id], &other = dag_[expr(otherwise)];
@@ -175,7 +175,7 @@ Scalar Lowering::load_if(Scalar condition, int operand, std::span<const Scalar> 
   return make(zero ? id : dag_.select(test, id, expr(otherwise)), body_.type(value).dtype);
 }
 
-int Lowering::expand(Value value, const std::vector<int>& index, int predicate) {
+int Lowering::expand(millrace::Value value, const std::vector<int>& index, int predicate) {
   const Key key{value, index, predicate};
   if (const auto at = known_.find(key); at != known_.end()) return at->second;
   const int id = compute(value, index, predicate);
@@ -183,7 +183,7 @@ int Lowering::expand(Value value, const std::vector<int>& index, int predicate) 
   return id;
 }
 
-int Lowering::compute(Value value, const std::vector<int>& index, int predicate) {
+int Lowering::compute(millrace::Value value, const std::vector<int>& index, int predicate) {
   const Node& node = body_.node(value);
   if (const auto at = input_index_.find(value.node); at != input_index_.end())
     return read(at->second, body_.type(value), request_.operand_layouts[at->second], index, predicate);
@@ -193,12 +193,12 @@ int Lowering::compute(Value value, const std::vector<int>& index, int predicate)
                   predicate);
   if (node.op->op_class == OpClass::elementwise) {
     std::vector<Scalar> operands;
-    for (const Value& operand : node.operands)
+    for (const millrace::Value& operand : node.operands)
       operands.push_back(make(expand(operand, index, predicate), body_.type(operand).dtype));
     return expr(node.op->scalar(*this, operands, node));
   }
   std::vector<Type> types;
-  for (const Value& operand : node.operands) types.push_back(body_.type(operand));
+  for (const millrace::Value& operand : node.operands) types.push_back(body_.type(operand));
   std::vector<Scalar> at;
   for (const int i : index) at.push_back(make(i, i64));
   const Frame outer = frame_;
@@ -284,7 +284,7 @@ void Lowering::run() {
     input_index_[body_.inputs()[i].node] = static_cast<int>(i);
   for (int d = 0; d < static_cast<int>(dag_.sizes().size()); ++d) index_.push_back(dag_.dim(d));
   for (size_t i = 0; i < body_.outputs().size(); ++i) {
-    const Value value = body_.outputs()[i];
+    const millrace::Value value = body_.outputs()[i];
     const Node& node = body_.node(value);
     const int result = static_cast<int>(i);
     const bool reduces = node.op->op_class == OpClass::reduction;
@@ -299,7 +299,7 @@ void Lowering::run() {
   }
 }
 
-void Lowering::store(Value value, int result) {
+void Lowering::store(millrace::Value value, int result) {
   const Type& type = body_.type(value);
   const std::vector<int> whole = index_;
   for (int64_t part = 0; part < parts_.count; ++part) {
@@ -314,7 +314,7 @@ void Lowering::store(Value value, int result) {
 }
 
 const Shape& space_of(const Graph& body) {
-  const Value first = body.outputs()[0];
+  const millrace::Value first = body.outputs()[0];
   const Node& node = body.node(first);
   return node.op->op_class == OpClass::reduction ? body.type(node.operands[0]).shape : body.type(first).shape;
 }

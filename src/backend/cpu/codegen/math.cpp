@@ -8,7 +8,7 @@ namespace millrace::codegen {
 namespace {
 
 /// f32 arithmetic on expressions, short to write.
-struct Builder {
+struct DagBuilder {
   Dag& dag;
 
   int f(double value) { return dag.constant(f32, value); }
@@ -38,7 +38,7 @@ struct Builder {
 
 /// x = k ln 2 + r (Cephes expf, S. Moshier), times 2^k what e^r is within 3e-9 of itself: 1 + r + r² p(r), of which p is
 /// the minimax polynomial for |r| < 0.3468.
-int exp_f32(Builder& b, int x) {
+int exp_f32(DagBuilder& b, int x) {
   x = b.select(b.less(x, b.f(-104)), b.f(-104), x);  // a NaN stays
   x = b.select(b.less(b.f(89), x), b.f(89), x);
   // Adding 1.5 × 2^23 rounds to an integer and leaves it in the low bits.
@@ -53,7 +53,7 @@ int exp_f32(Builder& b, int x) {
 }
 
 /// Cephes logf (S. Moshier), mantissa in [√½, √2).
-int log_f32(Builder& b, int x) {
+int log_f32(DagBuilder& b, int x) {
   const int tiny = b.less(x, b.f(0x1p-126));
   const int normal = b.select(tiny, b.mul(x, b.f(0x1p23)), x);
   const int from_root = b.sub(b.bits(normal), b.i(0x3F3504F3));
@@ -77,7 +77,7 @@ int log_f32(Builder& b, int x) {
 }
 
 /// 1 − 2 / (e^2|x| + 1), and an odd polynomial near 0 (Cephes tanhf).
-int tanh_f32(Builder& b, int x) {
+int tanh_f32(DagBuilder& b, int x) {
   const int size = b.dag.unary(ScalarOp::abs, x);
   const int e = exp_f32(b, b.add(size, size));
   const int far = b.sub(b.f(1), b.dag.binary(ScalarOp::div, b.f(2), b.add(e, b.f(1))));
@@ -90,7 +90,7 @@ int tanh_f32(Builder& b, int x) {
 
 /// x · p(x²) for |x| < 3.92, where p is a Chebyshev fit of erf(x)/x in x² mapped to [−1, 1] (Horner's scheme is well
 /// conditioned there), within 4 ulp; beyond, erf is ±1 in f32. Half the operations of a form with an exponential.
-int erf_f32(Builder& b, int x) {
+int erf_f32(DagBuilder& b, int x) {
   constexpr double limit = 3.92;
   const int u = b.fma(b.mul(x, x), b.f(2 / (limit * limit)), b.f(-1));
   const int p =
@@ -105,7 +105,7 @@ int erf_f32(Builder& b, int x) {
 }  // namespace
 
 int elementary(Dag& dag, ScalarOp op, int x) {
-  Builder b{dag};
+  DagBuilder b{dag};
   const bool single = dag[x].dtype == f32;
   switch (op) {
     case ScalarOp::exp:

@@ -42,7 +42,7 @@ void copy_images(StagedKernel& kernel, const Type& type, const Layout& from_layo
   }
 }
 
-const Layout wanted{0, 2, 3, 1};
+const Layout kChannelsLast{0, 2, 3, 1};
 
 }  // namespace
 
@@ -68,7 +68,7 @@ memory::desc own_weights(const Geometry& g, DType dtype, int64_t out_channels, i
 Place channels_last_operand(StagedKernel& kernel, const Type& type, const Layout& layout, Buffer buffer) {
   if (channels_last(type.shape, layout)) return {buffer};
   const Place place = kernel.reserve(type.bytes());
-  copy_images(kernel, type, layout, {buffer}, wanted, place);
+  copy_images(kernel, type, layout, {buffer}, kChannelsLast, place);
   return place;
 }
 
@@ -79,7 +79,7 @@ Place channels_last_result(StagedKernel& kernel, const Type& type, const Layout&
 void copy_result(StagedKernel& kernel, const Type& type, const Layout& layout, Place from) {
   if (from.buffer == Buffer::result) return;
   kernel.stage();
-  copy_images(kernel, type, wanted, from, layout, {Buffer::result});
+  copy_images(kernel, type, kChannelsLast, from, layout, {Buffer::result});
 }
 
 }  // namespace millrace::onednn

@@ -13,13 +13,13 @@ using dnnl::memory;
 using Description = dnnl::convolution_backward_weights::primitive_desc;
 
 /// Into how many parts images (or the rows of each) are split.
-struct Split {
+struct WeightSplit {
   int64_t images = 1, rows = 1;
 };
 
 // Every chunk has a gradient of its own (f32), and those are added in order. That costs a pass over the weights for
 // each chunk, so their number is bounded by how much work an element of the gradient is.
-Split split_of(const Geometry& g) {
+WeightSplit split_of(const Geometry& g) {
   const int64_t positions = g.images * g.out_height * g.out_width;
   const auto by_work = static_cast<int64_t>(std::min(g.work() / 4e6, 16.0));
   const int64_t wanted =
@@ -63,7 +63,7 @@ void add_partials(StagedKernel& kernel, const std::vector<Place>& partials, int6
 
 std::unique_ptr<Kernel> build_weight_gradient(const KernelRequest& request) {
   const Geometry g = geometry_of(request.graph, request.node);
-  const Split split = split_of(g);
+  const WeightSplit split = split_of(g);
   const int64_t out = g.out_channels / g.groups, in = g.in_channels / g.groups;
   auto kernel = std::make_unique<StagedKernel>();
   kernel->stage();

@@ -10,7 +10,7 @@
 namespace millrace::data {
 namespace {
 
-struct Input {
+struct PngInput {
   std::span<const uint8_t> bytes;
   size_t at = 0;
   std::jmp_buf escape;
@@ -18,7 +18,7 @@ struct Input {
 };
 
 void on_error(png_structp png, png_const_charp message) {
-  auto* input = static_cast<Input*>(png_get_error_ptr(png));
+  auto* input = static_cast<PngInput*>(png_get_error_ptr(png));
   std::strncpy(input->message, message, sizeof input->message - 1);
   std::longjmp(input->escape, 1);
 }
@@ -26,7 +26,7 @@ void on_error(png_structp png, png_const_charp message) {
 void on_warning(png_structp, png_const_charp) {}
 
 void on_read(png_structp png, png_bytep to, size_t size) {
-  auto* input = static_cast<Input*>(png_get_io_ptr(png));
+  auto* input = static_cast<PngInput*>(png_get_io_ptr(png));
   if (size > input->bytes.size() - input->at) png_error(png, "truncated");
   std::memcpy(to, input->bytes.data() + input->at, size);
   input->at += size;
@@ -78,7 +78,7 @@ bool is_png(std::span<const uint8_t> bytes) {
 
 std::string decode_png(std::span<const uint8_t> bytes, Picture& picture) {
   if (!is_png(bytes)) return "not a PNG file";
-  Input input{bytes, 0, {}, ""};
+  PngInput input{bytes, 0, {}, ""};
   Reader reader;
   reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &input, on_error, on_warning);
   if (reader.png) reader.info = png_create_info_struct(reader.png);
