@@ -92,6 +92,7 @@ run("sgd clip norm", lambda m: O.SGD(m.parameters(), 0.1), clip_norm=0.7)
 run("sgd clip value", lambda m: O.SGD(m.parameters(), 0.1), clip_value=0.3)
 run("adam", lambda m: O.Adam(m.parameters(), 0.05))
 run("adam decay", lambda m: O.Adam(m.parameters(), 0.05, betas=(0.8, 0.95), eps=1e-6, weight_decay=0.1))
+run("adam epsilon", lambda m: O.Adam(m.parameters(), 0.05, eps=0.1))
 run("adamw", lambda m: O.AdamW(m.parameters(), 0.05, weight_decay=0.1))
 run("adamw clip", lambda m: O.AdamW(groups(m, 0.05), 0.05, weight_decay=0.1), clip_value=1.0, clip_norm=0.5)
 for name, tensor in [("table", TABLE), ("table ids", IDS), ("table target", TARGET)]:

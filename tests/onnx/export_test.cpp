@@ -102,6 +102,26 @@ TEST_CASE("weights become initialisers and named dimensions stay named") {
   CHECK(onnx::export_model(graph, {.weights = {{1, weight}}, .metadata = {{"classes", "a,b,c"}}}) == model);
 }
 
+TEST_CASE(
+    "a transposed convolution keeps pads that differ from side to side, and says what its stride leaves "
+    "over") {
+  Graph graph;
+  const std::vector<int64_t> strides{2, 2}, pads{1, 0, 2, 1};
+  const Value g = graph.input("g", {f32, {1, 2, 5, 4}}), w = graph.input("w", {f32, {2, 3, 3, 3}});
+  graph.set_outputs({graph.add("conv2d_input_grad", {g, w},
+                               {{"strides", strides}, {"pads", pads}, {"input_shape", Shape{1, 3, 8, 9}}})});
+  const std::string model = onnx::export_model(graph, {});
+  // An attribute is its name (field 1) and its numbers (field 8).
+  const auto has = [&](const std::string& name, const std::vector<char>& numbers) {
+    std::string text = "\x0a" + std::string(1, static_cast<char>(name.size())) + name;
+    for (const char number : numbers) text += {'\x40', number};
+    return model.find(text) != std::string::npos;
+  };
+  CHECK(has("pads", {1, 0, 2, 1}));
+  // 8 rows = (5 − 1) · 2 + 3 − 1 − 2, and 9 columns = (4 − 1) · 2 + 3 − 0 − 1 + 1.
+  CHECK(has("output_padding", {0, 1}));
+}
+
 TEST_CASE("an operator that ONNX does not have is named with its layer") {
   Graph graph;
   const Value g = graph.input("g", {f32, {1, 2, 4, 4}}), x = graph.input("x", {f32, {1, 3, 6, 6}});

@@ -79,6 +79,8 @@ TEST_CASE("optimisers follow PyTorch's, with weight decay, groups and clipping")
       {"adam", 0.05, optim::adam()},
       {"adam decay", 0.05,
        optim::adam({.beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .common = {.weight_decay = 0.1}})},
+      {"adam epsilon", 0.05,
+       optim::adam({.epsilon = 0.1})},  // beside sqrt(v) / sqrt(1 − β2^t), not beside sqrt(v)
       {"adamw", 0.05, optim::adamw({.common = {.weight_decay = 0.1}})},
       {"adamw clip", 0.05,
        optim::adamw(

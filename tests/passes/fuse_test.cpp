@@ -53,6 +53,30 @@ TEST_CASE("a reduction and what needs its result are separate nests") {
   CHECK(test::count(result, "fused") == 2);
 }
 
+// Fusion takes it that no path leads back over an `after`. Nests that were merged across one are such paths.
+TEST_CASE("a nest on both sides of a cut is seen by what is merged later") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {64, 32}}), z = graph.input("z", {f32, {64, 48}});
+  const Value row = graph.input("row", {f32, {1, 32}}), w = graph.input("w", {f32, {7}});
+  const Value first = b.sum(z, {1}, true);
+  const Value mine = b.sum(x, {1}, true);
+  const Value second = b.max(b.mul(z, mine), {1}, false);
+  const Value cut = graph.add("after", {w, row});
+  // Of one nest with `mine`, which is before the cut; it needs `first`, and `second` needs `mine`: so `first` and
+  // `second` cannot share a nest, though they read the same values.
+  const Value last = b.max(b.add(x, b.matmul(first, row)), {1}, false);
+  graph.set_outputs({second, cut, last});
+  const Graph result = fused(graph);
+  CHECK(test::count(result, "fused") == 3);
+  Program program = Program::compile(graph);
+  const std::vector<Array> inputs = test::inputs_for(graph);
+  for (size_t i = 0; i < inputs.size(); ++i) program.bind_input(static_cast<int>(i), inputs[i]);
+  program.run();
+  const std::vector<Array> expected = ref::evaluate(graph, inputs);
+  for (int o = 0; o < 3; ++o) CHECK(difference(program.output(o), expected[o]) < 1e-4);
+}
+
 TEST_CASE("a value needed in two nests is computed in both when that costs no more reads, else stored") {
   for (const char* op : {"neg", "exp"}) {
     Graph graph;

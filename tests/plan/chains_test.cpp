@@ -135,6 +135,32 @@ TEST_CASE("a chain may overwrite what it has read") {
   }
 }
 
+TEST_CASE("a chain does not overwrite what an earlier member reads across its rows") {
+  // m reads all of w for each row, as columns; the result replaces w.
+  for (const int64_t size : {64, 512, 1100}) {
+    const Shape shape{size, size};
+    Graph graph;
+    ops::Build b(graph);
+    const Value x = graph.input("x", {f32, shape}), w = graph.input("w", {f32, shape});
+    const Value m = b.softmax(b.add(x, b.transpose(w, {1, 0})), 1);
+    graph.set_outputs({b.add(b.mul(b.softmax(m, 1), 100.0), w)});
+    CompileOptions options;
+    options.donations = {{0, 1}};
+    for (const int threads : {1, 4}) {
+      ThreadPool::set_default_threads(threads);
+      Program program = Program::compile(graph, options);
+      std::vector<Array> now = test::inputs_for(graph);
+      fill(program, now);
+      for (int run = 0; run < 2; ++run) {
+        program.run();
+        now[1] = ref::evaluate(graph, now)[0];
+        CHECK(test::difference(program.input(1), now[1]) < 1e-4);
+      }
+    }
+  }
+  ThreadPool::set_default_threads(0);
+}
+
 TEST_CASE("a transpose in tiles of rows is followed by what reads its rows") {
   for (const auto& [rows, columns] :
        {std::pair{64, 16}, std::pair{1000, 16}, std::pair{333, 16}, std::pair{5000, 16}, std::pair{64, 40}}) {

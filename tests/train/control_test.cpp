@@ -112,6 +112,8 @@ TEST_CASE("a request is taken, noted, and replayed at its step") {
   };
   again.replay(41, note);
   CHECK(seen.empty());
+  again.replay(42, note);
+  CHECK(seen.size() == 1);
   again.replay(60, note);
   again.replay(61, note);
   CHECK(seen == std::vector<std::pair<int64_t, double>>{{42, 0.1}});
