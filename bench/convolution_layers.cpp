@@ -17,10 +17,11 @@
 #include <functional>
 #include <thread>
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/kernels/depthwise/provider.h"
 #include "backend/cpu/kernels/winograd/provider.h"
 #include "backend/cpu/onednn/provider.h"
-#include "ir/operator.h"
 
 using namespace millrace;
 using dnnl::memory;

@@ -2,9 +2,10 @@
 
 #include <map>
 
+#include <millrace/operator.h>
+
 #include "autodiff/scan_gradient.h"
 #include "base/format.h"
-#include "ir/operator.h"
 #include "ops/build.h"
 
 namespace millrace {

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include <millrace/operator.h>
+
 #include "autodiff/gradient.h"
 #include "base/format.h"
-#include "ir/operator.h"
 #include "ops/build.h"
 #include "ops/scan.h"
 

@@ -1,10 +1,10 @@
 #include <algorithm>
 
 #include <millrace/graph.h>
+#include <millrace/operator.h>
 
 #include "base/format.h"
 #include "base/suggest.h"
-#include "ir/operator.h"
 
 namespace millrace {
 namespace {

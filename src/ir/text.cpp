@@ -16,9 +16,9 @@
 #include <cmath>
 
 #include <millrace/graph.h>
+#include <millrace/operator.h>
 
 #include "base/format.h"
-#include "ir/operator.h"
 
 namespace millrace {
 namespace {

@@ -4,8 +4,9 @@
 #include <functional>
 #include <set>
 
+#include <millrace/operator.h>
+
 #include "base/format.h"
-#include "ir/operator.h"
 #include "onnx/writer.h"
 #include "ops/scan.h"
 

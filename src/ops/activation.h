@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
+
 #include "ops/build.h"
 
 namespace millrace::ops {

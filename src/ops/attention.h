@@ -3,7 +3,8 @@
 
 #include <vector>
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
+
 #include "ops/build.h"
 
 namespace millrace::ops {

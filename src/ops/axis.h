@@ -1,7 +1,7 @@
 // What operators along one axis share.
 #pragma once
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
 
 namespace millrace::ops {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
 
 namespace millrace {
 

@@ -1,7 +1,7 @@
 // What the 2-D convolution and its two gradients share: geometry, checks, samples.
 #pragma once
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
 
 namespace millrace::ops {
 

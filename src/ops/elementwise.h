@@ -1,7 +1,7 @@
 // What element-wise operators share: type rules and samples.
 #pragma once
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
 
 namespace millrace::ops {
 

@@ -1,7 +1,8 @@
 // What the losses share: reduction over the items, result types, samples.
 #pragma once
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
+
 #include "ops/build.h"
 
 namespace millrace::ops {

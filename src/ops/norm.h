@@ -1,7 +1,8 @@
 // What the normalising operators share.
 #pragma once
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
+
 #include "ops/build.h"
 
 namespace millrace::ops {

@@ -1,7 +1,7 @@
 // What the pooling operators share: geometry, checks, samples, and index arithmetic of their element bodies.
 #pragma once
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
 
 namespace millrace::ops {
 

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
 
 namespace millrace::ops {
 

@@ -1,7 +1,7 @@
 // What reductions share: axes, type rule, samples.
 #pragma once
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
 
 namespace millrace::ops {
 

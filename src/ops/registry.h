@@ -1,7 +1,7 @@
 // How an operator's file hands its operator to the list.
 #pragma once
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
 
 /// Defines `const Operator& op_NAME()`, which ops/list.inc names: MILLRACE_OPERATOR(add) { Operator op; …; return op; }
 #define MILLRACE_OPERATOR(NAME)                           \

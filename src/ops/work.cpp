@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
 
 namespace millrace::ops {
 namespace {

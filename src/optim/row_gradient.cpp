@@ -2,7 +2,8 @@
 
 #include <vector>
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
+
 #include "ops/build.h"
 
 namespace millrace::optim {

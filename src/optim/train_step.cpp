@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include <millrace/operator.h>
 #include <millrace/optim.h>
 
 #include "base/format.h"
-#include "ir/operator.h"
 #include "ops/build.h"
 #include "optim/loss_scale.h"
 #include "optim/model_scope.h"

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include <millrace/operator.h>
 #include <millrace/optim.h>
 
 #include "base/format.h"
-#include "ir/operator.h"
 
 namespace millrace::optim {
 namespace {

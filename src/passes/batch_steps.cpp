@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include <millrace/operator.h>
+
 #include "base/format.h"
-#include "ir/operator.h"
 #include "ops/build.h"
 
 namespace millrace {

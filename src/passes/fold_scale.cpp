@@ -1,6 +1,7 @@
 #include <optional>
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
+
 #include "ops/build.h"
 #include "passes/pass.h"
 

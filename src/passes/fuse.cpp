@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
+#include <millrace/operator.h>
+
 #include "base/format.h"
-#include "ir/operator.h"
 #include "passes/pass.h"
 
 namespace millrace {

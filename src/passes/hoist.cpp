@@ -3,8 +3,9 @@
 #include <optional>
 #include <vector>
 
+#include <millrace/operator.h>
+
 #include "base/format.h"
-#include "ir/operator.h"
 #include "ops/build.h"
 #include "ops/scan.h"
 #include "passes/batch_steps.h"

@@ -4,8 +4,9 @@
 #include <tuple>
 #include <vector>
 
+#include <millrace/operator.h>
+
 #include "base/format.h"
-#include "ir/operator.h"
 #include "ops/build.h"
 #include "passes/pass.h"
 

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include <millrace/operator.h>
+
 #include "base/format.h"
-#include "ir/operator.h"
 #include "target/provider.h"
 
 namespace millrace {

@@ -1,6 +1,6 @@
 #include "passes/loops.h"
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
 
 namespace millrace {
 

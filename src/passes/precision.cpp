@@ -1,6 +1,7 @@
 #include <optional>
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
+
 #include "passes/pass.h"
 #include "passes/precision_table.h"
 

@@ -2,7 +2,7 @@
 // those that a provider claims whole (attention, layer norm) stay f32, but see narrow_operands. docs/recipes.md prints the table.
 #pragma once
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
 
 namespace millrace {
 

@@ -1,6 +1,7 @@
 #include <vector>
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
+
 #include "passes/pass.h"
 
 namespace millrace {

@@ -2,7 +2,8 @@
 #include <map>
 #include <vector>
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
+
 #include "passes/pass.h"
 
 namespace millrace {

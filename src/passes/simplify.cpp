@@ -1,6 +1,7 @@
 #include <algorithm>
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
+
 #include "passes/pass.h"
 #include "passes/rules/rule.h"
 

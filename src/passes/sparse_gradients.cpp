@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
+
 #include "ops/build.h"
 #include "passes/pass.h"
 

@@ -4,7 +4,8 @@
 #include <set>
 #include <vector>
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
+
 #include "passes/pass.h"
 #include "passes/precision_table.h"
 #include "passes/rules/rule.h"

@@ -2,7 +2,8 @@
 #include <optional>
 #include <vector>
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
+
 #include "passes/pass.h"
 
 namespace millrace {

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include <millrace/operator.h>
+
 #include "base/format.h"
-#include "ir/operator.h"
 #include "ops/scan.h"
 #include "plan/plan.h"
 

@@ -4,8 +4,9 @@
 #include <numeric>
 #include <set>
 
+#include <millrace/operator.h>
+
 #include "base/format.h"
-#include "ir/operator.h"
 #include "passes/pass.h"
 #include "plan/fastest.h"
 #include "plan/loop.h"

@@ -2,8 +2,9 @@
 #include <limits>
 #include <map>
 
+#include <millrace/operator.h>
+
 #include "base/format.h"
-#include "ir/operator.h"
 #include "plan/loop.h"
 
 namespace millrace {

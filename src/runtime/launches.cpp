@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
+#include <millrace/operator.h>
+
 #include "base/format.h"
-#include "ir/operator.h"
 #include "ops/work.h"
 
 namespace millrace {

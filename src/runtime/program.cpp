@@ -10,13 +10,13 @@
 #include <set>
 #include <sys/mman.h>
 
+#include <millrace/operator.h>
 #include <millrace/program.h>
 
 #include "backend/cpu/slot.h"
 #include "backend/cpu/target.h"
 #include "backend/ref/provider.h"
 #include "base/format.h"
-#include "ir/operator.h"
 #include "ops/check.h"
 #include "runtime/kept_copies.h"
 #include "runtime/launches.h"

@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <millrace/operator.h>
 #include <millrace/tensor.h>
-
-#include "ir/operator.h"
 
 namespace millrace {
 

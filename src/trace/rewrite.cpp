@@ -1,9 +1,9 @@
 #include <source_location>
 
+#include <millrace/operator.h>
 #include <millrace/rewrite.h>
 
 #include "base/format.h"
-#include "ir/operator.h"
 #include "passes/rules/rule.h"
 #include "trace/linearise.h"
 #include "trace/node.h"

@@ -6,8 +6,7 @@
 
 #include <millrace/error.h>
 #include <millrace/graph.h>
-
-#include "ir/operator.h"
+#include <millrace/operator.h>
 
 using namespace millrace;
 

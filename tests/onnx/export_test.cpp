@@ -4,13 +4,13 @@
 #include <doctest/doctest.h>
 
 #include <millrace/nn.h>
+#include <millrace/operator.h>
 #include <millrace/optim.h>
 
 #include "backend/ref/evaluate.h"
 #include "base/file.h"
 #include "base/format.h"
 #include "base/philox.h"
-#include "ir/operator.h"
 #include "optim/model_scope.h"
 #include "support/samples.h"
 #include "track/safetensors.h"

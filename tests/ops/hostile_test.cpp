@@ -4,8 +4,8 @@
 #include <limits>
 
 #include <millrace/error.h>
+#include <millrace/operator.h>
 
-#include "ir/operator.h"
 #include "support/allocations.h"
 #include "support/samples.h"
 

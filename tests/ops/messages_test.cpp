@@ -2,8 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <millrace/error.h>
-
-#include "ir/operator.h"
+#include <millrace/operator.h>
 
 using namespace millrace;
 

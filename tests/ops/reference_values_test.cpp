@@ -2,10 +2,11 @@
 #include <doctest/doctest.h>
 #include <limits>
 
+#include <millrace/operator.h>
+
 #include "autodiff/gradient.h"
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
-#include "ir/operator.h"
 
 using namespace millrace;
 

@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <millrace/operator.h>
 #include <millrace/program.h>
-
-#include "ir/operator.h"
 
 using namespace millrace;
 

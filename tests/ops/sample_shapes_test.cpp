@@ -5,8 +5,7 @@
 #include <set>
 
 #include <millrace/error.h>
-
-#include "ir/operator.h"
+#include <millrace/operator.h>
 
 using namespace millrace;
 

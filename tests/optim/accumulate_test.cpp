@@ -7,11 +7,11 @@
 
 #include <millrace/error.h>
 #include <millrace/nn.h>
+#include <millrace/operator.h>
 #include <millrace/optim.h>
 
 #include "base/philox.h"
 #include "base/thread_pool.h"
-#include "ir/operator.h"
 
 using namespace millrace;
 

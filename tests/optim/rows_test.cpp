@@ -6,10 +6,10 @@
 #include <vector>
 
 #include <millrace/nn.h>
+#include <millrace/operator.h>
 #include <millrace/optim.h>
 
 #include "base/philox.h"
-#include "ir/operator.h"
 
 using namespace millrace;
 

@@ -1,8 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <millrace/operator.h>
+
 #include "backend/ref/evaluate.h"
 #include "base/philox.h"
-#include "ir/operator.h"
 #include "ops/build.h"
 #include "passes/pass.h"
 #include "support/graphs.h"

@@ -1,11 +1,11 @@
 #include <doctest/doctest.h>
 #include <string>
 
+#include <millrace/operator.h>
 #include <millrace/program.h>
 
 #include "autodiff/gradient.h"
 #include "backend/ref/evaluate.h"
-#include "ir/operator.h"
 #include "ops/build.h"
 #include "passes/pass.h"
 #include "support/codegen_support.h"

@@ -1,8 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <millrace/operator.h>
+
 #include "autodiff/gradient.h"
 #include "backend/ref/evaluate.h"
-#include "ir/operator.h"
 #include "ops/build.h"
 #include "ops/scan.h"
 #include "passes/pass.h"

@@ -2,11 +2,11 @@
 #include <string>
 #include <vector>
 
+#include <millrace/operator.h>
 #include <millrace/program.h>
 
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
-#include "ir/operator.h"
 #include "ops/build.h"
 #include "passes/pass.h"
 #include "support/cache_variable.h"

@@ -2,9 +2,10 @@
 #include <string>
 #include <vector>
 
+#include <millrace/operator.h>
+
 #include "backend/ref/evaluate.h"
 #include "base/philox.h"
-#include "ir/operator.h"
 #include "ops/build.h"
 #include "passes/pass.h"
 #include "support/graphs.h"

@@ -1,7 +1,8 @@
 #include <doctest/doctest.h>
 
+#include <millrace/operator.h>
+
 #include "autodiff/gradient.h"
-#include "ir/operator.h"
 #include "ops/build.h"
 #include "passes/pass.h"
 

@@ -3,9 +3,10 @@
 #include <functional>
 #include <set>
 
+#include <millrace/operator.h>
+
 #include "backend/ref/evaluate.h"
 #include "base/philox.h"
-#include "ir/operator.h"
 #include "ops/build.h"
 #include "passes/pass.h"
 #include "passes/rules/rule.h"

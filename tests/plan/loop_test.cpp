@@ -5,12 +5,12 @@
 #include <cstring>
 #include <doctest/doctest.h>
 
+#include <millrace/operator.h>
 #include <millrace/program.h>
 
 #include "backend/cpu/target.h"
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
-#include "ir/operator.h"
 #include "ops/build.h"
 #include "ops/scan.h"
 #include "passes/pass.h"

@@ -4,9 +4,10 @@
 #include <cstdlib>
 #include <limits>
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/codegen/codegen_provider.h"
 #include "base/philox.h"
-#include "ir/operator.h"
 
 namespace millrace {
 namespace {

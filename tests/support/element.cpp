@@ -1,9 +1,10 @@
 #include "support/element.h"
 
+#include <millrace/operator.h>
+
 #include "backend/ref/index.h"
 #include "backend/ref/scalar.h"
 #include "base/format.h"
-#include "ir/operator.h"
 
 namespace millrace {
 namespace {

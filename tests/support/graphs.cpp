@@ -1,7 +1,8 @@
 #include "support/graphs.h"
 
+#include <millrace/operator.h>
+
 #include "base/philox.h"
-#include "ir/operator.h"
 
 namespace millrace::test {
 

@@ -7,8 +7,7 @@
 
 #include <millrace/array.h>
 #include <millrace/graph.h>
-
-#include "ir/operator.h"
+#include <millrace/operator.h>
 
 namespace millrace {
 

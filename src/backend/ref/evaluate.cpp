@@ -1,9 +1,10 @@
 #include "backend/ref/evaluate.h"
 
+#include <millrace/operator.h>
+
 #include "backend/ref/registry.h"
 #include "backend/ref/scalar.h"
 #include "base/format.h"
-#include "ir/operator.h"
 #include "ops/check.h"
 
 namespace millrace::ref {

@@ -2,9 +2,10 @@
 
 #include <cstring>
 
+#include <millrace/operator.h>
+
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
-#include "ir/operator.h"
 
 namespace millrace::ref {
 namespace {

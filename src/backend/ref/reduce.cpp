@@ -4,9 +4,10 @@
 #include <cmath>
 #include <limits>
 
+#include <millrace/operator.h>
+
 #include "backend/ref/index.h"
 #include "backend/ref/registry.h"
-#include "ir/operator.h"
 
 namespace millrace::ref {
 namespace {

@@ -3,8 +3,9 @@
 #include <map>
 #include <string>
 
+#include <millrace/operator.h>
+
 #include "base/format.h"
-#include "ir/operator.h"
 
 #define REF(NAME) MILLRACE_REF(NAME);
 #include "backend/ref/list.inc"

@@ -5,8 +5,7 @@
 #include <vector>
 
 #include <millrace/array.h>
-
-#include "ir/scalar.h"
+#include <millrace/scalar.h>
 
 namespace millrace::ref {
 

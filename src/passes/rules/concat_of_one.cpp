@@ -1,4 +1,5 @@
-#include "ir/operator.h"
+#include <millrace/operator.h>
+
 #include "passes/rules/rule.h"
 
 namespace millrace {

@@ -1,6 +1,7 @@
 #include <cmath>
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
+
 #include "ops/build.h"
 #include "passes/rules/rule.h"
 

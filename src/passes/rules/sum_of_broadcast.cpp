@@ -1,4 +1,5 @@
-#include "ir/operator.h"
+#include <millrace/operator.h>
+
 #include "ops/build.h"
 #include "passes/rules/axes.h"
 #include "passes/rules/rule.h"

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include <millrace/operator.h>
 #include <millrace/program.h>
 
 #include "autodiff/gradient.h"
@@ -13,7 +14,6 @@
 #include "backend/ref/evaluate.h"
 #include "base/philox.h"
 #include "base/thread_pool.h"
-#include "ir/operator.h"
 #include "support/random_graph.h"
 
 using namespace millrace;

@@ -3,8 +3,9 @@
 #include <doctest/doctest.h>
 #include <limits>
 
+#include <millrace/operator.h>
+
 #include "backend/ref/evaluate.h"
-#include "ir/operator.h"
 #include "ops/build.h"
 #include "support/codegen_support.h"
 #include "support/samples.h"

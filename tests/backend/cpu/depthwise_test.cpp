@@ -5,11 +5,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/kernels/depthwise/kernels.h"
 #include "backend/cpu/kernels/depthwise/provider.h"
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
-#include "ir/operator.h"
 #include "support/codegen_support.h"
 
 using namespace millrace;

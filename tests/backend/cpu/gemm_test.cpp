@@ -1,12 +1,13 @@
 #include <cmath>
 #include <doctest/doctest.h>
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/kernels/gemm/provider.h"
 #include "backend/cpu/kernels/gemm/tap_order.h"
 #include "backend/cpu/kernels/vectors.h"
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
-#include "ir/operator.h"
 #include "support/codegen_support.h"
 
 using namespace millrace;

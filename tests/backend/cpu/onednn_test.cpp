@@ -1,10 +1,11 @@
 #include <cmath>
 #include <doctest/doctest.h>
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/onednn/provider.h"
 #include "backend/ref/evaluate.h"
 #include "base/philox.h"
-#include "ir/operator.h"
 
 using namespace millrace;
 

@@ -1,10 +1,10 @@
 #include <cstring>
 #include <doctest/doctest.h>
 
+#include <millrace/operator.h>
 #include <millrace/program.h>
 
 #include "backend/ref/evaluate.h"
-#include "ir/operator.h"
 #include "support/samples.h"
 
 using namespace millrace;

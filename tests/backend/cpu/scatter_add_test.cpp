@@ -1,10 +1,10 @@
 #include <doctest/doctest.h>
 
+#include <millrace/operator.h>
 #include <millrace/program.h>
 
 #include "backend/ref/evaluate.h"
 #include "base/philox.h"
-#include "ir/operator.h"
 #include "support/random_graph.h"
 
 using namespace millrace;

@@ -1,8 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/codegen/matmul_provider.h"
 #include "backend/ref/evaluate.h"
-#include "ir/operator.h"
 #include "support/codegen_support.h"
 
 using namespace millrace;

@@ -5,12 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/kernels/vectors.h"
 #include "backend/cpu/kernels/winograd/provider.h"
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
 #include "base/philox.h"
-#include "ir/operator.h"
 
 using namespace millrace;
 

@@ -9,11 +9,12 @@
 #include <mutex>
 #include <set>
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/codegen/jit.h"
 #include "backend/cpu/codegen/nest.h"
 #include "backend/cpu/codegen/rows.h"
 #include "base/format.h"
-#include "ir/operator.h"
 
 namespace millrace {
 namespace {

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ir/scalar.h"
+#include <millrace/scalar.h>
 
 namespace millrace::codegen {
 

@@ -3,8 +3,9 @@
 
 #include <string>
 
-#include "ir/operator.h"
-#include "ir/scalar.h"
+#include <millrace/operator.h>
+#include <millrace/scalar.h>
+
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Intrinsics.h"
 

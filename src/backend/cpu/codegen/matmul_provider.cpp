@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <bit>
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/codegen/codegen_provider.h"
 #include "backend/cpu/codegen/jit.h"
 #include "backend/cpu/codegen/matmul.h"
 #include "base/format.h"
-#include "ir/operator.h"
 
 namespace millrace {
 namespace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include <millrace/graph.h>
+#include <millrace/operator.h>
 
 #include "backend/cpu/codegen/dag.h"
-#include "ir/operator.h"
 #include "target/provider.h"
 
 namespace millrace::codegen {

@@ -1,8 +1,9 @@
 #include "backend/cpu/kernels/attention.h"
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/kernels/attention_problem.h"
 #include "base/format.h"
-#include "ir/operator.h"
 
 namespace millrace::cpu {
 namespace {

@@ -5,7 +5,8 @@
 #include <cstring>
 #include <limits>
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
+
 #include "ops/attention.h"
 
 namespace millrace::cpu {

@@ -4,8 +4,9 @@
 #include <bit>
 #include <cstring>
 
+#include <millrace/operator.h>
+
 #include "base/format.h"
-#include "ir/operator.h"
 
 namespace millrace::cpu {
 namespace {

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/kernels/vectors.h"
 #include "base/format.h"
-#include "ir/operator.h"
 
 namespace millrace::cpu {
 

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/onednn/geometry.h"
 #include "base/format.h"
-#include "ir/operator.h"
 
 namespace millrace::onednn {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "ir/operator.h"
+#include <millrace/operator.h>
 
 namespace millrace::onednn {
 

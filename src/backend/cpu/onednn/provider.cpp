@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/onednn/convolution.h"
 #include "backend/cpu/onednn/matmul.h"
 #include "backend/cpu/onednn/staged_kernel.h"
 #include "base/format.h"
-#include "ir/operator.h"
 
 namespace millrace {
 namespace {

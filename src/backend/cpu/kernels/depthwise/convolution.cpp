@@ -1,8 +1,9 @@
 #include <algorithm>
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/kernels/depthwise/kernels.h"
 #include "base/format.h"
-#include "ir/operator.h"
 
 namespace millrace::cpu::depthwise {
 namespace {

@@ -2,12 +2,13 @@
 #include <atomic>
 #include <cstring>
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/kernels/gemm/kernels.h"
 #include "backend/cpu/kernels/gemm/tap_order.h"
 #include "backend/cpu/kernels/gemm/taps.h"
 #include "backend/cpu/slot.h"
 #include "base/format.h"
-#include "ir/operator.h"
 
 namespace millrace::cpu::gemm {
 namespace {

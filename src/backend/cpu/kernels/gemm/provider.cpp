@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/kernels/gemm/kernels.h"
 #include "backend/cpu/kernels/vectors.h"
 #include "base/format.h"
-#include "ir/operator.h"
 
 namespace millrace::cpu {
 namespace {

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/kernels/resize/loops.h"
 #include "backend/cpu/kernels/resize/table.h"
 #include "base/format.h"
-#include "ir/operator.h"
 
 namespace millrace::cpu {
 namespace {

@@ -1,11 +1,12 @@
 #include <algorithm>
 #include <vector>
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/kernels/winograd/arithmetic.h"
 #include "backend/cpu/kernels/winograd/kernels.h"
 #include "backend/cpu/slot.h"
 #include "base/format.h"
-#include "ir/operator.h"
 
 namespace millrace::cpu::winograd {
 

@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <vector>
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/kernels/gemm/arithmetic.h"
 #include "backend/cpu/kernels/gemm/tap_order.h"
 #include "backend/cpu/kernels/winograd/arithmetic_bf16.h"
 #include "backend/cpu/kernels/winograd/kernels.h"
 #include "backend/cpu/slot.h"
 #include "base/format.h"
-#include "ir/operator.h"
 
 namespace millrace::cpu::winograd {
 namespace {

@@ -1,9 +1,10 @@
 #include "backend/cpu/kernels/winograd/provider.h"
 
+#include <millrace/operator.h>
+
 #include "backend/cpu/kernels/vectors.h"
 #include "backend/cpu/kernels/winograd/kernels.h"
 #include "base/format.h"
-#include "ir/operator.h"
 
 namespace millrace::cpu {
 namespace {

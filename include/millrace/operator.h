@@ -8,8 +8,7 @@
 #include <vector>
 
 #include <millrace/graph.h>
-
-#include "ir/scalar.h"
+#include <millrace/scalar.h>
 
 namespace millrace {
 
