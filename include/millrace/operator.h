@@ -137,7 +137,7 @@ void complete_attributes(const Operator& op, Attributes& attributes, const Locat
 const Operator* find_operator(std::string_view name);
 /// The operator of that name; throws InputError naming the nearest one.
 const Operator& get_operator(std::string_view name);
-/// All operators, in the order of the list.
+/// All operators, by name.
 std::span<const Operator* const> all_operators();
 
 }  // namespace millrace

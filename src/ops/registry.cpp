@@ -8,7 +8,7 @@
 #include "base/suggest.h"
 
 #define OPERATOR(NAME) const millrace::Operator& op_##NAME();
-#include "ops/list.inc"
+#include "generated/operators.inc"
 #undef OPERATOR
 
 namespace millrace {
@@ -17,7 +17,7 @@ namespace {
 const std::vector<const Operator*>& operators() {
   static const std::vector<const Operator*> list = {
 #define OPERATOR(NAME) &op_##NAME(),
-#include "ops/list.inc"
+#include "generated/operators.inc"
 #undef OPERATOR
   };
   return list;

@@ -3,7 +3,8 @@
 
 #include <millrace/operator.h>
 
-/// Defines `const Operator& op_NAME()`, which ops/list.inc names: MILLRACE_OPERATOR(add) { Operator op; …; return op; }
+/// Defines `const Operator& op_NAME()`: MILLRACE_OPERATOR(add) { Operator op; …; return op; }. CMake finds it by this word in
+/// the files of src/ops/, and writes the list that ops/registry.cpp includes.
 #define MILLRACE_OPERATOR(NAME)                           \
   static ::millrace::Operator make_##NAME();              \
   const ::millrace::Operator& op_##NAME() {               \
