@@ -31,8 +31,11 @@ std::string_view phase_name(Phase phase);
 
 /// Where a node comes from. Passes hand it on; it means nothing to what is computed.
 struct Location {
-  std::string layer;  // the user's layer, e.g. "blocks.0.conv1", else the place of the call; for messages
+  std::string
+      layer;  // the user's layer, e.g. "blocks.0.conv1", else the place of the call; for messages alone
   Phase phase = Phase::forward;
+  bool again =
+      false;  // what stands elsewhere too is computed once more, to save memory: not to be merged with that
 
   Location() = default;
   Location(std::string name, Phase part = Phase::forward)
@@ -40,7 +43,15 @@ struct Location {
   Location(const char* name) : layer(name) {}   // NOLINT
   bool operator==(const Location&) const = default;
   bool empty() const { return layer.empty(); }
-  /// "blocks.0.conv1 (backward)"; the forward phase goes without saying.
+  /// The same place, computed again in a phase.
+  Location repeated(Phase part) const {
+    Location copy(layer, part);
+    copy.again = true;
+    return copy;
+  }
+  /// For people: "blocks.0.conv1", "blocks.0.conv1, again".
+  std::string place() const { return again ? layer + ", again" : layer; }
+  /// The place and "(backward)"; the forward phase goes without saying.
   std::string str() const;
 };
 

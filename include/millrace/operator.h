@@ -1,9 +1,11 @@
-// What an operator is. One file in src/ops/ defines one, and src/ops/list.inc names it.
+// What an operator is, and all that is known about it. The library's own are one file each in src/ops/; a program's own
+// are added by register_operator(), and every pass, back end and export treats both alike: by what they declare here.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,17 +14,21 @@
 
 namespace millrace {
 
+struct OnnxCall;  // <millrace/onnx_rule.h>
+
 /// How the code generator and the layout pass see an operator.
 enum class OpClass {
   elementwise,  // result element depends on the operand elements at the same (broadcast) position: has a scalar body
   movement,   // broadcast, transpose, slice, concat, pad, gather, one_hot, pooling …: has an element body
   reduction,  // sum, mean, max, min, argmax, argmin over attribute `axes`
   generator,  // iota, random_*: has an element body; no operand, or just the key
-  view,       // reshape, after: the elements of the first operand in the same order
-  heavy,      // matmul, convolutions, scatter_add: providers compete for it
+  view,   // reshape, after: the elements of the first operand in the same order; others are only waited for
+  heavy,  // matmul, convolutions, scatter_add: providers compete for it
   composite,  // has a body
-  loop,       // scan: runs the body its node carries many times
-  structural  // input, constant
+  group,  // fused: its node carries a body of element-wise, movement and generator operators and reductions
+  loop,   // scan: runs the body its node carries many times
+  input,
+  constant
 };
 
 /// A declared attribute with its default; a node must give those without one.
@@ -83,6 +89,56 @@ struct ElementContext {
 /// reduce one axis to the i64 position of the first extreme.
 enum class Reduction { sum, mean, max, min, argmax, argmin };
 
+/// What mixed precision ("bf16", "fp16") makes of an operator.
+enum class Arithmetic {
+  narrow,  // 16-bit operands and results, sums in f32
+  follows,  // keeps relative and absolute errors about as they are: its result may be stored in 16 bits when operands are
+  full  // f32: statistics, reductions, losses, exp and what else says nothing
+};
+
+/// What becomes of a small error of an operand.
+enum class ErrorGrowth {
+  none,
+  large,  // a small error of a large number becomes a large one (exp, division, sine): such operands stay f32
+  decisive  // the last bit decides (comparison for equality): nor are such operands computed twice, by different code
+};
+
+/// Whether a value may be computed again where it is read, instead of being stored.
+enum class Repeat {
+  free,    // costs nothing where it is read: always (broadcast, iota)
+  cheap,   // where reading it would cost as much
+  costly,  // only under a memory budget
+  never
+};
+
+/// A loop's body is computed for all steps at once: what differs from step to step is there as a stack, with the steps as
+/// dimension 0. Handed to the rule of a node that reads such a stack; the rule emits into `graph`.
+struct StackContext {
+  Graph& graph;
+  const Node& node;             // of the body
+  std::span<const Type> types;  // of its operands, in one step
+  std::vector<char> stacked;    // operands that differ from step to step
+  int64_t steps;
+  std::function<Value(int)> value;  // operand k: a stack, or as it is
+  std::function<Value(int)> stack;  // operand k as a stack in any case
+  /// `shape`, of every step.
+  Shape of_steps(Shape shape) const {
+    shape.insert(shape.begin(), Dim(steps));
+    return shape;
+  }
+};
+
+/// What an operand has to do with rows, the positions along dimension 0 that a loop's body is cut into.
+enum class Rows : char { whole, own, repeated };  // repeated: all rows are alike
+
+/// Handed to row rules.
+struct RowContext {
+  const Node& node;
+  std::span<const Type> operands;
+  std::span<const Rows> rows;  // of each operand; at least one has its own
+  int64_t count;
+};
+
 struct Operator {
   std::string_view name;
   OpClass op_class = OpClass::elementwise;
@@ -95,9 +151,11 @@ struct Operator {
 
   /// Elementwise: the value of one element from the operands' elements. Interpreted by ref and compiled by cpu.
   std::function<Scalar(ScalarBuilder&, std::span<const Scalar>, const Node&)> scalar;
+  /// Elementwise: the one scalar operation that its body is, where it is one (set_scalar() sets both). Algebra asks for it.
+  std::optional<ScalarOp> scalar_op;
 
   /// Movement and generator: the value of the result element at `index` (i64 scalars, one a dimension), by loads from
-  /// operands at computed positions. Compiled by cpu; ref has independent code of its own.
+  /// operands at computed positions. Compiled by cpu; for the library's own ref has independent code.
   std::function<Scalar(ElementBuilder&, std::span<const Scalar> index, const ElementContext&)> element;
 
   /// The element body loads several elements of an operand (pooling): computing the operand anew for each would be waste,
@@ -114,6 +172,9 @@ struct Operator {
   /// are counted from the bodies.
   std::function<double(const Graph&, const Node&)> flops;
 
+  /// Heavy, of a program's own: what it computes, plainly. The library's own are in src/backend/ref/.
+  std::function<std::vector<Array>(const Node&, std::span<const Array>)> evaluate;
+
   /// Composite: emits the meaning into a graph whose inputs are given; returns the results.
   std::function<std::vector<Value>(Graph&, std::span<const Value>, const Attributes&)> body;
 
@@ -122,22 +183,84 @@ struct Operator {
   std::function<std::vector<Value>(const GradientContext&)> gradient;
   bool differentiable = true;
 
-  /// ONNX operators that stand for it, newest opset ≤ 17 first; empty: exported through its body or not at all.
+  // ---- What passes ask. Who says nothing loses speed at most. ----
+
+  /// Nothing said: movement and views follow, all others are full.
+  std::optional<Arithmetic> arithmetic;
+  /// "bf16" narrows so many of the first operands even so (what attention multiplies; its statistics and mask stay f32).
+  int narrow_operands = 0;
+  ErrorGrowth errors = ErrorGrowth::none;
+  Repeat repeat = Repeat::cheap;
+  /// Draws numbers, from a key among its operands and the attribute `stream`: the same ones whenever it is computed again.
+  bool random = false;
+  /// Movement: the operand repeated by numpy's rule, aligned at the last dimension.
+  bool broadcasts = false;
+  /// Element-wise: the operand in another dtype, as near as that holds it.
+  bool converts = false;
+  /// Of one operand and a result of its type it gives the operand as it is (a slice of all).
+  bool unchanged = false;
+  /// Movement that only reorders axes: for each axis of the result the operand's.
+  std::function<std::vector<int64_t>(const Node&)> permutation;
+  /// Element-wise with one operand: whether 0 gives 0.
+  std::function<bool(const Node&)> keeps_zero;
+  /// Positions along dimension `dim` of the result where it begins to come from elsewhere (another operand, padding), and
+  /// the end when one is such: code is compiled for the parts between them.
+  std::function<std::vector<int64_t>(const ElementContext&, int dim)> seams;
+
+  /// The node for all steps of a loop at once; element-wise operators and reductions need none. `can_stack`: whether this
+  /// node has such a form, given which operands differ from step to step; empty: always.
+  std::function<Value(const StackContext&)> stack;
+  std::function<bool(const Node&, std::span<const Type>, std::span<const char> stacked)> can_stack;
+  /// Which operands a row of the result takes the same row of (1); of others it takes all (0). Empty: rows depend on each
+  /// other. Element-wise operators and reductions need none.
+  std::function<std::vector<char>(const RowContext&)> rows;
+  /// With `rows`: the attributes for another number of rows, where they differ.
+  std::function<void(Attributes&, int64_t rows)> set_rows;
+
+  // ---- ONNX ----
+
+  /// ONNX operators that stand for it, newest opset ≤ 17 first; empty: exported through its body or not at all. An
+  /// element-wise operator without attributes is exported as the first.
   std::vector<std::string_view> onnx;
+  /// Writes a node: the names of its results. Empty ones: this node goes through its body.
+  std::function<std::vector<std::string>(const OnnxCall&)> onnx_rule;
+  /// The oldest version of ONNX's operators that has what the rule writes.
+  int onnx_opset = 17;
 
   std::vector<Sample> samples;
   Tolerance tolerance;
+
+  bool is(ScalarOp what) const { return scalar_op == what; }
+  bool is(Reduction what) const { return reduction == what; }
+  /// A reshape: a view that waits for nobody.
+  bool reshapes() const { return op_class == OpClass::view && max_operands == 1; }
+  /// Not computed: an input or a constant.
+  bool is_given() const { return op_class == OpClass::input || op_class == OpClass::constant; }
+  /// The node gives the body (groups, loops); else the operator makes it.
+  bool takes_body() const { return op_class == OpClass::group || op_class == OpClass::loop; }
 };
+
+/// Makes an element-wise operator the one scalar operation.
+void set_scalar(Operator& op, ScalarOp what);
+
+/// What mixed precision makes of a node, and how many of its operands, the first ones, "bf16" narrows.
+Arithmetic arithmetic_of(const Operator& op);
+size_t narrow_operands(const Node& node);
 
 /// Adds the defaults of attributes that are not given. TypeError for attributes that are missing, unknown or of the wrong
 /// kind, and for operators that have no type rule (input, fused …).
 void complete_attributes(const Operator& op, Attributes& attributes, const Location& location);
 
+/// Adds an operator to those of the library, for the rest of the process: graphs take it by name, and it is differentiated,
+/// compiled, printed and exported like any. InputError when a part is missing that its class demands (samples need not be
+/// given), or the name is taken. Its strings (name, docs) must stay.
+const Operator& register_operator(Operator op);
+
 /// The operator of that name, or null.
 const Operator* find_operator(std::string_view name);
 /// The operator of that name; throws InputError naming the nearest one.
 const Operator& get_operator(std::string_view name);
-/// All operators, by name.
+/// The library's operators, by name, then those that were registered so far.
 std::span<const Operator* const> all_operators();
 
 }  // namespace millrace

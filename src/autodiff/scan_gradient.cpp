@@ -8,17 +8,14 @@
 #include "autodiff/gradient.h"
 #include "base/format.h"
 #include "ops/build.h"
+#include "ops/filled.h"
 #include "ops/scan.h"
 
 namespace millrace {
 namespace {
 
 /// Zero everywhere, as gradients() gives it where nothing flows.
-bool is_zero(const Graph& graph, Value value) {
-  while (graph.node(value).op->name == "broadcast") value = graph.node(value).operands[0];
-  const Array* constant = graph.constant_value(value);
-  return constant && constant->count() == 1 && constant->at(0) == 0;
-}
+bool is_zero(const Graph& graph, Value value) { return ops::is_filled_with(graph, value, 0); }
 
 /// The body and, behind its nodes, its gradient.
 struct Joint {
@@ -115,12 +112,11 @@ class BackwardBody {
 
   /// Free to compute again: where it comes from is kept instead.
   static bool is_free(const Node& node) {
-    return node.op->name == "constant" || node.op->name == "broadcast" || node.op->name == "iota" ||
-           node.op->op_class == OpClass::view;
+    return node.op->op_class == OpClass::constant || node.op->op_class == OpClass::view ||
+           node.op->repeat == Repeat::free;
   }
   bool computed(int i) const {
-    const Node& node = joint_.graph.node(i);
-    return node.op->name != "input" && (i >= joint_.forward || is_free(node));
+    return !joint_.graph.is_input({i, 0}) && (i >= joint_.forward || is_free(joint_.graph.node(i)));
   }
 
   void need(Value value) {

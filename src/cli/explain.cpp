@@ -119,7 +119,7 @@ std::string launches_text(const std::vector<LaunchInfo>& launches) {
     table.row({std::to_string(i),
                l.location.phase == Phase::update ? "optimiser" : std::string(phase_name(l.location.phase)),
                l.provider, l.operation.size() > 70 ? l.operation.substr(0, 70) + " …)" : l.operation,
-               l.location.layer, l.types, l.kernel});
+               l.location.place(), l.types, l.kernel});
   }
   return "\nLaunches, in order\n" + table.str();
 }
@@ -192,7 +192,7 @@ std::string json_of(const Program& program, const std::vector<LaunchInfo>& launc
     std::vector<Json> reads;
     for (const int from : l.reads) reads.emplace_back(int64_t{from});
     list.push_back(json_object({{"operation", Json(l.operation)},
-                                {"layer", l.location.layer},
+                                {"layer", l.location.place()},
                                 {"phase", std::string(phase_name(l.location.phase))},
                                 {"provider", l.provider},
                                 {"kernel", l.kernel},
@@ -205,7 +205,7 @@ std::string json_of(const Program& program, const std::vector<LaunchInfo>& launc
   for (const CopyInfo& copy : program.copies())
     copies.push_back(json_object({{"parameter", Json(copy.parameter)},
                                   {"type", copy.type.str()},
-                                  {"layer", copy.location.layer},
+                                  {"layer", copy.location.place()},
                                   {"by_update", copy.why_not.empty()},
                                   {"why_not", copy.why_not}}));
   for (const auto& [problem, choice] : compared_forms(program))

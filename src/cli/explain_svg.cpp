@@ -75,7 +75,7 @@ std::string launches_svg(const std::vector<LaunchInfo>& launches, const std::str
         "<text x=\"{}\" y=\"{}\" fill=\"#fff\">{} {}{}</text></g>\n",
         escaped(fmt::format("{}: {} -> {} [{}]", l.provider, l.operation, l.types, l.kernel)), kLeft, y,
         kWidth - 20, kBox, colour(l.location.phase), kLeft + 6, y + 13, i, escaped(operation),
-        escaped(l.location.empty() ? "" : " in " + l.location.layer));
+        escaped(l.location.empty() ? "" : " in " + l.location.place()));
   }
   return svg + "</svg>\n";
 }

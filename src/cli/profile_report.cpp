@@ -184,7 +184,7 @@ std::string profile_json(const Profile& p, const ProfileTitle& title, int depth)
     const LaunchProfile& l = p.launches[i];
     launches.push_back(json_object({{"operation", Json(l.info.operation)},
                                     {"kind", kind_of(l.info)},
-                                    {"layer", l.info.location.layer},
+                                    {"layer", l.info.location.place()},
                                     {"phase", std::string(phase_name(l.info.location.phase))},
                                     {"provider", l.info.provider},
                                     {"kernel", l.info.kernel},
@@ -272,7 +272,7 @@ std::string profile_trace(const Profile& p, const ProfileTitle& title) {
     const LaunchProfile& launch = p.launches[l];
     span(kernels, name_of(launch.info), std::string(phase_name(launch.info.location.phase)),
          p.typical_times[l], p.typical_times[l + 1],
-         json_object({{"layer", Json(launch.info.location.layer)},
+         json_object({{"layer", Json(launch.info.location.place())},
                       {"kernel", launch.info.kernel},
                       {"types", launch.info.types},
                       {"MFLOP", launch.info.flops / 1e6},

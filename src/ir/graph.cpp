@@ -74,8 +74,8 @@ std::string_view phase_name(Phase phase) {
 }
 
 std::string Location::str() const {
-  if (phase == Phase::forward) return layer;
-  return fmt::format("{}{}({})", layer, layer.empty() ? "" : " ", phase_name(phase));
+  if (phase == Phase::forward) return place();
+  return fmt::format("{}{}({})", place(), layer.empty() ? "" : " ", phase_name(phase));
 }
 
 Value Graph::append(Node node) {
@@ -137,7 +137,7 @@ Value Graph::add(const Operator& op, std::vector<Value> operands, Attributes att
 Value Graph::add_with_body(const Operator& op, std::vector<Value> operands, Attributes attributes,
                            std::shared_ptr<const Graph> body) {
   const bool loop = op.op_class == OpClass::loop;
-  if ((op.op_class != OpClass::composite && !loop) || op.body) fail<TypeError>("{} takes no body", op.name);
+  if (!op.takes_body()) fail<TypeError>("{} takes no body", op.name);
   if (!body) fail<TypeError>("{} needs a body", op.name);
   const std::vector<Type> given_types = operand_types(*this, op, operands);
   Node node;
@@ -180,10 +180,10 @@ void Graph::set_outputs(std::vector<Value> outputs, std::vector<std::string> nam
 
 const Array* Graph::constant_value(Value value) const {
   const Node& n = node(value);
-  return n.op->name == "constant" ? &n.attributes.get<Array>("value") : nullptr;
+  return n.op->op_class == OpClass::constant ? &n.attributes.get<Array>("value") : nullptr;
 }
 
-bool Graph::is_input(Value value) const { return node(value).op->name == "input"; }
+bool Graph::is_input(Value value) const { return node(value).op->op_class == OpClass::input; }
 
 std::vector<int> Graph::use_counts() const {
   std::vector<int> counts(nodes_.size());

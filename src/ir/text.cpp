@@ -8,7 +8,7 @@
 //   %4 = neg(%3) : f32[batch, 4] @"stem.scale" backward
 //   outputs("scaled": %3)
 //
-// Result k > 0 of node n is %n.k. Attributes: true, 3, 3.0, "text", [1, 2], f32, <2, batch> (a shape), f32[2]{1, 2.5}
+// A node that is computed once more to save memory ends in "again". Result k > 0 of node n is %n.k. Attributes: true, 3, 3.0, "text", [1, 2], f32, <2, batch> (a shape), f32[2]{1, 2.5}
 // (an array). Bodies are written, indented after "body {", only where the operator does not build them itself. Floats are
 // the shortest decimals that read back to the same bits, NaN is written as its bits (0x7fc00000).
 #include <algorithm>
@@ -99,6 +99,7 @@ void write_graph(const Graph& graph, const std::string& indent, std::string& out
     for (size_t r = 0; r < node.types.size(); ++r) out += (r ? ", " : "") + node.types[r].str();
     if (node.location != Location()) out += " @" + quoted(node.location.layer);
     if (node.location.phase != Phase::forward) out += fmt::format(" {}", phase_name(node.location.phase));
+    if (node.location.again) out += " again";
     if (node.body && !node.op->body) {
       out += " body {\n";
       write_graph(*node.body, indent + "  ", out);
@@ -393,6 +394,7 @@ class Parser {
     Location found(string());
     for (const Phase phase : {Phase::backward, Phase::update})
       if (accept(phase_name(phase))) found.phase = phase;
+    found.again = accept("again");
     return found;
   }
 
@@ -402,7 +404,7 @@ class Parser {
     expect("=");
     const std::string name = word();
     expect("(");
-    if (name == "input") {
+    if (const Operator* op = find_operator(name); op && op->op_class == OpClass::input) {
       std::string input = string();
       expect(")");
       expect(":");

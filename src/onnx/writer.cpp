@@ -5,10 +5,19 @@
 namespace millrace::onnx {
 namespace {
 
+/// TensorProto.DataType of a dtype.
+int64_t number_of(DType dtype) {
+  static const std::map<DType, int64_t> types = {{f32, 1},  {u8, 2},      {i8, 3},   {i32, 6},  {i64, 7},
+                                                 {f16, 10}, {boolean, 9}, {f64, 11}, {bf16, 16}};
+  const auto found = types.find(dtype);
+  MILLRACE_CHECK(found != types.end(), "ONNX has no dtype {}", dtype.name());
+  return found->second;
+}
+
 WireWriter tensor_proto(const std::string& name, const Array& array) {
   WireWriter tensor;
   for (const int64_t size : array.shape().sizes()) tensor.integer(1, size);
-  tensor.varint(2, static_cast<uint64_t>(data_type(array.dtype())));
+  tensor.varint(2, static_cast<uint64_t>(number_of(array.dtype())));
   tensor.bytes(8, name);
   tensor.bytes(9, {static_cast<const char*>(array.data()), static_cast<size_t>(array.bytes())});
   return tensor;
@@ -25,7 +34,7 @@ WireWriter value_info(const std::string& name, const Type& type) {
     shape.message(1, message);
   }
   const WireWriter tensor =
-      WireWriter().varint(1, static_cast<uint64_t>(data_type(type.dtype))).message(2, shape);
+      WireWriter().varint(1, static_cast<uint64_t>(number_of(type.dtype))).message(2, shape);
   return WireWriter().bytes(1, name).message(2, WireWriter().message(1, tensor));
 }
 
@@ -38,8 +47,6 @@ WireWriter attribute_proto(const std::string& name, const OnnxAttribute& attribu
     proto.number(2, *number).varint(20, 1);
   } else if (const auto* text = std::get_if<std::string>(&attribute)) {
     proto.bytes(4, *text).varint(20, 3);
-  } else if (const auto* graph = std::get_if<OnnxGraph>(&attribute)) {
-    proto.message(6, graph->proto).varint(20, 5);
   } else {
     for (const int64_t value : std::get<std::vector<int64_t>>(attribute)) proto.integer(8, value);
     proto.varint(20, 7);
@@ -49,13 +56,7 @@ WireWriter attribute_proto(const std::string& name, const OnnxAttribute& attribu
 
 }  // namespace
 
-int data_type(DType dtype) {
-  static const std::map<DType, int> types = {{f32, 1},  {u8, 2},      {i8, 3},   {i32, 6},  {i64, 7},
-                                             {f16, 10}, {boolean, 9}, {f64, 11}, {bf16, 16}};
-  const auto found = types.find(dtype);
-  MILLRACE_CHECK(found != types.end(), "ONNX has no dtype {}", dtype.name());
-  return found->second;
-}
+int64_t GraphWriter::data_type(DType dtype) const { return number_of(dtype); }
 
 void GraphWriter::input(const std::string& name, const Type& type) {
   inputs_.message(11, value_info(name, type));
@@ -97,27 +98,32 @@ std::string GraphWriter::ints(const std::vector<int64_t>& values) {
 }
 
 void GraphWriter::append(const std::string& type, const std::vector<std::string>& inputs,
-                         const std::vector<std::string>& results, const OnnxAttributes& attributes) {
+                         const std::vector<std::string>& results, const OnnxAttributes& attributes,
+                         const WireWriter* body) {
   WireWriter proto;
   for (const std::string& name : inputs) proto.bytes(1, name);
   for (const std::string& name : results) proto.bytes(2, name);
   proto.bytes(3, location_.empty() ? results[0] : location_ + "/" + results[0]);
   proto.bytes(4, type);
+  if (body) proto.message(5, WireWriter().bytes(1, "body").message(6, *body).varint(20, 5));
   for (const auto& [name, attribute] : attributes) proto.message(5, attribute_proto(name, attribute));
   nodes_.message(1, proto);
 }
 
 std::vector<std::string> GraphWriter::nodes(const std::string& type, const std::vector<std::string>& inputs,
-                                            int results, const OnnxAttributes& attributes) {
+                                            int results, const OnnxAttributes& attributes,
+                                            const WireWriter& body) {
   std::vector<std::string> names;
   for (int i = 0; i < results; ++i) names.push_back(fresh(type));
-  append(type, inputs, names, attributes);
+  append(type, inputs, names, attributes, &body);
   return names;
 }
 
 std::string GraphWriter::node(const std::string& type, const std::vector<std::string>& inputs,
                               const OnnxAttributes& attributes) {
-  return nodes(type, inputs, 1, attributes)[0];
+  const std::string name = fresh(type);
+  append(type, inputs, {name}, attributes);
+  return name;
 }
 
 void GraphWriter::named_node(const std::string& type, const std::vector<std::string>& inputs,

@@ -3,32 +3,20 @@
 
 #include <map>
 #include <string>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include <millrace/array.h>
 #include <millrace/graph.h>
+#include <millrace/onnx_rule.h>
 
 #include "base/wire.h"
 
 namespace millrace::onnx {
 
-/// A graph that a node carries: its GraphProto.
-struct OnnxGraph {
-  WireWriter proto;
-};
-using OnnxAttribute = std::variant<int64_t, float, std::vector<int64_t>, std::string, OnnxGraph>;
-using OnnxAttributes = std::vector<std::pair<std::string, OnnxAttribute>>;
-
-/// TensorProto.DataType of a dtype.
-int data_type(DType dtype);
-
-class GraphWriter {
+class GraphWriter : public OnnxBuilder {
  public:
   explicit GraphWriter(int opset) : opset_(opset) {}
-  /// Whose operators are written.
-  int opset() const { return opset_; }
+  int opset() const override { return opset_; }
   /// A writer for a graph that a node of this one carries: its names are none of this one's, which it may use.
   GraphWriter inner();
   /// Declares a model input. Its named dimensions become known to shape_of().
@@ -37,20 +25,20 @@ class GraphWriter {
   /// An initialiser under a given name.
   void weight(const std::string& name, const Array& array);
   /// An initialiser with a name of its own.
-  std::string constant(const Array& array);
-  std::string ints(const std::vector<int64_t>& values);
+  std::string constant(const Array& array) override;
+  std::string ints(const std::vector<int64_t>& values) override;
+  int64_t data_type(DType dtype) const override;
 
   /// A name that nothing has yet.
   std::string fresh(const std::string& hint);
-  /// Appends a node with one result (or more) and returns the results' names.
   std::string node(const std::string& type, const std::vector<std::string>& inputs,
-                   const OnnxAttributes& attributes = {});
+                   const OnnxAttributes& attributes = {}) override;
+  /// Appends a node that carries a graph (its GraphProto, as attribute `body`) and returns its results' names.
   std::vector<std::string> nodes(const std::string& type, const std::vector<std::string>& inputs, int results,
-                                 const OnnxAttributes& attributes = {});
+                                 const OnnxAttributes& attributes, const WireWriter& body);
   /// A node whose result has a given name.
   void named_node(const std::string& type, const std::vector<std::string>& inputs, const std::string& result);
-  /// The 1-D i64 tensor of a shape; named dimensions are read from the model's inputs.
-  std::string shape_of(const Shape& shape);
+  std::string shape_of(const Shape& shape) override;
   /// Names of nodes appended from now on begin with this.
   void set_location(const std::string& location) { location_ = location; }
 
@@ -60,7 +48,8 @@ class GraphWriter {
  private:
   std::string dim_of(const Dim& dim);
   void append(const std::string& type, const std::vector<std::string>& inputs,
-              const std::vector<std::string>& results, const OnnxAttributes& attributes);
+              const std::vector<std::string>& results, const OnnxAttributes& attributes,
+              const WireWriter* body = nullptr);
 
   int opset_;
   WireWriter nodes_, initialisers_, inputs_, outputs_;

@@ -7,13 +7,13 @@ using namespace millrace;
 MILLRACE_OPERATOR(abs) {
   Operator op =
       ops::elementwise_unary("abs", "|x|; the gradient at 0 is 0", {f32, f64, bf16, f16, i8, i32, i64});
-  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
-    return b.unary(ScalarOp::abs, x[0]);
-  };
+  set_scalar(op, ScalarOp::abs);
   op.gradient = [](const GradientContext& c) {
     ops::Build b(c.graph);
     return std::vector<Value>{b.mul(c.result_gradients[0], b.unary("sign", c.operands[0]))};
   };
+  op.arithmetic = Arithmetic::follows;
+  op.keeps_zero = [](const Node&) { return true; };
   op.onnx = {"Abs"};
   return op;
 }

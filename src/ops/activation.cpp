@@ -1,5 +1,7 @@
 #include "ops/activation.h"
 
+#include <millrace/onnx_rule.h>
+
 namespace millrace::ops {
 
 Operator activation(std::string_view name, std::string_view doc, std::vector<AttributeSpec> attributes,
@@ -23,6 +25,12 @@ Operator activation(std::string_view name, std::string_view doc, std::vector<Att
                 {.operands = {{bf16, {2, 17}}}},  {.operands = {{f16, {2, 17}}}},
                 {.operands = {{f32, {1}}}}};
   return op;
+}
+
+std::function<std::vector<std::string>(const OnnxCall&)> onnx_with_alpha(const std::string& type) {
+  return [type](const OnnxCall& c) {
+    return c.one(type, c.operands, {{"alpha", static_cast<float>(c.attributes().number("alpha"))}});
+  };
 }
 
 }  // namespace millrace::ops

@@ -14,4 +14,7 @@ namespace millrace::ops {
 Operator activation(std::string_view name, std::string_view doc, std::vector<AttributeSpec> attributes,
                     std::function<Value(Build&, Value, const Attributes&)> body);
 
+/// Written as one ONNX node with the attribute `alpha`.
+std::function<std::vector<std::string>(const OnnxCall&)> onnx_with_alpha(const std::string& type);
+
 }  // namespace millrace::ops

@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/reduce.h"
 #include "ops/registry.h"
 
@@ -12,5 +14,6 @@ MILLRACE_OPERATOR(argmax) {
   op.differentiable = false;
   op.samples = ops::position_samples(dtypes);
   op.onnx = {"ArgMax"};
+  op.onnx_rule = ops::onnx_position("ArgMax");
   return op;
 }

@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/reduce.h"
 #include "ops/registry.h"
 
@@ -12,5 +14,6 @@ MILLRACE_OPERATOR(argmin) {
   op.differentiable = false;
   op.samples = ops::position_samples(dtypes);
   op.onnx = {"ArgMin"};
+  op.onnx_rule = ops::onnx_position("ArgMin");
   return op;
 }

@@ -105,5 +105,6 @@ MILLRACE_OPERATOR(attention) {
   op.gradient = attention_gradient;
   op.tolerance = {.f32 = 1e-4, .f64 = 1e-11, .half = 3e-2};
   op.samples = attention_samples();
+  op.narrow_operands = 3;
   return op;
 }

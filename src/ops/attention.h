@@ -9,6 +9,13 @@
 
 namespace millrace::ops {
 
+/// attention, self_attention (packed: q, k and v are one operand) or the gradient of one.
+struct AttentionForm {
+  bool packed, backward;
+};
+/// nullopt for any other operator.
+std::optional<AttentionForm> attention_form(const Node& node);
+
 /// `causal` and `scale`.
 std::vector<AttributeSpec> attention_attributes();
 

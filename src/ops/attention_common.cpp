@@ -4,6 +4,11 @@
 #include "base/format.h"
 #include "ops/attention.h"
 
+const millrace::Operator& op_attention();
+const millrace::Operator& op_attention_grad();
+const millrace::Operator& op_self_attention();
+const millrace::Operator& op_self_attention_grad();
+
 namespace millrace::ops {
 namespace {
 
@@ -119,5 +124,13 @@ Unpacked unpack_heads(Build& b, Value packed, int64_t heads) {
 }
 
 Value swap_heads(Build& b, Value x) { return b.transpose(x, {0, 2, 1, 3}); }
+
+std::optional<AttentionForm> attention_form(const Node& node) {
+  if (node.op == &op_attention()) return AttentionForm{false, false};
+  if (node.op == &op_attention_grad()) return AttentionForm{false, true};
+  if (node.op == &op_self_attention()) return AttentionForm{true, false};
+  if (node.op == &op_self_attention_grad()) return AttentionForm{true, true};
+  return std::nullopt;
+}
 
 }  // namespace millrace::ops

@@ -68,5 +68,6 @@ MILLRACE_OPERATOR(attention_grad) {
   sample(f64, {2, 1, 2, 2}, {2, 1, 3, 2}, {{"scale", 0.4}}, Type{f64, {2, 1, 2, 3}});
   sample(bf16, {2, 2, 5, 8}, {2, 2, 5, 8}, {{"causal", true}});
   sample(f16, {1, 2, 5, 8}, {1, 2, 4, 8});
+  op.narrow_operands = 4;
   return op;
 }

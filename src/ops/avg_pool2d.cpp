@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/pooling.h"
 #include "ops/registry.h"
 
@@ -33,6 +35,13 @@ MILLRACE_OPERATOR(avg_pool2d) {
                                           ops::pooling_attributes_of(c.node, &c.type(c.operands[0]).shape))};
   };
   op.onnx = {"AveragePool"};
+  op.onnx_rule = [](const OnnxCall& c) {
+    return c.one("AveragePool", c.operands,
+                 {{"kernel_shape", c.attributes().ints("kernel")},
+                  {"strides", c.attributes().ints("strides")},
+                  {"pads", c.attributes().ints("pads")},
+                  {"count_include_pad", int64_t{c.attributes().flag("count_include_pad")}}});
+  };
   for (const ops::PoolingSample& s : ops::pooling_samples()) {
     op.samples.push_back({.operands = {{s.dtype, s.x}}, .attributes = s.attributes});
     op.samples.push_back(op.samples.back());

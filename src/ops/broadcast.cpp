@@ -1,5 +1,6 @@
 #include "ops/build.h"
 #include "ops/registry.h"
+#include "ops/rows.h"
 
 using namespace millrace;
 
@@ -31,6 +32,22 @@ MILLRACE_OPERATOR(broadcast) {
                 {.operands = {{bf16, {7}}}, .attributes = {{"shape", Shape{5, 7}}}}};
   for (const DType dtype : all_dtypes())
     op.samples.push_back({.operands = {{dtype, {3, 1}}}, .attributes = {{"shape", Shape{3, 17}}}});
+  op.repeat = Repeat::free;
+  op.broadcasts = true;
+  op.stack = [](const StackContext& c) {
+    // Dimensions of size 1 where the operand has fewer.
+    ops::Build b(c.graph);
+    const Shape& to = c.node.types[0].shape;
+    Shape from = c.types[0].shape;
+    from.insert(from.begin(), to.size() - from.size(), Dim(1));
+    const Value x = c.stack(0);
+    return b.broadcast(b.reshape(x, c.of_steps(from)), c.of_steps(to));
+  };
+  op.rows = [](const RowContext& c) {
+    const bool rows = c.operands[0].shape.rank() == c.node.types[0].shape.rank();
+    return rows ? std::vector<char>{1} : std::vector<char>{};
+  };
+  op.set_rows = ops::set_rows_of_shape;
   op.onnx = {"Expand"};
   return op;
 }

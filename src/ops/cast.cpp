@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/build.h"
 #include "ops/registry.h"
 
@@ -37,6 +39,12 @@ MILLRACE_OPERATOR(cast) {
   }
   for (const Shape& shape : {Shape{}, Shape{0, 3}, Shape{1}})
     op.samples.push_back({.operands = {{f32, shape}}, .attributes = {{"dtype", bf16}}});
+  op.arithmetic = Arithmetic::follows;
+  op.converts = true;
+  op.unchanged = true;
   op.onnx = {"Cast"};
+  op.onnx_rule = [](const OnnxCall& c) {
+    return c.one("Cast", c.operands, {{"to", c.onnx.data_type(c.attributes().dtype("dtype"))}});
+  };
   return op;
 }

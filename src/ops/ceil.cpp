@@ -5,9 +5,7 @@ using namespace millrace;
 
 MILLRACE_OPERATOR(ceil) {
   Operator op = ops::elementwise_unary("ceil", "The smallest whole number ≥ x");
-  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
-    return b.unary(ScalarOp::ceil, x[0]);
-  };
+  set_scalar(op, ScalarOp::ceil);
   op.differentiable = false;
   ops::set_range(op, -5, 5);
   op.onnx = {"Ceil"};

@@ -1,8 +1,10 @@
 #include "ops/check.h"
 
+#include <algorithm>
 #include <set>
 
 #include "base/format.h"
+#include "ops/registry.h"
 
 namespace millrace {
 namespace {
@@ -22,8 +24,10 @@ const char* missing_meaning(const Operator& op) {
     case OpClass::heavy:
       return op.flops ? nullptr : "its number of floating-point operations";
     case OpClass::view:
+    case OpClass::group:
     case OpClass::loop:
-    case OpClass::structural:
+    case OpClass::input:
+    case OpClass::constant:
       return nullptr;
   }
   return nullptr;
@@ -31,7 +35,7 @@ const char* missing_meaning(const Operator& op) {
 
 }  // namespace
 
-std::vector<std::string> missing_parts(std::span<const Operator* const> operators) {
+std::vector<std::string> missing_parts(std::span<const Operator* const> operators, bool samples) {
   std::vector<std::string> missing;
   std::set<std::string_view> names;
   for (const Operator* op : operators) {
@@ -41,14 +45,18 @@ std::vector<std::string> missing_parts(std::span<const Operator* const> operator
     if (op->name.empty()) lacks("a name");
     if (!names.insert(op->name).second) missing.push_back(fmt::format("{} is there twice", op->name));
     if (op->doc.empty()) lacks("a doc");
-    // Inputs and constants are appended by Graph itself; a fused node gets its body from the pass that makes it.
-    if (op->op_class == OpClass::structural || op->name == "fused") continue;
+    // Inputs and constants are appended by Graph itself; a group gets its body from the pass that makes it.
+    if (op->is_given() || op->op_class == OpClass::group) continue;
     if (!op->types) lacks("a type rule");
     if (const char* part = missing_meaning(*op)) lacks(part);
     // Autodiff differentiates bodies.
     const bool has_body = op->body || op->op_class == OpClass::loop;
     if (op->differentiable && !op->gradient && !has_body) lacks("a gradient, or differentiable = false");
-    if (op->samples.empty()) lacks("samples");
+    if (op->samples.empty() && samples) lacks("samples");
+    const bool keyed = std::any_of(op->attributes.begin(), op->attributes.end(),
+                                   [](const AttributeSpec& spec) { return spec.name == "stream"; });
+    if (op->random && (!keyed || op->max_operands == 0))
+      lacks("a key, or the attribute stream, of its numbers");
     for (const AttributeSpec& spec : op->attributes)
       if (spec.doc.empty()) lacks(fmt::format("a doc of attribute {}", spec.name));
   }
@@ -56,7 +64,7 @@ std::vector<std::string> missing_parts(std::span<const Operator* const> operator
 }
 
 void check_operators() {
-  static const std::vector<std::string> missing = missing_parts(all_operators());
+  static const std::vector<std::string> missing = missing_parts(ops::library_operators());
   if (!missing.empty()) fail<InternalError>("operators are incomplete: {}", fmt::join(missing, "; "));
 }
 

@@ -1,5 +1,7 @@
 #include <cmath>
 
+#include <millrace/onnx_rule.h>
+
 #include "ops/build.h"
 #include "ops/elementwise.h"
 #include "ops/registry.h"
@@ -43,6 +45,15 @@ MILLRACE_OPERATOR(clamp) {
     if (i % 3 != 1) sample.attributes.set("low", sample.operands[0].dtype.is_float() ? -0.75 : 1.0);
     if (i % 3 != 2) sample.attributes.set("high", sample.operands[0].dtype.is_float() ? 1.25 : 3.0);
   }
+  op.arithmetic = Arithmetic::follows;
+  op.keeps_zero = [](const Node& node) {
+    return node.attributes.number("low") <= 0 && node.attributes.number("high") >= 0;
+  };
   op.onnx = {"Clip"};
+  op.onnx_rule = [](const OnnxCall& c) {
+    const auto bound = [&](double value) { return std::isfinite(value) ? c.scalar(value) : ""; };
+    const std::string low = bound(c.attributes().number("low")), high = bound(c.attributes().number("high"));
+    return c.one("Clip", {c.operands[0], low, high});
+  };
   return op;
 }

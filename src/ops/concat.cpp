@@ -1,7 +1,10 @@
 #include <limits>
 
+#include <millrace/onnx_rule.h>
+
 #include "ops/build.h"
 #include "ops/registry.h"
+#include "ops/rows.h"
 
 using namespace millrace;
 
@@ -80,6 +83,28 @@ MILLRACE_OPERATOR(concat) {
       {.operands = {{f32, {0}}, {f32, {3}}, {f32, {0}}}, .attributes = {{"axis", int64_t{0}}}});
   op.samples.push_back({.operands = {{f32, {3, 2}}}, .attributes = {{"axis", int64_t{0}}}});
   op.samples.push_back({.operands = {{f32, {0}}, {f32, {0}}}, .attributes = {{"axis", int64_t{0}}}});
+  op.unchanged = true;
+  op.stack = [](const StackContext& c) {
+    std::vector<Value> parts;
+    for (size_t k = 0; k < c.types.size(); ++k) parts.push_back(c.stack(static_cast<int>(k)));
+    const int64_t axis = c.node.attributes.integer("axis");
+    return c.graph.add(*c.node.op, parts, {{"axis", axis < 0 ? axis : axis + 1}});
+  };
+  op.rows = [](const RowContext& c) {
+    const bool whole = axis_of(c.node.attributes, c.node.types[0].shape.rank()) == 0 ||
+                       std::find(c.rows.begin(), c.rows.end(), Rows::whole) != c.rows.end();
+    return whole ? std::vector<char>{} : std::vector<char>(c.rows.size(), 1);
+  };
+  op.seams = [](const ElementContext& c, int dim) {
+    std::vector<int64_t> seams;
+    if (axis_of(c.node.attributes, c.node.types[0].shape.rank()) != dim) return seams;
+    int64_t end = 0;
+    for (const Type& operand : c.operands) seams.push_back(end += operand.shape[dim].size());
+    return seams;
+  };
   op.onnx = {"Concat"};
+  op.onnx_rule = [](const OnnxCall& c) {
+    return c.one("Concat", c.operands, {{"axis", c.attributes().integer("axis")}});
+  };
   return op;
 }

@@ -5,7 +5,7 @@ using namespace millrace;
 MILLRACE_OPERATOR(constant) {
   Operator op;
   op.name = "constant";
-  op.op_class = OpClass::structural;
+  op.op_class = OpClass::constant;
   op.doc = "A value known when the graph is built; appended by Graph::constant.";
   op.min_operands = op.max_operands = 0;
   op.attributes = {{"value", std::nullopt, "the array"}};

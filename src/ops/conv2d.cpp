@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/convolution.h"
 #include "ops/registry.h"
 
@@ -27,7 +29,15 @@ MILLRACE_OPERATOR(conv2d) {
         c.graph.add("conv2d_weight_grad", {x, g},
                     ops::convolution_attributes_of(c.node, {"weight_shape", c.type(w).shape}))};
   };
+  op.arithmetic = Arithmetic::narrow;
   op.onnx = {"Conv"};
+  op.onnx_rule = [](const OnnxCall& c) {
+    return c.one("Conv", c.operands,
+                 {{"strides", c.attributes().ints("strides")},
+                  {"pads", c.attributes().ints("pads")},
+                  {"dilations", c.attributes().ints("dilations")},
+                  {"group", c.attributes().integer("groups")}});
+  };
   op.flops = [](const Graph& graph, const Node& node) {
     return ops::convolution_flops(graph.type(node.operands[0]).shape, graph.type(node.operands[1]).shape,
                                   node.attributes);

@@ -1,8 +1,32 @@
+#include <millrace/onnx_rule.h>
+
 #include "base/format.h"
 #include "ops/convolution.h"
 #include "ops/registry.h"
 
 using namespace millrace;
+
+namespace {
+
+/// A transposed convolution, whose output padding fills the rows and columns that a stride leaves over.
+std::vector<std::string> transposed_convolution(const OnnxCall& c) {
+  const auto &strides = c.attributes().ints("strides"), &pads = c.attributes().ints("pads"),
+             &dilations = c.attributes().ints("dilations");
+  const Shape &result = c.node.types[0].shape, &from = c.types[0].shape, &window = c.types[1].shape;
+  std::vector<int64_t> extra;
+  for (int d = 0; d < 2; ++d)
+    extra.push_back(result[d + 2].size() -
+                    ((from[d + 2].size() - 1) * strides[d] + (window[d + 2].size() - 1) * dilations[d] + 1 -
+                     pads[d] - pads[d + 2]));
+  return c.one("ConvTranspose", c.operands,
+               {{"strides", strides},
+                {"pads", pads},
+                {"dilations", dilations},
+                {"output_padding", extra},
+                {"group", c.attributes().integer("groups")}});
+}
+
+}  // namespace
 
 MILLRACE_OPERATOR(conv2d_input_grad) {
   Operator op;
@@ -32,7 +56,9 @@ MILLRACE_OPERATOR(conv2d_input_grad) {
         c.graph.add("conv2d_weight_grad", {g, dy},
                     ops::convolution_attributes_of(c.node, {"weight_shape", c.type(w).shape}))};
   };
+  op.arithmetic = Arithmetic::narrow;
   op.onnx = {"ConvTranspose"};
+  op.onnx_rule = transposed_convolution;
   op.flops = [](const Graph& graph, const Node& node) {
     return ops::convolution_flops(node.types[0].shape, graph.type(node.operands[1]).shape, node.attributes);
   };

@@ -40,5 +40,6 @@ MILLRACE_OPERATOR(conv2d_weight_grad) {
     sample.attributes.set("weight_shape", s.w);
     op.samples.push_back(std::move(sample));
   }
+  op.arithmetic = Arithmetic::narrow;
   return op;
 }

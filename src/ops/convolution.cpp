@@ -4,6 +4,10 @@
 
 #include "base/format.h"
 
+const millrace::Operator& op_conv2d();
+const millrace::Operator& op_conv2d_input_grad();
+const millrace::Operator& op_conv2d_weight_grad();
+
 namespace millrace::ops {
 namespace {
 
@@ -151,6 +155,13 @@ const std::vector<ConvolutionSample>& convolution_samples() {
       {f16, {1, 4, 5, 5}, {3, 4, 3, 3}, {1, 3, 2, 2}, {{"strides", Ints{2, 2}}}},
   };
   return samples;
+}
+
+std::optional<ConvolutionPart> convolution_part(const Node& node) {
+  if (node.op == &op_conv2d()) return ConvolutionPart::forward;
+  if (node.op == &op_conv2d_input_grad()) return ConvolutionPart::input_gradient;
+  if (node.op == &op_conv2d_weight_grad()) return ConvolutionPart::weight_gradient;
+  return std::nullopt;
 }
 
 }  // namespace millrace::ops

@@ -5,6 +5,11 @@
 
 namespace millrace::ops {
 
+/// The convolution y = conv2d(x, w) itself, or one of its gradients, of the operands (w, dy) or (x, dy).
+enum class ConvolutionPart { forward, input_gradient, weight_gradient };
+/// nullopt for any other operator.
+std::optional<ConvolutionPart> convolution_part(const Node& node);
+
 /// Sizes of a convolution y = conv2d(x, w): x is [n, groups·ci, h, w], w is [groups·co, ci, kh, kw].
 struct Convolution {
   int64_t groups, in_channels, out_channels;  // channels of one group

@@ -6,7 +6,7 @@ using namespace millrace;
 
 MILLRACE_OPERATOR(div) {
   Operator op = ops::elementwise_binary("div", "a / b; of integers truncated toward zero, and x/0 is 0");
-  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) { return b.div(x[0], x[1]); };
+  set_scalar(op, ScalarOp::div);
   op.gradient = [](const GradientContext& c) {
     ops::Build b(c.graph);
     const Value g = c.result_gradients[0];
@@ -14,6 +14,8 @@ MILLRACE_OPERATOR(div) {
     return std::vector<Value>{part, b.neg(b.mul(part, c.results[0]))};
   };
   ops::set_range(op, 0.5, 2);
+  op.errors = ErrorGrowth::large;
+  op.repeat = Repeat::costly;
   op.onnx = {"Div"};
   return op;
 }

@@ -48,5 +48,6 @@ MILLRACE_OPERATOR(dropout) {
   sample(f64, {4, 5}, 0.4);
   sample(bf16, {3, 17}, 0.1);
   sample(f16, {3, 17}, 0.1);
+  op.random = true;
   return op;
 }

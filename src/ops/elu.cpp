@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/activation.h"
 #include "ops/registry.h"
 
@@ -21,5 +23,6 @@ MILLRACE_OPERATOR(elu) {
     return std::vector<Value>{b.cast(dx, b.dtype(c.operands[0]))};
   };
   op.onnx = {"Elu"};
+  op.onnx_rule = ops::onnx_with_alpha("Elu");
   return op;
 }

@@ -9,9 +9,7 @@ using namespace millrace;
 
 MILLRACE_OPERATOR(erf) {
   Operator op = ops::elementwise_unary("erf", "The error function");
-  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
-    return b.unary(ScalarOp::erf, x[0]);
-  };
+  set_scalar(op, ScalarOp::erf);
   op.gradient = [](const GradientContext& c) {
     ops::Build b(c.graph);
     const Value g = c.result_gradients[0];
@@ -19,6 +17,8 @@ MILLRACE_OPERATOR(erf) {
     return std::vector<Value>{b.mul(b.mul(g, 2 / std::sqrt(std::numbers::pi)), bell)};
   };
   ops::set_range(op, -3, 3);
+  op.arithmetic = Arithmetic::follows;
+  op.repeat = Repeat::costly;
   op.onnx = {"Erf"};
   return op;
 }

@@ -6,11 +6,13 @@ using namespace millrace;
 
 MILLRACE_OPERATOR(exp) {
   Operator op = ops::elementwise_unary("exp", "e to the power x");
-  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) { return b.exp(x[0]); };
+  set_scalar(op, ScalarOp::exp);
   op.gradient = [](const GradientContext& c) {
     ops::Build b(c.graph);
     return std::vector<Value>{b.mul(c.result_gradients[0], c.results[0])};
   };
+  op.errors = ErrorGrowth::large;
+  op.repeat = Repeat::costly;
   op.onnx = {"Exp"};
   return op;
 }

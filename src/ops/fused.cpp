@@ -5,7 +5,7 @@ using namespace millrace;
 MILLRACE_OPERATOR(fused) {
   Operator op;
   op.name = "fused";
-  op.op_class = OpClass::composite;
+  op.op_class = OpClass::group;
   op.doc =
       "A group that the fuse pass made and a back end compiles to one loop nest; its body holds "
       "element-wise, movement "

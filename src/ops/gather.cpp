@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/build.h"
 #include "ops/registry.h"
 
@@ -69,5 +71,8 @@ MILLRACE_OPERATOR(gather) {
   sample({f32, {1, 33}}, {i32, {2}}, 0);
   op.samples.push_back({.operands = {{f32, {3}}, {i64, {5}}}, .values = {{1, {0, -1, 2, 3, 1e15}}}});
   op.onnx = {"Gather"};
+  op.onnx_rule = [](const OnnxCall& c) {
+    return c.one("Gather", c.operands, {{"axis", c.attributes().integer("axis")}});
+  };
   return op;
 }

@@ -5,9 +5,7 @@ using namespace millrace;
 
 MILLRACE_OPERATOR(greater) {
   Operator op = ops::comparison("greater", "a > b");
-  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
-    return b.binary(ScalarOp::greater, x[0], x[1]);
-  };
+  set_scalar(op, ScalarOp::greater);
   op.onnx = {"Greater"};
   return op;
 }

@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/activation.h"
 #include "ops/registry.h"
 
@@ -11,5 +13,6 @@ MILLRACE_OPERATOR(hardswish) {
         return b.mul(b.mul(x, gate), 1.0 / 6);
       });
   op.onnx = {"HardSwish"};
+  op.onnx_rule = [](const OnnxCall& c) { return c.one("HardSwish", c.operands); };
   return op;
 }

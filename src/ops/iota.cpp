@@ -1,6 +1,29 @@
+#include <millrace/onnx_rule.h>
+
+#include "base/format.h"
 #include "ops/registry.h"
 
 using namespace millrace;
+
+namespace {
+
+/// A constant: ONNX's Range counts in one dimension only.
+std::vector<std::string> as_constant(const OnnxCall& c) {
+  const Type& type = c.node.types[0];
+  if (!type.shape.is_static())
+    fail<InputError>("iota of shape {} cannot be exported: its sizes must be numbers", type.shape.str());
+  const int rank = type.shape.rank();
+  const int64_t axis = c.attributes().integer("axis");
+  const size_t counted = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+  int64_t inner = 1;
+  for (size_t d = counted + 1; d < type.shape.size(); ++d) inner *= type.shape[d].size();
+  Array values(type);
+  for (int64_t i = 0; i < values.count(); ++i)
+    values.set(i, static_cast<double>(i / inner % type.shape[counted].size()));
+  return {c.onnx.constant(values)};
+}
+
+}  // namespace
 
 MILLRACE_OPERATOR(iota) {
   Operator op;
@@ -29,5 +52,7 @@ MILLRACE_OPERATOR(iota) {
   op.samples.push_back({.attributes = {{"shape", Shape{4, 33}}, {"axis", int64_t{-1}}, {"dtype", f32}}});
   for (const int64_t count : {0, 1}) op.samples.push_back({.attributes = {{"shape", Shape{count}}}});
   op.samples.push_back({.attributes = {{"shape", Shape{300}}, {"dtype", u8}}, .note = "wraps"});
+  op.repeat = Repeat::free;
+  op.onnx_rule = as_constant;
   return op;
 }

@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/activation.h"
 #include "ops/registry.h"
 
@@ -11,5 +13,6 @@ MILLRACE_OPERATOR(leaky_relu) {
                                                   b.mul(x, attributes.number("alpha")));
                                 });
   op.onnx = {"LeakyRelu"};
+  op.onnx_rule = ops::onnx_with_alpha("LeakyRelu");
   return op;
 }

@@ -5,9 +5,7 @@ using namespace millrace;
 
 MILLRACE_OPERATOR(less_equal) {
   Operator op = ops::comparison("less_equal", "a ≤ b");
-  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
-    return b.binary(ScalarOp::less_equal, x[0], x[1]);
-  };
+  set_scalar(op, ScalarOp::less_equal);
   op.onnx = {"LessOrEqual"};
   return op;
 }

@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/axis.h"
 #include "ops/build.h"
 #include "ops/registry.h"
@@ -28,6 +30,9 @@ MILLRACE_OPERATOR(log_softmax) {
     return std::vector<Value>{b.cast(b.sub(g, b.mul(b.unary("exp", y), sum)), c.type(c.operands[0]).dtype)};
   };
   op.onnx = {"LogSoftmax"};
+  op.onnx_rule = [](const OnnxCall& c) {
+    return c.one("LogSoftmax", c.operands, {{"axis", c.attributes().integer("axis")}});
+  };
   op.samples = ops::axis_samples();
   op.samples.push_back(
       {.operands = {{f32, {3, 4}}}, .low = 80, .high = 4000, .check_gradient = false, .note = "large"});

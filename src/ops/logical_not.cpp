@@ -5,9 +5,7 @@ using namespace millrace;
 
 MILLRACE_OPERATOR(logical_not) {
   Operator op = ops::elementwise_unary("logical_not", "not a", {boolean});
-  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
-    return b.unary(ScalarOp::logical_not, x[0]);
-  };
+  set_scalar(op, ScalarOp::logical_not);
   op.differentiable = false;
   op.onnx = {"Not"};
   return op;

@@ -5,9 +5,7 @@ using namespace millrace;
 
 MILLRACE_OPERATOR(logical_xor) {
   Operator op = ops::elementwise_binary("logical_xor", "Either a or b", {boolean});
-  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
-    return b.binary(ScalarOp::not_equal, x[0], x[1]);
-  };
+  set_scalar(op, ScalarOp::not_equal);
   op.differentiable = false;
   op.onnx = {"Xor"};
   return op;

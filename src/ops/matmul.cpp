@@ -1,4 +1,8 @@
+#include "ops/matmul.h"
+
 #include <algorithm>
+
+#include <millrace/onnx_rule.h>
 
 #include "base/format.h"
 #include "ops/build.h"
@@ -28,6 +32,32 @@ std::vector<Type> matmul_types(const TypeContext& c) {
   return {{a.dtype, shape}};
 }
 
+/// Of two stacks as many products; of a stack and one matrix one product of the rows of all steps.
+Value stacked_product(const StackContext& c) {
+  ops::Build b(c.graph);
+  const bool ta = c.node.attributes.flag("transpose_a"), tb = c.node.attributes.flag("transpose_b");
+  const Value left = c.value(0), right = c.value(1);
+  if (c.stacked[1]) return b.matmul(left, right, ta, tb);
+  const Shape from = b.shape(left);
+  const Value rows = b.matmul(b.reshape(left, {from[0] * from[1], from[2]}), right, false, tb);
+  return b.reshape(rows, c.of_steps(c.node.types[0].shape));
+}
+
+std::vector<std::string> as_gemm(const OnnxCall& c) {
+  std::vector<std::string> operands = c.operands;
+  const bool flags[] = {c.attributes().flag("transpose_a"), c.attributes().flag("transpose_b")};
+  if (c.types[0].shape.rank() == 2 && c.types[1].shape.rank() == 2)
+    return c.one("Gemm", operands, {{"transA", int64_t{flags[0]}}, {"transB", int64_t{flags[1]}}});
+  for (int i = 0; i < 2; ++i) {
+    if (!flags[i]) continue;
+    std::vector<int64_t> swapped(c.types[i].shape.size());
+    for (size_t axis = 0; axis < swapped.size(); ++axis) swapped[axis] = static_cast<int64_t>(axis);
+    std::swap(swapped[swapped.size() - 1], swapped[swapped.size() - 2]);
+    operands[i] = c.onnx.node("Transpose", {operands[i]}, {{"perm", swapped}});
+  }
+  return c.one("MatMul", operands);
+}
+
 }  // namespace
 
 MILLRACE_OPERATOR(matmul) {
@@ -51,7 +81,19 @@ MILLRACE_OPERATOR(matmul) {
     const Dim inner = a[a.rank() - (node.attributes.flag("transpose_a") ? 2 : 1)];
     return 2.0 * static_cast<double>(node.types[0].shape.count()) * static_cast<double>(inner.size());
   };
+  op.arithmetic = Arithmetic::narrow;
+  op.can_stack = [](const Node& node, std::span<const Type> types, std::span<const char> stacked) {
+    if (stacked[0] && stacked[1]) return true;
+    return stacked[0] && types[0].shape.rank() == 2 && !node.attributes.flag("transpose_a");
+  };
+  op.stack = stacked_product;
+  op.rows = [](const RowContext& c) {
+    const bool left = c.operands[0].shape.rank() == 2 && c.rows[0] == Rows::own && c.rows[1] != Rows::own &&
+                      !c.node.attributes.flag("transpose_a");
+    return left ? std::vector<char>{1, 0} : std::vector<char>{};
+  };
   op.onnx = {"MatMul", "Gemm"};
+  op.onnx_rule = as_gemm;
   op.tolerance = {.f32 = 1e-4, .f64 = 1e-11, .half = 3e-2};
   const auto sample = [&](DType dtype, Shape a, Shape b, bool ta, bool tb) {
     op.samples.push_back({.operands = {{dtype, std::move(a)}, {dtype, std::move(b)}},
@@ -73,4 +115,9 @@ MILLRACE_OPERATOR(matmul) {
     sample(dtype, {2, 4, 16}, {2, 3, 16}, false, true);
   }
   return op;
+}
+
+std::optional<ops::Matmul> ops::matmul_of(const Node& node) {
+  if (node.op != &op_matmul()) return std::nullopt;
+  return Matmul{node.attributes.flag("transpose_a"), node.attributes.flag("transpose_b")};
 }

@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/reduce.h"
 #include "ops/registry.h"
 
@@ -13,5 +15,6 @@ MILLRACE_OPERATOR(max) {
   op.gradient = ops::extreme_gradient;
   op.samples = ops::reduction_samples(dtypes);
   op.onnx = {"ReduceMax"};
+  op.onnx_rule = ops::onnx_reduction("ReduceMax", 18);
   return op;
 }

@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/pooling.h"
 #include "ops/registry.h"
 
@@ -27,6 +29,7 @@ MILLRACE_OPERATOR(max_pool2d) {
     return std::vector<Value>{ops::max_pool2d_gradient(c)};
   };
   op.onnx = {"MaxPool"};
+  op.onnx_rule = ops::onnx_max_pool;  // positions count otherwise there: only the values
   for (const ops::PoolingSample& s : ops::pooling_samples())
     op.samples.push_back({.operands = {{s.dtype, s.x}}, .attributes = s.attributes});
   return op;

@@ -1,5 +1,7 @@
 #include <limits>
 
+#include <millrace/onnx_rule.h>
+
 #include "ops/pooling.h"
 #include "ops/registry.h"
 
@@ -29,6 +31,7 @@ MILLRACE_OPERATOR(max_pool2d_values) {
   };
   op.gradient = [](const GradientContext& c) { return std::vector<Value>{ops::max_pool2d_gradient(c)}; };
   op.onnx = {"MaxPool"};
+  op.onnx_rule = ops::onnx_max_pool;
   for (const ops::PoolingSample& s : ops::pooling_samples())
     op.samples.push_back({.operands = {{s.dtype, s.x}}, .attributes = s.attributes});
   return op;

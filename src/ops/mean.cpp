@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include <millrace/onnx_rule.h>
+
 #include "ops/build.h"
 #include "ops/reduce.h"
 #include "ops/registry.h"
@@ -20,5 +22,6 @@ MILLRACE_OPERATOR(mean) {
   };
   op.samples = ops::reduction_samples({f32, f64, bf16, f16});
   op.onnx = {"ReduceMean"};
+  op.onnx_rule = ops::onnx_reduction("ReduceMean", 18);
   return op;
 }

@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/reduce.h"
 #include "ops/registry.h"
 
@@ -13,5 +15,6 @@ MILLRACE_OPERATOR(min) {
   op.gradient = ops::extreme_gradient;
   op.samples = ops::reduction_samples(dtypes);
   op.onnx = {"ReduceMin"};
+  op.onnx_rule = ops::onnx_reduction("ReduceMin", 18);
   return op;
 }

@@ -7,7 +7,7 @@ using namespace millrace;
 MILLRACE_OPERATOR(minimum) {
   Operator op = ops::elementwise_binary(
       "minimum", "The smaller of a and b; NaN where one is NaN. Equal operands share the gradient");
-  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) { return b.min(x[0], x[1]); };
+  set_scalar(op, ScalarOp::min);
   op.gradient = [](const GradientContext& c) {
     ops::Build b(c.graph);
     const Value g = c.result_gradients[0];
@@ -17,6 +17,7 @@ MILLRACE_OPERATOR(minimum) {
     return std::vector<Value>{b.select(b.binary("less", a, z), g, shared),
                               b.select(b.binary("less", z, a), g, shared)};
   };
+  op.arithmetic = Arithmetic::follows;
   op.onnx = {"Min"};
   return op;
 }

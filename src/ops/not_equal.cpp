@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/elementwise.h"
 #include "ops/registry.h"
 
@@ -5,8 +7,8 @@ using namespace millrace;
 
 MILLRACE_OPERATOR(not_equal) {
   Operator op = ops::comparison("not_equal", "a ≠ b");
-  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
-    return b.binary(ScalarOp::not_equal, x[0], x[1]);
-  };
+  set_scalar(op, ScalarOp::not_equal);
+  op.errors = ErrorGrowth::decisive;
+  op.onnx_rule = [](const OnnxCall& c) { return c.one("Not", {c.onnx.node("Equal", c.operands)}); };
   return op;
 }

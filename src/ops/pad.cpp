@@ -2,6 +2,7 @@
 
 #include "ops/build.h"
 #include "ops/registry.h"
+#include "ops/rows.h"
 
 using namespace millrace;
 
@@ -98,5 +99,18 @@ MILLRACE_OPERATOR(pad) {
   sample(f32, {0, 3}, {2, 0}, {1, 1}, {1, 1}, 3);
   sample(f32, {1}, {0}, {0}, {4}, 0);
   sample(f32, {}, {}, {}, {}, 0);
+  op.unchanged = true;
+  op.stack = [](const StackContext& c) {
+    Attributes attributes = c.node.attributes;
+    for (const char* list : {"low", "high", "interior"})
+      attributes.set(list, ops::prepended_if_any(attributes.ints(list), 0));
+    return c.graph.add(*c.node.op, {c.stack(0)}, attributes);
+  };
+  op.rows = ops::rows_where_kept;
+  op.seams = [](const ElementContext& c, int dim) {
+    const int64_t low = c.node.attributes.ints("low")[dim], high = c.node.attributes.ints("high")[dim];
+    if (low <= 0 && high <= 0) return std::vector<int64_t>{};
+    return std::vector<int64_t>{low, c.node.types[0].shape[dim].size() - high};
+  };
   return op;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <millrace/onnx_rule.h>
+
 #include "base/format.h"
 #include "ops/convolution.h"
 
@@ -194,6 +196,13 @@ Scalar divide_by_window(ScalarBuilder& b, const Pooling& p, Scalar sum, Scalar r
   // A window that does not exist has a sum of 0; it must not be divided by 0.
   const Scalar count = b.max(b.mul(rows, columns), b.integer(i64, 1));
   return b.div(sum, b.cast(count, b.dtype(sum)));
+}
+
+std::vector<std::string> onnx_max_pool(const OnnxCall& c) {
+  return c.one("MaxPool", c.operands,
+               {{"kernel_shape", c.attributes().ints("kernel")},
+                {"strides", c.attributes().ints("strides")},
+                {"pads", c.attributes().ints("pads")}});
 }
 
 }  // namespace millrace::ops

@@ -28,6 +28,9 @@ Value max_pool2d_gradient(const GradientContext& context);
 /// Whether no two windows of a node share an element.
 bool windows_disjoint(const Node& node);
 
+/// ONNX's MaxPool.
+std::vector<std::string> onnx_max_pool(const OnnxCall& call);
+
 /// Cases of dtypes, shapes (input, pooled) and attributes that all pooling operators are tried on.
 struct PoolingSample {
   DType dtype;

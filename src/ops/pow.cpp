@@ -6,9 +6,7 @@ using namespace millrace;
 
 MILLRACE_OPERATOR(pow) {
   Operator op = ops::elementwise_binary("pow", "a raised to the power b", {f32, f64, bf16, f16});
-  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
-    return b.binary(ScalarOp::pow, x[0], x[1]);
-  };
+  set_scalar(op, ScalarOp::pow);
   op.gradient = [](const GradientContext& c) {
     ops::Build b(c.graph);
     const Value g = c.result_gradients[0];
@@ -23,6 +21,8 @@ MILLRACE_OPERATOR(pow) {
     return std::vector<Value>{b.mul(g, da), b.mul(g, db)};
   };
   ops::set_range(op, 0.3, 2);
+  op.errors = ErrorGrowth::large;
+  op.repeat = Repeat::costly;
   op.onnx = {"Pow"};
   return op;
 }

@@ -24,6 +24,7 @@ Operator random_operator(std::string_view name, std::string_view doc, DType dtyp
                    {"stream", Attribute(int64_t{0}), "a number unique to each use, in [0, 2^32)"},
                    {"dtype", Attribute(dtype), "the result's dtype"}};
   op.differentiable = false;
+  op.random = true;
   op.types = [only_floats = dtype.is_float()](const TypeContext& c) {
     if (only_floats && !c.attributes.dtype("dtype").is_float()) c.error("dtype must be a float");
     if (c.operands[0] != Type{i64, {2}}) c.error("the key must be i64[2]: seed and step");

@@ -15,6 +15,7 @@ MILLRACE_OPERATOR(reciprocal) {
     return std::vector<Value>{b.neg(b.mul(c.result_gradients[0], b.unary("square", y)))};
   };
   ops::set_range(op, 0.3, 3);
+  op.errors = ErrorGrowth::large;
   op.onnx = {"Reciprocal"};
   return op;
 }

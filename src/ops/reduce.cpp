@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <millrace/onnx_rule.h>
+
 #include "ops/build.h"
 
 namespace millrace::ops {
@@ -65,6 +67,37 @@ std::vector<Value> extreme_gradient(const GradientContext& c) {
   const Value hits = b.cast(b.binary("equal", x, b.broadcast(y, shape)), b.dtype(x));
   const Value share = b.div(g, b.reshape(b.sum(hits, c.node.attributes.ints("axes"), false), kept));
   return {b.mul(hits, b.broadcast(share, shape))};
+}
+
+namespace {
+
+/// The axes of a reduction, all when none are given.
+std::vector<int64_t> onnx_axes(const OnnxCall& c) {
+  std::vector<int64_t> axes = c.attributes().ints("axes");
+  if (axes.empty())
+    for (int axis = 0; axis < c.types[0].shape.rank(); ++axis) axes.push_back(axis);
+  return axes;
+}
+
+}  // namespace
+
+std::function<std::vector<std::string>(const OnnxCall&)> onnx_reduction(const std::string& type,
+                                                                        int axes_given_since) {
+  return [type, axes_given_since](const OnnxCall& c) {
+    const int64_t keep = c.attributes().flag("keep_dims");
+    const std::vector<int64_t> axes = onnx_axes(c);
+    if (axes.empty()) return c.one("Identity", c.operands);
+    if (c.onnx.opset() >= axes_given_since)
+      return c.one(type, {c.operands[0], c.onnx.ints(axes)}, {{"keepdims", keep}});
+    return c.one(type, c.operands, {{"axes", axes}, {"keepdims", keep}});
+  };
+}
+
+std::function<std::vector<std::string>(const OnnxCall&)> onnx_position(const std::string& type) {
+  return [type](const OnnxCall& c) {
+    const int64_t keep = c.attributes().flag("keep_dims");
+    return c.one(type, c.operands, {{"axis", onnx_axes(c)[0]}, {"keepdims", keep}});
+  };
 }
 
 std::vector<Sample> reduction_samples(const std::vector<DType>& dtypes) {

@@ -18,6 +18,12 @@ Shape kept_shape(const Shape& shape, const std::vector<int64_t>& axes);
 /// The gradient of max and min: shared evenly among equal extremes.
 std::vector<Value> extreme_gradient(const GradientContext& context);
 
+/// Written as an ONNX reduction, whose axes are an operand since version `axes_given_since` of ONNX's operators; and as one
+/// that gives a position.
+std::function<std::vector<std::string>(const OnnxCall&)> onnx_reduction(const std::string& type,
+                                                                        int axes_given_since);
+std::function<std::vector<std::string>(const OnnxCall&)> onnx_position(const std::string& type);
+
 /// Samples for reductions over any axes, and for those that give a position on one axis.
 std::vector<Sample> reduction_samples(const std::vector<DType>& dtypes);
 std::vector<Sample> position_samples(const std::vector<DType>& dtypes);

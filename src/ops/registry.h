@@ -1,6 +1,8 @@
 // How an operator's file hands its operator to the list.
 #pragma once
 
+#include <span>
+
 #include <millrace/operator.h>
 
 /// Defines `const Operator& op_NAME()`: MILLRACE_OPERATOR(add) { Operator op; …; return op; }. CMake finds it by this word in
@@ -12,3 +14,10 @@
     return op;                                            \
   }                                                       \
   static ::millrace::Operator make_##NAME()
+
+namespace millrace::ops {
+
+/// The library's own operators, by name.
+std::span<const Operator* const> library_operators();
+
+}  // namespace millrace::ops

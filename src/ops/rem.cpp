@@ -8,9 +8,7 @@ MILLRACE_OPERATOR(rem) {
   Operator op = ops::elementwise_binary(
       "rem",
       "a − b · trunc(a / b): the remainder with the sign of a, as fmod in C; of integers, rem(x, 0) is 0");
-  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
-    return b.binary(ScalarOp::rem, x[0], x[1]);
-  };
+  set_scalar(op, ScalarOp::rem);
   op.gradient = [](const GradientContext& c) {
     ops::Build b(c.graph);
     const Value g = c.result_gradients[0];
@@ -19,5 +17,7 @@ MILLRACE_OPERATOR(rem) {
   };
   ops::set_range(op, 0.5, 5);
   op.samples.push_back({.operands = {{i32, {9, 9}}, {i32, {9, 9}}}, .int_low = -9, .int_high = 9});
+  op.errors = ErrorGrowth::large;
+  op.repeat = Repeat::costly;
   return op;
 }

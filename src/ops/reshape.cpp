@@ -1,7 +1,28 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/build.h"
 #include "ops/registry.h"
+#include "ops/rows.h"
 
 using namespace millrace;
+
+namespace {
+
+std::vector<std::string> onnx_reshape(const OnnxCall& c) {
+  const Shape& shape = c.attributes().shape("shape");
+  std::vector<int64_t> sizes;
+  int named = 0;
+  bool empty = false;
+  for (const Dim& dim : shape) {
+    named += !dim.is_static();
+    empty |= dim.is_static() && dim.size() == 0;
+    sizes.push_back(dim.is_static() ? dim.size() : -1);
+  }
+  const std::string target = named == 1 && !empty ? c.onnx.ints(sizes) : c.onnx.shape_of(shape);
+  return c.one("Reshape", {c.operands[0], target}, {{"allowzero", int64_t{empty}}});
+}
+
+}  // namespace
 
 MILLRACE_OPERATOR(reshape) {
   Operator op;
@@ -23,6 +44,13 @@ MILLRACE_OPERATOR(reshape) {
                 {.operands = {{i8, {0, 4}}}, .attributes = {{"shape", Shape{2, 0}}}}};
   for (const DType dtype : all_dtypes())
     op.samples.push_back({.operands = {{dtype, {3, 5}}}, .attributes = {{"shape", Shape{15}}}});
+  op.stack = [](const StackContext& c) {
+    const Value x = c.stack(0);
+    return ops::Build(c.graph).reshape(x, c.of_steps(c.node.types[0].shape));
+  };
+  op.rows = ops::rows_where_kept;
+  op.set_rows = ops::set_rows_of_shape;
   op.onnx = {"Reshape"};
+  op.onnx_rule = onnx_reshape;
   return op;
 }

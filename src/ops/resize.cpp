@@ -1,6 +1,34 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/registry.h"
 
 using namespace millrace;
+
+namespace {
+
+/// The same filter: antialiased, what lies outside left out. ONNX does not say how it is rounded; ONNX Runtime's results
+/// differ by at most 1.
+std::vector<std::string> onnx_resize(const OnnxCall& c) {
+  const Shape& from = c.types[0].shape;
+  const int rank = from.rank();
+  const std::vector<int64_t> sizes{c.attributes().integer("height"), c.attributes().integer("width")};
+  const OnnxAttributes attributes{{"mode", "linear"},
+                                  {"antialias", int64_t{1}},
+                                  {"exclude_outside", int64_t{1}},
+                                  {"coordinate_transformation_mode", "half_pixel"},
+                                  {"axes", std::vector<int64_t>{2, 3}}};
+  const auto resized = [&](const std::string& x) {
+    return c.onnx.node("Resize", {x, "", "", c.onnx.ints(sizes)}, attributes);
+  };
+  if (rank == 4) return {resized(c.operands[0])};
+  // Runtimes do it for four dimensions.
+  const std::string four = c.onnx.node(
+      "Reshape", {c.operands[0], c.onnx.ints({1, -1, from[rank - 2].size(), from[rank - 1].size()})});
+  const std::string large = resized(four);
+  return c.one("Reshape", {large, c.onnx.shape_of(c.node.types[0].shape)});
+}
+
+}  // namespace
 
 MILLRACE_OPERATOR(resize) {
   Operator op;
@@ -48,5 +76,7 @@ MILLRACE_OPERATOR(resize) {
   sample({0, 3, 8, 8}, 4, 4);
   sample({17, 3, 33, 31}, 8, 8);
   op.onnx = {"Resize"};
+  op.onnx_rule = onnx_resize;
+  op.onnx_opset = 18;  // antialias
   return op;
 }

@@ -5,9 +5,7 @@ using namespace millrace;
 
 MILLRACE_OPERATOR(round) {
   Operator op = ops::elementwise_unary("round", "x rounded to a whole number, halves to the even one");
-  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
-    return b.unary(ScalarOp::round_even, x[0]);
-  };
+  set_scalar(op, ScalarOp::round_even);
   op.differentiable = false;
   ops::set_range(op, -5, 5);
   op.onnx = {"Round"};

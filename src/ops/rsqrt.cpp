@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/build.h"
 #include "ops/elementwise.h"
 #include "ops/registry.h"
@@ -15,5 +17,8 @@ MILLRACE_OPERATOR(rsqrt) {
     return std::vector<Value>{b.mul(b.mul(c.result_gradients[0], -0.5), b.mul(y, b.unary("square", y)))};
   };
   ops::set_range(op, 0.1, 4);
+  op.errors = ErrorGrowth::large;
+  op.repeat = Repeat::costly;
+  op.onnx_rule = [](const OnnxCall& c) { return c.one("Reciprocal", {c.onnx.node("Sqrt", c.operands)}); };
   return op;
 }

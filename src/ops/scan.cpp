@@ -199,5 +199,6 @@ MILLRACE_OPERATOR(scan) {
   };
   op.tolerance = {.f32 = 1e-4, .f64 = 1e-11, .half = 3e-2};
   op.samples = scan_samples();
+  op.repeat = Repeat::never;
   return op;
 }

@@ -1,4 +1,7 @@
+#include "ops/scatter_add.h"
+
 #include "base/format.h"
+#include "ops/filled.h"
 #include "ops/registry.h"
 
 using namespace millrace;
@@ -57,4 +60,12 @@ MILLRACE_OPERATOR(scatter_add) {
   for (const DType dtype : {i8, u8, i32})
     op.samples.push_back({.operands = {{dtype, {6, 2}}, {i64, {3}}, {dtype, {3, 2}}}});
   return op;
+}
+
+std::optional<ops::RowSum> ops::row_sum(const Graph& graph, Value value) {
+  const Node& node = graph.node(value);
+  if (node.op != &op_scatter_add() || node.attributes.integer("axis") != 0 ||
+      !is_filled_with(graph, node.operands[0], 0))
+    return std::nullopt;
+  return RowSum{node.operands[1], node.operands[2]};
 }

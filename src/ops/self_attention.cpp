@@ -92,5 +92,6 @@ MILLRACE_OPERATOR(self_attention) {
   sample(f64, {2, 2, 3, 2}, 1, false, Type{f64, {2, 1, 2, 2}});
   sample(bf16, {2, 5, 6, 8}, 2, true);
   sample(f16, {1, 4, 3, 8}, 1, false);
+  op.narrow_operands = 1;
   return op;
 }

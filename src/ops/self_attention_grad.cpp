@@ -80,5 +80,6 @@ MILLRACE_OPERATOR(self_attention_grad) {
   sample(f64, {1, 3, 4, 2}, 2, true);
   sample(bf16, {2, 5, 6, 8}, 2, true);
   sample(f16, {1, 4, 3, 8}, 1, false);
+  op.narrow_operands = 2;
   return op;
 }

@@ -17,6 +17,8 @@ MILLRACE_OPERATOR(sigmoid) {
     return std::vector<Value>{b.mul(g, b.mul(y, b.sub(b.fill(y, 1), y)))};
   };
   ops::set_range(op, -6, 6);
+  op.arithmetic = Arithmetic::follows;
+  op.repeat = Repeat::costly;
   op.onnx = {"Sigmoid"};
   return op;
 }

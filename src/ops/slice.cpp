@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <limits>
 
+#include <millrace/onnx_rule.h>
+
 #include "ops/build.h"
 #include "ops/registry.h"
+#include "ops/rows.h"
 
 using namespace millrace;
 
@@ -62,6 +65,16 @@ std::vector<Value> slice_gradient(const GradientContext& c) {
       c.graph.add("pad", {c.result_gradients[0]}, {{"low", low}, {"high", high}, {"interior", interior}})};
 }
 
+std::vector<std::string> onnx_slice(const OnnxCall& c) {
+  const std::vector<int64_t>&starts = c.attributes().ints("starts"), &ends = c.attributes().ints("ends");
+  if (starts.empty()) return c.one("Identity", c.operands);
+  std::vector<int64_t> axes, steps = c.attributes().ints("steps");
+  for (size_t axis = 0; axis < starts.size(); ++axis) axes.push_back(static_cast<int64_t>(axis));
+  steps.resize(starts.size(), 1);
+  const std::string names[] = {c.onnx.ints(starts), c.onnx.ints(ends), c.onnx.ints(axes), c.onnx.ints(steps)};
+  return c.one("Slice", {c.operands[0], names[0], names[1], names[2], names[3]});
+}
+
 }  // namespace
 
 MILLRACE_OPERATOR(slice) {
@@ -100,6 +113,21 @@ MILLRACE_OPERATOR(slice) {
   sample(f32, {0, 4}, {0, 0}, {to_end, 2}, {});
   sample(f32, {}, {}, {}, {});
   sample(f32, {1}, {0}, {to_end}, {5});
+  op.unchanged = true;
+  op.stack = [](const StackContext& c) {
+    Attributes attributes = c.node.attributes;
+    attributes.set("starts", ops::prepended(attributes.ints("starts"), 0));
+    attributes.set("ends", ops::prepended(attributes.ints("ends"), to_end));
+    attributes.set("steps", ops::prepended_if_any(attributes.ints("steps"), 1));
+    return c.graph.add(*c.node.op, {c.stack(0)}, attributes);
+  };
+  op.rows = ops::rows_where_kept;
+  op.set_rows = [](Attributes& attributes, int64_t) {
+    std::vector<int64_t> ends = attributes.ints("ends");
+    ends[0] = to_end;
+    attributes.set("ends", ends);
+  };
   op.onnx = {"Slice"};
+  op.onnx_rule = onnx_slice;
   return op;
 }

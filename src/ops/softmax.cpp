@@ -1,5 +1,7 @@
 #include <cmath>
 
+#include <millrace/onnx_rule.h>
+
 #include "ops/axis.h"
 #include "ops/build.h"
 #include "ops/registry.h"
@@ -42,6 +44,10 @@ MILLRACE_OPERATOR(softmax) {
   op.body = softmax_body;
   op.gradient = softmax_gradient;
   op.onnx = {"Softmax"};
+  op.onnx_rule = [](const OnnxCall& c) {
+    if (c.attributes().flag("zero_empty")) return std::vector<std::string>{};
+    return c.one("Softmax", c.operands, {{"axis", c.attributes().integer("axis")}});
+  };
   op.samples = ops::axis_samples();
   op.samples.push_back({.operands = {{f32, {2, 3}}},
                         .attributes = {{"zero_empty", true}},

@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/activation.h"
 #include "ops/registry.h"
 
@@ -15,5 +17,6 @@ MILLRACE_OPERATOR(softplus) {
     return std::vector<Value>{b.cast(dx, b.dtype(c.operands[0]))};
   };
   op.onnx = {"Softplus"};
+  op.onnx_rule = [](const OnnxCall& c) { return c.one("Softplus", c.operands); };
   return op;
 }

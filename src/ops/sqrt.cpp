@@ -6,14 +6,14 @@ using namespace millrace;
 
 MILLRACE_OPERATOR(sqrt) {
   Operator op = ops::elementwise_unary("sqrt", "The square root");
-  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
-    return b.unary(ScalarOp::sqrt, x[0]);
-  };
+  set_scalar(op, ScalarOp::sqrt);
   op.gradient = [](const GradientContext& c) {
     ops::Build b(c.graph);
     return std::vector<Value>{b.div(b.mul(c.result_gradients[0], 0.5), c.results[0])};
   };
   ops::set_range(op, 0.1, 4);
+  op.errors = ErrorGrowth::large;
+  op.repeat = Repeat::costly;
   op.onnx = {"Sqrt"};
   return op;
 }

@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/build.h"
 #include "ops/elementwise.h"
 #include "ops/registry.h"
@@ -11,5 +13,8 @@ MILLRACE_OPERATOR(square) {
     ops::Build b(c.graph);
     return std::vector<Value>{b.mul(b.mul(c.result_gradients[0], 2), c.operands[0])};
   };
+  op.arithmetic = Arithmetic::follows;
+  op.keeps_zero = [](const Node&) { return true; };
+  op.onnx_rule = [](const OnnxCall& c) { return c.one("Mul", {c.operands[0], c.operands[0]}); };
   return op;
 }

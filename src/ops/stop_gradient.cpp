@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/elementwise.h"
 #include "ops/registry.h"
 
@@ -8,5 +10,6 @@ MILLRACE_OPERATOR(stop_gradient) {
                                        {f32, f64, bf16, f16, i8, u8, i32, i64, boolean});
   op.scalar = [](ScalarBuilder&, std::span<const Scalar> x, const Node&) { return x[0]; };
   op.differentiable = false;
+  op.onnx_rule = [](const OnnxCall& c) { return c.one("Identity", c.operands); };
   return op;
 }

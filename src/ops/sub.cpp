@@ -6,12 +6,13 @@ using namespace millrace;
 
 MILLRACE_OPERATOR(sub) {
   Operator op = ops::elementwise_binary("sub", "a − b");
-  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) { return b.sub(x[0], x[1]); };
+  set_scalar(op, ScalarOp::sub);
   op.gradient = [](const GradientContext& c) {
     ops::Build b(c.graph);
     const Value g = c.result_gradients[0];
     return std::vector<Value>{g, b.neg(g)};
   };
+  op.arithmetic = Arithmetic::follows;
   op.onnx = {"Sub"};
   return op;
 }

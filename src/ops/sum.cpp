@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/build.h"
 #include "ops/reduce.h"
 #include "ops/registry.h"
@@ -14,6 +16,7 @@ MILLRACE_OPERATOR(sum) {
     return std::vector<Value>{b.broadcast(g, shape)};
   };
   op.onnx = {"ReduceSum"};
+  op.onnx_rule = ops::onnx_reduction("ReduceSum", 13);
   op.samples = ops::reduction_samples({f32, f64, bf16, f16, i32, i64});
   return op;
 }

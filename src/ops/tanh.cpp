@@ -6,9 +6,7 @@ using namespace millrace;
 
 MILLRACE_OPERATOR(tanh) {
   Operator op = ops::elementwise_unary("tanh", "The hyperbolic tangent");
-  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
-    return b.unary(ScalarOp::tanh, x[0]);
-  };
+  set_scalar(op, ScalarOp::tanh);
   op.gradient = [](const GradientContext& c) {
     ops::Build b(c.graph);
     const Value g = c.result_gradients[0];
@@ -16,6 +14,8 @@ MILLRACE_OPERATOR(tanh) {
     return std::vector<Value>{b.mul(g, b.sub(b.fill(square, 1), square))};
   };
   ops::set_range(op, -4, 4);
+  op.arithmetic = Arithmetic::follows;
+  op.repeat = Repeat::costly;
   op.onnx = {"Tanh"};
   return op;
 }

@@ -1,5 +1,7 @@
 #include <numeric>
 
+#include <millrace/onnx_rule.h>
+
 #include "ops/build.h"
 #include "ops/registry.h"
 
@@ -53,6 +55,18 @@ MILLRACE_OPERATOR(transpose) {
   sample(f32, {33, 1, 18}, {2, 1, 0});
   sample(f32, {4, 0}, {1, 0});
   sample(f32, {}, {});
+  op.permutation = [](const Node& node) { return node.attributes.ints("permutation"); };
+  op.stack = [](const StackContext& c) {
+    std::vector<int64_t> permutation{0};
+    for (const int64_t axis : c.node.attributes.ints("permutation")) permutation.push_back(axis + 1);
+    return c.graph.add(*c.node.op, {c.stack(0)}, {{"permutation", permutation}});
+  };
+  op.rows = [](const RowContext& c) {
+    return c.node.attributes.ints("permutation")[0] == 0 ? std::vector<char>{1} : std::vector<char>{};
+  };
   op.onnx = {"Transpose"};
+  op.onnx_rule = [](const OnnxCall& c) {
+    return c.one("Transpose", c.operands, {{"perm", c.attributes().ints("permutation")}});
+  };
   return op;
 }

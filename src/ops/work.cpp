@@ -106,9 +106,8 @@ double bytes_read(const Graph& graph, const Node& node, int k) {
 }
 
 int arithmetic_bits(const Graph& graph, const Node& node) {
-  const bool multiplies =
-      node.op->op_class == OpClass::heavy ||
-      node.op->name.find("attention") != std::string::npos;  // composites that are claimed whole
+  // Composites that are claimed whole (attention) multiply what precision narrows.
+  const bool multiplies = node.op->op_class == OpClass::heavy || node.op->narrow_operands > 0;
   if (!multiplies || node.operands.empty()) return 32;
   return graph.type(node.operands[0]).dtype.bits;
 }

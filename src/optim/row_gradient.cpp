@@ -5,15 +5,10 @@
 #include <millrace/operator.h>
 
 #include "ops/build.h"
+#include "ops/scatter_add.h"
 
 namespace millrace::optim {
 namespace {
-
-bool is_zero(const Graph& graph, Value value) {
-  while (graph.node(value).op->name == "broadcast") value = graph.node(value).operands[0];
-  const Array* constant = graph.constant_value(value);
-  return constant && constant->count() == 1 && constant->at(0) == 0;
-}
 
 Value joined(Graph& graph, const std::vector<Value>& parts) {
   return parts.size() == 1 ? parts[0] : graph.add("concat", parts, {{"axis", int64_t{0}}});
@@ -25,13 +20,13 @@ std::optional<int64_t> row_count(const Graph& graph, Value gradient) {
   int64_t rows = 0;
   std::vector<Value> open{gradient};
   while (!open.empty()) {
-    const Node& node = graph.node(open.back());
+    const Value term = open.back();
+    const Node& node = graph.node(term);
     open.pop_back();
-    if (node.op->name == "add")
+    if (node.op->is(ScalarOp::add))
       open.insert(open.end(), node.operands.begin(), node.operands.end());
-    else if (node.op->name == "scatter_add" && node.attributes.integer("axis") == 0 &&
-             is_zero(graph, node.operands[0]))
-      rows += graph.type(node.operands[1]).shape.count();
+    else if (const auto sum = ops::row_sum(graph, term))
+      rows += graph.type(sum->indices).shape.count();
     else
       return std::nullopt;
   }
@@ -40,7 +35,7 @@ std::optional<int64_t> row_count(const Graph& graph, Value gradient) {
 
 void collect_rows(Graph& graph, Value gradient, Rows& rows) {
   const Node node = graph.node(gradient);  // a copy: adding nodes moves the original
-  if (node.op->name == "add") {
+  if (node.op->is(ScalarOp::add)) {
     for (const Value& term : node.operands) collect_rows(graph, term, rows);
     return;
   }

@@ -44,7 +44,7 @@ std::string first_difference(const Graph& graph, std::span<const Array> inputs, 
   std::vector<Value> outputs, sources;
   for (int i = 0; i < graph.size(); ++i) {
     if (!rewrite.has({i, 0})) rewrite.copy(i);
-    if (graph.node(i).op->op_class == OpClass::structural) continue;
+    if (graph.node(i).op->is_given()) continue;
     for (size_t r = 0; r < graph.node(i).types.size(); ++r) {
       const Value value{i, static_cast<int32_t>(r)};
       if (!graph.type(value).dtype.is_float()) continue;

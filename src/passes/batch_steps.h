@@ -32,7 +32,7 @@ class StepBatcher {
   Value emit_node(int index);
   /// An operand as a stack.
   Value stack(Value body_value);
-  Value matmul(const Node& node);
+  Value by_rule(const Node& node);
   Value reduction(const Node& node);
   Shape with_steps(const Shape& shape) const;
   bool stacked(Value value) const { return stacked_[value.node] != 0; }

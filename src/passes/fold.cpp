@@ -40,7 +40,7 @@ Graph fold_constants(const Graph& graph, const PassContext& context) {
       const Node& producer = rewrite.graph().node(mapped);
       if (rewrite.graph().constant_value(mapped))
         ++stored;
-      else if (producer.op->name != "broadcast" || !rewrite.graph().constant_value(producer.operands[0]))
+      else if (!producer.op->broadcasts || !rewrite.graph().constant_value(producer.operands[0]))
         constant = false;
     }
     constant = constant && stored > 0;

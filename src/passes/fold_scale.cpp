@@ -3,6 +3,7 @@
 #include <millrace/operator.h>
 
 #include "ops/build.h"
+#include "ops/convolution.h"
 #include "passes/pass.h"
 
 namespace millrace {
@@ -10,7 +11,7 @@ namespace {
 
 /// The constant per output channel that `value` (of shape [N, C, H, W]) is a broadcast of, reshaped to [C]; also scalars.
 std::optional<Value> per_channel(Graph& graph, Value value) {
-  if (graph.node(value).op->name != "broadcast") return std::nullopt;
+  if (!graph.node(value).op->broadcasts) return std::nullopt;
   const Shape to = graph.type(value).shape;
   const Value from = graph.node(value).operands[0];
   if (!graph.constant_value(from) || to.rank() != 4) return std::nullopt;
@@ -35,37 +36,37 @@ Graph fold_scale(const Graph& graph, const PassContext&) {
   for (int i = 0; i < graph.size(); ++i) {
     if (rewrite.has({i, 0})) continue;
     const Node& node = graph.node(i);
-    const bool product = node.op->name == "mul" || node.op->name == "div";
-    if (!product || node.types[0].shape.rank() != 4) {
+    const bool divides = node.op->is(ScalarOp::div);
+    if ((!divides && !node.op->is(ScalarOp::mul)) || node.types[0].shape.rank() != 4) {
       rewrite.copy(i);
       continue;
     }
     // The chain conv2d → (add|sub constant)* → this product, each read once.
     bool done = false;
-    for (int side = 0; side < (node.op->name == "mul" ? 2 : 1) && !done; ++side) {
+    for (int side = 0; side < (divides ? 1 : 2) && !done; ++side) {
       const auto scale = per_channel(to, rewrite[node.operands[1 - side]]);
       if (!scale) continue;
       Value at = node.operands[side];
       std::vector<std::pair<bool, Value>> terms;  // (subtracted, per channel)
       bool fits = true;
-      while (fits && (graph.node(at).op->name == "add" || graph.node(at).op->name == "sub")) {
+      while (fits && (graph.node(at).op->is(ScalarOp::add) || graph.node(at).op->is(ScalarOp::sub))) {
         const auto term = per_channel(to, rewrite[graph.node(at).operands[1]]);
         fits = term && uses[at.node] == 1;
         if (!fits) break;
-        terms.emplace_back(graph.node(at).op->name == "sub", *term);
+        terms.emplace_back(graph.node(at).op->is(ScalarOp::sub), *term);
         at = graph.node(at).operands[0];
       }
       const Node& conv = graph.node(at);
-      if (!fits || conv.op->name != "conv2d" || uses[at.node] != 1 ||
+      if (!fits || ops::convolution_part(conv) != ops::ConvolutionPart::forward || uses[at.node] != 1 ||
           !to.constant_value(rewrite[conv.operands[1]]))
         continue;
       ops::Build build(to);
       to.set_location(conv.location);
       Value s = *scale;
-      if (node.op->name == "div") s = build.div(build.fill(s, 1), s);
+      if (divides) s = build.div(build.fill(s, 1), s);
       const Value w = rewrite[conv.operands[1]];
       const Value scaled = build.mul(w, build.reshape(s, {build.shape(w)[0], 1, 1, 1}));
-      Value result = to.add("conv2d", {rewrite[conv.operands[0]], scaled}, conv.attributes);
+      Value result = to.add(*conv.op, {rewrite[conv.operands[0]], scaled}, conv.attributes);
       Value bias;
       for (const auto& [subtracted, term] : terms) {
         const Value part = build.mul(term, s);

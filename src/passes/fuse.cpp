@@ -36,13 +36,11 @@ class Fuser {
         if (users_[operand.node].empty() || users_[operand.node].back() != i)
           users_[operand.node].push_back(i);
     for (int i = 0; i < graph.size(); ++i)
-      if (graph.node(i).op->name == "after") cuts_.push_back(i);
+      if (graph.node(i).op->op_class == OpClass::view && !graph.node(i).op->reshapes()) cuts_.push_back(i);
     compared_.assign(graph.size(), false);
     for (int i = graph.size() - 1; i >= 0; --i)
       for (const int u : users_[i])
-        if (const std::string_view op = node(u).op->name;
-            op == "equal" || op == "not_equal" || (moves(u) && compared_[u]))
-          compared_[i] = true;
+        if (node(u).op->errors == ErrorGrowth::decisive || (moves(u) && compared_[u])) compared_[i] = true;
     is_output_.assign(graph.size(), false);
     for (const Value& output : graph.outputs()) is_output_[output.node] = true;
   }
@@ -85,7 +83,7 @@ class Fuser {
     return op.window && !(op.disjoint && op.disjoint(node(i)));
   }
   /// Cheap to evaluate wherever it is read, even when it is stored too.
-  bool free_to_repeat(int i) const { return node(i).op->name == "broadcast" || node(i).op->name == "iota"; }
+  bool free_to_repeat(int i) const { return node(i).op->repeat == Repeat::free; }
 
   const Home* home_in(int i, int group) const {
     for (const Home& home : homes_[i])
@@ -191,16 +189,13 @@ class Fuser {
     bool cheap = true;
   };
   void follow_chain(int i, Chain& chain) const {
-    static const std::set<std::string_view> expensive = {"exp",     "log", "tanh",  "erf",   "sin",
-                                                         "cos",     "pow", "sqrt",  "rsqrt", "div",
-                                                         "sigmoid", "rem", "log1p", "expm1"};
     if (!chain.operators.insert(i).second) return;
-    if (expensive.count(node(i).op->name) || chain.operators.size() > 10) chain.cheap = false;
+    if (node(i).op->repeat > Repeat::cheap || chain.operators.size() > 10) chain.cheap = false;
     for (const Value& operand : node(i).operands) {
       if (!chain.cheap) return;
       const Node& producer = node(operand.node);
-      if (producer.op->name == "broadcast" || producer.op->op_class == OpClass::structural) {
-        const Value from = producer.op->name == "broadcast" ? producer.operands[0] : operand;
+      if (producer.op->broadcasts || producer.op->is_given()) {
+        const Value from = producer.op->broadcasts ? producer.operands[0] : operand;
         if (count(graph_.type(from).shape) * 4 > count(shape(i))) chain.reads.insert(from);
       } else if (producer.op->op_class == OpClass::elementwise) {
         follow_chain(operand.node, chain);
@@ -342,7 +337,7 @@ class Fuser {
   /// Whether a group computes something again that was computed before: it must not move to where that was.
   bool repeats(const Group& group) const {
     return std::any_of(group.members.begin(), group.members.end(),
-                       [&](int m) { return node(m).location.layer.ends_with(kAgain); });
+                       [&](int m) { return node(m).location.again; });
   }
 
   /// Reductions of the same space and axes that read a common value, or of which one reads what the other's nest computes,

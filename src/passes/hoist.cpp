@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "ops/build.h"
+#include "ops/matmul.h"
 #include "ops/scan.h"
 #include "passes/batch_steps.h"
 #include "passes/loops.h"
@@ -20,8 +21,7 @@ bool heavy(const Node& node) { return node.op->op_class == OpClass::heavy; }
 
 /// Costs nothing where it is, and memory elsewhere.
 bool trivial(const Node& node) {
-  return node.op->op_class == OpClass::structural || node.op->op_class == OpClass::view ||
-         node.op->name == "broadcast" || node.op->name == "iota";
+  return node.op->is_given() || node.op->op_class == OpClass::view || node.op->repeat == Repeat::free;
 }
 
 /// Products of a carried value with a transposed invariant, as products with its transpose, which leaves the loop.
@@ -38,9 +38,9 @@ Graph straighten(const Graph& body, const ops::Scan& s) {
   for (int i = 0; i < body.size(); ++i) {
     if (rewrite.has({i, 0})) continue;
     const Node& node = body.node(i);
-    const bool turn = node.op->name == "matmul" && node.attributes.flag("transpose_b") &&
-                      invariant[node.operands[1].node] && carried[node.operands[0].node] &&
-                      node.types[0].shape.rank() == 2;
+    const auto product = ops::matmul_of(node);
+    const bool turn = product && product->transpose_b && invariant[node.operands[1].node] &&
+                      carried[node.operands[0].node] && node.types[0].shape.rank() == 2;
     if (!turn) {
       rewrite.copy(i);
       continue;
@@ -48,7 +48,7 @@ Graph straighten(const Graph& body, const ops::Scan& s) {
     ops::Build b(rewrite.graph());
     rewrite.graph().set_location(node.location);
     const Value turned = b.transpose(rewrite[node.operands[1]], {1, 0});
-    rewrite.set({i, 0}, b.matmul(rewrite[node.operands[0]], turned, node.attributes.flag("transpose_a")));
+    rewrite.set({i, 0}, b.matmul(rewrite[node.operands[0]], turned, product->transpose_a));
   }
   return rewrite.finish();
 }
@@ -128,7 +128,7 @@ class Split {
     for (int k = 0; k < s_.carries; ++k) {
       const Value carry = body_.inputs()[k], next = body_.outputs()[k];
       const Node& node = body_.node(next);
-      if (node.op->name != "add" || !users_[next.node].empty() || as_carry_[next.node] != 1 ||
+      if (!node.op->is(ScalarOp::add) || !users_[next.node].empty() || as_carry_[next.node] != 1 ||
           as_output_[next.node] != 0 || as_carry_[carry.node] != 0 || as_output_[carry.node] != 0 ||
           users_[carry.node] != std::vector<int>{next.node})
         continue;
@@ -166,7 +166,7 @@ class Split {
     std::vector<char> only_sums(body_.size(), 0);
     for (int i = body_.size() - 1; i >= 0; --i) {
       const Node& node = body_.node(i);
-      if (!stacked_[i] || adds_[i] || as_carry_[i] || node.op->name == "input" || before_[i]) continue;
+      if (!stacked_[i] || adds_[i] || as_carry_[i] || body_.is_input({i, 0}) || before_[i]) continue;
       if (!StepBatcher::can_batch(body_, node, stacked_)) continue;
       sinkable_[i] =
           std::all_of(users_[i].begin(), users_[i].end(), [&](int u) { return sinkable_use(i, u); });
@@ -193,7 +193,7 @@ class Split {
     return std::any_of(sums_.begin(), sums_.end(), [&](const Sum& sum) { return sum.adds == add; });
   }
   bool in_loop(int i) const {
-    return body_.node(i).op->name != "input" && !before_[i] && !behind_[i] && !summed(i) && needed_[i];
+    return !body_.is_input({i, 0}) && !before_[i] && !behind_[i] && !summed(i) && needed_[i];
   }
 
   static void insert(std::vector<Value>& values, Value value) {

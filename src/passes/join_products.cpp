@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "ops/build.h"
+#include "ops/matmul.h"
 #include "passes/pass.h"
 
 namespace millrace {
@@ -77,8 +78,9 @@ class Joiner {
     std::map<std::tuple<Value, bool, bool>, Siblings> found;
     for (int i = 0; i < graph_.size(); ++i) {
       const Node& node = graph_.node(i);
-      if (node.op->name != "matmul" || node.types[0].shape.rank() != 2 || group_[i] >= 0) continue;
-      const bool ta = node.attributes.flag("transpose_a"), tb = node.attributes.flag("transpose_b");
+      const auto product = ops::matmul_of(node);
+      if (!product || node.types[0].shape.rank() != 2 || group_[i] >= 0) continue;
+      const auto [ta, tb] = *product;
       Siblings& siblings = found[{node.operands[common_left ? 0 : 1], ta, tb}];
       siblings.common_left = common_left;
       siblings.transpose_a = ta;
@@ -101,7 +103,7 @@ class Joiner {
     while (value.node >= at) {
       const Node& node = graph_.node(value);
       const OpClass kind = node.op->op_class;
-      if (node.op->name == "input" || graph_.constant_value(value)) return true;
+      if (graph_.is_input(value) || graph_.constant_value(value)) return true;
       if (node.operands.size() != 1 ||
           (kind != OpClass::elementwise && kind != OpClass::movement && kind != OpClass::view))
         return false;

@@ -56,7 +56,7 @@ class Keeper {
       if (output_of_.contains(static_cast<int>(k))) source_[graph_.inputs()[k].node] = static_cast<int>(k);
     for (int i = 0; i < graph_.size(); ++i) {
       const Node& node = graph_.node(i);
-      if (node.op->op_class == OpClass::structural) {
+      if (node.op->is_given()) {
         if (graph_.constant_value({i, 0})) source_[i] = kFixed;
       } else if (computes(node)) {
         int source = kFixed;
@@ -133,7 +133,9 @@ class Keeper {
     for (const Value& value : kept_) {
       const int parameter = source_[value.node];
       known[graph_.inputs()[parameter]] = rewrite_[graph_.outputs()[output_of_.at(parameter)]];
-      rewrite_.graph().set_location({graph_.node(value).location.layer, Phase::update});
+      Location location = graph_.node(value).location;
+      location.phase = Phase::update;
+      rewrite_.graph().set_location(std::move(location));
       fresh_.push_back(again(rewrite_.graph(), value, known));
     }
   }
@@ -172,7 +174,7 @@ class Keeper {
     const Node& node = graph_.node(i);
     Graph& to = rewrite_.graph();
     std::vector<Value> operands = rewrite_.mapped(node.operands);
-    to.set_location({node.location.layer + std::string(kAgain), node.location.phase});
+    to.set_location(node.location.repeated(node.location.phase));
     for (size_t k = 0; k < operands.size(); ++k) {
       const int source = source_[node.operands[k].node];
       if (source < 0 || graph_.is_input(stored(node.operands[k]))) continue;

@@ -9,18 +9,6 @@
 #include "target/provider.h"
 
 namespace millrace {
-
-std::vector<int64_t> strides_of(const Shape& shape, const Layout& layout) {
-  std::vector<int64_t> strides(shape.size());
-  int64_t stride = 1;
-  for (int k = shape.rank() - 1; k >= 0; --k) {
-    const int d = layout.empty() ? k : layout[k];
-    strides[d] = stride;
-    stride *= shape[d].size();
-  }
-  return strides;
-}
-
 namespace {
 
 /// Whether two layouts place every element of `shape` alike (dimensions of size 1 do not count).
@@ -74,7 +62,7 @@ class LayoutChooser {
       wish.results.resize(node.types.size());
       if (node.op->op_class == OpClass::view) {
         wish.operands[0] = wish.results[0] = Layout{};  // nobody reads the others
-      } else if (node.op->op_class == OpClass::structural || node.op->op_class == OpClass::loop) {
+      } else if (node.op->is_given() || node.op->op_class == OpClass::loop) {
         for (auto& operand : wish.operands) operand = Layout{};
         for (auto& result : wish.results) result = Layout{};
       } else if (const Provider* provider = provider_of(node)) {
@@ -194,11 +182,11 @@ class LayoutChooser {
 }  // namespace
 
 std::optional<std::vector<int64_t>> pure_transpose(const Node& node) {
-  if (node.op->name == "transpose") return node.attributes.ints("permutation");
-  if (node.op->name != "fused" || node.body->outputs().size() != 1) return std::nullopt;
+  if (node.op->permutation) return node.op->permutation(node);
+  if (node.op->op_class != OpClass::group || node.body->outputs().size() != 1) return std::nullopt;
   const Node& only = node.body->node(node.body->outputs()[0]);
-  if (only.op->name != "transpose" || !node.body->is_input(only.operands[0])) return std::nullopt;
-  return only.attributes.ints("permutation");
+  if (!only.op->permutation || !node.body->is_input(only.operands[0])) return std::nullopt;
+  return only.op->permutation(only);
 }
 
 bool is_view(const LaidOutGraph& graph, const Node& node, const std::vector<Layout>& results) {

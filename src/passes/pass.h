@@ -65,9 +65,6 @@ std::span<const Pass> graph_passes();
 /// prints the graph before and after to standard error. `report` gets each pass that ran.
 Graph run_passes(Graph graph, const PassContext& context, std::vector<PassInfo>* report = nullptr);
 
-/// Ends the layer of nodes that `recompute` adds. They do not share nests with what they repeat.
-constexpr std::string_view kAgain = ", again";
-
 // One file each.
 Graph inline_composites(const Graph& graph, const PassContext& context);
 Graph tidy_scans(const Graph& graph, const PassContext& context);

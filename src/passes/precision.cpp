@@ -3,7 +3,6 @@
 #include <millrace/operator.h>
 
 #include "passes/pass.h"
-#include "passes/precision_table.h"
 
 namespace millrace {
 namespace {
@@ -11,7 +10,7 @@ namespace {
 /// The value that `value` was cast from bf16 to f32, when it was.
 std::optional<Value> before_widening(const Graph& graph, Value value) {
   const Node& node = graph.node(value);
-  if (node.op->name != "cast" || graph.type(node.operands[0]).dtype != bf16) return std::nullopt;
+  if (!node.op->converts || graph.type(node.operands[0]).dtype != bf16) return std::nullopt;
   return node.operands[0];
 }
 
@@ -19,9 +18,9 @@ std::optional<Value> before_widening(const Graph& graph, Value value) {
 Value narrowed(Graph& graph, Value value) {
   if (const auto narrow = before_widening(graph, value)) return *narrow;
   const Node& node = graph.node(value);
-  if (node.op->name != "reshape") return graph.add("cast", {value}, {{"dtype", bf16}});
-  const Attributes attributes = node.attributes;
-  return graph.add("reshape", {narrowed(graph, node.operands[0])}, attributes);
+  if (!node.op->reshapes()) return graph.add("cast", {value}, {{"dtype", bf16}});
+  const Shape shape = node.types[0].shape;
+  return graph.add("reshape", {narrowed(graph, node.operands[0])}, {{"shape", shape}});
 }
 
 }  // namespace
@@ -36,11 +35,11 @@ Graph narrow_to_bf16(const Graph& graph, const PassContext& context) {
   for (int i = 0; i < graph.size(); ++i) {
     if (rewrite.has({i, 0})) continue;
     const Node& node = graph.node(i);
-    if (node.op->name == "reshape") {
+    if (node.op->reshapes()) {
       // A product's cast to f32 moves behind it, to whoever reads.
       if (const auto narrow = before_widening(to, rewrite[node.operands[0]])) {
         to.set_location(node.location);
-        const Value moved = to.add("reshape", {*narrow}, node.attributes);
+        const Value moved = to.add("reshape", {*narrow}, {{"shape", node.types[0].shape}});
         rewrite.set({i, 0}, to.add("cast", {moved}, {{"dtype", f32}}));
         continue;
       }

@@ -2,6 +2,7 @@
 
 #include <millrace/operator.h>
 
+#include "ops/matmul.h"
 #include "passes/pass.h"
 
 namespace millrace {
@@ -32,14 +33,14 @@ class Chains {
   Chains(const Graph& graph, Rewriter& rewrite)
       : graph_(graph), rewrite_(rewrite), uses_(graph.use_counts()), inner_(uses_.size()) {
     for (int i = 0; i < graph.size(); ++i)
-      if (graph.node(i).op->name == "matmul")
+      if (ops::matmul_of(graph.node(i)))
         for (const Value& operand : graph.node(i).operands)
-          inner_[operand.node] = uses_[operand.node] == 1 && graph.node(operand).op->name == "matmul";
+          inner_[operand.node] = uses_[operand.node] == 1 && ops::matmul_of(graph.node(operand)).has_value();
   }
 
   /// Whether the node is a product that is no part of a longer chain.
   bool is_whole(int i) const {
-    return graph_.node(i).op->name == "matmul" && !inner_[i] && graph_.node(i).types[0].shape.count() > 0;
+    return ops::matmul_of(graph_.node(i)) && !inner_[i] && graph_.node(i).types[0].shape.count() > 0;
   }
 
   /// The factors of the product `root` and the cost of multiplying them as written.

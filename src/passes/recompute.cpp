@@ -17,7 +17,7 @@ constexpr int64_t kLeastSavedBytes = 1 << 16;
 
 /// Rough nanoseconds: products by their FLOPs, everything else by the bytes it writes (or reads, when it reduces).
 double cost_of(const Graph& graph, const Node& node) {
-  if (node.op->op_class == OpClass::view || node.op->op_class == OpClass::structural) return 0;
+  if (node.op->op_class == OpClass::view || node.op->is_given()) return 0;
   double bytes = 0;
   for (const Type& type : node.types) bytes += static_cast<double>(type.bytes());
   if (node.op->op_class == OpClass::reduction)
@@ -68,9 +68,9 @@ class Recomputer {
   }
 
  private:
-  bool structural(int i) const { return graph_.node(i).op->op_class == OpClass::structural; }
+  bool given(int i) const { return graph_.node(i).op->is_given(); }
   bool view(int i) const { return graph_.node(i).op->op_class == OpClass::view; }
-  bool forward(int i) const { return !structural(i) && graph_.node(i).location.phase == Phase::forward; }
+  bool forward(int i) const { return !given(i) && graph_.node(i).location.phase == Phase::forward; }
 
   /// The node whose memory a node's result lies in.
   int root(int i) const {
@@ -88,14 +88,13 @@ class Recomputer {
   /// Forward nodes whose results the backward pass reads.
   void find_saved() {
     for (int i = 0; i < graph_.size(); ++i) {
-      if (forward(i) || structural(i)) continue;
-      const std::string_view op = graph_.node(i).op->name;
+      if (forward(i) || given(i)) continue;
       for (const Value& operand : graph_.node(i).operands) {
         const int r = root(operand.node);
         if (!forward(r)) continue;
         saved_[r] = 1;
         // The gradient of max looks for the element that was the largest: to the last bit.
-        if (op == "equal" || op == "not_equal") kept_[r] = 1;
+        if (graph_.node(i).op->errors == ErrorGrowth::decisive) kept_[r] = 1;
       }
     }
     // An output stays in any case.
@@ -120,7 +119,7 @@ class Recomputer {
       double best_rate = 0;
       std::vector<int> best_chain;
       for (int i = 0; i < graph_.size(); ++i) {
-        if (!saved_[i] || bytes(i) < kLeastSavedBytes || graph_.node(i).op->op_class == OpClass::loop ||
+        if (!saved_[i] || bytes(i) < kLeastSavedBytes || graph_.node(i).op->repeat == Repeat::never ||
             kept_[i])
           continue;
         std::vector<int> nodes;
@@ -181,7 +180,7 @@ class Recomputer {
     const Node& node = graph_.node(value.node);
     std::vector<Value> operands;
     for (const Value& operand : node.operands) operands.push_back(recomputed(operand));
-    append(value.node, std::move(operands), {node.location.layer + std::string(kAgain), Phase::backward});
+    append(value.node, std::move(operands), node.location.repeated(Phase::backward));
     clones_[value.node] = last_;
     return {last_, value.output};
   }

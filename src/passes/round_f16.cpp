@@ -1,7 +1,6 @@
 #include <millrace/operator.h>
 
 #include "passes/pass.h"
-#include "passes/precision_table.h"
 
 namespace millrace {
 namespace {
@@ -9,7 +8,7 @@ namespace {
 /// `value` as f16 holds it, in f32.
 Value through_f16(Graph& graph, Value value) {
   const Node& node = graph.node(value);
-  if (node.op->name == "cast" && graph.type(node.operands[0]).dtype == f16) return value;
+  if (node.op->converts && graph.type(node.operands[0]).dtype == f16) return value;
   return graph.add("cast", {graph.add("cast", {value}, {{"dtype", f16}})}, {{"dtype", f32}});
 }
 
@@ -26,7 +25,7 @@ Graph round_to_f16(const Graph& graph, const PassContext& context) {
   for (int i = 0; i < graph.size(); ++i) {
     if (rewrite.has({i, 0})) continue;
     const Node& node = graph.node(i);
-    if (arithmetic_of(node) != Arithmetic::narrow || node.types[0].dtype != f32) {
+    if (arithmetic_of(*node.op) != Arithmetic::narrow || node.types[0].dtype != f32) {
       rewrite.copy(i);
       continue;
     }

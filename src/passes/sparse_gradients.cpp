@@ -4,6 +4,7 @@
 #include <millrace/operator.h>
 
 #include "ops/build.h"
+#include "ops/scatter_add.h"
 #include "passes/pass.h"
 
 namespace millrace {
@@ -11,12 +12,6 @@ namespace {
 
 // A table is worth it when most of its rows have no gradient and it does not fit into a cache.
 constexpr int64_t kLeastTableBytes = 4 << 20, kLeastRowsAnIndex = 4;
-
-bool is_zero(const Graph& graph, Value value) {
-  while (graph.node(value).op->name == "broadcast") value = graph.node(value).operands[0];
-  const Array* constant = graph.constant_value(value);
-  return constant && constant->count() == 1 && constant->at(0) == 0;
-}
 
 /// Rewrites scatter_add(0, indices, updates) into gather(sums, slots): `sums` has a row for each index, where the first
 /// of equal indices holds the sum of them all, and `slots` says for each row of the table which of them is its own, or
@@ -49,13 +44,13 @@ class SparseGradients {
  private:
   bool is_sparse(int i) const {
     const Node& node = graph_.node(i);
-    if (node.op->name != "scatter_add" || is_output_[i] || users_[i].empty()) return false;
+    const auto sum = ops::row_sum(graph_, {i, 0});
+    if (!sum || is_output_[i] || users_[i].empty()) return false;
     const Type& table = node.types[0];
-    const Shape& indices = graph_.type(node.operands[1]).shape;
-    if (!table.dtype.is_float() || node.attributes.integer("axis") != 0 || table.shape.rank() != 2)
-      return false;
+    const Shape& indices = graph_.type(sum->indices).shape;
+    if (!table.dtype.is_float() || table.shape.rank() != 2) return false;
     if (table.bytes() < kLeastTableBytes || indices.count() * kLeastRowsAnIndex > table.shape[0].size() ||
-        indices.count() == 0 || table.shape[0].size() > INT32_MAX || !is_zero(graph_, node.operands[0]))
+        indices.count() == 0 || table.shape[0].size() > INT32_MAX)
       return false;
     // What is not fused would have to store it after all.
     return std::all_of(users_[i].begin(), users_[i].end(), [&](int u) {
@@ -87,15 +82,11 @@ class SparseGradients {
     if (const auto at = compact_.find(i); at != compact_.end()) return at->second;
     const Node& node = graph_.node(i);
     Graph& to = rewrite_.graph();
-    const std::string_view op = node.op->name;
-    const bool keeps_zero =
-        op == "abs" || op == "neg" || op == "square" ||
-        (op == "clamp" && node.attributes.number("low") <= 0 && node.attributes.number("high") >= 0);
-    if (keeps_zero) {
+    if (node.op->keeps_zero && node.op->keeps_zero(node)) {
       const Value x = over_rows(node.operands[0]);
       return x.valid() ? compact_[i] = to.add(*node.op, {x}, node.attributes) : Value{};
     }
-    if (op == "mul") {
+    if (node.op->is(ScalarOp::mul)) {
       const Value x = over_rows(node.operands[0]), y = over_rows(node.operands[1]);
       if (x.valid() && y.valid() && source_of(node.operands[0]) == source_of(node.operands[1]))
         return compact_[i] = to.add(*node.op, {x, y});
@@ -105,14 +96,14 @@ class SparseGradients {
 
   /// The scatter_add that an expression of over_rows() is made from.
   int source_of(Value value) const {
-    while (graph_.node(value).op->name != "scatter_add") value = graph_.node(value).operands[0];
+    while (!ops::row_sum(graph_, value)) value = graph_.node(value).operands[0];
     return value.node;
   }
 
   /// A sum over all of a sparse gradient (norms) is one over its rows; the order of the terms differs.
   Value sum_of_rows(int i) {
     const Node& node = graph_.node(i);
-    if (exact_ || node.op->name != "sum") return {};
+    if (exact_ || !node.op->is(Reduction::sum)) return {};
     const Shape& shape = graph_.type(node.operands[0]).shape;
     const size_t axes = node.attributes.ints("axes").size();
     if (axes != 0 && axes != shape.size()) return {};

@@ -6,9 +6,9 @@
 
 #include <millrace/operator.h>
 
+#include "ops/filled.h"
+#include "ops/is.h"
 #include "passes/pass.h"
-#include "passes/precision_table.h"
-#include "passes/rules/rule.h"
 
 namespace millrace {
 namespace {
@@ -22,18 +22,18 @@ enum class Origin { any, narrow, wide };
 
 /// exp(−c·v²): at most 1, and flat where v is large.
 bool bell(const Graph& body, const Node& node) {
-  if (node.op->name != "exp") return false;
+  if (!node.op->is(ScalarOp::exp)) return false;
   const Node* inner = &body.node(node.operands[0]);
   bool negative = false;
-  while (inner->op->name == "mul" || inner->op->name == "neg") {
-    if (inner->op->name == "mul" && inner->operands[0] == inner->operands[1]) return negative;
+  while (inner->op->is(ScalarOp::mul) || inner->op->is(ScalarOp::neg)) {
+    if (inner->op->is(ScalarOp::mul) && inner->operands[0] == inner->operands[1]) return negative;
     Value next = inner->operands[0];
-    if (inner->op->name == "neg") {
+    if (inner->op->is(ScalarOp::neg)) {
       negative = !negative;
     } else {
-      const Array* by = filled_with(body, inner->operands[1]);
+      const Array* by = ops::filled_with(body, inner->operands[1]);
       if (!by) {
-        by = filled_with(body, inner->operands[0]);
+        by = ops::filled_with(body, inner->operands[0]);
         next = inner->operands[1];
       }
       if (!by) return false;
@@ -41,7 +41,7 @@ bool bell(const Graph& body, const Node& node) {
     }
     inner = &body.node(next);
   }
-  return inner->op->name == "square" && negative;
+  return ops::is(*inner, "square") && negative;
 }
 
 class Storer {
@@ -57,7 +57,7 @@ class Storer {
     for (int i = 0; i < graph_.size(); ++i) {
       if (rewrite_.has({i, 0})) continue;
       const Node& node = graph_.node(i);
-      if (node.op->name == "fused") {
+      if (node.op->op_class == OpClass::group) {
         store(i);
         continue;
       }
@@ -77,7 +77,7 @@ class Storer {
       if (std::find(user.operands.begin(), user.operands.end(), value) == user.operands.end()) return true;
       // What a view only waits for is a sum over parts of a batch: it would be rounded once a part.
       if (user.op->op_class == OpClass::view) return user.operands[0] == value && all_take({u, 0});
-      return user.op->name == "fused" && !amplified(*user.body, user, value);
+      return user.op->op_class == OpClass::group && !amplified(*user.body, user, value);
     });
   }
 
@@ -90,7 +90,7 @@ class Storer {
       const Node& node = body.node(i);
       for (const Value& operand : node.operands)
         if (depends[operand.node] && body.type(operand).dtype == f32) depends[i] = 1;
-      if (depends[i] && wants_f32(node) && !bell(body, node)) return true;
+      if (depends[i] && node.op->errors != ErrorGrowth::none && !bell(body, node)) return true;
     }
     return false;
   }
@@ -108,7 +108,7 @@ class Storer {
         origin[i] = Origin::narrow;
       } else if (!type.dtype.is_float() || type.shape.count() * 4 <= elements) {
         origin[i] = Origin::any;
-      } else if (arithmetic_of(node) == Arithmetic::follows || bell(body, node)) {
+      } else if (arithmetic_of(*node.op) == Arithmetic::follows || bell(body, node)) {
         origin[i] = Origin::any;
         for (const Value& operand : node.operands) origin[i] = std::max(origin[i], origin[operand.node]);
       }
@@ -158,7 +158,7 @@ class Storer {
         position[r] = at->second;
         if (!fresh) continue;
         value = body->add("cast", {value}, {{"dtype", narrow_}});
-      } else if (last.op->name == "cast" && last.types[0].dtype == narrow_) {
+      } else if (last.op->converts && last.types[0].dtype == narrow_) {
         const auto [at, fresh] = rounded.try_emplace(last.operands[0], outputs.size());
         position[r] = at->second;
         if (!fresh) continue;

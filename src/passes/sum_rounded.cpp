@@ -12,7 +12,7 @@ namespace {
 /// The value that `value` is a rounded copy of: behind casts between floats.
 std::optional<Value> before_rounding(const Graph& body, Value value) {
   std::optional<Value> found;
-  for (const Node* node = &body.node(value); node->op->name == "cast"; node = &body.node(node->operands[0])) {
+  for (const Node* node = &body.node(value); node->op->converts; node = &body.node(node->operands[0])) {
     if (!node->types[0].dtype.is_float() || !body.type(node->operands[0]).dtype.is_float()) break;
     found = node->operands[0];
   }
@@ -46,7 +46,7 @@ Graph sum_rounded(const Graph& graph, const PassContext& context) {
     return std::find(outputs.begin(), outputs.end(), value) == outputs.end() &&
            std::all_of(users[value.node].begin(), users[value.node].end(), [&](int u) {
              const std::vector<Value>& operands = graph.node(u).operands;
-             return graph.node(u).op->name == "sum" ||
+             return graph.node(u).op->is(Reduction::sum) ||
                     std::find(operands.begin(), operands.end(), value) == operands.end();
            });
   };

@@ -1,5 +1,4 @@
 #include <map>
-#include <string>
 #include <utility>
 
 #include <millrace/operator.h>
@@ -16,7 +15,7 @@ constexpr int64_t kLeastWideElements = 1 << 18;
 /// products in f16 read and make.
 bool widens(const Graph& graph, int i) {
   const Node& node = graph.node(i);
-  if (node.op->name != "cast" || node.types[0].dtype != f32) return false;
+  if (!node.op->converts || node.types[0].dtype != f32) return false;
   const Type& from = graph.type(node.operands[0]);
   return (from.dtype == f16 && from.shape.count() >= kLeastWideElements) ||
          (from.dtype == bf16 && graph.is_input(node.operands[0]));
@@ -37,7 +36,7 @@ Graph widen_again(const Graph& graph, const PassContext&) {
     if (!copy.valid()) {
       const Node& cast = graph.node(value);
       const bool own = cast.location.phase == phase;
-      to.set_location({cast.location.layer + (own ? "" : std::string(kAgain)), phase});
+      to.set_location(own ? cast.location : cast.location.repeated(phase));
       copy = to.add(*cast.op, rewrite.mapped(cast.operands), cast.attributes);
     }
     rewrite.set(value, copy);

@@ -60,7 +60,7 @@ class Planner {
   const Graph& graph() const { return plan_.source.graph; }
 
   bool view(int i) const { return is_view(plan_.source, graph().node(i), plan_.source.layouts[i]); }
-  bool launches(int i) const { return graph().node(i).op->op_class != OpClass::structural && !view(i); }
+  bool launches(int i) const { return !graph().node(i).op->is_given() && !view(i); }
 
   void choose_providers() {
     const std::vector<int> uses = graph().use_counts();
@@ -209,7 +209,7 @@ class Planner {
         if (const auto it = input_index.find(i); it != input_index.end()) {
           kind = StorageKind::input;
           index = it->second;
-        } else if (node.op->op_class == OpClass::structural) {
+        } else if (node.op->is_given()) {
           kind = StorageKind::constant;
           index = i;
         }
@@ -361,7 +361,7 @@ class Planner {
   double small_time(const PlannedLaunch& launch) const {
     const auto* kernel = dynamic_cast<const ChunkedKernel*>(launch.kernel.get());
     // What is computed again is not to be there earlier than it must.
-    if (!kernel || graph().node(launch.node).location.layer.ends_with(kAgain)) return 0;
+    if (!kernel || graph().node(launch.node).location.again) return 0;
     int64_t bytes = kernel->scratch_bytes();
     for (int s : launch.results) bytes += plan_.storages[s].bytes;
     const double time = kernel->nanoseconds();

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include <millrace/operator.h>
@@ -28,11 +27,11 @@ class RowCutter {
       const bool any = std::any_of(node.operands.begin(), node.operands.end(),
                                    [&](const Value& operand) { return has_rows(operand); });
       if (!any) continue;
-      if (node.op->name == "fused") {
+      if (node.op->op_class == OpClass::group) {
         const auto outputs = cutter_of(node).check();
         if (!outputs) return std::nullopt;
         rows_[i] = *outputs;
-      } else if (keeps_rows(node)) {
+      } else if (!by_row(node).empty()) {
         rows_[i].assign(node.types.size(), 1);
       } else {
         return std::nullopt;
@@ -69,7 +68,7 @@ class RowCutter {
   /// A value without rows of its own that is the same for every row, and can be made for any number of them.
   bool repeats(Value value) const {
     const Node& node = graph_.node(value);
-    if (node.op->name == "broadcast") {
+    if (node.op->broadcasts) {
       const Shape& source = graph_.type(node.operands[0]).shape;
       return !has_rows(node.operands[0]) && (source.rank() < node.types[0].shape.rank() || source[0] == 1);
     }
@@ -77,44 +76,32 @@ class RowCutter {
            std::all_of(node.operands.begin(), node.operands.end(),
                        [&](const Value& v) { return repeats(v); });
   }
-  bool rows_or_repeats(const Node& node) const {
-    return std::all_of(node.operands.begin(), node.operands.end(),
-                       [&](const Value& v) { return has_rows(v) || repeats(v); });
-  }
 
-  /// Whether each row of the result comes from the same row of the operands.
-  bool keeps_rows(const Node& node) const {
-    const std::string_view name = node.op->name;
-    const Shape &shape = node.types[0].shape, &source = graph_.type(node.operands[0]).shape;
-    if (node.op->op_class == OpClass::elementwise) return rows_or_repeats(node);
+  /// Which operands a row of the result takes the same row of; empty: rows depend on each other.
+  std::vector<char> by_row(const Node& node) const {
+    std::vector<Type> types;
+    std::vector<Rows> rows;
+    for (const Value& operand : node.operands) {
+      types.push_back(graph_.type(operand));
+      rows.push_back(has_rows(operand) ? Rows::own : repeats(operand) ? Rows::repeated : Rows::whole);
+    }
+    if (node.op->op_class == OpClass::elementwise) {
+      const bool whole = std::find(rows.begin(), rows.end(), Rows::whole) != rows.end();
+      return whole ? std::vector<char>{} : std::vector<char>(rows.size(), 1);
+    }
     if (node.op->op_class == OpClass::reduction) {
       const std::vector<int64_t>& axes = node.attributes.ints("axes");
-      return !axes.empty() && std::none_of(axes.begin(), axes.end(), [&](int64_t axis) {
-        return axis_from_front(axis, source.rank()) == 0;
-      });
+      const bool across = axes.empty() || std::any_of(axes.begin(), axes.end(), [&](int64_t axis) {
+                            return axis_from_front(axis, types[0].shape.rank()) == 0;
+                          });
+      return across ? std::vector<char>{} : std::vector<char>{1};
     }
-    if (name == "matmul")
-      return source.rank() == 2 && has_rows(node.operands[0]) && !has_rows(node.operands[1]) &&
-             !node.attributes.flag("transpose_a");
-    if (name == "broadcast") return source.rank() == shape.rank();
-    if (name == "transpose") return node.attributes.ints("permutation")[0] == 0;
-    if (name == "reshape" || name == "slice" || name == "pad") return shape.rank() > 0 && shape[0] == from_;
-    if (name == "concat")
-      return axis_from_front(node.attributes.integer("axis"), shape.rank()) != 0 && rows_or_repeats(node);
-    return false;
+    return node.op->rows ? node.op->rows({node, types, rows, from_}) : std::vector<char>{};
   }
 
   Attributes with_new_rows(const Node& node) const {
     Attributes attributes = node.attributes;
-    if (node.op->name == "broadcast" || node.op->name == "reshape") {
-      Shape shape = attributes.shape("shape");
-      shape[0] = Dim(to_);
-      attributes.set("shape", shape);
-    } else if (node.op->name == "slice") {
-      std::vector<int64_t> ends = attributes.ints("ends");
-      ends[0] = std::numeric_limits<int64_t>::max();
-      attributes.set("ends", ends);
-    }
+    if (node.op->set_rows) node.op->set_rows(attributes, to_);
     return attributes;
   }
 
@@ -122,15 +109,18 @@ class RowCutter {
   Value emit(Value value, bool rows) {
     if (const auto it = made_.find({value, rows}); it != made_.end()) return it->second;
     const Node& node = graph_.node(value);
+    const bool repeated = rows && !has_rows(value);
+    // What is repeated for all rows is element-wise or a broadcast (of what has none).
+    const std::vector<char> taken =
+        repeated ? std::vector<char>(node.operands.size(), node.op->op_class == OpClass::elementwise)
+        : rows && node.op->op_class != OpClass::group ? by_row(node)
+                                                      : std::vector<char>{};
     std::vector<Value> operands;
-    const bool repeated = rows && !has_rows(value), elementwise = node.op->op_class == OpClass::elementwise;
-    for (const Value& operand : node.operands) {
-      const bool wanted = has_rows(operand) || (rows && (elementwise || node.op->name == "concat"));
-      operands.push_back(emit(operand, wanted && !(repeated && node.op->name == "broadcast")));
-    }
+    for (size_t k = 0; k < node.operands.size(); ++k)
+      operands.push_back(emit(node.operands[k], taken.empty() ? has_rows(node.operands[k]) : taken[k] != 0));
     into_.set_location(node.location);
     Value added;
-    if (node.op->name == "fused")
+    if (node.op->op_class == OpClass::group)
       added = into_.add_with_body(*node.op, operands, node.attributes, cut_body(node));
     else if (node.body && !node.op->body)
       added = into_.add_with_body(*node.op, operands, node.attributes, node.body);

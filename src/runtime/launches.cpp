@@ -13,10 +13,10 @@ namespace {
 /// "conv2d", or "fused(mul add)".
 std::string operation_of(const Node& node) {
   std::string name(node.op->name);
-  if (!node.body || node.op->name != "fused") return name;  // composites and loops go by their own name
+  if (node.op->op_class != OpClass::group) return name;
   std::string parts;
   for (int i = 0; i < node.body->size(); ++i)
-    if (node.body->node(i).op->op_class != OpClass::structural)
+    if (!node.body->node(i).op->is_given())
       parts += (parts.empty() ? "" : " ") + std::string(node.body->node(i).op->name);
   return fmt::format("{}({})", name, parts);
 }

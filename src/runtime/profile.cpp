@@ -110,7 +110,7 @@ std::string kind_of(const LaunchInfo& launch) {
 }
 
 std::string layer_of(const LaunchInfo& launch, int depth) {
-  std::string layer = launch.location.layer;
+  std::string layer = launch.location.place();
   const size_t dot = layer.rfind('.');
   if (launch.location.phase == Phase::update && dot != std::string::npos) layer.resize(dot);
   for (size_t d = 0, from = 0; d < static_cast<size_t>(depth); ++d) {

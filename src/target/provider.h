@@ -5,6 +5,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <millrace/graph.h>
@@ -119,6 +121,25 @@ class Provider {
   virtual bool contested(const Graph& /*graph*/, const Node& /*node*/) const { return false; }
   /// False when results differ from the direct computation by more than the order of its sums.
   virtual bool exact() const { return true; }
+};
+
+/// A provider of kernels for given operators.
+class OperatorProvider : public Provider {
+ public:
+  using Build = std::unique_ptr<Kernel> (*)(const KernelRequest&);
+  /// `others`: why other operators are not taken ("only matmul").
+  OperatorProvider(std::string others, std::vector<std::pair<std::string_view, Build>> kernels);
+  std::optional<std::string> why_not(const Graph& graph, const Node& node) const final;
+  std::unique_ptr<Kernel> build(const KernelRequest& request) const override;
+
+ protected:
+  /// Of one of its operators.
+  virtual std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const = 0;
+
+ private:
+  Build find(const Operator* op) const;
+  std::string others_;
+  std::vector<std::pair<const Operator*, Build>> kernels_;
 };
 
 /// A back end: its providers in order of preference, ending in one that takes every node.

@@ -4,15 +4,15 @@
 #include <millrace/rewrite.h>
 
 #include "base/format.h"
-#include "passes/rules/rule.h"
+#include "ops/filled.h"
 #include "trace/linearise.h"
 #include "trace/node.h"
 
 namespace millrace {
 namespace {
 
-bool commutes(std::string_view op) {
-  return op == "add" || op == "mul" || op == "maximum" || op == "minimum";
+bool commutes(const Operator& op) {
+  return op.is(ScalarOp::add) || op.is(ScalarOp::mul) || op.is(ScalarOp::max) || op.is(ScalarOp::min);
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ bool Pattern::operands_match(const Part& part, const Graph& graph, std::span<con
 // What comes later may not fit the first way in which a part matches but another, so it decides.
 bool Pattern::matches(const Part& part, const Graph& graph, Value value, Match& match, const Then& then) {
   const Node& node = graph.node(value);
-  if (part.kind == Part::Kind::number && !is_filled_with(graph, value, part.number)) return false;
+  if (part.kind == Part::Kind::number && !ops::is_filled_with(graph, value, part.number)) return false;
   const auto named = [&](Match& m) {
     if (part.condition && !part.condition(graph, value)) return false;
     if (part.name.empty()) return then(m);
@@ -87,7 +87,7 @@ bool Pattern::matches(const Part& part, const Graph& graph, Value value, Match& 
   if (part.kind != Part::Kind::op) return named(match);
   if (node.op != part.op || value.output != 0 || node.operands.size() != part.operands.size()) return false;
   if (operands_match(part, graph, node.operands, 0, match, named)) return true;
-  if (!commutes(node.op->name)) return false;
+  if (!commutes(*node.op)) return false;
   const Value turned[] = {node.operands[1], node.operands[0]};
   return operands_match(part, graph, turned, 0, match, named);
 }

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/philox.h"
 #include "ops/build.h"
+#include "ops/registry.h"
 #include "support/allocations.h"
 #include "support/samples.h"
 
@@ -66,10 +67,17 @@ TEST_CASE("text parses back to an equal graph") {
   CHECK(Graph::parse(phases.str()) == phases);
   CHECK(Graph::parse(phases.str()).node(2).location.phase == Phase::update);
   CHECK(Graph::parse(Graph().str()) == Graph());
+  Graph repeated;
+  const Value z = repeated.input("z", {f32, {4}});
+  repeated.set_location(Location("stem").repeated(Phase::backward));
+  repeated.set_outputs({repeated.add("relu", {z})});
+  CHECK(repeated.str().find("@\"stem\" backward again\n") != std::string::npos);
+  CHECK(Graph::parse(repeated.str()) == repeated);
+  CHECK(Graph::parse(repeated.str()).node(1).location.str() == "stem, again (backward)");
 }
 
 TEST_CASE("every sample of every operator survives its text form") {
-  for (const Operator* op : all_operators()) {
+  for (const Operator* op : ops::library_operators()) {
     for (const Sample& sample : op->samples) {
       const Graph graph = make_graph(*op, sample);
       CAPTURE(graph.str());
@@ -294,7 +302,7 @@ TEST_CASE("damaged text is refused or read, but never crashes") {
   RandomStream random(11, 0);
   const std::vector<std::string> texts = [&] {
     std::vector<std::string> list;
-    for (const Operator* op : all_operators())
+    for (const Operator* op : ops::library_operators())
       if (!op->samples.empty()) list.push_back(make_graph(*op, op->samples[0]).str());
     list.push_back(example().str());
     return list;

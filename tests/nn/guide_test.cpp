@@ -5,6 +5,8 @@
 
 #include <millrace/compile.h>
 #include <millrace/nn.h>
+#include <millrace/onnx_rule.h>
+#include <millrace/operator.h>
 #include <millrace/optim.h>
 #include <millrace/rewrite.h>
 
@@ -103,4 +105,24 @@ call 2: recorded again: a bool read at guide.cpp:4 is true for the first time
   Tensor y = apply_graph(shorter, std::span(&x, 1))[0];
   CHECK(shorter.str().find("silu") != std::string::npos);
   CHECK(y.to_array().at(5) == doctest::Approx(2 * 1.5 / (1 + std::exp(-1.5))));
+}
+
+TEST_CASE("the guide's own operator works") {
+  Operator op;
+  op.name = "softcap";
+  op.doc = "x, bent so that it stays between −2 and 2";
+  op.op_class = OpClass::elementwise;
+  op.types = [](const TypeContext& c) { return std::vector<Type>{c.operands[0]}; };
+  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
+    const Scalar cap = b.constant(b.dtype(x[0]), 2);
+    return b.mul(cap, b.unary(ScalarOp::tanh, b.div(x[0], cap)));
+  };
+  op.differentiable = false;  // or op.gradient, which appends to the graph what the gradient is
+  op.arithmetic = Arithmetic::follows;
+  op.repeat = Repeat::costly;
+  register_operator(std::move(op));
+
+  const Tensor x = Tensor::full({3}, 4);
+  Tensor y = millrace::apply("softcap", std::span(&x, 1))[0];
+  CHECK(y.to_array().at(1) == doctest::Approx(2 * std::tanh(2.0)));
 }

@@ -184,7 +184,7 @@ TEST_CASE("a parameter stored as bf16 is widened for each phase by itself") {
   std::vector<Location> casts;
   for (int i = 0; i < result.size(); ++i)
     if (result.node(i).op->name == "cast") casts.push_back(result.node(i).location);
-  CHECK(casts == std::vector<Location>{{"w"}, {"w, again", Phase::backward}});
+  CHECK(casts == std::vector<Location>{{"w"}, Location("w").repeated(Phase::backward)});
   const std::vector<Array> inputs = {random_array({f32, {16, 32}}, 1, -1, 1),
                                      random_array({bf16, {32, 32}}, 2, -1, 1)};
   const auto before = ref::evaluate(graph, inputs), after = ref::evaluate(result, inputs);

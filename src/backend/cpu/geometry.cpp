@@ -4,6 +4,8 @@
 
 #include <millrace/operator.h>
 
+#include "ops/convolution.h"
+
 namespace millrace::cpu {
 
 double Geometry::work() const {
@@ -25,10 +27,20 @@ Slab slab_of(const Geometry& g, int64_t begin, int64_t end) {
 
 bool can_cut_rows(const Geometry& g) { return g.top < g.reach_h() && g.bottom < g.reach_h(); }
 
+LayoutWish product_layouts(const Node& node) {
+  const Layout row_major, channels_last{0, 2, 3, 1};
+  const auto part = ops::convolution_part(node);
+  if (!part) return {{row_major, row_major}, {row_major}};
+  if (part == ops::ConvolutionPart::weight_gradient) return {{channels_last, channels_last}, {row_major}};
+  return {{channels_last, row_major}, {channels_last}};
+}
+
 Geometry geometry_of(const Graph& graph, const Node& node) {
   const auto operand = [&](int i) -> const Shape& { return graph.type(node.operands[i]).shape; };
   const Shape& result = node.types[0].shape;
-  const bool forward = node.op->name == "conv2d", input = node.op->name == "conv2d_input_grad";
+  const auto part = ops::convolution_part(node);
+  const bool forward = part == ops::ConvolutionPart::forward,
+             input = part == ops::ConvolutionPart::input_gradient;
   const Shape &x = input ? result : operand(0), &w = forward || input ? operand(1) : result,
               &y = forward ? result
                    : input ? operand(0)

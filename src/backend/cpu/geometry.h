@@ -6,6 +6,8 @@
 
 #include <millrace/graph.h>
 
+#include "target/provider.h"
+
 namespace millrace::cpu {
 
 /// y = conv2d(x, w), whichever of the three the node computes.
@@ -33,5 +35,8 @@ Slab slab_of(const Geometry& g, int64_t begin, int64_t end);
 bool can_cut_rows(const Geometry& g);
 
 Geometry geometry_of(const Graph& graph, const Node& node);
+
+/// Products read and write rows; convolutions have their maps channels-last.
+LayoutWish product_layouts(const Node& node);
 
 }  // namespace millrace::cpu

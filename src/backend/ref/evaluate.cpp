@@ -1,5 +1,7 @@
 #include "backend/ref/evaluate.h"
 
+#include <cstring>
+
 #include <millrace/operator.h>
 
 #include "backend/ref/registry.h"
@@ -22,6 +24,13 @@ std::vector<Array> evaluate_scalar_body(const Node& node, std::span<const Array>
   return results;
 }
 
+/// The same elements in another shape.
+Array reinterpreted(const Array& array, const Type& type) {
+  Array result(type);
+  std::memcpy(result.data(), array.data(), static_cast<size_t>(array.bytes()));
+  return result;
+}
+
 }  // namespace
 
 std::vector<Array> evaluate_node(const Graph&, const Node& node, std::span<const Array> operands) {
@@ -33,6 +42,12 @@ std::vector<Array> evaluate_node(const Graph&, const Node& node, std::span<const
     results = reduce(node, operands);
   else if (node.op->scalar)
     results = evaluate_scalar_body(node, operands);
+  else if (node.op->evaluate)
+    results = node.op->evaluate(node, operands);
+  else if (node.op->element)
+    results = interpret_element_body(node, operands);
+  else if (node.op->op_class == OpClass::view)
+    results = {reinterpreted(operands[0], node.types[0])};
   else if (node.body)
     results = evaluate(*node.body, operands);
   else

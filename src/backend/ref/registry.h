@@ -17,11 +17,14 @@ using Function = std::vector<Array> (*)(const Node& node, std::span<const Array>
 /// reduce().
 Function find_function(std::string_view op);
 
+/// The element body of a movement or generator that has no function (a program's own), element by element.
+std::vector<Array> interpret_element_body(const Node& node, std::span<const Array> operands);
+
 /// Any reduction operator. max and min of nothing are the dtype's lowest and highest value, infinite for floats; NaN
 /// wins against everything; argmax and argmin give the first of equals.
 std::vector<Array> reduce(const Node& node, std::span<const Array> operands);
 
-/// Throws InternalError naming every operator that evaluate() could not run. Checked once, at the first evaluation.
+/// Throws InternalError naming every operator of the library that evaluate() could not run. Checked once, at the first evaluation.
 void check_coverage();
 
 }  // namespace millrace::ref

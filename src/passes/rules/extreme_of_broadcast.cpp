@@ -8,8 +8,8 @@ namespace millrace {
 
 // max, min and of a broadcast along the reduced axes is what was broadcast.
 Value extreme_of_broadcast(Graph& graph, const Node& node, const std::vector<Value>& operands) {
-  if (node.op->name != "max" && node.op->name != "min") return {};
-  if (graph.node(operands[0]).op->name != "broadcast") return {};
+  if (!node.op->is(Reduction::max) && !node.op->is(Reduction::min)) return {};
+  if (!graph.node(operands[0]).op->broadcasts) return {};
   const Shape shape = graph.type(operands[0]).shape;
   const std::vector<int64_t> axes = axes_of(node, shape.rank());
   for (const int64_t axis : axes)  // the extreme of nothing is not what was broadcast

@@ -1,14 +1,15 @@
 #include <millrace/operator.h>
 
+#include "ops/is.h"
 #include "passes/rules/rule.h"
 
 namespace millrace {
 
 // Rows of a table that was cast are rows that are cast, where they are fewer than the table's.
 Value gather_of_cast(Graph& graph, const Node& node, const std::vector<Value>& operands) {
-  if (node.op->name != "gather") return {};
+  if (!ops::is(node, "gather")) return {};
   const Node& cast = graph.node(operands[0]);
-  if (cast.op->name != "cast") return {};
+  if (!cast.op->converts) return {};
   const Shape &rows = node.types[0].shape, &table = cast.types[0].shape;
   if (!rows.is_static() || !table.is_static() || rows.count() >= table.count()) return {};
   const Attributes attributes = cast.attributes;

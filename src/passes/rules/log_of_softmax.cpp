@@ -1,14 +1,15 @@
 #include <millrace/operator.h>
 
+#include "ops/is.h"
 #include "passes/rules/rule.h"
 
 namespace millrace {
 
 // log(softmax(x)) = log_softmax(x), which does not take the logarithm of 0 where x is very small.
 Value log_of_softmax(Graph& graph, const Node& node, const std::vector<Value>& operands) {
-  if (node.op->name != "log") return {};
+  if (!node.op->is(ScalarOp::log)) return {};
   const Node& inner = graph.node(operands[0]);
-  if (inner.op->name != "softmax" || inner.attributes.flag("zero_empty")) return {};
+  if (!ops::is(inner, "softmax") || inner.attributes.flag("zero_empty")) return {};
   const Value x = inner.operands[0];
   return graph.add("log_softmax", {x}, {{"axis", inner.attributes.integer("axis")}});
 }

@@ -1,5 +1,6 @@
 #include <millrace/operator.h>
 
+#include "ops/matmul.h"
 #include "passes/rules/rule.h"
 
 namespace millrace {
@@ -17,13 +18,14 @@ bool swaps_last_two(const std::vector<int64_t>& permutation) {
 
 // A product of matrices whose last two dimensions were swapped reads them as they were.
 Value matmul_of_transpose(Graph& graph, const Node& node, const std::vector<Value>& operands) {
-  if (node.op->name != "matmul") return {};
-  bool flags[] = {node.attributes.flag("transpose_a"), node.attributes.flag("transpose_b")};
+  const auto product = ops::matmul_of(node);
+  if (!product) return {};
+  bool flags[] = {product->transpose_a, product->transpose_b};
   std::vector<Value> sources = operands;
   bool changed = false;
   for (int side = 0; side < 2; ++side) {
     const Node& operand = graph.node(operands[side]);
-    if (operand.op->name != "transpose" || !swaps_last_two(operand.attributes.ints("permutation"))) continue;
+    if (!operand.op->permutation || !swaps_last_two(operand.op->permutation(operand))) continue;
     sources[side] = operand.operands[0];
     flags[side] = !flags[side];
     changed = true;

@@ -1,15 +1,16 @@
 #include <millrace/operator.h>
 
+#include "ops/filled.h"
 #include "passes/rules/rule.h"
 
 namespace millrace {
 
 // x · 1 = x, x / 1 = x.
 Value multiply_by_one(Graph& graph, const Node& node, const std::vector<Value>& operands) {
-  if (node.op->name == "div") return is_filled_with(graph, operands[1], 1) ? operands[0] : Value{};
-  if (node.op->name != "mul") return {};
-  if (is_filled_with(graph, operands[1], 1)) return operands[0];
-  if (is_filled_with(graph, operands[0], 1)) return operands[1];
+  if (node.op->is(ScalarOp::div)) return ops::is_filled_with(graph, operands[1], 1) ? operands[0] : Value{};
+  if (!node.op->is(ScalarOp::mul)) return {};
+  if (ops::is_filled_with(graph, operands[1], 1)) return operands[0];
+  if (ops::is_filled_with(graph, operands[0], 1)) return operands[1];
   return {};
 }
 

@@ -6,9 +6,9 @@ namespace millrace {
 
 // −(−x) = x.
 Value negative_of_negative(Graph& graph, const Node& node, const std::vector<Value>& operands) {
-  if (node.op->name != "neg") return {};
+  if (!node.op->is(ScalarOp::neg)) return {};
   const Node& inner = graph.node(operands[0]);
-  return inner.op->name == "neg" ? inner.operands[0] : Value{};
+  return inner.op->is(ScalarOp::neg) ? inner.operands[0] : Value{};
 }
 
 }  // namespace millrace

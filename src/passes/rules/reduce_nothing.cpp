@@ -8,8 +8,8 @@ namespace millrace {
 
 // A sum, mean, max or min over axes of size 1.
 Value reduce_nothing(Graph& graph, const Node& node, const std::vector<Value>& operands) {
-  const std::string_view op = node.op->name;
-  if (op != "sum" && op != "mean" && op != "max" && op != "min") return {};
+  const auto kind = node.op->reduction;
+  if (!kind || kind == Reduction::argmax || kind == Reduction::argmin) return {};
   const Shape& shape = graph.type(operands[0]).shape;
   for (const int64_t axis : axes_of(node, shape.rank()))
     if (!(shape[static_cast<size_t>(axis)] == 1)) return {};

@@ -6,12 +6,12 @@ namespace millrace {
 
 // reshape(reshape(x)) = reshape(x), and x itself when the shape is its own.
 Value reshape_of_reshape(Graph& graph, const Node& node, const std::vector<Value>& operands) {
-  if (node.op->name != "reshape") return {};
+  if (!node.op->reshapes()) return {};
   Value source = operands[0];
-  while (graph.node(source).op->name == "reshape") source = graph.node(source).operands[0];
+  while (graph.node(source).op->reshapes()) source = graph.node(source).operands[0];
   if (graph.type(source).shape == node.types[0].shape) return source;
   if (source == operands[0]) return {};
-  return graph.add("reshape", {source}, node.attributes);
+  return graph.add("reshape", {source}, {{"shape", node.types[0].shape}});
 }
 
 }  // namespace millrace

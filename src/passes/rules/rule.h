@@ -23,15 +23,10 @@ struct Rule {
 /// All rules, in the order they are tried; the first that applies wins.
 std::span<const Rule> rules();
 
-/// The scalar that `value` is everywhere: a scalar constant, maybe broadcast; null when it is none.
-const Array* filled_with(const Graph& graph, Value value);
-bool is_filled_with(const Graph& graph, Value value, double number);
-
 // One file each.
 Value add_zero(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value add_of_negative(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value broadcast_of_broadcast(Graph& graph, const Node& node, const std::vector<Value>& operands);
-Value concat_of_one(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value divide_by_constant(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value divide_by_power_of_two(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value extreme_of_broadcast(Graph& graph, const Node& node, const std::vector<Value>& operands);
@@ -40,12 +35,10 @@ Value log_of_softmax(Graph& graph, const Node& node, const std::vector<Value>& o
 Value matmul_of_transpose(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value multiply_by_one(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value negative_of_negative(Graph& graph, const Node& node, const std::vector<Value>& operands);
-Value no_op_cast(Graph& graph, const Node& node, const std::vector<Value>& operands);
-Value pad_by_nothing(Graph& graph, const Node& node, const std::vector<Value>& operands);
+Value no_op(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value reduce_nothing(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value reshape_of_reshape(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value select_of_constant(Graph& graph, const Node& node, const std::vector<Value>& operands);
-Value slice_of_all(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value small_power(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value stable_log_sum_exp(Graph& graph, const Node& node, const std::vector<Value>& operands);
 Value sum_of_broadcast(Graph& graph, const Node& node, const std::vector<Value>& operands);

@@ -9,11 +9,8 @@ std::span<const Rule> rules() {
       {"reshape-of-reshape", true, reshape_of_reshape},
       {"broadcast-of-broadcast", true, broadcast_of_broadcast},
       {"transpose-of-transpose", true, transpose_of_transpose},
-      {"no-op-cast", true, no_op_cast},
+      {"no-op", true, no_op},
       {"widened-and-back", true, widened_and_back},
-      {"slice-of-all", true, slice_of_all},
-      {"pad-by-nothing", true, pad_by_nothing},
-      {"concat-of-one", true, concat_of_one},
       {"reduce-nothing", true, reduce_nothing},
       {"add-zero", true, add_zero},
       {"multiply-by-one", true, multiply_by_one},
@@ -31,17 +28,6 @@ std::span<const Rule> rules() {
       {"stable-log-sum-exp", false, stable_log_sum_exp},
   };
   return all;
-}
-
-const Array* filled_with(const Graph& graph, Value value) {
-  while (graph.node(value).op->name == "broadcast") value = graph.node(value).operands[0];
-  const Array* constant = graph.constant_value(value);
-  return constant && constant->count() == 1 ? constant : nullptr;
-}
-
-bool is_filled_with(const Graph& graph, Value value, double number) {
-  const Array* constant = filled_with(graph, value);
-  return constant && constant->at(0) == number;
 }
 
 }  // namespace millrace

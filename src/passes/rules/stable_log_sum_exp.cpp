@@ -1,6 +1,7 @@
 #include <millrace/operator.h>
 
 #include "ops/build.h"
+#include "ops/is.h"
 #include "passes/rules/axes.h"
 #include "passes/rules/rule.h"
 
@@ -8,9 +9,9 @@ namespace millrace {
 
 // log Σ exp(x) = m + log Σ exp(x − m), m the largest x: no overflow for large x, no log(0) for small ones.
 Value stable_log_sum_exp(Graph& graph, const Node& node, const std::vector<Value>& operands) {
-  if (node.op->name != "log") return {};
+  if (!node.op->is(ScalarOp::log)) return {};
   const Node sum = graph.node(operands[0]);
-  if (sum.op->name != "sum" || graph.node(sum.operands[0]).op->name != "exp") return {};
+  if (!sum.op->is(Reduction::sum) || !graph.node(sum.operands[0]).op->is(ScalarOp::exp)) return {};
   const Value x = graph.node(sum.operands[0]).operands[0];
   const Shape shape = graph.type(x).shape;
   const std::vector<int64_t> axes = axes_of(sum, shape.rank());
@@ -18,7 +19,7 @@ Value stable_log_sum_exp(Graph& graph, const Node& node, const std::vector<Value
     if (!shape[static_cast<size_t>(axis)].is_static() || shape[static_cast<size_t>(axis)] == 0) return {};
   // Already made so: x is a difference from its own largest value.
   const Node& inside = graph.node(x);
-  if (inside.op->name == "sub" || inside.op->name == "log_softmax") return {};
+  if (inside.op->is(ScalarOp::sub) || ops::is(inside, "log_softmax")) return {};
   ops::Build b(graph);
   const Value largest = b.max(x, axes, true);
   // Where all x are −∞ (or one is ∞) the difference would be NaN.

@@ -9,9 +9,9 @@ namespace millrace {
 // The sum of a broadcast along the reduced axes is what was broadcast times their size: one rounding instead of many.
 // The mean is what was broadcast.
 Value sum_of_broadcast(Graph& graph, const Node& node, const std::vector<Value>& operands) {
-  const bool mean = node.op->name == "mean";
-  if ((node.op->name != "sum" && !mean) || !node.types[0].dtype.is_float()) return {};
-  if (graph.node(operands[0]).op->name != "broadcast") return {};
+  const bool mean = node.op->is(Reduction::mean);
+  if ((!node.op->is(Reduction::sum) && !mean) || !node.types[0].dtype.is_float()) return {};
+  if (!graph.node(operands[0]).op->broadcasts) return {};
   const Shape shape = graph.type(operands[0]).shape;
   const std::vector<int64_t> axes = axes_of(node, shape.rank());
   double count = 1;

@@ -8,13 +8,13 @@ namespace millrace {
 
 // Two permutations are one; the identity is none.
 Value transpose_of_transpose(Graph& graph, const Node& node, const std::vector<Value>& operands) {
-  if (node.op->name != "transpose") return {};
-  std::vector<int64_t> permutation = node.attributes.ints("permutation");
+  if (!node.op->permutation) return {};
+  std::vector<int64_t> permutation = node.op->permutation(node);
   Value source = operands[0];
   const Node& inner = graph.node(source);
-  const bool nested = inner.op->name == "transpose";
+  const bool nested = inner.op->permutation != nullptr;
   if (nested) {
-    for (int64_t& axis : permutation) axis = inner.attributes.ints("permutation")[axis];
+    for (int64_t& axis : permutation) axis = inner.op->permutation(inner)[axis];
     source = inner.operands[0];
   }
   if (std::is_sorted(permutation.begin(), permutation.end())) return source;

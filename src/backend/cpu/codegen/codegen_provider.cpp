@@ -200,7 +200,7 @@ class EmptyKernel : public Kernel {
   explicit EmptyKernel(const KernelRequest& request) {
     for (size_t r = 0; r < request.node.types.size(); ++r) {
       const Node* node = &request.node;
-      if (node->op->name == "fused") node = &node->body->node(node->body->outputs()[r]);
+      if (node->op->op_class == OpClass::group) node = &node->body->node(node->body->outputs()[r]);
       values_.push_back(
           Array::full(request.node.types[r].dtype, request.node.types[r].shape, value_of(*node)));
     }
@@ -231,7 +231,7 @@ class EmptyKernel : public Kernel {
 
 /// The shape that a group runs over.
 const Shape& space_of(const KernelRequest& request) {
-  if (request.node.op->name == "fused") {
+  if (request.node.op->op_class == OpClass::group) {
     const Graph& body = *request.node.body;
     const Node& first = body.node(body.outputs()[0]);
     return first.op->op_class == OpClass::reduction ? body.type(first.operands[0]).shape

@@ -14,7 +14,7 @@ bool is_position(Reduction kind) { return kind == Reduction::argmax || kind == R
 
 /// The node as a graph: a fused node's own body, or a graph of the node alone.
 std::shared_ptr<const Graph> body_of(const Graph& graph, const Node& node) {
-  if (node.op->name == "fused") return node.body;
+  if (node.op->op_class == OpClass::group) return node.body;
   auto body = std::make_shared<Graph>();
   std::vector<millrace::Value> operands;
   for (size_t i = 0; i < node.operands.size(); ++i)
@@ -36,18 +36,11 @@ struct Parts {
 /// Where along dimension `dim` a node's result changes from one operand to another: the greatest length that divides all
 /// such positions; 0 when there are none.
 int64_t part_length(const Graph& body, const Node& node, int dim) {
-  int64_t length = 0, end = 0;
-  if (node.op->name == "concat") {
-    const int64_t axis = node.attributes.integer("axis");
-    if ((axis < 0 ? axis + node.types[0].shape.rank() : axis) != dim) return 0;
-    for (const millrace::Value& operand : node.operands) {
-      end += body.type(operand).shape[dim].size();
-      length = std::gcd(length, end);
-    }
-  } else if (node.op->name == "pad") {
-    const int64_t low = node.attributes.ints("low")[dim], high = node.attributes.ints("high")[dim];
-    if (low > 0 || high > 0) length = std::gcd(low, node.types[0].shape[dim].size() - high);
-  }
+  if (!node.op->seams) return 0;
+  std::vector<Type> operands;
+  for (const millrace::Value& operand : node.operands) operands.push_back(body.type(operand));
+  int64_t length = 0;
+  for (const int64_t seam : node.op->seams({node, operands}, dim)) length = std::gcd(length, seam);
   return length;
 }
 
@@ -330,7 +323,8 @@ std::optional<std::string> why_not_node(const Node& node) {
       return std::nullopt;
     case OpClass::reduction:
     case OpClass::view:
-    case OpClass::structural:
+    case OpClass::input:
+    case OpClass::constant:
       return std::nullopt;
     default:
       return fmt::format("{} is not an element-wise, movement or reduction operator", node.op->name);
@@ -340,8 +334,8 @@ std::optional<std::string> why_not_node(const Node& node) {
 }  // namespace
 
 std::optional<std::string> why_not_lower(const Graph& /*graph*/, const Node& node) {
-  if (node.op->name != "fused") {
-    if (node.op->op_class == OpClass::structural) return "inputs and constants need no kernel";
+  if (node.op->op_class != OpClass::group) {
+    if (node.op->is_given()) return "inputs and constants need no kernel";
     return why_not_node(node);
   }
   for (int i = 0; i < node.body->size(); ++i)

@@ -112,12 +112,17 @@ class SmallMatmul : public ChunkedKernel {
   double nanoseconds_ = 0;
 };
 
-class SmallMatmulProvider : public Provider {
+std::unique_ptr<Kernel> build_small(const KernelRequest& request) {
+  return std::make_unique<SmallMatmul>(operands_of(request.graph, request.node),
+                                       request.graph.constant_value(request.node.operands[1]));
+}
+
+class SmallMatmulProvider : public OperatorProvider {
  public:
+  SmallMatmulProvider() : OperatorProvider("only matmul", {{"matmul", build_small}}) {}
   std::string name() const override { return "small-matmul"; }
 
-  std::optional<std::string> why_not(const Graph& graph, const Node& node) const override {
-    if (node.op->name != "matmul") return "only matmul";
+  std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     if (node.types[0].dtype != f32) return fmt::format("only f32, not {}", node.types[0].dtype.name());
     const Operands o = operands_of(graph, node);
     const Product& p = o.product;
@@ -134,11 +139,6 @@ class SmallMatmulProvider : public Provider {
   }
 
   LayoutWish layouts(const Graph&, const Node&) const override { return {{Layout{}, Layout{}}, {Layout{}}}; }
-
-  std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
-    return std::make_unique<SmallMatmul>(operands_of(request.graph, request.node),
-                                         request.graph.constant_value(request.node.operands[1]));
-  }
 };
 
 }  // namespace

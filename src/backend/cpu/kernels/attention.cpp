@@ -4,6 +4,7 @@
 
 #include "backend/cpu/kernels/attention_problem.h"
 #include "base/format.h"
+#include "ops/attention.h"
 
 namespace millrace::cpu {
 namespace {
@@ -13,7 +14,7 @@ class AttentionProvider : public Provider {
   std::string name() const override { return "kernels"; }
 
   std::optional<std::string> why_not(const Graph& graph, const Node& node) const override {
-    if (!is_attention(node)) return "only attention";
+    if (!ops::attention_form(node)) return "only attention";
     const DType dtype = node.types[0].dtype;
     if (dtype != f32 && dtype != bf16) return fmt::format("only f32 and bf16, not {}", dtype.name());
     for (const Value& operand : node.operands)
@@ -24,7 +25,7 @@ class AttentionProvider : public Provider {
   /// Tensors of four dimensions in any layout; rows of queries and the mask row-major.
   LayoutWish layouts(const Graph& /*graph*/, const Node& node) const override {
     LayoutWish wish;
-    const bool packed = node.op->name.starts_with("self"), backward = is_attention_backward(node);
+    const auto [packed, backward] = *ops::attention_form(node);
     const size_t tensors = (packed ? 1 : 3) + (backward ? 1 : 0);
     for (size_t i = 0; i < node.operands.size(); ++i)
       wish.operands.push_back(i < tensors ? std::nullopt : std::optional<Layout>(Layout{}));
@@ -35,7 +36,7 @@ class AttentionProvider : public Provider {
 
   std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
     const AttentionProblem problem = attention_problem(request);
-    const bool backward = is_attention_backward(request.node);
+    const bool backward = ops::attention_form(request.node)->backward;
     if (problem.dtype == bf16 && attention_bf16_math())
       return backward ? make_attention_backward_bf16(problem) : make_attention_forward_bf16(problem);
     const AttentionMath& math = *attention_maths().front();

@@ -50,17 +50,9 @@ float mask_value(const MaskView& mask, const void* data, int64_t at) {
 
 }  // namespace
 
-bool is_attention_backward(const Node& node) {
-  return node.op->name == "attention_grad" || node.op->name == "self_attention_grad";
-}
-
-bool is_attention(const Node& node) {
-  return node.op->name == "attention" || node.op->name == "self_attention" || is_attention_backward(node);
-}
-
 AttentionProblem attention_problem(const KernelRequest& request) {
   const Node& node = request.node;
-  const bool packed = node.op->name.starts_with("self"), backward = is_attention_backward(node);
+  const auto [packed, backward] = *ops::attention_form(node);
   const auto operand = [&](int i, int64_t first_head = 0) {
     return view_of(i, request.operand_type(i), request.operand_layouts[i], packed, first_head);
   };

@@ -45,9 +45,7 @@ struct AttentionProblem {
   int64_t first_query(int64_t key) const;
 };
 
-/// Whether the node is one of the four, and a backward one.
-bool is_attention(const Node& node);
-bool is_attention_backward(const Node& node);
+/// Of a node of one of the four operators.
 AttentionProblem attention_problem(const KernelRequest& request);
 
 /// The keys from one on that a tile takes, at most `keys`, and its queries, from `query` + skip on: where later keys are

@@ -68,19 +68,20 @@ class FirstOccurrence : public ChunkedKernel {
   int range_bits_;
 };
 
-class FirstOccurrenceProvider : public Provider {
+std::unique_ptr<Kernel> build(const KernelRequest& request) {
+  const Type& type = request.operand_type(0);
+  return std::make_unique<FirstOccurrence>(type.shape.count(), type.dtype == i64);
+}
+
+class FirstOccurrenceProvider : public OperatorProvider {
  public:
+  FirstOccurrenceProvider() : OperatorProvider("only first_occurrence", {{"first_occurrence", cpu::build}}) {}
   std::string name() const override { return "kernels"; }
-  std::optional<std::string> why_not(const Graph& graph, const Node& node) const override {
-    if (node.op->name != "first_occurrence") return "only first_occurrence";
+  std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     if (graph.type(node.operands[0]).shape.count() > INT32_MAX) return "more than 2^31 elements";
     return std::nullopt;
   }
   LayoutWish layouts(const Graph&, const Node&) const override { return {{Layout{}}, {Layout{}}}; }
-  std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
-    const Type& type = request.operand_type(0);
-    return std::make_unique<FirstOccurrence>(type.shape.count(), type.dtype == i64);
-  }
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "backend/cpu/kernels/vectors.h"
 #include "base/format.h"
+#include "ops/is.h"
 
 namespace millrace::cpu {
 
@@ -153,11 +154,16 @@ class LayerNormGrad : public ChunkedKernel {
   int64_t chunks_ = 0, stride_ = 0;
 };
 
-class LayerNormProvider : public Provider {
+std::unique_ptr<Kernel> build(const KernelRequest& request) {
+  return make_layer_norm(request, *norm_maths().front());
+}
+
+class LayerNormProvider : public OperatorProvider {
  public:
+  LayerNormProvider()
+      : OperatorProvider("only layer_norm", {{"layer_norm", cpu::build}, {"layer_norm_grad", cpu::build}}) {}
   std::string name() const override { return "kernels"; }
-  std::optional<std::string> why_not(const Graph& graph, const Node& node) const override {
-    if (node.op->name != "layer_norm" && node.op->name != "layer_norm_grad") return "only layer_norm";
+  std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     for (const Value& operand : node.operands) {
       if (graph.type(operand).dtype != f32) return "only f32";
       if (graph.type(operand).shape.count() == 0) return "an operand is empty";
@@ -170,9 +176,6 @@ class LayerNormProvider : public Provider {
     wish.results.assign(node.types.size(), Layout{});
     return wish;
   }
-  std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
-    return make_layer_norm(request, *norm_maths().front());
-  }
 };
 
 }  // namespace
@@ -180,7 +183,7 @@ class LayerNormProvider : public Provider {
 std::unique_ptr<Kernel> make_layer_norm(const KernelRequest& request, const NormMath& math) {
   const Rows rows = rows_of(request);
   const size_t operands = request.node.operands.size();
-  if (request.node.op->name == "layer_norm") return std::make_unique<LayerNorm>(rows, math, operands);
+  if (ops::is(request.node, "layer_norm")) return std::make_unique<LayerNorm>(rows, math, operands);
   return std::make_unique<LayerNormGrad>(rows, math, operands > 2, request.node.types.size() > 2);
 }
 

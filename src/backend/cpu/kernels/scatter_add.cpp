@@ -73,11 +73,15 @@ class ScatterAdd : public ChunkedKernel {
   int64_t ranges_;
 };
 
-class ScatterAddProvider : public Provider {
+std::unique_ptr<Kernel> build(const KernelRequest& request) {
+  return std::make_unique<ScatterAdd>(sizes_of(request), request.operand_type(1).dtype == i64);
+}
+
+class ScatterAddProvider : public OperatorProvider {
  public:
+  ScatterAddProvider() : OperatorProvider("only scatter_add", {{"scatter_add", cpu::build}}) {}
   std::string name() const override { return "kernels"; }
-  std::optional<std::string> why_not(const Graph& graph, const Node& node) const override {
-    if (node.op->name != "scatter_add") return "only scatter_add";
+  std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     if (graph.type(node.operands[0]).dtype != f32) return "only f32";
     return std::nullopt;
   }
@@ -86,9 +90,6 @@ class ScatterAddProvider : public Provider {
     wish.operands.assign(node.operands.size(), Layout{});
     wish.results.assign(1, Layout{});
     return wish;
-  }
-  std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
-    return std::make_unique<ScatterAdd>(sizes_of(request), request.operand_type(1).dtype == i64);
   }
 };
 

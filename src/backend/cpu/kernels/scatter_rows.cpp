@@ -57,22 +57,21 @@ class ScatterRows : public ChunkedKernel {
   int64_t ranges_;
 };
 
-class ScatterRowsProvider : public Provider {
+std::unique_ptr<Kernel> build(const KernelRequest& request) {
+  const Type& base = request.operand_type(0);
+  const int64_t rows = base.shape[0].size();
+  return std::make_unique<ScatterRows>(rows, rows > 0 ? base.bytes() / rows : 0,
+                                       request.operand_type(1).shape.count(),
+                                       request.operand_type(1).dtype == i64);
+}
+
+class ScatterRowsProvider : public OperatorProvider {
  public:
+  ScatterRowsProvider() : OperatorProvider("only scatter_rows", {{"scatter_rows", cpu::build}}) {}
   std::string name() const override { return "kernels"; }
-  std::optional<std::string> why_not(const Graph&, const Node& node) const override {
-    if (node.op->name != "scatter_rows") return "only scatter_rows";
-    return std::nullopt;
-  }
+  std::optional<std::string> why_not_this(const Graph&, const Node&) const override { return std::nullopt; }
   LayoutWish layouts(const Graph&, const Node&) const override {
     return {{Layout{}, Layout{}, Layout{}}, {Layout{}}};
-  }
-  std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
-    const Type& base = request.operand_type(0);
-    const int64_t rows = base.shape[0].size();
-    return std::make_unique<ScatterRows>(rows, rows > 0 ? base.bytes() / rows : 0,
-                                         request.operand_type(1).shape.count(),
-                                         request.operand_type(1).dtype == i64);
   }
 };
 

@@ -7,6 +7,7 @@
 
 #include "backend/cpu/onednn/geometry.h"
 #include "base/format.h"
+#include "ops/convolution.h"
 
 namespace millrace::onednn {
 namespace {
@@ -204,7 +205,7 @@ class Builder {
 }  // namespace
 
 std::unique_ptr<Kernel> build_convolution(const KernelRequest& request) {
-  return Builder(request, request.node.op->name == "conv2d").build();
+  return Builder(request, ops::convolution_part(request.node) == ops::ConvolutionPart::forward).build();
 }
 
 }  // namespace millrace::onednn

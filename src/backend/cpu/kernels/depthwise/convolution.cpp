@@ -1,3 +1,5 @@
+#include "ops/convolution.h"
+
 #include <algorithm>
 
 #include <millrace/operator.h>
@@ -108,9 +110,10 @@ class Convolution : public ChunkedKernel {
 }  // namespace
 
 std::unique_ptr<Kernel> build_convolution(const KernelRequest& request, const Arithmetic& arithmetic) {
-  return std::make_unique<Convolution>(geometry_of(request.graph, request.node),
-                                       request.node.op->name == "conv2d_input_grad", arithmetic,
-                                       request.graph.constant_value(request.node.operands[1]));
+  return std::make_unique<Convolution>(
+      geometry_of(request.graph, request.node),
+      ops::convolution_part(request.node) == ops::ConvolutionPart::input_gradient, arithmetic,
+      request.graph.constant_value(request.node.operands[1]));
 }
 
 }  // namespace millrace::cpu::depthwise

@@ -10,14 +10,22 @@
 namespace millrace::cpu {
 namespace {
 
-class DepthwiseProvider : public Provider {
+std::unique_ptr<Kernel> convolution(const KernelRequest& request) {
+  return depthwise::build_convolution(request, *depthwise::arithmetics().front());
+}
+std::unique_ptr<Kernel> weight_gradient(const KernelRequest& request) {
+  return depthwise::build_weight_gradient(request, *depthwise::arithmetics().front());
+}
+
+class DepthwiseProvider : public OperatorProvider {
  public:
+  DepthwiseProvider()
+      : OperatorProvider("only 2-D convolutions", {{"conv2d", convolution},
+                                                   {"conv2d_input_grad", convolution},
+                                                   {"conv2d_weight_grad", weight_gradient}}) {}
   std::string name() const override { return "depthwise"; }
 
-  std::optional<std::string> why_not(const Graph& graph, const Node& node) const override {
-    const std::string_view op = node.op->name;
-    if (op != "conv2d" && op != "conv2d_input_grad" && op != "conv2d_weight_grad")
-      return "only 2-D convolutions";
+  std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     const DType dtype = node.types[0].dtype;
     if (dtype != f32 && dtype != bf16) return fmt::format("only f32 and bf16, not {}", dtype.name());
     const auto empty = [&](Value v) { return graph.type(v).shape.count() == 0; };
@@ -31,19 +39,10 @@ class DepthwiseProvider : public Provider {
   }
 
   LayoutWish layouts(const Graph& /*graph*/, const Node& node) const override {
-    const Layout row_major, channels_last{0, 2, 3, 1};
-    if (node.op->name == "conv2d_weight_grad") return {{channels_last, channels_last}, {row_major}};
-    return {{channels_last, row_major}, {channels_last}};
+    return product_layouts(node);
   }
 
   bool contested(const Graph& /*graph*/, const Node& /*node*/) const override { return true; }
-
-  std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
-    const depthwise::Arithmetic& arithmetic = *depthwise::arithmetics().front();
-    return request.node.op->name == "conv2d_weight_grad"
-               ? depthwise::build_weight_gradient(request, arithmetic)
-               : depthwise::build_convolution(request, arithmetic);
-  }
 };
 
 }  // namespace

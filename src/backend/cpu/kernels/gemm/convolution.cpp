@@ -1,3 +1,5 @@
+#include "ops/convolution.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -253,7 +255,7 @@ class Convolution : public ChunkedKernel, public RowKernel {
 
 std::optional<std::string> why_no_convolution(const Graph& graph, const Node& node) {
   const Geometry g = geometry_of(graph, node);
-  const bool turns = node.op->name == "conv2d_input_grad";
+  const bool turns = ops::convolution_part(node) == ops::ConvolutionPart::input_gradient;
   if (g.groups != 1) return "only one group";
   if (turns && (g.stride_h != 1 || g.stride_w != 1)) return "gradients of strides need holes in the picture";
   if (std::min(g.in_channels, g.out_channels) < block_columns) return "too few channels for blocks of 14×32";
@@ -263,9 +265,10 @@ std::optional<std::string> why_no_convolution(const Graph& graph, const Node& no
 }
 
 std::unique_ptr<Kernel> build_convolution(const KernelRequest& request) {
-  return std::make_unique<Convolution>(geometry_of(request.graph, request.node),
-                                       request.node.op->name == "conv2d_input_grad",
-                                       request.graph.constant_value(request.node.operands[1]));
+  return std::make_unique<Convolution>(
+      geometry_of(request.graph, request.node),
+      ops::convolution_part(request.node) == ops::ConvolutionPart::input_gradient,
+      request.graph.constant_value(request.node.operands[1]));
 }
 
 }  // namespace millrace::cpu::gemm

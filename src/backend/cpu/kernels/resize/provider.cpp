@@ -108,18 +108,19 @@ class Resize : public ChunkedKernel {
   ResizeTable across_, down_;
 };
 
-class ResizeProvider : public Provider {
+std::unique_ptr<Kernel> build(const KernelRequest& request) {
+  return std::make_unique<Resize>(request.operand_type(0).shape, request.node.types[0].shape);
+}
+
+class ResizeProvider : public OperatorProvider {
  public:
+  ResizeProvider() : OperatorProvider("only resize", {{"resize", cpu::build}}) {}
   std::string name() const override { return "kernels"; }
-  std::optional<std::string> why_not(const Graph& graph, const Node& node) const override {
-    if (node.op->name != "resize") return "only resize";
+  std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     if (graph.type(node.operands[0]).shape.count() == 0) return "there are no pictures";
     return std::nullopt;
   }
   LayoutWish layouts(const Graph&, const Node&) const override { return {{Layout{}}, {Layout{}}}; }
-  std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
-    return std::make_unique<Resize>(request.operand_type(0).shape, request.node.types[0].shape);
-  }
 };
 
 }  // namespace

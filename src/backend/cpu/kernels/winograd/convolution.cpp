@@ -1,3 +1,5 @@
+#include "ops/convolution.h"
+
 #include <algorithm>
 #include <vector>
 
@@ -24,7 +26,7 @@ int64_t whole_panels(int64_t columns) { return (columns + panel - 1) / panel * p
 Problem problem_of(const KernelRequest& request) {
   const Geometry g = geometry_of(request.graph, request.node);
   const int64_t across = 9 * g.in_channels;
-  if (request.node.op->name == "conv2d")
+  if (ops::convolution_part(request.node) == ops::ConvolutionPart::forward)
     return {g.images,    g.in_channels, g.out_channels, g.in_height, g.in_width, g.out_height,
             g.out_width, g.top,         g.left,         9,           across,     false};
   return {g.images,   g.out_channels, g.in_channels, g.out_height, g.out_width, g.in_height,

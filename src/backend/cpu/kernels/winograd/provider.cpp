@@ -5,18 +5,29 @@
 #include "backend/cpu/kernels/vectors.h"
 #include "backend/cpu/kernels/winograd/kernels.h"
 #include "base/format.h"
+#include "ops/convolution.h"
 
 namespace millrace::cpu {
 namespace {
 
-class WinogradProvider : public Provider {
+/// Both precisions of a kernel.
+template <auto F32, auto Bf16>
+std::unique_ptr<Kernel> either(const KernelRequest& request) {
+  return request.operand_type(0).dtype == bf16 ? Bf16(request) : F32(request);
+}
+constexpr auto convolution = either<winograd::build_convolution, winograd::build_convolution_bf16>;
+constexpr auto weight_gradient =
+    either<winograd::build_weight_gradient, winograd::build_weight_gradient_bf16>;
+
+class WinogradProvider : public OperatorProvider {
  public:
+  WinogradProvider()
+      : OperatorProvider("only 2-D convolutions", {{"conv2d", convolution},
+                                                   {"conv2d_input_grad", convolution},
+                                                   {"conv2d_weight_grad", weight_gradient}}) {}
   std::string name() const override { return "winograd"; }
 
-  std::optional<std::string> why_not(const Graph& graph, const Node& node) const override {
-    const std::string_view op = node.op->name;
-    if (op != "conv2d" && op != "conv2d_input_grad" && op != "conv2d_weight_grad")
-      return "only 2-D convolutions";
+  std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     const DType dtype = graph.type(node.operands[0]).dtype;
     if (dtype != f32 && dtype != bf16) return fmt::format("only f32 and bf16, not {}", dtype.name());
     if (!has_avx512()) return "this CPU has no AVX-512";
@@ -29,30 +40,21 @@ class WinogradProvider : public Provider {
     if (g.top > 2 || g.left > 2 || g.bottom > 2 || g.right > 2) return "only padding up to 2";
     if (g.in_channels < 16 || g.out_channels < 16) return "fewer than 16 channels";
     if (g.out_height < 2 || g.out_width < 2) return "most of a tile would lie outside of the map";
-    if (dtype == bf16 && op != "conv2d_weight_grad" &&
-        (op == "conv2d" ? g.in_channels : g.out_channels) > 512)
+    const auto part = ops::convolution_part(node);
+    if (dtype == bf16 && part != ops::ConvolutionPart::weight_gradient &&
+        (part == ops::ConvolutionPart::forward ? g.in_channels : g.out_channels) > 512)
       return "more than 512 channels to sum over";
     if (g.work() < 3e7) return "too little work to make a difference";
     return std::nullopt;
   }
 
   LayoutWish layouts(const Graph& /*graph*/, const Node& node) const override {
-    const Layout row_major, channels_last{0, 2, 3, 1};
-    if (node.op->name == "conv2d_weight_grad") return {{channels_last, channels_last}, {row_major}};
-    return {{channels_last, row_major}, {channels_last}};
+    return product_layouts(node);
   }
 
   /// On few channels and small maps the transforms may cost more than the products save.
   bool contested(const Graph& /*graph*/, const Node& /*node*/) const override { return true; }
   bool exact() const override { return false; }
-
-  std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
-    const bool gradient = request.node.op->name == "conv2d_weight_grad";
-    if (request.operand_type(0).dtype == bf16)
-      return gradient ? winograd::build_weight_gradient_bf16(request)
-                      : winograd::build_convolution_bf16(request);
-    return gradient ? winograd::build_weight_gradient(request) : winograd::build_convolution(request);
-  }
 };
 
 }  // namespace

@@ -1,0 +1,12 @@
+// Values that are one number everywhere.
+#pragma once
+
+#include <millrace/graph.h>
+
+namespace millrace::ops {
+
+/// The scalar that `value` is everywhere: a scalar constant, maybe broadcast; null when it is none.
+const Array* filled_with(const Graph& graph, Value value);
+bool is_filled_with(const Graph& graph, Value value, double number);
+
+}  // namespace millrace::ops

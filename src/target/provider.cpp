@@ -1,0 +1,41 @@
+#include "target/provider.h"
+
+#include <algorithm>
+
+#include <millrace/operator.h>
+
+namespace millrace {
+
+std::vector<int64_t> strides_of(const Shape& shape, const Layout& layout) {
+  std::vector<int64_t> strides(shape.size());
+  int64_t stride = 1;
+  for (int k = shape.rank() - 1; k >= 0; --k) {
+    const int d = layout.empty() ? k : layout[k];
+    strides[d] = stride;
+    stride *= shape[d].size();
+  }
+  return strides;
+}
+
+OperatorProvider::OperatorProvider(std::string others,
+                                   std::vector<std::pair<std::string_view, Build>> kernels)
+    : others_(std::move(others)) {
+  for (const auto& [name, build] : kernels) kernels_.emplace_back(&get_operator(name), build);
+}
+
+OperatorProvider::Build OperatorProvider::find(const Operator* op) const {
+  const auto it =
+      std::find_if(kernels_.begin(), kernels_.end(), [&](const auto& k) { return k.first == op; });
+  return it == kernels_.end() ? nullptr : it->second;
+}
+
+std::optional<std::string> OperatorProvider::why_not(const Graph& graph, const Node& node) const {
+  if (!find(node.op)) return others_;
+  return why_not_this(graph, node);
+}
+
+std::unique_ptr<Kernel> OperatorProvider::build(const KernelRequest& request) const {
+  return find(request.node.op)(request);
+}
+
+}  // namespace millrace

@@ -1,0 +1,81 @@
+"""Counts comparisons with names of operators outside of src/ops and src/backend/ref, and refuses new ones.
+
+Passes and back ends ask an operator for what it declares (include/millrace/operator.h), so that a program's own operator is
+treated like the library's. What remains is listed here with its reason. Run from the repository root: python
+tools/lint_op_names.py. Prints one line a finding; exits 1 if there is one. With --all it lists every comparison.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+MOST = 15
+# (file, operator): why it is asked for by name.
+ALLOWED = {
+    ("src/passes/rules/select_of_constant.cpp", "select"): "a rewrite of select",
+    ("src/passes/rules/log_of_softmax.cpp", "softmax"): "a rewrite of softmax",
+    ("src/passes/rules/stable_log_sum_exp.cpp", "log_softmax"): "what that rule itself leads to, not to be rewritten again",
+    ("src/passes/rules/gather_of_cast.cpp", "gather"): "a rewrite of gather",
+    ("src/passes/store_bf16.cpp", "square"): "the bell curve exp(-x²) is recognised by its form",
+    ("src/backend/cpu/kernels/layer_norm.cpp", "layer_norm"): "one builder makes the kernels of the norm and of its gradient",
+}
+# Operators that a pass or kernel is about are told by a function of the operator's own header, which may also be asked.
+ROLES = re.compile(r"\bops::(matmul_of|convolution_part|attention_form|row_sum)\(")
+
+NAME = r'"([a-z0-9_]+)"'
+COMPARED = [
+    re.compile(r"(?:op|name|operation)(?:\(\))?\s*[!=]=\s*" + NAME),
+    re.compile(NAME + r"\s*[!=]=\s*[\w.>()-]*(?:op|name)\b"),
+    re.compile(r"\bis\([^;\"]*,\s*" + NAME + r"\)"),
+    re.compile(r"\bop->name\.(?:starts_with|ends_with|find|contains)\(" + NAME),
+]
+TABLE = re.compile(r"(?:set|map|unordered_set|unordered_map|array|vector)<std::string_view[^;=]*=\s*(\{[^;]*\});", re.S)
+
+
+def operators(root):
+    names = set()
+    for path in (root / "src/ops").glob("*.cpp"):
+        names.update(re.findall(r"^MILLRACE_OPERATOR\(([a-z0-9_]+)\)", path.read_text(encoding="utf-8"), re.M))
+    return names
+
+
+def comparisons(root, names):
+    """(file, line, operator) of every comparison, tables of names included: one for each name in them."""
+    for path in sorted((root / "src").rglob("*")):
+        file = path.relative_to(root).as_posix()
+        if path.suffix not in (".cpp", ".h", ".inc") or file.startswith(("src/ops/", "src/backend/ref/", "src/data/")):
+            continue
+        text = path.read_text(encoding="utf-8")
+        for pattern in COMPARED:
+            for found in pattern.finditer(text):
+                prefix = pattern is COMPARED[3]
+                if found.group(1) in names or prefix:
+                    yield file, text.count("\n", 0, found.start()) + 1, found.group(1)
+        for table in TABLE.finditer(text):
+            for found in re.finditer(r"[{,]\s*" + NAME, table.group(1)):
+                if found.group(1) in names:
+                    yield file, text.count("\n", 0, table.start() + found.start()) + 1, found.group(1)
+
+
+def main():
+    root = Path(sys.argv[-1]) if len(sys.argv) > 1 and not sys.argv[-1].startswith("--") else Path(".")
+    found = list(comparisons(root, operators(root)))
+    if "--all" in sys.argv:
+        for file, line, name in found:
+            print(f"{file}:{line}: {name}")
+        roles = sum(len(ROLES.findall(p.read_text(encoding="utf-8"))) for p in (root / "src").rglob("*.cpp")
+                    if not p.as_posix().startswith("src/ops/"))
+        print(f"{len(found)} comparisons with names; {roles} questions for a role")
+        return 0
+    errors = [f'{file}:{line}: compares with the operator "{name}": ask for a property (include/millrace/operator.h)'
+              for file, line, name in found if (file, name) not in ALLOWED]
+    seen = {(file, name) for file, _, name in found}
+    errors += [f"tools/lint_op_names.py: {file} no longer asks for {name}" for file, name in ALLOWED if (file, name) not in seen]
+    if len(found) > MOST:
+        errors.append(f"{len(found)} comparisons with names of operators, at most {MOST} are allowed")
+    print(*errors, sep="\n", end="\n" if errors else "")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
