@@ -199,9 +199,9 @@ class TrainStep {
   /// One step with a learning rate for each group, the default group last.
   void run(std::span<const double> lrs);
   /// One step, compared with the same step on the reference back end (slow: for finding defects of the compiler). Empty
-  /// when they agree; else the output that differs most by its tolerance, and the first operation whose result differs.
-  /// Losses, metrics, buffers and optimiser state may differ by 1e-3 of their largest value (2e-2 in 16 bits); parameters,
-  /// whose updates adaptive optimisers may turn round where a gradient is nothing but rounding, by that and 3·lr.
+  /// when they agree; else the output that differs most by what rounding explains, and the first operation whose result
+  /// differs. Of parameters, buffers and optimiser state the changes are compared, each by its own size. What rounding
+  /// explains is measured, by steps of the reference whose products are a little off.
   std::string run_verified(double lr);
   double loss() const;
   std::vector<std::pair<std::string, double>> metrics() const;

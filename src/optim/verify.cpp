@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include <millrace/operator.h>
-#include <millrace/optim.h>
 
 #include "base/format.h"
+#include "optim/rounding.h"
 
 namespace millrace::optim {
 namespace {
@@ -23,18 +24,173 @@ std::string reference_precision(const CompileOptions& tested) {
   return tested.precision == "fp16" ? "fp16" : "fp32";
 }
 
+/// Winograd's convolutions are off most: by what tests/backend/cpu/winograd_test.cpp holds them to. In 16 bits it is the
+/// operands of products that are off, and what is stored between them.
+Rounding rounding_of(const Program& program) {
+  if (program.precision() == "bf16") return {8e-3, 2e-3, 4e-3};
+  if (program.precision() == "fp16") return {5e-4, 5e-4, 1e-3};
+  return {1.5e-5, 1e-5, 1e-6};
+}
+
+/// What is allowed in any case, as a part of what is compared.
+double least_allowed(const Program& program) {
+  return program.precision() == "bf16" ? 1e-2 : program.precision() == "fp16" ? 4e-3 : 1e-3;
+}
+
+/// The distance of one vector from another.
+struct Distance {
+  double norm = 0, largest = 0;
+  double along = 0;  // how much longer or shorter it is in the other's direction, as a part
+
+  void raise_to(const Distance& other) {
+    norm = std::max(norm, other.norm);
+    largest = std::max(largest, other.largest);
+    along = std::max(along, other.along);
+  }
+};
+
+struct Size {
+  double norm = 0, largest = 0;
+};
+
+Size size_of(std::span<const double> v) {
+  double squares = 0, largest = 0;
+  for (const double x : v)
+    if (std::isfinite(x)) {
+      squares += x * x;
+      largest = std::max(largest, std::abs(x));
+    }
+  return {std::sqrt(squares), largest};
+}
+
+Distance distance(std::span<const double> from, std::span<const double> to) {
+  double squares = 0, largest = 0, along = 0, length = 0;
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (std::isfinite(from[i]) != std::isfinite(to[i])) return {INFINITY, INFINITY, INFINITY};
+    if (!std::isfinite(to[i])) continue;
+    const double off = from[i] - to[i];
+    squares += off * off;
+    largest = std::max(largest, std::abs(off));
+    along += off * to[i];
+    length += to[i] * to[i];
+  }
+  return {std::sqrt(squares), largest, length > 0 ? std::abs(along) / length : 0};
+}
+
+/// One output of a step: what is compared of it, and how much rounding may do to it.
+struct Compared {
+  std::vector<double> expected;
+  std::vector<double> old;  // what it replaces; empty: nothing
+  Size replaced;
+  DType dtype;
+  Distance spread;  // by disturbed products
+
+  std::vector<double> part_of(const Array& output) const {
+    std::vector<double> values = output.to_doubles();
+    for (size_t i = 0; i < old.size(); ++i) values[i] -= old[i];
+    return values;
+  }
+
+  Distance allowed(double least) const {
+    constexpr double kMore = 2;  // than the trials found
+    const Size size = size_of(expected);
+    const double digit = !dtype.is_float() ? 0
+                                           : std::ldexp(1.0, dtype == f32    ? -23
+                                                             : dtype == bf16 ? -7
+                                                                             : -10);
+    // In f32 the last digit of all elements may be another; in 16 bits, which are rounded by the same random numbers,
+    // that of a few.
+    const double last = digit * replaced.largest, lasts = dtype == f32 ? digit * replaced.norm : 2 * last;
+    const double elements = std::sqrt(static_cast<double>(std::max<size_t>(expected.size(), 1)));
+    Distance limit;
+    limit.norm = kMore * spread.norm + least * size.norm + lasts;
+    limit.largest = kMore * spread.largest + least * size.largest + last;
+    limit.along = kMore * spread.along + least;
+    // Of what is mostly rounding (the gradient of a bias before a batch norm) a few trials do not show all directions.
+    if (size.norm > 0) limit.along += kMore * std::pow(spread.norm / size.norm, 2);
+    if (size.norm > 0) limit.along += (dtype == f32 ? 4 * lasts / elements : lasts) / size.norm;
+    return limit;
+  }
+};
+
+double share_of(double off, double allowed) { return off == 0 ? 0 : off / allowed; }
+
+class StepComparison {
+ public:
+  StepComparison(const TrainGraph& made, std::span<const Array> inputs, const Program& ran,
+                 const CompileOptions& tested)
+      : made_(made), inputs_(inputs), ran_(ran), precision_(reference_precision(tested)) {
+    const Program reference = on_reference(made.graph, inputs, precision_);
+    for (int o = 0; o < reference.output_count(); ++o) {
+      Compared& output = outputs_.emplace_back();
+      const auto donor = made.donations.find(o);
+      if (donor != made.donations.end()) output.old = inputs[donor->second].to_doubles();
+      output.dtype = reference.output(o).dtype();
+      output.replaced = size_of(reference.output(o).to_doubles());
+      output.expected = output.part_of(reference.output(o));
+    }
+  }
+
+  StepDifference run() {
+    constexpr int kMostDraws = 8;
+    constexpr double kHopeless = 20;
+    StepDifference found = largest();
+    // Most steps agree without any; and what one draw missed another may explain.
+    while (found.share > 1 && (drawn_ == 0 || found.share < kHopeless) && drawn_ < kMostDraws) {
+      draw();
+      found = largest();
+    }
+    return found;
+  }
+
+ private:
+  void draw() {
+    for (const bool opposite : {false, true}) {
+      const Program program =
+          on_reference(disturbed(made_.graph, rounding_of(ran_), drawn_, opposite), inputs_, precision_);
+      for (size_t o = 0; o < outputs_.size(); ++o)
+        outputs_[o].spread.raise_to(
+            distance(outputs_[o].part_of(program.output(static_cast<int>(o))), outputs_[o].expected));
+    }
+    ++drawn_;
+  }
+
+  StepDifference largest() const {
+    StepDifference worst;
+    for (size_t o = 0; o < outputs_.size(); ++o) {
+      const Compared& output = outputs_[o];
+      const Distance allowed = output.allowed(least_allowed(ran_)),
+                     off = distance(output.part_of(ran_.output(static_cast<int>(o))), output.expected);
+      const Size size = size_of(output.expected);
+      const auto consider = [&](double distance_off, double limit, double whole, std::string_view what) {
+        const double share = share_of(distance_off, limit);
+        if (share <= worst.share) return;
+        worst = {share, static_cast<int>(o),
+                 fmt::format("{}{} by {:.1e} (at most {:.1e} is rounding)",
+                             output.old.empty() ? "" : "its change differs ", what, distance_off / whole,
+                             limit / whole)};
+      };
+      const auto whole = [](double part) { return part > 0 ? part : 1; };
+      consider(off.norm, allowed.norm, whole(size.norm), "in norm");
+      consider(off.largest, allowed.largest, whole(size.largest), "in an element");
+      consider(off.along, allowed.along, 1, "in length");
+    }
+    return worst;
+  }
+
+  const TrainGraph& made_;
+  std::span<const Array> inputs_;
+  const Program& ran_;
+  std::string precision_;
+  std::vector<Compared> outputs_;
+  int drawn_ = 0;
+};
+
 }  // namespace
 
-double relative_difference(const Array& a, const Array& b) {
-  double scale = 0, worst = 0;
-  for (int64_t i = 0; i < b.count(); ++i) {
-    const double x = a.at(i), y = b.at(i);
-    if (std::isfinite(x) != std::isfinite(y)) return INFINITY;
-    if (!std::isfinite(y)) continue;
-    scale = std::max(scale, std::abs(y));
-    worst = std::max(worst, std::abs(x - y));
-  }
-  return worst / (1 + scale);
+StepDifference step_difference(const TrainGraph& made, std::span<const Array> inputs, const Program& ran,
+                               const CompileOptions& tested) {
+  return StepComparison(made, inputs, ran, tested).run();
 }
 
 std::string first_difference(const Graph& graph, std::span<const Array> inputs, const CompileOptions& tested,
@@ -53,7 +209,6 @@ std::string first_difference(const Graph& graph, std::span<const Array> inputs, 
     }
   }
   rewrite.graph().set_outputs(outputs);
-  const Program reference = on_reference(rewrite.graph(), inputs, reference_precision(tested));
   CompileOptions options = tested;
   options.donations.clear();
   options.inputs.clear();
@@ -61,49 +216,36 @@ std::string first_difference(const Graph& graph, std::span<const Array> inputs, 
   Program program = Program::compile(rewrite.graph(), options);
   for (size_t i = 0; i < inputs.size(); ++i) program.bind_input(static_cast<int>(i), inputs[i].clone());
   program.run();
+  const std::string precision = reference_precision(tested);
+  const Program reference = on_reference(rewrite.graph(), inputs, precision),
+                off = on_reference(disturbed(rewrite.graph(), rounding_of(program), 0, false), inputs,
+                                   precision);
   for (size_t i = 0; i < sources.size(); ++i) {
-    const double difference =
-        relative_difference(program.output(static_cast<int>(i)), reference.output(static_cast<int>(i)));
-    if (difference <= tolerance) continue;
+    const int output = static_cast<int>(i);
+    const std::vector<double> expected = reference.output(output).to_doubles();
+    const double largest = size_of(expected).largest,
+                 spread = distance(off.output(output).to_doubles(), expected).largest,
+                 difference = distance(program.output(output).to_doubles(), expected).largest;
+    if (difference <= tolerance * largest + 2 * spread) continue;
     const Node& node = graph.node(sources[i]);
     return fmt::format("{}{} ({}) differs by {:.1e}", node.op->name,
                        node.location.empty() ? "" : fmt::format(" in layer '{}'", node.location.str()),
-                       graph.type(sources[i]).str(), difference);
+                       graph.type(sources[i]).str(), largest > 0 ? difference / largest : difference);
   }
   return {};
 }
 
 std::string TrainStep::run_verified(double lr) {
-  const std::vector<double> lrs = group_rates(lr);
-  prepare(lrs);
+  prepare(group_rates(lr));
   std::vector<Array> inputs;
   for (int i = 0; i < program_.input_count(); ++i) inputs.push_back(program_.input(i).clone());
   program_.run();
   ++step_;
-  const Program reference = on_reference(made_.graph, inputs, reference_precision(options_.compile));
-  // Where numbers are rounded at random to bf16, a last digit that differs may round the other way.
-  const bool narrow = program_.precision() != "fp32" || options_.compile.precision == "bf16-pure";
-  const double tolerance = narrow ? 2e-2 : 1e-3;
-  const double largest_rate = *std::max_element(lrs.begin(), lrs.end());
-  const int parameters = made_.first_parameter(),
-            buffers = parameters + static_cast<int>(made_.parameters.size());
-  int worst = -1;
-  double worst_ratio = 1;
-  for (int o = 0; o < program_.output_count(); ++o) {
-    const auto replaced = made_.donations.find(o);
-    const bool parameter =
-        replaced != made_.donations.end() && replaced->second >= parameters && replaced->second < buffers;
-    const double allowed = tolerance + (parameter ? 3 * largest_rate : 0),
-                 ratio = relative_difference(program_.output(o), reference.output(o)) / allowed;
-    if (ratio <= worst_ratio) continue;
-    worst_ratio = ratio;
-    worst = o;
-  }
-  if (worst < 0) return {};
-  const std::string first = first_difference(made_.graph, inputs, options_.compile, tolerance);
-  return fmt::format("'{}' differs from the reference back end's by {:.1e}; {}",
-                     made_.graph.output_names()[worst],
-                     relative_difference(program_.output(worst), reference.output(worst)),
+  const StepDifference found = step_difference(made_, inputs, program_, options_.compile);
+  if (found.share <= 1) return {};
+  const std::string first = first_difference(made_.graph, inputs, options_.compile, least_allowed(program_));
+  return fmt::format("'{}' differs from the reference back end's: {}; {}",
+                     made_.graph.output_names()[found.output], found.what,
                      first.empty() ? "every operation alone agrees, so a fusion or the plan is at fault "
                                      "(MILLRACE_DISABLE=fuse tells which)"
                                    : "first " + first);

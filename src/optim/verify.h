@@ -4,15 +4,29 @@
 #include <span>
 #include <string>
 
+#include <millrace/optim.h>
 #include <millrace/program.h>
 
 namespace millrace::optim {
 
-/// The largest |a − b| / (1 + largest |b|); infinite where one is finite and the other is not.
-double relative_difference(const Array& a, const Array& b);
+/// How far a training step is from what the reference back end makes of the same inputs.
+struct StepDifference {
+  /// The largest part of what rounding explains; more than 1: the step is wrong.
+  double share = 0;
+  int output = -1;   // of the step's graph, that with this share
+  std::string what;  // what of it differs, and by how much
+};
+
+/// Compares the outputs of `ran`, a program that ran `made` on `inputs`. Of parameters, buffers and the optimiser's state
+/// the changes are compared, each by its own size: their norm, their largest element, and how far all of them go the same
+/// way. What may be off is measured: the reference back end runs the step again with its products a little off
+/// (rounding.h), by as much as the precision rounds.
+StepDifference step_difference(const TrainGraph& made, std::span<const Array> inputs, const Program& ran,
+                               const CompileOptions& tested);
 
 /// Runs `graph` on both back ends with every float result of every node as an output, and describes the first, in the
-/// graph's order, that differs by more than `tolerance`: operator, layer, type, by how much. Empty when none does.
+/// graph's order, that differs by more than `tolerance` of its largest magnitude and what rounding explains: operator,
+/// layer, type, by how much. Empty when none does.
 std::string first_difference(const Graph& graph, std::span<const Array> inputs, const CompileOptions& tested,
                              double tolerance);
 
