@@ -22,6 +22,13 @@ def write_texts(folder):
     (folder / "messages.tsv").write_text("".join(rows))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache():
+    """Where compiled kernels, choices, indexes and tokens are kept: beside the binary, never in the user's own cache folder."""
+    binary = Path(os.environ.get("MILLRACE", ROOT / "build/release/millrace"))
+    os.environ.setdefault("MILLRACE_CACHE", str(binary.resolve().parent / "test-cache"))
+
+
 @pytest.fixture(scope="session")
 def binary():
     """The millrace binary: $MILLRACE, else build/release/millrace."""
