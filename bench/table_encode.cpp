@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "data/encode/table_encoder.h"
+#include "data/formats/open_dataset.h"
 
 using namespace millrace::data;
 

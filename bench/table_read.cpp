@@ -6,7 +6,9 @@
 #include <fmt/core.h>
 #include <numeric>
 
+#include "base/parallel_for.h"
 #include "data/feed/loader.h"
+#include "data/formats/open_dataset.h"
 #include "data/table/dataset.h"
 
 using namespace millrace::data;
@@ -27,7 +29,7 @@ int main(int argc, char** argv) {
       std::vector<size_t> columns(dataset->columns().size());
       std::iota(columns.begin(), columns.end(), size_t{0});
       constexpr int64_t run = 4096;
-      parallel_for((dataset->count() + run - 1) / run, 0, [&](int64_t k) {
+      millrace::parallel_for((dataset->count() + run - 1) / run, 0, [&](int64_t k) {
         thread_local std::vector<ColumnValues> values;
         (void)dataset->read_run(k * run, std::min(run, dataset->count() - k * run), columns, values);
       });

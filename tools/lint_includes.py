@@ -1,4 +1,5 @@
-"""Checks that includes point only downward, that files stay short, and that no tracked file names a machine's paths.
+"""Checks that includes point only downward and never in a circle, that files stay short, and that no tracked file names a
+machine's paths.
 
 Run from the repository root: python tools/lint_includes.py. Prints one line a finding; exits 1 if there is an error.
 """
@@ -8,27 +9,59 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Folders of src/, lowest first. A folder may include those of the rows above it and itself, never one beside it.
-LAYERS = [
+# Folders of src/, lowest first: a folder is a floor, and so is every folder in it. Files may include those of their own folder
+# and of the rows above it, never one beside it.
+FLOORS = [
     ["base"],
     ["ir"],
     ["ops"],
     ["autodiff"],
     ["target"],
+    ["passes/rules"],
     ["passes"],
     ["plan"],
-    ["backend"],
+    ["backend/ref"],
+    ["backend/cpu/kernels"],
+    ["backend/cpu/kernels/gemm", "backend/cpu/kernels/depthwise", "backend/cpu/kernels/resize"],
+    ["backend/cpu/kernels/winograd"],
+    ["backend/cpu/codegen", "backend/cpu/onednn"],
+    ["backend/cpu"],
     ["runtime"],
     ["trace"],
-    ["nn", "optim"],
-    ["data"],
+    ["nn/models", "optim"],
+    ["nn"],
+    ["data/io"],
+    ["data/codecs/arrays", "data/codecs/pictures", "data/codecs/sounds", "data/codecs/text"],
+    ["data/table"],
+    ["data/formats/arrow"],
+    ["data/formats"],
+    ["data/formats/streams"],
+    ["data/encode", "data/augment", "data/order"],
+    ["data/feed"],
+    ["data/feed/sequences", "data/feed/streams"],
+    ["data/tools/pack", "data/tools/statistics"],
+    ["data/tools"],
     ["eval", "track", "onnx"],
     ["train"],
     ["cli"],
 ]
-RANK = {folder: rank for rank, row in enumerate(LAYERS) for folder in row}
+RANK = {folder: rank for rank, row in enumerate(FLOORS) for folder in row}
+TOP = {folder.split("/")[0] for folder in RANK}
 # Back ends are handed to passes and plans, and know neither of them.
 FORBIDDEN = {"backend": {"passes", "plan"}}
+# Rooms (a header and its source file are one) that need each other because they are one piece in several files.
+ONE_PIECE = [
+    # The gradient of a loop is made of the gradients of its body, which may hold loops.
+    {"src/autodiff/gradient", "src/autodiff/scan_gradient"},
+    # The plan of a loop holds the plan of its body.
+    {"src/plan/loop", "src/plan/plan"},
+]
+# Circles that are being taken apart.
+WAITING = [
+    {"src/ops/check", "src/ops/registry"},
+    {f"src/train/{name}" for name in ("arrays", "control", "datasets", "recipe", "run_folder", "session", "sounds", "texts")},
+    {"src/train/trainer", "src/train/trainer_state"},
+]
 LONGEST = 600
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
@@ -41,26 +74,70 @@ def includes(path):
     return [(quote, name) for quote, name in INCLUDE.findall(path.read_text(encoding="utf-8"))]
 
 
+def folder_of(path):
+    """src/data/io/spool.h → data/io"""
+    return "/".join(path.parts[1:-1])
+
+
 def check_source(path):
-    """Findings of a file under src/: what it includes from folders above or beside its own."""
-    folder = path.parts[1] if len(path.parts) > 2 else None
+    """Findings of a file under src/: what it includes from floors above or beside its own."""
+    folder = folder_of(path)
     if folder not in RANK:
-        yield f"{path}: the folder is not in LAYERS of tools/lint_includes.py"
+        yield f"{path}: the folder is not in FLOORS of tools/lint_includes.py"
         return
     for quote, name in includes(path):
         if quote == "<":
             continue
         if not (Path("src") / name).exists():
-            if "/" not in name or name.split("/")[0] in RANK or name.startswith("millrace/"):
+            if "/" not in name or name.split("/")[0] in TOP or name.startswith("millrace/"):
                 yield f'{path}: "{name}" is not a file under src/ (public headers: <millrace/…>)'
             continue
-        other = name.split("/")[0]
+        other = folder_of(Path("src") / name)
         if other == folder:
             continue
-        if RANK.get(other, len(LAYERS)) >= RANK[folder]:
+        if RANK.get(other, len(FLOORS)) >= RANK[folder]:
             yield f"{path}: src/{folder} may not include upward or sideways: {name}"
-        elif other in FORBIDDEN.get(folder, ()):
+        elif other.split("/")[0] in FORBIDDEN.get(folder.split("/")[0], ()):
             yield f"{path}: src/{folder} may not know src/{other}: {name}"
+
+
+def room_of(path):
+    """A header, what it is made of (.inc) and its source file are one room."""
+    return str(path.with_suffix(""))
+
+
+def circles(paths):
+    """Rooms that need each other, as sorted lists (Tarjan's strongly connected components)."""
+    needs = {}
+    for path in paths:
+        own = needs.setdefault(room_of(path), set())
+        for quote, name in includes(path):
+            for base in ("src",) if quote == '"' else ("include",):
+                if (Path(base) / name).exists():
+                    own.add(room_of(Path(base) / name))
+    number, low, stack, found = {}, {}, [], []
+
+    def visit(room):
+        number[room] = low[room] = len(number)
+        stack.append(room)
+        for other in needs.get(room, ()):
+            if other not in number:
+                visit(other)
+                low[room] = min(low[room], low[other])
+            elif other in stack:
+                low[room] = min(low[room], number[other])
+        if low[room] == number[room]:
+            at = stack.index(room)
+            circle = stack[at:]
+            del stack[at:]
+            if len(circle) > 1:
+                found.append(sorted(circle))
+
+    sys.setrecursionlimit(10_000)
+    for room in sorted(needs):
+        if room not in number:
+            visit(room)
+    return found
 
 
 def check_public(path):
@@ -81,7 +158,12 @@ def tracked():
 
 def main():
     errors, warnings = [], []
-    for path in tracked():
+    paths = tracked()
+    sources = [path for path in paths if path.parts[0] in ("src", "include") and path.suffix in (".cpp", ".h", ".inc")]
+    for circle in circles(sources):
+        if not any(set(circle) <= known for known in ONE_PIECE + WAITING):
+            errors.append(f"a circle of includes: {', '.join(circle)}")
+    for path in paths:
         if path.suffix in (".cpp", ".h"):
             if path.parts[0] == "src":
                 errors += check_source(path)

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "data/codecs/arrays/npy.h"
+#include "data/formats/formats.h"
 
 namespace millrace::cli {
 

@@ -10,11 +10,16 @@
 
 #include "base/format.h"
 #include "base/thread_pool.h"
+#include "data/augment/augment.h"
+#include "data/codecs/pictures/extent.h"
+#include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/picture_reader.h"
+#include "data/codecs/pictures/stored_picture.h"
 #include "data/feed/loader.h"
-#include "data/formats/formats.h"
+#include "data/feed/loader_options.h"
+#include "data/formats/open_dataset.h"
 #include "data/order/permutation.h"
-#include "data/table/labelled.h"
+#include "data/table/contents.h"
 
 namespace millrace::cli {
 namespace {
@@ -66,16 +71,16 @@ std::vector<std::string> augmentations(const BenchDataOptions& options) {
   return list;
 }
 
-std::shared_ptr<const data::Source> open(const std::string& path) {
-  return data::open_pictures(path);  // they need no classes here
-}
-
 /// Decoding and resizing alone: the frames that the loader takes, each thread for itself, nothing handed on.
 class Limit {
  public:
-  Limit(std::shared_ptr<const data::Source> source, const data::Augmenter& augmenter,
+  Limit(std::shared_ptr<const data::Dataset> samples, const data::Augmenter& augmenter,
         const data::Extent& extent, int threads)
-      : source_(std::move(source)), augmenter_(augmenter), extent_(extent), threads_(threads) {}
+      : samples_(std::move(samples)),
+        pictures_(*samples_, data::ColumnKind::picture),
+        augmenter_(augmenter),
+        extent_(extent),
+        threads_(threads) {}
 
   /// Pictures in so many seconds.
   int64_t run(double seconds) {
@@ -88,7 +93,7 @@ class Limit {
         std::vector<uint8_t> planes(extent_.bytes());
         int64_t count = 0;
         // Threads begin at places of their own, so that they do not decode the same pictures.
-        for (int64_t at = source_->count() * i / threads_; watch.seconds() < seconds; ++at, ++count)
+        for (int64_t at = samples_->count() * i / threads_; watch.seconds() < seconds; ++at, ++count)
           decode(at, reader, planes);
         done += count;
       });
@@ -98,9 +103,9 @@ class Limit {
 
  private:
   void decode(int64_t number, data::PictureReader& reader, std::vector<uint8_t>& planes) const {
-    const int64_t epoch = number / source_->count(), position = number % source_->count();
-    const data::Permutation order(source_->count(), 1, epoch);
-    const data::Sample sample = source_->read(order(position));
+    const int64_t epoch = number / samples_->count(), position = number % samples_->count();
+    const data::Permutation order(samples_->count(), 1, epoch);
+    const data::StoredPicture sample = data::stored_picture(pictures_.read(order(position)));
     if (!reader.open(sample).empty()) return;
     data::Frame frame = data::whole_frame(reader.height(), reader.width(), reader.height(), reader.width());
     if (augmenter_.frames())
@@ -111,7 +116,8 @@ class Limit {
         reader.load(frame, extent_.channels, augmenter_.frames(), planes.data());
   }
 
-  std::shared_ptr<const data::Source> source_;
+  std::shared_ptr<const data::Dataset> samples_;
+  data::Contents pictures_;
   const data::Augmenter& augmenter_;
   data::Extent extent_;
   int threads_;
@@ -133,7 +139,7 @@ void normalise(const data::Batch& batch, const data::Extent& extent, std::vector
 
 int bench_data(const BenchDataOptions& options) {
   const int threads = available_cpus();
-  const auto source = open(options.source);
+  const std::shared_ptr<const data::Dataset> source = data::open_dataset(options.source);
   data::LoaderOptions given;
   given.batch = std::min(options.batch, source->count());
   given.threads = threads;

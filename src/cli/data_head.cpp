@@ -11,9 +11,10 @@
 #include "cli/verbs.h"
 #include "data/feed/streams/reservoir.h"
 #include "data/feed/streams/stream_reader.h"
+#include "data/formats/open_dataset.h"
 #include "data/order/order.h"
 #include "data/table/dataset.h"
-#include "data/table/labelled.h"
+#include "data/table/labels.h"
 #include "train/recipe.h"
 
 namespace millrace::cli {
@@ -97,15 +98,15 @@ std::vector<int64_t> rows_of(const Arguments& a, const std::shared_ptr<const dat
   }
   const data::OrderText text = data::parse_order(a.order);
   data::Population population{dataset->count(), {}, {}, {}};
-  if (data::has_pictures_and_labels(*dataset)) {
-    const auto source = data::labelled_pictures(dataset);
-    for (int64_t i = 0; i < source->count(); ++i) population.labels.push_back(source->label(i));
-    population.classes = source->classes();
-    if (const std::string column = text.column(); !column.empty())
-      population.values = source->numbers(column);
-  } else if (!text.column().empty()) {
-    fail<InputError>("{}: orders by a column are for pictures with classes", dataset->path());
-  }
+  if (const auto column = data::find_label(*dataset)) try {
+      const auto set = data::numbered(dataset, *column);
+      const data::Labels labels(*set);
+      for (int64_t i = 0; i < set->count(); ++i) population.labels.push_back(labels[i]);
+      population.classes = labels.names();
+    } catch (const InputError&) {  // no classes; an order that needs them says so
+    }
+  if (const std::string column = text.column(); !column.empty())
+    population.values = data::numbers_of(*dataset, column);
   const auto order = text.kind->make(text.words, std::move(population));
   for (int64_t place = rank; place < order->length() && std::ssize(rows) < a.count; place += ranks)
     rows.push_back(order->at(static_cast<uint64_t>(a.seed), 0, place).index);

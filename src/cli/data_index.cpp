@@ -4,6 +4,7 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
+#include "data/formats/open_dataset.h"
 #include "data/table/dataset.h"
 #include "data/table/index.h"
 #include "train/recipe.h"

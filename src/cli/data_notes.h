@@ -8,6 +8,7 @@
 #include <millrace/error.h>
 
 #include "cli/command.h"
+#include "data/formats/open_dataset.h"
 #include "data/table/dataset.h"
 
 namespace millrace::cli {

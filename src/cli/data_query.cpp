@@ -5,8 +5,10 @@
 #include "cli/json.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
+#include "data/formats/open_dataset.h"
 #include "data/table/dataset.h"
 #include "data/table/query.h"
+#include "data/table/select.h"
 #include "train/recipe.h"
 
 namespace millrace::cli {

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "cli/verbs.h"
+#include "data/codecs/pictures/picture.h"
 #include "data/codecs/pictures/png.h"
 #include "data/tools/contact_sheet.h"
 #include "train/datasets.h"
@@ -42,8 +43,7 @@ Action declare_data_show(Command& command) {
     write_file(a->out, data::encode_png(sheet));
     for (int64_t i = 0; i < count; ++i) {
       const bool last = (i + 1) % a->columns == 0 || i + 1 == count;
-      fmt::print("{}{}",
-                 loader->source().classes()[static_cast<size_t>(batch.labels[static_cast<size_t>(i)])],
+      fmt::print("{}{}", loader->classes()[static_cast<size_t>(batch.labels[static_cast<size_t>(i)])],
                  last ? "\n" : "  ");
     }
     fmt::print("{}: {} pictures of step {}, {}x{}\n", a->out, count, a->step, sheet.width, sheet.height);

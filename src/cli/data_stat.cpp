@@ -7,7 +7,11 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
-#include "data/table/labelled.h"
+#include "data/codecs/pictures/picture.h"
+#include "data/feed/loader_work.h"
+#include "data/formats/open_dataset.h"
+#include "data/table/contents.h"
+#include "data/table/labels.h"
 #include "data/tools/statistics/statistics.h"
 #include "train/datasets.h"
 
@@ -16,7 +20,7 @@ namespace {
 
 constexpr size_t shown = 10;  // of each list
 
-using Sources = std::vector<std::shared_ptr<const data::Source>>;
+using Sources = std::vector<std::shared_ptr<const data::Dataset>>;
 
 std::string size_text(const std::array<int, 3>& size) {
   return data::Picture{size[0], size[1], size[2], {}}.size_text();
@@ -30,15 +34,11 @@ std::vector<std::pair<std::array<int, 3>, int64_t>> sizes_by_count(
   return sizes;
 }
 
-/// False where all pictures are of the one class without a name (open_pictures()).
-bool has_classes(const data::Source& source) {
-  return source.classes().size() != 1 || !source.classes()[0].empty();
-}
-
-void print_source(const data::Source& source, const data::PictureStatistics::OfSource& of) {
-  const bool classes = has_classes(source);
+void print_source(const data::Dataset& source, const data::PictureStatistics::OfSource& of) {
+  const data::Labels labels(source);
+  const bool classes = labels.there();
   fmt::print("{}: {} pictures, {} classes, {}\n", source.path(), thousands(of.pictures),
-             classes ? std::to_string(source.classes().size()) : "no",
+             classes ? std::to_string(labels.names().size()) : "no",
              bytes_text(static_cast<double>(of.bytes)));
   const auto sizes = sizes_by_count(of);
   Table table({"<size", "pictures", "share"});
@@ -50,8 +50,8 @@ void print_source(const data::Source& source, const data::PictureStatistics::OfS
   fmt::print("{}", table.str());
   if (sizes.size() > shown) fmt::print("  and {} other sizes\n", sizes.size() - shown);
   Table by_class({"<class", "pictures", "share"});
-  for (size_t c = 0; c < source.classes().size(); ++c)
-    by_class.row({source.classes()[c], thousands(of.of_class[c]), share(of.of_class[c])});
+  for (size_t c = 0; c < labels.names().size(); ++c)
+    by_class.row({labels.names()[c], thousands(of.of_class[c]), share(of.of_class[c])});
   if (classes) fmt::print("{}", by_class.str());
   for (size_t c = 0; c < of.mean.size(); ++c)
     fmt::print("  channel {}: mean {:.4f}, deviation {:.4f}\n", c, of.mean[c], of.std[c]);
@@ -110,8 +110,8 @@ void print_json(const Sources& sources, const data::PictureStatistics& statistic
     const auto& of = statistics.sources[s];
     nlohmann::ordered_json one{
         {"source", sources[s]->path()}, {"pictures", of.pictures}, {"bytes", of.bytes}};
-    for (size_t c = 0; c < of.of_class.size() && has_classes(*sources[s]); ++c)
-      one["classes"][sources[s]->classes()[c]] = of.of_class[c];
+    const data::Labels labels(*sources[s]);
+    for (size_t c = 0; c < of.of_class.size(); ++c) one["classes"][labels.names()[c]] = of.of_class[c];
     for (const auto& [size, count] : sizes_by_count(of))
       one["sizes"].push_back(
           {{"height", size[0]}, {"width", size[1]}, {"channels", size[2]}, {"pictures", count}});
@@ -202,17 +202,14 @@ Action declare_data_stat(Command& command) {
     };
     Sources sources;
     for (const std::string& text : a->sources) {
-      if (a->sources.size() == 1)
-        if (const auto table = data::open_table(train::expand(text), a->header.options())) {
-          const int code = table_statistics(*table, a->json, options);
-          progress.finish();
-          return code;
-        }
-      // Of data sets that are not there open_named() says what to set.
-      const std::string path = train::expand(text);
-      std::error_code ignored;
-      const bool there = path == text || std::filesystem::exists(path, ignored);
-      sources.push_back(there ? data::open_pictures(path) : train::open_named(text));
+      auto set = train::open_set(text, a->header.options());
+      if (a->sources.size() == 1 && !data::Contents::in(*set, data::ColumnKind::picture)) {
+        const int code = table_statistics(*set, a->json, options);
+        progress.finish();
+        return code;
+      }
+      if (data::find_label(*set)) set = data::labelled(std::move(set), data::ColumnKind::picture);
+      sources.push_back(std::move(set));
     }
     const data::PictureStatistics statistics = data::picture_statistics(sources, options);
     progress.finish();

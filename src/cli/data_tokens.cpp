@@ -8,6 +8,7 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "data/encode/texts.h"
+#include "data/formats/open_dataset.h"
 #include "train/recipe.h"
 
 namespace millrace::cli {

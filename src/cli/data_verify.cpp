@@ -4,6 +4,7 @@
 #include "cli/json.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
+#include "data/formats/open_dataset.h"
 #include "data/table/dataset.h"
 #include "data/tools/verify.h"
 #include "train/recipe.h"

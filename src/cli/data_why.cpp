@@ -22,17 +22,17 @@ void print_json(const data::Loader& loader, const data::Batch& batch, int64_t st
                               {"seed", batch.start.seed},
                               {"epoch", batch.start.epoch},
                               {"position", batch.start.position}};
-  const data::Source& source = loader.source();
+  const std::vector<std::string>& classes = loader.classes();
   for (size_t i = 0; i < static_cast<size_t>(batch.valid); ++i) {
     nlohmann::ordered_json sample{
         {"position", batch.start.position + static_cast<int64_t>(i)},
         {"index", batch.indices[i]},
-        {"name", batch.names.empty() ? source.name(batch.indices[i]) : batch.names[i]},
-        {"class", source.classes()[static_cast<size_t>(batch.labels[i])]}};
+        {"name", batch.names.empty() ? loader.samples().name(batch.indices[i]) : batch.names[i]},
+        {"class", classes[static_cast<size_t>(batch.labels[i])]}};
     if (!batch.weights.empty()) sample["weight"] = batch.weights[i];
     if (!batch.mix.empty()) {
       sample["kept"] = batch.mix[i];
-      sample["mixed_with"] = source.classes()[static_cast<size_t>(batch.mixed_labels[i])];
+      sample["mixed_with"] = classes[static_cast<size_t>(batch.mixed_labels[i])];
     }
     json["samples"].push_back(sample);
   }
@@ -51,16 +51,16 @@ void print_table(const data::Loader& loader, const data::Batch& batch, int64_t s
   if (!batch.mix.empty()) titles.emplace_back("<mixed with");
   titles.emplace_back("<sample");
   Table table(std::move(titles));
-  const data::Source& source = loader.source();
+  const std::vector<std::string>& classes = loader.classes();
   for (size_t i = 0; i < static_cast<size_t>(batch.valid); ++i) {
     std::vector<std::string> row = {std::to_string(batch.start.position + static_cast<int64_t>(i)),
                                     std::to_string(batch.indices[i]),
-                                    source.classes()[static_cast<size_t>(batch.labels[i])]};
+                                    classes[static_cast<size_t>(batch.labels[i])]};
     if (!batch.weights.empty()) row.push_back(fmt::format("{:.4g}", batch.weights[i]));
     if (!batch.mix.empty())
       row.push_back(fmt::format("{:.0f} % {}", 100 * (1 - batch.mix[i]),
-                                source.classes()[static_cast<size_t>(batch.mixed_labels[i])]));
-    row.push_back(batch.names.empty() ? source.name(batch.indices[i]) : batch.names[i]);
+                                classes[static_cast<size_t>(batch.mixed_labels[i])]));
+    row.push_back(batch.names.empty() ? loader.samples().name(batch.indices[i]) : batch.names[i]);
     table.row(std::move(row));
   }
   fmt::print("{}", table.str());

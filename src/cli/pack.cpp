@@ -7,7 +7,13 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
+#include "data/feed/loader_work.h"
+#include "data/formats/open_dataset.h"
+#include "data/table/contents.h"
+#include "data/table/labels.h"
 #include "data/table/query.h"
+#include "data/table/select.h"
+#include "data/tools/pack/pack_source.h"
 #include "data/tools/pack/split.h"
 #include "train/recipe.h"
 
@@ -53,13 +59,24 @@ struct Arguments {
   bool no_index = false;
 };
 
+/// Pictures with their classes where the data has both, else its columns.
+std::shared_ptr<const data::Dataset> open(const std::string& path, const std::string& where) {
+  const std::shared_ptr<const data::Dataset> columns = data::open_dataset(path);
+  const bool classes =
+      data::Contents::in(*columns, data::ColumnKind::picture) && data::find_label(*columns).has_value();
+  auto set = classes ? data::labelled(columns, data::ColumnKind::picture) : columns;
+  if (where.empty()) return set;
+  // The classes stay those of the whole.
+  return data::select(std::move(set), data::chosen(*columns, data::Query::parse(where)));
+}
+
 /// The samples and the names of their shards.
 std::vector<data::PackPart> parts_of(const Arguments& a) {
   std::vector<data::PackPart> parts;
   const std::string source = train::expand(a.source);
   if (!a.split.empty()) {
     const auto rule = data::SplitRule::parse(a.split, a.split_by, static_cast<uint64_t>(a.seed));
-    const std::shared_ptr<const data::Source> whole = data::open_samples(source, a.where);
+    const std::shared_ptr<const data::Dataset> whole = open(source, a.where);
     auto split = data::split_samples(*whole, rule);
     for (size_t p = 0; p < split.size(); ++p)
       parts.push_back({data::select(whole, std::move(split[p])),
@@ -68,9 +85,8 @@ std::vector<data::PackPart> parts_of(const Arguments& a) {
   }
   const auto folders = a.name.empty() ? splits_of(source) : std::vector<std::string>();
   for (const std::string& folder : folders)
-    parts.push_back({data::open_samples((fs::path(source) / folder).string(), a.where), folder});
-  if (folders.empty())
-    parts.push_back({data::open_samples(source, a.where), a.name.empty() ? name_of(source) : a.name});
+    parts.push_back({open((fs::path(source) / folder).string(), a.where), folder});
+  if (folders.empty()) parts.push_back({open(source, a.where), a.name.empty() ? name_of(source) : a.name});
   return parts;
 }
 
@@ -104,7 +120,7 @@ int report(Progress& progress, const std::vector<data::PackPart>& parts,
   int code = 0;
   for (size_t p = 0; p < results.size(); ++p) {
     const data::PackResult& result = results[p];
-    const size_t classes = parts[p].source->classes().size();
+    const size_t classes = data::PackSource(*parts[p].set).classes().size();
     progress.print(fmt::format("{}: {} {}, {:.1f} MB", result.pattern, thousands(result.samples),
                                classes > 0 ? fmt::format("pictures of {} classes", classes) : "samples",
                                static_cast<double>(result.bytes) / 1e6));
@@ -113,7 +129,7 @@ int report(Progress& progress, const std::vector<data::PackPart>& parts,
     if (!result.bad.empty())
       progress.print(fmt::format("{} of {} samples are bad and were left out",
                                  thousands(static_cast<int64_t>(result.bad.size())),
-                                 thousands(parts[p].source->count())));
+                                 thousands(parts[p].set->count())));
     for (const std::string& difference : result.differences) progress.print("differs: " + difference);
     if (verified)
       progress.print(
@@ -146,7 +162,7 @@ int run(Arguments& a) {
   options.note = [&](const std::string& text) { progress.print(text); };
   options.stop = [] { return interrupted(); };
   const std::vector<data::PackPart> parts = parts_of(a);
-  for (const std::string& note : parts[0].source->notes()) fmt::print(stderr, "{}\n", note);
+  for (const std::string& note : parts[0].set->notes()) fmt::print(stderr, "{}\n", note);
   const auto results = data::pack(parts, a.out, options);
   if (results.empty()) {
     progress.print("interrupted; the same command goes on behind the shards that are complete");

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "cli/json.h"
 #include "cli/verbs.h"
+#include "data/io/location.h"
 #include "data/io/random_access_file.h"
 #include "eval/metric.h"
 #include "train/arrays.h"

@@ -7,8 +7,6 @@
 
 #include <millrace/graph.h>
 
-#include "passes/pass.h"
-
 namespace millrace {
 
 /// The graph with `change` applied to the body of every loop, inner ones first.

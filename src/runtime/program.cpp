@@ -13,7 +13,7 @@
 #include <millrace/operator.h>
 #include <millrace/program.h>
 
-#include "backend/cpu/slot.h"
+#include "backend/cpu/kernels/slot.h"
 #include "backend/cpu/target.h"
 #include "backend/ref/provider.h"
 #include "base/format.h"

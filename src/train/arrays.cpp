@@ -11,7 +11,9 @@
 #include "data/encode/table_encoder.h"
 #include "data/encode/table_graph.h"
 #include "data/feed/array_feed.h"
+#include "data/formats/open_dataset.h"
 #include "data/table/query.h"
+#include "data/table/select.h"
 #include "nn/models/table.h"
 #include "train/sounds.h"
 

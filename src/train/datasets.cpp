@@ -7,10 +7,20 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/size_text.h"
+#include "data/augment/augment.h"
+#include "data/codecs/pictures/decode.h"
+#include "data/codecs/pictures/extent.h"
+#include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/picture_reader.h"
+#include "data/codecs/pictures/stored_picture.h"
+#include "data/feed/loader_options.h"
+#include "data/feed/loader_work.h"
+#include "data/feed/streams/stream_loader.h"
 #include "data/feed/streams/stream_memory.h"
 #include "data/feed/streams/stream_order.h"
 #include "data/formats/streams/stream.h"
+#include "data/table/labels.h"
+#include "data/table/select.h"
 
 namespace millrace::train {
 namespace {
@@ -88,7 +98,7 @@ data::Frame prepared_frame(const Recipe& recipe, const data::Extent& extent, int
 
 Array load_prepared(const std::string& path, const Recipe& recipe, const data::Extent& extent) {
   const std::vector<uint8_t> bytes = read_file(path);
-  data::Sample sample;
+  data::StoredPicture sample;
   sample.bytes = bytes;
   data::PictureReader reader;
   Array array(u8, {1, extent.channels, extent.height, extent.width});
@@ -102,10 +112,10 @@ Array load_prepared(const std::string& path, const Recipe& recipe, const data::E
   return array;
 }
 
-std::shared_ptr<const data::Source> open_named(const std::string& text, const std::string& where) {
+std::shared_ptr<const data::Dataset> open_set(const std::string& text, const data::OpenOptions& options) {
   const std::string path = expand(text);
   try {
-    return data::open_source(path, where);
+    return data::open_dataset(path, options);
   } catch (const Error& error) {
     constexpr std::string_view variable = "${MILLRACE_DATA}";
     std::error_code ignored;
@@ -115,6 +125,13 @@ std::shared_ptr<const data::Source> open_named(const std::string& text, const st
         "holds the data sets, which docs/data.md lists",
         error.what(), expand(variable));
   }
+}
+
+std::shared_ptr<const data::Dataset> open_named(const std::string& text, const std::string& where) {
+  const auto columns = open_set(text);
+  auto pictures = data::labelled(columns, data::ColumnKind::picture);
+  if (where.empty()) return pictures;
+  return data::select(std::move(pictures), data::chosen(*columns, data::Query::parse(where)));
 }
 
 std::unique_ptr<data::Loader> training_loader(const Recipe& recipe, const TrainingSource& from,
@@ -154,8 +171,8 @@ std::unique_ptr<data::Loader> stream_loader(const Recipe& recipe, const std::vec
   if (!recipe.data.sources.empty())
     options.shares = shares_of(recipe, std::vector<int64_t>(streams.size(), 1));
   const std::vector<std::string> given = classes_of(recipe);
-  return std::make_unique<data::Loader>(std::move(streams), given.empty() ? tests : given,
-                                        std::move(options));
+  return std::make_unique<data::Loader>(
+      data::streamed(std::move(streams), given.empty() ? tests : given, std::move(options)));
 }
 
 std::unique_ptr<data::Loader> loader_at_step(const Recipe& recipe, int64_t step,
@@ -171,7 +188,7 @@ std::unique_ptr<data::Loader> loader_at_step(const Recipe& recipe, int64_t step,
   if (!recipe.data.stream)
     loader = training_loader(at, open_training_source(recipe), nullptr);
   else if (recipe.data.classes.empty())
-    loader = stream_loader(at, open_named(recipe.data.test)->classes());
+    loader = stream_loader(at, data::Labels(*open_named(recipe.data.test)).names());
   else
     loader = stream_loader(at, {});
   // With the shares of the time: from one change of them to the next.
@@ -200,12 +217,13 @@ TestSet open_test_set(const std::string& text, const Recipe& recipe, const std::
   return open_test_set(open_named(text), recipe, classes, extent, progress);
 }
 
-TestSet open_test_set(std::shared_ptr<const data::Source> source, const Recipe& recipe,
+TestSet open_test_set(std::shared_ptr<const data::Dataset> source, const Recipe& recipe,
                       const std::vector<std::string>& classes, const data::Extent& extent,
                       const ReadProgress& progress) {
   const std::string path = source->path();
   TestSet set;
-  for (const std::string& name : source->classes()) {
+  const data::Labels labels(*source);
+  for (const std::string& name : labels.names()) {
     const auto found = std::find(classes.begin(), classes.end(), name);
     if (found == classes.end())
       fail<InputError>("{} has the class '{}', which the model does not know (it knows {})", path, name,
@@ -223,7 +241,7 @@ TestSet open_test_set(std::shared_ptr<const data::Source> source, const Recipe& 
   return set;
 }
 
-PictureSample sample_pictures(const Recipe& recipe, std::shared_ptr<const data::Source> source) {
+PictureSample sample_pictures(const Recipe& recipe, std::shared_ptr<const data::Dataset> source) {
   data::LoaderOptions options = loader_options(recipe, source->path(), nullptr);
   const int64_t total = source->count();
   options.batch = std::min<int64_t>(100, total);
@@ -286,16 +304,16 @@ std::vector<std::string> skipped_samples(const data::Feed& feed, std::set<int64_
 
 std::vector<std::string> empty_classes(const data::Loader& loader) {
   if (loader.streamed()) return {};
-  const data::Source& source = loader.source();
-  std::vector<int64_t> counts(source.classes().size());
-  for (int64_t i = 0; i < source.count(); ++i) ++counts[static_cast<size_t>(source.label(i))];
+  const data::Labels labels(loader.samples());
+  std::vector<int64_t> counts(labels.names().size());
+  for (int64_t i = 0; i < loader.count() && labels.there(); ++i) ++counts[static_cast<size_t>(labels[i])];
   for (const data::BadSample& sample : loader.bad_samples())
-    --counts[static_cast<size_t>(source.label(sample.index))];
+    if (labels.there()) --counts[static_cast<size_t>(labels[sample.index])];
   std::vector<std::string> lines;
   for (size_t c = 0; c < counts.size(); ++c)
     if (counts[c] == 0)
-      lines.push_back(fmt::format("{}: the class '{}' has no pictures that can be read", source.path(),
-                                  source.classes()[c]));
+      lines.push_back(fmt::format("{}: the class '{}' has no pictures that can be read", loader.path(),
+                                  labels.names()[c]));
   return lines;
 }
 

@@ -9,8 +9,12 @@
 
 #include <millrace/array.h>
 
+#include "data/codecs/pictures/extent.h"
+#include "data/codecs/pictures/frame.h"
 #include "data/feed/feed.h"
 #include "data/feed/picture_feed.h"
+#include "data/formats/open_dataset.h"
+#include "data/table/dataset.h"
 #include "train/control.h"
 #include "train/recipe.h"
 
@@ -19,14 +23,16 @@ namespace millrace::train {
 /// Progress of reading: (what, done, total).
 using ReadProgress = std::function<void(const std::string& what, int64_t done, int64_t total)>;
 
-/// The source that a recipe's text names, its ${VARIABLES} expanded. InputError says what to set when the folder of all
-/// data is missing. `where`: only samples that this condition is true for.
-std::shared_ptr<const data::Source> open_named(const std::string& text, const std::string& where = "");
+/// The data set that a recipe's text names, its ${VARIABLES} expanded. InputError says what to set when the folder of all
+/// data is missing.
+std::shared_ptr<const data::Dataset> open_set(const std::string& text, const data::OpenOptions& options = {});
+/// Pictures with their classes (labels.h). `where`: only samples that this condition is true for; the classes stay all.
+std::shared_ptr<const data::Dataset> open_named(const std::string& text, const std::string& where = "");
 
 /// What a recipe trains on, where it has random access: one source, or the sources of data.train by name, one after the other,
 /// with all their classes. `parts`: samples of each of those, in the order of their names; empty for one source.
 struct TrainingSource {
-  std::shared_ptr<const data::Source> source;
+  std::shared_ptr<const data::Dataset> source;
   std::vector<int64_t> parts;
 };
 /// `most` > 0: a sample of about so many.
@@ -72,7 +78,7 @@ struct TestSet {
   std::vector<int64_t> labels;
 };
 /// `extent`: of the model's pictures. InputError when the pictures differ from it or a class is none of the model's.
-TestSet open_test_set(std::shared_ptr<const data::Source> source, const Recipe& recipe,
+TestSet open_test_set(std::shared_ptr<const data::Dataset> source, const Recipe& recipe,
                       const std::vector<std::string>& classes, const data::Extent& extent,
                       const ReadProgress& progress);
 /// `text`: a path as recipes write it.
@@ -88,7 +94,7 @@ struct PictureSample {
   /// Of each channel, of values 0…1; a channel that never changes gets deviation 1.
   std::vector<double> mean, std;
 };
-PictureSample sample_pictures(const Recipe& recipe, std::shared_ptr<const data::Source> source);
+PictureSample sample_pictures(const Recipe& recipe, std::shared_ptr<const data::Dataset> source);
 /// The same of the first pictures of a stream that was not read yet.
 PictureSample sample_stream(const Recipe& recipe, data::Loader& loader);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/feed/feed.h"
+#include "data/feed/loader_work.h"
 
 namespace millrace::train {
 

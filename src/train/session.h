@@ -11,6 +11,7 @@
 #include <millrace/optim.h>
 
 #include "data/augment/augment.h"
+#include "data/codecs/pictures/extent.h"
 #include "data/feed/feed.h"
 #include "train/checkpoint.h"
 #include "train/recipe.h"

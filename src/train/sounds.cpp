@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/format.h"
+#include "base/parallel_for.h"
 #include "base/utf8.h"
 #include "data/codecs/sounds/mel_graph.h"
 #include "data/codecs/sounds/sound.h"
@@ -165,7 +166,7 @@ std::shared_ptr<data::ArrayData> sound_rows(std::shared_ptr<const data::Dataset>
   std::mutex mutex;
   int64_t done = 0;
   constexpr int64_t part = 64;
-  data::parallel_for((count + part - 1) / part, 0, [&](int64_t p) {
+  parallel_for((count + part - 1) / part, 0, [&](int64_t p) {
     Listener listener(recipe);
     for (int64_t i = p * part; i < std::min(count, (p + 1) * part); ++i) {
       const auto at = static_cast<size_t>(i);

@@ -7,8 +7,12 @@
 #include <millrace/error.h>
 
 #include "data/augment/augment.h"
+#include "data/codecs/pictures/extent.h"
+#include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/picture_reader.h"
+#include "data/codecs/pictures/stored_picture.h"
 #include "data/feed/thread_times.h"
+#include "data/table/contents.h"
 #include "data/tools/pack/pack_picture.h"
 #include "train/datasets.h"
 
@@ -24,13 +28,13 @@ class Stopwatch {
         channels_(static_cast<int>(recipe.data.channels)) {}
 
   /// CPU nanoseconds, −1 for a picture that cannot be loaded.
-  int64_t cost(const data::Sample& sample, const data::SampleKey& key) {
+  int64_t cost(const data::StoredPicture& sample, const data::SampleKey& key) {
     const int64_t begin = times_.now().cpu;
     return load(sample, key) ? times_.now().cpu - begin : -1;
   }
 
  private:
-  bool load(const data::Sample& sample, const data::SampleKey& key) {
+  bool load(const data::StoredPicture& sample, const data::SampleKey& key) {
     if (!reader_.open(sample).empty()) return false;
     const int channels = channels_ > 0 ? channels_ : reader_.channels();
     const bool random = augmenter_.frames();
@@ -58,7 +62,7 @@ class Stopwatch {
 
 }  // namespace
 
-StoredSize worthwhile_size(const Recipe& recipe, const data::Source& source) {
+StoredSize worthwhile_size(const Recipe& recipe, const data::Dataset& samples) {
   const data::FrameRule rule = evaluation_frames(recipe);
   int side = std::max(rule.resize, rule.crop);
   if (side == 0) return {};
@@ -68,19 +72,20 @@ StoredSize worthwhile_size(const Recipe& recipe, const data::Source& source) {
   smaller.resize = side;
   const data::PictureMaker maker(smaller);
   Stopwatch stopwatch(recipe);
+  const data::Contents pictures(samples, data::ColumnKind::picture);
   std::vector<int> sides;
   int64_t now = 0, then = 0;
   constexpr int64_t most_looks = 48, enough = 300'000'000;  // nanoseconds
-  const int64_t looks = std::min(most_looks, source.count());
+  const int64_t looks = std::min(most_looks, samples.count());
   for (int64_t i = 0; i < looks && now + then < enough; ++i) try {
       // From all over the source, however many there is time for.
       const int64_t place = looks == most_looks ? i * 29 % looks : i;
-      const data::Sample sample = source.read(place * source.count() / looks);
+      const data::StoredPicture sample = data::stored_picture(pictures.read(place * samples.count() / looks));
       data::PictureReader reader;
       std::vector<data::PackedPicture> packed;
       if (!reader.open(sample).empty() || !maker.make(sample, i, packed).empty()) continue;
       sides.push_back(std::min(reader.height(), reader.width()));
-      data::Sample small;
+      data::StoredPicture small;
       small.bytes = packed[0].bytes;
       small.height = packed[0].height;
       small.width = packed[0].width;

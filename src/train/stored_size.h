@@ -1,7 +1,7 @@
 // Would smaller pictures be loaded faster?
 #pragma once
 
-#include "data/table/source.h"
+#include "data/table/dataset.h"
 #include "train/recipe.h"
 
 namespace millrace::train {
@@ -14,6 +14,6 @@ struct StoredSize {
 };
 
 /// Looks at a few pictures, and loads each both ways.
-StoredSize worthwhile_size(const Recipe& recipe, const data::Source& source);
+StoredSize worthwhile_size(const Recipe& recipe, const data::Dataset& samples);
 
 }  // namespace millrace::train

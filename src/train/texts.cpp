@@ -7,7 +7,9 @@
 #include "base/format.h"
 #include "base/size_text.h"
 #include "data/feed/sequences/text_feed.h"
+#include "data/formats/open_dataset.h"
 #include "data/table/query.h"
+#include "data/table/select.h"
 
 namespace millrace::train {
 namespace {

@@ -270,7 +270,7 @@ std::string Trainer::State::verdict(const DataTimes& times) const {
   if (pictures && times.wait_share() > 0.05 && !means.cached) {
     const int64_t bytes = pictures->cache_needed();
     if (bytes > 0 && memory_warning(bytes).empty()) means.cache_mb = (bytes >> 20) + 1;
-    if (!stored) stored = worthwhile_size(recipe, pictures->source());
+    if (!stored) stored = pictures->streamed() ? StoredSize() : worthwhile_size(recipe, pictures->samples());
     means.stored_side = stored->side;
     means.stored_cost = stored->cost;
   }

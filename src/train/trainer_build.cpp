@@ -4,7 +4,8 @@
 #include "base/format.h"
 #include "base/memory_nodes.h"
 #include "base/size_text.h"
-#include "data/table/sample.h"
+#include "data/table/labels.h"
+#include "data/table/select.h"
 #include "train/arrays.h"
 #include "train/trainer_state.h"
 
@@ -106,7 +107,7 @@ void Trainer::State::open_pictures() {
   if (recipe.data.stream) {
     const bool classes = recipe.data.classes.empty();
     take_pictures(std::make_unique<data::PictureFeed>(stream_loader(
-        recipe, classes ? open_named(recipe.data.test)->classes() : std::vector<std::string>())));
+        recipe, classes ? data::Labels(*open_named(recipe.data.test)).names() : std::vector<std::string>())));
     prepared.open = seconds_since(begin);
     prepared.pictures = prepared.opened = pictures->samples_per_epoch();
     prepared.picture_bytes = static_cast<double>(pictures->extent().bytes());
@@ -154,7 +155,7 @@ void Trainer::State::open_tests() {
     for (const std::string& line : test->notes()) observer.message(line);
     return;
   }
-  std::shared_ptr<const data::Source> source = open_named(recipe.data.test);
+  std::shared_ptr<const data::Dataset> source = open_named(recipe.data.test);
   prepared.open += seconds_since(begin);
   prepared.tests = source->count();
   if (most_pictures > 0) source = data::sample_of(source, std::max(most_pictures, 2 * recipe.eval.batch));
@@ -175,10 +176,11 @@ void Trainer::State::fit() {
                                  : make_text_session(recipe, feed->classes());
     return;
   }
-  const auto source = std::shared_ptr<const data::Source>(std::shared_ptr<void>(), &pictures->source());
   const auto begin = Clock::now();
   const PictureSample sample =
-      feed->streamed() ? sample_stream(recipe, *pictures) : sample_pictures(recipe, source);
+      feed->streamed() ? sample_stream(recipe, *pictures)
+                       : sample_pictures(recipe, std::shared_ptr<const data::Dataset>(std::shared_ptr<void>(),
+                                                                                      &pictures->samples()));
   prepared.sample = seconds_since(begin);
   prepared.sampled = sample.pictures.shape()[0].size();
   if (recipe.data.mean.empty()) {

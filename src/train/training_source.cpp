@@ -3,19 +3,19 @@
 #include <charconv>
 
 #include "base/format.h"
-#include "data/table/joined.h"
-#include "data/table/sample.h"
+#include "data/table/join.h"
+#include "data/table/select.h"
 #include "train/datasets.h"
 
 namespace millrace::train {
 
 TrainingSource open_training_source(const Recipe& recipe, int64_t most) {
-  const auto sampled = [&](std::shared_ptr<const data::Source> source) {
+  const auto sampled = [&](std::shared_ptr<const data::Dataset> source) {
     return most > 0 ? data::sample_of(std::move(source), most) : source;
   };
   if (recipe.data.sources.empty()) return {sampled(open_named(recipe.data.train, recipe.data.where)), {}};
   TrainingSource all;
-  std::vector<std::pair<std::string, std::shared_ptr<const data::Source>>> named;
+  std::vector<std::pair<std::string, std::shared_ptr<const data::Dataset>>> named;
   for (const auto& [name, path] : recipe.data.sources) {
     named.emplace_back(name, sampled(open_named(path, recipe.data.where)));
     all.parts.push_back(named.back().second->count());

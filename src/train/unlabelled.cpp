@@ -6,8 +6,10 @@
 
 #include "base/format.h"
 #include "data/feed/array_feed.h"
-#include "data/table/file_list.h"
-#include "data/table/source.h"
+#include "data/feed/loader_work.h"
+#include "data/formats/file_list.h"
+#include "data/io/expand_paths.h"
+#include "data/table/select.h"
 #include "train/arrays.h"
 #include "train/texts.h"
 

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <optional>
 
+#include "data/formats/formats.h"
+#include "data/io/random_access_file.h"
 #include "fuzz/dataset.h"
 
 using namespace millrace;

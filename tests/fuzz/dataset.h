@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "data/formats/formats.h"
+#include "data/io/random_access_file.h"
 #include "data/table/dataset.h"
 #include "fuzz/fuzz.h"
 

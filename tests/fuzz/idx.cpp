@@ -1,9 +1,11 @@
 // Hostile IDX files: pictures and labels are opened and every sample is read, or both are refused.
 #include <cstdlib>
 
-#include "data/table/source.h"
+#include "data/codecs/pictures/decode.h"
+#include "data/codecs/pictures/picture.h"
 #include "fuzz/dataset.h"
 #include "fuzz/folder.h"
+#include "support/labelled.h"
 
 using namespace millrace;
 
@@ -17,12 +19,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::put("t-images-idx3-ubyte", std::span(data + 2, pictures));
   fuzz::put("t-labels-idx1-ubyte", std::span(data + 2 + pictures, size - 2 - pictures));
   fuzz::refuse_or_take([&] {
-    const auto source = data::open_source((fuzz::folder() / "t-images-idx3-ubyte").string());
+    const auto source = testing::open_labelled((fuzz::folder() / "t-images-idx3-ubyte").string());
     data::Picture picture;
     for (int64_t i = 0; i < source->count(); ++i) {
       if (source->label(i) < 0 || source->label(i) >= static_cast<int64_t>(source->classes().size()))
         std::abort();
-      (void)data::decode_sample(source->read(i), picture);
+      (void)data::decode_picture(source->picture(i), picture);
     }
   });
   return 0;

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 
+#include "data/formats/open_dataset.h"
 #include "fuzz/dataset.h"
 #include "fuzz/folder.h"
 

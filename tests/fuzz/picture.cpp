@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "data/codecs/pictures/decode.h"
 #include "data/codecs/pictures/jpeg.h"
 #include "data/codecs/pictures/picture_size.h"
 

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "data/table/select.h"
 #include "fuzz/fuzz.h"
 
 using namespace millrace;

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "data/formats/formats.h"
+#include "data/io/random_access_file.h"
 #include "fuzz.h"
 
 using namespace millrace::data;

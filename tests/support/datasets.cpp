@@ -7,6 +7,7 @@
 
 #include "base/digest.h"
 #include "base/format.h"
+#include "data/formats/formats.h"
 
 namespace millrace::testing {
 

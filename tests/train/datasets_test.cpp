@@ -7,8 +7,12 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "data/codecs/pictures/extent.h"
+#include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/frame_graph.h"
 #include "data/codecs/pictures/picture_reader.h"
+#include "data/codecs/pictures/stored_picture.h"
+#include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
@@ -31,14 +35,14 @@ TEST_CASE("normalisation is measured over the channel's pixels") {
   write_picture(folder / "t/a/1.pgm", 51);
   write_picture(folder / "t/b/0.pgm", 102);
   write_picture(folder / "t/b/1.pgm", 255);
-  const PictureSample sample = sample_pictures(Recipe(), data::open_source((folder / "t").string()));
+  const PictureSample sample = sample_pictures(Recipe(), testing::open_labelled((folder / "t").string()));
   CHECK(sample.pictures.type() == Type{u8, {4, 1, 4, 4}});
   REQUIRE(sample.mean.size() == 1);
   CHECK(sample.mean[0] == doctest::Approx(102.0 / 255));
   CHECK(sample.std[0] == doctest::Approx(95.4123 / 255).epsilon(1e-4));
 
   write_picture(folder / "c/a/0.pgm", 7);
-  CHECK(sample_pictures(Recipe(), data::open_source((folder / "c").string())).std[0] == 1);
+  CHECK(sample_pictures(Recipe(), testing::open_labelled((folder / "c").string())).std[0] == 1);
 }
 
 TEST_CASE("a test set's classes are matched by name, unknown ones and other sizes refused") {
@@ -67,7 +71,7 @@ TEST_CASE("training without random changes, evaluation and prediction see the sa
   random.data.augment = {"random-resized-crop 32", "flip"};
   for (Recipe* recipe : {&cropped, &squares, &random}) {
     recipe->train.batch = recipe->eval.batch = 4;
-    const auto source = [&] { return data::open_source((folder / "t").string()); };
+    const auto source = [&] { return testing::open_labelled((folder / "t").string()); };
     const data::Extent extent{3, 32, 32};
     TestSet set = open_test_set(source(), *recipe, source()->classes(), extent, nullptr);
     const data::Batch batch = set.loader->next();
@@ -77,7 +81,7 @@ TEST_CASE("training without random changes, evaluation and prediction see the sa
       CHECK(std::equal(one.as<uint8_t>().begin(), one.as<uint8_t>().end(),
                        batch.pictures.begin() + i * 3 * 32 * 32));
       // The decoded picture, prepared by a graph.
-      const data::Sample stored = source()->read(i);
+      const data::StoredPicture stored = source()->picture(i);
       data::PictureReader reader;
       REQUIRE(reader.open(stored).empty());
       const int height = reader.height(), width = reader.width();

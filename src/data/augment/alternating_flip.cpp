@@ -1,6 +1,6 @@
 // "alternating-flip": the mirror image every other epoch; which half of the samples begins with it is decided
 // by a hash of the sample (K. Jordan, "94% on CIFAR-10 in 3.29 seconds", arXiv 2404.00498, section 3.6).
-#include "data/augment/pass.h"
+#include "data/augment/augment.h"
 
 namespace millrace::data {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "base/format.h"
 #include "base/suggest.h"
-#include "data/augment/pass.h"
 
 namespace millrace::data {
 namespace {

@@ -10,16 +10,11 @@
 #include <vector>
 
 #include "base/philox.h"
+#include "data/augment/pass.h"
+#include "data/codecs/pictures/extent.h"
 #include "data/codecs/pictures/frame.h"
 
 namespace millrace::data {
-
-/// The size of pictures in planes (CHW).
-struct Extent {
-  int channels = 0, height = 0, width = 0;
-  size_t plane() const { return static_cast<size_t>(height) * width; }
-  size_t bytes() const { return plane() * channels; }
-};
 
 /// What an augmentation may draw from: everything is a function of these, never of threads or time.
 struct Draw {
@@ -35,8 +30,6 @@ struct SampleKey {
   int64_t epoch = 0, position = 0;  // position: of the sample in its epoch
   int64_t index = 0;                // of the sample in its source
 };
-
-class Pass;
 
 /// One kind of random change with its parameters.
 class Augmentation {
@@ -56,6 +49,17 @@ class Augmentation {
   virtual bool frames() const { return false; }
   /// The part of a picture of this size; of those with frames().
   virtual Frame frame(int /*height*/, int /*width*/, Draw&) const { return {}; }
+};
+
+/// An augmentation that is a part of a pass.
+class PassAugmentation : public Augmentation {
+ public:
+  bool collect(const Extent& extent, Draw& draw, Pass& pass) const override = 0;
+  void apply(const Extent& extent, const uint8_t* in, uint8_t* out, Draw& draw) const final {
+    Pass pass;
+    collect(extent, draw, pass);
+    pass.run(extent, in, out);
+  }
 };
 
 /// The words of an augmentation's text, as "pad-crop 4 zero"; messages quote the text.

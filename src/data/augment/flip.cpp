@@ -1,5 +1,5 @@
 // "flip": the mirror image half of the time.
-#include "data/augment/pass.h"
+#include "data/augment/augment.h"
 
 namespace millrace::data {
 namespace {

@@ -1,6 +1,6 @@
 // "pad-crop 2": pads by reflection (or with zeros) and crops at a random place back to the size.
 #include "base/format.h"
-#include "data/augment/pass.h"
+#include "data/augment/augment.h"
 
 namespace millrace::data {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "data/augment/augment.h"
+#include "data/codecs/pictures/extent.h"
 
 namespace millrace::data {
 
@@ -36,17 +36,6 @@ class Pass {
   int down_ = 0, right_ = 0;
   Border border_ = Border::reflect;
   Table table_{};
-};
-
-/// An augmentation that is a part of a pass.
-class PassAugmentation : public Augmentation {
- public:
-  bool collect(const Extent& extent, Draw& draw, Pass& pass) const override = 0;
-  void apply(const Extent& extent, const uint8_t* in, uint8_t* out, Draw& draw) const final {
-    Pass pass;
-    collect(extent, draw, pass);
-    pass.run(extent, in, out);
-  }
 };
 
 }  // namespace millrace::data

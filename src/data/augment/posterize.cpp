@@ -1,6 +1,6 @@
 // "posterize 4": keeps so many bits of each value; torchvision's RandomPosterize.
+#include "data/augment/augment.h"
 #include "data/augment/colours.h"
-#include "data/augment/pass.h"
 #include "data/augment/sometimes.h"
 
 namespace millrace::data {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "data/augment/augment.h"
+#include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/resize.h"
 
 namespace millrace::data {

@@ -1,6 +1,6 @@
 // "random-shift 2": moves the picture by up to that many pixels each way; its edge pixels fill the gap.
 #include "base/format.h"
-#include "data/augment/pass.h"
+#include "data/augment/augment.h"
 
 namespace millrace::data {
 namespace {

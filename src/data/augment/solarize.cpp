@@ -1,6 +1,6 @@
 // "solarize 128": values from the threshold on are inverted; torchvision's RandomSolarize.
+#include "data/augment/augment.h"
 #include "data/augment/colours.h"
-#include "data/augment/pass.h"
 #include "data/augment/sometimes.h"
 
 namespace millrace::data {

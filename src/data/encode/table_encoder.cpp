@@ -4,15 +4,14 @@
 #include <atomic>
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/format.h"
+#include "base/parallel_for.h"
 #include "base/utf8.h"
-#include "data/encode/table_columns.h"
 #include "data/encode/table_state.h"
-#include "data/feed/loader.h"
+#include "data/table/read_columns.h"
 
 namespace millrace::data {
 namespace {
@@ -36,47 +35,10 @@ std::vector<std::string> texts_at(const nlohmann::json& json, const char* key) {
 
 }  // namespace
 
-void TableEncoder::State::index() {
-  ids.clear();
-  ordinals.clear();
-  class_ids.clear();
-  for (const Category& category : categories) {
-    ids.emplace_back();
-    for (size_t i = 0; i < category.vocabulary.size(); ++i)
-      ids.back().emplace(category.vocabulary[i], static_cast<int64_t>(i) + 1);
-  }
-  for (const Dense& column : dense) {
-    ordinals.emplace_back();
-    for (size_t i = 0; i < column.ordinal.size(); ++i)
-      ordinals.back().emplace(column.ordinal[i], static_cast<int64_t>(i));
-  }
-  for (size_t i = 0; i < classes.size(); ++i) class_ids.emplace(classes[i], static_cast<int64_t>(i));
-}
-
-std::string category_text(const ColumnValues& values, size_t i) {
-  return values.kind == ColumnKind::integer ? std::to_string(values.integers[i])
-                                            : fmt::format("{}", values.reals[i]);
-}
-
-bool is_number(double value) { return std::abs(value) <= std::numeric_limits<float>::max(); }
-
-std::string_view trimmed_text(std::string_view text, std::string_view characters) {
-  if (characters.empty()) return text;
-  const size_t begin = text.find_first_not_of(characters);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(characters) + 1 - begin);
-}
-
-std::string_view label_text(const ColumnValues& values, size_t i, std::string_view trim, std::string& made) {
-  if (values.kind == ColumnKind::text) return trimmed_text(values.contents[i], trim);
-  made = category_text(values, i);
-  return made;
-}
-
 /// The columns of one data set, found by their names.
 class TableEncoder::Bound {
  public:
-  Bound(const State& state, const Dataset& dataset) : state_(state), dataset_(dataset) {
+  Bound(const TableState& state, const Dataset& dataset) : state_(state), dataset_(dataset) {
     for (const Dense& dense : state.dense) {
       // A flag goes with the column before it.
       if (dense.flag) continue;
@@ -180,7 +142,7 @@ class TableEncoder::Bound {
     }
   }
 
-  const State& state_;
+  const TableState& state_;
   const Dataset& dataset_;
   std::vector<size_t> columns_;
 };
@@ -190,7 +152,7 @@ const std::vector<TableEncoder::Category>& TableEncoder::categories() const { re
 const std::vector<std::string>& TableEncoder::classes() const { return state_->classes; }
 
 TableEncoder TableEncoder::unlabelled() const {
-  auto state = std::make_shared<State>(*state_);
+  auto state = std::make_shared<TableState>(*state_);
   state->label.clear();
   return TableEncoder(std::move(state));
 }
@@ -269,7 +231,7 @@ std::string TableEncoder::json() const {
 }
 
 TableEncoder TableEncoder::parse(std::string_view text) {
-  auto state = std::make_shared<State>();
+  auto state = std::make_shared<TableState>();
   try {
     const auto json = nlohmann::json::parse(text);
     if (json.at("version").get<int>() != 1) fail<InputError>("it is of another version of Millrace");

@@ -13,6 +13,7 @@
 
 #include <millrace/array.h>
 
+#include "data/encode/table_layout.h"
 #include "data/table/dataset.h"
 
 namespace millrace::data {
@@ -39,28 +40,13 @@ struct TableOptions {
   std::function<void(int64_t done, int64_t total)> progress;
 };
 
+struct TableState;  // table_state.h
+
 /// A copy is cheap; all members may be called from many threads at once.
 class TableEncoder {
  public:
-  /// A column of the float matrix, or the flag behind it of what was missing there (1 or 0), where that occurred in training.
-  struct Dense {
-    std::string column;
-    bool flag = false;
-    double mean = 0,
-           deviation = 1;  // of training; what is missing is the mean. Deviation 0: values stay as they are
-    std::vector<std::string> ordinal;  // not empty: of texts
-    bool operator==(const Dense&) const = default;
-  };
-  /// A column of the id matrix. Id 0 is "other": what training did not have, or too rarely; with hashes, what is missing.
-  struct Category {
-    std::string column;
-    int64_t ids = 0;  // 0 … ids - 1
-    /// Of ids 1, 2, …: the most frequent first, of equal ones in alphabetical order. What is missing is the text "", and has an id
-    /// of its own where training had it. Empty with hashes.
-    std::vector<std::string> vocabulary;
-    bool numbers = false;  // training had numbers there (codes)
-    bool operator==(const Category&) const = default;
-  };
+  using Dense = TableDense;
+  using Category = TableCategory;
 
   /// Goes once through the data. InputError when a column that the options name is not there or of no use, or nothing is left.
   static TableEncoder learn(const Dataset& dataset, const TableOptions& options);
@@ -93,10 +79,9 @@ class TableEncoder {
               const std::function<void(int64_t done, int64_t total)>& progress = {}) const;
 
  private:
-  struct State;
   class Bound;
-  explicit TableEncoder(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  std::shared_ptr<const State> state_;
+  explicit TableEncoder(std::shared_ptr<const TableState> state) : state_(std::move(state)) {}
+  std::shared_ptr<const TableState> state_;
 };
 
 }  // namespace millrace::data

@@ -5,9 +5,10 @@
 #include <set>
 
 #include "base/format.h"
-#include "data/encode/table_columns.h"
+#include "base/parallel_for.h"
+#include "data/encode/table_encoder.h"
 #include "data/encode/table_state.h"
-#include "data/feed/loader.h"
+#include "data/table/read_columns.h"
 
 namespace millrace::data {
 namespace {
@@ -158,7 +159,7 @@ TableEncoder TableEncoder::learn(const Dataset& dataset, const TableOptions& opt
   for (const auto& part : of_part)
     for (size_t u = 0; u < used.size(); ++u) seen[u].add(part[u]);
 
-  auto state = std::make_shared<State>();
+  auto state = std::make_shared<TableState>();
   state->label = options.label;
   state->trim = options.trim;
   state->hash_ids = options.hash_ids;

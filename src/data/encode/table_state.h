@@ -1,4 +1,4 @@
-// What a TableEncoder knows; part of table_encoder.cpp and table_learn.cpp.
+// What a TableEncoder knows, for those who learn it and use it.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 #include <vector>
 #include <xxhash.h>
 
-#include "data/encode/table_encoder.h"
+#include "data/encode/table_layout.h"
+#include "data/table/column_values.h"
 
 namespace millrace::data {
 
@@ -18,9 +19,9 @@ struct TextHash {
 /// Ids of texts.
 using TextIds = std::unordered_map<std::string, int64_t, TextHash, std::equal_to<>>;
 
-struct TableEncoder::State {
-  std::vector<Dense> dense;
-  std::vector<Category> categories;
+struct TableState {
+  std::vector<TableDense> dense;
+  std::vector<TableCategory> categories;
   std::string label, trim;
   std::vector<std::string> classes;
   int64_t hash_ids = 0;

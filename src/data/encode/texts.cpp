@@ -6,8 +6,8 @@
 #include <map>
 
 #include "base/format.h"
+#include "base/parallel_for.h"
 #include "base/philox.h"
-#include "data/feed/loader.h"
 
 namespace millrace::data {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "base/philox.h"
 #include "data/feed/feed.h"
+#include "data/feed/loader_work.h"
 
 namespace millrace::data {
 

@@ -13,7 +13,8 @@
 
 #include <millrace/type.h>
 
-#include "data/feed/loader.h"
+#include "data/feed/cursor.h"
+#include "data/feed/loader_work.h"
 
 namespace millrace::data {
 

@@ -15,14 +15,24 @@
 #include "base/mapped_file.h"
 #include "base/memory_nodes.h"
 #include "base/thread_pool.h"
+#include "data/augment/augment.h"
+#include "data/codecs/pictures/picture_reader.h"
 #include "data/feed/appetite.h"
 #include "data/feed/loader_state.h"
 #include "data/feed/pictures.h"
 #include "data/order/mixture.h"
 #include "data/order/order.h"
+#include "data/table/labels.h"
 
 namespace millrace::data {
 namespace {
+
+/// Samples whose classes are numbers, where they have any.
+std::shared_ptr<const Dataset> with_classes(std::shared_ptr<const Dataset> samples) {
+  if (samples->class_column()) return samples;
+  const auto column = find_label(*samples);
+  return column ? numbered(std::move(samples), *column) : samples;
+}
 
 int thread_count(int wanted) { return wanted > 0 ? wanted : available_cpus(); }
 
@@ -30,7 +40,7 @@ int thread_count(int wanted) { return wanted > 0 ? wanted : available_cpus(); }
 // claim numbers in order, each fills its batch alone, and the consumer takes them in order; the slot of the
 // batch that the consumer holds is free again when it asks for the next one. It takes a batch that is ready without a lock;
 // threads sleep at `bell`, which rings once for each slot that becomes free, those that are not wanted (appetite.h) at `more`.
-struct Indexed final : Loader::State {
+struct Indexed final : LoaderState {
   struct Slot {
     Batch batch;
     std::atomic<bool> ready{false};
@@ -41,6 +51,7 @@ struct Indexed final : Loader::State {
   Augmenter augmenter;
   Mixer mixer;
   Pictures pictures;
+  Labels labels{pictures.samples()};
   std::unique_ptr<Order> order;
   std::vector<double> weights;  // of all samples, by the column
   bool has_weights = false;
@@ -62,11 +73,11 @@ struct Indexed final : Loader::State {
   Cursor claim_at;
   std::vector<std::thread> threads;
 
-  Indexed(std::shared_ptr<const Source> source, LoaderOptions given)
+  Indexed(std::shared_ptr<const Dataset> samples, LoaderOptions given)
       : options(std::move(given)),
         augmenter(options.augment),
         mixer(options.mix),
-        pictures(std::move(source), options, augmenter, thread_count(options.threads)) {
+        pictures(with_classes(std::move(samples)), options, augmenter, thread_count(options.threads)) {
     if (options.batch < 1) fail<InputError>("batch = {}: a batch has at least one sample", options.batch);
     if (options.ranks < 1 || options.rank < 0 || options.rank >= options.ranks)
       fail<InputError>("rank {} of {}: ranks are counted from 0 to one less than there are", options.rank,
@@ -78,8 +89,8 @@ struct Indexed final : Loader::State {
     const int64_t count = mixture ? mixture->length() : order->length();
     epoch_length = options.drop_last ? count / together * together : count;
     if (epoch_length == 0)
-      fail<InputError>("{}: its {} pictures do not fill a batch of {}; make the batch smaller",
-                       pictures.source().path(), count, together);
+      fail<InputError>("{}: its {} pictures do not fill a batch of {}; make the batch smaller", path(), count,
+                       together);
     slots = std::vector<Slot>(slots_wanted());
     start({options.seed, 0, 0});
   }
@@ -97,7 +108,7 @@ struct Indexed final : Loader::State {
           "{}: data.memory leaves {:.1f} MB for pictures, and two batches of {} take {:.1f} MB: raise it, or "
           "make "
           "the batch smaller",
-          pictures.source().path(), static_cast<double>(options.memory - cache_used()) * 1e-6, options.batch,
+          path(), static_cast<double>(options.memory - cache_used()) * 1e-6, options.batch,
           static_cast<double>(2 * each) * 1e-6);
     return static_cast<size_t>(std::min(most, fit));
   }
@@ -108,12 +119,13 @@ struct Indexed final : Loader::State {
 
   void make_order() {
     const OrderText text = parse_order(options.order);
-    const Source& whole = pictures.source();
+    const Dataset& whole = pictures.samples();
     std::vector<double> values;
-    if (const std::string column = text.column(); !column.empty()) values = whole.numbers(column);
+    if (const std::string column = text.column(); !column.empty()) values = numbers_of(whole, column);
     const auto order_of = [&](int64_t first, int64_t count) {
-      Population population{count, {}, whole.classes(), {}};
-      for (int64_t i = first; i < first + count; ++i) population.labels.push_back(whole.label(i));
+      Population population{count, {}, labels.names(), {}};
+      for (int64_t i = first; i < first + count && labels.there(); ++i)
+        population.labels.push_back(labels[i]);
       if (!values.empty()) population.values.assign(values.begin() + first, values.begin() + first + count);
       return text.kind->make(text.words, std::move(population));
     };
@@ -130,7 +142,7 @@ struct Indexed final : Loader::State {
       mixture = std::make_unique<Mixture>(std::move(first), std::move(orders), options.shares);
     }
     const std::string& column = options.sample_weight;
-    if (!column.empty()) weights = whole.numbers(column);
+    if (!column.empty()) weights = numbers_of(whole, column);
     for (size_t i = 0; i < weights.size(); ++i)
       if (!(weights[i] >= 0) || !std::isfinite(weights[i]))
         fail<InputError>("{}: its {} is {}: a weight is a number from 0 on",
@@ -207,7 +219,7 @@ struct Indexed final : Loader::State {
     if (state.size() != 2 + mixture->sources() || state[0] != mixture_kind || state[1] != mixture_version ||
         std::any_of(state.begin() + 2, state.end(), [](int64_t count) { return count < 0; }))
       fail<InputError>("{}: the place to go on from is none of these {} sources; is the recipe another?",
-                       pictures.source().path(), mixture->sources());
+                       path(), mixture->sources());
   }
 
   /// The next slot to fill; null where none is free.
@@ -299,7 +311,7 @@ struct Indexed final : Loader::State {
         planes = pictures.cached_planes(index);
       else
         pictures.load(index, sample, scratch.reader, direct ? out : scratch.decoded.data());
-      batch.labels[i] = pictures.source().label(index);
+      if (labels.there()) batch.labels[i] = labels[index];
       batch.indices[i] = sample.index = index;
       if (has_weights)
         batch.weights[i] =
@@ -346,8 +358,8 @@ struct Indexed final : Loader::State {
 
   void seek(const Cursor& cursor) override {
     if (cursor.epoch < 0 || cursor.position < 0 || cursor.position > epoch_length)
-      fail<InputError>("{}: no sample {} of epoch {} in its {} samples; was the data changed since?",
-                       source().path(), cursor.position, cursor.epoch, epoch_length);
+      fail<InputError>("{}: no sample {} of epoch {} in its {} samples; was the data changed since?", path(),
+                       cursor.position, cursor.epoch, epoch_length);
     Cursor to = cursor;
     complete(to);
     halt();
@@ -366,7 +378,7 @@ struct Indexed final : Loader::State {
   }
 
   void set_shares(std::span<const double> shares) override {
-    if (!mixture) fail<InputError>("{}: is one source, which has no weight", source().path());
+    if (!mixture) fail<InputError>("{}: is one source, which has no weight", path());
     const Cursor here = cursor();
     halt();
     std::exception_ptr refused;
@@ -379,7 +391,9 @@ struct Indexed final : Loader::State {
     if (refused) std::rethrow_exception(refused);
   }
 
-  const Source& source() const override { return pictures.source(); }
+  const Dataset& samples() const override { return pictures.samples(); }
+  const std::string& path() const override { return pictures.samples().path(); }
+  const std::vector<std::string>& classes() const override { return labels.names(); }
   const Extent& extent() const override { return result; }
   int64_t batch_size() const override { return options.batch; }
   int64_t samples_per_epoch() const override { return epoch_length; }
@@ -388,7 +402,7 @@ struct Indexed final : Loader::State {
   bool mixed() const override { return !mixer.empty(); }
   int64_t cache_needed() const override {
     if (augmenter.frames()) return 0;
-    return static_cast<int64_t>(pictures.extent().bytes()) * source().count();
+    return static_cast<int64_t>(pictures.extent().bytes()) * samples().count();
   }
   bool cached() const override { return pictures.cached(); }
   std::vector<BadSample> bad_samples() const override { return pictures.bad_samples(); }
@@ -400,8 +414,9 @@ struct Indexed final : Loader::State {
 
 }  // namespace
 
-Loader::Loader(std::shared_ptr<const Source> source, LoaderOptions options)
-    : state_(std::make_unique<Indexed>(std::move(source), std::move(options))) {}
+Loader::Loader(std::shared_ptr<const Dataset> samples, LoaderOptions options)
+    : state_(std::make_unique<Indexed>(std::move(samples), std::move(options))) {}
+Loader::Loader(std::unique_ptr<LoaderState> state) : state_(std::move(state)) {}
 Loader::~Loader() = default;
 
 const Batch& Loader::next() { return state_->next(); }
@@ -409,7 +424,9 @@ bool Loader::ready(double seconds) { return state_->ready(seconds); }
 Cursor Loader::cursor() const { return state_->cursor(); }
 void Loader::seek(const Cursor& cursor) { state_->seek(cursor); }
 void Loader::skip(int64_t batches) { state_->skip(batches); }
-const Source& Loader::source() const { return state_->source(); }
+const Dataset& Loader::samples() const { return state_->samples(); }
+const std::string& Loader::path() const { return state_->path(); }
+const std::vector<std::string>& Loader::classes() const { return state_->classes(); }
 bool Loader::streamed() const { return state_->streamed(); }
 const Extent& Loader::extent() const { return state_->extent(); }
 int64_t Loader::batch_size() const { return state_->batch_size(); }
@@ -426,7 +443,7 @@ Tried Loader::tried() const { return state_->tried(); }
 void Loader::set_shares(std::span<const double> shares) { state_->set_shares(shares); }
 std::vector<uint8_t> Loader::first_pictures(int64_t most) { return state_->first_pictures(most); }
 LoaderWork Loader::work() const {
-  const State::Worked& worked = state_->worked;
+  const LoaderState::Worked& worked = state_->worked;
   const auto seconds = [](const std::atomic<int64_t>& time) {
     return static_cast<double>(time.load()) * 1e-9;
   };

@@ -1,25 +1,31 @@
-// What is behind a Loader: one for indexed sources (loader.cpp), one for streams (streams/stream_loader.cpp).
+// What is behind a Loader: one for data sets (loader.cpp), one for streams (streams/stream_loader.h).
 #pragma once
 
 #include <atomic>
 #include <span>
 #include <vector>
 
+#include "data/augment/augment.h"
 #include "data/augment/mix.h"
-#include "data/feed/loader.h"
+#include "data/codecs/pictures/extent.h"
+#include "data/feed/batch.h"
+#include "data/feed/loader_work.h"
 #include "data/feed/thread_times.h"
+#include "data/table/dataset.h"
 
 namespace millrace::data {
 
 /// The members are those of Loader.
-struct Loader::State {
-  virtual ~State() = default;
+struct LoaderState {
+  virtual ~LoaderState() = default;
   virtual const Batch& next() = 0;
   virtual bool ready(double seconds) = 0;
   virtual Cursor cursor() const = 0;
   virtual void seek(const Cursor& cursor) = 0;
   virtual void skip(int64_t batches) = 0;
-  virtual const Source& source() const = 0;
+  virtual const Dataset& samples() const = 0;
+  virtual const std::string& path() const = 0;
+  virtual const std::vector<std::string>& classes() const = 0;
   virtual const Extent& extent() const = 0;
   virtual int64_t batch_size() const = 0;
   virtual int64_t samples_per_epoch() const = 0;
@@ -48,13 +54,6 @@ struct Loader::State {
   };
   Worked worked;
 };
-
-/// Of a batch of pictures of that size, at most.
-inline int64_t batch_bytes(const LoaderOptions& options, const Extent& extent) {
-  constexpr int64_t others =
-      2 * sizeof(int64_t) + sizeof(int64_t) + 2 * sizeof(float);  // labels, indices, mix, weights
-  return options.batch * (static_cast<int64_t>(extent.bytes()) + others);
-}
 
 /// Mixes the samples of a batch (LoaderOptions::mix); `key`: what the draw depends on.
 inline void mix_batch(const Mixer& mixer, const Extent& extent, Batch& batch, const SampleKey& key,

@@ -1,5 +1,7 @@
 #include "data/feed/picture_feed.h"
 
+#include "data/codecs/pictures/extent.h"
+
 namespace millrace::data {
 
 PictureFeed::PictureFeed(std::unique_ptr<Loader> loader, std::vector<int64_t> classes)

@@ -4,6 +4,8 @@
 #include <memory>
 
 #include "data/feed/feed.h"
+#include "data/feed/loader.h"
+#include "data/feed/loader_work.h"
 
 namespace millrace::data {
 
@@ -20,11 +22,13 @@ class PictureFeed : public Feed {
   void seek(const Cursor& cursor) override { loader_->seek(cursor); }
   int64_t batch_size() const override { return loader_->batch_size(); }
   int64_t batches_per_epoch() const override { return loader_->batches_per_epoch(); }
-  int64_t count() const override { return streamed() ? 0 : loader_->source().count(); }
-  const std::string& path() const override { return loader_->source().path(); }
+  int64_t count() const override { return loader_->count(); }
+  const std::string& path() const override { return loader_->path(); }
   const char* unit() const override { return "pictures"; }
-  const std::vector<std::string>& classes() const override { return loader_->source().classes(); }
-  std::vector<std::string> notes() const override { return loader_->source().notes(); }
+  const std::vector<std::string>& classes() const override { return loader_->classes(); }
+  std::vector<std::string> notes() const override {
+    return streamed() ? std::vector<std::string>() : loader_->samples().notes();
+  }
   bool cached() const override { return loader_->cached(); }
   int64_t memory() const override { return loader_->memory(); }
   LoaderWork work() const override { return loader_->work(); }

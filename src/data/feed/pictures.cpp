@@ -2,25 +2,31 @@
 
 #include "base/format.h"
 #include "base/mapped_file.h"
-#include "data/feed/loader_state.h"
+#include "base/parallel_for.h"
+#include "data/codecs/pictures/decode.h"
+#include "data/codecs/pictures/frame.h"
+#include "data/codecs/pictures/picture.h"
+#include "data/codecs/pictures/stored_picture.h"
+#include "data/feed/batch.h"
 #include "data/io/remote_object.h"
 
 namespace millrace::data {
 
-Pictures::Pictures(std::shared_ptr<const Source> source, const LoaderOptions& options,
+Pictures::Pictures(std::shared_ptr<const Dataset> samples, const LoaderOptions& options,
                    const Augmenter& augmenter, int threads)
-    : source_(std::move(source)),
+    : samples_(std::move(samples)),
+      contents_(*samples_, ColumnKind::picture),
       augmenter_(augmenter),
       rule_{options.resize, options.crop},
       channels_(options.channels),
-      bad_(static_cast<size_t>(source_->count())),
-      met_(static_cast<size_t>(source_->count())) {
+      bad_(static_cast<size_t>(samples_->count())),
+      met_(static_cast<size_t>(samples_->count())) {
   rule_.check();
   if (channels_ != 0 && channels_ != 1 && channels_ != 3)
     fail<InputError>("data.channels = {}: wanted is 1 (grey) or 3 (colour)", channels_);
   find_first();
   if (augmenter_.frames()) return;
-  const auto total = static_cast<double>(extent_.bytes()) * static_cast<double>(source_->count());
+  const auto total = static_cast<double>(extent_.bytes()) * static_cast<double>(samples_->count());
   int64_t most = options.cache_bytes;
   // One batch with the model and one ahead there must be.
   if (options.memory > 0)
@@ -48,15 +54,15 @@ Frame Pictures::frame_for(int64_t index, const SampleKey& sample, const PictureR
   try {
     return rule_.frame(reader.height(), reader.width());
   } catch (const InputError& error) {
-    fail<InputError>("{}: {}", source_->name(index), error.what());
+    fail<InputError>("{}: {}", samples_->name(index), error.what());
   }
 }
 
 /// Decodes a sample; "" or why it is bad. InputError when it is good but of another size than the others.
 std::string Pictures::decode_it(int64_t index, const SampleKey& sample, PictureReader& reader,
-                                uint8_t* planes, Sample& stored) {
+                                uint8_t* planes, StoredPicture& stored) {
   try {
-    stored = source_->read(index);
+    stored = stored_picture(contents_.read(index));
   } catch (const RemoteError&) {
     throw;  // the server is away: no fault of this sample
   } catch (const Error& error) {
@@ -69,7 +75,7 @@ std::string Pictures::decode_it(int64_t index, const SampleKey& sample, PictureR
       result.channels != extent_.channels) {
     const bool sides = result.height != extent_.height || result.width != extent_.width;
     const std::string difference =
-        fmt::format("{} is {}, but {} is {}: all pictures must have one size; {}", source_->name(index),
+        fmt::format("{} is {}, but {} is {}: all pictures must have one size; {}", samples_->name(index),
                     result.size_text(), first_name_,
                     Picture{extent_.height, extent_.width, extent_.channels, {}}.size_text(),
                     sides ? fmt::format("set data.resize = {} to bring them to one",
@@ -89,7 +95,7 @@ bool Pictures::decode(int64_t index, const SampleKey& sample, PictureReader& rea
   // that a resumed training sees the same.
   const bool always = !augmenter_.frames();
   if (always && bad_[index].load(std::memory_order_relaxed)) return false;
-  Sample stored;
+  StoredPicture stored;
   const std::string why = decode_it(index, sample, reader, planes, stored);
   if (why.empty()) return true;
   require_mapped_file(stored.bytes.data());  // not the picture's fault
@@ -103,10 +109,10 @@ void Pictures::find_first() {
   PictureReader reader;
   std::vector<uint8_t> planes;
   std::string first_reason = "it is empty";
-  for (int64_t i = 0; i < source_->count(); ++i) {
+  for (int64_t i = 0; i < samples_->count(); ++i) {
     std::string why;
     try {
-      const Sample stored = source_->read(i);
+      const StoredPicture stored = stored_picture(contents_.read(i));
       why = reader.open(stored);
       if (why.empty()) {
         const int channels = channels_for(reader.channels());
@@ -122,7 +128,7 @@ void Pictures::find_first() {
     }
     if (why.empty()) {
       if (augmenter_.frames()) extent_ = augmenter_.framed(extent_);
-      first_name_ = source_->name(i);
+      first_name_ = samples_->name(i);
       return;
     }
     if (i == 0) first_reason = why;
@@ -130,11 +136,11 @@ void Pictures::find_first() {
     bad_[i].store(true, std::memory_order_relaxed);
   }
   fail<InputError>("{}: none of its {} pictures can be decoded (the first: {}); are they {} files?",
-                   source_->path(), source_->count(), first_reason, picture_kinds());
+                   samples_->path(), samples_->count(), first_reason, picture_kinds());
 }
 
 void Pictures::fill_cache(int threads, const std::function<void(int64_t, int64_t)>& progress) {
-  const int64_t count = source_->count();
+  const int64_t count = samples_->count();
   cache_.resize(static_cast<size_t>(count) * extent_.bytes());
   std::mutex reporting;
   std::atomic<int64_t> done{0};
@@ -143,7 +149,7 @@ void Pictures::fill_cache(int threads, const std::function<void(int64_t, int64_t
     PictureReader reader;
     const int64_t end = std::min((block + 1) * chunk, count);
     for (int64_t i = block * chunk; i < end; ++i) {
-      if (i + chunk < count) source_->will_read(i + chunk);
+      if (i + chunk < count) samples_->will_read(i + chunk);
       note_asked(i, decode(i, {}, reader, &cache_[static_cast<size_t>(i) * extent_.bytes()]));
     }
     const int64_t now = done += end - block * chunk;
@@ -157,28 +163,28 @@ void Pictures::fill_cache(int threads, const std::function<void(int64_t, int64_t
 }
 
 const uint8_t* Pictures::cached_planes(int64_t& index) const {
-  const int64_t count = source_->count();
+  const int64_t count = samples_->count();
   for (int64_t tried = 0; tried < count; ++tried, index = (index + 1) % count)
     if (!bad_[index].load(std::memory_order_relaxed))
       return &cache_[static_cast<size_t>(index) * extent_.bytes()];
-  fail<InternalError>("{}: no picture is cached", source_->path());
+  fail<InternalError>("{}: no picture is cached", samples_->path());
 }
 
 void Pictures::load(int64_t& index, SampleKey sample, PictureReader& reader, uint8_t* planes) {
-  const int64_t count = source_->count();
+  const int64_t count = samples_->count();
   for (int64_t tried = 0; tried < count; ++tried, index = (index + 1) % count) {
     sample.index = index;
     const bool good = decode(index, sample, reader, planes);
     if (tried == 0) note_asked(index, good);
     if (good) return;
   }
-  fail<InputError>("{}: no picture can be decoded any more; were the files removed?", source_->path());
+  fail<InputError>("{}: no picture can be decoded any more; were the files removed?", samples_->path());
 }
 
 std::vector<BadSample> Pictures::bad_samples() const {
   const std::lock_guard lock(mutex_);
   std::vector<BadSample> list;
-  for (const auto& [index, why] : reasons_) list.push_back({index, source_->name(index), why});
+  for (const auto& [index, why] : reasons_) list.push_back({index, samples_->name(index), why});
   return list;
 }
 

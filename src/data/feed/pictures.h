@@ -1,4 +1,4 @@
-// The pictures of a source, brought to one size: decoded on demand or once, bad ones replaced. Part of the loader.
+// The pictures of a data set, brought to one size: decoded on demand or once, bad ones replaced. Part of the loader.
 #pragma once
 
 #include <atomic>
@@ -8,8 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "data/augment/augment.h"
+#include "data/codecs/pictures/extent.h"
+#include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/picture_reader.h"
-#include "data/feed/loader.h"
+#include "data/codecs/pictures/stored_picture.h"
+#include "data/feed/loader_options.h"
+#include "data/feed/loader_work.h"
+#include "data/table/contents.h"
+#include "data/table/dataset.h"
 
 namespace millrace::data {
 
@@ -18,7 +25,7 @@ class Pictures {
  public:
   /// Where `augmenter` begins with a random frame, that one is taken of each picture, which is then decoded anew every time
   /// and may have any size; else frames are those of the options' rule.
-  Pictures(std::shared_ptr<const Source> source, const LoaderOptions& options, const Augmenter& augmenter,
+  Pictures(std::shared_ptr<const Dataset> samples, const LoaderOptions& options, const Augmenter& augmenter,
            int threads);
 
   /// The decoded picture `index` or, when it is bad, the next good one; `index` becomes the one taken. cached() only.
@@ -28,10 +35,10 @@ class Pictures {
 
   /// Says that a sample will be asked for soon.
   void will_read(int64_t index) const {
-    if (cache_.empty()) source_->will_read(index);
+    if (cache_.empty()) samples_->will_read(index);
   }
 
-  const Source& source() const { return *source_; }
+  const Dataset& samples() const { return *samples_; }
   /// Of the pictures after their frame.
   const Extent& extent() const { return extent_; }
   bool cached() const { return !cache_.empty(); }
@@ -43,14 +50,15 @@ class Pictures {
   bool decode(int64_t index, const SampleKey& sample, PictureReader& reader, uint8_t* planes);
   /// `stored`: its bytes, where they could be read.
   std::string decode_it(int64_t index, const SampleKey& sample, PictureReader& reader, uint8_t* planes,
-                        Sample& stored);
+                        StoredPicture& stored);
   Frame frame_for(int64_t index, const SampleKey& sample, const PictureReader& reader) const;
   void note_asked(int64_t index, bool good);
   void note_bad(int64_t index, const std::string& why);
   void find_first();
   void fill_cache(int threads, const std::function<void(int64_t, int64_t)>& progress);
 
-  std::shared_ptr<const Source> source_;
+  std::shared_ptr<const Dataset> samples_;
+  Contents contents_;
   const Augmenter& augmenter_;
   FrameRule rule_;
   int channels_;

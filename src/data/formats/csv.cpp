@@ -6,10 +6,11 @@
 #include <deque>
 
 #include "base/format.h"
-#include "data/feed/loader.h"
+#include "base/parallel_for.h"
 #include "data/formats/csv_scan.h"
 #include "data/formats/csv_sniff.h"
 #include "data/formats/formats.h"
+#include "data/io/open_file.h"
 
 namespace millrace::data {
 namespace {

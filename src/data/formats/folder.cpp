@@ -6,10 +6,11 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "data/codecs/pictures/decode.h"
 #include "data/codecs/pictures/picture.h"
 #include "data/formats/content.h"
 #include "data/formats/formats.h"
-#include "data/table/labelled.h"
+#include "data/formats/open_dataset.h"
 
 namespace millrace::data {
 namespace fs = std::filesystem;
@@ -65,6 +66,7 @@ class Folder final : public Dataset {
     if (!fault_.empty()) throw InputError(fault_);
     return {};
   }
+  std::string lacks() const override { return fault_; }
 
  private:
   struct File {
@@ -152,15 +154,6 @@ class Folder final : public Dataset {
 };
 
 }  // namespace
-
-std::unique_ptr<Source> open_folder(const std::string& path) {
-  auto dataset = open_dataset(path);
-  bool label = false;
-  for (const Column& column : dataset->columns()) label |= column.name == "label";
-  // Its own message says how class folders look.
-  if (!label) (void)dataset->class_names(0);
-  return labelled_pictures(std::move(dataset));
-}
 
 const Format folder_format{
     "folder", "a folder of files, in a folder for each class",

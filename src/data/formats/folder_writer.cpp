@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "data/codecs/pictures/picture.h"
 #include "data/codecs/pictures/png.h"
 #include "data/formats/content.h"
 #include "data/formats/folder.h"

@@ -1,12 +1,12 @@
-// The formats that open_source() knows; one file each.
+// The formats that are known; one file each.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "data/table/dataset.h"
-#include "data/table/source.h"
+#include "data/formats/format.h"
 
 namespace millrace::data {
 
@@ -26,12 +26,14 @@ extern const Format idx_format;
 /// Of folders, which open_dataset() knows by being such.
 extern const Format folder_format;
 
+const std::vector<const Format*>& formats();
+/// The format of this name; InputError names the nearest.
+const Format& format_named(std::string_view name);
+/// The first format that could be that of the file; null when it is none's.
+const Format* format_of(const RandomAccessFile& file);
+
 /// A table of numbers and texts (csv_writer.cpp).
 std::unique_ptr<DatasetWriter> create_csv(const std::string& path, const std::vector<Column>& columns);
-
-/// A folder of class folders. InputError: no pictures, a class folder without any, pictures outside of class
-/// folders.
-std::unique_ptr<Source> open_folder(const std::string& path);
 
 /// WebDataset shards out of columns (webdataset_writer.cpp).
 std::unique_ptr<DatasetWriter> create_webdataset(const std::string& path, const std::vector<Column>& columns);
@@ -40,8 +42,5 @@ std::unique_ptr<DatasetWriter> create_webdataset(const std::string& path, const 
 std::unique_ptr<Dataset> open_indexed_tars(const std::string& path,
                                            std::vector<std::shared_ptr<const RandomAccessFile>> files,
                                            std::vector<std::shared_ptr<const Index>> indices);
-
-/// Pictures of an opened IDX file with their labels. InputError says which file is missing beside it.
-std::unique_ptr<Source> open_idx(const std::string& path, std::unique_ptr<Dataset> dataset);
 
 }  // namespace millrace::data

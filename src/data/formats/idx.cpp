@@ -8,7 +8,8 @@
 #include "data/formats/formats.h"
 #include "data/io/beside.h"
 #include "data/io/compression.h"
-#include "data/table/labelled.h"
+#include "data/io/location.h"
+#include "data/io/random_access_file.h"
 
 namespace millrace::data {
 namespace idx {
@@ -152,6 +153,18 @@ class Idx final : public Dataset {
                         parts_[part].stride};
   }
 
+  std::string lacks() const override {
+    if (columns_[0].name == "label")
+      return fmt::format(
+          "{}: holds labels; give the file with the pictures (images-idx3), labels are found beside it",
+          files_[0]->path());
+    if (columns_[0].kind != ColumnKind::picture) return {};
+    const std::string name = std::filesystem::path(idx::labels_name(files_[0]->path())).filename().string();
+    return fmt::format(
+        "{}: no labels file beside it; put {} into the same folder (images-idx3 goes with labels-idx1)",
+        files_[0]->path(), name.empty() ? "the labels" : name);
+  }
+
   Value read(int64_t index, size_t column) const override {
     const auto [which, at] = place(index);
     if (column == 1) return labels_.at(which).number(at);
@@ -209,19 +222,6 @@ bool matches(std::string_view, std::span<const uint8_t> head) {
 }
 
 }  // namespace
-
-std::unique_ptr<Source> open_idx(const std::string& path, std::unique_ptr<Dataset> dataset) {
-  if (path.find("labels") != std::string::npos && path.find("images") == std::string::npos)
-    fail<InputError>(
-        "{}: holds labels; give the file with the pictures (images-idx3), labels are found beside it", path);
-  if (dataset->columns()[0].kind == ColumnKind::picture && dataset->columns().size() == 1) {
-    const std::string name = std::filesystem::path(idx::labels_name(path)).filename().string();
-    fail<InputError>(
-        "{}: no labels file beside it; put {} into the same folder (images-idx3 goes with labels-idx1)", path,
-        name.empty() ? "the labels" : name);
-  }
-  return labelled_pictures(std::move(dataset));
-}
 
 const Format idx_format{
     "idx", "IDX, as MNIST (-idx3-ubyte, gzipped or not)", matches,

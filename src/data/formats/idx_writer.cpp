@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "data/codecs/pictures/decode.h"
 #include "data/codecs/pictures/picture.h"
 #include "data/formats/idx.h"
 #include "data/formats/write_spool.h"

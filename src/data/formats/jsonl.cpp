@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
-#include "data/feed/loader.h"
+#include "base/parallel_for.h"
 #include "data/formats/formats.h"
 #include "data/formats/lines.h"
 

@@ -4,12 +4,13 @@
 #include <cmath>
 
 #include "base/format.h"
-#include "data/feed/loader.h"
+#include "base/parallel_for.h"
 #include "data/formats/csv_scan.h"
 #include "data/formats/formats.h"
 #include "data/formats/libsvm_writer.h"
 #include "data/formats/lines.h"
 #include "data/io/beside.h"
+#include "data/io/location.h"
 #include "data/io/spool.h"
 
 namespace millrace::data {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/format.h"
-#include "data/feed/loader.h"
+#include "base/parallel_for.h"
 
 namespace millrace::data {
 namespace {

@@ -15,6 +15,9 @@
 #include "base/mapped_file.h"
 #include "data/formats/formats.h"
 #include "data/io/compression.h"
+#include "data/io/location.h"
+#include "data/io/open_file.h"
+#include "data/io/random_access_file.h"
 
 namespace millrace::data {
 namespace {

@@ -18,6 +18,7 @@
 #include "data/formats/content.h"
 #include "data/formats/formats.h"
 #include "data/io/compression.h"
+#include "data/io/random_access_file.h"
 #include "data/table/indexed_samples.h"
 
 namespace millrace::data {

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "data/io/location.h"
+#include "data/io/open_file.h"
 #include "data/io/remote_object.h"
 
 namespace millrace::data {

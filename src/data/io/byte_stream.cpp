@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/format.h"
+#include "data/io/open_file.h"
 #include "data/io/random_access_file.h"
 
 extern char** environ;

@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include "base/format.h"
+#include "data/io/location.h"
 #include "data/io/random_access_file.h"
 
 namespace millrace::data {

@@ -1,35 +1,9 @@
 #include "data/io/random_access_file.h"
 
-#include <sys/stat.h>
-
 #include "base/format.h"
-#include "base/mapped_file.h"
-#include "data/io/block_cache.h"
-#include "data/io/spool.h"
 
 namespace millrace::data {
 namespace {
-
-class LocalFile final : public RandomAccessFile {
- public:
-  explicit LocalFile(const std::string& path)
-      : RandomAccessFile(path), file_(std::make_shared<const MappedFile>(path)) {}
-
-  uint64_t size() const override { return file_->bytes().size(); }
-  int64_t version() const override {
-    struct stat status {};
-    if (::stat(path().c_str(), &status) != 0) return 0;
-    return static_cast<int64_t>(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
-  }
-  Bytes read(uint64_t offset, uint64_t size) const override {
-    require_range(offset, size);
-    require_mapped_files();
-    return {file_->bytes().subspan(offset, size), file_};
-  }
-
- private:
-  std::shared_ptr<const MappedFile> file_;
-};
 
 class MemoryFile final : public RandomAccessFile {
  public:
@@ -52,24 +26,6 @@ void RandomAccessFile::require_range(uint64_t offset, uint64_t size) const {
   if (offset > all || size > all - offset)
     fail<InputError>("{}: truncated: bytes {} to {} are wanted, the file has {}; copy it again", path_,
                      offset, offset + size, all);
-}
-
-bool is_remote(std::string_view path) {
-  return path.starts_with("http://") || path.starts_with("https://") || path.starts_with("s3://") ||
-         is_hdfs(path);
-}
-
-bool is_elsewhere(std::string_view path) { return is_remote(path) || is_piped(path); }
-
-std::shared_ptr<const RandomAccessFile> open_file(const std::string& path) {
-  if (is_piped(path)) return spooled_file(path);
-  if (is_remote(path)) {
-    std::shared_ptr<const RemoteObject> object = path.starts_with("s3://") ? open_s3(path)
-                                                 : is_hdfs(path)           ? open_webhdfs(path)
-                                                                           : open_http(path);
-    return cached_file(std::move(object), BlockCache::global());
-  }
-  return std::make_shared<LocalFile>(path);
 }
 
 std::shared_ptr<const RandomAccessFile> memory_file(const std::string& path, Bytes bytes) {

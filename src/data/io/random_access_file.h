@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "data/table/value.h"
+#include "data/io/bytes.h"
 
 namespace millrace::data {
 
@@ -37,18 +37,6 @@ class RandomAccessFile {
  private:
   std::string path_;
 };
-
-/// True for "http://…", "https://…", "s3://…" and what is_hdfs() (io/remote_object.h); all else is a path.
-bool is_remote(std::string_view path);
-/// True for "hdfs://…", "webhdfs://…" and "swebhdfs://…".
-bool is_hdfs(std::string_view path);
-/// These, and "pipe:COMMAND" and "-" (io/spool.h): not to be looked for among the local files.
-bool is_elsewhere(std::string_view path);
-
-/// Opens a local file, mapped into memory, a remote one, read through a cache (io/block_cache.h), or what a command
-/// or standard input gives (io/spool.h). IoError when it is
-/// missing, a folder or unreadable.
-std::shared_ptr<const RandomAccessFile> open_file(const std::string& path);
 
 /// Bytes in memory as a file: what a compressed file holds. `path` is for messages.
 std::shared_ptr<const RandomAccessFile> memory_file(const std::string& path, Bytes bytes);

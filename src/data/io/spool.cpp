@@ -84,8 +84,6 @@ Bytes output_of(const std::string& path) {
 
 }  // namespace
 
-bool is_piped(std::string_view path) { return path == "-" || path.starts_with("pipe:"); }
-
 std::shared_ptr<const RandomAccessFile> spooled_file(const std::string& path) {
   static std::mutex mutex;
   static std::map<std::string, std::shared_ptr<const RandomAccessFile>> kept;

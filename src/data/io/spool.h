@@ -3,14 +3,10 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "data/io/random_access_file.h"
 
 namespace millrace::data {
-
-/// True for "pipe:COMMAND" and "-".
-bool is_piped(std::string_view path);
 
 /// All that the command (run by sh) or standard input gives, in a temporary file in TMPDIR without a name, read once in the
 /// life of the process. IoError when the command fails or the disk is full.

@@ -127,10 +127,6 @@ class WebHdfsObject final : public RemoteObject {
 
 }  // namespace
 
-bool is_hdfs(std::string_view path) {
-  return path.starts_with("webhdfs://") || path.starts_with("swebhdfs://") || path.starts_with("hdfs://");
-}
-
 bool parse_webhdfs_list(std::string_view text, std::vector<std::string>& files) {
   return names_of(Json::parse(text, nullptr, false), files);
 }

@@ -21,8 +21,6 @@ struct SampleExtent {
   uint64_t offset = 0, size = 0;
 };
 
-class Index;  // index.h
-
 /// An opened data set. All members may be called from many threads at once; indices go from 0 to count() - 1.
 class Dataset {
  public:
@@ -43,6 +41,11 @@ class Dataset {
   /// What the numbers of a column of classes stand for; empty when the data does not say. InputError when the column cannot be
   /// used for classes.
   virtual std::vector<std::string> class_names(size_t /*column*/) const { return {}; }
+  /// The column whose values are all whole numbers from 0 to below the number of its class_names(), where that is so for sure
+  /// (labels.h makes one).
+  virtual std::optional<size_t> class_column() const { return std::nullopt; }
+  /// What it lacks to learn classes from, as a whole message; empty when nothing is known.
+  virtual std::string lacks() const { return {}; }
   /// Where a sample is, for messages: "train.rec#17".
   virtual std::string name(int64_t index) const;
   /// Says that a sample will be read soon; never fails.
@@ -94,58 +97,5 @@ class DatasetWriter {
   /// What was written is whole and in its place when this returns; without it nothing new is there.
   virtual void finish() = 0;
 };
-
-/// A file format; each one is a file in formats/ and a line in formats/formats.cpp.
-struct Format {
-  const char* name;         // "recordio", as --format takes it
-  const char* description;  // "MXNet RecordIO (.rec)"
-  /// Could a file be of this format? `head`: its first bytes (up to 4,096).
-  bool (*matches)(std::string_view path, std::span<const uint8_t> head);
-  /// Opens a file or several of the same columns, one after the other; `path` is what the user wrote. InputError when one
-  /// is damaged or empty.
-  std::unique_ptr<Dataset> (*open)(const std::string& path,
-                                   std::vector<std::shared_ptr<const RandomAccessFile>> files);
-  /// InputError when the format cannot hold such columns; null where it is only read.
-  std::unique_ptr<DatasetWriter> (*create)(const std::string& path, const std::vector<Column>& columns);
-  /// Opens files by their indices, one each, located() and of a sample at least, without going through them; null where there is nothing to gain.
-  std::unique_ptr<Dataset> (*open_indexed)(const std::string& path,
-                                           std::vector<std::shared_ptr<const RandomAccessFile>> files,
-                                           std::vector<std::shared_ptr<const Index>> indices) = nullptr;
-  /// As `open`, told what the user knows of it: whether there is a line of names, and which columns hold texts whatever their
-  /// values look like; null where the format knows.
-  std::unique_ptr<Dataset> (*open_known)(const std::string& path,
-                                         std::vector<std::shared_ptr<const RandomAccessFile>> files,
-                                         std::optional<bool> header,
-                                         std::span<const std::string> texts) = nullptr;
-};
-
-const std::vector<const Format*>& formats();
-/// The format of this name; InputError names the nearest.
-const Format& format_named(std::string_view name);
-/// The first format that could be that of the file; null when it is none's.
-const Format* format_of(const RandomAccessFile& file);
-
-/// The file that stands for a data set: index.json of a folder that has one, else `path` itself.
-std::string data_file(const std::string& path);
-
-struct OpenOptions {
-  /// Index sidecars are used where they fit (index.h).
-  bool use_indices = true;
-  /// CSV: whether the first line has the names of the columns; by default it is found from the content.
-  std::optional<bool> header = std::nullopt;
-  /// CSV: columns that hold texts, whatever their values look like ("007").
-  std::vector<std::string> texts = {};
-};
-
-/// Opens what `path` names (globs, braces and folders of shards as in open_source; a folder with an index.json, too); the
-/// format is found from the content. InputError or IoError says what is wrong.
-std::unique_ptr<Dataset> open_dataset(const std::string& path, const OpenOptions& options = {});
-/// The same for files that are known by name; `path` is what the user wrote.
-std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector<std::string>& files,
-                                      const OpenOptions& options = {});
-/// The same for data without a column of pictures; null when it has one, or is of none of the formats with columns.
-std::unique_ptr<Dataset> open_table(const std::string& path, const OpenOptions& options = {});
-/// The tars in a folder, in the order of their names; empty when `path` is no folder or has none.
-std::vector<std::string> tars_in(const std::string& path);
 
 }  // namespace millrace::data

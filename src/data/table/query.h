@@ -2,14 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "data/table/dataset.h"
-#include "data/table/source.h"
 
 namespace millrace::data {
 
@@ -51,14 +47,5 @@ class Query {
   std::string text_;
   std::vector<Node> nodes_;
 };
-
-/// The samples of a data set that a condition is true for, in order. `label` means the column of classes (cls, class, target)
-/// where none is called so. InputError, showing the place, when a column is unknown, not small, or compared with what it
-/// cannot be.
-std::vector<int64_t> matching(const Dataset& dataset, const Query& query);
-
-/// Those samples as a data set, and as a source (whose classes stay all those of the whole). InputError when there is none.
-std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset, const Query& query);
-std::unique_ptr<Source> select(std::shared_ptr<const Source> source, std::vector<int64_t> samples);
 
 }  // namespace millrace::data

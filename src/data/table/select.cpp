@@ -1,4 +1,5 @@
-// The samples that a condition chooses.
+#include "data/table/select.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -8,6 +9,7 @@
 #include "base/suggest.h"
 #include "data/table/index.h"
 #include "data/table/query_truth.h"
+#include "data/table/view.h"
 
 namespace millrace::data {
 namespace {
@@ -106,54 +108,30 @@ std::map<std::string, std::string> resolve(const Dataset& dataset, const Query& 
   return names;
 }
 
-class Selection final : public Dataset {
+class Selection final : public View {
  public:
   Selection(std::shared_ptr<const Dataset> whole, std::vector<int64_t> samples)
-      : Dataset(whole->path()), whole_(std::move(whole)), samples_(std::move(samples)) {
-    columns_ = whole_->columns();
-    set_origin(whole_->format(), whole_->notes());
-  }
+      : View(std::move(whole)), samples_(std::move(samples)) {}
   int64_t count() const override { return static_cast<int64_t>(samples_.size()); }
-  Value read(int64_t index, size_t column) const override { return whole_->read(at(index), column); }
-  bool has(int64_t index, size_t column) const override { return whole_->has(at(index), column); }
-  std::vector<std::string> class_names(size_t column) const override { return whole_->class_names(column); }
-  std::string name(int64_t index) const override { return whole_->name(at(index)); }
-  void verify(int64_t index) const override { whole_->verify(at(index)); }
-  void will_read(int64_t index) const override { whole_->will_read(at(index)); }
 
  private:
-  int64_t at(int64_t index) const { return samples_.at(static_cast<size_t>(index)); }
-  std::shared_ptr<const Dataset> whole_;
+  int64_t at(int64_t index) const override { return samples_.at(static_cast<size_t>(index)); }
   std::vector<int64_t> samples_;
 };
 
-class SourceSelection final : public Source {
+class Slice final : public View {
  public:
-  SourceSelection(std::shared_ptr<const Source> whole, std::vector<int64_t> samples)
-      : whole_(std::move(whole)), samples_(std::move(samples)) {
-    classes_ = whole_->classes();
-    path_ = whole_->path();
-    notes_ = whole_->notes();
-  }
-  int64_t count() const override { return static_cast<int64_t>(samples_.size()); }
-  int64_t label(int64_t index) const override { return whole_->label(at(index)); }
-  std::string name(int64_t index) const override { return whole_->name(at(index)); }
-  Sample read(int64_t index) const override { return whole_->read(at(index)); }
-  void will_read(int64_t index) const override { whole_->will_read(at(index)); }
-  std::string key(int64_t index) const override { return whole_->key(at(index)); }
-  std::vector<Column> extra_columns() const override { return whole_->extra_columns(); }
-  Value extra(int64_t index, size_t column) const override { return whole_->extra(at(index), column); }
-  std::vector<double> numbers(const std::string& column) const override {
-    const std::vector<double> all = whole_->numbers(column);
-    std::vector<double> own;
-    for (const int64_t index : samples_) own.push_back(all[static_cast<size_t>(index)]);
-    return own;
+  Slice(std::shared_ptr<const Dataset> whole, int64_t first, int64_t count)
+      : View(std::move(whole)), first_(first), count_(count) {}
+  int64_t count() const override { return count_; }
+  bool read_run(int64_t first, int64_t count, std::span<const size_t> columns,
+                std::vector<ColumnValues>& values) const override {
+    return whole().read_run(first_ + first, count, columns, values);
   }
 
  private:
-  int64_t at(int64_t index) const { return samples_.at(static_cast<size_t>(index)); }
-  std::shared_ptr<const Source> whole_;
-  std::vector<int64_t> samples_;
+  int64_t at(int64_t index) const override { return first_ + index; }
+  int64_t first_, count_;
 };
 
 }  // namespace
@@ -173,15 +151,32 @@ std::vector<int64_t> matching(const Dataset& dataset, const Query& query) {
   return samples;
 }
 
-std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset, const Query& query) {
-  std::vector<int64_t> samples = matching(*dataset, query);
+std::vector<int64_t> chosen(const Dataset& dataset, const Query& query) {
+  std::vector<int64_t> samples = matching(dataset, query);
   if (samples.empty())
-    fail<InputError>("{}: no sample matches the condition {}", dataset->path(), query.text());
+    fail<InputError>("{}: no sample matches the condition {}", dataset.path(), query.text());
+  return samples;
+}
+
+std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset, std::vector<int64_t> samples) {
   return std::make_shared<Selection>(std::move(dataset), std::move(samples));
 }
 
-std::unique_ptr<Source> select(std::shared_ptr<const Source> source, std::vector<int64_t> samples) {
-  return std::make_unique<SourceSelection>(std::move(source), std::move(samples));
+std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset, const Query& query) {
+  std::vector<int64_t> samples = chosen(*dataset, query);
+  return select(std::move(dataset), std::move(samples));
+}
+
+std::shared_ptr<const Dataset> slice(std::shared_ptr<const Dataset> dataset, int64_t first, int64_t count) {
+  return std::make_shared<Slice>(std::move(dataset), first, count);
+}
+
+std::shared_ptr<const Dataset> sample_of(std::shared_ptr<const Dataset> dataset, int64_t count) {
+  const int64_t all = dataset->count();
+  if (count >= all) return dataset;
+  std::vector<int64_t> samples;
+  for (int64_t i = 0; i < count; ++i) samples.push_back(i * all / count);
+  return select(std::move(dataset), std::move(samples));
 }
 
 }  // namespace millrace::data

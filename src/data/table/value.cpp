@@ -71,4 +71,11 @@ std::string value_text(const Value& value, ColumnKind kind, size_t width) {
   return std::visit(Visitor{kind, width}, value);
 }
 
+StoredPicture stored_picture(const Value& value) {
+  if (const auto* pixels = std::get_if<Pixels>(&value))
+    return {pixels->bytes, pixels->height, pixels->width, pixels->channels};
+  if (const auto* bytes = std::get_if<Bytes>(&value)) return StoredPicture(*bytes);
+  return {};
+}
+
 }  // namespace millrace::data

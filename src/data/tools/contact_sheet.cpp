@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "data/codecs/pictures/extent.h"
+
 namespace millrace::data {
 namespace {
 

@@ -3,7 +3,9 @@
 
 #include <span>
 
-#include "data/feed/loader.h"
+#include "data/codecs/pictures/extent.h"
+#include "data/codecs/pictures/picture.h"
+#include "data/feed/batch.h"
 
 namespace millrace::data {
 

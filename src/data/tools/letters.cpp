@@ -12,9 +12,10 @@
 #include <mutex>
 
 #include "base/format.h"
+#include "base/parallel_for.h"
 #include "base/philox.h"
 #include "data/codecs/pictures/jpeg.h"
-#include "data/feed/loader.h"
+#include "data/codecs/pictures/picture.h"
 
 namespace millrace::data {
 namespace fs = std::filesystem;

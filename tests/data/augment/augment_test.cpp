@@ -8,6 +8,8 @@
 
 #include <millrace/error.h>
 
+#include "data/codecs/pictures/frame.h"
+
 using namespace millrace;
 using namespace millrace::data;
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "data/augment/augment.h"
 #include "data/augment/automatic.h"
 #include "data/augment/blur.h"
 #include "data/augment/colours.h"

@@ -7,6 +7,8 @@
 #include <millrace/error.h>
 
 #include "data/feed/loader.h"
+#include "data/feed/loader_options.h"
+#include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
@@ -80,13 +82,13 @@ TEST_CASE(
   LoaderOptions given;
   given.batch = 6;
   given.order = "shuffle";
-  Loader plain(open_source((folder / "set").string()), given);
+  Loader plain(testing::open_labelled((folder / "set").string()), given);
   CHECK(plain.next().mix.empty());
   given.mix = {"mixup 1", "cutmix 1"};
   std::vector<Planes> first;
   for (const int threads : {1, 3}) {
     given.threads = threads;
-    Loader mixed(open_source((folder / "set").string()), given);
+    Loader mixed(testing::open_labelled((folder / "set").string()), given);
     plain.seek({1, 0, 0});
     for (int b = 0; b < 6; ++b) {
       const Batch &got = mixed.next(), &was = plain.next();

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "data/encode/table_graph.h"
+#include "data/formats/open_dataset.h"
 #include "support/datasets.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"

@@ -10,7 +10,9 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "data/feed/sequences/text_feed.h"
+#include "data/formats/open_dataset.h"
 #include "data/table/query.h"
+#include "data/table/select.h"
 #include "support/cache_variable.h"
 #include "support/temp_folder.h"
 

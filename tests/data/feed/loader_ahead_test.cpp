@@ -5,7 +5,9 @@
 
 #include <millrace/error.h>
 
+#include "data/codecs/pictures/stored_picture.h"
 #include "data/feed/loader.h"
+#include "data/feed/loader_options.h"
 #include "support/pictures.h"
 
 using namespace millrace;
@@ -14,24 +16,17 @@ using namespace millrace::testing;
 
 namespace {
 
-/// Raw pictures in memory; counts how often they are read.
-class MemorySource final : public Source {
+/// Raw pictures in memory, without classes; counts how often they are read.
+class MemorySet final : public Dataset {
  public:
-  explicit MemorySource(int64_t count) : count_(count) {
-    classes_ = {"a"};
-    path_ = "memory";
+  explicit MemorySet(int64_t count) : Dataset("memory"), count_(count) {
+    columns_ = {{"picture", ColumnKind::picture}};
   }
   int64_t count() const override { return count_; }
-  int64_t label(int64_t) const override { return 0; }
   std::string name(int64_t index) const override { return "memory[" + std::to_string(index) + "]"; }
-  Sample read(int64_t index) const override {
+  Value read(int64_t index, size_t) const override {
     ++reads;
-    Sample sample;
-    sample.storage = make_picture(6, 6, 3, static_cast<uint64_t>(index)).pixels;
-    sample.bytes = sample.storage;
-    sample.height = sample.width = 6;
-    sample.channels = 3;
-    return sample;
+    return Pixels{6, 6, 3, Bytes(make_picture(6, 6, 3, static_cast<uint64_t>(index)).pixels)};
   }
   mutable std::atomic<int64_t> reads{0};
 
@@ -66,18 +61,18 @@ LoaderOptions options(int64_t batch, int threads) {
 
 TEST_CASE("a limit of memory holds fewer batches ahead, keeps pictures only where they fit, or is refused") {
   constexpr int64_t batch = 4, picture = 6 * 6 * 3, each = batch * (picture + 32);
-  const auto limited = [&](int64_t memory, const std::shared_ptr<MemorySource>& source) {
+  const auto limited = [&](int64_t memory, const std::shared_ptr<MemorySet>& source) {
     LoaderOptions given = options(batch, 3);
     given.memory = memory;
     given.cache_bytes = 1 << 20;
     return std::make_unique<Loader>(source, given);
   };
   LoaderOptions free = options(batch, 3);
-  Loader unlimited(std::make_shared<MemorySource>(40), free);
+  Loader unlimited(std::make_shared<MemorySet>(40), free);
   const std::vector<Copy> wanted = take(unlimited, 25);
   for (const int64_t memory : {2 * each, 3 * each + 5, 2 * each + 39 * picture, 2 * each + 40 * picture}) {
     CAPTURE(memory);
-    const auto source = std::make_shared<MemorySource>(40);
+    const auto source = std::make_shared<MemorySet>(40);
     const auto loader = limited(memory, source);
     CHECK(loader->memory() <= memory);
     CHECK(loader->cached() == (memory >= 2 * each + 40 * picture));
@@ -88,12 +83,12 @@ TEST_CASE("a limit of memory holds fewer batches ahead, keeps pictures only wher
       if (!loader->cached()) CHECK(source->reads - read <= (i + slots) * batch);
     }
   }
-  CHECK_THROWS_WITH_AS(limited(2 * each - 1, std::make_shared<MemorySource>(40)),
+  CHECK_THROWS_WITH_AS(limited(2 * each - 1, std::make_shared<MemorySet>(40)),
                        doctest::Contains("data.memory leaves"), InputError);
 }
 
 TEST_CASE("a slow model gets the same batches, with threads that go to sleep and wake up") {
-  const auto source = std::make_shared<MemorySource>(50);
+  const auto source = std::make_shared<MemorySet>(50);
   Loader one(source, options(5, 1)), many(source, options(5, 4));
   for (int i = 0; i < 400; ++i) {
     const Copy wanted = copy(one.next());

@@ -8,6 +8,10 @@
 
 #include <millrace/error.h>
 
+#include "base/parallel_for.h"
+#include "data/codecs/pictures/stored_picture.h"
+#include "data/feed/loader_options.h"
+#include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
@@ -17,33 +21,26 @@ using namespace millrace::testing;
 
 namespace {
 
-/// Raw pictures in memory; some may be bad.
-class MemorySource final : public Source {
+/// Raw pictures in memory, with classes and a score; some may be bad.
+class MemorySet final : public Dataset {
  public:
-  MemorySource(int64_t count, int side = 6, std::set<int64_t> bad = {})
-      : count_(count), side_(side), bad_(std::move(bad)) {
-    classes_ = {"a", "b", "c"};
-    path_ = "memory";
+  MemorySet(int64_t count, int side = 6, std::set<int64_t> bad = {})
+      : Dataset("memory"), count_(count), side_(side), bad_(std::move(bad)) {
+    columns_ = {
+        {"picture", ColumnKind::picture}, {"label", ColumnKind::integer}, {"score", ColumnKind::real}};
   }
   int64_t count() const override { return count_; }
-  int64_t label(int64_t index) const override { return index % 3; }
   std::string name(int64_t index) const override { return "memory[" + std::to_string(index) + "]"; }
-  Sample read(int64_t index) const override {
+  std::optional<size_t> class_column() const override { return 1; }
+  std::vector<std::string> class_names(size_t) const override { return {"a", "b", "c"}; }
+  Value read(int64_t index, size_t column) const override {
+    if (column == 1) return index % 3;
+    if (column == 2) return static_cast<double>(index % 5);
     ++reads;
     if (fail_at == index) throw std::runtime_error("the disk is on fire");
-    Sample sample;
-    sample.storage = make_picture(side_, side_, 3, static_cast<uint64_t>(index)).pixels;
-    sample.bytes = sample.storage;
-    if (bad_.contains(index)) return sample;  // no raw size: bytes that are no JPEG
-    sample.height = sample.width = side_;
-    sample.channels = 3;
-    return sample;
-  }
-  std::vector<double> numbers(const std::string& column) const override {
-    if (column != "score") return Source::numbers(column);
-    std::vector<double> values;
-    for (int64_t i = 0; i < count(); ++i) values.push_back(static_cast<double>(i % 5));
-    return values;
+    Bytes bytes(make_picture(side_, side_, 3, static_cast<uint64_t>(index)).pixels);
+    if (bad_.contains(index)) return bytes;  // no raw size: bytes that are no JPEG
+    return Pixels{side_, side_, 3, bytes};
   }
   mutable std::atomic<int64_t> reads{0};
   std::atomic<int64_t> fail_at{-1};
@@ -84,7 +81,7 @@ LoaderOptions options(int64_t batch, int threads) {
 }  // namespace
 
 TEST_CASE("every epoch holds every sample once, in another order, the last batch padded") {
-  const auto source = std::make_shared<MemorySource>(50);
+  const auto source = std::make_shared<MemorySet>(50);
   LoaderOptions given = options(16, 2);
   given.augment = {};
   Loader loader(source, given);
@@ -122,7 +119,7 @@ TEST_CASE("every epoch holds every sample once, in another order, the last batch
 }
 
 TEST_CASE("any number of threads, cached or not, gives the same batches bit for bit") {
-  const auto source = std::make_shared<MemorySource>(70, 6, std::set<int64_t>{3, 4, 69});
+  const auto source = std::make_shared<MemorySet>(70, 6, std::set<int64_t>{3, 4, 69});
   std::vector<Copy> first;
   for (const int threads : {1, 2, 5})
     for (const int64_t cache : {int64_t{0}, int64_t{1} << 30}) {
@@ -137,7 +134,7 @@ TEST_CASE("any number of threads, cached or not, gives the same batches bit for 
 }
 
 TEST_CASE("a cursor put back, into the same loader or a new one, gives the same next batches") {
-  const auto source = std::make_shared<MemorySource>(50);
+  const auto source = std::make_shared<MemorySet>(50);
   for (const bool drop_last : {false, true}) {
     LoaderOptions given = options(16, 3);
     given.drop_last = drop_last;
@@ -158,7 +155,7 @@ TEST_CASE("a cursor put back, into the same loader or a new one, gives the same 
 }
 
 TEST_CASE("drop_last leaves out what fills no batch, also from a cursor made with another batch size") {
-  Loader loader(std::make_shared<MemorySource>(50), [] {
+  Loader loader(std::make_shared<MemorySet>(50), [] {
     LoaderOptions given = options(16, 2);
     given.drop_last = true;
     return given;
@@ -175,7 +172,7 @@ TEST_CASE("drop_last leaves out what fills no batch, also from a cursor made wit
 }
 
 TEST_CASE("bad samples are replaced by the next good one, counted and named") {
-  const auto source = std::make_shared<MemorySource>(20, 6, std::set<int64_t>{0, 7, 8, 19});
+  const auto source = std::make_shared<MemorySet>(20, 6, std::set<int64_t>{0, 7, 8, 19});
   for (const int64_t cache : {int64_t{0}, int64_t{1} << 30}) {
     LoaderOptions given;
     given.batch = 20;
@@ -205,7 +202,7 @@ TEST_CASE("the share of bad samples is of those asked for, not of a run of damag
   given.batch = 11;
   given.threads = 1;
   given.cache_bytes = 0;
-  const auto source = std::make_shared<MemorySource>(100, 6, run);
+  const auto source = std::make_shared<MemorySet>(100, 6, run);
   Loader loader(source, given);
   loader.next();
   const LoaderWork work = loader.work();
@@ -236,14 +233,14 @@ TEST_CASE("truncated pictures in a folder are quarantined; nothing but bad pictu
   write_members(folder / "set", members);
   LoaderOptions given;
   given.batch = 8;
-  Loader loader(open_source(folder / "set"), given);
+  Loader loader(open_labelled(folder / "set"), given);
   CHECK(loader.next().valid == 8);
   REQUIRE(loader.bad_samples().size() == 1);
   CHECK(loader.bad_samples()[0].name == (folder / "set/dog/1001.jpg").string());
 
   for (auto& [name, content] : members) content = "no picture";
   write_members(folder / "bad", members);
-  CHECK_THROWS_WITH_AS(Loader(open_source(folder / "bad"), given),
+  CHECK_THROWS_WITH_AS(Loader(open_labelled(folder / "bad"), given),
                        doctest::Contains("none of its 8 pictures"), InputError);
 }
 
@@ -258,12 +255,12 @@ TEST_CASE("pictures of different sizes are an error that names both, and resize 
     given.cache_bytes = cache;
     CHECK_THROWS_WITH_AS(
         [&] {
-          Loader loader(open_source(folder / "set"), given);
+          Loader loader(open_labelled(folder / "set"), given);
           loader.next();
         }(),
         doctest::Contains("dog/1000.jpg is 12x10 colour, but"), InputError);
     given.resize = 9;
-    Loader loader(open_source(folder / "set"), given);
+    Loader loader(open_labelled(folder / "set"), given);
     CHECK(loader.extent().height == 9);
     CHECK(loader.extent().width == 9);
     CHECK(loader.next().valid == 4);
@@ -277,18 +274,18 @@ TEST_CASE("grey pictures among colour ones become colour when asked, and the err
   write_members(folder / "set", members);
   LoaderOptions given;
   given.batch = 4;
-  CHECK_THROWS_WITH_AS(Loader(open_source(folder / "set"), given), doctest::Contains("set data.channels = 1"),
-                       InputError);
+  CHECK_THROWS_WITH_AS(Loader(open_labelled(folder / "set"), given),
+                       doctest::Contains("set data.channels = 1"), InputError);
   for (const int channels : {1, 3}) {
     given.channels = channels;
-    Loader loader(open_source(folder / "set"), given);
+    Loader loader(open_labelled(folder / "set"), given);
     CHECK(loader.extent().channels == channels);
     CHECK(loader.next().valid == 4);
   }
 }
 
 TEST_CASE("a failure in the background is thrown at the batch that it concerns") {
-  const auto source = std::make_shared<MemorySource>(40);
+  const auto source = std::make_shared<MemorySet>(40);
   LoaderOptions given;
   given.batch = 8;
   given.threads = 3;
@@ -305,7 +302,7 @@ TEST_CASE("a failure in the background is thrown at the batch that it concerns")
 }
 
 TEST_CASE("a loader decodes once when it caches, reports progress, and can be left at any time") {
-  const auto source = std::make_shared<MemorySource>(1000);
+  const auto source = std::make_shared<MemorySet>(1000);
   LoaderOptions given = options(64, 4);
   int64_t last = 0;
   given.progress = [&](int64_t done, int64_t total) {
@@ -322,7 +319,7 @@ TEST_CASE("a loader decodes once when it caches, reports progress, and can be le
 }
 
 TEST_CASE("options that make no sense are refused") {
-  const auto source = std::make_shared<MemorySource>(10);
+  const auto source = std::make_shared<MemorySet>(10);
   const auto with = [&](auto change) {
     LoaderOptions given = options(4, 1);
     change(given);
@@ -362,7 +359,7 @@ TEST_CASE(
   for (const int threads : {1, 3}) {
     LoaderOptions given = options(5, threads);
     given.augment = {"random-resized-crop 16", "flip"};
-    Loader loader(open_source(folder / "set"), given);
+    Loader loader(open_labelled(folder / "set"), given);
     CHECK(!loader.cached());
     CHECK(loader.extent().bytes() == 3 * 16 * 16);
     const auto batches = take(loader, 12);
@@ -370,7 +367,7 @@ TEST_CASE(
     CHECK(batches == first);
     CHECK(loader.bad_samples().size() == 1);
     // A loader that begins later has met no damage yet, and gives the same.
-    Loader later(open_source(folder / "set"), given);
+    Loader later(open_labelled(folder / "set"), given);
     later.seek(first[7].start);
     CHECK(take(later, 5) == std::vector<Copy>(first.begin() + 7, first.end()));
   }
@@ -378,16 +375,16 @@ TEST_CASE(
   given.augment = {"flip"};
   given.resize = 24;
   given.crop = 20;
-  Loader loader(open_source(folder / "set"), given);
+  Loader loader(open_labelled(folder / "set"), given);
   CHECK(loader.extent().bytes() == 3 * 20 * 20);
   given.crop = 60;
   given.resize = 0;
-  CHECK_THROWS_WITH_AS(Loader(open_source(folder / "set"), given).next(), doctest::Contains("data.crop = 60"),
-                       InputError);
+  CHECK_THROWS_WITH_AS(Loader(open_labelled(folder / "set"), given).next(),
+                       doctest::Contains("data.crop = 60"), InputError);
 }
 
 TEST_CASE("batches come in the order that is asked for, whatever the threads, and go on from any place") {
-  const auto source = std::make_shared<MemorySource>(50);
+  const auto source = std::make_shared<MemorySet>(50);
   for (const char* order : {"sequential", "block-shuffle 5 2", "class-balanced", "stratified",
                             "quota a=7 c=4", "weighted score", "importance score"}) {
     LoaderOptions given = options(8, 3);
@@ -413,7 +410,7 @@ TEST_CASE("batches come in the order that is asked for, whatever the threads, an
 }
 
 TEST_CASE("weights of samples come with the batch: of a column, of importance sampling, or both multiplied") {
-  const auto source = std::make_shared<MemorySource>(50);
+  const auto source = std::make_shared<MemorySet>(50);
   LoaderOptions given = options(50, 2);
   given.sample_weight = "score";
   {
@@ -441,7 +438,7 @@ struct Taken {
   std::vector<int64_t> samples;
   Cursor at;
 };
-Taken take_together(const std::shared_ptr<const Source>& source, LoaderOptions given, int ranks,
+Taken take_together(const std::shared_ptr<const Dataset>& source, LoaderOptions given, int ranks,
                     const Cursor& from, int most_batches = 1 << 20) {
   Taken taken;
   given.ranks = ranks;
@@ -474,14 +471,14 @@ TEST_CASE("ranks take together exactly an epoch, each as many batches, and the s
     for (const int ranks : {1, 2, 3, 8}) {
       CAPTURE(count);
       CAPTURE(ranks);
-      const auto source = std::make_shared<MemorySource>(count);
+      const auto source = std::make_shared<MemorySet>(count);
       std::vector<int64_t> seen = take_together(source, options(4, 1), ranks, {1, 2, 0}).samples;
       std::sort(seen.begin(), seen.end());
       REQUIRE(static_cast<int64_t>(seen.size()) == count);
       for (int64_t i = 0; i < count; ++i) CHECK(seen[static_cast<size_t>(i)] == i);
     }
   // One rank's batch of 8 is the batches of 4 of two.
-  const auto source = std::make_shared<MemorySource>(50);
+  const auto source = std::make_shared<MemorySet>(50);
   Loader alone(source, options(8, 2));
   const Copy both = copy(alone.next());
   for (const int rank : {0, 1}) {
@@ -499,7 +496,7 @@ TEST_CASE("ranks take together exactly an epoch, each as many batches, and the s
 }
 
 TEST_CASE("ranks that become more or fewer take exactly the rest of the epoch") {
-  const auto source = std::make_shared<MemorySource>(97);
+  const auto source = std::make_shared<MemorySet>(97);
   for (const int before : {1, 2, 3, 8})
     for (const int after : {1, 2, 3, 8}) {
       CAPTURE(before);
@@ -519,7 +516,7 @@ TEST_CASE("ranks that become more or fewer take exactly the rest of the epoch") 
 }
 
 TEST_CASE("a mixture resumes anywhere with its shares, and they can change on the way") {
-  const auto source = std::make_shared<MemorySource>(60);
+  const auto source = std::make_shared<MemorySet>(60);
   LoaderOptions given = options(5, 2);
   given.parts = {20, 40};
   given.shares = {0.5, 0.5};
@@ -563,7 +560,7 @@ TEST_CASE("a mixture resumes anywhere with its shares, and they can change on th
 }
 
 TEST_CASE("ranks of a mixture take together what one takes alone") {
-  const auto source = std::make_shared<MemorySource>(61);
+  const auto source = std::make_shared<MemorySet>(61);
   LoaderOptions given = options(4, 1);
   given.parts = {21, 40};
   given.shares = {0.3, 0.7};

@@ -6,7 +6,10 @@
 #include <millrace/error.h>
 
 #include "base/file.h"
+#include "base/parallel_for.h"
 #include "data/feed/loader.h"
+#include "data/formats/formats.h"
+#include "data/formats/open_dataset.h"
 #include "data/table/dataset.h"
 #include "data/tools/verify.h"
 #include "support/datasets.h"

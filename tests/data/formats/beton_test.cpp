@@ -4,9 +4,14 @@
 #include <millrace/error.h>
 
 #include "base/file.h"
+#include "data/codecs/pictures/decode.h"
+#include "data/codecs/pictures/picture.h"
+#include "data/formats/formats.h"
+#include "data/formats/open_dataset.h"
+#include "data/io/random_access_file.h"
 #include "data/table/dataset.h"
-#include "data/table/source.h"
 #include "support/datasets.h"
+#include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
@@ -203,10 +208,10 @@ TEST_CASE("FFCV's own files are read, and their pictures are a labelled source")
         CHECK(apart / static_cast<double>(original.pixels.size()) < 8);  // compressed a second time
       }
     }
-    const auto source = open_source(data + "/formats/cifar20-" + name + ".beton");
+    const auto source = open_labelled(data + "/formats/cifar20-" + name + ".beton");
     CHECK(source->label(19) == truth[19].label);
     Picture picture;
-    CHECK(decode_sample(source->read(7), picture).empty());
+    CHECK(decode_picture(source->picture(7), picture).empty());
     CHECK(picture.size_text() == "32x32 colour");
   }
 }

@@ -5,11 +5,12 @@
 #include <millrace/error.h>
 
 #include "base/file.h"
+#include "data/formats/open_dataset.h"
 #include "data/table/index.h"
 #include "data/table/query.h"
-#include "data/table/source.h"
 #include "data/tools/verify.h"
 #include "support/datasets.h"
+#include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
@@ -39,7 +40,7 @@ TEST_CASE("IDX comes back as it was written: pictures with labels, arrays, numbe
     CHECK(dataset->columns() == columns);
     CHECK(difference(read_rows(*dataset), rows) == "");
     CHECK(dataset->name(1) == path + "[1]");
-    CHECK(open_source(path)->classes().size() == 8);
+    CHECK(open_labelled(path)->classes().size() == 8);
   }
   // Labels beyond a byte, and numbers that are not whole.
   for (const Value& last : {Value(int64_t{-70'000}), Value(int64_t{255})}) {
@@ -108,8 +109,8 @@ TEST_CASE("a folder comes back as it was written, and is a data set") {
   CHECK(difference(read_rows(*dataset), rows) == "");
   CHECK(dataset->name(1) == (folder / "set/train/dog/2.jpg").string());
   CHECK(matching(*dataset, Query::parse("label = 'cat' and width = 9")) == std::vector<int64_t>{0});
-  CHECK(open_source(folder / "set", "label = 'dog'")->count() == 1);
-  CHECK(open_source(folder / "set", "label = 'dog'")->classes().size() == 2);
+  CHECK(open_labelled(folder / "set", "label = 'dog'")->count() == 1);
+  CHECK(open_labelled(folder / "set", "label = 'dog'")->classes().size() == 2);
   // Texts, sounds, and bytes without classes; labels make folders where keys have none.
   const Rows texts = {{std::string("a.txt"), std::string("one\ntwo")}, {std::string("b.txt"), std::string()}};
   write_rows("folder", folder / "texts", {{"__key__", ColumnKind::text}, {"text", ColumnKind::text}}, texts);

@@ -6,6 +6,7 @@
 #include <millrace/error.h>
 
 #include "base/file.h"
+#include "data/formats/open_dataset.h"
 #include "data/table/dataset.h"
 #include "support/datasets.h"
 #include "support/temp_folder.h"

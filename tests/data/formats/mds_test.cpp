@@ -8,9 +8,12 @@
 #include <millrace/error.h>
 
 #include "base/file.h"
+#include "data/codecs/pictures/decode.h"
+#include "data/codecs/pictures/picture.h"
+#include "data/formats/open_dataset.h"
 #include "data/table/dataset.h"
-#include "data/table/source.h"
 #include "support/datasets.h"
+#include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
@@ -272,7 +275,7 @@ TEST_CASE("MDS folders of Streaming's own are read, and their pictures are a lab
       Picture picture;
       CHECK(decode_picture(std::get<Bytes>(value(i, "image")).view(), picture).empty());
     }
-    const auto source = open_source(data + "/formats/" + name);
+    const auto source = open_labelled(data + "/formats/" + name);
     CHECK(source->count() == 20);
     CHECK(source->label(11) == truth[11].label);
   }

@@ -4,9 +4,13 @@
 #include <millrace/error.h>
 
 #include "base/file.h"
+#include "data/codecs/pictures/decode.h"
+#include "data/codecs/pictures/picture.h"
+#include "data/formats/formats.h"
+#include "data/formats/open_dataset.h"
 #include "data/table/dataset.h"
-#include "data/table/labelled.h"
 #include "support/datasets.h"
+#include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
@@ -130,10 +134,10 @@ TEST_CASE("a RecordIO file of MXNet's own is read, and its pictures are a labell
     else
       CHECK(sha256(content) == wanted.sha256);
   }
-  const auto source = labelled_pictures(dataset);
+  const auto source = labelled(dataset);
   CHECK(source->label(19) == std::get<Array>(dataset->read(19, 0)).at(0));
   Picture picture;
-  CHECK(decode_sample(source->read(0), picture).empty());
+  CHECK(decode_picture(source->picture(0), picture).empty());
   CHECK(picture.size_text() == "32x32 colour");
-  CHECK(open_source(data + "/formats/cifar20.rec")->count() == 20);
+  CHECK(open_labelled(data + "/formats/cifar20.rec")->count() == 20);
 }

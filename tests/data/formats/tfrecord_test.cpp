@@ -7,9 +7,13 @@
 #include "base/file.h"
 #include "base/wire.h"
 #include "data/feed/loader.h"
+#include "data/feed/loader_options.h"
+#include "data/formats/formats.h"
+#include "data/formats/open_dataset.h"
+#include "data/io/random_access_file.h"
 #include "data/table/dataset.h"
-#include "data/table/source.h"
 #include "support/datasets.h"
+#include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
@@ -189,7 +193,7 @@ TEST_CASE(
   std::string content = read_text(path);
   content[content.find(third) + third.size() - 60] ^= 1;
   write_file(path, content);
-  const std::shared_ptr<const Source> source = open_source(path);
+  const std::shared_ptr<const LabelledPictures> source = open_labelled(path);
   REQUIRE(source->count() == 6);
   LoaderOptions options;
   options.batch = 6;

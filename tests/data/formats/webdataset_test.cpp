@@ -9,10 +9,12 @@
 #include "base/file.h"
 #include "data/codecs/arrays/npy.h"
 #include "data/codecs/arrays/tenbin.h"
+#include "data/formats/formats.h"
+#include "data/formats/open_dataset.h"
 #include "data/formats/tar_values.h"
 #include "data/io/compression.h"
 #include "data/table/dataset.h"
-#include "data/table/source.h"
+#include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
@@ -112,10 +114,10 @@ TEST_CASE("a tar that is compressed as a whole is the same tar") {
   const std::string tar = make_tar(make_members({"ant", "bee"}, 3));
   put_file(folder / "a.tar", tar);
   put_file(folder / "a.tar.gz", zipped(tar));
-  const auto plain = open_source(folder / "a.tar"), packed = open_source(folder / "a.tar.gz");
+  const auto plain = open_labelled(folder / "a.tar"), packed = open_labelled(folder / "a.tar.gz");
   REQUIRE(packed->count() == plain->count());
   CHECK(packed->classes() == plain->classes());
-  CHECK(std::ranges::equal(packed->read(5).bytes, plain->read(5).bytes));
+  CHECK(std::ranges::equal(packed->picture(5).bytes, plain->picture(5).bytes));
   put_file(folder / "cut.tar.gz", zipped(tar).substr(0, 300));
   CHECK(refusal([&] { (void)open_dataset(folder / "cut.tar.gz"); }).find("it ends early") !=
         std::string::npos);
@@ -153,11 +155,11 @@ TEST_CASE("class folders with other files beside the pictures keep their labels"
   const std::string jpeg = make_jpeg(8, 8, 3, 1);
   put_file(folder / "w.tar",
            make_tar({{"dog/1.jpg", jpeg}, {"dog/1.json", "{}"}, {"cat/2.ppm", "P6 1 1 255 abc"}}));
-  const auto source = open_source(folder / "w.tar");
+  const auto source = open_labelled(folder / "w.tar");
   CHECK(source->classes() == std::vector<std::string>{"cat", "dog"});
   CHECK(source->label(0) == 1);
   CHECK(source->name(1).ends_with("w.tar:cat/2.ppm"));  // the other column of pictures
-  CHECK(source->read(1).bytes.size() == 14);
+  CHECK(source->picture(1).bytes.size() == 14);
 }
 
 TEST_CASE(".npy: number types, orders and versions; what is not read is named") {

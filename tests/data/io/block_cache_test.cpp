@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/parallel_for.h"
 #include "data/feed/loader.h"
 #include "support/temp_folder.h"
 

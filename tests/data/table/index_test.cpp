@@ -7,9 +7,11 @@
 
 #include "base/crc32c.h"
 #include "base/file.h"
+#include "data/formats/formats.h"
+#include "data/formats/open_dataset.h"
 #include "data/table/query.h"
-#include "data/table/source.h"
 #include "data/tools/verify.h"
+#include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
@@ -107,7 +109,7 @@ TEST_CASE("a plain tar and RecordIO open by their indices too") {
     check_same(*before, *after);
     CHECK(verify(*after).with_checksum == after->count());
   }
-  const auto source = open_source(folder / "p.tar");
+  const auto source = open_labelled(folder / "p.tar");
   CHECK(source->classes() == std::vector<std::string>{"cat", "dog"});
   CHECK(source->label(0) == 1);
   // An empty class is an error as it is without the index, but the samples can be looked at.
@@ -116,7 +118,7 @@ TEST_CASE("a plain tar and RecordIO open by their indices too") {
   put_file(folder / "hole.tar", make_tar(members));
   write_indices(*open_dataset(folder / "hole.tar"));
   CHECK(open_dataset(folder / "hole.tar")->count() == 6);
-  CHECK_THROWS_WITH_AS(open_source(folder / "hole.tar"), doctest::Contains("class owl: no pictures"),
+  CHECK_THROWS_WITH_AS(open_labelled(folder / "hole.tar"), doctest::Contains("class owl: no pictures"),
                        InputError);
 }
 
@@ -165,7 +167,7 @@ TEST_CASE(
   write_file(sidecar, good);
   std::filesystem::last_write_time(path, std::filesystem::last_write_time(path) + std::chrono::seconds(2));
   CHECK(note().find("has changed since this index was made") != std::string::npos);
-  CHECK(open_source(path)->notes().size() == 1);
+  CHECK(open_labelled(path)->notes().size() == 1);
 }
 
 TEST_CASE("changed bytes of a sample are found by its checksum, and by name") {
@@ -213,11 +215,11 @@ TEST_CASE("conditions choose the same samples with an index and without") {
   const std::shared_ptr<const Dataset> chosen = select(open_dataset(path), Query::parse("label in (3, 5)"));
   CHECK(chosen->count() == 2);
   CHECK(std::get<int64_t>(chosen->read(1, chosen->column("cls"))) == 5);
-  const auto source = open_source(path, "label in (3, 5)");
+  const auto source = open_labelled(path, "label in (3, 5)");
   CHECK(source->count() == 2);
   CHECK(source->label(1) == 5);
   CHECK(source->classes().size() == 6);
-  CHECK_THROWS_WITH_AS(open_source(path, "label = 77"), doctest::Contains("no sample matches"), InputError);
+  CHECK_THROWS_WITH_AS(open_labelled(path, "label = 77"), doctest::Contains("no sample matches"), InputError);
 }
 
 TEST_CASE("mistakes in conditions are shown at their place") {

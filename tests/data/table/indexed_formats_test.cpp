@@ -6,8 +6,10 @@
 #include <millrace/error.h>
 
 #include "base/file.h"
+#include "data/formats/open_dataset.h"
 #include "data/table/index.h"
 #include "data/table/query.h"
+#include "data/table/select.h"
 #include "data/tools/verify.h"
 #include "support/datasets.h"
 #include "support/pictures.h"

@@ -6,7 +6,10 @@
 #include <millrace/error.h>
 
 #include "base/crc32c.h"
-#include "data/table/source.h"
+#include "data/codecs/pictures/decode.h"
+#include "data/codecs/pictures/picture.h"
+#include "data/codecs/pictures/stored_picture.h"
+#include "support/labelled.h"
 #include "support/temp_folder.h"
 
 using namespace millrace;
@@ -25,11 +28,11 @@ bool fonts_installed() {
 }
 
 /// Checksum over names, labels and bytes of all samples.
-uint32_t fingerprint(const Source& source, const std::filesystem::path& root) {
+uint32_t fingerprint(const testing::LabelledPictures& source, const std::filesystem::path& root) {
   uint32_t crc = 0;
   for (int64_t i = 0; i < source.count(); ++i) {
     const std::string name = std::filesystem::path(source.name(i)).lexically_relative(root).string();
-    const Sample sample = source.read(i);
+    const StoredPicture sample = source.picture(i);
     crc = crc32c(name.data(), name.size(), crc);
     crc = crc32c(sample.bytes.data(), sample.bytes.size(), crc);
   }
@@ -67,13 +70,13 @@ TEST_CASE("letters are the same bytes every time and for any number of threads; 
     const auto out = folder / ("letters" + std::to_string(threads));
     render_letters(out, options);
     CHECK(last == 695);
-    const auto source = open_source(out / "train");
+    const auto source = testing::open_labelled(out / "train");
     CHECK(source->count() == 600);
-    CHECK(open_source(out / "test")->count() == 95);
+    CHECK(testing::open_labelled(out / "test")->count() == 95);
     CHECK(source->classes() == std::vector<std::string>{"A", "B", "C", "D", "E", "F", "G", "H", "I", "J"});
     Picture picture;
     for (int64_t i = 0; i < source->count(); ++i) {
-      CHECK(decode_sample(source->read(i), picture) == "");
+      CHECK(decode_picture(source->picture(i), picture) == "");
       CHECK(picture.size_text() == "32x32 grey");
       // There is a letter: dark and light pixels differ.
       const auto [least, most] = std::minmax_element(picture.pixels.begin(), picture.pixels.end());

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "backend/cpu/kernels/attention_kernels.h"
-#include "backend/cpu/slot.h"
+#include "backend/cpu/kernels/slot.h"
 #include "base/format.h"
 
 namespace millrace::cpu {

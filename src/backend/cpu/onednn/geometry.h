@@ -1,7 +1,7 @@
 // The memory formats of convolutions. Internal to the provider.
 #pragma once
 
-#include "backend/cpu/geometry.h"
+#include "backend/cpu/kernels/geometry.h"
 #include "backend/cpu/onednn/staged_kernel.h"
 
 namespace millrace::onednn {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "backend/cpu/slot.h"
+#include "backend/cpu/kernels/slot.h"
 #include "base/format.h"
 
 // OpenMP's own functions; its header and compiler flag are not needed for more.

@@ -3,7 +3,6 @@
 #include <cstdlib>
 
 #include "base/format.h"
-#include "data/codecs/pictures/jpeg.h"
 
 namespace millrace::data {
 namespace {

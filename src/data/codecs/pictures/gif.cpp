@@ -4,8 +4,6 @@
 #include <cstring>
 #include <gif_lib.h>
 
-#include "data/codecs/pictures/jpeg.h"
-
 namespace millrace::data {
 namespace {
 

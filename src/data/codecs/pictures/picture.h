@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <span>
 #include <string>
 #include <vector>
 
 namespace millrace::data {
+
+/// Largest picture that is decoded, in pixels: a damaged header must not ask for all memory.
+inline constexpr int64_t max_pixels = int64_t{1} << 27;
 
 /// Pixels in memory, row by row, channels together (HWC); one channel is grey, three are red, green, blue.
 struct Picture {
@@ -18,19 +19,6 @@ struct Picture {
   /// "32x32 grey", "640x480 colour" (width first, as cameras say).
   std::string size_text() const;
 };
-
-/// Decodes a JPEG, PNG, WebP, GIF (its first picture), BMP or binary Netpbm file from memory into `picture`, whose memory is
-/// reused; the format is found from the content. Returns "" or the reason why the bytes are no good picture (then `picture` is unspecified).
-[[nodiscard]] std::string decode_picture(std::span<const uint8_t> bytes, Picture& picture);
-
-/// Reads and decodes a picture file; IoError when it cannot be read, InputError when it is no good picture.
-Picture load_picture(const std::filesystem::path& path);
-
-/// The formats that decode_picture knows, for messages: "JPEG, PNG …".
-const char* picture_kinds();
-
-/// True for the file names that decode_picture is meant for: .jpg, .jpeg, .png, .webp, .gif, .bmp, .pgm, .ppm in any case.
-bool is_picture_name(std::string_view name);
 
 /// Grey to colour (the channel three times) or colour to grey (ITU-R BT.601 luma); else a copy.
 Picture with_channels(const Picture& picture, int channels);

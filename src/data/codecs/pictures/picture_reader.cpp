@@ -3,6 +3,8 @@
 #include <cstring>
 
 #include "backend/cpu/kernels/resize/loops.h"
+#include "data/codecs/pictures/decode.h"
+#include "data/codecs/pictures/stored_picture.h"
 
 namespace millrace::data {
 namespace {
@@ -18,7 +20,7 @@ int reduction_for(const Frame& frame) {
 
 }  // namespace
 
-std::string PictureReader::open(const Sample& sample) {
+std::string PictureReader::open(const StoredPicture& sample) {
   is_jpeg_ =
       sample.height == 0 && sample.bytes.size() > 2 && sample.bytes[0] == 0xff && sample.bytes[1] == 0xd8;
   if (is_jpeg_) {
@@ -28,7 +30,7 @@ std::string PictureReader::open(const Sample& sample) {
     channels_ = jpeg_.channels();
     return {};
   }
-  if (std::string why = decode_sample(sample, whole_); !why.empty()) return why;
+  if (std::string why = decode_picture(sample, whole_); !why.empty()) return why;
   whole_.pixels.resize(whole_.pixels.size() + Resampler::slack);
   height_ = whole_.height;
   width_ = whole_.width;

@@ -6,8 +6,9 @@
 
 #include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/jpeg.h"
+#include "data/codecs/pictures/picture.h"
 #include "data/codecs/pictures/resize.h"
-#include "data/table/source.h"
+#include "data/codecs/pictures/stored_picture.h"
 
 namespace millrace::data {
 
@@ -16,7 +17,7 @@ class PictureReader {
  public:
   /// Looks at a sample, which must stay until load() is done: JPEG files are opened, all others decoded. Returns "" or the
   /// reason why it is no good picture.
-  [[nodiscard]] std::string open(const Sample& sample);
+  [[nodiscard]] std::string open(const StoredPicture& sample);
   int height() const { return height_; }
   int width() const { return width_; }
   /// 1 grey, 3 colour.

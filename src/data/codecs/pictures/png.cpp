@@ -5,7 +5,6 @@
 #include <png.h>
 
 #include "base/format.h"
-#include "data/codecs/pictures/jpeg.h"
 
 namespace millrace::data {
 namespace {

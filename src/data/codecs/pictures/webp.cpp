@@ -3,8 +3,6 @@
 #include <cstring>
 #include <webp/decode.h>
 
-#include "data/codecs/pictures/jpeg.h"
-
 namespace millrace::data {
 
 bool is_webp(std::span<const uint8_t> bytes) {

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "data/augment/augment.h"
+#include "data/feed/loader_options.h"
 #include "data/feed/streams/stream_pictures.h"
 #include "data/feed/streams/stream_reader.h"
 

@@ -1,7 +1,9 @@
-// The loader of streams. For each stream one thread reads and draws samples, others decode them, in a ring of samples; the
+// How it is done. For each stream one thread reads and draws samples, others decode them, in a ring of samples; the
 // consumer takes them in the order drawn, leaves out bad ones and fills its batch. So a batch is the next good samples of the
 // order, whatever the number of threads, and which are bad need not be known before. Of several streams the consumer draws by
 // place which one the next sample comes from: what each gives does not depend on it.
+#include "data/feed/streams/stream_loader.h"
+
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
@@ -15,25 +17,16 @@
 #include "base/format.h"
 #include "base/memory_nodes.h"
 #include "base/thread_pool.h"
-#include "data/feed/loader_state.h"
+#include "data/augment/augment.h"
+#include "data/codecs/pictures/extent.h"
+#include "data/codecs/pictures/picture_reader.h"
+#include "data/codecs/pictures/stored_picture.h"
+#include "data/feed/loader_work.h"
 #include "data/feed/streams/stream_intake.h"
 #include "data/order/shares.h"
 
 namespace millrace::data {
 namespace {
-
-/// What the loader's source() is: a name and classes.
-class Described final : public Source {
- public:
-  Described(std::string path, std::vector<std::string> classes) {
-    path_ = std::move(path);
-    classes_ = std::move(classes);
-  }
-  int64_t count() const override { return 0; }
-  int64_t label(int64_t) const override { return -1; }
-  std::string name(int64_t index) const override { return fmt::format("{} (sample {})", path_, index); }
-  Sample read(int64_t) const override { fail<InternalError>("{}: a stream is not read by index", path_); }
-};
 
 std::string path_of(const std::vector<NamedStream>& streams) {
   if (streams.empty()) fail<InternalError>("no streams to load");
@@ -43,7 +36,7 @@ std::string path_of(const std::vector<NamedStream>& streams) {
   return all;
 }
 
-class Streamed final : public Loader::State {
+class Streamed final : public LoaderState {
  public:
   Streamed(std::vector<NamedStream> streams, std::vector<std::string> classes, LoaderOptions given);
   ~Streamed() override { halt(); }
@@ -68,7 +61,9 @@ class Streamed final : public Loader::State {
     for (; batches > 0; --batches) next();
   }
 
-  const Source& source() const override { return described_; }
+  const Dataset& samples() const override { fail<InternalError>("{}: a stream is not read by index", path_); }
+  const std::string& path() const override { return path_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
   const Extent& extent() const override { return result_; }
   int64_t batch_size() const override { return options_.batch; }
   int64_t samples_per_epoch() const override { return options_.epoch_samples / together_ * together_; }
@@ -137,7 +132,8 @@ class Streamed final : public Loader::State {
   LoaderOptions options_;
   Augmenter augmenter_;
   Mixer mixer_;
-  Described described_;
+  std::string path_;
+  std::vector<std::string> classes_;
   int64_t together_ = 1;  // samples of a batch of all ranks
   std::optional<Shares> shares_;
   std::vector<std::unique_ptr<StreamIntake>> intakes_;
@@ -165,7 +161,8 @@ Streamed::Streamed(std::vector<NamedStream> streams, std::vector<std::string> cl
     : options_(std::move(given)),
       augmenter_(options_.augment),
       mixer_(options_.mix),
-      described_(path_of(streams), std::move(classes)) {
+      path_(path_of(streams)),
+      classes_(std::move(classes)) {
   check();
   together_ = options_.batch * options_.ranks;
   threads_wanted_ = options_.threads > 0 ? options_.threads : available_cpus();
@@ -175,8 +172,8 @@ Streamed::Streamed(std::vector<NamedStream> streams, std::vector<std::string> cl
   const int64_t least = options_.memory > 0 ? 64 : 2 * threads_wanted_;
   const int64_t ahead = (std::max<int64_t>(options_.batch, least) + 2) * options_.ranks;
   for (NamedStream& each : streams)
-    intakes_.push_back(std::make_unique<StreamIntake>(each.name, std::move(each.stream), described_.classes(),
-                                                      options_, augmenter_, static_cast<size_t>(ahead)));
+    intakes_.push_back(std::make_unique<StreamIntake>(each.name, std::move(each.stream), classes_, options_,
+                                                      augmenter_, static_cast<size_t>(ahead)));
   for (const auto& intake : intakes_) intake->reader.limit_memory(options_.memory / std::ssize(intakes_), 0);
   find_extent();
   augmenter_.check(intakes_[0]->pictures.extent());
@@ -192,13 +189,12 @@ void Streamed::check() const {
   if (options_.ranks < 1 || options_.rank < 0 || options_.rank >= options_.ranks)
     fail<InputError>("rank {} of {}: ranks are counted from 0 to one less than there are", options_.rank,
                      options_.ranks);
-  if (!options_.parts.empty()) fail<InternalError>("{}: parts are of indexed sources", described_.path());
+  if (!options_.parts.empty()) fail<InternalError>("{}: parts are of indexed sources", path_);
   if (options_.epoch_samples < options_.batch * options_.ranks)
-    fail<InputError>("{}: an epoch of {} samples does not fill a batch of {}", described_.path(),
-                     options_.epoch_samples, options_.batch * options_.ranks);
-  if (described_.classes().empty())
-    fail<InputError>("{}: the classes of a stream must be known before its end: none are given",
-                     described_.path());
+    fail<InputError>("{}: an epoch of {} samples does not fill a batch of {}", path_, options_.epoch_samples,
+                     options_.batch * options_.ranks);
+  if (classes_.empty())
+    fail<InputError>("{}: the classes of a stream must be known before its end: none are given", path_);
 }
 
 /// What the batch leaves is shared equally by the streams: so whether it does depends on none of their threads.
@@ -216,7 +212,7 @@ void Streamed::limit_memory() {
         "{}: data.memory leaves {} here, and a batch of {} with a picture ahead{} takes {}: raise it, or "
         "make "
         "the batch smaller",
-        described_.path(), memory_text(options_.memory), options_.batch, several() ? " of each stream" : "",
+        path_, memory_text(options_.memory), options_.batch, several() ? " of each stream" : "",
         memory_text(fixed_ + count * (size + names)));
   for (const auto& intake : intakes_) intake->reader.limit_memory(left, size + names);
 }
@@ -303,9 +299,9 @@ Cursor Streamed::cursor() const {
 void Streamed::seek(const Cursor& cursor) {
   // Of another number of ranks an epoch may end elsewhere.
   if (cursor.epoch < 0 || cursor.position < 0 || cursor.position > options_.epoch_samples)
-    fail<InputError>("{}: no sample {} of epoch {} in the {} of data.epoch_samples", described_.path(),
-                     cursor.position, cursor.epoch, options_.epoch_samples);
-  const auto states = several() ? stream_states(described_.path(), cursor.state, intakes_.size())
+    fail<InputError>("{}: no sample {} of epoch {} in the {} of data.epoch_samples", path_, cursor.position,
+                     cursor.epoch, options_.epoch_samples);
+  const auto states = several() ? stream_states(path_, cursor.state, intakes_.size())
                                 : std::vector<std::vector<int64_t>>{cursor.state};
   std::vector<StreamOrder> orders;
   for (size_t i = 0; i < intakes_.size(); ++i) {
@@ -329,7 +325,7 @@ void Streamed::seek(const Cursor& cursor) {
 }
 
 void Streamed::set_shares(std::span<const double> shares) {
-  if (!shares_) fail<InputError>("{}: is one source, which has no weight", described_.path());
+  if (!shares_) fail<InputError>("{}: is one source, which has no weight", path_);
   shares_->set(shares);
   options_.shares.assign(shares.begin(), shares.end());
   // What the batch to come has by the old ones goes back to its streams.
@@ -565,10 +561,14 @@ std::vector<NamedStream> only(std::unique_ptr<Stream> stream) {
 
 }  // namespace
 
-Loader::Loader(std::unique_ptr<Stream> stream, std::vector<std::string> classes, LoaderOptions options)
-    : Loader(only(std::move(stream)), std::move(classes), std::move(options)) {}
+std::unique_ptr<LoaderState> streamed(std::vector<NamedStream> streams, std::vector<std::string> classes,
+                                      LoaderOptions options) {
+  return std::make_unique<Streamed>(std::move(streams), std::move(classes), std::move(options));
+}
 
-Loader::Loader(std::vector<NamedStream> streams, std::vector<std::string> classes, LoaderOptions options)
-    : state_(std::make_unique<Streamed>(std::move(streams), std::move(classes), std::move(options))) {}
+std::unique_ptr<LoaderState> streamed(std::unique_ptr<Stream> stream, std::vector<std::string> classes,
+                                      LoaderOptions options) {
+  return streamed(only(std::move(stream)), std::move(classes), std::move(options));
+}
 
 }  // namespace millrace::data

@@ -3,7 +3,12 @@
 #include <cmath>
 
 #include "base/format.h"
-#include "data/table/labelled.h"
+#include "data/codecs/pictures/extent.h"
+#include "data/codecs/pictures/frame.h"
+#include "data/codecs/pictures/picture.h"
+#include "data/codecs/pictures/stored_picture.h"
+#include "data/table/contents.h"
+#include "data/table/labels.h"
 
 namespace millrace::data {
 
@@ -41,32 +46,31 @@ float weight_of(const Dataset& dataset, const std::string& column) {
 
 /// Opens the picture and finds its class; "" or why it is bad.
 std::string StreamPictures::open(const StreamRecord& record, PictureReader& reader, StreamedPicture& picture,
-                                 Sample& stored) const {
+                                 StoredPicture& stored) const {
   picture.name = fmt::format("{}{} (sample {})", source_, stream_.path(), record.at.number);
   if (!record.fault.empty()) return record.fault;
-  LabelledSample sample;
+  Value label;
   try {
     const auto dataset = stream_.samples({&record, 1});
     if (dataset->count() != 1) return fmt::format("its bytes hold {} samples", dataset->count());
     if (!dataset->columns().empty() && dataset->columns()[0].name == "__key__")
       picture.name =
           fmt::format("{}{}:{}", source_, stream_.path(), std::get<std::string>(dataset->read(0, 0)));
-    sample = labelled_sample(*dataset, 0);
+    stored = stored_picture(Contents(*dataset, ColumnKind::picture).read(0));
+    label = class_of(*dataset, 0, label_column(*dataset));
     if (!weight_.empty()) picture.weight = weight_of(*dataset, weight_);
   } catch (const Error& error) {
     return error.what();
   }
-  if (const auto* number = std::get_if<int64_t>(&sample.label)) {
+  if (const auto* number = std::get_if<int64_t>(&label)) {
     if (*number >= class_count_) return fmt::format("is of class {}, there are {}", *number, class_count_);
     picture.label = *number;
   } else {
-    const auto known = classes_.find(std::get<std::string>(sample.label));
+    const auto known = classes_.find(std::get<std::string>(label));
     if (known == classes_.end())
-      return fmt::format("is of class '{}', which is none of data.classes",
-                         std::get<std::string>(sample.label));
+      return fmt::format("is of class '{}', which is none of data.classes", std::get<std::string>(label));
     picture.label = known->second;
   }
-  stored = std::move(sample.picture);
   return reader.open(stored);
 }
 
@@ -83,7 +87,7 @@ Frame StreamPictures::frame_for(const SampleKey* random, const PictureReader& re
 std::string StreamPictures::find_extent(const StreamRecord& record) {
   PictureReader reader;
   StreamedPicture picture;
-  Sample stored;
+  StoredPicture stored;
   if (std::string why = open(record, reader, picture, stored); !why.empty()) return why;
   const int channels = channels_for(reader.channels());
   Frame frame = whole_frame(reader.height(), reader.width(), reader.height(), reader.width());
@@ -103,7 +107,7 @@ void StreamPictures::take_extent(const StreamPictures& from) {
 
 std::string StreamPictures::load(const StreamRecord& record, const SampleKey* random, PictureReader& reader,
                                  StreamedPicture& picture, uint8_t* planes) const {
-  Sample stored;
+  StoredPicture stored;
   if (std::string why = open(record, reader, picture, stored); !why.empty()) return why;
   const Frame frame = frame_for(random, reader, picture.name);
   const Picture result{frame.keep.height, frame.keep.width, channels_for(reader.channels()), {}};

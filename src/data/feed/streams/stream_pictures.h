@@ -5,8 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "data/augment/augment.h"
+#include "data/codecs/pictures/extent.h"
+#include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/picture_reader.h"
-#include "data/feed/loader.h"
+#include "data/codecs/pictures/stored_picture.h"
+#include "data/feed/loader_options.h"
 #include "data/formats/streams/stream.h"
 
 namespace millrace::data {
@@ -38,7 +42,7 @@ class StreamPictures {
 
  private:
   std::string open(const StreamRecord& record, PictureReader& reader, StreamedPicture& picture,
-                   Sample& stored) const;
+                   StoredPicture& stored) const;
   Frame frame_for(const SampleKey* random, const PictureReader& reader, const std::string& name) const;
   int channels_for(int own) const { return channels_ == 0 ? own : channels_; }
 

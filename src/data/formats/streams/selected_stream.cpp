@@ -6,6 +6,7 @@
 #include "data/formats/streams/stream.h"
 #include "data/table/index.h"
 #include "data/table/query_truth.h"
+#include "data/table/select.h"
 
 namespace millrace::data {
 namespace {

@@ -4,7 +4,10 @@
 #include <mutex>
 
 #include "base/format.h"
-#include "data/table/source.h"
+#include "data/formats/formats.h"
+#include "data/formats/open_dataset.h"
+#include "data/io/expand_paths.h"
+#include "data/io/random_access_file.h"
 
 namespace millrace::data {
 namespace {

@@ -3,6 +3,8 @@
 #include <optional>
 
 #include "base/format.h"
+#include "data/formats/formats.h"
+#include "data/formats/open_dataset.h"
 #include "data/formats/shard_index.h"
 #include "data/table/index.h"
 #include "data/tools/pack/pack_journal.h"
@@ -19,7 +21,7 @@ void check(const std::vector<PackPart>& parts, const PackOptions& options) {
   if (options.shard_samples < 1)
     fail<InputError>("{} samples a shard: at least one is needed", options.shard_samples);
   options.pictures.validate();
-  for (const PackPart& part : parts) PackedSamples::check(*part.source, options);
+  for (const PackPart& part : parts) PackedSamples::check(PackSource(*part.set), options);
   if (!options.format.empty() && !format_named(options.format).create)
     fail<InputError>("{} can only be read; see millrace data convert --help", options.format);
 }
@@ -27,9 +29,9 @@ void check(const std::vector<PackPart>& parts, const PackOptions& options) {
 /// All that changes what is written.
 std::string fingerprint_of(const PackPart& part, const PackOptions& o) {
   const PictureRule& p = o.pictures;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", source_fingerprint(*part.source), part.name,
-                     o.shard_samples, o.shard_bytes, p.max_side, p.resize, p.quality, p.versions, p.seed,
-                     p.check, o.keep_keys, o.format, o.index, fmt::join(p.augmentations, ";"));
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", source_fingerprint(PackSource(*part.set)),
+                     part.name, o.shard_samples, o.shard_bytes, p.max_side, p.resize, p.quality, p.versions,
+                     p.seed, p.check, o.keep_keys, o.format, o.index, fmt::join(p.augmentations, ";"));
 }
 
 /// What a program that was killed left half written.
@@ -47,7 +49,7 @@ void remove_unfinished(const fs::path& out, const std::string& name) {
 class Packing {
  public:
   Packing(const PackPart& part, fs::path out, const PackOptions& options)
-      : source_(*part.source),
+      : source_(*part.set),
         name_(part.name),
         out_(std::move(out)),
         options_(options),
@@ -96,7 +98,7 @@ class Packing {
     }
     if (shard_) finish_shard(source_.count());
     if (journal_.shards.empty())
-      fail<InputError>("{}: no sample is good; nothing was written", source_.path());
+      fail<InputError>("{}: no sample is good; nothing was written", source_.set().path());
     finish();
     return true;
   }
@@ -156,14 +158,14 @@ class Packing {
   }
 
   void leave_out(int64_t index, const std::string& why) {
-    journal_.bad.push_back({index, source_.name(index), why});
+    journal_.bad.push_back({index, source_.set().name(index), why});
     if (static_cast<int64_t>(journal_.bad.size()) <= most_bad_) return;
     std::string list;
     for (size_t b = 0; b < journal_.bad.size() && b < 5; ++b)
       list += fmt::format("\n  {}: {}", journal_.bad[b].name, journal_.bad[b].why);
     fail<InputError>(
         "{}: {} bad samples, and {} may be left out (--most-bad); mend or remove them, or allow more:{}",
-        source_.path(), journal_.bad.size(), most_bad_, list);
+        source_.set().path(), journal_.bad.size(), most_bad_, list);
   }
 
   void finish() {
@@ -183,7 +185,7 @@ class Packing {
     save();
   }
 
-  const Source& source_;
+  PackSource source_;
   std::string name_;
   fs::path out_;
   const PackOptions& options_;
@@ -213,9 +215,9 @@ std::vector<PackResult> pack(const std::vector<PackPart>& parts, const fs::path&
   return results;
 }
 
-PackResult pack(const Source& source, const fs::path& out, const std::string& name,
+PackResult pack(const Dataset& set, const fs::path& out, const std::string& name,
                 const PackOptions& options) {
-  const std::shared_ptr<const Source> borrowed(std::shared_ptr<const Source>(), &source);
+  const std::shared_ptr<const Dataset> borrowed(std::shared_ptr<const Dataset>(), &set);
   return pack({PackPart{borrowed, name}}, out, options).at(0);
 }
 

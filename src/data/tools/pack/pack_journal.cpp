@@ -7,6 +7,9 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/format.h"
+#include "data/feed/loader_work.h"
+#include "data/io/expand_paths.h"
+#include "data/io/location.h"
 #include "data/table/dataset.h"
 
 namespace millrace::data {
@@ -65,10 +68,10 @@ void write_journal(const fs::path& path, const PackJournal& journal) {
   write_file(path, json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
-std::string source_fingerprint(const Source& source) {
+std::string source_fingerprint(const PackSource& source) {
   std::string text;
   std::vector<std::string> lines;
-  for (const std::string& path : expand_paths(source.path())) {
+  for (const std::string& path : expand_paths(source.set().path())) {
     std::error_code error;
     if (is_remote(path) || !fs::is_directory(path, error)) {
       lines.push_back(is_remote(path) ? path + "\n" : file_line(path));
@@ -83,7 +86,7 @@ std::string source_fingerprint(const Source& source) {
   text += fmt::format("{}\n", source.count());
   uint32_t crc = 0;
   for (int64_t i = 0; i < source.count(); ++i) {
-    const std::string sample = fmt::format("{}={}\n", source.key(i), source.label(i));
+    const std::string sample = fmt::format("{}={}\n", key_of(source.set(), i), source.label(i));
     crc = crc32c(sample.data(), sample.size(), crc);
   }
   text += fmt::format("{:08x}\n", crc);

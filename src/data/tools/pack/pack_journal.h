@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "data/feed/loader.h"
+#include "data/feed/loader_work.h"
 #include "data/formats/shard_index.h"
-#include "data/table/source.h"
+#include "data/tools/pack/pack_source.h"
 
 namespace millrace::data {
 
@@ -31,6 +31,6 @@ std::optional<PackJournal> read_journal(const std::filesystem::path& path);
 void write_journal(const std::filesystem::path& path, const PackJournal& journal);
 
 /// Changes when a file of the source (its size or time) does, or its samples' keys or labels. Remote files count by name.
-std::string source_fingerprint(const Source& source);
+std::string source_fingerprint(const PackSource& source);
 
 }  // namespace millrace::data

@@ -4,9 +4,13 @@
 #include <optional>
 
 #include "base/format.h"
+#include "data/codecs/pictures/decode.h"
+#include "data/codecs/pictures/extent.h"
+#include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/jpeg.h"
 #include "data/codecs/pictures/picture_reader.h"
 #include "data/codecs/pictures/picture_size.h"
+#include "data/codecs/pictures/stored_picture.h"
 
 namespace millrace::data {
 namespace {
@@ -29,7 +33,7 @@ void shrink(const PictureRule& rule, int& height, int& width) {
   }
 }
 
-std::optional<PictureSize> size_of(const Sample& sample) {
+std::optional<PictureSize> size_of(const StoredPicture& sample) {
   if (sample.height > 0) return PictureSize{sample.width, sample.height};
   return picture_size(sample.bytes);
 }
@@ -62,7 +66,8 @@ PictureMaker::PictureMaker(const PictureRule& rule) : rule_(rule), augmenter_(ru
   rule.validate();
 }
 
-std::string PictureMaker::make(const Sample& sample, int64_t index, std::vector<PackedPicture>& out) const {
+std::string PictureMaker::make(const StoredPicture& sample, int64_t index,
+                               std::vector<PackedPicture>& out) const {
   out.clear();
   const bool all = rule_.versions > 0 || (rule_.quality > 0 && rule_.max_side == 0 && rule_.resize == 0);
   bool changes = all;
@@ -77,7 +82,7 @@ std::string PictureMaker::make(const Sample& sample, int64_t index, std::vector<
   }
   Picture picture;
   if (changes || rule_.check)
-    if (std::string why = decode_sample(sample, picture); !why.empty()) return why;
+    if (std::string why = decode_picture(sample, picture); !why.empty()) return why;
   if (!changes) {
     PackedPicture& same = out.emplace_back();
     same.bytes = sample.bytes;
@@ -98,7 +103,7 @@ std::string PictureMaker::make(const Sample& sample, int64_t index, std::vector<
 
 std::string PictureMaker::versions_of(const Picture& picture, int64_t index,
                                       std::vector<PackedPicture>& out) const {
-  Sample raw;
+  StoredPicture raw;
   raw.bytes = picture.pixels;
   raw.height = picture.height;
   raw.width = picture.width;

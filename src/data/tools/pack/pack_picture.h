@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "data/augment/augment.h"
-#include "data/table/source.h"
+#include "data/codecs/pictures/picture.h"
+#include "data/codecs/pictures/stored_picture.h"
 
 namespace millrace::data {
 
@@ -49,7 +50,8 @@ class PictureMaker {
   explicit PictureMaker(const PictureRule& rule);
   /// What becomes of a sample: one picture, or one for each version. `index` is its number in the source, from which version v
   /// (as an epoch) draws its changes. Returns "" or the reason why it is no good picture.
-  [[nodiscard]] std::string make(const Sample& sample, int64_t index, std::vector<PackedPicture>& out) const;
+  [[nodiscard]] std::string make(const StoredPicture& sample, int64_t index,
+                                 std::vector<PackedPicture>& out) const;
 
  private:
   [[nodiscard]] std::string versions_of(const Picture& picture, int64_t index,

@@ -5,8 +5,9 @@
 #include "base/format.h"
 #include "base/thread_pool.h"
 #include "data/codecs/pictures/netpbm.h"
+#include "data/codecs/pictures/stored_picture.h"
+#include "data/formats/formats.h"
 #include "data/formats/webdataset_member.h"
-#include "data/table/labelled.h"
 
 namespace millrace::data {
 namespace fs = std::filesystem;
@@ -26,10 +27,10 @@ uint64_t bytes_of(const std::vector<ShardMember>& members) {
 }
 
 /// The columns of pictures of a source without classes: those of one with them are its samples.
-std::vector<size_t> loose_pictures(const Source& source) {
+std::vector<size_t> loose_pictures(const PackSource& source) {
   std::vector<size_t> pictures;
-  if (!source.classes().empty()) return pictures;
-  const std::vector<Column> columns = source.extra_columns();
+  if (source.has_classes()) return pictures;
+  const std::vector<Column>& columns = source.extra_columns();
   for (size_t c = 0; c < columns.size(); ++c)
     if (columns[c].kind == ColumnKind::picture) pictures.push_back(c);
   return pictures;
@@ -91,7 +92,7 @@ class FormatSink final : public PackSink {
 
 }  // namespace
 
-PackedSamples::PackedSamples(const Source& source, const PackOptions& options, int64_t first)
+PackedSamples::PackedSamples(const PackSource& source, const PackOptions& options, int64_t first)
     : source_(source), options_(options), extra_(source.extra_columns().size()), maker_(options.pictures) {
   const int cpus = options.threads > 0 ? options.threads : available_cpus();
   if (options.pictures.decodes()) pictures_ = loose_pictures(source);
@@ -103,12 +104,12 @@ PackedSamples::PackedSamples(const Source& source, const PackOptions& options, i
 
 PackedSample PackedSamples::make(int64_t index) const {
   constexpr int64_t ahead = 64;
-  if (index + ahead < source_.count()) source_.will_read(index + ahead);
+  if (index + ahead < source_.count()) source_.set().will_read(index + ahead);
   PackedSample made;
-  made.key = options_.keep_keys ? source_.key(index) : fmt::format("{:08}", index);
-  made.label = source_.classes().empty() ? -1 : source_.label(index);
+  made.key = options_.keep_keys ? key_of(source_.set(), index) : fmt::format("{:08}", index);
+  made.label = source_.label(index);
   try {
-    made.sample = source_.read(index);
+    made.sample = source_.picture(index);
     for (size_t c = 0; c < extra_; ++c) made.extra.push_back(source_.extra(index, c));
   } catch (const InputError& error) {
     made.bad = error.what();
@@ -130,7 +131,7 @@ void PackedSamples::make_extra(int64_t index, PackedSample& made) const {
     return Pixels{from.height, from.width, from.channels, std::move(bytes)};
   };
   for (const size_t c : pictures_) {
-    const Sample stored = stored_picture(made.extra[c]);
+    const StoredPicture stored = stored_picture(made.extra[c]);
     if (stored.bytes.empty()) continue;
     std::vector<PackedPicture> pictures;
     made.bad = maker_.make(stored, index, pictures);
@@ -146,19 +147,19 @@ void PackedSamples::make_extra(int64_t index, PackedSample& made) const {
   }
 }
 
-void PackedSamples::check(const Source& source, const PackOptions& options) {
-  if (!options.pictures.changes() || !source.classes().empty()) return;
+void PackedSamples::check(const PackSource& source, const PackOptions& options) {
+  if (!options.pictures.changes() || source.has_classes()) return;
   const std::vector<size_t> pictures = loose_pictures(source);
   if (pictures.empty())
     fail<InputError>(
         "{}: has no pictures that could be resized or augmented; leave out --max-side, --resize, --quality "
         "and "
         "--augment",
-        source.path());
+        source.set().path());
   if (options.pictures.versions == 0 || pictures.size() == 1) return;
-  const std::vector<Column> columns = source.extra_columns();
+  const std::vector<Column>& columns = source.extra_columns();
   fail<InputError>("{}: --augment changes one column of pictures, and there are several: {}, {} …",
-                   source.path(), columns[pictures[0]].name, columns[pictures[1]].name);
+                   source.set().path(), columns[pictures[0]].name, columns[pictures[1]].name);
 }
 
 std::vector<PackedRow> PackedSamples::rows(const PackedSample& sample, const PackOptions& options) {
@@ -204,20 +205,20 @@ std::vector<ShardMember> members_of(const PackedRow& row, const std::vector<Colu
   return members;
 }
 
-std::vector<Column> columns_for(const Source& source, const PackOptions& options) {
+std::vector<Column> columns_for(const PackSource& source, const PackOptions& options) {
   std::vector<Column> columns;
   if (options.keep_keys) columns.push_back({"__key__", ColumnKind::text});
-  if (!source.classes().empty()) {
+  if (source.has_classes()) {
     columns.push_back({"image", ColumnKind::picture});
     columns.push_back({"label", ColumnKind::integer});
   }
   const size_t own = columns.size();
-  for (Column& column : source.extra_columns()) {
+  for (const Column& column : source.extra_columns()) {
     for (size_t c = 0; c < own; ++c)
       if (columns[c].name == column.name)
-        fail<InputError>("{}: has a column '{}' beside what becomes '{}'; rename it", source.path(),
+        fail<InputError>("{}: has a column '{}' beside what becomes '{}'; rename it", source.set().path(),
                          column.name, column.name);
-    columns.push_back(std::move(column));
+    columns.push_back(column);
   }
   return columns;
 }
@@ -250,7 +251,7 @@ fs::path shard_path(const fs::path& out, const std::string& name, size_t number,
   return out / fmt::format("{}-{:06}{}", name, number, extension);
 }
 
-std::unique_ptr<PackSink> create_sink(const fs::path& path, const Source& source,
+std::unique_ptr<PackSink> create_sink(const fs::path& path, const PackSource& source,
                                       const PackOptions& options) {
   if (options.format.empty()) return std::make_unique<TarSink>(path, source.extra_columns());
   return std::make_unique<FormatSink>(path, format_named(options.format), columns_for(source, options));

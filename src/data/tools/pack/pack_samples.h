@@ -6,16 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "data/codecs/pictures/stored_picture.h"
 #include "data/formats/shard_writer.h"
 #include "data/table/dataset.h"
 #include "data/tools/pack/ordered.h"
-#include "data/tools/pack/pack.h"
+#include "data/tools/pack/pack_options.h"
+#include "data/tools/pack/pack_source.h"
 
 namespace millrace::data {
 
 /// A sample of the source and what becomes of it.
 struct PackedSample {
-  Sample sample;  // pictures may point into it
+  StoredPicture sample;  // pictures may point into it
   std::vector<PackedPicture>
       pictures;  // none of a sample without a picture; several where there are versions
   std::vector<Value> extra;
@@ -33,12 +35,12 @@ struct PackedRow {
   const std::vector<Value>* extra = nullptr;
 };
 
-/// Makes samples [first, count) by threads. The source and options must stay.
+/// Makes samples [first, count) by threads. Source and options must stay.
 class PackedSamples {
  public:
-  PackedSamples(const Source& source, const PackOptions& options, int64_t first);
+  PackedSamples(const PackSource& source, const PackOptions& options, int64_t first);
   /// InputError when the options ask for changes of pictures that the source has not, or cannot make them.
-  static void check(const Source& source, const PackOptions& options);
+  static void check(const PackSource& source, const PackOptions& options);
   PackedSample next() { return ordered_->next(); }
   /// The rows of one sample, which must stay.
   static std::vector<PackedRow> rows(const PackedSample& sample, const PackOptions& options);
@@ -47,7 +49,7 @@ class PackedSamples {
   PackedSample make(int64_t index) const;
   void make_extra(int64_t index, PackedSample& made) const;
 
-  const Source& source_;
+  const PackSource& source_;
   const PackOptions& options_;
   size_t extra_ = 0;
   std::vector<size_t> pictures_;  // of the extra columns, where there are no classes
@@ -59,7 +61,7 @@ class PackedSamples {
 std::vector<ShardMember> members_of(const PackedRow& row, const std::vector<Column>& columns,
                                     std::vector<std::vector<uint8_t>>& made);
 /// The columns of a format other than WebDataset, and a row's values in them; the values may point into the row.
-std::vector<Column> columns_for(const Source& source, const PackOptions& options);
+std::vector<Column> columns_for(const PackSource& source, const PackOptions& options);
 std::vector<Value> values_of(const PackedRow& row, const std::vector<Column>& columns);
 
 /// One shard being written.
@@ -73,7 +75,7 @@ class PackSink {
   /// Then it is in its place.
   virtual ShardEntry finish() = 0;
 };
-std::unique_ptr<PackSink> create_sink(const std::filesystem::path& path, const Source& source,
+std::unique_ptr<PackSink> create_sink(const std::filesystem::path& path, const PackSource& source,
                                       const PackOptions& options);
 
 /// OUT/NAME-000000.tar, or with the extension of the format.
@@ -81,7 +83,7 @@ std::filesystem::path shard_path(const std::filesystem::path& out, const std::st
                                  const PackOptions& options);
 
 /// Compares what lies in the shards with the source; differences go into `result`.
-void verify_pack(const Source& source, const std::filesystem::path& out,
+void verify_pack(const PackSource& source, const std::filesystem::path& out,
                  const std::vector<ShardEntry>& shards, const PackOptions& options, PackResult& result);
 
 }  // namespace millrace::data

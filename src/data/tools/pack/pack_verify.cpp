@@ -4,7 +4,9 @@
 
 #include "base/crc32c.h"
 #include "base/format.h"
+#include "data/formats/open_dataset.h"
 #include "data/formats/tar_members.h"
+#include "data/io/open_file.h"
 #include "data/tools/pack/pack_samples.h"
 
 namespace millrace::data {
@@ -148,7 +150,7 @@ class FormatReader final : public Reader {
 
 }  // namespace
 
-void verify_pack(const Source& source, const fs::path& out, const std::vector<ShardEntry>& shards,
+void verify_pack(const PackSource& source, const fs::path& out, const std::vector<ShardEntry>& shards,
                  const PackOptions& options, PackResult& result) {
   std::unique_ptr<Reader> reader;
   if (options.format.empty())
@@ -161,7 +163,7 @@ void verify_pack(const Source& source, const fs::path& out, const std::vector<Sh
       const PackedSample sample = samples.next();
       for (const PackedRow& row : PackedSamples::rows(sample, options))
         if (const std::string why = reader->compare(row); !why.empty())
-          differs(result, fmt::format("{} (of {})", why, source.name(i)));
+          differs(result, fmt::format("{} (of {})", why, source.set().name(i)));
       if (options.stop && options.stop()) return;
       if (options.progress) options.progress(i + 1, source.count());
     }

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/format.h"
+#include "data/table/labels.h"
 
 namespace millrace::data {
 namespace {
@@ -49,8 +50,8 @@ void cut(const std::vector<int64_t>& ordered, const std::vector<double>& ends, S
 }
 
 /// A column's values of all samples.
-std::vector<Value> values_of(const Source& source, const std::string& name) {
-  const std::vector<Column> columns = source.extra_columns();
+std::vector<Value> values_of(const Dataset& set, const std::string& name) {
+  const std::vector<Column>& columns = set.columns();
   std::vector<std::string> names;
   for (const Column& column : columns) {
     const bool small = column.kind == ColumnKind::integer || column.kind == ColumnKind::real ||
@@ -60,32 +61,32 @@ std::vector<Value> values_of(const Source& source, const std::string& name) {
   const auto found =
       std::find_if(columns.begin(), columns.end(), [&](const Column& column) { return column.name == name; });
   if (found == columns.end() || std::find(names.begin(), names.end(), name) == names.end())
-    fail<InputError>("{}: there is no column '{}' of numbers or texts to split by; there are: {}",
-                     source.path(), name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+    fail<InputError>("{}: there is no column '{}' of numbers or texts to split by; there are: {}", set.path(),
+                     name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
   std::vector<Value> values;
-  for (int64_t i = 0; i < source.count(); ++i) {
-    values.push_back(source.extra(i, static_cast<size_t>(found - columns.begin())));
+  for (int64_t i = 0; i < set.count(); ++i) {
+    values.push_back(set.read(i, static_cast<size_t>(found - columns.begin())));
     if (std::holds_alternative<std::monostate>(values.back()))
-      fail<InputError>("{} has no '{}' to split by; give it one, or leave it out with --where",
-                       source.name(i), name);
+      fail<InputError>("{} has no '{}' to split by; give it one, or leave it out with --where", set.name(i),
+                       name);
   }
   return values;
 }
 
-void split_random(const Source& source, const SplitRule& rule, Samples& parts) {
+void split_random(const Dataset& set, const SplitRule& rule, Samples& parts) {
   const std::vector<double> ends = ends_of(rule);
-  for (int64_t i = 0; i < source.count(); ++i) {
-    const auto place = static_cast<double>(hash_of(source.key(i), rule.seed) >> 11) * 0x1p-53;
+  for (int64_t i = 0; i < set.count(); ++i) {
+    const auto place = static_cast<double>(hash_of(key_of(set, i), rule.seed) >> 11) * 0x1p-53;
     parts[part_at(ends, place)].push_back(i);
   }
 }
 
-void split_stratified(const Source& source, const SplitRule& rule, Samples& parts) {
-  if (source.classes().empty())
-    fail<InputError>("{}: has no classes to split by; use --split-by random", source.path());
+void split_stratified(const Dataset& set, const SplitRule& rule, Samples& parts) {
+  const Labels labels(set);
+  if (!labels.there()) fail<InputError>("{}: has no classes to split by; use --split-by random", set.path());
   std::map<int64_t, std::vector<std::pair<uint64_t, int64_t>>> classes;
-  for (int64_t i = 0; i < source.count(); ++i)
-    classes[source.label(i)].emplace_back(hash_of(source.key(i), rule.seed), i);
+  for (int64_t i = 0; i < set.count(); ++i)
+    classes[labels[i]].emplace_back(hash_of(key_of(set, i), rule.seed), i);
   const std::vector<double> ends = ends_of(rule);
   for (auto& [label, samples] : classes) {
     std::sort(samples.begin(), samples.end());
@@ -95,10 +96,10 @@ void split_stratified(const Source& source, const SplitRule& rule, Samples& part
   }
 }
 
-void split_groups(const Source& source, const SplitRule& rule, const std::string& column, Samples& parts) {
-  const std::vector<Value> values = values_of(source, column);
+void split_groups(const Dataset& set, const SplitRule& rule, const std::string& column, Samples& parts) {
+  const std::vector<Value> values = values_of(set, column);
   std::map<std::pair<uint64_t, std::string>, std::vector<int64_t>> groups;
-  for (int64_t i = 0; i < source.count(); ++i) {
+  for (int64_t i = 0; i < set.count(); ++i) {
     const Value& value = values[static_cast<size_t>(i)];
     const std::string text = std::holds_alternative<std::string>(value) ? std::get<std::string>(value)
                              : std::holds_alternative<int64_t>(value)
@@ -112,20 +113,20 @@ void split_groups(const Source& source, const SplitRule& rule, const std::string
   for (const auto& [key, samples] : groups) {
     const auto size = static_cast<int64_t>(samples.size());
     const double middle =
-        (static_cast<double>(before) + static_cast<double>(size) / 2) / static_cast<double>(source.count());
+        (static_cast<double>(before) + static_cast<double>(size) / 2) / static_cast<double>(set.count());
     auto& part = parts[part_at(ends, middle)];
     part.insert(part.end(), samples.begin(), samples.end());
     before += size;
   }
 }
 
-void split_time(const Source& source, const SplitRule& rule, const std::string& column, Samples& parts) {
-  const std::vector<Value> values = values_of(source, column);
-  for (int64_t i = 0; i < source.count(); ++i) {
+void split_time(const Dataset& set, const SplitRule& rule, const std::string& column, Samples& parts) {
+  const std::vector<Value> values = values_of(set, column);
+  for (int64_t i = 0; i < set.count(); ++i) {
     const auto* real = std::get_if<double>(&values[static_cast<size_t>(i)]);
-    if (real && std::isnan(*real)) fail<InputError>("{} has NaN as its '{}'", source.name(i), column);
+    if (real && std::isnan(*real)) fail<InputError>("{} has NaN as its '{}'", set.name(i), column);
   }
-  std::vector<int64_t> ordered(static_cast<size_t>(source.count()));
+  std::vector<int64_t> ordered(static_cast<size_t>(set.count()));
   std::iota(ordered.begin(), ordered.end(), 0);
   // Compared as variants: all values of a column are of one kind.
   const auto older = [&](int64_t a, int64_t b) {
@@ -175,20 +176,20 @@ SplitRule SplitRule::parse(std::string_view parts, std::string by, uint64_t seed
   return rule;
 }
 
-std::vector<std::vector<int64_t>> split_samples(const Source& source, const SplitRule& rule) {
+std::vector<std::vector<int64_t>> split_samples(const Dataset& set, const SplitRule& rule) {
   Samples parts(rule.parts.size());
   if (rule.by == "random")
-    split_random(source, rule, parts);
+    split_random(set, rule, parts);
   else if (rule.by == "stratified")
-    split_stratified(source, rule, parts);
+    split_stratified(set, rule, parts);
   else if (rule.by.starts_with("group:"))
-    split_groups(source, rule, rule.by.substr(6), parts);
+    split_groups(set, rule, rule.by.substr(6), parts);
   else
-    split_time(source, rule, rule.by.substr(5), parts);
+    split_time(set, rule, rule.by.substr(5), parts);
   for (size_t p = 0; p < parts.size(); ++p) {
     if (parts[p].empty())
       fail<InputError>("{}: of {} samples the part {} gets none; give it a larger share, or another --seed",
-                       source.path(), source.count(), rule.parts[p].name);
+                       set.path(), set.count(), rule.parts[p].name);
     std::sort(parts[p].begin(), parts[p].end());
   }
   return parts;

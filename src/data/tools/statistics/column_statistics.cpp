@@ -5,6 +5,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "base/parallel_for.h"
 #include "data/codecs/sounds/sound.h"
 #include "data/codecs/sounds/sound_text.h"
 #include "data/tools/statistics/statistics.h"

@@ -5,6 +5,12 @@
 #include <numeric>
 
 #include "base/format.h"
+#include "base/parallel_for.h"
+#include "data/codecs/pictures/decode.h"
+#include "data/codecs/pictures/picture.h"
+#include "data/codecs/pictures/stored_picture.h"
+#include "data/table/contents.h"
+#include "data/table/labels.h"
 #include "data/tools/statistics/perceptual_hash.h"
 #include "data/tools/statistics/statistics.h"
 
@@ -26,6 +32,15 @@ struct Facts {
   std::array<double, 3> sum{}, squares{};   // of its channels, values 0…255
 };
 
+/// A data set that is looked at.
+struct Looked {
+  const Dataset& set;
+  Contents pictures;
+  Labels labels;
+  explicit Looked(const Dataset& of) : set(of), pictures(of, ColumnKind::picture), labels(of) {}
+  StoredPicture picture(int64_t index) const { return stored_picture(pictures.read(index)); }
+};
+
 /// FNV-1a (Fowler, Noll, Vo), eight bytes at a time.
 uint64_t content_hash(std::span<const uint8_t> bytes) {
   uint64_t hash = 0xcbf29ce484222325 ^ bytes.size();
@@ -44,13 +59,13 @@ uint64_t content_hash(std::span<const uint8_t> bytes) {
 }
 
 /// Reads one picture; the reason when it cannot be.
-std::string look_at(const Source& source, Facts& facts, uint64_t& bytes) {
+std::string look_at(const Looked& source, Facts& facts, uint64_t& bytes) {
   Picture picture;
   try {
-    const Sample sample = source.read(facts.place.index);
+    const StoredPicture sample = source.picture(facts.place.index);
     bytes = sample.bytes.size();
     facts.content = content_hash(sample.bytes);
-    if (std::string why = decode_sample(sample, picture); !why.empty()) return why;
+    if (std::string why = decode_picture(sample, picture); !why.empty()) return why;
   } catch (const Error& error) {
     return error.what();
   }
@@ -66,9 +81,9 @@ std::string look_at(const Source& source, Facts& facts, uint64_t& bytes) {
   return {};
 }
 
-bool same_bytes(const std::vector<std::shared_ptr<const Source>>& sources, Place a, Place b) {
-  const Sample one = sources[static_cast<size_t>(a.source)]->read(a.index),
-               other = sources[static_cast<size_t>(b.source)]->read(b.index);
+bool same_bytes(const std::vector<Looked>& sources, Place a, Place b) {
+  const StoredPicture one = sources[static_cast<size_t>(a.source)].picture(a.index),
+                      other = sources[static_cast<size_t>(b.source)].picture(b.index);
   return std::equal(one.bytes.begin(), one.bytes.end(), other.bytes.begin(), other.bytes.end());
 }
 
@@ -115,8 +130,8 @@ void join_alike(const std::vector<Facts>& facts, const std::vector<size_t>& read
   }
 }
 
-std::vector<Twins> twins_of(const std::vector<std::shared_ptr<const Source>>& sources,
-                            const std::vector<Facts>& facts, Groups& groups) {
+std::vector<Twins> twins_of(const std::vector<Looked>& sources, const std::vector<Facts>& facts,
+                            Groups& groups) {
   std::map<size_t, Twins> found;
   for (size_t i = 0; i < facts.size(); ++i) {
     const size_t first = groups.find(i);
@@ -128,8 +143,8 @@ std::vector<Twins> twins_of(const std::vector<std::shared_ptr<const Source>>& so
   std::vector<Twins> list;
   for (auto& [first, twins] : found) {
     const auto name = [&](const Place& place) {
-      const Source& source = *sources[static_cast<size_t>(place.source)];
-      return source.classes()[static_cast<size_t>(source.label(place.index))];
+      const Labels& labels = sources[static_cast<size_t>(place.source)].labels;
+      return labels.there() ? labels.names()[static_cast<size_t>(labels[place.index])] : std::string();
     };
     for (const Place& place : twins.places) {
       twins.classes_differ = twins.classes_differ || name(place) != name(twins.places[0]);
@@ -166,18 +181,21 @@ void add_up(const std::vector<Facts>& facts, std::vector<PictureStatistics::OfSo
 
 }  // namespace
 
-PictureStatistics picture_statistics(const std::vector<std::shared_ptr<const Source>>& sources,
+PictureStatistics picture_statistics(const std::vector<std::shared_ptr<const Dataset>>& sets,
                                      const StatisticsOptions& options) {
   if (options.distance < 0 || options.distance > 3)
     fail<InputError>("a distance of {} bits: wanted are 0 to 3", options.distance);
+  std::vector<Looked> sources;
+  for (const auto& set : sets) sources.emplace_back(*set);
   PictureStatistics result;
   std::vector<Facts> facts;
   for (size_t s = 0; s < sources.size(); ++s) {
     PictureStatistics::OfSource of;
-    of.pictures = sources[s]->count();
-    of.of_class.resize(sources[s]->classes().size());
+    of.pictures = sources[s].set.count();
+    const Labels& labels = sources[s].labels;
+    of.of_class.resize(labels.names().size());
     for (int64_t i = 0; i < of.pictures; ++i) {
-      ++of.of_class[static_cast<size_t>(sources[s]->label(i))];
+      if (labels.there()) ++of.of_class[static_cast<size_t>(labels[i])];
       facts.push_back({{static_cast<int>(s), i}, 0, {}, 0, 0, 0, {}, {}});
     }
     result.sources.push_back(std::move(of));
@@ -191,13 +209,13 @@ PictureStatistics picture_statistics(const std::vector<std::shared_ptr<const Sou
     const int64_t end = std::min((block + 1) * chunk, total);
     for (int64_t i = block * chunk; i < end; ++i) {
       Facts& f = facts[static_cast<size_t>(i)];
-      const Source& source = *sources[static_cast<size_t>(f.place.source)];
+      const Looked& source = sources[static_cast<size_t>(f.place.source)];
       uint64_t bytes = 0;
       const std::string why = look_at(source, f, bytes);
       const std::lock_guard lock(mutex);
       auto& of = result.sources[static_cast<size_t>(f.place.source)];
       of.bytes += bytes;
-      if (!why.empty()) of.bad.push_back({f.place.index, source.name(f.place.index), why});
+      if (!why.empty()) of.bad.push_back({f.place.index, source.set.name(f.place.index), why});
     }
     done += end - block * chunk;
     const std::lock_guard lock(mutex);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "data/feed/loader.h"
+#include "data/feed/loader_work.h"
 #include "data/table/dataset.h"
 
 namespace millrace::data {
@@ -48,8 +48,9 @@ struct StatisticsOptions {
   std::function<void(int64_t done, int64_t total)> progress;
 };
 
-/// Reads and decodes every picture once. Classes of different sources are compared by name.
-PictureStatistics picture_statistics(const std::vector<std::shared_ptr<const Source>>& sources,
+/// Of data sets with pictures, which may have a class_column() (labels.h). Reads and decodes every picture once. Classes of
+/// different sources are compared by name.
+PictureStatistics picture_statistics(const std::vector<std::shared_ptr<const Dataset>>& sets,
                                      const StatisticsOptions& options = {});
 
 /// Of one column.

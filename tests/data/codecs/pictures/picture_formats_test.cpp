@@ -2,6 +2,7 @@
 #include <string>
 
 #include "base/philox.h"
+#include "data/codecs/pictures/decode.h"
 #include "data/codecs/pictures/picture.h"
 
 using namespace millrace;
@@ -9,14 +10,14 @@ using namespace millrace::data;
 
 namespace {
 
-struct StoredPicture {
+struct PictureFile {
   std::string name;
   int height, width, channels;
   std::string file, pixels;  // in hexadecimal
 };
 
-const std::vector<StoredPicture>& stored() {
-  static const std::vector<StoredPicture> list = {
+const std::vector<PictureFile>& stored() {
+  static const std::vector<PictureFile> list = {
 #include "data/codecs/pictures/picture_values.inc"
   };
   return list;
@@ -32,7 +33,7 @@ std::vector<uint8_t> bytes_of(const std::string& hex) {
 }  // namespace
 
 TEST_CASE("PNG, WebP, GIF and BMP files have the pixels that Pillow finds in them") {
-  for (const StoredPicture& wanted : stored()) {
+  for (const PictureFile& wanted : stored()) {
     CAPTURE(wanted.name);
     CAPTURE(wanted.file.substr(0, 16));
     Picture picture;
@@ -46,7 +47,7 @@ TEST_CASE("PNG, WebP, GIF and BMP files have the pixels that Pillow finds in the
 
 TEST_CASE("picture files cut anywhere give a reason or whole pixels, never a crash; most are refused") {
   int refused = 0, all = 0;
-  for (const StoredPicture& whole : stored()) {
+  for (const PictureFile& whole : stored()) {
     const auto bytes = bytes_of(whole.file);
     for (size_t size = 0; size < bytes.size(); ++size) {
       Picture picture;
@@ -61,7 +62,7 @@ TEST_CASE("picture files cut anywhere give a reason or whole pixels, never a cra
 
 TEST_CASE("damaged picture files never crash the decoders") {
   RandomStream random(4, 0);
-  for (const StoredPicture& whole : stored()) {
+  for (const PictureFile& whole : stored()) {
     const auto good = bytes_of(whole.file);
     for (int round = 0; round < 300; ++round) {
       auto bytes = good;
@@ -76,7 +77,7 @@ TEST_CASE("damaged picture files never crash the decoders") {
 
 TEST_CASE("pictures that claim to be huge are refused before memory is taken") {
   // Sizes of 65,535 x 65,535 in the headers of each format.
-  for (const StoredPicture& whole : stored()) {
+  for (const PictureFile& whole : stored()) {
     auto bytes = bytes_of(whole.file);
     std::vector<size_t> places;
     if (bytes[0] == 0x89) continue;  // its header has a checksum; libpng's own limit is below

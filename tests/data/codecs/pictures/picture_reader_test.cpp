@@ -6,6 +6,10 @@
 
 #include <millrace/error.h>
 
+#include "data/codecs/pictures/frame.h"
+#include "data/codecs/pictures/jpeg.h"
+#include "data/codecs/pictures/picture.h"
+#include "data/codecs/pictures/stored_picture.h"
 #include "support/jpeg_kinds.h"
 #include "support/pictures.h"
 
@@ -28,7 +32,7 @@ std::vector<JpegKind> kinds() {
 /// The frame of an encoded picture as planes; a good picture is expected.
 std::vector<uint8_t> load(PictureReader& reader, std::span<const uint8_t> bytes, const Frame& frame,
                           int channels, bool reduce = false) {
-  Sample sample;
+  StoredPicture sample;
   sample.bytes = bytes;
   REQUIRE(reader.open(sample) == "");
   std::vector<uint8_t> planes(size_t(channels) * frame.keep.height * frame.keep.width, 77);
@@ -143,7 +147,7 @@ TEST_CASE("a JPEG cut off is refused whichever part of it is wanted") {
   PictureReader reader;
   std::vector<uint8_t> planes(3 * 8 * 8);
   for (size_t size = 0; size + 2 < whole.size(); size += 13) {
-    Sample sample;
+    StoredPicture sample;
     sample.bytes = std::span(whole).first(size);
     std::string why = reader.open(sample);
     if (why.empty()) why = reader.load({{2, 3, 8, 8}, 8, 8, {0, 0, 8, 8}}, 3, false, planes.data());

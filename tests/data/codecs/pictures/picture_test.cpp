@@ -6,6 +6,7 @@
 
 #include <millrace/error.h>
 
+#include "data/codecs/pictures/decode.h"
 #include "data/codecs/pictures/jpeg.h"
 #include "data/codecs/pictures/netpbm.h"
 #include "support/pictures.h"
@@ -66,7 +67,7 @@ TEST_CASE("damaged JPEG bytes never crash the decoder") {
 
 TEST_CASE("what is no picture is called so") {
   Picture picture;
-  CHECK(decode_picture({}, picture) == "the file is empty");
+  CHECK(decode_picture(std::span<const uint8_t>(), picture) == "the file is empty");
   CHECK(decode_picture(bytes_of("<html>not found</html>"), picture) == "not a JPEG file");
   testing::TempFolder folder;
   testing::put_file(folder / "a.jpg", "text");

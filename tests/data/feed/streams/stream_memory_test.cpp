@@ -6,6 +6,8 @@
 
 #include "base/file.h"
 #include "data/feed/loader.h"
+#include "data/feed/loader_options.h"
+#include "data/feed/streams/stream_loader.h"
 #include "data/formats/streams/stream.h"
 #include "support/streams.h"
 #include "support/temp_folder.h"
@@ -74,7 +76,7 @@ std::unique_ptr<Loader> loader_of(const std::vector<std::string>& paths, LoaderO
     streams.push_back(
         {paths.size() == 1 ? "" : fmt::format("s{}", i), std::make_unique<Counted>(open_stream(paths[i]))});
   if (paths.size() > 1) given.shares.assign(paths.size(), 1);
-  return std::make_unique<Loader>(std::move(streams), std::vector<std::string>{"a", "b", "c"}, given);
+  return std::make_unique<Loader>(streamed(std::move(streams), {"a", "b", "c"}, given));
 }
 
 /// Batches up to the error, and this.
@@ -218,7 +220,7 @@ TEST_CASE("a condition goes with a limit of memory, and what it passes over take
     given.batch = 2;
     const std::vector<std::string> classes = {"a", "b", "c"};
     // One in three is kept; the first two are looked at before one matches.
-    Loader loader(select(std::make_unique<Counted>(open_stream(path)), "cls = 2"), classes, given);
+    Loader loader(streamed(select(std::make_unique<Counted>(open_stream(path)), "cls = 2"), classes, given));
     most_alive = alive.load();
     std::vector<Copy> got = take(loader, 30);
     if (memory > 0) CHECK(loader.memory_used() <= memory);

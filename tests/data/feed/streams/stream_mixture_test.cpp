@@ -7,10 +7,15 @@
 #include <millrace/error.h>
 
 #include "base/format.h"
+#include "data/feed/loader_options.h"
+#include "data/feed/streams/stream_loader.h"
+#include "data/formats/formats.h"
+#include "data/formats/open_dataset.h"
 #include "data/formats/streams/stream.h"
 #include "data/order/shares.h"
 #include "data/table/dataset.h"
 #include "data/table/query.h"
+#include "data/table/select.h"
 #include "support/pictures.h"
 #include "support/streams.h"
 #include "support/temp_folder.h"
@@ -50,7 +55,7 @@ struct Mixed {
     std::vector<NamedStream> streams;
     for (const auto& [name, path] : paths) streams.push_back({name, open_stream(pipe + path)});
     given.shares = std::move(shares);
-    return std::make_unique<Loader>(std::move(streams), kClasses, std::move(given));
+    return std::make_unique<Loader>(streamed(std::move(streams), kClasses, std::move(given)));
   }
 };
 
@@ -69,7 +74,7 @@ TEST_CASE("streams are mixed by place alone, and each is gone through by itself"
   const Mixed mixed;
   LoaderOptions given = options(10);
   const auto loader = mixed.loader(given);
-  CHECK(loader->source().path() == "ads, news, old");
+  CHECK(loader->path() == "ads, news, old");
   const auto batches = take(*loader, 30);
   const auto got = places(batches, 3);
   // The good ones of those that the shares choose, place by place; one of each stream is bad.
@@ -210,7 +215,7 @@ TEST_CASE("a stream of share 0 that gives nothing more does not hold up the othe
   LoaderOptions given = options(4);
   given.order = "shuffle-buffer 3";
   given.shares = {1, 0};
-  Loader loader(std::move(streams), kClasses, given);
+  Loader loader(streamed(std::move(streams), kClasses, given));
   CHECK(take(loader, 1)[0].indices.size() == 4);  // 9 come, of which the buffer keeps 3 and 1 is bad
   CHECK(!loader.ready(0.1));                      // at most 2 are left
   loader.set_shares(std::vector<double>{0, 1});
@@ -239,7 +244,7 @@ TEST_CASE("a condition passes over samples of a stream before its buffer") {
   LoaderOptions given = options(6);
   const std::string where = "label != 1";
   const auto make = [&](const std::string& from) {
-    return std::make_unique<Loader>(select(open_stream(from), where), kClasses, given);
+    return std::make_unique<Loader>(streamed(select(open_stream(from), where), kClasses, given));
   };
   const auto loader = make(path);
   std::vector<Cursor> cursors;
@@ -306,14 +311,15 @@ TEST_CASE("samples of a stream carry their weights") {
   LoaderOptions given = options(4);
   given.order = "sequential";
   given.sample_weight = "loss";
-  Loader loader(open_stream(path), kClasses, given);
+  Loader loader(streamed(open_stream(path), kClasses, given));
   CHECK(loader.weighted());
   CHECK(loader.next().weights == std::vector<float>{0, 0.25F, 0.5F, 0.75F});
   CHECK(loader.next().weights == std::vector<float>{1, 1.5F, 1.75F, 2});
   REQUIRE(loader.bad_samples().size() == 1);
   CHECK(loader.bad_samples()[0].why.find("a weight is a number from 0 on") != std::string::npos);
   given.sample_weight = "lost";
-  CHECK_THROWS_WITH_AS(Loader(open_stream(path), kClasses, given), doctest::Contains("loss"), InputError);
+  CHECK_THROWS_WITH_AS(Loader(streamed(open_stream(path), kClasses, given)), doctest::Contains("loss"),
+                       InputError);
 }
 
 TEST_CASE("ranks share what a stream gives, and go on as any other number of ranks") {
@@ -325,7 +331,7 @@ TEST_CASE("ranks share what a stream gives, and go on as any other number of ran
     given.epoch_samples = 48;
     given.rank = rank;
     given.ranks = ranks;
-    return std::make_unique<Loader>(open_stream(path), kClasses, given);
+    return std::make_unique<Loader>(streamed(open_stream(path), kClasses, given));
   };
   // What all ranks take together, in so many batches; they agree on where they are.
   struct Taken {
@@ -367,7 +373,7 @@ TEST_CASE("ranks share what a stream gives, and go on as any other number of ran
   given.ranks = 3;
   given.rank = 1;
   given.epoch_samples = 48;
-  Loader second(open_stream(path), kClasses, given);
+  Loader second(streamed(open_stream(path), kClasses, given));
   CHECK(take(second, 1)[0].indices == std::vector<int64_t>{1, 4, 10, -1});  // 7 is bad
   CHECK(take(second, 1)[0].indices == std::vector<int64_t>{13, 16, 19, 22});
   // Half of it by so many ranks, the rest by others.

@@ -11,9 +11,13 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "data/feed/loader.h"
+#include "data/feed/loader_options.h"
+#include "data/feed/loader_work.h"
+#include "data/feed/streams/stream_loader.h"
+#include "data/formats/formats.h"
+#include "data/formats/open_dataset.h"
 #include "data/formats/tar_members.h"
 #include "data/io/compression.h"
-#include "data/table/labelled.h"
 #include "support/pictures.h"
 #include "support/streams.h"
 #include "support/temp_folder.h"
@@ -113,7 +117,7 @@ LoaderOptions options(int64_t batch, int64_t epoch, int threads = 2) {
 }
 
 std::unique_ptr<Loader> loader_of(const std::string& path, const LoaderOptions& given) {
-  return std::make_unique<Loader>(open_stream(path), std::vector<std::string>{"a", "b", "c"}, given);
+  return std::make_unique<Loader>(streamed(open_stream(path), {"a", "b", "c"}, given));
 }
 
 }  // namespace

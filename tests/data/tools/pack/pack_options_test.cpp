@@ -7,13 +7,18 @@
 #include <millrace/error.h>
 
 #include "base/file.h"
+#include "data/codecs/pictures/decode.h"
 #include "data/codecs/pictures/jpeg.h"
+#include "data/codecs/pictures/picture.h"
+#include "data/codecs/pictures/stored_picture.h"
+#include "data/formats/open_dataset.h"
 #include "data/table/index.h"
 #include "data/table/query.h"
 #include "data/tools/pack/ordered.h"
 #include "data/tools/pack/pack.h"
 #include "data/tools/pack/pack_journal.h"
 #include "data/tools/pack/pack_samples.h"
+#include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
@@ -40,8 +45,8 @@ std::map<std::string, std::string> files_in(const fs::path& folder) {
   return files;
 }
 
-std::string text_of(const Source& source, int64_t i) {
-  const Sample sample = source.read(i);
+std::string text_of(const LabelledPictures& source, int64_t i) {
+  const StoredPicture sample = source.picture(i);
   return {sample.bytes.begin(), sample.bytes.end()};
 }
 
@@ -66,7 +71,7 @@ TEST_CASE("what threads make ahead of time comes in order, and what they throw a
 
 TEST_CASE("pictures that are too large are resized and encoded anew, all others stay byte for byte") {
   TempFolder folder;
-  const auto source = open_source(make_set(folder));
+  const auto source = open_labelled(make_set(folder));
   PackOptions options;
   options.pictures.max_side = 48;
   options.pictures.quality = 80;
@@ -74,12 +79,12 @@ TEST_CASE("pictures that are too large are resized and encoded anew, all others 
   for (const int threads : {1, 3}) {
     options.threads = threads;
     const std::string out = folder / ("out" + std::to_string(threads));
-    const auto packed = open_source(pack(*source, out, "a", options).pattern);
+    const auto packed = open_labelled(pack(*source, out, "a", options).pattern);
     REQUIRE(packed->count() == 20);
     int same = 0;
     for (int64_t i = 0; i < 20; ++i) {
       Picture before, after;
-      REQUIRE(decode_sample(source->read(i), before).empty());
+      REQUIRE(decode_picture(source->picture(i), before).empty());
       if (before.width <= 48) {
         ++same;
         CHECK(text_of(*packed, i) == text_of(*source, i));
@@ -96,18 +101,18 @@ TEST_CASE("pictures that are too large are resized and encoded anew, all others 
 
   options.pictures = {};
   options.pictures.resize = 24;
-  const auto shorter = open_source(pack(*source, folder / "shorter", "a", options).pattern);
+  const auto shorter = open_labelled(pack(*source, folder / "shorter", "a", options).pattern);
   for (int64_t i = 0; i < 20; ++i) {
     Picture before, after;
-    REQUIRE(decode_sample(source->read(i), before).empty());
-    REQUIRE(decode_sample(shorter->read(i), after).empty());
+    REQUIRE(decode_picture(source->picture(i), before).empty());
+    REQUIRE(decode_picture(shorter->picture(i), after).empty());
     CHECK(std::min(after.height, after.width) == std::min({before.height, before.width, 24}));
   }
 }
 
 TEST_CASE("options that make no sense are refused") {
   TempFolder folder;
-  const auto source = open_source(make_set(folder, 4));
+  const auto source = open_labelled(make_set(folder, 4));
   const auto fails = [&](auto change, const char* what) {
     PackOptions options;
     change(options);
@@ -123,18 +128,18 @@ TEST_CASE("options that make no sense are refused") {
 
 TEST_CASE("versions of pictures differ, are the same again, and belong to their sample") {
   TempFolder folder;
-  const auto source = open_source(make_set(folder, 6));
+  const auto source = open_labelled(make_set(folder, 6));
   PackOptions options;
   options.pictures.versions = 3;
   options.pictures.augmentations = {"random-resized-crop 16", "flip"};
-  const auto packed = open_source(pack(*source, folder / "out", "a", options).pattern);
+  const auto packed = open_labelled(pack(*source, folder / "out", "a", options).pattern);
   REQUIRE(packed->count() == 18);
   std::set<std::string> contents;
   for (int64_t i = 0; i < 18; ++i) {
     CHECK(packed->label(i) == source->label(i / 3));
-    CHECK(packed->key(i) == "0000000" + std::to_string(i / 3) + "-" + std::to_string(i % 3));
+    CHECK(key_of(*packed, i) == "0000000" + std::to_string(i / 3) + "-" + std::to_string(i % 3));
     Picture picture;
-    REQUIRE(decode_sample(packed->read(i), picture).empty());
+    REQUIRE(decode_picture(packed->picture(i), picture).empty());
     CHECK(picture.height == 16);
     contents.insert(text_of(*packed, i));
   }
@@ -159,8 +164,8 @@ TEST_CASE("pictures without classes are resized and augmented, too, and nothing 
   put_file(folder / "in.tar", make_tar(members));
   put_file(folder / "pairs.tar", make_tar(pairs));
   put_file(folder / "x.csv", "a,b\n1,2\n");
-  const auto source = open_samples(folder / "in.tar");
-  REQUIRE(source->classes().empty());
+  const auto source = open_dataset(folder / "in.tar");
+  REQUIRE(!find_label(*source));
   const auto size = [](const Dataset& dataset, int64_t i, const std::string& column) {
     Picture picture;
     const Value value = dataset.read(i, dataset.column(column));
@@ -175,7 +180,7 @@ TEST_CASE("pictures without classes are resized and augmented, too, and nothing 
   CHECK(size(*smaller, 0, "jpeg") == std::pair(20, 30));
   // Both of a pair.
   const auto both =
-      open_dataset(pack(*open_samples(folder / "pairs.tar"), folder / "both", "a", options).pattern);
+      open_dataset(pack(*open_dataset(folder / "pairs.tar"), folder / "both", "a", options).pattern);
   CHECK(size(*both, 3, "left.jpg") == std::pair(20, 30));
   CHECK(size(*both, 3, "right.jpg") == std::pair(20, 30));
 
@@ -198,7 +203,7 @@ TEST_CASE("pictures without classes are resized and augmented, too, and nothing 
   }
   options.format.clear();
   const auto refused = [&](const char* file, const char* why) {
-    CHECK_THROWS_WITH_AS(pack(*open_samples(folder / file), folder / "none", "a", options),
+    CHECK_THROWS_WITH_AS(pack(*open_dataset(folder / file), folder / "none", "a", options),
                          doctest::Contains(why), InputError);
     CHECK(!fs::exists(folder / "none"));
   };
@@ -217,7 +222,7 @@ TEST_CASE("all columns go along, into tars and into another format, with keys wh
     if (i != 3) members.push_back({key + ".txt", "text " + std::to_string(i)});
   }
   put_file(folder / "in.tar", make_tar(members));
-  const std::shared_ptr<const Source> source = open_samples(folder / "in.tar");
+  const std::shared_ptr<const LabelledPictures> source = open_labelled(folder / "in.tar");
   PackOptions options;
   options.keep_keys = true;
   options.verify = true;
@@ -234,13 +239,13 @@ TEST_CASE("all columns go along, into tars and into another format, with keys wh
   const PackResult other = pack(*select(source, std::vector<int64_t>{0, 1, 4}), folder / "tf", "a", options);
   CHECK(other.pattern == (folder / "tf/a-000000.tfrecord").string());
   CHECK(other.different == 0);
-  const auto records = open_source(other.pattern);
+  const auto records = open_labelled(other.pattern);
   CHECK(records->count() == 3);
   CHECK(text_of(*records, 2) == text_of(*source, 4));
 
   // Without pictures: samples of columns alone, chosen by a condition.
   put_file(folder / "texts.tar", make_tar({{"a.id", "1"}, {"a.txt", "x"}, {"b.id", "2"}, {"b.txt", "y"}}));
-  const auto rows = open_samples(folder / "texts.tar", "id > 1");
+  const auto rows = select(open_dataset(folder / "texts.tar"), Query::parse("id > 1"));
   options = {};
   options.verify = true;
   const auto texts = open_dataset(pack(*rows, folder / "rows", "t", options).pattern);
@@ -253,7 +258,7 @@ TEST_CASE("bad pictures are left out where they are noticed, up to a limit") {
   TempFolder folder;
   const std::string set = make_set(folder);
   put_file(fs::path(set) / "ant/104.jpg", make_jpeg(24, 56, 3, 4).substr(0, 300));
-  const auto source = open_source(set);
+  const auto source = open_labelled(set);
   PackOptions options;
   CHECK(pack(*source, folder / "copied", "a", options).samples == 20);
   options.pictures.check = true;
@@ -266,13 +271,13 @@ TEST_CASE("bad pictures are left out where they are noticed, up to a limit") {
   REQUIRE(result.bad.size() == 1);
   CHECK(result.bad[0].index == 2);
   CHECK(result.different == 0);
-  const auto packed = open_source(result.pattern);
-  CHECK(packed->key(2) == "00000003");  // the number in the source
+  const auto packed = open_labelled(result.pattern);
+  CHECK(key_of(*packed, 2) == "00000003");  // the number in the source
 }
 
 TEST_CASE("indices lie beside the shards, fit, and go with them") {
   TempFolder folder;
-  const auto source = open_source(make_set(folder));
+  const auto source = open_labelled(make_set(folder));
   PackOptions options;
   options.shard_samples = 6;
   pack(*source, folder / "out", "a", options);
@@ -291,13 +296,13 @@ TEST_CASE("indices lie beside the shards, fit, and go with them") {
 
 TEST_CASE("an interrupted pack goes on behind its complete shards; another command begins anew") {
   TempFolder folder;
-  const auto source = open_source(make_set(folder));
+  const auto source = open_labelled(make_set(folder));
   PackOptions options;
   options.shard_samples = 3;
   pack(*source, folder / "whole", "a", options);
   std::vector<std::string> notes;
   options.note = [&](const std::string& text) { notes.push_back(text); };
-  const std::shared_ptr<const Source> shared = open_source(folder / "set");
+  const std::shared_ptr<const LabelledPictures> shared = open_labelled(folder / "set");
   const std::vector<PackPart> parts = {{select(shared, std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6}), "b"},
                                        {shared, "a"}};
   int64_t calls = 0;
@@ -330,11 +335,11 @@ TEST_CASE("an interrupted pack goes on behind its complete shards; another comma
       put_file(folder / "set/ant/104.jpg", make_jpeg(9, 9, 3, 4));
     else
       options.pictures.quality = 50;
-    CHECK(pack({{open_source(folder / "set"), "a"}}, folder / "out", options).at(0).samples == 20);
+    CHECK(pack({{open_labelled(folder / "set"), "a"}}, folder / "out", options).at(0).samples == 20);
     REQUIRE(notes.size() == 1);
     CHECK(notes[0].find("begins anew") != std::string::npos);
   }
-  pack(*open_source(folder / "set"), folder / "whole", "a", options);
+  pack(*open_labelled(folder / "set"), folder / "whole", "a", options);
   files = files_in(folder / "out");
   std::erase_if(files, [](const auto& file) { return file.first[0] == 'b'; });
   CHECK(files == files_in(folder / "whole"));
@@ -342,14 +347,14 @@ TEST_CASE("an interrupted pack goes on behind its complete shards; another comma
 
 TEST_CASE("a damaged journal and shards that are gone begin anew") {
   TempFolder folder;
-  const auto source = open_source(make_set(folder));
+  const auto source = open_labelled(make_set(folder));
   PackOptions options;
   options.shard_samples = 3;
   pack(*source, folder / "whole", "a", options);
   for (const bool journal : {true, false}) {
     int64_t calls = 0;
     options.stop = [&] { return ++calls > 10; };
-    CHECK(pack({{open_source(folder / "set"), "a"}}, folder / "out", options).empty());
+    CHECK(pack({{open_labelled(folder / "set"), "a"}}, folder / "out", options).empty());
     if (journal)
       put_file(folder / "out/a.journal", "{\"format\": \"millrace-pack-1\", \"done\": \"x");
     else
@@ -362,16 +367,16 @@ TEST_CASE("a damaged journal and shards that are gone begin anew") {
 
 TEST_CASE("verification names what differs: content, names, labels, counts, and what is beyond") {
   TempFolder folder;
-  const auto source = open_source(make_set(folder, 6));
+  const auto source = open_labelled(make_set(folder, 6));
   const PackOptions options;
   const fs::path shard = pack(*source, folder / "out", "a", options).pattern;
   const std::string good = read_text(shard);
   const auto shards = read_shard_index(folder / "out/a.json")->shards;
-  const auto verified = [&](const std::string& content, const Source& against) {
+  const auto verified = [&](const std::string& content, const Dataset& against) {
     fs::remove(shard);
     put_file(shard, content);
     PackResult result;
-    verify_pack(against, folder / "out", shards, options, result);
+    verify_pack(PackSource(against), folder / "out", shards, options, result);
     std::string all;
     for (const std::string& difference : result.differences) all += difference + "\n";
     CHECK(static_cast<int64_t>(result.differences.size()) == result.different);
@@ -392,11 +397,11 @@ TEST_CASE("verification names what differs: content, names, labels, counts, and 
 
   CHECK(verified(good.substr(0, good.size() - 2000), *source).find("a-000000.tar") != std::string::npos);
 
-  const std::shared_ptr<const Source> shared = open_source(folder / "set");
+  const std::shared_ptr<const LabelledPictures> shared = open_labelled(folder / "set");
   CHECK(verified(good, *select(shared, std::vector<int64_t>{0, 1, 2, 3, 4})).find("comes from no sample") !=
         std::string::npos);
   PackResult fewer;
-  verify_pack(*source, folder / "out", {}, options, fewer);
+  verify_pack(PackSource(*source), folder / "out", {}, options, fewer);
   CHECK(fewer.different == 6);
   CHECK(fewer.differences[0].find("00000000.cls is not in the shards") != std::string::npos);
 }

@@ -7,7 +7,10 @@
 
 #include "base/crc32c.h"
 #include "base/file.h"
+#include "data/codecs/pictures/decode.h"
+#include "data/codecs/pictures/picture.h"
 #include "data/formats/shard_index.h"
+#include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
@@ -17,13 +20,13 @@ using namespace millrace::testing;
 
 namespace {
 
-void check_equal(const Source& a, const Source& b) {
+void check_equal(const LabelledPictures& a, const LabelledPictures& b) {
   REQUIRE(a.count() == b.count());
   CHECK(a.classes() == b.classes());
   for (int64_t i = 0; i < a.count(); ++i) {
     CHECK(a.label(i) == b.label(i));
     Picture left, right;
-    CHECK(decode_sample(a.read(i), left) == decode_sample(b.read(i), right));
+    CHECK(decode_picture(a.picture(i), left) == decode_picture(b.picture(i), right));
     CHECK(left == right);
   }
 }
@@ -33,7 +36,7 @@ void check_equal(const Source& a, const Source& b) {
 TEST_CASE("packed shards read back to the same samples, labels and class names") {
   TempFolder folder;
   write_members(folder / "set", make_members({"ant", "bee", "cat"}, 7));
-  const auto source = open_source(folder / "set");
+  const auto source = open_labelled(folder / "set");
   PackOptions options;
   options.shard_samples = 6;
   int64_t last = 0;
@@ -43,8 +46,8 @@ TEST_CASE("packed shards read back to the same samples, labels and class names")
   CHECK(result.samples == 21);
   CHECK(result.shards == 4);
   CHECK(result.pattern == (folder / "out/train-{000000..000003}.tar").string());
-  check_equal(*source, *open_source(result.pattern));
-  check_equal(*source, *open_source(folder / "out"));
+  check_equal(*source, *open_labelled(result.pattern));
+  check_equal(*source, *open_labelled(folder / "out"));
 
   const auto index = read_shard_index(folder / "out/train.json");
   REQUIRE(index);
@@ -62,7 +65,7 @@ TEST_CASE("packed shards read back to the same samples, labels and class names")
   CHECK((status.st_mode & 0777) == 0444);
 
   // One shard of the middle keeps the numbers of all classes.
-  const auto part = open_source(folder / "out/train-000001.tar");
+  const auto part = open_labelled(folder / "out/train-000001.tar");
   CHECK(part->count() == 6);
   CHECK(part->classes() == source->classes());
   CHECK(part->label(0) == source->label(6));
@@ -75,10 +78,10 @@ TEST_CASE("raw pictures are packed without loss") {
   for (int i = 0; i < 12; ++i) pictures += static_cast<char>(i * 21);
   put_file(folder / "t-images-idx3-ubyte", pictures);
   put_file(folder / "t-labels-idx1-ubyte", labels);
-  const auto source = open_source(folder / "t-images-idx3-ubyte");
+  const auto source = open_labelled(folder / "t-images-idx3-ubyte");
   const PackResult result = pack(*source, folder / "out", "digits");
   CHECK(result.pattern == (folder / "out/digits-000000.tar").string());
-  check_equal(*source, *open_source(result.pattern));
+  check_equal(*source, *open_labelled(result.pattern));
 }
 
 TEST_CASE(
@@ -88,10 +91,10 @@ TEST_CASE(
   write_members(folder / "few", make_members({"ant", "bee"}, 2));
   PackOptions options;
   options.shard_samples = 3;
-  pack(*open_source(folder / "many"), folder / "out", "a", options);
-  pack(*open_source(folder / "few"), folder / "out", "a", options);
-  CHECK(open_source(folder / "out/a-*.tar")->count() == 4);
-  pack(*open_source(folder / "few"), folder / "twice", "a", options);
+  pack(*open_labelled(folder / "many"), folder / "out", "a", options);
+  pack(*open_labelled(folder / "few"), folder / "out", "a", options);
+  CHECK(open_labelled(folder / "out/a-*.tar")->count() == 4);
+  pack(*open_labelled(folder / "few"), folder / "twice", "a", options);
   for (const char* file : {"a-000000.tar", "a-000001.tar", "a.json"})
     CHECK(read_text(folder / "out" / file) == read_text(folder / "twice" / file));
 }
@@ -99,11 +102,11 @@ TEST_CASE(
 TEST_CASE("damaged and newer shard indices are refused by name, foreign JSON is ignored") {
   TempFolder folder;
   write_members(folder / "set", make_members({"ant", "bee"}, 2));
-  pack(*open_source(folder / "set"), folder / "out", "a");
+  pack(*open_labelled(folder / "set"), folder / "out", "a");
   const std::string good = read_text(folder / "out/a.json"), shard = folder / "out/a-000000.tar";
   const auto with = [&](const std::string& text) {
     put_file(folder / "out/a.json", text);
-    return open_source(shard)->classes();
+    return open_labelled(shard)->classes();
   };
   CHECK(with(good) == std::vector<std::string>{"ant", "bee"});
   CHECK(with("{\"some\": 1}") == std::vector<std::string>{"0", "1"});
@@ -115,5 +118,5 @@ TEST_CASE("damaged and newer shard indices are refused by name, foreign JSON is 
   std::string fewer = good;
   fewer.replace(fewer.find(",\n  \"bee\""), 9, "");
   CHECK_THROWS_WITH_AS(with(fewer), doctest::Contains("names only 1 classes"), InputError);
-  CHECK_THROWS_AS(pack(*open_source(folder / "set"), folder / "out", "a/b"), InputError);
+  CHECK_THROWS_AS(pack(*open_labelled(folder / "set"), folder / "out", "a/b"), InputError);
 }

@@ -7,42 +7,45 @@
 
 #include <millrace/error.h>
 
+#include "data/codecs/pictures/stored_picture.h"
+
 using namespace millrace;
 using namespace millrace::data;
 
 namespace {
 
 /// Samples that are nothing but keys, classes, groups and times.
-class Plain final : public Source {
+class Plain final : public Dataset {
  public:
-  explicit Plain(int64_t count, int64_t classes = 3) : count_(count) {
-    path_ = "plain";
-    for (int64_t c = 0; c < classes; ++c) classes_.push_back(std::to_string(c));
+  explicit Plain(int64_t count, int64_t classes = 3) : Dataset("plain"), count_(count), classes_(classes) {
+    columns_ = {{"person", ColumnKind::text}, {"when", ColumnKind::integer}, {"day", ColumnKind::text},
+                {"gap", ColumnKind::real},    {"blob", ColumnKind::bytes},   {"label", ColumnKind::integer}};
   }
   int64_t count() const override { return count_; }
-  int64_t label(int64_t i) const override { return i * i % 7 % static_cast<int64_t>(classes_.size()); }
   std::string name(int64_t i) const override { return "plain/" + std::to_string(i); }
-  Sample read(int64_t) const override { return {}; }
-  std::vector<Column> extra_columns() const override {
-    return {{"person", ColumnKind::text},
-            {"when", ColumnKind::integer},
-            {"day", ColumnKind::text},
-            {"gap", ColumnKind::real},
-            {"blob", ColumnKind::bytes}};
+  std::optional<size_t> class_column() const override {
+    return classes_ > 0 ? std::optional<size_t>(5) : std::nullopt;
   }
-  Value extra(int64_t i, size_t column) const override {
+  std::vector<std::string> class_names(size_t) const override {
+    std::vector<std::string> names;
+    for (int64_t c = 0; c < classes_; ++c) names.push_back(std::to_string(c));
+    return names;
+  }
+  int64_t label(int64_t i) const { return i * i % 7 % classes_; }
+  Value read(int64_t i, size_t column) const override {
     if (column == 0) return "p" + std::to_string(i * 31 % 40);
     if (column == 1) return (i * 7919) % 1000 / 10;
     if (column == 2) return std::string("2024-01-") + std::to_string(10 + i % 20);
     if (column == 3 && i != 5) return 1.0;
+    if (column == 5) return label(i);
     return {};
   }
 
  private:
-  int64_t count_;
+  int64_t count_, classes_;
 };
 
-std::vector<std::vector<int64_t>> divided(const Source& source, const char* by, uint64_t seed = 1,
+std::vector<std::vector<int64_t>> divided(const Dataset& source, const char* by, uint64_t seed = 1,
                                           const char* parts = "train=0.8,val=0.1,test=0.1") {
   return split_samples(source, SplitRule::parse(parts, by, seed));
 }
@@ -102,7 +105,7 @@ TEST_CASE("groups never straddle parts, and the newest samples are in the last o
   const Plain source(1000);
   std::map<std::string, std::set<size_t>> groups;
   for (const auto& [i, part] : part_of(divided(source, "group:person")))
-    groups[std::get<std::string>(source.extra(i, 0))].insert(part);
+    groups[std::get<std::string>(source.read(i, 0))].insert(part);
   CHECK(groups.size() == 40);
   for (const auto& [group, parts] : groups) CHECK(parts.size() == 1);
 
@@ -113,7 +116,7 @@ TEST_CASE("groups never straddle parts, and the newest samples are in the last o
   for (const auto& part : times) {
     int64_t first = 1 << 20, last = -1;
     for (const int64_t i : part) {
-      const int64_t when = std::get<int64_t>(source.extra(i, 1));
+      const int64_t when = std::get<int64_t>(source.read(i, 1));
       first = std::min(first, when);
       last = std::max(last, when);
     }

@@ -6,7 +6,13 @@
 #include <millrace/error.h>
 
 #include "base/format.h"
+#include "data/codecs/pictures/decode.h"
+#include "data/codecs/pictures/jpeg.h"
+#include "data/codecs/pictures/picture.h"
+#include "data/formats/formats.h"
+#include "data/formats/open_dataset.h"
 #include "data/tools/statistics/perceptual_hash.h"
+#include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
@@ -45,7 +51,7 @@ std::string jpeg(const Picture& picture, int quality) {
   return {bytes.begin(), bytes.end()};
 }
 
-std::string file_of(const Source& source, int64_t index) {
+std::string file_of(const Dataset& source, int64_t index) {
   const std::string name = source.name(index);
   return name.substr(name.rfind('/', name.rfind('/') - 1) + 1);
 }
@@ -81,8 +87,8 @@ TEST_CASE("statistics count, measure, and find what is there twice") {
   put_file(folder / "test/cat/leak2.jpg", jpeg(waves(40, 50, 7), 70));   // looks as cat/7.jpg
   put_file(folder / "train/dog/zbad.jpg", jpeg(waves(40, 40, 9), 95).substr(0, 300));
 
-  const std::vector<std::shared_ptr<const Source>> sources = {open_source(folder / "train"),
-                                                              open_source(folder / "test")};
+  const std::vector<std::shared_ptr<const Dataset>> sources = {open_labelled(folder / "train"),
+                                                               open_labelled(folder / "test")};
   int64_t reported = 0;
   StatisticsOptions options;
   options.progress = [&](int64_t done, int64_t total) {
@@ -119,7 +125,7 @@ TEST_CASE("statistics count, measure, and find what is there twice") {
   double sum = 0, squares = 0, count = 0;
   for (int64_t i = 0; i < sources[1]->count(); ++i) {
     Picture picture;
-    REQUIRE(decode_sample(sources[1]->read(i), picture).empty());
+    REQUIRE(decode_picture(LabelledPictures(sources[1]).picture(i), picture).empty());
     for (size_t k = 0; k < picture.pixels.size(); k += 3) {
       sum += picture.pixels[k];
       squares += picture.pixels[k] * picture.pixels[k];
@@ -147,8 +153,7 @@ TEST_CASE("columns are summed up by kind") {
     writer->add(std::vector<Value>{static_cast<double>(i % 4) / 2, i,
                                    Bytes(std::vector<uint8_t>(static_cast<size_t>(i)))});
   writer->finish();
-  const auto table = open_table(folder / "x.rec");
-  REQUIRE(table);
+  const auto table = open_dataset(folder / "x.rec");
   const auto columns = column_statistics(*table);
   REQUIRE(columns.size() == 4);
   CHECK(columns[0].least == 0);
@@ -171,8 +176,7 @@ TEST_CASE("means and deviations of the largest numbers are numbers") {
     for (int64_t i = 0; i < times; ++i)
       for (const double value : values) text += fmt::format("{}\n", value);
     put_file(path, text);
-    const auto table = open_table(path);
-    REQUIRE(table);
+    const auto table = open_dataset(path);
     return column_statistics(*table).at(0);
   };
   for (const int64_t times : {1, 40'000}) {  // more are summed up in parts

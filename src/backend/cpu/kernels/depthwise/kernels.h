@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "backend/cpu/geometry.h"
 #include "backend/cpu/kernels/depthwise/arithmetic.h"
+#include "backend/cpu/kernels/geometry.h"
 #include "target/provider.h"
 
 namespace millrace::cpu::depthwise {

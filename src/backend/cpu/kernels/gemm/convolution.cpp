@@ -9,7 +9,7 @@
 #include "backend/cpu/kernels/gemm/kernels.h"
 #include "backend/cpu/kernels/gemm/tap_order.h"
 #include "backend/cpu/kernels/gemm/taps.h"
-#include "backend/cpu/slot.h"
+#include "backend/cpu/kernels/slot.h"
 #include "base/format.h"
 
 namespace millrace::cpu::gemm {

@@ -2,7 +2,7 @@
 #include <atomic>
 
 #include "backend/cpu/kernels/gemm/kernels.h"
-#include "backend/cpu/slot.h"
+#include "backend/cpu/kernels/slot.h"
 #include "base/format.h"
 
 namespace millrace::cpu::gemm {

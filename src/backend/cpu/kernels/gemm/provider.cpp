@@ -4,8 +4,8 @@
 
 #include <millrace/operator.h>
 
-#include "backend/cpu/geometry.h"
 #include "backend/cpu/kernels/gemm/kernels.h"
+#include "backend/cpu/kernels/geometry.h"
 #include "backend/cpu/kernels/vectors.h"
 #include "base/format.h"
 #include "ops/convolution.h"

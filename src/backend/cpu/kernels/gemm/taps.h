@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "backend/cpu/geometry.h"
+#include "backend/cpu/kernels/geometry.h"
 
 namespace millrace::cpu::gemm {
 

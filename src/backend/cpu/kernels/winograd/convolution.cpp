@@ -5,9 +5,9 @@
 
 #include <millrace/operator.h>
 
+#include "backend/cpu/kernels/slot.h"
 #include "backend/cpu/kernels/winograd/arithmetic.h"
 #include "backend/cpu/kernels/winograd/kernels.h"
-#include "backend/cpu/slot.h"
 #include "base/format.h"
 
 namespace millrace::cpu::winograd {

@@ -5,9 +5,9 @@
 
 #include "backend/cpu/kernels/gemm/arithmetic.h"
 #include "backend/cpu/kernels/gemm/tap_order.h"
+#include "backend/cpu/kernels/slot.h"
 #include "backend/cpu/kernels/winograd/arithmetic_bf16.h"
 #include "backend/cpu/kernels/winograd/kernels.h"
-#include "backend/cpu/slot.h"
 #include "base/format.h"
 
 namespace millrace::cpu::winograd {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "backend/cpu/geometry.h"
+#include "backend/cpu/kernels/geometry.h"
 #include "target/provider.h"
 
 namespace millrace::cpu::winograd {

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backend/cpu/kernels/slot.h"
 #include "backend/cpu/kernels/winograd/arithmetic.h"
 #include "backend/cpu/kernels/winograd/kernels.h"
-#include "backend/cpu/slot.h"
 #include "base/format.h"
 
 namespace millrace::cpu::winograd {

@@ -1,3 +1,5 @@
+#include "base/parallel_for.h"
+
 #include <atomic>
 #include <exception>
 #include <mutex>
@@ -6,9 +8,8 @@
 
 #include "base/memory_nodes.h"
 #include "base/thread_pool.h"
-#include "data/feed/loader.h"
 
-namespace millrace::data {
+namespace millrace {
 
 void parallel_for(int64_t count, int threads, const std::function<void(int64_t)>& body) {
   if (threads <= 0) threads = available_cpus();
@@ -44,4 +45,4 @@ void parallel_for(int64_t count, int threads, const std::function<void(int64_t)>
   if (error) std::rethrow_exception(error);
 }
 
-}  // namespace millrace::data
+}  // namespace millrace

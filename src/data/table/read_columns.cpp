@@ -1,4 +1,4 @@
-#include "data/encode/table_columns.h"
+#include "data/table/read_columns.h"
 
 #include <deque>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "data/table/source.h"
+#include "data/table/labels.h"
 
 #include <doctest/doctest.h>
 #include <map>
@@ -7,7 +7,11 @@
 #include <millrace/error.h>
 
 #include "base/file.h"
+#include "data/codecs/pictures/decode.h"
+#include "data/codecs/pictures/picture.h"
+#include "data/codecs/pictures/stored_picture.h"
 #include "data/formats/tar_members.h"
+#include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
@@ -17,8 +21,8 @@ using namespace millrace::testing;
 
 namespace {
 
-std::string bytes_at(const Source& source, int64_t index) {
-  const Sample sample = source.read(index);
+std::string bytes_at(const LabelledPictures& source, int64_t index) {
+  const StoredPicture sample = source.picture(index);
   return {sample.bytes.begin(), sample.bytes.end()};
 }
 
@@ -55,7 +59,7 @@ TEST_CASE("a folder and a tar of class folders give the same samples, classes so
   const Members members = make_members({"train/dog", "train/ant", "train/cat"}, 3);
   write_members(folder / "set", members);
   put_file(folder / "set.tar", make_tar(members));
-  const auto files = open_source(folder / "set"), tar = open_source(folder / "set.tar");
+  const auto files = open_labelled(folder / "set"), tar = open_labelled(folder / "set.tar");
   CHECK(files->count() == 9);
   CHECK(tar->count() == 9);
   CHECK(files->classes() == Names{"ant", "cat", "dog"});
@@ -78,7 +82,7 @@ TEST_CASE("tar members with PAX, GNU and prefixed names are found under their lo
   put_file(folder / "pax.tar", extension_tar('x', pax, {{"short", jpeg}}));
   put_file(folder / "gnu.tar", extension_tar('L', name + '\0', {{"short", jpeg}}));
   for (const char* file : {"pax.tar", "gnu.tar"}) {
-    const auto source = open_source(folder / file);
+    const auto source = open_labelled(folder / file);
     CHECK(source->classes() == Names{"cat"});
     CHECK(source->name(0).ends_with(name));
     CHECK(bytes_at(*source, 0) == jpeg);
@@ -96,7 +100,7 @@ TEST_CASE("WebDataset shards are read as one source by braces, wildcards and fol
     put_file(folder / ("w-00" + std::to_string(shard) + ".tar"),
              make_tar({all.begin() + 4 * shard, all.begin() + 4 * shard + 4}));
   for (const char* pattern : {"w-{000..002}.tar", "w-*.tar", "w-{000,001,002}.tar", "w-00[0-2].tar", ""}) {
-    const auto source = open_source((folder / pattern).string());
+    const auto source = open_labelled((folder / pattern).string());
     CHECK(source->count() == 6);
     CHECK(source->classes() == Names{"0", "1", "2"});
     for (int64_t i = 0; i < 6; ++i) {
@@ -104,10 +108,10 @@ TEST_CASE("WebDataset shards are read as one source by braces, wildcards and fol
       CHECK(bytes_at(*source, i) == all[2 * i + 1].second);
     }
   }
-  CHECK_THROWS_WITH_AS(open_source(folder / "w-{000..003}.tar"), doctest::Contains("w-003.tar: no such file"),
-                       IoError);
-  CHECK_THROWS_WITH_AS(open_source(folder / "v-*.tar"), doctest::Contains("matches no file"), InputError);
-  CHECK_THROWS_WITH_AS(open_source(folder / "w-{2..0}.tar"), doctest::Contains("is no range"), InputError);
+  CHECK_THROWS_WITH_AS(open_labelled(folder / "w-{000..003}.tar"),
+                       doctest::Contains("w-003.tar: no such file"), IoError);
+  CHECK_THROWS_WITH_AS(open_labelled(folder / "v-*.tar"), doctest::Contains("matches no file"), InputError);
+  CHECK_THROWS_WITH_AS(open_labelled(folder / "w-{2..0}.tar"), doctest::Contains("is no range"), InputError);
 }
 
 TEST_CASE("WebDataset samples without label or picture, with a member twice or a bad label are named") {
@@ -116,7 +120,7 @@ TEST_CASE("WebDataset samples without label or picture, with a member twice or a
   const auto problem = [&](const Members& members) -> std::string {
     put_file(folder / "w.tar", make_tar(members));
     try {
-      open_source(folder / "w.tar");
+      open_labelled(folder / "w.tar");
     } catch (const InputError& error) {
       return error.what();
     }
@@ -150,12 +154,12 @@ TEST_CASE("IDX pictures find their labels beside them, plain or gzipped") {
   put_file(folder / "u-images.idx3-ubyte", idx({2, 2, 3}, pixels));
   put_file(folder / "u-labels.idx1-ubyte", idx({2}, std::string{4, 1}));
   for (const char* file : {"t-images-idx3-ubyte.gz", "u-images.idx3-ubyte"}) {
-    const auto source = open_source(folder / file);
+    const auto source = open_labelled(folder / file);
     CHECK(source->count() == 2);
     CHECK(source->classes() == Names{"0", "1", "2", "3", "4"});
     CHECK(source->label(0) == 4);
     Picture picture;
-    CHECK(decode_sample(source->read(1), picture) == "");
+    CHECK(decode_picture(source->picture(1), picture) == "");
     CHECK(picture == Picture{2, 3, 1, {7, 8, 9, 10, 11, 12}});
   }
 }
@@ -164,55 +168,59 @@ TEST_CASE("damaged IDX files are refused with the reason") {
   TempFolder folder;
   const std::string path = folder / "t-images-idx3-ubyte", labels = folder / "t-labels-idx1-ubyte";
   put_file(path, idx({2, 2, 3}, std::string(12, 'p')));
-  CHECK_THROWS_WITH_AS(open_source(path), doctest::Contains("put t-labels-idx1-ubyte into the same folder"),
+  CHECK_THROWS_WITH_AS(open_labelled(path), doctest::Contains("put t-labels-idx1-ubyte into the same folder"),
                        InputError);
   put_file(labels, idx({3}, "abc"));
-  CHECK_THROWS_WITH_AS(open_source(path), doctest::Contains("has 2 pictures, but"), InputError);
-  CHECK_THROWS_WITH_AS(open_source(labels), doctest::Contains("give the file with the pictures"), InputError);
+  CHECK_THROWS_WITH_AS(open_labelled(path), doctest::Contains("has 2 pictures, but"), InputError);
+  CHECK_THROWS_WITH_AS(open_labelled(labels), doctest::Contains("give the file with the pictures"),
+                       InputError);
   put_file(labels, idx({2}, "ab"));
   put_file(path, idx({2, 2, 3}, std::string(11, 'p')));
-  CHECK_THROWS_WITH_AS(open_source(path), doctest::Contains("truncated: 11 of 12 bytes"), InputError);
+  CHECK_THROWS_WITH_AS(open_labelled(path), doctest::Contains("truncated: 11 of 12 bytes"), InputError);
   put_file(path, idx({0xffffffff, 0xffffffff, 0xffffffff}, "p"));
-  CHECK_THROWS_WITH_AS(open_source(path), doctest::Contains("too large"), InputError);
+  CHECK_THROWS_WITH_AS(open_labelled(path), doctest::Contains("too large"), InputError);
   put_file(path, idx({0xffff, 0xff, 0xff}, "p"));  // 4 GB promised, one byte there
-  CHECK_THROWS_WITH_AS(open_source(path), doctest::Contains("truncated"), InputError);
+  CHECK_THROWS_WITH_AS(open_labelled(path), doctest::Contains("truncated"), InputError);
   write_gz(path, idx({2, 2, 3}, std::string(12, 'p')));
   const std::string zipped = read_text(path);
   put_file(path, zipped.substr(0, zipped.size() - 12));
-  CHECK_THROWS_AS(open_source(path), InputError);
+  CHECK_THROWS_AS(open_labelled(path), InputError);
 }
 
 TEST_CASE("missing, empty and foreign files, empty classes and stray pictures each get one clear message") {
   TempFolder folder;
-  CHECK_THROWS_WITH_AS(open_source(folder / "none"), doctest::Contains("none: no such file or folder"),
+  CHECK_THROWS_WITH_AS(open_labelled(folder / "none"), doctest::Contains("none: no such file or folder"),
                        IoError);
   std::filesystem::create_directories(folder / "empty");
-  CHECK_THROWS_WITH_AS(open_source(folder / "empty"), doctest::Contains("has no pictures"), InputError);
+  CHECK_THROWS_WITH_AS(open_labelled(folder / "empty"), doctest::Contains("has no pictures"), InputError);
   put_file(folder / "zero.tar", "");
-  CHECK_THROWS_WITH_AS(open_source(folder / "zero.tar"), doctest::Contains("the file is empty"), InputError);
+  CHECK_THROWS_WITH_AS(open_labelled(folder / "zero.tar"), doctest::Contains("the file is empty"),
+                       InputError);
   put_file(folder / "text.tar", std::string(5000, 'x'));
-  CHECK_THROWS_WITH_AS(open_source(folder / "text.tar"), doctest::Contains("is no data source"), InputError);
+  CHECK_THROWS_WITH_AS(open_labelled(folder / "text.tar"), doctest::Contains("is no data source"),
+                       InputError);
 
   Members members = make_members({"cat", "dog"}, 2);
   members.emplace_back("owl/", "");
   write_members(folder / "hole", members);
-  CHECK_THROWS_WITH_AS(open_source(folder / "hole"), doctest::Contains("class owl: no pictures"), InputError);
+  CHECK_THROWS_WITH_AS(open_labelled(folder / "hole"), doctest::Contains("class owl: no pictures"),
+                       InputError);
   put_file(folder / "hole/owl/readme.txt", "x");
-  CHECK_THROWS_WITH_AS(open_source(folder / "hole"), doctest::Contains("but other files, as readme.txt"),
+  CHECK_THROWS_WITH_AS(open_labelled(folder / "hole"), doctest::Contains("but other files, as readme.txt"),
                        InputError);
   put_file(folder / "hole.tar", make_tar(members));
-  CHECK_THROWS_WITH_AS(open_source(folder / "hole.tar"), doctest::Contains("class owl: no pictures"),
+  CHECK_THROWS_WITH_AS(open_labelled(folder / "hole.tar"), doctest::Contains("class owl: no pictures"),
                        InputError);
 
   members.back() = {"stray.jpg", "x"};
   write_members(folder / "stray", members);
-  CHECK_THROWS_WITH_AS(open_source(folder / "stray"), doctest::Contains("stray.jpg lies outside"),
+  CHECK_THROWS_WITH_AS(open_labelled(folder / "stray"), doctest::Contains("stray.jpg lies outside"),
                        InputError);
   put_file(folder / "stray.tar", make_tar(members));
-  CHECK_THROWS_WITH_AS(open_source(folder / "stray.tar"), doctest::Contains("stray.jpg lies outside"),
+  CHECK_THROWS_WITH_AS(open_labelled(folder / "stray.tar"), doctest::Contains("stray.jpg lies outside"),
                        InputError);
   put_file(folder / "notes.tar", make_tar({{"a/readme.txt", "x"}}));
-  CHECK_THROWS_WITH_AS(open_source(folder / "notes.tar"), doctest::Contains("has no pictures"), InputError);
+  CHECK_THROWS_WITH_AS(open_labelled(folder / "notes.tar"), doctest::Contains("has no pictures"), InputError);
 }
 
 TEST_CASE("a tar cut anywhere is called truncated") {
@@ -220,7 +228,7 @@ TEST_CASE("a tar cut anywhere is called truncated") {
   const std::string tar = make_tar(make_members({"cat", "dog"}, 2));
   for (size_t size = 512; size + 1024 < tar.size(); size += 100) {
     put_file(folder / "cut.tar", tar.substr(0, size));
-    CHECK_THROWS_WITH_AS(open_source(folder / "cut.tar"), doctest::Contains("truncated"), InputError);
+    CHECK_THROWS_WITH_AS(open_labelled(folder / "cut.tar"), doctest::Contains("truncated"), InputError);
   }
 }
 
@@ -264,7 +272,8 @@ TEST_CASE("CIFAR-10's tars and MNIST's IDX files open with their counts and clas
     MESSAGE("skipped: no real data (set MILLRACE_DATA)");
     return;
   }
-  const auto train = open_source(data + "/cifar10/train.tar"), test = open_source(data + "/cifar10/test.tar");
+  const auto train = open_labelled(data + "/cifar10/train.tar"),
+             test = open_labelled(data + "/cifar10/test.tar");
   CHECK(train->count() == 50000);
   CHECK(test->count() == 10000);
   CHECK(train->classes() ==
@@ -274,13 +283,13 @@ TEST_CASE("CIFAR-10's tars and MNIST's IDX files open with their counts and clas
   for (int64_t i = 0; i < train->count(); ++i) ++counts[train->label(i)];
   for (const int count : counts) CHECK(count == 5000);
   Picture picture;
-  CHECK(decode_sample(train->read(49999), picture) == "");
+  CHECK(decode_picture(train->picture(49999), picture) == "");
   CHECK(picture.size_text() == "32x32 colour");
 
-  const auto digits = open_source(data + "/mnist/train-images-idx3-ubyte.gz");
+  const auto digits = open_labelled(data + "/mnist/train-images-idx3-ubyte.gz");
   CHECK(digits->count() == 60000);
   CHECK(digits->classes().size() == 10);
   CHECK(digits->label(0) == 5);
-  CHECK(decode_sample(digits->read(59999), picture) == "");
+  CHECK(decode_picture(digits->picture(59999), picture) == "");
   CHECK(picture.size_text() == "28x28 grey");
 }

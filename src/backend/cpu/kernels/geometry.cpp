@@ -1,4 +1,4 @@
-#include "backend/cpu/geometry.h"
+#include "backend/cpu/kernels/geometry.h"
 
 #include <algorithm>
 

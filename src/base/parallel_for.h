@@ -1,0 +1,14 @@
+// One body for many numbers, on threads of its own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace millrace {
+
+/// Runs `body(i)` for i in [0, count) on `threads` threads (0: as many as CPUs), the caller's included;
+/// rethrows the exception of the lowest i that failed. For one-off work (decoding, rendering), not for steps
+/// of a training.
+void parallel_for(int64_t count, int threads, const std::function<void(int64_t)>& body);
+
+}  // namespace millrace

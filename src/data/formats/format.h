@@ -1,0 +1,43 @@
+// What a file format is.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/io/random_access_file.h"
+#include "data/table/dataset.h"
+#include "data/table/index.h"
+
+namespace millrace::data {
+
+/// A file format; each one is a file here and a line in formats.cpp.
+struct Format {
+  const char* name;         // "recordio", as --format takes it
+  const char* description;  // "MXNet RecordIO (.rec)"
+  /// Could a file be of this format? `head`: its first bytes (up to 4,096).
+  bool (*matches)(std::string_view path, std::span<const uint8_t> head);
+  /// Opens a file or several of the same columns, one after the other; `path` is what the user wrote. InputError when one
+  /// is damaged or empty.
+  std::unique_ptr<Dataset> (*open)(const std::string& path,
+                                   std::vector<std::shared_ptr<const RandomAccessFile>> files);
+  /// InputError when the format cannot hold such columns; null where it is only read.
+  std::unique_ptr<DatasetWriter> (*create)(const std::string& path, const std::vector<Column>& columns);
+  /// Opens files by their indices, one each, located() and of a sample at least, without going through them; null where there is
+  /// nothing to gain.
+  std::unique_ptr<Dataset> (*open_indexed)(const std::string& path,
+                                           std::vector<std::shared_ptr<const RandomAccessFile>> files,
+                                           std::vector<std::shared_ptr<const Index>> indices) = nullptr;
+  /// As `open`, told what the user knows of it: whether there is a line of names, and which columns hold texts whatever their
+  /// values look like; null where the format knows.
+  std::unique_ptr<Dataset> (*open_known)(const std::string& path,
+                                         std::vector<std::shared_ptr<const RandomAccessFile>> files,
+                                         std::optional<bool> header,
+                                         std::span<const std::string> texts) = nullptr;
+};
+
+}  // namespace millrace::data

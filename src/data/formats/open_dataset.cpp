@@ -1,0 +1,104 @@
+#include "data/formats/open_dataset.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/format.h"
+#include "data/formats/formats.h"
+#include "data/io/expand_paths.h"
+#include "data/io/location.h"
+#include "data/io/open_file.h"
+
+namespace millrace::data {
+namespace {
+
+/// One for each file, all of the same columns; else none.
+std::vector<std::shared_ptr<const Index>> indices_of(
+    const std::vector<std::shared_ptr<const RandomAccessFile>>& files, const Format& format,
+    std::vector<std::string>& notes) {
+  std::vector<std::shared_ptr<const Index>> indices;
+  for (const auto& file : files) {
+    std::string why;
+    auto index = open_index(*file, why);
+    if (!why.empty()) notes.push_back(why);
+    const bool fits = index && index->located() && index->count() > 0 && index->format() == format.name &&
+                      (indices.empty() || index->columns() == indices[0]->columns());
+    if (!fits) return {};
+    indices.push_back(std::move(index));
+  }
+  return indices;
+}
+
+}  // namespace
+
+std::string data_file(const std::string& path) {
+  const std::filesystem::path index = std::filesystem::path(path) / "index.json";
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(index, ignored) ? index.string() : path;
+}
+
+std::vector<std::string> tars_in(const std::string& path) {
+  std::vector<std::string> tars;
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return tars;
+  std::filesystem::directory_iterator folder(path, error);
+  if (error) fail<IoError>("{}: cannot be listed: {}", path, error.message());
+  for (const auto& entry : folder)
+    if (entry.path().extension() == ".tar") tars.push_back(entry.path().string());
+  std::sort(tars.begin(), tars.end());
+  return tars;
+}
+
+std::unique_ptr<Dataset> open_dataset(const std::string& path, const OpenOptions& options) {
+  const std::vector<std::string> tars = tars_in(path);
+  return open_dataset(path, tars.empty() ? expand_paths(path) : tars, options);
+}
+
+std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector<std::string>& paths,
+                                      const OpenOptions& options) {
+  for (const std::string& item : paths) {
+    std::error_code ignored;
+    if (!is_elsewhere(item) && !std::filesystem::exists(item, ignored))
+      fail<IoError>("{}: no such file or folder; check the path", item);
+  }
+  std::vector<std::shared_ptr<const RandomAccessFile>> files;
+  const Format* format = nullptr;
+  if (std::error_code ignored;
+      paths.size() == 1 && std::filesystem::is_directory(data_file(paths[0]), ignored)) {
+    auto folder = folder_format.open(paths[0], {});
+    folder->set_origin(folder_format.name, {});
+    return folder;
+  }
+  for (const std::string& named : paths) {
+    const std::string item = data_file(named);
+    files.push_back(open_file(item));
+    if (files.back()->size() == 0) fail<InputError>("{}: the file is empty; copy it again", item);
+    const Format* found = format_of(*files.back());
+    if (!found) {
+      std::vector<std::string> known;
+      for (const Format* each : formats()) known.emplace_back(each->description);
+      fail<InputError>(
+          "{}: is no data source: of none of the formats that are known here ({}), or damaged; check the "
+          "path, or "
+          "copy the file again",
+          item, fmt::join(known, ", "));
+    }
+    if (format && found != format)
+      fail<InputError>("{}: is {}, but {} is {}: files that are read together must be of one format",
+                       files[0]->path(), format->description, item, found->description);
+    format = found;
+  }
+  std::vector<std::string> notes;
+  std::unique_ptr<Dataset> dataset;
+  if (options.use_indices && format->open_indexed)
+    if (auto indices = indices_of(files, *format, notes); !indices.empty())
+      dataset = format->open_indexed(path, files, std::move(indices));
+  if (!dataset)
+    dataset = (options.header || !options.texts.empty()) && format->open_known
+                  ? format->open_known(path, std::move(files), options.header, options.texts)
+                  : format->open(path, std::move(files));
+  dataset->set_origin(format->name, std::move(notes));
+  return dataset;
+}
+
+}  // namespace millrace::data

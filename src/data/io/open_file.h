@@ -1,0 +1,15 @@
+// Files of any kind by their names.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "data/io/random_access_file.h"
+
+namespace millrace::data {
+
+/// Opens a local file, mapped into memory, a remote one, read through a cache (block_cache.h), or what a command or
+/// standard input gives (spool.h). IoError when it is missing, a folder or unreadable.
+std::shared_ptr<const RandomAccessFile> open_file(const std::string& path);
+
+}  // namespace millrace::data

@@ -1,0 +1,37 @@
+// What samples hold of one kind, whichever column it lies in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "data/table/dataset.h"
+
+namespace millrace::data {
+
+/// The columns of one kind: a sample's content is the first of them that it has (a WebDataset may have .jpg here and .ppm there).
+/// The data set must stay.
+class Contents {
+ public:
+  /// InputError when there is no such column, naming those that there are.
+  Contents(const Dataset& dataset, ColumnKind kind);
+  /// Has a data set a column of this kind?
+  static bool in(const Dataset& dataset, ColumnKind kind);
+
+  const std::vector<size_t>& columns() const { return columns_; }
+  /// Where a sample has its content.
+  std::optional<size_t> column(int64_t index) const;
+  /// As Dataset::read(); nothing where a sample has no content.
+  Value read(int64_t index) const;
+
+ private:
+  const Dataset* dataset_;
+  std::vector<size_t> columns_;
+};
+
+/// "jpg (picture), cls (integer)"
+std::string columns_text(const Dataset& dataset);
+/// "pictures"
+const char* kind_plural(ColumnKind kind);
+
+}  // namespace millrace::data
