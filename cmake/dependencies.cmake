@@ -6,7 +6,6 @@ find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
 find_package(GIF REQUIRED)
 find_package(ZLIB REQUIRED)
-find_package(Protobuf REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(FREETYPE REQUIRED IMPORTED_TARGET freetype2)
@@ -43,7 +42,7 @@ function(millrace_link_dependencies target)
   target_link_libraries(${target}
     PUBLIC Threads::Threads
     PRIVATE fmt::fmt CURL::libcurl JPEG::JPEG PNG::PNG GIF::GIF PkgConfig::WEBP ZLIB::ZLIB BZip2::BZip2
-            LibLZMA::LibLZMA protobuf::libprotobuf nlohmann_json::nlohmann_json PkgConfig::FREETYPE PkgConfig::HWLOC
+            LibLZMA::LibLZMA nlohmann_json::nlohmann_json PkgConfig::FREETYPE PkgConfig::HWLOC
             PkgConfig::ICU PkgConfig::ZSTD PkgConfig::XXHASH PkgConfig::CRYPTO PkgConfig::SNDFILE PkgConfig::SOXR
             PkgConfig::KISSFFT DNNL::dnnl gomp)
   target_include_directories(${target} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})

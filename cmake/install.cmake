@@ -21,6 +21,15 @@ install(TARGETS millrace_arrow LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/millr
 install(FILES $<TARGET_FILE:Arrow::arrow> $<TARGET_FILE:Arrow::parquet>
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/millrace)
 
+# The licences of what is shipped go along.
+set(licenses ${CMAKE_INSTALL_DATADIR}/doc/millrace)
+install(FILES LICENSE THIRD_PARTY.md DESTINATION ${licenses})
+foreach(library onednn_cpu_gomp pyarrow)
+  file(GLOB texts ${MILLRACE_VENV}/lib/python3*/site-packages/${library}-*.dist-info/LICENSE.txt
+    ${MILLRACE_VENV}/lib/python3*/site-packages/${library}-*.dist-info/licenses/*.txt)
+  install(FILES ${texts} DESTINATION ${licenses}/licenses/${library})
+endforeach()
+
 file(WRITE ${CMAKE_BINARY_DIR}/millraceConfig.cmake
   "include(CMakeFindDependencyMacro)\nfind_dependency(Threads)\ninclude(\${CMAKE_CURRENT_LIST_DIR}/millraceTargets.cmake)\n")
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/millraceConfigVersion.cmake COMPATIBILITY SameMinorVersion)

@@ -4,13 +4,14 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <ctime>
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "base/parallel_copy.h"
@@ -102,14 +103,28 @@ TEST_CASE("a copy in parts is the whole, for any size and number of threads") {
   }
 }
 
-TEST_CASE("an idle thread pool takes no CPU time, not even within a step") {
+TEST_CASE("the threads of an idle pool sleep, even within a step") {
   ThreadPool pool(4);
   const ThreadPool::Step step(pool);
   pool.parallel(100, [](int64_t) {});
-  const std::clock_t before = std::clock();  // of all threads of the process
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  // Three workers that kept spinning would take up to 0.9 s.
-  CHECK(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC < 0.1);
+  // States of all threads of the process but this one; those that spin are running, for as long as one looks.
+  const auto running = [] {
+    int count = 0;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+      if (task.path().filename().string() == std::to_string(::gettid())) continue;
+      std::string line;
+      std::getline(std::ifstream(task.path() / "stat"), line);
+      const size_t end = line.rfind(')');
+      count += end != std::string::npos && end + 2 < line.size() && line[end + 2] == 'R';
+    }
+    return count;
+  };
+  int asleep = 0;
+  for (int look = 0; look < 3000 && asleep < 5; ++look) {
+    asleep = running() == 0 ? asleep + 1 : 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  CHECK(asleep == 5);  // five looks, one after the other
 }
 
 TEST_CASE("CPU quotas of all control groups above the process hold") {
