@@ -42,6 +42,7 @@ FLOORS = [
     ["data/tools/pack", "data/tools/statistics"],
     ["data/tools"],
     ["eval", "track", "onnx"],
+    ["eval/metrics"],
     ["train"],
     ["cli"],
 ]

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <fmt/core.h>
 #include <set>
 
@@ -20,6 +21,19 @@ struct Arguments {
   std::string model, data, tta;
   bool json = false;
 };
+
+/// "  accuracy      97.31 %  (95 % interval 96.97 to 97.62 %)"
+std::string metric_line(const eval::Measured& metric) {
+  const bool share = eval::metric_kinds().at(metric.name).share;
+  const double scale = share ? 100 : 1;
+  const int digits = share ? 2 : 4;
+  const char* const unit = share ? " %" : "";
+  std::string line = fmt::format("  {:<14} {:.{}f}{}", metric.name, scale * metric.value, digits, unit);
+  if (std::isfinite(metric.low) && std::isfinite(metric.high))
+    line += fmt::format("  (95 % interval {:.{}f} to {:.{}f}{})", scale * metric.low, digits,
+                        scale * metric.high, digits, unit);
+  return line;
+}
 
 int run(const Arguments& a) {
   Progress progress;
@@ -65,7 +79,12 @@ int run(const Arguments& a) {
     for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
     std::vector<std::pair<std::string, Json>> fields = {
         {"data", set->path()}, {texts || train::has_arrays(recipe) ? "targets" : "pictures", result.count}};
-    for (const auto& [name, value] : result.metrics) fields.emplace_back(name, value);
+    std::vector<std::pair<std::string, Json>> intervals;
+    for (const eval::Measured& metric : result.metrics) {
+      fields.emplace_back(metric.name, metric.value);
+      intervals.emplace_back(metric.name, std::vector<Json>{metric.low, metric.high});
+    }
+    fields.emplace_back("intervals", json_object(intervals));
     fields.emplace_back("seconds", result.seconds);
     fmt::print("{}\n", json_object(fields).text);
     return 0;
@@ -77,15 +96,7 @@ int run(const Arguments& a) {
                                                : "texts";
   progress.print(
       fmt::format("{}: {} {} in {:.1f} s", set->path(), thousands(result.count), unit, result.seconds));
-  for (const auto& [name, value] : result.metrics) {
-    if (!eval::metric_kind(name).share) {
-      progress.print(fmt::format("  {:<13} {:.4f}", name, value));
-      continue;
-    }
-    const auto [low, high] = eval::wilson_interval(value, result.count);
-    progress.print(fmt::format("  {:<13} {:.2f} %  (95 % interval {:.2f} to {:.2f} %)", name, 100 * value,
-                               100 * low, 100 * high));
-  }
+  for (const eval::Measured& metric : result.metrics) progress.print(metric_line(metric));
   return 0;
 }
 

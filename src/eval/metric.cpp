@@ -2,26 +2,137 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/format.h"
-#include "base/suggest.h"
 
 namespace millrace::eval {
 
-std::span<const MetricKind* const> metric_kinds() {
-  static const std::vector<const MetricKind*> kinds = {&accuracy_kind, &log_loss_kind,   &top_5_kind,
-                                                       &ece_kind,      &perplexity_kind, &bits_per_byte_kind};
+#define KIND(NAME) extern const MetricKind NAME##_metric;
+#include "generated/metrics.inc"
+#undef KIND
+
+namespace {
+
+constexpr double quantile = 1.959963984540054;  // 97.5 % of the normal distribution
+
+bool applies(const MetricKind& kind, const std::string& output) {
+  return std::find(kind.outputs.begin(), kind.outputs.end(), output) != kind.outputs.end();
+}
+
+}  // namespace
+
+Registry<MetricKind>& metric_kinds() {
+#define KIND(NAME) &NAME##_metric,
+  static Registry<MetricKind> kinds("metric", {
+#include "generated/metrics.inc"
+                                              });
+#undef KIND
   return kinds;
 }
 
-const MetricKind& metric_kind(const std::string& name) {
+std::vector<std::string> metrics_for(std::span<const std::string> outputs) {
   std::vector<std::string> names;
-  for (const MetricKind* kind : metric_kinds()) {
-    if (kind->name == name) return *kind;
-    names.push_back(kind->name);
+  for (const MetricKind* kind : metric_kinds().all())
+    if (std::any_of(outputs.begin(), outputs.end(),
+                    [&](const auto& output) { return applies(*kind, output); }))
+      names.push_back(kind->name);
+  return names;
+}
+
+Judged Judged::at(int64_t row) const {
+  Judged one{logits(row), 1, width, {}, {}, bytes};
+  if (!labels.empty()) one.labels = labels.subspan(static_cast<size_t>(row), 1);
+  if (!values.empty())
+    one.values = values.subspan(static_cast<size_t>(row * width), static_cast<size_t>(width));
+  return one;
+}
+
+Measurement::Measurement(const std::vector<std::string>& names, const std::string& output_kind)
+    : labelled_(output_kind == "class" || output_kind == "tokens") {
+  for (const std::string& name : names) {
+    const MetricKind& kind = metric_kinds().at(name);
+    if (!applies(kind, output_kind))
+      fail<InputError>(
+          "the metric {} does not apply to an output of kind {}, but to {}; {} is measured by {}", name,
+          output_kind, fmt::join(kind.outputs, " and "), output_kind,
+          fmt::join(metrics_for({&output_kind, 1}), ", "));
+    kinds_.push_back(&kind);
+    for (auto& metric : metrics_.emplace_back()) metric = kind.init();
   }
-  fail<InputError>("there is no metric '{}'; did you mean '{}'? ({})", name, nearest(name, names),
-                   fmt::join(names, ", "));
+}
+
+void Measurement::update(const Judged& judged) {
+  const auto rows = static_cast<size_t>(judged.rows), numbers = rows * static_cast<size_t>(judged.width);
+  MILLRACE_CHECK(judged.outputs.size() == numbers, "{} outputs of {} rows", judged.outputs.size(), rows);
+  MILLRACE_CHECK(
+      judged.labels.size() == (labelled_ ? rows : 0) && judged.values.size() == (labelled_ ? 0 : numbers),
+      "{} rows have {} labels and {} values", rows, judged.labels.size(), judged.values.size());
+  for (const int64_t label : judged.labels)
+    MILLRACE_CHECK(label >= 0 && label < judged.width, "label {} of {}", label, judged.width);
+  for (int64_t row = 0; row < judged.rows; ++row) {
+    const auto group = static_cast<size_t>(next_++ % groups);
+    const Judged one = judged.at(row);
+    for (auto& metric : metrics_) metric[group]->update(one);
+    ++rows_[group];
+  }
+}
+
+void Measurement::merge(const Measurement& other) {
+  MILLRACE_CHECK(kinds_ == other.kinds_, "measurements of other metrics cannot be merged");
+  for (size_t group = 0; group < groups; ++group) {
+    for (size_t i = 0; i < metrics_.size(); ++i) metrics_[i][group]->merge(*other.metrics_[i][group]);
+    rows_[group] += other.rows_[group];
+  }
+}
+
+int64_t Measurement::count() const {
+  int64_t rows = 0;
+  for (const int64_t group : rows_) rows += group;
+  return rows;
+}
+
+double Measurement::value(size_t metric, int64_t left_out) const {
+  const std::unique_ptr<Metric> all = kinds_[metric]->init();
+  for (int64_t group = 0; group < groups; ++group)
+    if (group != left_out) all->merge(*metrics_[metric][static_cast<size_t>(group)]);
+  return all->finalize();
+}
+
+std::pair<double, double> Measurement::interval(size_t metric, double value) const {
+  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+  if (kinds_[metric]->interval == MetricKind::wilson) {
+    if (std::isnan(value)) return {unknown, unknown};
+    return wilson_interval(value, count());
+  }
+  if (std::find(rows_.begin(), rows_.end(), 0) != rows_.end()) return {unknown, unknown};
+  std::array<double, groups> without{};
+  double mean = 0, squares = 0;
+  for (int64_t group = 0; group < groups; ++group)
+    mean += without[static_cast<size_t>(group)] = this->value(metric, group);
+  mean /= groups;
+  for (const double x : without) squares += (x - mean) * (x - mean);
+  const double error = std::sqrt(squares * static_cast<double>(groups - 1) / static_cast<double>(groups));
+  return {value - quantile * error, value + quantile * error};
+}
+
+std::vector<Measured> Measurement::finalize() const {
+  std::vector<Measured> results;
+  for (size_t i = 0; i < kinds_.size(); ++i) {
+    const double result = value(i, -1);
+    const auto [low, high] = interval(i, result);
+    results.push_back({kinds_[i]->name, result, low, high});
+  }
+  return results;
+}
+
+std::pair<double, double> wilson_interval(double share, int64_t n) {
+  if (n == 0) return {0, 1};
+  constexpr double z = quantile;
+  const double count = static_cast<double>(n), centre = (share + z * z / (2 * count)) / (1 + z * z / count);
+  const double half =
+      z / (1 + z * z / count) * std::sqrt(share * (1 - share) / count + z * z / (4 * count * count));
+  return {std::max(0.0, centre - half), std::min(1.0, centre + half)};
 }
 
 void softmax(std::span<const float> logits, std::vector<double>& probabilities) {
@@ -32,40 +143,15 @@ void softmax(std::span<const float> logits, std::vector<double>& probabilities) 
   for (double& p : probabilities) p /= sum;
 }
 
-Metrics::Metrics(const std::vector<std::string>& names, double bytes) : bytes_(bytes) {
-  for (const std::string& name : names) metrics_.emplace_back(name, metric_kind(name).make());
+double log_probability(std::span<const float> logits, int64_t label) {
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(logit - largest);
+  return logits[static_cast<size_t>(label)] - largest - std::log(sum);
 }
 
-void Metrics::add(std::span<const float> logits, std::span<const int64_t> labels) {
-  if (labels.empty()) return;
-  const size_t classes = logits.size() / labels.size();
-  for (size_t row = 0; row < labels.size(); ++row) {
-    const auto values = logits.subspan(row * classes, classes);
-    softmax(values, probabilities_);
-    const auto best = std::max_element(values.begin(), values.end());
-    double sum = 0;
-    for (const float value : values) sum += std::exp(static_cast<double>(value) - *best);
-    const auto label = static_cast<size_t>(labels[row]);
-    const Judged judged{probabilities_, static_cast<double>(values[label]) - *best - std::log(sum),
-                        labels[row], best - values.begin(), bytes_};
-    for (const auto& [name, metric] : metrics_) metric->add(judged);
-    ++count_;
-  }
-}
-
-std::vector<std::pair<std::string, double>> Metrics::values() const {
-  std::vector<std::pair<std::string, double>> result;
-  for (const auto& [name, metric] : metrics_) result.emplace_back(name, metric->value());
-  return result;
-}
-
-std::pair<double, double> wilson_interval(double share, int64_t n) {
-  if (n == 0) return {0, 1};
-  constexpr double z = 1.959963984540054;
-  const double count = static_cast<double>(n), centre = (share + z * z / (2 * count)) / (1 + z * z / count);
-  const double half =
-      z / (1 + z * z / count) * std::sqrt(share * (1 - share) / count + z * z / (4 * count * count));
-  return {std::max(0.0, centre - half), std::min(1.0, centre + half)};
+int64_t most_probable(std::span<const float> logits) {
+  return std::max_element(logits.begin(), logits.end()) - logits.begin();
 }
 
 }  // namespace millrace::eval

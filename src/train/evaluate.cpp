@@ -1,16 +1,14 @@
 #include "train/evaluate.h"
 
 #include <chrono>
-#include <memory>
-
-#include "eval/metric.h"
+#include <span>
 
 namespace millrace::train {
 
 Evaluation evaluate(Predictor& predictor, data::Feed& set, const std::vector<std::string>& names,
                     const std::function<void(int64_t, int64_t)>& progress) {
   const auto begin = std::chrono::steady_clock::now();
-  eval::Metrics metrics(names, set.bytes_per_target());
+  eval::Measurement metrics(names, set.classes().empty() ? "tokens" : "class");
   data::Cursor start = set.cursor();
   start.epoch = start.position = 0;
   set.seek(start);
@@ -28,10 +26,15 @@ Evaluation evaluate(Predictor& predictor, data::Feed& set, const std::vector<std
         std::copy_n(rows.begin() + n * classes, classes, rows.begin() + labels.size() * classes);
       labels.push_back(batch.targets[n]);
     }
-    metrics.add(rows.first(labels.size() * classes), labels);
+    metrics.update({.outputs = rows.first(labels.size() * classes),
+                    .rows = static_cast<int64_t>(labels.size()),
+                    .width = static_cast<int64_t>(classes),
+                    .labels = labels,
+                    .values = {},
+                    .bytes = set.bytes_per_target()});
     if (progress) progress(i + 1, total);
   }
-  return {metrics.values(), metrics.count(),
+  return {metrics.finalize(), metrics.count(),
           std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
 }
 

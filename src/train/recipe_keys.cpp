@@ -1,4 +1,5 @@
 // The one list of recipe keys: parsing, checking, writing and help all go by it.
+#include "eval/metric.h"
 #include "train/recipe.h"
 
 namespace millrace::train {
@@ -8,6 +9,7 @@ namespace millrace::train {
 std::span<const RecipeKey> recipe_keys() {
   static const std::vector<std::string> sgd = {"sgd", "lazy-sgd"},
                                         adam = {"adam", "adamw", "lazy-adam", "lazy-adamw"};
+  static const std::vector<std::string> outputs = {"class", "tokens"};
   static const std::vector<RecipeKey> keys = {
       {"data.train",
        "training pictures: a folder with a folder a class, a tar of them, WebDataset shards, an IDX file",
@@ -311,10 +313,7 @@ std::span<const RecipeKey> recipe_keys() {
       {"eval.metrics",
        "what evaluation reports: accuracy, log-loss, top-5, ece (calibration error); of texts perplexity and "
        "bits-per-byte, too",
-       SLOT(eval.metrics),
-       0,
-       0,
-       {"accuracy", "log-loss", "top-5", "ece", "perplexity", "bits-per-byte"}},
+       SLOT(eval.metrics), 0, 0, eval::metrics_for(outputs)},
       {"eval.batch", "pictures at a time", SLOT(eval.batch), 1, 1 << 20},
       {"eval.tta",
        "test-time augmentation of the last test and of millrace eval: none, flip (the picture and its mirror "

@@ -19,9 +19,9 @@ namespace {
 std::string metrics_text(const std::vector<std::pair<std::string, double>>& metrics) {
   std::string text;
   for (const auto& [name, value] : metrics)
-    text += fmt::format(
-        "{}{} {}", text.empty() ? "" : "  ", name,
-        eval::metric_kind(name).share ? fmt::format("{:.2f} %", 100 * value) : fmt::format("{:.4f}", value));
+    text += fmt::format("{}{} {}", text.empty() ? "" : "  ", name,
+                        eval::metric_kinds().at(name).share ? fmt::format("{:.2f} %", 100 * value)
+                                                            : fmt::format("{:.4f}", value));
   return text;
 }
 
@@ -231,12 +231,13 @@ void Trainer::State::end_epoch() {
         evaluate(*predictor, *test, recipe.eval.metrics,
                  [&](int64_t at, int64_t of) { observer.busy("evaluating", at, of); });
     test_seconds = evaluation.seconds;
-    last_test = evaluation.metrics;
-    for (const auto& [name, value] : evaluation.metrics) {
+    last_test.clear();
+    for (const eval::Measured& metric : evaluation.metrics) last_test.emplace_back(metric.name, metric.value);
+    for (const auto& [name, value] : last_test) {
       fields.emplace_back("test/" + name, value);
       record([&] { events->scalar("test/" + name, done(), value); });
     }
-    if (!evaluation.metrics.empty()) text += fmt::format("; test {}", metrics_text(evaluation.metrics));
+    if (!last_test.empty()) text += fmt::format("; test {}", metrics_text(last_test));
   }
   fields.emplace_back("seconds", seconds_since(epoch_begin));
   fields.emplace_back("seconds_waiting", times.waiting);

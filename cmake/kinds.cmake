@@ -1,0 +1,24 @@
+# Kinds (operators, metrics, input kinds …) are found because they lie in their folder.
+#
+# millrace_kinds(NAME FOLDER MACRO USER_SOURCE) looks for MACRO(kind) at the beginning of lines in the .cpp files of FOLDER, and
+# writes generated/NAME.inc with a line KIND(kind) for each, sorted by name. USER_SOURCE, the one that includes it, gets the
+# folder of generated files into its path: in every command it would keep ccache from serving another checkout.
+function(millrace_kinds name folder macro user)
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  set(kinds "")
+  foreach(source ${sources})
+    file(STRINGS ${source} definitions REGEX "^${macro}\\([a-z0-9_]+\\)")
+    foreach(definition ${definitions})
+      string(REGEX REPLACE "^${macro}\\(([a-z0-9_]+)\\).*" "\\1" kind "${definition}")
+      list(APPEND kinds ${kind})
+    endforeach()
+    # A new kind in a file that is there already asks for another look.
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+  endforeach()
+  list(SORT kinds)
+  list(TRANSFORM kinds REPLACE "(.+)" "KIND(\\1)")
+  list(JOIN kinds "\n" kinds)
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/generated/${name}.inc CONTENT "${kinds}\n" @ONLY)
+  set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/${user} PROPERTIES
+    COMPILE_OPTIONS "-I${CMAKE_CURRENT_BINARY_DIR}")
+endfunction()
