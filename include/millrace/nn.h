@@ -7,7 +7,9 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <millrace/tensor.h>
@@ -375,12 +377,18 @@ struct Model {
 };
 
 struct ModelOptions {
-  int64_t classes = 0;  // 0: the architecture's usual number
-  Shape input;          // one sample, e.g. [3, 32, 32]; empty: the architecture's usual one
-  /// Of the models of texts "gpt", "encoder" and "bag"; others have sizes of their own.
-  int64_t vocabulary = 256, width = 128, depth = 4, heads = 4;
+  /// Outputs: classes, or numbers that are predicted; 0: the architecture's usual number.
+  int64_t classes = 0;
+  Shape input = {};          // one sample, e.g. [3, 32, 32]; empty: the architecture's usual one
+  int64_t vocabulary = 256;  // of "gpt", "encoder" and "bag"
+  /// Of those and "table", as far as they have them; others have sizes of their own. 0: as usual (128, 4, 4).
+  int64_t width = 0, depth = 0, heads = 0;
   double dropout = 0;
   bool tokens = false;  // "encoder" gives logits of tokens at each place instead of classes
+  /// Of models of tables: how many columns of numbers, and of each column of categories how many ids. "table" takes numbers
+  /// f32 [batch, numbers], where there are any, then ids i64 [batch, ids.size()], where there are any.
+  int64_t numbers = 0;
+  std::vector<int64_t> ids = {};
 };
 
 /// Built-in architectures by name ("resnet18", …). InputError names the nearest for an unknown name.
@@ -392,6 +400,37 @@ std::vector<std::string> model_kinds();
 Model make_layers(const std::vector<std::string>& lines, const Shape& input, DType dtype = f32);
 /// The names that make_layers knows, with their arguments.
 std::vector<std::string> layer_kinds();
+
+/// A line of make_layers() taken apart: "conv 32 3 stride=2".
+struct LayerLine {
+  std::string text, name;
+  std::vector<double> numbers;  // in order
+  std::vector<std::pair<std::string, double>> options;
+
+  // All throw InputError that names the line.
+  [[noreturn]] void error(const std::string& what) const;
+  /// The number in that place (0, 1 …); `what` names it in messages.
+  double number(size_t i, std::string_view what) const;
+  /// A whole number from 1 on.
+  int64_t whole(size_t i, std::string_view what) const;
+  double option(const std::string& key, double otherwise) const;
+  /// A whole number from 0 on.
+  int64_t whole_option(const std::string& key, int64_t otherwise) const;
+};
+
+/// A layer that make_layers() knows by name.
+struct LayerKind {
+  std::string name;
+  std::string usage = {};  // what follows the name: "CHANNELS KERNEL [stride=1]"
+  std::string doc = {};
+  size_t most_numbers = 0;
+  std::vector<std::string> options = {};
+  /// `x` is a symbol of the layer's input. InputError and TypeError get the line in front.
+  std::shared_ptr<Module> (*make)(const LayerLine& line, const Tensor& x) = nullptr;
+};
+/// A layer of the program's own, for the beginning of a program, before other threads look. InputError when it has no name or
+/// `make`, or the name is taken.
+void add_layer(LayerKind kind);
 
 /// The model with Normalise in front of it: takes pictures as u8. Names of parameters stay.
 Model normalised(Model model, const std::vector<double>& mean, const std::vector<double>& deviation);

@@ -99,6 +99,8 @@ Schedule constant(double lr);
 Schedule step_decay(double lr, int64_t every, double factor = 0.1);
 /// From lr to `last` along half a cosine over `total` steps, then `last` (arXiv 1608.03983).
 Schedule cosine(double lr, int64_t total, double last = 0);
+/// From lr to lr·last along a straight line over `total` steps, then lr·last.
+Schedule linear_decay(double lr, int64_t total, double last = 0);
 /// PyTorch's OneCycleLR with cosine annealing: lr / divide up to lr over `rise` of the steps, then down to
 /// lr / divide / final_divide (Smith and Topin, arXiv 1708.07120).
 Schedule one_cycle(double lr, int64_t total, double rise = 0.3, double divide = 25,

@@ -1,6 +1,7 @@
 #include <millrace/optim.h>
 
 #include "ops/build.h"
+#include "optim/kinds.h"
 
 namespace millrace::optim {
 namespace {
@@ -31,5 +32,15 @@ class Adagrad final : public Optimizer {
 std::shared_ptr<const Optimizer> adagrad(const AdagradOptions& options) {
   return std::make_shared<Adagrad>(options);
 }
+
+MILLRACE_OPTIMIZER(adagrad){
+    .name = "adagrad",
+    .doc = "steps shrink with the sum of all squared gradients",
+    .settings = {{"eps", "keeps the division by that sum from zero", 1e-10, 0, 1}},
+    .make =
+        [](const Settings& settings, Options common) {
+          return adagrad({settings.number("eps"), std::move(common)});
+        },
+};
 
 }  // namespace millrace::optim

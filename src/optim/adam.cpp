@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "ops/build.h"
+#include "optim/kinds.h"
 
 namespace millrace::optim {
 namespace {
@@ -55,5 +56,53 @@ std::shared_ptr<const Optimizer> adam(const AdamOptions& options) {
 std::shared_ptr<const Optimizer> adamw(const AdamOptions& options) {
   return std::make_shared<Adam>(options, true);
 }
+
+namespace {
+
+std::vector<Setting> adam_settings() {
+  return {{"betas", "decays of the first and second moment", std::vector<double>{0.9, 0.999}, 0, 0.9999999},
+          {"eps", "keeps the division by the second moment from zero", 1e-8, 0, 1}};
+}
+
+AdamOptions adam_options(const Settings& settings, Options common, bool lazy) {
+  const std::vector<double>& betas = settings.numbers("betas");
+  if (betas.size() != 2) fail<InputError>("betas must be two numbers, not {}", betas.size());
+  common.lazy = lazy;
+  return {betas[0], betas[1], settings.number("eps"), std::move(common)};
+}
+
+}  // namespace
+
+MILLRACE_OPTIMIZER(adam){
+    .name = "adam",
+    .doc = "steps by the first and second moment of the gradients",
+    .settings = adam_settings(),
+    .make = [](const Settings& settings,
+               Options common) { return adam(adam_options(settings, std::move(common), false)); },
+};
+
+MILLRACE_OPTIMIZER(adamw){
+    .name = "adamw",
+    .doc = "adam whose weight decay does not go through the moments",
+    .settings = adam_settings(),
+    .make = [](const Settings& settings,
+               Options common) { return adamw(adam_options(settings, std::move(common), false)); },
+};
+
+MILLRACE_OPTIMIZER(lazy_adam){
+    .name = "lazy-adam",
+    .doc = "adam that updates of an embedding only the rows that the batch reads",
+    .settings = adam_settings(),
+    .make = [](const Settings& settings,
+               Options common) { return adam(adam_options(settings, std::move(common), true)); },
+};
+
+MILLRACE_OPTIMIZER(lazy_adamw){
+    .name = "lazy-adamw",
+    .doc = "adamw that updates of an embedding only the rows that the batch reads",
+    .settings = adam_settings(),
+    .make = [](const Settings& settings,
+               Options common) { return adamw(adam_options(settings, std::move(common), true)); },
+};
 
 }  // namespace millrace::optim

@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "ops/build.h"
+#include "optim/kinds.h"
 
 namespace millrace::optim {
 namespace {
@@ -42,5 +43,36 @@ class Sgd final : public Optimizer {
 }  // namespace
 
 std::shared_ptr<const Optimizer> sgd(const SgdOptions& options) { return std::make_shared<Sgd>(options); }
+
+namespace {
+
+std::vector<Setting> sgd_settings() {
+  return {{"momentum", "share of the last update kept", 0.9, 0, 0.999999},
+          {"nesterov", "momentum looks one step ahead", false}};
+}
+
+std::shared_ptr<const Optimizer> sgd_by(const Settings& settings, Options common) {
+  return sgd({settings.number("momentum"), settings.flag("nesterov"), std::move(common)});
+}
+
+}  // namespace
+
+MILLRACE_OPTIMIZER(sgd){
+    .name = "sgd",
+    .doc = "stochastic gradient descent, with momentum",
+    .settings = sgd_settings(),
+    .make = sgd_by,
+};
+
+MILLRACE_OPTIMIZER(lazy_sgd){
+    .name = "lazy-sgd",
+    .doc = "sgd that updates of an embedding only the rows that the batch reads",
+    .settings = sgd_settings(),
+    .make =
+        [](const Settings& settings, Options common) {
+          common.lazy = true;
+          return sgd_by(settings, std::move(common));
+        },
+};
 
 }  // namespace millrace::optim

@@ -14,7 +14,6 @@
 #include "data/formats/open_dataset.h"
 #include "data/table/query.h"
 #include "data/table/select.h"
-#include "nn/models/table.h"
 #include "train/sounds.h"
 
 namespace millrace::train {
@@ -283,7 +282,7 @@ Session make_array_session(Recipe recipe, const std::string& encoding) {
   nn::Model model;
   if (is_table(recipe)) {
     const auto encoder = data::TableEncoder::parse(encoding);
-    nn::models::TableModel table;
+    nn::ModelOptions table;
     table.numbers = static_cast<int64_t>(encoder.dense().size());
     for (const auto& category : encoder.categories()) table.ids.push_back(category.ids);
     classes = encoder.classes();
@@ -291,7 +290,7 @@ Session make_array_session(Recipe recipe, const std::string& encoding) {
     table.width = recipe.model.width;
     table.depth = recipe.model.depth;
     table.dropout = recipe.model.dropout;
-    model = nn::models::table(table);
+    model = nn::make_model("table", table);
     if (table.numbers > 0) inputs.push_back({"numbers", {f32, {batch, table.numbers}}});
     if (!table.ids.empty()) inputs.push_back({"ids", {i64, {batch, static_cast<int64_t>(table.ids.size())}}});
   } else {

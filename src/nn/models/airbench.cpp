@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/format.h"
+#include "nn/models/architecture.h"
 #include "nn/models/models.h"
 
 namespace millrace::nn::models {
@@ -143,8 +144,6 @@ class Airbench : public Module {
   Linear* head_ = nullptr;
 };
 
-}  // namespace
-
 Model airbench(const std::string& kind, const ModelOptions& options) {
   const Shape input = picture_shape(options, {3, 32, 32}, kind);
   if (input[1].size() < 25 || input[2].size() < 25)
@@ -154,5 +153,14 @@ Model airbench(const std::string& kind, const ModelOptions& options) {
   model.fit = [net](const Array& pictures) { net->fit(pictures); };
   return model;
 }
+
+}  // namespace
+
+MILLRACE_ARCHITECTURE(airbench){
+    .name = "airbench",
+    .doc = "quickly trained network for pictures of about 32 × 32",
+    .takes = "picture",
+    .make = [](const Settings&, const ModelOptions& options) { return airbench("airbench", options); },
+};
 
 }  // namespace millrace::nn::models

@@ -1,8 +1,10 @@
 // A small convolutional network for small pictures (digits, letters): three halvings, batch norm, mean over positions.
 #include "base/format.h"
+#include "nn/models/architecture.h"
 #include "nn/models/models.h"
 
 namespace millrace::nn::models {
+namespace {
 
 Model convnet(const std::string& kind, const ModelOptions& options) {
   const Shape input = picture_shape(options, {1, 32, 32}, kind);
@@ -20,5 +22,14 @@ Model convnet(const std::string& kind, const ModelOptions& options) {
   layers->append(std::make_shared<Linear>(128, options.classes ? options.classes : 10));
   return {kind, layers, {{"x0", batch_of(input)}}};
 }
+
+}  // namespace
+
+MILLRACE_ARCHITECTURE(convnet){
+    .name = "convnet",
+    .doc = "four convolutions with batch norm, for small pictures",
+    .takes = "picture",
+    .make = [](const Settings&, const ModelOptions& options) { return convnet("convnet", options); },
+};
 
 }  // namespace millrace::nn::models

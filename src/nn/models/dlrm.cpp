@@ -1,6 +1,9 @@
 // A click model: 13 numbers, and 26 categories with embeddings from one table (after Naumov et al., arXiv 1906.00091,
 // without the interaction layer).
+#include <algorithm>
+
 #include "base/format.h"
+#include "nn/models/architecture.h"
 #include "nn/models/models.h"
 
 namespace millrace::nn::models {
@@ -40,13 +43,27 @@ class Dlrm : public Module {
   Sequential& mlp_;
 };
 
-}  // namespace
+Model dlrm(const std::string& kind, const ModelOptions& options) {
+  const bool fits = options.numbers == numbers && options.ids.size() == categories &&
+                    *std::max_element(options.ids.begin(), options.ids.end()) <= buckets;
+  if ((options.numbers != 0 || !options.ids.empty()) && !fits)
+    fail<InputError>(
+        "{} takes {} numbers and {} categories of at most {} ids each; the model 'table' takes any", kind,
+        numbers, categories, buckets);
 
-Model dlrm(const std::string& kind, const ModelOptions&) {
   return {kind,
           std::make_shared<Dlrm>(),
           {{"x0", batch_of({numbers})}, {"x1", batch_of({categories}, i64), 0, static_cast<double>(buckets)}},
           Task::binary};
 }
+
+}  // namespace
+
+MILLRACE_ARCHITECTURE(dlrm){
+    .name = "dlrm",
+    .doc = "clicks from 13 numbers and 26 categories",
+    .takes = "table",
+    .make = [](const Settings&, const ModelOptions& options) { return dlrm("dlrm", options); },
+};
 
 }  // namespace millrace::nn::models

@@ -1,5 +1,6 @@
 // The small network of a first MNIST lesson (after LeCun et al., 1998).
 #include "base/format.h"
+#include "nn/models/architecture.h"
 #include "nn/models/models.h"
 
 namespace millrace::nn::models {
@@ -28,13 +29,20 @@ class LeNet : public Module {
   Sequential& body_;
 };
 
-}  // namespace
-
 Model lenet(const std::string& kind, const ModelOptions& options) {
   const Shape input = picture_shape(options, {1, 28, 28}, kind);
   return {kind,
           std::make_shared<LeNet>(input, options.classes ? options.classes : 10),
           {{"x0", batch_of(input)}}};
 }
+
+}  // namespace
+
+MILLRACE_ARCHITECTURE(lenet){
+    .name = "lenet",
+    .doc = "two convolutions and two layers, for digits",
+    .takes = "picture",
+    .make = [](const Settings&, const ModelOptions& options) { return lenet("lenet", options); },
+};
 
 }  // namespace millrace::nn::models

@@ -1,5 +1,6 @@
 // A classifier of texts: embeddings of bytes, one LSTM layer, and its last output.
 #include "base/format.h"
+#include "nn/models/architecture.h"
 #include "nn/models/models.h"
 
 namespace millrace::nn::models {
@@ -21,8 +22,6 @@ class LstmClassifier : public Module {
   Linear& head_;
 };
 
-}  // namespace
-
 Model lstm(const std::string& kind, const ModelOptions& options) {
   if (!options.input.empty() && options.input.rank() != 1)
     fail<InputError>("{} takes samples of shape [length]", kind);
@@ -31,5 +30,14 @@ Model lstm(const std::string& kind, const ModelOptions& options) {
           std::make_shared<LstmClassifier>(options.classes ? options.classes : 2),
           {{"x0", batch_of(input, i64), 0, static_cast<double>(vocabulary)}}};
 }
+
+}  // namespace
+
+MILLRACE_ARCHITECTURE(lstm){
+    .name = "lstm",
+    .doc = "one LSTM layer over bytes; classes",
+    .takes = "tokens",
+    .make = [](const Settings&, const ModelOptions& options) { return lstm("lstm", options); },
+};
 
 }  // namespace millrace::nn::models

@@ -1,13 +1,15 @@
 // A small network for tables: two hidden layers with layer norm.
 #include "base/format.h"
+#include "nn/models/architecture.h"
 #include "nn/models/models.h"
 
 namespace millrace::nn::models {
+namespace {
 
 Model mlp(const std::string& kind, const ModelOptions& options) {
-  if (!options.input.empty() && options.input.rank() != 1)
-    fail<InputError>("{} takes samples of shape [columns]", kind);
-  const int64_t columns = options.input.empty() ? 14 : options.input[0].size();
+  if (!options.ids.empty())
+    fail<InputError>("{} takes numbers only; the model 'table' takes categories too", kind);
+  const int64_t columns = usual_columns(options, kind);
   auto layers = std::make_shared<Sequential>();
   int64_t in = columns;
   for (const int64_t width : {128, 64}) {
@@ -19,5 +21,14 @@ Model mlp(const std::string& kind, const ModelOptions& options) {
   layers->append(std::make_shared<Linear>(in, options.classes ? options.classes : 2));
   return {kind, layers, {{"x0", batch_of({columns})}}};
 }
+
+}  // namespace
+
+MILLRACE_ARCHITECTURE(mlp){
+    .name = "mlp",
+    .doc = "two layers with layer norm over the numbers of a table",
+    .takes = "table",
+    .make = [](const Settings&, const ModelOptions& options) { return mlp("mlp", options); },
+};
 
 }  // namespace millrace::nn::models

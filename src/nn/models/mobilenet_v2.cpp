@@ -1,4 +1,5 @@
 // MobileNetV2 (Sandler et al., arXiv 1801.04381).
+#include "nn/models/architecture.h"
 #include "nn/models/models.h"
 
 namespace millrace::nn::models {
@@ -51,13 +52,21 @@ class MobileNetV2 : public Module {
   Linear& head_;
 };
 
-}  // namespace
-
 Model mobilenet_v2(const std::string& kind, const ModelOptions& options) {
   const Shape input = picture_shape(options, {3, 224, 224}, kind);
   return {kind,
           std::make_shared<MobileNetV2>(input[0].size(), options.classes ? options.classes : 1000),
           {{"x0", batch_of(input)}}};
 }
+
+}  // namespace
+
+MILLRACE_ARCHITECTURE(mobilenet_v2){
+    .name = "mobilenet_v2",
+    .doc = "MobileNetV2, for fewer operations",
+    .takes = "picture",
+    .make = [](const Settings&,
+               const ModelOptions& options) { return mobilenet_v2("mobilenet_v2", options); },
+};
 
 }  // namespace millrace::nn::models

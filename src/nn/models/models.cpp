@@ -1,38 +1,9 @@
 #include "nn/models/models.h"
 
-#include <functional>
-
 #include "base/format.h"
-#include "base/suggest.h"
 
 namespace millrace::nn {
 namespace {
-
-struct Kind {
-  std::string name;
-  Model (*make)(const std::string&, const ModelOptions&);
-};
-
-const std::vector<Kind>& kinds() {
-  static const std::vector<Kind> list = {{"resnet18", models::resnet},
-                                         {"resnet50", models::resnet},
-                                         {"resnet18_cifar", models::resnet},
-                                         {"mobilenet_v2", models::mobilenet_v2},
-                                         {"bert_base", models::transformer},
-                                         {"bert_base_14", models::transformer},
-                                         {"minilm", models::transformer},
-                                         {"gpt_mini", models::transformer},
-                                         {"gpt", models::text_transformer},
-                                         {"encoder", models::text_transformer},
-                                         {"bag", models::bag},
-                                         {"dlrm", models::dlrm},
-                                         {"mlp", models::mlp},
-                                         {"lenet", models::lenet},
-                                         {"lstm", models::lstm},
-                                         {"airbench", models::airbench},
-                                         {"convnet", models::convnet}};
-  return list;
-}
 
 /// A model behind Normalise; its parameters keep their names.
 class Normalised : public Module {
@@ -49,20 +20,6 @@ class Normalised : public Module {
 };
 
 }  // namespace
-
-std::vector<std::string> model_kinds() {
-  std::vector<std::string> names;
-  for (const Kind& kind : kinds()) names.push_back(kind.name);
-  return names;
-}
-
-Model make_model(const std::string& name, const ModelOptions& options) {
-  for (const Kind& kind : kinds())
-    if (kind.name == name) return kind.make(name, options);
-  const std::vector<std::string> names = model_kinds();
-  fail<InputError>("there is no model '{}'; did you mean '{}'? (have {})", name, nearest(name, names),
-                   fmt::join(names, ", "));
-}
 
 Model normalised(Model model, const std::vector<double>& mean, const std::vector<double>& deviation) {
   auto whole = std::make_shared<Normalised>(model.module, mean, deviation);
@@ -93,6 +50,14 @@ Shape picture_shape(const ModelOptions& options, const Shape& usual, const std::
   return options.input;
 }
 
+int64_t usual_columns(const ModelOptions& options, const std::string& kind) {
+  if (options.numbers > 0) return options.numbers;
+  if (options.input.empty()) return 14;
+  if (options.input.rank() != 1 || !options.input.is_static())
+    fail<InputError>("{} takes samples of shape [columns], not {}", kind, options.input.str());
+  return options.input[0].size();
+}
+
 void append_conv_norm(Sequential& layers, int64_t in, int64_t out, int64_t kernel, const ConvOptions& options,
                       std::shared_ptr<Module> activation) {
   ConvOptions without_bias = options;
@@ -100,6 +65,13 @@ void append_conv_norm(Sequential& layers, int64_t in, int64_t out, int64_t kerne
   layers.append(std::make_shared<Conv2d>(in, out, kernel, without_bias));
   layers.append(std::make_shared<BatchNorm>(out));
   if (activation) layers.append(std::move(activation));
+}
+
+std::shared_ptr<Sequential> shortcut_of(int64_t in, int64_t out, int64_t stride) {
+  if (stride == 1 && in == out) return nullptr;
+  auto shortcut = std::make_shared<Sequential>();
+  append_conv_norm(*shortcut, in, out, 1, {.stride = stride}, nullptr);
+  return shortcut;
 }
 
 }  // namespace models

@@ -1,4 +1,5 @@
 // Residual networks (He et al., arXiv 1512.03385): resnet18, resnet50, and resnet18_cifar for small pictures.
+#include "nn/models/architecture.h"
 #include "nn/models/models.h"
 
 namespace millrace::nn::models {
@@ -23,10 +24,7 @@ class ResidualBlock : public Module {
       add(in, mid, 3, stride);
       add(mid, mid, 3, 1);
     }
-    if (stride != 1 || in != out) {
-      down_ = &make<Sequential>("down");
-      append_conv_norm(*down_, in, out, 1, {.stride = stride}, nullptr);
-    }
+    if (const auto shortcut = shortcut_of(in, out, stride)) down_ = child("down", shortcut).get();
   }
 
   Tensor forward(const Tensor& x) override {
@@ -69,8 +67,6 @@ class ResNet : public Module {
   Linear* head_ = nullptr;
 };
 
-}  // namespace
-
 Model resnet(const std::string& kind, const ModelOptions& options) {
   const bool small = kind == "resnet18_cifar", deep = kind == "resnet50";
   const Shape input = picture_shape(options, small ? Shape{3, 32, 32} : Shape{3, 224, 224}, kind);
@@ -80,5 +76,28 @@ Model resnet(const std::string& kind, const ModelOptions& options) {
           std::make_shared<ResNet>(depths, deep, input[0].size(), classes, small),
           {{"x0", batch_of(input)}}};
 }
+
+}  // namespace
+
+MILLRACE_ARCHITECTURE(resnet18){
+    .name = "resnet18",
+    .doc = "ResNet-18, of blocks of two convolutions",
+    .takes = "picture",
+    .make = [](const Settings&, const ModelOptions& options) { return resnet("resnet18", options); },
+};
+
+MILLRACE_ARCHITECTURE(resnet50){
+    .name = "resnet50",
+    .doc = "ResNet-50, of blocks of three convolutions",
+    .takes = "picture",
+    .make = [](const Settings&, const ModelOptions& options) { return resnet("resnet50", options); },
+};
+
+MILLRACE_ARCHITECTURE(resnet18_cifar){
+    .name = "resnet18_cifar",
+    .doc = "ResNet-18 for pictures of about 32 × 32",
+    .takes = "picture",
+    .make = [](const Settings&, const ModelOptions& options) { return resnet("resnet18_cifar", options); },
+};
 
 }  // namespace millrace::nn::models

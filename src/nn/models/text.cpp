@@ -5,6 +5,7 @@
 // the number of the text within its row) and positions i64 [batch, length] within the text. Attention never looks from one
 // text into another, nor at padding.
 #include "base/format.h"
+#include "nn/models/architecture.h"
 #include "nn/models/models.h"
 
 namespace millrace::nn::models {
@@ -128,8 +129,6 @@ Model of_tokens(const std::string& kind, const ModelOptions& options, std::share
           tokens ? Task::tokens : Task::classes};
 }
 
-}  // namespace
-
 Model text_transformer(const std::string& kind, const ModelOptions& options) {
   if (options.heads < 1 || options.width % options.heads != 0)
     fail<InputError>("model.width = {} cannot be divided among model.heads = {}", options.width,
@@ -146,5 +145,34 @@ Model bag(const std::string& kind, const ModelOptions& options) {
   return of_tokens(kind, options, std::make_shared<Bag>(options, options.classes ? options.classes : 2),
                    false);
 }
+
+}  // namespace
+
+MILLRACE_ARCHITECTURE(gpt){
+    .name = "gpt",
+    .doc = "causal transformer; predicts the next token",
+    .takes = "tokens",
+    .settings = {width_setting(), depth_setting(), heads_setting(), dropout_setting()},
+    .make = [](const Settings& settings,
+               const ModelOptions& options) { return text_transformer("gpt", sized(options, settings)); },
+};
+
+MILLRACE_ARCHITECTURE(encoder){
+    .name = "encoder",
+    .doc = "transformer that sees both sides; classes, or tokens that were masked",
+    .takes = "tokens",
+    .settings = {width_setting(), depth_setting(), heads_setting(), dropout_setting()},
+    .make = [](const Settings& settings,
+               const ModelOptions& options) { return text_transformer("encoder", sized(options, settings)); },
+};
+
+MILLRACE_ARCHITECTURE(bag){
+    .name = "bag",
+    .doc = "the mean of embeddings, then one layer; classes",
+    .takes = "tokens",
+    .settings = {width_setting(), dropout_setting()},
+    .make = [](const Settings& settings,
+               const ModelOptions& options) { return bag("bag", sized(options, settings)); },
+};
 
 }  // namespace millrace::nn::models

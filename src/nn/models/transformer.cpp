@@ -1,5 +1,6 @@
 // Transformers: BERT-like encoders (post-norm: bert_base, minilm) and a GPT-like decoder (pre-norm, causal: gpt_mini).
 #include "base/format.h"
+#include "nn/models/architecture.h"
 #include "nn/models/models.h"
 
 namespace millrace::nn::models {
@@ -73,8 +74,6 @@ class Transformer : public Module {
   Linear& head_;
 };
 
-}  // namespace
-
 Model transformer(const std::string& kind, const ModelOptions& options) {
   Sizes sizes{30522, 768, 12, 12, 512, false, 128};
   if (kind == "bert_base_14") sizes.length = 14;
@@ -90,5 +89,35 @@ Model transformer(const std::string& kind, const ModelOptions& options) {
           {{"x0", batch_of({sizes.length}, i64), 0, static_cast<double>(sizes.vocabulary)}},
           sizes.causal ? Task::tokens : Task::classes};
 }
+
+}  // namespace
+
+MILLRACE_ARCHITECTURE(bert_base){
+    .name = "bert_base",
+    .doc = "the size of BERT base; classes",
+    .takes = "tokens",
+    .make = [](const Settings&, const ModelOptions& options) { return transformer("bert_base", options); },
+};
+
+MILLRACE_ARCHITECTURE(bert_base_14){
+    .name = "bert_base_14",
+    .doc = "bert_base for 14 tokens",
+    .takes = "tokens",
+    .make = [](const Settings&, const ModelOptions& options) { return transformer("bert_base_14", options); },
+};
+
+MILLRACE_ARCHITECTURE(minilm){
+    .name = "minilm",
+    .doc = "BERT of 6 layers, 384 wide; classes",
+    .takes = "tokens",
+    .make = [](const Settings&, const ModelOptions& options) { return transformer("minilm", options); },
+};
+
+MILLRACE_ARCHITECTURE(gpt_mini){
+    .name = "gpt_mini",
+    .doc = "causal, 6 layers, 384 wide; predicts the next token",
+    .takes = "tokens",
+    .make = [](const Settings&, const ModelOptions& options) { return transformer("gpt_mini", options); },
+};
 
 }  // namespace millrace::nn::models

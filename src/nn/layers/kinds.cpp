@@ -1,0 +1,52 @@
+#include <algorithm>
+#include <deque>
+
+#include "nn/layers/layer.h"
+
+namespace millrace::nn {
+namespace layers {
+
+#define KIND(NAME) extern const LayerKind layer_##NAME;
+#include "generated/layers.inc"
+#undef KIND
+
+Registry<LayerKind>& kinds() {
+  static Registry<LayerKind> all("layer", {
+#define KIND(NAME) &layer_##NAME,
+#include "generated/layers.inc"
+#undef KIND
+                                          });
+  return all;
+}
+
+const LayerKind& kind_of(const LayerLine& line) {
+  const LayerKind* const kind = kinds().find(line.name);
+  if (!kind)
+    line.error(fmt::format("there is no layer '{}'; did you mean '{}'?", line.name,
+                           nearest(line.name, kinds().names())));
+  if (line.numbers.size() > kind->most_numbers)
+    line.error(fmt::format("usage: {} {}", kind->name, kind->usage));
+  for (const auto& [key, value] : line.options)
+    if (std::find(kind->options.begin(), kind->options.end(), key) == kind->options.end())
+      line.error(fmt::format("there is no option '{}'; usage: {} {}", key, kind->name, kind->usage));
+  return *kind;
+}
+
+}  // namespace layers
+
+std::vector<std::string> layer_kinds() {
+  std::vector<std::string> usages;
+  for (const LayerKind* kind : layers::kinds().all())
+    usages.push_back(kind->usage.empty() ? kind->name : kind->name + " " + kind->usage);
+  return usages;
+}
+
+void add_layer(LayerKind kind) {
+  if (kind.name.empty() || kind.name.find_first_of(" \t\n=") != std::string::npos)
+    fail<InputError>("a layer needs a name of one word, not '{}'", kind.name);
+  if (!kind.make) fail<InputError>("the layer '{}' needs a function that makes it", kind.name);
+  static std::deque<LayerKind> own;  // they stay where they are
+  layers::kinds().add(own.emplace_back(std::move(kind)));
+}
+
+}  // namespace millrace::nn

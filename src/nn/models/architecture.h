@@ -1,0 +1,41 @@
+// The built-in architectures by name, with what a recipe can tell them: files here end with MILLRACE_ARCHITECTURE(name){…}.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <millrace/nn.h>
+
+#include "base/registry.h"
+#include "base/settings.h"
+
+namespace millrace::nn {
+
+struct Architecture {
+  std::string name, doc;
+  /// What its inputs are: "picture" f32 [batch, channels, height, width] (spectrograms too), "tokens" i64 [batch, length],
+  /// "table" (numbers f32 [batch, columns], ids i64 [batch, columns]), or "" for others.
+  std::string takes;
+  /// Of width, depth, heads and dropout those that it has.
+  std::vector<Setting> settings = {};
+  /// Sizes are those of `settings`, whatever ModelOptions says of them. InputError for what makes no model.
+  Model (*make)(const Settings& settings, const ModelOptions& options) = nullptr;
+};
+
+#define MILLRACE_ARCHITECTURE(NAME)              \
+  extern const Architecture architecture_##NAME; \
+  const Architecture architecture_##NAME
+
+Registry<Architecture>& architectures();
+
+namespace models {
+// Declarations that several kinds share, and what they are usually.
+Setting width_setting();
+Setting depth_setting();
+Setting heads_setting();
+Setting dropout_setting();
+/// The options with the sizes of the settings.
+ModelOptions sized(ModelOptions options, const Settings& settings);
+}  // namespace models
+
+}  // namespace millrace::nn

@@ -1,0 +1,72 @@
+#include "optim/kinds.h"
+
+#include <set>
+
+namespace millrace::optim {
+
+#define KIND(NAME) extern const OptimizerKind optimizer_##NAME;
+#include "generated/optimizers.inc"
+#undef KIND
+
+namespace {
+
+/// "blocks.0.n1.bias" for every "blocks.0.n1.running_mean".
+std::set<std::string> norm_biases(nn::Module& model) {
+  std::set<std::string> names;
+  const std::string suffix = "running_mean";
+  for (const nn::Named& buffer : model.buffers())
+    if (buffer.name.ends_with(suffix))
+      names.insert(buffer.name.substr(0, buffer.name.size() - suffix.size()) + "bias");
+  return names;
+}
+
+/// Parameters that are treated differently, by the common settings.
+std::vector<Group> common_groups(const Settings& settings, nn::Module& model) {
+  const double scale = settings.number("norm_bias_lr");
+  const bool decay_all = settings.flag("decay_all");
+  std::vector<Group> groups;
+  if (scale != 1 && scale > 0)
+    groups.push_back(
+        {[names = norm_biases(model)](const std::string& name, const Type&) { return names.contains(name); },
+         scale, decay_all ? settings.number("weight_decay") / scale : 0.0});
+  if (!decay_all)
+    groups.push_back({[](const std::string&, const Type& type) { return type.shape.rank() <= 1; }, 1, 0.0});
+  return groups;
+}
+
+}  // namespace
+
+Registry<OptimizerKind>& optimizer_kinds() {
+  static Registry<OptimizerKind> kinds("optimizer", {
+#define KIND(NAME) &optimizer_##NAME,
+#include "generated/optimizers.inc"
+#undef KIND
+                                                    });
+  return kinds;
+}
+
+std::vector<Setting> common_optimizer_settings() {
+  return {
+      {"lr", "learning rate, which the schedule multiplies", 0.1, 0},
+      {"weight_decay", "pull of the weights towards zero (times the learning rate)", 0.0, 0, 1e3},
+      {"norm_bias_lr",
+       "the learning rate of the biases of batch norms is so many times larger (their decay stays the same)",
+       1.0, 0, 1e6},
+      {"decay_all", "false: biases and norms' scales are not decayed", true}};
+}
+
+std::vector<Setting> optimizer_settings(const OptimizerKind& kind) {
+  std::vector<Setting> settings = common_optimizer_settings();
+  settings.insert(settings.end(), kind.settings.begin(), kind.settings.end());
+  return settings;
+}
+
+std::shared_ptr<const Optimizer> make_optimizer(const OptimizerKind& kind, const Settings& settings,
+                                                double clip_norm, double clip_value, nn::Module& model) {
+  return kind.make(settings, {.weight_decay = settings.number("weight_decay"),
+                              .clip_value = clip_value,
+                              .clip_norm = clip_norm,
+                              .groups = common_groups(settings, model)});
+}
+
+}  // namespace millrace::optim

@@ -1,0 +1,42 @@
+// Optimisers by name, with what a recipe can tell them: files here end with MILLRACE_OPTIMIZER(name){…}. Schedules:
+// optim/schedules/.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <millrace/nn.h>
+#include <millrace/optim.h>
+
+#include "base/registry.h"
+#include "base/settings.h"
+#include "optim/schedules/schedule.h"
+
+namespace millrace::optim {
+
+struct OptimizerKind {
+  std::string name, doc;
+  /// Its own, besides common_optimizer_settings().
+  std::vector<Setting> settings = {};
+  /// InputError for settings that make no optimiser.
+  std::shared_ptr<const Optimizer> (*make)(const Settings& settings, Options common) = nullptr;
+};
+
+#define MILLRACE_OPTIMIZER(NAME)               \
+  extern const OptimizerKind optimizer_##NAME; \
+  const OptimizerKind optimizer_##NAME
+
+Registry<OptimizerKind>& optimizer_kinds();
+
+/// lr, weight_decay, norm_bias_lr, decay_all.
+std::vector<Setting> common_optimizer_settings();
+/// Common ones, then the kind's own: what make_optimizer() reads.
+std::vector<Setting> optimizer_settings(const OptimizerKind& kind);
+
+/// `settings`: of optimizer_settings(kind); the limits as in Options; `model` tells which biases belong to batch norms.
+/// InputError as Optimizer and the kind have it.
+std::shared_ptr<const Optimizer> make_optimizer(const OptimizerKind& kind, const Settings& settings,
+                                                double clip_norm, double clip_value, nn::Module& model);
+
+}  // namespace millrace::optim

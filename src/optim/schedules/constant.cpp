@@ -1,0 +1,17 @@
+#include "optim/schedules/schedule.h"
+
+namespace millrace::optim {
+
+Schedule constant(double lr) {
+  return [lr](int64_t) { return lr; };
+}
+
+MILLRACE_SCHEDULE(constant){
+    .name = "constant",
+    .doc = "always the same",
+    .settings = {warmup_setting()},
+    .make = [](const Settings& settings,
+               const ScheduleSpan& span) { return warmed_up(constant(span.lr), settings, span); },
+};
+
+}  // namespace millrace::optim

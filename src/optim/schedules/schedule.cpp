@@ -1,0 +1,55 @@
+#include "optim/schedules/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "base/format.h"
+
+namespace millrace::optim {
+
+#define KIND(NAME) extern const ScheduleKind schedule_##NAME;
+#include "generated/schedules.inc"
+#undef KIND
+
+Registry<ScheduleKind>& schedule_kinds() {
+  static Registry<ScheduleKind> kinds("schedule", {
+#define KIND(NAME) &schedule_##NAME,
+#include "generated/schedules.inc"
+#undef KIND
+                                                  });
+  return kinds;
+}
+
+int64_t ScheduleSpan::steps(double epochs) const {
+  return std::max<int64_t>(1, std::llround(epochs * static_cast<double>(steps_per_epoch)));
+}
+
+Setting warmup_setting() {
+  return {"warmup", "epochs of linear warm-up from 0 before the schedule", 0.0, 0, 1e6};
+}
+
+Setting end_setting() { return {"end", "rate at the end, as a share of lr", 0.0, 0, 1}; }
+
+Schedule warmed_up(Schedule schedule, const Settings& settings, const ScheduleSpan& span) {
+  const double epochs = settings.number("warmup");
+  return epochs > 0 ? warm_up(std::move(schedule), span.steps(epochs)) : schedule;
+}
+
+double cosine_between(double a, double b, double part) {
+  return b + (a - b) / 2 * (1 + std::cos(std::numbers::pi * part));
+}
+
+void check_total(int64_t total) {
+  if (total < 1) fail<InputError>("a schedule needs at least one step, not {}", total);
+}
+
+Schedule warm_up(Schedule inner, int64_t steps) {
+  if (!inner) fail<InputError>("there is no schedule to warm up to");
+  return [=](int64_t step) {
+    const double factor = step < steps ? static_cast<double>(step + 1) / static_cast<double>(steps) : 1;
+    return factor * inner(step);
+  };
+}
+
+}  // namespace millrace::optim
