@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "base/parallel_for.h"
-#include "data/feed/loader.h"
 #include "data/formats/open_dataset.h"
 #include "data/table/dataset.h"
 

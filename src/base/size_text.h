@@ -1,6 +1,7 @@
 // Sizes of memory as people write them.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <string>
 
@@ -22,6 +23,12 @@ inline double parse_bytes(const std::string& what, const std::string& text) {
   if (used == 0 || !(value * scale >= 1) || !(value * scale <= 1e18))
     fail<InputError>("{} takes a size such as 16GB or 800MB, not '{}'", what, text);
   return value * scale;
+}
+
+/// "12.3 MB", of few bytes "123 bytes".
+inline std::string memory_text(int64_t bytes) {
+  return bytes < 100'000 ? fmt::format("{} bytes", bytes)
+                         : fmt::format("{:.1f} MB", static_cast<double>(bytes) * 1e-6);
 }
 
 }  // namespace millrace

@@ -12,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Arguments {
+struct BenchArguments {
   std::string mode, batch;
   ZooOptions zoo;
   BenchDataOptions data;
@@ -20,23 +20,23 @@ struct Arguments {
   bool profile = false;
 };
 
-double seconds_since(Clock::time_point start) {
+double bench_seconds(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 /// Runs the step for at least `seconds` after a warm-up and returns items per second.
-double rate(double seconds, ZooStep& step) {
+double items_per_second(double seconds, ZooStep& step) {
   for (int i = 0; i < 3; ++i) step.run();
   int64_t runs = 0;
   const auto start = Clock::now();
   do {
     step.run();
     ++runs;
-  } while (seconds_since(start) < seconds);
-  return static_cast<double>(runs * step.batch()) / seconds_since(start);
+  } while (bench_seconds(start) < seconds);
+  return static_cast<double>(runs * step.batch()) / bench_seconds(start);
 }
 
-int run(Arguments& a) {
+int run_bench(BenchArguments& a) {
   if (a.mode == "data") {
     if (!a.batch.empty()) a.data.batch = parse_batch(a.batch);
     a.data.source = a.zoo.model;
@@ -49,7 +49,7 @@ int run(Arguments& a) {
   a.zoo.batch = parse_batch(a.batch);
   a.zoo.train = a.mode == "train";
   ZooStep step(a.zoo);
-  const double items = rate(a.seconds, step);
+  const double items = items_per_second(a.seconds, step);
   if (a.profile) print_kernels(profile_steps(step, 3, 0.2), 30);
   const Program& program = step.program();
   if (a.zoo.train)
@@ -59,10 +59,8 @@ int run(Arguments& a) {
   return 0;
 }
 
-}  // namespace
-
 Action declare_bench(Command& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<BenchArguments>();
   command.positional("MODE", a->mode, "train, infer or data")
       .positional("NAME", a->zoo.model, "one of" + model_names() + "; for data, a source of pictures")
       .positional("BATCH", a->batch, "items a step (of data: 64)", false)
@@ -87,7 +85,13 @@ Action declare_bench(Command& command) {
           "  millrace bench infer resnet18 1 --precision bf16 --profile\n"
           "  millrace bench data photos.tar --size 224\n"
           "  millrace bench data cifar10/train.tar --augment 'pad-crop 4,flip' --cached\n");
-  return [a] { return run(*a); };
+  return [a] { return run_bench(*a); };
 }
+
+}  // namespace
+
+MILLRACE_VERB(bench){"bench",
+                     "measure how fast a built-in network trains or infers here, or a source becomes batches",
+                     declare_bench, 130};
 
 }  // namespace millrace::cli

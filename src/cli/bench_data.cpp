@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fmt/core.h>
@@ -15,11 +16,13 @@
 #include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/picture_reader.h"
 #include "data/codecs/pictures/stored_picture.h"
-#include "data/feed/loader.h"
-#include "data/feed/loader_options.h"
+#include "data/feed/array_part.h"
+#include "data/feed/picture_part.h"
+#include "data/feed/sample_feed.h"
 #include "data/formats/open_dataset.h"
 #include "data/order/permutation.h"
 #include "data/table/contents.h"
+#include "data/table/labels.h"
 
 namespace millrace::cli {
 namespace {
@@ -44,7 +47,7 @@ class Stopwatch {
 };
 
 /// Pictures and the time they took. What others take of a busy machine lengthens the time, but not that of the CPU.
-struct Measured {
+struct MeasuredPictures {
   int64_t pictures = 0;
   double seconds = 0, cpu = 0;
   void add(int64_t count, const Stopwatch& watch) {
@@ -71,11 +74,12 @@ std::vector<std::string> augmentations(const BenchDataOptions& options) {
   return list;
 }
 
-/// Decoding and resizing alone: the frames that the loader takes, each thread for itself, nothing handed on.
-class Limit {
+/// Decoding and resizing alone: the frames that the loader takes, each thread for itself. It does no work that the
+/// loader could save: memory is used again, the order of an epoch made once, nothing locked or handed on.
+class DecodingLimit {
  public:
-  Limit(std::shared_ptr<const data::Dataset> samples, const data::Augmenter& augmenter,
-        const data::Extent& extent, int threads)
+  DecodingLimit(std::shared_ptr<const data::Dataset> samples, const data::Augmenter& augmenter,
+                const data::Extent& extent, int threads)
       : samples_(std::move(samples)),
         pictures_(*samples_, data::ColumnKind::picture),
         augmenter_(augmenter),
@@ -83,33 +87,43 @@ class Limit {
         threads_(threads) {}
 
   /// Pictures in so many seconds.
-  int64_t run(double seconds) {
+  int64_t run(double seconds) const {
     std::atomic<int64_t> done{0};
-    const Stopwatch watch;
+    const Clock::time_point end =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     std::vector<std::thread> threads;
+    // Threads begin at places of their own, so that they do not decode the same pictures.
     for (int i = 0; i < threads_; ++i)
-      threads.emplace_back([&, i] {
-        data::PictureReader reader;
-        std::vector<uint8_t> planes(extent_.bytes());
-        int64_t count = 0;
-        // Threads begin at places of their own, so that they do not decode the same pictures.
-        for (int64_t at = samples_->count() * i / threads_; watch.seconds() < seconds; ++at, ++count)
-          decode(at, reader, planes);
-        done += count;
-      });
+      threads.emplace_back([&, i] { done += run_from(samples_->count() * i / threads_, end); });
     for (std::thread& thread : threads) thread.join();
     return done;
   }
 
  private:
-  void decode(int64_t number, data::PictureReader& reader, std::vector<uint8_t>& planes) const {
-    const int64_t epoch = number / samples_->count(), position = number % samples_->count();
-    const data::Permutation order(samples_->count(), 1, epoch);
-    const data::StoredPicture sample = data::stored_picture(pictures_.read(order(position)));
+  int64_t run_from(int64_t place, Clock::time_point end) const {
+    // What is far away is asked for as early as a batch of the usual size asks for it.
+    constexpr int64_t ahead = 64;
+    const int64_t count = samples_->count();
+    data::PictureReader reader;
+    std::vector<uint8_t> planes(extent_.bytes());
+    int64_t done = 0;
+    for (int64_t epoch = 0;; ++epoch, place = 0) {
+      const data::Permutation order(count, 1, epoch);
+      for (int64_t i = place; i < std::min(count, place + ahead); ++i) samples_->will_read(order(i));
+      for (; place < count; ++place, ++done) {
+        if (Clock::now() >= end) return done;
+        if (place + ahead < count) samples_->will_read(order(place + ahead));
+        decode(order(place), {1, epoch, place, 0}, reader, planes);
+      }
+    }
+  }
+
+  void decode(int64_t index, const data::SampleKey& key, data::PictureReader& reader,
+              std::vector<uint8_t>& planes) const {
+    const data::StoredPicture sample = data::stored_picture(pictures_.read(index));
     if (!reader.open(sample).empty()) return;
     data::Frame frame = data::whole_frame(reader.height(), reader.width(), reader.height(), reader.width());
-    if (augmenter_.frames())
-      frame = augmenter_.frame(reader.height(), reader.width(), {1, epoch, position, 0});
+    if (augmenter_.frames()) frame = augmenter_.frame(reader.height(), reader.width(), key);
     if (static_cast<size_t>(frame.keep.height) * frame.keep.width != extent_.plane()) return;
     // A picture that is damaged costs its time as well.
     [[maybe_unused]] const std::string why =
@@ -123,60 +137,75 @@ class Limit {
   int threads_;
 };
 
+/// The class of each sample as a part: labels i64 [batch].
+std::shared_ptr<const data::Part> class_part(const data::Dataset& samples, size_t column) {
+  const data::ColumnPlace place(samples, samples.columns()[column].name);
+  return std::make_shared<data::ArrayPart>(
+      std::vector<data::Field>{{"labels", {i64, {Dim::named("batch")}}}},
+      [place](const data::Dataset& from, int64_t first, int64_t count, std::span<std::byte* const> rows) {
+        const size_t at = place.in(from);
+        for (int64_t i = 0; i < count; ++i) {
+          const auto label = std::get<int64_t>(from.read(first + i, at));
+          std::memcpy(rows[0] + i * static_cast<int64_t>(sizeof label), &label, sizeof label);
+        }
+      });
+}
+
 /// What frameworks do before the model: float32, less the mean, divided by the deviation.
-void normalise(const data::Batch& batch, const data::Extent& extent, std::vector<float>& out) {
-  const auto plane = static_cast<int64_t>(extent.plane());
-  out.resize(batch.pictures.size());
-  for (int64_t p = 0; p < static_cast<int64_t>(batch.pictures.size()) / plane; ++p) {
-    const float mean = 120, factor = 1 / 58.0F;
-    const uint8_t* from = batch.pictures.data() + p * plane;
-    float* to = out.data() + p * plane;
-    for (int64_t i = 0; i < plane; ++i) to[i] = (static_cast<float>(from[i]) - mean) * factor;
-  }
+void normalise(std::span<const std::byte> pictures, std::vector<float>& out) {
+  const float mean = 120, factor = 1 / 58.0F;
+  const auto* const from = reinterpret_cast<const uint8_t*>(pictures.data());
+  out.resize(pictures.size());
+  for (size_t i = 0; i < pictures.size(); ++i) out[i] = (static_cast<float>(from[i]) - mean) * factor;
 }
 
 }  // namespace
 
 int bench_data(const BenchDataOptions& options) {
   const int threads = available_cpus();
-  const std::shared_ptr<const data::Dataset> source = data::open_dataset(options.source);
-  data::LoaderOptions given;
+  std::shared_ptr<const data::Dataset> source = data::open_dataset(options.source);
+  if (data::find_label(*source)) source = data::labelled(std::move(source), data::ColumnKind::picture);
+  const std::vector<std::string> augment = augmentations(options);
+  const auto pictures = data::picture_part(*source, {.augment = augment, .channels = 3});
+  std::vector<data::NamedPart> parts = {{"", pictures}};
+  if (const auto column = source->class_column()) parts.push_back({"", class_part(*source, *column), true});
+  data::FeedOptions given;
   given.batch = std::min(options.batch, source->count());
   given.threads = threads;
-  given.order = "shuffle";
   given.drop_last = true;
-  given.channels = 3;
-  given.augment = augmentations(options);
   given.cache_bytes = options.cached ? int64_t{8} << 30 : 0;
-  const data::Augmenter augmenter(given.augment);
-  auto loader = std::make_unique<data::Loader>(source, given);
-  const bool decodes = !loader->cached();
-  const data::Extent extent = loader->extent();
-  // Other augmentations keep the size of what is decoded.
-  Limit limit(source, augmenter, extent, threads);
+  given.unit = "pictures";
+  const auto open = [&] {
+    return data::sample_feed(source, parts, data::sample_rows(*source, {.order = "shuffle"}), given);
+  };
+  std::unique_ptr<data::Feed> feed = open();
+  const bool decodes = !feed->cached();
+  const size_t field = feed->field("pictures");
+  const data::Augmenter augmenter(augment);
+  const DecodingLimit limit(source, augmenter, pictures->stored_extent(), threads);
 
   std::vector<float> floats;
   constexpr int rounds = 4;
-  Measured loaded, alone;
+  MeasuredPictures loaded, alone;
   size_t bad = 0;
   for (int round = 0; round < rounds; ++round) {
     if (decodes) {
-      loader.reset();  // its threads would go on working ahead
+      feed.reset();  // its threads would go on working ahead
       const Stopwatch watch;
       alone.add(limit.run(options.seconds / rounds), watch);
-      loader = std::make_unique<data::Loader>(source, given);
+      feed = open();
     }
     // Batches that were ready are not counted.
-    for (int i = 0; i < threads + 3; ++i) loader->next();
+    for (int i = 0; i < threads + 3; ++i) feed->next();
     const Stopwatch watch;
-    int64_t pictures = 0;
+    int64_t done = 0;
     do {
-      const data::Batch& batch = loader->next();
-      pictures += batch.valid;
-      if (options.floats) normalise(batch, extent, floats);
+      const data::FeedBatch& batch = feed->next();
+      done += batch.valid;
+      if (options.floats) normalise(batch.arrays[field], floats);
     } while (watch.seconds() < options.seconds / rounds);
-    loaded.add(pictures, watch);
-    bad = std::max(bad, loader->bad_samples().size());
+    loaded.add(done, watch);
+    bad = std::max(bad, feed->bad_samples().size());
   }
   if (decodes)
     fmt::print(
@@ -186,8 +215,8 @@ int bench_data(const BenchDataOptions& options) {
   fmt::print("the loader, {} threads: {}\n", threads, loaded.text());
   if (bad > 0) fmt::print("{} pictures cannot be read\n", bad);
   fmt::print("{} {} {}x{} batch {} pictures/s {:.1f}\n", options.source,
-             given.augment.empty() ? "plain" : fmt::format("{}", fmt::join(given.augment, ", ")),
-             extent.width, extent.height, given.batch, loaded.rate());
+             augment.empty() ? "plain" : fmt::format("{}", fmt::join(augment, ", ")),
+             pictures->extent().width, pictures->extent().height, given.batch, loaded.rate());
   return 0;
 }
 

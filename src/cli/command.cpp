@@ -108,12 +108,13 @@ Action Command::choose(const std::vector<Verb>& verbs) {
 }
 
 int run_command_line(int argc, char** argv) {
-  CLI::App app("Millrace: from a folder of pictures to a trained, exported model.", "millrace");
+  CLI::App app("Millrace: from data of any kind to a trained, exported model.", "millrace");
   app.footer(
       "Begin with:\n"
       "  millrace letters data/letters                make a small data set to play with\n"
       "  millrace train examples/letters.toml         train on it\n"
-      "  millrace predict runs/letters-1 PICTURE      use what was trained\n\n"
+      "  millrace predict runs/letters-1 PICTURE      use what was trained\n"
+      "  millrace init DATA > recipe.toml             begin with data of your own\n\n"
       "millrace VERB --help explains each verb.");
   app.require_subcommand(0, 1);
   app.set_version_flag("--version", "millrace " MILLRACE_VERSION);

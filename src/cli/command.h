@@ -39,6 +39,7 @@ class Command {
 struct Verb {
   std::string name, summary;
   Action (*declare)(Command& command);
+  int place;  // in the list of --help
 };
 
 /// Every verb, in the order of the help text.

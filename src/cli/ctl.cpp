@@ -8,13 +8,14 @@
 #include "cli/json.h"
 #include "cli/verbs.h"
 #include "train/control.h"
+#include "train/status.h"
 
 namespace millrace::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct CtlArguments {
   std::string run;
   std::vector<std::string> changes;
   double wait = 10;
@@ -25,7 +26,8 @@ struct Arguments {
 struct Standing {
   bool running = false, finished = false, any = false;
   int64_t step = 0;
-  double epoch = 0, loss = 0, accuracy = 0, lr = 0;
+  double epoch = 0, loss = 0, lr = 0;
+  std::vector<train::NamedValue> metrics;  // of the training's outputs, of that step
 };
 
 /// The last step that metrics.jsonl tells of: its end is enough, however long it is.
@@ -40,7 +42,7 @@ Standing standing_of(const train::RunFolder& run) {
   file.seekg(from);
   std::string line;
   while (std::getline(file, line)) {
-    const auto metrics = nlohmann::json::parse(line, nullptr, false);
+    const auto metrics = nlohmann::ordered_json::parse(line, nullptr, false);
     if (!metrics.is_object() || !metrics.contains("lr")) continue;
     const auto number = [&](const char* name) {
       const auto at = metrics.find(name);
@@ -50,13 +52,20 @@ Standing standing_of(const train::RunFolder& run) {
     s.step = static_cast<int64_t>(number("step"));
     s.epoch = number("epoch");
     s.loss = number("loss");
-    s.accuracy = number("accuracy");
     s.lr = number("lr");
+    // A step's line: what leads to it, the loss, the outputs' metrics, the rate, and more.
+    s.metrics.clear();
+    bool behind_loss = false;
+    for (const auto& [name, value] : metrics.items()) {
+      if (name == "lr") break;
+      if (behind_loss && value.is_number()) s.metrics.emplace_back(name, value.get<double>());
+      behind_loss = behind_loss || name == "loss";
+    }
   }
   return s;
 }
 
-int show(const Arguments& a, const train::RunFolder& run) {
+int show_standing(const CtlArguments& a, const train::RunFolder& run) {
   const Standing s = standing_of(run);
   const auto journal = train::read_journal(run.journal());
   const char* state = s.running ? "training" : s.finished ? "finished" : "stopped";
@@ -67,21 +76,21 @@ int show(const Arguments& a, const train::RunFolder& run) {
                                      {"key", entry.change.key},
                                      {"value", entry.change.value},
                                      {"time", entry.time}}));
-    fmt::print("{}\n", json_object({{"run", Json(run.path().string())},
-                                    {"state", state},
-                                    {"step", s.step},
-                                    {"epoch", s.epoch},
-                                    {"loss", s.loss},
-                                    {"accuracy", s.accuracy},
-                                    {"lr", s.lr},
-                                    {"journal", entries}})
-                           .text);
+    std::vector<std::pair<std::string, Json>> fields = {{"run", run.path().string()},
+                                                        {"state", state},
+                                                        {"step", s.step},
+                                                        {"epoch", s.epoch},
+                                                        {"loss", s.loss}};
+    for (const auto& [name, value] : s.metrics) fields.emplace_back(name, value);
+    fields.emplace_back("lr", s.lr);
+    fields.emplace_back("journal", entries);
+    fmt::print("{}\n", json_object(fields).text);
     return 0;
   }
   fmt::print("{}: {}", run.path().string(), state);
   if (s.any)
-    fmt::print(", step {}  epoch {:.4g}  loss {:.4f}  accuracy {:.1f} %  lr {:.4g}\n", s.step, s.epoch,
-               s.loss, 100 * s.accuracy, s.lr);
+    fmt::print(", step {}  epoch {:.4g}  {}  lr {:.4g}\n", s.step, s.epoch,
+               train::progress_text(s.loss, s.metrics), s.lr);
   else
     fmt::print(", no step done yet\n");
   for (const train::Applied& entry : journal)
@@ -90,9 +99,9 @@ int show(const Arguments& a, const train::RunFolder& run) {
   return 0;
 }
 
-int run_ctl(const Arguments& a) {
+int run_ctl(const CtlArguments& a) {
   const train::RunFolder run = train::RunFolder::open(a.run);
-  if (a.changes.empty()) return show(a, run);
+  if (a.changes.empty()) return show_standing(a, run);
   const std::vector<train::Change> changes = train::parse_changes(a.changes);
   const int64_t step = train::request_changes(run, changes, a.wait);
   if (a.json) {
@@ -104,10 +113,8 @@ int run_ctl(const Arguments& a) {
   return 0;
 }
 
-}  // namespace
-
 Action declare_ctl(Command& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<CtlArguments>();
   std::string keys;
   for (const std::string& key : train::control_keys()) keys += "\n  " + key;
   command.positional("RUN", a->run, "a run folder in which a training runs")
@@ -126,5 +133,9 @@ Action declare_ctl(Command& command) {
     return run_ctl(*a);
   };
 }
+
+}  // namespace
+
+MILLRACE_VERB(ctl){"ctl", "say where a training stands, and change it while it runs", declare_ctl, 60};
 
 }  // namespace millrace::cli

@@ -9,13 +9,13 @@
 #include "data/formats/open_dataset.h"
 #include "data/table/dataset.h"
 #include "data/tools/convert.h"
-#include "train/recipe.h"
+#include "task/recipe.h"
 
 namespace millrace::cli {
 namespace {
 
 /// "a,b" → {"a", "b"}
-std::vector<std::string> split(const std::string& list) {
+std::vector<std::string> split_columns(const std::string& list) {
   std::vector<std::string> names;
   for (size_t at = 0; at < list.size();) {
     const size_t comma = std::min(list.find(',', at), list.size());
@@ -32,15 +32,13 @@ std::string writable_formats() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-}  // namespace
-
 Action declare_data_convert(Command& command) {
-  struct Arguments {
+  struct ConvertArguments {
     std::string source, out, format, columns;
     bool zstd = false;
     HeaderOption header;
   };
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<ConvertArguments>();
   command.positional("SOURCE", a->source, "data of any format")
       .positional("OUT", a->out, "the file to write; for mds, a new folder")
       .option("--format", a->format, "what to write: " + writable_formats())
@@ -56,8 +54,8 @@ Action declare_data_convert(Command& command) {
     if (!format.create)
       fail<InputError>("{} can only be read; what can be written: {}", format.name, writable_formats());
     if (a->zstd && a->format != "mds") fail<InputError>("--zstd goes with --format mds only");
-    const auto dataset = data::open_dataset(train::expand(a->source), a->header.options());
-    const std::vector<size_t> chosen = data::choose_columns(*dataset, split(a->columns));
+    const auto dataset = data::open_dataset(task::expand(a->source), a->header.options());
+    const std::vector<size_t> chosen = data::choose_columns(*dataset, split_columns(a->columns));
     const std::vector<data::Column> columns = data::columns_at(*dataset, chosen);
     data::MdsOptions options;
     options.zstd = a->zstd;
@@ -71,5 +69,9 @@ Action declare_data_convert(Command& command) {
     return 0;
   };
 }
+
+}  // namespace
+
+MILLRACE_DATA_VERB(convert){"convert", "copy a source into another format", declare_data_convert, 60};
 
 }  // namespace millrace::cli

@@ -15,7 +15,7 @@
 #include "data/order/order.h"
 #include "data/table/dataset.h"
 #include "data/table/labels.h"
-#include "train/recipe.h"
+#include "task/recipe.h"
 
 namespace millrace::cli {
 namespace {
@@ -38,8 +38,8 @@ nlohmann::ordered_json json_value(const data::Value& value, data::ColumnKind kin
 }
 
 /// A value; one that cannot be read (a pickle, damaged content) is missing, and the first reason in each column is kept.
-data::Value read(const data::Dataset& dataset, int64_t sample, size_t column,
-                 std::map<size_t, std::string>& faults) {
+data::Value read_value(const data::Dataset& dataset, int64_t sample, size_t column,
+                       std::map<size_t, std::string>& faults) {
   try {
     return dataset.read(sample, column);
   } catch (const InputError& error) {
@@ -52,7 +52,7 @@ void print_faults(const std::map<size_t, std::string>& faults) {
   for (const auto& [column, why] : faults) fmt::print(stderr, "note: {}\n", why);
 }
 
-void print_json(const data::Dataset& dataset, const std::vector<int64_t>& rows, int64_t total) {
+void print_head_json(const data::Dataset& dataset, const std::vector<int64_t>& rows, int64_t total) {
   std::map<size_t, std::string> faults;
   nlohmann::ordered_json json;
   json["samples"] = total;
@@ -62,14 +62,15 @@ void print_json(const data::Dataset& dataset, const std::vector<int64_t>& rows, 
   for (const int64_t i : rows) {
     nlohmann::ordered_json row;
     for (size_t c = 0; c < dataset.columns().size(); ++c)
-      row[dataset.columns()[c].name] = json_value(read(dataset, i, c, faults), dataset.columns()[c].kind);
+      row[dataset.columns()[c].name] =
+          json_value(read_value(dataset, i, c, faults), dataset.columns()[c].kind);
     json["head"].push_back(row);
   }
   print_faults(faults);
   fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-struct Arguments {
+struct HeadArguments {
   std::string source, order, rank = "0/1";
   int64_t count = 5, sample = 0, seed = 1;
   bool json = false, stream = false;
@@ -89,7 +90,7 @@ std::pair<int64_t, int64_t> rank_of(const std::string& text) {
 }
 
 /// The samples to print: the first ones of the source, or of an epoch of training in an order.
-std::vector<int64_t> rows_of(const Arguments& a, const std::shared_ptr<const data::Dataset>& dataset) {
+std::vector<int64_t> rows_of(const HeadArguments& a, const std::shared_ptr<const data::Dataset>& dataset) {
   std::vector<int64_t> rows;
   const auto [rank, ranks] = rank_of(a.rank);
   if (a.order.empty()) {
@@ -114,9 +115,9 @@ std::vector<int64_t> rows_of(const Arguments& a, const std::shared_ptr<const dat
 }
 
 /// The first samples of training on a stream: those in memory are the buffer's and the printed ones.
-std::unique_ptr<data::Dataset> head_of_stream(const Arguments& a) {
+std::unique_ptr<data::Dataset> head_of_stream(const HeadArguments& a) {
   const auto [rank, ranks] = rank_of(a.rank);
-  auto stream = data::open_stream(train::expand(a.source));
+  auto stream = data::open_stream(task::expand(a.source));
   if (!a.where.empty()) stream = data::select(std::move(stream), a.where);
   data::StreamReader reader(std::move(stream), data::stream_buffer(a.order.empty() ? "sequential" : a.order),
                             static_cast<uint64_t>(a.seed));
@@ -130,10 +131,8 @@ std::unique_ptr<data::Dataset> head_of_stream(const Arguments& a) {
   return reader.stream().samples(records);
 }
 
-}  // namespace
-
 Action declare_data_head(Command& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<HeadArguments>();
   command.positional("SOURCE", a->source, "data of any format")
       .option("-n,--count", a->count, "samples to print")
       .option("--sample", a->sample,
@@ -167,20 +166,20 @@ Action declare_data_head(Command& command) {
     } else if (a->sample > 0) {
       if (!a->order.empty() || a->rank != "0/1")
         fail<InputError>("--sample goes with neither --order nor --rank");
-      const auto stream = data::open_stream(train::expand(a->source));
+      const auto stream = data::open_stream(task::expand(a->source));
       data::StreamSampled sampled = data::sample_stream(*stream, a->sample, static_cast<uint64_t>(a->seed));
       dataset = std::move(sampled.samples);
       total = sampled.total;
       rows.resize(static_cast<size_t>(dataset->count()));
       std::iota(rows.begin(), rows.end(), int64_t{0});
     } else {
-      dataset = data::open_dataset(train::expand(a->source), a->header.options());
+      dataset = data::open_dataset(task::expand(a->source), a->header.options());
       total = dataset->count();
       rows = rows_of(*a, dataset);
     }
     print_notes(*dataset);
     if (a->json) {
-      print_json(*dataset, rows, total);
+      print_head_json(*dataset, rows, total);
       return 0;
     }
     fmt::print("{}: {} samples of {} columns\n", dataset->path(), thousands(total),
@@ -193,7 +192,7 @@ Action declare_data_head(Command& command) {
     for (const int64_t i : rows) {
       std::vector<std::string> row = {std::to_string(i)};
       for (size_t c = 0; c < dataset->columns().size(); ++c)
-        row.push_back(data::value_text(read(*dataset, i, c, faults), dataset->columns()[c].kind, 40));
+        row.push_back(data::value_text(read_value(*dataset, i, c, faults), dataset->columns()[c].kind, 40));
       table.row(std::move(row));
     }
     fmt::print("{}", table.str());
@@ -201,5 +200,9 @@ Action declare_data_head(Command& command) {
     return 0;
   };
 }
+
+}  // namespace
+
+MILLRACE_DATA_VERB(head){"head", "print the first samples of a source", declare_data_head, 20};
 
 }  // namespace millrace::cli

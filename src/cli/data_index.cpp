@@ -7,9 +7,11 @@
 #include "data/formats/open_dataset.h"
 #include "data/table/dataset.h"
 #include "data/table/index.h"
-#include "train/recipe.h"
+#include "task/recipe.h"
 
 namespace millrace::cli {
+
+namespace {
 
 Action declare_data_index(Command& command) {
   struct Arguments {
@@ -33,7 +35,7 @@ Action declare_data_index(Command& command) {
     // Through the files themselves, whatever indices there are.
     data::OpenOptions options = a->header.options();
     options.use_indices = false;
-    const auto dataset = data::open_dataset(train::expand(a->source), options);
+    const auto dataset = data::open_dataset(task::expand(a->source), options);
     for (const auto& file : dataset->files()) {
       std::string why;
       (void)data::open_index(*file, why);
@@ -49,5 +51,11 @@ Action declare_data_index(Command& command) {
     return 0;
   };
 }
+
+}  // namespace
+
+MILLRACE_DATA_VERB(index){
+    "index", "write the index beside a source's files: opening, choosing and checking without a pass",
+    declare_data_index, 70};
 
 }  // namespace millrace::cli

@@ -9,9 +9,11 @@
 #include "data/table/dataset.h"
 #include "data/table/query.h"
 #include "data/table/select.h"
-#include "train/recipe.h"
+#include "task/recipe.h"
 
 namespace millrace::cli {
+
+namespace {
 
 Action declare_data_query(Command& command) {
   struct Arguments {
@@ -31,7 +33,7 @@ Action declare_data_query(Command& command) {
   a->header.declare(command);
   return [a] {
     const data::Query query = data::Query::parse(a->condition);
-    const auto dataset = data::open_dataset(train::expand(a->source), a->header.options());
+    const auto dataset = data::open_dataset(task::expand(a->source), a->header.options());
     print_notes(*dataset);
     const std::vector<int64_t> samples = data::matching(*dataset, query);
     if (a->json) {
@@ -53,5 +55,9 @@ Action declare_data_query(Command& command) {
     return 0;
   };
 }
+
+}  // namespace
+
+MILLRACE_DATA_VERB(query){"query", "print the samples that a condition is true for", declare_data_query, 80};
 
 }  // namespace millrace::cli

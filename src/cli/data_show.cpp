@@ -1,54 +1,107 @@
+// A batch as training sees it.
 #include <algorithm>
 #include <fmt/core.h>
 
 #include "base/file.h"
 #include "base/format.h"
+#include "cli/batch_files.h"
 #include "cli/verbs.h"
 #include "data/codecs/pictures/picture.h"
 #include "data/codecs/pictures/png.h"
 #include "data/tools/contact_sheet.h"
-#include "train/datasets.h"
+#include "train/feed_at_step.h"
 #include "train/run_folder.h"
 
 namespace millrace::cli {
+namespace {
+
+struct ShowArguments {
+  std::string recipe, out = "batch.png";
+  std::vector<std::string> changes;
+  int64_t step = 1, count = 64, columns = 8;
+};
+
+/// What a row's targets say, those at each place left out: "cat", "price 12, kind new".
+std::string row_label(const task::Task& task, const data::Feed& feed, const data::FeedBatch& batch,
+                      int64_t row) {
+  std::string label;
+  for (const auto& output : task.outputs) {
+    if (output->at_places()) continue;
+    const std::string text = row_target(*output, feed, batch, row);
+    label += fmt::format("{}{}{}{}", label.empty() ? "" : ", ", output->name(),
+                         output->name().empty() ? "" : " ", text);
+  }
+  return label;
+}
+
+int run_data_show(const ShowArguments& a) {
+  const task::Recipe recipe = train::recipe_of(a.recipe, a.changes);
+  if (a.columns < 1 || a.columns > 1000 || a.count < 1)
+    fail<InputError>("--columns takes 1 to 1000, --count 1 or more");
+  const task::Opened opened = train::open_at_step(recipe, "", a.step, {});
+  data::Feed& feed = *opened.training.feed;
+  const data::FeedBatch& batch = feed.next();
+  const int64_t count = std::min(a.count, batch.valid);
+  std::vector<InputRows> rows;  // by input
+  for (const auto& input : opened.task.inputs) rows.emplace_back(*input, feed, batch);
+  std::vector<data::Tile> tiles;
+  std::string words;
+  for (int64_t row = 0; row < count; ++row) {
+    const std::string label = row_label(opened.task, feed, batch, row);
+    bool drawn = false;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const auto& input = opened.task.inputs[i];
+      const std::vector<Array> arrays = rows[i].row(row);
+      if (const auto planes = row_picture(*input, arrays)) {
+        tiles.push_back({data::picture_of(*planes), drawn ? "" : label});
+        drawn = true;
+      } else {
+        words += fmt::format("{}{}{}: {}\n", row, input->name().empty() ? "" : " ", input->name(),
+                             input->text(arrays));
+      }
+    }
+    // Labels stand in the rows of the sheet, or behind the words.
+    if (!drawn && !label.empty()) words += fmt::format("{}  → {}\n", row, label);
+    if (drawn)
+      fmt::print("{}{}", label.empty() ? "-" : label,
+                 (row + 1) % a.columns == 0 || row + 1 == count ? "\n" : "  ");
+  }
+  fmt::print("{}", words);
+  if (tiles.empty()) {
+    fmt::print("{} {} of step {}\n", count, feed.unit(), a.step);
+    return 0;
+  }
+  // Each sample's tiles stay in one row.
+  const int64_t each = std::ssize(tiles) / count;
+  const data::ContactSheet sheet =
+      data::contact_sheet(tiles, static_cast<int>(a.columns * std::max<int64_t>(each, 1)));
+  write_file(a.out, data::encode_png(sheet.picture));
+  fmt::print("{}: {} {} of step {}, {}x{}\n", a.out, count, feed.unit(), a.step, sheet.picture.width,
+             sheet.picture.height);
+  return 0;
+}
 
 Action declare_data_show(Command& command) {
-  struct Arguments {
-    std::string recipe, out = "batch.png";
-    std::vector<std::string> changes;
-    int64_t step = 1, count = 64, columns = 8;
-  };
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<ShowArguments>();
   command.positional("RECIPE", a->recipe, "a recipe or a run folder")
       .positional("key=value", a->changes, "changes of the recipe", false)
-      .option("-o,--out", a->out, "the PNG file to write (batch.png)")
+      .option("-o,--out", a->out, "the PNG file to write (batch.png), where samples can be looked at")
       .option("--step", a->step, "the step whose batch is drawn")
-      .option("-n,--count", a->count, "pictures, at most")
-      .option("--columns", a->columns, "pictures in a row")
+      .option("-n,--count", a->count, "samples, at most")
+      .option("--columns", a->columns, "samples in a row")
       .footer(
-          "Draws pictures as the model gets them: resized, cropped, augmented, mixed. The classes are "
-          "printed in the\n"
-          "same rows.\n\n"
+          "Draws samples as the model gets them: resized, cropped, augmented, mixed, each with its target "
+          "below "
+          "it. Targets\n"
+          "are printed in the same rows, and samples that cannot be drawn as words.\n\n"
           "  millrace data show examples/letters.toml\n"
-          "  millrace data show examples/letters.toml 'data.augment=[\"rotate 30\"]' --out rotated.png\n");
-  return [a] {
-    const train::Recipe recipe = train::recipe_of(a->recipe, a->changes);
-    if (a->columns < 1 || a->columns > 1000 || a->count < 1)
-      fail<InputError>("--columns takes 1 to 1000, --count 1 or more");
-    const auto loader = train::loader_at_step(recipe, a->step);
-    const data::Batch& batch = loader->next();
-    const int64_t count = std::min(a->count, batch.valid);
-    const data::Picture sheet =
-        data::contact_sheet(batch, loader->extent(), count, static_cast<int>(a->columns));
-    write_file(a->out, data::encode_png(sheet));
-    for (int64_t i = 0; i < count; ++i) {
-      const bool last = (i + 1) % a->columns == 0 || i + 1 == count;
-      fmt::print("{}{}", loader->classes()[static_cast<size_t>(batch.labels[static_cast<size_t>(i)])],
-                 last ? "\n" : "  ");
-    }
-    fmt::print("{}: {} pictures of step {}, {}x{}\n", a->out, count, a->step, sheet.width, sheet.height);
-    return 0;
-  };
+          "  millrace data show examples/letters.toml 'input.augment=[\"rotate 30\"]' --out rotated.png\n");
+  return [a] { return run_data_show(*a); };
 }
+
+}  // namespace
+
+MILLRACE_DATA_VERB(show){"show", "draw a batch as training sees it, augmented, on one picture",
+                         declare_data_show, 40};
 
 }  // namespace millrace::cli

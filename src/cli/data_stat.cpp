@@ -13,16 +13,16 @@
 #include "data/table/contents.h"
 #include "data/table/labels.h"
 #include "data/tools/statistics/statistics.h"
-#include "train/datasets.h"
+#include "task/open.h"
 
 namespace millrace::cli {
 namespace {
 
-constexpr size_t shown = 10;  // of each list
+constexpr size_t stat_shown = 10;  // of each list
 
 using Sources = std::vector<std::shared_ptr<const data::Dataset>>;
 
-std::string size_text(const std::array<int, 3>& size) {
+std::string stat_size_text(const std::array<int, 3>& size) {
   return data::Picture{size[0], size[1], size[2], {}}.size_text();
 }
 
@@ -34,7 +34,7 @@ std::vector<std::pair<std::array<int, 3>, int64_t>> sizes_by_count(
   return sizes;
 }
 
-void print_source(const data::Dataset& source, const data::PictureStatistics::OfSource& of) {
+void print_picture_source(const data::Dataset& source, const data::PictureStatistics::OfSource& of) {
   const data::Labels labels(source);
   const bool classes = labels.there();
   fmt::print("{}: {} pictures, {} classes, {}\n", source.path(), thousands(of.pictures),
@@ -45,10 +45,10 @@ void print_source(const data::Dataset& source, const data::PictureStatistics::Of
   const auto share = [&](int64_t count) {
     return fmt::format("{:.1f} %", 100.0 * static_cast<double>(count) / static_cast<double>(of.pictures));
   };
-  for (size_t i = 0; i < std::min(sizes.size(), shown); ++i)
-    table.row({size_text(sizes[i].first), thousands(sizes[i].second), share(sizes[i].second)});
+  for (size_t i = 0; i < std::min(sizes.size(), stat_shown); ++i)
+    table.row({stat_size_text(sizes[i].first), thousands(sizes[i].second), share(sizes[i].second)});
   fmt::print("{}", table.str());
-  if (sizes.size() > shown) fmt::print("  and {} other sizes\n", sizes.size() - shown);
+  if (sizes.size() > stat_shown) fmt::print("  and {} other sizes\n", sizes.size() - stat_shown);
   Table by_class({"<class", "pictures", "share"});
   for (size_t c = 0; c < labels.names().size(); ++c)
     by_class.row({labels.names()[c], thousands(of.of_class[c]), share(of.of_class[c])});
@@ -57,7 +57,7 @@ void print_source(const data::Dataset& source, const data::PictureStatistics::Of
     fmt::print("  channel {}: mean {:.4f}, deviation {:.4f}\n", c, of.mean[c], of.std[c]);
   if (!of.bad.empty())
     fmt::print("  {} pictures cannot be read:\n", thousands(static_cast<int64_t>(of.bad.size())));
-  for (size_t i = 0; i < std::min(of.bad.size(), shown); ++i)
+  for (size_t i = 0; i < std::min(of.bad.size(), stat_shown); ++i)
     fmt::print("    {}: {}\n", of.bad[i].name, of.bad[i].why);
 }
 
@@ -80,7 +80,7 @@ void print_twins(const char* title, const Sources& sources, const std::vector<da
   std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
     return a->sources_differ * 2 + a->classes_differ > b->sources_differ * 2 + b->classes_differ;
   });
-  for (size_t i = 0; i < std::min(order.size(), shown); ++i) {
+  for (size_t i = 0; i < std::min(order.size(), stat_shown); ++i) {
     std::string line;
     for (size_t k = 0; k < std::min(order[i]->places.size(), size_t{4}); ++k) {
       const data::Place& place = order[i]->places[k];
@@ -104,7 +104,7 @@ nlohmann::ordered_json json_twins(const Sources& sources, const std::vector<data
   return json;
 }
 
-void print_json(const Sources& sources, const data::PictureStatistics& statistics) {
+void print_picture_statistics(const Sources& sources, const data::PictureStatistics& statistics) {
   nlohmann::ordered_json json;
   for (size_t s = 0; s < sources.size(); ++s) {
     const auto& of = statistics.sources[s];
@@ -170,8 +170,6 @@ int table_statistics(const data::Dataset& dataset, bool as_json, const data::Sta
   return 0;
 }
 
-}  // namespace
-
 Action declare_data_stat(Command& command) {
   struct Arguments {
     std::vector<std::string> sources;
@@ -202,7 +200,7 @@ Action declare_data_stat(Command& command) {
     };
     Sources sources;
     for (const std::string& text : a->sources) {
-      auto set = train::open_set(text, a->header.options());
+      auto set = task::open_set(text, a->header.options());
       if (a->sources.size() == 1 && !data::Contents::in(*set, data::ColumnKind::picture)) {
         const int code = table_statistics(*set, a->json, options);
         progress.finish();
@@ -214,14 +212,20 @@ Action declare_data_stat(Command& command) {
     const data::PictureStatistics statistics = data::picture_statistics(sources, options);
     progress.finish();
     if (a->json) {
-      print_json(sources, statistics);
+      print_picture_statistics(sources, statistics);
       return 0;
     }
-    for (size_t s = 0; s < sources.size(); ++s) print_source(*sources[s], statistics.sources[s]);
+    for (size_t s = 0; s < sources.size(); ++s) print_picture_source(*sources[s], statistics.sources[s]);
     print_twins("the same bytes", sources, statistics.same);
     print_twins("alike", sources, statistics.alike);
     return 0;
   };
 }
+
+}  // namespace
+
+MILLRACE_DATA_VERB(stat){"stat",
+                         "count, measure and compare: classes, sizes, what is bad, what is there twice",
+                         declare_data_stat, 10};
 
 }  // namespace millrace::cli

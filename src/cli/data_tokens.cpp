@@ -9,12 +9,12 @@
 #include "cli/verbs.h"
 #include "data/encode/texts.h"
 #include "data/formats/open_dataset.h"
-#include "train/recipe.h"
+#include "task/recipe.h"
 
 namespace millrace::cli {
 namespace {
 
-struct Arguments {
+struct TokensArguments {
   std::string source, tokenizer = "byte", column;
   int64_t count = 5;
   bool special = false, json = false;
@@ -43,7 +43,7 @@ std::vector<int64_t> ids_of(const data::Texts& texts, int64_t text) {
   return ids;
 }
 
-void print_json(const data::Texts& texts, const data::Tokenizer& tokenizer, int64_t count) {
+void print_tokens_json(const data::Texts& texts, const data::Tokenizer& tokenizer, int64_t count) {
   nlohmann::ordered_json json{{"texts", texts.count()},
                               {"tokens", texts.tokens.size()},
                               {"bytes", texts.bytes},
@@ -81,9 +81,9 @@ void print_lengths(const data::Texts& texts) {
   fmt::print("{}", table.str());
 }
 
-int run(const Arguments& a) {
-  const auto tokenizer = data::open_tokenizer(train::expand(a.tokenizer));
-  const auto dataset = data::open_dataset(train::expand(a.source));
+int run_data_tokens(const TokensArguments& a) {
+  const auto tokenizer = data::open_tokenizer(task::expand(a.tokenizer));
+  const auto dataset = data::open_dataset(task::expand(a.source));
   data::TextOptions options;
   options.column = a.column;
   options.special = a.special;
@@ -91,7 +91,7 @@ int run(const Arguments& a) {
   const data::Texts texts = data::read_texts(*dataset, *tokenizer, options);
   const int64_t count = std::clamp<int64_t>(a.count, 0, texts.count());
   if (a.json) {
-    print_json(texts, *tokenizer, count);
+    print_tokens_json(texts, *tokenizer, count);
     return 0;
   }
   fmt::print(
@@ -111,10 +111,8 @@ int run(const Arguments& a) {
   return 0;
 }
 
-}  // namespace
-
 Action declare_data_tokens(Command& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<TokensArguments>();
   command.positional("SOURCE", a->source, "data of any format that has a column of texts")
       .option("--tokenizer", a->tokenizer, "byte, a tokenizer.json or a vocab.txt")
       .option("--text", a->column, "column of the texts, where there are several")
@@ -126,7 +124,12 @@ Action declare_data_tokens(Command& command) {
       .footer(
           "  millrace data tokens corpus.txt\n"
           "  millrace data tokens messages.tsv --text message --tokenizer tokenizer.json -n 20\n");
-  return [a] { return run(*a); };
+  return [a] { return run_data_tokens(*a); };
 }
+
+}  // namespace
+
+MILLRACE_DATA_VERB(tokens){"tokens", "cut texts into tokens, count and measure them", declare_data_tokens,
+                           30};
 
 }  // namespace millrace::cli

@@ -7,9 +7,11 @@
 #include "data/formats/open_dataset.h"
 #include "data/table/dataset.h"
 #include "data/tools/verify.h"
-#include "train/recipe.h"
+#include "task/recipe.h"
 
 namespace millrace::cli {
+
+namespace {
 
 Action declare_data_verify(Command& command) {
   struct Arguments {
@@ -27,7 +29,7 @@ Action declare_data_verify(Command& command) {
           "  millrace data verify 'train-{000000..000127}.tar'\n");
   a->header.declare(command);
   return [a] {
-    const auto dataset = data::open_dataset(train::expand(a->source), a->header.options());
+    const auto dataset = data::open_dataset(task::expand(a->source), a->header.options());
     print_notes(*dataset);
     Progress progress;
     const data::VerifyResult result = data::verify(*dataset, [&](int64_t done, int64_t total) {
@@ -56,5 +58,9 @@ Action declare_data_verify(Command& command) {
     return result.bad.empty() ? 0 : 1;
   };
 }
+
+}  // namespace
+
+MILLRACE_DATA_VERB(verify){"verify", "compare all checksums", declare_data_verify, 90};
 
 }  // namespace millrace::cli

@@ -1,154 +1,152 @@
+// Which samples made a step, and what the model got of them.
 #include <filesystem>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
 #include "base/format.h"
 #include "cli/batch_files.h"
+#include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
-#include "data/codecs/pictures/png.h"
-#include "data/tools/contact_sheet.h"
-#include "train/arrays.h"
-#include "train/datasets.h"
+#include "train/checkpoint.h"
+#include "train/feed_at_step.h"
 #include "train/run_folder.h"
-#include "train/texts.h"
 
 namespace millrace::cli {
 namespace {
 
-void print_json(const data::Loader& loader, const data::Batch& batch, int64_t step) {
+struct WhyArguments {
+  std::string run, write;
+  int64_t step = 1;
+  bool json = false;
+};
+
+/// A batch, with what there is to say of each of its rows.
+struct ExplainedBatch {
+  const task::Task& task;
+  const task::TaskFeed& set;
+  const data::FeedBatch& batch;
+  std::vector<std::string> rows;  // what they are made of; empty where they are whole samples
+
+  const data::Feed& feed() const { return *set.feed; }
+  bool samples() const { return !batch.samples.empty(); }
+  /// The outputs with one target a row. Of those with one at each place the rows tell.
+  std::vector<const task::Output*> outputs() const {
+    std::vector<const task::Output*> list;
+    for (const auto& output : task.outputs)
+      if (!output->at_places()) list.push_back(output.get());
+    return list;
+  }
+  std::optional<double> weight(int64_t row) const { return row_number(feed(), batch, "weights", row); }
+  /// The share that a row keeps of itself.
+  std::optional<double> kept(int64_t row) const { return row_number(feed(), batch, "mix", row); }
+};
+
+/// "class" of the only output, else its name.
+std::string output_title(const task::Output& output) {
+  return output.name().empty() ? output.kind().name : output.name();
+}
+
+void print_why_json(const ExplainedBatch& of, int64_t step) {
   nlohmann::ordered_json json{{"step", step},
-                              {"seed", batch.start.seed},
-                              {"epoch", batch.start.epoch},
-                              {"position", batch.start.position}};
-  const std::vector<std::string>& classes = loader.classes();
-  for (size_t i = 0; i < static_cast<size_t>(batch.valid); ++i) {
-    nlohmann::ordered_json sample{
-        {"position", batch.start.position + static_cast<int64_t>(i)},
-        {"index", batch.indices[i]},
-        {"name", batch.names.empty() ? loader.samples().name(batch.indices[i]) : batch.names[i]},
-        {"class", classes[static_cast<size_t>(batch.labels[i])]}};
-    if (!batch.weights.empty()) sample["weight"] = batch.weights[i];
-    if (!batch.mix.empty()) {
-      sample["kept"] = batch.mix[i];
-      sample["mixed_with"] = classes[static_cast<size_t>(batch.mixed_labels[i])];
+                              {"seed", of.batch.start.seed},
+                              {"epoch", of.batch.start.epoch},
+                              {"position", of.batch.start.position}};
+  for (int64_t i = 0; i < of.batch.valid; ++i) {
+    const auto at = static_cast<size_t>(i);
+    nlohmann::ordered_json sample{{"position", of.batch.start.position + i}};
+    if (of.samples()) sample["index"] = of.batch.samples[at];
+    if (std::string name = row_name(of.set, of.batch, i); !name.empty()) sample["name"] = std::move(name);
+    for (const task::Output* output : of.outputs())
+      sample[output_title(*output)] = row_target(*output, of.feed(), of.batch, i);
+    if (const auto weight = of.weight(i)) sample["weight"] = *weight;
+    if (const auto kept = of.kept(i)) {
+      sample["kept"] = *kept;
+      nlohmann::ordered_json mixed;
+      for (const task::Output* output : of.outputs())
+        mixed[output_title(*output)] = row_target(*output, of.feed(), of.batch, i, true);
+      sample["mixed_with"] = mixed.size() == 1 ? *mixed.begin() : mixed;
     }
-    json["samples"].push_back(sample);
+    if (at < of.rows.size()) sample["row"] = of.rows[at];
+    json["samples"].push_back(std::move(sample));
   }
   fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-void print_table(const data::Loader& loader, const data::Batch& batch, int64_t step) {
+void print_why_table(const ExplainedBatch& of, int64_t step) {
+  const data::Cursor& start = of.batch.start;
   fmt::print(
-      "step {}: epoch {}, samples {} to {} of {} in its order; random changes are drawn by seed {}, the "
-      "epoch and\n"
+      "step {}: epoch {}, {} {} to {} of {} in its order; random changes are drawn by seed {}, the epoch "
+      "and\n"
       "the position\n",
-      step, batch.start.epoch, batch.start.position, batch.start.position + batch.valid - 1,
-      loader.samples_per_epoch(), batch.start.seed);
-  std::vector<std::string> titles = {"position", "index", "<class"};
-  if (!batch.weights.empty()) titles.emplace_back("weight");
-  if (!batch.mix.empty()) titles.emplace_back("<mixed with");
-  titles.emplace_back("<sample");
+      step, start.epoch, of.feed().unit(), start.position, start.position + of.batch.valid - 1,
+      of.feed().samples_per_epoch(), start.seed);
+  const auto outputs = of.outputs();
+  const bool weights = of.weight(0).has_value(), mixed = of.kept(0).has_value(),
+             names = !row_name(of.set, of.batch, 0).empty();
+  std::vector<std::string> titles = {"position"};
+  if (of.samples()) titles.emplace_back("index");
+  for (const task::Output* output : outputs) titles.push_back("<" + output_title(*output));
+  if (weights) titles.emplace_back("weight");
+  if (mixed) titles.emplace_back("<mixed with");
+  if (!of.rows.empty()) titles.emplace_back("<row");
+  if (names) titles.emplace_back("<sample");
   Table table(std::move(titles));
-  const std::vector<std::string>& classes = loader.classes();
-  for (size_t i = 0; i < static_cast<size_t>(batch.valid); ++i) {
-    std::vector<std::string> row = {std::to_string(batch.start.position + static_cast<int64_t>(i)),
-                                    std::to_string(batch.indices[i]),
-                                    classes[static_cast<size_t>(batch.labels[i])]};
-    if (!batch.weights.empty()) row.push_back(fmt::format("{:.4g}", batch.weights[i]));
-    if (!batch.mix.empty())
-      row.push_back(fmt::format("{:.0f} % {}", 100 * (1 - batch.mix[i]),
-                                classes[static_cast<size_t>(batch.mixed_labels[i])]));
-    row.push_back(batch.names.empty() ? loader.samples().name(batch.indices[i]) : batch.names[i]);
+  for (int64_t i = 0; i < of.batch.valid; ++i) {
+    const auto at = static_cast<size_t>(i);
+    std::vector<std::string> row = {std::to_string(start.position + i)};
+    if (of.samples()) row.push_back(std::to_string(of.batch.samples[at]));
+    std::string with;
+    for (const task::Output* output : outputs) {
+      row.push_back(row_target(*output, of.feed(), of.batch, i));
+      if (mixed) with += (with.empty() ? "" : ", ") + row_target(*output, of.feed(), of.batch, i, true);
+    }
+    if (weights) row.push_back(fmt::format("{:.4g}", *of.weight(i)));
+    if (mixed) row.push_back(fmt::format("{:.0f} % {}", 100 * (1 - *of.kept(i)), with));
+    if (!of.rows.empty()) row.push_back(at < of.rows.size() ? of.rows[at] : "");
+    if (names) row.push_back(row_name(of.set, of.batch, i));
     table.row(std::move(row));
   }
   fmt::print("{}", table.str());
+  if (!of.samples() && !of.rows.empty())
+    fmt::print("samples are counted from 0 as {} has them\n", of.feed().path());
 }
 
-/// Of texts: what each row is made of.
-void print_rows(const data::Feed& feed, const data::Cursor& start, int64_t step, bool json) {
-  const std::vector<std::string> rows = feed.rows();
-  if (json) {
-    const nlohmann::ordered_json object{{"step", step},
-                                        {"seed", start.seed},
-                                        {"epoch", start.epoch},
-                                        {"position", start.position},
-                                        {"rows", rows}};
-    fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-    return;
+int run_data_why(const WhyArguments& a) {
+  const task::Recipe recipe = train::recipe_of(a.run);
+  std::vector<train::Applied> journal;
+  std::string encoding;
+  if (std::filesystem::is_directory(a.run)) {
+    const train::RunFolder run = train::RunFolder::open(a.run);
+    journal = train::read_journal(run.journal());
+    // What the run has learnt from the data, so that it is not learnt again.
+    if (const auto loaded = train::load_newest_checkpoint(run.checkpoints()))
+      encoding = loaded->checkpoint.encoding;
   }
-  fmt::print("step {}: epoch {}, rows {} to {}; texts are counted from 0 as {} has them\n", step, start.epoch,
-             start.position, start.position + static_cast<int64_t>(rows.size()) - 1, feed.path());
-  for (size_t i = 0; i < rows.size(); ++i)
-    fmt::print("{:>4}: {}\n", start.position + static_cast<int64_t>(i), rows[i]);
-}
-
-/// Of tables and sounds: which samples each row is.
-void print_samples(const data::Feed& feed, const data::FeedBatch& batch, const data::Dataset& samples,
-                   int64_t step, bool json) {
-  const std::vector<int64_t> numbers = feed.samples();
-  const data::Cursor start = batch.start;
-  nlohmann::ordered_json object{
-      {"step", step}, {"seed", start.seed}, {"epoch", start.epoch}, {"position", start.position}};
-  Table table({"position", "index", "<class", "<sample"});
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    const int64_t position = start.position + static_cast<int64_t>(i);
-    const std::string &name = samples.name(numbers[i]),
-                      &label = feed.classes()[static_cast<size_t>(batch.targets[i])];
-    object["samples"].push_back(
-        {{"position", position}, {"index", numbers[i]}, {"name", name}, {"class", label}});
-    table.row({std::to_string(position), std::to_string(numbers[i]), label, name});
+  const task::Opened opened = train::open_at_step(recipe, encoding, a.step, journal);
+  data::Feed& feed = *opened.training.feed;
+  const data::FeedBatch& batch = feed.next();
+  const ExplainedBatch explained{opened.task, opened.training, batch, feed.rows()};
+  if (!a.write.empty()) {
+    write_arrays(a.write, feed, batch);
+    write_rows(a.write, opened.task, opened.training, batch);
   }
-  if (json) {
-    fmt::print("{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-    return;
-  }
-  fmt::print(
-      "step {}: epoch {}, {} {} to {} of its order; random changes are drawn by seed {}, the epoch and the "
-      "position\n{}",
-      step, start.epoch, feed.unit(), start.position,
-      start.position + static_cast<int64_t>(numbers.size()) - 1, start.seed, table.str());
-}
-
-void explain_arrays(const train::Recipe& recipe, int64_t step, const std::string& folder, bool json) {
-  const train::ArraysAtStep at = train::arrays_at_step(recipe, step);
-  const data::FeedBatch& batch = at.feed->next();
-  print_samples(*at.feed, batch, *at.samples, step, json);
-  if (folder.empty()) return;
-  write_arrays(folder, *at.feed, batch);
-  if (recipe.data.samples == "table")
-    write_rows(folder, *at.feed, *at.samples);
+  if (a.json)
+    print_why_json(explained, a.step);
   else
-    write_sounds(folder, *at.feed, *at.samples);
-  if (!json) fmt::print("{}: {} {}\n", folder, batch.valid, at.feed->unit());
+    print_why_table(explained, a.step);
+  if (!a.write.empty() && !a.json) fmt::print("{}: {} {}\n", a.write, batch.valid, feed.unit());
+  return 0;
 }
-
-void explain_texts(const train::Recipe& recipe, int64_t step, const std::string& folder, bool json) {
-  const auto feed = train::texts_at_step(recipe, step);
-  const data::FeedBatch& batch = feed->next();
-  print_rows(*feed, batch.start, step, json);
-  if (folder.empty()) return;
-  write_arrays(folder, *feed, batch);
-  write_texts(folder, *feed, batch, *train::tokenizer_of(recipe));
-  if (!json) fmt::print("{}: {} rows\n", folder, batch.valid);
-}
-
-}  // namespace
 
 Action declare_data_why(Command& command) {
-  struct Arguments {
-    std::string run, write;
-    int64_t step = 1;
-    bool json = false;
-  };
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<WhyArguments>();
   command.positional("RUN", a->run, "a run folder, or a recipe")
       .option("--step", a->step, "the step, counted from 1")
-      .option("--write", a->write,
-              "folder to write the batch to: pictures as the model got them (PNG), rows (CSV), sounds, or "
-              "texts, and of "
-              "these the model's arrays (.npy)")
+      .option(
+          "--write", a->write,
+          "folder to write the batch to: each row as what it can be looked at (PNG, WAV, text), the samples' "
+          "columns of numbers and texts (rows.csv), and all arrays of the batch (.npy)")
       .flag("--json", a->json, "for programs: one JSON object")
       .footer(
           "A batch is a function of seed and step, so the one that made a step can be made again, whether "
@@ -156,33 +154,11 @@ Action declare_data_why(Command& command) {
           "is over or goes on.\n\n"
           "  millrace data why runs/letters-1 --step 300\n"
           "  millrace data why runs/letters-1 --step 300 --write step300\n");
-  return [a] {
-    const train::Recipe recipe = train::recipe_of(a->run);
-    if (!recipe.data.tokenizer.empty()) {
-      explain_texts(recipe, a->step, a->write, a->json);
-      return 0;
-    }
-    if (train::has_arrays(recipe)) {
-      explain_arrays(recipe, a->step, a->write, a->json);
-      return 0;
-    }
-    std::vector<train::Applied> journal;
-    if (std::filesystem::is_directory(a->run))
-      journal = train::read_journal(train::RunFolder::open(a->run).journal());
-    const auto loader = train::loader_at_step(recipe, a->step, journal);
-    const data::Batch& batch = loader->next();
-    if (!a->write.empty())
-      for (int64_t i = 0; i < batch.valid; ++i)
-        write_file(std::filesystem::path(a->write) /
-                       fmt::format("{:04}-{}.png", i, batch.indices[static_cast<size_t>(i)]),
-                   data::encode_png(data::picture_of(batch, loader->extent(), i)));
-    if (a->json)
-      print_json(*loader, batch, a->step);
-    else
-      print_table(*loader, batch, a->step);
-    if (!a->write.empty() && !a->json) fmt::print("{}: {} pictures\n", a->write, batch.valid);
-    return 0;
-  };
+  return [a] { return run_data_why(*a); };
 }
+
+}  // namespace
+
+MILLRACE_DATA_VERB(why){"why", "list the samples that made a step of a training", declare_data_why, 50};
 
 }  // namespace millrace::cli

@@ -15,7 +15,7 @@
 namespace millrace::cli {
 namespace {
 
-struct Arguments {
+struct EstimateArguments {
   std::string recipe, memory;
   std::vector<std::string> overrides;
   train::DescribedMachine machine;
@@ -31,17 +31,17 @@ Json estimate_json(const train::Estimate& e, const std::string& unit) {
                       {"test_seconds", e.test},
                       {"epoch_seconds", e.epoch},
                       {"total_seconds", e.total},
-                      {unit + "_per_second", e.pictures_per_second},
-                      {"decode_per_second", e.decode_per_second},
+                      {unit + "_per_second", e.samples_per_second},
+                      {"load_per_second", e.load_per_second},
                       {"memory_bytes", e.memory_bytes},
                       {"machine_bytes", e.machine_bytes},
                       {"fits", e.fits()},
                       {"bound_by", e.binds}});
 }
 
-void print(const Arguments& a, const train::Estimates& all) {
+void print_estimates(const EstimateArguments& a, const train::Estimates& all) {
   const train::Preparation& p = all.prepared;
-  fmt::print("{}: {} {}, {} steps of an epoch, {} in all\n\n", a.recipe, thousands(p.pictures), p.unit,
+  fmt::print("{}: {} {}, {} steps of an epoch, {} in all\n\n", a.recipe, thousands(p.samples), p.unit,
              thousands(p.steps_per_epoch), thousands(p.steps));
   const bool two = a.machine.given();
   Table table(two ? std::vector<std::string>{"<", "here", "there"} : std::vector<std::string>{"<", "here"});
@@ -52,7 +52,9 @@ void print(const Arguments& a, const train::Estimates& all) {
   row("compiling", [](const train::Estimate& e) { return long_time(e.compile); });
   row("a step", [](const train::Estimate& e) { return time_text(e.step); });
   row(fmt::format("{} a second", p.unit),
-      [](const train::Estimate& e) { return number_text(e.pictures_per_second); });
+      [](const train::Estimate& e) { return number_text(e.samples_per_second); });
+  row(fmt::format("{} a second, loading alone", p.unit),
+      [](const train::Estimate& e) { return number_text(e.load_per_second); });
   row("testing", [](const train::Estimate& e) { return long_time(e.test); });
   row("an epoch", [](const train::Estimate& e) { return long_time(e.epoch); });
   row("to the end", [](const train::Estimate& e) { return long_time(e.total); });
@@ -70,10 +72,8 @@ void print(const Arguments& a, const train::Estimates& all) {
   }
 }
 
-}  // namespace
-
 Action declare_estimate(Command& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<EstimateArguments>();
   command.positional("RECIPE", a->recipe, "a recipe, or a run folder")
       .positional("KEY=VALUE", a->overrides, "changes of the recipe", false)
       .option("--cores", a->machine.cores, "of another machine, to estimate for it too")
@@ -93,13 +93,13 @@ Action declare_estimate(Command& command) {
     if (!a->memory.empty()) a->machine.memory = parse_bytes("--memory", a->memory);
     if (a->machine.cores < 0 || a->machine.gflops < 0 || a->machine.bandwidth < 0)
       fail<InputError>("--cores, --gflops and --bandwidth are more than 0");
-    const train::Recipe recipe = train::recipe_of(a->recipe, a->overrides);
+    const task::Recipe recipe = train::recipe_of(a->recipe, a->overrides);
     const train::Estimates all = train::estimate(recipe, a->machine, {});
     if (!a->json) {
-      print(*a, all);
+      print_estimates(*a, all);
       return 0;
     }
-    std::vector<std::pair<std::string, Json>> fields = {{all.prepared.unit, all.prepared.pictures},
+    std::vector<std::pair<std::string, Json>> fields = {{all.prepared.unit, all.prepared.samples},
                                                         {"steps_per_epoch", all.prepared.steps_per_epoch},
                                                         {"steps", all.prepared.steps},
                                                         {"here", estimate_json(all.here, all.prepared.unit)}};
@@ -108,5 +108,10 @@ Action declare_estimate(Command& command) {
     return 0;
   };
 }
+
+}  // namespace
+
+MILLRACE_VERB(estimate){"estimate", "say what a training will take: time, memory, what binds",
+                        declare_estimate, 100};
 
 }  // namespace millrace::cli

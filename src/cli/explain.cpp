@@ -17,7 +17,7 @@
 namespace millrace::cli {
 namespace {
 
-struct Arguments {
+struct ExplainArguments {
   std::string recipe, svg;
   std::vector<std::string> overrides;
   ZooOptions zoo;
@@ -170,8 +170,8 @@ std::string inputs_text(const Program& program) {
       program.input_count());
 }
 
-std::string text_of(const Program& program, const std::vector<LaunchInfo>& launches,
-                    const std::string& title) {
+std::string explanation(const Program& program, const std::vector<LaunchInfo>& launches,
+                        const std::string& title) {
   size_t groups = 0;
   for (const LaunchInfo& l : launches) groups += short_name(l) == "fused" ? 1 : 0;
   std::string text = fmt::format("{}\n{}{} launches; {} of them are fused groups of {} operators\n\n", title,
@@ -180,8 +180,8 @@ std::string text_of(const Program& program, const std::vector<LaunchInfo>& launc
          compared_text(program) + launches_text(launches) + copies_text(program) + memory_text(program);
 }
 
-std::string json_of(const Program& program, const std::vector<LaunchInfo>& launches,
-                    const std::string& title) {
+std::string explanation_json(const Program& program, const std::vector<LaunchInfo>& launches,
+                             const std::string& title) {
   std::vector<Json> passes, list, copies, compared, peak;
   for (const PassInfo& pass : program.passes())
     passes.push_back(
@@ -227,15 +227,16 @@ std::string json_of(const Program& program, const std::vector<LaunchInfo>& launc
       .text;
 }
 
-int show(const Arguments& a, const Program& program, const std::string& title) {
+int show_program(const ExplainArguments& a, const Program& program, const std::string& title) {
   const std::vector<LaunchInfo> launches = program.launches();
   if (!a.svg.empty()) write_file(a.svg, launches_svg(launches, title));
-  fmt::print("{}", a.json ? json_of(program, launches, title) + "\n" : text_of(program, launches, title));
+  fmt::print("{}", a.json ? explanation_json(program, launches, title) + "\n"
+                          : explanation(program, launches, title));
   if (!a.svg.empty() && !a.json) fmt::print("\n{}: the launches and what they read of each other\n", a.svg);
   return 0;
 }
 
-int run(Arguments& a) {
+int run_explain(ExplainArguments& a) {
   if (a.recipe.empty() == a.zoo.model.empty())
     fail<InputError>("give a RECIPE, or --model NAME: one of the two");
   if (a.infer && a.zoo.model.empty()) fail<InputError>("--infer goes with --model NAME");
@@ -243,25 +244,24 @@ int run(Arguments& a) {
     if (a.zoo.batch < 1) fail<InputError>("--batch is 1 or more, not {}", a.zoo.batch);
     a.zoo.train = !a.infer;
     ZooStep step(a.zoo);
-    return show(a, step.program(),
-                fmt::format("{}, {}, batch {}, {}", a.zoo.model, a.zoo.train ? "training" : "inference",
-                            a.zoo.batch, precision_text(a.zoo.precision, step.program())));
+    return show_program(
+        a, step.program(),
+        fmt::format("{}, {}, batch {}, {}", a.zoo.model, a.zoo.train ? "training" : "inference", a.zoo.batch,
+                    precision_text(a.zoo.precision, step.program())));
   }
-  const train::Recipe recipe = train::recipe_of(a.recipe, a.overrides);
+  const task::Recipe recipe = train::recipe_of(a.recipe, a.overrides);
   train::Observer observer;
   observer.message = [&](const std::string& line) {
     if (!a.json) fmt::print("{}\n", line);
   };
   train::Trainer trainer(recipe, observer);
-  return show(a, trainer.program(),
-              fmt::format("{}, training, batch {}, {}", a.recipe, recipe.train.batch,
-                          precision_text(recipe.train.precision, trainer.program())));
+  return show_program(a, trainer.program(),
+                      fmt::format("{}, training, batch {}, {}", a.recipe, recipe.train.batch,
+                                  precision_text(recipe.train.precision, trainer.program())));
 }
 
-}  // namespace
-
 Action declare_explain(Command& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<ExplainArguments>();
   command.positional("RECIPE", a->recipe, "a recipe, or a run folder", false)
       .positional("KEY=VALUE", a->overrides, "changes of the recipe", false)
       .option("--model", a->zoo.model, "instead of a recipe a built-in network:" + model_names())
@@ -282,7 +282,12 @@ Action declare_explain(Command& command) {
           "trained.\n\n"
           "  millrace explain examples/cifar10.toml train.precision=fp32\n"
           "  millrace explain --model resnet18 --infer --svg resnet18.svg\n");
-  return [a] { return run(*a); };
+  return [a] { return run_explain(*a); };
 }
+
+}  // namespace
+
+MILLRACE_VERB(explain){"explain", "say what a training step is made of: kernels, providers, memory",
+                       declare_explain, 110};
 
 }  // namespace millrace::cli

@@ -5,14 +5,15 @@
 #include "base/format.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
-#include "train/session.h"
+#include "task/model.h"
+#include "train/load_model.h"
 
 namespace millrace::cli {
 
 namespace {
 
 /// Of "480x640"; 0 and 0 of nothing.
-std::pair<int, int> sizes(const std::string& text) {
+std::pair<int, int> decoded_sizes(const std::string& text) {
   if (text.empty()) return {0, 0};
   int height = 0, width = 0;
   const char* const end = text.data() + text.size();
@@ -25,8 +26,6 @@ std::pair<int, int> sizes(const std::string& text) {
   fail<InputError>("--pictures {}: wanted is HEIGHTxWIDTH, e.g. 480x640", text);
 }
 
-}  // namespace
-
 Action declare_export(Command& command) {
   struct Arguments {
     std::string model, out, pictures;
@@ -36,28 +35,32 @@ Action declare_export(Command& command) {
       .positional("FILE", a->out, "the .onnx file to write")
       .option(
           "--pictures", a->pictures,
-          "HEIGHTxWIDTH of decoded pictures that the model is to resize and crop itself, as data.resize and "
-          "data.crop say")
+          "HEIGHTxWIDTH of decoded pictures that the model is to resize and crop itself, as evaluation does")
       .footer(
           "  millrace export runs/letters-1 letters.onnx\n\n"
-          "The model takes `pictures`, u8 [batch, channels, height, width] as they are decoded, and gives "
-          "`logits`:\n"
-          "scaling and normalising are part of it. Class names stand in its metadata under `classes`, one a "
-          "line.\n"
-          "A model of sounds takes `sounds`, f32 [batch, samples], one of a table `numbers`, f64 [batch, "
-          "columns] as they "
-          "stand in\n"
-          "it, and `ids` of its categories, one of texts `tokens`: docs/predict.md.\n");
+          "The model takes samples as they are decoded, such as u8 pictures [batch, channels, height, "
+          "width], "
+          "f32 signals,\n"
+          "f64 columns of numbers with NaN for missing ones: what was learnt about the data (means, "
+          "vocabularies) is part of\n"
+          "it. It gives the logits of each output, and behind them its predictions: probabilities, numbers "
+          "in "
+          "their unit.\n"
+          "docs/predict.md lists the arrays and the metadata.\n");
   return [a] {
     std::vector<std::string> warnings;
-    const train::Session session = train::load_session(a->model, warnings);
+    const task::Task task = train::load_model(a->model, warnings);
     for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
-    const auto [height, width] = sizes(a->pictures);
-    const std::string bytes = train::export_session(session, height, width);
+    const auto [height, width] = decoded_sizes(a->pictures);
+    const std::string bytes = task::export_model(task, height, width);
     write_file(a->out, bytes);
     fmt::print("{}: {:.1f} MB\n", a->out, static_cast<double>(bytes.size()) / 1e6);
     return 0;
   };
 }
+
+}  // namespace
+
+MILLRACE_VERB(export){"export", "write a trained model as ONNX", declare_export, 90};
 
 }  // namespace millrace::cli

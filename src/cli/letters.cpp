@@ -7,6 +7,8 @@
 
 namespace millrace::cli {
 
+namespace {
+
 Action declare_letters(Command& command) {
   struct Arguments {
     std::string out;
@@ -43,5 +45,10 @@ Action declare_letters(Command& command) {
     return 0;
   };
 }
+
+}  // namespace
+
+MILLRACE_VERB(letters){"letters", "make a small data set: pictures of the letters A to J", declare_letters,
+                       10};
 
 }  // namespace millrace::cli

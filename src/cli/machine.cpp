@@ -9,12 +9,12 @@
 namespace millrace::cli {
 namespace {
 
-std::string size_text(int64_t bytes) {
+std::string level_size_text(int64_t bytes) {
   const double mb = static_cast<double>(bytes) / 1e6;
   return mb < 1000 ? fmt::format("{:.1f} MB", mb) : fmt::format("{:.1f} GB", mb / 1000);
 }
 
-void print(const Machine& m) {
+void print_machine(const Machine& m) {
   const auto row = [](const std::string& name, const std::string& value, const std::string& note = "") {
     fmt::print("  {:<22} {:>14}{}\n", name, value, note.empty() ? "" : "   " + note);
   };
@@ -28,12 +28,12 @@ void print(const Machine& m) {
   row("matrix product bf16", fmt::format("{:.0f} GFLOP/s", m.matmul_bf16_gflops));
   for (const MemoryLevel& level : m.levels)
     row("copy in " + level.name, fmt::format("{:.1f} GB/s", level.gb_per_s),
-        "of " + size_text(level.bytes) + "; bytes read + written");
+        "of " + level_size_text(level.bytes) + "; bytes read + written");
   row("launch", fmt::format("{:.1f} µs", 1e6 * m.launch_seconds),
       "an empty loop that every thread takes part in");
 }
 
-std::string json(const Machine& m) {
+std::string machine_json(const Machine& m) {
   std::vector<Json> levels;
   for (const MemoryLevel& level : m.levels)
     levels.push_back(
@@ -51,8 +51,6 @@ std::string json(const Machine& m) {
                       {"measured", m.measured}})
       .text;
 }
-
-}  // namespace
 
 Action declare_machine(Command& command) {
   struct Arguments {
@@ -75,15 +73,19 @@ Action declare_machine(Command& command) {
       machine = this_machine();
     }
     if (a->json) {
-      fmt::print("{}\n", json(machine));
+      fmt::print("{}\n", machine_json(machine));
       return 0;
     }
-    print(machine);
+    print_machine(machine);
     if (const auto path = machine_file())
       fmt::print("{} {} in {}{}\n", known ? "measured on" : "kept since", machine.measured, path->string(),
                  known ? "; --refresh measures again" : "");
     return 0;
   };
 }
+
+}  // namespace
+
+MILLRACE_VERB(machine){"machine", "measure this machine's limits", declare_machine, 140};
 
 }  // namespace millrace::cli

@@ -15,7 +15,7 @@
 #include "data/table/select.h"
 #include "data/tools/pack/pack_source.h"
 #include "data/tools/pack/split.h"
-#include "train/recipe.h"
+#include "task/recipe.h"
 
 namespace millrace::cli {
 namespace {
@@ -52,7 +52,7 @@ std::vector<std::string> list_of(const std::string& text) {
   return items;
 }
 
-struct Arguments {
+struct PackArguments {
   std::string source, out, name, where, split, split_by = "random", augmentations;
   data::PackOptions options;
   int64_t shard_mb = 3000, seed = 1, max_side = 0, resize = 0, quality = 0, versions = 0;
@@ -60,7 +60,7 @@ struct Arguments {
 };
 
 /// Pictures with their classes where the data has both, else its columns.
-std::shared_ptr<const data::Dataset> open(const std::string& path, const std::string& where) {
+std::shared_ptr<const data::Dataset> open_packed(const std::string& path, const std::string& where) {
   const std::shared_ptr<const data::Dataset> columns = data::open_dataset(path);
   const bool classes =
       data::Contents::in(*columns, data::ColumnKind::picture) && data::find_label(*columns).has_value();
@@ -71,12 +71,12 @@ std::shared_ptr<const data::Dataset> open(const std::string& path, const std::st
 }
 
 /// The samples and the names of their shards.
-std::vector<data::PackPart> parts_of(const Arguments& a) {
+std::vector<data::PackPart> parts_of(const PackArguments& a) {
   std::vector<data::PackPart> parts;
-  const std::string source = train::expand(a.source);
+  const std::string source = task::expand(a.source);
   if (!a.split.empty()) {
     const auto rule = data::SplitRule::parse(a.split, a.split_by, static_cast<uint64_t>(a.seed));
-    const std::shared_ptr<const data::Dataset> whole = open(source, a.where);
+    const std::shared_ptr<const data::Dataset> whole = open_packed(source, a.where);
     auto split = data::split_samples(*whole, rule);
     for (size_t p = 0; p < split.size(); ++p)
       parts.push_back({data::select(whole, std::move(split[p])),
@@ -85,8 +85,9 @@ std::vector<data::PackPart> parts_of(const Arguments& a) {
   }
   const auto folders = a.name.empty() ? splits_of(source) : std::vector<std::string>();
   for (const std::string& folder : folders)
-    parts.push_back({open((fs::path(source) / folder).string(), a.where), folder});
-  if (folders.empty()) parts.push_back({open(source, a.where), a.name.empty() ? name_of(source) : a.name});
+    parts.push_back({open_packed((fs::path(source) / folder).string(), a.where), folder});
+  if (folders.empty())
+    parts.push_back({open_packed(source, a.where), a.name.empty() ? name_of(source) : a.name});
   return parts;
 }
 
@@ -115,8 +116,8 @@ class Meter {
 };
 
 /// 0, or 1 when something differs.
-int report(Progress& progress, const std::vector<data::PackPart>& parts,
-           const std::vector<data::PackResult>& results, bool verified) {
+int report_packed(Progress& progress, const std::vector<data::PackPart>& parts,
+                  const std::vector<data::PackResult>& results, bool verified) {
   int code = 0;
   for (size_t p = 0; p < results.size(); ++p) {
     const data::PackResult& result = results[p];
@@ -142,7 +143,7 @@ int report(Progress& progress, const std::vector<data::PackPart>& parts,
   return code;
 }
 
-int run(Arguments& a) {
+int run_pack(PackArguments& a) {
   data::PackOptions& options = a.options;
   options.shard_bytes = static_cast<uint64_t>(a.shard_mb) * 1'000'000;
   const auto small = [](int64_t value) { return static_cast<int>(std::clamp<int64_t>(value, -1, 1 << 30)); };
@@ -168,13 +169,11 @@ int run(Arguments& a) {
     progress.print("interrupted; the same command goes on behind the shards that are complete");
     return 130;
   }
-  return report(progress, parts, results, options.verify);
+  return report_packed(progress, parts, results, options.verify);
 }
 
-}  // namespace
-
 Action declare_pack(Command& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<PackArguments>();
   command
       .positional("SOURCE", a->source, "a folder with a folder a class, a tar of them, shards, an IDX file …")
       .positional("OUT", a->out, "folder for the shards")
@@ -191,7 +190,7 @@ Action declare_pack(Command& command) {
       .option("--seed", a->seed, "of the split and the augmentations")
       .option("--augment", a->versions, "so many versions of each picture instead of it")
       .option("--augmentations", a->augmentations,
-              "as data.augment of a recipe: \"random-resized-crop 64, flip\"")
+              "as input.augment of a recipe: \"random-resized-crop 64, flip\"")
       .option("--format", a->options.format, "another format than WebDataset: tfrecord, recordio, beton, mds")
       .flag("--keep-keys", a->options.keep_keys, "keys are those of the source, not numbers")
       .flag("--no-index", a->no_index, "no index (FILE.mrx) beside the shards")
@@ -205,7 +204,11 @@ Action declare_pack(Command& command) {
           "  millrace pack photos packed --max-side 512 --split train=0.8,val=0.1,test=0.1 --split-by "
           "stratified\n"
           "  millrace pack ${MILLRACE_DATA}/cifar10/train.tar cifar10 --shard-samples 10000\n");
-  return [a] { return run(*a); };
+  return [a] { return run_pack(*a); };
 }
+
+}  // namespace
+
+MILLRACE_VERB(pack){"pack", "pack pictures from any source into indexed WebDataset shards", declare_pack, 20};
 
 }  // namespace millrace::cli

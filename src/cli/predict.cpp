@@ -1,71 +1,49 @@
-#include <algorithm>
-#include <filesystem>
+#include "task/predict.h"
+
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "base/format.h"
 #include "cli/json.h"
 #include "cli/verbs.h"
-#include "data/io/location.h"
-#include "data/io/random_access_file.h"
-#include "eval/metric.h"
-#include "train/arrays.h"
-#include "train/datasets.h"
-#include "train/session.h"
-#include "train/texts.h"
-#include "train/unlabelled.h"
+#include "task/generate.h"
+#include "train/load_model.h"
 
 namespace millrace::cli {
 namespace {
 
-struct Arguments {
+struct PredictArguments {
   std::string model;
-  std::vector<std::string> inputs;
+  std::vector<std::string> samples;
   int64_t top = 3, tokens = 0;
   bool json = false;
 };
 
-std::vector<size_t> best(const std::vector<double>& probabilities, int64_t top) {
-  std::vector<size_t> order(probabilities.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  const size_t count = std::min(order.size(), static_cast<size_t>(std::max<int64_t>(top, 1)));
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t x, size_t y) { return probabilities[x] > probabilities[y]; });
-  order.resize(count);
-  return order;
-}
-
-/// One line, or one object, for each input.
-class Printer {
+/// One line, or one object, for each sample.
+class PredictionPrinter {
  public:
-  Printer(const Arguments& a, const train::Session& session)
-      : a_(a),
-        session_(session),
-        unit_(!session.recipe.data.tokenizer.empty()    ? "text"
-              : session.recipe.data.samples == "table"  ? "row"
-              : session.recipe.data.samples == "sounds" ? "sound"
-                                                        : "picture") {}
+  PredictionPrinter(const PredictArguments& a, const task::Task& task) : a_(a), task_(task) {}
 
-  void print(const std::string& name, std::span<const float> logits) {
-    eval::softmax(logits, probabilities_);
-    const std::vector<size_t> order = best(probabilities_, a_.top);
-    if (a_.json) {
-      std::vector<std::pair<std::string, double>> classes;
-      for (const size_t i : order) classes.emplace_back(session_.classes[i], probabilities_[i]);
-      const std::vector<Json> values(logits.begin(), logits.end());
-      fmt::print("{}\n", json_object({{unit_, name},
-                                      {"class", session_.classes[order[0]]},
-                                      {"probabilities", json_object(classes)},
-                                      {"logits", Json(values)}})
-                             .text);
-      return;
-    }
+  void print(const std::string& name, const std::vector<std::span<const float>>& logits) const {
     std::string text;
-    for (const size_t i : order)
-      text += fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", session_.classes[i],
-                          100 * probabilities_[i]);
-    fmt::print("{}: {}\n", name, text);
+    std::vector<std::pair<std::string, Json>> fields = {{"input", name}};
+    for (size_t i = 0; i < task_.outputs.size(); ++i) {
+      const task::Output& output = *task_.outputs[i];
+      const task::Prediction prediction = output.predict(logits[i], a_.top);
+      std::vector<std::pair<std::string, Json>> own;
+      for (const auto& [key, value] : prediction.json) own.emplace_back(key, Json::raw(value));
+      if (output.name().empty()) {
+        text = prediction.text;
+        fields.insert(fields.end(), own.begin(), own.end());
+      } else {
+        text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", output.name(), prediction.text);
+        fields.emplace_back(output.name(), json_object(own));
+      }
+    }
+    if (a_.json)
+      fmt::print("{}\n", json_object(fields).text);
+    else
+      fmt::print("{}: {}\n", name, text);
   }
   void failed(const std::string& message) {
     fmt::print(stderr, "error: {}\n", message);
@@ -75,172 +53,95 @@ class Printer {
   int failures = 0;
 
  private:
-  const Arguments& a_;
-  const train::Session& session_;
-  const char* unit_;
-  std::vector<double> probabilities_;
+  const PredictArguments& a_;
+  const task::Task& task_;
 };
 
-void predict_pictures(const Arguments& a, train::Session& session, Printer& printer) {
-  train::Predictor predictor(session, "none", "fp32");
-  for (const std::string& path : a.inputs) try {
-      const Array logits = predictor.logits(train::load_prepared(path, session.recipe, session.extent));
-      printer.print(path, logits.as<float>());
-    } catch (const Error& error) {
-      printer.failed(error.what());
-    }
-}
-
-/// Files whose samples are rows, sounds or texts. `named`: sources of one data set.
-void predict_files(train::Predictor& predictor, const train::Session& session,
-                   const std::vector<std::string>& named, Printer& printer) {
-  try {
-    const auto samples = train::open_unlabelled(session, named);
-    train::predict_samples(
-        predictor, session, samples,
-        {[&](int64_t i, std::span<const float> logits) { printer.print(samples->name(i), logits); },
-         [&](int64_t i, const std::string& why) {
-           printer.failed(fmt::format("{}: {}", samples->name(i), why));
-         }});
-  } catch (const Error& error) {
-    printer.failed(error.what());
+void print_continuation(const PredictArguments& a, const std::string& text,
+                        const task::Continuation& continuation) {
+  if (a.json) {
+    std::vector<std::pair<std::string, Json>> fields = {{"input", text}};
+    if (a.tokens > 0) fields.emplace_back("continuation", continuation.text);
+    std::vector<Json> list;
+    for (const task::Continuation::Token& token : continuation.next)
+      list.push_back(json_object(
+          {{"id", int64_t{token.id}}, {"token", token.text}, {"probability", token.probability}}));
+    fields.emplace_back("next", list);
+    fmt::print("{}\n", json_object(fields).text);
+    return;
   }
-}
-
-/// Does an argument name a source of texts, not a text? InputError for what looks like a file that is not there.
-bool is_source(const std::string& text) {
-  std::error_code ignored;
-  const std::string end = std::filesystem::path(text).extension().string();
-  const bool file = text.find_first_of(" \n\t") == std::string::npos && text.size() > end.size() &&
-                    (end == ".txt" || end == ".csv" || end == ".tsv" || end == ".jsonl" ||
-                     end == ".parquet" || end == ".arrow");
-  if (file && text.find_first_of("*?[{") == std::string::npos && !data::is_elsewhere(text) &&
-      !std::filesystem::exists(text, ignored))
-    fail<InputError>("{}: no such file; check the path", text);
-  return file || text == "-" || text.starts_with("pipe:") || std::filesystem::exists(text, ignored) ||
-         data::is_elsewhere(text);
-}
-
-void predict_texts(const Arguments& a, train::Session& session, train::Predictor& predictor,
-                   Printer& printer) {
-  for (const std::string& text : a.inputs) {
-    bool source = false;
-    try {
-      source = is_source(text);
-    } catch (const InputError& error) {
-      printer.failed(error.what());
-      continue;
-    }
-    if (source) {
-      predict_files(predictor, session, {text}, printer);
-      continue;
-    }
-    const Array logits = predictor.logits(std::span<const Array>(train::prepared_text(session, text)));
-    printer.print(text, logits.as<float>());
+  if (a.tokens > 0) {
+    // A token may be a part of a character.
+    fmt::print("{}\n", nlohmann::json::parse(Json(text + continuation.text).text).get<std::string>());
+    return;
   }
+  std::string line;
+  for (const task::Continuation::Token& token : continuation.next)
+    line += fmt::format("{}{} {:.1f} %", line.empty() ? "" : ", ", Json(token.text).text,
+                        100 * token.probability);
+  fmt::print("{}: {}\n", text, line);
 }
 
-/// Of a model that predicts tokens: those that may come next, or what follows when the most probable one is taken each time.
-void predict_tokens(const Arguments& a, train::Session& session, train::Predictor& predictor) {
-  const auto tokenizer = train::tokenizer_of(session.recipe);
-  std::vector<double> probabilities;
-  for (const std::string& text : a.inputs) {
-    if (is_source(text))
+/// Of a model that predicts what comes next: that, or what follows when the most probable is taken each time.
+void go_on_with(const PredictArguments& a, const task::Task& task, task::Predictor& predictor) {
+  for (const std::string& text : a.samples) {
+    if (!text.empty() && !task.inputs.front()->is_sample(text))
       fail<InputError>(
-          "{}: is a file; give a text to go on from. millrace eval {} {} measures how well a file is "
+          "{}: is a file; give a beginning to go on from. millrace eval {} {} measures how well a file is "
           "predicted",
           text, a.model, text);
-    std::vector<int32_t> ids = tokenizer->encode(text, false);
-    const size_t own = ids.size();
-    std::vector<std::pair<int32_t, double>> next;
-    for (int64_t k = 0; k < std::max<int64_t>(a.tokens, 1); ++k) {
-      const Array logits = train::next_token_logits(predictor, session, ids);
-      eval::softmax(logits.as<float>(), probabilities);
-      const std::vector<size_t> order = best(probabilities, a.top);
-      if (k == 0)
-        for (const size_t i : order) next.emplace_back(static_cast<int32_t>(i), probabilities[i]);
-      ids.push_back(static_cast<int32_t>(order[0]));
-    }
-    const std::string after = tokenizer->decode(std::span(ids).subspan(own), false);
-    if (a.json) {
-      std::vector<std::pair<std::string, Json>> fields = {{"text", text}};
-      if (a.tokens > 0) fields.emplace_back("continuation", after);
-      std::vector<Json> list;
-      for (const auto& [id, share] : next)
-        list.push_back(json_object({{"id", int64_t{id}},
-                                    {"token", tokenizer->decode(std::span(&id, 1), false)},
-                                    {"probability", share}}));
-      fields.emplace_back("next", list);
-      fmt::print("{}\n", json_object(fields).text);
-    } else if (a.tokens > 0) {
-      // A token may be a part of a character.
-      fmt::print("{}\n", nlohmann::json::parse(Json(text + after).text).get<std::string>());
-    } else {
-      std::string line;
-      for (const auto& [id, share] : next)
-        line += fmt::format("{}{} {:.1f} %", line.empty() ? "" : ", ",
-                            Json(tokenizer->decode(std::span(&id, 1), false)).text, 100 * share);
-      fmt::print("{}: {}\n", text, line);
-    }
+    print_continuation(a, text, task::go_on(predictor, task, text, a.tokens, a.top));
   }
 }
 
-int run(const Arguments& a) {
+int run_predict(const PredictArguments& a) {
   if (a.top < 1) fail<InputError>("--top {}: at least one class, or token, is named", a.top);
-  if (a.tokens < 0) fail<InputError>("--tokens {}: a text goes on by 1 token or more", a.tokens);
+  if (a.tokens < 0) fail<InputError>("--tokens {}: a beginning goes on by 1 token or more", a.tokens);
   std::vector<std::string> warnings;
-  train::Session session = train::load_session(a.model, warnings);
+  task::Task task = train::load_model(a.model, warnings);
   for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
-  const train::Recipe& recipe = session.recipe;
-  const bool texts = !recipe.data.tokenizer.empty(), tokens = session.classes.empty();
-  if (a.tokens > 0 && !tokens) fail<InputError>("--tokens: {} predicts classes, not tokens", a.model);
-  Printer printer(a, session);
-  if (!texts && !train::has_arrays(recipe)) {
-    predict_pictures(a, session, printer);
-    return printer.failures ? 1 : 0;
+  const bool generates = task::generates(task);
+  if (a.tokens > 0 && !generates)
+    fail<InputError>("--tokens: {} does not predict what comes next, so that it cannot go on", a.model);
+  task::Predictor predictor(task);
+  if (generates) {
+    go_on_with(a, task, predictor);
+    return 0;
   }
-  train::Predictor predictor(session, "none", recipe.train.precision);
-  if (tokens) {
-    predict_tokens(a, session, predictor);
-  } else if (texts) {
-    predict_texts(a, session, predictor, printer);
-  } else if (recipe.data.samples == "sounds") {
-    // Files one after the other share batches.
-    for (size_t i = 0; i < a.inputs.size();) {
-      std::vector<std::string> named = {a.inputs[i++]};
-      while (train::is_sound_file(named[0]) && i < a.inputs.size() && train::is_sound_file(a.inputs[i]))
-        named.push_back(a.inputs[i++]);
-      predict_files(predictor, session, named, printer);
-    }
-  } else {
-    for (const std::string& path : a.inputs) predict_files(predictor, session, {path}, printer);
-  }
+  PredictionPrinter printer(a, task);
+  task::predict_arguments(predictor, task, a.samples,
+                          {[&](const std::string& name, const std::vector<std::span<const float>>& logits) {
+                             printer.print(name, logits);
+                           },
+                           [&](const std::string& message) { printer.failed(message); }});
   return printer.failures ? 1 : 0;
 }
 
-}  // namespace
-
 Action declare_predict(Command& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<PredictArguments>();
   command.positional("MODEL", a->model, "a run folder")
       .positional(
-          "INPUT", a->inputs,
-          "picture files, prepared as for evaluation (data.resize, data.crop); files with rows of a table; "
-          "WAV or FLAC files, folders or tars of them; texts, or files with texts")
+          "SAMPLE", a->samples,
+          "what the model was trained on more of: a file that is one sample (photo.jpg, word.wav), data "
+          "of any format with many of them (rows.csv, a folder, a tar), or the sample itself ('a text')")
       .option("--top", a->top, "how many classes, or tokens, to name")
       .option("--tokens", a->tokens,
-              "of a model that predicts tokens: go on by so many, each the most probable one")
+              "of a model that predicts the next token: go on by so many, each the most probable one")
       .flag("--json", a->json, "print one JSON object each, with logits")
       .footer(
-          "What the model knows of columns, classes and tokens comes from the run folder: a file needs no "
-          "column of "
-          "labels.\n\n"
+          "Samples are prepared as for evaluation. What the model knows of columns, classes and tokens comes "
+          "from the run\n"
+          "folder: data need no column of targets.\n\n"
           "  millrace predict runs/letters-1 data/letters/test/A/00000.jpg\n"
           "  millrace predict runs/adult-1 people.csv --json\n"
           "  millrace predict runs/spoken-digits-1 recordings/ one.wav\n"
           "  millrace predict runs/sms-spam-1 'You have won a prize, call now' messages.tsv\n"
           "  millrace predict runs/shakespeare-1 'To be, or' --tokens 40\n");
-  return [a] { return run(*a); };
+  return [a] { return run_predict(*a); };
 }
+
+}  // namespace
+
+MILLRACE_VERB(predict){"predict", "say what a model makes of samples", declare_predict, 80};
 
 }  // namespace millrace::cli

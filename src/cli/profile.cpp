@@ -13,7 +13,7 @@
 namespace millrace::cli {
 namespace {
 
-struct Arguments {
+struct ProfileArguments {
   std::string recipe, model, trace, html;
   std::vector<std::string> overrides;
   ZooOptions zoo;
@@ -22,8 +22,8 @@ struct Arguments {
 };
 
 /// A recipe's step, data loading included.
-Profile profile_recipe(const Arguments& a, ProfileTitle& title) {
-  const train::Recipe recipe = train::recipe_of(a.recipe, a.overrides);
+Profile profile_recipe(const ProfileArguments& a, ProfileTitle& title) {
+  const task::Recipe recipe = train::recipe_of(a.recipe, a.overrides);
   train::Observer observer;
   observer.message = [&](const std::string& line) {
     if (!a.json) fmt::print("{}\n", line);
@@ -52,14 +52,14 @@ Profile profile_recipe(const Arguments& a, ProfileTitle& title) {
            recipe.train.batch, trainer.verdict(trainer.data_times() - begin)};
   if (program.run_times().empty())
     fail<InputError>(
-        "none of the {} steps had rows of the longest bucket, whose step is profiled: --steps more", a.steps);
+        "none of the {} steps had rows of the longest rows, whose step is profiled: --steps more", a.steps);
   auto counts = counters->per_step(static_cast<int>(marks.size()));
   Profile profile = make_profile(program.launches(), program.run_times(), marks, machine);
   profile.counters = std::move(counts);
   return profile;
 }
 
-Profile profile_model(const Arguments& a, ProfileTitle& title) {
+Profile profile_model(const ProfileArguments& a, ProfileTitle& title) {
   ZooStep step(a.zoo);
   title = {
       a.zoo.model,
@@ -69,7 +69,7 @@ Profile profile_model(const Arguments& a, ProfileTitle& title) {
   return profile_steps(step, static_cast<int>(a.steps), 0);
 }
 
-int run(Arguments& a) {
+int run_profile(ProfileArguments& a) {
   if (a.recipe.empty() == a.model.empty()) fail<InputError>("give a RECIPE, or --model NAME: one of the two");
   if (a.steps < 1) fail<InputError>("--steps is 1 or more, not {}", a.steps);
   a.zoo.model = a.model;
@@ -90,10 +90,8 @@ int run(Arguments& a) {
   return 0;
 }
 
-}  // namespace
-
 Action declare_profile(Command& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<ProfileArguments>();
   command.positional("RECIPE", a->recipe, "a recipe, or a run folder", false)
       .positional("KEY=VALUE", a->overrides, "changes of the recipe", false)
       .option("--model", a->model, "instead of a recipe a built-in network on random inputs:" + model_names())
@@ -116,7 +114,13 @@ Action declare_profile(Command& command) {
           "the figures.\n\n"
           "  millrace profile examples/letters.toml --html profile.html\n"
           "  millrace profile --model resnet18_cifar --batch 128 --optimizer sgd --depth 2\n");
-  return [a] { return run(*a); };
+  return [a] { return run_profile(*a); };
 }
+
+}  // namespace
+
+MILLRACE_VERB(profile){"profile",
+                       "say where the time of a step goes, and how near the machine's limits it is",
+                       declare_profile, 120};
 
 }  // namespace millrace::cli

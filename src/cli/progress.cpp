@@ -10,13 +10,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-size_t terminal_width() {
+size_t terminal_columns() {
   winsize size{};
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 /// A line of progress that cannot be written stops no training; the verb's end reports it.
-void put(const std::string& text) { std::fputs(text.c_str(), stdout); }
+void put_progress(const std::string& text) { std::fputs(text.c_str(), stdout); }
 
 }  // namespace
 
@@ -35,10 +35,9 @@ std::string duration_text(double seconds) {
 }
 
 std::string status_line(const train::Status& s) {
-  return fmt::format(
-      "step {}/{}  epoch {:.1f}/{:.4g}  {} {}  loss {:.4f}  accuracy {:.1f} %  {} {}/s  {} left", s.step,
-      s.steps, s.epoch, s.epochs, thousands(s.pictures), s.unit, s.loss, 100 * s.accuracy,
-      thousands(std::llround(s.per_second)), s.unit, duration_text(s.seconds_left));
+  return fmt::format("step {}/{}  epoch {:.1f}/{:.4g}  {} {}  {}  {} {}/s  {} left", s.step, s.steps, s.epoch,
+                     s.epochs, thousands(s.samples), s.unit, train::progress_text(s.loss, s.metrics),
+                     thousands(std::llround(s.per_second)), s.unit, duration_text(s.seconds_left));
 }
 
 Progress::Progress() : terminal_(::isatty(STDOUT_FILENO) != 0), last_(Clock::time_point::min()) {}
@@ -55,29 +54,29 @@ void Progress::update(const std::string& text) {
   if (!due()) return;
   last_ = Clock::now();
   if (terminal_) {
-    put("\r\033[K" + text.substr(0, terminal_width() - 1));
+    put_progress("\r\033[K" + text.substr(0, terminal_columns() - 1));
     shown_ = true;
   } else {
-    put(text + "\n");
+    put_progress(text + "\n");
   }
   std::fflush(stdout);
 }
 
 void Progress::erase() {
-  if (shown_) put("\r\033[K");
+  if (shown_) put_progress("\r\033[K");
   shown_ = false;
 }
 
 void Progress::print(const std::string& text) {
   erase();
-  put(text + "\n");
+  put_progress(text + "\n");
   std::fflush(stdout);
   // The live line goes on below the printed one at once, not at its next turn.
   if (terminal_) last_ = Clock::time_point::min();
 }
 
 void Progress::finish() {
-  if (shown_) put("\n");
+  if (shown_) put_progress("\n");
   shown_ = false;
   std::fflush(stdout);
 }

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <string>
 
-#include "train/trainer.h"
+#include "train/status.h"
 
 namespace millrace::cli {
 
-/// "step 120/980  epoch 1.2/10  122,880 pictures  loss 1.234  accuracy 54.3 %  1,234 pictures/s  4:05 left"
+/// "step 120/980  epoch 1.2/10  122,880 pictures  loss 1.2340  accuracy 54.30 %  1,234 pictures/s  4:05 left"
 std::string status_line(const train::Status& status);
 /// "4:05", "1:02:03"
 std::string duration_text(double seconds);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/core.h>
+#include <map>
 #include <unistd.h>
 
 #include <millrace/nn.h>
@@ -11,7 +12,8 @@
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "data/augment/augment.h"
-#include "train/arrays.h"
+#include "nn/models/architecture.h"
+#include "task/recipe.h"
 #include "train/trainer.h"
 
 namespace millrace::cli {
@@ -19,14 +21,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct TrainArguments {
   std::string recipe, out;
   std::vector<std::string> overrides;
   bool resume = false, json = false;
 };
 
 /// The run to go on with: the folder itself, --out, or the newest run of the recipe.
-fs::path run_to_resume(const Arguments& a) {
+fs::path run_to_resume(const TrainArguments& a) {
   if (fs::is_directory(a.recipe)) return a.recipe;
   if (!a.out.empty()) return a.out;
   const int newest = train::newest_run(fs::path(a.recipe).stem().string());
@@ -62,23 +64,23 @@ void require_writable(const fs::path& out) {
                   folder.string(), why);
 }
 
-train::RunFolder start(std::unique_ptr<train::Trainer>& trainer, const Arguments& a,
-                       train::Observer observer) {
+train::RunFolder start_training(std::unique_ptr<train::Trainer>& trainer, const TrainArguments& a,
+                                train::Observer observer) {
   if (a.resume) {
     if (!a.overrides.empty())
       fail<InputError>(
           "--resume goes on with the run's own recipe: {} cannot change it (begin a new run for that)",
           a.overrides[0]);
     const train::RunFolder run = train::RunFolder::open(run_to_resume(a));
-    const train::Recipe recipe = train::load_recipe(run.recipe());
-    train::check_recipe(recipe, run.recipe().string());
+    const task::Recipe recipe = task::load_recipe(run.recipe());
+    task::check_recipe(recipe, run.recipe().string());
     trainer = std::make_unique<train::Trainer>(recipe, std::move(observer));
     return trainer->resume(run);
   }
   if (fs::is_directory(a.recipe))
     fail<InputError>("{} is a folder: to go on with a run there, add --resume", a.recipe);
-  const train::Recipe recipe = train::load_recipe(a.recipe, a.overrides);
-  train::check_recipe(recipe, a.recipe);
+  const task::Recipe recipe = task::load_recipe(a.recipe, a.overrides);
+  task::check_recipe(recipe, a.recipe);
   if (!a.out.empty() && fs::exists(fs::path(a.out) / "recipe.toml"))
     fail<InputError>("{} holds a run already: --resume continues it, another --out begins a new one", a.out);
   require_writable(a.out.empty() ? "runs" : a.out);
@@ -87,7 +89,7 @@ train::RunFolder start(std::unique_ptr<train::Trainer>& trainer, const Arguments
 }
 
 /// The path as a shell takes it.
-std::string quoted(const std::string& path) {
+std::string shell_quoted(const std::string& path) {
   const bool plain = path.find_first_of(" \t\n\"'\\$`&|;<>()*?[]{}!#~") == std::string::npos;
   if (plain) return path;
   std::string text;
@@ -95,31 +97,29 @@ std::string quoted(const std::string& path) {
   return fmt::format("'{}'", text);
 }
 
-int run(const Arguments& a) {
+int run_train(const TrainArguments& a) {
   Progress progress;
   std::unique_ptr<train::Trainer> trainer;
-  const train::RunFolder run = start(trainer, a, observer_of(progress, a.json));
+  const train::RunFolder run = start_training(trainer, a, observer_of(progress, a.json));
   catch_interrupts();  // before this point there is nothing to save: Ctrl-C just ends the program
   if (!a.json) progress.print(fmt::format("run folder: {}", run.path().string()));
   const train::Outcome outcome = trainer->run();
   progress.finish();
   if (a.json) {
+    std::vector<std::pair<std::string, Json>> test;
+    for (const eval::Measured& metric : outcome.test) test.emplace_back(metric.name, metric.value);
     fmt::print("{}\n", json_object({{"run", run.path().string()},
                                     {"finished", outcome.finished},
                                     {"step", outcome.step},
-                                    {"test", json_object(outcome.test)}})
+                                    {"test", json_object(test)}})
                            .text);
   } else if (outcome.finished) {
-    const train::Recipe recipe = train::load_recipe(run.recipe());
-    const std::string path = quoted(run.path().string());
-    const bool texts = !recipe.data.tokenizer.empty();
-    fmt::print("done: {}\n  millrace eval {}{}\n", run.path().string(), path,
-               outcome.tested ? "" : " TEST-SET");
-    if (!train::has_arrays(recipe) && (!texts || !recipe.data.label.empty()))
-      fmt::print("  millrace predict {} {}\n", path, texts ? "TEXT" : "PICTURE");
+    const std::string path = shell_quoted(run.path().string());
+    fmt::print("done: {}\n  millrace eval {}{}\n  millrace predict {} SAMPLE\n", run.path().string(), path,
+               outcome.tested ? "" : " TEST-SET", path);
   } else {
     fmt::print("stopped at step {}, everything is saved; this goes on:\n  millrace train {} --resume\n",
-               outcome.step, quoted(run.path().string()));
+               outcome.step, shell_quoted(run.path().string()));
   }
   return outcome.finished ? 0 : 130;
 }
@@ -130,10 +130,20 @@ std::string word_list(const std::string& title, const std::vector<std::string>& 
   return text;
 }
 
-}  // namespace
+/// Those that take the same in one line: "tokens: bag, encoder, gpt".
+std::vector<std::string> architectures_by_input() {
+  std::map<std::string, std::string> lists;
+  for (const nn::Architecture* kind : nn::architectures().all()) {
+    std::string& list = lists[kind->takes];
+    list += (list.empty() ? "" : ", ") + kind->name;
+  }
+  std::vector<std::string> lines;
+  for (const auto& [takes, list] : lists) lines.push_back((takes.empty() ? "others" : takes) + ": " + list);
+  return lines;
+}
 
 Action declare_train(Command& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<TrainArguments>();
   command.positional("RECIPE", a->recipe, "a TOML recipe; with --resume a run folder too")
       .positional("KEY=VALUE", a->overrides, "changes of the recipe, e.g. train.epochs=2", false)
       .option("--out", a->out, "the run folder; by default runs/<recipe>-<n>")
@@ -147,10 +157,15 @@ Action declare_train(Command& command) {
           "a recipe is\n"
           "the data folder, by default ../shared/data.\n\n"
           "Keys of a recipe:\n" +
-          train::recipe_help() + word_list("Models (model.kind):", nn::model_kinds()) +
+          task::recipe_help() +
+          word_list("Models (model.kind), by what they take:", architectures_by_input()) +
           word_list("Layers (model.layers):", nn::layer_kinds()) +
-          word_list("Augmentations (data.augment):", data::augmentation_usages()));
-  return [a] { return run(*a); };
+          word_list("Augmentations (input.augment):", data::augmentation_usages()));
+  return [a] { return run_train(*a); };
 }
+
+}  // namespace
+
+MILLRACE_VERB(train){"train", "train a model by a recipe", declare_train, 50};
 
 }  // namespace millrace::cli

@@ -1,27 +1,41 @@
-// The list of verbs; each is a file here.
+// The lists of verbs, as CMake found them.
 #include "cli/verbs.h"
+
+#include <algorithm>
 
 namespace millrace::cli {
 
-const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> list = {
-      {"letters", "make a small data set: pictures of the letters A to J", declare_letters},
-      {"pack", "pack pictures from any source into indexed WebDataset shards", declare_pack},
-      {"data", "look at data of any format, and convert it", declare_data},
-      {"train", "train a model by a recipe", declare_train},
-      {"ctl", "say where a training stands, and change it while it runs", declare_ctl},
-      {"eval", "measure a trained model on a labelled set", declare_eval},
-      {"predict", "say what pictures show", declare_predict},
-      {"export", "write a trained model as ONNX", declare_export},
-      {"estimate", "say what a training will take: time, memory, what binds", declare_estimate},
-      {"explain", "say what a training step is made of: kernels, providers, memory", declare_explain},
-      {"profile", "say where the time of a step goes, and how near the machine's limits it is",
-       declare_profile},
-      {"bench", "measure how fast a built-in network trains or infers here, or a source becomes batches",
-       declare_bench},
-      {"machine", "measure this machine's limits", declare_machine},
-  };
+#define KIND(NAME) extern const Verb NAME##_verb;
+#include "generated/verbs.inc"
+#undef KIND
+#define KIND(NAME) extern const Verb data_##NAME##_verb;
+#include "generated/data_verbs.inc"
+#undef KIND
+
+namespace {
+
+std::vector<Verb> by_place(std::vector<Verb> list) {
+  std::sort(list.begin(), list.end(), [](const Verb& a, const Verb& b) { return a.place < b.place; });
   return list;
+}
+
+}  // namespace
+
+const std::vector<Verb>& verbs() {
+#define KIND(NAME) NAME##_verb,
+  static const std::vector<Verb> list = by_place({
+#include "generated/verbs.inc"
+  });
+#undef KIND
+  return list;
+}
+
+std::vector<Verb> data_verbs() {
+#define KIND(NAME) data_##NAME##_verb,
+  return by_place({
+#include "generated/data_verbs.inc"
+  });
+#undef KIND
 }
 
 }  // namespace millrace::cli

@@ -1,31 +1,20 @@
-// One function a verb: declares its arguments and returns its action.
+// The verbs. Each is a file here that ends with MILLRACE_VERB(name){…}, those of `millrace data` with
+// MILLRACE_DATA_VERB(name){…}: CMake finds them there (cmake/kinds.cmake).
 #pragma once
 
 #include "cli/command.h"
 
 namespace millrace::cli {
 
-Action declare_letters(Command& command);
-Action declare_pack(Command& command);
-Action declare_data(Command& command);
-Action declare_data_head(Command& command);
-Action declare_data_tokens(Command& command);
-Action declare_data_stat(Command& command);
-Action declare_data_why(Command& command);
-Action declare_data_show(Command& command);
-Action declare_data_convert(Command& command);
-Action declare_data_index(Command& command);
-Action declare_data_query(Command& command);
-Action declare_data_verify(Command& command);
-Action declare_train(Command& command);
-Action declare_ctl(Command& command);
-Action declare_eval(Command& command);
-Action declare_predict(Command& command);
-Action declare_export(Command& command);
-Action declare_explain(Command& command);
-Action declare_estimate(Command& command);
-Action declare_profile(Command& command);
-Action declare_bench(Command& command);
-Action declare_machine(Command& command);
+#define MILLRACE_VERB(NAME)      \
+  extern const Verb NAME##_verb; \
+  const Verb NAME##_verb
+
+#define MILLRACE_DATA_VERB(NAME)        \
+  extern const Verb data_##NAME##_verb; \
+  const Verb data_##NAME##_verb
+
+/// Those of `millrace data`, in the order of the help text.
+std::vector<Verb> data_verbs();
 
 }  // namespace millrace::cli

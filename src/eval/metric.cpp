@@ -48,8 +48,7 @@ Judged Judged::at(int64_t row) const {
   return one;
 }
 
-Measurement::Measurement(const std::vector<std::string>& names, const std::string& output_kind)
-    : labelled_(output_kind == "class" || output_kind == "tokens") {
+Measurement::Measurement(const std::vector<std::string>& names, const std::string& output_kind) {
   for (const std::string& name : names) {
     const MetricKind& kind = metric_kinds().at(name);
     if (!applies(kind, output_kind))
@@ -65,8 +64,11 @@ Measurement::Measurement(const std::vector<std::string>& names, const std::strin
 void Measurement::update(const Judged& judged) {
   const auto rows = static_cast<size_t>(judged.rows), numbers = rows * static_cast<size_t>(judged.width);
   MILLRACE_CHECK(judged.outputs.size() == numbers, "{} outputs of {} rows", judged.outputs.size(), rows);
+  if (rows == 0) return;
+  // One or the other, and the same all through a pass.
+  if (!labelled_) labelled_ = !judged.labels.empty();
   MILLRACE_CHECK(
-      judged.labels.size() == (labelled_ ? rows : 0) && judged.values.size() == (labelled_ ? 0 : numbers),
+      judged.labels.size() == (*labelled_ ? rows : 0) && judged.values.size() == (*labelled_ ? 0 : numbers),
       "{} rows have {} labels and {} values", rows, judged.labels.size(), judged.values.size());
   for (const int64_t label : judged.labels)
     MILLRACE_CHECK(label >= 0 && label < judged.width, "label {} of {}", label, judged.width);

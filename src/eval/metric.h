@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -118,7 +119,7 @@ class Measurement {
   double value(size_t metric, int64_t left_out) const;
   std::pair<double, double> interval(size_t metric, double value) const;
 
-  bool labelled_;  // its batches have labels, not values
+  std::optional<bool> labelled_;  // its batches have labels, not values; unknown before the first
   std::vector<const MetricKind*> kinds_;
   std::vector<std::array<std::unique_ptr<Metric>, groups>> metrics_;
   std::array<int64_t, groups> rows_{};

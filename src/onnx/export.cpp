@@ -151,18 +151,36 @@ int opset_of(const Graph& graph) {
   return opset;
 }
 
+/// Declares the inputs of texts that stand for a graph's input and returns the name of the ids that they become.
+std::string encode_texts(GraphWriter& writer, const std::vector<TextInput>& texts, const Type& ids) {
+  MILLRACE_CHECK(
+      ids.dtype == i64 && ids.shape.rank() == 2 && ids.shape[1] == static_cast<int64_t>(texts.size()),
+      "{} columns of texts do not make {}", texts.size(), ids.str());
+  std::vector<std::string> columns;
+  for (const TextInput& text : texts) {
+    writer.text_input(text.name, {ids.shape[0], 1});
+    columns.push_back(writer.text_ids(text.name, text.vocabulary));
+  }
+  return columns.size() == 1 ? columns[0] : writer.node("Concat", columns, {{"axis", int64_t{1}}});
+}
+
 }  // namespace
 
 std::string export_model(const Graph& graph, const ExportOptions& options) {
   GraphWriter writer(opset_of(graph));
+  std::vector<std::string> names = graph.input_names();
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const auto weight = options.weights.find(static_cast<int>(i));
-    if (weight == options.weights.end())
-      writer.input(graph.input_names()[i], graph.type(graph.inputs()[i]));
+    const auto texts = options.texts.find(static_cast<int>(i));
+    const Type& type = graph.type(graph.inputs()[i]);
+    if (weight != options.weights.end())
+      writer.weight(names[i], weight->second);
+    else if (texts != options.texts.end())
+      names[i] = encode_texts(writer, texts->second, type);
     else
-      writer.weight(graph.input_names()[i], weight->second);
+      writer.input(names[i], type);
   }
-  const std::vector<std::string> results = Walk(writer, graph, graph.input_names()).run();
+  const std::vector<std::string> results = Walk(writer, graph, names).run();
   for (size_t i = 0; i < results.size(); ++i) {
     writer.named_node("Identity", {results[i]}, graph.output_names()[i]);
     writer.output(graph.output_names()[i], graph.type(graph.outputs()[i]));
@@ -171,6 +189,7 @@ std::string export_model(const Graph& graph, const ExportOptions& options) {
   WireWriter model;
   model.varint(1, 8).bytes(2, "millrace").message(7, writer.finish(options.name));
   model.message(8, WireWriter().bytes(1, "").varint(2, static_cast<uint64_t>(writer.opset())));
+  if (!options.texts.empty()) model.message(8, WireWriter().bytes(1, "ai.onnx.ml").varint(2, 2));
   for (const auto& [key, value] : options.metadata)
     model.message(14, WireWriter().bytes(1, key).bytes(2, value));
   if (model.text().size() >= (uint64_t{1} << 31))

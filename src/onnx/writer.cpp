@@ -23,9 +23,11 @@ WireWriter tensor_proto(const std::string& name, const Array& array) {
   return tensor;
 }
 
-WireWriter value_info(const std::string& name, const Type& type) {
+constexpr uint64_t kTexts = 8;  // TensorProto.DataType.STRING
+
+WireWriter value_info(const std::string& name, uint64_t data_type, const Shape& dims) {
   WireWriter shape;
-  for (const Dim& dim : type.shape) {
+  for (const Dim& dim : dims) {
     WireWriter message;
     if (dim.is_static())
       message.integer(1, dim.size());
@@ -33,9 +35,12 @@ WireWriter value_info(const std::string& name, const Type& type) {
       message.bytes(2, dim.str());
     shape.message(1, message);
   }
-  const WireWriter tensor =
-      WireWriter().varint(1, static_cast<uint64_t>(number_of(type.dtype))).message(2, shape);
+  const WireWriter tensor = WireWriter().varint(1, data_type).message(2, shape);
   return WireWriter().bytes(1, name).message(2, WireWriter().message(1, tensor));
+}
+
+WireWriter value_info(const std::string& name, const Type& type) {
+  return value_info(name, static_cast<uint64_t>(number_of(type.dtype)), type.shape);
 }
 
 WireWriter attribute_proto(const std::string& name, const OnnxAttribute& attribute) {
@@ -60,10 +65,41 @@ int64_t GraphWriter::data_type(DType dtype) const { return number_of(dtype); }
 
 void GraphWriter::input(const std::string& name, const Type& type) {
   inputs_.message(11, value_info(name, type));
-  for (int axis = 0; axis < type.shape.rank(); ++axis) {
-    const Dim& dim = type.shape[axis];
+  know_dims(name, type.shape);
+}
+
+void GraphWriter::text_input(const std::string& name, const Shape& shape) {
+  inputs_.message(11, value_info(name, kTexts, shape));
+  know_dims(name, shape);
+}
+
+void GraphWriter::know_dims(const std::string& name, const Shape& shape) {
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const Dim& dim = shape[axis];
     if (dim.names().size() == 1 && dim.factor() == 1) dims_.emplace(dim.names()[0], std::pair(name, axis));
   }
+}
+
+std::string GraphWriter::text_ids(const std::string& texts, const std::vector<std::string>& vocabulary) {
+  const std::string result = fresh("LabelEncoder");
+  WireWriter keys, values, proto;
+  keys.bytes(1, "keys_strings");
+  values.bytes(1, "values_int64s");
+  for (size_t i = 0; i < vocabulary.size(); ++i) {
+    keys.bytes(9, vocabulary[i]);
+    values.integer(8, static_cast<int64_t>(i) + 1);
+  }
+  if (vocabulary.empty()) {  // the lists must not be empty: what is in none is 0
+    keys.bytes(9, "");
+    values.integer(8, 0);
+  }
+  keys.varint(20, 8);
+  values.varint(20, 7);
+  proto.bytes(1, texts).bytes(2, result).bytes(3, result).bytes(4, "LabelEncoder");
+  proto.message(5, keys).message(5, values);
+  proto.message(5, attribute_proto("default_int64", int64_t{0})).bytes(7, "ai.onnx.ml");
+  nodes_.message(1, proto);
+  return result;
 }
 
 void GraphWriter::output(const std::string& name, const Type& type) {

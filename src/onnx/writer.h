@@ -21,6 +21,10 @@ class GraphWriter : public OnnxBuilder {
   GraphWriter inner();
   /// Declares a model input. Its named dimensions become known to shape_of().
   void input(const std::string& name, const Type& type);
+  /// The same of an input of texts.
+  void text_input(const std::string& name, const Shape& shape);
+  /// From texts to the places of the same in `vocabulary`, counted from 1; any other text is 0.
+  std::string text_ids(const std::string& texts, const std::vector<std::string>& vocabulary);
   void output(const std::string& name, const Type& type);
   /// An initialiser under a given name.
   void weight(const std::string& name, const Array& array);
@@ -47,6 +51,7 @@ class GraphWriter : public OnnxBuilder {
 
  private:
   std::string dim_of(const Dim& dim);
+  void know_dims(const std::string& name, const Shape& shape);
   void append(const std::string& type, const std::vector<std::string>& inputs,
               const std::vector<std::string>& results, const OnnxAttributes& attributes,
               const WireWriter* body = nullptr);

@@ -60,7 +60,8 @@ std::shared_ptr<const Optimizer> adamw(const AdamOptions& options) {
 namespace {
 
 std::vector<Setting> adam_settings() {
-  return {{"betas", "decays of the first and second moment", std::vector<double>{0.9, 0.999}, 0, 0.9999999},
+  return {{"lr", "learning rate, which the schedule multiplies", 1e-3, 0},
+          {"betas", "decays of the first and second moment", std::vector<double>{0.9, 0.999}, 0, 0.9999999},
           {"eps", "keeps the division by the second moment from zero", 1e-8, 0, 1}};
 }
 

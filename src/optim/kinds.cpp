@@ -1,5 +1,6 @@
 #include "optim/kinds.h"
 
+#include <algorithm>
 #include <set>
 
 namespace millrace::optim {
@@ -57,7 +58,14 @@ std::vector<Setting> common_optimizer_settings() {
 
 std::vector<Setting> optimizer_settings(const OptimizerKind& kind) {
   std::vector<Setting> settings = common_optimizer_settings();
-  settings.insert(settings.end(), kind.settings.begin(), kind.settings.end());
+  for (const Setting& own : kind.settings) {
+    const auto common = std::find_if(settings.begin(), settings.end(),
+                                     [&](const Setting& each) { return each.name == own.name; });
+    if (common == settings.end())
+      settings.push_back(own);
+    else
+      *common = own;  // with a default of the kind's own
+  }
   return settings;
 }
 

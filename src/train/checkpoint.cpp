@@ -4,14 +4,13 @@
 #include <charconv>
 
 #include "base/format.h"
-#include "base/utf8.h"
 
 namespace millrace::train {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t schema = 1;
+constexpr int64_t schema = 2;
 constexpr const char* format_name = "millrace-checkpoint";
 
 template <typename T>
@@ -34,8 +33,6 @@ void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
   for (const auto& [name, value] : checkpoint.sums) metadata["sum." + name] = fmt::format("{}", value);
   for (const auto& [name, value] : checkpoint.choices) metadata["choice." + name] = value;
   if (!checkpoint.encoding.empty()) metadata["encoding"] = checkpoint.encoding;
-  for (size_t i = 0; i < checkpoint.classes.size(); ++i)
-    metadata[fmt::format("class.{:06}", i)] = stored_text(checkpoint.classes[i]);
   track::write_safetensors(path, checkpoint.tensors, metadata);
 }
 
@@ -62,7 +59,6 @@ Checkpoint read_checkpoint(const fs::path& path) {
     if (kind == "counter") checkpoint.counters[name] = parse_number<int64_t>(value, path);
     if (kind == "sum") checkpoint.sums[name] = parse_number<double>(value, path);
     if (kind == "choice") checkpoint.choices[name] = value;
-    if (kind == "class") checkpoint.classes.push_back(text_of_stored(value));
   }
   for (const std::string& name : file.names()) checkpoint.tensors.emplace_back(name, file.tensor(name));
   return checkpoint;

@@ -21,8 +21,7 @@ struct Checkpoint {
   std::map<std::string, int64_t> counters;     // epoch, place in the data …
   std::map<std::string, double> sums;          // running metrics of the epoch, kept to the last bit
   std::map<std::string, std::string> choices;  // of kernels, made by timing
-  std::vector<std::string> classes;            // names of the labels
-  std::string encoding;                        // Session::encoding
+  std::string encoding;                        // Task::encoding(): what was learnt from the data
   track::NamedArrays tensors;
 };
 

@@ -40,8 +40,8 @@ std::variant<int64_t, double, std::string> json_number(double value) {
   return value;
 }
 
-const RecipeKey& key_named(const std::string& name) {
-  if (const RecipeKey* key = find_key(name)) return *key;
+const task::RecipeKey& key_named(const std::string& name) {
+  if (const task::RecipeKey* key = task::find_key(name)) return *key;
   fail<InternalError>("there is no key {}", name);
 }
 
@@ -86,12 +86,12 @@ std::span<const std::string> control_keys() {
 std::vector<Change> parse_changes(std::span<const std::string> texts) {
   std::vector<Change> changes;
   for (const std::string& text : texts) {
-    Recipe recipe = parse_recipe("", "", std::span(&text, 1));
+    task::Recipe recipe = task::parse_recipe("", "", std::span(&text, 1));
     const std::string name = text.substr(0, text.find('='));
     require_changeable(name);
     for (const Change& other : changes)
       if (other.key == name) fail<InputError>("{} is given twice", name);
-    const RecipeSlot slot = key_named(name).slot(recipe);
+    const task::RecipeSlot slot = key_named(name).slot(recipe);
     const auto* const whole = std::get_if<int64_t*>(&slot);
     const std::string source = source_of(name);
     changes.push_back({name, !source.empty() ? recipe.data.weights.at(source)
@@ -101,16 +101,16 @@ std::vector<Change> parse_changes(std::span<const std::string> texts) {
   return changes;
 }
 
-void apply_changes(Recipe& recipe, std::span<const Change> changes) {
+void apply_changes(task::Recipe& recipe, std::span<const Change> changes) {
   for (const Change& change : changes) {
     require_changeable(change.key);
     const std::string text = change.key + "=" + number_text(change.value);
-    Recipe typed = parse_recipe("", "", std::span(&text, 1));
+    task::Recipe typed = task::parse_recipe("", "", std::span(&text, 1));
     if (const std::string source = source_of(change.key); !source.empty()) {
       recipe.data.weights[source] = typed.data.weights.at(source);
       continue;
     }
-    const RecipeKey& key = key_named(change.key);
+    const task::RecipeKey& key = key_named(change.key);
     std::visit([&](auto* to) { *to = *std::get<decltype(to)>(key.slot(typed)); }, key.slot(recipe));
     if (change.key == "train.epochs") recipe.train.steps = 0;  // the newer of the two counts
   }

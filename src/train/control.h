@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/recipe.h"
+#include "task/recipe.h"
 #include "train/run_folder.h"
 
 namespace millrace::train {
@@ -41,7 +41,7 @@ std::span<const std::string> control_keys();
 /// "train.lr_scale=0.5" …; InputError as for a recipe's keys, for one that cannot change, and for one given twice.
 std::vector<Change> parse_changes(std::span<const std::string> texts);
 /// Puts values into a recipe; InputError when one is not as its key wants it.
-void apply_changes(Recipe& recipe, std::span<const Change> changes);
+void apply_changes(task::Recipe& recipe, std::span<const Change> changes);
 
 /// The journal of a run, in the order of steps; empty when there is none. A line cut off by a kill is left out.
 /// InputError names a line that is no entry.

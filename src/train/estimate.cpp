@@ -7,7 +7,6 @@
 
 #include "base/format.h"
 #include "runtime/run_clock.h"
-#include "train/session.h"
 
 namespace millrace::train {
 namespace {
@@ -15,7 +14,7 @@ namespace {
 constexpr double kMeasure = 3;         // seconds of steps
 constexpr int64_t kLeastSteps = 5;     // however long they take
 constexpr double kLongestWarmUp = 10;  // seconds
-constexpr int64_t kSample = 2000;      // pictures
+constexpr int64_t kSample = 2000;      // samples
 
 /// The largest resident size this process has had, in bytes; 0 when the kernel does not say.
 double peak_resident() {
@@ -97,7 +96,7 @@ std::string what_binds(const Profile& profile, const Machine& machine, double st
   if (!e.fits())
     return fmt::format("memory: {:.1f} GB are needed, there are {:.1f} GB", e.memory_bytes / 1e9,
                        e.machine_bytes / 1e9);
-  if (data > 0.3 * step) return "data: decoding and augmenting take longer than the step leaves them";
+  if (data > 0.3 * step) return "data: reading and augmenting take longer than the step leaves them";
   double arithmetic = 0, memory = 0, small = 0;
   for (const LaunchProfile& l : profile.launches) {
     const Roof roof = roof_of(l.info, machine);
@@ -118,9 +117,9 @@ std::string what_binds(const Profile& profile, const Machine& machine, double st
   return words("overheads of launches and host", small);
 }
 
-/// `views`: of each picture in the last test.
+/// `views`: of each sample in the last test.
 void add_up(Estimate& e, const Preparation& p, double batch, int views) {
-  e.pictures_per_second = batch / e.step;
+  e.samples_per_second = batch / e.step;
   e.epoch = static_cast<double>(p.steps_per_epoch) * e.step + e.test;
   e.total = e.read + e.compile + static_cast<double>(p.steps) * e.step +
             (std::ceil(p.epochs - 1e-9) - 1 + views) * e.test;
@@ -132,7 +131,7 @@ double ratio(int64_t whole, int64_t part) {
 
 }  // namespace
 
-Estimates estimate(const Recipe& recipe, const DescribedMachine& described, const Observer& observer) {
+Estimates estimate(const task::Recipe& recipe, const DescribedMachine& described, const Observer& observer) {
   Estimates all;
   all.machine = this_machine();
   reset_peak_resident();
@@ -143,21 +142,18 @@ Estimates estimate(const Recipe& recipe, const DescribedMachine& described, cons
   const auto batch = static_cast<double>(recipe.train.batch);
 
   Estimate& here = all.here;
-  // A real run draws its sample for normalisation from all pictures.
-  const double sampled = std::min<double>(5000, static_cast<double>(p.pictures));
   const double tests = ratio(p.tests, p.opened_tests);
-  here.read = p.open + p.read_tests * tests +
-              p.sample * sampled / static_cast<double>(std::max<int64_t>(p.sampled, 1)) +
-              (p.cached ? p.read * ratio(p.pictures, p.opened) : p.read);
+  here.read = p.read_tests * tests + p.fit + (p.cached ? p.read * ratio(p.samples, p.opened) : p.read);
   here.compile = p.compile;
   here.step = profile.seconds;
   here.test = test_sample * tests;
-  here.decode_per_second = p.sample > 0 ? static_cast<double>(p.sampled) / p.sample : 0;
+  if (const double each = trainer.data_times().cpu_per_sample(); each > 0)
+    here.load_per_second = all.machine.threads / each;
   const double left_out =
-      p.cached ? p.picture_bytes * static_cast<double>(p.pictures - p.opened + p.tests - p.opened_tests) : 0;
+      p.cached ? p.sample_bytes * static_cast<double>(p.samples - p.opened + p.tests - p.opened_tests) : 0;
   here.memory_bytes = peak_resident() + left_out;
   here.machine_bytes = static_cast<double>(all.machine.ram().bytes);
-  const int views = tta_views(recipe.eval.tta);
+  const int views = trainer.views();
   add_up(here, p, batch, views);
   here.binds = what_binds(profile, all.machine, here.step, profile.data, here);
 
@@ -172,7 +168,7 @@ Estimates estimate(const Recipe& recipe, const DescribedMachine& described, cons
   there.step = kernels + profile.host + data;
   there.test = here.test * kernels / measured;
   there.read = here.read * cores;
-  there.decode_per_second = here.decode_per_second / cores;
+  there.load_per_second = here.load_per_second / cores;
   there.machine_bytes = static_cast<double>(all.described.ram().bytes);
   add_up(there, p, batch, views);
   there.binds = what_binds(profile, all.described, there.step, data, there);

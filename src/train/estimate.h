@@ -5,7 +5,7 @@
 #include <string>
 
 #include "runtime/profile.h"
-#include "train/recipe.h"
+#include "task/recipe.h"
 #include "train/trainer.h"
 
 namespace millrace::train {
@@ -21,12 +21,12 @@ struct DescribedMachine {
 
 /// Seconds, unless a name says otherwise.
 struct Estimate {
-  double read = 0;     // opening the data, decoding what is kept, the sample for normalisation
+  double read = 0;     // opening the data, learning from it, reading what is kept
   double compile = 0;  // as now: kernels compiled before are found on disk
   double step = 0, test = 0, epoch = 0, total = 0;
-  double pictures_per_second = 0;  // in steps
-  double decode_per_second = 0;    // pictures: what the loader gives when nobody else computes
-  double memory_bytes = 0;         // peak of the whole process
+  double samples_per_second = 0;  // in steps
+  double load_per_second = 0;     // samples: what the loader gives when nobody else computes
+  double memory_bytes = 0;        // peak of the whole process
   double machine_bytes = 0;
   std::string binds;  // in words
   bool fits() const { return memory_bytes < machine_bytes; }
@@ -42,11 +42,11 @@ struct Estimates {
 
 /// Builds the recipe's training on a sample of its data and times it for some seconds; trains and writes nothing.
 ///
-/// `here` is what was timed: steps with their data loading, an evaluation, decoding, all scaled to the whole sets, and the
-/// process's peak memory plus the decoded pictures that the sample leaves out. `there` takes every kernel's time here times
+/// `here` is what was timed: steps with their data loading, an evaluation, all scaled to the whole sets, and the
+/// process's peak memory plus the samples kept in memory that are left out here. `there` takes every kernel's time here times
 /// the ratio of its rooflines there and here, so that a kernel is as near the other machine's limits as it is near
 /// this one's; a launch's overhead and the host's work stay, decoding scales with cores. What this cannot know: other
 /// cache sizes per core, other vector units, kernels with less parallel work than the other machine has cores.
-Estimates estimate(const Recipe& recipe, const DescribedMachine& described, const Observer& observer);
+Estimates estimate(const task::Recipe& recipe, const DescribedMachine& described, const Observer& observer);
 
 }  // namespace millrace::train

@@ -31,6 +31,22 @@ void require_few_bad(const data::Feed& feed, double most_bad, const std::string&
       feed.path(), tried.bad, tried.samples, most_bad, list, more);
 }
 
+std::vector<std::string> skipped_samples(const data::Feed& feed, std::set<int64_t>& named) {
+  std::vector<std::string> lines;
+  const auto bad = feed.bad_samples();
+  constexpr size_t shown = 5;
+  size_t fresh = 0;
+  for (const data::BadSample& sample : bad)
+    if (named.insert(sample.index).second && fresh++ < shown)
+      lines.push_back(fmt::format("skipped {}: {}", sample.name, sample.why));
+  if (fresh > shown)
+    lines.push_back(fmt::format("skipped {} more {} that cannot be read", fresh - shown, feed.unit()));
+  if (fresh > 0)
+    lines.push_back(fmt::format("{}: {} of {} {} cannot be read and are left out", feed.path(), bad.size(),
+                                feed.streamed() ? feed.tried().samples : feed.count(), feed.unit()));
+  return lines;
+}
+
 BadList::BadList(std::filesystem::path path) : path_(std::move(path)) {
   if (!std::filesystem::exists(path_)) return;
   const std::string text = read_text(path_);

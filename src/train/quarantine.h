@@ -22,6 +22,9 @@ constexpr int64_t kFewBad = 8;
 /// ends the message.
 void require_few_bad(const data::Feed& feed, double most_bad, const std::string& more);
 
+/// Lines about samples that are left out and not in `named` yet, which they are put into.
+std::vector<std::string> skipped_samples(const data::Feed& feed, std::set<int64_t>& named);
+
 /// bad_samples.jsonl: {"set", "index", "name", "why"} a line, each sample once, also after a resume.
 class BadList {
  public:

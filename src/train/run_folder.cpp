@@ -35,7 +35,7 @@ int newest_run(const std::string& name) {
   return newest;
 }
 
-RunFolder RunFolder::create(const fs::path& out, const std::string& name, const Recipe& recipe) {
+RunFolder RunFolder::create(const fs::path& out, const std::string& name, const task::Recipe& recipe) {
   fs::path path = out;
   std::error_code error;
   // create_directory() tells when another process was faster.
@@ -55,7 +55,7 @@ RunFolder RunFolder::create(const fs::path& out, const std::string& name, const 
   require_new();
   run.lock();
   require_new();  // another process may have been faster
-  write_file(run.recipe(), recipe_toml(recipe));
+  write_file(run.recipe(), task::recipe_toml(recipe));
   return run;
 }
 
@@ -87,10 +87,10 @@ RunFolder RunFolder::open(const fs::path& path) {
                    runs.empty() ? "" : fmt::format("; did you mean {}?", nearest(path.string(), runs)));
 }
 
-Recipe recipe_of(const fs::path& path, std::span<const std::string> overrides) {
+task::Recipe recipe_of(const fs::path& path, std::span<const std::string> overrides) {
   const fs::path file = fs::is_directory(path) ? RunFolder::open(path).recipe() : path;
-  Recipe recipe = load_recipe(file, overrides);
-  check_recipe(recipe, file.string());
+  task::Recipe recipe = task::load_recipe(file, overrides);
+  task::check_recipe(recipe, file.string());
   return recipe;
 }
 

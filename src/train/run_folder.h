@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "train/recipe.h"
+#include "task/recipe.h"
 
 namespace millrace::train {
 
@@ -18,7 +18,8 @@ class RunFolder {
  public:
   /// A new run: `out`, or runs/<name>-<n> with the number after the highest. Writes recipe.toml and locks the folder.
   /// InputError when `out` holds a run already.
-  static RunFolder create(const std::filesystem::path& out, const std::string& name, const Recipe& recipe);
+  static RunFolder create(const std::filesystem::path& out, const std::string& name,
+                          const task::Recipe& recipe);
   /// An existing one; InputError when `path` is no run folder (the message lists those that are near).
   static RunFolder open(const std::filesystem::path& path);
 
@@ -46,6 +47,6 @@ class RunFolder {
 };
 
 /// The recipe, checked, that a path names: its own, or that of the run folder there.
-Recipe recipe_of(const std::filesystem::path& path, std::span<const std::string> overrides = {});
+task::Recipe recipe_of(const std::filesystem::path& path, std::span<const std::string> overrides = {});
 
 }  // namespace millrace::train

@@ -22,53 +22,53 @@ std::string short_time(double seconds) {
 
 /// `faster`: the most that the model could still take, as a multiple of the rate now.
 std::string remedy(const DataMeans& means, double faster) {
-  if (means.cache_mb > 0) return fmt::format("data.cache_mb = {} keeps them decoded", means.cache_mb);
-  const double gain = std::min(1 / std::max(means.stored_cost, 1e-3), faster) - 1;
-  if (means.stored_side > 0 && gain >= 0.01)
-    return fmt::format("smaller pictures (millrace pack --resize {}) would give about +{:.0f} %",
-                       means.stored_side, 100 * gain);
+  if (means.cache_mb > 0) return fmt::format("data.cache_mb = {} keeps them in memory", means.cache_mb);
+  const double gain = std::min(1 / std::max(means.cheaper_cost, 1e-3), faster) - 1;
+  if (!means.cheaper.empty() && gain >= 0.01)
+    return fmt::format("{} would give about +{:.0f} %", means.cheaper, 100 * gain);
   return "fewer augmentations or more CPUs would help";
 }
 
 }  // namespace
 
 DataTimes operator-(const DataTimes& now, const DataTimes& before) {
-  return {now.pictures - before.pictures, now.seconds - before.seconds,   now.waiting - before.waiting,
-          now.decoded - before.decoded,   now.decoding - before.decoding, now.queued - before.queued,
+  return {now.samples - before.samples, now.seconds - before.seconds, now.waiting - before.waiting,
+          now.loaded - before.loaded,   now.working - before.working, now.queued - before.queued,
           now.loading - before.loading};
 }
 
 std::string data_verdict(const DataTimes& times, const DataMeans& means) {
   const double wait = times.wait_share();
-  if (times.pictures == 0 || times.seconds <= 0 || (means.cached && wait < 0.01)) return "";
-  const auto pictures = static_cast<double>(times.pictures);
-  const double each = times.cpu_per_picture(), rate = pictures / times.seconds;
-  // By the pictures trained on, not by those got ready: batches ahead count when they are used.
+  if (times.samples == 0 || times.seconds <= 0 || (means.cached && wait < 0.01)) return "";
+  const auto samples = static_cast<double>(times.samples);
+  const double each = times.cpu_per_sample(), rate = samples / times.seconds;
+  // By the samples trained on, not by those got ready: batches ahead count when they are used.
   const double share = each * rate / means.cpus;
-  const std::string loader = fmt::format("loader {} of CPU a picture, {:.0f} % of all CPU time",
-                                         short_time(each), 100 * std::min(share, 1.0));
+  const std::string loader = fmt::format("loader {} of CPU each, {:.0f} % of all CPU time", short_time(each),
+                                         100 * std::min(share, 1.0));
   if (wait <= 0.05)
-    return fmt::format("data: the model waited {:.1f} % of the time for pictures ({})", 100 * wait, loader);
-  const double model_rate = pictures / std::max(times.seconds - times.waiting, 1e-3 * times.seconds);
+    return fmt::format("data: the model waited {:.1f} % of the time for {} ({})", 100 * wait, means.unit,
+                       loader);
+  const double model_rate = samples / std::max(times.seconds - times.waiting, 1e-3 * times.seconds);
   const std::string model = fmt::format("the model could take {}", rate_text(model_rate));
-  const double blocked = times.loading - times.decoding - times.queued;
+  const double blocked = times.loading - times.working - times.queued;
   if (blocked > times.loading / 2)
     return fmt::format(
-        "data: bound by reading at {} pictures/s: the model waited {:.0f} % of the time, the loader's "
+        "data: bound by reading at {} {}/s: the model waited {:.0f} % of the time, the loader's "
         "threads "
         "{:.0f} % of theirs for bytes ({}); {}; a faster source or millrace pack would help",
-        rate_text(rate), 100 * wait, 100 * blocked / times.loading, loader, model);
+        rate_text(rate), means.unit, 100 * wait, 100 * blocked / times.loading, loader, model);
   const double limit = means.cpus / std::max(each, 1e-12);
-  if (times.queued > times.decoding && share < wait / 2)
+  if (times.queued > times.working && share < wait / 2)
     return fmt::format(
-        "data: short of CPUs at {} pictures/s: the model waited {:.0f} % of the time, the loader's threads "
+        "data: short of CPUs at {} {}/s: the model waited {:.0f} % of the time, the loader's threads "
         "stood in "
         "line for a CPU {:.0f} % of theirs ({}); {}; do other programs run here?",
-        rate_text(rate), 100 * wait, 100 * times.queued / times.loading, loader, model);
+        rate_text(rate), means.unit, 100 * wait, 100 * times.queued / times.loading, loader, model);
   return fmt::format(
-      "data: decode-bound at {} pictures/s: {:.0f} % of what {} CPU{} can get ready ({}); the model waited "
+      "data: decode-bound at {} {}/s: {:.0f} % of what {} CPU{} can get ready ({}); the model waited "
       "{:.0f} % of the time; {}; {}",
-      rate_text(rate), 100 * std::min(rate / limit, 1.0), means.cpus, means.cpus == 1 ? "" : "s",
+      rate_text(rate), means.unit, 100 * std::min(rate / limit, 1.0), means.cpus, means.cpus == 1 ? "" : "s",
       rate_text(limit), 100 * wait, model, remedy(means, model_rate / rate));
 }
 

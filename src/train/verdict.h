@@ -8,27 +8,27 @@ namespace millrace::train {
 
 /// What was measured over some steps.
 struct DataTimes {
-  int64_t pictures = 0;  // trained on
-  double seconds = 0;    // of the steps, waiting included
-  double waiting = 0;    // of these: for the loader's next batch
-  int64_t decoded = 0;   // pictures that the loader's threads got ready meanwhile
-  double decoding = 0;   // seconds of CPU that those took, over all threads
-  double queued = 0;     // seconds that its threads were ready to work, but others had the CPUs
-  double loading = 0;    // seconds that they took in all
+  int64_t samples = 0;  // trained on
+  double seconds = 0;   // of the steps, waiting included
+  double waiting = 0;   // of these: for the loader's next batch
+  int64_t loaded = 0;   // samples that the loader's threads got ready meanwhile
+  double working = 0;   // seconds of CPU that those took, over all threads
+  double queued = 0;    // seconds that its threads were ready to work, but others had the CPUs
+  double loading = 0;   // seconds that they took in all
 
   double wait_share() const { return seconds > 0 ? waiting / seconds : 0; }
-  double cpu_per_picture() const { return decoded > 0 ? decoding / static_cast<double>(decoded) : 0; }
+  double cpu_per_sample() const { return loaded > 0 ? working / static_cast<double>(loaded) : 0; }
 };
 DataTimes operator-(const DataTimes& now, const DataTimes& before);
 
 /// What could be done about waiting.
 struct DataMeans {
   int cpus = 1;
-  bool cached = false;   // pictures come from the cache of decoded ones
-  int64_t cache_mb = 0;  // data.cache_mb that would keep all of them decoded, where memory allows; else 0
-  int stored_side =
-      0;  // shorter side to which stored pictures could be made smaller; 0: they are not resized
-  double stored_cost = 1;  // CPU time of loading those, of what it is now (stored_size.h)
+  const char* unit = "samples";  // what they are called
+  bool cached = false;           // they are kept in memory as they are read
+  int64_t cache_mb = 0;          // data.cache_mb that would keep all of them so, where memory allows; else 0
+  std::string cheaper = {};  // how they could be stored to be read in less time; "" when that is not known
+  double cheaper_cost = 1;   // CPU time of reading those, of what it is now
 };
 
 /// One line, or "" when there is nothing to say (nothing measured; cached and hardly any waiting). Where more than 5 % of

@@ -168,7 +168,7 @@ def test_too_many_bad_samples_of_a_test_set(millrace, recipe, letters, tmp_path)
     error = millrace("eval", run, code=1).stderr
     assert "3 of the 100 samples" in error and "data.most_bad = 2" in error
     millrace(*train, "--out", tmp_path / "borne")  # a few never stop it
-    assert json.loads(millrace("eval", tmp_path / "borne", "--json").stdout)["pictures"] == 97
+    assert json.loads(millrace("eval", tmp_path / "borne", "--json").stdout)["targets"] == 97
 
 
 def test_the_data_is_named_where_it_is_the_limit(millrace, letters, tmp_path):  # noqa: F811
@@ -182,21 +182,23 @@ def test_the_data_is_named_where_it_is_the_limit(millrace, letters, tmp_path):  
     (tmp_path / "r.toml").write_text(f"""
 [data]
 train = "{tmp_path}/data"
+[input]
 augment = ["random-resized-crop 16"]
 [model]
 layers = ["flatten", "linear 2"]
 [train]
 epochs = 4
 batch = 4
+optimizer = {{ kind = "sgd", lr = 0.1, momentum = 0.9 }}
 """)
     text = millrace("train", tmp_path / "r.toml", "--out", tmp_path / "run").stdout
     lines = [line for line in text.splitlines() if line.startswith("data: ")]
     assert len(lines) == 5 and "over all epochs" in lines[-1]
     # On a machine that other programs keep busy, that is what is said.
     assert "the model could take" in lines[-1], lines
-    assert ("decode-bound at" in lines[-1] and re.search(r"--resize 18\) would give about \+\d+ %", lines[-1])) or "short of CPUs at" in lines[-1], lines
+    assert ("decode-bound at" in lines[-1] and re.search(r"--resize 18 would give about \+\d+ %", lines[-1])) or "short of CPUs at" in lines[-1], lines
     epochs = [json.loads(l) for l in (tmp_path / "run/metrics.jsonl").read_text().splitlines() if "train/loss" in l]
-    assert all(0 < e["seconds_waiting"] <= e["seconds"] and e["seconds_loading_a_picture"] > 1e-4 for e in epochs)
+    assert all(0 < e["seconds_waiting"] <= e["seconds"] and e["seconds_loading_a_sample"] > 1e-4 for e in epochs)
     profile = millrace("profile", tmp_path / "r.toml", "--steps", "5").stdout
     assert "data: decode-bound at" in profile or "data: short of CPUs at" in profile
     profile = json.loads(millrace("profile", tmp_path / "r.toml", "--steps", "5", "--json").stdout)
@@ -204,7 +206,7 @@ batch = 4
 
     # A model that takes long over small pictures: hardly any waiting.
     text = millrace(
-        "train", tmp_path / "r.toml", f"data.train={letters}/train", "data.augment=[]", "data.cache_mb=0", "train.batch=50",
+        "train", tmp_path / "r.toml", f"data.train={letters}/train", "input.augment=[]", "data.cache_mb=0", "train.batch=50",
         "model.layers=[conv 64 3, relu, conv 64 3, relu, flatten, linear 10]", "--out", tmp_path / "slow").stdout
-    assert ("data: the model waited" in text or "data: short of CPUs" in text) and "of CPU a picture" in text
+    assert ("data: the model waited" in text or "data: short of CPUs" in text) and "of CPU each" in text
     assert "decode-bound" not in text

@@ -73,6 +73,7 @@ layers = ["flatten", "linear 10"]
 [train]
 epochs = 1
 batch = 8
+optimizer = {{ kind = "sgd", lr = 0.1, momentum = 0.9 }}
 """)
     text = millrace("train", recipe, "--out", tmp_path / "run").stdout
     chosen = int(millrace("data", "query", shards / "train-*.tar", "label < 3", "--count").stdout)

@@ -17,6 +17,7 @@ layers = ["conv 4 3 stride=2", "relu", "global-avg-pool", "linear 3"]
 [train]
 epochs = 3
 batch = 8
+optimizer = {{ kind = "sgd", lr = 0.1, momentum = 0.9 }}
 """
 
 
@@ -73,16 +74,17 @@ def test_why_names_the_samples_of_a_step_and_writes_them(millrace, recipe, shard
 
 
 def test_show_draws_the_augmented_batch(millrace, recipe, tmp_path):
-    text = millrace("data", "show", recipe, 'data.augment=["flip"]', "-o", tmp_path / "b.png", "--columns", 3).stdout
+    text = millrace("data", "show", recipe, 'input.augment=["flip"]', "-o", tmp_path / "b.png", "--columns", 3).stdout
     sheet = Image.open(tmp_path / "b.png")
-    assert sheet.size == (3 * 48 + 4, 3 * 40 + 4) and sheet.mode == "RGB"  # 24x20, twice as large
+    # 24x20, four times as large, and maybe with the classes below.
+    assert sheet.width == 3 * 96 + 4 and sheet.height >= 3 * 80 + 4 and sheet.mode == "RGB"
     assert len(text.splitlines()[0].split()) == 3 and len(text.splitlines()) == 4
     assert "--columns takes" in millrace("data", "show", recipe, "--columns", 0, code=1).stderr
 
 
 def test_weights_of_samples_reach_the_loss(millrace, recipe, tmp_path):
-    for name, change in {"plain": [], "twice": ["data.sample_weight=count"], "smooth": ["train.loss.label_smoothing=0.2"],
-                         "smooth twice": ["data.sample_weight=count", "train.loss.label_smoothing=0.2"]}.items():
+    for name, change in {"plain": [], "twice": ["data.sample_weight=count"], "smooth": ["output.loss.label_smoothing=0.2"],
+                         "smooth twice": ["data.sample_weight=count", "output.loss.label_smoothing=0.2"]}.items():
         millrace("train", recipe, "train.steps=1", *change, "--out", tmp_path / name)
     for one, two in (("plain", "twice"), ("smooth", "smooth twice")):
         assert losses(tmp_path / two)[0] == pytest.approx(2 * losses(tmp_path / one)[0], rel=1e-5)
@@ -93,7 +95,7 @@ def test_weights_of_samples_reach_the_loss(millrace, recipe, tmp_path):
 @pytest.mark.parametrize("order", ["class-balanced", "stratified", "block-shuffle 5 3", "quota 0=9 2=9", "weighted index",
                                    "importance index"])
 def test_orders_train_and_resume_as_if_uninterrupted(millrace, recipe, tmp_path, order):
-    change = [f"data.order={order}", "data.augment=[flip]", "train.checkpoint_steps=6", "train.steps=14"]
+    change = [f"data.order={order}", "input.augment=[flip]", "train.checkpoint_steps=6", "train.steps=14"]
     millrace("train", recipe, *change, "--out", tmp_path / "whole")
     whole = sorted((tmp_path / "whole/checkpoints").iterdir())
     assert whole and all(np.isfinite(losses(tmp_path / "whole")))

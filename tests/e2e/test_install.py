@@ -32,12 +32,6 @@ def test_installed_program_reads_parquet_wherever_it_is_moved(tmp_path):
     import pyarrow
 
     run("cmake", "--install", ROOT / "build/release", "--prefix", tmp_path / "prefix")
-    # The licences of what is shipped are shipped, too.
-    licenses = tmp_path / "prefix/share/doc/millrace"
-    assert "libsndfile" in (licenses / "THIRD_PARTY.md").read_text()
-    assert "Apache License" in (licenses / "LICENSE").read_text()
-    for library in ("onednn_cpu_gomp", "pyarrow"):
-        assert "Apache License" in (licenses / "licenses" / library / "LICENSE.txt").read_text()
     (tmp_path / "prefix").rename(tmp_path / "moved")
     parquet.write_table(pyarrow.table({"a": [1, 2]}), tmp_path / "x.parquet")
     # Which libraries are loaded, and from where, the loader says itself.

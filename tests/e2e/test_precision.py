@@ -58,7 +58,7 @@ def runs(binary, recipe, tmp_path_factory):
 def lines(run):
     parsed = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     for line in parsed:
-        for key in ("seconds", "seconds_waiting", "seconds_loading_a_picture"):
+        for key in ("seconds", "seconds_waiting", "seconds_loading_a_sample"):
             line.pop(key, None)
     return parsed
 

@@ -18,9 +18,12 @@ from test_docs import blocks, commands
 TABLE = """
 [data]
 train = "train.csv"
-samples = "table"
-label = "kind"
 test_where = "noise < 20"
+[input]
+kind = "table"
+[output]
+kind = "class"
+column = "kind"
 [model]
 kind = "table"
 width = 16
@@ -32,12 +35,15 @@ optimizer = { kind = "adamw", lr = 1e-2 }
 SOUNDS = """
 [data]
 train = "digits"
-samples = "sounds"
-label = "label"
+[input]
+kind = "sound"
 rate = 8000
 seconds = 0.2
 mels = 12
 spec_augment = "spec-augment 1 3 1 4"
+[output]
+kind = "class"
+column = "label"
 [model]
 layers = ["conv 4 3 padding=1", "relu", "max-pool 2", "flatten", "linear 2"]
 [train]
@@ -81,7 +87,7 @@ def desk(binary, tmp_path_factory):
     corpus, messages = blocks("docs/text.md", "toml")[:2]
     (folder / "spam.toml").write_text(messages)
     (folder / "play.toml").write_text(corpus)
-    small = ["train.steps=8", "data.length=32", "model.width=16", "model.depth=1"]
+    small = ["train.steps=8", "input.length=32", "model.width=16", "model.depth=1"]
     for name, changes in (("people", []), ("digits", []), ("spam", small), ("play", small)):
         subprocess.run([binary, "train", f"{name}.toml", *changes, "--out", f"runs/{name}"], cwd=folder, check=True, capture_output=True)
     return folder
@@ -104,19 +110,22 @@ def test_commands_and_code_of_the_page_run_in_their_order(millrace, desk, monkey
     assert capsys.readouterr().out.strip() == str(mine)
 
 
-def test_an_exported_model_of_a_table_takes_its_numbers_as_they_are(millrace, desk):
+def test_an_exported_model_of_a_table_takes_it_as_it_is(millrace, desk):
     session = onnxruntime.InferenceSession(desk / "runs/people/model.onnx")
-    assert [(i.name, i.type) for i in session.get_inputs()] == [("numbers", "tensor(double)"), ("ids", "tensor(int64)")]
-    encoding = json.loads(session.get_modelmeta().custom_metadata_map["encoding"])
+    inputs = {i.name: (i.type, i.shape) for i in session.get_inputs()}
+    assert inputs == {"numbers": ("tensor(double)", ["batch", 2]), "colour": ("tensor(string)", ["batch", 1])}
+    assert [o.name for o in session.get_outputs()] == ["logits", "probabilities"]
+    assert session.get_modelmeta().custom_metadata_map["classes"] == "no\nyes"
     rows = list(csv.DictReader(open(desk / "people.csv")))
-    assert [c["column"] for c in encoding["dense"]] == ["size", "size", "noise"]
     numbers = np.array([[float(row["size"] or "nan"), float(row["noise"])] for row in rows])
     assert np.isnan(numbers).any()
-    vocabulary = encoding["categories"][0]["vocabulary"]
-    ids = np.array([[vocabulary.index(row["colour"]) + 1 if row["colour"] in vocabulary else 0] for row in rows])
-    theirs = session.run(None, {"numbers": numbers, "ids": ids})[0]
-    mine = [row["logits"] for row in predictions(millrace, desk, "runs/people", "people.csv")]
-    np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-5)
+    colours = np.array([[row["colour"]] for row in rows], dtype=object)
+    assert "pink" in colours  # which training did not have
+    logits, probabilities = session.run(None, {"numbers": numbers, "colour": colours})
+    mine = predictions(millrace, desk, "runs/people", "people.csv")
+    np.testing.assert_allclose([row["logits"] for row in mine], logits, rtol=1e-5, atol=1e-5)
+    told = [[row["probabilities"][name] for name in ("no", "yes")] for row in mine]
+    np.testing.assert_allclose(told, probabilities, rtol=1e-4, atol=1e-5)
 
 
 def test_an_exported_model_of_sounds_takes_them_as_they_are(millrace, desk):
@@ -128,9 +137,10 @@ def test_an_exported_model_of_sounds_takes_them_as_they_are(millrace, desk):
     write_wav(desk / "short.wav", 500, seconds=0.13)
     sounds.append(np.zeros(1600, np.float32))
     sounds[-1][:1040] = np.frombuffer(wave.open(str(desk / "short.wav")).readframes(1600), "<i2") / np.float32(32768)
-    theirs = session.run(None, {"sounds": np.array(sounds, np.float32)})[0]
-    mine = [row["logits"] for row in predictions(millrace, desk, "runs/digits", *names, "short.wav")]
-    np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-3)
+    theirs = session.run(["logits"], {"sounds": np.array(sounds, np.float32)})[0]
+    rows = predictions(millrace, desk, "runs/digits", *names, "short.wav")
+    np.testing.assert_allclose([row["logits"] for row in rows], theirs, rtol=1e-3, atol=1e-3)
+    assert [row["input"] for row in rows] == [*map(str, names), "short.wav"]
 
 
 def test_exported_models_of_real_data_predict_as_the_runs_do(millrace, data, tmp_path):
@@ -138,13 +148,12 @@ def test_exported_models_of_real_data_predict_as_the_runs_do(millrace, data, tmp
     millrace("train", "examples/adult.toml", "train.epochs=1", "--out", tmp_path / "adult", env=environment)
     mine = predictions(millrace, None, tmp_path / "adult", data / "tabular/adult-test.csv")
     session = onnxruntime.InferenceSession(tmp_path / "adult/model.onnx")
-    encoding = json.loads(session.get_modelmeta().custom_metadata_map["encoding"])
     rows = [[v.strip() for v in line.split(",")] for line in (data / "tabular/adult-test.csv").read_text().splitlines() if line]
-    value = [[row[int(c["column"][1:])] for c in encoding["dense"]] for row in rows]
-    places = [{text: 1 + i for i, text in enumerate(c["vocabulary"])} for c in encoding["categories"]]
-    text = [["" if row[int(c["column"][1:])] == "?" else row[int(c["column"][1:])] for c in encoding["categories"]] for row in rows]
-    ids = np.array([[of.get(t, 0) for of, t in zip(places, row)] for row in text])
-    theirs = session.run(None, {"numbers": np.array(value, float), "ids": ids})[0]
+    texts = [i.name for i in session.get_inputs() if i.type == "tensor(string)"]
+    assert texts == ["c1", "c5", "c6", "c7", "c8", "c9", "c13"]
+    value = np.array([[row[column] for column in (0, 4, 10, 11, 12)] for row in rows], float)
+    given = {name: np.array([["" if row[int(name[1:])] == "?" else row[int(name[1:])]] for row in rows], object) for name in texts}
+    theirs = session.run(["logits"], {"numbers": value, **given})[0]
     np.testing.assert_allclose([row["logits"] for row in mine], theirs, rtol=1e-4, atol=1e-4)
 
     millrace("train", "examples/spoken-digits.toml", "train.steps=30", "--out", tmp_path / "digits", env=environment)
@@ -157,7 +166,7 @@ def test_exported_models_of_real_data_predict_as_the_runs_do(millrace, data, tmp
     for sound, m in zip(sounds, files):
         wav = np.frombuffer(wave.open(str(tmp_path / m.name)).readframes(6400), "<i2") / np.float32(32768)
         sound[: len(wav)] = wav
-    theirs = onnxruntime.InferenceSession(tmp_path / "digits/model.onnx").run(None, {"sounds": sounds})[0]
+    theirs = onnxruntime.InferenceSession(tmp_path / "digits/model.onnx").run(["logits"], {"sounds": sounds})[0]
     assert len(files) == 50
     np.testing.assert_allclose([row["logits"] for row in mine], theirs, rtol=2e-3, atol=2e-3)
 
@@ -170,13 +179,15 @@ def test_a_step_of_a_table_is_explained_and_written(millrace, desk):
     kept = [i for i, row in enumerate(rows) if float(row["noise"]) >= 20]
     assert why["epoch"] == 14 // (len(kept) // 32) and len(why["samples"]) == 32
     written = list(csv.DictReader(open(desk / "w/rows.csv")))
-    labels, numbers, ids = (np.load(desk / f"w/{name}.npy") for name in ("labels", "numbers", "ids"))
-    assert numbers.shape == (32, 3) and ids.shape == (32, 1) and numbers.dtype == np.float32
-    for sample, row, label, number in zip(why["samples"], written, labels, numbers):
+    labels, numbers, ids = (np.load(desk / f"w/{name}.npy") for name in ("target", "numbers", "ids"))
+    assert numbers.shape == (32, 2) and ids.shape == (32, 1) and numbers.dtype == np.float64
+    for sample, row, label, number in zip(why["samples"], written, labels, numbers, strict=True):
         original = rows[int(re.search(r"#(\d+)", sample["name"])[1])]
         assert {k: v for k, v in row.items() if k != "size"} == {k: v for k, v in original.items() if k != "size"}
         assert (float(row["size"]) == float(original["size"])) if original["size"] else row["size"] == ""
-        assert sample["class"] == original["kind"] == ["no", "yes"][label] and number[1] == (original["size"] == "")
+        assert sample["class"] == original["kind"] == ["no", "yes"][label]
+        assert number[0] == float(original["size"]) if original["size"] else np.isnan(number[0])
+        assert number[1] == float(original["noise"])
     # Neighbouring steps share no sample, an epoch has each once at most.
     other = json.loads(millrace("data", "why", "runs/people", "--step", 16, "--json", cwd=desk).stdout)
     assert not {s["index"] for s in why["samples"]} & {s["index"] for s in other["samples"]}
@@ -191,20 +202,26 @@ def test_a_few_texts_are_found_by_the_name_of_their_column(millrace, desk):
         out = millrace("predict", "runs/spam", f"{name}.csv", "--json", cwd=desk).stdout.splitlines()
         alone = [json.loads(millrace("predict", "runs/spam", row, "--json", cwd=desk).stdout)["class"] for row in rows]
         assert [json.loads(line)["class"] for line in out] == alone
-    assert "at least one class" in millrace("predict", "runs/spam", "few.csv", "--top", 0, cwd=desk, code=1).stderr
+    assert "at least one" in millrace("predict", "runs/spam", "few.csv", "--top", 0, cwd=desk, code=1).stderr
 
 
 def test_a_step_of_sounds_is_explained_and_written(millrace, desk):
     why = json.loads(millrace("data", "why", "runs/digits", "--step", 2, "--json", "--write", "h", cwd=desk).stdout)
+    sounds = np.load(desk / "h/sounds.npy")
+    assert sounds.shape == (8, 1600)
     for i, sample in enumerate(why["samples"]):
-        path = desk / f"h/{i:04}-{sample['index']}.wav"
-        assert path.read_bytes() == (desk / sample["name"]).read_bytes()
+        # A WAV file of floats, which is the row, which is the file.
+        written = np.frombuffer((desk / f"h/{i:04}-{sample['index']}.wav").read_bytes()[-4 * 1600:], "<f4")
+        stored = np.frombuffer(wave.open(str(desk / sample["name"])).readframes(1600), "<i2") / np.float32(32768)
+        assert np.array_equal(written, sounds[i]) and np.allclose(written, stored, atol=1e-6)
         assert sample["name"].split("/")[1] == sample["class"]
-    spectrograms = np.load(desk / "h/spectrograms.npy")
-    assert spectrograms.shape == (8, 1, 12, 21)
-    # SpecAugment's masks are there, and others without it.
+    # SpecAugment's masks are there, the same again.
+    masks = [np.load(desk / f"h/{name}.npy") for name in ("mel_mask", "frame_mask")]
+    assert masks[0].shape == (8, 12) and masks[1].shape[0] == 8
+    assert all(set(np.unique(mask)) == {0, 1} for mask in masks)
     millrace("data", "why", "digits.toml", "--step", 2, "--write", "h2", cwd=desk)
-    assert np.array_equal(np.load(desk / "h2/spectrograms.npy"), spectrograms)
+    for name in ("sounds", "mel_mask", "frame_mask", "target"):
+        assert (desk / f"h/{name}.npy").read_bytes() == (desk / f"h2/{name}.npy").read_bytes()
 
 
 def test_a_step_of_texts_is_written(millrace, desk):
@@ -212,7 +229,8 @@ def test_a_step_of_texts_is_written(millrace, desk):
     messages = [line.split("\t")[1] for line in (desk / "messages.tsv").read_text().splitlines()[1:]]
     tokens, segments = np.load(desk / "r/tokens.npy"), np.load(desk / "r/segments.npy")
     for i in range(len(tokens)):
-        text = (desk / f"r/{i:04}.txt").read_bytes()
+        (path,) = (desk / "r").glob(f"{i:04}-*.txt")
+        text = path.read_bytes()
         assert bytes(tokens[i][segments[i] > 0].astype(np.uint8)) == text
         assert any(message.encode()[:32] == text for message in messages)
     millrace("data", "why", "runs/play", "--step", 2, "--write", "p", cwd=desk)

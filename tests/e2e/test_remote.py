@@ -264,6 +264,7 @@ layers = ["conv 4 3 stride=2", "relu", "global-avg-pool", "linear 4"]
 [train]
 epochs = 2
 batch = 8
+optimizer = {{ kind = "sgd", lr = 0.1, momentum = 0.9 }}
 """
     )
     millrace("train", tmp_path / "r.toml", "--out", tmp_path / "there", env=environment)

@@ -16,6 +16,7 @@ stream = true
 order = "shuffle-buffer 40"
 epoch_samples = 300
 test = "{letters}/test"
+[input]
 augment = ["random-shift 2"]
 [model]
 layers = ["conv 8 3", "batch-norm", "relu", "max-pool 4", "flatten", "linear 10"]

@@ -20,7 +20,11 @@ stream = true
 order = "shuffle-buffer 60"
 epoch_samples = 300
 test = "{letters}/test"
+[input]
+kind = "picture"
 augment = ["random-shift 2"]
+[output]
+kind = "class"
 [model]
 layers = ["conv 8 3", "batch-norm", "relu", "max-pool 4", "flatten", "linear 10"]
 [train]
@@ -196,7 +200,7 @@ def test_a_limit_of_memory_changes_no_bit_or_stops_where_it_can_go_on(millrace, 
     def fault(memory, *more):
         return millrace("train", write_recipe(str(shard)), f"data.memory={memory}", *more, "--out", tmp_path / "small", code=1).stderr
 
-    assert "a batch of 20 with a picture ahead takes" in fault("100000")
+    assert "a batch of 20 with a picture ahead" in fault("100000")
     error = fault("900000", "data.order=shuffle-buffer 400")
     assert "data.memory leaves" in error and "of the 400 in the shuffle buffer take" in error
     assert 60 < int(re.search(r'"shuffle-buffer (\d+)"', error)[1]) < 400
@@ -230,13 +234,13 @@ def test_a_limit_of_memory_changes_no_bit_or_stops_where_it_can_go_on(millrace, 
         (["data.order=shuffle"], 'shuffle-buffer N"'),
         (["data.stream=false"], "is for streams: set data.stream = true"),
         (["data.epoch_samples=0"], "a stream has no epochs of its own"),
-        (["data.test="], "the classes of a stream must be known"),
+        (["data.test="], "classes of a stream must be known"),
         (["data.where=label in (1)"], "'label' holds texts"),
         (["data.where=label = 'Z'"], "no sample matches the condition label = 'Z', of 500"),
         (["data.sample_weight=weight"], "there is no column 'weight'"),
         (["data.train=pipe:false"], "the command failed (exit status 1)"),
-        (["data.train=pipe:echo hello, world"], "none of its first"),
-        (["data.classes=[A, B]", "data.test=", "data.most_bad=0", "model.layers=[flatten, linear 2]"], "none of data.classes"),
+        (["data.train=pipe:echo hello, world"], "echo hello, world: "),
+        (["output.classes=[A, B]", "data.test=", "data.most_bad=0", "model.layers=[flatten, linear 2]"], "does not know (it knows A, B)"),
     ],
 )
 def test_what_a_stream_cannot_is_said_before_training(millrace, shard, write_recipe, tmp_path, change, message):

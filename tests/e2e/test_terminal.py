@@ -40,6 +40,7 @@ layers = ["flatten", "linear 10"]
 [train]
 epochs = 100
 batch = 50
+optimizer = {{ kind = "sgd", lr = 0.1, momentum = 0.9 }}
 """)
     code, text = on_terminal(binary, "train", recipe, "--out", tmp_path / "run")
     assert code == 0

@@ -18,6 +18,8 @@ RECIPE = """
 [data]
 train = "{letters}/train"
 test = "{letters}/test"
+
+[input]
 augment = ["random-shift 2", "rotate 10"]
 
 [model]
@@ -65,7 +67,7 @@ def whole(binary, recipe, tmp_path_factory):
 def metric_lines(run):
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     for line in lines:
-        for key in ("seconds", "seconds_waiting", "seconds_loading_a_picture"):
+        for key in ("seconds", "seconds_waiting", "seconds_loading_a_sample"):
             line.pop(key, None)
     return lines
 
@@ -106,7 +108,9 @@ def test_a_run_folder_holds_what_it_promises(whole, millrace):
     result = json.loads(millrace("eval", whole, "--json").stdout)
     for name in ("accuracy", "log-loss", "top-5", "ece"):
         assert result[name] == epochs[-1]["test/" + name]
-    assert result["pictures"] == 100
+        low, high = result["intervals"][name]
+        assert low <= result[name] <= high and high - low < 1
+    assert result["targets"] == 100
 
 
 def test_tensorboard_reads_the_events(whole):
@@ -143,9 +147,11 @@ def test_onnx_runtime_gives_the_same_logits(whole, recipe, letters, millrace, tm
     lines = millrace("predict", whole, "--json", *pictures).stdout.splitlines()
     assert len(lines) == len(pictures)
     classes = session.get_modelmeta().custom_metadata_map["classes"].split("\n")
+    # Predictions are made in the recipe's precision; ONNX Runtime computes in f32.
+    close = 1e-4 if precision == "fp32" else 0.05
     for line, row in zip(map(json.loads, lines), logits):
-        assert np.abs(np.array(line["logits"]) - row).max() <= 1e-4
-        assert line["class"] == classes[int(row.argmax())]
+        assert np.abs(np.array(line["logits"]) - row).max() <= close
+        assert row[classes.index(line["class"])] >= row.max() - 2 * close
 
 
 def test_an_exported_model_may_take_pictures_of_another_size(whole, letters, millrace, tmp_path):
@@ -340,7 +346,7 @@ def test_bad_recipes_have_one_clear_message(millrace, recipe, letters, tmp_path)
     assert "conv 8 3 stroud=2" in error("model={layers=[conv 8 3 stroud=2]}")
     assert "linear" in error("model={layers=[conv 8 3, linear 10]}")
     assert "10 classes" in error("model={layers=[flatten, linear 7]}")
-    assert "random-shift" in error("data.augment=[random-shft 2]")
+    assert "random-shift" in error("input.augment=[random-shft 2]")
     assert "nowhere" in error(f"data.train={letters}/nowhere")
     (tmp_path / "empty").mkdir()
     error(f"data.train={tmp_path / 'empty'}")
@@ -363,7 +369,8 @@ def test_damaged_pictures_are_counted_named_and_skipped(millrace, recipe, letter
     text = millrace(*train, "--out", tmp_path / "run").stdout
     assert pictures[0].name in text and pictures[1].name in text and text.count("skipped ") == 2
     (data / "train/K").mkdir()
-    assert "class K" in millrace(*train, "--out", tmp_path / "never", code=1).stderr
+    error = millrace(*train, "--out", tmp_path / "never", code=1).stderr
+    assert "class K" in error or "has 11 classes" in error
 
 
 @pytest.mark.parametrize("change", ["cut short", "overwritten"])
@@ -390,11 +397,28 @@ def test_data_that_changes_while_it_is_read_stops_a_training_that_resumes(binary
     assert process.wait(timeout=60) == 130
 
 
-def test_test_time_augmentation_and_explain(whole, recipe, millrace):
-    plain, flip, shift = (json.loads(millrace("eval", whole, "--json", "--tta", tta).stdout) for tta in ("none", "flip", "shift"))
+def test_test_time_augmentation_and_explain(whole, recipe, millrace, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(whole, run)
+    text = (run / "recipe.toml").read_text()
+    assert 'tta = "none"' in text
+
+    def evaluated(tta, *more):
+        (run / "recipe.toml").write_text(text.replace('tta = "none"', f'tta = "{tta}"'))
+        return json.loads(millrace("eval", run, "--json", *more).stdout)
+
+    plain, flip, shift = (evaluated(tta) for tta in ("none", "flip", "shift"))
     assert plain["log-loss"] != flip["log-loss"] != shift["log-loss"]
-    assert shift["pictures"] == 100
-    assert "none, flip or shift" in millrace("eval", whole, "--tta", "flop", code=1).stderr
+    assert shift["targets"] == 100
+    assert evaluated("shift", "--no-views")["log-loss"] == plain["log-loss"]
+    # Earlier tests see each picture once, the last one as the recipe says.
+    millrace("train", recipe, "input.tta=flip", "--out", tmp_path / "flipped")
+    tests = [line for line in metric_lines(tmp_path / "flipped") if "test/log-loss" in line]
+    before = [line for line in metric_lines(whole) if "test/log-loss" in line]
+    assert [t["test/log-loss"] == b["test/log-loss"] for t, b in zip(tests, before)] == [True, True, False]
+    assert tests[-1]["test/log-loss"] == flip["log-loss"]
+    error = millrace("train", recipe, "input.tta=flop", "--out", tmp_path / "never", code=1).stderr
+    assert "input.tta" in error and all(word in error for word in ("none", "flip", "shift"))
     text = millrace("explain", recipe).stdout
     assert "conv2d" in text and "memory of a step" in text
     assert "accumulate" not in text and "accumulate" in millrace("explain", recipe, "train.accumulate=2").stdout
@@ -418,7 +442,7 @@ def test_eval_and_predict_say_what_is_wrong(millrace, whole, letters, tmp_path):
 def test_an_interrupt_while_reading_ends_at_once(binary, recipe, tmp_path):
     """Before the first checkpoint there is nothing to save."""
     out = tmp_path / "run"
-    process = start(binary, "train", recipe, "data.resize=1500", "data.cache_mb=1000000", "--out", out)
+    process = start(binary, "train", recipe, "input.resize=1500", "data.cache_mb=1000000", "--out", out)
     assert "reading" in process.stdout.readline()
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=20)
@@ -437,7 +461,7 @@ def test_pictures_that_cannot_be_read_count_in_no_result(millrace, recipe, whole
     expected = json.loads(millrace("eval", whole, good, "--json").stdout)
     result = millrace("eval", whole, bad, "--json")
     got = json.loads(result.stdout)
-    assert got["pictures"] == 97
+    assert got["targets"] == 97
     for metric in ("accuracy", "top-5"):
         assert got[metric] == expected[metric]
     assert got["log-loss"] == pytest.approx(expected["log-loss"], rel=1e-6)
@@ -456,7 +480,7 @@ def test_resuming_on_other_data_is_refused(millrace, recipe, letters, tmp_path):
     shutil.copy(extra, data / "B/zzz.jpg")
     assert "501 pictures" in millrace("train", run, "--resume", code=1).stderr
     (data / "B").rename(data / "Q")
-    assert "its classes are" in millrace("train", run, "--resume", code=1).stderr
+    assert "'Q'" in millrace("train", run, "--resume", code=1).stderr
 
 
 def test_a_finished_run_resumed_tells_its_last_results(millrace, whole, tmp_path):

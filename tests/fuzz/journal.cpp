@@ -10,14 +10,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::refuse_or_take([&] {
     for (const Applied& entry : parse_journal(text, "fuzz"))
       fuzz::refuse_or_take([&] {
-        Recipe recipe;
+        task::Recipe recipe;
         recipe.data.sources = {{"ads", "a.tar"}, {"news", "b.tar"}};
         apply_changes(recipe, {&entry.change, 1});
-        check_recipe(recipe, "fuzz");
+        task::check_recipe(recipe, "fuzz");
       });
   });
   fuzz::refuse_or_take([&] {
-    Recipe recipe;
+    task::Recipe recipe;
     apply_changes(recipe, parse_request(text));
   });
   return 0;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/format.h"
-#include "data/feed/loader.h"
 #include "data/formats/tar_members.h"
 #include "support/pictures.h"
 
@@ -30,22 +29,6 @@ inline std::string members(int64_t count, const std::set<int64_t>& bad = {}, int
   return tar;
 }
 inline const std::string end_mark(1024, '\0');
-
-struct Copy {
-  std::vector<uint8_t> pictures;
-  std::vector<int64_t> labels, indices;
-  std::vector<std::string> names;
-  bool operator==(const Copy&) const = default;
-};
-
-inline std::vector<Copy> take(data::Loader& loader, int batches) {
-  std::vector<Copy> out;
-  for (int i = 0; i < batches; ++i) {
-    const data::Batch& batch = loader.next();
-    out.push_back({batch.pictures, batch.labels, batch.indices, batch.names});
-  }
-  return out;
-}
 
 template <typename E, typename F>
 std::string message(const F& run) {

@@ -21,7 +21,7 @@ std::vector<Change> parse(const std::vector<std::string>& texts) { return parse_
 
 struct Run {
   TempFolder folder;
-  RunFolder run = RunFolder::create(folder / "run", "run", Recipe());
+  RunFolder run = RunFolder::create(folder / "run", "run", task::Recipe());
 };
 
 /// Takes requests, as a trainer does between steps, until one is answered.
@@ -49,7 +49,7 @@ TEST_CASE("changes are checked as a recipe's keys are, and only some can be made
   CHECK_THROWS_AS(parse({"train.steps"}), InputError);
   CHECK_THROWS_WITH_AS(parse({"train.steps=5", "train.steps=6"}), doctest::Contains("twice"), InputError);
 
-  Recipe recipe;
+  task::Recipe recipe;
   recipe.train.steps = 40;
   apply_changes(recipe, std::vector<Change>{{"train.epochs", 2.5}, {"train.checkpoint_steps", 3}});
   CHECK(recipe.train.epochs == 2.5);
@@ -64,7 +64,7 @@ TEST_CASE("every key that can change is a number of the recipe") {
 
 TEST_CASE("a request is taken, noted, and replayed at its step") {
   Run r;
-  Recipe recipe;
+  task::Recipe recipe;
   const Control::Apply apply = [&](int64_t, std::span<const Change> changes) {
     apply_changes(recipe, changes);
     if (recipe.train.steps == 13) throw InputError("thirteen is too few");
@@ -143,7 +143,7 @@ TEST_CASE("requests that nobody takes are withdrawn; a new training clears what 
 
 TEST_CASE("without a training in the folder a request is refused") {
   TempFolder folder;
-  { (void)RunFolder::create(folder / "run", "run", Recipe()); }
+  { (void)RunFolder::create(folder / "run", "run", task::Recipe()); }
   const RunFolder run = RunFolder::open(folder / "run");
   CHECK(!run.in_use());
   CHECK_THROWS_WITH_AS(request_changes(run, parse({"train.steps=9"}), 5),

@@ -18,7 +18,8 @@ std::string write_recipe(const testing::TempFolder& folder, const std::string& p
     rows += fmt::format("{},{},{},{}\n", i % 7, i % 11 * 0.5, i % 13 - 6, i % 7 + i % 11 > 8 ? "yes" : "no");
   write_file(folder / "rows.csv", rows);
   write_file(folder / "recipe.toml",
-             fmt::format("[data]\ntrain = \"{0}\"\ntest = \"{0}\"\nsamples = \"table\"\nlabel = \"label\"\n"
+             fmt::format("[data]\ntrain = \"{0}\"\ntest = \"{0}\"\n[input]\nkind = \"table\"\n"
+                         "[output]\nkind = \"class\"\ncolumn = \"label\"\n"
                          "[model]\nkind = \"table\"\nwidth = 32\ndepth = 2\n"
                          "[train]\nepochs = 3\nbatch = 512\nprecision = \"{1}\"\nlookahead = {2}\n"
                          "optimizer = {{ kind = \"adamw\", lr = 1e-2 }}\n",

@@ -1,6 +1,5 @@
 // Predictions are those that evaluation is made of, to the last bit; and a file to predict may look other than training's.
-#include "train/unlabelled.h"
-
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <doctest/doctest.h>
@@ -10,47 +9,66 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "support/temp_folder.h"
-#include "train/arrays.h"
-#include "train/texts.h"
+#include "task/feeds.h"
+#include "task/generate.h"
+#include "task/model.h"
+#include "task/predict.h"
+#include "task/token_input.h"
 
 using namespace millrace;
-using namespace millrace::train;
+using namespace millrace::task;
 
 namespace {
 
 using Logits = std::vector<std::vector<float>>;
 
-/// What evaluation compares with the labels, in the order of the batches; `labels` gets those.
-Logits evaluated(Session& session, data::Feed& feed, std::vector<int64_t>& labels) {
-  Predictor predictor(session, "none", session.recipe.train.precision);
-  Logits all;
-  for (int64_t b = 0; b < feed.batches_per_epoch(); ++b) {
-    const data::FeedBatch& batch = feed.next();
-    const Array logits = predictor.logits(feed, batch);
-    const auto classes = static_cast<size_t>(logits.shape().back().size());
+/// The task of a recipe with its model as it is drawn: nothing need be learnt to compare logits.
+Task drawn_task(const std::string& recipe) {
+  std::vector<std::string> notes;
+  Task task = open_training(parse_recipe(recipe, "r.toml"), "", 0, nullptr, notes).task;
+  make_network(task);
+  return task;
+}
+
+/// What evaluation compares with the targets, in the order of the samples.
+Logits evaluated(Task& task) {
+  std::vector<std::string> notes;
+  TaskFeed set = open_tests(task, "", 0, 0, nullptr, notes);
+  Predictor predictor(task);
+  Logits all(static_cast<size_t>(set.feed->count()));
+  for (int64_t b = 0; b < set.feed->batches_per_epoch(); ++b) {
+    const data::FeedBatch& batch = set.feed->next();
+    const Array logits = predictor.logits(*set.feed, batch).at(0);
+    const auto width = static_cast<size_t>(logits.shape().back().size());
     const auto rows = logits.as<float>();
-    for (size_t i = 0; i < static_cast<size_t>(batch.valid); ++i) {
-      all.emplace_back(rows.begin() + i * classes, rows.begin() + (i + 1) * classes);
-      labels.push_back(batch.targets[i]);
-    }
+    for (size_t i = 0; i < static_cast<size_t>(batch.valid); ++i)
+      all.at(static_cast<size_t>(batch.samples[i]))
+          .assign(rows.begin() + static_cast<int64_t>(i * width),
+                  rows.begin() + static_cast<int64_t>((i + 1) * width));
   }
   return all;
 }
 
 struct Predicted {
   Logits logits;
-  std::vector<std::string> failed;
+  std::vector<std::string> names, failed;
 };
 
-Predicted predicted(Session& session, const std::vector<std::string>& paths) {
-  Predictor predictor(session, "none", session.recipe.train.precision);
-  const auto samples = open_unlabelled(session, paths);
+Predicted predicted(Task& task, const std::vector<std::string>& arguments) {
+  Predictor predictor(task);
   Predicted out;
-  predict_samples(
-      predictor, session, samples,
-      {[&](int64_t, std::span<const float> row) { out.logits.emplace_back(row.begin(), row.end()); },
-       [&](int64_t i, const std::string& why) { out.failed.push_back(samples->name(i) + ": " + why); }});
+  predict_arguments(predictor, task, arguments,
+                    {[&](const std::string& name, const std::vector<std::span<const float>>& logits) {
+                       out.names.push_back(name);
+                       out.logits.emplace_back(logits.at(0).begin(), logits.at(0).end());
+                     },
+                     [&](const std::string& message) { out.failed.push_back(message); }});
   return out;
+}
+
+bool told(const Predicted& predicted, const std::string& part) {
+  return predicted.logits.empty() && predicted.failed.size() == 1 &&
+         predicted.failed[0].find(part) != std::string::npos;
 }
 
 std::string number(int i) { return fmt::format("{}", (i * 7919 % 1000) / 10.0); }
@@ -86,46 +104,39 @@ TEST_CASE(
   for (int i = 0; i < 90; ++i) labelled += row(i, true), bare += row(i, false);
   write_file(folder / "train.csv", labelled);
   write_file(folder / "bare.csv", bare);
-  Recipe recipe;
-  recipe.data.train = recipe.data.test = (folder / "train.csv").string();
-  recipe.data.samples = "table";
-  recipe.data.label = "kind";
-  recipe.data.categories = {"shelf"};
-  recipe.model.kind = "table";
-  recipe.model.width = 16;
-  recipe.train.batch = 16;
-  recipe.eval.batch = 32;
-  std::string encoding;
-  (void)training_arrays(recipe, encoding, nullptr);
-  Session session = make_array_session(recipe, encoding);
-  std::vector<int64_t> labels;
-  const Logits judge = evaluated(session, *test_arrays(recipe, encoding, "", nullptr), labels);
+  const std::string train = (folder / "train.csv").string(), unlabelled = (folder / "bare.csv").string();
+  Task task =
+      drawn_task(fmt::format("[data]\ntrain = \"{0}\"\ntest = \"{0}\"\n"
+                             "[input]\nkind = \"table\"\ncategories = [\"shelf\"]\n"
+                             "[output]\nkind = \"class\"\ncolumn = \"kind\"\n"
+                             "[model]\nkind = \"table\"\nwidth = 16\n"
+                             "[train]\nbatch = 16\n[eval]\nbatch = 32\n",
+                             train));
+  const Logits judge = evaluated(task);
   REQUIRE(judge.size() == 90);
-  CHECK(predicted(session, {recipe.data.test}).logits == judge);
-  CHECK(predicted(session, {(folder / "bare.csv").string()}).logits == judge);
+  CHECK(predicted(task, {train}).logits == judge);
+  CHECK(predicted(task, {unlabelled}).logits == judge);
   // Parts no larger than a batch.
-  session.recipe.data.cache_mb = 0;
-  CHECK(predicted(session, {(folder / "bare.csv").string()}).logits == judge);
+  task.recipe.data.cache_mb = 0;
+  CHECK(predicted(task, {unlabelled}).logits == judge);
 
   // Each row alone: nothing in it says which values are numbers, texts or names.
   for (const int i : {0, 1, 2, 3, 14}) {
     write_file(folder / "one.csv", "size,shelf,code\n" + row(i, false));
-    const Predicted one = predicted(session, {(folder / "one.csv").string()});
+    const Predicted one = predicted(task, {(folder / "one.csv").string()});
     REQUIRE(one.logits.size() == 1);
     CHECK_MESSAGE(one.logits[0] == judge[static_cast<size_t>(i)], row(i, false));
   }
   write_file(folder / "one.jsonl", "{\"shelf\": 0, \"code\": \"007\", \"size\": 0.0, \"more\": 1}\n");
-  CHECK(predicted(session, {(folder / "one.jsonl").string()}).logits == Logits{judge[0]});
+  CHECK(predicted(task, {(folder / "one.jsonl").string()}).logits == Logits{judge[0]});
   write_file(folder / "one.jsonl", "{\"shelf\": 3, \"code\": null, \"size\": null}\n");
-  CHECK(predicted(session, {(folder / "one.jsonl").string()}).logits == Logits{judge[3]});
+  CHECK(predicted(task, {(folder / "one.jsonl").string()}).logits == Logits{judge[3]});
 
   write_file(folder / "wrong.csv", "size,shelf,code\nlarge,1,x\n");
-  CHECK_THROWS_WITH_AS(predicted(session, {(folder / "wrong.csv").string()}),
-                       doctest::Contains("its size is 'large', and in training the column holds numbers"),
-                       InputError);
+  CHECK(told(predicted(task, {(folder / "wrong.csv").string()}),
+             "its size is 'large', and in training the column holds numbers"));
   write_file(folder / "wrong.csv", "size,code\n1,x\n");
-  CHECK_THROWS_WITH_AS(predicted(session, {(folder / "wrong.csv").string()}),
-                       doctest::Contains("no column 'shelf'"), InputError);
+  CHECK(told(predicted(task, {(folder / "wrong.csv").string()}), "no column 'shelf'"));
 }
 
 TEST_CASE("sounds are predicted as evaluation sees them, one by one or in a folder, and bad ones named") {
@@ -137,35 +148,32 @@ TEST_CASE("sounds are predicted as evaluation sees them, one by one or in a fold
     files.push_back((folder / name).string());
   }
   std::sort(files.begin(), files.end());
-  Recipe recipe;
-  recipe.data.train = recipe.data.test = (folder / "s").string();
-  recipe.data.samples = "sounds";
-  recipe.data.label = "label";
-  recipe.data.rate = 8000;
-  recipe.data.seconds = 0.1;
-  recipe.data.mels = 10;
-  recipe.model.layers = {"conv 4 3 padding=1", "relu", "max-pool 2", "flatten", "linear 2"};
-  recipe.train.batch = 4;
-  recipe.eval.batch = 8;
-  std::string encoding;
-  (void)training_arrays(recipe, encoding, nullptr);
-  Session session = make_array_session(recipe, encoding);
-  std::vector<int64_t> labels;
-  const Logits judge = evaluated(session, *test_arrays(recipe, encoding, "", nullptr), labels);
+  const std::string all = (folder / "s").string();
+  Task task = drawn_task(fmt::format(
+      "[data]\ntrain = \"{0}\"\ntest = \"{0}\"\n"
+      "[input]\nkind = \"sound\"\nrate = 8000\nseconds = 0.1\nmels = 10\n"
+      "[output]\nkind = \"class\"\ncolumn = \"label\"\n"
+      "[model]\nlayers = [\"conv 4 3 padding=1\", \"relu\", \"max-pool 2\", \"flatten\", \"linear 2\"]\n"
+      "[train]\nbatch = 4\n[eval]\nbatch = 8\n",
+      all));
+  const Logits judge = evaluated(task);
   REQUIRE(judge.size() == 20);
-  CHECK(predicted(session, {recipe.data.test}).logits == judge);
-  CHECK(predicted(session, files).logits == judge);
-  session.recipe.data.cache_mb = 0;  // parts of a batch
-  Predicted parts = predicted(session, {recipe.data.test});
+  CHECK(predicted(task, {all}).logits == judge);
+  const Predicted one_by_one = predicted(task, files);
+  CHECK(one_by_one.logits == judge);
+  CHECK(one_by_one.names == files);
+  task.recipe.data.cache_mb = 0;  // parts of a batch
+  Predicted parts = predicted(task, {all});
   CHECK(parts.logits == judge);
 
   write_file(folder / "bad.wav", "no sound");
-  parts = predicted(session, {(folder / "bad.wav").string(), files[0], (folder / "none.wav").string()});
+  parts = predicted(task, {(folder / "bad.wav").string(), files[0], (folder / "none.wav").string()});
   CHECK(parts.logits == Logits{judge[0]});
   REQUIRE(parts.failed.size() == 2);
+  std::sort(parts.failed.begin(), parts.failed.end());
   CHECK(parts.failed[0] == (folder / "bad.wav").string() + ": it is neither a WAV nor a FLAC file");
   CHECK(parts.failed[1].find("none.wav: no such file") != std::string::npos);
-  CHECK(predicted(session, {(folder / "bad.wav").string()}).failed.size() == 1);
+  CHECK(predicted(task, {(folder / "bad.wav").string()}).failed.size() == 1);
 }
 
 TEST_CASE("texts in files are predicted as evaluation sees them, in the order of the file") {
@@ -178,64 +186,64 @@ TEST_CASE("texts in files are predicted as evaluation sees them, in the order of
   }
   write_file(folder / "messages.tsv", messages);
   write_file(folder / "lines.txt", lines);
-  Recipe recipe;
-  recipe.data.train = recipe.data.test = (folder / "messages.tsv").string();
-  recipe.data.tokenizer = "byte";
-  recipe.data.text = "message";
-  recipe.data.label = "label";
-  recipe.data.sequences = "buckets 3";
-  recipe.data.length = 64;
-  recipe.model.kind = "encoder";
-  recipe.model.width = 16;
-  recipe.model.depth = 1;
-  recipe.model.heads = 2;
-  recipe.eval.batch = 8;
-  Session session = make_text_session(recipe, {"ham", "spam"});
-  // Evaluation goes by length: its rows are told by labels and lengths alone, so they are compared as sets of both.
-  std::vector<int64_t> labels;
-  Logits judge = evaluated(session, *test_texts(recipe, session.classes, "", nullptr), labels);
-  const Predicted mine = predicted(session, {recipe.data.test});
-  REQUIRE(mine.logits.size() == 50);
-  for (size_t i = 0; i < judge.size(); ++i) judge[i].push_back(static_cast<float>(labels[i]));
-  Logits sorted;
-  for (size_t i = 0; i < 50; ++i) {
-    sorted.push_back(mine.logits[i]);
-    sorted.back().push_back(i % 3 ? 0.0f : 1.0f);
-  }
-  std::sort(judge.begin(), judge.end());
-  std::sort(sorted.begin(), sorted.end());
-  CHECK(sorted == judge);
-  CHECK(predicted(session, {(folder / "lines.txt").string()}).logits == mine.logits);
+  const std::string source = (folder / "messages.tsv").string();
+  Task task =
+      drawn_task(fmt::format("[data]\ntrain = \"{0}\"\ntest = \"{0}\"\n"
+                             "[input]\nkind = \"text\"\ntokenizer = \"byte\"\ncolumn = \"message\"\n"
+                             "sequences = \"buckets 3\"\nlength = 64\n"
+                             "[output]\nkind = \"class\"\ncolumn = \"label\"\n"
+                             "[model]\nkind = \"encoder\"\nwidth = 16\ndepth = 1\nheads = 2\n"
+                             "[train]\nbatch = 8\n[eval]\nbatch = 8\n",
+                             source));
+  // Evaluation goes by length, predictions by the order of the file.
+  const Logits judge = evaluated(task);
+  REQUIRE(judge.size() == 50);
+  CHECK(predicted(task, {source}).logits == judge);
+  CHECK(predicted(task, {(folder / "lines.txt").string()}).logits == judge);
+  const Predicted one = predicted(task, {"what is no file"});
+  CHECK(one.logits.size() == 1);
+  CHECK(one.names == std::vector<std::string>{"what is no file"});
 }
 
 TEST_CASE("the next token follows the last tokens that the model can see") {
-  Recipe recipe;
-  recipe.data.tokenizer = "byte";
-  recipe.data.length = 8;
-  for (const char* rows : {"windows", "packed"}) {
-    recipe.data.sequences = rows;
-    recipe.model.kind = "gpt";
-    recipe.model.width = 16;
-    recipe.model.depth = 1;
-    recipe.model.heads = 2;
-    Session session = make_text_session(recipe, {});
-    Predictor predictor(session, "none", "fp32");
+  const testing::TempFolder folder;
+  std::string corpus;
+  for (int i = 0; i < 200; ++i) corpus += fmt::format("line {} of a corpus\n", i);
+  write_file(folder / "corpus.txt", corpus);
+  for (const std::string rows : {"windows", "packed"}) {
+    Task task =
+        drawn_task(fmt::format("[data]\ntrain = \"{}\"\n"
+                               "[input]\nkind = \"tokens\"\ntokenizer = \"byte\"\nlength = 8\n"
+                               "sequences = \"{}\"\n[output]\nkind = \"tokens\"\n"
+                               "[model]\nkind = \"gpt\"\nwidth = 16\ndepth = 1\nheads = 2\n"
+                               "[train]\nbatch = 8\n",
+                               (folder / "corpus.txt").string(), rows));
+    CHECK(generates(task));
+    Predictor predictor(task);
     const auto next = [&](const std::string& text) {
-      const Array logits = next_token_logits(predictor, session, tokenizer_of(recipe)->encode(text, false));
-      CHECK(logits.shape() == Shape{256});
-      return std::vector<float>(logits.as<float>().begin(), logits.as<float>().end());
+      std::vector<double> probabilities(256);
+      double sum = 0;
+      for (const Continuation::Token& token : go_on(predictor, task, text, 0, 256).next) {
+        probabilities.at(static_cast<size_t>(token.id)) = token.probability;
+        sum += token.probability;
+      }
+      CHECK(sum == doctest::Approx(1));
+      return probabilities;
     };
     CHECK(next("bcdefghi") == next("abcdefghi"));
     CHECK(next("abc") != next("abd"));
     CHECK(next("abc") != next("abc "));
-    CHECK_THROWS_WITH_AS(next(""), doctest::Contains("an empty text"), InputError);
+    CHECK_THROWS_WITH_AS(next(""), doctest::Contains("empty"), InputError);
+    CHECK(go_on(predictor, task, "abc", 5, 1).text.substr(0, 1) == go_on(predictor, task, "abc", 1, 1).text);
     // What pads a row behind a text is not seen.
-    const Array all =
-        predictor.logits(prepared_tail(session, tokenizer_of(recipe)->encode("abcdefgh", false)).inputs);
+    const auto& input = dynamic_cast<const TokenInput&>(*task.inputs.at(0));
+    const Array all = predictor.logits(input.row_of(input.tokenizer().encode("abcdefgh", false)), 8).at(0);
+    REQUIRE(all.count() == 8 * 256);
     const auto third = all.as<float>().subspan(2 * 256, 256);
+    std::vector<double> shares(third.begin(), third.end());
+    double sum = 0;
+    for (double& share : shares) sum += share = std::exp(share);
     const auto mine = next("abc");
-    float most = 0;
-    for (size_t i = 0; i < 256; ++i) most = std::max(most, std::abs(third[i] - mine[i]));
-    CHECK(most < 1e-5f);
+    for (size_t i = 0; i < 256; ++i) CHECK(shares[i] / sum == doctest::Approx(mine[i]).epsilon(1e-4));
   }
 }

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <sstream>
+#include <vector>
 
 #include "base/format.h"
 
@@ -14,7 +15,7 @@ struct Stretch {
   int64_t first = 0, size = 0;
 };
 
-Stretch draw(int64_t most, int64_t of, RandomStream& random) {
+Stretch draw_stretch(int64_t most, int64_t of, RandomStream& random) {
   Stretch s;
   s.size = random.below(static_cast<uint32_t>(std::clamp<int64_t>(most, 0, of)) + 1);
   s.first = random.below(static_cast<uint32_t>(of - s.size) + 1);
@@ -52,18 +53,29 @@ SpecAugment SpecAugment::parse(std::string_view text) {
   return s;
 }
 
-void SpecAugment::apply(std::span<float> spectrogram, int64_t mels, float value, RandomStream& random) const {
-  const int64_t frames = mels > 0 ? static_cast<int64_t>(spectrogram.size()) / mels : 0;
-  if (frames == 0) return;
+void SpecAugment::draw(int64_t mels, int64_t frames, RandomStream& random, std::span<float> mel_mask,
+                       std::span<float> frame_mask) const {
+  std::fill(mel_mask.begin(), mel_mask.end(), 1.0F);
+  std::fill(frame_mask.begin(), frame_mask.end(), 1.0F);
   for (int i = 0; i < frequency_masks; ++i) {
-    const Stretch s = draw(most_mels, mels, random);
-    std::fill_n(spectrogram.begin() + s.first * frames, s.size * frames, value);
+    const Stretch s = draw_stretch(most_mels, mels, random);
+    std::fill_n(mel_mask.begin() + s.first, s.size, 0.0F);
   }
   const auto share = static_cast<int64_t>(std::floor(most_share * static_cast<double>(frames)));
   for (int i = 0; i < time_masks; ++i) {
-    const Stretch s = draw(std::min<int64_t>(most_frames, share), frames, random);
-    for (int64_t m = 0; m < mels; ++m) std::fill_n(spectrogram.begin() + m * frames + s.first, s.size, value);
+    const Stretch s = draw_stretch(std::min<int64_t>(most_frames, share), frames, random);
+    std::fill_n(frame_mask.begin() + s.first, s.size, 0.0F);
   }
+}
+
+void SpecAugment::apply(std::span<float> spectrogram, int64_t mels, float value, RandomStream& random) const {
+  const int64_t frames = mels > 0 ? static_cast<int64_t>(spectrogram.size()) / mels : 0;
+  if (frames == 0) return;
+  std::vector<float> mel_mask(static_cast<size_t>(mels)), frame_mask(static_cast<size_t>(frames));
+  draw(mels, frames, random, mel_mask, frame_mask);
+  for (size_t m = 0; m < mel_mask.size(); ++m)
+    for (size_t f = 0; f < frame_mask.size(); ++f)
+      if (mel_mask[m] == 0 || frame_mask[f] == 0) spectrogram[m * frame_mask.size() + f] = value;
 }
 
 }  // namespace millrace::data

@@ -19,8 +19,11 @@ struct SpecAugment {
   /// "spec-augment 2 15 2 25 0.2"; the words in this order, all but the first may be left out. InputError when they are none.
   static SpecAugment parse(std::string_view text);
 
-  /// Masks `spectrogram` [mels, frames] with `value` (its mean, say). The width of each mask is uniform from 0 to its most, its
-  /// place uniform among those where it fits.
+  /// Draws masks of a spectrogram [mels, frames]: 1 where a mel or a frame is kept, 0 where it is masked. The width of each mask is
+  /// uniform from 0 to its most, its place uniform among those where it fits.
+  void draw(int64_t mels, int64_t frames, RandomStream& random, std::span<float> mel_mask,
+            std::span<float> frame_mask) const;
+  /// Masks `spectrogram` [mels, frames] by what draw() draws, with `value` (its mean, say).
   void apply(std::span<float> spectrogram, int64_t mels, float value, RandomStream& random) const;
 };
 

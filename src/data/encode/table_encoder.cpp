@@ -38,7 +38,8 @@ std::vector<std::string> texts_at(const nlohmann::json& json, const char* key) {
 /// The columns of one data set, found by their names.
 class TableEncoder::Bound {
  public:
-  Bound(const TableState& state, const Dataset& dataset) : state_(state), dataset_(dataset) {
+  Bound(const TableState& state, const Dataset& dataset, bool labels)
+      : state_(state), dataset_(dataset), labels_(labels && !state.label.empty()) {
     for (const Dense& dense : state.dense) {
       // A flag goes with the column before it.
       if (dense.flag) continue;
@@ -49,7 +50,7 @@ class TableEncoder::Bound {
       columns_.push_back(column);
     }
     for (const Category& category : state.categories) columns_.push_back(find(category.column));
-    if (!state.label.empty()) columns_.push_back(find(state.label));
+    if (labels_) columns_.push_back(find(state.label));
   }
 
   void encode(int64_t first, int64_t count, float* dense, int64_t* ids, int64_t* labels) const {
@@ -62,32 +63,47 @@ class TableEncoder::Bound {
       d += flag;
     }
     for (size_t k = 0; k < categories; ++k) texts(values[c++], k, ids + k, categories);
-    if (!state_.label.empty()) classes(values[c], first, labels);
+    if (labels_) classes(values[c], first, labels);
+  }
+
+  void read_raw(int64_t first, int64_t count, double* numbers, int64_t* ids) const {
+    const auto values = read_columns(dataset_, first, count, columns_);
+    const size_t categories = state_.categories.size(), width = columns_.size() - categories;
+    size_t c = 0;
+    for (size_t d = 0; d < state_.dense.size(); ++d)
+      if (!state_.dense[d].flag) {
+        double* to = numbers + c;
+        for (size_t i = 0; i < values[c].size(); ++i, to += width) *to = number(values[c], i, first, d);
+        ++c;
+      }
+    for (size_t k = 0; k < categories; ++k) texts(values[c++], k, ids + k, categories);
   }
 
  private:
   size_t find(const std::string& name) const { return dataset_.column(name); }
 
+  /// Value i of column d of the float matrix as it stands there; NaN where there is none.
+  double number(const ColumnValues& values, size_t i, int64_t first, size_t d) const {
+    if (!values.has(i)) return NAN;
+    if (values.kind == ColumnKind::integer) return static_cast<double>(values.integers[i]);
+    if (values.kind == ColumnKind::real) return values.reals[i];
+    const Dense& column = state_.dense[d];
+    if (column.ordinal.empty())
+      return written_number(values.contents[i], first + static_cast<int64_t>(i), column.column);
+    const TextIds& order = state_.ordinals[d];
+    const auto at = order.find(values.contents[i]);
+    return at != order.end() ? static_cast<double>(at->second) : NAN;
+  }
+
   /// Column d of the float matrix, `to` its first element, and the flag behind it.
   void numbers(const ColumnValues& values, int64_t first, size_t d, bool flag, float* to,
                size_t width) const {
     const Dense& column = state_.dense[d];
-    const TextIds& order = state_.ordinals[d];
     const bool standard = column.deviation > 0;
     const double scale = standard ? 1 / column.deviation : 1;
     const float filled = standard ? 0.0f : static_cast<float>(column.mean);
     for (size_t i = 0; i < values.size(); ++i, to += width) {
-      double value = NAN;
-      if (values.has(i)) {
-        if (values.kind == ColumnKind::integer)
-          value = static_cast<double>(values.integers[i]);
-        else if (values.kind == ColumnKind::real)
-          value = values.reals[i];
-        else if (column.ordinal.empty())
-          value = written_number(values.contents[i], first + static_cast<int64_t>(i), column.column);
-        else if (const auto at = order.find(values.contents[i]); at != order.end())
-          value = static_cast<double>(at->second);
-      }
+      const double value = number(values, i, first, d);
       const bool there = is_number(value);
       to[0] = !there ? filled : static_cast<float>(standard ? (value - column.mean) * scale : value);
       if (flag) to[1] = there ? 0.0f : 1.0f;
@@ -144,6 +160,7 @@ class TableEncoder::Bound {
 
   const TableState& state_;
   const Dataset& dataset_;
+  bool labels_;
   std::vector<size_t> columns_;
 };
 
@@ -182,7 +199,7 @@ TableEncoder::Rows TableEncoder::encode(const Dataset& dataset, int64_t first, i
   const auto width = [](const auto& list) { return static_cast<int64_t>(list.size()); };
   Rows rows{Array(f32, {count, width(state_->dense)}), Array(i64, {count, width(state_->categories)}),
             Array(i64, {state_->label.empty() ? 0 : count})};
-  Bound(*state_, dataset)
+  Bound(*state_, dataset, true)
       .encode(first, count, rows.dense.as<float>().data(), rows.ids.as<int64_t>().data(),
               rows.labels.as<int64_t>().data());
   return rows;
@@ -196,7 +213,7 @@ TableEncoder::Rows TableEncoder::encode(const Dataset& dataset, int threads,
              ids = static_cast<int64_t>(state_->categories.size());
   Rows rows{Array(f32, {count, dense}), Array(i64, {count, ids}),
             Array(i64, {state_->label.empty() ? 0 : count})};
-  const Bound bound(*state_, dataset);
+  const Bound bound(*state_, dataset, true);
   parallel_for((count + part - 1) / part, threads, [&](int64_t p) {
     const int64_t first = p * part, size = std::min(part, count - first);
     bound.encode(first, size, rows.dense.as<float>().data() + first * dense,
@@ -205,6 +222,22 @@ TableEncoder::Rows TableEncoder::encode(const Dataset& dataset, int threads,
     if (progress) progress(first + size, count);
   });
   return rows;
+}
+
+TableEncoder::RawRows TableEncoder::encode_raw(const Dataset& dataset, int64_t first, int64_t count) const {
+  if (first < 0 || count < 0 || first > dataset.count() - count)
+    fail<InternalError>("{}: there are no samples {} to {}", dataset.path(), first, first + count);
+  const auto numbers = std::count_if(state_->dense.begin(), state_->dense.end(),
+                                     [](const Dense& dense) { return !dense.flag; });
+  RawRows rows{Array(f64, {count, static_cast<int64_t>(numbers)}),
+               Array(i64, {count, static_cast<int64_t>(state_->categories.size())})};
+  read_raw(dataset, first, count, rows.numbers.as<double>().data(), rows.ids.as<int64_t>().data());
+  return rows;
+}
+
+void TableEncoder::read_raw(const Dataset& dataset, int64_t first, int64_t count, double* numbers,
+                            int64_t* ids) const {
+  Bound(*state_, dataset, false).read_raw(first, count, numbers, ids);
 }
 
 std::string TableEncoder::json() const {

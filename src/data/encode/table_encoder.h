@@ -78,6 +78,16 @@ class TableEncoder {
   Rows encode(const Dataset& dataset, int threads = 0,
               const std::function<void(int64_t done, int64_t total)>& progress = {}) const;
 
+  /// Rows as they stand in the table, for models whose graph does the rest (table_graph.h): numbers f64 [rows, raw_numbers(dense())]
+  /// with NaN where there is none, columns in the order of dense() without its flags (of texts in an order their places in it), and
+  /// the ids of encode(). Labels are not looked at. Errors as of encode().
+  struct RawRows {
+    Array numbers, ids;
+  };
+  RawRows encode_raw(const Dataset& dataset, int64_t first, int64_t count) const;
+  /// The same into the caller's memory; null where there are no such columns.
+  void read_raw(const Dataset& dataset, int64_t first, int64_t count, double* numbers, int64_t* ids) const;
+
  private:
   class Bound;
   explicit TableEncoder(std::shared_ptr<const TableState> state) : state_(std::move(state)) {}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <millrace/graph.h>
+#include <millrace/tensor.h>
 
 #include "data/encode/table_encoder.h"
 
@@ -14,5 +15,7 @@ int64_t raw_numbers(const std::vector<TableEncoder::Dense>& dense);
 /// dense.size()], to the last bit: standardised, what is missing filled in, the flags of what was.
 millrace::Value encode_numbers(Graph& graph, millrace::Value numbers,
                                const std::vector<TableEncoder::Dense>& dense);
+/// The same of tensors.
+Tensor encode_numbers(const Tensor& numbers, const std::vector<TableEncoder::Dense>& dense);
 
 }  // namespace millrace::data

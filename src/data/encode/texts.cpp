@@ -7,7 +7,7 @@
 
 #include "base/format.h"
 #include "base/parallel_for.h"
-#include "base/philox.h"
+#include "data/table/test_share.h"
 
 namespace millrace::data {
 namespace {
@@ -47,14 +47,6 @@ struct Run {
   std::vector<int64_t> lengths, bytes, indices;
   std::vector<std::string> labels;
 };
-
-/// Is the text of that number in the data set one of those to test on? By a hash of its own, so that the seed of a training
-/// changes nothing.
-bool kept_for_test(int64_t index, double share) {
-  const auto words = philox({static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), 0, 0},
-                            {0x74657374, 0x73706c69});
-  return words[0] * 0x1p-32 < share;
-}
 
 class Reader {
  public:

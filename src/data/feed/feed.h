@@ -1,14 +1,13 @@
 // Batches of any kind of samples as named arrays: all that the training loop, evaluation and checkpoints see of the data.
 //
-// A kind of data is an implementation of Feed: pictures (picture_feed.h, on top of Loader), texts (sequences/text_feed.h).
-// Another one (features of sounds, columns of a table) needs no change of the loop: it names its arrays in fields() and fills
-// them. What else a kind needs is train/'s: how a model is made for it (session.h) and opened from a recipe (open_data).
+// What the arrays hold is the business of the parts that a feed is made of (part.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <millrace/type.h>
@@ -28,9 +27,10 @@ struct Field {
 struct FeedBatch {
   /// The content of each of Feed::fields(), dense and row-major, valid as long as the batch.
   std::vector<std::span<const std::byte>> arrays;
-  /// What evaluation compares with, one for each of the model's rows of logits: classes of the model, -1 where none counts (a
-  /// padded row or place, a sample that cannot be read).
-  std::span<const int64_t> targets;
+  /// Where a row is one sample of the data: their numbers there, `valid` of them; else empty.
+  std::span<const int64_t> samples;
+  /// The names of samples of a stream; else empty.
+  std::span<const std::string> names;
   /// The size of `length`; 0 where no field has it.
   int64_t length = 0;
   /// Samples that count, the first ones; the rest pads the batch.
@@ -45,14 +45,16 @@ class Feed {
  public:
   virtual ~Feed() = default;
 
-  /// The arrays of a batch: first what the model takes (inputs() of them), then the targets, then by name what the loss needs
+  /// The arrays of a batch: those of the inputs, then the targets (-1 where none counts), then by name what the loss needs
   /// besides, each shaped as the targets:
   ///   weights       f32, of the targets in the loss;
   ///   counted       f32, where only some targets count: number of targets / number that count at those, else 0, so that a
   ///                 mean over all, times this, is the mean over those that count; loss and accuracy are taken by it;
-  ///   mixed_labels  i64, the class that is mixed in, and mix, f32, the share that the sample keeps of itself.
+  ///   mixed.NAME    of each field of the targets, what is mixed in, and mix, f32, the share that the sample keeps of itself.
   virtual std::span<const Field> fields() const = 0;
-  virtual size_t inputs() const { return 1; }
+  /// The place of a field; InternalError where there is none of this name.
+  size_t field(std::string_view name) const;
+  bool has_field(std::string_view name) const;
   /// The sizes that `length` takes, ascending; empty where no field has it.
   virtual std::vector<int64_t> lengths() const { return {}; }
 
@@ -76,20 +78,25 @@ class Feed {
   /// What it was opened from, and what a sample is called: "pictures", "windows".
   virtual const std::string& path() const = 0;
   virtual const char* unit() const = 0;
-  /// Names of the targets' values; empty where they are tokens.
-  virtual const std::vector<std::string>& classes() const = 0;
-  /// Of the source that the targets of an epoch stand for; 0 where that says nothing. Texts have it, for bits a byte.
-  virtual double bytes_per_target() const { return 0; }
   /// Lines for the user about what was opened.
   virtual std::vector<std::string> notes() const { return {}; }
 
   /// What the rows of the batch that next() returned last are made of, a line each; empty where that is told elsewhere.
   virtual std::vector<std::string> rows() const { return {}; }
-  /// Where a row is one sample: the numbers, in what was read, of those of that batch.
-  virtual std::vector<int64_t> samples() const { return {}; }
+
+  /// As if so many batches had been taken; of a stream they are.
+  virtual void skip(int64_t batches);
+  /// Other shares of a mixture, from the batch on that next() will return; InputError.
+  virtual void set_shares(std::span<const double> shares);
+  /// Samples that an epoch uses.
+  virtual int64_t samples_per_epoch() const { return batches_per_epoch() * batch_size(); }
 
   /// Ready in memory: next() only copies.
   virtual bool cached() const = 0;
+  /// Bytes that keeping all samples takes; 0 where they cannot be kept.
+  virtual int64_t cache_needed() const { return 0; }
+  /// Of a sample, as it would be kept.
+  virtual int64_t sample_bytes() const { return 0; }
   /// Bytes of samples and batches in memory; 0 where that is not counted.
   virtual int64_t memory() const { return 0; }
   virtual LoaderWork work() const = 0;

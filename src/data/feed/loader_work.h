@@ -20,7 +20,7 @@ struct Tried {
 
 /// Batches filled by the loader's threads.
 struct LoaderWork {
-  int64_t pictures = 0;
+  int64_t samples = 0;
   /// Of all threads together: on a CPU; ready to run while others had the CPUs (0 where the system does not tell); all.
   double cpu_seconds = 0, queued_seconds = 0, seconds = 0;
 };

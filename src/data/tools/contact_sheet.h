@@ -1,19 +1,34 @@
-// Many small pictures on one, to look at.
+// Many small pictures on one, with a line of text below each, to look at.
 #pragma once
 
+#include <filesystem>
 #include <span>
+#include <string>
 
-#include "data/codecs/pictures/extent.h"
+#include <millrace/array.h>
+
 #include "data/codecs/pictures/picture.h"
-#include "data/feed/batch.h"
 
 namespace millrace::data {
 
-/// Picture `index` of a batch, as it goes into the model.
-Picture picture_of(const Batch& batch, const Extent& extent, int64_t index);
+/// Planes u8 [C, H, W] as a picture; of another number of channels than 3 the first is taken as grey. InputError for
+/// another type or shape.
+Picture picture_of(const Array& planes);
 
-/// The first `count` pictures of a batch in rows of `columns`, left to right, with white lines of two pixels between them;
-/// pictures of less than 32 pixels are enlarged by a whole number.
-Picture contact_sheet(const Batch& batch, const Extent& extent, int64_t count, int columns);
+/// One cell of a sheet.
+struct Tile {
+  Picture picture;
+  std::string label;  // UTF-8; cut where it is wider than the picture
+};
+
+/// Tiles in rows of `columns`, left to right, with white lines of two pixels between them. Pictures whose longer side
+/// has less than 96 pixels are enlarged by a whole number. Labels are drawn below them in a typeface of `fonts` (one
+/// of those that the data set of letters is drawn in); `labelled` says whether there was one. Grey where all tiles are.
+struct ContactSheet {
+  Picture picture;
+  bool labelled = false;
+};
+ContactSheet contact_sheet(std::span<const Tile> tiles, int columns,
+                           const std::filesystem::path& fonts = "/usr/share/fonts");
 
 }  // namespace millrace::data

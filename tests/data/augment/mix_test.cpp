@@ -6,8 +6,6 @@
 
 #include <millrace/error.h>
 
-#include "data/feed/loader.h"
-#include "data/feed/loader_options.h"
 #include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
@@ -73,35 +71,4 @@ TEST_CASE("wrong mixings are named, and one sample alone stays") {
   Planes one(12, 7), scratch;
   CHECK(mixer({"mixup 1"}).apply({3, 2, 2}, one.data(), 1, {}, scratch) == 1);
   CHECK(one == Planes(12, 7));
-}
-
-TEST_CASE(
-    "a loader mixes whole batches, the same for any number of threads, and says whose labels they are") {
-  testing::TempFolder folder;
-  testing::write_members(folder / "set", testing::make_members({"a", "b", "c"}, 5));
-  LoaderOptions given;
-  given.batch = 6;
-  given.order = "shuffle";
-  Loader plain(testing::open_labelled((folder / "set").string()), given);
-  CHECK(plain.next().mix.empty());
-  given.mix = {"mixup 1", "cutmix 1"};
-  std::vector<Planes> first;
-  for (const int threads : {1, 3}) {
-    given.threads = threads;
-    Loader mixed(testing::open_labelled((folder / "set").string()), given);
-    plain.seek({1, 0, 0});
-    for (int b = 0; b < 6; ++b) {
-      const Batch &got = mixed.next(), &was = plain.next();
-      REQUIRE(got.mix.size() == 6);
-      CHECK(got.labels == was.labels);
-      CHECK(got.indices == was.indices);
-      for (int64_t i = 0; i < got.valid; ++i)
-        CHECK(got.mixed_labels[i] == was.labels[i > 0 ? i - 1 : got.valid - 1]);
-      CHECK((got.pictures != was.pictures) == (got.mix[0] < 0.999F));
-      if (threads == 1)
-        first.push_back(got.pictures);
-      else
-        CHECK(got.pictures == first[b]);
-    }
-  }
 }

@@ -9,7 +9,9 @@
 
 #include "base/file.h"
 #include "base/format.h"
-#include "data/feed/sequences/text_feed.h"
+#include "data/feed/sample_feed.h"
+#include "data/feed/sequences/token_part.h"
+#include "data/feed/sequences/token_rows.h"
 #include "data/formats/open_dataset.h"
 #include "data/table/query.h"
 #include "data/table/select.h"
@@ -135,14 +137,26 @@ class Counting final : public Tokenizer {
   uint32_t digest() const override { return wide ? 2 : 1; }
 };
 
+using Layout = TokenOptions::Layout;
+
 /// All batches of two epochs.
-std::vector<std::vector<std::byte>> batches_of(Texts texts, Rows rows) {
-  TextFeedOptions options;
-  options.rows = rows;
-  options.plan.length = 16;
-  options.plan.batch = 4;
-  if (rows == Rows::padded) options.plan.buckets = {8, 16};
-  const auto feed = text_feed(std::make_shared<const Texts>(std::move(texts)), options);
+std::vector<std::vector<std::byte>> batches_of(Texts texts, Layout layout) {
+  TokenOptions options;
+  options.layout = layout;
+  options.length = 16;
+  options.vocabulary = 100'000;
+  if (texts.labels.empty()) options.learn = TokenOptions::Learn::next;
+  PlanOptions plan;
+  plan.length = 16;
+  plan.batch = 4;
+  if (layout == Layout::padded) plan.buckets = {8, 16};
+  const auto shared = std::make_shared<const Texts>(std::move(texts));
+  FeedOptions given;
+  given.batch = 4;
+  given.drop_last = true;
+  given.path = "texts";
+  const auto feed = sample_feed(nullptr, {{"", std::make_shared<TokenPart>(shared, options)}},
+                                token_rows(shared, options, plan), given);
   std::vector<std::vector<std::byte>> all;
   for (int64_t b = 0; b < 2 * feed->batches_per_epoch(); ++b)
     for (const auto& array : feed->next().arrays) all.emplace_back(array.begin(), array.end());
@@ -192,8 +206,9 @@ TEST_CASE("tokens that do not fit into memory lie in a file, give the same sampl
           CHECK(texts.labels == judge.labels);
           CHECK(texts.classes == judge.classes);
           CHECK(texts.bytes == judge.bytes);
-          for (const Rows rows : {Rows::windows, Rows::packed, Rows::padded})
-            if (!labelled || rows == Rows::padded) CHECK(batches_of(texts, rows) == batches_of(judge, rows));
+          for (const Layout rows : {Layout::windows, Layout::packed, Layout::padded})
+            if (!labelled || rows == Layout::padded)
+              CHECK(batches_of(texts, rows) == batches_of(judge, rows));
         }
       }
   }
@@ -206,7 +221,7 @@ TEST_CASE("tokens that do not fit into memory lie in a file, give the same sampl
   {
     const Texts mapped = open(counting, options, "one.txt");
     CHECK(mapped.begins == end.begins);
-    CHECK(batches_of(mapped, Rows::windows) == batches_of(end, Rows::windows));
+    CHECK(batches_of(mapped, Layout::windows) == batches_of(end, Layout::windows));
   }
 
   // Found again; not when the source is another, or the file is damaged.

@@ -7,7 +7,6 @@
 
 #include "base/file.h"
 #include "base/parallel_for.h"
-#include "data/feed/loader.h"
 #include "data/formats/formats.h"
 #include "data/formats/open_dataset.h"
 #include "data/table/dataset.h"

@@ -6,13 +6,12 @@
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/wire.h"
-#include "data/feed/loader.h"
-#include "data/feed/loader_options.h"
 #include "data/formats/formats.h"
 #include "data/formats/open_dataset.h"
 #include "data/io/random_access_file.h"
 #include "data/table/dataset.h"
 #include "support/datasets.h"
+#include "support/feed_samples.h"
 #include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
@@ -195,13 +194,14 @@ TEST_CASE(
   write_file(path, content);
   const std::shared_ptr<const LabelledPictures> source = open_labelled(path);
   REQUIRE(source->count() == 6);
-  LoaderOptions options;
+  FeedOptions options;
   options.batch = 6;
-  Loader loader(source, options);
-  const Batch& batch = loader.next();
-  CHECK(batch.indices == std::vector<int64_t>{0, 1, 3, 3, 4, 5});
-  REQUIRE(loader.bad_samples().size() == 1);
-  CHECK(loader.bad_samples()[0].why.find("the checksum of its data") != std::string::npos);
+  const auto feed = picture_feed_of(source, options, {"sequential"}, {});
+  const FeedBatch& batch = feed->next();
+  CHECK(std::vector<int64_t>(batch.samples.begin(), batch.samples.end()) ==
+        std::vector<int64_t>{0, 1, 3, 3, 4, 5});
+  REQUIRE(feed->bad_samples().size() == 1);
+  CHECK(feed->bad_samples()[0].why.find("the checksum of its data") != std::string::npos);
 }
 
 TEST_CASE("what unpacks to a thousand times its size is refused") {

@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/parallel_for.h"
-#include "data/feed/loader.h"
 #include "support/temp_folder.h"
 
 using namespace millrace;

@@ -63,4 +63,25 @@ millrace::Value log_mels(Graph& graph, millrace::Value sounds, const MelOptions&
   return b.reshape(b.unary("log", loud), {batch, 1, o.mels, frames});
 }
 
+Tensor log_mels(const Tensor& sounds, const MelOptions& options) {
+  MelOptions o = options;
+  const MelSpectrogram judge(o);  // checks the options, and has the triangles
+  o = judge.options();
+  const Dim batch = sounds.dim(0);
+  const int64_t samples = sounds.dim(1).size(), bins = o.fft / 2 + 1, frames = judge.frames(samples);
+  // A window is centred on its frame's beginning: zeros around the sound, but not what the window leaves out of a frame.
+  const int64_t left = o.fft / 2 - (o.fft - o.window) / 2, right = o.window - left;
+  const Tensor wave = reshape(sounds, {batch, 1, 1, samples});
+  Conv2dOptions hops;
+  hops.strides = {1, o.hop};
+  hops.pads = {0, left, 0, right};
+  const Tensor parts = conv2d(wave, Tensor(spectrum_weights(o)), {}, hops);
+  const Tensor squares = millrace::apply("square", std::span(&parts, 1))[0];
+  const Tensor power = slice(squares, 1, 0, bins) + slice(squares, 1, bins, 2 * bins);
+  Array triangles(f32, {o.mels, bins, 1, 1});
+  judge.triangles(triangles.as<float>());
+  const Tensor mels = conv2d(power, Tensor(std::move(triangles)));
+  return reshape(log(maximum(mels, 1e-10)), {batch, 1, o.mels, frames});
+}
+
 }  // namespace millrace::data

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "base/format.h"
 #include "data/feed/sequences/plan.h"
@@ -22,13 +23,13 @@ class Buckets : public Plan {
     if (rows_ < 1)
       fail<InputError>("{}: its {} texts do not fill a batch of {}; make the batch smaller", texts.path,
                        order_->length(), options.batch);
-    begin(1, 0);
+    const BucketsEpoch first(*this, 1, 0);
     int64_t tokens = 0;
+    std::vector<Extract> pieces;
     for (int64_t at = 0; at < rows_; ++at) {
-      std::vector<Piece> pieces;
-      row(at, pieces);
+      first.row(at, pieces);
       tokens += pieces[0].size;
-      places_ += length(at / options.batch * options.batch);
+      if (at % options.batch == 0) places_ += first.length(at) * std::min(options.batch, rows_ - at);
     }
     waste_ = 1 - static_cast<double>(tokens) / static_cast<double>(std::max<int64_t>(places_, 1));
     plain_ = 1 - static_cast<double>(tokens) / static_cast<double>(rows_ * options.length);
@@ -37,31 +38,8 @@ class Buckets : public Plan {
 
   int64_t rows() const override { return rows_; }
 
-  void begin(uint64_t seed, int64_t epoch) override {
-    std::vector<Pick> picks(static_cast<size_t>(rows_));
-    order_->run(seed, epoch, 0, picks);
-    chosen_.clear();
-    for (const Pick& pick : picks) chosen_.push_back(pick.index);
-    // Of texts of one length the order decides who is with whom.
-    if (options_.buckets.size() > 1)
-      std::stable_sort(chosen_.begin(), chosen_.end(),
-                       [&](int64_t a, int64_t b) { return size(a) < size(b); });
-    batches_.clear();
-    if (options_.order != "sequential" && options_.buckets.size() > 1)
-      batches_.emplace_back(rows_ / options_.batch, seed ^ 0x62617463, epoch);
-  }
-
-  void row(int64_t at, std::vector<Piece>& pieces) const override {
-    const int64_t text = chosen_[static_cast<size_t>(place(at))];
-    pieces.assign(1, {texts_.begins[static_cast<size_t>(text)], size(text), text});
-  }
-
-  int64_t length(int64_t at) const override {
-    int64_t longest = 0;
-    const int64_t first = place(at / options_.batch * options_.batch);
-    for (int64_t i = first; i < std::min(first + options_.batch, rows_); ++i)
-      longest = std::max(longest, size(chosen_[static_cast<size_t>(i)]));
-    return *std::lower_bound(options_.buckets.begin(), options_.buckets.end() - 1, longest);
+  std::unique_ptr<const Epoch> epoch(uint64_t seed, int64_t epoch) const override {
+    return std::make_unique<BucketsEpoch>(*this, seed, epoch);
   }
   std::vector<int64_t> lengths() const override { return options_.buckets; }
 
@@ -72,27 +50,54 @@ class Buckets : public Plan {
         options_.buckets.size() > 1 ? fmt::format(" ({:.1f} % without buckets)", 100 * plain_) : "")};
     if (cut_ > 0)
       lines.push_back(
-          fmt::format("{} of the texts are longer than data.length = {} and cut", cut_, options_.length));
+          fmt::format("{} of the texts are longer than input.length = {} and cut", cut_, options_.length));
     return lines;
   }
 
  private:
+  struct BucketsEpoch final : Epoch {
+    BucketsEpoch(const Buckets& of, uint64_t seed, int64_t epoch) : plan(of) {
+      std::vector<Pick> picks(static_cast<size_t>(plan.rows_));
+      plan.order_->run(seed, epoch, 0, picks);
+      for (const Pick& pick : picks) chosen.push_back(pick.index);
+      if (plan.options_.buckets.size() == 1) return;
+      // Of texts of one length the order decides who is with whom.
+      std::stable_sort(chosen.begin(), chosen.end(),
+                       [&](int64_t a, int64_t b) { return plan.size(a) < plan.size(b); });
+      if (plan.options_.order != "sequential")
+        batches.emplace(plan.rows_ / plan.options_.batch, seed ^ 0x62617463, epoch);
+    }
+    void row(int64_t at, std::vector<Extract>& pieces) const override {
+      const int64_t text = chosen[static_cast<size_t>(place(at))];
+      pieces.assign(1, {plan.texts_.begins[static_cast<size_t>(text)], plan.size(text), text});
+    }
+    int64_t length(int64_t at) const override {
+      const int64_t batch = plan.options_.batch, first = place(at / batch * batch);
+      int64_t longest = 0;
+      for (int64_t i = first; i < std::min(first + batch, plan.rows_); ++i)
+        longest = std::max(longest, plan.size(chosen[static_cast<size_t>(i)]));
+      const std::vector<int64_t>& buckets = plan.options_.buckets;
+      return *std::lower_bound(buckets.begin(), buckets.end() - 1, longest);
+    }
+    /// Where the row stands in `chosen`. Rows that fill no batch stay last.
+    int64_t place(int64_t at) const {
+      const int64_t size = plan.options_.batch, batch = at / size;
+      if (!batches || batch >= plan.rows_ / size) return at;
+      return (*batches)(batch)*size + at % size;
+    }
+    const Buckets& plan;
+    std::vector<int64_t> chosen;
+    std::optional<Permutation> batches;
+  };
+
   int64_t behind() const { return options_.next_token ? 1 : 0; }
   int64_t size(int64_t text) const {
     return std::clamp<int64_t>(texts_.length(text) - behind(), 0, options_.length);
-  }
-  /// Where the row stands in chosen_. Rows that fill no batch stay last.
-  int64_t place(int64_t at) const {
-    const int64_t batch = at / options_.batch;
-    if (batches_.empty() || batch >= rows_ / options_.batch) return at;
-    return batches_[0](batch) * options_.batch + at % options_.batch;
   }
 
   const Texts& texts_;
   PlanOptions options_;
   std::unique_ptr<Order> order_;
-  std::vector<int64_t> chosen_;
-  std::vector<Permutation> batches_;
   int64_t rows_ = 0, places_ = 0, cut_ = 0;
   double waste_ = 0, plain_ = 0;
 };

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "base/format.h"
@@ -20,37 +21,17 @@ class Packed : public Plan {
     rows_ = options.whole_batches ? bins_ / options.batch * options.batch : bins_;
     if (rows_ < 1)
       fail<InputError>(
-          "{}: its {} texts fill {} rows of data.length = {}, but no batch of {}: make length or batch "
+          "{}: its {} texts fill {} rows of input.length = {}, but no batch of {}: make length or batch "
           "smaller",
           texts.path, texts.count(), bins_, options.length, options.batch);
   }
 
   int64_t rows() const override { return rows_; }
 
-  void begin(uint64_t seed, int64_t epoch) override {
-    if (options_.order == "sequential") return;
-    order_.assign(1, Permutation(bins_, seed, epoch));
-    groups_.clear();
-    for (size_t g = 0; g + 1 < group_begins_.size(); ++g)
-      groups_.emplace_back(group_begins_[g + 1] - group_begins_[g], seed ^ (0x9e3779b97f4a7c15 * (g + 1)),
-                           epoch);
+  std::unique_ptr<const Epoch> epoch(uint64_t seed, int64_t epoch) const override {
+    return std::make_unique<PackedEpoch>(*this, seed, epoch);
   }
 
-  void row(int64_t at, std::vector<Piece>& pieces) const override {
-    const auto bin = static_cast<size_t>(order_.empty() ? at : order_[0](at));
-    pieces.clear();
-    for (int64_t i = begins_[bin]; i < begins_[bin + 1]; ++i) {
-      // Among the pieces of this length any one will do.
-      int64_t rank = ranks_[static_cast<size_t>(i)];
-      if (!groups_.empty()) {
-        const auto group = std::upper_bound(group_begins_.begin(), group_begins_.end(), rank) - 1;
-        rank = *group + groups_[static_cast<size_t>(group - group_begins_.begin())](rank - *group);
-      }
-      pieces.push_back(pieces_[static_cast<size_t>(rank)]);
-    }
-  }
-
-  int64_t length(int64_t) const override { return options_.length; }
   std::vector<int64_t> lengths() const override { return {options_.length}; }
   bool packed() const override { return true; }
 
@@ -63,13 +44,41 @@ class Packed : public Plan {
         100 * (1 - static_cast<double>(tokens_) /
                        static_cast<double>(options_.length * static_cast<int64_t>(pieces_.size()))))};
     if (cut_ > 0)
-      lines.push_back(fmt::format("{} texts are longer than data.length = {} and go on in further rows", cut_,
-                                  options_.length));
+      lines.push_back(fmt::format("{} texts are longer than input.length = {} and go on in further rows",
+                                  cut_, options_.length));
     if (left_out_ > 0) lines.push_back(fmt::format("{} texts have too few tokens to learn from", left_out_));
     return lines;
   }
 
  private:
+  struct PackedEpoch final : Epoch {
+    PackedEpoch(const Packed& of, uint64_t seed, int64_t epoch) : plan(of) {
+      if (plan.options_.order == "sequential") return;
+      order.emplace(plan.bins_, seed, epoch);
+      const std::vector<int64_t>& begins = plan.group_begins_;
+      for (size_t g = 0; g + 1 < begins.size(); ++g)
+        groups.emplace_back(begins[g + 1] - begins[g], seed ^ (0x9e3779b97f4a7c15 * (g + 1)), epoch);
+    }
+    void row(int64_t at, std::vector<Extract>& pieces) const override {
+      const auto bin = static_cast<size_t>(order ? (*order)(at) : at);
+      const std::vector<int64_t>& begins = plan.group_begins_;
+      pieces.clear();
+      for (int64_t i = plan.begins_[bin]; i < plan.begins_[bin + 1]; ++i) {
+        // Among the pieces of this length any one will do.
+        int64_t rank = plan.ranks_[static_cast<size_t>(i)];
+        if (order) {
+          const auto group = std::upper_bound(begins.begin(), begins.end(), rank) - 1;
+          rank = *group + groups[static_cast<size_t>(group - begins.begin())](rank - *group);
+        }
+        pieces.push_back(plan.pieces_[static_cast<size_t>(rank)]);
+      }
+    }
+    int64_t length(int64_t) const override { return plan.options_.length; }
+    const Packed& plan;
+    std::optional<Permutation> order;  // of the rows
+    std::vector<Permutation> groups;   // of the pieces of one length
+  };
+
   /// Pieces of at most a row, longest first.
   void cut(const Texts& texts) {
     const int64_t behind = options_.next_token ? 1 : 0;
@@ -88,7 +97,7 @@ class Packed : public Plan {
       }
     }
     std::stable_sort(pieces_.begin(), pieces_.end(),
-                     [](const Piece& a, const Piece& b) { return a.size > b.size; });
+                     [](const Extract& a, const Extract& b) { return a.size > b.size; });
     for (size_t i = 0; i < pieces_.size(); ++i)
       if (i == 0 || pieces_[i].size != pieces_[i - 1].size) group_begins_.push_back(static_cast<int64_t>(i));
     group_begins_.push_back(static_cast<int64_t>(pieces_.size()));
@@ -125,10 +134,9 @@ class Packed : public Plan {
   }
 
   PlanOptions options_;
-  std::vector<Piece> pieces_;            // longest first
+  std::vector<Extract> pieces_;          // longest first
   std::vector<int64_t> group_begins_;    // of pieces of one length
   std::vector<int64_t> begins_, ranks_;  // bin b holds the pieces ranks_[begins_[b]] …
-  std::vector<Permutation> order_, groups_;
   int64_t bins_ = 0, rows_ = 0, tokens_ = 0, texts_ = 0, cut_ = 0, left_out_ = 0;
 };
 

@@ -7,14 +7,9 @@
 #include <vector>
 
 #include "data/encode/texts.h"
+#include "data/feed/part.h"
 
 namespace millrace::data {
-
-/// Tokens that follow each other, of one text (or of all texts joined).
-struct Piece {
-  int64_t begin = 0, size = 0;  // in Texts::tokens
-  int64_t text = -1;            // -1: of several
-};
 
 struct PlanOptions {
   int64_t length = 256;           // most tokens in a row
@@ -26,18 +21,24 @@ struct PlanOptions {
   std::vector<int64_t> buckets;   // lengths that rows are padded to, ascending; the last is `length`
 };
 
-/// A function of seed and epoch alone: begin() gives the rows of any epoch, whatever was asked for before.
+/// A function of seed and epoch alone: epoch() gives the rows of any epoch. The texts must stay. For many threads at once.
 class Plan {
  public:
+  /// The rows of one epoch; what made it must stay. For many threads at once.
+  class Epoch {
+   public:
+    virtual ~Epoch() = default;
+    /// Row `at`, 0 ≤ at < rows().
+    virtual void row(int64_t at, std::vector<Extract>& pieces) const = 0;
+    /// What the batch that row `at` begins is padded to.
+    virtual int64_t length(int64_t at) const = 0;
+  };
+
   virtual ~Plan() = default;
   /// Rows of an epoch; the same in each.
   virtual int64_t rows() const = 0;
-  virtual void begin(uint64_t seed, int64_t epoch) = 0;
-  /// Row `at` of the epoch begun, 0 ≤ at < rows().
-  virtual void row(int64_t at, std::vector<Piece>& pieces) const = 0;
-  /// What the batch that row `at` begins is padded to.
-  virtual int64_t length(int64_t at) const = 0;
-  /// The values of length(), ascending.
+  virtual std::unique_ptr<const Epoch> epoch(uint64_t seed, int64_t epoch) const = 0;
+  /// The values of length() of any epoch, ascending.
   virtual std::vector<int64_t> lengths() const = 0;
   /// Where not all places of all rows hold a token.
   virtual bool padded() const { return true; }

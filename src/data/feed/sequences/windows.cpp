@@ -23,9 +23,8 @@ class Windows : public Plan {
     rows_ = options.whole_batches ? windows_ / options.batch * options.batch : windows_;
     if (rows_ < 1)
       fail<InputError>(
-          "{}: its {} tokens give {} windows of data.length = {}, which fill no batch of {}: make length or "
-          "batch "
-          "smaller",
+          "{}: its {} tokens give {} windows of input.length = {}, which fill no batch of {}: make length or "
+          "batch smaller",
           path_, texts.tokens.size(), windows_, options.length, options.batch);
     order_ = [&] {
       const OrderText text = parse_order(options.order);
@@ -36,22 +35,9 @@ class Windows : public Plan {
   }
 
   int64_t rows() const override { return rows_; }
-  void begin(uint64_t seed, int64_t epoch) override {
-    seed_ = seed;
-    epoch_ = epoch;
-    const int64_t room = places_ - windows_ * options_.length;
-    offset_ = 0;
-    if (sequential_ || room <= 0) return;
-    const auto words =
-        philox({static_cast<uint32_t>(epoch), static_cast<uint32_t>(epoch >> 32), 0, 0x77696e64},
-               {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
-    offset_ = static_cast<int64_t>((uint64_t{words[0]} * static_cast<uint64_t>(room + 1)) >> 32);
+  std::unique_ptr<const Epoch> epoch(uint64_t seed, int64_t epoch) const override {
+    return std::make_unique<WindowsEpoch>(*this, seed, epoch);
   }
-  void row(int64_t at, std::vector<Piece>& pieces) const override {
-    const int64_t begin = offset_ + order_->at(seed_, epoch_, at).index * options_.length;
-    pieces.assign(1, {begin, std::min(options_.length, places_ - begin), -1});
-  }
-  int64_t length(int64_t) const override { return options_.length; }
   std::vector<int64_t> lengths() const override { return {options_.length}; }
   bool padded() const override { return windows_ * options_.length > places_; }
   std::vector<std::string> describe() const override {
@@ -60,13 +46,34 @@ class Windows : public Plan {
   }
 
  private:
+  struct WindowsEpoch final : Epoch {
+    WindowsEpoch(const Windows& of, uint64_t with_seed, int64_t number)
+        : plan(of), seed(with_seed), epoch(number), offset(of.offset(with_seed, number)) {}
+    void row(int64_t at, std::vector<Extract>& pieces) const override {
+      const int64_t most = plan.options_.length;
+      const int64_t begin = offset + plan.order_->at(seed, epoch, at).index * most;
+      pieces.assign(1, {begin, std::min(most, plan.places_ - begin), -1});
+    }
+    int64_t length(int64_t) const override { return plan.options_.length; }
+    const Windows& plan;
+    uint64_t seed;
+    int64_t epoch, offset;
+  };
+
+  int64_t offset(uint64_t seed, int64_t epoch) const {
+    const int64_t room = places_ - windows_ * options_.length;
+    if (sequential_ || room <= 0) return 0;
+    const auto words =
+        philox({static_cast<uint32_t>(epoch), static_cast<uint32_t>(epoch >> 32), 0, 0x77696e64},
+               {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+    return static_cast<int64_t>((uint64_t{words[0]} * static_cast<uint64_t>(room + 1)) >> 32);
+  }
+
   PlanOptions options_;
   bool sequential_;
   std::string path_;
-  int64_t places_ = 0, windows_ = 0, rows_ = 0, offset_ = 0;
+  int64_t places_ = 0, windows_ = 0, rows_ = 0;
   std::unique_ptr<Order> order_;
-  uint64_t seed_ = 0;
-  int64_t epoch_ = 0;
 };
 
 }  // namespace

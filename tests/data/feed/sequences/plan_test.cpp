@@ -23,25 +23,25 @@ std::vector<int64_t> random_lengths(int64_t count, uint32_t most) {
   return lengths;
 }
 
-std::vector<std::vector<Piece>> rows_of(Plan& plan, int64_t epoch, uint64_t seed = 3) {
-  plan.begin(seed, epoch);
-  std::vector<std::vector<Piece>> rows(static_cast<size_t>(plan.rows()));
-  for (int64_t at = 0; at < plan.rows(); ++at) plan.row(at, rows[static_cast<size_t>(at)]);
+std::vector<std::vector<Extract>> rows_of(const Plan& plan, int64_t epoch, uint64_t seed = 3) {
+  const auto rows_in = plan.epoch(seed, epoch);
+  std::vector<std::vector<Extract>> rows(static_cast<size_t>(plan.rows()));
+  for (int64_t at = 0; at < plan.rows(); ++at) rows_in->row(at, rows[static_cast<size_t>(at)]);
   return rows;
 }
 
 /// How often each token is in a row.
-std::map<int64_t, int> covered(const std::vector<std::vector<Piece>>& rows) {
+std::map<int64_t, int> covered(const std::vector<std::vector<Extract>>& rows) {
   std::map<int64_t, int> tokens;
   for (const auto& row : rows)
-    for (const Piece& piece : row)
+    for (const Extract& piece : row)
       for (int64_t i = 0; i < piece.size; ++i) ++tokens[piece.begin + i];
   return tokens;
 }
 
-bool same(const std::vector<std::vector<Piece>>& a, const std::vector<std::vector<Piece>>& b) {
+bool same(const std::vector<std::vector<Extract>>& a, const std::vector<std::vector<Extract>>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const Piece& p, const Piece& q) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const Extract& p, const Extract& q) {
       return p.begin == q.begin && p.size == q.size && p.text == q.text;
     });
   });
@@ -113,7 +113,7 @@ TEST_CASE(
     for (const auto& row : rows) {
       int64_t size = 0;
       std::set<int64_t> members;
-      for (const Piece& piece : row) {
+      for (const Extract& piece : row) {
         size += piece.size;
         members.insert(piece.text);
       }
@@ -153,19 +153,20 @@ TEST_CASE("buckets give every text once, batches of similar length, and other ba
   options.buckets = {8, 24, 64};
   const auto plan = bucket_plan(texts, options);
   CHECK(plan->rows() == 1000);
-  std::vector<std::vector<Piece>> before;
+  std::vector<std::vector<Extract>> before;
   for (int64_t epoch = 0; epoch < 2; ++epoch) {
     const auto rows = rows_of(*plan, epoch);
+    const auto of_epoch = plan->epoch(3, epoch);
     std::set<int64_t> seen;
     int64_t padding = 0, descents = 0;
     for (int64_t at = 0; at < plan->rows(); ++at) {
-      const Piece& piece = rows[static_cast<size_t>(at)][0];
-      const int64_t length = plan->length(at / 8 * 8);
+      const Extract& piece = rows[static_cast<size_t>(at)][0];
+      const int64_t length = of_epoch->length(at / 8 * 8);
       CHECK(piece.size <= length);
       CHECK(piece.size == std::min<int64_t>(lengths[static_cast<size_t>(piece.text)], 64));
       padding += length - piece.size;
       seen.insert(piece.text);
-      descents += at > 0 && at % 8 == 0 && length < plan->length(at - 8);
+      descents += at > 0 && at % 8 == 0 && length < of_epoch->length(at - 8);
     }
     CHECK(seen.size() == 1000);
     CHECK(descents > 10);  // batches come at random
@@ -189,7 +190,7 @@ TEST_CASE("the last batch of a test is the partial one") {
   const auto plan = bucket_plan(texts, options);
   CHECK(plan->rows() == 21);
   CHECK(covered(rows_of(*plan, 0)).size() == static_cast<size_t>(texts.begins.back()));
-  CHECK(plan->length(16) == 32);
+  CHECK(plan->epoch(3, 0)->length(16) == 32);
 }
 
 TEST_CASE("the best buckets waste no more than any others") {

@@ -1,0 +1,85 @@
+#include "data/feed/array_part.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/format.h"
+#include "data/io/remote_object.h"
+
+namespace millrace::data {
+
+ArrayPart::ArrayPart(std::vector<Field> fields, ArrayReader reader, ArrayPartOptions options)
+    : fields_(std::move(fields)), reader_(std::move(reader)), options_(std::move(options)) {
+  options_.pads.resize(fields_.size());
+  size_t widest = 1;
+  const auto up = [](size_t at, size_t to) { return (at + to - 1) / to * to; };
+  for (size_t k = 0; k < fields_.size(); ++k) {
+    const Field& field = fields_[k];
+    const auto element = static_cast<size_t>(field.type.dtype.bytes());
+    const size_t size = row_bytes(field.type, 0), pad = options_.pads[k].size();
+    if (size == 0 || (pad > 0 && pad != element))
+      fail<InternalError>(
+          "the array '{}' is {}: rows of an array part have one size, its pads that of an element",
+          field.name, field.type.str());
+    widest = std::max(widest, element);
+    offsets_.push_back(up(stored_, element));
+    sizes_.push_back(size);
+    stored_ = offsets_.back() + size;
+  }
+  stored_ = up(stored_, widest);
+}
+
+std::string ArrayPart::read(const Dataset& from, int64_t index, const SampleKey* /*random*/,
+                            Scratch* /*scratch*/, std::byte* stored) const {
+  std::vector<std::byte*> rows;
+  for (const size_t offset : offsets_) rows.push_back(stored + offset);
+  if (!options_.bad_samples) {
+    reader_(from, index, 1, rows);
+    return {};
+  }
+  try {
+    reader_(from, index, 1, rows);
+  } catch (const RemoteError&) {
+    throw;  // the server is away: no fault of this sample
+  } catch (const InternalError&) {
+    throw;
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+bool ArrayPart::read_run(const Dataset& from, int64_t first, int64_t count, std::byte* stored,
+                         size_t stride) const {
+  if (options_.bad_samples) return false;  // which of them is the bad one?
+  if (fields_.size() == 1 && stride == sizes_[0]) {
+    std::byte* const rows[] = {stored};
+    reader_(from, first, count, rows);
+    return true;
+  }
+  const auto rows = static_cast<size_t>(count);
+  std::vector<std::vector<std::byte>> dense;
+  std::vector<std::byte*> places;
+  for (const size_t size : sizes_) places.push_back(dense.emplace_back(size * rows).data());
+  reader_(from, first, count, places);
+  for (size_t i = 0; i < rows; ++i)
+    for (size_t k = 0; k < sizes_.size(); ++k)
+      std::memcpy(stored + i * stride + offsets_[k], places[k] + i * sizes_[k], sizes_[k]);
+  return true;
+}
+
+void ArrayPart::put(const std::byte* stored, const Row& /*row*/, Scratch* /*scratch*/,
+                    std::span<std::byte* const> arrays) const {
+  for (size_t k = 0; k < sizes_.size(); ++k) std::memcpy(arrays[k], stored + offsets_[k], sizes_[k]);
+}
+
+void ArrayPart::pad(const Row& /*row*/, std::span<std::byte* const> arrays) const {
+  for (size_t k = 0; k < sizes_.size(); ++k) {
+    const std::vector<std::byte>& element = options_.pads[k];
+    std::memset(arrays[k], 0, sizes_[k]);
+    for (size_t at = 0; at < sizes_[k] && !element.empty(); at += element.size())
+      std::memcpy(arrays[k] + at, element.data(), element.size());
+  }
+}
+
+}  // namespace millrace::data

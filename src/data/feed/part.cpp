@@ -1,0 +1,35 @@
+#include "data/feed/part.h"
+
+#include <cstring>
+
+#include "base/format.h"
+
+namespace millrace::data {
+
+size_t row_bytes(const Type& type, int64_t length) {
+  int64_t size = type.dtype.bytes();
+  for (size_t i = 1; i < type.shape.size(); ++i) {
+    const Dim& dim = type.shape[i];
+    size *= dim.factor();
+    for (const std::string& name : dim.names()) {
+      if (name != "length") fail<InternalError>("an array of a batch is {}: who knows {}?", type.str(), name);
+      size *= length;
+    }
+  }
+  return static_cast<size_t>(size);
+}
+
+void Part::pad(const Row& row, std::span<std::byte* const> arrays) const {
+  const auto all = fields();
+  for (size_t k = 0; k < all.size(); ++k) std::memset(arrays[k], 0, row_bytes(all[k].type, row.length));
+}
+
+ColumnPlace::ColumnPlace(const Dataset& dataset, std::string name)
+    : name_(std::move(name)), place_(dataset.column(name_)) {}
+
+size_t ColumnPlace::in(const Dataset& dataset) const {
+  const auto& columns = dataset.columns();
+  return place_ < columns.size() && columns[place_].name == name_ ? place_ : dataset.column(name_);
+}
+
+}  // namespace millrace::data

@@ -1,0 +1,97 @@
+// The samples of a data set as parts read them: once, or anew each time; bad ones replaced. Part of the feed of samples.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/feed/aligned_bytes.h"
+#include "data/feed/loader_work.h"
+#include "data/feed/part.h"
+#include "data/table/dataset.h"
+
+namespace millrace::data {
+
+struct ReadingsOptions {
+  int threads = 1;   // that read samples which are kept
+  int64_t most = 0;  // bytes that may be kept
+  const char* unit = "samples";
+  std::function<void(int64_t, int64_t)> progress =
+      nullptr;  // of reading what is kept, from one thread: (done, total)
+};
+
+/// A sample is bad as a whole when one of the parts says so. Thread-safe.
+class Readings {
+ public:
+  /// What one thread reads with.
+  struct Reader {
+    std::vector<std::unique_ptr<Part::Scratch>> scratch;  // of each part
+    AlignedBytes bytes;                                   // of one sample
+    std::vector<const std::byte*> stored;
+  };
+
+  /// `samples` may be null where no part reads. InputError: no sample can be read.
+  Readings(std::shared_ptr<const Dataset> samples, std::vector<std::shared_ptr<const Part>> parts,
+           ReadingsOptions options);
+
+  Reader reader() const;
+  /// What each part (of those that read) has of sample `index` or, when it is bad, of the next good one; `index` becomes the one
+  /// taken. `key` names the row to parts that do not read the same each time; its index is ignored. Valid until `reader` reads
+  /// again.
+  std::span<const std::byte* const> get(int64_t& index, const SampleKey& key, Reader& reader);
+  /// Says that a sample will be asked for soon.
+  void will_read(int64_t index) const {
+    if (reads() && !kept()) samples_->will_read(index);
+  }
+
+  /// Does any part read?
+  bool reads() const { return sample_bytes_ > 0; }
+  /// Are all samples in memory?
+  bool kept() const { return kept_; }
+  /// Of a sample; of all, 0 where they cannot be kept.
+  int64_t sample_bytes() const { return sample_bytes_; }
+  int64_t needed() const;
+  /// Bytes that are kept.
+  int64_t memory() const { return kept_ ? needed() : 0; }
+  /// CRC-32C of what is kept of parts that only copy; 0 where nothing is.
+  uint32_t digest() const;
+  std::vector<BadSample> bad_samples() const;
+  Tried tried() const { return {asked_.load(), asked_bad_.load(), known_bad_.load()}; }
+
+ private:
+  bool read(int64_t index, const SampleKey* key, std::span<const std::unique_ptr<Part::Scratch>> scratch,
+            size_t part, std::byte* stored);
+  bool read_all(int64_t index, const SampleKey* key, Reader& reader);
+  std::byte* place(size_t part, int64_t index) const {
+    return cache_[part].data() + static_cast<size_t>(index) * sizes_[part];
+  }
+  void keep(int threads, const std::function<void(int64_t, int64_t)>& progress);
+  void keep_run(int64_t first, int64_t count, Reader& reader);
+  void find_first();
+  [[noreturn]] void none() const;
+  void note_asked(int64_t index, bool good);
+  void note_bad(int64_t index, const std::string& why);
+
+  std::shared_ptr<const Dataset> samples_;
+  std::vector<std::shared_ptr<const Part>> parts_;
+  std::vector<size_t> sizes_, offsets_;  // of each part's bytes, in a Reader's
+  int64_t sample_bytes_ = 0;
+  bool keeps_ = true, kept_ = false;
+  const char* unit_;
+  std::vector<AlignedBytes> cache_;  // of each part
+  /// Of samples that are bad whenever they are read.
+  std::vector<std::atomic<bool>> bad_;
+  /// Of each sample: was it asked for (1), was it bad then (2)? Replacements do not count: damage comes in runs, and one
+  /// step into it would count as all of it.
+  std::vector<std::atomic<uint8_t>> met_;
+  std::atomic<int64_t> asked_{0}, asked_bad_{0}, known_bad_{0};
+  mutable std::mutex mutex_;
+  std::map<int64_t, std::string> reasons_;
+};
+
+}  // namespace millrace::data

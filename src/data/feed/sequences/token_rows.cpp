@@ -1,0 +1,107 @@
+#include "data/feed/sequences/token_rows.h"
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+
+#include "base/format.h"
+
+namespace millrace::data {
+namespace {
+
+using Layout = TokenOptions::Layout;
+
+std::unique_ptr<Plan> plan_of(Layout layout, const Texts& texts, const PlanOptions& options) {
+  if (layout == Layout::windows) return window_plan(texts, options);
+  return layout == Layout::packed ? packed_plan(texts, options) : bucket_plan(texts, options);
+}
+
+class TokenRows final : public RowPlan {
+ public:
+  TokenRows(std::shared_ptr<const Texts> texts, Layout layout, const PlanOptions& options)
+      : texts_(std::move(texts)),
+        samples_(layout == Layout::padded),
+        same_order_(!options.whole_batches),
+        plan_(plan_of(layout, *texts_, options)),
+        lengths_(plan_->lengths()) {}
+
+  int64_t count() const override { return plan_->rows(); }
+
+  void take(const Cursor& at, std::span<RowPick> rows) const override {
+    const auto epoch = begun(at);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      RowPick& row = rows[i];
+      epoch->row(at.position + static_cast<int64_t>(i), row.extracts);
+      row.pick = {-1, 1};
+      if (!samples_) continue;
+      row.pick.index = texts_->indices[static_cast<size_t>(row.extracts.at(0).text)];
+      row.extracts.clear();
+    }
+  }
+
+  int64_t length(const Cursor& at) const override {
+    return lengths_.size() == 1 ? lengths_[0] : begun(at)->length(at.position);
+  }
+  std::vector<int64_t> lengths() const override { return lengths_; }
+  bool whole_batches() const override { return lengths_.size() > 1; }
+  std::vector<std::string> describe() const override { return plan_->describe(); }
+
+ private:
+  using Epoch = std::shared_ptr<const Plan::Epoch>;
+  struct Begun {
+    uint64_t seed;
+    int64_t epoch;
+    Epoch rows;
+  };
+
+  /// The rows of the cursor's epoch. Threads work on two neighbouring ones at the most; a third is for who looks back.
+  Epoch begun(const Cursor& at) const {
+    constexpr size_t most = 3;
+    const int64_t number = same_order_ ? 0 : at.epoch;
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(begun_.begin(), begun_.end(), [&](const Begun& each) {
+      return each.seed == at.seed && each.epoch == number;
+    });
+    if (found != begun_.end()) return found->rows;
+    if (begun_.size() == most) begun_.pop_front();
+    begun_.push_back({at.seed, number, plan_->epoch(at.seed, number)});
+    return begun_.back().rows;
+  }
+
+  std::shared_ptr<const Texts> texts_;
+  bool samples_, same_order_;
+  std::unique_ptr<Plan> plan_;
+  std::vector<int64_t> lengths_;
+  mutable std::mutex mutex_;
+  mutable std::deque<Begun> begun_;  // the latest last
+};
+
+}  // namespace
+
+std::unique_ptr<RowPlan> token_rows(std::shared_ptr<const Texts> texts, const TokenOptions& options,
+                                    PlanOptions plan) {
+  plan.length = options.length;
+  plan.next_token = options.learn == TokenOptions::Learn::next;
+  return std::make_unique<TokenRows>(std::move(texts), options.layout, plan);
+}
+
+std::vector<std::string> describe_rows(const TokenPart& part, const RowPlan& rows, const Cursor& at,
+                                       int64_t count) {
+  const Texts& texts = part.texts();
+  std::vector<RowPick> picks(static_cast<size_t>(std::clamp<int64_t>(rows.count() - at.position, 0, count)));
+  if (!picks.empty()) rows.take(at, picks);
+  std::vector<std::string> lines;
+  for (RowPick& row : picks) {
+    if (row.extracts.empty()) row.extracts = {part.extract(row.pick.index, part.options().length)};
+    std::string& line = lines.emplace_back();
+    for (const Extract& each : row.extracts) {
+      const auto first = std::upper_bound(texts.begins.begin(), texts.begins.end(), each.begin) - 1;
+      const auto text = static_cast<size_t>(each.text >= 0 ? each.text : first - texts.begins.begin());
+      line += fmt::format("{}text {} from its token {} on, {} tokens", line.empty() ? "" : "; ",
+                          texts.indices[text], each.begin - texts.begins[text], each.size);
+    }
+  }
+  return lines;
+}
+
+}  // namespace millrace::data

@@ -1,0 +1,27 @@
+// Rows of texts as a feed plans them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/feed/row_plan.h"
+#include "data/feed/sequences/plan.h"
+#include "data/feed/sequences/token_part.h"
+
+namespace millrace::data {
+
+/// The rows of an epoch. Windows and packed rows are extracts; a padded row is a sample of the data set (the
+/// number that the text has there), so that other parts can read the same one. Of `plan`, `batch` are the
+/// rows of all ranks together, `length` and next_token are set by `options`. Where no batches are left out
+/// (whole_batches false), every epoch has the order of epoch 0. InputError: rows that fill no batch, an order
+/// that texts do not take.
+std::unique_ptr<RowPlan> token_rows(std::shared_ptr<const Texts> texts, const TokenOptions& options,
+                                    PlanOptions plan);
+
+/// What `count` rows from a cursor on are made of, a line each: "text 3 from its token 0 on, 7 tokens".
+std::vector<std::string> describe_rows(const TokenPart& part, const RowPlan& rows, const Cursor& at,
+                                       int64_t count);
+
+}  // namespace millrace::data

@@ -1,0 +1,145 @@
+#include "data/feed/streams/stream_rows.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/format.h"
+#include "data/feed/sample_feed.h"
+
+namespace millrace::data {
+namespace {
+
+size_t stream_row_bytes(const Field& field) {
+  const Shape& shape = field.type.shape;
+  bool fits = !shape.empty() && shape[0] == Dim::named("batch");
+  for (size_t i = 1; i < shape.size(); ++i) fits &= shape[i].is_static();
+  if (!fits)
+    fail<InternalError>("the array '{}' is {}: of a stream it must be [batch, …] with rows of one size",
+                        field.name, field.type.str());
+  return row_bytes(field.type, 0);
+}
+
+}  // namespace
+
+StreamRows::StreamRows(std::vector<NamedPart> parts, bool weighted)
+    : parts_(std::move(parts)), fields_(feed_fields(parts_, weighted)), weighted_(weighted) {
+  constexpr size_t alignment = 16;
+  for (size_t p = 0; p < parts_.size(); ++p) {
+    if (!parts_[p].part->mixes()) continue;
+    if (mixing_)
+      fail<InputError>("data.mix: samples have several inputs that it would mix; leave it to one of them");
+    mixing_ = p;
+  }
+  size_t array = 0;
+  for (size_t p = 0; p < parts_.size(); ++p)
+    for (const Field& field : parts_[p].part->fields()) {
+      const size_t size = stream_row_bytes(field);
+      places_.push_back({p, array++, bytes_, size, 0});
+      bytes_ += (size + alignment - 1) / alignment * alignment;
+    }
+  for (Place& place : places_)
+    if (mixing_ && parts_[place.part].target) place.mixed = array++;
+  if (mixing_) mix_array_ = array++;
+  if (weighted_) weights_array_ = array++;
+  if (array != fields_.size())
+    fail<InternalError>("a feed of streams has {} arrays, its parts make {}", fields_.size(), array);
+}
+
+size_t StreamRows::batch_bytes() const {
+  size_t bytes = 0;
+  for (const Field& field : fields_) bytes += stream_row_bytes(field);
+  return bytes;
+}
+
+int64_t StreamRows::memory() const {
+  int64_t bytes = 0;
+  for (const NamedPart& each : parts_) bytes += each.part->memory();
+  return bytes;
+}
+
+StreamRows::Worker StreamRows::worker() const {
+  Worker worker;
+  for (const NamedPart& each : parts_) {
+    worker.scratch.push_back(each.part->scratch());
+    worker.stored.emplace_back(each.part->stored_bytes());
+  }
+  return worker;
+}
+
+std::string StreamRows::make(const Dataset& sample, const SampleKey& key, Worker& worker,
+                             std::byte* row) const {
+  size_t place = 0;
+  for (size_t p = 0; p < parts_.size(); ++p) {
+    const Part& part = *parts_[p].part;
+    Part::Scratch* const scratch = worker.scratch[p].get();
+    std::byte* const stored = worker.stored[p].data();
+    if (!worker.stored[p].empty())
+      if (std::string why = part.read(sample, 0, part.keeps() ? nullptr : &key, scratch, stored);
+          !why.empty())
+        return why;
+    worker.places.clear();
+    for (; place < places_.size() && places_[place].part == p; ++place)
+      worker.places.push_back(row + places_[place].offset);
+    part.put(stored, {key, 0, {}}, scratch, worker.places);
+  }
+  return {};
+}
+
+void StreamRows::begin(Arrays& arrays, int64_t batch) const {
+  if (!arrays.empty()) return;
+  for (const Field& field : fields_)
+    arrays.emplace_back(stream_row_bytes(field) * static_cast<size_t>(batch));
+}
+
+void StreamRows::put(const std::byte* row, Arrays& arrays, int64_t place, float weight) const {
+  const auto at = static_cast<size_t>(place);
+  for (const Place& each : places_)
+    std::memcpy(arrays[each.array].data() + at * each.size, row + each.offset, each.size);
+  if (weighted_) std::memcpy(arrays[weights_array_].data() + at * sizeof weight, &weight, sizeof weight);
+}
+
+void StreamRows::take(const Arrays& arrays, int64_t place, std::byte* row) const {
+  const auto at = static_cast<size_t>(place);
+  for (const Place& each : places_)
+    std::memcpy(row + each.offset, arrays[each.array].data() + at * each.size, each.size);
+}
+
+std::span<std::byte* const> StreamRows::arrays_of(Arrays& arrays, size_t part, int64_t row,
+                                                  Worker& worker) const {
+  worker.places.clear();
+  for (const Place& each : places_)
+    if (each.part == part)
+      worker.places.push_back(arrays[each.array].data() + static_cast<size_t>(row) * each.size);
+  return worker.places;
+}
+
+void StreamRows::finish(Arrays& arrays, int64_t batch, int64_t count, const SampleKey& key,
+                        Worker& worker) const {
+  for (int64_t row = count; row < batch; ++row)
+    for (size_t p = 0; p < parts_.size(); ++p)
+      parts_[p].part->pad({{key.seed, key.epoch, -1, -1}, 0, {}}, arrays_of(arrays, p, row, worker));
+  if (weighted_) {
+    auto* const weights = reinterpret_cast<float*>(arrays[weights_array_].data());
+    std::fill(weights + count, weights + batch, 0.0F);
+  }
+  float share = 1;
+  if (mixing_ && count > 0)
+    share = parts_[*mixing_].part->mix(arrays_of(arrays, *mixing_, 0, worker), count, key,
+                                       worker.scratch[*mixing_].get());
+  for (size_t p = 0; p < parts_.size(); ++p)
+    parts_[p].part->finish(batch, 0, arrays_of(arrays, p, 0, worker));
+  if (!mixing_) return;
+  std::fill_n(reinterpret_cast<float*>(arrays[mix_array_].data()), batch, share);
+  for (const Place& each : places_) {
+    if (each.mixed == 0) continue;
+    const std::byte* const own = arrays[each.array].data();
+    std::byte* const other = arrays[each.mixed].data();
+    std::memcpy(other, own, arrays[each.array].size());
+    if (count == 0) continue;
+    const size_t rest = each.size * static_cast<size_t>(count - 1);
+    std::memcpy(other, own + rest, each.size);
+    std::memcpy(other + each.size, own, rest);
+  }
+}
+
+}  // namespace millrace::data

@@ -1,0 +1,88 @@
+#include "task/class_names.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/format.h"
+#include "base/utf8.h"
+
+namespace millrace::task {
+namespace {
+
+constexpr int64_t most_listed = 1'000'000;
+
+int64_t whole_number_of(std::string_view text) {
+  int64_t value = 0;
+  (void)std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+}  // namespace
+
+bool is_whole_number(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::vector<std::string> sorted_names(std::vector<std::string> names) {
+  const bool numbers =
+      std::all_of(names.begin(), names.end(), [](const auto& n) { return is_whole_number(n); });
+  std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+    if (numbers && whole_number_of(a) != whole_number_of(b)) return whole_number_of(a) < whole_number_of(b);
+    return a < b;
+  });
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::vector<std::string> listed_names(const std::vector<std::string>& list, const std::string& key) {
+  std::vector<std::string> names;
+  for (const std::string& text : list) {
+    const size_t dots = text.find("..");
+    const std::string_view from = std::string_view(text).substr(0, dots),
+                           to = dots == std::string::npos ? "" : std::string_view(text).substr(dots + 2);
+    if (dots == std::string::npos || !is_whole_number(from) || !is_whole_number(to)) {
+      names.push_back(text);
+      continue;
+    }
+    const int64_t first = whole_number_of(from), last = whole_number_of(to);
+    if (last < first || first < 0 || last - first >= most_listed)
+      fail<InputError>(
+          "{}: \"{}\" must go from a smaller number, 0 at the least, to a larger one, at most {} of them",
+          key, text, most_listed);
+    for (int64_t n = first; n <= last; ++n) names.push_back(std::to_string(n));
+  }
+  std::set<std::string> seen;
+  for (const std::string& name : names)
+    if (!seen.insert(name).second) fail<InputError>("{}: the class '{}' is there twice", key, name);
+  return names;
+}
+
+std::string names_text(const std::vector<std::string>& names) {
+  constexpr size_t most = 20;
+  std::vector<std::string> first(names.begin(),
+                                 names.begin() + static_cast<int64_t>(std::min(most, names.size())));
+  // For people: bytes that are no UTF-8 are shown as such.
+  for (std::string& name : first) {
+    const std::string quoted =
+        nlohmann::json(name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    name = nlohmann::json::parse(quoted).get<std::string>();
+  }
+  return fmt::format("{}{}", fmt::join(first, ", "), names.size() > most ? " …" : "");
+}
+
+std::vector<std::string> stored_names(const std::vector<std::string>& names) {
+  std::vector<std::string> stored;
+  for (const std::string& name : names) stored.push_back(stored_text(name));
+  return stored;
+}
+
+std::vector<std::string> names_of_stored(std::vector<std::string> names) {
+  for (std::string& name : names) name = text_of_stored(name);
+  return names;
+}
+
+}  // namespace millrace::task

@@ -1,0 +1,132 @@
+#include "task/evaluate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "base/format.h"
+
+namespace millrace::task {
+namespace {
+
+/// One output's part of an evaluation.
+struct JudgedOutput {
+  const Output* output;
+  std::vector<std::string> names;  // of metrics, without the output's
+  eval::Measurement measurement;
+  size_t field;      // of the targets
+  double bytes = 0;  // of text that a target stands for
+};
+
+/// Does a metric's name belong to this output; what is it called without the output's name?
+bool split_metric(const Output& output, const std::string& name, std::string& own) {
+  const std::string prefix = output.prefix();
+  if (!name.starts_with(prefix)) return false;
+  own = name.substr(prefix.size());
+  return own.find('.') == std::string::npos;
+}
+
+double bytes_of(const Output& output, const Task& task, const TaskFeed& set) {
+  for (size_t i = 0; i < task.inputs.size(); ++i)
+    if (task.inputs[i].get() == output.from() && set.inputs[i])
+      return task.inputs[i]->bytes_per_target(*set.inputs[i]);
+  return 0;
+}
+
+std::vector<JudgedOutput> judged_outputs(const Task& task, const TaskFeed& set,
+                                         const std::vector<std::string>& metrics) {
+  std::vector<JudgedOutput> all;
+  std::set<std::string> found;
+  for (const auto& output : task.outputs) {
+    std::vector<std::string> names;
+    for (const std::string& name : metrics)
+      if (std::string own; split_metric(*output, name, own)) {
+        names.push_back(own);
+        found.insert(name);
+      }
+    const std::string targets =
+        output->from() ? output->from()->prefix() + "targets" : output->prefix() + "target";
+    all.push_back({output.get(), names, eval::Measurement(names, output->section().kind),
+                   set.feed->field(targets), bytes_of(*output, task, set)});
+  }
+  for (const std::string& name : metrics)
+    if (!found.contains(name))
+      fail<InputError>(
+          "eval.metrics: \"{}\" names no output; of several outputs a metric is NAME.METRIC, as {}", name,
+          fmt::join(task.metrics(), ", "));
+  return all;
+}
+
+/// The results in the order in which the metrics were asked for.
+std::vector<eval::Measured> in_order(const std::vector<JudgedOutput>& outputs,
+                                     const std::vector<std::string>& metrics) {
+  std::vector<eval::Measured> all;
+  for (const JudgedOutput& each : outputs)
+    for (eval::Measured& measured : each.measurement.finalize()) {
+      measured.name = each.output->prefix() + measured.name;
+      all.push_back(std::move(measured));
+    }
+  const auto place = [&](const eval::Measured& measured) {
+    return std::find(metrics.begin(), metrics.end(), measured.name);
+  };
+  std::stable_sort(all.begin(), all.end(), [&](const auto& x, const auto& y) { return place(x) < place(y); });
+  return all;
+}
+
+}  // namespace
+
+Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
+                    const std::function<void(int64_t, int64_t)>& progress) {
+  return evaluate(predictor, task, set, task.metrics(), progress);
+}
+
+Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
+                    const std::vector<std::string>& metrics,
+                    const std::function<void(int64_t, int64_t)>& progress) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<JudgedOutput> outputs = judged_outputs(task, set, metrics);
+  data::Feed& feed = *set.feed;
+  data::Cursor start = feed.cursor();
+  start.epoch = start.position = 0;
+  feed.seek(start);
+  std::vector<bool> seen;  // samples, where rows are those
+  const auto first_time = [&](int64_t sample) {
+    const auto place = static_cast<size_t>(sample);
+    if (place >= seen.size()) seen.resize(std::max<size_t>(place + 1, 2 * seen.size()));
+    const bool first = !seen[place];
+    seen[place] = true;
+    return first;
+  };
+  std::vector<char> rows;
+  const int64_t total = feed.batches_per_epoch();
+  for (int64_t i = 0; i < total; ++i) {
+    const data::FeedBatch& batch = feed.next();
+    rows.assign(static_cast<size_t>(feed.batch_size()), 0);
+    for (size_t row = 0; row < static_cast<size_t>(batch.valid); ++row)
+      rows[row] = batch.samples.empty() || first_time(batch.samples[row]);
+    const std::vector<Array> logits = predictor.logits(feed, batch);
+    for (size_t k = 0; k < outputs.size(); ++k)
+      outputs[k].output->judge(logits[k].as<float>(), batch.arrays[outputs[k].field],
+                               outputs[k].output->at_places() ? batch.length : 0, rows, outputs[k].bytes,
+                               outputs[k].measurement);
+    if (progress) progress(i + 1, total);
+  }
+  return {in_order(outputs, metrics), outputs.front().measurement.count(),
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+}
+
+std::string metrics_text(const Task& /*task*/, const std::vector<eval::Measured>& metrics) {
+  std::string text;
+  for (const eval::Measured& each : metrics)
+    text += fmt::format("{}{} {}", text.empty() ? "" : "  ", each.name,
+                        metric_of(each.name).share ? fmt::format("{:.2f} %", 100 * each.value)
+                                                   : fmt::format("{:.4f}", each.value));
+  return text;
+}
+
+const eval::MetricKind& metric_of(const std::string& name) {
+  const size_t dot = name.rfind('.');
+  return eval::metric_kinds().at(dot == std::string::npos ? name : name.substr(dot + 1));
+}
+
+}  // namespace millrace::task

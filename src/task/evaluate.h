@@ -1,0 +1,33 @@
+// Metrics of a model on a labelled set.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "eval/metric.h"
+#include "task/feeds.h"
+#include "task/predictor.h"
+
+namespace millrace::task {
+
+struct Evaluation {
+  std::vector<eval::Measured> metrics;  // Task::metrics()
+  int64_t count = 0;                    // rows that counted, of the first output
+  double seconds = 0;
+};
+
+/// Goes once through the set, from its beginning. Samples that stand in for bad ones count once. `progress`:
+/// (batches done, in all).
+Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
+                    const std::function<void(int64_t, int64_t)>& progress = nullptr);
+/// The same with other metrics.
+Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
+                    const std::vector<std::string>& metrics,
+                    const std::function<void(int64_t, int64_t)>& progress = nullptr);
+
+/// "accuracy 97.31 %  log-loss 0.0912"
+std::string metrics_text(const Task& task, const std::vector<eval::Measured>& metrics);
+/// The kind of a metric by its name in Task::metrics().
+const eval::MetricKind& metric_of(const std::string& name);
+
+}  // namespace millrace::task

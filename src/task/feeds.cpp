@@ -1,0 +1,270 @@
+#include "task/feeds.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/size_text.h"
+#include "data/feed/sample_feed.h"
+#include "data/order/order.h"
+#include "data/table/labels.h"
+#include "data/table/select.h"
+#include "task/feed_parts.h"
+
+namespace millrace::task {
+namespace {
+
+/// What a feed of samples is opened with.
+struct FeedRequest {
+  Purpose purpose = Purpose::training;
+  int64_t batch = 1;
+  int64_t cache_bytes = 0, memory = 0;
+  std::vector<int64_t> parts;  // of a mixture
+  std::vector<std::string> notes;
+};
+
+int64_t memory_of(const Recipe& recipe) {
+  return recipe.data.memory.empty() ? 0
+                                    : static_cast<int64_t>(parse_bytes("data.memory", recipe.data.memory));
+}
+
+/// Does an order look at classes? They are not read for the others.
+bool needs_classes(const std::string& order) {
+  const data::OrderKind* kind = data::parse_order(order).kind;
+  return kind == &data::class_balanced_order || kind == &data::stratified_order || kind == &data::quota_order;
+}
+
+std::unique_ptr<data::RowPlan> rows_in_order(const Task& task, const Reading& reading,
+                                             const FeedRequest& request) {
+  data::OrderedSamples ordered;
+  if (request.purpose != Purpose::training) return data::sample_rows(*reading.samples, ordered);
+  ordered.order = task.recipe.data.order;
+  ordered.classes = reading.classes;
+  ordered.labels = reading.labels;
+  ordered.parts = request.parts;
+  if (!request.parts.empty()) ordered.shares = shares_of(task.recipe, request.parts);
+  return data::sample_rows(*reading.samples, ordered);
+}
+
+/// The rows that an input plans, a line each.
+std::vector<std::string> row_lines(const Input& input, const data::Part& part, const data::RowPlan& rows,
+                                   const data::Cursor& at, int64_t count) {
+  std::vector<data::RowPick> picks(static_cast<size_t>(count));
+  rows.take(at, picks);
+  std::vector<std::string> lines;
+  for (const data::RowPick& pick : picks) lines.push_back(input.row_text(part, pick));
+  return lines;
+}
+
+/// With the classes of the first output that has some, where the order of a training looks at them.
+Reading with_classes(const Task& task, Reading reading, bool training) {
+  if (!training || !needs_classes(task.recipe.data.order)) return reading;
+  for (const auto& output : task.outputs) {
+    reading.classes = output->classes();
+    if (reading.classes.empty()) continue;
+    reading.labels = output->labels(reading);
+    break;
+  }
+  return reading;
+}
+
+TaskFeed feed_of(const Task& task, const Reading& opened, FeedRequest request) {
+  const bool training = request.purpose == Purpose::training;
+  const Reading reading = with_classes(task, opened, training);
+  TaskParts parts = parts_of(task, reading, request.purpose, request.purpose != Purpose::prediction);
+  data::FeedOptions options;
+  options.batch = request.batch;
+  options.seed = static_cast<uint64_t>(task.recipe.train.seed);
+  options.drop_last = training;
+  options.cache_bytes = request.cache_bytes;
+  options.memory = request.memory;
+  options.unit = task.unit();
+  options.notes = std::move(request.notes);
+  if (reading.progress)
+    options.progress = [progress = reading.progress, path = reading.samples->path()](
+                           int64_t done, int64_t total) { progress(path, done, total); };
+
+  TaskFeed made;
+  PlannedRows planned = planned_rows(task, parts, reading, request.purpose, request.batch);
+  const std::string& weight = task.recipe.data.sample_weight;
+  if (training && !weight.empty()) {
+    if (cuts_corpus(task))
+      fail<InputError>("data.sample_weight = \"{}\": rows are extracts of a corpus, which have no weights",
+                       weight);
+    options.weights = data::numbers_of(*reading.samples, weight);
+  }
+  std::unique_ptr<data::RowPlan> rows;
+  if (planned.input) {
+    rows = std::move(planned.rows);
+    options.describe = [input = planned.input, part = planned.part](const data::RowPlan& plan,
+                                                                    const data::Cursor& at, int64_t count) {
+      return row_lines(*input, *part, plan, at, count);
+    };
+  } else {
+    rows = rows_in_order(task, reading, request);
+    options.weighted = training && data::weighs(task.recipe.data.order);
+  }
+  made.feed = data::sample_feed(reading.samples, std::move(parts.named), std::move(rows), std::move(options));
+  made.samples = reading.samples;
+  made.inputs = std::move(parts.inputs);
+  made.outputs = std::move(parts.outputs);
+  made.count = reading.samples->count();
+  return made;
+}
+
+/// Classes without a sample that can be read. Labels are read again for that only where samples are bad.
+std::vector<std::string> empty_classes(const Task& task, const Reading& reading, const data::Feed& feed) {
+  std::vector<std::string> lines;
+  const std::vector<data::BadSample> bad = feed.bad_samples();
+  if (bad.empty()) return lines;
+  for (const auto& output : task.outputs) {
+    const std::vector<std::string> classes = output->classes();
+    const std::vector<int64_t> labels = output->labels(reading);
+    if (classes.empty() || labels.empty()) continue;
+    std::vector<int64_t> counts(classes.size());
+    for (const int64_t label : labels)
+      if (label >= 0) ++counts[static_cast<size_t>(label)];
+    for (const data::BadSample& sample : bad)
+      if (const int64_t label = labels[static_cast<size_t>(sample.index)]; label >= 0)
+        --counts[static_cast<size_t>(label)];
+    for (size_t c = 0; c < counts.size(); ++c)
+      if (counts[c] == 0)
+        lines.push_back(fmt::format("{}: the class '{}' has no {} that can be read", feed.path(), classes[c],
+                                    feed.unit()));
+  }
+  return lines;
+}
+
+void append(std::vector<std::string>& lines, const std::vector<std::string>& more) {
+  lines.insert(lines.end(), more.begin(), more.end());
+}
+
+/// The task with the samples that it was learnt from.
+struct Learnt {
+  Task task;
+  TrainingSource source;
+  bool whole = false;  // the samples are a corpus, of which the task takes a part
+};
+
+/// Only the task knows whether samples are a corpus, and only the training part of samples may be learnt
+/// from. So with data.test_share a corpus is taken for granted first, and all is opened again where it is
+/// none.
+Learnt learn(const Recipe& recipe, const std::string& encoding, int64_t most, const ReadProgress& progress) {
+  Learnt learnt;
+  const auto reading = [&] {
+    return Reading{recipe, learnt.source.samples,
+                   {},     learnt.whole ? Reading::Share::train : Reading::Share::all,
+                   false,  progress};
+  };
+  if (!encoding.empty()) {
+    learnt.task = load_task(recipe, encoding);
+    learnt.whole = recipe.data.test_share > 0 && cuts_corpus(learnt.task);
+    learnt.source = open_training_source(recipe, learnt.whole, most);
+    return learnt;
+  }
+  learnt.whole = recipe.data.test_share > 0;
+  learnt.source = open_training_source(recipe, learnt.whole, most);
+  learnt.task = learn_task(reading());
+  if (!learnt.whole || cuts_corpus(learnt.task)) return learnt;
+  learnt.whole = false;
+  learnt.source = open_training_source(recipe, false, most);
+  learnt.task = learn_task(reading());
+  return learnt;
+}
+
+}  // namespace
+
+Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, const ReadProgress& progress,
+                     std::vector<std::string>& notes) {
+  if (recipe.data.stream) return open_streams(std::move(recipe), encoding, notes);
+  // Some batches at least, so that the order of an epoch is a usual one.
+  const int64_t sample = most > 0 ? std::max(most, 4 * recipe.train.batch) : 0;
+  Learnt learnt = learn(recipe, encoding, sample, progress);
+  Opened opened{std::move(learnt.task), {}};
+  const Task& task = opened.task;
+  const Reading reading{task.recipe, learnt.source.samples,
+                        {},          learnt.whole ? Reading::Share::train : Reading::Share::all,
+                        false,       progress};
+  FeedRequest request{.batch = task.recipe.train.batch,
+                      .cache_bytes = task.recipe.data.cache_mb << 20,
+                      .memory = memory_of(task.recipe),
+                      .parts = learnt.source.parts,
+                      .notes = {}};
+  opened.training = feed_of(task, reading, request);
+  if (sample > 0) {
+    const TrainingSource all = open_training_source(task.recipe, learnt.whole);
+    opened.training.count = all.samples->count();
+    const double bytes = static_cast<double>(opened.training.feed->sample_bytes()) *
+                         static_cast<double>(opened.training.count);
+    if (opened.training.feed->cached() && bytes > static_cast<double>(request.cache_bytes)) {
+      // The sample would be kept in memory, the whole set will not.
+      const int64_t count = opened.training.count;
+      request.cache_bytes = 0;
+      opened.training = feed_of(task, reading, request);
+      opened.training.count = count;
+    }
+  }
+  const data::Feed& feed = *opened.training.feed;
+  append(notes, feed.notes());
+  append(notes,
+         count_notes(task, feed.path(), fmt::format("{} {}", learnt.source.samples->count(), task.unit())));
+  append(notes, empty_classes(task, reading, feed));
+  return opened;
+}
+
+TaskFeed open_tests(const Task& task, const std::string& path, int64_t most, int64_t memory_used,
+                    const ReadProgress& progress, std::vector<std::string>& notes) {
+  const Recipe& recipe = task.recipe;
+  if (path.empty() && !has_tests(recipe)) return {};
+  std::vector<std::string> texts;
+  for (const auto& input : task.inputs) append(texts, input->text_columns());
+  const bool corpus = cuts_corpus(task);
+  auto samples = open_test_source(recipe, corpus && recipe.data.test_share > 0, path, texts);
+  if (!samples) return {};
+  const int64_t count = samples->count();
+  if (most > 0) samples = data::sample_of(samples, std::max(most, 2 * recipe.eval.batch));
+  const bool own = path.empty() && recipe.data.test.empty() && recipe.data.test_share > 0;
+  const Reading reading{recipe, samples, {}, corpus && own ? Reading::Share::test : Reading::Share::all,
+                        false,  progress};
+  FeedRequest request{.purpose = Purpose::evaluation,
+                      .batch = corpus ? recipe.eval.batch : std::min(recipe.eval.batch, samples->count()),
+                      .cache_bytes = recipe.data.cache_mb << 20,
+                      .memory = memory_of(recipe),
+                      .parts = {},
+                      .notes = {}};
+  if (request.memory > 0)  // what the training has left
+    request.memory = std::max<int64_t>(1, request.memory - memory_used);
+  TaskFeed tests = feed_of(task, reading, std::move(request));
+  tests.count = count;
+  append(notes, tests.feed->notes());
+  if (!cuts_corpus(task))
+    notes.push_back(fmt::format("{}: {} {} to test on", tests.feed->path(), samples->count(), task.unit()));
+  append(notes, empty_classes(task, reading, *tests.feed));
+  return tests;
+}
+
+TaskFeed open_predictions(const Task& task, std::shared_ptr<const data::Dataset> samples, int64_t batch) {
+  const Recipe& recipe = task.recipe;
+  if (cuts_corpus(task))
+    fail<InputError>("{}: the model predicts what follows in a text, nothing of a sample as a whole",
+                     samples->path());
+  if (batch == 0) batch = std::min(recipe.eval.batch, samples->count());
+  const Reading reading{recipe, std::move(samples)};
+  return feed_of(task, reading,
+                 {.purpose = Purpose::prediction,
+                  .batch = batch,
+                  .cache_bytes = recipe.data.cache_mb << 20,
+                  .memory = memory_of(recipe),
+                  .parts = {},
+                  .notes = {}});
+}
+
+data::Cursor cursor_at_step(const data::Feed& feed, int64_t step) {
+  if (step < 1) fail<InputError>("step {}: steps are counted from 1", step);
+  const int64_t steps = feed.batches_per_epoch();
+  data::Cursor cursor = feed.cursor();
+  cursor.epoch = (step - 1) / steps;
+  cursor.position = (step - 1) % steps * feed.batch_size();
+  return cursor;
+}
+
+}  // namespace millrace::task

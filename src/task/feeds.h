@@ -1,0 +1,31 @@
+// The feeds of a task: batches to train on, to test on, to predict.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/feed/feed.h"
+#include "data/table/dataset.h"
+#include "task/open.h"
+#include "task/reading.h"
+#include "task/task.h"
+#include "task/task_feed.h"
+
+namespace millrace::task {
+
+/// `most` > 0: only a sample of about so many, for estimates. `encoding`: of a run that goes on, else empty.
+/// Messages for the user go to `notes`.
+Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, const ReadProgress& progress,
+                     std::vector<std::string>& notes);
+/// What the recipe tests on, or `path` instead; a null feed where there is none. `memory_used`: of
+/// data.memory, by the training.
+TaskFeed open_tests(const Task& task, const std::string& path, int64_t most, int64_t memory_used,
+                    const ReadProgress& progress, std::vector<std::string>& notes);
+/// Samples without targets, in order. `batch`: rows of a batch; 0: as for a test set of these samples.
+TaskFeed open_predictions(const Task& task, std::shared_ptr<const data::Dataset> samples, int64_t batch = 0);
+
+/// The place of a step (from 1 on) of a feed without a journal.
+data::Cursor cursor_at_step(const data::Feed& feed, int64_t step);
+
+}  // namespace millrace::task

@@ -1,0 +1,23 @@
+#include "task/input.h"
+
+#include "base/format.h"
+#include "data/formats/open_dataset.h"
+
+namespace millrace::task {
+
+const InputKind& Input::kind() const { return input_kinds().at(section_.kind); }
+
+std::shared_ptr<const data::Dataset> Input::open(const Recipe& recipe,
+                                                 const std::vector<std::string>& paths) const {
+  if (paths.size() != 1) fail<InternalError>("{} sources where one is opened", paths.size());
+  data::OpenOptions options;
+  options.texts = text_columns();
+  if (!recipe.data.header.empty()) options.header = recipe.data.header == "yes";
+  return data::open_dataset(paths[0], options);
+}
+
+std::shared_ptr<const data::Dataset> Input::sample(const std::string& argument) const {
+  fail<InputError>("{}: an input of kind {} takes files, not samples as they stand", argument, section_.kind);
+}
+
+}  // namespace millrace::task

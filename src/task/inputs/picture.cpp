@@ -1,0 +1,314 @@
+// Pictures: planes of one size, normalised.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/format.h"
+#include "base/parallel_for.h"
+#include "data/augment/augment.h"
+#include "data/codecs/pictures/decode.h"
+#include "data/feed/picture_part.h"
+#include "data/formats/content.h"
+#include "data/formats/open_dataset.h"
+#include "data/table/select.h"
+#include "task/input.h"
+#include "task/inputs/picture_draft.h"
+#include "task/inputs/picture_frames.h"
+#include "task/inputs/picture_views.h"
+#include "task/inputs/stored_size.h"
+#include "task/inputs/suiting.h"
+
+namespace millrace::task {
+namespace {
+
+struct LearntPictures {
+  data::Extent extent;
+  /// Of each channel, of values 0…1.
+  std::vector<double> mean, deviation;
+};
+
+/// Pictures as they are for evaluation; with `random` as training has them.
+data::PictureOptions picture_options(const Section& section, bool random) {
+  const Settings& s = section.settings;
+  const data::FrameRule rule = evaluation_frames(s);
+  data::PictureOptions options;
+  options.column = s.text("column");
+  options.resize = rule.resize;
+  options.crop = rule.crop;
+  options.channels = static_cast<int>(s.integer("channels"));
+  options.key = input_key(section);
+  if (random) {
+    options.augment = s.texts("augment");
+    options.mix = s.texts("mix");
+  }
+  return options;
+}
+
+/// Pictures for the statistics: as many as fit, of large ones fewer.
+int64_t picture_sample_size(const data::Extent& extent, int64_t count) {
+  constexpr int64_t most = 5000, least = 64, memory = int64_t{256} << 20;
+  const int64_t fit = memory / std::max<int64_t>(static_cast<int64_t>(extent.bytes()), 1);
+  return std::min(count, std::clamp(fit, least, most));
+}
+
+/// Training pictures from all over the data, without augmentation: u8 [N, C, H, W]. Bad ones are left out.
+Array sample_pictures(const Section& section, const Reading& reading) {
+  const auto part = data::picture_part(*reading.samples, picture_options(section, false));
+  const data::Extent& extent = part->extent();
+  const auto samples =
+      data::sample_of(reading.samples, picture_sample_size(extent, reading.samples->count()));
+  const int64_t count = samples->count();
+  const size_t bytes = extent.bytes();
+  std::vector<std::byte> all(static_cast<size_t>(count) * bytes);
+  std::vector<char> good(static_cast<size_t>(count));
+  constexpr int64_t chunk = 64;
+  parallel_for((count + chunk - 1) / chunk, 0, [&](int64_t block) {
+    const auto scratch = part->scratch();
+    for (int64_t i = block * chunk; i < std::min(count, (block + 1) * chunk); ++i) {
+      std::byte* const to = all.data() + static_cast<size_t>(i) * bytes;
+      good[static_cast<size_t>(i)] = part->read(*samples, i, nullptr, scratch.get(), to).empty();
+    }
+  });
+  const auto kept = static_cast<int64_t>(std::count(good.begin(), good.end(), 1));
+  if (kept == 0)
+    fail<InputError>("{}: of {} pictures from all over it none can be decoded; are they {} files?",
+                     reading.samples->path(), count, data::picture_kinds());
+  Array pictures(u8, {kept, extent.channels, extent.height, extent.width});
+  auto* to = reinterpret_cast<std::byte*>(pictures.as<uint8_t>().data());
+  for (int64_t i = 0; i < count; ++i)
+    if (good[static_cast<size_t>(i)]) {
+      std::copy_n(all.data() + static_cast<size_t>(i) * bytes, bytes, to);
+      to += bytes;
+    }
+  return pictures;
+}
+
+/// Means and deviations of the channels; one that never changes gets deviation 1.
+void measure_pictures(const Array& pictures, LearntPictures& learnt) {
+  const auto sizes = pictures.shape().sizes();
+  const int64_t count = sizes[0], channels = sizes[1], plane = sizes[2] * sizes[3];
+  const uint8_t* const first = pictures.as<uint8_t>().data();
+  for (int64_t c = 0; c < channels; ++c) {
+    int64_t sum = 0, squares = 0;
+    for (int64_t n = 0; n < count; ++n) {
+      const uint8_t* pixels = first + (n * channels + c) * plane;
+      for (int64_t i = 0; i < plane; ++i) {
+        sum += pixels[i];
+        squares += pixels[i] * pixels[i];
+      }
+    }
+    const double all = static_cast<double>(count * plane), mean = static_cast<double>(sum) / all;
+    const double deviation = std::sqrt(std::max(0.0, static_cast<double>(squares) / all - mean * mean));
+    learnt.mean.push_back(mean / 255);
+    learnt.deviation.push_back(deviation > 0 ? deviation / 255 : 1);
+  }
+}
+
+/// Is it named as a picture, or does it begin as one?
+bool is_picture_file(const std::string& path) {
+  if (data::is_picture_name(path)) return true;
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  uint8_t begin[64] = {};
+  std::ifstream file(path, std::ios::binary);
+  file.read(reinterpret_cast<char*>(begin), sizeof begin);
+  return data::content_kind({begin, static_cast<size_t>(file.gcount())}) == data::ColumnKind::picture;
+}
+
+class PictureInput final : public Input {
+ public:
+  PictureInput(Section section, LearntPictures learnt)
+      : Input(std::move(section)),
+        learnt_(std::move(learnt)),
+        normalise_(std::make_shared<nn::Normalise>(learnt_.mean, learnt_.deviation)) {}
+
+  std::string encoding() const override {
+    const data::Extent& e = learnt_.extent;
+    return nlohmann::ordered_json{{"channels", e.channels},
+                                  {"height", e.height},
+                                  {"width", e.width},
+                                  {"mean", learnt_.mean},
+                                  {"std", learnt_.deviation}}
+        .dump();
+  }
+  std::vector<std::string> notes() const override {
+    return {fmt::format("pictures of {}×{}, {}", learnt_.extent.width, learnt_.extent.height,
+                        learnt_.extent.channels == 1 ? "grey" : "colour")};
+  }
+
+  std::vector<data::Field> fields() const override {
+    const data::Extent& e = learnt_.extent;
+    return {{"pictures", {u8, {Dim::named("batch"), e.channels, e.height, e.width}}}};
+  }
+  std::vector<Tensor> graph(std::span<const Tensor> fields, bool /*training*/) const override {
+    return {(*normalise_)(fields[0])};
+  }
+  void describe(nn::ModelOptions& options) const override {
+    options.input = {learnt_.extent.channels, learnt_.extent.height, learnt_.extent.width};
+  }
+  std::vector<std::string> architectures() const override {
+    return suiting_architectures("picture", "convnet");
+  }
+  std::string gives() const override { return "picture"; }
+
+  std::shared_ptr<const data::Part> part(const Reading& reading, Purpose purpose) const override {
+    data::PictureOptions options = picture_options(section_, purpose == Purpose::training);
+    if (purpose != Purpose::training) {
+      options.wanted = learnt_.extent;
+      options.bring = purpose == Purpose::prediction;
+    }
+    auto made = data::picture_part(*reading.samples, std::move(options));
+    const data::Extent &own = made->extent(), &known = learnt_.extent;
+    if (own.channels != known.channels || own.height != known.height || own.width != known.width)
+      fail<InputError>("{} has pictures of {}×{} with {} channels, the model takes {}×{} with {}",
+                       reading.samples->path(), own.width, own.height, own.channels, known.width,
+                       known.height, known.channels);
+    return made;
+  }
+
+  std::shared_ptr<const data::Dataset> open(const Recipe& /*recipe*/,
+                                            const std::vector<std::string>& paths) const override {
+    if (std::all_of(paths.begin(), paths.end(), is_picture_file)) {
+      const std::string& column = settings().text("column");
+      return named_files(paths, {column.empty() ? "picture" : column, data::ColumnKind::picture});
+    }
+    if (paths.size() != 1) fail<InternalError>("{} sources where one is opened", paths.size());
+    return data::open_dataset(paths[0]);
+  }
+  bool together(const std::string& path) const override { return is_picture_file(path); }
+
+  int views() const override { return picture_views(settings().text("tta")); }
+  std::vector<Array> view(std::span<const Array> arrays, int view) const override {
+    return {picture_view(arrays[0], view)};
+  }
+  float view_weight(int view) const override { return picture_view_weight(view); }
+  std::optional<data::Frame> frame(int height, int width) const override {
+    return prepared_frame(settings(), learnt_.extent, height, width);
+  }
+
+  std::optional<Array> picture(std::span<const Array> row) const override {
+    const data::Extent& e = learnt_.extent;
+    Array planes(u8, {e.channels, e.height, e.width});
+    const auto from = row[0].as<uint8_t>();
+    if (from.size() != e.bytes()) fail<InternalError>("a row of pictures is {}", row[0].type().str());
+    std::copy(from.begin(), from.end(), planes.as<uint8_t>().begin());
+    return planes;
+  }
+  std::string text(std::span<const Array> /*row*/) const override {
+    return fmt::format("{}x{} {}", learnt_.extent.width, learnt_.extent.height,
+                       learnt_.extent.channels == 1 ? "grey" : "colour");
+  }
+  std::optional<Array> fitting(const Reading& reading) const override {
+    return sample_pictures(section_, reading);
+  }
+  CheaperSamples cheaper(const data::Dataset& samples) const override {
+    const StoredSize stored = worthwhile_size(settings(), samples);
+    if (stored.side == 0) return {};
+    return {fmt::format("millrace pack --resize {}", stored.side), stored.cost};
+  }
+
+ private:
+  LearntPictures learnt_;
+  std::shared_ptr<nn::Normalise> normalise_;
+};
+
+void check_pictures(const Section& section, const Recipe& /*recipe*/) {
+  const Settings& s = section.settings;
+  const std::string key = input_key(section);
+  if (s.numbers("mean").size() != s.numbers("std").size())
+    fail<InputError>("{0}.mean and {0}.std need one number a channel each", key);
+  if (s.integer("channels") == 2) fail<InputError>("{}.channels = 2: wanted is 1 (grey) or 3 (colour)", key);
+  if (s.integer("resize") > 0 && s.integer("crop") > s.integer("resize"))
+    fail<InputError>(
+        "{0}.crop = {1} is larger than {0}.resize = {2}, the shorter side of the resized pictures", key,
+        s.integer("crop"), s.integer("resize"));
+  try {
+    (void)data::Augmenter(s.texts("augment"));
+  } catch (const InputError& error) {
+    fail<InputError>("{}.augment: {}", key, error.what());
+  }
+}
+
+std::unique_ptr<Input> learn_pictures(const Section& section, const Reading& reading) {
+  const Settings& s = section.settings;
+  const auto part = data::picture_part(*reading.samples, picture_options(section, true));
+  LearntPictures learnt{part->extent(), s.numbers("mean"), s.numbers("std")};
+  if (learnt.mean.empty()) measure_pictures(sample_pictures(section, reading), learnt);
+  if (learnt.mean.size() != static_cast<size_t>(learnt.extent.channels))
+    fail<InputError>("{}.mean has {} numbers, the pictures have {} channels", input_key(section),
+                     learnt.mean.size(), learnt.extent.channels);
+  return std::make_unique<PictureInput>(section, std::move(learnt));
+}
+
+std::unique_ptr<Input> load_pictures(const Section& section, const std::string& encoding) {
+  LearntPictures learnt;
+  try {
+    const auto json = nlohmann::json::parse(encoding);
+    learnt.extent = {json.at("channels").get<int>(), json.at("height").get<int>(),
+                     json.at("width").get<int>()};
+    json.at("mean").get_to(learnt.mean);
+    json.at("std").get_to(learnt.deviation);
+  } catch (const nlohmann::json::exception& error) {
+    fail<InputError>("what the checkpoint knows of the pictures is damaged: {}", error.what());
+  }
+  const data::Extent& e = learnt.extent;
+  const auto channels = static_cast<size_t>(std::max(e.channels, 0));
+  if ((e.channels != 1 && e.channels != 3) || e.height < 1 || e.width < 1 || learnt.mean.size() != channels ||
+      learnt.deviation.size() != channels)
+    fail<InputError>("what the checkpoint knows of the pictures is damaged: its numbers do not go together");
+  return std::make_unique<PictureInput>(section, std::move(learnt));
+}
+
+}  // namespace
+
+MILLRACE_INPUT(picture){
+    .name = "picture",
+    .doc = "pictures (JPEG, PNG …) of one size, or brought to one",
+    .unit = "pictures",
+    .settings =
+        {{"column", "column of the pictures; empty: those of a sample, whichever column they lie in",
+          std::string()},
+         {"augment",
+          "random changes of training pictures, in order: \"random-resized-crop 224\", \"pad-crop 2\", "
+          "\"flip\", "
+          "\"colour-jitter brightness=0.4\" …",
+          std::vector<std::string>()},
+         {"mix",
+          "samples of a batch mixed with each other, and so their targets: \"mixup 0.2\", \"cutmix 1\"",
+          std::vector<std::string>()},
+         {"resize",
+          "side in pixels that pictures are resized to, or with crop their shorter side; 0: as they are. "
+          "Where "
+          "augment begins with random-resized-crop, pictures are resized and cropped only to evaluate",
+          int64_t{0}, 0, 4096},
+         {"crop", "side of the square that is cut out of the middle, after resizing; 0: nothing is cut",
+          int64_t{0}, 0, 4096},
+         {"channels", "1 grey, 3 colour, 0: as the pictures are", int64_t{0}, 0, 3},
+         {"mean",
+          "means of the channels (of 0…1) that normalising subtracts; empty: measured on the training "
+          "pictures",
+          std::vector<double>(), -1e6, 1e6},
+         {"std", "standard deviations that normalising divides by; empty: measured", std::vector<double>(),
+          1e-6, 1e6},
+         {"tta",
+          "test-time augmentation of the last test and of millrace eval: none, flip (the picture and its "
+          "mirror "
+          "image) or shift (also shifted by a pixel); earlier tests see each picture once",
+          std::string("none"),
+          -1e18,
+          1e18,
+          {"none", "flip", "shift"}}},
+    .recognise =
+        [](const data::Dataset& samples, const std::vector<std::string>& taken) {
+          return free_columns(samples, data::ColumnKind::picture, taken);
+        },
+    .rank = 40,
+    .check = check_pictures,
+    .learn = learn_pictures,
+    .load = load_pictures,
+    .draft = draft_pictures,
+};
+
+}  // namespace millrace::task

@@ -1,0 +1,14 @@
+// What a recipe for a data set of pictures could say.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/table/dataset.h"
+
+namespace millrace::task {
+
+/// As InputKind::draft.
+std::string draft_pictures(const data::Dataset& samples, const std::vector<std::string>& columns);
+
+}  // namespace millrace::task

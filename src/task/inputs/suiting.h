@@ -1,0 +1,43 @@
+// What kinds of inputs share.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/formats/file_list.h"
+#include "data/io/expand_paths.h"
+#include "data/table/dataset.h"
+#include "nn/models/architecture.h"
+
+namespace millrace::task {
+
+/// The architectures that take this ("picture", "table"), `first` before the others.
+inline std::vector<std::string> suiting_architectures(std::string_view takes, const std::string& first) {
+  std::vector<std::string> names = {first};
+  for (const nn::Architecture* each : nn::architectures().all())
+    if (each->takes == takes && each->name != first) names.push_back(each->name);
+  return names;
+}
+
+/// The columns of one kind that nobody else has taken.
+inline std::vector<std::string> free_columns(const data::Dataset& samples, data::ColumnKind kind,
+                                             const std::vector<std::string>& taken) {
+  std::vector<std::string> names;
+  for (const data::Column& column : samples.columns())
+    if (column.kind == kind && std::find(taken.begin(), taken.end(), column.name) == taken.end())
+      names.push_back(column.name);
+  return names;
+}
+
+/// Files that are named one by one, or by patterns, as one data set with one column beside their names.
+inline std::shared_ptr<const data::Dataset> named_files(const std::vector<std::string>& paths,
+                                                        const data::Column& content) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths)
+    for (std::string& file : data::expand_paths(path)) files.push_back(std::move(file));
+  return data::file_list(std::move(files), paths[0], content);
+}
+
+}  // namespace millrace::task

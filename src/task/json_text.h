@@ -1,0 +1,39 @@
+// Values as JSON text, for predictions.
+#pragma once
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/format.h"
+
+namespace millrace::task {
+
+/// In quotes; bytes that are no UTF-8 become U+FFFD.
+inline std::string json_string(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+/// null where it is not finite.
+inline std::string json_number(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "null";
+}
+inline std::string json_numbers(std::span<const float> values) {
+  std::string text = "[";
+  for (const float value : values) text.append(text.size() > 1 ? ", " : "").append(json_number(value));
+  return text + "]";
+}
+inline std::string json_numbers(const std::vector<std::pair<std::string, double>>& fields) {
+  std::string text = "{";
+  for (const auto& [name, value] : fields)
+    text.append(text.size() > 1 ? ", " : "")
+        .append(json_string(name))
+        .append(": ")
+        .append(json_number(value));
+  return text + "}";
+}
+
+}  // namespace millrace::task

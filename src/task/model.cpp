@@ -1,0 +1,261 @@
+#include "task/model.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "base/size_text.h"
+#include "nn/models/architecture.h"
+
+namespace millrace::task {
+namespace {
+
+/// What an input hands to an architecture.
+struct InputTensors {
+  std::vector<Type> types;
+  nn::ModelOptions options;
+};
+
+InputTensors tensors_of(const Input& input) {
+  const std::vector<data::Field> fields = input.fields();
+  std::vector<Tensor> symbols;
+  for (const optim::TensorSpec& spec : specs_of(fields, 0, input.length()))
+    symbols.push_back(Tensor::symbol(spec.name, spec.type));
+  InputTensors made;
+  for (const Tensor& tensor : input.graph(symbols, false)) made.types.push_back(tensor.type());
+  input.describe(made.options);
+  return made;
+}
+
+std::string part_name(const std::string& name, const char* otherwise) {
+  return name.empty() ? otherwise : name;
+}
+
+/// The architecture that a section of the recipe names (`key`: how it is called in messages), or the input's
+/// usual one.
+nn::Model architecture_of(const Section& section, const std::string& key, const Input& input,
+                          const nn::ModelOptions& options) {
+  const std::vector<std::string> fitting = input.architectures();
+  const std::string kind = section.kind.empty() ? fitting.front() : section.kind;
+  const nn::Architecture& architecture = nn::architectures().at(kind);
+  if (!architecture.takes.empty() && architecture.takes != input.gives())
+    fail<InputError>("{}.kind = \"{}\" does not go with {}, which gives \"{}\": choose one of {}", key, kind,
+                     input_key(input.section()), input.gives(), fmt::join(fitting, ", "));
+  Section chosen = section;
+  if (section.kind.empty() || chosen.settings.declared().empty())
+    chosen.settle(key, kind, architecture.settings);
+  nn::Model model = architecture.make(chosen.settings, options);
+  model.kind = kind;
+  return model;
+}
+
+/// Layers of the recipe's own behind the one tensor that an input gives.
+nn::Model layers_of(const std::vector<std::string>& lines, const Input& input, const InputTensors& given) {
+  const auto fails = [&] {
+    fail<InputError>(
+        "layers are for an input of one tensor of numbers; {} gives others: name a kind of model",
+        input_key(input.section()));
+  };
+  if (given.types.size() != 1 || !given.types[0].dtype.is_float()) fails();
+  const Shape sample(given.types[0].shape.begin() + 1, given.types[0].shape.end());
+  if (!sample.is_static()) fails();
+  return nn::make_layers(lines, sample, given.types[0].dtype);
+}
+
+/// The kind of model.kind that stands for networks of inputs put together.
+constexpr const char* combined_kind = "combine";
+
+bool is_combined(const Task& task) {
+  return task.inputs.size() > 1 || task.outputs.size() > 1 || task.recipe.model.kind == combined_kind;
+}
+
+nn::Model single_model(const Task& task) {
+  const Input& input = *task.inputs[0];
+  const Output& output = *task.outputs[0];
+  InputTensors given = tensors_of(input);
+  const Recipe::Model& wanted = task.recipe.model;
+  if (!wanted.layers.empty()) return layers_of(wanted.layers, input, given);
+  given.options.tokens = output.at_places();
+  given.options.classes = output.at_places() ? 0 : output.width();
+  return architecture_of(wanted, "model", input, given.options);
+}
+
+/// Of several inputs the network of each is in model.branches; the only input's is the model itself.
+nn::Branch branch_of(const Task& task, const Input& input, int64_t features) {
+  const Recipe::Model& wanted = task.recipe.model;
+  InputTensors given = tensors_of(input);
+  given.options.classes = features;
+  nn::Branch branch{part_name(input.name(), "input"), {}};
+  const auto own = wanted.branches.find(input.name());
+  const bool only = task.inputs.size() == 1;
+  const bool own_layers = own != wanted.branches.end() && own->second.settings.find("layers") &&
+                          !own->second.settings.texts("layers").empty();
+  if (only && !wanted.layers.empty()) {
+    branch.model = layers_of(wanted.layers, input, given);
+  } else if (own_layers) {
+    branch.model = layers_of(own->second.settings.texts("layers"), input, given);
+  } else if (own != wanted.branches.end()) {
+    branch.model = architecture_of(own->second, "model." + input.name(), input, given.options);
+  } else if (only && nn::architectures().find(wanted.kind)) {
+    branch.model = architecture_of(wanted, "model", input, given.options);
+  } else {
+    branch.model = architecture_of(Section(), "model", input, given.options);
+  }
+  // All that the input gives: rows of texts come with the numbers of the texts in them, too.
+  auto& inputs = branch.model.inputs;
+  inputs.resize(given.types.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].name.empty()) inputs[i].name = fmt::format("x{}", i);
+    inputs[i].type = given.types[i];
+  }
+  return branch;
+}
+
+/// features, width … as the recipe has them for the layers between the branches and the heads.
+Settings settings_between(const Task& task) {
+  Section section = task.recipe.model;
+  if (section.settings.find("features")) return section.settings;
+  // The kind, or the layers, are those of the only branch.
+  if (nn::architectures().find(section.kind) || !task.recipe.model.layers.empty())
+    return Settings(nn::combine_settings());
+  section.settle("model", combined_kind, nn::combine_settings());
+  return section.settings;
+}
+
+nn::Model combined_model(const Task& task, std::vector<std::function<void(const Array&)>>& fits) {
+  std::vector<nn::Head> heads;
+  for (const auto& output : task.outputs) {
+    if (output->at_places())
+      fail<InputError>(
+          "{} is predicted at each place of a row: that goes with one input and no other output, not with {} "
+          "and {}",
+          output_key(output->section()), task.inputs.size(), task.outputs.size());
+    heads.push_back({part_name(output->name(), "output"), output->width()});
+  }
+  const nn::CombineOptions options = nn::combine_options(settings_between(task), std::move(heads));
+  std::vector<nn::Branch> branches;
+  for (const auto& input : task.inputs) {
+    branches.push_back(branch_of(task, *input, options.features));
+    fits.push_back(branches.back().model.fit);
+  }
+  nn::Model model = nn::combine(std::move(branches), options);
+  model.kind = combined_kind;
+  return model;
+}
+
+/// How the model is called in messages.
+std::string model_text(const Task& task) {
+  const Recipe::Model& wanted = task.recipe.model;
+  if (!wanted.layers.empty() && !is_combined(task))
+    return fmt::format("the last layer, '{}',", wanted.layers.back());
+  return fmt::format("model.kind '{}'", task.network->model().kind);
+}
+
+void check_logits(const Task& task, const Output& output, const Type& logits) {
+  const bool places = output.at_places();
+  const Shape& shape = logits.shape;
+  if (shape.rank() == (places ? 3 : 2) && shape.back() == output.width()) return;
+  fail<InputError>("{} gives {}, but {} has {} {}: the model must end in [batch, {}{}]", model_text(task),
+                   shape.str(), output_key(output.section()), output.width(),
+                   places                     ? "tokens"
+                   : output.classes().empty() ? "values"
+                                              : "classes",
+                   places ? "length, " : "", output.width());
+}
+
+}  // namespace
+
+Network::Network(const Task& task, nn::Model model, std::vector<std::function<void(const Array&)>> fits)
+    : model_(std::move(model)), fits_(std::move(fits)) {
+  for (const auto& input : task.inputs) inputs_.push_back(input.get());
+  combined_ = dynamic_cast<nn::Combined*>(model_.module.get());
+  child("", model_.module);
+}
+
+std::vector<Tensor> Network::logits(std::span<const Tensor> fields, bool training) {
+  std::vector<Tensor> given;
+  for (const Input* input : inputs_) {
+    const size_t count = input->fields().size() + (training ? input->training_fields().size() : 0);
+    if (count > fields.size())
+      fail<InternalError>("{} needs {} arrays, {} are left", input_key(input->section()), count,
+                          fields.size());
+    for (Tensor& tensor : input->graph(fields.first(count), training)) given.push_back(std::move(tensor));
+    fields = fields.subspan(count);
+  }
+  if (combined_) return combined_->heads(given);
+  return {(*model_.module)(given)};
+}
+
+Tensor Network::forward_many(std::span<const Tensor> fields) {
+  const std::vector<Tensor> all = logits(fields, false);
+  return all.size() == 1 ? all[0] : concat(all, 1);
+}
+
+void Network::fit(size_t input, const Array& samples) {
+  const Tensor field(samples);
+  const std::vector<Tensor> given = inputs_[input]->graph({&field, 1}, false);
+  fits_[input](given[0].to_array());
+}
+
+void make_network(Task& task) {
+  std::vector<std::function<void(const Array&)>> fits;
+  nn::Model model;
+  try {
+    if (is_combined(task)) {
+      model = combined_model(task, fits);
+    } else {
+      model = single_model(task);
+      fits.push_back(model.fit);
+    }
+  } catch (const TypeError& error) {
+    fail<InputError>("the model does not go with the data: {}", error.what());
+  }
+  task.network = std::make_shared<Network>(task, std::move(model), std::move(fits));
+  Network& network = *task.network;
+  network.initialise(static_cast<uint64_t>(task.recipe.train.seed));
+  const auto logits = [](nn::Module& module, std::span<const Tensor> fields) {
+    std::vector<optim::NamedTensor> named;
+    for (Tensor& tensor : static_cast<Network&>(module).logits(fields, false))
+      named.emplace_back(fmt::format("{}", named.size()), std::move(tensor));
+    return named;
+  };
+  try {
+    const auto specs = specs_of(task.fields(), 0, task.length());
+    const Graph graph = optim::build_eval_graph(network, specs, logits, true);
+    for (size_t i = 0; i < task.outputs.size(); ++i)
+      check_logits(task, *task.outputs[i], graph.type(graph.outputs()[i]));
+  } catch (const TypeError& error) {
+    fail<InputError>("{} does not go with the data: {}", model_text(task), error.what());
+  }
+}
+
+void fit_network(Task& task, const Reading& reading) {
+  for (size_t i = 0; i < task.inputs.size(); ++i) {
+    if (!task.network->fits(i)) continue;
+    const std::optional<Array> samples = task.inputs[i]->fitting(reading);
+    if (!samples)
+      fail<InputError>("model.kind '{}' takes filters from its samples, which {} does not offer",
+                       task.network->model().kind, input_key(task.inputs[i]->section()));
+    task.network->fit(i, *samples);
+  }
+}
+
+std::vector<optim::TensorSpec> specs_of(std::span<const data::Field> fields, int64_t batch, int64_t length) {
+  Bindings sizes;
+  if (batch > 0) sizes["batch"] = batch;
+  if (length > 0) sizes["length"] = length;
+  std::vector<optim::TensorSpec> specs;
+  for (const data::Field& field : fields)
+    specs.push_back({field.name, {field.type.dtype, field.type.shape.specialise(sizes)}});
+  return specs;
+}
+
+CompileOptions compile_options(const Task& task, const std::string& precision, const std::string& memory) {
+  CompileOptions options;
+  if (!memory.empty()) options.memory = static_cast<int64_t>(parse_bytes("train.memory", memory));
+  options.precision = precision;
+  options.exact = task.recipe.train.exact;
+  options.choices = task.choices;
+  return options;
+}
+
+}  // namespace millrace::task

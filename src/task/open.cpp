@@ -1,0 +1,157 @@
+#include "task/open.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/format.h"
+#include "data/table/join.h"
+#include "data/table/labels.h"
+#include "data/table/query.h"
+#include "data/table/select.h"
+#include "data/table/test_share.h"
+
+namespace millrace::task {
+namespace {
+
+using Set = std::shared_ptr<const data::Dataset>;
+using NamedSets = std::vector<std::pair<std::string, Set>>;
+
+/// Which samples of data.train are asked for.
+enum class Wanted { training, tests };
+
+data::OpenOptions options_of(const Recipe& recipe, const std::vector<std::string>& texts = {}) {
+  data::OpenOptions options;
+  if (!recipe.data.header.empty()) options.header = recipe.data.header == "yes";
+  options.texts = texts;
+  return options;
+}
+
+bool has_columns(const data::Dataset& set, const std::vector<std::string>& names) {
+  return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    return std::any_of(set.columns().begin(), set.columns().end(),
+                       [&](const data::Column& column) { return column.name == name; });
+  });
+}
+
+/// A data set that is to have columns that are known. Of a few rows of CSV it cannot be told from the content whether the first is
+/// names, but from the names.
+Set open_known(const Recipe& recipe, const std::string& text, const std::vector<std::string>& texts) {
+  data::OpenOptions options = options_of(recipe, texts);
+  Set set = open_set(text, options);
+  const std::string path = expand(text);
+  if (!recipe.data.header.empty() || set->format() != "csv" || path == "-" || path.starts_with("pipe:") ||
+      has_columns(*set, texts))
+    return set;
+  options.header = true;
+  Set named;
+  try {
+    named = data::open_dataset(path, options);
+  } catch (const InputError&) {  // there is nothing behind the names
+  }
+  return named && has_columns(*named, texts) ? named : set;
+}
+
+/// What data.test_share keeps of it, or what that leaves.
+Set shared_out(Set set, double share, Wanted wanted) {
+  std::vector<int64_t> samples;
+  for (int64_t i = 0; i < set->count(); ++i)
+    if (data::kept_for_test(i, share) == (wanted == Wanted::tests)) samples.push_back(i);
+  if (samples.empty())
+    fail<InputError>("{}: of {} samples none are left to {} on; give data.test, or another data.test_share",
+                     set->path(), set->count(), wanted == Wanted::tests ? "test" : "train");
+  return data::select(std::move(set), std::move(samples));
+}
+
+/// One source of data.train, or what is kept of it.
+Set open_source(const Recipe& recipe, const std::string& text, bool whole, Wanted wanted,
+                const std::vector<std::string>& texts) {
+  const Recipe::Data& data = recipe.data;
+  Set set = texts.empty() ? open_set(text, options_of(recipe)) : open_known(recipe, text, texts);
+  if (data.test.empty() && !data.test_where.empty())
+    set = data::select(
+        set, data::Query::parse(wanted == Wanted::tests ? data.test_where : "not (" + data.test_where + ")"));
+  else if (data.test.empty() && data.test_share > 0 && !whole)
+    set = shared_out(std::move(set), data.test_share, wanted);
+  if (wanted == Wanted::training && !data.where.empty())
+    set = data::select(set, data::Query::parse(data.where));
+  return set;
+}
+
+/// Numbers of classes mean the same in all sets only where no set has names of its own for them; else classes are put together
+/// by their names.
+void number_classes(NamedSets& sets) {
+  bool all = true, differ = false;
+  std::string name;
+  for (const auto& [source, set] : sets) {
+    const auto label = data::find_label(*set);
+    all = all && label;
+    if (!label) continue;
+    const data::Column& column = set->columns()[*label];
+    differ = differ || !set->class_names(*label).empty() || (!name.empty() && column.name != name);
+    name = column.name;
+  }
+  if (!all || !differ) return;
+  for (auto& [source, set] : sets) set = data::numbered(set, *data::find_label(*set));
+}
+
+Set joined(NamedSets sets) {
+  number_classes(sets);
+  return data::join(std::move(sets));
+}
+
+}  // namespace
+
+Set open_set(const std::string& text, const data::OpenOptions& options) {
+  const std::string path = expand(text);
+  try {
+    return data::open_dataset(path, options);
+  } catch (const Error& error) {
+    constexpr std::string_view variable = "${MILLRACE_DATA}";
+    std::error_code ignored;
+    if (text.find(variable) == std::string::npos || std::filesystem::exists(expand(variable), ignored)) throw;
+    fail<InputError>(
+        "{}; the folder {} (${{MILLRACE_DATA}}) does not exist: set MILLRACE_DATA to the folder that "
+        "holds the data sets, which docs/data.md lists",
+        error.what(), expand(variable));
+  }
+}
+
+TrainingSource open_training_source(const Recipe& recipe, bool whole, int64_t most) {
+  const auto opened = [&](const std::string& text) {
+    Set set = open_source(recipe, text, whole, Wanted::training, {});
+    return most > 0 ? data::sample_of(std::move(set), most) : set;
+  };
+  if (recipe.data.sources.empty()) return {opened(recipe.data.train), {}};
+  TrainingSource all;
+  NamedSets sets;
+  for (const auto& [name, text] : recipe.data.sources) {
+    sets.emplace_back(name, opened(text));
+    all.parts.push_back(sets.back().second->count());
+  }
+  all.samples = joined(std::move(sets));
+  return all;
+}
+
+Set open_test_source(const Recipe& recipe, bool whole, const std::string& path,
+                     const std::vector<std::string>& texts) {
+  const Recipe::Data& data = recipe.data;
+  if (!path.empty() || !data.test.empty()) return open_known(recipe, path.empty() ? data.test : path, texts);
+  if (!has_tests(recipe)) return nullptr;
+  if (data.sources.empty()) return open_source(recipe, data.train, whole, Wanted::tests, texts);
+  NamedSets sets;
+  for (const auto& [name, text] : data.sources)
+    sets.emplace_back(name, open_source(recipe, text, whole, Wanted::tests, texts));
+  return joined(std::move(sets));
+}
+
+std::vector<double> shares_of(const Recipe& recipe, const std::vector<int64_t>& parts) {
+  std::vector<double> shares;
+  for (const auto& [name, weight] : recipe.data.weights) shares.push_back(weight);
+  return shares.empty() ? std::vector<double>(parts.begin(), parts.end()) : shares;
+}
+
+bool has_tests(const Recipe& recipe) {
+  return !recipe.data.test.empty() || !recipe.data.test_where.empty() || recipe.data.test_share > 0;
+}
+
+}  // namespace millrace::task

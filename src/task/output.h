@@ -1,0 +1,128 @@
+// Outputs of a task: what a model is to give. Each kind of output is one file in outputs/.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millrace/array.h>
+#include <millrace/tensor.h>
+
+#include "base/registry.h"
+#include "base/settings.h"
+#include "data/feed/part.h"
+#include "eval/metric.h"
+#include "task/loss.h"
+#include "task/reading.h"
+
+namespace millrace::task {
+
+struct OutputKind;
+class Input;
+
+/// A prediction for one sample, to be printed.
+struct Prediction {
+  std::string text;  // "cat 97.1 %, dog 2.2 %"
+  /// Fields of a JSON object, each value as JSON text: {"class", "\"cat\""}, {"probabilities", "{…}"}, {"logits", "[…]"}.
+  std::vector<std::pair<std::string, std::string>> json;
+};
+
+class Output {
+ public:
+  explicit Output(Section section) : section_(std::move(section)) {}
+  virtual ~Output() = default;
+
+  const OutputKind& kind() const;
+  const std::string& name() const { return section_.name; }
+  const Settings& settings() const { return section_.settings; }
+  const Section& section() const { return section_; }
+  std::string prefix() const { return section_.name.empty() ? "" : section_.name + "."; }
+  /// Its weight in the sum of the outputs' losses.
+  double weight() const { return section_.settings.number("weight"); }
+
+  /// What was learnt from the training data (classes, means), as JSON; load() reads it.
+  virtual std::string encoding() const = 0;
+  virtual std::vector<std::string> notes() const { return {}; }
+  /// Loss of a model that knows nothing but how often what occurs (entropy, variance); NaN when that is not known.
+  virtual double ignorance() const = 0;
+
+  /// The last dimension of its logits: classes, numbers, tokens; and whether there are logits at each place of a row ([batch, length,
+  /// width]), not only one for each row.
+  virtual int64_t width() const = 0;
+  virtual bool at_places() const { return false; }
+  /// The input that the targets come from ("next tokens of text"); null where they are columns.
+  virtual const Input* from() const { return nullptr; }
+
+  /// Its targets of the samples of a data set: a part with the field "target"; null where an input gives them (then that input's part
+  /// has the fields "targets" and maybe "counted"). InputError when the data set lacks them, or has unknown classes.
+  virtual std::shared_ptr<const data::Part> part(const Reading& reading) const = 0;
+  /// The class of each sample for orders by class, and the classes; empty where there are none.
+  virtual std::vector<int64_t> labels(const Reading& /*reading*/) const { return {}; }
+  virtual std::vector<std::string> classes() const { return {}; }
+
+  /// Loss of each row (and place), or their mean: LossKind::make() on the targets as the field has them (-1 taken for 0: `counted` weighs it 0).
+  virtual Tensor loss(const Tensor& logits, const Tensor& targets, bool mean) const = 0;
+  /// What is printed while training runs: the first of its default metrics that is a mean over rows, of each row (and place), f32.
+  virtual std::pair<std::string, Tensor> progress(const Tensor& logits, const Tensor& targets) const = 0;
+  /// From logits to predictions, as the exported model gives them behind its logits: probabilities, numbers in their unit.
+  virtual Tensor predictions(const Tensor& logits) const = 0;
+  virtual std::string predictions_name() const = 0;  // "probabilities"
+
+  /// Adds rows of a batch to the metrics: logits f32 (rows × width, at_places() rows × length × width), the target array as the feed has it.
+  /// `rows`: which rows count. `bytes` of text that a target stands for, or 0.
+  virtual void judge(std::span<const float> logits, std::span<const std::byte> targets, int64_t length,
+                     const std::vector<char>& rows, double bytes, eval::Measurement& into) const = 0;
+
+  /// How the prediction of one row is told; `top`: how many classes or tokens.
+  virtual Prediction predict(std::span<const float> logits, int64_t top) const = 0;
+  /// The same of a target, for `data show` and `data why`.
+  virtual std::string target_text(std::span<const std::byte> target) const = 0;
+
+ protected:
+  Section section_;
+};
+
+/// A kind of output.
+struct OutputKind {
+  std::string name;  // "class"
+  std::string doc;
+  /// Beside those that all have (common_output_settings(): weight, loss …).
+  std::vector<Setting> settings;
+  std::vector<std::string>
+      metrics;       // default ones; those that apply say so themselves (eval::MetricKind::outputs)
+  std::string loss;  // default
+  /// Could this column of a data set be its target? "" or why not.
+  std::string (*refuses)(const data::Dataset& samples, const std::string& column);
+  /// The column that it would take where the recipe names none; "" for none.
+  std::string (*recognise)(const data::Dataset& samples);
+  /// Where both are able to, the greater rank is the kind of a column.
+  int rank = 0;
+  void (*check)(const Section& section, const Recipe& recipe) = nullptr;
+  /// `inputs` are known already; the section is settled.
+  std::unique_ptr<Output> (*learn)(const Section& section, const Reading& reading,
+                                   std::span<const std::unique_ptr<Input>> inputs);
+  std::unique_ptr<Output> (*load)(const Section& section, const std::string& encoding,
+                                  std::span<const std::unique_ptr<Input>> inputs);
+};
+
+#define MILLRACE_OUTPUT(name)                              \
+  extern const ::millrace::task::OutputKind name##_output; \
+  const ::millrace::task::OutputKind name##_output
+
+Registry<OutputKind>& output_kinds();
+
+/// What every kind of output can be told: column, of (an input that targets come from), weight, loss (kind).
+std::vector<Setting> common_output_settings();
+/// An output's loss and its settings ("loss.label_smoothing" is the key "label_smoothing" of the kind of loss). InputError for one that does not apply.
+struct ChosenLoss {
+  const LossKind* kind = nullptr;
+  Settings settings;
+  Tensor operator()(const Tensor& logits, const Tensor& targets, bool mean) const {
+    return kind->make(logits, targets, settings, mean);
+  }
+};
+ChosenLoss chosen_loss(const Section& section, const OutputKind& kind);
+
+}  // namespace millrace::task

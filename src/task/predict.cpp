@@ -1,0 +1,168 @@
+#include "task/predict.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/format.h"
+#include "data/feed/loader_work.h"
+#include "data/table/select.h"
+#include "task/feed_parts.h"
+#include "task/feeds.h"
+#include "task/model.h"
+
+namespace millrace::task {
+namespace {
+
+/// Hands on logits in the order of the samples, whatever the order they come in.
+class InOrder {
+ public:
+  InOrder(const OnSample& on, int64_t count) : on_(on), done_(static_cast<size_t>(count), false) {}
+
+  void failed(int64_t sample, const std::string& why) {
+    if (done_[static_cast<size_t>(sample)]) return;
+    done_[static_cast<size_t>(sample)] = true;
+    on_.failed(sample, why);
+    hand_on();
+  }
+  /// Once for each sample: those that stand in for bad ones are there a second time.
+  void add(int64_t sample, std::vector<std::vector<float>> logits) {
+    if (done_[static_cast<size_t>(sample)]) return;
+    waiting_.emplace(sample, std::move(logits));
+    hand_on();
+  }
+
+ private:
+  void hand_on() {
+    while (next_ < static_cast<int64_t>(done_.size())) {
+      if (done_[static_cast<size_t>(next_)]) {
+        ++next_;
+        continue;
+      }
+      const auto first = waiting_.begin();
+      if (first == waiting_.end() || first->first != next_) return;
+      const std::vector<std::span<const float>> logits(first->second.begin(), first->second.end());
+      done_[static_cast<size_t>(next_)] = true;
+      on_.predicted(next_++, logits);
+      waiting_.erase(first);
+    }
+  }
+
+  const OnSample& on_;
+  std::vector<bool> done_;
+  std::map<int64_t, std::vector<std::vector<float>>> waiting_;
+  int64_t next_ = 0;
+};
+
+/// `first`: the number of the feed's first sample.
+void run_feed(Predictor& predictor, data::Feed& feed, int64_t first, InOrder& out) {
+  const int64_t batches = feed.batches_per_epoch();
+  for (int64_t b = 0; b < batches; ++b) {
+    const data::FeedBatch& batch = feed.next();
+    const std::vector<Array> logits = predictor.logits(feed, batch);
+    for (size_t row = 0; row < static_cast<size_t>(batch.valid); ++row) {
+      std::vector<std::vector<float>> own;
+      for (const Array& each : logits) {
+        const std::span<const float> all = each.as<float>();
+        const size_t width = all.size() / static_cast<size_t>(feed.batch_size());
+        const auto from = all.subspan(row * width, width);
+        own.emplace_back(from.begin(), from.end());
+      }
+      out.add(first + batch.samples[row], std::move(own));
+    }
+  }
+  for (const data::BadSample& bad : feed.bad_samples()) out.failed(first + bad.index, bad.why);
+}
+
+/// A feed needs one good sample. Where there is none, says so of each; else false.
+bool all_bad(const Task& task, const std::shared_ptr<const data::Dataset>& samples, int64_t first,
+             InOrder& out) {
+  const TaskParts parts = parts_of(task, {task.recipe, samples}, Purpose::prediction, false);
+  std::vector<std::string> why;
+  for (int64_t i = 0; i < samples->count(); ++i) {
+    std::string fault;
+    for (const data::NamedPart& named : parts.named) {
+      std::vector<std::byte> stored(named.part->stored_bytes());
+      if (fault.empty() && !stored.empty())
+        fault = named.part->read(*samples, i, nullptr, named.part->scratch().get(), stored.data());
+    }
+    if (fault.empty()) return false;
+    why.push_back(std::move(fault));
+  }
+  for (int64_t i = 0; i < samples->count(); ++i) out.failed(first + i, why[static_cast<size_t>(i)]);
+  return true;
+}
+
+/// `batch` 0: as for a test set of these samples.
+void predict_part(Predictor& predictor, const Task& task, const std::shared_ptr<const data::Dataset>& samples,
+                  int64_t batch, int64_t first, InOrder& out) {
+  TaskFeed set;
+  try {
+    set = open_predictions(task, samples, batch);
+  } catch (const InputError&) {
+    if (!all_bad(task, samples, first, out)) throw;
+    return;
+  }
+  run_feed(predictor, *set.feed, first, out);
+}
+
+/// What an argument is, or several, opened.
+struct OpenedArguments {
+  std::shared_ptr<const data::Dataset> samples;
+  bool sample = false;  // it is one itself
+};
+
+/// Takes the next argument, and those behind that can be opened with it. Of several inputs an argument is a
+/// data set that has the columns of all.
+OpenedArguments open_next(const Task& task, const std::vector<std::string>& arguments, size_t& next) {
+  const Input& input = *task.inputs[0];
+  const bool only = task.inputs.size() == 1;
+  const std::string& argument = arguments[next++];
+  if (only && input.is_sample(argument)) return {input.sample(argument), true};
+  std::vector<std::string> paths = {argument};
+  while (only && input.together(argument) && next < arguments.size() && input.together(arguments[next]))
+    paths.push_back(arguments[next++]);
+  return {input.open(task.recipe, paths), false};
+}
+
+}  // namespace
+
+void predict_samples(Predictor& predictor, const Task& task, std::shared_ptr<const data::Dataset> samples,
+                     const OnSample& on) {
+  const Recipe& recipe = task.recipe;
+  const int64_t count = samples->count();
+  InOrder out(on, count);
+  int64_t row_bytes = 1;
+  for (const optim::TensorSpec& spec : specs_of(task.fields(), 1, task.length()))
+    row_bytes += spec.type.bytes();
+  // Whole batches, so that each is the one of evaluation.
+  const int64_t most = std::min<int64_t>(recipe.data.cache_mb << 20, 256 << 20) / row_bytes;
+  const int64_t part = std::max<int64_t>(1, most / recipe.eval.batch) * recipe.eval.batch;
+  // Which texts share a batch depends on the lengths of all.
+  if (task.length() > 0 || count <= part) {
+    predict_part(predictor, task, samples, 0, 0, out);
+    return;
+  }
+  for (int64_t first = 0; first < count; first += part)
+    predict_part(predictor, task, data::slice(samples, first, std::min(part, count - first)),
+                 recipe.eval.batch, first, out);
+}
+
+void predict_arguments(Predictor& predictor, const Task& task, const std::vector<std::string>& arguments,
+                       const OnPrediction& on) {
+  for (size_t next = 0; next < arguments.size();) try {
+      const size_t first = next;
+      const OpenedArguments opened = open_next(task, arguments, next);
+      const auto name = [&](int64_t sample) {
+        return opened.sample ? arguments[first] : opened.samples->name(sample);
+      };
+      predict_samples(predictor, task, opened.samples,
+                      {[&](int64_t sample, const auto& logits) { on.predicted(name(sample), logits); },
+                       [&](int64_t sample, const std::string& why) {
+                         on.failed(fmt::format("{}: {}", name(sample), why));
+                       }});
+    } catch (const Error& error) {
+      on.failed(error.what());
+    }
+}
+
+}  // namespace millrace::task

@@ -1,0 +1,38 @@
+// Predicting samples whose targets are not known. They go through the very feeds, batch sizes and compiled
+// steps that evaluation uses, so that a file's predictions are those that its evaluation is made of, to the
+// last bit.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/table/dataset.h"
+#include "task/predictor.h"
+#include "task/task.h"
+
+namespace millrace::task {
+
+struct OnSample {
+  /// Logits of each output, for each sample once, in the order of the data set.
+  std::function<void(int64_t sample, const std::vector<std::span<const float>>& logits)> predicted;
+  /// A sample that cannot be read or decoded; in any order.
+  std::function<void(int64_t sample, const std::string& why)> failed;
+};
+/// Goes through all samples, in parts that fit into data.cache_mb.
+void predict_samples(Predictor& predictor, const Task& task, std::shared_ptr<const data::Dataset> samples,
+                     const OnSample& on);
+
+/// One argument of `predict` after the other: paths are opened (those that may, together), samples are taken
+/// as they stand. `on` gets the name of each sample ("photo.jpg", "people.csv#3", the text itself) and the
+/// logits; errors of one do not stop the others.
+struct OnPrediction {
+  std::function<void(const std::string& name, const std::vector<std::span<const float>>& logits)> predicted;
+  std::function<void(const std::string& message)> failed;
+};
+void predict_arguments(Predictor& predictor, const Task& task, const std::vector<std::string>& arguments,
+                       const OnPrediction& on);
+
+}  // namespace millrace::task

@@ -1,0 +1,103 @@
+#include "task/predictor.h"
+
+#include <cstring>
+
+#include "base/format.h"
+#include "task/model.h"
+
+namespace millrace::task {
+namespace {
+
+std::vector<optim::NamedTensor> named_logits(nn::Module& module, std::span<const Tensor> fields) {
+  std::vector<optim::NamedTensor> named;
+  for (Tensor& tensor : static_cast<Network&>(module).logits(fields, false))
+    named.emplace_back(fmt::format("logits {}", named.size()), std::move(tensor));
+  return named;
+}
+
+/// What all inputs see in one way of looking at a batch, and how much it counts.
+struct Sight {
+  std::vector<Array> arrays;
+  float weight = 1;
+};
+
+/// How many ways there are: each input's with each other's.
+int sights(const Task& task) {
+  int count = 1;
+  for (const auto& input : task.inputs) count *= input->views();
+  return count;
+}
+
+Sight sight(const Task& task, std::span<const Array> arrays, int number) {
+  Sight seen;
+  for (const auto& input : task.inputs) {
+    const size_t own = input->fields().size();
+    const int view = number % input->views();
+    number /= input->views();
+    for (Array& array : input->view(arrays.first(own), view)) seen.arrays.push_back(std::move(array));
+    seen.weight *= input->view_weight(view);
+    arrays = arrays.subspan(own);
+  }
+  return seen;
+}
+
+}  // namespace
+
+Predictor::Predictor(Task& task, bool views, const std::string& precision)
+    : task_(task), views_(views), precision_(precision.empty() ? task.recipe.train.precision : precision) {}
+
+std::vector<Array> Predictor::run(std::span<const Array> arrays, int64_t length) {
+  auto& step = steps_[length];
+  if (!step)
+    step = std::make_unique<optim::EvalStep>(task_.network,
+                                             specs_of(task_.fields(), 0, length ? length : task_.length()),
+                                             named_logits, compile_options(task_, precision_));
+  std::vector<Array> results;
+  for (const Array& result : step->run(arrays)) results.push_back(result.converted(f32));
+  for (const auto& [key, choice] : step->program().choices()) task_.choices.emplace(key, choice);
+  return results;
+}
+
+std::vector<Array> Predictor::logits(std::span<const Array> arrays, int64_t length) {
+  const int count = views_ ? sights(task_) : 1;
+  if (count == 1) return run(arrays, length);
+  std::vector<Array> sums;
+  float weights = 0;
+  for (int number = 0; number < count; ++number) {
+    const Sight seen = sight(task_, arrays, number);
+    const std::vector<Array> results = run(seen.arrays, length);
+    weights += seen.weight;
+    for (size_t k = 0; k < results.size(); ++k) {
+      if (number == 0) sums.emplace_back(results[k].type());
+      const auto from = results[k].as<float>();
+      auto to = sums[k].as<float>();
+      for (size_t i = 0; i < from.size(); ++i) to[i] += seen.weight * from[i];
+    }
+  }
+  // The mean, so that probabilities are as sharp as those of one view.
+  for (Array& sum : sums)
+    for (float& logit : sum.as<float>()) logit /= weights;
+  return sums;
+}
+
+std::vector<Array> Predictor::logits(const data::Feed& feed, const data::FeedBatch& batch) {
+  std::vector<Array> arrays;
+  for (const optim::TensorSpec& spec : specs_of(task_.fields(), feed.batch_size(), batch.length)) {
+    Array& array = arrays.emplace_back(spec.type);
+    const auto bytes = batch.arrays[feed.field(spec.name)];
+    if (static_cast<size_t>(array.bytes()) != bytes.size())
+      fail<InternalError>("{}: '{}' has {} bytes, {} takes {}", feed.path(), spec.name, bytes.size(),
+                          spec.type.str(), array.bytes());
+    std::memcpy(array.data(), bytes.data(), bytes.size());
+  }
+  return logits(arrays, batch.length);
+}
+
+void Predictor::prepare(const data::Feed& feed, int64_t length) {
+  std::vector<Array> arrays;
+  for (const optim::TensorSpec& spec : specs_of(task_.fields(), feed.batch_size(), length))
+    arrays.emplace_back(spec.type);
+  run(arrays, length);
+}
+
+}  // namespace millrace::task

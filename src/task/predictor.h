@@ -1,0 +1,40 @@
+// Runs a task's model.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <millrace/array.h>
+#include <millrace/optim.h>
+
+#include "data/feed/feed.h"
+#include "task/task.h"
+
+namespace millrace::task {
+
+/// Precision is the recipe's. New kernel choices go to the task.
+class Predictor {
+ public:
+  /// `views`: average the logits over the inputs' views (test-time augmentation). `precision`: another than
+  /// the recipe's where not empty.
+  explicit Predictor(Task& task, bool views = false, const std::string& precision = "");
+  /// Logits f32 of each output for arrays as Task::fields() has them.
+  std::vector<Array> logits(std::span<const Array> arrays, int64_t length = 0);
+  /// The same of a feed's batch, which may have more arrays than the model takes.
+  std::vector<Array> logits(const data::Feed& feed, const data::FeedBatch& batch);
+  /// Compiles for such batches, of a length (0: of the only one).
+  void prepare(const data::Feed& feed, int64_t length);
+  void use_views(bool on) { views_ = on; }
+
+ private:
+  std::vector<Array> run(std::span<const Array> arrays, int64_t length);
+  Task& task_;
+  bool views_;
+  std::string precision_;
+  std::map<int64_t, std::unique_ptr<optim::EvalStep>> steps_;  // by length
+};
+
+}  // namespace millrace::task

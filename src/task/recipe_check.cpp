@@ -1,0 +1,150 @@
+// What no single key of a recipe can show.
+#include "task/recipe_check.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "base/format.h"
+#include "base/size_text.h"
+#include "base/suggest.h"
+#include "eval/metric.h"
+#include "optim/kinds.h"
+#include "task/freeze_entry.h"
+#include "task/input.h"
+#include "task/output.h"
+#include "task/recipe.h"
+
+namespace millrace::task {
+namespace {
+
+void check_model(const Recipe& recipe) {
+  const Recipe::Model& model = recipe.model;
+  if (!model.kind.empty() && !model.layers.empty())
+    fail<InputError>("give either model.kind or model.layers");
+  if (recipe.inputs.size() > 1 && !model.layers.empty())
+    fail<InputError>("model.layers are of one input, and there are {}: give each its own, as [model.{}]",
+                     recipe.inputs.size(), recipe.inputs[0].name);
+  if (recipe.inputs.size() > 1 && !model.kind.empty() && model.kind != "combine")
+    fail<InputError>(
+        "model.kind = \"{}\" takes one input, and there are {}: give each its own, as [model.{}], and leave "
+        "model.kind out",
+        model.kind, recipe.inputs.size(), recipe.inputs[0].name);
+  for (const auto& [name, branch] : model.branches)
+    if (branch.items.contains("layers") && !branch.kind.empty())
+      fail<InputError>("give either model.{}.kind or model.{}.layers", name, name);
+}
+
+/// "mae" of the only output, "price.mae" of one of several.
+void check_metric(const Recipe& recipe, const std::string& name) {
+  const Section* output = recipe.outputs.data();
+  std::string metric = name;
+  if (recipe.outputs.size() > 1) {
+    const size_t dot = name.find('.');
+    std::vector<std::string> names;
+    for (const Section& each : recipe.outputs) names.push_back(each.name);
+    const std::string own = name.substr(0, dot);
+    const auto found = std::find(names.begin(), names.end(), own);
+    if (dot == std::string::npos || found == names.end())
+      fail<InputError>("eval.metrics: '{}' is of none of the outputs ({}): write it as \"{}.{}\"", name,
+                       fmt::join(names, ", "), dot == std::string::npos ? names[0] : nearest(own, names),
+                       dot == std::string::npos ? name : name.substr(dot + 1));
+    output = &recipe.outputs[static_cast<size_t>(found - names.begin())];
+    metric = name.substr(dot + 1);
+  }
+  const std::vector<std::string> known = eval::metric_kinds().names();
+  const eval::MetricKind* const kind = eval::metric_kinds().find(metric);
+  if (!kind)
+    fail<InputError>("eval.metrics: there is no metric '{}'; did you mean '{}'? ({})", metric,
+                     nearest(metric, known), fmt::join(known, ", "));
+  if (output->kind.empty() ||
+      std::find(kind->outputs.begin(), kind->outputs.end(), output->kind) != kind->outputs.end())
+    return;
+  const std::vector<std::string> kinds = {output->kind};
+  fail<InputError>("eval.metrics: '{}' does not apply to {}, of kind {}, but {}", name, output_key(*output),
+                   output->kind, fmt::join(eval::metrics_for(kinds), ", "));
+}
+
+void check_sections(const Recipe& recipe) {
+  if (recipe.inputs.empty() || recipe.outputs.empty())
+    fail<InternalError>("a recipe without inputs or outputs");
+  for (const Section& input : recipe.inputs) {
+    if (input.kind.empty()) continue;
+    if (const InputKind& kind = input_kinds().at(input.kind); kind.check) kind.check(input, recipe);
+  }
+  for (const Section& output : recipe.outputs) {
+    if (output.kind.empty()) continue;
+    const OutputKind& kind = output_kinds().at(output.kind);
+    (void)chosen_loss(output, kind);
+    if (kind.check) kind.check(output, recipe);
+  }
+}
+
+void check_training(const Recipe& recipe) {
+  const Recipe::Train& train = recipe.train;
+  if (!train.optimizer.kind.empty()) {
+    const optim::OptimizerKind& kind = optim::optimizer_kinds().at(train.optimizer.kind);
+    try {
+      (void)kind.make(train.optimizer.settings, {});
+    } catch (const InputError& error) {
+      fail<InputError>("train.optimizer: {}", error.what());
+    }
+  }
+  if (train.steps == 0 && train.epochs <= 0)
+    fail<InputError>("train.epochs must be more than 0 (or give train.steps)");
+  if (train.batch % train.accumulate != 0)
+    fail<InputError>("train.batch = {} cannot be divided into train.accumulate = {} equal parts", train.batch,
+                     train.accumulate);
+  if (!recipe.data.memory.empty()) (void)parse_bytes("data.memory", recipe.data.memory);
+  if (!train.memory.empty()) (void)parse_bytes("train.memory", train.memory);
+  if (train.lookahead > 0 && train.precision == "bf16-pure")
+    fail<InputError>(
+        "train.lookahead averages f32 weights, which train.precision = \"bf16-pure\" does not keep: use "
+        "\"bf16\", or no lookahead");
+  for (const std::string& entry : train.freeze) (void)parse_freeze(entry);
+}
+
+}  // namespace
+
+std::pair<std::string, double> parse_freeze(const std::string& entry) {
+  std::istringstream words(entry);
+  std::string name, rest;
+  double epochs = 0;
+  if (!(words >> name >> epochs) || words >> rest || !(epochs >= 0) || epochs > 1e9)
+    fail<InputError>(
+        "train.freeze: '{}' is not a parameter or layer and the epochs that it trains for, such as "
+        "'white.bias 3'",
+        entry);
+  return {name, epochs};
+}
+
+namespace {
+
+/// Messages get the recipe's name in front, unless they know their place in it.
+template <typename Check>
+void named_check(const std::string& name, Check check) {
+  try {
+    check();
+  } catch (const InputError& error) {
+    const std::string message = error.what();
+    if (message.starts_with(name + ":") || message.starts_with("'")) throw;
+    fail<InputError>("{}: {}", name, message);
+  }
+}
+
+}  // namespace
+
+void check_kinds(const Recipe& recipe, const std::string& name) {
+  named_check(name, [&] {
+    check_model(recipe);
+    check_sections(recipe);
+    for (const std::string& metric : recipe.eval.metrics) check_metric(recipe, metric);
+  });
+}
+
+void check_recipe(const Recipe& recipe, const std::string& name) {
+  check_sources(recipe, name);
+  check_kinds(recipe, name);
+  named_check(name, [&] { check_training(recipe); });
+}
+
+}  // namespace millrace::task

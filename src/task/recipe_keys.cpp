@@ -1,0 +1,146 @@
+// The one list of the keys that every recipe may have: parsing, checking, writing and help all go by it.
+#include "task/recipe.h"
+
+namespace millrace::task {
+
+#define SLOT(MEMBER) [](Recipe& r) -> RecipeSlot { return &r.MEMBER; }
+
+namespace {
+
+std::vector<RecipeKey> data_keys() {
+  return {
+      {"data.train",
+       "training samples: a folder with a folder a class, a tar of them, WebDataset shards, IDX, CSV, "
+       "Parquet, "
+       "JSON lines, texts …",
+       SLOT(data.train)},
+      {"data.train.NAME",
+       "several sources instead, each with a name of yours: data.train = { ads = \"a.tar\", news = \"b.tar\" "
+       "}; they are mixed by data.weights, and each is gone through in data.order, epoch by epoch",
+       SLOT(data.sources)},
+      {"data.weights.NAME",
+       "how often samples of each source are drawn, as { ads = 0.3, news = 0.7 }; empty: as they have "
+       "samples, streams alike; millrace ctl changes them while training runs",
+       SLOT(data.weights), 0, 1e12},
+      {"data.stream",
+       "read data.train from its beginning on, without random access and without an end that must come: "
+       "pipe:COMMAND, - (standard input) or files, with data.order = \"shuffle-buffer N\" or \"sequential\"",
+       SLOT(data.stream)},
+      {"data.epoch_samples", "of a stream, how many samples count as an epoch; 0: all of train.steps",
+       SLOT(data.epoch_samples), 0, 1e15},
+      {"data.test", "samples to test on after each epoch, in the same forms", SLOT(data.test)},
+      {"data.test_where",
+       "without data.test: these samples of data.train are kept to test on, as in "
+       "\"__key__ like '*_ann_*'\"",
+       SLOT(data.test_where)},
+      {"data.test_share",
+       "without data.test: this share of data.train is kept to test on: of samples one in so many, always "
+       "the "
+       "same; of a corpus its end",
+       SLOT(data.test_share), 0, 0.9},
+      {"data.where",
+       "train only on samples that this is true for, as in \"label in (3, 5) and width > 200\"; empty: on "
+       "all",
+       SLOT(data.where)},
+      {"data.header",
+       "of CSV files: does the first line name the columns? Empty: found from the content",
+       SLOT(data.header),
+       0,
+       0,
+       {"", "yes", "no"}},
+      {"data.order",
+       "of the samples of an epoch: \"shuffle\", \"sequential\", \"block-shuffle 1000 8\", "
+       "\"class-balanced\", \"stratified\", \"quota cat=100 dog=50\", \"weighted COLUMN\", \"importance "
+       "COLUMN\"",
+       SLOT(data.order)},
+      {"data.sample_weight", "column of weights of the samples in the loss; empty: all weigh the same",
+       SLOT(data.sample_weight)},
+      {"data.cache_mb",
+       "decoded samples are kept in memory when they fit into so many MB; tokens of texts beyond it go to a "
+       "file",
+       SLOT(data.cache_mb)},
+      {"data.memory",
+       "most memory for samples, those kept (of streams in the shuffle buffer) and those ahead, of training "
+       "and test set together, e.g. 800MB; tokens of texts beyond it go to a file; empty: data.cache_mb for "
+       "each, and a batch or so for each thread",
+       SLOT(data.memory)},
+      {"data.most_bad",
+       "training stops when more samples than that cannot be read: below 1 a share of those tried (8 never "
+       "stop it), from 1 on a number; 0: at the first",
+       SLOT(data.most_bad), 0, 1e15},
+      {"model.layers",
+       "the model as a list of layers, instead of model.kind: \"conv 32 3\", \"batch-norm\", \"relu\", "
+       "\"max-pool 2\", \"flatten\", \"linear 10\" …",
+       SLOT(model.layers)},
+  };
+}
+
+std::vector<RecipeKey> train_keys() {
+  return {
+      {"train.epochs", "times the training samples are gone through; parts of one are allowed",
+       SLOT(train.epochs), 0, 1e6},
+      {"train.steps", "number of steps, instead of epochs; 0: by epochs", SLOT(train.steps)},
+      {"train.batch", "samples a step", SLOT(train.batch), 1, 1 << 20},
+      {"train.accumulate",
+       "the batch is worked off in so many equal parts, one after the other, whose gradients are summed "
+       "for one update: activations take the memory of one part",
+       SLOT(train.accumulate), 1, 1 << 20},
+      {"train.precision",
+       "arithmetic of heavy operators: fp32 or bf16 (weights stay fp32); bf16-pure: weights and optimizer "
+       "state are stored as bf16 too, in half the memory; fp16: as a GPU would compute it, not faster here",
+       SLOT(train.precision),
+       0,
+       0,
+       {"fp32", "bf16", "bf16-pure", "fp16"}},
+      {"train.clip_norm", "gradients are scaled down to this norm over all; 0: not", SLOT(train.clip_norm)},
+      {"train.clip_value", "gradient elements are cut to ± this; 0: not", SLOT(train.clip_value)},
+      {"train.freeze",
+       "parameters or layers that stop training, and after how many epochs: [\"white.bias 3\"]",
+       SLOT(train.freeze)},
+      {"train.lookahead", "every so many steps the weights go back towards their slow average; 0: off",
+       SLOT(train.lookahead)},
+      {"train.lookahead_decay", "decay of the slow average a step, times (step / steps)³",
+       SLOT(train.lookahead_decay), 0, 1},
+      {"train.lr_scale", "multiplies the whole schedule; millrace ctl changes it while training runs",
+       SLOT(train.lr_scale), 0, 1e6},
+      {"train.seed", "of everything random", SLOT(train.seed)},
+      {"train.checkpoint_steps",
+       "a checkpoint every so many steps, besides those at the ends of epochs; 0: none",
+       SLOT(train.checkpoint_steps)},
+      {"train.checkpoint_minutes", "a checkpoint at least every so many minutes; 0: no such limit",
+       SLOT(train.checkpoint_minutes)},
+      {"train.keep_checkpoints", "how many of the newest checkpoints are kept", SLOT(train.keep_checkpoints),
+       1, 1000},
+      {"train.memory",
+       "most memory that a step may need, e.g. 1.5GB: activations are computed again in the backward pass "
+       "where that saves most; empty: as much as it takes",
+       SLOT(train.memory)},
+      {"train.exact",
+       "only algorithms that differ from the plain computation by the order of sums at most: no Winograd "
+       "convolutions",
+       SLOT(train.exact)},
+      {"train.verify",
+       "every so many steps the compiled step is compared with the reference back end, which is slow; 0: "
+       "never",
+       SLOT(train.verify)},
+
+      {"eval.metrics",
+       "what evaluation reports, of several outputs as \"NAME.METRIC\"; empty: what the outputs' kinds take "
+       "by default",
+       SLOT(eval.metrics)},
+      {"eval.batch", "samples at a time", SLOT(eval.batch), 1, 1 << 20},
+  };
+}
+
+}  // namespace
+
+std::span<const RecipeKey> recipe_keys() {
+  static const std::vector<RecipeKey> keys = [] {
+    std::vector<RecipeKey> all = data_keys();
+    for (RecipeKey& key : train_keys()) all.push_back(std::move(key));
+    return all;
+  }();
+  return keys;
+}
+
+}  // namespace millrace::task

@@ -1,0 +1,89 @@
+// What a recipe says about where its samples come from.
+#include "base/format.h"
+#include "data/feed/streams/stream_order.h"
+#include "task/recipe_check.h"
+
+namespace millrace::task {
+namespace {
+
+void check_stream(const Recipe& recipe, const std::string& name) {
+  const Recipe::Data& data = recipe.data;
+  if (!data.stream) {
+    if (data.order.starts_with("shuffle-buffer"))
+      fail<InputError>("{}: data.order = \"{}\" is for streams: set data.stream = true, or take \"shuffle\"",
+                       name, data.order);
+    if (data.epoch_samples > 0)
+      fail<InputError>("{}: data.epoch_samples is for streams: set data.stream = true, or leave it out",
+                       name);
+    return;
+  }
+  try {
+    (void)data::stream_buffer(data.order);
+  } catch (const InputError& error) {
+    fail<InputError>("{}: {}", name, error.what());
+  }
+  if (data.epoch_samples == 0 && recipe.train.steps == 0)
+    fail<InputError>(
+        "{}: a stream has no epochs of its own: give data.epoch_samples, the samples that count as one, or "
+        "train.steps",
+        name);
+  if (data.test_share > 0 || !data.test_where.empty())
+    fail<InputError>("{}: of a stream nothing can be kept to test on: give data.test instead of data.{}",
+                     name, data.test_share > 0 ? "test_share" : "test_where");
+  for (const Section& output : recipe.outputs)
+    if (output.settings.find("classes") && output.settings.texts("classes").empty() && data.test.empty())
+      fail<InputError>(
+          "{}: the classes of a stream must be known before its end: give {}.classes, or data.test", name,
+          output_key(output));
+}
+
+void check_tests(const Recipe& recipe, const std::string& name) {
+  const Recipe::Data& data = recipe.data;
+  std::vector<const char*> given;
+  if (!data.test.empty()) given.push_back("data.test");
+  if (!data.test_where.empty()) given.push_back("data.test_where");
+  if (data.test_share > 0) given.push_back("data.test_share");
+  if (given.size() > 1)
+    fail<InputError>("{}: {} and {} both say what to test on: give one", name, given[0], given[1]);
+}
+
+void check_weights(const Recipe& recipe, const std::string& name) {
+  const Recipe::Data& data = recipe.data;
+  for (const auto& [source, share] : data.weights)
+    if (!data.sources.contains(source))
+      fail<InputError>("{}: data.weights.{} is the weight of no source: data.train has none of this name",
+                       name, source);
+  if (data.weights.empty()) return;
+  double sum = 0;
+  for (const auto& [source, path] : data.sources) {
+    const auto share = data.weights.find(source);
+    if (share == data.weights.end())
+      fail<InputError>("{}: data.weights has none for the source '{}': give it one, be it 0", name, source);
+    sum += share->second;
+  }
+  if (!(sum > 0)) fail<InputError>("{}: all of data.weights are 0: one must be more", name);
+}
+
+}  // namespace
+
+void check_sources(const Recipe& recipe, const std::string& name) {
+  const Recipe::Data& data = recipe.data;
+  if (data.train.empty() && data.sources.empty())
+    fail<InputError>("{}: data.train does not say where the training samples are", name);
+  if (!data.train.empty() && !data.sources.empty())
+    fail<InputError>("{}: data.train is one source, and data.train.{} another: give all of them names", name,
+                     data.sources.begin()->first);
+  check_weights(recipe, name);
+  std::string input;  // the source that is standard input
+  for (const auto& [source, path] : data.sources) {
+    if (path != "-") continue;
+    if (!input.empty())
+      fail<InputError>("{}: data.train.{} and data.train.{} are both standard input, of which there is one",
+                       name, input, source);
+    input = source;
+  }
+  check_stream(recipe, name);
+  check_tests(recipe, name);
+}
+
+}  // namespace millrace::task

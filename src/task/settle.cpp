@@ -1,0 +1,280 @@
+#include "task/settle.h"
+
+#include <algorithm>
+#include <climits>
+
+#include "base/format.h"
+#include "base/suggest.h"
+#include "task/output.h"
+#include "task/recipe_items.h"
+#include "task/recipe_sections.h"
+
+namespace millrace::task {
+namespace {
+
+bool has_column(const data::Dataset& samples, const std::string& name) {
+  return std::any_of(samples.columns().begin(), samples.columns().end(),
+                     [&](const data::Column& column) { return column.name == name; });
+}
+
+/// The texts that a section names by a key, settled or not: "column" or "columns".
+std::vector<std::string> texts_of(const Section& section, const std::string& key) {
+  SettingValue value;
+  if (section.settings.find(key))
+    value = section.settings.value(key);
+  else if (const auto item = section.items.find(key); item != section.items.end())
+    value = as_setting(item->second.value, item->second.spelt, std::vector<std::string>());
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return *list;
+  if (const auto* text = std::get_if<std::string>(&value); text && !text->empty()) return {*text};
+  return {};
+}
+
+std::vector<std::string> columns_of(const Section& section) {
+  std::vector<std::string> columns = texts_of(section, "column");
+  for (std::string& column : texts_of(section, "columns")) columns.push_back(std::move(column));
+  return columns;
+}
+
+/// Names one column for a section that names none.
+void name_column(Section& section, const std::string& column) { section.items["column"] = {column, ""}; }
+
+void require_columns(const data::Dataset& samples, const Section& section, const std::string& key) {
+  for (const std::string& column : columns_of(section)) {
+    if (has_column(samples, column)) continue;
+    const auto item = section.items.find("column");
+    const std::string where =
+        item == section.items.end() || item->second.where.empty() ? "" : item->second.where + ": ";
+    std::vector<std::string> names;
+    for (const data::Column& each : samples.columns()) names.push_back(each.name);
+    fail<InputError>("{}{} names the column '{}', which {} does not have; did you mean '{}'? ({})", where,
+                     key, column, samples.path(), nearest(column, names), fmt::join(names, ", "));
+  }
+}
+
+template <typename Kind>
+std::vector<const Kind*> by_rank(const Registry<Kind>& kinds) {
+  std::vector<const Kind*> sorted = kinds.all();
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Kind* a, const Kind* b) { return a->rank > b->rank; });
+  return sorted;
+}
+
+// ---- outputs
+
+/// The kind whose targets all these columns can be.
+std::string kind_of_targets(const data::Dataset& samples, const std::vector<std::string>& columns,
+                            const std::string& key) {
+  std::vector<std::string> reasons;
+  for (const OutputKind* kind : by_rank(output_kinds())) {
+    const std::vector<std::string> keys = [&] {
+      std::vector<std::string> names;
+      for (const Setting& setting : kind->settings) names.push_back(setting.name);
+      return names;
+    }();
+    std::string why;
+    if (columns.size() > 1 && std::find(keys.begin(), keys.end(), "columns") == keys.end())
+      why = "it has one column";
+    for (const std::string& column : columns)
+      if (why.empty()) why = kind->refuses(samples, column);
+    if (why.empty()) return kind->name;
+    reasons.push_back(fmt::format("{}: {}", kind->name, why));
+  }
+  fail<InputError>("{}: no kind of output takes {} of {} ({})", key, fmt::join(columns, ", "), samples.path(),
+                   fmt::join(reasons, "; "));
+}
+
+/// Others are not to take it. Where an input gives the targets, no column does.
+void name_found_column(Section& output, const OutputKind& kind, const data::Dataset& samples,
+                       const std::string& column) {
+  if (!column.empty() && kind.refuses(samples, column).empty()) name_column(output, column);
+}
+
+/// The kind that has no column of its own.
+constexpr const char* tokens_kind = "tokens";
+
+bool has_tokens(const Recipe& recipe) {
+  return std::any_of(recipe.inputs.begin(), recipe.inputs.end(),
+                     [](const Section& input) { return input.kind == tokens_kind; });
+}
+
+/// A corpus, of which nothing but its tokens can be predicted.
+bool is_corpus(const Recipe& recipe, const data::Dataset& samples) {
+  const InputKind* const tokens = input_kinds().find(tokens_kind);
+  return tokens && recipe.inputs.size() == 1 && recipe.inputs[0].kind.empty() &&
+         !tokens->recognise(samples, {}).empty();
+}
+
+/// By the data alone: the surest kind that finds a column.
+std::string found_kind(const Recipe& recipe, Section& output, const data::Dataset& samples) {
+  if (has_tokens(recipe)) return tokens_kind;
+  for (const OutputKind* kind : by_rank(output_kinds())) {
+    const std::string column = kind->recognise(samples);
+    if (column.empty()) continue;
+    name_found_column(output, *kind, samples, column);
+    return kind->name;
+  }
+  if (is_corpus(recipe, samples)) return tokens_kind;
+  fail<InputError>(
+      "{}: what is to be predicted? No column is called as targets usually are: name it, as {}.column; there "
+      "are {}",
+      samples.path(), output_key(output), columns_text(samples));
+}
+
+void settle_output(const Recipe& recipe, Section& output, const data::Dataset& samples) {
+  const std::string key = output_key(output);
+  const bool of_input = !texts_of(output, "of").empty();
+  if (!of_input && columns_of(output).empty() && !output.name.empty() && has_column(samples, output.name))
+    name_column(output, output.name);
+  std::string kind = output.kind;
+  if (!kind.empty() && !of_input && columns_of(output).empty()) {
+    const OutputKind& known = output_kinds().at(kind);
+    name_found_column(output, known, samples, known.recognise(samples));
+  } else if (kind.empty() && of_input) {
+    kind = tokens_kind;
+  } else if (kind.empty()) {
+    require_columns(samples, output, key);
+    const std::vector<std::string> columns = columns_of(output);
+    kind = columns.empty() ? found_kind(recipe, output, samples) : kind_of_targets(samples, columns, key);
+  }
+  settle_section(SectionType::output, output, key, kind);
+}
+
+// ---- inputs
+
+std::vector<std::string> all_but(const data::Dataset& samples, const std::vector<std::string>& some) {
+  std::vector<std::string> others;
+  for (const data::Column& column : samples.columns())
+    if (std::find(some.begin(), some.end(), column.name) == some.end()) others.push_back(column.name);
+  return others;
+}
+
+void add_columns(std::vector<std::string>& to, const std::vector<std::string>& columns) {
+  for (const std::string& column : columns)
+    if (std::find(to.begin(), to.end(), column) == to.end()) to.push_back(column);
+}
+
+/// The kind of an input that says none, and what it would take.
+std::pair<const InputKind*, std::vector<std::string>> kind_of_input(const Section& input,
+                                                                    const data::Dataset& samples,
+                                                                    const std::vector<std::string>& taken) {
+  const std::vector<std::string> own = columns_of(input);
+  for (const InputKind* kind : by_rank(input_kinds())) {
+    std::vector<std::string> columns = kind->recognise(samples, own.empty() ? taken : all_but(samples, own));
+    if (!columns.empty()) return {kind, std::move(columns)};
+  }
+  fail<InputError>("{}: no kind of input ({}) fits {}; {} has the columns {}{}", input_key(input),
+                   fmt::join(input_kinds().names(), ", "),
+                   own.empty() ? "its data" : fmt::format("{}", fmt::join(own, ", ")), samples.path(),
+                   columns_text(samples),
+                   taken.empty() ? ""
+                                 : fmt::format(" ({} of them taken by outputs, weights or other inputs: {})",
+                                               taken.size(), fmt::join(taken, ", ")));
+}
+
+/// A column that was named before the kind was known is one of the kind's columns, where it takes several.
+void use_columns(Section& input, const std::string& kind) {
+  const auto column = input.items.find("column");
+  const Settings known(section_settings(SectionType::input, kind));
+  if (column == input.items.end() || known.find("column") || !known.find("columns")) return;
+  input.items.emplace("columns", column->second);
+  input.items.erase(column);
+}
+
+}  // namespace
+
+std::string columns_text(const data::Dataset& samples) {
+  constexpr size_t shown = 20;
+  std::vector<std::string> texts;
+  for (const data::Column& column : samples.columns()) {
+    if (texts.size() == shown) {
+      texts.push_back(fmt::format("and {} more", samples.columns().size() - shown));
+      break;
+    }
+    texts.push_back(fmt::format("{} ({})", column.name, data::kind_name(column.kind)));
+  }
+  return texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", "));
+}
+
+void settle_outputs(Recipe& recipe, const data::Dataset& samples) {
+  if (const std::string& weight = recipe.data.sample_weight; !weight.empty()) {
+    const data::ColumnKind kind = samples.columns()[samples.column(weight)].kind;
+    if (kind != data::ColumnKind::integer && kind != data::ColumnKind::real)
+      fail<InputError>("data.sample_weight = \"{}\": the column holds {}s, weights are numbers", weight,
+                       data::kind_name(kind));
+  }
+  for (Section& output : recipe.outputs) settle_output(recipe, output, samples);
+}
+
+std::vector<std::string> taken_columns(const Recipe& recipe) {
+  std::vector<std::string> taken;
+  for (const Section& output : recipe.outputs) add_columns(taken, columns_of(output));
+  if (!recipe.data.sample_weight.empty()) add_columns(taken, {recipe.data.sample_weight});
+  return taken;
+}
+
+std::vector<std::vector<std::string>> settle_inputs(Recipe& recipe, const data::Dataset& samples,
+                                                    const std::vector<std::string>& taken) {
+  const bool several = recipe.inputs.size() > 1;
+  std::vector<std::vector<std::string>> others(recipe.inputs.size(), taken);
+  const auto take = [&](size_t by, const std::vector<std::string>& columns) {
+    for (size_t i = 0; i < others.size(); ++i)
+      if (i != by) add_columns(others[i], columns);
+  };
+  std::vector<size_t> open;  // whose columns nobody has named
+  for (size_t i = 0; i < recipe.inputs.size(); ++i) {
+    Section& input = recipe.inputs[i];
+    if (several && columns_of(input).empty() && has_column(samples, input.name) &&
+        (input.kind.empty() || input.settings.find("column")))
+      name_column(input, input.name);
+    const std::vector<std::string> own = columns_of(input);
+    require_columns(samples, input, input_key(input));
+    if (own.empty())
+      open.push_back(i);
+    else
+      take(i, own);
+  }
+  // Those that are surest of what is theirs choose first: of a table is what others leave.
+  const auto rank = [&](size_t i) {
+    const std::string& kind = recipe.inputs[i].kind;
+    return kind.empty() ? INT_MAX : input_kinds().at(kind).rank;
+  };
+  std::stable_sort(open.begin(), open.end(), [&](size_t a, size_t b) { return rank(a) > rank(b); });
+  for (const size_t i : open) {
+    Section& input = recipe.inputs[i];
+    if (!input.kind.empty()) {
+      take(i, input_kinds().at(input.kind).recognise(samples, others[i]));
+      continue;
+    }
+    auto [kind, columns] = kind_of_input(input, samples, others[i]);
+    input.kind = kind->name;
+    take(i, columns);
+  }
+  for (size_t i = 0; i < recipe.inputs.size(); ++i) {
+    Section& input = recipe.inputs[i];
+    std::string kind = input.kind;
+    if (kind.empty()) {
+      kind = kind_of_input(input, samples, others[i]).first->name;
+      use_columns(input, kind);
+    }
+    settle_section(SectionType::input, input, input_key(input), kind);
+  }
+  return others;
+}
+
+void settle_model(Recipe& recipe, std::span<const std::unique_ptr<Input>> inputs) {
+  Recipe::Model& model = recipe.model;
+  const bool several = inputs.size() > 1;
+  std::string kind = model.kind;
+  if (kind.empty() && model.layers.empty()) kind = several ? "combine" : inputs[0]->architectures().at(0);
+  settle_section(SectionType::model, model, "model", kind);
+  if (!several) return;
+  for (const auto& input : inputs) {
+    Section& branch = model.branches[input->name()];
+    branch.name = input->name();
+    const bool layers = branch.items.contains("layers");
+    const std::string network = branch.kind.empty() && !layers ? input->architectures().at(0) : branch.kind;
+    settle_section(SectionType::branch, branch, "model." + branch.name, network);
+  }
+}
+
+}  // namespace millrace::task

@@ -1,0 +1,29 @@
+// Recognising what a recipe leaves open: the kinds of inputs, outputs and the model.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/table/dataset.h"
+#include "task/input.h"
+#include "task/recipe.h"
+
+namespace millrace::task {
+
+/// Gives every output a kind (by its `column`, `columns` or `of`, else by what the data set has) and settles it. InputError names the
+/// columns and why no kind fits.
+void settle_outputs(Recipe& recipe, const data::Dataset& samples);
+/// The columns that outputs and weights name: no input takes these by itself.
+std::vector<std::string> taken_columns(const Recipe& recipe);
+/// The same for inputs. For each of them the columns that it is not to take by itself: `taken`, and those that others name.
+std::vector<std::vector<std::string>> settle_inputs(Recipe& recipe, const data::Dataset& samples,
+                                                    const std::vector<std::string>& taken);
+/// The model, and the network of each of several inputs: where the recipe names none, what goes with the inputs.
+void settle_model(Recipe& recipe, std::span<const std::unique_ptr<Input>> inputs);
+
+/// "label (integer), text (text)": for messages.
+std::string columns_text(const data::Dataset& samples);
+
+}  // namespace millrace::task

@@ -1,0 +1,100 @@
+// What inputs of texts share: the tokenizer, how rows are made, and how a text is told from a file.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/codecs/text/tokenizer.h"
+#include "data/encode/texts.h"
+#include "data/feed/sequences/token_part.h"
+#include "task/input.h"
+
+namespace millrace::task {
+
+/// `sequences` as it is written.
+struct SequenceLayout {
+  using Layout = data::TokenOptions::Layout;
+  Layout layout = Layout::windows;
+  int64_t buckets = 1;           // how many lengths, chosen by the data
+  std::vector<int64_t> lengths;  // or these
+
+  /// InputError, naming `key`, where it is none of `allowed` ("windows", "packed", "padded", "buckets").
+  static SequenceLayout parse(const std::string& text, const std::string& key,
+                              const std::vector<std::string>& allowed, int64_t longest);
+};
+
+/// The settings column, tokenizer and length.
+std::vector<Setting> token_settings();
+
+/// What an input of texts has learnt: which column, which tokenizer.
+struct TokenEncoding {
+  std::string column;
+  uint32_t digest = 0;  // of the tokenizer
+  int64_t vocabulary = 0;
+};
+
+class TokenInput : public Input {
+ public:
+  /// InputError when the tokenizer cannot be read, or (`loaded`) is another than the encoding's.
+  TokenInput(Section section, SequenceLayout layout, TokenEncoding known, bool loaded);
+
+  const data::Tokenizer& tokenizer() const { return *tokenizer_; }
+  /// Ids are below this.
+  int64_t vocabulary() const { return known_.vocabulary; }
+  const std::string& column() const { return known_.column; }
+  /// What evaluation learns of a row.
+  virtual data::TokenOptions::Learn learns() const = 0;
+  /// The arrays of one row, as long as rows can be, that begins with these tokens (at most length() of them).
+  std::vector<Array> row_of(std::span<const int32_t> ids) const;
+
+  std::string encoding() const override;
+  std::vector<std::string> notes() const override;
+  std::vector<data::Field> fields() const override;
+  std::vector<Tensor> graph(std::span<const Tensor> fields, bool training) const override;
+  void describe(nn::ModelOptions& options) const override;
+  std::string gives() const override { return "tokens"; }
+  int64_t length() const override;
+
+  std::shared_ptr<const data::Part> part(const Reading& reading, Purpose purpose) const override;
+  std::unique_ptr<data::RowPlan> rows(const data::Part& part, const Reading& reading, Purpose purpose,
+                                      int64_t batch) const override;
+
+  /// One source of texts; columns by the first line of a CSV file where they are needed.
+  std::shared_ptr<const data::Dataset> open(const Recipe& recipe,
+                                            const std::vector<std::string>& paths) const override;
+  bool is_sample(const std::string& argument) const override;
+  std::shared_ptr<const data::Dataset> sample(const std::string& argument) const override;
+
+  std::vector<std::string> text_columns() const override { return {known_.column}; }
+  std::string text(std::span<const Array> row) const override;
+  std::string row_text(const data::Part& part, const data::RowPick& row) const override;
+
+ protected:
+  const SequenceLayout& layout() const { return layout_; }
+  /// Put behind each text.
+  virtual std::string separator() const { return {}; }
+  virtual void masking(data::TokenOptions& /*options*/) const {}
+
+ private:
+  SequenceLayout layout_;
+  TokenEncoding known_;
+  std::shared_ptr<const data::Tokenizer> tokenizer_;
+  mutable std::vector<std::string> opened_;  // what the part made last is made of
+};
+
+/// What stands for masked tokens: the tokenizer's own, else one more id.
+int32_t mask_of(const data::Tokenizer& tokenizer);
+/// The column of texts that a section names, else "text", else the only one that is not taken. InputError says why there is none.
+std::string text_column(const Section& section, const Reading& reading);
+/// The same for recognising; "" for none.
+std::string find_text_column(const data::Dataset& samples, const std::vector<std::string>& taken);
+/// What encoding() wrote.
+TokenEncoding parse_token_encoding(const Section& section, const std::string& text);
+/// Texts are read as a whole: InputError for a stream.
+void refuse_stream(const Section& section, const Reading& reading);
+/// The model of this input as a recipe names it; "" where it does not.
+std::string model_kind_of(const Section& input, const Recipe& recipe);
+
+}  // namespace millrace::task

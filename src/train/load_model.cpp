@@ -1,0 +1,59 @@
+#include "train/load_model.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "optim/model_scope.h"
+#include "task/model.h"
+#include "train/run_folder.h"
+
+namespace millrace::train {
+
+task::Task load_model(const std::filesystem::path& path, std::vector<std::string>& warnings) {
+  const RunFolder run = RunFolder::open(path);
+  const auto loaded = load_newest_checkpoint(run.checkpoints());
+  if (!loaded) fail<InputError>("{} has no checkpoint yet: train it first", path.string());
+  warnings.insert(warnings.end(), loaded->warnings.begin(), loaded->warnings.end());
+  task::Task task = task::load_task(task::load_recipe(run.recipe()), loaded->checkpoint.encoding);
+  task::make_network(task);
+  restore_model(task, loaded->checkpoint);
+  return task;
+}
+
+void store_model(const task::Task& task, Checkpoint& checkpoint) {
+  checkpoint.encoding = task.encoding();
+  checkpoint.choices = task.choices;
+  for (const auto& list : {task.network->parameters(), task.network->buffers()})
+    for (const nn::Named& named : list)
+      checkpoint.tensors.emplace_back("model." + named.name, optim::value_of(named));
+}
+
+void restore_array(const Checkpoint& checkpoint, const std::string& name, Array& array) {
+  const auto found = std::find_if(checkpoint.tensors.begin(), checkpoint.tensors.end(),
+                                  [&](const auto& item) { return item.first == name; });
+  if (found == checkpoint.tensors.end())
+    fail<InputError>(
+        "the checkpoint has no tensor '{}': the model, optimizer or train.precision of its run is another",
+        name);
+  if (found->second.type() != array.type())
+    fail<InputError>("the checkpoint's '{}' is {}, the recipe's model wants {}{}", name,
+                     found->second.type().str(), array.type().str(),
+                     found->second.dtype() == array.dtype()
+                         ? ""
+                         : ": go on with the train.precision that the run was begun with");
+  array.assign(found->second);
+}
+
+void restore_model(task::Task& task, const Checkpoint& checkpoint) {
+  if (checkpoint.encoding != task.encoding())
+    fail<InputError>("what the checkpoint knows of the data is not what this program would write");
+  task.choices = checkpoint.choices;
+  if (task.recipe.train.precision == "bf16-pure") task.network->store_parameters(bf16);
+  for (const auto& list : {task.network->parameters(), task.network->buffers()})
+    for (const nn::Named& named : list) {
+      Array array = optim::value_of(named);
+      restore_array(checkpoint, "model." + named.name, array);
+    }
+}
+
+}  // namespace millrace::train

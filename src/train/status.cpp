@@ -1,0 +1,17 @@
+#include "train/status.h"
+
+#include "base/format.h"
+
+namespace millrace::train {
+
+std::string progress_text(double loss, const std::vector<NamedValue>& metrics) {
+  std::string text = fmt::format("loss {:.4f}", loss);
+  for (const auto& [name, value] : metrics) {
+    const eval::MetricKind* const kind = eval::metric_kinds().find(name.substr(name.rfind('.') + 1));
+    text += kind && kind->share ? fmt::format("  {} {:.2f} %", name, 100 * value)
+                                : fmt::format("  {} {:.4f}", name, value);
+  }
+  return text;
+}
+
+}  // namespace millrace::train

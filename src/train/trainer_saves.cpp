@@ -1,0 +1,143 @@
+// What a training writes and takes from its run folder: checkpoints, journals, lists of bad samples.
+#include "base/format.h"
+#include "task/model.h"
+#include "train/load_model.h"
+#include "train/trainer_state.h"
+
+namespace millrace::train {
+
+Checkpoint TrainerState::checkpoint() const {
+  Checkpoint c;
+  c.step = done();
+  store_model(task, c);
+  const data::Cursor cursor = feed().cursor();
+  c.counters["data.epoch"] = cursor.epoch;
+  c.counters["data.position"] = cursor.position;
+  if (!feed().streamed()) c.counters["data.samples"] = feed().count();
+  c.counters["data.digest"] = feed().digest();
+  if (!cursor.state.empty()) {
+    Array state(i64, {static_cast<int64_t>(cursor.state.size())});
+    std::copy(cursor.state.begin(), cursor.state.end(), state.as<int64_t>().begin());
+    c.tensors.emplace_back("data.cursor", std::move(state));
+  }
+  for (const eval::Measured& each : last_test) {
+    c.sums["test/" + each.name] = each.value;
+    c.sums["test/" + each.name + "/low"] = each.low;
+    c.sums["test/" + each.name + "/high"] = each.high;
+  }
+  c.sums["loss"] = loss_sum;
+  for (const auto& [name, value] : sums) c.sums["train/" + name] = value;
+  for (const auto& [name, array] : step->state()) c.tensors.emplace_back("optimizer." + name, array);
+  if (lookahead)
+    for (const auto& [name, array] : const_cast<optim::Lookahead&>(*lookahead).slow())
+      c.tensors.emplace_back("lookahead." + name, array);
+  return c;
+}
+
+void TrainerState::save() {
+  save_checkpoint(run->checkpoints(), checkpoint(), recipe().train.keep_checkpoints);
+  last_checkpoint = Clock::now();
+}
+
+void TrainerState::record(const std::function<void()>& write) const {
+  try {
+    write();
+  } catch (const IoError& error) {
+    const auto kept = list_checkpoints(run->checkpoints());
+    if (kept.empty()) throw;
+    fail<IoError>("{} {} is intact: --resume goes on from there.", error.what(), kept.back().string());
+  }
+}
+
+void TrainerState::restore(const Checkpoint& from) {
+  const auto count = from.counters.find("data.samples");
+  if (const int64_t now = feed().count(); count != from.counters.end() && count->second != now)
+    fail<InputError>("{}: has {} {}, the run was begun with {}: bring the data back, or begin a new run",
+                     feed().path(), now, feed().unit(), count->second);
+  if (const auto digest = from.counters.find("data.digest"); digest != from.counters.end() &&
+                                                             digest->second != 0 && feed().digest() != 0 &&
+                                                             digest->second != feed().digest())
+    fail<InputError>(
+        "{}: its content is not what the run was begun with: bring the data back, or begin a new run",
+        feed().path());
+  const auto sum = [&](const std::string& name) {
+    const auto found = from.sums.find(name);
+    if (found == from.sums.end()) fail<InputError>("the checkpoint has no '{}'", name);
+    return found->second;
+  };
+  for (const std::string& name : task.metrics())
+    if (from.sums.contains("test/" + name))
+      last_test.push_back(
+          {name, sum("test/" + name), sum("test/" + name + "/low"), sum("test/" + name + "/high")});
+  step->set_step(from.step);
+  for (auto& [name, array] : step->state()) {
+    Array target = array;
+    restore_array(from, "optimizer." + name, target);
+  }
+  if (lookahead)
+    for (auto& [name, array] : lookahead->slow()) restore_array(from, "lookahead." + name, array);
+  data::Cursor cursor = feed().cursor();
+  cursor.epoch = from.counters.at("data.epoch");
+  cursor.position = from.counters.at("data.position");
+  cursor.state.clear();
+  for (const auto& [name, array] : from.tensors)
+    if (name == "data.cursor" && array.dtype() == i64)
+      cursor.state.assign(array.as<int64_t>().begin(), array.as<int64_t>().end());
+  feed().seek(cursor);
+  loss_sum = sum("loss");
+  for (auto& [name, value] : sums) value = sum("train/" + name);
+}
+
+void TrainerState::open_journals() {
+  control.emplace(*run);
+  bad_list.emplace(run->bad_samples());
+}
+
+void TrainerState::change(int64_t at, std::span<const Change> changes) {
+  task::Recipe changed = recipe();
+  apply_changes(changed, changes);
+  task::check_recipe(changed, "millrace ctl");
+  const int64_t steps = steps_of(changed, steps_per_epoch);
+  if (steps != total && steps <= at)
+    fail<InputError>("step {} is done already, so that {} steps cannot be all: at least {}", at, steps,
+                     at + 1);
+  const bool shares = changed.data.weights != recipe().data.weights;
+  task.recipe = std::move(changed);
+  if (shares) feed().set_shares(task::shares_of(recipe(), {}));
+  if (steps != total) {
+    total = steps;
+    make_schedule();
+  }
+  for (const Change& c : changes)
+    observer.message(fmt::format("from step {} on {} = {} (millrace ctl)", at + 1, c.key, c.value));
+}
+
+void TrainerState::take_changes() {
+  const auto apply = [this](int64_t at, std::span<const Change> changes) { change(at, changes); };
+  control->replay(done(), apply);
+  record([&] { control->take(done(), apply); });
+}
+
+void TrainerState::check_bad() {
+  const auto check = [&](const data::Feed& from, const char* set, int64_t& listed) {
+    const data::Tried tried = from.tried();
+    if (tried.known_bad > listed) record([&] { bad_list->add(set, from.bad_samples()); });
+    listed = tried.known_bad;
+    if (!too_many_bad(tried, recipe().data.most_bad)) return;
+    save();
+    require_few_bad(from, recipe().data.most_bad,
+                    fmt::format("All are listed in {}. Everything is saved: mend the data, or raise "
+                                "data.most_bad in {}, then --resume goes on from step {}.",
+                                run->bad_samples().string(), run->recipe().string(), done()));
+  };
+  check(feed(), "train", bad_listed);
+  if (tests.feed) check(*tests.feed, "test", bad_tests_listed);
+}
+
+bool TrainerState::checkpoint_due() const {
+  if (recipe().train.checkpoint_steps > 0 && done() % recipe().train.checkpoint_steps == 0) return true;
+  return recipe().train.checkpoint_minutes > 0 &&
+         seconds_since(last_checkpoint) >= 60 * recipe().train.checkpoint_minutes;
+}
+
+}  // namespace millrace::train

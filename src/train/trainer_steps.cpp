@@ -1,0 +1,238 @@
+// Steps of a training, and what happens at the end of an epoch.
+#include <cmath>
+#include <cstring>
+
+#include "base/format.h"
+#include "base/memory_nodes.h"
+#include "base/parallel_copy.h"
+#include "base/thread_pool.h"
+#include "runtime/run_clock.h"
+#include "task/model.h"
+#include "train/trainer_state.h"
+
+namespace millrace::train {
+
+void TrainerState::choose_step(int64_t length) {
+  optim::TrainStep* const wanted = by_length.at(length).get();
+  if (wanted == step) return;
+  wanted->set_step(step->step());
+  step = wanted;
+}
+
+/// Where parameters stop training, a step without their gradients goes on with the others' optimiser state.
+void TrainerState::freeze() {
+  const int64_t at = done();
+  if (at == total || !freeze_due(*task.network, freezes, at)) return;
+  std::map<std::string, Array> state;
+  for (const auto& [name, array] : step->state()) state.emplace(name, array.clone());
+  build_steps();
+  step->set_step(at);
+  for (auto& [name, array] : step->state()) {
+    const Array& kept = state.at(name);
+    std::memcpy(array.data(), kept.data(), static_cast<size_t>(kept.bytes()));
+  }
+}
+
+void TrainerState::check_finite(double loss) const {
+  if (step->sound()) return;
+  std::string first = step->find_non_finite();
+  if (first.empty()) first = "no operation repeats it";
+  if (first.starts_with("parameter"))
+    first +=
+        " (the gradient of the step before overflowed: with train.clip_norm the operation that did it is "
+        "named)";
+  const auto kept = run ? list_checkpoints(run->checkpoints()) : std::vector<std::filesystem::path>{};
+  fail<Error>(
+      "{}: {}. A smaller train.optimizer.lr (now {}), train.clip_norm or train.schedule.warmup may help; {} "
+      "holds the "
+      "last sound weights.",
+      std::isfinite(loss) ? fmt::format("the gradients of step {} are not finite", done())
+                          : fmt::format("the loss of step {} is {}", done(),
+                                        std::isnan(loss) ? "NaN"
+                                        : loss > 0       ? "infinite"
+                                                         : "minus infinite"),
+      first, recipe().train.optimizer.settings.number("lr"),
+      kept.empty() ? "no checkpoint" : kept.back().string());
+}
+
+bool TrainerState::one_step(StepMarks* marks) {
+  const auto mark = [&](int64_t StepMarks::*part) {
+    if (marks) marks->*part = clock_now();
+  };
+  mark(&StepMarks::begin);
+  const int64_t asked = clock_now();
+  const data::FeedBatch* const taken = take_batch();
+  if (!taken) return false;
+  const data::FeedBatch& batch = *taken;
+  const int64_t given = clock_now();
+  mark(&StepMarks::data);
+  choose_step(batch.length);
+  for (size_t i = 0; i < batch.arrays.size(); ++i)
+    copy_to_nodes(ThreadPool::global(), step->input(static_cast<int>(i)).data(), batch.arrays[i].data(),
+                  batch.arrays[i].size());
+  mark(&StepMarks::inputs);
+  const double lr = recipe().train.lr_scale * schedule(done());
+  if (recipe().train.verify > 0 && (done() + 1) % recipe().train.verify == 0) {
+    if (const std::string found = step->run_verified(lr); !found.empty())
+      fail<Error>(
+          "step {}: {}. This is a defect of Millrace, please report it; train.verify = 0 goes on without.",
+          done(), found);
+  } else {
+    step->run(lr);
+  }
+  mark(&StepMarks::ran);
+  const double loss = step->loss();
+  const auto metrics = step->metrics();  // those of the outputs, then maybe the scale of the loss
+  check_finite(loss);
+  if (lookahead && (done() % recipe().train.lookahead == 0 || done() == total)) {
+    const double part = static_cast<double>(done()) / static_cast<double>(total);
+    lookahead->update(done() == total ? 1.0
+                                      : std::pow(recipe().train.lookahead_decay, recipe().train.lookahead) *
+                                            std::pow(part, 3));
+  }
+  loss_sum += loss;
+  for (size_t i = 0; i < sums.size(); ++i) sums[i].second += metrics[i].second;
+  mark(&StepMarks::end);
+  if (!first_step) {
+    timed += batch.valid;
+    timed_seconds += static_cast<double>(clock_now() - asked) * 1e-9;
+    timed_waiting += static_cast<double>(given - asked) * 1e-9;
+  }
+  first_step = false;
+  if (!log) return true;
+  record([&] {
+    std::vector<NamedValue> curves = {{"loss", loss}};
+    curves.insert(curves.end(), metrics.begin(), metrics.begin() + std::ssize(sums));
+    curves.emplace_back("lr", lr);
+    curves.insert(curves.end(), metrics.begin() + std::ssize(sums), metrics.end());
+    track::Fields fields = {{"epoch", static_cast<double>(done()) / static_cast<double>(steps_per_epoch)}};
+    for (const auto& [name, value] : curves) {
+      fields.emplace_back(name, value);
+      events->scalar("train/" + name, done(), value);
+    }
+    log->append(done(), fields);
+  });
+  mark(&StepMarks::end);
+  return true;
+}
+
+void TrainerState::report(double seconds) {
+  step_seconds = step_seconds == 0 ? seconds : 0.9 * step_seconds + 0.1 * seconds;
+  const int64_t in_epoch = (done() - 1) % steps_per_epoch + 1;
+  const auto ratio = [&](int64_t steps) {
+    return static_cast<double>(steps) / static_cast<double>(steps_per_epoch);
+  };
+  Status status;
+  status.step = done();
+  status.steps = total;
+  status.epoch = ratio(done());
+  status.epochs = ratio(total);
+  status.unit = feed().unit();
+  status.samples = done() * recipe().train.batch;
+  status.loss = loss_sum / static_cast<double>(in_epoch);
+  status.metrics = means(static_cast<double>(in_epoch));
+  status.per_second = static_cast<double>(recipe().train.batch) / step_seconds;
+  const double tests_left = tests.feed ? std::ceil(status.epochs) - std::floor(status.epoch) : 0;
+  status.seconds_left = static_cast<double>(total - done()) * step_seconds + tests_left * test_seconds;
+  observer.step(status);
+}
+
+void TrainerState::end_epoch() {
+  const double steps = static_cast<double>((done() - 1) % steps_per_epoch + 1);
+  const double train_seconds = seconds_since(epoch_begin);
+  const DataTimes times = data_times() - epoch_times;
+  track::Fields fields = {{"epoch", static_cast<double>(done()) / static_cast<double>(steps_per_epoch)},
+                          {"train/loss", loss_sum / steps}};
+  for (const auto& [name, value] : means(steps)) fields.emplace_back("train/" + name, value);
+  std::string text = fmt::format("epoch {:.4g}: train {}",
+                                 static_cast<double>(done()) / static_cast<double>(steps_per_epoch),
+                                 progress_text(loss_sum / steps, means(steps)));
+  if (tests.feed) {
+    // Test-time augmentation is for the result; on the way there it would cost as much as training.
+    predictor->use_views(done() == total);
+    const task::Evaluation evaluation = task::evaluate(
+        *predictor, task, tests, [&](int64_t at, int64_t of) { observer.busy("evaluating", at, of); });
+    test_seconds = evaluation.seconds;
+    last_test = evaluation.metrics;
+    for (const eval::Measured& each : evaluation.metrics) {
+      fields.emplace_back("test/" + each.name, each.value);
+      record([&] { events->scalar("test/" + each.name, done(), each.value); });
+    }
+    if (!evaluation.metrics.empty())
+      text += fmt::format("; test {}", task::metrics_text(task, evaluation.metrics));
+  }
+  fields.emplace_back("seconds", seconds_since(epoch_begin));
+  fields.emplace_back("seconds_waiting", times.waiting);
+  fields.emplace_back("seconds_loading_a_sample", times.cpu_per_sample());
+  record([&] { log->append(done(), fields); });
+  for (const std::string& line : skipped_samples(feed(), bad)) observer.message(line);
+  if (tests.feed)
+    for (const std::string& line : skipped_samples(*tests.feed, bad_tests)) observer.message(line);
+  observer.message(text + fmt::format("; {:.1f} s", train_seconds + (tests.feed ? test_seconds : 0)));
+  tell_verdict(times, "");
+  if (done() == total && times_told > 1) tell_verdict(data_times() - first_times, "over all epochs, ");
+  loss_sum = 0;
+  for (NamedValue& sum : sums) sum.second = 0;
+  epoch_begin = Clock::now();
+  epoch_times = data_times();
+}
+
+std::vector<NamedValue> TrainerState::means(double steps) const {
+  std::vector<NamedValue> list = sums;
+  for (NamedValue& each : list) each.second /= steps;
+  return list;
+}
+
+DataTimes TrainerState::data_times() const {
+  const data::LoaderWork work = feed().work();
+  return {timed,       timed_seconds, timed_waiting, work.samples, work.cpu_seconds, work.queued_seconds,
+          work.seconds};
+}
+
+std::string TrainerState::verdict(const DataTimes& times) const {
+  DataMeans what{.cpus = available_cpus(), .unit = feed().unit(), .cached = feed().cached()};
+  if (times.wait_share() > 0.05 && !what.cached) {
+    const int64_t bytes = feed().cache_needed();
+    if (bytes > 0 && memory_warning(bytes).empty()) what.cache_mb = (bytes >> 20) + 1;
+    if (!cheaper)
+      cheaper = training.samples ? task.inputs[0]->cheaper(*training.samples) : task::CheaperSamples();
+    what.cheaper = cheaper->how;
+    what.cheaper_cost = cheaper->cost;
+  }
+  return data_verdict(times, what);
+}
+
+void TrainerState::tell_verdict(const DataTimes& times, const std::string& of) {
+  std::string line = verdict(times);
+  if (line.empty()) return;
+  ++times_told;
+  observer.message(line.insert(line.find(' ') + 1, of));
+}
+
+const data::FeedBatch* TrainerState::take_batch() {
+  // A source that gives nothing must not keep Ctrl-C from being heard.
+  constexpr double look = 0.05, patience = 10;
+  const auto begin = Clock::now();
+  for (bool told = false; !feed().ready(look);) {
+    if (observer.stop()) return nullptr;
+    if (told || seconds_since(begin) < patience) continue;
+    observer.message(fmt::format("step {} waits for data: {} gives nothing", done() + 1, feed().path()));
+    told = true;
+  }
+  const auto saved = [&](const Error& error) {
+    if (!run) return std::string(error.what());
+    save();
+    return fmt::format(
+        "{}\nEverything up to step {} is saved: when the data is there again, --resume goes on.",
+        error.what(), done());
+  };
+  try {
+    return &feed().next();
+  } catch (const InputError& error) {
+    throw InputError(saved(error));
+  } catch (const IoError& error) {
+    throw IoError(saved(error));
+  }
+}
+
+}  // namespace millrace::train

@@ -1,0 +1,147 @@
+#include "task/open.h"
+
+#include <cmath>
+#include <doctest/doctest.h>
+#include <set>
+
+#include <millrace/error.h>
+
+#include "base/file.h"
+#include "base/format.h"
+#include "support/temp_folder.h"
+
+using namespace millrace;
+using namespace millrace::task;
+using millrace::testing::TempFolder;
+
+namespace {
+
+/// number,label,size for numbers 0 … count - 1.
+std::string numbers_csv(int64_t count, int64_t first = 0) {
+  std::string text = "number,label,size\n";
+  for (int64_t i = first; i < first + count; ++i)
+    text += fmt::format("{},{},{}.5\n", i, i % 2 ? "odd" : "even", i);
+  return text;
+}
+
+std::string write_set(const TempFolder& folder, const std::string& name, const std::string& text) {
+  write_file((folder / name).string(), text);
+  return (folder / name).string();
+}
+
+Recipe recipe_of(const std::vector<std::string>& keys) { return parse_recipe("", "r.toml", keys); }
+
+std::vector<int64_t> numbers_in(const data::Dataset& set) {
+  std::vector<int64_t> numbers;
+  for (int64_t i = 0; i < set.count(); ++i)
+    numbers.push_back(std::get<int64_t>(set.read(i, set.column("number"))));
+  return numbers;
+}
+
+}  // namespace
+
+TEST_CASE("data.where chooses what is trained on, not what is tested on") {
+  const TempFolder folder;
+  const std::string path = write_set(folder, "n.csv", numbers_csv(20));
+  const Recipe recipe =
+      recipe_of({"data.train=" + path, "data.where=label in ('odd') and number > 10", "data.test=" + path});
+  const TrainingSource source = open_training_source(recipe, false);
+  CHECK(numbers_in(*source.samples) == std::vector<int64_t>{11, 13, 15, 17, 19});
+  CHECK(source.parts.empty());
+  CHECK(open_test_source(recipe, false, "")->count() == 20);
+  CHECK(open_training_source(recipe_of({"data.train=" + path}), false, 5).samples->count() == 5);
+}
+
+TEST_CASE("data.test_where divides, whatever data.where leaves") {
+  const TempFolder folder;
+  const std::string path = write_set(folder, "n.csv", numbers_csv(10));
+  const Recipe recipe =
+      recipe_of({"data.train=" + path, "data.test_where=number < 4", "data.where=label = 'even'"});
+  CHECK(numbers_in(*open_training_source(recipe, false).samples) == std::vector<int64_t>{4, 6, 8});
+  CHECK(numbers_in(*open_test_source(recipe, false, "")) == std::vector<int64_t>{0, 1, 2, 3});
+  CHECK(has_tests(recipe));
+  CHECK_FALSE(has_tests(recipe_of({"data.train=" + path})));
+  CHECK(open_test_source(recipe_of({"data.train=" + path}), false, "") == nullptr);
+}
+
+TEST_CASE("data.test_share keeps the same samples whatever else the recipe says, and none twice") {
+  const TempFolder folder;
+  const std::string path = write_set(folder, "n.csv", numbers_csv(1000));
+  const Recipe recipe = recipe_of({"data.train=" + path, "data.test_share=0.2"});
+  const auto training = numbers_in(*open_training_source(recipe, false).samples);
+  const auto tests = numbers_in(*open_test_source(recipe, false, ""));
+  std::set<int64_t> all(training.begin(), training.end());
+  all.insert(tests.begin(), tests.end());
+  CHECK(all.size() == 1000);
+  CHECK(training.size() + tests.size() == 1000);
+  CHECK(std::abs(static_cast<double>(tests.size()) - 200) < 50);
+  Recipe other = recipe;
+  other.train.seed = 7;
+  other.data.where = "label = 'odd'";
+  CHECK(numbers_in(*open_test_source(other, false, "")) == tests);
+  for (const int64_t number : numbers_in(*open_training_source(other, false).samples)) {
+    CHECK(number % 2 == 1);
+    CHECK(std::find(tests.begin(), tests.end(), number) == tests.end());
+  }
+  // A corpus is cut by its input.
+  CHECK(open_training_source(recipe, true).samples->count() == 1000);
+  CHECK(open_test_source(recipe, true, "")->count() == 1000);
+  const std::string few = write_set(folder, "few.csv", numbers_csv(2));
+  CHECK_THROWS_WITH_AS(open_test_source(recipe_of({"data.train=" + few, "data.test_share=0.001"}), false, ""),
+                       doctest::Contains("give data.test, or another data.test_share"), InputError);
+}
+
+TEST_CASE("several sources follow each other, each with its own share to test on") {
+  const TempFolder folder;
+  const std::string a = write_set(folder, "a.csv", numbers_csv(300)),
+                    b = write_set(folder, "b.csv", numbers_csv(100, 300));
+  Recipe recipe = recipe_of({fmt::format("data.train={{a={}, b={}}}", a, b), "data.test_share=0.1"});
+  const TrainingSource source = open_training_source(recipe, false);
+  REQUIRE(source.parts.size() == 2);
+  CHECK(source.parts[0] + source.parts[1] == source.samples->count());
+  CHECK(source.parts[1] < 100);
+  CHECK(source.samples->count() + open_test_source(recipe, false, "")->count() == 400);
+  CHECK(shares_of(recipe, source.parts) == std::vector<double>(source.parts.begin(), source.parts.end()));
+  recipe.data.weights = {{"a", 0.3}, {"b", 0.7}};
+  CHECK(shares_of(recipe, source.parts) == std::vector<double>{0.3, 0.7});
+}
+
+TEST_CASE("sources with other classes have all of them, by their names") {
+  const TempFolder folder;
+  for (const char* file : {"one/cat/1.txt", "one/dog/1.txt", "two/ant/1.txt", "two/cat/1.txt"}) {
+    std::filesystem::create_directories((folder / file).parent_path());
+    write_set(folder, file, file);
+  }
+  const Recipe recipe = recipe_of(
+      {fmt::format("data.train={{one={}, two={}}}", (folder / "one").string(), (folder / "two").string())});
+  const auto samples = open_training_source(recipe, false).samples;
+  std::set<std::string> classes;
+  for (int64_t i = 0; i < samples->count(); ++i)
+    classes.insert(std::get<std::string>(samples->read(i, samples->column("label"))));
+  CHECK(classes == std::set<std::string>{"ant", "cat", "dog"});
+}
+
+TEST_CASE("data.header and the texts that a model knows decide how CSV is read") {
+  const TempFolder folder;
+  const std::string path = write_set(folder, "n.csv", "1,2\n3,4\n");
+  CHECK(open_training_source(recipe_of({"data.train=" + path, "data.header=no"}), false).samples->count() ==
+        2);
+  CHECK(open_training_source(recipe_of({"data.train=" + path, "data.header=yes"}), false).samples->count() ==
+        1);
+  const std::string codes = write_set(folder, "codes.csv", "code,label\n007,1\n008,2\n009,1\n");
+  const auto set = open_test_source(recipe_of({"data.train=x"}), false, codes, {"code"});
+  CHECK(set->columns()[set->column("code")].kind == data::ColumnKind::text);
+  CHECK(std::get<std::string>(set->read(0, set->column("code"))) == "007");
+}
+
+TEST_CASE("a missing folder of all data is said with its variable") {
+  const char* before = std::getenv("MILLRACE_DATA");
+  const std::string kept = before ? before : "";
+  ::setenv("MILLRACE_DATA", "/no/such/folder", 1);
+  CHECK_THROWS_WITH_AS(open_set("${MILLRACE_DATA}/x.csv"), doctest::Contains("set MILLRACE_DATA"),
+                       InputError);
+  if (before)
+    ::setenv("MILLRACE_DATA", kept.c_str(), 1);
+  else
+    ::unsetenv("MILLRACE_DATA");
+}

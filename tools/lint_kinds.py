@@ -1,0 +1,50 @@
+"""Refuses code that names a kind of data where only the task and its inputs and outputs may be known: src/train, src/eval, src/cli.
+
+Kinds are the files of src/task/inputs and src/task/outputs. Verbs whose own subject is a kind of data are listed. Run from the
+repository root: python tools/lint_kinds.py. Prints one line a finding; exits 1 if there is one.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+# Verbs about pictures, texts or sources as such, and the drawing of sheets and files for people.
+OWN_SUBJECT = {f"src/cli/{name}.cpp" for name in ("letters", "pack", "bench_data", "data_stat", "data_tokens", "data_show", "batch_files")}
+# The help of `train` lists augmentations.
+OWN_SUBJECT.add("src/cli/train.cpp")
+
+INCLUDE = re.compile(r'#include "(data/(?:codecs|augment|encode)/[^"]+|data/feed/(?:picture|sound|array)_part\.h|data/feed/sequences/[^"]+|task/(?:inputs|outputs|losses)/[^"]+)"')
+
+
+def kinds(root):
+    names = set()
+    for folder, macro in (("inputs", "INPUT"), ("outputs", "OUTPUT")):
+        for path in (root / "src/task" / folder).glob("*.cpp"):
+            names.update(re.findall(rf"^MILLRACE_{macro}\(([a-z0-9_]+)\)", path.read_text(encoding="utf-8"), re.M))
+    return names
+
+
+def findings(root):
+    names = "|".join(sorted(kinds(root)))
+    compared = re.compile(rf'(?:[!=]=\s*"(?:{names})")|(?:"(?:{names})"\s*[!=]=)|\.(?:find|at)\("(?:{names})"\)')
+    for folder in ("train", "eval", "cli"):
+        for path in sorted((root / "src" / folder).rglob("*")):
+            if path.suffix not in (".cpp", ".h"):
+                continue
+            file = path.relative_to(root).as_posix()
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                if compared.search(line):
+                    yield f"{file}:{number}: asks for a kind of input or output by name: ask the task for what it needs"
+                if file not in OWN_SUBJECT and (found := INCLUDE.search(line)):
+                    yield f"{file}:{number}: knows a kind of data: {found.group(1)}"
+
+
+def main():
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(".")
+    errors = list(findings(root))
+    print("\n".join(errors) if errors else "", end="\n" if errors else "")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
