@@ -1,0 +1,84 @@
+#include <cmath>
+#include <doctest/doctest.h>
+
+#include "task/kind_sections.h"
+
+using namespace millrace;
+using namespace millrace::testing;
+using data::ColumnKind;
+
+namespace {
+
+std::shared_ptr<const data::Dataset> prices(const std::vector<double>& values) {
+  std::vector<std::vector<data::Value>> rows;
+  for (const double value : values) rows.push_back({value, int64_t{7}});
+  return rows_of({{"price", ColumnKind::real}, {"rooms", ColumnKind::integer}}, std::move(rows));
+}
+
+const Items of_price = {{"column", std::string("price")}};
+
+}  // namespace
+
+TEST_CASE(
+    "numbers: targets keep their unit, the loss is in standard deviations, predictions have the unit again") {
+  const auto samples = prices({100, 200, 300, 400});
+  const auto output = learnt_output("number", of_price, samples);
+  CHECK(output->width() == 1);
+  CHECK(targets_of<float>(*output, samples) == std::vector<float>{100, 200, 300, 400});
+  const double deviation = std::sqrt(12500.0);
+  const Tensor logits = Tensor::of({2, 1}, {1, 0}),
+               targets = Tensor::of({2, 1}, {250 + deviation, 250 + 2 * deviation});
+  CHECK(double(output->loss(logits, targets, true).item()) == doctest::Approx(2));
+  CHECK(output->loss(logits, targets, false).to_array().at(1) == doctest::Approx(4));
+  CHECK(output->predictions(logits).to_array().at(0) == doctest::Approx(250 + deviation));
+  CHECK(output->progress(logits, targets).second.to_array().at(1) == doctest::Approx(2 * deviation));
+  CHECK(output->ignorance() == doctest::Approx(1));
+}
+
+TEST_CASE("numbers: ignorance is what the loss of the mean is, of any loss") {
+  const auto samples = prices({0, 0, 0, 4});  // mean 1, variance 3
+  const auto raw = [&](Items items) {
+    items["column"] = std::string("price");
+    items["standardise"] = false;
+    return learnt_output("number", items, samples)->ignorance();
+  };
+  CHECK(raw({}) == doctest::Approx(3));
+  CHECK(raw({{"loss", std::string("huber")}, {"loss.delta", 2.0}}) == doctest::Approx((3 * 0.5 + 4.0) / 4));
+  CHECK(raw({{"loss", std::string("quantile")}, {"loss.q", 0.9}}) ==
+        doctest::Approx((3 * 0.1 + 0.9 * 3) / 4));
+}
+
+TEST_CASE("numbers: judging is in the unit, over the rows that count") {
+  const auto samples = prices({100, 200, 300, 400});
+  const auto output = learnt_output("number", of_price, samples);
+  const auto values = judged(*output, {0, 0, 9}, std::vector<float>{240, 270, 1}, {1, 1, 0}, {"mae", "rmse"});
+  CHECK(values.at("mae") == doctest::Approx(15));
+  CHECK(values.at("rmse") == doctest::Approx(std::sqrt(250.0)));
+}
+
+TEST_CASE("numbers: several columns, what is kept of them, and how they are told") {
+  const auto samples = prices({251000, 251000, 251000});
+  const Items items = {{"columns", std::vector<std::string>{"rooms", "price"}}};
+  const auto output = learnt_output("number", items, samples);
+  CHECK(targets_of<float>(*output, prices({1, 2})) == std::vector<float>{7, 1, 7, 2});
+  CHECK(output->ignorance() == 0);  // all alike
+  CHECK(output->predict(std::vector<float>{0.25F, 0}, 1).text == "rooms 7.25, price 251000");
+  const auto loaded =
+      task::output_kinds().at("number").load(output_section("number", items), output->encoding(), {});
+  CHECK(loaded->predict(std::vector<float>{0.25F, 0}, 1).json ==
+        output->predict(std::vector<float>{0.25F, 0}, 1).json);
+  CHECK(loaded->ignorance() == output->ignorance());
+  CHECK(loaded->width() == 2);
+}
+
+TEST_CASE("numbers: what is missing or no number is named") {
+  CHECK(error_of([] {
+          learnt_output("number", of_price, prices({1, NAN}));
+        }).starts_with("rows#1: its price is nan"));
+  const auto missing = rows_of({{"price", ColumnKind::real}}, {{1.0}, {data::Value()}});
+  CHECK(error_of([&] { learnt_output("number", of_price, missing); }).starts_with("rows#1: has no price"));
+  const auto output = learnt_output("number", of_price, prices({1, 2}));
+  const auto texts = rows_of({{"price", ColumnKind::text}}, {{std::string("1e3")}, {std::string("much")}});
+  CHECK(error_of([&] { targets_of<float>(*output, texts); }) ==
+        "rows#1: its price is 'much', which is no number");
+}

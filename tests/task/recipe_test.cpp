@@ -1,0 +1,368 @@
+#include "task/recipe.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <doctest/doctest.h>
+
+#include <millrace/error.h>
+
+#include "base/format.h"
+#include "task/recipe_sections.h"
+
+using namespace millrace;
+using namespace millrace::task;
+
+namespace {
+
+constexpr const char* example_recipe = R"(
+[data]
+train = "${MILLRACE_DATA}/cifar10/train.tar"
+
+[input]
+kind    = "picture"
+augment = ["pad-crop 2", "flip"]
+
+[output]
+kind = "class"
+loss = { kind = "cross-entropy", label_smoothing = 0.2 }
+
+[model]
+kind = "airbench"
+
+[train]
+epochs    = 10
+batch     = 1024
+precision = "bf16"
+optimizer = { kind = "sgd", lr = 0.5, momentum = 0.85, nesterov = true, weight_decay = 5e-4 }
+schedule  = { kind = "triangle", peak = 0.23 }
+
+[eval]
+metrics = ["accuracy"]
+)";
+
+Recipe recipe_from(const std::string& text, std::vector<std::string> overrides = {}) {
+  return parse_recipe(text, "r.toml", overrides);
+}
+
+std::string recipe_error(const std::string& text, std::vector<std::string> overrides = {}) {
+  try {
+    check_recipe(recipe_from(text, std::move(overrides)), "r.toml");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// As learn_task() would settle a section whose kind the data say.
+double loss_number(const Section& output, const char* key) { return loss_of(output)->settings.number(key); }
+
+}  // namespace
+
+TEST_CASE("a recipe's keys arrive typed, the others keep their defaults") {
+  const Recipe recipe = recipe_from(example_recipe);
+  CHECK(recipe.data.train == "${MILLRACE_DATA}/cifar10/train.tar");
+  REQUIRE(recipe.inputs.size() == 1);
+  CHECK(recipe.inputs[0].name.empty());
+  CHECK(recipe.inputs[0].kind == "picture");
+  CHECK(recipe.inputs[0].settings.texts("augment") == std::vector<std::string>{"pad-crop 2", "flip"});
+  CHECK(recipe.outputs[0].kind == "class");
+  CHECK(recipe.outputs[0].settings.text("loss") == "cross-entropy");
+  CHECK(loss_number(recipe.outputs[0], "label_smoothing") == 0.2);
+  CHECK(recipe.model.kind == "airbench");
+  CHECK(recipe.train.epochs == 10);
+  CHECK(recipe.train.optimizer.settings.flag("nesterov"));
+  CHECK(recipe.train.optimizer.settings.number("weight_decay") == 5e-4);
+  CHECK(recipe.train.schedule.settings.number("peak") == 0.23);
+  CHECK(recipe.train.schedule.settings.number("start") == 0.2);
+  CHECK(recipe.train.seed == 1);
+  CHECK(recipe_error(example_recipe) == "");
+  const Recipe silent = recipe_from("");
+  CHECK(silent.train.optimizer.kind == "adamw");
+  CHECK(silent.train.schedule.kind == "constant");
+  CHECK(silent.inputs.size() == 1);
+  CHECK(silent.inputs[0].kind.empty());
+  CHECK(silent.model.kind.empty());
+}
+
+TEST_CASE("a written recipe reads back to the same recipe, odd characters included") {
+  Recipe recipe = recipe_from(example_recipe, {"data.test=a \"b\" \\ c", "train.optimizer.lr=0.1",
+                                               "input.mean=[0.1,0.2,0.30000000000000004]"});
+  recipe.data.train = "line\nbreak\tü";
+  const std::string text = recipe_toml(recipe);
+  CHECK(recipe_toml(recipe_from(text)) == text);
+  CHECK(recipe_from(text).data.train == recipe.data.train);
+  CHECK(recipe_from(text).inputs[0].settings.numbers("mean") == recipe.inputs[0].settings.numbers("mean"));
+  CHECK(loss_number(recipe_from(text).outputs[0], "label_smoothing") == 0.2);
+  for (const char* change :
+       {"train.optimizer=adam", "model={layers=[flatten, linear 10]}", "output=number"}) {
+    CAPTURE(change);
+    const std::string written = recipe_toml(recipe_from(example_recipe, {change}));
+    CHECK(recipe_toml(recipe_from(written)) == written);
+  }
+  // Where the kind is not known, what was written waits.
+  const std::string waiting = recipe_toml(recipe_from("[output]\ncolumn = \"price\"\n[model]\nwidth = 64\n"));
+  CHECK(recipe_toml(recipe_from(waiting)) == waiting);
+  CHECK(says(waiting, "[output]\ncolumn = \"price\"\n"));
+  CHECK(says(waiting, "width = 64\n"));
+}
+
+TEST_CASE("overrides set any key, with or without TOML's quotes") {
+  const Recipe recipe =
+      recipe_from(example_recipe, {"train.epochs=2", "model.kind=resnet18", "data.test=some path/x=y.tar",
+                                   "input.augment=[rotate 10, \"flip\"]", "eval.metrics=accuracy",
+                                   "train.optimizer={kind=adamw, lr=1e-3, betas=[0.8, 0.95]}",
+                                   "train.schedule=cosine", "input.mean=[0.5,1,0]", "data.train=2024",
+                                   "output.loss.label_smoothing=0.1", "output.column=7"});
+  CHECK(recipe.train.epochs == 2);
+  CHECK(recipe.model.kind == "resnet18");
+  CHECK(recipe.data.test == "some path/x=y.tar");
+  CHECK(recipe.inputs[0].settings.texts("augment") == std::vector<std::string>{"rotate 10", "flip"});
+  CHECK(recipe.eval.metrics == std::vector<std::string>{"accuracy"});
+  CHECK(recipe.train.optimizer.kind == "adamw");
+  CHECK(recipe.train.optimizer.settings.numbers("betas") == std::vector<double>{0.8, 0.95});
+  CHECK(recipe.train.optimizer.settings.number("weight_decay") == 0);  // the table was replaced
+  CHECK(recipe.train.schedule.kind == "cosine");
+  CHECK(recipe.inputs[0].settings.numbers("mean") == std::vector<double>{0.5, 1, 0});
+  CHECK(recipe.data.train == "2024");
+  CHECK(loss_number(recipe.outputs[0], "label_smoothing") == 0.1);
+  CHECK(recipe.outputs[0].settings.text("column") == "7");
+  CHECK(
+      recipe_from(example_recipe, {"train.optimizer.lr=0.25"}).train.optimizer.settings.number("momentum") ==
+      0.85);
+}
+
+TEST_CASE("an override replaces a section, or adds one") {
+  // A loss by its name forgets what the other was told.
+  CHECK(loss_number(recipe_from(example_recipe, {"output.loss=cross-entropy"}).outputs[0],
+                    "label_smoothing") == 0);
+  const Recipe table = recipe_from(example_recipe, {"input={kind=table}"});
+  CHECK(table.inputs[0].kind == "table");
+  CHECK(table.inputs[0].items.empty());
+  const Recipe added = recipe_from("[data]\ntrain = \"x\"\n",
+                                   {"inputs.photo={kind=picture, resize=32}", "inputs.facts.kind=table",
+                                    "inputs.photo.resize=64", "model.photo=resnet18"});
+  REQUIRE(added.inputs.size() == 2);
+  CHECK(added.inputs[0].name == "photo");
+  CHECK(added.inputs[0].settings.integer("resize") == 64);
+  CHECK(added.model.branches.at("photo").kind == "resnet18");
+  CHECK(recipe_from(example_recipe, {"model={layers=[flatten, \"linear 10\"]}"}).model.kind.empty());
+  CHECK(says(recipe_error(example_recipe, {"model.layers=[flatten, linear 10]"}),
+             "either model.kind or model.layers"));
+}
+
+TEST_CASE("several inputs and outputs keep the order in which they are written") {
+  const std::string text = R"(
+[data]
+train = "x"
+[inputs.photo]
+kind = "picture"
+resize = 32
+[inputs.facts]
+kind = "table"
+[outputs.price]
+kind = "number"
+weight = 2
+[outputs.breed]
+kind = "class"
+[model.photo]
+kind = "resnet18"
+[eval]
+metrics = ["price.mae", "breed.accuracy"]
+)";
+  CHECK(recipe_error(text) == "");
+  const Recipe recipe = recipe_from(text);
+  REQUIRE(recipe.inputs.size() == 2);
+  CHECK(recipe.inputs[0].name == "photo");
+  CHECK(recipe.inputs[1].name == "facts");
+  CHECK(recipe.outputs[0].name == "price");
+  CHECK(recipe.outputs[0].settings.number("weight") == 2);
+  CHECK(recipe.model.branches.size() == 1);
+  CHECK(recipe_toml(recipe_from(recipe_toml(recipe))) == recipe_toml(recipe));
+  CHECK(recipe_from(recipe_toml(recipe)).inputs[1].name == "facts");
+  CHECK(input_key(recipe.inputs[0]) == "inputs.photo");
+
+  const Recipe words = recipe_from("[inputs]\nphoto = \"picture\"\nfacts = \"table\"\n");
+  REQUIRE(words.inputs.size() == 2);
+  CHECK(words.inputs[0].name == "photo");
+  CHECK(words.inputs[1].kind == "table");
+
+  CHECK(says(recipe_error(text, {"inputs.photo.resiz=3"}), "did you mean 'inputs.photo.resize'?"));
+  CHECK(says(recipe_error(text, {"input.kind=picture"}), "there is [input] and [inputs.photo]"));
+  CHECK(says(recipe_error(text, {"model.foto.kind=resnet18"}), "did you mean [model.photo]?"));
+  CHECK(says(recipe_error(text, {"model.kind=resnet18"}), "takes one input, and there are 2"));
+  CHECK(says(recipe_error(text, {"eval.metrics=accuracy"}), "write it as \"price.accuracy\""));
+  CHECK(says(recipe_error(text, {"eval.metrics=breed.mae"}), "does not apply to outputs.breed"));
+  CHECK(says(recipe_error("[inputs.photo]\nkind = \"picture\"\n"),
+             "r.toml:1:1: [inputs.photo] is the only one"));
+  CHECK(says(recipe_error("[inputs.a]\n[inputs.\"b-c\"]\n"), "letters, digits and _"));
+  CHECK(says(recipe_error("[inputs.a]\n[inputs.width]\n"), "a key is called so"));
+  CHECK(says(recipe_error("[inputs]\nresize = 3\n"), "[inputs] has tables by the names of inputs"));
+}
+
+TEST_CASE("an unknown key is named with its place and the nearest valid key") {
+  CHECK(recipe_error("[train]\nepoch = 3\n") ==
+        "r.toml:2:9: there is no key 'train.epoch'; did you mean 'train.epochs'?");
+  CHECK(says(recipe_error("[train]\noptimizer = { kind = \"sgd\", momentun = 0.9 }\n"),
+             "did you mean 'train.optimizer.momentum'"));
+  CHECK(says(recipe_error("epochs = 3\n"), "'train.epochs'"));
+  CHECK(says(recipe_error("[trian]\nbatch = 3\n"), "'train.batch'"));
+  CHECK(recipe_error(example_recipe, {"train.epocs=3"}) ==
+        "'train.epocs=3': there is no key 'train.epocs'; did you mean 'train.epochs'?");
+  CHECK(recipe_error("[input]\nkind = \"picture\"\nresise = 3\n") ==
+        "r.toml:3:10: there is no key 'input.resise'; did you mean 'input.resize'?");
+  // The kind is not known yet, but no kind has this.
+  CHECK(recipe_error("[input]\nresise = 3\n") ==
+        "r.toml:2:10: there is no key 'input.resise'; did you mean 'input.resize'?");
+  CHECK(says(recipe_error("[output]\nloss = { kind = \"mse\", smooth = 1 }\n"),
+             "there is no key 'output.loss.smooth'"));
+  CHECK(says(recipe_error("[output]\nloss = { kind = \"mse\", label_smoothing = 0.1 }\n"),
+             "output.loss.label_smoothing means nothing to output.loss.kind = 'mse'"));
+  CHECK(says(recipe_error("[output]\nloss = \"msee\"\n"), "did you mean 'mse'?"));
+  CHECK(says(recipe_error("[input]\nkind = \"pictures\"\n"),
+             "r.toml:2:8: input.kind cannot be 'pictures'; did you "
+             "mean 'picture'?"));
+  CHECK(says(recipe_error(example_recipe, {"model.width=3"}),
+             "model.width means nothing to model.kind = 'airbench'"));
+}
+
+TEST_CASE("keys of before are refused with where they went, and those keys exist") {
+  CHECK(recipe_error("[data]\naugment = [\"flip\"]\n") == "r.toml:2:11: data.augment is now input.augment");
+  CHECK(says(recipe_error("[train]\nloss = { kind = \"mse\" }\n"), "train.loss is now output.loss"));
+  CHECK(says(recipe_error(example_recipe, {"train.threads=2"}), "--threads"));
+  CHECK(says(recipe_error("[data]\nweights = \"count\"\n"), "data.sample_weight"));
+  for (const char* key :
+       {"data.samples",       "data.augment",    "data.mix",       "data.resize",       "data.crop",
+        "data.channels",      "data.mean",       "data.std",       "data.tokenizer",    "data.text",
+        "data.sequences",     "data.length",     "data.separator", "data.spans",        "data.label",
+        "data.label_pattern", "data.label_trim", "data.classes",   "data.categories",   "data.leave_out",
+        "data.rate",          "data.seconds",    "data.mels",      "data.spec_augment", "eval.tta"}) {
+    const std::string said = recipe_error("", {fmt::format("{}=1", key)});
+    CAPTURE(said);
+    const size_t at = said.find(" is now ");
+    REQUIRE(at != std::string::npos);
+    const std::string now = said.substr(at + 8, said.find_first_of(":, ", at + 8) - at - 8);
+    const auto place = section_key(now);
+    REQUIRE(place);
+    CHECK((place->key == "kind" || !kinds_with(place->type, place->key).empty()));
+  }
+}
+
+TEST_CASE("wrong types, ranges and words say what would be right") {
+  CHECK(recipe_error("[train]\nepochs = \"ten\"\n") ==
+        "r.toml:2:10: train.epochs must be a number, not a text");
+  CHECK(recipe_error("[train]\nbatch = 0\n") == "r.toml:2:9: train.batch must be from 1 to 1048576, not 0");
+  CHECK(recipe_error("[train]\nbatch = 1.5\n") ==
+        "r.toml:2:9: train.batch must be a whole number, not a number");
+  CHECK(recipe_error("[train]\nseed = -1\n") == "r.toml:2:8: train.seed must be at least 0, not -1");
+  CHECK(says(recipe_error("[train]\nclip_norm = nan\n"), "must be a finite number"));
+  CHECK(says(recipe_error("[train.optimizer]\nlr = -1\n"), "r.toml:2:6: train.optimizer.lr must be"));
+  CHECK(says(recipe_error("[train.optimizer]\nlr = inf\n"),
+             "r.toml:2:6: train.optimizer.lr must be a finite number"));
+  CHECK(says(recipe_error("[train]\noptimizer = \"agd\"\n"), "train.optimizer.kind cannot be 'agd'"));
+  CHECK(says(recipe_error("[train]\noptimizer = { kind = \"adam\", momentum = 0.9 }\n"), "means nothing to"));
+  CHECK(says(recipe_error("[train]\noptimizer = 3\n"), "train.optimizer.kind must be a text"));
+  CHECK(says(recipe_error("train = 3\n"), "is a table of keys"));
+  CHECK(says(recipe_error("[input]\nkind = \"picture\"\naugment = 3\n"),
+             "input.augment must be a list of texts"));
+  CHECK(says(recipe_error("[input]\nkind = \"picture\"\naugment = [1, \"x\"]\n"), "must be a list of texts"));
+  CHECK(says(recipe_error("[data]\ntrain = 1979-05-27\n"), "r.toml:2:9"));
+  CHECK(recipe_error("[data\n").find("r.toml:1:") == 0);
+  CHECK(recipe_error("[data]\ntrain = 1\n[%model]\n").find("r.toml:3: not a key") == 0);
+  // Letters outside ASCII: no names, but texts.
+  for (const char* text : {"\u00e9 = 1\n", "[d\u00e4ta]\n", "x\ufebf'", "\ufdfa\u3000= 2\n"})
+    CHECK(recipe_error(text).find("r.toml:1:") == 0);
+  CHECK(recipe_error("[data]\ntrain = \"\u00e9\ufebf\"  # \ufebf\n") == "");
+  CHECK(says(recipe_error(""), "data.train does not say where"));
+  CHECK(says(recipe_error(example_recipe, {"epochs"}), "not key=value"));
+}
+
+TEST_CASE("what no single key shows is checked") {
+  CHECK(recipe_error(example_recipe, {"train.memory=1.5 GB"}) == "");
+  CHECK(recipe_error(example_recipe, {"train.memory=plenty"}) ==
+        "r.toml: train.memory takes a size such as 16GB or 800MB, not 'plenty'");
+  CHECK(recipe_error(example_recipe, {"train.batch=12", "train.accumulate=4"}) == "");
+  CHECK(recipe_error(example_recipe, {"train.batch=12", "train.accumulate=5"}) ==
+        "r.toml: train.batch = 12 cannot be divided into train.accumulate = 5 equal parts");
+  CHECK(says(recipe_error(example_recipe, {"train.accumulate=0"}), "train.accumulate"));
+  CHECK(recipe_error(example_recipe, {"train.freeze=[white.bias 3, 0 0.5]"}) == "");
+  for (const char* entry : {"white.bias", "white.bias three", "white.bias -1", "white.bias 1 2", "3", ""})
+    CHECK(recipe_error(example_recipe, {fmt::format("train.freeze=[\"{}\"]", entry)})
+              .find(fmt::format("r.toml: train.freeze: '{}' is not a parameter or layer and the epochs",
+                                entry)) == 0);
+  CHECK(says(recipe_error(example_recipe, {"train.optimizer={kind=adam, betas=[0.9]}"}),
+             "r.toml: train.optimizer"));
+  CHECK(says(recipe_error(example_recipe, {"data.test=a", "data.test_share=0.1"}),
+             "data.test and data.test_share both say what to test on"));
+  CHECK(says(recipe_error(example_recipe, {"data.test_where=x > 1", "data.test_share=0.1"}),
+             "data.test_where and"));
+  CHECK(says(recipe_error(example_recipe, {"eval.metrics=acuracy"}), "did you mean 'accuracy'?"));
+  CHECK(says(recipe_error(example_recipe, {"eval.metrics=mae"}),
+             "'mae' does not apply to output, of kind class"));
+  CHECK(says(recipe_error(example_recipe, {"output.loss=mse"}), "does not apply to an output of kind class"));
+  CHECK(says(recipe_error(example_recipe, {"data.order=shuffle-buffer 10"}), "is for streams"));
+  CHECK(says(recipe_error(example_recipe, {"data.stream=true", "data.order=shuffle-buffer 10"}),
+             "no epochs of its own"));
+  CHECK(says(
+      recipe_error(example_recipe, {"data.stream=true", "data.order=shuffle-buffer 10", "train.steps=5"}),
+      "give output.classes, or data.test"));
+  CHECK(recipe_error(example_recipe, {"data.stream=true", "data.order=shuffle-buffer 10", "train.steps=5",
+                                      "output.classes=[0..9]"}) == "");
+}
+
+TEST_CASE("variables come from the environment, the data folder has a default, others must be set") {
+  ::setenv("MILLRACE_TEST_PLACE", "/some/place", 1);
+  CHECK(expand("${MILLRACE_TEST_PLACE}/a/${MILLRACE_TEST_PLACE}$x") == "/some/place/a//some/place$x");
+  CHECK(recipe_error("[data]\ntrain = \"${NO_SUCH_VARIABLE_HERE}/x\"\n") ==
+        "r.toml:2:9: data.train: the environment variable NO_SUCH_VARIABLE_HERE is not set");
+  CHECK(recipe_error("[input]\ntokenizer = \"${NO_SUCH_VARIABLE_HERE}/x\"\n") ==
+        "r.toml:2:13: input.tokenizer: the environment variable NO_SUCH_VARIABLE_HERE is not set");
+  CHECK_THROWS_AS(expand("${open"), InputError);
+  const char* before = std::getenv("MILLRACE_DATA");
+  const std::string kept = before ? before : "";
+  ::unsetenv("MILLRACE_DATA");
+  CHECK(expand("${MILLRACE_DATA}/mnist") == "../shared/data/mnist");
+  if (before) ::setenv("MILLRACE_DATA", kept.c_str(), 1);
+}
+
+TEST_CASE("every key of recipes and kinds is in the help, and its default is valid") {
+  const std::string help = recipe_help();
+  for (const RecipeKey& key : recipe_keys()) {
+    CHECK(!key.doc.empty());
+    CHECK(says(help, "  " + key.name + " "));
+  }
+  for (const auto& [type, prefix] :
+       {std::pair(SectionType::input, "input"), std::pair(SectionType::output, "output"),
+        std::pair(SectionType::model, "model"), std::pair(SectionType::optimizer, "train.optimizer"),
+        std::pair(SectionType::schedule, "train.schedule"), std::pair(SectionType::loss, "output.loss")})
+    for (const std::string& kind : section_kinds(type)) {
+      CAPTURE(kind);
+      for (const Setting& setting : section_settings(type, kind)) {
+        CAPTURE(setting.name);
+        CHECK(!setting.doc.empty());
+        CHECK(says(help, fmt::format("  {}.{} ", prefix, setting.name)));
+        Settings settings({setting});
+        CHECK_NOTHROW(settings.set(setting.name, setting.usual));
+      }
+    }
+  const std::string text = recipe_toml(recipe_from(""));
+  CHECK(recipe_toml(recipe_from(text)) == text);
+}
+
+TEST_CASE("several sources with weights are read, written and overridden") {
+  const Recipe recipe = recipe_from(
+      "[data]\ntrain = { ads = \"a.tar\", more-news = \"n-{0..3}.tar\" }\nweights = { ads = 0.25, more-news "
+      "= 2 }\n");
+  CHECK(recipe.data.sources ==
+        std::map<std::string, std::string>{{"ads", "a.tar"}, {"more-news", "n-{0..3}.tar"}});
+  CHECK(recipe.data.weights == std::map<std::string, double>{{"ads", 0.25}, {"more-news", 2}});
+  const Recipe again = recipe_from(recipe_toml(recipe));
+  CHECK(again.data.train.empty());
+  CHECK(again.data.sources == recipe.data.sources);
+  CHECK(again.data.weights == recipe.data.weights);
+  CHECK(recipe_toml(again) == recipe_toml(recipe));
+  CHECK(recipe_from(recipe_toml(recipe_from("[data]\ntrain = \"a.tar\"\n"))).data.sources.empty());
+  CHECK_THROWS_WITH_AS(recipe_from("[data]\nweights = { a = \"x\" }\n"),
+                       doctest::Contains("data.weights.a must be a number"), InputError);
+}

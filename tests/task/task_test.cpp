@@ -1,0 +1,189 @@
+#include "task/task.h"
+
+#include <doctest/doctest.h>
+#include <filesystem>
+
+#include <millrace/error.h>
+
+#include "base/file.h"
+#include "base/format.h"
+#include "support/temp_folder.h"
+#include "task/draft.h"
+#include "task/open.h"
+
+using namespace millrace;
+using namespace millrace::task;
+using millrace::testing::TempFolder;
+
+namespace {
+
+std::string write_data(const TempFolder& folder, const std::string& name, const std::string& text) {
+  std::filesystem::create_directories((folder / name).parent_path());
+  write_file((folder / name).string(), text);
+  return (folder / name).string();
+}
+
+/// A BMP file of 4×4 pixels of one grey.
+std::string tiny_picture(char grey) {
+  const auto number = [](uint32_t value, int bytes) {
+    std::string text;
+    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
+    return text;
+  };
+  std::string bmp = "BM" + number(54 + 48, 4) + number(0, 4) + number(54, 4) + number(40, 4) + number(4, 4) +
+                    number(4, 4) + number(1, 2) + number(24, 2) + number(0, 4) + number(48, 4) +
+                    std::string(16, '\0');
+  return bmp + std::string(48, grey);
+}
+
+std::string flats_csv() {
+  std::string text = "rooms,town,note,price\n";
+  for (int i = 0; i < 60; ++i)
+    text += fmt::format("{},{},{},{}.5\n", 1 + i % 7, i % 2 ? "York" : "Leeds", i % 3 ? "new" : "old",
+                        100 + 3 * i);
+  return text;
+}
+
+std::string messages_tsv() {
+  std::string text = "label\tmessage\n";
+  for (int i = 0; i < 40; ++i)
+    text += i % 2 ? fmt::format("spam\tbuy number {} now, it is cheap\n", i)
+                  : fmt::format("ham\tsee you at {} in the old town\n", i);
+  return text;
+}
+
+Task learn_from(const std::string& path, std::vector<std::string> keys) {
+  keys.push_back("data.train=" + path);
+  const Recipe recipe = parse_recipe("", "r.toml", keys);
+  return learn_task({recipe, open_training_source(recipe, false).samples});
+}
+
+/// What a run keeps of it, read again.
+Task again(const Task& task) {
+  return load_task(parse_recipe(recipe_toml(task.recipe), "run"), task.encoding());
+}
+
+}  // namespace
+
+TEST_CASE("a column is enough: its kind, the input's and the model are recognised") {
+  const TempFolder folder;
+  const Task task = learn_from(write_data(folder, "flats.csv", flats_csv()), {"output.column=price"});
+  CHECK(task.recipe.outputs[0].kind == "number");
+  CHECK(task.recipe.inputs[0].kind == "table");
+  CHECK(task.recipe.model.kind == "table");
+  CHECK(task.metrics() == task.outputs[0]->kind().metrics);
+  REQUIRE(task.fields().size() == 2);
+  CHECK(task.fields()[0].type.shape[1].size() == 1);  // rooms, and not the price
+  CHECK(task.fields()[1].type.shape[1].size() == 2);
+  CHECK(recipe_toml(parse_recipe(recipe_toml(task.recipe), "run")) == recipe_toml(task.recipe));
+  const Task loaded = again(task);
+  CHECK(loaded.encoding() == task.encoding());
+  CHECK(loaded.fields().size() == 2);
+  CHECK(std::string(loaded.unit()) == "rows");
+  // The weights of samples are nobody's input.
+  const Task weighed = learn_from((folder / "flats.csv").string(),
+                                  {"output.column=price", "data.sample_weight=rooms", "model.depth=2"});
+  CHECK(weighed.fields().size() == 1);
+  CHECK(weighed.recipe.model.settings.integer("depth") == 2);  // what was written waited for the kind
+}
+
+TEST_CASE("texts and pictures are recognised by what they are") {
+  const TempFolder folder;
+  const Task texts = learn_from(write_data(folder, "sms.tsv", messages_tsv()), {});
+  CHECK(texts.recipe.inputs[0].kind == "text");
+  CHECK(texts.recipe.outputs[0].kind == "class");
+  CHECK(texts.outputs[0]->classes() == std::vector<std::string>{"ham", "spam"});
+  CHECK(again(texts).outputs[0]->classes() == std::vector<std::string>{"ham", "spam"});
+  for (int i = 0; i < 6; ++i)
+    write_data(folder, fmt::format("pictures/{}/{}.bmp", i % 2 ? "dark" : "light", i),
+               tiny_picture(i % 2 ? 10 : 99));
+  const Task pictures = learn_from((folder / "pictures").string(), {});
+  CHECK(pictures.recipe.inputs[0].kind == "picture");
+  CHECK(pictures.outputs[0]->classes() == std::vector<std::string>{"dark", "light"});
+  CHECK(again(pictures).encoding() == pictures.encoding());
+  const Task corpus =
+      learn_from(write_data(folder, "corpus.txt", "to be or not to be\nthat is the question\n"), {});
+  CHECK(corpus.recipe.inputs[0].kind == "tokens");
+  CHECK(corpus.recipe.outputs[0].kind == "tokens");
+}
+
+TEST_CASE("several inputs and outputs share the columns") {
+  const TempFolder folder;
+  const Task task = learn_from(write_data(folder, "flats.csv", flats_csv()),
+                               {"inputs.town={column=town, kind=text}", "inputs.facts={}", "outputs.price={}",
+                                "outputs.note={}", "model.width=32", "model.facts.width=16"});
+  REQUIRE(task.inputs.size() == 2);
+  CHECK(task.recipe.inputs[1].kind == "table");
+  CHECK(task.inputs[1]->fields().size() == 1);  // the rooms: town, price and note are others'
+  CHECK(task.recipe.outputs[0].kind == "number");
+  CHECK(task.recipe.outputs[1].kind == "class");
+  CHECK(task.recipe.model.kind == "combine");
+  CHECK(task.recipe.model.settings.integer("width") == 32);
+  CHECK(task.recipe.model.branches.at("facts").kind == "table");
+  CHECK(task.recipe.model.branches.at("facts").settings.integer("width") == 16);
+  CHECK_FALSE(task.recipe.model.branches.at("town").kind.empty());
+  CHECK(task.metrics()[0].starts_with("price."));
+  for (const data::Field& field : task.fields())
+    CHECK((field.name.starts_with("town.") || field.name.starts_with("facts.")));
+  CHECK(again(task).encoding() == task.encoding());
+}
+
+TEST_CASE("what cannot be recognised is said with the columns that there are") {
+  const TempFolder folder;
+  const std::string path = write_data(folder, "flats.csv", flats_csv());
+  const auto error_of = [&](std::vector<std::string> keys) -> std::string {
+    try {
+      (void)learn_from(path, std::move(keys));
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(error_of({"output.column=prise"}).find("did you mean 'price'?") != std::string::npos);
+  CHECK(error_of({"output.column=price", "output.kind=class", "input.mels=3"})
+            .find("input.mels means nothing") != std::string::npos);
+  CHECK(error_of({"output.column=price", "eval.metrics=accuracy"}).find("does not apply to output") !=
+        std::string::npos);
+  CHECK_THROWS_WITH_AS(load_task(parse_recipe("", "run"), "{}"),
+                       doctest::Contains("does not say the kind of input"), InputError);
+  const Task task = learn_from(path, {"output.column=price"});
+  CHECK_THROWS_WITH_AS(load_task(task.recipe, "{\"inputs\":[]}"), doctest::Contains("of 0 inputs"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(load_task(task.recipe, "{"), doctest::Contains("damaged"), InputError);
+}
+
+TEST_CASE("a drafted recipe can be read, and names what was found") {
+  const TempFolder folder;
+  const auto draft = [](const std::string& path) {
+    const std::string text = draft_recipe(path);
+    check_recipe(parse_recipe(text, "draft"), "draft");
+    return text;
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string flats = draft(write_data(folder, "flats.csv", flats_csv()));
+  CAPTURE(flats);
+  CHECK(has(flats, "kind = \"table\""));
+  CHECK(has(flats, "column = \"price\""));
+  CHECK(has(flats, "numbers from 100.5 to 277.5"));
+  CHECK(has(flats, "test_share = 0.1"));
+  CHECK(has(flats, "60 rows"));
+  const std::string path = write_data(folder, "sms-train.tsv", messages_tsv());
+  write_data(folder, "sms-test.tsv", messages_tsv());
+  const std::string texts = draft(path);
+  CAPTURE(texts);
+  CHECK(has(texts, "sms-test.tsv"));
+  CHECK(has(texts, "2 classes: ham, spam"));
+  CHECK(
+      has(draft(write_data(folder, "corpus.txt", "to be or not to be\nthat is the question\n")), "steps = "));
+  for (const char* part : {"train", "test"})
+    for (int i = 0; i < 6; ++i)
+      write_data(folder, fmt::format("pictures/{}/{}/{}.bmp", part, i % 2 ? "dark" : "light", i),
+                 tiny_picture(i % 2 ? 10 : 99));
+  const std::string pictures = draft((folder / "pictures").string());
+  CAPTURE(pictures);
+  CHECK(has(pictures, "kind = \"picture\""));
+  CHECK(has(pictures, "2 classes: dark, light"));
+  CHECK(has(pictures, "pictures/test"));
+}
