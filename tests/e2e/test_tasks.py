@@ -1,0 +1,401 @@
+"""Tasks of every kind from the outside: numbers, several labels, several inputs and outputs, and recipes that say next to nothing."""
+
+import csv
+import io
+import json
+import math
+import random
+import shutil
+import subprocess
+
+import numpy as np
+import onnxruntime
+import pytest
+from PIL import Image
+from test_train import assert_same_run, letters, recipe, whole  # noqa: F401
+
+
+def predictions(millrace, run, *arguments, **more):
+    return [json.loads(line) for line in millrace("predict", run, *arguments, "--json", **more).stdout.splitlines()]
+
+
+def evaluated(millrace, run, *arguments, **more):
+    return json.loads(millrace("eval", run, *arguments, "--json", **more).stdout)
+
+
+def log_loss(rows, truth):
+    """As evaluation computes it, from predicted logits."""
+    total = 0
+    for logits, label in zip(rows, truth, strict=True):
+        most = max(logits)
+        total += math.log(sum(math.exp(v - most) for v in logits)) + most - logits[label]
+    return total / len(truth)
+
+
+HOUSES = """
+[data]
+train = "{train}"
+test_share = 0.2
+[output]
+column = "median_house_value"
+[model]
+width = 128
+depth = 3
+[train]
+epochs = 30
+batch = 256
+optimizer = {{ kind = "adamw", lr = 2e-3, weight_decay = 0.01 }}
+schedule = {{ kind = "cosine", warmup = 0.5 }}
+"""
+
+
+def test_prices_of_houses_are_predicted(millrace, data, tmp_path):
+    source, run = data / "tabular/california-housing.csv", tmp_path / "run"
+    (tmp_path / "houses.toml").write_text(HOUSES.format(train=source))
+    millrace("train", tmp_path / "houses.toml", "--out", run)
+    result = evaluated(millrace, run)
+    assert result["r2"] > 0.78
+    assert 25_000 < result["mae"] < result["rmse"] < 60_000
+    for name in ("r2", "mae", "rmse"):
+        low, high = result["intervals"][name]
+        assert low < result[name] < high
+    assert 0.15 * 20640 < result["targets"] < 0.25 * 20640
+    assert "r2" in millrace("eval", run).stdout and "95 % interval" in millrace("eval", run).stdout
+    # Predictions have the unit of the data, and need no column of prices.
+    rows = list(csv.DictReader(source.open()))[:4000]
+    with open(tmp_path / "some.csv", "w", newline="") as file:
+        names = [name for name in rows[0] if name != "median_house_value"]
+        writer = csv.DictWriter(file, names, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+    told = np.array([row["numbers"]["median_house_value"] for row in predictions(millrace, run, tmp_path / "some.csv")])
+    truth = np.array([float(row["median_house_value"]) for row in rows])
+    assert 1 - ((told - truth) ** 2).sum() / ((truth - truth.mean()) ** 2).sum() > 0.7
+    assert "median_house_value " in millrace("predict", run, tmp_path / "some.csv").stdout.splitlines()[0]
+
+
+def test_the_example_of_houses_trains(millrace, data, tmp_path):
+    outcome = json.loads(millrace("train", "examples/houses.toml", "train.epochs=2", "--out", tmp_path / "run", "--json",
+                                  env={"MILLRACE_DATA": str(data)}).stdout)
+    assert outcome["finished"] and outcome["test"]["r2"] > 0.5
+
+
+def write_flats(path, rows, seed=1):
+    """Flats with a price that follows from the area and the district."""
+    draw = random.Random(seed)
+    with open(path, "w") as file:
+        file.write("rooms,area,district,price\n")
+        for _ in range(rows):
+            rooms, district = draw.randint(1, 6), draw.choice(["north", "south", "old town"])
+            area = 18 * rooms + draw.uniform(-5, 15)
+            price = area * {"north": 2.5, "south": 3.5, "old town": 5}[district] + draw.gauss(0, 5)
+            file.write(f"{rooms},{area:.1f},{district},{price:.2f}\n")
+
+
+def test_a_recipe_of_two_lines_and_one_that_is_drafted_train(millrace, tmp_path):
+    write_flats(tmp_path / "x.csv", 600)
+    (tmp_path / "short.toml").write_text('[data]\ntrain = "x.csv"\n[output]\ncolumn = "price"\n')
+    text = millrace("train", "short.toml", "--out", "short", cwd=tmp_path).stdout
+    assert "600 rows" in text and "done: short" in text
+    result = evaluated(millrace, "short", "x.csv", cwd=tmp_path)
+    assert result["targets"] == 600 and all(math.isfinite(result[name]) for name in ("mae", "rmse", "r2"))
+    # Everything that was found is in the run's recipe.
+    written = (tmp_path / "short/recipe.toml").read_text()
+    assert 'kind = "table"' in written and 'kind = "number"' in written and 'kind = "adamw"' in written
+    # Another column makes another task.
+    millrace("train", "short.toml", "output.column=district", "train.epochs=40", "--out", "district", cwd=tmp_path)
+    assert evaluated(millrace, "district", "x.csv", cwd=tmp_path)["accuracy"] > 0.4
+
+    drafted = millrace("init", "x.csv", cwd=tmp_path).stdout
+    assert 'column = "price"' in drafted and "#" in drafted
+    (tmp_path / "drafted.toml").write_text(drafted)
+    millrace("train", "drafted.toml", "--out", "drafted", cwd=tmp_path)
+    assert evaluated(millrace, "drafted", cwd=tmp_path)["r2"] > 0.9
+
+
+def test_a_draft_for_pictures_and_texts_trains(millrace, letters, tmp_path):  # noqa: F811
+    (tmp_path / "tags.csv").write_text("text,label\n" + "".join(f"{'good' if i % 2 else 'bad'} one {i},{i % 2}\n" for i in range(200)))
+    for source in (letters, tmp_path / "tags.csv"):
+        drafted = millrace("init", source).stdout
+        (tmp_path / "drafted.toml").write_text(drafted)
+        out = tmp_path / f"run-{source.name}"
+        text = millrace("train", tmp_path / "drafted.toml", "train.steps=3", "train.batch=8", "--out", out, cwd=tmp_path).stdout
+        assert "done: " in text, drafted
+        assert "accuracy" in evaluated(millrace, out, cwd=tmp_path)
+
+
+def test_what_a_recipe_names_in_vain_is_said(millrace, tmp_path):
+    write_flats(tmp_path / "x.csv", 300)
+    (tmp_path / "r.toml").write_text(f'[data]\ntrain = "{tmp_path}/x.csv"\n[output]\ncolumn = "price"\n')
+
+    def error(*changes):
+        text = millrace("train", tmp_path / "r.toml", *changes, "--out", tmp_path / "never", code=1).stderr
+        assert text.startswith("error: ") and text.count("\n") == 1 and not (tmp_path / "never").exists()
+        return text
+
+    assert "did you mean 'price'" in error("output.column=prise")
+    assert "did you mean 'number'" in error("output.kind=numbr")
+    assert "did you mean 'table'" in error("input.kind=tabel")
+    assert "district" in error("output.kind=number", "output.column=district")
+    assert "does not apply to an output of kind number" in error("output.kind=number", "output.loss=cross-entropy")
+    assert "does not apply to output, of kind number" in error("output.kind=number", "eval.metrics=[accuracy]")
+    assert "output.colum" in error("output.colum=price")
+    (tmp_path / "r.toml").write_text(f'[data]\ntrain = "{tmp_path}/x.csv"\n[outputs.a]\ncolumn = "price"\n')
+    assert "names are for several" in error()
+
+
+@pytest.mark.parametrize("loss", ["mse", "huber", "quantile"])
+def test_losses_of_numbers_train(millrace, tmp_path, loss):
+    write_flats(tmp_path / "x.csv", 500)
+    write_flats(tmp_path / "y.csv", 100, seed=2)
+    (tmp_path / "r.toml").write_text('[data]\ntrain = "x.csv"\ntest = "y.csv"\n[output]\ncolumn = "price"\n[train]\nepochs = 30\nbatch = 32\n'
+                                     'optimizer = { kind = "adamw", lr = 5e-3 }\nschedule = "cosine"\n')
+    millrace("train", "r.toml", f"output.loss={loss}", "--out", "run", cwd=tmp_path)
+    result = evaluated(millrace, "run", cwd=tmp_path)
+    assert result["r2"] > (0.9 if loss != "quantile" else 0.7)
+    # What is predicted is what was evaluated.
+    rows = list(csv.DictReader(open(tmp_path / "y.csv")))
+    off = [row["numbers"]["price"] - float(wanted["price"])
+           for row, wanted in zip(predictions(millrace, "run", "y.csv", cwd=tmp_path), rows, strict=True)]
+    assert np.mean(np.abs(off)) == pytest.approx(result["mae"], rel=1e-4)
+    assert np.sqrt(np.mean(np.square(off))) == pytest.approx(result["rmse"], rel=1e-4)
+
+
+LABELS = """
+[data]
+train = "train.csv"
+test = "test.csv"
+[output]
+kind = "classes"
+column = "tags"
+[model]
+width = 32
+[train]
+epochs = 30
+batch = 32
+optimizer = { kind = "adamw", lr = 5e-3 }
+"""
+
+
+def test_several_labels_hold_or_not(millrace, tmp_path):
+    draw = random.Random(6)
+    for name, rows in (("train", 800), ("test", 200)):
+        with open(tmp_path / f"{name}.csv", "w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["x", "y", "tags"])
+            for _ in range(rows):
+                x, y = draw.uniform(-1, 1), draw.uniform(-1, 1)
+                tags = [tag for tag, holds in (("top", y > 0), ("left", x < 0), ("both", x < 0 < y)) if holds]
+                draw.shuffle(tags)
+                writer.writerow([f"{x:.4f}", f"{y:.4f}", ",".join(tags)])
+    (tmp_path / "r.toml").write_text(LABELS)
+    text = millrace("train", "r.toml", "--out", "run", cwd=tmp_path).stdout
+    assert "label-accuracy" in text
+    result = evaluated(millrace, "run", cwd=tmp_path)
+    assert result["label-accuracy"] > 0.93 and result["f1"] > 0.93 and result["targets"] == 200
+    # Predictions: the labels that hold, and they agree with the evaluation.
+    wanted = [set(filter(None, row["tags"].split(","))) for row in csv.DictReader(open(tmp_path / "test.csv"))]
+    rows = predictions(millrace, "run", "test.csv", "--top", 3, cwd=tmp_path)
+    told = [set(row["classes"]) for row in rows]
+    right = sum((label in a) == (label in b) for a, b in zip(told, wanted, strict=True) for label in ("both", "left", "top"))
+    assert right / 600 == pytest.approx(result["label-accuracy"], rel=1e-9)
+    both = sum(len(a & b) for a, b in zip(told, wanted))
+    assert 2 * both / (sum(map(len, told)) + sum(map(len, wanted))) == pytest.approx(result["f1"], rel=1e-9)
+    for row in rows[:20]:
+        assert set(row["probabilities"]) == {"both", "left", "top"}
+        assert set(row["classes"]) == {label for label, share in row["probabilities"].items() if share > 0.5}
+    # And with the exported model.
+    session = onnxruntime.InferenceSession(tmp_path / "run/model.onnx")
+    assert session.get_modelmeta().custom_metadata_map["classes"].split("\n") == ["both", "left", "top"]
+    numbers = np.array([[float(row["x"]), float(row["y"])] for row in csv.DictReader(open(tmp_path / "test.csv"))])
+    logits, shares = session.run(["logits", "probabilities"], {"numbers": numbers})
+    np.testing.assert_allclose([row["logits"] for row in rows], logits, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(shares, 1 / (1 + np.exp(-logits)), rtol=1e-4, atol=1e-5)
+    # Which labels there are is known: another one in the data is named.
+    (tmp_path / "odd.csv").write_text("x,y,tags\n0.1,0.2,bottom\n")
+    assert "bottom" in millrace("eval", "run", "odd.csv", cwd=tmp_path, code=1).stderr
+
+
+SEVERAL = """
+[data]
+train = "{folder}/train.parquet"
+test = "{folder}/test.parquet"
+
+[inputs.photo]
+kind = "picture"
+augment = ["random-shift 1"]
+
+[inputs.row]
+kind = "table"
+leave_out = ["number"]
+
+[outputs.species]
+kind = "class"
+column = "species"
+
+[outputs.size]
+kind = "number"
+column = "size"
+weight = 0.5
+
+[model]
+width = 32
+
+[model.photo]
+layers = ["conv 8 3 stride=2", "relu", "flatten", "linear 64"]
+
+[model.row]
+kind = "table"
+width = 16
+depth = 1
+
+[train]
+epochs = 20
+batch = 40
+checkpoint_steps = 50
+keep_checkpoints = 100
+optimizer = {{ kind = "adamw", lr = 3e-3 }}
+
+[eval]
+metrics = ["species.accuracy", "species.log-loss", "size.r2", "size.mae"]
+batch = 50
+"""
+
+
+def write_animals(path, count, seed):
+    """What an animal is follows from its picture (a dark or a bright one) and from the colour in its row; its size from both, too."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    draw = np.random.default_rng(seed)
+    columns = {name: [] for name in ("number", "photo", "weight", "colour", "species", "size")}
+    for i in range(count):
+        bright, colour, weight = int(draw.integers(2)), str(draw.choice(["red", "green"])), float(draw.uniform(0, 4))
+        picture = io.BytesIO()
+        Image.fromarray((draw.integers(0, 90, (16, 16)) + 120 * bright).astype(np.uint8)).save(picture, "PNG")
+        values = (i, picture.getvalue(), weight, colour, f"{'day' if bright else 'night'} {colour}", 3 * weight + 10 * bright + float(draw.normal(0, 0.2)))
+        for name, value in zip(columns, values):
+            columns[name].append(value)
+    pyarrow.parquet.write_table(pa.table(columns), path)
+    return columns
+
+
+@pytest.fixture(scope="module")
+def animals(tmp_path_factory):
+    """A folder with train.parquet, test.parquet and the recipe; and the columns of the test set."""
+    folder = tmp_path_factory.mktemp("animals")
+    write_animals(folder / "train.parquet", 400, 1)
+    test = write_animals(folder / "test.parquet", 120, 2)
+    (folder / "animals.toml").write_text(SEVERAL.format(folder=folder))
+    return folder, test
+
+
+@pytest.fixture(scope="module")
+def animal_run(binary, animals, tmp_path_factory):
+
+    out = tmp_path_factory.mktemp("runs") / "animals"
+    result = subprocess.run([binary, "train", animals[0] / "animals.toml", "--out", out], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return out
+
+
+def test_pictures_and_rows_tell_a_class_and_a_number(millrace, animals, animal_run):
+    result = evaluated(millrace, animal_run)
+    assert result["species.accuracy"] > 0.9 and result["size.r2"] > 0.9 and result["targets"] == 120
+    assert set(result["intervals"]) == {"species.accuracy", "species.log-loss", "size.r2", "size.mae"}
+    steps = [json.loads(line) for line in (animal_run / "metrics.jsonl").read_text().splitlines()]
+    first = next(line for line in steps if "lr" in line)
+    assert first["loss"] == pytest.approx(first["species.loss"] + 0.5 * first["size.loss"], rel=1e-5)
+    assert {"species.accuracy", "size.mae"} <= first.keys()
+    assert {"test/species.accuracy", "test/size.r2"} <= steps[-1].keys()
+    shown = millrace("eval", animal_run).stdout
+    assert "species.accuracy" in shown and "size.r2" in shown
+    # One input alone does not know it all.
+    why = json.loads(millrace("data", "why", animal_run, "--step", 3, "--json").stdout)
+    assert len(why["samples"]) == 40 and {sample["species"].split()[1] for sample in why["samples"]} == {"red", "green"}
+    assert all("size" in sample for sample in why["samples"])
+
+
+def test_a_task_of_several_inputs_is_predicted_as_evaluation_sees_it(millrace, animals, animal_run, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    folder, test = animals
+    result = evaluated(millrace, animal_run)
+    rows = predictions(millrace, animal_run, folder / "test.parquet")
+    assert sum(row["species"]["class"] == name for row, name in zip(rows, test["species"], strict=True)) / 120 == result["species.accuracy"]
+    classes = sorted(set(test["species"]))
+    losses = log_loss([row["species"]["logits"] for row in rows], [classes.index(name) for name in test["species"]])
+    assert losses == pytest.approx(result["species.log-loss"], rel=1e-9)
+    off = [abs(row["size"]["numbers"]["size"] - size) for row, size in zip(rows, test["size"], strict=True)]
+    assert np.mean(off) == pytest.approx(result["size.mae"], rel=1e-4)
+    # Without the targets, and columns in another order, the same to the last bit.
+    bare = {name: test[name] for name in ("colour", "weight", "photo")}
+    pyarrow.parquet.write_table(pa.table(bare), tmp_path / "bare.parquet")
+    again = predictions(millrace, animal_run, tmp_path / "bare.parquet")
+    assert [row["species"]["logits"] for row in again] == [row["species"]["logits"] for row in rows]
+    assert [row["size"]["logits"] for row in again] == [row["size"]["logits"] for row in rows]
+    line = millrace("predict", animal_run, folder / "test.parquet", "--top", 1).stdout.splitlines()[0]
+    assert "species: " in line and "size: " in line
+    # A file that has only one of them says what is missing.
+    pyarrow.parquet.write_table(pa.table({"photo": test["photo"]}), tmp_path / "half.parquet")
+    assert "weight" in millrace("predict", animal_run, tmp_path / "half.parquet", code=1).stderr
+
+
+def test_an_exported_task_of_several_inputs_gives_the_same_in_onnx_runtime(millrace, animals, animal_run, tmp_path):
+    folder, test = animals
+    millrace("export", animal_run, tmp_path / "m.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
+    assert {i.name: i.type for i in session.get_inputs()} == {
+        "photo.pictures": "tensor(uint8)", "row.numbers": "tensor(double)", "row.colour": "tensor(string)"}
+    pictures = np.stack([np.asarray(Image.open(io.BytesIO(content)))[None] for content in test["photo"]])
+    given = {"photo.pictures": pictures, "row.numbers": np.array(test["weight"])[:, None],
+             "row.colour": np.array(test["colour"], object)[:, None]}
+    names = ["species.logits", "species.probabilities", "size.logits", "size.numbers"]
+    assert {o.name for o in session.get_outputs()} == set(names)
+    theirs = dict(zip(names, session.run(names, given)))
+    rows = predictions(millrace, animal_run, folder / "test.parquet")
+    for output in ("species", "size"):
+        np.testing.assert_allclose([row[output]["logits"] for row in rows], theirs[f"{output}.logits"], rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose([[row["size"]["numbers"]["size"]] for row in rows], theirs["size.numbers"], rtol=1e-3, atol=1e-2)
+    np.testing.assert_allclose(theirs["species.probabilities"].sum(1), 1, rtol=1e-5)
+    classes = session.get_modelmeta().custom_metadata_map["species.classes"].split("\n")
+    assert [classes[best] for best in theirs["species.logits"].argmax(1)] == [row["species"]["class"] for row in rows]
+
+
+def test_a_stopped_task_of_several_inputs_resumes_to_the_same_bits(millrace, animal_run, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(animal_run, run)
+    checkpoints = sorted((run / "checkpoints").iterdir())
+    assert len(checkpoints) > 3
+    for path in checkpoints[3:]:
+        path.unlink()
+    (run / "model.onnx").unlink()
+    step = int(checkpoints[2].stem.removeprefix("step-"))
+    assert f"going on from step {step} of 200" in millrace("train", run, "--resume", "--threads", 1).stdout
+    assert_same_run(animal_run, run)
+
+
+def test_several_inputs_that_do_not_go_together(millrace, animals, tmp_path):
+    recipe = animals[0] / "animals.toml"  # noqa: F811
+
+    def error(*changes):
+        return millrace("train", recipe, *changes, "--out", tmp_path / "never", code=1).stderr
+
+    assert "inputs.photo.augmnt" in error("inputs.photo.augmnt=[flip]")
+    assert "means nothing to inputs.row.kind = 'table'" in error("inputs.row.augment=[flip]")
+    assert "species.accuracy" in error("eval.metrics=[accuracy]")
+    assert "belongs to no input" in error("model.foto={kind=convnet}")
+    assert "model.layers are of one input" in error("model={layers=[linear 4]}")
+    assert "takes one input" in error("model={kind=convnet}")
+    assert "cannot have this name" in error("outputs.kind={kind=class, column=species}")
+    assert "did you mean 'colour'" in error("outputs.species.column=color")
+
+
+def test_predictions_of_pictures_are_those_of_their_evaluation(millrace, letters, whole):  # noqa: F811
+    result = evaluated(millrace, whole)
+    rows = predictions(millrace, whole, letters / "test")
+    truth = [row["input"].split("/")[-2] for row in rows]
+    assert len(rows) == 100 and sum(row["class"] == label for row, label in zip(rows, truth)) / 100 == result["accuracy"]
+    losses = log_loss([row["logits"] for row in rows], ["ABCDEFGHIJ".index(label) for label in truth])
+    assert losses == pytest.approx(result["log-loss"], rel=1e-9)
