@@ -52,13 +52,16 @@ PlannedRows planned_rows(const Task& task, const TaskParts& parts, const Reading
 }
 
 std::vector<std::string> count_notes(const Task& task, const std::string& path, const std::string& samples) {
-  std::string first = fmt::format("{}: {}", path, samples);
+  // Of a corpus that is cut its input says how much it is.
+  std::string first = fmt::format("{}: {}", path, cuts_corpus(task) ? "" : samples);
   std::vector<std::string> more;
   const auto add = [&](const std::string& key, const std::vector<std::string>& notes) {
     for (size_t i = 0; i < notes.size(); ++i) {
       const std::string note = key.empty() ? notes[i] : fmt::format("{}: {}", key, notes[i]);
-      if (i == 0)
-        first += "; " + note;
+      if (i == 0 && note.starts_with(samples + ", "))
+        first += note.substr(samples.size());
+      else if (i == 0)
+        first += (first.ends_with(": ") ? "" : "; ") + note;
       else
         more.push_back(fmt::format("{}: {}", path, note));
     }

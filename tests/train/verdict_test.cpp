@@ -57,6 +57,12 @@ TEST_CASE("decoding that binds is named with its limit, the model's own rate and
   CHECK(has(data_verdict(times, means("sounds")), "decode-bound at 1,510 sounds/s"));
 }
 
+TEST_CASE("waiting for batches of what is in memory is not called decoding") {
+  const std::string line = data_verdict({100'000, 1.0, 0.2, 100'000, 0.05, 0, 0.05}, means("rows"));
+  CHECK(has(line, "the model waited 20 % of the time for rows"));
+  CHECK(!has(line, "decode-bound"));
+}
+
 TEST_CASE("waiting with idle CPUs is reading, not decoding") {
   // 2 s of the loader's threads: 0.2 on a CPU, 0.1 in line for one, 1.7 waiting for bytes.
   const std::string line = data_verdict({100, 1.0, 0.8, 100, 0.2, 0.1, 2.0}, means("rows", pack));
