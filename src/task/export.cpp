@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "data/codecs/pictures/frame_graph.h"
 #include "optim/model_scope.h"
 #include "task/model.h"
@@ -92,9 +93,11 @@ std::map<int, std::vector<onnx::TextInput>> texts_of(const Task& task, const Gra
 /// What whoever runs the model may want to know; of the only input and output without a name in front.
 std::map<std::string, std::string> metadata_of(const Task& task) {
   std::map<std::string, std::string> metadata;
-  for (const auto& output : task.outputs)
-    if (!output->classes().empty())
-      metadata[output->prefix() + "classes"] = fmt::format("{}", fmt::join(output->classes(), "\n"));
+  for (const auto& output : task.outputs) {
+    std::vector<std::string> stored;  // of any bytes as UTF-8, which metadata must be
+    for (const std::string& name : output->classes()) stored.push_back(stored_text(name));
+    if (!stored.empty()) metadata[output->prefix() + "classes"] = fmt::format("{}", fmt::join(stored, "\n"));
+  }
   for (const auto& input : task.inputs)
     if (const std::string encoding = input->encoding(); !encoding.empty())
       metadata[input->prefix() + "encoding"] = encoding;

@@ -66,7 +66,7 @@ std::string data_verdict(const DataTimes& times, const DataMeans& means) {
         "line for a CPU {:.0f} % of theirs ({}); {}; do other programs run here?",
         rate_text(rate), means.unit, 100 * wait, 100 * times.queued / times.loading, loader, model);
   // Samples that are ready in memory: what is left is putting batches together.
-  if (share < wait / 2)
+  if (means.cached && share < wait / 2)
     return fmt::format("data: the model waited {:.0f} % of the time for {} ({})", 100 * wait, means.unit,
                        loader);
   return fmt::format(

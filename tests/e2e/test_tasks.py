@@ -144,6 +144,15 @@ def test_what_a_recipe_names_in_vain_is_said(millrace, tmp_path):
     assert "names are for several" in error()
 
 
+def test_an_exported_table_of_numbers_gives_them_in_onnx_runtime(millrace, tmp_path):
+    write_flats(tmp_path / "flats.csv", 200)
+    (tmp_path / "recipe.toml").write_text(f'[data]\ntrain = "{tmp_path}/flats.csv"\n[output]\ncolumn = "price"\n[train]\nsteps = 3\nbatch = 32\n')
+    millrace("train", tmp_path / "recipe.toml", "--out", tmp_path / "run")
+    session = onnxruntime.InferenceSession(tmp_path / "run/model.onnx")
+    assert [o.name for o in session.get_outputs()] == ["logits", "values"]
+    assert "numbers" in [i.name for i in session.get_inputs()]
+
+
 @pytest.mark.parametrize("loss", ["mse", "huber", "quantile"])
 def test_losses_of_numbers_train(millrace, tmp_path, loss):
     write_flats(tmp_path / "x.csv", 500)
@@ -351,13 +360,13 @@ def test_an_exported_task_of_several_inputs_gives_the_same_in_onnx_runtime(millr
     pictures = np.stack([np.asarray(Image.open(io.BytesIO(content)))[None] for content in test["photo"]])
     given = {"photo.pictures": pictures, "row.numbers": np.array(test["weight"])[:, None],
              "row.colour": np.array(test["colour"], object)[:, None]}
-    names = ["species.logits", "species.probabilities", "size.logits", "size.numbers"]
+    names = ["species.logits", "species.probabilities", "size.logits", "size.values"]
     assert {o.name for o in session.get_outputs()} == set(names)
     theirs = dict(zip(names, session.run(names, given)))
     rows = predictions(millrace, animal_run, folder / "test.parquet")
     for output in ("species", "size"):
         np.testing.assert_allclose([row[output]["logits"] for row in rows], theirs[f"{output}.logits"], rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose([[row["size"]["numbers"]["size"]] for row in rows], theirs["size.numbers"], rtol=1e-3, atol=1e-2)
+    np.testing.assert_allclose([[row["size"]["numbers"]["size"]] for row in rows], theirs["size.values"], rtol=1e-3, atol=1e-2)
     np.testing.assert_allclose(theirs["species.probabilities"].sum(1), 1, rtol=1e-5)
     classes = session.get_modelmeta().custom_metadata_map["species.classes"].split("\n")
     assert [classes[best] for best in theirs["species.logits"].argmax(1)] == [row["species"]["class"] for row in rows]

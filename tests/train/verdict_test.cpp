@@ -58,7 +58,9 @@ TEST_CASE("decoding that binds is named with its limit, the model's own rate and
 }
 
 TEST_CASE("waiting for batches of what is in memory is not called decoding") {
-  const std::string line = data_verdict({100'000, 1.0, 0.2, 100'000, 0.05, 0, 0.05}, means("rows"));
+  DataMeans kept = means("rows");
+  kept.cached = true;
+  const std::string line = data_verdict({100'000, 1.0, 0.2, 100'000, 0.05, 0, 0.05}, kept);
   CHECK(has(line, "the model waited 20 % of the time for rows"));
   CHECK(!has(line, "decode-bound"));
 }

@@ -69,7 +69,7 @@ Mixer::Mixer(std::span<const std::string> texts) {
   for (const std::string& text : texts) {
     const std::string name = text.substr(0, text.find(' '));
     if (name != "mixup" && name != "cutmix")
-      fail<InputError>("data.mix \"{}\" is unknown; did you mean \"{}\"? There are: {}", text,
+      fail<InputError>("input.mix \"{}\" is unknown; did you mean \"{}\"? There are: {}", text,
                        nearest(name, std::vector<std::string>{"mixup", "cutmix"}),
                        fmt::join(mixing_usages(), ", "));
     AugmentationWords words(text, name + " ALPHA");

@@ -37,7 +37,7 @@ size_t text_column(const Dataset& dataset, const std::string& wanted) {
                      names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
   fail<InputError>("{}: {}", dataset.path(),
                    names.empty() ? std::string("there is no column of texts")
-                                 : fmt::format("which column holds the texts? Set data.text to one of {}",
+                                 : fmt::format("which column holds the texts? Set input.column to one of {}",
                                                fmt::join(names, ", ")));
 }
 

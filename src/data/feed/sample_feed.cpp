@@ -196,7 +196,7 @@ void SampleFeed::lay_out() {
     size_t to = firsts_.back();
     for (size_t p = 0; p < parts_.size(); ++p) {
       if (parts_[p].part->mixes() && mixing_)
-        fail<InputError>("data.mix: samples have several inputs that it would mix; leave it to one of them");
+        fail<InputError>("mix: only one of several inputs can mix samples; leave it to one of them");
       if (parts_[p].part->mixes()) mixing_ = p;
       for (size_t f = firsts_[p]; f < firsts_[p + 1] && parts_[p].target; ++f) mixed_.emplace_back(f, to++);
     }

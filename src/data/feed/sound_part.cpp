@@ -42,7 +42,7 @@ std::string without_name(std::string message, const std::string& name) {
 SoundPart::SoundPart(const Dataset& dataset, SoundOptions options)
     : options_(std::move(options)), column_(dataset, sound_column(dataset, options_.column)) {
   if (options_.rate < 100 || options_.rate > 1'000'000)
-    fail<InputError>("data.rate = {}: a rate is 100 to 1,000,000 samples a second", options_.rate);
+    fail<InputError>("input.rate = {}: a rate is 100 to 1,000,000 samples a second", options_.rate);
   if (options_.samples < 1) fail<InputError>("sounds of {} samples: there is at least one", options_.samples);
   const Dim batch = Dim::named("batch");
   fields_ = {{"sounds", {f32, {batch, options_.samples}}}};

@@ -122,7 +122,7 @@ class NumberOutput final : public Output {
     const Tensor wide = cast(logits, f32);
     return plain_ ? wide : wide * Tensor(deviation_) + Tensor(mean_);
   }
-  std::string predictions_name() const override { return "numbers"; }
+  std::string predictions_name() const override { return "values"; }
 
   void judge(std::span<const float> logits, std::span<const std::byte> targets, int64_t /*length*/,
              const std::vector<char>& rows, double bytes, eval::Measurement& into) const override {
@@ -256,6 +256,13 @@ std::unique_ptr<Output> learn_number(const Section& section, const Reading& read
       const double deviation = std::sqrt(squares[c] / static_cast<double>(count));
       columns[c].mean = means[c];
       columns[c].deviation = deviation > 0 ? deviation : 1;
+      // Targets and predictions are f32: of such numbers only steps that are much smaller than their spread say anything.
+      if (deviation > 0 && deviation < std::abs(columns[c].mean) * 0x1p-16)
+        fail<InputError>(
+            "{}: the numbers in '{}' are {:.6g} ± {:.6g}: they lie too far from 0 for what they differ by, "
+            "to be "
+            "told apart in f32: subtract a constant from them",
+            samples.path(), columns[c].name, columns[c].mean, deviation);
     }
   auto output = std::make_unique<NumberOutput>(section, columns, NAN);
   output->set_ignorance(loss_of_mean(*output, samples, columns, means));

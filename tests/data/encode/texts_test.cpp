@@ -104,7 +104,7 @@ TEST_CASE("what cannot be read as texts is refused by column") {
   const auto refuse = [&](const char* file, TextOptions options, const char* why) {
     CHECK_THROWS_WITH_AS(read(folder / file, options), doctest::Contains(why), InputError);
   };
-  refuse("two.csv", {}, "Set data.text to one of a, b");
+  refuse("two.csv", {}, "Set input.column to one of a, b");
   TextOptions options;
   options.column = "n";
   refuse("two.csv", options, "the column 'n' holds no texts but integers");

@@ -142,5 +142,5 @@ TEST_CASE("pictures of random frames may have any size, and damage replaces one 
   const auto cropped = picture_part(*set, {.augment = {"flip"}, .resize = 24, .crop = 20});
   CHECK(cropped->extent().bytes() == 3 * 20 * 20);
   CHECK_THROWS_WITH_AS(feed_by(set, {.augment = {"flip"}, .crop = 60}, pictures_by(5, 2))->next(),
-                       doctest::Contains("data.crop = 60"), InputError);
+                       doctest::Contains("input.crop = 60"), InputError);
 }

@@ -9,12 +9,12 @@ namespace millrace::data {
 
 void FrameRule::check() const {
   if (resize < 0 || resize > 65535)
-    fail<InputError>("data.resize = {}: wanted is a side from 1 to 65535 pixels", resize);
+    fail<InputError>("input.resize = {}: wanted is a side from 1 to 65535 pixels", resize);
   if (crop < 0 || crop > 65535)
-    fail<InputError>("data.crop = {}: wanted is a side from 1 to 65535 pixels", crop);
+    fail<InputError>("input.crop = {}: wanted is a side from 1 to 65535 pixels", crop);
   if (resize > 0 && crop > resize)
     fail<InputError>(
-        "data.crop = {} is larger than data.resize = {}, the shorter side of the resized pictures", crop,
+        "input.crop = {} is larger than input.resize = {}, the shorter side of the resized pictures", crop,
         resize);
 }
 
@@ -30,7 +30,7 @@ Frame FrameRule::frame(int picture_height, int picture_width) const {
     width = static_cast<int>(std::min<int64_t>(int64_t{resize} * picture_width / shorter, 1 << 24));
   }
   if (crop > height || crop > width)
-    fail<InputError>("data.crop = {}: a picture of {}x{} is smaller; set data.resize, or a smaller crop",
+    fail<InputError>("input.crop = {}: a picture of {}x{} is smaller; set input.resize, or a smaller crop",
                      crop, width, height);
   // The middle, as torchvision's CenterCrop rounds it: halves to the even number.
   const auto middle = [](int space) { return static_cast<int>(std::nearbyint(space / 2.0)); };

@@ -22,7 +22,7 @@ TokenPart::TokenPart(std::shared_ptr<const Texts> texts, const TokenOptions& opt
   if (options_.length < 1)
     fail<InputError>("input.length = {}: a row has at least one token", options_.length);
   if (options_.learn == Learn::masked && options_.length < 2)
-    fail<InputError>("input.spans: of rows of input.length = {} nothing can be masked", options_.length);
+    fail<InputError>("input.masked: of rows of input.length = {} nothing can be masked", options_.length);
   const Shape shape = {Dim::named("batch"), Dim::named("length")};
   fields_ = {{"tokens", {i64, shape}}};
   if (options_.layout != Layout::windows) fields_.push_back({"segments", {i64, shape}});

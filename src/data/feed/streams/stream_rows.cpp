@@ -26,8 +26,7 @@ StreamRows::StreamRows(std::vector<NamedPart> parts, bool weighted)
   constexpr size_t alignment = 16;
   for (size_t p = 0; p < parts_.size(); ++p) {
     if (!parts_[p].part->mixes()) continue;
-    if (mixing_)
-      fail<InputError>("data.mix: samples have several inputs that it would mix; leave it to one of them");
+    if (mixing_) fail<InputError>("mix: only one of several inputs can mix samples; leave it to one of them");
     mixing_ = p;
   }
   size_t array = 0;

@@ -139,7 +139,8 @@ TEST_CASE("the frame that evaluation takes: squares, or the middle of what is re
   CHECK(FrameRule{256, 224}.frame(375, 500) == Frame{{0, 0, 375, 500}, 256, 341, {16, 58, 224, 224}});
   CHECK(FrameRule{0, 16}.frame(30, 41) == Frame{{0, 0, 30, 41}, 30, 41, {7, 12, 16, 16}});
   CHECK_THROWS_WITH_AS((FrameRule{0, 32}.frame(30, 41)), doctest::Contains("41x30 is smaller"), InputError);
-  CHECK_THROWS_WITH_AS((FrameRule{16, 32}.check()), doctest::Contains("larger than data.resize"), InputError);
+  CHECK_THROWS_WITH_AS((FrameRule{16, 32}.check()), doctest::Contains("larger than input.resize"),
+                       InputError);
 }
 
 TEST_CASE("a JPEG cut off is refused whichever part of it is wanted") {
