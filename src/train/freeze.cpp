@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "base/format.h"
 #include "base/suggest.h"
+#include "task/freeze_entry.h"
 
 namespace millrace::train {
 namespace {
@@ -16,23 +16,11 @@ bool applies(const Freeze& freeze, const std::string& name) {
 
 }  // namespace
 
-std::pair<std::string, double> parse_freeze(const std::string& entry) {
-  std::istringstream words(entry);
-  std::string name, rest;
-  double epochs = 0;
-  if (!(words >> name >> epochs) || words >> rest || !(epochs >= 0) || epochs > 1e9)
-    fail<InputError>(
-        "train.freeze: '{}' is not a parameter or layer and the epochs that it trains for, such as "
-        "'white.bias 3'",
-        entry);
-  return {name, epochs};
-}
-
 std::vector<Freeze> parse_freezes(const std::vector<std::string>& entries, nn::Module& model,
                                   int64_t steps_per_epoch) {
   std::vector<Freeze> freezes;
   for (const std::string& entry : entries) {
-    const auto [name, epochs] = parse_freeze(entry);
+    const auto [name, epochs] = task::parse_freeze(entry);
     Freeze freeze{name, std::llround(epochs * static_cast<double>(steps_per_epoch))};
     std::vector<std::string> names;
     for (const nn::Named& parameter : model.parameters()) names.push_back(parameter.name);

@@ -16,9 +16,6 @@ struct Freeze {
   int64_t step = 0;
 };
 
-/// The name and the epochs of an entry of train.freeze; InputError when it is not NAME EPOCHS.
-std::pair<std::string, double> parse_freeze(const std::string& entry);
-
 /// InputError for an entry that is not NAME EPOCHS, or names nothing in the model (with the nearest parameter).
 std::vector<Freeze> parse_freezes(const std::vector<std::string>& entries, nn::Module& model,
                                   int64_t steps_per_epoch);

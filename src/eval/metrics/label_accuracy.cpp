@@ -1,29 +1,16 @@
-#include <cmath>
-
-#include "eval/metric.h"
+#include "eval/sums_of_rows.h"
 
 namespace millrace::eval {
 namespace {
 
 /// Its interval counts rows, not labels: those of one row depend on each other.
-class MetricLabelAccuracy : public Metric {
+class MetricLabelAccuracy : public ShareMetric<MetricLabelAccuracy> {
  public:
   void update(const Judged& judged) override {
     for (size_t i = 0; i < judged.values.size(); ++i)
       right_ += (judged.outputs[i] > 0) == (judged.values[i] > 0.5);
     count_ += static_cast<int64_t>(judged.values.size());
   }
-  void merge(const Metric& other) override {
-    const auto& more = same_metric<MetricLabelAccuracy>(other);
-    right_ += more.right_;
-    count_ += more.count_;
-  }
-  double finalize() const override {
-    return count_ ? static_cast<double>(right_) / static_cast<double>(count_) : NAN;
-  }
-
- private:
-  int64_t right_ = 0, count_ = 0;
 };
 
 }  // namespace

@@ -1,11 +1,9 @@
-#include <cmath>
-
-#include "eval/metric.h"
+#include "eval/sums_of_rows.h"
 
 namespace millrace::eval {
 namespace {
 
-class MetricTop5 : public Metric {
+class MetricTop5 : public ShareMetric<MetricTop5> {
  public:
   void update(const Judged& judged) override {
     for (int64_t row = 0; row < judged.rows; ++row) {
@@ -21,17 +19,6 @@ class MetricTop5 : public Metric {
     }
     count_ += judged.rows;
   }
-  void merge(const Metric& other) override {
-    const auto& more = same_metric<MetricTop5>(other);
-    right_ += more.right_;
-    count_ += more.count_;
-  }
-  double finalize() const override {
-    return count_ ? static_cast<double>(right_) / static_cast<double>(count_) : NAN;
-  }
-
- private:
-  int64_t right_ = 0, count_ = 0;
 };
 
 }  // namespace

@@ -19,6 +19,7 @@
 
 #include "base/format.h"
 #include "base/memory_nodes.h"
+#include "base/size_text.h"
 #include "base/thread_pool.h"
 #include "data/feed/loader_work.h"
 #include "data/feed/streams/stream_line.h"

@@ -3,14 +3,10 @@
 #include <algorithm>
 
 #include "base/format.h"
+#include "base/size_text.h"
 #include "data/feed/streams/stream_order.h"
 
 namespace millrace::data {
-
-std::string memory_text(int64_t bytes) {
-  return bytes < 100'000 ? fmt::format("{} bytes", bytes)
-                         : fmt::format("{:.1f} MB", static_cast<double>(bytes) * 1e-6);
-}
 
 int64_t StreamMemory::of(const StreamRecord& record) {
   // Twice, as lists of them grow by doubling: the record in the buffer, its place in the states of reader and consumer. The last

@@ -63,7 +63,4 @@ class StreamMemory {
   bool stopped_ = false;
 };
 
-/// "12.3 MB", of few bytes "123 bytes".
-std::string memory_text(int64_t bytes);
-
 }  // namespace millrace::data
