@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/build.h"
+
 namespace millrace::ops {
 namespace {
 
@@ -52,6 +54,23 @@ Operator elementwise_binary(std::string_view name, std::string_view doc, std::ve
     if (!claims(dtypes, c.operands[0].dtype)) c.error("dtype is not supported");
     return std::vector<Type>{c.operands[0]};
   };
+  return op;
+}
+
+Operator extreme_of_two(std::string_view name, std::string_view doc, ScalarOp scalar, std::string_view wins,
+                        std::string_view onnx) {
+  Operator op = elementwise_binary(name, doc);
+  set_scalar(op, scalar);
+  op.gradient = [wins](const GradientContext& c) {
+    Build b(c.graph);
+    const Value g = c.result_gradients[0], zero = b.zeros(g);
+    const Value a = c.operands[0], z = c.operands[1];
+    const Value shared = b.select(b.binary("equal", a, z), b.mul(g, 0.5), zero);
+    return std::vector<Value>{b.select(b.binary(wins, a, z), g, shared),
+                              b.select(b.binary(wins, z, a), g, shared)};
+  };
+  op.arithmetic = Arithmetic::follows;
+  op.onnx = {onnx};
   return op;
 }
 

@@ -11,6 +11,9 @@ Operator elementwise_unary(std::string_view name, std::string_view doc,
 /// An element-wise operator of two operands of equal type (broadcasting is explicit in graphs).
 Operator elementwise_binary(std::string_view name, std::string_view doc,
                             std::vector<DType> dtypes = {f32, f64, bf16, f16, i8, u8, i32, i64});
+/// The operand that `wins` ("greater", "less") against the other; its gradient goes there, equal ones share it.
+Operator extreme_of_two(std::string_view name, std::string_view doc, ScalarOp scalar, std::string_view wins,
+                        std::string_view onnx);
 /// As elementwise_binary with a bool result.
 Operator comparison(std::string_view name, std::string_view doc);
 /// A question about one float: a bool result.

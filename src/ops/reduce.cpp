@@ -59,6 +59,11 @@ Operator reduction_operator(std::string_view name, std::string_view doc, Reducti
   return op;
 }
 
+namespace {
+
+const std::vector<DType> ordered = {f32, f64, bf16, f16, i8, u8, i32, i64};
+
+/// Shared evenly among equal extremes.
 std::vector<Value> extreme_gradient(const GradientContext& c) {
   Build b(c.graph);
   const Value x = c.operands[0];
@@ -68,8 +73,6 @@ std::vector<Value> extreme_gradient(const GradientContext& c) {
   const Value share = b.div(g, b.reshape(b.sum(hits, c.node.attributes.ints("axes"), false), kept));
   return {b.mul(hits, b.broadcast(share, shape))};
 }
-
-namespace {
 
 /// The axes of a reduction, all when none are given.
 std::vector<int64_t> onnx_axes(const OnnxCall& c) {
@@ -93,13 +96,6 @@ std::function<std::vector<std::string>(const OnnxCall&)> onnx_reduction(const st
   };
 }
 
-std::function<std::vector<std::string>(const OnnxCall&)> onnx_position(const std::string& type) {
-  return [type](const OnnxCall& c) {
-    const int64_t keep = c.attributes().flag("keep_dims");
-    return c.one(type, c.operands, {{"axis", onnx_axes(c)[0]}, {"keepdims", keep}});
-  };
-}
-
 std::vector<Sample> reduction_samples(const std::vector<DType>& dtypes) {
   using Ints = std::vector<int64_t>;
   std::vector<Sample> samples;
@@ -120,10 +116,12 @@ std::vector<Sample> reduction_samples(const std::vector<DType>& dtypes) {
   return samples;
 }
 
-std::vector<Sample> position_samples(const std::vector<DType>& dtypes) {
+namespace {
+
+std::vector<Sample> position_samples() {
   using Ints = std::vector<int64_t>;
   std::vector<Sample> samples;
-  for (const DType dtype : dtypes)
+  for (const DType dtype : ordered)
     samples.push_back({.operands = {{dtype, {9, 33}}}, .attributes = {{"axes", Ints{1}}}});
   samples.push_back(
       {.operands = {{f32, {3, 40, 5}}}, .attributes = {{"axes", Ints{-2}}, {"keep_dims", true}}});
@@ -131,6 +129,31 @@ std::vector<Sample> position_samples(const std::vector<DType>& dtypes) {
   samples.push_back({.operands = {{f32, {0, 3}}}, .attributes = {{"axes", Ints{1}}}});
   samples.push_back({.operands = {{f32, {1}}}, .attributes = {{"axes", Ints{0}}}});
   return samples;
+}
+
+}  // namespace
+
+Operator extreme_reduction(std::string_view name, std::string_view doc, Reduction reduction,
+                           std::string_view onnx) {
+  Operator op = reduction_operator(name, doc, reduction, ordered);
+  op.gradient = extreme_gradient;
+  op.samples = reduction_samples(ordered);
+  op.onnx = {onnx};
+  op.onnx_rule = onnx_reduction(std::string(onnx), 18);
+  return op;
+}
+
+Operator position_reduction(std::string_view name, std::string_view doc, Reduction reduction,
+                            std::string_view onnx) {
+  Operator op = reduction_operator(name, doc, reduction, ordered);
+  op.differentiable = false;
+  op.samples = position_samples();
+  op.onnx = {onnx};
+  op.onnx_rule = [type = std::string(onnx)](const OnnxCall& c) {
+    const int64_t keep = c.attributes().flag("keep_dims");
+    return c.one(type, c.operands, {{"axis", onnx_axes(c)[0]}, {"keepdims", keep}});
+  };
+  return op;
 }
 
 }  // namespace millrace::ops

@@ -15,17 +15,17 @@ std::vector<int64_t> normalise_axes(const std::vector<int64_t>& axes, int rank, 
 /// The operand's shape with reduced axes set to 1: the shape to broadcast a reduction's gradient from.
 Shape kept_shape(const Shape& shape, const std::vector<int64_t>& axes);
 
-/// The gradient of max and min: shared evenly among equal extremes.
-std::vector<Value> extreme_gradient(const GradientContext& context);
+/// max and min, whose gradient equal extremes share, as a whole; argmax and argmin, which have none.
+Operator extreme_reduction(std::string_view name, std::string_view doc, Reduction reduction,
+                           std::string_view onnx);
+Operator position_reduction(std::string_view name, std::string_view doc, Reduction reduction,
+                            std::string_view onnx);
 
-/// Written as an ONNX reduction, whose axes are an operand since version `axes_given_since` of ONNX's operators; and as one
-/// that gives a position.
+/// Written as an ONNX reduction, whose axes are an operand since version `axes_given_since` of ONNX's operators.
 std::function<std::vector<std::string>(const OnnxCall&)> onnx_reduction(const std::string& type,
                                                                         int axes_given_since);
-std::function<std::vector<std::string>(const OnnxCall&)> onnx_position(const std::string& type);
 
-/// Samples for reductions over any axes, and for those that give a position on one axis.
+/// Samples for reductions over any axes.
 std::vector<Sample> reduction_samples(const std::vector<DType>& dtypes);
-std::vector<Sample> position_samples(const std::vector<DType>& dtypes);
 
 }  // namespace millrace::ops
