@@ -68,4 +68,3 @@ for name, text, frame, values in (("train", train_text, train, columns[0]), ("te
     print(f'const char* const {name}_table = R"({text})";')
     print(f"const std::vector<double> {name}_dense = {array(dense(values))};")
     print(f"const std::vector<int64_t> {name}_ids = {array(ids(frame))};")
-    print(f"const std::vector<int64_t> {name}_labels = {array((frame['class'] == 'yes').to_numpy().astype(int))};")

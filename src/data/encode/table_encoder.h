@@ -19,10 +19,6 @@
 namespace millrace::data {
 
 struct TableOptions {
-  /// Column of what is to be predicted; empty: there is none.
-  std::string label;
-  /// Characters that are cut off at both ends of texts in `label` (Adult's test labels end in a dot).
-  std::string trim;
   /// Columns that are not used. Arrays, bytes and the like never are.
   std::vector<std::string> leave_out;
   /// Columns of numbers that are categories all the same (codes). Texts always are.
@@ -56,36 +52,15 @@ class TableEncoder {
 
   const std::vector<Dense>& dense() const;
   const std::vector<Category>& categories() const;
-  /// The classes of the label in alphabetical order (whole numbers by size); empty without a label.
-  const std::vector<std::string>& classes() const;
-
-  /// The same for rows whose label is not known: its column need not be there.
-  TableEncoder unlabelled() const;
-  bool labelled() const;
-  /// The columns that it looks at, by name, without the label; and those of them that were texts in training.
+  /// The columns that it looks at, by name; and those of them that were texts in training.
   std::vector<std::string> columns() const;
   std::vector<std::string> text_columns() const;
 
-  struct Rows {
-    Array dense;   // f32 [rows, dense().size()]
-    Array ids;     // i64 [rows, categories().size()]
-    Array labels;  // i64 [rows], of classes(); rank 1 and empty without a label
-  };
-  /// Samples `first` to `first` + `count` - 1 of a data set that has the same columns by name. Texts where training had numbers must
-  /// be numbers as they are written. InputError when a column is missing or of another kind, a label is missing or no class of training.
-  Rows encode(const Dataset& dataset, int64_t first, int64_t count) const;
-  /// All of them, by so many threads (0: as many as there are CPUs).
-  Rows encode(const Dataset& dataset, int threads = 0,
-              const std::function<void(int64_t done, int64_t total)>& progress = {}) const;
-
-  /// Rows as they stand in the table, for models whose graph does the rest (table_graph.h): numbers f64 [rows, raw_numbers(dense())]
-  /// with NaN where there is none, columns in the order of dense() without its flags (of texts in an order their places in it), and
-  /// the ids of encode(). Labels are not looked at. Errors as of encode().
-  struct RawRows {
-    Array numbers, ids;
-  };
-  RawRows encode_raw(const Dataset& dataset, int64_t first, int64_t count) const;
-  /// The same into the caller's memory; null where there are no such columns.
+  /// Samples `first` to `first` + `count` - 1 of a data set that has the same columns by name, as they stand there, for models whose
+  /// graph does the rest (table_graph.h), into the caller's memory: numbers f64 [count, raw_numbers(dense())] with NaN where there
+  /// is none, columns in the order of dense() without its flags (of texts in an order their places in it), and ids [count,
+  /// categories().size()]; null where there are no such columns. Texts where training had numbers must be numbers as they are
+  /// written. InputError when a column is missing or of another kind, InternalError when there are no such samples.
   void read_raw(const Dataset& dataset, int64_t first, int64_t count, double* numbers, int64_t* ids) const;
 
  private:

@@ -3,26 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "ops/build.h"
-
 namespace millrace::data {
-namespace {
-
-/// A row of constants, [1, values].
-template <typename T>
-millrace::Value row(Graph& graph, DType dtype, const std::vector<T>& values) {
-  Array array(dtype, {1, static_cast<int64_t>(values.size())});
-  std::copy(values.begin(), values.end(), array.as<T>().begin());
-  return graph.constant(std::move(array));
-}
-
-millrace::Value columns(Graph& graph, millrace::Value from, const std::vector<int64_t>& which) {
-  Array array(i64, {static_cast<int64_t>(which.size())});
-  std::copy(which.begin(), which.end(), array.as<int64_t>().begin());
-  return graph.add("gather", {from, graph.constant(std::move(array))}, {{"axis", int64_t{1}}});
-}
-
-}  // namespace
 
 int64_t raw_numbers(const std::vector<TableEncoder::Dense>& dense) {
   return std::count_if(dense.begin(), dense.end(), [](const auto& column) { return !column.flag; });
@@ -66,20 +47,6 @@ Tensor columns_of(const Tensor& from, const std::vector<int64_t>& which) {
 }
 
 }  // namespace
-
-millrace::Value encode_numbers(Graph& graph, millrace::Value numbers,
-                               const std::vector<TableEncoder::Dense>& dense) {
-  const NumberColumns c(dense);
-  ops::Build b(graph);
-  const millrace::Value most = b.scalar(f64, std::numeric_limits<float>::max());
-  const millrace::Value there = b.binary("less_equal", b.unary("abs", numbers), most);
-  const millrace::Value standard = b.mul(b.sub(numbers, row(graph, f64, c.means)), row(graph, f64, c.scales));
-  millrace::Value result = b.select(there, b.cast(standard, f32), row(graph, f32, c.filled));
-  if (c.flagged.empty()) return result;
-  const millrace::Value missing = b.cast(b.unary("logical_not", columns(graph, there, c.flagged)), f32);
-  result = graph.add("concat", {result, missing}, {{"axis", int64_t{1}}});
-  return columns(graph, result, c.places);
-}
 
 Tensor encode_numbers(const Tensor& numbers, const std::vector<TableEncoder::Dense>& dense) {
   const NumberColumns c(dense);

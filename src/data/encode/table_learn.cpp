@@ -1,6 +1,5 @@
 // Learning means and vocabularies.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
@@ -45,7 +44,7 @@ struct Seen {
   }
 };
 
-enum class Role { number, ordinal, category, label };
+enum class Role { number, ordinal, category };
 
 struct Used {
   size_t column;
@@ -67,8 +66,6 @@ void look(const ColumnValues& values, const Used& used, const TableOptions& opti
       const auto at = std::find(used.order->begin(), used.order->end(), values.contents[i]);
       at != used.order->end() ? seen.number(static_cast<double>(at - used.order->begin()))
                               : void(++seen.missing);
-    } else if (used.role == Role::label) {
-      seen.text(label_text(values, i, options.trim, made));
     } else if (options.hash_ids == 0) {
       seen.text(values.kind == ColumnKind::text ? values.contents[i] : made = category_text(values, i));
     }
@@ -82,7 +79,6 @@ std::vector<Used> used_columns(const Dataset& dataset, const TableOptions& optio
     return std::find(names.begin(), names.end(), name) != names.end();
   };
   std::vector<Used> used;
-  if (!options.label.empty()) used.push_back({dataset.column(options.label), Role::label});
   for (const auto& [name, order] : options.ordinals) {
     if (dataset.columns()[dataset.column(name)].kind != ColumnKind::text)
       fail<InputError>("{}: the column '{}' holds no texts that could have an order", dataset.path(), name);
@@ -91,7 +87,7 @@ std::vector<Used> used_columns(const Dataset& dataset, const TableOptions& optio
   }
   for (size_t c = 0; c < dataset.columns().size(); ++c) {
     const auto& [name, kind] = dataset.columns()[c];
-    if (name == options.label || name == "__key__" || in(options.leave_out, name)) continue;
+    if (name == "__key__" || in(options.leave_out, name)) continue;
     const auto ordinal = options.ordinals.find(name);
     if (ordinal != options.ordinals.end())
       used.push_back({c, Role::ordinal, &ordinal->second});
@@ -100,8 +96,7 @@ std::vector<Used> used_columns(const Dataset& dataset, const TableOptions& optio
     else if (kind == ColumnKind::integer || kind == ColumnKind::real)
       used.push_back({c, Role::number});
   }
-  if (used.size() == (options.label.empty() ? 0u : 1u))
-    fail<InputError>("{}: has no columns of numbers or texts to learn from", dataset.path());
+  if (used.empty()) fail<InputError>("{}: has no columns of numbers or texts to learn from", dataset.path());
   return used;
 }
 
@@ -116,25 +111,6 @@ std::vector<std::string> vocabulary_of(const Seen& seen, const TableOptions& opt
     if (times >= options.least_count && static_cast<int64_t>(texts.size()) < options.most_categories)
       texts.push_back(std::move(text));
   return texts;
-}
-
-/// By size when all are whole numbers, else alphabetically.
-std::vector<std::string> classes_of(const Seen& seen) {
-  std::vector<std::string> classes;
-  bool numbers = true;
-  const auto number = [](const std::string& text, int64_t& value) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size();
-  };
-  int64_t a = 0, b = 0;
-  for (const auto& [text, times] : seen.times) {
-    classes.push_back(text);
-    numbers &= number(text, a);
-  }
-  std::sort(classes.begin(), classes.end(), [&](const std::string& x, const std::string& y) {
-    return numbers && number(x, a) && number(y, b) && a != b ? a < b : x < y;
-  });
-  return classes;
 }
 
 }  // namespace
@@ -160,27 +136,11 @@ TableEncoder TableEncoder::learn(const Dataset& dataset, const TableOptions& opt
     for (size_t u = 0; u < used.size(); ++u) seen[u].add(part[u]);
 
   auto state = std::make_shared<TableState>();
-  state->label = options.label;
-  state->trim = options.trim;
   state->hash_ids = options.hash_ids;
   for (size_t u = 0; u < used.size(); ++u) {
     const std::string& name = dataset.columns()[used[u].column].name;
     const Seen& of = seen[u];
-    if (used[u].role == Role::label) {
-      if (of.missing > 0)
-        fail<InputError>("{}: {} samples have no '{}', which is to be predicted; leave them out (data.where)",
-                         dataset.path(), of.missing, name);
-      state->classes = classes_of(of);
-      if (const size_t classes = state->classes.size();
-          dataset.columns()[used[u].column].kind == ColumnKind::real && classes > 100)
-        fail<InputError>(
-            "{}: '{}' holds {} different real numbers: a class would be learnt for each; choose a "
-            "column of classes",
-            dataset.path(), name, classes);
-      if (state->classes.size() > 100'000)
-        fail<InputError>("{}: '{}' has {} classes; is it a class at all?", dataset.path(), name,
-                         state->classes.size());
-    } else if (used[u].role == Role::category) {
+    if (used[u].role == Role::category) {
       const bool numbers = dataset.columns()[used[u].column].kind != ColumnKind::text;
       Category category{name, options.hash_ids, {}, numbers};
       if (options.hash_ids == 0) {

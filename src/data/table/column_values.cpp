@@ -1,5 +1,7 @@
 #include "data/table/column_values.h"
 
+#include "base/format.h"
+
 namespace millrace::data {
 
 Value value_at(const std::shared_ptr<const ColumnValues>& values, size_t i) {
@@ -23,6 +25,18 @@ Value value_at(const std::shared_ptr<const ColumnValues>& values, size_t i) {
       return Bytes({reinterpret_cast<const uint8_t*>(content.data()), content.size()}, values);
     }
   }
+}
+
+std::string category_text(const ColumnValues& values, size_t i) {
+  return values.kind == ColumnKind::integer ? std::to_string(values.integers[i])
+                                            : fmt::format("{}", values.reals[i]);
+}
+
+std::string_view trimmed_text(std::string_view text, std::string_view characters) {
+  if (characters.empty()) return text;
+  const size_t begin = text.find_first_not_of(characters);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(characters) + 1 - begin);
 }
 
 }  // namespace millrace::data

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,5 +32,10 @@ struct ColumnValues {
 
 /// Value i, i < size(); contents share the memory of `values`.
 Value value_at(const std::shared_ptr<const ColumnValues>& values, size_t i);
+
+/// A number as a category is called: "7", "0.5".
+std::string category_text(const ColumnValues& values, size_t i);
+/// Without these characters at both ends.
+std::string_view trimmed_text(std::string_view text, std::string_view characters);
 
 }  // namespace millrace::data
