@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "base/number_text.h"
 #include "cli/json.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
@@ -23,14 +24,13 @@ struct EvalArguments {
 /// "  accuracy      97.31 %  (95 % interval 96.97 to 97.62 %)"
 std::string metric_line(const eval::Measured& metric, size_t name_width) {
   const bool share = task::metric_of(metric.name).share;
-  const double scale = share ? 100 : 1;
-  const int digits = share ? 2 : 4;
   const char* const unit = share ? " %" : "";
-  std::string line =
-      fmt::format("  {:<{}} {:.{}f}{}", metric.name, name_width, scale * metric.value, digits, unit);
+  const auto text = [&](double value) {
+    return share ? fmt::format("{:.2f}", 100 * value) : number_text(value, metric.value);
+  };
+  std::string line = fmt::format("  {:<{}} {}{}", metric.name, name_width, text(metric.value), unit);
   if (std::isfinite(metric.low) && std::isfinite(metric.high))
-    line += fmt::format("  (95 % interval {:.{}f} to {:.{}f}{})", scale * metric.low, digits,
-                        scale * metric.high, digits, unit);
+    line += fmt::format("  (95 % interval {} to {}{})", text(metric.low), text(metric.high), unit);
   return line;
 }
 

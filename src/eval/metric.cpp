@@ -41,7 +41,10 @@ std::vector<std::string> metrics_for(std::span<const std::string> outputs) {
 }
 
 Judged Judged::at(int64_t row) const {
-  Judged one{logits(row), 1, width, {}, {}, bytes};
+  Judged one{{}, 1, width, {}, {}, bytes};
+  if (!outputs.empty()) one.outputs = logits(row);
+  if (!predicted.empty())
+    one.predicted = predicted.subspan(static_cast<size_t>(row * width), static_cast<size_t>(width));
   if (!labels.empty()) one.labels = labels.subspan(static_cast<size_t>(row), 1);
   if (!values.empty())
     one.values = values.subspan(static_cast<size_t>(row * width), static_cast<size_t>(width));
@@ -63,7 +66,8 @@ Measurement::Measurement(const std::vector<std::string>& names, const std::strin
 
 void Measurement::update(const Judged& judged) {
   const auto rows = static_cast<size_t>(judged.rows), numbers = rows * static_cast<size_t>(judged.width);
-  MILLRACE_CHECK(judged.outputs.size() == numbers, "{} outputs of {} rows", judged.outputs.size(), rows);
+  const size_t outputs = judged.outputs.size() + judged.predicted.size();
+  MILLRACE_CHECK(outputs == numbers, "{} outputs of {} rows", outputs, rows);
   if (rows == 0) return;
   // One or the other, and the same all through a pass.
   if (!labelled_) labelled_ = !judged.labels.empty();

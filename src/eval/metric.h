@@ -27,7 +27,10 @@ struct Judged {
   std::span<const double> values;
   /// Of text that each row's target stands for; 0 where that says nothing.
   double bytes = 0;
+  /// [rows, width]: predicted numbers instead of `outputs`, which f32 may round more than they are wrong.
+  std::span<const double> predicted = {};
 
+  double number(size_t i) const { return predicted.empty() ? static_cast<double>(outputs[i]) : predicted[i]; }
   /// One row, as a batch.
   Judged at(int64_t row) const;
   std::span<const float> logits(int64_t row) const {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/format.h"
@@ -55,23 +54,21 @@ std::vector<std::string> listed_names(const std::vector<std::string>& list, cons
           key, text, most_listed);
     for (int64_t n = first; n <= last; ++n) names.push_back(std::to_string(n));
   }
+  require_different(names, key);
+  return names;
+}
+
+void require_different(const std::vector<std::string>& names, const std::string& key) {
   std::set<std::string> seen;
   for (const std::string& name : names)
-    if (!seen.insert(name).second) fail<InputError>("{}: the class '{}' is there twice", key, name);
-  return names;
+    if (!seen.insert(name).second) fail<InputError>("{} names '{}' twice: leave one out", key, name);
 }
 
 std::string names_text(const std::vector<std::string>& names) {
   constexpr size_t most = 20;
   std::vector<std::string> first(names.begin(),
                                  names.begin() + static_cast<int64_t>(std::min(most, names.size())));
-  // For people: bytes that are no UTF-8 are shown as such.
-  for (std::string& name : first) {
-    const std::string quoted =
-        nlohmann::json(name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    name = nlohmann::json::parse(quoted).get<std::string>();
-  }
-  return fmt::format("{}{}", fmt::join(first, ", "), names.size() > most ? " …" : "");
+  return fmt::format("{}{}", fmt::join(stored_names(first), ", "), names.size() > most ? " …" : "");
 }
 
 std::vector<std::string> stored_names(const std::vector<std::string>& names) {

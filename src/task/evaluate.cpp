@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "base/number_text.h"
 
 namespace millrace::task {
 namespace {
@@ -118,9 +119,9 @@ Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
 std::string metrics_text(const Task& /*task*/, const std::vector<eval::Measured>& metrics) {
   std::string text;
   for (const eval::Measured& each : metrics)
-    text += fmt::format("{}{} {}", text.empty() ? "" : "  ", each.name,
-                        metric_of(each.name).share ? fmt::format("{:.2f} %", 100 * each.value)
-                                                   : fmt::format("{:.4f}", each.value));
+    text += fmt::format(
+        "{}{} {}", text.empty() ? "" : "  ", each.name,
+        metric_of(each.name).share ? fmt::format("{:.2f} %", 100 * each.value) : number_text(each.value));
   return text;
 }
 

@@ -1,15 +1,16 @@
 #include "train/status.h"
 
 #include "base/format.h"
+#include "base/number_text.h"
 
 namespace millrace::train {
 
 std::string progress_text(double loss, const std::vector<NamedValue>& metrics) {
-  std::string text = fmt::format("loss {:.4f}", loss);
+  std::string text = "loss " + number_text(loss);
   for (const auto& [name, value] : metrics) {
     const eval::MetricKind* const kind = eval::metric_kinds().find(name.substr(name.rfind('.') + 1));
     text += kind && kind->share ? fmt::format("  {} {:.2f} %", name, 100 * value)
-                                : fmt::format("  {} {:.4f}", name, value);
+                                : fmt::format("  {} {}", name, number_text(value));
   }
   return text;
 }

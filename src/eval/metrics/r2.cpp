@@ -24,7 +24,7 @@ class MetricR2 : public Metric {
     const auto columns = static_cast<size_t>(judged.width);
     for (ColumnSums* sums : {&errors_, &sums_, &squares_}) sums->begin(judged.width);
     for (size_t i = 0; i < judged.values.size(); ++i) {
-      const double value = judged.values[i], error = value - judged.outputs[i];
+      const double value = judged.values[i], error = value - judged.number(i);
       errors_[i % columns].add_product(error, error);
       sums_[i % columns].add(value);
       squares_[i % columns].add_product(value, value);

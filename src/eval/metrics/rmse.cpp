@@ -13,7 +13,7 @@ class MetricRootSquaredError : public Metric {
     const auto columns = static_cast<size_t>(judged.width);
     sums_.begin(judged.width);
     for (size_t i = 0; i < judged.values.size(); ++i) {
-      const double error = judged.values[i] - judged.outputs[i];
+      const double error = judged.values[i] - judged.number(i);
       sums_[i % columns].add_product(error, error);
     }
     count_ += judged.rows;

@@ -25,6 +25,9 @@ constexpr int64_t numbers_run = 1 << 14;
 struct NumberColumn {
   std::string name;
   double mean = 0, deviation = 1;  // 0 and 1 where the output does not standardise
+
+  /// As the loss sees it: what numbers far from 0 differ by is lost in f32 unless their mean is gone before.
+  float learnt(double value) const { return static_cast<float>((value - mean) / deviation); }
 };
 
 double number_at(const Dataset& from, const data::ColumnValues& values, size_t at, int64_t sample,
@@ -74,8 +77,8 @@ class NumberOutput final : public Output {
       deviations.push_back(column.deviation);
       plain_ &= column.mean == 0 && column.deviation == 1;
     }
-    mean_ = Array::of(f32, {width()}, means);
-    deviation_ = Array::of(f32, {width()}, deviations);
+    mean_ = Array::of(f64, {width()}, means);
+    deviation_ = Array::of(f64, {width()}, deviations);
   }
   void set_ignorance(double loss) { ignorance_ = loss; }
 
@@ -105,21 +108,21 @@ class NumberOutput final : public Output {
                              std::span<std::byte* const> rows) {
           auto* to = reinterpret_cast<float*>(rows[0]);
           each_number(from, columns, first, count, [&](int64_t sample, size_t column, double value) {
-            to[static_cast<size_t>(sample - first) * columns.size() + column] = static_cast<float>(value);
+            to[static_cast<size_t>(sample - first) * columns.size() + column] = columns[column].learnt(value);
           });
         },
         data::ArrayPartOptions{{}, reading.streamed});
   }
 
   Tensor loss(const Tensor& logits, const Tensor& targets, bool mean) const override {
-    if (plain_) return loss_(logits, targets, mean);
-    return loss_(logits, (targets - Tensor(mean_)) / Tensor(deviation_), mean);
+    return loss_(logits, targets, mean);
   }
   std::pair<std::string, Tensor> progress(const Tensor& logits, const Tensor& targets) const override {
-    return {"mae", abs(predictions(logits) - targets).mean({1})};
+    const Tensor errors = abs(cast(logits, f32) - targets);
+    return {"mae", (plain_ ? errors : errors * cast(Tensor(deviation_), f32)).mean({1})};
   }
   Tensor predictions(const Tensor& logits) const override {
-    const Tensor wide = cast(logits, f32);
+    const Tensor wide = cast(logits, f64);
     return plain_ ? wide : wide * Tensor(deviation_) + Tensor(mean_);
   }
   std::string predictions_name() const override { return "values"; }
@@ -128,19 +131,19 @@ class NumberOutput final : public Output {
              const std::vector<char>& rows, double bytes, eval::Measurement& into) const override {
     const size_t wide = columns_.size();
     const auto* const all = reinterpret_cast<const float*>(targets.data());
-    std::vector<float> outputs;
-    std::vector<double> values;
+    std::vector<double> predicted, values;
     for (size_t row = 0; row < rows.size(); ++row)
       for (size_t c = 0; c < wide && rows[row]; ++c) {
-        outputs.push_back(static_cast<float>(in_unit(logits[row * wide + c], c)));
-        values.push_back(all[row * wide + c]);
+        predicted.push_back(in_unit(logits[row * wide + c], c));
+        values.push_back(in_unit(all[row * wide + c], c));
       }
-    into.update({.outputs = outputs,
-                 .rows = static_cast<int64_t>(outputs.size() / wide),
+    into.update({.outputs = {},
+                 .rows = static_cast<int64_t>(predicted.size() / wide),
                  .width = width(),
                  .labels = {},
                  .values = values,
-                 .bytes = bytes});
+                 .bytes = bytes,
+                 .predicted = predicted});
   }
 
   Prediction predict(std::span<const float> logits, int64_t /*top*/) const override {
@@ -158,8 +161,7 @@ class NumberOutput final : public Output {
     const auto* const values = reinterpret_cast<const float*>(target.data());
     std::string text;
     for (size_t c = 0; c < columns_.size(); ++c)
-      text += fmt::format("{}{} {}", c > 0 ? ", " : "", columns_[c].name,
-                          short_text(static_cast<double>(values[c])));
+      text += fmt::format("{}{} {}", c > 0 ? ", " : "", columns_[c].name, short_text(in_unit(values[c], c)));
     return text;
   }
 
@@ -222,8 +224,7 @@ double loss_of_mean(const NumberOutput& output, const Dataset& samples,
   const std::span<float> to = targets.as<float>(), guess = logits.as<float>();
   for (int64_t i = 0; i < taken; ++i)
     for (size_t c = 0; c < columns.size(); ++c)
-      guess[static_cast<size_t>(i) * columns.size() + c] =
-          static_cast<float>((means[c] - columns[c].mean) / columns[c].deviation);
+      guess[static_cast<size_t>(i) * columns.size() + c] = columns[c].learnt(means[c]);
   int64_t row = 0;
   for (int64_t first = 0; first < count; first += numbers_run)
     each_number(samples, columns, first, std::min(numbers_run, count - first),
@@ -231,7 +232,7 @@ double loss_of_mean(const NumberOutput& output, const Dataset& samples,
                   // Sample number row · count / taken is row number `row`.
                   row = sample * taken / count;
                   if (row < taken && (row * count + taken - 1) / taken == sample)
-                    to[static_cast<size_t>(row) * columns.size() + c] = static_cast<float>(value);
+                    to[static_cast<size_t>(row) * columns.size() + c] = columns[c].learnt(value);
                 });
   return output.loss(Tensor(logits), Tensor(targets), true).item();
 }
@@ -256,13 +257,6 @@ std::unique_ptr<Output> learn_number(const Section& section, const Reading& read
       const double deviation = std::sqrt(squares[c] / static_cast<double>(count));
       columns[c].mean = means[c];
       columns[c].deviation = deviation > 0 ? deviation : 1;
-      // Targets and predictions are f32: of such numbers only steps that are much smaller than their spread say anything.
-      if (deviation > 0 && deviation < std::abs(columns[c].mean) * 0x1p-16)
-        fail<InputError>(
-            "{}: the numbers in '{}' are {:.6g} ± {:.6g}: they lie too far from 0 for what they differ by, "
-            "to be "
-            "told apart in f32: subtract a constant from them",
-            samples.path(), columns[c].name, columns[c].mean, deviation);
     }
   auto output = std::make_unique<NumberOutput>(section, columns, NAN);
   output->set_ignorance(loss_of_mean(*output, samples, columns, means));
@@ -309,7 +303,7 @@ MILLRACE_OUTPUT(number){
           const std::vector<std::string>& columns = section.settings.texts("columns");
           if (!columns.empty() && !section.settings.text("column").empty())
             fail<InputError>("{}.column and {}.columns both say what is predicted: give one", key, key);
-          (void)listed_names(columns, key + ".columns");
+          require_different(columns, key + ".columns");
         },
     .learn = learn_number,
     .load = load_number,

@@ -20,19 +20,36 @@ const Items of_price = {{"column", std::string("price")}};
 }  // namespace
 
 TEST_CASE(
-    "numbers: targets keep their unit, the loss is in standard deviations, predictions have the unit again") {
+    "numbers: targets and loss are in standard deviations, predictions and the progress have the unit "
+    "again") {
   const auto samples = prices({100, 200, 300, 400});
   const auto output = learnt_output("number", of_price, samples);
   CHECK(output->width() == 1);
-  CHECK(targets_of<float>(*output, samples) == std::vector<float>{100, 200, 300, 400});
   const double deviation = std::sqrt(12500.0);
-  const Tensor logits = Tensor::of({2, 1}, {1, 0}),
-               targets = Tensor::of({2, 1}, {250 + deviation, 250 + 2 * deviation});
+  const std::vector<float> learnt = targets_of<float>(*output, samples);
+  for (size_t i = 0; i < 4; ++i)
+    CHECK(learnt[i] == doctest::Approx((100.0 * static_cast<double>(i) - 150) / deviation));
+  CHECK(output->target_text(std::as_bytes(std::span(learnt).first(1))) == "price 100");
+  const Tensor logits = Tensor::of({2, 1}, {1, 0}), targets = Tensor::of({2, 1}, {1, 2});
   CHECK(double(output->loss(logits, targets, true).item()) == doctest::Approx(2));
   CHECK(output->loss(logits, targets, false).to_array().at(1) == doctest::Approx(4));
   CHECK(output->predictions(logits).to_array().at(0) == doctest::Approx(250 + deviation));
   CHECK(output->progress(logits, targets).second.to_array().at(1) == doctest::Approx(2 * deviation));
   CHECK(output->ignorance() == doctest::Approx(1));
+}
+
+TEST_CASE("numbers far from zero are told apart by what they differ by") {
+  const auto samples = prices({1e12, 1e12 + 0.5, 1e12 + 1, 1e12 + 1.5});
+  const auto output = learnt_output("number", of_price, samples);
+  const std::vector<float> learnt = targets_of<float>(*output, samples);
+  CHECK(learnt[1] - learnt[0] == doctest::Approx(0.5 / std::sqrt(0.3125)));
+  CHECK(output->predictions(Tensor::of({1, 1}, {learnt[1]})).to_array().at(0) ==
+        doctest::Approx(1e12 + 0.5).epsilon(1e-16));
+  std::vector<float> wrong = learnt;
+  wrong[2] += static_cast<float>(1 / std::sqrt(0.3125));
+  const auto values = judged(*output, wrong, learnt, {1, 1, 1, 1}, {"mae", "r2"});
+  CHECK(values.at("mae") == doctest::Approx(0.25).epsilon(1e-3));
+  CHECK(values.at("r2") == doctest::Approx(1 - 1 / 1.25).epsilon(1e-3));
 }
 
 TEST_CASE("numbers: ignorance is what the loss of the mean is, of any loss") {
@@ -51,16 +68,17 @@ TEST_CASE("numbers: ignorance is what the loss of the mean is, of any loss") {
 TEST_CASE("numbers: judging is in the unit, over the rows that count") {
   const auto samples = prices({100, 200, 300, 400});
   const auto output = learnt_output("number", of_price, samples);
-  const auto values = judged(*output, {0, 0, 9}, std::vector<float>{240, 270, 1}, {1, 1, 0}, {"mae", "rmse"});
-  CHECK(values.at("mae") == doctest::Approx(15));
-  CHECK(values.at("rmse") == doctest::Approx(std::sqrt(250.0)));
+  const double deviation = std::sqrt(12500.0);
+  const auto values = judged(*output, {0, 0, 9}, std::vector<float>{1, -3, 1}, {1, 1, 0}, {"mae", "rmse"});
+  CHECK(values.at("mae") == doctest::Approx(2 * deviation));
+  CHECK(values.at("rmse") == doctest::Approx(std::sqrt(5.0) * deviation));
 }
 
 TEST_CASE("numbers: several columns, what is kept of them, and how they are told") {
   const auto samples = prices({251000, 251000, 251000});
   const Items items = {{"columns", std::vector<std::string>{"rooms", "price"}}};
   const auto output = learnt_output("number", items, samples);
-  CHECK(targets_of<float>(*output, prices({1, 2})) == std::vector<float>{7, 1, 7, 2});
+  CHECK(targets_of<float>(*output, prices({251001, 251002})) == std::vector<float>{0, 1, 0, 2});
   CHECK(output->ignorance() == 0);  // all alike
   CHECK(output->predict(std::vector<float>{0.25F, 0}, 1).text == "rooms 7.25, price 251000");
   const auto loaded =
