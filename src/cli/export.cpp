@@ -52,8 +52,10 @@ Action declare_export(Command& command) {
     const task::Task task = train::load_model(a->model, warnings);
     for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
     const auto [height, width] = decoded_sizes(a->pictures);
-    const std::string bytes = task::export_model(task, height, width);
+    std::vector<std::string> notes;
+    const std::string bytes = task::export_model(task, notes, height, width);
     write_file(a->out, bytes);
+    for (const std::string& line : notes) fmt::print("{}\n", line);
     fmt::print("{}: {:.1f} MB\n", a->out, static_cast<double>(bytes.size()) / 1e6);
     return 0;
   };

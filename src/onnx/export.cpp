@@ -169,6 +169,10 @@ std::string encode_texts(GraphWriter& writer, const std::vector<TextInput>& text
 std::string export_model(const Graph& graph, const ExportOptions& options) {
   GraphWriter writer(opset_of(graph));
   std::vector<std::string> names = graph.input_names();
+  for (const std::string& name : names) writer.take(name);
+  for (const std::string& name : graph.output_names()) writer.take(name);
+  for (const auto& [at, texts] : options.texts)
+    for (const TextInput& text : texts) writer.take(text.name);
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
     const auto weight = options.weights.find(static_cast<int>(i));
     const auto texts = options.texts.find(static_cast<int>(i));

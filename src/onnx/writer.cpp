@@ -111,13 +111,16 @@ void GraphWriter::weight(const std::string& name, const Array& array) {
 }
 
 std::string GraphWriter::fresh(const std::string& hint) {
-  return fmt::format("{}{}_{}", prefix_, hint, counter_++);
+  while (true)
+    if (std::string name = fmt::format("{}{}_{}", prefix_, hint, counter_++); !taken_.contains(name))
+      return name;
 }
 
 GraphWriter GraphWriter::inner() {
   GraphWriter writer(opset_);
   writer.prefix_ = fresh("body") + "/";
   writer.location_ = location_;
+  writer.taken_ = taken_;
   return writer;
 }
 

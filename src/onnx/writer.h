@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ class GraphWriter : public OnnxBuilder {
 
   /// A name that nothing has yet.
   std::string fresh(const std::string& hint);
+  /// fresh() gives no name that was taken before: those of inputs, weights and outputs.
+  void take(const std::string& name) { taken_.insert(name); }
   std::string node(const std::string& type, const std::vector<std::string>& inputs,
                    const OnnxAttributes& attributes = {}) override;
   /// Appends a node that carries a graph (its GraphProto, as attribute `body`) and returns its results' names.
@@ -62,6 +65,7 @@ class GraphWriter : public OnnxBuilder {
   std::map<std::string, std::string> dim_values_;            // name → 1-element tensor
   std::string location_, prefix_;
   int counter_ = 0;
+  std::set<std::string> taken_;
 };
 
 }  // namespace millrace::onnx

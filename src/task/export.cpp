@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "data/codecs/pictures/frame_graph.h"
 #include "optim/model_scope.h"
+#include "task/json_text.h"
 #include "task/model.h"
 
 namespace millrace::task {
@@ -64,9 +65,9 @@ Graph resizing(const Task& task, const Graph& model, int height, int width) {
   return graph;
 }
 
-/// Texts that become ids within the model. Each is called as its column, unless something else is called so
-/// already.
-std::map<int, std::vector<onnx::TextInput>> texts_of(const Task& task, const Graph& graph) {
+/// Texts that become ids within the model. Each is called as its column, with "_text" behind it where something else is called so.
+std::map<int, std::vector<onnx::TextInput>> texts_of(const Task& task, const Graph& graph,
+                                                     std::vector<std::string>& notes) {
   const auto& names = graph.input_names();
   std::set<std::string> taken(names.begin(), names.end());
   taken.insert(graph.output_names().begin(), graph.output_names().end());
@@ -79,8 +80,13 @@ std::map<int, std::vector<onnx::TextInput>> texts_of(const Task& task, const Gra
       auto& columns = all[static_cast<int>(found - names.begin())];
       if (static_cast<size_t>(texts.column) >= columns.size())
         columns.resize(static_cast<size_t>(texts.column) + 1);
-      std::string name = input->prefix() + texts.name;
-      while (!taken.insert(name).second) name = fmt::format("{}_text", name);
+      const std::string column = input->prefix() + stored_text(texts.name);
+      std::string name = column;
+      while (!taken.insert(name).second) name += "_text";
+      if (name != column)
+        notes.push_back(fmt::format(
+            "the exported model takes the column '{}' as '{}': something else of it is called '{}'",
+            stored_text(texts.name), name, column));
       columns[static_cast<size_t>(texts.column)] = {std::move(name), texts.vocabulary};
     }
   for (const auto& [at, columns] : all)
@@ -94,9 +100,9 @@ std::map<int, std::vector<onnx::TextInput>> texts_of(const Task& task, const Gra
 std::map<std::string, std::string> metadata_of(const Task& task) {
   std::map<std::string, std::string> metadata;
   for (const auto& output : task.outputs) {
-    std::vector<std::string> stored;  // of any bytes as UTF-8, which metadata must be
-    for (const std::string& name : output->classes()) stored.push_back(stored_text(name));
-    if (!stored.empty()) metadata[output->prefix() + "classes"] = fmt::format("{}", fmt::join(stored, "\n"));
+    std::string list;  // in JSON, as names may hold any characters
+    for (const std::string& name : output->classes()) list += (list.empty() ? "[" : ", ") + json_string(name);
+    if (!list.empty()) metadata[output->prefix() + "classes"] = list + "]";
   }
   for (const auto& input : task.inputs)
     if (const std::string encoding = input->encoding(); !encoding.empty())
@@ -106,7 +112,7 @@ std::map<std::string, std::string> metadata_of(const Task& task) {
 
 }  // namespace
 
-std::string export_model(const Task& task, int height, int width) {
+std::string export_model(const Task& task, std::vector<std::string>& notes, int height, int width) {
   Graph graph = model_graph(task);
   if (height > 0) graph = resizing(task, graph, height, width);
   onnx::ExportOptions options;
@@ -115,7 +121,7 @@ std::string export_model(const Task& task, int height, int width) {
   int at = static_cast<int>(task.fields().size());
   for (const auto& list : {task.network->parameters(), task.network->buffers()})
     for (const nn::Named& named : list) options.weights[at++] = optim::value_of(named);
-  options.texts = texts_of(task, graph);
+  options.texts = texts_of(task, graph, notes);
   options.metadata = metadata_of(task);
   return onnx::export_model(graph, options);
 }

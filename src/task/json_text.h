@@ -10,13 +10,12 @@
 #include <vector>
 
 #include "base/format.h"
+#include "base/utf8.h"
 
 namespace millrace::task {
 
-/// In quotes; bytes that are no UTF-8 become U+FFFD.
-inline std::string json_string(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+/// In quotes, as stored_text() writes bytes that are no UTF-8.
+inline std::string json_string(std::string_view text) { return nlohmann::json(stored_text(text)).dump(); }
 /// null where it is not finite.
 inline std::string json_number(double value) {
   return std::isfinite(value) ? fmt::format("{}", value) : "null";

@@ -107,7 +107,9 @@ Outcome Trainer::run() {
     if (epoch_ends || s.checkpoint_due()) s.save();
     s.check_bad();
   }
-  s.record([&] { write_file(s.run->model(), task::export_model(s.task)); });
+  std::vector<std::string> notes;
+  s.record([&] { write_file(s.run->model(), task::export_model(s.task, notes)); });
+  for (const std::string& line : notes) s.observer.message(line);
   return {true, s.done(), s.tests.feed != nullptr, s.last_test};
 }
 

@@ -7,15 +7,19 @@ using namespace millrace;
 TEST_CASE("texts of any bytes are stored as UTF-8 and come back") {
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
-  for (const std::string& text : {std::string(), std::string("cat"), std::string("gr\xc3\xbc\xc3\x9f"),
-                                  std::string("gr\xfc\xdf"), std::string("\xff"), std::string("\1"),
-                                  std::string("\1\xff"), std::string("\xc3"), std::string(3, '\0'), all}) {
+  for (const std::string& text :
+       {std::string(), std::string("cat"), std::string("gr\xc3\xbc\xc3\x9f"), std::string("gr\xfc\xdf"),
+        std::string("\xff"), std::string("\1"), std::string("\1\xff"), std::string("\xc3"),
+        std::string(3, '\0'), std::string("\\xe9"), std::string("\\\\x\\"), all}) {
     CAPTURE(text);
     CHECK(is_utf8(stored_text(text)));
     CHECK(text_of_stored(stored_text(text)) == text);
   }
   CHECK(stored_text("gr\xc3\xbc\xc3\x9f") == "gr\xc3\xbc\xc3\x9f");
   CHECK(stored_text("h\xe9") != stored_text("h\xea"));
-  CHECK(text_of_stored("\1\xc3") ==
-        "\xc3");  // cut off: what it is matters to nobody, nothing behind it is read
+  CHECK(stored_text("h\xe9 \xc3\xa9") == "h\\xe9 \xc3\xa9");
+  CHECK(stored_text("h\xe9") != stored_text("h\\xe9"));
+  CHECK(stored_text("C:\\dir\\x") == "C:\\dir\\x5cx");
+  // Cut off, or by hand.
+  for (const char* text : {"\\x", "\\xg0", "\\x4", "a\\"}) CHECK(text_of_stored(text) == text);
 }

@@ -115,7 +115,7 @@ def test_an_exported_model_of_a_table_takes_it_as_it_is(millrace, desk):
     inputs = {i.name: (i.type, i.shape) for i in session.get_inputs()}
     assert inputs == {"numbers": ("tensor(double)", ["batch", 2]), "colour": ("tensor(string)", ["batch", 1])}
     assert [o.name for o in session.get_outputs()] == ["logits", "probabilities"]
-    assert session.get_modelmeta().custom_metadata_map["classes"] == "no\nyes"
+    assert session.get_modelmeta().custom_metadata_map["classes"] == '["no", "yes"]'
     rows = list(csv.DictReader(open(desk / "people.csv")))
     numbers = np.array([[float(row["size"] or "nan"), float(row["noise"])] for row in rows])
     assert np.isnan(numbers).any()

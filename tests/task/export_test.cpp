@@ -34,14 +34,16 @@ TEST_CASE("an exported model gives logits and predictions of its only output, an
   put<FakeClass>(task.outputs, "", 2);
   task.recipe.model.layers = {"linear 2"};
   task::make_network(task);
-  const std::string model = task::export_model(task);
+  std::vector<std::string> notes;
+  const std::string model = task::export_model(task, notes);
+  CHECK(notes.empty());
   for (const char* part :
-       {"logits", "probabilities", "classes", "class0\nclass1", "encoding", R"({"fake":1})"}) {
+       {"logits", "probabilities", "classes", R"(["class0", "class1"])", "encoding", R"({"fake":1})"}) {
     CAPTURE(part);
     CHECK(has(model, part));
   }
   CHECK_FALSE(has(model, "ai.onnx.ml"));
-  CHECK_THROWS_WITH_AS(task::export_model(task, 32, 32), doctest::Contains("does not take pictures"),
+  CHECK_THROWS_WITH_AS(task::export_model(task, notes, 32, 32), doctest::Contains("does not take pictures"),
                        InputError);
 }
 
@@ -54,7 +56,9 @@ TEST_CASE("categories are texts in an exported model of several inputs and outpu
   put<FakeClass>(task.outputs, "animal", 3);
   put<FakeNumber>(task.outputs, "price");
   task::make_network(task);
-  const std::string model = task::export_model(task);
+  std::vector<std::string> notes;
+  const std::string model = task::export_model(task, notes);
+  CHECK(notes.empty());
   for (const char* part : {"LabelEncoder", "ai.onnx.ml", "keys_strings", "values_int64s", "goods.colour",
                            "goods.size", "green", "far.x", "animal.logits", "animal.probabilities",
                            "price.values", "animal.classes", "goods.encoding"}) {
