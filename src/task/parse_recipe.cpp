@@ -175,6 +175,11 @@ std::vector<Section> named_sections(const Items& items, const std::string& one, 
   return sections;
 }
 
+[[noreturn]] void not_a_table(const std::string& name, const Raw& raw) {
+  fail<InputError>("{}: {} is a table of keys, not {}: give its keys, in [{}] or as {}.KEY", raw.where, name,
+                   raw_type(raw), name, name);
+}
+
 /// A table given as a word means its kind: optimizer = "adam". Of losses the kind is the word.
 void words_to_kinds(Items& items) {
   const auto one_name = [](const std::string& name, std::string_view table) {
@@ -213,6 +218,7 @@ void words_to_kinds(Items& items) {
                          it->second.where, name.substr(0, name.find('.') - 1),
                          name.substr(0, name.find('.') - 1), name, name.substr(0, name.find('.') - 1),
                          name.substr(0, name.find('.') - 1));
+    if (!std::holds_alternative<std::string>(it->second.value)) not_a_table(name, it->second);
     items.add_table(name, it->second.where, it->second.order);
     it = move(it, name + ".kind");
   }
@@ -291,8 +297,7 @@ void fill_sections(const Items& items, FoundSections& found) {
     const auto place = section_key(name);
     const auto section = place ? found.find(place->section) : found.end();
     if (section == found.end()) {
-      if (is_table_name(name) && !place)
-        fail<InputError>("{}: {} is a table of keys, not a value", raw.where, name);
+      if (is_table_name(name) && !place) not_a_table(name, raw);
       unknown_key(name, raw.where);
     }
     const SettingValue value = setting_value(raw, name);
@@ -316,6 +321,7 @@ void settle_sections(FoundSections& found, const Recipe& recipe) {
   for (auto& [name, each] : found) {
     if (each.kind.empty() && each.type == SectionType::optimizer) each.kind = "adamw";
     if (each.kind.empty() && each.type == SectionType::schedule) each.kind = "constant";
+    if (each.type == SectionType::output) (void)loss_of(*each.section);  // says more than that it is a text
     const bool of_layers = (each.type == SectionType::model && !recipe.model.layers.empty()) ||
                            (each.type == SectionType::branch && each.section->items.contains("layers"));
     if (!each.kind.empty() || of_layers)

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "base/size_text.h"
 #include "base/suggest.h"
+#include "data/codecs/text/first_group.h"
 #include "eval/metric.h"
 #include "optim/kinds.h"
 #include "task/freeze_entry.h"
@@ -64,6 +65,18 @@ void check_metric(const Recipe& recipe, const std::string& name) {
                    output->kind, fmt::join(eval::metrics_for(kinds), ", "));
 }
 
+/// Also where the output's kind is not known yet, which may take long.
+void check_pattern(const Section& output) {
+  const auto item = output.items.find("pattern");
+  if (item == output.items.end()) return;
+  const auto* const pattern = std::get_if<std::string>(&item->second.value);
+  if (pattern && !pattern->empty()) try {
+      (void)data::FirstGroup(*pattern);
+    } catch (const InputError& error) {
+      fail<InputError>("{}.pattern: {}", output_key(output), error.what());
+    }
+}
+
 void check_sections(const Recipe& recipe) {
   if (recipe.inputs.empty() || recipe.outputs.empty())
     fail<InternalError>("a recipe without inputs or outputs");
@@ -72,6 +85,7 @@ void check_sections(const Recipe& recipe) {
     if (const InputKind& kind = input_kinds().at(input.kind); kind.check) kind.check(input, recipe);
   }
   for (const Section& output : recipe.outputs) {
+    check_pattern(output);
     if (output.kind.empty()) continue;
     const OutputKind& kind = output_kinds().at(output.kind);
     (void)chosen_loss(output, kind);

@@ -20,7 +20,14 @@ bool one_name_behind(const std::string& name, std::string_view table) {
          name.find('.', table.size()) == std::string::npos;
 }
 
+/// The beginning of what may be long.
+std::string shortened(const std::string& text) {
+  constexpr size_t most = 80;
+  return text.size() > most ? text.substr(0, most) + " …" : text;
+}
+
 void set_override(Items& items, const std::string& key, std::string_view text, const std::string& where) {
+  require_short_key(key, where);
   const std::string inside = key + ".";
   const bool table = enclosed(text, '{', '}');
   if (is_table_name(key) || table) {
@@ -55,6 +62,14 @@ double finite(const Raw& raw, const std::string& key) {
 }
 
 }  // namespace
+
+void require_short_key(const std::string& key, const std::string& where) {
+  constexpr int64_t most_parts = 8;
+  const int64_t parts = 1 + std::count(key.begin(), key.end(), '.');
+  if (parts > most_parts)
+    fail<InputError>("{}: the key {} has {} parts or more, and none of a recipe has more than {}", where,
+                     shortened(key), parts, most_parts);
+}
 
 std::string raw_type(const Raw& raw) {
   static constexpr const char* names[] = {"true or false", "a whole number", "a number", "a text", "a list"};
@@ -110,8 +125,10 @@ Raw override_value(std::string_view text, const std::string& where) {
   Raw raw{std::string(text), std::string(text), where, 0};
   if (enclosed(text, '[', ']')) {
     std::vector<Raw> list;
-    for (const auto part : split_list(text.substr(1, text.size() - 2)))
+    for (const auto part : split_list(text.substr(1, text.size() - 2))) {
+      if (part.starts_with('[')) fail<InputError>("{}: no key of a recipe has lists in a list", where);
       list.push_back(override_value(part, where));
+    }
     raw.value = std::move(list);
   } else if (read_toml_value(text, raw)) {
     if (const auto* string = std::get_if<std::string>(&raw.value)) raw.text = *string;
@@ -132,7 +149,7 @@ bool is_table_name(const std::string& name) {
 }
 
 void apply_override(Items& items, const std::string& change) {
-  const std::string where = "'" + change + "'";
+  const std::string where = "'" + shortened(change) + "'";
   const size_t equals = change.find('=');
   if (equals == std::string::npos || equals == 0)
     fail<InputError>("{} is not key=value, as in train.epochs=2", where);

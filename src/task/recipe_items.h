@@ -35,6 +35,9 @@ struct Items {
   void add_table(const std::string& name, const std::string& where, int64_t order);
 };
 
+/// InputError for keys of more parts than any has: what goes through them is not made for thousands.
+void require_short_key(const std::string& key, const std::string& where);
+
 /// A recipe's TOML. InputError names line and column of what is no TOML, or no value that recipes have.
 Items read_toml(std::string_view text, const std::string& file);
 

@@ -174,7 +174,10 @@ std::optional<SectionLoss> loss_of(const Section& output) {
     where = at_place(chosen->second.where);
     const auto* name = std::get_if<std::string>(&chosen->second.value);
     if (!name)
-      fail<InputError>("{}{}.loss must be a text, not {}", where, prefix, type_text(chosen->second.value));
+      fail<InputError>(
+          "{}{}.loss must be the name of a loss, such as \"mse\", or a table of it, {{ kind = …, KEY = … }}, "
+          "not {}",
+          where, prefix, type_text(chosen->second.value));
     loss.kind = *name;
   }
   if (loss.kind.empty() && !output.kind.empty()) loss.kind = output_kinds().at(output.kind).loss;

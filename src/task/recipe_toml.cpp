@@ -59,6 +59,14 @@ void flatten_toml(const toml::table& table, const std::string& prefix, const std
                   Items& items) {
   for (auto&& [name, node] : table) {
     const std::string key = prefix + std::string(name.str());
+    if (name.str().empty() || name.str().find('.') != std::string_view::npos)
+      fail<InputError>(
+          "{}: the name \"{}\"{} {}: names of a recipe are not empty and have no dots; those of keys stand "
+          "without quotes",
+          toml_place(node, file), name.str(),
+          prefix.empty() ? "" : fmt::format(" in [{}]", prefix.substr(0, prefix.size() - 1)),
+          name.str().empty() ? "is empty" : "has a dot");
+    require_short_key(key, toml_place(node, file));
     if (const auto* inner = node.as_table()) {
       items.add_table(key, toml_place(node, file), toml_order(node));
       flatten_toml(*inner, key + ".", file, items);

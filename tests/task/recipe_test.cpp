@@ -262,7 +262,8 @@ TEST_CASE("wrong types, ranges and words say what would be right") {
              "r.toml:2:6: train.optimizer.lr must be a finite number"));
   CHECK(says(recipe_error("[train]\noptimizer = \"agd\"\n"), "train.optimizer.kind cannot be 'agd'"));
   CHECK(says(recipe_error("[train]\noptimizer = { kind = \"adam\", momentum = 0.9 }\n"), "means nothing to"));
-  CHECK(says(recipe_error("[train]\noptimizer = 3\n"), "train.optimizer.kind must be a text"));
+  CHECK(says(recipe_error("[train]\noptimizer = 3\n"),
+             "train.optimizer is a table of keys, not a whole number"));
   CHECK(says(recipe_error("train = 3\n"), "is a table of keys"));
   CHECK(says(recipe_error("[input]\nkind = \"picture\"\naugment = 3\n"),
              "input.augment must be a list of texts"));
@@ -276,6 +277,43 @@ TEST_CASE("wrong types, ranges and words say what would be right") {
   CHECK(recipe_error("[data]\ntrain = \"\u00e9\ufebf\"  # \ufebf\n") == "");
   CHECK(says(recipe_error(""), "data.train does not say where"));
   CHECK(says(recipe_error(example_recipe, {"epochs"}), "not key=value"));
+}
+
+TEST_CASE("a value where a table is wanted, and names that none can be, are named") {
+  for (const char* name : {"input", "output", "model", "train", "data"})
+    CHECK(says(recipe_error(fmt::format("{} = 3\n", name)),
+               fmt::format("r.toml:1:{}: {} is a table of keys, not a whole number: give its keys, in [{}]",
+                           std::string(name).size() + 4, name, name)));
+  CHECK(says(recipe_error("[output]\nloss = [\"mse\"]\n"), "output.loss must be the name of a loss"));
+  CHECK(says(recipe_error("[output]\nkind = \"number\"\nloss = [\"mse\"]\n"),
+             "r.toml:3:8: output.loss must be the name of a loss, such as \"mse\", or a table of it"));
+  for (const char* kind : {"number", "classes"})
+    CHECK(says(recipe_error(fmt::format(
+                   "[data]\ntrain = \"x\"\n[output]\nkind = \"{}\"\ncolumns = [\"y\", \"y\"]\n", kind)),
+               "output.columns names 'y' twice"));
+  for (const char* kind : {"", "kind = \"class\"\n"})
+    CHECK(says(recipe_error(fmt::format("[data]\ntrain = \"x\"\n[output]\n{}pattern = \"(\"\n", kind)),
+               "output.pattern: the pattern \"(\" is no regular expression"));
+  CHECK(says(recipe_error("[inputs.\"a.b\"]\n"), "r.toml:1:1: the name \"a.b\" in [inputs] has a dot"));
+  CHECK(says(recipe_error("[inputs.\"\"]\n"), "the name \"\" in [inputs] is empty"));
+  CHECK(says(recipe_error("\"train.epochs\" = 3\n"), "has a dot"));
+}
+
+TEST_CASE("keys of many parts are refused at once") {
+  std::string key = "a";
+  for (int i = 1; i < 50'000; ++i) key += ".a";
+  for (const std::string& text :
+       {"[input]\n" + key + " = 3\n", "[" + key + "]\nx = 3\n", "[inputs." + key + "]\nx = 3\n"}) {
+    const std::string error = recipe_error(text);
+    CHECK(says(error, "none of a recipe has more than 8"));
+    CHECK(error.size() < 300);
+  }
+  CHECK(says(recipe_error("", {key + "=3"}), "none of a recipe has more than 8"));
+  std::string table = "output=", list = "output.columns=";
+  for (int i = 0; i < 50'000; ++i) table += "{a=";
+  CHECK(says(recipe_error("", {table + "1" + std::string(50'000, '}')}), "none of a recipe has more than 8"));
+  CHECK(says(recipe_error("", {list + std::string(50'000, '[') + "1" + std::string(50'000, ']')}),
+             "no key of a recipe has lists in a list"));
 }
 
 TEST_CASE("what no single key shows is checked") {
