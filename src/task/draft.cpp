@@ -4,9 +4,13 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "base/format.h"
+#include "data/codecs/text/first_group.h"
+#include "data/encode/table_state.h"
 #include "data/formats/open_dataset.h"
 #include "data/table/labels.h"
 #include "data/table/select.h"
@@ -24,6 +28,9 @@ namespace fs = std::filesystem;
 
 constexpr int64_t draft_samples = 20'000;  // looked at, of larger data
 constexpr double draft_share = 0.1;
+constexpr int64_t usual_length = 256, usual_batch = 32;  // of rows of a corpus
+constexpr int64_t least_length = 16;                     // in shorter texts nothing is kept to test on
+constexpr const char* key_column_name = "__key__";
 
 struct DraftPaths {
   std::string train, test;  // "" where there is none beside it
@@ -68,26 +75,76 @@ std::string named_target(const data::Dataset& samples) {
   return {};
 }
 
-/// Rows of numbers and texts, of which any column could be the target.
+/// Rows of numbers and texts, of which any column but the keys could be the target; of the other columns there is at least one.
 bool is_plain_table(const data::Dataset& samples) {
-  return samples.columns().size() > 1 &&
-         std::all_of(samples.columns().begin(), samples.columns().end(), [](const data::Column& column) {
-           return column.kind == data::ColumnKind::integer || column.kind == data::ColumnKind::real ||
-                  column.kind == data::ColumnKind::text;
-         });
+  int64_t columns = 0;
+  for (const data::Column& column : samples.columns()) {
+    using enum data::ColumnKind;
+    if (column.kind != integer && column.kind != real && column.kind != text) return false;
+    columns += column.name != key_column_name;
+  }
+  return columns > 1 && samples.columns().back().name != key_column_name;
+}
+
+/// A pattern by which the names of files tell a class, "7_ann_12" or "cat12": of each at least five; "" for none.
+std::string pattern_of_keys(const data::Dataset& samples) {
+  const auto key = data::key_column(samples);
+  if (!key) return {};
+  for (const char* text : {"([^/_-]+)[_-][^/]*$", "([^/0-9]+)[0-9]+$"}) {
+    const data::FirstGroup pattern(text);
+    std::map<std::string, int64_t> classes;
+    int64_t matched = 0;
+    for (; matched < samples.count(); ++matched) {
+      const auto found = pattern.find(std::get<std::string>(samples.read(matched, *key)));
+      if (!found) break;
+      ++classes[*found];
+    }
+    const auto few = [](const auto& each) { return each.second < 5; };
+    if (matched == samples.count() && classes.size() > 1 && std::none_of(classes.begin(), classes.end(), few))
+      return text;
+  }
+  return {};
 }
 
 /// Settles the output; why the target is the target, for a comment.
 std::string recognise_target(Recipe& recipe, const data::Dataset& samples) {
+  Section& output = recipe.outputs[0];
   std::string column = named_target(samples), why;
   // What is called no target, but is all that could be a class, is as well a feature.
   if (column.empty() && is_plain_table(samples)) {
     column = samples.columns().back().name;
     why = "the last column: name another if that is not what you want";
   }
-  if (!column.empty()) recipe.outputs[0].set("column", column);
+  if (!column.empty()) output.set("column", column);
+  try {
+    settle_outputs(recipe, samples);
+    if (output.kind == "class" && !output.settings.text("column").empty())  // says why folders are no classes
+      (void)samples.class_names(samples.column(output.settings.text("column")));
+    return why;
+  } catch (const InputError&) {
+    const std::string pattern = pattern_of_keys(samples);
+    if (pattern.empty()) throw;
+    output = {};
+    output.kind = "class";
+    output.set("column", std::string(key_column_name));
+    output.set("pattern", pattern);
+  }
   settle_outputs(recipe, samples);
-  return why;
+  return "a part of the samples' names, which pattern cuts out";
+}
+
+/// Files that hold samples, or nothing that is known, rather than being samples.
+void refuse_folder_of_sets(const data::Dataset& samples) {
+  const bool contents =
+      std::any_of(samples.columns().begin(), samples.columns().end(), [](const auto& column) {
+        return column.kind != data::ColumnKind::bytes && column.name != key_column_name &&
+               column.name != "label";
+      });
+  if (!contents)
+    fail<InputError>(
+        "{}: its files are no samples: neither pictures nor sounds nor texts, such as {}; give one that is a "
+        "data set by itself",
+        samples.path(), samples.name(0));
 }
 
 /// What an output's targets are: "3 classes: cat, dog, bird", "numbers from 1.5 to 90".
@@ -96,8 +153,8 @@ std::string targets_text(const Output& output, const data::Dataset& samples) {
   if (!classes.empty()) {
     constexpr size_t shown = 10;
     const auto some = std::span(classes).first(std::min(classes.size(), shown));
-    return fmt::format("{} classes: {}{}", classes.size(), fmt::join(some, ", "),
-                       classes.size() > shown ? " …" : "");
+    return fmt::format("{} {}: {}{}", classes.size(), classes.size() > 1 ? "classes" : "class",
+                       fmt::join(some, ", "), classes.size() > shown ? " …" : "");
   }
   const std::string& column = output.settings().text("column");
   if (output.from() || column.empty()) return output.kind().doc;
@@ -128,28 +185,59 @@ std::string comment(const std::string& text) {
   return line + "\n";
 }
 
+/// What the classes' texts have around them that makes several of one: blanks, or the full stop of one of two sets ("<=50K.").
+std::string trim_of(const std::vector<std::string>& classes, const std::vector<std::string>& of_tests) {
+  const auto trimmed = [](const std::vector<std::string>& names, const std::string& trim) {
+    std::set<std::string_view> some;
+    for (const std::string& name : names) some.insert(data::trimmed_text(name, trim));
+    return some;
+  };
+  const bool blanks = trimmed(classes, " ") != trimmed(classes, "");
+  for (const char* trim : {"", " ", ".", " ."}) {
+    if (blanks && trim[0] != ' ') continue;
+    const auto known = trimmed(classes, trim), others = trimmed(of_tests, trim);
+    if (std::includes(known.begin(), known.end(), others.begin(), others.end())) return trim;
+  }
+  return blanks ? " " : "";
+}
+
 struct Draft {
   DraftPaths paths;
   std::shared_ptr<const data::Dataset> all, some;
-  std::string why;  // the target is the target
+  std::string why;                // the target is the target
+  std::string trim;               // off the texts of classes
+  std::string no_tests;           // why those beside it cannot be used
+  int64_t trained = 0;            // samples, without those that are kept to test on
+  int64_t length = 0, batch = 0;  // of rows of a corpus
 
-  std::string data() const;
+  std::string data(const Task& task);
   std::string input(const Recipe& recipe, const std::vector<std::string>& taken) const;
   std::string output(const Section& section, const std::string& targets) const;
   std::string training(const Task& task) const;
+
+  Task learn(const Section& section, const std::string& input) const;
+  void look_at_tests(const Task& task);
+  void cut_corpus(const Task& task);
 };
 
-std::string Draft::data() const {
+std::string Draft::data(const Task& task) {
   std::string text = "[data]\n" + fmt::format("train = {}\n", toml_text(paths.train));
-  if (!paths.test.empty()) return text + fmt::format("test  = {}\n", toml_text(paths.test));
-  bool tests = all->count() == 1, training = tests;  // one text is cut
-  for (int64_t i = 0; i < all->count() && !(tests && training); ++i)
-    (data::kept_for_test(i, draft_share) ? tests : training) = true;
-  if (!tests || !training)
-    return text + comment("too few samples to keep some of them to test on: give test = ...");
-  return text +
-         fmt::format("test_share = {}  # no test set lies beside it: one in ten samples is kept for that\n",
-                     draft_share);
+  trained = all->count();
+  if (!paths.test.empty() && no_tests.empty())
+    return text + fmt::format("test  = {}\n", toml_text(paths.test));
+  if (!no_tests.empty()) text += comment(fmt::format("not to test on: {}", no_tests));
+  if (!task.inputs[0]->cuts()) {
+    trained = 0;
+    for (int64_t i = 0; i < all->count(); ++i) trained += !data::kept_for_test(i, draft_share);
+    if (trained == all->count() || 2 * trained < all->count()) {
+      trained = all->count();
+      return text + comment("too few samples to keep some of them to test on: give test = ...");
+    }
+  } else if (length < least_length) {
+    return text + comment("too little text to keep some of it to test on: give test = ...");
+  }
+  return text + fmt::format("test_share = {}  # {}one in ten samples is kept for that\n", draft_share,
+                            no_tests.empty() ? "no test set lies beside it: " : "");
 }
 
 std::string Draft::input(const Recipe& recipe, const std::vector<std::string>& taken) const {
@@ -167,6 +255,9 @@ std::string Draft::output(const Section& section, const std::string& targets) co
   text += fmt::format("kind = {}\n", toml_text(section.kind));
   if (const std::string& column = section.settings.text("column"); !column.empty())
     text += fmt::format("column = {}{}\n", toml_text(column), why.empty() ? "" : "  # " + why);
+  if (section.settings.find("pattern") && !section.settings.text("pattern").empty())
+    text += fmt::format("pattern = {}\n", toml_text(section.settings.text("pattern")));
+  if (!trim.empty()) text += fmt::format("trim = {}\n", toml_text(trim));
   return text;
 }
 
@@ -178,38 +269,88 @@ std::string Draft::training(const Task& task) const {
   if (!others.empty()) text += comment(fmt::format("others that go with it: {}", fmt::join(others, ", ")));
   text += fmt::format("kind = {}\n\n[train]\n", toml_text(task.recipe.model.kind));
   if (input.cuts()) {
-    text += "steps = 2000\nbatch = 32\nclip_norm = 1\n";
+    text += fmt::format("steps = 2000\nbatch = {}\nclip_norm = 1\n", batch);
   } else {
     // About fifty steps an epoch or more, and some thousand in all.
-    int64_t batch = 8;
-    while (batch < 256 && batch * 100 <= all->count()) batch *= 2;
-    const int64_t steps = std::max<int64_t>(1, all->count() / batch);
-    text += fmt::format("epochs = {}\nbatch = {}\n", std::clamp<int64_t>(3000 / steps, 3, 40), batch);
+    int64_t samples = std::min<int64_t>(8, trained);
+    while (samples >= 8 && samples < 256 && samples * 100 <= trained) samples *= 2;
+    const int64_t steps = std::max<int64_t>(1, trained / samples);
+    text += fmt::format("epochs = {}\nbatch = {}\n", std::clamp<int64_t>(3000 / steps, 3, 40), samples);
   }
   text += "optimizer = { kind = \"adamw\", lr = 1e-3, weight_decay = 0.01 }\n";
   return text + "schedule = { kind = \"cosine\", warmup = 0.2 }\n";
 }
 
+/// What suits the model is known when it is learnt from the samples, by the recipe so far.
+Task Draft::learn(const Section& section, const std::string& input) const {
+  const Recipe recipe = parse_recipe(
+      fmt::format("[data]\ntrain = {}\n", toml_text(paths.train)) + input + output(section, ""), "the draft");
+  return learn_task({recipe, some});
+}
+
+/// Finds out what to cut off classes, and whether the test set has all that the model needs.
+void Draft::look_at_tests(const Task& task) {
+  const Section& section = task.recipe.outputs[0];
+  const std::vector<std::string> classes = task.outputs[0]->classes();
+  const bool trims = !classes.empty() && section.settings.find("trim");
+  if (trims) trim = trim_of(classes, {});
+  if (paths.test.empty()) return;
+  Recipe recipe = task.recipe;
+  recipe.data.test = paths.test;
+  try {
+    const auto tests =
+        data::sample_of(open_test_source(recipe, false, "", task.inputs[0]->text_columns()), draft_samples);
+    (void)task.inputs[0]->part({recipe, data::sample_of(tests, 100)}, Purpose::evaluation);
+    if (task.outputs[0]->from()) return;
+    if (trims)
+      trim = trim_of(classes,
+                     output_kinds().at(section.kind).learn(section, {recipe, tests}, task.inputs)->classes());
+    recipe.outputs[0].set("trim", trim);
+    const auto output = output_kinds().at(section.kind).learn(recipe.outputs[0], {recipe, some}, task.inputs);
+    (void)output->part({recipe, tests});
+  } catch (const InputError& error) {
+    no_tests = error.what();
+  }
+}
+
+/// A corpus of few tokens has short rows, and few in a batch.
+void Draft::cut_corpus(const Task& task) {
+  if (!task.inputs[0]->cuts()) return;
+  const size_t column = some->column(task.inputs[0]->settings().text("column"));
+  int64_t tokens = 0;  // as many as bytes; with a tokenizer fewer, which is the user's choice
+  for (int64_t i = 0; i < some->count() && tokens < 4 * usual_length * usual_batch; ++i)
+    if (some->has(i, column))
+      tokens += static_cast<int64_t>(std::get<std::string>(some->read(i, column)).size());
+  for (length = usual_length, batch = usual_batch; 2 * length * batch > tokens && length > 1;)
+    (length >= 8 * batch ? length : batch) /= 2;
+}
+
 }  // namespace
 
 std::string draft_recipe(const std::string& path) {
-  Draft draft{draft_paths(path), nullptr, nullptr, ""};
+  Draft draft;
+  draft.paths = draft_paths(path);
   draft.all = open_set(draft.paths.train);
   if (draft.all->count() == 0) fail<InputError>("{}: there are no samples", path);
+  refuse_folder_of_sets(*draft.all);
   draft.some = data::sample_of(draft.all, draft_samples);
 
   Recipe recipe;
   draft.why = recognise_target(recipe, *draft.some);
   const std::vector<std::string> taken = taken_columns(recipe);
   settle_inputs(recipe, *draft.some, taken);
-  const std::string head = comment(fmt::format("{}: {} {}", draft.paths.train, draft.all->count(),
+  const Section& section = recipe.outputs[0];
+  std::string input = draft.input(recipe, taken);
+  Task task = draft.learn(section, input);
+  draft.look_at_tests(task);
+  draft.cut_corpus(task);
+  const bool shorter = draft.length > 0 && draft.length < usual_length;
+  if (shorter) input += fmt::format("length = {}\n", draft.length);
+  if (shorter || !draft.trim.empty()) task = draft.learn(section, input);
+  const std::string data = draft.data(task);  // says how many samples are trained on
+  const std::string text = comment(fmt::format("{}: {} {}", draft.paths.train, draft.all->count(),
                                                input_kinds().at(recipe.inputs[0].kind).unit)) +
-                           draft.data() + draft.input(recipe, taken);
-  // What suits the model is known when it is learnt from the samples, by the recipe so far.
-  const Recipe so_far = parse_recipe(head + draft.output(recipe.outputs[0], ""), "the draft");
-  const Task task = learn_task({so_far, draft.some});
-  const std::string text = head +
-                           draft.output(recipe.outputs[0], targets_text(*task.outputs[0], *draft.some)) +
+                           data + input + draft.output(section, targets_text(*task.outputs[0], *draft.some)) +
                            draft.training(task);
   check_recipe(parse_recipe(text, "the draft"), "the draft");
   return text;

@@ -235,9 +235,12 @@ TaskFeed open_tests(const Task& task, const std::string& path, int64_t most, int
     request.memory = std::max<int64_t>(1, request.memory - memory_used);
   TaskFeed tests = feed_of(task, reading, std::move(request));
   tests.count = count;
+  if (corpus && own)
+    notes.push_back(fmt::format("{}: its end is kept to test on, by data.test_share:", tests.feed->path()));
   append(notes, tests.feed->notes());
   if (!cuts_corpus(task))
-    notes.push_back(fmt::format("{}: {} {} to test on", tests.feed->path(), samples->count(), task.unit()));
+    notes.push_back(fmt::format("{}: {} {} to test on{}", tests.feed->path(), samples->count(), task.unit(),
+                                own ? ", kept by data.test_share" : ""));
   append(notes, empty_classes(task, reading, *tests.feed));
   return tests;
 }

@@ -144,6 +144,14 @@ Set open_test_source(const Recipe& recipe, bool whole, const std::string& path,
   return joined(std::move(sets));
 }
 
+Set open_kept_share(const Reading& reading) {
+  const Recipe::Data& data = reading.recipe.data;
+  if (data.test_share <= 0 || !data.test.empty() || !data.test_where.empty() || !data.where.empty() ||
+      reading.share != Reading::Share::all || reading.streamed)
+    return nullptr;
+  return open_test_source(reading.recipe, false, "");
+}
+
 std::vector<double> shares_of(const Recipe& recipe, const std::vector<int64_t>& parts) {
   std::vector<double> shares;
   for (const auto& [name, weight] : recipe.data.weights) shares.push_back(weight);

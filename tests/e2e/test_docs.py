@@ -158,6 +158,39 @@ def test_changes_of_recipe_keys_on_the_page_are_taken(at_desk):
         at_desk("millrace explain examples/letters.toml", change)
 
 
+def rows_of_table(page, head):
+    """The cells of the table with that head, by the word in the first."""
+    table = re.split(rf"^\| `{head}` \|.*\n\|-.*\n", prose(page), flags=re.M)[1].split("\n\n")[0]
+    rows = [re.split(r" *\| *", line)[1:-1] for line in table.splitlines()]
+    return {row[0].strip('`"'): row[1:] for row in rows}
+
+
+def keys_of_kinds(help_text, section):
+    """Of each kind the keys that it declares."""
+    blocks = re.findall(rf'^{section}.kind = "(\S+)":.*\n((?:  .*\n)*)', help_text, re.M)
+    return {kind: re.findall(rf"^  {section}\.(\w+)", keys, re.M) for kind, keys in blocks}
+
+
+def test_tables_of_kinds_on_the_page_of_recipes_are_what_the_kinds_declare(millrace, tmp_path):
+    help_text = millrace("train", "--help").stdout
+    named = {kind: re.findall(r"`(\w+)`", row[1]) for kind, row in rows_of_table("docs/recipes.md", "input.kind").items()}
+    declared = keys_of_kinds(help_text, "input")
+    assert named == {kind: [key for key in keys if key != "column"] for kind, keys in declared.items()}
+
+    page = rows_of_table("docs/recipes.md", "output.kind")
+    declared = keys_of_kinds(help_text, "output")
+    assert page.keys() == declared.keys()
+    section = (ROOT / "docs/recipes.md").read_text().split("## Outputs")[1].split("## Several")[0]
+    (tmp_path / "r.toml").write_text('[data]\ntrain = "x"\n')
+    for kind, (targets, losses, metrics) in page.items():
+        assert all(f"`{key}`" in targets or f"`output.{key}`" in section for key in declared[kind]), kind
+        other = {"number": ("cross-entropy", "accuracy")}.get(kind, ("mse", "mae"))
+        said = [millrace("train", "r.toml", f"output.kind={kind}", change, cwd=tmp_path, code=1).stderr.strip()
+                for change in (f"output.loss={other[0]}", f"eval.metrics={other[1]}")]
+        assert set(re.findall(r"`([\w-]+)`", losses)) == set(said[0].split("choose one of ")[1].split(", ")), kind
+        assert set(re.findall(r"`([\w-]+)`", metrics)) == set(said[1].split(", but ")[1].split(", ")), kind
+
+
 def test_code_of_the_guide_is_the_code_that_is_tested():
     test = (ROOT / "tests/nn/guide_test.cpp").read_text()
     tested = re.sub(r"\s+", "", re.sub(r"//.*", "", test))

@@ -5,6 +5,7 @@ import io
 import json
 import math
 import random
+import re
 import shutil
 import subprocess
 
@@ -124,6 +125,58 @@ def test_a_draft_for_pictures_and_texts_trains(millrace, letters, tmp_path):  # 
         assert "accuracy" in evaluated(millrace, out, cwd=tmp_path)
 
 
+def test_names_of_an_exported_model_are_different(millrace, tmp_path):
+    names = ["numbers", "logits", "probabilities", "LabelEncoder_0", "constant_0", "label", "x"]
+    random.seed(1)
+    rows = [[random.choice("ab") for _ in names[:-2]] + [random.choice("uv"), f"{random.random():.3f}"] for _ in range(64)]
+    (tmp_path / "x.csv").write_text("\n".join(",".join(row) for row in [names, *rows]) + "\n")
+    train = "[train]\nsteps = 2\nbatch = 16\n"
+    (tmp_path / "one.toml").write_text(f'[data]\ntrain = "x.csv"\n[output]\ncolumn = "label"\n{train}')
+    (tmp_path / "two.toml").write_text(
+        '[data]\ntrain = "x.csv"\n[inputs.test]\nkind = "table"\ncolumns = ["logits", "x"]\n[inputs.b]\nkind = "table"\n'
+        f'columns = ["constant_0"]\n[outputs.test]\ncolumn = "label"\n[outputs.b]\ncolumn = "LabelEncoder_0"\n{train}')
+    expected = {
+        "one": (["numbers", "numbers_text", "logits_text", "probabilities_text", "LabelEncoder_0", "constant_0"], ["logits", "probabilities"]),
+        "two": (["test.numbers", "test.logits_text", "b.constant_0"], ["test.logits", "test.probabilities", "b.logits", "b.probabilities"])}
+    for name, (inputs, outputs) in expected.items():
+        text = millrace("train", f"{name}.toml", "--out", name, cwd=tmp_path).stdout
+        renamed = [line for line in text.splitlines() if "the exported model takes the column" in line]
+        assert len(renamed) == sum(array.endswith("_text") for array in inputs)
+        session = onnxruntime.InferenceSession(tmp_path / name / "model.onnx")
+        assert [i.name for i in session.get_inputs()] == inputs and [o.name for o in session.get_outputs()] == outputs
+        feed = {i.name: np.array([["a"], ["b"]], object) if "string" in i.type else np.zeros((2, 1)) for i in session.get_inputs()}
+        assert all(np.isfinite(result).all() for result in session.run(None, feed))
+        assert millrace("export", name, f"{name}.onnx", cwd=tmp_path).stdout.splitlines()[:-1] == renamed
+
+
+def test_names_of_classes_may_hold_any_bytes(millrace, tmp_path):
+    rows = b"".join(b'%d,"%s"\n' % (i, [b"caf\xe9", b"caf\xea", b"two\nlines"][i % 3]) for i in range(60))
+    (tmp_path / "x.csv").write_bytes(b"x,label\n" + rows)
+    (tmp_path / "r.toml").write_text('[data]\ntrain = "x.csv"\ntest_share = 0.2\n[train]\nsteps = 2\nbatch = 16\n')
+    text = millrace("train", "r.toml", "--out", "run", cwd=tmp_path).stdout
+    assert re.search(r"\d+ rows to test on, kept by data.test_share", text)
+    names = ["caf\\xe9", "caf\\xea", "two\nlines"]
+    for row in predictions(millrace, tmp_path / "run", tmp_path / "x.csv", "--top", "3"):
+        assert row["class"] in names and sorted(row["probabilities"]) == names
+    about = onnxruntime.InferenceSession(tmp_path / "run/model.onnx").get_modelmeta().custom_metadata_map
+    assert json.loads(about["classes"]) == names
+
+
+def test_errors_of_tiny_and_huge_numbers_are_shown(millrace, tmp_path):
+    for name, scale, offset in (("tiny", 1e-7, 0), ("huge", 3e9, 0), ("far", 1, 1e9)):
+        (tmp_path / "x.csv").write_text("a,y\n" + "".join(f"{i % 9},{scale * (i % 9 - 4) + offset!r}\n" for i in range(200)))
+        (tmp_path / "r.toml").write_text('[data]\ntrain = "x.csv"\ntest_share = 0.2\n[output]\nkind = "number"\ncolumn = "y"\n[train]\nsteps = 300\nbatch = 32\n')
+        text = millrace("train", "r.toml", "--out", name, cwd=tmp_path).stdout
+        result = evaluated(millrace, name, cwd=tmp_path)
+        assert 0 < result["mae"] < scale and result["r2"] > 0.9, name
+        shown = re.search(r"mae +(\S+)  \(95 % interval (\S+) to (\S+)\)", millrace("eval", name, cwd=tmp_path).stdout)
+        assert float(shown[1]) == pytest.approx(result["mae"], rel=1e-3) and float(shown[2]) < float(shown[1]) < float(shown[3])
+        assert float(re.findall(r"test mae (\S+)", text)[-1]) == pytest.approx(result["mae"], rel=1e-3)
+        session = onnxruntime.InferenceSession(tmp_path / name / "model.onnx")
+        values = session.run(["values"], {"numbers": np.array([[4.0]])})[0]
+        assert values.dtype == np.float64 and abs(values[0, 0] - offset) < scale
+
+
 def test_what_a_recipe_names_in_vain_is_said(millrace, tmp_path):
     write_flats(tmp_path / "x.csv", 300)
     (tmp_path / "r.toml").write_text(f'[data]\ntrain = "{tmp_path}/x.csv"\n[output]\ncolumn = "price"\n')
@@ -215,7 +268,7 @@ def test_several_labels_hold_or_not(millrace, tmp_path):
         assert set(row["classes"]) == {label for label, share in row["probabilities"].items() if share > 0.5}
     # And with the exported model.
     session = onnxruntime.InferenceSession(tmp_path / "run/model.onnx")
-    assert session.get_modelmeta().custom_metadata_map["classes"].split("\n") == ["both", "left", "top"]
+    assert json.loads(session.get_modelmeta().custom_metadata_map["classes"]) == ["both", "left", "top"]
     numbers = np.array([[float(row["x"]), float(row["y"])] for row in csv.DictReader(open(tmp_path / "test.csv"))])
     logits, shares = session.run(["logits", "probabilities"], {"numbers": numbers})
     np.testing.assert_allclose([row["logits"] for row in rows], logits, rtol=1e-4, atol=1e-4)
@@ -368,7 +421,7 @@ def test_an_exported_task_of_several_inputs_gives_the_same_in_onnx_runtime(millr
         np.testing.assert_allclose([row[output]["logits"] for row in rows], theirs[f"{output}.logits"], rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose([[row["size"]["numbers"]["size"]] for row in rows], theirs["size.values"], rtol=1e-3, atol=1e-2)
     np.testing.assert_allclose(theirs["species.probabilities"].sum(1), 1, rtol=1e-5)
-    classes = session.get_modelmeta().custom_metadata_map["species.classes"].split("\n")
+    classes = json.loads(session.get_modelmeta().custom_metadata_map["species.classes"])
     assert [classes[best] for best in theirs["species.logits"].argmax(1)] == [row["species"]["class"] for row in rows]
 
 

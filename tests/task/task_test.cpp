@@ -152,6 +152,64 @@ TEST_CASE("what cannot be recognised is said with the columns that there are") {
   CHECK_THROWS_WITH_AS(load_task(task.recipe, "{"), doctest::Contains("damaged"), InputError);
 }
 
+TEST_CASE("a draft cuts off what makes one class several, and tests on what has all that is needed") {
+  const TempFolder folder;
+  const auto has = [](const std::string& text, const std::string& part) {
+    CAPTURE(text);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  std::string train = "size,label\n", blanks = train, stops = train, more = train;
+  for (int i = 0; i < 40; ++i) {
+    train += fmt::format("{}.5,{}\n", i, i % 2 ? "cat" : "dog");
+    blanks += fmt::format("{}.5,\"{}\"\n", i, i % 2 ? "cat" : i % 4 ? "cat " : "dog");
+    stops += fmt::format("{}.5,{}.\n", i, i % 2 ? "cat" : "dog");
+    more += fmt::format("{}.5,{}\n", i, i % 2 ? "cat" : "cow");
+  }
+  const std::string path = write_data(folder, "train.csv", train);
+  has(draft_recipe(write_data(folder, "blanks.csv", blanks)), "# 2 classes: cat, dog\n");
+  has(draft_recipe((folder / "blanks.csv").string()), "trim = \" \"\n");
+  const std::string tests = write_data(folder, "test.csv", stops);
+  has(draft_recipe(path), "trim = \".\"\n");
+  has(draft_recipe(path), "test.csv\"\n");
+  write_file(tests, more);
+  has(draft_recipe(path), "has the class 'cow', which the model does not know");
+  has(draft_recipe(path), "test_share = 0.1");
+  write_file(tests, "size,number\n1.5,2\n2.5,3\n");
+  has(draft_recipe(path), "there is no column 'label'");
+}
+
+TEST_CASE("a draft for little data trains on some of it") {
+  const TempFolder folder;
+  for (const int rows : {1, 2, 12}) {
+    std::string text = "size,label\n";
+    for (int i = 0; i < rows; ++i) text += fmt::format("{}.5,c{}\n", i, i);
+    const std::string draft = draft_recipe(write_data(folder, fmt::format("{}.csv", rows), text));
+    CAPTURE(draft);
+    const Recipe recipe = parse_recipe(draft, "draft");
+    const auto samples = open_training_source(recipe, false).samples;
+    CHECK(samples->count() >= recipe.train.batch);
+    // The share to test on may have the only sample of a class.
+    CHECK(learn_task({recipe, samples}).outputs[0]->width() == rows);
+  }
+  const Recipe corpus =
+      parse_recipe(draft_recipe(write_data(folder, "few.txt", std::string(300, 'a'))), "draft");
+  CHECK(2 * corpus.train.batch * corpus.inputs[0].settings.integer("length") <= 300);
+}
+
+TEST_CASE("a draft finds classes in names of files, and refuses a folder of data sets") {
+  const TempFolder folder;
+  for (int i = 0; i < 20; ++i)
+    write_data(folder, fmt::format("pictures/{}_{}.bmp", i % 2 ? "dark" : "light", i),
+               tiny_picture(i % 2 ? 10 : 99));
+  const std::string draft = draft_recipe((folder / "pictures").string());
+  CAPTURE(draft);
+  CHECK(draft.find("2 classes: dark, light") != std::string::npos);
+  CHECK(draft.find("pattern = ") != std::string::npos);
+  write_data(folder, "tables/a.csv", flats_csv());
+  CHECK_THROWS_WITH_AS(draft_recipe((folder / "tables").string()),
+                       doctest::Contains("its files are no samples"), InputError);
+}
+
 TEST_CASE("a drafted recipe can be read, and names what was found") {
   const TempFolder folder;
   const auto draft = [](const std::string& path) {

@@ -62,8 +62,8 @@ class Folder final : public Dataset {
     if (!is_utf8(text)) fail<InputError>("{}: is no UTF-8 text; convert it with iconv", name(index));
     return text;
   }
-  std::vector<std::string> class_names(size_t) const override {
-    if (!fault_.empty()) throw InputError(fault_);
+  std::vector<std::string> class_names(size_t column) const override {
+    if (!fault_.empty() && columns_.at(column).name == "label") throw InputError(fault_);
     return {};
   }
   std::string lacks() const override { return fault_; }

@@ -55,7 +55,9 @@ class ClassColumn {
     static const std::set<std::string, std::less<>> usual = {"label", "cls", "class", "target"};
     const auto named = [&](const data::Column& each) { return each.name == column_; };
     if (usual.contains(column_) && std::none_of(from.columns().begin(), from.columns().end(), named))
-      if (const auto other = data::find_label(from)) return *other;
+      if (const auto other = data::find_label(from);
+          other && (usual.contains(from.columns()[*other].name) || from.class_column() == *other))
+        return *other;
     return from.column(column_);
   }
 
@@ -233,7 +235,7 @@ class ClassOutput final : public Output {
                                                   known_->names.size(), names_text(known_->names))};
     for (size_t i = 0; i < known_->counts.size(); ++i)
       if (known_->counts[i] == 0)
-        lines.push_back(fmt::format("no sample is of the class '{}'", known_->names[i]));
+        lines.push_back(fmt::format("no sample to train on is of the class '{}'", known_->names[i]));
     return lines;
   }
   /// The entropy of how often the classes are.
@@ -296,7 +298,7 @@ class ClassOutput final : public Output {
     Prediction told;
     std::vector<std::pair<std::string, double>> shares;
     for (const size_t i : order) {
-      told.text += fmt::format("{}{} {:.1f} %", told.text.empty() ? "" : ", ", known_->names[i],
+      told.text += fmt::format("{}{} {:.1f} %", told.text.empty() ? "" : ", ", stored_text(known_->names[i]),
                                100 * probabilities[i]);
       shares.emplace_back(known_->names[i], probabilities[i]);
     }
@@ -307,7 +309,7 @@ class ClassOutput final : public Output {
   }
   std::string target_text(std::span<const std::byte> target) const override {
     const int64_t label = labels_in(target)[0];
-    return label < 0 ? "-" : known_->names.at(static_cast<size_t>(label));
+    return label < 0 ? "-" : stored_text(known_->names.at(static_cast<size_t>(label)));
   }
 
  private:
@@ -384,7 +386,11 @@ std::unique_ptr<Output> learn_class(const Section& section, const Reading& readi
                          : see_classes(samples, column, &lookup, reading.progress).labels;
   } else {
     SeenClasses seen = see_classes(samples, column, nullptr, reading.progress);
-    known.names = sorted_names(seen.names);
+    known.names = seen.names;
+    if (const auto kept = open_kept_share(reading))
+      for (std::string& each : see_classes(*kept, column, nullptr, nullptr).names)
+        known.names.push_back(std::move(each));
+    known.names = sorted_names(std::move(known.names));
     if (kind == ColumnKind::real && known.names.size() > 100)
       fail<InputError>(
           "{}: '{}' holds {} different real numbers: a class would be learnt for each; choose a column of "
@@ -477,11 +483,6 @@ std::string recognise_class(const Dataset& samples) {
 
 void check_class(const Section& section, const Recipe& /*recipe*/) {
   (void)listed_names(section.settings.texts("classes"), output_key(section) + ".classes");
-  if (const std::string& pattern = section.settings.text("pattern"); !pattern.empty()) try {
-      (void)data::FirstGroup(pattern);
-    } catch (const InputError& error) {
-      fail<InputError>("{}.pattern: {}", output_key(section), error.what());
-    }
 }
 
 }  // namespace

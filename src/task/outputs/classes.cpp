@@ -14,6 +14,7 @@
 #include "task/class_names.h"
 #include "task/json_text.h"
 #include "task/judge_labels.h"
+#include "task/open.h"
 #include "task/output.h"
 
 namespace millrace::task {
@@ -197,7 +198,7 @@ class ClassesOutput final : public Output {
     std::vector<std::pair<std::string, double>> shares;
     std::string holding;
     for (const size_t i : most_probable(probabilities, top)) {
-      told.text += fmt::format("{}{} {:.1f} %", told.text.empty() ? "" : ", ", known_->names[i],
+      told.text += fmt::format("{}{} {:.1f} %", told.text.empty() ? "" : ", ", stored_text(known_->names[i]),
                                100 * probabilities[i]);
       shares.emplace_back(known_->names[i], probabilities[i]);
     }
@@ -212,7 +213,7 @@ class ClassesOutput final : public Output {
     const auto* const holds = reinterpret_cast<const float*>(target.data());
     std::string text;
     for (size_t i = 0; i < known_->names.size(); ++i)
-      if (holds[i] > 0.5F) text += (text.empty() ? "" : ", ") + known_->names[i];
+      if (holds[i] > 0.5F) text += (text.empty() ? "" : ", ") + stored_text(known_->names[i]);
     return text.empty() ? "none" : text;
   }
 
@@ -277,6 +278,8 @@ std::unique_ptr<Output> learn_classes(const Section& section, const Reading& rea
   const auto counts = count_labels(*reading.samples, columns);
   if (known.names.empty()) {
     for (const auto& [label, count] : counts) known.names.push_back(label);
+    if (const auto kept = open_kept_share(reading))
+      for (const auto& [label, count] : count_labels(*kept, columns)) known.names.push_back(label);
     known.names = sorted_names(std::move(known.names));
   }
   if (known.names.empty() || known.names.size() > most_labels)
@@ -322,6 +325,7 @@ void check_classes(const Section& section, const Recipe& /*recipe*/) {
     fail<InputError>("{}.column and {}.columns both say where the labels are: give one", key, key);
   if (columns && !section.settings.texts("classes").empty())
     fail<InputError>("{}.columns names the labels, {}.classes too: give one", key, key);
+  require_different(section.settings.texts("columns"), key + ".columns");
   if (section.settings.text("separator").empty()) fail<InputError>("{}.separator is empty", key);
   (void)listed_names(section.settings.texts("classes"), key + ".classes");
 }
