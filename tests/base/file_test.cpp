@@ -12,6 +12,7 @@
 #include <millrace/error.h>
 
 #include "base/mapped_file.h"
+#include "support/disk_calls.h"
 #include "support/temp_folder.h"
 
 using namespace millrace;
@@ -95,6 +96,19 @@ TEST_CASE("what is being written has no name yet: a process that is killed leave
   CHECK(read_text(folder / "old") == text);
   CHECK(read_text(folder / "made") == text);
   CHECK((fs::status(folder / "made").permissions() & fs::perms::mask) == fs::perms(0640));
+}
+
+TEST_CASE("bytes are on the disk before they have their name, and the name before commit returns") {
+  testing::TempFolder folder;
+  const fs::path whole = fs::canonical(folder.path());
+  for (const char* text : {"new", "and replaced"}) {
+    const auto calls = testing::disk_calls([&] { write_file(whole / "state", text); });
+    CAPTURE(text);
+    REQUIRE(calls.size() >= 3);
+    CHECK(calls.front() == "flush file");
+    CHECK(calls.back() == "flush folder " + whole.string());
+    for (size_t i = 1; i + 1 < calls.size(); ++i) CHECK((calls[i] == "link" || calls[i] == "rename"));
+  }
 }
 
 TEST_CASE("a write that fails half way leaves the old file intact and says so") {

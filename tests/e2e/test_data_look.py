@@ -82,6 +82,18 @@ def test_show_draws_the_augmented_batch(millrace, recipe, tmp_path):
     assert "--columns takes" in millrace("data", "show", recipe, "--columns", 0, code=1).stderr
 
 
+def test_show_draws_the_pixels_of_the_samples(millrace, recipe, shard, tmp_path):
+    millrace("data", "show", recipe, "--step", 2, "-o", tmp_path / "b.png", "--columns", 3)
+    sheet = np.asarray(Image.open(tmp_path / "b.png"))
+    samples = json.loads(millrace("data", "why", recipe, "--step", 2, "--json").stdout)["samples"]
+    cell = (sheet.shape[0] + 2) // 3  # with the class below where it is drawn, and a gap
+    with tarfile.open(shard) as tar:
+        for i, sample in enumerate(samples):
+            stored = np.asarray(Image.open(io.BytesIO(tar.extractfile(f"{sample['index']:04}.png").read())))
+            top, left = i // 3 * cell, i % 3 * 98
+            assert np.array_equal(sheet[top:top + 80, left:left + 96], stored.repeat(4, 0).repeat(4, 1))
+
+
 def test_weights_of_samples_reach_the_loss(millrace, recipe, tmp_path):
     for name, change in {"plain": [], "twice": ["data.sample_weight=count"], "smooth": ["output.loss.label_smoothing=0.2"],
                          "smooth twice": ["data.sample_weight=count", "output.loss.label_smoothing=0.2"]}.items():

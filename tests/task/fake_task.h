@@ -67,9 +67,9 @@ class FakeClass : public task::Output {
   }
   Tensor loss(const Tensor& logits, const Tensor& targets, bool mean) const override {
     ++(mean ? means : rows);
-    if (mean) return cross_entropy(logits, targets);
+    if (mean) return cross_entropy(logits, targets, smoothing);
     return apply("cross_entropy", std::vector<Tensor>{logits, targets},
-                 {{"label_smoothing", 0.0}, {"reduction", "none"}})[0];
+                 {{"label_smoothing", smoothing}, {"reduction", "none"}})[0];
   }
   std::pair<std::string, Tensor> progress(const Tensor& logits, const Tensor& targets) const override {
     return {"accuracy", cast(equal(argmax(logits, -1), targets), f32)};
@@ -89,6 +89,7 @@ class FakeClass : public task::Output {
   task::Prediction predict(std::span<const float>, int64_t) const override { return {}; }
   std::string target_text(std::span<const std::byte>) const override { return ""; }
 
+  double smoothing = 0;                           // of labels
   mutable int means = 0, rows = 0;                // calls of loss()
   mutable std::vector<std::vector<char>> judged;  // rows that counted, of each batch
 

@@ -26,6 +26,15 @@ double cross_entropy_of(const std::vector<double>& logits, size_t row, size_t wi
   return std::log(sum) - logits[row * width + label];
 }
 
+/// The same of a label of which a share is given to all alike.
+double smoothed_cross_entropy(const std::vector<double>& logits, size_t row, size_t width, size_t label,
+                              double smoothing) {
+  double all = 0;
+  for (size_t c = 0; c < width; ++c)
+    all += cross_entropy_of(logits, row, width, c) / static_cast<double>(width);
+  return (1 - smoothing) * cross_entropy_of(logits, row, width, label) + smoothing * all;
+}
+
 double right(const std::vector<double>& logits, size_t row, size_t width, size_t label) {
   size_t best = 0;
   for (size_t c = 1; c < width; ++c)
@@ -56,10 +65,10 @@ TEST_CASE("one plain output costs one mean loss") {
 
 TEST_CASE(
     "losses of several outputs are added with their weights, those of rows with theirs, mixed ones in "
-    "shares") {
+    "shares, and smoothed ones are smoothed") {
   task::Task task;
   put<FakeInput>(task.inputs, "", Shape{4});
-  put<FakeClass>(task.outputs, "animal", 3, 0.5);
+  put<FakeClass>(task.outputs, "animal", 3, 0.5).smoothing = 0.2;
   put<FakeNumber>(task.outputs, "price", 2);
   task::make_network(task);
   const Dim batch = batch_dim();
@@ -87,10 +96,10 @@ TEST_CASE(
   double animal_loss = 0, price_loss = 0, accuracy = 0, error = 0;
   for (size_t n = 0; n < 2; ++n) {
     const double kept = share[n], rest = 1 - kept;
-    animal_loss +=
-        weight[n] *
-        (kept * cross_entropy_of(first, n, 3, animal[n]) + rest * cross_entropy_of(first, n, 3, other[n])) /
-        2;
+    animal_loss += weight[n] *
+                   (kept * smoothed_cross_entropy(first, n, 3, animal[n], 0.2) +
+                    rest * smoothed_cross_entropy(first, n, 3, other[n], 0.2)) /
+                   2;
     accuracy += (kept * right(first, n, 3, animal[n]) + rest * right(first, n, 3, other[n])) / 2;
     price_loss +=
         weight[n] * (kept * std::pow(second[n] - price[n], 2) + rest * std::pow(second[n] - mixed[n], 2)) / 2;

@@ -1,5 +1,6 @@
 #include "train/control.h"
 
+#include <algorithm>
 #include <csignal>
 #include <doctest/doctest.h>
 #include <sys/resource.h>
@@ -8,6 +9,7 @@
 #include <millrace/error.h>
 
 #include "base/file.h"
+#include "support/disk_calls.h"
 #include "support/temp_folder.h"
 
 using namespace millrace;
@@ -156,7 +158,9 @@ TEST_CASE("what a full disk takes of a change is not in the journal") {
   const std::string request = "{\"train.lr_scale\": 0.5, \"train.steps\": 9}";
   Control control(run.run);
   write_file(run.run.requests() / "0001.json", request);
-  REQUIRE(take_one(control, 3, nothing).size() == 2);
+  const auto calls = disk_calls([&] { REQUIRE(take_one(control, 3, nothing).size() == 2); });
+  // The journal is on the disk, and then the answer.
+  CHECK(std::count(calls.begin(), calls.end(), "flush file") == 2);
   const std::string before = read_text(run.run.journal());
   write_file(run.run.requests() / "0002.json", request);
   // The first of the two lines, and a part of the second.

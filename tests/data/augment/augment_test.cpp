@@ -192,6 +192,22 @@ TEST_CASE("random-resized-crop takes parts of even area and log-even proportions
   for (const double half : {above, wide, left}) CHECK(half / count == doctest::Approx(0.5).epsilon(0.08));
 }
 
+TEST_CASE("every place of a part is drawn, the last row and column as often as the first") {
+  // A quarter of 12 × 8 pixels that is as wide as high: 5 × 5, at 8 · 4 places.
+  const Augmenter augmenter(std::vector<std::string>{"random-resized-crop 4 scale=0.25..0.25 ratio=1..1"});
+  constexpr int places = 8 * 4, rounds = 200 * places;
+  std::vector<int> times(places);
+  for (int position = 0; position < rounds; ++position) {
+    const Box part = augmenter.frame(12, 8, {1, 0, position, 0}).part;
+    REQUIRE((part.height == 5 && part.width == 5 && part.top < 8 && part.left < 4));
+    ++times[static_cast<size_t>(part.top * 4 + part.left)];
+  }
+  for (const int often : times) {  // within five deviations
+    CHECK(often > 200 - 5 * 15);
+    CHECK(often < 200 + 5 * 15);
+  }
+}
+
 TEST_CASE("random-resized-crop falls back to the middle where no part fits") {
   const Augmenter augmenter(std::vector<std::string>{"random-resized-crop 8 scale=1..1"});
   // Ten times too wide for whole areas of these proportions.

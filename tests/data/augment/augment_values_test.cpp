@@ -177,6 +177,72 @@ TEST_CASE("affine stays within its reach, and nothing of it is nothing") {
   CHECK(results.size() <= 5 * 7);
 }
 
+TEST_CASE("noise stops at black and white") {
+  const Bytes dark(extent.bytes(), 2), bright(extent.bytes(), 253);
+  for (const uint8_t value : apply({"noise 10"}, dark, 3)) CHECK(value < 100);
+  for (const uint8_t value : apply({"noise 10"}, bright, 3)) CHECK(value > 155);
+}
+
+namespace {
+
+/// What the strongest of 31 steps does by the papers' lists (Cubuk et al., arXiv 1909.13719; Müller and Hutter, arXiv
+/// 2103.10158), as torchvision has them.
+struct PublishedRange {
+  double shear, pixels, degrees, enhance;
+  int bits;  // that posterize leaves
+};
+
+/// All that can come of one picture with a share of that strength.
+std::set<Bytes> automatic_results(const Bytes& in, const PublishedRange& range, double share) {
+  std::set<Bytes> results = {in};
+  const auto place = [&](std::pair<double, double> centre, double angle, std::pair<double, double> move,
+                         std::pair<double, double> shear) {
+    Bytes out(in.size());
+    warp(many, in.data(), out.data(), affine_projection(centre, angle, move, 1, shear), 0);
+    results.insert(out);
+  };
+  const auto colour = [&](auto change, auto... amounts) {
+    Bytes out = in;
+    change(many, out.data(), amounts...);
+    results.insert(out);
+  };
+  for (const double sign : {-1.0, 1.0}) {
+    const double lean = std::atan(sign * share * range.shear) * (180 / 3.14159265358979323846),
+                 move = std::trunc(sign * share * range.pixels);
+    place({0, 0}, 0, {0, 0}, {lean, 0});
+    place({0, 0}, 0, {0, 0}, {0, lean});
+    place({0, 0}, 0, {move, 0}, {0, 0});
+    place({0, 0}, 0, {0, move}, {0, 0});
+    place({12, 12}, sign * share * range.degrees, {0, 0}, {0, 0});
+    for (const auto change : {brightness, saturation, contrast, sharpness})
+      colour(change, 1 + sign * share * range.enhance);
+  }
+  colour(posterize, 8 - static_cast<int>(std::nearbyint(share * (8 - range.bits))));
+  colour(solarize, 255 * (1 - share));
+  colour(autocontrast);
+  colour(equalize);
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("randaugment and trivialaugment have the published ranges") {
+  const Bytes& in = picture("many");
+  const PublishedRange rand{0.3, 150.0 / 331 * 24, 30, 0.9, 4}, trivial{0.99, 32, 135, 0.99, 2};
+  for (const int strength : {30, 9}) {
+    std::set<Bytes> seen;
+    for (int position = 0; position < 600; ++position)
+      seen.insert(apply({"randaugment 1 " + std::to_string(strength)}, in, position));
+    CHECK(seen == automatic_results(in, rand, strength / 30.0));
+  }
+  std::set<Bytes> can, seen;
+  for (int step = 0; step <= 30; ++step) can.merge(automatic_results(in, trivial, step / 30.0));
+  for (int position = 0; position < 8000; ++position) seen.insert(apply({"trivialaugment"}, in, position));
+  CHECK(std::includes(can.begin(), can.end(), seen.begin(), seen.end()));
+  const std::set<Bytes> strongest = automatic_results(in, trivial, 1);
+  CHECK(std::includes(seen.begin(), seen.end(), strongest.begin(), strongest.end()));
+}
+
 TEST_CASE("randaugment and trivialaugment use all of their operations, and depend on the sample alone") {
   const Bytes& in = picture("many");
   const AutomaticReach reach{
