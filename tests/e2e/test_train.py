@@ -424,6 +424,14 @@ def test_test_time_augmentation_and_explain(whole, recipe, millrace, tmp_path):
     assert "accumulate" not in text and "accumulate" in millrace("explain", recipe, "train.accumulate=2").stdout
 
 
+def test_eval_prints_what_its_json_says(millrace, whole):
+    found, text = json.loads(millrace("eval", whole, "--json").stdout), millrace("eval", whole).stdout
+    share, (low, high) = found["accuracy"], found["intervals"]["accuracy"]
+    assert f"{100 * share:.2f} %  (95 % interval {100 * low:.2f} to {100 * high:.2f} %)" in text
+    loss, (low, high) = found["log-loss"], found["intervals"]["log-loss"]
+    assert f"{loss:.4f}  (95 % interval {low:.4f} to {high:.4f})" in text
+
+
 def test_eval_and_predict_say_what_is_wrong(millrace, whole, letters, tmp_path):
     assert "run folder" in millrace("eval", tmp_path / "none", code=1).stderr
     (tmp_path / "x.jpg").write_bytes(b"not a picture")

@@ -12,6 +12,7 @@
 #include "base/format.h"
 #include "base/philox.h"
 #include "ops/registry.h"
+#include "ops/scan.h"
 #include "optim/model_scope.h"
 #include "support/samples.h"
 #include "track/safetensors.h"
@@ -121,6 +122,22 @@ TEST_CASE(
   CHECK(has("pads", {1, 0, 2, 1}));
   // 8 rows = (5 − 1) · 2 + 3 − 1 − 2, and 9 columns = (4 − 1) · 2 + 3 − 0 − 1 + 1.
   CHECK(has("output_padding", {0, 1}));
+}
+
+TEST_CASE("a loop that runs backwards is exported as one") {
+  for (const bool reverse : {false, true}) {
+    auto body = std::make_shared<Graph>();
+    const Value sum = body->input("sum", {f32, {2}}), x = body->input("x", {f32, {2}});
+    const Value next = body->add("add", {sum, x});
+    body->set_outputs({next, next});
+    Graph graph;
+    const Value start = graph.input("start", {f32, {2}}), xs = graph.input("xs", {f32, {5, 2}});
+    const Value last = ops::add_scan(graph, {{start}, {xs}, {}, 5, reverse}, body);
+    graph.set_outputs({last, {last.node, 1}});
+    const std::string model = onnx::export_model(graph, {});
+    for (const std::string name : {"scan_input_directions", "scan_output_directions"})
+      CHECK(model.find(name + std::string{'\x40', static_cast<char>(reverse)}) != std::string::npos);
+  }
 }
 
 TEST_CASE("an operator that ONNX does not have is named with its layer") {

@@ -13,8 +13,9 @@ TEST_CASE("scatter_add adds repeated indices in order and skips those outside, o
   for (const int64_t axis : {0, 1, -1}) {
     Graph graph;
     const Shape base = {300, 70, 9};
+    const auto a = static_cast<size_t>(axis < 0 ? axis + 3 : axis);
     Shape updates = base;
-    updates[static_cast<size_t>(axis < 0 ? axis + 3 : axis)] = 50;
+    updates[a] = 50;
     const Value b = graph.input("base", {f32, base}), i = graph.input("indices", {i64, {50}});
     graph.set_outputs(
         {graph.add("scatter_add", {b, i, graph.input("updates", {f32, updates})}, {{"axis", axis}})});
@@ -23,8 +24,11 @@ TEST_CASE("scatter_add adds repeated indices in order and skips those outside, o
     for (const Value& input : graph.inputs()) {
       Array array(graph.type(input));
       for (int64_t k = 0; k < array.count(); ++k)
-        array.dtype() == i64 ? array.set_int(k, static_cast<int64_t>(random.below(12)) - 2)
-                             : array.set(k, random.uniform());
+        if (array.dtype() != i64)
+          array.set(k, random.uniform());
+        else  // repeated ones, and some beside which kernels divide the axis
+          array.set_int(k,
+                        k % 2 ? static_cast<int64_t>(random.below(12)) - 2 : base[a].size() * (k % 16) / 16);
       inputs.push_back(array);
     }
     Program program = Program::compile(graph);

@@ -82,3 +82,16 @@ TEST_CASE("LIBSVM and text refuse what they cannot hold, and write nothing then"
   write_rows("text", folder / "x.txt", {text}, lines);
   CHECK(difference(read_rows(*open_dataset(folder / "x.txt")), lines) == "");
 }
+
+TEST_CASE("lines that begin where a part of the file begins are read, once") {
+  // Lines of 8 bytes: parts of 4 MiB end with one.
+  const TempFolder folder;
+  constexpr int64_t count = (4 << 20) / 8 + 5;
+  std::string text;
+  for (int64_t i = 0; i < count; ++i) text += i % 2 ? "1 1:0.5\n" : "0 1:0.5\n";
+  write_file(folder / "x.libsvm", text);
+  const auto dataset = open_dataset((folder / "x.libsvm").string());
+  REQUIRE(dataset->count() == count);
+  const size_t label = dataset->column("label");
+  for (int64_t i = count - 8; i < count; ++i) CHECK(std::get<int64_t>(dataset->read(i, label)) == i % 2);
+}
