@@ -3,10 +3,11 @@
 #include <cstdio>
 #include <vector>
 
+#include <millrace/dataset.h>
+
 #include "data/codecs/sounds/mel.h"
 #include "data/codecs/sounds/sound.h"
 #include "data/formats/open_dataset.h"
-#include "data/table/dataset.h"
 
 using namespace millrace::data;
 

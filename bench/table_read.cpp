@@ -6,9 +6,10 @@
 #include <fmt/core.h>
 #include <numeric>
 
+#include <millrace/dataset.h>
+
 #include "base/parallel_for.h"
 #include "data/formats/open_dataset.h"
-#include "data/table/dataset.h"
 
 using namespace millrace::data;
 

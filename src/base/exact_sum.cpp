@@ -1,8 +1,8 @@
-#include "base/exact_sum.h"
-
 #include <bit>
 #include <cmath>
 #include <limits>
+
+#include <millrace/exact_sum.h>
 
 namespace millrace {
 

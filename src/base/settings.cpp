@@ -1,6 +1,6 @@
-#include "base/settings.h"
-
 #include <algorithm>
+
+#include <millrace/settings.h>
 
 #include "base/format.h"
 #include "base/suggest.h"

@@ -9,10 +9,11 @@
 #include <fmt/core.h>
 #include <thread>
 
+#include <millrace/picture.h>
+
 #include "base/format.h"
 #include "base/thread_pool.h"
 #include "data/augment/augment.h"
-#include "data/codecs/pictures/extent.h"
 #include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/picture_reader.h"
 #include "data/codecs/pictures/stored_picture.h"

@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <millrace/dataset.h>
+
 #include "base/format.h"
 #include "cli/data_notes.h"
 #include "cli/progress.h"
@@ -7,7 +9,6 @@
 #include "data/formats/formats.h"
 #include "data/formats/mds.h"
 #include "data/formats/open_dataset.h"
-#include "data/table/dataset.h"
 #include "data/tools/convert.h"
 #include "task/recipe.h"
 

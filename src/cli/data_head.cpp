@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include <millrace/dataset.h>
+
 #include "base/format.h"
 #include "cli/data_notes.h"
 #include "cli/progress.h"
@@ -13,7 +15,6 @@
 #include "data/feed/streams/stream_reader.h"
 #include "data/formats/open_dataset.h"
 #include "data/order/order.h"
-#include "data/table/dataset.h"
 #include "data/table/labels.h"
 #include "task/recipe.h"
 

@@ -5,11 +5,11 @@
 #include <fmt/core.h>
 #include <string>
 
+#include <millrace/dataset.h>
 #include <millrace/error.h>
 
 #include "cli/command.h"
 #include "data/formats/open_dataset.h"
-#include "data/table/dataset.h"
 
 namespace millrace::cli {
 

@@ -3,12 +3,13 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include <millrace/feed.h>
+
 #include "cli/data_notes.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "data/codecs/pictures/picture.h"
-#include "data/feed/loader_work.h"
 #include "data/formats/open_dataset.h"
 #include "data/table/contents.h"
 #include "data/table/labels.h"

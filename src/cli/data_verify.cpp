@@ -1,11 +1,12 @@
 #include <fmt/core.h>
 
+#include <millrace/dataset.h>
+
 #include "cli/data_notes.h"
 #include "cli/json.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "data/formats/open_dataset.h"
-#include "data/table/dataset.h"
 #include "data/tools/verify.h"
 #include "task/recipe.h"
 

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <fmt/core.h>
-#include <set>
+
+#include <millrace/run.h>
 
 #include "base/format.h"
 #include "base/number_text.h"
@@ -8,10 +9,7 @@
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "task/evaluate.h"
-#include "task/feeds.h"
-#include "train/load_model.h"
-#include "train/quarantine.h"
-#include "train/run_folder.h"
+#include "task/open.h"
 
 namespace millrace::cli {
 namespace {
@@ -34,8 +32,9 @@ std::string metric_line(const eval::Measured& metric, size_t name_width) {
   return line;
 }
 
-std::string evaluation_json(const task::Evaluation& result, const std::string& data) {
-  std::vector<std::pair<std::string, Json>> fields = {{"data", data}, {"targets", result.count}}, intervals;
+std::string evaluation_json(const task::Evaluation& result) {
+  std::vector<std::pair<std::string, Json>> fields = {{"data", result.data}, {"targets", result.count}},
+                                            intervals;
   for (const eval::Measured& metric : result.metrics) {
     fields.emplace_back(metric.name, metric.value);
     intervals.emplace_back(metric.name, std::vector<Json>{metric.low, metric.high});
@@ -47,34 +46,27 @@ std::string evaluation_json(const task::Evaluation& result, const std::string& d
 
 int run_eval(const EvalArguments& a) {
   Progress progress;
-  std::vector<std::string> warnings;
-  task::Task task = train::load_model(a.model, warnings);
-  if (a.data.empty() && !task::has_tests(task.recipe))
-    fail<InputError>("the recipe of {} names no test set: millrace eval {} DATA", a.model, a.model);
-  const auto busy = [&](const std::string& what, int64_t done, int64_t total) {
+  train::Observer observer;
+  observer.message = [&](const std::string& line) {
+    if (a.json)
+      fmt::print(stderr, "{}\n", line);
+    else
+      progress.print(line);
+  };
+  observer.busy = [&](const std::string& what, int64_t done, int64_t total) {
     if (!a.json && progress.due())
       progress.update(fmt::format("{}: {} of {}", what, thousands(done), thousands(total)));
   };
-  task::TaskFeed set = task::open_tests(task, a.data, 0, 0, busy, warnings);
-  task::Predictor predictor(task, !a.no_views);
-  const task::Evaluation result = task::evaluate(
-      predictor, task, set, [&](int64_t done, int64_t total) { busy("evaluating", done, total); });
-  train::require_few_bad(*set.feed, task.recipe.data.most_bad,
-                         fmt::format("Mend the data, or raise data.most_bad in {}.",
-                                     train::RunFolder::open(a.model).recipe().string()));
-  std::set<int64_t> named;
-  for (const std::string& line : train::skipped_samples(*set.feed, named)) warnings.push_back(line);
-
+  Run run = Run::open(a.model, observer);
+  if (a.data.empty() && !task::has_tests(run.recipe()))
+    fail<InputError>("the recipe of {} names no test set: millrace eval {} DATA", a.model, a.model);
+  const task::Evaluation result = run.evaluate(a.data, !a.no_views);
   if (a.json) {
-    for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
-    fmt::print("{}\n", evaluation_json(result, set.feed->path()));
+    fmt::print("{}\n", evaluation_json(result));
     return 0;
   }
-  for (const std::string& line : warnings) progress.print(line);
-  // Rows of which several targets count are told by these.
-  const bool places = task.outputs.front()->at_places();
-  progress.print(fmt::format("{}: {} {} in {:.1f} s", set.feed->path(), thousands(result.count),
-                             places ? "targets" : set.feed->unit(), result.seconds));
+  progress.print(fmt::format("{}: {} {} in {:.1f} s", result.data, thousands(result.count), result.unit,
+                             result.seconds));
   size_t name_width = 14;
   for (const eval::Measured& metric : result.metrics) name_width = std::max(name_width, metric.name.size());
   for (const eval::Measured& metric : result.metrics) progress.print(metric_line(metric, name_width));

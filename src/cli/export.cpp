@@ -1,12 +1,12 @@
 #include <charconv>
+#include <filesystem>
 #include <fmt/core.h>
 
-#include "base/file.h"
+#include <millrace/run.h>
+
 #include "base/format.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
-#include "task/model.h"
-#include "train/load_model.h"
 
 namespace millrace::cli {
 
@@ -48,15 +48,11 @@ Action declare_export(Command& command) {
           "their unit.\n"
           "docs/predict.md lists the arrays and the metadata.\n");
   return [a] {
-    std::vector<std::string> warnings;
-    const task::Task task = train::load_model(a->model, warnings);
-    for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
+    Run run =
+        Run::open(a->model, {.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); }});
     const auto [height, width] = decoded_sizes(a->pictures);
-    std::vector<std::string> notes;
-    const std::string bytes = task::export_model(task, notes, height, width);
-    write_file(a->out, bytes);
-    for (const std::string& line : notes) fmt::print("{}\n", line);
-    fmt::print("{}: {:.1f} MB\n", a->out, static_cast<double>(bytes.size()) / 1e6);
+    for (const std::string& line : run.export_onnx(a->out, height, width)) fmt::print("{}\n", line);
+    fmt::print("{}: {:.1f} MB\n", a->out, static_cast<double>(std::filesystem::file_size(a->out)) / 1e6);
     return 0;
   };
 }

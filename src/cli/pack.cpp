@@ -3,11 +3,12 @@
 #include <filesystem>
 #include <fmt/core.h>
 
+#include <millrace/feed.h>
+
 #include "base/format.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
-#include "data/feed/loader_work.h"
 #include "data/formats/open_dataset.h"
 #include "data/table/contents.h"
 #include "data/table/labels.h"

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include <millrace/random.h>
+
 #include "base/format.h"
-#include "base/philox.h"
 #include "base/size_text.h"
 
 namespace millrace::cli {

@@ -4,7 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "base/exact_sum.h"
+#include <millrace/exact_sum.h>
+
 #include "base/format.h"
 
 namespace millrace::eval {

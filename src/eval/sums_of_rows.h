@@ -4,7 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "base/exact_sum.h"
+#include <millrace/exact_sum.h>
+
 #include "eval/metric.h"
 
 namespace millrace::eval {

@@ -3,9 +3,9 @@
 #include <numbers>
 
 #include <millrace/nn.h>
+#include <millrace/random.h>
 
 #include "base/format.h"
-#include "base/philox.h"
 
 namespace millrace::nn::init {
 namespace {

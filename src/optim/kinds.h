@@ -8,9 +8,9 @@
 
 #include <millrace/nn.h>
 #include <millrace/optim.h>
+#include <millrace/settings.h>
 
 #include "base/registry.h"
-#include "base/settings.h"
 #include "optim/schedules/schedule.h"
 
 namespace millrace::optim {

@@ -112,8 +112,10 @@ Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
                                outputs[k].measurement);
     if (progress) progress(i + 1, total);
   }
+  // Rows of which several targets count are told by these.
   return {in_order(outputs, metrics), outputs.front().measurement.count(),
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), feed.path(),
+          task.outputs.front()->at_places() ? "targets" : feed.unit()};
 }
 
 std::string metrics_text(const Task& /*task*/, const std::vector<eval::Measured>& metrics) {

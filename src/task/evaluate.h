@@ -4,17 +4,13 @@
 #include <functional>
 #include <vector>
 
+#include <millrace/run.h>
+
 #include "eval/metric.h"
 #include "task/feeds.h"
 #include "task/predictor.h"
 
 namespace millrace::task {
-
-struct Evaluation {
-  std::vector<eval::Measured> metrics;  // Task::metrics()
-  int64_t count = 0;                    // rows that counted, of the first output
-  double seconds = 0;
-};
 
 /// Goes once through the set, from its beginning. Samples that stand in for bad ones count once. `progress`:
 /// (batches done, in all).

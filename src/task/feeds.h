@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "data/feed/feed.h"
-#include "data/table/dataset.h"
+#include <millrace/dataset.h>
+#include <millrace/feed.h>
+
 #include "task/open.h"
 #include "task/reading.h"
 #include "task/task.h"

@@ -13,10 +13,10 @@
 
 #include <millrace/array.h>
 #include <millrace/nn.h>
+#include <millrace/settings.h>
 #include <millrace/tensor.h>
 
 #include "base/registry.h"
-#include "base/settings.h"
 #include "data/codecs/pictures/frame.h"
 #include "data/feed/part.h"
 #include "data/feed/row_plan.h"

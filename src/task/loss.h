@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include <millrace/settings.h>
 #include <millrace/tensor.h>
 
 #include "base/registry.h"
-#include "base/settings.h"
 
 namespace millrace::task {
 

@@ -68,12 +68,10 @@ Set open_source(const Recipe& recipe, const std::string& text, bool whole, Wante
   const Recipe::Data& data = recipe.data;
   Set set = texts.empty() ? open_set(text, options_of(recipe)) : open_known(recipe, text, texts);
   if (data.test.empty() && !data.test_where.empty())
-    set = data::select(
-        set, data::Query::parse(wanted == Wanted::tests ? data.test_where : "not (" + data.test_where + ")"));
+    set = data::where(set, wanted == Wanted::tests ? data.test_where : "not (" + data.test_where + ")");
   else if (data.test.empty() && data.test_share > 0 && !whole)
     set = shared_out(std::move(set), data.test_share, wanted);
-  if (wanted == Wanted::training && !data.where.empty())
-    set = data::select(set, data::Query::parse(data.where));
+  if (wanted == Wanted::training && !data.where.empty()) set = data::where(set, data.where);
   return set;
 }
 

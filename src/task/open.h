@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset.h>
+
 #include "data/formats/open_dataset.h"
-#include "data/table/dataset.h"
 #include "task/reading.h"
 #include "task/recipe.h"
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include <millrace/array.h>
+#include <millrace/settings.h>
 #include <millrace/tensor.h>
 
 #include "base/registry.h"
-#include "base/settings.h"
 #include "data/feed/part.h"
 #include "eval/metric.h"
 #include "task/loss.h"

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include <millrace/feed.h>
+
 #include "base/format.h"
-#include "data/feed/loader_work.h"
 #include "data/table/select.h"
 #include "task/feed_parts.h"
 #include "task/feeds.h"

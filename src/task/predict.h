@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "data/table/dataset.h"
+#include <millrace/dataset.h>
+
 #include "task/predictor.h"
 #include "task/task.h"
 

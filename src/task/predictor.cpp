@@ -1,7 +1,5 @@
 #include "task/predictor.h"
 
-#include <cstring>
-
 #include "base/format.h"
 #include "task/model.h"
 
@@ -82,14 +80,7 @@ std::vector<Array> Predictor::logits(std::span<const Array> arrays, int64_t leng
 
 std::vector<Array> Predictor::logits(const data::Feed& feed, const data::FeedBatch& batch) {
   std::vector<Array> arrays;
-  for (const optim::TensorSpec& spec : specs_of(task_.fields(), feed.batch_size(), batch.length)) {
-    Array& array = arrays.emplace_back(spec.type);
-    const auto bytes = batch.arrays[feed.field(spec.name)];
-    if (static_cast<size_t>(array.bytes()) != bytes.size())
-      fail<InternalError>("{}: '{}' has {} bytes, {} takes {}", feed.path(), spec.name, bytes.size(),
-                          spec.type.str(), array.bytes());
-    std::memcpy(array.data(), bytes.data(), bytes.size());
-  }
+  for (const data::Field& field : task_.fields()) arrays.push_back(feed.array(batch, feed.field(field.name)));
   return logits(arrays, batch.length);
 }
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include <millrace/array.h>
+#include <millrace/feed.h>
 #include <millrace/optim.h>
 
-#include "data/feed/feed.h"
 #include "task/task.h"
 
 namespace millrace::task {

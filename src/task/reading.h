@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset.h>
+
 #include "data/feed/part.h"
-#include "data/table/dataset.h"
 #include "task/recipe.h"
 
 namespace millrace::task {

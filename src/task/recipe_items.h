@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/settings.h"
+#include <millrace/settings.h>
 
 namespace millrace::task {
 

@@ -6,7 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/settings.h"
+#include <millrace/settings.h>
+
 #include "task/recipe.h"
 
 namespace millrace::task {

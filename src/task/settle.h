@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "data/table/dataset.h"
+#include <millrace/dataset.h>
+
 #include "task/input.h"
 #include "task/recipe.h"
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include <millrace/feed.h>
 #include <millrace/nn.h>
 #include <millrace/optim.h>
 
-#include "data/feed/feed.h"
 #include "task/input.h"
 #include "task/output.h"
 #include "task/recipe.h"

@@ -5,9 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "data/feed/feed.h"
+#include <millrace/dataset.h>
+#include <millrace/feed.h>
+
 #include "data/feed/part.h"
-#include "data/table/dataset.h"
 #include "task/task.h"
 
 namespace millrace::task {

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include <millrace/dataset.h>
+
 #include "base/format.h"
 #include "base/size_text.h"
 #include "base/utf8.h"
@@ -13,7 +15,6 @@
 #include "data/formats/open_dataset.h"
 #include "data/io/location.h"
 #include "data/order/order.h"
-#include "data/table/memory_dataset.h"
 
 namespace millrace::task {
 
@@ -297,9 +298,7 @@ bool TokenInput::is_sample(const std::string& argument) const {
 }
 
 std::shared_ptr<const data::Dataset> TokenInput::sample(const std::string& argument) const {
-  return std::make_shared<data::MemoryDataset>(argument,
-                                               std::vector<data::Column>{{column(), data::ColumnKind::text}},
-                                               std::vector<std::vector<data::Value>>{{argument}});
+  return data::memory_dataset(argument, {{column(), data::ColumnKind::text}}, {{argument}});
 }
 
 std::string TokenInput::text(std::span<const Array> row) const {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/settings.h"
+#include <millrace/settings.h>
 
 namespace millrace::task {
 

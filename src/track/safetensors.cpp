@@ -180,6 +180,13 @@ const SafeTensors::Entry& SafeTensors::require(const std::string& name) const {
   return found->second;
 }
 
+NamedArrays read_safetensors(const std::filesystem::path& path) {
+  const SafeTensors file(path);
+  NamedArrays tensors;
+  for (const std::string& name : file.names()) tensors.emplace_back(name, file.tensor(name));
+  return tensors;
+}
+
 Array SafeTensors::tensor(const std::string& name) const {
   const Entry& entry = require(name);
   Array result(entry.type);

@@ -4,22 +4,13 @@
 #include <filesystem>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include <millrace/array.h>
+#include <millrace/weights.h>
 
 #include "base/mapped_file.h"
 
 namespace millrace::track {
-
-using NamedArrays = std::vector<std::pair<std::string, Array>>;
-using Metadata = std::map<std::string, std::string>;
-
-/// Writes tensors and metadata in one atomic step (the old file stays when it fails; IoError). Adds the metadata key
-/// "millrace.crc32c", the checksum of header and data. Names must differ; "__metadata__" is no name (InternalError).
-void write_safetensors(const std::filesystem::path& path, const NamedArrays& tensors,
-                       const Metadata& metadata = {});
 
 /// A file open for reading. Header and sizes are checked at once: IoError when the file is missing or cut off,
 /// InputError when it is no safetensors file, has a dtype we do not store, or its checksum does not fit.

@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/feed/feed.h"
-#include "data/feed/loader_work.h"
+#include <millrace/feed.h>
 
 namespace millrace::train {
 

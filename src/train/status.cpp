@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/number_text.h"
+#include "eval/metric.h"
 
 namespace millrace::train {
 

@@ -1,5 +1,3 @@
-#include "base/exact_sum.h"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -7,7 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "base/philox.h"
+#include <millrace/exact_sum.h>
+#include <millrace/random.h>
 
 using namespace millrace;
 

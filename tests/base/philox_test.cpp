@@ -1,6 +1,6 @@
-#include "base/philox.h"
-
 #include <doctest/doctest.h>
+
+#include <millrace/random.h>
 
 using namespace millrace;
 

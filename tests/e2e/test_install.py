@@ -15,15 +15,34 @@ def run(*command, env=None):
     return result.stdout
 
 
-def test_consumer_finds_links_and_runs(tmp_path):
-    build, prefix = tmp_path / "build", tmp_path / "prefix"
+@pytest.fixture(scope="module")
+def consumer(tmp_path_factory):
+    """The program in consumer/, built against the installed package; and the installed binary beside it."""
+    folder = tmp_path_factory.mktemp("consumer")
+    build, prefix = folder / "build", folder / "prefix"
     run("cmake", "--install", ROOT / "build/release", "--prefix", prefix)
     source = Path(__file__).parent / "consumer"
     run("cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", build)
-    printed = run(build / "consumer")
+    return build / "consumer", prefix / "bin/millrace"
+
+
+def test_consumer_finds_links_and_runs(consumer):
+    printed = run(consumer[0], "compute")
     assert printed.startswith("-1 0 2 \n")
     assert "TypeError: add" in printed
+
+
+def test_consumer_trains_by_a_recipe_and_by_a_loop_of_its_own(consumer, tmp_path):
+    program, millrace = consumer
+    run(millrace, "letters", tmp_path / "letters", "--train", 600, "--test", 200)
+    (tmp_path / "out").mkdir()
+    printed = run(program, "letters", tmp_path / "letters", tmp_path / "out")
+    assert printed.endswith("letters are learnt\n"), printed
+    # The verbs take its run.
+    measured = json.loads(run(millrace, "eval", tmp_path / "out/run", "--json"))
+    assert f"accuracy {measured['accuracy']:g}\n" in printed
+    assert (tmp_path / "out/letters.onnx").stat().st_size > 1000
 
 
 def test_installed_program_reads_parquet_wherever_it_is_moved(tmp_path):

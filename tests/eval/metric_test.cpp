@@ -8,8 +8,7 @@
 #include <numeric>
 
 #include <millrace/error.h>
-
-#include "base/philox.h"
+#include <millrace/random.h>
 
 using namespace millrace;
 using namespace millrace::eval;

@@ -3,8 +3,9 @@
 #include <cstdlib>
 #include <optional>
 
+#include <millrace/file.h>
+
 #include "data/formats/formats.h"
-#include "data/io/random_access_file.h"
 #include "fuzz/dataset.h"
 
 using namespace millrace;

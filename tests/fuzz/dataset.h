@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset.h>
+#include <millrace/file.h>
+
 #include "data/formats/formats.h"
-#include "data/io/random_access_file.h"
-#include "data/table/dataset.h"
 #include "fuzz/fuzz.h"
 
 namespace millrace::fuzz {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/philox.h"
+#include <millrace/random.h>
 
 #define MILLRACE_FUZZER(name) extern "C" int fuzz_##name(const uint8_t* data, size_t size);
 #include "fuzzers.inc"

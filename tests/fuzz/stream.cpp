@@ -7,8 +7,9 @@
 #include <cstdlib>
 #include <vector>
 
+#include <millrace/file.h>
+
 #include "data/formats/formats.h"
-#include "data/io/random_access_file.h"
 #include "fuzz.h"
 
 using namespace millrace::data;

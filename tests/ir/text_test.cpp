@@ -4,9 +4,9 @@
 
 #include <millrace/error.h>
 #include <millrace/graph.h>
+#include <millrace/random.h>
 
 #include "base/format.h"
-#include "base/philox.h"
 #include "ops/build.h"
 #include "ops/registry.h"
 #include "support/allocations.h"

@@ -1,14 +1,21 @@
 // The code of docs/cpp.md.
 #include <cmath>
 #include <doctest/doctest.h>
+#include <fstream>
 #include <regex>
+#include <sstream>
 
 #include <millrace/compile.h>
+#include <millrace/dataset.h>
 #include <millrace/nn.h>
 #include <millrace/onnx_rule.h>
 #include <millrace/operator.h>
 #include <millrace/optim.h>
 #include <millrace/rewrite.h>
+#include <millrace/run.h>
+#include <millrace/weights.h>
+
+#include "support/temp_folder.h"
 
 using namespace millrace;
 
@@ -105,6 +112,65 @@ call 2: recorded again: a bool read at guide.cpp:4 is true for the first time
   Tensor y = apply_graph(shorter, std::span(&x, 1))[0];
   CHECK(shorter.str().find("silu") != std::string::npos);
   CHECK(y.to_array().at(5) == doctest::Approx(2 * 1.5 / (1 + std::exp(-1.5))));
+}
+
+TEST_CASE("the guide's data, runs and loops do what it says") {
+  testing::TempFolder folder;
+  const auto at = [&](const char* name) { return (folder / name).string(); };
+  std::ofstream table(at("people.csv")), text(at("people.toml"));
+  table << "age,height,tall\n";
+  for (int i = 0; i < 200; ++i)
+    table << i % 80 << ',' << 1.2 + i * 31 % 97 / 100.0 << ',' << (i * 31 % 97 > 50 ? "yes" : "no") << '\n';
+  table.close();
+  text << "[data]\ntrain = \"" << at("people.csv")
+       << "\"\ntest_share = 0.3\n[output]\ncolumn = \"tall\"\n[train]\nbatch = 20\n";
+  text.close();
+  std::ostringstream out;  // the guide's std::cout
+
+  std::shared_ptr<const data::Dataset> people = data::open_dataset(at("people.csv"));
+  for (const data::Column& column : people->columns())
+    out << column.name << " is " << data::kind_name(column.kind) << "\n";
+  const auto grown = data::where(people, "age >= 18");
+  int64_t oldest = 0;
+  for (int64_t i = 0; i < grown->count(); ++i)
+    oldest = std::max(oldest, std::get<int64_t>(grown->read(i, grown->column("age"))));
+  CHECK(oldest == 79);
+  CHECK(grown->count() < people->count());
+
+  const task::Recipe recipe =
+      task::load_recipe(at("people.toml"), std::vector<std::string>{"train.epochs=30"});
+  train::Observer observer;
+  observer.message = [&](const std::string& line) { out << line << "\n"; };
+  Run run = Run::train(recipe, at("run"), observer);
+  for (const eval::Measured& metric : run.evaluate().metrics)
+    out << metric.name << " " << metric.value << ", from " << metric.low << " to " << metric.high << "\n";
+  CHECK(out.str().find("age is ") != std::string::npos);
+  CHECK(out.str().find("accuracy ") != std::string::npos);
+
+  Run opened = Run::open(at("run"));
+  const auto rows =
+      data::memory_dataset("rows", {{"age", data::ColumnKind::integer}, {"height", data::ColumnKind::real}},
+                           {{int64_t{44}, 1.76}, {int64_t{9}, 1.31}});
+  const Predictions told = opened.predict(rows);
+  double probability = told.outputs[0].values.at(0);
+  opened.export_onnx(at("people.onnx"));
+  CHECK(told.outputs[0].classes == std::vector<std::string>{"no", "yes"});
+  CHECK(probability < 0.5);
+  CHECK(told.outputs[0].values.at(2) > 0.5);
+
+  Run own = Run::prepare(recipe);
+  data::Feed& feed = own.training();
+  optim::TrainStep train(own.model(), own.step_inputs(), own.step_function(), optim::adamw());
+  for (int64_t i = 0; i < 2 * feed.batches_per_epoch(); ++i) {
+    const data::FeedBatch& batch = feed.next();
+    for (size_t k = 0; k < batch.arrays.size(); ++k)
+      train.bind_input(static_cast<int>(k), feed.array(batch, k));
+    train.run(1e-2);
+  }
+  nn::save_weights(*own.model(), at("people.safetensors"));
+  nn::load_weights(*own.model(), at("people.safetensors"));
+  own.save(at("own"));
+  CHECK(Run::open(at("own")).predict(rows).outputs[0].logits.identical(own.predict(rows).outputs[0].logits));
 }
 
 TEST_CASE("the guide's own operator works") {

@@ -6,11 +6,11 @@
 #include <millrace/nn.h>
 #include <millrace/operator.h>
 #include <millrace/optim.h>
+#include <millrace/random.h>
 
 #include "backend/ref/evaluate.h"
 #include "base/file.h"
 #include "base/format.h"
-#include "base/philox.h"
 #include "ops/registry.h"
 #include "ops/scan.h"
 #include "optim/model_scope.h"

@@ -2,8 +2,9 @@
 #include <cmath>
 #include <doctest/doctest.h>
 
+#include <millrace/random.h>
+
 #include "backend/ref/evaluate.h"
-#include "base/philox.h"
 
 using namespace millrace;
 

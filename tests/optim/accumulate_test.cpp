@@ -9,8 +9,8 @@
 #include <millrace/nn.h>
 #include <millrace/operator.h>
 #include <millrace/optim.h>
+#include <millrace/random.h>
 
-#include "base/philox.h"
 #include "base/thread_pool.h"
 
 using namespace millrace;

@@ -8,8 +8,7 @@
 #include <millrace/nn.h>
 #include <millrace/operator.h>
 #include <millrace/optim.h>
-
-#include "base/philox.h"
+#include <millrace/random.h>
 
 using namespace millrace;
 

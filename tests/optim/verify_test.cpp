@@ -10,8 +10,8 @@
 
 #include <millrace/nn.h>
 #include <millrace/optim.h>
+#include <millrace/random.h>
 
-#include "base/philox.h"
 #include "ops/build.h"
 
 using namespace millrace;

@@ -1,9 +1,9 @@
 #include <doctest/doctest.h>
 
 #include <millrace/operator.h>
+#include <millrace/random.h>
 
 #include "backend/ref/evaluate.h"
-#include "base/philox.h"
 #include "ops/build.h"
 #include "passes/pass.h"
 #include "support/graphs.h"

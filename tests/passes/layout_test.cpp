@@ -4,10 +4,10 @@
 #include <doctest/doctest.h>
 
 #include <millrace/program.h>
+#include <millrace/random.h>
 
 #include "autodiff/gradient.h"
 #include "backend/ref/evaluate.h"
-#include "base/philox.h"
 #include "support/random_graph.h"
 
 using namespace millrace;

@@ -4,9 +4,9 @@
 #include <set>
 
 #include <millrace/operator.h>
+#include <millrace/random.h>
 
 #include "backend/ref/evaluate.h"
-#include "base/philox.h"
 #include "ops/build.h"
 #include "passes/pass.h"
 #include "passes/rules/rule.h"

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include <millrace/program.h>
+#include <millrace/random.h>
 
 #include "autodiff/gradient.h"
 #include "backend/ref/evaluate.h"
-#include "base/philox.h"
 #include "base/thread_pool.h"
 #include "ops/build.h"
 #include "support/random_graph.h"

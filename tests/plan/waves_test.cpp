@@ -1,7 +1,8 @@
 #include <doctest/doctest.h>
 #include <vector>
 
-#include "base/philox.h"
+#include <millrace/random.h>
+
 #include "plan/plan.h"
 
 using namespace millrace;

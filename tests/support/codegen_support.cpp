@@ -5,9 +5,9 @@
 #include <limits>
 
 #include <millrace/operator.h>
+#include <millrace/random.h>
 
 #include "backend/cpu/codegen/codegen_provider.h"
-#include "base/philox.h"
 
 namespace millrace {
 namespace {

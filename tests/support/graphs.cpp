@@ -1,8 +1,7 @@
 #include "support/graphs.h"
 
 #include <millrace/operator.h>
-
-#include "base/philox.h"
+#include <millrace/random.h>
 
 namespace millrace::test {
 

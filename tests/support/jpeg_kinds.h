@@ -7,7 +7,8 @@
 // jpeglib.h needs FILE from <cstdio>.
 #include <jpeglib.h>
 
-#include "base/philox.h"
+#include <millrace/random.h>
+
 #include "data/codecs/pictures/picture.h"
 
 namespace millrace::testing {

@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/philox.h"
+#include <millrace/random.h>
+
 #include "data/codecs/pictures/jpeg.h"
 #include "data/codecs/pictures/picture.h"
 #include "data/formats/tar_members.h"

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include <millrace/error.h>
+#include <millrace/random.h>
 
-#include "base/philox.h"
 #include "ops/build.h"
 
 namespace millrace::test {

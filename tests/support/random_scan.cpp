@@ -1,8 +1,9 @@
 #include "support/random_scan.h"
 
+#include <millrace/random.h>
+
 #include "autodiff/gradient.h"
 #include "base/format.h"
-#include "base/philox.h"
 #include "ops/build.h"
 #include "ops/scan.h"
 

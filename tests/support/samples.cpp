@@ -3,10 +3,11 @@
 #include <cmath>
 #include <functional>
 
+#include <millrace/random.h>
+
 #include "autodiff/gradient.h"
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
-#include "base/philox.h"
 #include "ops/build.h"
 
 namespace millrace {

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "base/philox.h"
+#include <millrace/random.h>
 
 namespace millrace::test {
 namespace {

@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <millrace/error.h>
+#include <millrace/random.h>
 
 #include "base/file.h"
-#include "base/philox.h"
 #include "support/temp_folder.h"
 
 using namespace millrace;

@@ -3,8 +3,9 @@
 #include <cmath>
 #include <numbers>
 
+#include <millrace/random.h>
+
 #include "backend/ref/registry.h"
-#include "base/philox.h"
 
 using namespace millrace;
 

@@ -9,9 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/philox.h"
+#include <millrace/picture.h>
+#include <millrace/random.h>
+
 #include "data/augment/pass.h"
-#include "data/codecs/pictures/extent.h"
 #include "data/codecs/pictures/frame.h"
 
 namespace millrace::data {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "data/codecs/pictures/extent.h"
+#include <millrace/picture.h>
 
 namespace millrace::data {
 

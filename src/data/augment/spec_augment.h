@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/philox.h"
+#include <millrace/random.h>
 
 namespace millrace::data {
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include <millrace/array.h>
+#include <millrace/dataset.h>
 
 #include "data/encode/table_layout.h"
-#include "data/table/dataset.h"
 
 namespace millrace::data {
 

@@ -7,8 +7,9 @@
 #include <vector>
 #include <xxhash.h>
 
+#include <millrace/dataset.h>
+
 #include "data/encode/table_layout.h"
-#include "data/table/column_values.h"
 
 namespace millrace::data {
 

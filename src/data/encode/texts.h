@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset.h>
+
 #include "data/codecs/text/tokenizer.h"
 #include "data/encode/token_store.h"
-#include "data/table/dataset.h"
 
 namespace millrace::data {
 

@@ -1,4 +1,6 @@
-#include "data/feed/feed.h"
+#include <cstring>
+
+#include <millrace/feed.h>
 
 #include "base/format.h"
 
@@ -15,6 +17,17 @@ size_t Feed::field(std::string_view name) const {
   for (size_t i = 0; i < all.size(); ++i)
     if (all[i].name == name) return i;
   fail<InternalError>("{}: there is no array '{}'", path(), name);
+}
+
+Array Feed::array(const FeedBatch& batch, size_t i) const {
+  const Field& field = fields()[i];
+  Array array(field.type.dtype,
+              field.type.shape.specialise({{"batch", batch_size()}, {"length", batch.length}}));
+  const auto bytes = batch.arrays[i];
+  MILLRACE_CHECK(static_cast<size_t>(array.bytes()) == bytes.size(), "{}: '{}' has {} bytes, {} takes {}",
+                 path(), field.name, bytes.size(), array.type().str(), array.bytes());
+  std::memcpy(array.data(), bytes.data(), bytes.size());
+  return array;
 }
 
 void Feed::skip(int64_t batches) {

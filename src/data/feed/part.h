@@ -11,9 +11,10 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset.h>
+#include <millrace/feed.h>
+
 #include "data/augment/augment.h"
-#include "data/feed/feed.h"
-#include "data/table/dataset.h"
 
 namespace millrace::data {
 

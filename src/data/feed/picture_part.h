@@ -3,9 +3,10 @@
 
 #include <optional>
 
+#include <millrace/picture.h>
+
 #include "data/augment/augment.h"
 #include "data/augment/mix.h"
-#include "data/codecs/pictures/extent.h"
 #include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/picture_reader.h"
 #include "data/codecs/pictures/stored_picture.h"

@@ -10,8 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include <millrace/feed.h>
+
 #include "data/feed/appetite.h"
-#include "data/feed/loader_work.h"
 #include "data/feed/thread_times.h"
 
 namespace millrace::data {

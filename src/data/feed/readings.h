@@ -10,10 +10,11 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset.h>
+#include <millrace/feed.h>
+
 #include "data/feed/aligned_bytes.h"
-#include "data/feed/loader_work.h"
 #include "data/feed/part.h"
-#include "data/table/dataset.h"
 
 namespace millrace::data {
 

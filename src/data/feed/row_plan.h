@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "data/feed/cursor.h"
+#include <millrace/feed.h>
+
 #include "data/feed/part.h"
 #include "data/order/mixture.h"
 #include "data/order/order.h"

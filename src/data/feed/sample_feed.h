@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "data/feed/feed.h"
+#include <millrace/dataset.h>
+#include <millrace/feed.h>
+
 #include "data/feed/part.h"
 #include "data/feed/row_plan.h"
-#include "data/table/dataset.h"
 
 namespace millrace::data {
 

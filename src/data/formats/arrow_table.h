@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset.h>
+
 #include "data/formats/arrow/module.h"
-#include "data/table/dataset.h"
 
 namespace millrace::data {
 

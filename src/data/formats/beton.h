@@ -11,8 +11,9 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset.h>
+
 #include "data/formats/numpy_type.h"
-#include "data/table/dataset.h"
 
 namespace millrace::data::beton {
 

@@ -5,8 +5,9 @@
 #include <span>
 #include <string_view>
 
+#include <millrace/dataset.h>
+
 #include "base/utf8.h"
-#include "data/table/value.h"
 
 namespace millrace::data {
 

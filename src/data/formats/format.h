@@ -9,8 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "data/io/random_access_file.h"
-#include "data/table/dataset.h"
+#include <millrace/dataset.h>
+#include <millrace/file.h>
+
 #include "data/table/index.h"
 
 namespace millrace::data {

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <filesystem>
 
+#include <millrace/file.h>
+
 #include "base/format.h"
 #include "data/codecs/pictures/jpeg.h"
 #include "data/formats/formats.h"
 #include "data/io/beside.h"
 #include "data/io/compression.h"
 #include "data/io/location.h"
-#include "data/io/random_access_file.h"
 
 namespace millrace::data {
 namespace idx {

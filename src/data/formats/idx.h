@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset.h>
+
 #include "data/formats/numpy_type.h"
-#include "data/table/dataset.h"
 
 namespace millrace::data::idx {
 

@@ -10,6 +10,8 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include <millrace/file.h>
+
 #include "base/digest.h"
 #include "base/format.h"
 #include "base/mapped_file.h"
@@ -17,7 +19,6 @@
 #include "data/io/compression.h"
 #include "data/io/location.h"
 #include "data/io/open_file.h"
-#include "data/io/random_access_file.h"
 
 namespace millrace::data {
 namespace {

@@ -10,8 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include <millrace/dataset.h>
+
 #include "data/formats/numpy_type.h"
-#include "data/table/dataset.h"
 
 namespace millrace::data {
 

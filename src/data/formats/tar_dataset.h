@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset.h>
+
 #include "data/formats/tar_values.h"
-#include "data/table/dataset.h"
 
 namespace millrace::data {
 

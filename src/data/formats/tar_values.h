@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/table/value.h"
+#include <millrace/dataset.h>
 
 namespace millrace::data {
 

@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include <millrace/file.h>
+
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/format.h"
@@ -18,7 +20,6 @@
 #include "data/formats/content.h"
 #include "data/formats/formats.h"
 #include "data/io/compression.h"
-#include "data/io/random_access_file.h"
 #include "data/table/indexed_samples.h"
 
 namespace millrace::data {

@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset.h>
+
 #include "data/formats/shard_writer.h"
-#include "data/table/value.h"
 
 namespace millrace::data {
 

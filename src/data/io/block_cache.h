@@ -6,7 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "data/io/random_access_file.h"
+#include <millrace/file.h>
+
 #include "data/io/remote_object.h"
 
 namespace millrace::data {

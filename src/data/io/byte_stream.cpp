@@ -12,9 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <millrace/file.h>
+
 #include "base/format.h"
 #include "data/io/open_file.h"
-#include "data/io/random_access_file.h"
 
 extern char** environ;
 

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <fnmatch.h>
 
+#include <millrace/file.h>
+
 #include "base/format.h"
 #include "data/io/location.h"
-#include "data/io/random_access_file.h"
 
 namespace millrace::data {
 namespace {

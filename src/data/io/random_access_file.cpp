@@ -1,4 +1,4 @@
-#include "data/io/random_access_file.h"
+#include <millrace/file.h>
 
 #include "base/format.h"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "data/io/random_access_file.h"
+#include <millrace/file.h>
 
 namespace millrace::data {
 

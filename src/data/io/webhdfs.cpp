@@ -4,10 +4,11 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include <millrace/file.h>
+
 #include "base/format.h"
 #include "data/io/http_client.h"
 #include "data/io/listing.h"
-#include "data/io/random_access_file.h"
 #include "data/io/remote_object.h"
 
 namespace millrace::data {

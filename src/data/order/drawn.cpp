@@ -2,8 +2,9 @@
 
 #include <cmath>
 
+#include <millrace/random.h>
+
 #include "base/format.h"
-#include "base/philox.h"
 
 namespace millrace::data {
 namespace {

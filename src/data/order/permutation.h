@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "base/philox.h"
+#include <millrace/random.h>
 
 namespace millrace::data {
 

@@ -4,7 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/philox.h"
+#include <millrace/random.h>
+
 #include "data/order/class_visits.h"
 #include "data/order/order.h"
 

@@ -5,7 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "data/table/dataset.h"
+#include <millrace/dataset.h>
+
+#include "data/codecs/pictures/stored_picture.h"
 
 namespace millrace::data {
 
@@ -28,6 +30,9 @@ class Contents {
   const Dataset* dataset_;
   std::vector<size_t> columns_;
 };
+
+/// A value of a column of pictures; empty where there is none. It shares the value's memory.
+StoredPicture stored_picture(const Value& value);
 
 /// "jpg (picture), cls (integer)"
 std::string columns_text(const Dataset& dataset);

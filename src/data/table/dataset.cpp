@@ -1,4 +1,4 @@
-#include "data/table/dataset.h"
+#include <millrace/dataset.h>
 
 #include "base/format.h"
 #include "base/suggest.h"

@@ -13,9 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "data/io/random_access_file.h"
-#include "data/table/dataset.h"
-#include "data/table/value.h"
+#include <millrace/dataset.h>
+#include <millrace/file.h>
 
 namespace millrace::data {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/table/dataset.h"
+#include <millrace/dataset.h>
 
 namespace millrace::data {
 

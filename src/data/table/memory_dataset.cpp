@@ -1,21 +1,39 @@
-#include "data/table/memory_dataset.h"
+#include <millrace/dataset.h>
 
 #include "base/format.h"
 
 namespace millrace::data {
+namespace {
 
-MemoryDataset::MemoryDataset(std::string path, std::vector<Column> columns,
-                             std::vector<std::vector<Value>> rows)
-    : Dataset(std::move(path)), rows_(std::move(rows)) {
-  columns_ = std::move(columns);
-  set_origin("memory", {});
-  for (const std::vector<Value>& row : rows_)
-    MILLRACE_CHECK(row.size() == columns_.size(), "a row of {} values for {} columns", row.size(),
-                   columns_.size());
-}
+class MemoryDataset final : public Dataset {
+ public:
+  MemoryDataset(std::string name, std::vector<Column> columns, std::vector<std::vector<Value>> rows)
+      : Dataset(std::move(name)), rows_(std::move(rows)) {
+    columns_ = std::move(columns);
+    set_origin("memory", {});
+  }
 
-std::string MemoryDataset::name(int64_t index) const {
-  return rows_.size() == 1 ? path() : Dataset::name(index);
+  int64_t count() const override { return static_cast<int64_t>(rows_.size()); }
+  Value read(int64_t index, size_t column) const override {
+    return rows_.at(static_cast<size_t>(index)).at(column);
+  }
+  bool has(int64_t index, size_t column) const override {
+    return !std::holds_alternative<std::monostate>(rows_.at(static_cast<size_t>(index)).at(column));
+  }
+  std::string name(int64_t index) const override { return rows_.size() == 1 ? path() : Dataset::name(index); }
+
+ private:
+  std::vector<std::vector<Value>> rows_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Dataset> memory_dataset(std::string name, std::vector<Column> columns,
+                                              std::vector<std::vector<Value>> rows) {
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (rows[i].size() != columns.size())
+      fail<InputError>("{}#{}: {} values for {} columns", name, i, rows[i].size(), columns.size());
+  return std::make_shared<MemoryDataset>(std::move(name), std::move(columns), std::move(rows));
 }
 
 }  // namespace millrace::data

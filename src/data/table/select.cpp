@@ -159,15 +159,21 @@ std::vector<int64_t> chosen(const Dataset& dataset, const Query& query) {
 }
 
 std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset, std::vector<int64_t> samples) {
+  for (const int64_t sample : samples)
+    if (sample < 0 || sample >= dataset->count())
+      fail<InputError>("{}: there is no sample {}, only {}", dataset->path(), sample, dataset->count());
   return std::make_shared<Selection>(std::move(dataset), std::move(samples));
 }
 
-std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset, const Query& query) {
-  std::vector<int64_t> samples = chosen(*dataset, query);
+std::shared_ptr<const Dataset> where(std::shared_ptr<const Dataset> dataset, std::string_view condition) {
+  std::vector<int64_t> samples = chosen(*dataset, Query::parse(condition));
   return select(std::move(dataset), std::move(samples));
 }
 
 std::shared_ptr<const Dataset> slice(std::shared_ptr<const Dataset> dataset, int64_t first, int64_t count) {
+  if (first < 0 || count < 0 || first > dataset->count() - count)
+    fail<InputError>("{}: there are no samples {} to {}, only {}", dataset->path(), first, first + count - 1,
+                     dataset->count());
   return std::make_shared<Slice>(std::move(dataset), first, count);
 }
 

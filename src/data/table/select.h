@@ -5,7 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "data/table/dataset.h"
+#include <millrace/dataset.h>
+
 #include "data/table/query.h"
 
 namespace millrace::data {
@@ -17,12 +18,6 @@ std::vector<int64_t> matching(const Dataset& dataset, const Query& query);
 /// The same; InputError when there is none.
 std::vector<int64_t> chosen(const Dataset& dataset, const Query& query);
 
-/// These samples, in this order. Classes stay all those of the whole.
-std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset, std::vector<int64_t> samples);
-/// Those that a condition is true for. InputError as of chosen().
-std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset, const Query& query);
-/// Samples `first` to `first` + `count` - 1, 0 ≤ first ≤ first + count ≤ dataset->count().
-std::shared_ptr<const Dataset> slice(std::shared_ptr<const Dataset> dataset, int64_t first, int64_t count);
 /// `count` samples, spread evenly over all; the data set itself when it has no more.
 std::shared_ptr<const Dataset> sample_of(std::shared_ptr<const Dataset> dataset, int64_t count);
 

@@ -1,6 +1,6 @@
 #include "data/table/test_share.h"
 
-#include "base/philox.h"
+#include <millrace/random.h>
 
 namespace millrace::data {
 

@@ -1,8 +1,7 @@
-#include "data/table/value.h"
-
 #include "base/format.h"
 #include "data/codecs/sounds/sound.h"
 #include "data/codecs/sounds/sound_text.h"
+#include "data/table/contents.h"
 
 namespace millrace::data {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/table/dataset.h"
+#include <millrace/dataset.h>
 
 namespace millrace::data {
 

@@ -11,9 +11,10 @@
 #include <cstring>
 #include <mutex>
 
+#include <millrace/random.h>
+
 #include "base/format.h"
 #include "base/parallel_for.h"
-#include "base/philox.h"
 #include "data/codecs/pictures/jpeg.h"
 #include "data/codecs/pictures/picture.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/table/dataset.h"
+#include <millrace/dataset.h>
 
 namespace millrace::data {
 

@@ -1,6 +1,7 @@
 #include <cmath>
 
-#include "base/exact_sum.h"
+#include <millrace/exact_sum.h>
+
 #include "eval/metric.h"
 
 namespace millrace::eval {

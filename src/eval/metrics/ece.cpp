@@ -2,7 +2,8 @@
 #include <array>
 #include <cmath>
 
-#include "base/exact_sum.h"
+#include <millrace/exact_sum.h>
+
 #include "eval/metric.h"
 
 namespace millrace::eval {

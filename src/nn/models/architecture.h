@@ -5,9 +5,9 @@
 #include <vector>
 
 #include <millrace/nn.h>
+#include <millrace/settings.h>
 
 #include "base/registry.h"
-#include "base/settings.h"
 
 namespace millrace::nn {
 

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include <millrace/nn.h>
-
-#include "base/settings.h"
+#include <millrace/settings.h>
 
 namespace millrace::nn {
 

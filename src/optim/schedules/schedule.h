@@ -6,9 +6,9 @@
 #include <vector>
 
 #include <millrace/optim.h>
+#include <millrace/settings.h>
 
 #include "base/registry.h"
-#include "base/settings.h"
 
 namespace millrace::optim {
 

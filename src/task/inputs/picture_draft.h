@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/table/dataset.h"
+#include <millrace/dataset.h>
 
 namespace millrace::task {
 

@@ -1,8 +1,9 @@
 // Which part of a picture a model looks at, by the settings of its input.
 #pragma once
 
-#include "base/settings.h"
-#include "data/codecs/pictures/extent.h"
+#include <millrace/picture.h>
+#include <millrace/settings.h>
+
 #include "data/codecs/pictures/frame.h"
 
 namespace millrace::task {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include <millrace/error.h>
+#include <millrace/picture.h>
 
 #include "data/augment/augment.h"
-#include "data/codecs/pictures/extent.h"
 #include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/picture_reader.h"
 #include "data/codecs/pictures/stored_picture.h"

@@ -1,8 +1,8 @@
 // Would smaller pictures be loaded faster?
 #pragma once
 
-#include "base/settings.h"
-#include "data/table/dataset.h"
+#include <millrace/dataset.h>
+#include <millrace/settings.h>
 
 namespace millrace::task {
 

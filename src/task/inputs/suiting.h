@@ -6,9 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include <millrace/dataset.h>
+
 #include "data/formats/file_list.h"
 #include "data/io/expand_paths.h"
-#include "data/table/dataset.h"
 #include "nn/models/architecture.h"
 
 namespace millrace::task {

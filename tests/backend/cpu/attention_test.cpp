@@ -8,11 +8,11 @@
 
 #include <millrace/operator.h>
 #include <millrace/program.h>
+#include <millrace/random.h>
 
 #include "autodiff/gradient.h"
 #include "backend/cpu/kernels/attention_problem.h"
 #include "backend/ref/evaluate.h"
-#include "base/philox.h"
 #include "base/thread_pool.h"
 #include "support/random_graph.h"
 

@@ -6,9 +6,9 @@
 #include <doctest/doctest.h>
 
 #include <millrace/program.h>
+#include <millrace/random.h>
 
 #include "backend/ref/evaluate.h"
-#include "base/philox.h"
 #include "support/random_graph.h"
 
 using namespace millrace;

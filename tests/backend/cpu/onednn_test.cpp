@@ -2,10 +2,10 @@
 #include <doctest/doctest.h>
 
 #include <millrace/operator.h>
+#include <millrace/random.h>
 
 #include "backend/cpu/onednn/provider.h"
 #include "backend/ref/evaluate.h"
-#include "base/philox.h"
 
 using namespace millrace;
 

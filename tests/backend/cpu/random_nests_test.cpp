@@ -6,8 +6,9 @@
 #include <numeric>
 #include <string>
 
+#include <millrace/random.h>
+
 #include "backend/ref/evaluate.h"
-#include "base/philox.h"
 #include "ops/build.h"
 #include "support/codegen_support.h"
 

@@ -2,9 +2,9 @@
 
 #include <millrace/operator.h>
 #include <millrace/program.h>
+#include <millrace/random.h>
 
 #include "backend/ref/evaluate.h"
-#include "base/philox.h"
 #include "support/random_graph.h"
 
 using namespace millrace;

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include <millrace/operator.h>
+#include <millrace/random.h>
 
 #include "backend/cpu/kernels/vectors.h"
 #include "backend/cpu/kernels/winograd/provider.h"
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
-#include "base/philox.h"
 
 using namespace millrace;
 

@@ -244,7 +244,7 @@ TEST_CASE("tokens that do not fit into memory lie in a file, give the same sampl
   CHECK(asked() == 1);
   // Where it cannot be told whether the source is the same, the file has no name for long.
   const size_t files = files_in(cache.path() / "tokens").size();
-  const auto chosen = select(open_dataset((folder / "t.csv").string()), Query::parse("label < 2"));
+  const auto chosen = where(open_dataset((folder / "t.csv").string()), "label < 2");
   const Texts some = read_texts(*chosen, *byte_tokenizer(), [] {
     TextOptions of;
     of.column = "text";

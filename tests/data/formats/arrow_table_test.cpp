@@ -3,13 +3,13 @@
 #include <filesystem>
 #include <random>
 
+#include <millrace/dataset.h>
 #include <millrace/error.h>
 
 #include "base/file.h"
 #include "base/parallel_for.h"
 #include "data/formats/formats.h"
 #include "data/formats/open_dataset.h"
-#include "data/table/dataset.h"
 #include "data/tools/verify.h"
 #include "support/datasets.h"
 #include "support/temp_folder.h"

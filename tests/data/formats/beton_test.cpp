@@ -1,15 +1,15 @@
 #include <cstring>
 #include <doctest/doctest.h>
 
+#include <millrace/dataset.h>
 #include <millrace/error.h>
+#include <millrace/file.h>
 
 #include "base/file.h"
 #include "data/codecs/pictures/decode.h"
 #include "data/codecs/pictures/picture.h"
 #include "data/formats/formats.h"
 #include "data/formats/open_dataset.h"
-#include "data/io/random_access_file.h"
-#include "data/table/dataset.h"
 #include "support/datasets.h"
 #include "support/labelled.h"
 #include "support/pictures.h"

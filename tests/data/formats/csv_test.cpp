@@ -1,11 +1,11 @@
 #include <doctest/doctest.h>
 
+#include <millrace/dataset.h>
 #include <millrace/error.h>
 
 #include "base/file.h"
 #include "data/formats/formats.h"
 #include "data/formats/open_dataset.h"
-#include "data/table/dataset.h"
 #include "support/datasets.h"
 #include "support/temp_folder.h"
 

@@ -3,11 +3,11 @@
 #include <doctest/doctest.h>
 #include <filesystem>
 
+#include <millrace/dataset.h>
 #include <millrace/error.h>
 
 #include "base/file.h"
 #include "data/formats/open_dataset.h"
-#include "data/table/dataset.h"
 #include "support/datasets.h"
 #include "support/temp_folder.h"
 

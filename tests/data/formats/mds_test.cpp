@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include <millrace/dataset.h>
 #include <millrace/error.h>
 
 #include "base/file.h"
 #include "data/codecs/pictures/decode.h"
 #include "data/codecs/pictures/picture.h"
 #include "data/formats/open_dataset.h"
-#include "data/table/dataset.h"
 #include "support/datasets.h"
 #include "support/labelled.h"
 #include "support/pictures.h"

@@ -1,6 +1,7 @@
 #include <cstring>
 #include <doctest/doctest.h>
 
+#include <millrace/dataset.h>
 #include <millrace/error.h>
 
 #include "base/file.h"
@@ -8,7 +9,6 @@
 #include "data/codecs/pictures/picture.h"
 #include "data/formats/formats.h"
 #include "data/formats/open_dataset.h"
-#include "data/table/dataset.h"
 #include "support/datasets.h"
 #include "support/labelled.h"
 #include "support/pictures.h"

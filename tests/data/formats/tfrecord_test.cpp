@@ -1,15 +1,15 @@
 #include <doctest/doctest.h>
 #include <zlib.h>
 
+#include <millrace/dataset.h>
 #include <millrace/error.h>
+#include <millrace/file.h>
 
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/wire.h"
 #include "data/formats/formats.h"
 #include "data/formats/open_dataset.h"
-#include "data/io/random_access_file.h"
-#include "data/table/dataset.h"
 #include "support/datasets.h"
 #include "support/feed_samples.h"
 #include "support/labelled.h"

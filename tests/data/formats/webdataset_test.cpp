@@ -4,6 +4,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <millrace/dataset.h>
 #include <millrace/error.h>
 
 #include "base/file.h"
@@ -13,7 +14,6 @@
 #include "data/formats/open_dataset.h"
 #include "data/formats/tar_values.h"
 #include "data/io/compression.h"
-#include "data/table/dataset.h"
 #include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"

@@ -212,7 +212,7 @@ TEST_CASE("conditions choose the same samples with an index and without") {
     write_indices(*dataset);
     (void)with_index;
   }
-  const std::shared_ptr<const Dataset> chosen = select(open_dataset(path), Query::parse("label in (3, 5)"));
+  const std::shared_ptr<const Dataset> chosen = where(open_dataset(path), "label in (3, 5)");
   CHECK(chosen->count() == 2);
   CHECK(std::get<int64_t>(chosen->read(1, chosen->column("cls"))) == 5);
   const auto source = open_labelled(path, "label in (3, 5)");

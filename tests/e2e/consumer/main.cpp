@@ -1,11 +1,16 @@
-// A program of somebody else's, with Millrace's public headers alone: builds a graph, compiles and runs it.
+// A program of somebody else's, with Millrace's public headers alone: builds a graph, compiles and runs it; then trains on letters.
+#include <exception>
+#include <filesystem>
 #include <iostream>
+#include <string>
 
 #include <millrace/error.h>
 #include <millrace/graph.h>
 #include <millrace/program.h>
 
-int main() {
+int train_on_letters(const std::filesystem::path& data, const std::filesystem::path& out);  // letters.cpp
+
+int compute() {
   millrace::Graph graph;
   const millrace::Value x = graph.input("x", {millrace::f32, {millrace::Dim::named("n")}});
   graph.set_outputs({graph.add("add", {x, graph.add("relu", {x})})}, {"y"});
@@ -25,5 +30,16 @@ int main() {
     std::cout << "TypeError: " << error.what() << '\n';
     return 0;
   }
+  return 1;
+}
+
+/// consumer compute | letters DATA OUT
+int main(int count, char** arguments) try {
+  const std::string what = count > 1 ? arguments[1] : "";
+  if (what == "compute") return compute();
+  if (what == "letters" && count == 4) return train_on_letters(arguments[2], arguments[3]);
+  return 2;
+} catch (const std::exception& error) {
+  std::cerr << error.what() << '\n';
   return 1;
 }

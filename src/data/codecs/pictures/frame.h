@@ -1,29 +1,9 @@
 // Which part of a picture is looked at, and how large it is made.
 #pragma once
 
-#include <cstdint>
+#include <millrace/picture.h>
 
 namespace millrace::data {
-
-/// A rectangle of pixels.
-struct Box {
-  int top = 0, left = 0, height = 0, width = 0;
-  bool operator==(const Box&) const = default;
-};
-
-/// `part` of a picture is resized to height x width (bilinear, as resize()), and `keep` of the result stays. Pixels outside
-/// of the part have no influence.
-struct Frame {
-  Box part;
-  int height = 0, width = 0;
-  Box keep;
-  bool operator==(const Frame&) const = default;
-  /// True when the picture stays as it is.
-  bool nothing(int picture_height, int picture_width) const {
-    const Box all{0, 0, picture_height, picture_width};
-    return part == all && keep == all && height == picture_height && width == picture_width;
-  }
-};
 
 /// The deterministic part of preparing pictures, the same in training, evaluation and prediction.
 struct FrameRule {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "data/io/bytes.h"
+#include <millrace/file.h>
 
 namespace millrace::data {
 

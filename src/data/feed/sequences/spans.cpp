@@ -5,8 +5,9 @@
 #include <sstream>
 #include <string>
 
+#include <millrace/random.h>
+
 #include "base/format.h"
-#include "base/philox.h"
 
 namespace millrace::data {
 namespace {

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include <millrace/random.h>
+
 #include "base/crc32c.h"
 #include "base/format.h"
-#include "base/philox.h"
 
 namespace millrace::data {
 

@@ -1,7 +1,8 @@
 #include <algorithm>
 
+#include <millrace/random.h>
+
 #include "base/format.h"
-#include "base/philox.h"
 #include "data/feed/sequences/plan.h"
 #include "data/order/order.h"
 

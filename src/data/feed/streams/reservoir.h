@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/philox.h"
+#include <millrace/random.h>
+
 #include "data/formats/streams/stream.h"
 
 namespace millrace::data {

@@ -17,11 +17,12 @@
 #include <system_error>
 #include <thread>
 
+#include <millrace/feed.h>
+
 #include "base/format.h"
 #include "base/memory_nodes.h"
 #include "base/size_text.h"
 #include "base/thread_pool.h"
-#include "data/feed/loader_work.h"
 #include "data/feed/streams/stream_line.h"
 #include "data/feed/streams/stream_rows.h"
 #include "data/feed/thread_times.h"

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "data/feed/feed.h"
+#include <millrace/feed.h>
+
 #include "data/feed/part.h"
 #include "data/formats/streams/stream.h"
 

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include <millrace/random.h>
+
 #include "base/format.h"
-#include "base/philox.h"
 
 namespace millrace::data {
 namespace {

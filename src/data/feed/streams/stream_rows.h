@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset.h>
+
 #include "data/feed/aligned_bytes.h"
 #include "data/feed/part.h"
-#include "data/table/dataset.h"
 
 namespace millrace::data {
 

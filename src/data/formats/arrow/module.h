@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "data/table/column_values.h"
+#include <millrace/dataset.h>
 
 namespace millrace::data::arrow_module {
 

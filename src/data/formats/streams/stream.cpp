@@ -3,11 +3,12 @@
 #include <filesystem>
 #include <mutex>
 
+#include <millrace/file.h>
+
 #include "base/format.h"
 #include "data/formats/formats.h"
 #include "data/formats/open_dataset.h"
 #include "data/io/expand_paths.h"
-#include "data/io/random_access_file.h"
 
 namespace millrace::data {
 namespace {

@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset.h>
+
 #include "data/io/byte_stream.h"
-#include "data/table/dataset.h"
 
 namespace millrace::data {
 

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "data/table/dataset.h"
+#include <millrace/dataset.h>
+
 #include "data/tools/pack/pack_options.h"
 
 namespace millrace::data {

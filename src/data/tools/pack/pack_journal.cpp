@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include <millrace/dataset.h>
+#include <millrace/feed.h>
+
 #include "base/crc32c.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/format.h"
-#include "data/feed/loader_work.h"
 #include "data/io/expand_paths.h"
 #include "data/io/location.h"
-#include "data/table/dataset.h"
 
 namespace millrace::data {
 namespace fs = std::filesystem;

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "data/feed/loader_work.h"
+#include <millrace/feed.h>
+
 #include "data/formats/shard_index.h"
 #include "data/tools/pack/pack_source.h"
 

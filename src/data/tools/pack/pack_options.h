@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "data/feed/loader_work.h"
+#include <millrace/feed.h>
+
 #include "data/formats/shard_writer.h"
 #include "data/tools/pack/pack_picture.h"
 

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <optional>
 
+#include <millrace/picture.h>
+
 #include "base/format.h"
 #include "data/codecs/pictures/decode.h"
-#include "data/codecs/pictures/extent.h"
 #include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/jpeg.h"
 #include "data/codecs/pictures/picture_reader.h"

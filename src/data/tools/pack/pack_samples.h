@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset.h>
+
 #include "data/codecs/pictures/stored_picture.h"
 #include "data/formats/shard_writer.h"
-#include "data/table/dataset.h"
 #include "data/tools/pack/ordered.h"
 #include "data/tools/pack/pack_options.h"
 #include "data/tools/pack/pack_source.h"

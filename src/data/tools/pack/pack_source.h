@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
+#include <millrace/dataset.h>
+
 #include "data/table/contents.h"
-#include "data/table/dataset.h"
 #include "data/table/labels.h"
 
 namespace millrace::data {

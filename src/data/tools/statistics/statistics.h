@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "data/feed/loader_work.h"
-#include "data/table/dataset.h"
+#include <millrace/dataset.h>
+#include <millrace/feed.h>
 
 namespace millrace::data {
 

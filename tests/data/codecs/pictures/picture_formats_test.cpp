@@ -1,7 +1,8 @@
 #include <doctest/doctest.h>
 #include <string>
 
-#include "base/philox.h"
+#include <millrace/random.h>
+
 #include "data/codecs/pictures/decode.h"
 #include "data/codecs/pictures/picture.h"
 

@@ -6,8 +6,8 @@
 #include <set>
 
 #include <millrace/error.h>
+#include <millrace/random.h>
 
-#include "base/philox.h"
 #include "data/encode/memory_texts.h"
 
 using namespace millrace;

@@ -1,12 +1,12 @@
 // Conditions on streams.
 #include <doctest/doctest.h>
 
+#include <millrace/dataset.h>
 #include <millrace/error.h>
 
 #include "base/format.h"
 #include "data/formats/open_dataset.h"
 #include "data/formats/streams/stream.h"
-#include "data/table/dataset.h"
 #include "data/table/query.h"
 #include "data/table/select.h"
 #include "support/pictures.h"

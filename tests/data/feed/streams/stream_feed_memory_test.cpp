@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <millrace/error.h>
+#include <millrace/feed.h>
 
 #include "base/file.h"
 #include "base/format.h"
-#include "data/feed/loader_work.h"
 #include "data/feed/streams/stream_feed.h"
 #include "data/feed/streams/stream_memory.h"
 #include "data/feed/streams/stream_parts.h"

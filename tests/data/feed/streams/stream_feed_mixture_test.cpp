@@ -4,10 +4,10 @@
 #include <set>
 
 #include <millrace/error.h>
+#include <millrace/feed.h>
 
 #include "base/file.h"
 #include "base/format.h"
-#include "data/feed/loader_work.h"
 #include "data/feed/streams/stream_feed.h"
 #include "data/feed/streams/stream_parts.h"
 #include "data/formats/formats.h"

@@ -4,10 +4,10 @@
 #include <doctest/doctest.h>
 
 #include <millrace/error.h>
+#include <millrace/feed.h>
 
 #include "base/file.h"
 #include "base/format.h"
-#include "data/feed/loader_work.h"
 #include "data/feed/streams/stream_parts.h"
 #include "data/formats/streams/stream.h"
 #include "data/io/compression.h"

@@ -245,7 +245,7 @@ TEST_CASE("all columns go along, into tars and into another format, with keys wh
 
   // Without pictures: samples of columns alone, chosen by a condition.
   put_file(folder / "texts.tar", make_tar({{"a.id", "1"}, {"a.txt", "x"}, {"b.id", "2"}, {"b.txt", "y"}}));
-  const auto rows = select(open_dataset(folder / "texts.tar"), Query::parse("id > 1"));
+  const auto rows = where(open_dataset(folder / "texts.tar"), "id > 1");
   options = {};
   options.verify = true;
   const auto texts = open_dataset(pack(*rows, folder / "rows", "t", options).pattern);

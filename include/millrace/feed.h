@@ -1,6 +1,6 @@
 // Batches of any kind of samples as named arrays: all that the training loop, evaluation and checkpoints see of the data.
 //
-// What the arrays hold is the business of the parts that a feed is made of (part.h).
+// What the arrays hold is the business of the parts that a feed is made of. Run::training() (run.h) gives the feed of a recipe.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,43 @@
 #include <string_view>
 #include <vector>
 
-#include <millrace/type.h>
-
-#include "data/feed/cursor.h"
-#include "data/feed/loader_work.h"
+#include <millrace/array.h>
 
 namespace millrace::data {
+
+/// A place in the endless stream of batches: sample `position` of epoch `epoch` in the order that `seed`
+/// gives. A cursor put back gives the same batches bit for bit, for any number of threads.
+///
+/// `state` is what a place needs beside these, its first two numbers the kind and the version of the others; empty at the
+/// beginning, and where nothing is needed:
+///   {1, 1, samples drawn of each source so far …}   mixtures
+///   {2, 1, …}                                       streams
+///   {3, 1, streams, length and state of each …}     mixtures of streams
+struct Cursor {
+  uint64_t seed = 0;
+  int64_t epoch = 0, position = 0;
+  std::vector<int64_t> state = {};
+  bool operator==(const Cursor&) const = default;
+};
+
+/// A sample that could not be read or decoded and is replaced by the next good one of the source.
+struct BadSample {
+  int64_t index = 0;
+  std::string name, why;
+};
+
+/// Counts of different samples.
+struct Tried {
+  int64_t samples = 0, bad = 0;  // asked for so far, and bad ones of these
+  int64_t known_bad = 0;         // with those met while looking for a replacement
+};
+
+/// Batches filled by the loader's threads.
+struct LoaderWork {
+  int64_t samples = 0;
+  /// Of all threads together: on a CPU; ready to run while others had the CPUs (0 where the system does not tell); all.
+  double cpu_seconds = 0, queued_seconds = 0, seconds = 0;
+};
 
 /// One array of every batch. The first dimension is the named one `batch`; where batches differ in length (buckets), others may
 /// be the named `length`.
@@ -55,6 +86,8 @@ class Feed {
   /// The place of a field; InternalError where there is none of this name.
   size_t field(std::string_view name) const;
   bool has_field(std::string_view name) const;
+  /// A copy of the array of field `i` of a batch; its type is the field's with the sizes of `batch` and `length`.
+  Array array(const FeedBatch& batch, size_t i) const;
   /// The sizes that `length` takes, ascending; empty where no field has it.
   virtual std::vector<int64_t> lengths() const { return {}; }
 

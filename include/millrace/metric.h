@@ -1,0 +1,87 @@
+// Metrics: what an evaluation says of a model's outputs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <millrace/error.h>
+
+namespace millrace::eval {
+
+/// What metrics see of a batch of one output. Only rows that have a target: others are left out.
+struct Judged {
+  /// [rows, width]: logits of the classes, labels or tokens; or predicted numbers, in the target's own unit.
+  std::span<const float> outputs;
+  int64_t rows = 0, width = 0;
+  /// [rows], 0 … width − 1: the class or token of each row. Empty for other outputs.
+  std::span<const int64_t> labels;
+  /// [rows, width]: targets of numbers, in their own unit; of several labels, 1 where one holds and 0 where
+  /// not. Else empty.
+  std::span<const double> values;
+  /// Of text that each row's target stands for; 0 where that says nothing.
+  double bytes = 0;
+  /// [rows, width]: predicted numbers instead of `outputs`, which f32 may round more than they are wrong.
+  std::span<const double> predicted = {};
+
+  double number(size_t i) const { return predicted.empty() ? static_cast<double>(outputs[i]) : predicted[i]; }
+  /// One row, as a batch.
+  Judged at(int64_t row) const;
+  std::span<const float> logits(int64_t row) const {
+    return outputs.subspan(static_cast<size_t>(row * width), static_cast<size_t>(width));
+  }
+};
+
+/// What is known so far of one metric. Made of counts and of ExactSum (exact_sum.h): however rows are split into batches
+/// and parts, and in whatever order those are added and merged, the result has the same bits.
+class Metric {
+ public:
+  virtual ~Metric() = default;
+  virtual void update(const Judged& judged) = 0;
+  /// Adds what another of the same kind has seen.
+  virtual void merge(const Metric& other) = 0;
+  /// Over all rows; NaN when there were none.
+  virtual double finalize() const = 0;
+};
+
+/// `other`, which must be of this type.
+template <typename Own>
+const Own& same_metric(const Metric& other) {
+  const auto* own = dynamic_cast<const Own*>(&other);
+  if (!own) throw InternalError("metrics of two kinds cannot be merged");
+  return *own;
+}
+
+/// One kind of metric.
+struct MetricKind {
+  /// Where its 95 % interval comes from: wilson, for shares of rows (E. B. Wilson, 1927); or jackknife, for all
+  /// others: twenty groups of rows are left out in turn.
+  enum Interval { wilson, jackknife };
+
+  std::string name;
+  std::string doc = {};
+  /// Kinds of outputs that it applies to: "class" (one of several), "classes" (any of several), "number" (one
+  /// or more), "tokens".
+  std::vector<std::string> outputs = {};
+  bool higher_is_better = false;
+  bool share = false;  // shown in percent
+  Interval interval = jackknife;
+  std::unique_ptr<Metric> (*init)() = nullptr;
+};
+
+/// A metric's result, with its 95 % interval: NaN where the rows are too few to tell.
+struct Measured {
+  std::string name;
+  double value = 0, low = 0, high = 0;
+};
+
+/// softmax of one row.
+void softmax(std::span<const float> logits, std::vector<double>& probabilities);
+/// The log of one class's softmax, exact where the probability itself underflows.
+double log_probability(std::span<const float> logits, int64_t label);
+/// The first of the greatest.
+int64_t most_probable(std::span<const float> logits);
+
+}  // namespace millrace::eval

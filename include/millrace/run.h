@@ -1,0 +1,153 @@
+// A recipe at work: train, measure, predict, save, export; and what a loop of one's own is made of.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millrace/dataset.h>
+#include <millrace/feed.h>
+#include <millrace/metric.h>
+#include <millrace/nn.h>
+#include <millrace/optim.h>
+#include <millrace/recipe.h>
+
+namespace millrace {
+namespace train {
+
+using NamedValue = std::pair<std::string, double>;
+
+/// Where a training stands.
+struct Status {
+  int64_t step = 0, steps = 0;
+  double epoch = 0, epochs = 0;     // parts of the data gone through
+  const char* unit = "samples";     // what samples are called
+  int64_t samples = 0;              // seen in all
+  double loss = 0;                  // over the epoch so far
+  std::vector<NamedValue> metrics;  // of the outputs, over the epoch so far
+  double per_second = 0;            // samples, lately
+  double seconds_left = 0;
+};
+
+/// What the caller sees and may decide while something runs.
+struct Observer {
+  std::function<void(const Status&)> step = [](const Status&) {};
+  /// One line for the user: what was found, epochs done, checkpoints passed over.
+  std::function<void(const std::string&)> message = [](const std::string&) {};
+  /// What takes a while outside of steps: reading, evaluating (what, done, total).
+  std::function<void(const std::string&, int64_t, int64_t)> busy = [](const std::string&, int64_t, int64_t) {
+  };
+  /// True when the training is to stop after a checkpoint.
+  std::function<bool()> stop = [] { return false; };
+};
+
+struct Outcome {
+  bool finished = false;  // else stopped by the observer, with a checkpoint
+  int64_t step = 0;
+  bool tested = false;               // whether the recipe has a test set
+  std::vector<eval::Measured> test;  // of the last evaluation
+};
+
+}  // namespace train
+
+namespace task {
+
+struct Evaluation {
+  /// Those of the recipe (eval.metrics), or the outputs' usual ones; of several outputs "NAME.METRIC".
+  std::vector<eval::Measured> metrics;
+  int64_t count = 0;  // rows (or places) that counted, of the first output
+  double seconds = 0;
+  std::string data, unit;  // what was measured on, and what is counted: "pictures", "targets"
+};
+
+}  // namespace task
+
+/// What a model makes of samples.
+struct Predictions {
+  struct Output {
+    std::string name;  // of [outputs.NAME]; "" of the only one
+    Array logits;      // f32 [samples, width]
+    /// f32 [samples, width]: probabilities of classes, or numbers in the target's own unit.
+    Array values;
+    std::vector<std::string> classes;  // what the columns stand for; empty where they are numbers
+  };
+  /// Those that could be read, in order: "photo.jpg", "people.csv#3", the text itself.
+  std::vector<std::string> samples;
+  std::vector<Output> outputs;
+  std::vector<std::string> failed;  // a message for each that could not
+};
+
+/// A recipe with its data and its model, before, in or after a training. Moved, not copied. Recipes are checked first: InputError says what
+/// is wrong with recipe, data or model and where; IoError what cannot be read or written. Not for several threads at once.
+class Run {
+ public:
+  /// Trains by a recipe, as `millrace train` does: the same recipe and data give the same weights, to the bit. `folder`: where the run is kept
+  /// (it must not hold one); empty: runs/run-<n>. A training that the observer stops can be resumed. Error when the loss is not finite.
+  static Run train(const task::Recipe& recipe, const std::filesystem::path& folder = {},
+                   const train::Observer& observer = {});
+  /// Goes on with a training that was stopped or killed, to the same bits as if it never had been.
+  static Run resume(const std::filesystem::path& folder, const train::Observer& observer = {});
+  /// A run that is there, with the weights of its newest sound checkpoint; an older one where that is damaged, which observer.message hears.
+  static Run open(const std::filesystem::path& folder, const train::Observer& observer = {});
+  /// Looks at a recipe's data and draws the weights (train.seed), but trains nothing and writes nothing: for loops of one's own.
+  static Run prepare(const task::Recipe& recipe, const train::Observer& observer = {});
+
+  Run(Run&& other) noexcept;
+  Run& operator=(Run&& other) noexcept;
+  ~Run();
+
+  /// With everything that the data decided.
+  const task::Recipe& recipe() const;
+  /// Of train(), resume() and open(), and after save(); else empty.
+  const std::filesystem::path& folder() const;
+  /// Of train() and resume().
+  const train::Outcome& outcome() const;
+  /// From arrays as samples are decoded to logits: what was learnt from the data (means, vocabularies) is part of its graph. Its parameters
+  /// have the names that the architecture gives them (weights.h saves and loads them); steps of one's own update them in place.
+  const std::shared_ptr<nn::Module>& model() const;
+
+  // ---- loops of one's own
+
+  /// Batches to train on: shuffled, changed at random as the recipe says (input.augment), made ahead by threads. Cursors as after a training
+  /// of so many batches. Opened when it is first asked for.
+  data::Feed& training();
+  /// Batches of the recipe's test set, or of what `data` names, in order, unchanged. Valid until it is asked for other data. InputError when
+  /// the recipe has none.
+  data::Feed& tests(const std::string& data = "");
+  /// The arrays of training(), as a TrainStep takes them; `length`: one of the feed's lengths(), where it has some.
+  std::vector<optim::TensorSpec> step_inputs(int64_t length = 0);
+  /// The recipe's loss of model() on those, and what training prints: the function of a TrainStep.
+  optim::StepFunction step_function();
+
+  // ---- what a model is for
+
+  /// Measures the model on the recipe's test set, or on labelled samples that `data` names. `views`: each sample in all the ways that the
+  /// recipe wants (test-time augmentation). InputError when more samples are bad than data.most_bad allows.
+  task::Evaluation evaluate(const std::string& data = "", bool views = true);
+  /// What the model makes of samples that need no targets: files that are one sample each, data of any format with many of them, or the
+  /// samples themselves ("a text"). To the bit what evaluate() measures. InputError for models that predict at places (tokens).
+  Predictions predict(const std::vector<std::string>& samples);
+  /// The same of rows; columns are found by the names that they had in training, or by their kind.
+  Predictions predict(const std::shared_ptr<const data::Dataset>& samples);
+  /// Of models that predict the next token: goes on with a text by so many tokens, each the most probable one. InputError for others.
+  std::string generate(const std::string& text, int64_t tokens);
+
+  /// The model as .onnx: raw arrays of samples to logits and predictions of each output (docs/predict.md). `height`, `width`: of decoded
+  /// pictures that the model is to bring to its size itself; 0: its own. Returns what the user should know of it: arrays that got other
+  /// names.
+  std::vector<std::string> export_onnx(const std::filesystem::path& path, int height = 0, int width = 0);
+  /// Makes a run folder of it, which open() and the verbs take; `step`: how many were made. It cannot be resumed: a loop of one's own keeps
+  /// its optimiser. InputError when the folder holds a run already.
+  void save(const std::filesystem::path& folder, int64_t step = 0);
+
+ private:
+  struct State;
+  explicit Run(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace millrace
