@@ -19,9 +19,7 @@
 
 #include <millrace/operator.h>
 
-#include "backend/cpu/kernels/depthwise/provider.h"
-#include "backend/cpu/kernels/winograd/provider.h"
-#include "backend/cpu/onednn/provider.h"
+#include "backend/cpu/target.h"
 
 using namespace millrace;
 using dnnl::memory;
@@ -77,7 +75,7 @@ Array filled(const Type& type) {
 }
 
 const std::unique_ptr<Provider>& onednn_provider() {
-  static const std::unique_ptr<Provider> provider = make_onednn_provider();
+  static const std::unique_ptr<Provider> provider = cpu::providers().at("onednn").make();
   return provider;
 }
 
@@ -195,7 +193,7 @@ void measure(const std::string& op, const Layer& l, DType dtype, bool constant, 
   if (op == "conv2d_weight_grad") attributes.set("weight_shape", w.shape);
   Ours ours(op, op == "conv2d_input_grad" ? y : x, op == "conv2d_weight_grad" ? y : w, attributes, constant,
             threads);
-  const auto winograd_provider = cpu::make_winograd_provider();
+  const auto winograd_provider = cpu::providers().at("winograd").make();
   Ours winograd(op, op == "conv2d_input_grad" ? y : x, op == "conv2d_weight_grad" ? y : w, attributes,
                 constant, threads, *winograd_provider);
   Own own(op, l, dtype, constant, threads);
@@ -263,7 +261,7 @@ double copy_time(Array& from, Array& to, ThreadPool& pool, int calls) {
 }
 
 void measure_depthwise(DType dtype, int threads, int rounds) {
-  const auto provider = cpu::make_depthwise_provider();
+  const auto provider = cpu::providers().at("depthwise").make();
   for (const std::string op : {"conv2d", "conv2d_input_grad", "conv2d_weight_grad"}) {
     double all_ours = 0, all_onednn = 0, all_copy = 0;
     for (const Layer& l : depthwise) {

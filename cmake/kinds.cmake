@@ -1,10 +1,11 @@
 # Kinds (operators, metrics, input kinds …) are found because they lie in their folder.
 #
-# millrace_kinds(NAME FOLDER MACRO USER_SOURCE) looks for MACRO(kind) at the beginning of lines in the .cpp files of FOLDER, and
-# writes generated/NAME.inc with a line KIND(kind) for each, sorted by name. USER_SOURCE, the one that includes it, gets the
-# folder of generated files into its path: in every command it would keep ccache from serving another checkout.
+# millrace_kinds(NAME FOLDER MACRO USER) looks for MACRO(kind) at the beginning of lines in the .cpp files of src/FOLDER and of
+# the folders in it, and writes generated/NAME.inc with a line KIND(kind) for each, sorted by name. src/USER, the one that
+# includes it, gets the folder of generated files into its path: in every command it would keep ccache from serving another
+# checkout.
 function(millrace_kinds name folder macro user)
-  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/${folder}/*.cpp)
   set(kinds "")
   foreach(source ${sources})
     file(STRINGS ${source} definitions REGEX "^${macro}\\([a-z0-9_]+\\)")
@@ -19,6 +20,6 @@ function(millrace_kinds name folder macro user)
   list(TRANSFORM kinds REPLACE "(.+)" "KIND(\\1)")
   list(JOIN kinds "\n" kinds)
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/generated/${name}.inc CONTENT "${kinds}\n" @ONLY)
-  set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/${user} PROPERTIES
+  set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/src/${user} PROPERTIES
     COMPILE_OPTIONS "-I${CMAKE_CURRENT_BINARY_DIR}")
 endfunction()

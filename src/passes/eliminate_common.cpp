@@ -80,4 +80,9 @@ Graph eliminate_common(const Graph& graph, const PassContext&) {
   return rewrite.finish();
 }
 
+MILLRACE_PASS(cse){.name = "cse",
+                   .doc = "nodes with equal operator, operands and attributes are computed once",
+                   .place = 130,
+                   .run = eliminate_common};
+
 }  // namespace millrace

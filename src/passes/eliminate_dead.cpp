@@ -16,4 +16,7 @@ Graph eliminate_dead(const Graph& graph, const PassContext&) {
   return rewrite.finish();
 }
 
+MILLRACE_PASS(dce){
+    .name = "dce", .doc = "nodes that no output depends on go", .place = 170, .run = eliminate_dead};
+
 }  // namespace millrace

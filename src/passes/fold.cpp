@@ -58,4 +58,11 @@ Graph fold_constants(const Graph& graph, const PassContext& context) {
   return rewrite.finish();
 }
 
+MILLRACE_PASS(fold){.name = "fold",
+                    .doc = "nodes whose operands are all constants are evaluated now",
+                    .place = 60,
+                    .run = fold_constants};
+MILLRACE_PASS(refold){
+    .name = "refold", .doc = "fold, of what the precision has added", .place = 100, .run = fold_constants};
+
 }  // namespace millrace

@@ -28,7 +28,7 @@ std::optional<Value> per_channel(Graph& graph, Value value) {
 
 // conv2d(x, w) · s, where w is constant and s a constant per channel, is conv2d(x, w·s); additions of constants per
 // channel in between move behind the product. So inference normalisation costs nothing but a bias.
-Graph fold_scale(const Graph& graph, const PassContext&) {
+static Graph fold_scale(const Graph& graph, const PassContext&) {
   const std::vector<int> uses = graph.use_counts();
   Rewriter rewrite(graph);
   rewrite.copy_inputs();
@@ -81,5 +81,11 @@ Graph fold_scale(const Graph& graph, const PassContext&) {
   }
   return rewrite.finish();
 }
+
+MILLRACE_PASS(fold_scale){
+    .name = "fold-scale",
+    .doc = "a constant factor of each channel goes into the weights of the convolution before it",
+    .place = 70,
+    .run = fold_scale};
 
 }  // namespace millrace

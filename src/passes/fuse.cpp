@@ -569,9 +569,14 @@ class Fuser {
 
 // Chains of element-wise operators with the broadcasts, slices and transposes between them, and the reductions at their
 // ends, become `fused` nodes: one loop nest each.
-Graph fuse(const Graph& graph, const PassContext& context) {
+static Graph fuse(const Graph& graph, const PassContext& context) {
   if (!context.target.fuses) return graph;
   return Fuser(graph).run();
 }
+
+MILLRACE_PASS(fuse){.name = "fuse",
+                    .doc = "chains of element-wise operators become one loop nest",
+                    .place = 220,
+                    .run = fuse};
 
 }  // namespace millrace

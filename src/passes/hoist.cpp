@@ -293,7 +293,7 @@ class Split {
 
 // Out of scans go: what does not depend on a carry (invariants once, products of slices as one product over all steps),
 // and products that only feed stacked results or sums over the steps (weight gradients: one product over steps and rows).
-Graph hoist(const Graph& graph, const PassContext& context) {
+static Graph hoist(const Graph& graph, const PassContext& context) {
   bool changed = false;
   Rewriter rewrite(graph);
   rewrite.copy_inputs();
@@ -318,5 +318,10 @@ Graph hoist(const Graph& graph, const PassContext& context) {
   Graph result = rewrite.finish();
   return changed ? eliminate_common(simplify(result, context), context) : result;
 }
+
+MILLRACE_PASS(hoist){.name = "hoist",
+                     .doc = "out of scans goes what does not depend on what they carry",
+                     .place = 110,
+                     .run = hoist};
 
 }  // namespace millrace

@@ -16,7 +16,7 @@ bool must_inline(const Graph& graph, const Node& node, const Target& target) {
 }  // namespace
 
 // Composites that no provider takes whole are replaced by their bodies, until only primitives and claimed ones are left.
-Graph inline_composites(const Graph& graph, const PassContext& context) {
+static Graph inline_composites(const Graph& graph, const PassContext& context) {
   Rewriter rewrite(graph);
   rewrite.copy_inputs();
   bool again = false;
@@ -37,5 +37,10 @@ Graph inline_composites(const Graph& graph, const PassContext& context) {
   Graph result = rewrite.finish();
   return again ? inline_composites(result, context) : result;
 }
+
+MILLRACE_PASS(inline){.name = "inline",
+                      .doc = "composites that no provider takes whole are replaced by their bodies",
+                      .place = 30,
+                      .run = inline_composites};
 
 }  // namespace millrace

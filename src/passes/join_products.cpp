@@ -214,9 +214,15 @@ class Joiner {
 
 // Products that share an operand become one, of which each takes its part (queries, keys and values of attention), where
 // that is measured to be faster. A larger product may sum in another order.
-Graph join_products(const Graph& graph, const PassContext& context) {
+static Graph join_products(const Graph& graph, const PassContext& context) {
   if (context.exact || !context.faster) return graph;
   return Joiner(graph, context).run();
 }
+
+MILLRACE_PASS(join_products){
+    .name = "join-products",
+    .doc = "products that share an operand become one, where that is measured to be faster",
+    .place = 190,
+    .run = join_products};
 
 }  // namespace millrace

@@ -203,9 +203,14 @@ class Keeper {
 // the update writes it beside the new parameter, from which it comes in the same way, and the next run reads it. Who runs
 // the program sees to it that copies and parameters belong together. Where a step has so few items that copies take more
 // memory than bf16 saves, they are made where they are read instead (Copies::repeat).
-Graph keep_copies(const Graph& graph, const PassContext& context) {
+static Graph keep_copies(const Graph& graph, const PassContext& context) {
   if (!context.copies || !context.target.fuses) return graph;
   return Keeper(graph, *context.copies).run();
 }
+
+MILLRACE_PASS(keep_copies){.name = "keep-copies",
+                           .doc = "bf16 copies of parameters are kept from step to step",
+                           .place = 200,
+                           .run = keep_copies};
 
 }  // namespace millrace

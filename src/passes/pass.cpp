@@ -13,6 +13,11 @@
 #include "passes/rules/rule.h"
 
 namespace millrace {
+
+#define KIND(NAME) extern const Pass pass_##NAME;
+#include "generated/passes.inc"
+#undef KIND
+
 namespace {
 
 /// The pass names listed in an environment variable, each checked.
@@ -27,8 +32,8 @@ std::vector<std::string> listed(const char* variable) {
   }
   for (const std::string& name : names) {
     std::vector<std::string> known;
-    for (const Pass& pass : graph_passes()) known.emplace_back(pass.name);
-    for (const Rule& rule : rules()) known.emplace_back(rule.name);
+    for (const Pass* pass : passes().all()) known.emplace_back(pass->name);
+    for (const Rule* rule : rules().all()) known.emplace_back(rule->name);
     if (std::find(known.begin(), known.end(), name) == known.end())
       fail<InputError>("{}: there is no pass or rule '{}'; nearest: '{}'", variable, name,
                        nearest(name, known));
@@ -42,35 +47,16 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 
 }  // namespace
 
-std::span<const Pass> graph_passes() {
-  static constexpr Pass passes[] = {
-      {"scan", tidy_scans},
-      {"simplify-whole", simplify},
-      {"inline", inline_composites},
-      {"simplify", simplify},
-      {"reassociate", reassociate},
-      {"fold", fold_constants},
-      {"fold-scale", fold_scale},
-      // At most one of these two does something.
-      {"precision", narrow_to_bf16},
-      {"round-f16", round_to_f16},
-      {"refold", fold_constants},
-      {"hoist", hoist},
-      {"simplify-hoisted", simplify},
-      {"cse", eliminate_common},
-      {"sum-rounded", sum_rounded},
-      {"rescan", tidy_scans},
-      {"sparse", keep_gradients_sparse},
-      {"dce", eliminate_dead},
-      {"widen-again", widen_again},
-      {"join-products", join_products},
-      {"keep-copies", keep_copies},
-      {"recompute", recompute},
-      {"fuse", fuse},
-      {"store-bf16", store_in_bf16},
-  };
-  return passes;
+Registry<Pass>& passes() {
+#define KIND(NAME) &pass_##NAME,
+  static Registry<Pass> all("pass", {
+#include "generated/passes.inc"
+                                    });
+#undef KIND
+  return all;
 }
+
+const Pass& register_pass(const Pass& pass) { return passes().add(pass, {{"run", pass.run}}); }
 
 Graph run_passes(Graph graph, const PassContext& given, std::vector<PassInfo>* report) {
   const std::vector<std::string> dumped = listed("MILLRACE_DUMP");
@@ -79,19 +65,19 @@ Graph run_passes(Graph graph, const PassContext& given, std::vector<PassInfo>* r
   PassContext inside = context;  // of loops' bodies
   inside.copies = nullptr;
   inside.faster = {};
-  for (const Pass& pass : graph_passes()) {
-    if (contains(context.disabled, pass.name)) continue;
-    const bool dump = contains(dumped, pass.name);
-    if (dump) fmt::print(stderr, "before {}:\n{}\n", pass.name, graph.str());
+  for (const Pass* pass : passes().all()) {
+    if (contains(context.disabled, pass->name)) continue;
+    const bool dump = contains(dumped, pass->name);
+    if (dump) fmt::print(stderr, "before {}:\n{}\n", pass->name, graph.str());
     const auto begin = std::chrono::steady_clock::now();
-    graph = with_bodies(graph, [&](const Graph& body) { return pass.run(body, inside); });
-    graph = pass.run(graph, context);
+    graph = with_bodies(graph, [&](const Graph& body) { return pass->run(body, inside); });
+    graph = pass->run(graph, context);
     graph.verify();
     if (report)
-      report->push_back({std::string(pass.name),
+      report->push_back({std::string(pass->name),
                          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
                          graph.size()});
-    if (dump) fmt::print(stderr, "after {}:\n{}\n", pass.name, graph.str());
+    if (dump) fmt::print(stderr, "after {}:\n{}\n", pass->name, graph.str());
   }
   return graph;
 }

@@ -1,4 +1,5 @@
-// Passes: named functions from graph to graph, verified between, that can be switched off and dumped.
+// Passes: named functions from graph to graph, verified between, that can be switched off and dumped. Each is a file here with
+// MILLRACE_PASS(name){…}.
 #pragma once
 
 #include <functional>
@@ -11,6 +12,7 @@
 #include <millrace/graph.h>
 #include <millrace/program.h>
 
+#include "base/registry.h"
 #include "target/provider.h"
 
 namespace millrace {
@@ -53,37 +55,29 @@ struct PassContext {
 };
 
 struct Pass {
-  std::string_view name;
-  Graph (*run)(const Graph& graph, const PassContext& context);
+  std::string_view name, doc = {};  // their text must stay
+  int place = 0;                    // when it runs; the library's have 10, 20 …
+  Graph (*run)(const Graph& graph, const PassContext& context) = nullptr;
 };
 
+#define MILLRACE_PASS(NAME)      \
+  extern const Pass pass_##NAME; \
+  const Pass pass_##NAME
+
 /// The passes in the order they run on a specialised graph.
-std::span<const Pass> graph_passes();
+Registry<Pass>& passes();
+/// Adds a pass to those of the library; programs that were compiled before did without. InputError.
+const Pass& register_pass(const Pass& pass);
 
 /// Runs the passes, verifying the graph after each; each is applied to the bodies of loops first. The environment variable
 /// MILLRACE_DISABLE=fuse,add-zero switches passes and rules off (an unknown name throws InputError), MILLRACE_DUMP=fuse
 /// prints the graph before and after to standard error. `report` gets each pass that ran.
 Graph run_passes(Graph graph, const PassContext& context, std::vector<PassInfo>* report = nullptr);
 
-// One file each.
-Graph inline_composites(const Graph& graph, const PassContext& context);
-Graph tidy_scans(const Graph& graph, const PassContext& context);
+// Passes that others use within themselves.
 Graph simplify(const Graph& graph, const PassContext& context);
-Graph reassociate(const Graph& graph, const PassContext& context);
-Graph narrow_to_bf16(const Graph& graph, const PassContext& context);
-Graph round_to_f16(const Graph& graph, const PassContext& context);
 Graph fold_constants(const Graph& graph, const PassContext& context);
-Graph fold_scale(const Graph& graph, const PassContext& context);
-Graph hoist(const Graph& graph, const PassContext& context);
 Graph eliminate_common(const Graph& graph, const PassContext& context);
-Graph sum_rounded(const Graph& graph, const PassContext& context);
 Graph eliminate_dead(const Graph& graph, const PassContext& context);
-Graph join_products(const Graph& graph, const PassContext& context);
-Graph keep_gradients_sparse(const Graph& graph, const PassContext& context);
-Graph widen_again(const Graph& graph, const PassContext& context);
-Graph keep_copies(const Graph& graph, const PassContext& context);
-Graph recompute(const Graph& graph, const PassContext& context);
-Graph fuse(const Graph& graph, const PassContext& context);
-Graph store_in_bf16(const Graph& graph, const PassContext& context);
 
 }  // namespace millrace

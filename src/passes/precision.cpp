@@ -27,7 +27,7 @@ Value narrowed(Graph& graph, Value value) {
 
 // Mixed precision: matrix products, convolutions and attention of f32 operands run on bf16 copies (sums in f32 inside) and give
 // bf16; everything else, and all that is stored between steps, stays f32. The casts fuse into their neighbours.
-Graph narrow_to_bf16(const Graph& graph, const PassContext& context) {
+static Graph narrow_to_bf16(const Graph& graph, const PassContext& context) {
   if (context.precision != "bf16") return graph;
   Rewriter rewrite(graph);
   rewrite.copy_inputs();
@@ -60,5 +60,10 @@ Graph narrow_to_bf16(const Graph& graph, const PassContext& context) {
   }
   return rewrite.finish();
 }
+
+MILLRACE_PASS(precision){.name = "precision",
+                         .doc = "bf16: matrix products, convolutions and attention run on bf16 copies",
+                         .place = 80,
+                         .run = narrow_to_bf16};
 
 }  // namespace millrace

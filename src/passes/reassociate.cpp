@@ -123,7 +123,7 @@ Value multiply(Graph& graph, const std::vector<Factor>& f, const std::vector<std
 // Chains of matrix products whose inner results nobody else reads are multiplied in the order that takes the fewest
 // operations (Cormen et al., "Introduction to Algorithms", matrix-chain multiplication). Results change as by another
 // order of sums.
-Graph reassociate(const Graph& given, const PassContext& context) {
+static Graph reassociate(const Graph& given, const PassContext& context) {
   if (context.exact) return given;
   const Graph graph = eliminate_dead(given, context);
   Rewriter rewrite(graph);
@@ -147,5 +147,10 @@ Graph reassociate(const Graph& given, const PassContext& context) {
   }
   return rewrite.finish();
 }
+
+MILLRACE_PASS(reassociate){.name = "reassociate",
+                           .doc = "chains of matrix products in the order that takes the fewest operations",
+                           .place = 50,
+                           .run = reassociate};
 
 }  // namespace millrace

@@ -200,9 +200,15 @@ class Recomputer {
 // Activations that the backward pass computes again instead of keeping them, those first that save most bytes for their
 // time (greedily, each with the chain of nodes that leads to it from values that are kept; as in Chen et al., "Training
 // Deep Nets with Sublinear Memory Cost", 2016, but value by value).
-Graph recompute(const Graph& graph, const PassContext& context) {
+static Graph recompute(const Graph& graph, const PassContext& context) {
   if (context.drop_bytes <= 0) return graph;
   return Recomputer(graph, context.drop_bytes).run();
 }
+
+MILLRACE_PASS(recompute){
+    .name = "recompute",
+    .doc = "activations that are computed again in the backward pass, where memory is short",
+    .place = 210,
+    .run = recompute};
 
 }  // namespace millrace

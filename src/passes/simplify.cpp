@@ -10,10 +10,10 @@ namespace millrace {
 // Local rules (passes/rules/), each at every node once.
 Graph simplify(const Graph& graph, const PassContext& context) {
   std::vector<const Rule*> chosen;
-  for (const Rule& rule : rules())
-    if ((rule.exact || !context.exact) &&
-        std::find(context.disabled.begin(), context.disabled.end(), rule.name) == context.disabled.end())
-      chosen.push_back(&rule);
+  for (const Rule* rule : rules().all())
+    if ((rule->exact || !context.exact) &&
+        std::find(context.disabled.begin(), context.disabled.end(), rule->name) == context.disabled.end())
+      chosen.push_back(rule);
   Rewriter rewrite(graph);
   rewrite.copy_inputs();
   for (int i = 0; i < graph.size(); ++i) {
@@ -33,5 +33,14 @@ Graph simplify(const Graph& graph, const PassContext& context) {
   }
   return rewrite.finish();
 }
+
+MILLRACE_PASS(simplify_whole){.name = "simplify-whole",
+                              .doc = "simplify, before composites are taken apart",
+                              .place = 20,
+                              .run = simplify};
+MILLRACE_PASS(simplify){
+    .name = "simplify", .doc = "rules (algebra), each at every node once", .place = 40, .run = simplify};
+MILLRACE_PASS(simplify_hoisted){
+    .name = "simplify-hoisted", .doc = "simplify, of what was hoisted", .place = 120, .run = simplify};
 
 }  // namespace millrace

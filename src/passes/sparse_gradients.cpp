@@ -122,9 +122,14 @@ class SparseGradients {
 }  // namespace
 
 // Gradients of large tables stay rows.
-Graph keep_gradients_sparse(const Graph& graph, const PassContext& context) {
+static Graph keep_gradients_sparse(const Graph& graph, const PassContext& context) {
   if (!context.target.fuses) return graph;
   return SparseGradients(graph, context.exact).run();
 }
+
+MILLRACE_PASS(sparse){.name = "sparse",
+                      .doc = "gradients of large tables stay rows",
+                      .place = 160,
+                      .run = keep_gradients_sparse};
 
 }  // namespace millrace

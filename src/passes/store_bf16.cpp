@@ -190,10 +190,15 @@ class Storer {
 // In mixed precision: what one kernel leaves for others in f32 although it was computed from bf16 is stored as bf16, with
 // half the memory and traffic. Arithmetic stays f32. These are the types that promotion gives in frameworks whose
 // activations are bf16: a residual sum of convolutions is rounded, one that began with f32 (an embedding) is not.
-Graph store_in_bf16(const Graph& graph, const PassContext& context) {
+static Graph store_in_bf16(const Graph& graph, const PassContext& context) {
   if (context.precision == "bf16") return Storer(graph, bf16).run();
   if (context.precision == "fp16") return Storer(graph, f16).run();
   return graph;
 }
+
+MILLRACE_PASS(store_bf16){.name = "store-bf16",
+                          .doc = "bf16: what one kernel leaves for others is stored as bf16",
+                          .place = 230,
+                          .run = store_in_bf16};
 
 }  // namespace millrace

@@ -36,7 +36,7 @@ int rounded_twin(const Node& loop, size_t r) {
 
 // In mixed precision a backward loop leaves gradients rounded, for products, and as they were, for sums (of biases): the
 // sums take the rounded ones too, as they do where such gradients are bf16 throughout, and memory holds them once.
-Graph sum_rounded(const Graph& graph, const PassContext& context) {
+static Graph sum_rounded(const Graph& graph, const PassContext& context) {
   if (context.precision == "fp32") return graph;
   std::vector<std::vector<int>> users(graph.size());
   for (int i = 0; i < graph.size(); ++i)
@@ -69,5 +69,10 @@ Graph sum_rounded(const Graph& graph, const PassContext& context) {
   }
   return rewrite.finish();
 }
+
+MILLRACE_PASS(sum_rounded){.name = "sum-rounded",
+                           .doc = "bf16: sums of gradients of a loop take the rounded ones, as products do",
+                           .place = 140,
+                           .run = sum_rounded};
 
 }  // namespace millrace

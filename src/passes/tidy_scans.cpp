@@ -126,7 +126,7 @@ Graph prune_scans(const Graph& graph, bool& changed) {
 }  // namespace
 
 // Scans that share body and operands become one; results that nobody reads go, and what only they need.
-Graph tidy_scans(const Graph& graph, const PassContext& context) {
+static Graph tidy_scans(const Graph& graph, const PassContext& context) {
   bool any = false;
   for (int i = 0; i < graph.size(); ++i) any = any || is_scan(graph.node(i));
   if (!any) return graph;
@@ -137,5 +137,11 @@ Graph tidy_scans(const Graph& graph, const PassContext& context) {
   }
   return result;
 }
+
+MILLRACE_PASS(scan){.name = "scan",
+                    .doc = "scans that share body and operands become one; results that nobody reads go",
+                    .place = 10,
+                    .run = tidy_scans};
+MILLRACE_PASS(rescan){.name = "rescan", .doc = "scan, once more", .place = 150, .run = tidy_scans};
 
 }  // namespace millrace

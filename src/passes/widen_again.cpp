@@ -26,7 +26,7 @@ bool widens(const Graph& graph, int i) {
 // Where products compute in f32, what is stored as bf16 or f16 is copied to f32 for them. Forward and backward pass
 // and update make a copy each, just before they read it: copies that live for longer would take more memory than f32
 // parameters do.
-Graph widen_again(const Graph& graph, const PassContext&) {
+static Graph widen_again(const Graph& graph, const PassContext&) {
   Rewriter rewrite(graph);
   rewrite.copy_inputs();
   Graph& to = rewrite.graph();
@@ -52,5 +52,11 @@ Graph widen_again(const Graph& graph, const PassContext&) {
     if (!rewrite.has(output)) copy_for(output, graph.node(output).location.phase);
   return rewrite.finish();
 }
+
+MILLRACE_PASS(widen_again){
+    .name = "widen-again",
+    .doc = "where products compute in f32, what is stored as bf16 or f16 is widened just before",
+    .place = 180,
+    .run = widen_again};
 
 }  // namespace millrace

@@ -7,6 +7,8 @@
 #include <malloc.h>
 #endif
 #include <deque>
+#include <map>
+#include <mutex>
 #include <set>
 #include <sys/mman.h>
 
@@ -27,9 +29,17 @@ namespace millrace {
 namespace {
 
 const Target& target_named(const std::string& name) {
-  static const Target cpu = cpu::make_target(), ref = ref::make_target();
-  if (name == "cpu") return cpu;
+  static const Target ref = ref::make_target();
   if (name == "ref") return ref;
+  if (name == "cpu") {
+    // One for each list of providers that there was: programs keep theirs.
+    static std::map<size_t, Target> targets;
+    static std::mutex making;
+    const std::lock_guard lock(making);
+    const size_t providers = cpu::providers().all().size();
+    if (!targets.contains(providers)) targets.emplace(providers, cpu::make_target());
+    return targets.at(providers);
+  }
   fail<InputError>("there is no back end '{}'; choose cpu or ref", name);
 }
 

@@ -123,6 +123,23 @@ class Provider {
   virtual bool exact() const { return true; }
 };
 
+/// A provider of the cpu back end: each is a file below backend/cpu with MILLRACE_PROVIDER(name){…} in
+/// namespace millrace::cpu.
+struct ProviderKind {
+  std::string_view name, doc = {};  // their text must stay
+  int place = 0;                    // in the order of preference; the library's have 10, 20 …
+  std::unique_ptr<Provider> (*make)() = nullptr;
+};
+
+template <typename Own>
+std::unique_ptr<Provider> make_provider() {
+  return std::make_unique<Own>();
+}
+
+#define MILLRACE_PROVIDER(NAME)              \
+  extern const ProviderKind provider_##NAME; \
+  const ProviderKind provider_##NAME
+
 /// A provider of kernels for given operators.
 class OperatorProvider : public Provider {
  public:

@@ -233,7 +233,7 @@ TEST_CASE(
     const Target target;
     PassContext context{target, "fp32", {}};
     context.drop_bytes = int64_t{1} << 40;
-    const Graph result = recompute(graph, context);
+    const Graph result = passes().at("recompute").run(graph, context);
     int again = 0;
     for (int i = 0; i < result.size(); ++i)
       again += result.node(i).op->name == "test_softcap" && result.node(i).location.again;

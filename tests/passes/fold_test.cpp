@@ -23,7 +23,7 @@ Array random_array(const Shape& shape, uint64_t seed) {
 Graph folded(const Graph& graph) {
   static const Target target;
   const PassContext context{target, "fp32", ref::evaluate_node};
-  Graph g = inline_composites(graph, context);
+  Graph g = passes().at("inline").run(graph, context);
   for (Graph (*pass)(const Graph&, const PassContext&) :
        {fold_constants, fold_scale, fold_constants, eliminate_dead}) {
     g = pass(g, context);

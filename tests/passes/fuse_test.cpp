@@ -18,7 +18,7 @@ namespace {
 Graph fused(const Graph& graph) {
   Target target;
   target.fuses = true;
-  Graph result = fuse(graph, {target, "fp32", {}});
+  Graph result = passes().at("fuse").run(graph, {target, "fp32", {}});
   result.verify();
   return result;
 }

@@ -31,7 +31,7 @@ Graph all_joined(const Graph& graph, std::vector<std::string>* problems = nullpt
       CHECK(apart.type(apart.outputs()[o]) == joined.type(joined.outputs()[o]));
     return true;
   };
-  Graph result = eliminate_dead(join_products(graph, context), context);
+  Graph result = eliminate_dead(passes().at("join-products").run(graph, context), context);
   result.verify();
   return result;
 }

@@ -62,7 +62,7 @@ TEST_CASE("casts between bf16 and f32 stand beside the element-wise operators, n
   const Value rows = b.reshape(b.unary("tanh", x), {32, 32});
   const Value product = graph.add("matmul", {rows, w}, {{"transpose_a", false}, {"transpose_b", false}});
   graph.set_outputs({b.unary("tanh", b.reshape(product, {4, 8, 16}))});
-  const Graph narrow = narrow_to_bf16(graph, {Target{}, "bf16", {}});
+  const Graph narrow = passes().at("precision").run(graph, {Target{}, "bf16", {}});
   narrow.verify();
   const auto producer = [&](Value v) -> const Node& { return narrow.node(v); };
   const Node& last = producer(narrow.outputs()[0]);
@@ -91,7 +91,7 @@ TEST_CASE("attention and its gradient multiply bf16, and keep statistics and mas
   std::vector<Value> outputs = gradients(graph, loss, wrt);
   outputs.push_back(packed);
   graph.set_outputs(outputs);
-  const Graph narrow = narrow_to_bf16(graph, {Target{}, "bf16", {}});
+  const Graph narrow = passes().at("precision").run(graph, {Target{}, "bf16", {}});
   narrow.verify();
   int seen = 0;
   for (int i = 0; i < narrow.size(); ++i) {
@@ -127,7 +127,7 @@ DType stored_type(const std::string& precision, const char* reader, DType from, 
   Target target;
   target.fuses = true;
   const PassContext context{target, precision, {}};
-  const Graph result = store_in_bf16(fuse(graph, context), context);
+  const Graph result = passes().at("store-bf16").run(passes().at("fuse").run(graph, context), context);
   result.verify();
   for (int i = 0; i < result.size(); ++i)
     for (const Type& type : result.node(i).types)
@@ -179,7 +179,7 @@ TEST_CASE("a parameter stored as bf16 is widened for each phase by itself") {
   graph.set_location({"layer", Phase::backward});
   const Value back = graph.add("matmul", {y, wide}, {{"transpose_b", true}});
   graph.set_outputs({y, back});
-  const Graph result = widen_again(graph, {Target{}, "fp32", {}});
+  const Graph result = passes().at("widen-again").run(graph, {Target{}, "fp32", {}});
   result.verify();
   std::vector<Location> casts;
   for (int i = 0; i < result.size(); ++i)

@@ -18,7 +18,7 @@ namespace {
 Graph reordered(const Graph& graph, bool exact = false) {
   static const Target target;
   const PassContext context{target, "fp32", ref::evaluate_node, exact};
-  Graph result = eliminate_dead(reassociate(graph, context), context);
+  Graph result = eliminate_dead(passes().at("reassociate").run(graph, context), context);
   result.verify();
   return result;
 }

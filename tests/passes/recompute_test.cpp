@@ -32,7 +32,7 @@ TEST_CASE("what is compared for equality is kept: the gradient of a maximum look
   const Target target;
   PassContext context{target, "fp32", {}};
   context.drop_bytes = int64_t{1} << 40;
-  const Graph result = recompute(graph, context);
+  const Graph result = passes().at("recompute").run(graph, context);
   result.verify();
   CHECK(repeated(result, "sigmoid") == 1);
   CHECK(repeated(result, "tanh") == 0);

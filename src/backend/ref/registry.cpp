@@ -8,17 +8,17 @@
 #include "base/format.h"
 #include "ops/registry.h"
 
-#define REF(NAME) MILLRACE_REF(NAME);
-#include "backend/ref/list.inc"
-#undef REF
+#define KIND(NAME) MILLRACE_REF(NAME);
+#include "generated/ref_functions.inc"
+#undef KIND
 
 namespace millrace::ref {
 
 Function find_function(std::string_view op) {
   static const std::map<std::string_view, Function> functions = {
-#define REF(NAME) {#NAME, &ref_##NAME},
-#include "backend/ref/list.inc"
-#undef REF
+#define KIND(NAME) {#NAME, &ref_##NAME},
+#include "generated/ref_functions.inc"
+#undef KIND
   };
   const auto it = functions.find(op);
   return it == functions.end() ? nullptr : it->second;

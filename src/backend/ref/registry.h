@@ -29,7 +29,7 @@ void check_coverage();
 
 }  // namespace millrace::ref
 
-/// Defines the function of operator NAME, which backend/ref/list.inc names; `node` and `operands` are its arguments.
+/// Defines the function of operator NAME, at the beginning of a line of a file here; `node` and `operands` are its arguments.
 #define MILLRACE_REF(NAME)                           \
   ::std::vector<::millrace::Array> ref_##NAME(       \
       [[maybe_unused]] const ::millrace::Node& node, \

@@ -4,8 +4,7 @@
 
 namespace millrace {
 
-// x + (−y) = x − y, (−x) + y = y − x, x − (−y) = x + y.
-Value add_of_negative(Graph& graph, const Node& node, const std::vector<Value>& operands) {
+static Value add_of_negative(Graph& graph, const Node& node, const std::vector<Value>& operands) {
   const bool adds = node.op->is(ScalarOp::add);
   if (!adds && !node.op->is(ScalarOp::sub)) return {};
   const auto negated = [&](int side) { return graph.node(operands[side]).op->is(ScalarOp::neg); };
@@ -20,5 +19,11 @@ Value add_of_negative(Graph& graph, const Node& node, const std::vector<Value>& 
   }
   return {};
 }
+
+MILLRACE_RULE(add_of_negative){.name = "add-of-negative",
+                               .doc = "x + (−y) = x − y, (−x) + y = y − x, x − (−y) = x + y",
+                               .place = 100,
+                               .exact = true,
+                               .apply = add_of_negative};
 
 }  // namespace millrace

@@ -6,8 +6,7 @@
 
 namespace millrace {
 
-// max, min and of a broadcast along the reduced axes is what was broadcast.
-Value extreme_of_broadcast(Graph& graph, const Node& node, const std::vector<Value>& operands) {
+static Value extreme_of_broadcast(Graph& graph, const Node& node, const std::vector<Value>& operands) {
   if (!node.op->is(Reduction::max) && !node.op->is(Reduction::min)) return {};
   if (!graph.node(operands[0]).op->broadcasts) return {};
   const Shape shape = graph.type(operands[0]).shape;
@@ -17,5 +16,12 @@ Value extreme_of_broadcast(Graph& graph, const Node& node, const std::vector<Val
   if (!broadcast_along(graph, operands[0], axes)) return {};
   return unreduced(graph, operands[0], axes, node.types[0].shape);
 }
+
+MILLRACE_RULE(extreme_of_broadcast){
+    .name = "extreme-of-broadcast",
+    .doc = "max and min of a broadcast along the reduced axes are what was broadcast",
+    .place = 140,
+    .exact = true,
+    .apply = extreme_of_broadcast};
 
 }  // namespace millrace

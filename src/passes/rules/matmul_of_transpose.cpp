@@ -16,8 +16,7 @@ bool swaps_last_two(const std::vector<int64_t>& permutation) {
 
 }  // namespace
 
-// A product of matrices whose last two dimensions were swapped reads them as they were.
-Value matmul_of_transpose(Graph& graph, const Node& node, const std::vector<Value>& operands) {
+static Value matmul_of_transpose(Graph& graph, const Node& node, const std::vector<Value>& operands) {
   const auto product = ops::matmul_of(node);
   if (!product) return {};
   bool flags[] = {product->transpose_a, product->transpose_b};
@@ -33,5 +32,12 @@ Value matmul_of_transpose(Graph& graph, const Node& node, const std::vector<Valu
   if (!changed) return {};
   return graph.add("matmul", sources, {{"transpose_a", flags[0]}, {"transpose_b", flags[1]}});
 }
+
+MILLRACE_RULE(matmul_of_transpose){
+    .name = "matmul-of-transpose",
+    .doc = "a product of matrices whose last two dimensions were swapped reads them as they were",
+    .place = 160,
+    .exact = true,
+    .apply = matmul_of_transpose};
 
 }  // namespace millrace

@@ -6,8 +6,7 @@
 
 namespace millrace {
 
-// A sum, mean, max or min over axes of size 1.
-Value reduce_nothing(Graph& graph, const Node& node, const std::vector<Value>& operands) {
+static Value reduce_nothing(Graph& graph, const Node& node, const std::vector<Value>& operands) {
   const auto kind = node.op->reduction;
   if (!kind || kind == Reduction::argmax || kind == Reduction::argmin) return {};
   const Shape& shape = graph.type(operands[0]).shape;
@@ -16,5 +15,11 @@ Value reduce_nothing(Graph& graph, const Node& node, const std::vector<Value>& o
   ops::Build b(graph);
   return b.reshape(operands[0], node.types[0].shape);
 }
+
+MILLRACE_RULE(reduce_nothing){.name = "reduce-nothing",
+                              .doc = "a sum, mean, max or min over axes of size 1 is its operand",
+                              .place = 60,
+                              .exact = true,
+                              .apply = reduce_nothing};
 
 }  // namespace millrace

@@ -8,7 +8,7 @@
 namespace millrace {
 
 // log Σ exp(x) = m + log Σ exp(x − m), m the largest x: no overflow for large x, no log(0) for small ones.
-Value stable_log_sum_exp(Graph& graph, const Node& node, const std::vector<Value>& operands) {
+static Value stable_log_sum_exp(Graph& graph, const Node& node, const std::vector<Value>& operands) {
   if (!node.op->is(ScalarOp::log)) return {};
   const Node sum = graph.node(operands[0]);
   if (!sum.op->is(Reduction::sum) || !graph.node(sum.operands[0]).op->is(ScalarOp::exp)) return {};
@@ -27,5 +27,11 @@ Value stable_log_sum_exp(Graph& graph, const Node& node, const std::vector<Value
   const Value total = b.sum(b.unary("exp", b.sub(x, finite)), axes, true);
   return b.reshape(b.add(b.unary("log", total), finite), node.types[0].shape);
 }
+
+MILLRACE_RULE(stable_log_sum_exp){.name = "stable-log-sum-exp",
+                                  .doc = "log Σ exp(x) = m + log Σ exp(x − m), m the largest x",
+                                  .place = 200,
+                                  .exact = false,
+                                  .apply = stable_log_sum_exp};
 
 }  // namespace millrace

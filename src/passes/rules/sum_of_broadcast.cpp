@@ -8,7 +8,7 @@ namespace millrace {
 
 // The sum of a broadcast along the reduced axes is what was broadcast times their size: one rounding instead of many.
 // The mean is what was broadcast.
-Value sum_of_broadcast(Graph& graph, const Node& node, const std::vector<Value>& operands) {
+static Value sum_of_broadcast(Graph& graph, const Node& node, const std::vector<Value>& operands) {
   const bool mean = node.op->is(Reduction::mean);
   if ((!node.op->is(Reduction::sum) && !mean) || !node.types[0].dtype.is_float()) return {};
   if (!graph.node(operands[0]).op->broadcasts) return {};
@@ -24,5 +24,12 @@ Value sum_of_broadcast(Graph& graph, const Node& node, const std::vector<Value>&
   ops::Build b(graph);
   return mean ? one : b.mul(one, count);
 }
+
+MILLRACE_RULE(sum_of_broadcast){
+    .name = "sum-of-broadcast",
+    .doc = "the sum of a broadcast is what was broadcast times its size, the mean is what was broadcast",
+    .place = 180,
+    .exact = false,
+    .apply = sum_of_broadcast};
 
 }  // namespace millrace

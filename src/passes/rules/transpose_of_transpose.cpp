@@ -6,8 +6,7 @@
 
 namespace millrace {
 
-// Two permutations are one; the identity is none.
-Value transpose_of_transpose(Graph& graph, const Node& node, const std::vector<Value>& operands) {
+static Value transpose_of_transpose(Graph& graph, const Node& node, const std::vector<Value>& operands) {
   if (!node.op->permutation) return {};
   std::vector<int64_t> permutation = node.op->permutation(node);
   Value source = operands[0];
@@ -20,5 +19,11 @@ Value transpose_of_transpose(Graph& graph, const Node& node, const std::vector<V
   if (std::is_sorted(permutation.begin(), permutation.end())) return source;
   return nested ? graph.add("transpose", {source}, {{"permutation", permutation}}) : Value{};
 }
+
+MILLRACE_RULE(transpose_of_transpose){.name = "transpose-of-transpose",
+                                      .doc = "two permutations are one; the identity is none",
+                                      .place = 30,
+                                      .exact = true,
+                                      .apply = transpose_of_transpose};
 
 }  // namespace millrace

@@ -8,7 +8,7 @@
 #include <millrace/operator.h>
 
 #include "backend/cpu/kernels/depthwise/kernels.h"
-#include "backend/cpu/kernels/depthwise/provider.h"
+#include "backend/cpu/target.h"
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
 #include "support/codegen_support.h"
@@ -80,7 +80,7 @@ class Guarded {
 /// Scratch and result begin as NaN: nothing may be read that was not written.
 Array run(const Made& made, const std::vector<Array>& values, int threads,
           const cpu::depthwise::Arithmetic& arithmetic) {
-  const auto provider = cpu::make_depthwise_provider();
+  const auto provider = cpu::providers().at("depthwise").make();
   const Node& node = made.graph.node(made.node);
   REQUIRE(!provider->why_not(made.graph, node));
   const LayoutWish wish = provider->layouts(made.graph, node);
@@ -181,7 +181,7 @@ TEST_CASE("constant weights of a depthwise convolution are turned before, with t
 }
 
 TEST_CASE("what depthwise kernels do not take is said") {
-  const auto provider = cpu::make_depthwise_provider();
+  const auto provider = cpu::providers().at("depthwise").make();
   const auto reason = [&](const Made& made) {
     return provider->why_not(made.graph, made.graph.node(made.node)).value_or("");
   };

@@ -3,9 +3,9 @@
 
 #include <millrace/operator.h>
 
-#include "backend/cpu/kernels/gemm/provider.h"
 #include "backend/cpu/kernels/gemm/tap_order.h"
 #include "backend/cpu/kernels/vectors.h"
+#include "backend/cpu/target.h"
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
 #include "support/codegen_support.h"
@@ -70,7 +70,7 @@ std::vector<Array> random_operands(const Made& made) {
 
 /// Scratch and result begin as NaN: nothing may be read that was not written.
 Array run(const Made& made, const std::vector<Array>& values, int threads, bool steady = false) {
-  const auto provider = cpu::make_gemm_provider();
+  const auto provider = cpu::providers().at("gemm").make();
   const Node& node = made.graph.node(made.node);
   const LayoutWish wish = provider->layouts(made.graph, node);
   KernelRequest request{made.graph, node, {*wish.operands[0], *wish.operands[1]}, {*wish.results[0]}};
@@ -215,7 +215,7 @@ TEST_CASE("kernels of thousands of taps take no memory for permutations of them"
 
 TEST_CASE("what packed products do not take is said") {
   if (!can_run(f32)) return;
-  const auto provider = cpu::make_gemm_provider();
+  const auto provider = cpu::providers().at("gemm").make();
   const auto reason = [&](const Made& made) {
     return *provider->why_not(made.graph, made.graph.node(made.node));
   };

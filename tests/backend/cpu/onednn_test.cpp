@@ -4,7 +4,7 @@
 #include <millrace/operator.h>
 #include <millrace/random.h>
 
-#include "backend/cpu/onednn/provider.h"
+#include "backend/cpu/target.h"
 #include "backend/ref/evaluate.h"
 
 using namespace millrace;
@@ -57,7 +57,7 @@ enum class Layouts { wished, row_major };
 
 Array run(const Case& c, const std::vector<Array>& values, Layouts layouts, bool constant, int threads,
           std::string* description = nullptr) {
-  const auto provider = make_onednn_provider();
+  const auto provider = cpu::providers().at("onednn").make();
   Graph graph;
   const Value a = graph.input("a", c.operands[0]);
   const Value b = constant ? graph.constant(values[1]) : graph.input("b", c.operands[1]);
@@ -97,7 +97,8 @@ double difference(const Array& a, const Array& b) {
 std::optional<std::string> refusal(const Case& c) {
   Graph graph;
   const Value a = graph.input("a", c.operands[0]), b = graph.input("b", c.operands[1]);
-  return make_onednn_provider()->why_not(graph, graph.node(graph.add(c.op, {a, b}, c.attributes)));
+  return cpu::providers().at("onednn").make()->why_not(graph,
+                                                       graph.node(graph.add(c.op, {a, b}, c.attributes)));
 }
 
 void check(const Case& c) {

@@ -2,7 +2,7 @@
 
 #include <millrace/operator.h>
 
-#include "backend/cpu/codegen/matmul_provider.h"
+#include "backend/cpu/target.h"
 #include "backend/ref/evaluate.h"
 #include "support/codegen_support.h"
 
@@ -22,7 +22,7 @@ Shape matrix(int64_t rows, int64_t columns, bool transposed) {
 
 TEST_CASE(
     "small products agree with the reference for odd sizes, both transposes and any number of threads") {
-  const auto provider = make_small_matmul_provider();
+  const auto provider = cpu::providers().at("small-matmul").make();
   for (const Sizes& s : std::vector<Sizes>{{1, 1, 1},
                                            {2, 3, 5},
                                            {5, 17, 16},
@@ -60,7 +60,7 @@ TEST_CASE(
 }
 
 TEST_CASE("small products leave others to oneDNN, and say why") {
-  const auto provider = make_small_matmul_provider();
+  const auto provider = cpu::providers().at("small-matmul").make();
   const auto why = [&](DType dtype, const Shape& a, const Shape& b) {
     Graph graph;
     const Value y = graph.add("matmul", {graph.input("a", {dtype, a}), graph.input("b", {dtype, b})});

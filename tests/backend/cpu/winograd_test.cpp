@@ -9,7 +9,7 @@
 #include <millrace/random.h>
 
 #include "backend/cpu/kernels/vectors.h"
-#include "backend/cpu/kernels/winograd/provider.h"
+#include "backend/cpu/target.h"
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
 
@@ -67,7 +67,7 @@ Made make(const std::string& op, const Case& c, DType dtype) {
 }
 
 Array run(const Made& made, const std::vector<Array>& values, int threads) {
-  const auto provider = cpu::make_winograd_provider();
+  const auto provider = cpu::providers().at("winograd").make();
   const Node& node = made.graph.node(made.node);
   const LayoutWish wish = provider->layouts(made.graph, node);
   KernelRequest request{made.graph, node, {*wish.operands[0], *wish.operands[1]}, {*wish.results[0]}};
@@ -139,7 +139,7 @@ TEST_CASE("what Winograd does not take is said") {
     const Value y = graph.add(
         "conv2d", {graph.input("x", {f32, {64, 32, 16, 16}}), graph.input("w", {f32, std::move(w)})},
         attributes);
-    return cpu::make_winograd_provider()->why_not(graph, graph.node(y)).value_or("");
+    return cpu::providers().at("winograd").make()->why_not(graph, graph.node(y)).value_or("");
   };
   if (!cpu::has_avx512()) return;
   CHECK(reason({}, {32, 32, 3, 3}).empty());

@@ -268,4 +268,12 @@ class CodegenProvider : public Provider {
 
 std::unique_ptr<Provider> make_codegen_provider() { return std::make_unique<CodegenProvider>(); }
 
+namespace cpu {
+MILLRACE_PROVIDER(codegen){
+    .name = "codegen",
+    .doc = "loop nests compiled by LLVM: element-wise, movement, reductions, and fused groups of them",
+    .place = 120,
+    .make = make_codegen_provider};
+}  // namespace cpu
+
 }  // namespace millrace

@@ -1,5 +1,3 @@
-#include "backend/cpu/codegen/matmul_provider.h"
-
 #include <algorithm>
 #include <bit>
 
@@ -9,6 +7,7 @@
 #include "backend/cpu/codegen/jit.h"
 #include "backend/cpu/codegen/matmul.h"
 #include "base/format.h"
+#include "target/provider.h"
 
 namespace millrace {
 namespace {
@@ -143,6 +142,11 @@ class SmallMatmulProvider : public OperatorProvider {
 
 }  // namespace
 
-std::unique_ptr<Provider> make_small_matmul_provider() { return std::make_unique<SmallMatmulProvider>(); }
+namespace cpu {
+MILLRACE_PROVIDER(small_matmul){.name = "small-matmul",
+                                .doc = "small f32 matrix products, compiled for their very sizes",
+                                .place = 30,
+                                .make = make_provider<SmallMatmulProvider>};
+}  // namespace cpu
 
 }  // namespace millrace

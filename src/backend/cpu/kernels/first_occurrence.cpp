@@ -1,5 +1,3 @@
-#include "backend/cpu/kernels/first_occurrence.h"
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -7,6 +5,7 @@
 #include <millrace/operator.h>
 
 #include "base/format.h"
+#include "target/provider.h"
 
 namespace millrace::cpu {
 namespace {
@@ -86,8 +85,9 @@ class FirstOccurrenceProvider : public OperatorProvider {
 
 }  // namespace
 
-std::unique_ptr<Provider> make_first_occurrence_provider() {
-  return std::make_unique<FirstOccurrenceProvider>();
-}
+MILLRACE_PROVIDER(first_occurrence){.name = "first-occurrence",
+                                    .doc = "first_occurrence by hashing",
+                                    .place = 100,
+                                    .make = make_provider<FirstOccurrenceProvider>};
 
 }  // namespace millrace::cpu

@@ -158,6 +158,9 @@ std::unique_ptr<Kernel> build(const KernelRequest& request) {
   return make_layer_norm(request, *norm_maths().front());
 }
 
+/// Takes layer_norm and layer_norm_grad in f32. A row is read from memory once: its sums are taken while it is in the
+/// cache. The gradients of weight and bias are added up by chunks of rows, which are fixed by the problem, and these in
+/// order. Works in place.
 class LayerNormProvider : public OperatorProvider {
  public:
   LayerNormProvider()
@@ -187,6 +190,9 @@ std::unique_ptr<Kernel> make_layer_norm(const KernelRequest& request, const Norm
   return std::make_unique<LayerNormGrad>(rows, math, operands > 2, request.node.types.size() > 2);
 }
 
-std::unique_ptr<Provider> make_layer_norm_provider() { return std::make_unique<LayerNormProvider>(); }
+MILLRACE_PROVIDER(layer_norm){.name = "layer-norm",
+                              .doc = "layer norms and their gradients in one pass over memory",
+                              .place = 70,
+                              .make = make_provider<LayerNormProvider>};
 
 }  // namespace millrace::cpu

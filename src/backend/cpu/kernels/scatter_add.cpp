@@ -1,11 +1,10 @@
-#include "backend/cpu/kernels/scatter_add.h"
-
 #include <algorithm>
 #include <cstring>
 
 #include <millrace/operator.h>
 
 #include "base/format.h"
+#include "target/provider.h"
 
 namespace millrace::cpu {
 namespace {
@@ -77,6 +76,8 @@ std::unique_ptr<Kernel> build(const KernelRequest& request) {
   return std::make_unique<ScatterAdd>(sizes_of(request), request.operand_type(1).dtype == i64);
 }
 
+/// Every chunk owns a range of the base and adds the updates that fall into it in their order, so the result does not
+/// depend on the number of threads. Works in place on the base.
 class ScatterAddProvider : public OperatorProvider {
  public:
   ScatterAddProvider() : OperatorProvider("only scatter_add", {{"scatter_add", cpu::build}}) {}
@@ -95,6 +96,9 @@ class ScatterAddProvider : public OperatorProvider {
 
 }  // namespace
 
-std::unique_ptr<Provider> make_scatter_add_provider() { return std::make_unique<ScatterAddProvider>(); }
+MILLRACE_PROVIDER(scatter_add){.name = "scatter-add",
+                               .doc = "scatter_add on f32, by ranges of the base",
+                               .place = 80,
+                               .make = make_provider<ScatterAddProvider>};
 
 }  // namespace millrace::cpu

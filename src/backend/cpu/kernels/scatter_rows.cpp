@@ -1,11 +1,10 @@
-#include "backend/cpu/kernels/scatter_rows.h"
-
 #include <algorithm>
 #include <cstring>
 
 #include <millrace/operator.h>
 
 #include "base/format.h"
+#include "target/provider.h"
 
 namespace millrace::cpu {
 namespace {
@@ -77,6 +76,9 @@ class ScatterRowsProvider : public OperatorProvider {
 
 }  // namespace
 
-std::unique_ptr<Provider> make_scatter_rows_provider() { return std::make_unique<ScatterRowsProvider>(); }
+MILLRACE_PROVIDER(scatter_rows){.name = "scatter-rows",
+                                .doc = "rows written into a table",
+                                .place = 90,
+                                .make = make_provider<ScatterRowsProvider>};
 
 }  // namespace millrace::cpu

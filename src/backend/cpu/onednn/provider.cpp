@@ -1,4 +1,4 @@
-#include "backend/cpu/onednn/provider.h"
+#include "target/provider.h"
 
 #include <algorithm>
 
@@ -15,6 +15,10 @@ namespace {
 
 bool empty(const Type& type) { return type.shape.count() == 0; }
 
+/// Takes matmul, conv2d, conv2d_input_grad and conv2d_weight_grad in f32 and bf16. Convolutions want activations
+/// channels-last, weights stay row-major; constant weights are packed once, when the kernel is built. The work is
+/// split into chunks that depend on the problem only and that no sum crosses (or whose partial sums are added in a
+/// fixed order), so results are the same for any number of threads.
 class OneDnnProvider : public OperatorProvider {
  public:
   OneDnnProvider()
@@ -51,6 +55,11 @@ class OneDnnProvider : public OperatorProvider {
 
 }  // namespace
 
-std::unique_ptr<Provider> make_onednn_provider() { return std::make_unique<OneDnnProvider>(); }
+namespace cpu {
+MILLRACE_PROVIDER(onednn){.name = "onednn",
+                          .doc = "matrix products and convolutions of oneDNN",
+                          .place = 50,
+                          .make = make_provider<OneDnnProvider>};
+}  // namespace cpu
 
 }  // namespace millrace

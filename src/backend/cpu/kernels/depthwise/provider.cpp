@@ -1,4 +1,4 @@
-#include "backend/cpu/kernels/depthwise/provider.h"
+#include "target/provider.h"
 
 #include <algorithm>
 
@@ -17,6 +17,8 @@ std::unique_ptr<Kernel> weight_gradient(const KernelRequest& request) {
   return depthwise::build_weight_gradient(request, *depthwise::arithmetics().front());
 }
 
+/// Takes conv2d and both its gradients where groups, channels and results are equally many, in f32 and bf16, with kernels of
+/// up to 128 elements and any stride, dilation and padding. Sums are in f32.
 class DepthwiseProvider : public OperatorProvider {
  public:
   DepthwiseProvider()
@@ -47,6 +49,9 @@ class DepthwiseProvider : public OperatorProvider {
 
 }  // namespace
 
-std::unique_ptr<Provider> make_depthwise_provider() { return std::make_unique<DepthwiseProvider>(); }
+MILLRACE_PROVIDER(depthwise){.name = "depthwise",
+                             .doc = "convolutions in which every channel has a kernel of its own",
+                             .place = 10,
+                             .make = make_provider<DepthwiseProvider>};
 
 }  // namespace millrace::cpu

@@ -1,4 +1,4 @@
-#include "backend/cpu/kernels/gemm/provider.h"
+#include "target/provider.h"
 
 #include <algorithm>
 
@@ -47,6 +47,9 @@ class GemmProvider : public OperatorProvider {
 
 }  // namespace
 
-std::unique_ptr<Provider> make_gemm_provider() { return std::make_unique<GemmProvider>(); }
+MILLRACE_PROVIDER(gemm){.name = "gemm",
+                        .doc = "packed matrix products, and convolutions as products",
+                        .place = 40,
+                        .make = make_provider<GemmProvider>};
 
 }  // namespace millrace::cpu

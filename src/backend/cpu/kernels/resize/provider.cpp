@@ -1,4 +1,4 @@
-#include "backend/cpu/kernels/resize/provider.h"
+#include "target/provider.h"
 
 #include <algorithm>
 #include <cstring>
@@ -125,6 +125,9 @@ class ResizeProvider : public OperatorProvider {
 
 }  // namespace
 
-std::unique_ptr<Provider> make_resize_provider() { return std::make_unique<ResizeProvider>(); }
+MILLRACE_PROVIDER(resize){.name = "resize",
+                          .doc = "resize with the loader's loops",
+                          .place = 110,
+                          .make = make_provider<ResizeProvider>};
 
 }  // namespace millrace::cpu

@@ -1,0 +1,150 @@
+// The lists of passes, rules and providers, and a program's own among them.
+#include <algorithm>
+#include <cstdlib>
+#include <doctest/doctest.h>
+
+#include <millrace/error.h>
+#include <millrace/operator.h>
+#include <millrace/program.h>
+
+#include "backend/cpu/target.h"
+#include "passes/pass.h"
+#include "passes/rules/rule.h"
+
+using namespace millrace;
+
+namespace {
+
+std::vector<std::string> library_names(std::vector<std::string> names) {
+  std::erase_if(names, [](const std::string& name) { return name.starts_with("test-"); });
+  return names;
+}
+
+int own_pass_runs = 0;
+
+Graph count_runs(const Graph& graph, const PassContext&) {
+  ++own_pass_runs;
+  return graph;
+}
+
+/// x · 7 = x · 8 in a layer that no other test has.
+Value sevens_are_eights(Graph& graph, const Node& node, const std::vector<Value>& operands) {
+  if (node.location.layer != "sevens" || node.op->name != "mul") return {};
+  const Array* factor = graph.constant_value(operands[1]);
+  return factor && factor->at(0) == 7 ? graph.add("mul", {operands[0], graph.scalar(f32, 8)}) : Value{};
+}
+
+/// As the reference computes it: the operand.
+Operator kept() {
+  Operator op;
+  op.name = "test_kept";
+  op.op_class = OpClass::heavy;
+  op.doc = "The operand";
+  op.types = [](const TypeContext& c) { return std::vector<Type>{c.operands[0]}; };
+  op.flops = [](const Graph&, const Node&) { return 1.0; };
+  op.evaluate = [](const Node&, std::span<const Array> operands) { return std::vector<Array>{operands[0]}; };
+  op.differentiable = false;
+  return op;
+}
+
+/// As the own provider computes it: 42.
+class FortyTwo final : public Kernel {
+ public:
+  explicit FortyTwo(int64_t count) : count_(count) {}
+  void run(void* const*, void* const* results, void*, ThreadPool&) override {
+    std::fill_n(static_cast<float*>(results[0]), count_, 42.0f);
+  }
+  std::string description() const override { return "the answer"; }
+
+ private:
+  int64_t count_;
+};
+
+class OwnProvider final : public OperatorProvider {
+ public:
+  OwnProvider()
+      : OperatorProvider("only test_kept",
+                         {{"test_kept", [](const KernelRequest& request) -> std::unique_ptr<Kernel> {
+                             return std::make_unique<FortyTwo>(request.operand_type(0).shape.count());
+                           }}}) {}
+  std::string name() const override { return "test-own"; }
+  LayoutWish layouts(const Graph&, const Node&) const override { return {{Layout{}}, {Layout{}}}; }
+
+ private:
+  std::optional<std::string> why_not_this(const Graph&, const Node&) const override { return std::nullopt; }
+};
+
+/// The results of a program for x = 3.
+std::vector<double> run_own(bool with_kept) {
+  Graph graph;
+  const Value x = graph.input("x", {f32, {}});
+  graph.set_location({"sevens"});
+  const Value product = graph.add("mul", {x, graph.scalar(f32, 7)});
+  std::vector<Value> outputs = {product};
+  if (with_kept) outputs.push_back(graph.add("test_kept", {x}));
+  graph.set_outputs(outputs);
+  Program program = Program::compile(graph, {});
+  program.input(0).set(0, 3);
+  program.run();
+  std::vector<double> results;
+  for (int o = 0; o < program.output_count(); ++o) results.push_back(program.output(o).at(0));
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("passes, rules and providers come in the order of their places") {
+  const std::vector<std::string> in_order = {
+      "scan",          "simplify-whole", "inline",    "simplify", "reassociate", "fold",
+      "fold-scale",    "precision",      "round-f16", "refold",   "hoist",       "simplify-hoisted",
+      "cse",           "sum-rounded",    "rescan",    "sparse",   "dce",         "widen-again",
+      "join-products", "keep-copies",    "recompute", "fuse",     "store-bf16"};
+  CHECK(library_names(passes().names()) == in_order);
+  const std::vector<std::string> rules_in_order = {"reshape-of-reshape",
+                                                   "broadcast-of-broadcast",
+                                                   "transpose-of-transpose",
+                                                   "no-op",
+                                                   "widened-and-back",
+                                                   "reduce-nothing",
+                                                   "add-zero",
+                                                   "multiply-by-one",
+                                                   "negative-of-negative",
+                                                   "add-of-negative",
+                                                   "select-of-constant",
+                                                   "small-power",
+                                                   "divide-by-power-of-two",
+                                                   "extreme-of-broadcast",
+                                                   "gather-of-cast",
+                                                   "matmul-of-transpose",
+                                                   "divide-by-constant",
+                                                   "sum-of-broadcast",
+                                                   "log-of-softmax",
+                                                   "stable-log-sum-exp"};
+  CHECK(library_names(rules().names()) == rules_in_order);
+  const std::vector<std::string> by_preference = {
+      "depthwise",   "winograd",     "small-matmul",     "gemm",   "onednn", "attention", "layer-norm",
+      "scatter-add", "scatter-rows", "first-occurrence", "resize", "codegen"};
+  CHECK(library_names(cpu::providers().names()) == by_preference);
+}
+
+TEST_CASE("a program's own pass, rule and provider are used by what is compiled afterwards") {
+  register_operator(kept());
+  CHECK(run_own(true) == std::vector<double>{21, 3});
+  register_pass({.name = "test-count", .doc = "counts its runs", .place = 5, .run = count_runs});
+  register_rule({.name = "test-sevens", .doc = "x · 7 = x · 8", .exact = true, .apply = sevens_are_eights});
+  register_provider(
+      {.name = "test-own", .doc = "test_kept", .place = 125, .make = make_provider<OwnProvider>});
+  CHECK(run_own(true) == std::vector<double>{24, 42});
+  CHECK(own_pass_runs > 0);
+  setenv("MILLRACE_DISABLE", "test-sevens", 1);
+  CHECK(run_own(false) == std::vector<double>{21});
+  unsetenv("MILLRACE_DISABLE");
+  CHECK_THROWS_WITH_AS(register_pass({.name = "fuse", .run = count_runs}), "there is a pass 'fuse' already",
+                       InputError);
+  CHECK_THROWS_WITH_AS(register_rule({.name = "no-op", .apply = sevens_are_eights}),
+                       "there is a rule 'no-op' already", InputError);
+  CHECK_THROWS_WITH_AS(register_provider({.name = "gemm", .make = make_provider<OwnProvider>}),
+                       "there is a provider 'gemm' already", InputError);
+  CHECK_THROWS_WITH_AS(register_pass({.name = "test-nothing"}), "the pass 'test-nothing' lacks its `run`",
+                       InputError);
+}
