@@ -100,7 +100,7 @@ void write_table(const fs::path& path, const data::Dataset& samples, std::span<c
     places.push_back(c);
   }
   if (columns.empty()) return;
-  const auto writer = data::format_named("csv").create(path.string(), columns);
+  const auto writer = data::formats().at("csv").create(path.string(), columns);
   for (const int64_t sample : numbers) {
     std::vector<data::Value> values;
     for (const size_t c : places) values.push_back(samples.read(sample, c));

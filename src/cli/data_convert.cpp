@@ -28,7 +28,7 @@ std::vector<std::string> split_columns(const std::string& list) {
 
 std::string writable_formats() {
   std::vector<std::string> names;
-  for (const data::Format* format : data::formats())
+  for (const data::Format* format : data::formats().all())
     if (format->create) names.emplace_back(format->name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -51,7 +51,7 @@ Action declare_data_convert(Command& command) {
   a->header.declare(command);
   return [a] {
     if (a->format.empty()) fail<InputError>("which format? Add --format and one of: {}", writable_formats());
-    const data::Format& format = data::format_named(a->format);
+    const data::Format& format = data::formats().at(a->format);
     if (!format.create)
       fail<InputError>("{} can only be read; what can be written: {}", format.name, writable_formats());
     if (a->zstd && a->format != "mds") fail<InputError>("--zstd goes with --format mds only");
@@ -66,7 +66,7 @@ Action declare_data_convert(Command& command) {
       if (progress.due()) progress.update(fmt::format("{} of {} samples", thousands(done), thousands(total)));
     });
     progress.print(fmt::format("{}: {} samples of {} columns as {}", a->out, thousands(dataset->count()),
-                               columns.size(), format.description));
+                               columns.size(), format.doc));
     return 0;
   };
 }

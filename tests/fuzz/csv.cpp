@@ -12,7 +12,7 @@ using namespace millrace;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
-  const auto& format = data::format_named("csv");
+  const auto& format = data::formats().at("csv");
   const auto file = data::memory_file("input.csv", data::Bytes(std::vector<uint8_t>(data + 1, data + size)));
   fuzz::refuse_or_take([&] {
     (void)data::format_of(*file);

@@ -28,7 +28,7 @@ inline void read_file(const char* format, const char* name, std::vector<uint8_t>
   const auto file = data::memory_file(name, data::Bytes(std::move(bytes)));
   refuse_or_take([&] {
     (void)data::format_of(*file);
-    read_samples(*data::format_named(format).open(name, {file}));
+    read_samples(*data::formats().at(format).open(name, {file}));
   });
 }
 

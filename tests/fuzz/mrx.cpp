@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::mend_index(bytes, content.size());
   fuzz::refuse_or_take([&] {
     const auto index = Index::parse(Bytes(std::move(bytes)), "fuzz.mrx");
-    const Format& format = format_named(index->format());
+    const Format& format = formats().at(index->format());
     const auto file = memory_file("fuzz", Bytes(std::move(content)));
     if (!format.open_indexed || !index->located() || index->count() == 0) return;
     if (const auto dataset = format.open_indexed("fuzz", {file}, {index})) fuzz::read_samples(*dataset);

@@ -53,7 +53,7 @@ void cut(const StreamFormat& format, std::span<const uint8_t> bytes, size_t piec
            {cutter->before(), std::string(sample.begin(), sample.end()), cutter->behind()})
         whole.insert(whole.end(), text.begin(), text.end());
       const auto dataset =
-          format_named(format.name).open("fuzz", {memory_file("fuzz", Bytes(std::move(whole)))});
+          formats().at(format.name).open("fuzz", {memory_file("fuzz", Bytes(std::move(whole)))});
       for (size_t c = 0; c < dataset->columns().size(); ++c) (void)dataset->read(0, c);
     });
   }
@@ -71,8 +71,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (size_t i = 0; i < 512; ++i) sum += i < 148 || i >= 156 ? mended[at + i] : 0u;
     std::snprintf(reinterpret_cast<char*>(&mended[at + 148]), 8, "%06o", sum);
   }
-  millrace::fuzz::refuse_or_take([&] { cut(tar_stream, mended, size_t{1} + data[0] * 7); });
-  for (const StreamFormat* format : {&tar_stream, &tfrecord_stream, &jsonl_stream, &csv_stream})
+  millrace::fuzz::refuse_or_take(
+      [&] { cut(stream_formats().at("webdataset"), mended, size_t{1} + data[0] * 7); });
+  for (const StreamFormat* format : stream_formats().all())
     millrace::fuzz::refuse_or_take([&] { cut(*format, bytes, size_t{1} + data[0] * 7); });
   return 0;
 }

@@ -20,7 +20,7 @@ void write_rows(DatasetWriter& writer, const Rows& rows) {
 
 void write_rows(const std::string& format, const std::string& path, const std::vector<Column>& columns,
                 const Rows& rows) {
-  write_rows(*format_named(format).create(path, columns), rows);
+  write_rows(*formats().at(format).create(path, columns), rows);
 }
 
 Rows read_rows(const Dataset& dataset) {

@@ -22,8 +22,10 @@ bool is_stream(std::span<const uint8_t> head) {
 
 }  // namespace
 
-const Format arrow_format{
-    "arrow", "Arrow IPC or Feather (.arrow, .feather; .arrows: a stream)",
+MILLRACE_FORMAT(arrow){
+    "arrow",
+    "Arrow IPC or Feather (.arrow, .feather; .arrows: a stream)",
+    30,
     [](std::string_view, std::span<const uint8_t> head) {
       return begins(head, "ARROW1") || begins(head, "FEA1") || is_stream(head);
     },

@@ -290,8 +290,10 @@ class Beton final : public Dataset {
 
 }  // namespace
 
-const Format beton_format{
-    "beton", "FFCV (.beton)",
+MILLRACE_FORMAT(beton){
+    "beton",
+    "FFCV (.beton)",
+    60,
     [](std::string_view path, std::span<const uint8_t> head) {
       if (head.size() < header_size + 1) return false;
       const Header header(head.data());

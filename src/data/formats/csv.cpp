@@ -342,9 +342,10 @@ bool ends_with(std::string_view path, std::initializer_list<std::string_view> en
 
 }  // namespace
 
-const Format csv_format{
+MILLRACE_FORMAT(csv){
     "csv",
     "CSV or TSV (.csv, .tsv, .tab, .psv, .data)",
+    80,
     [](std::string_view path, std::span<const uint8_t> head) {
       return ends_with(path, {".csv", ".tsv", ".tab", ".psv", ".data"}) &&
              std::find(head.begin(), head.end(), 0) == head.end();

@@ -3,32 +3,17 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "base/registry.h"
 #include "data/formats/format.h"
 
 namespace millrace::data {
 
-/// All formats with columns; their order is that in which a file is tried.
-extern const Format recordio_format;
-extern const Format tfrecord_format;
-extern const Format beton_format;
-extern const Format mds_format;
-extern const Format webdataset_format;
-extern const Format parquet_format;
-extern const Format arrow_format;
-extern const Format csv_format;
-extern const Format jsonl_format;
-extern const Format libsvm_format;
-extern const Format text_format;
-extern const Format idx_format;
-/// Of folders, which open_dataset() knows by being such.
-extern const Format folder_format;
-
-const std::vector<const Format*>& formats();
-/// The format of this name; InputError names the nearest.
-const Format& format_named(std::string_view name);
+/// All formats with columns, in the order in which a file is tried. (That of folders is for what open_dataset() finds to be one.)
+Registry<Format>& formats();
+/// Adds a format to those of the library. InputError.
+const Format& register_format(const Format& format);
 /// The first format that could be that of the file; null when it is none's.
 const Format* format_of(const RandomAccessFile& file);
 

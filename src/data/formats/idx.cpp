@@ -224,10 +224,12 @@ bool matches(std::string_view, std::span<const uint8_t> head) {
 
 }  // namespace
 
-const Format idx_format{
-    "idx", "IDX, as MNIST (-idx3-ubyte, gzipped or not)", matches,
-    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-        -> std::unique_ptr<Dataset> { return std::make_unique<Idx>(path, files); },
-    idx::create};
+MILLRACE_FORMAT(idx){"idx",
+                     "IDX, as MNIST (-idx3-ubyte, gzipped or not)",
+                     120,
+                     matches,
+                     [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
+                         -> std::unique_ptr<Dataset> { return std::make_unique<Idx>(path, files); },
+                     idx::create};
 
 }  // namespace millrace::data

@@ -242,8 +242,10 @@ class JsonLinesWriter final : public DatasetWriter {
 
 }  // namespace
 
-const Format jsonl_format{
-    "jsonl", "JSON lines (.jsonl, .ndjson)",
+MILLRACE_FORMAT(jsonl){
+    "jsonl",
+    "JSON lines (.jsonl, .ndjson)",
+    90,
     [](std::string_view path, std::span<const uint8_t>) {
       return path.ends_with(".jsonl") || path.ends_with(".ndjson");
     },

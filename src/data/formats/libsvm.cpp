@@ -219,8 +219,11 @@ bool matches(std::string_view, std::span<const uint8_t> head) {
 
 }  // namespace
 
-const Format libsvm_format{
-    "libsvm", "LIBSVM or SVMlight", matches,
+MILLRACE_FORMAT(libsvm){
+    "libsvm",
+    "LIBSVM or SVMlight",
+    100,
+    matches,
     [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
         -> std::unique_ptr<Dataset> { return std::make_unique<LibSvm>(path, std::move(files)); },
     create_libsvm};

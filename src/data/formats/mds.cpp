@@ -368,8 +368,10 @@ class Mds final : public Dataset {
 
 }  // namespace
 
-const Format mds_format{
-    "mds", "MosaicML MDS (a folder with index.json)",
+MILLRACE_FORMAT(mds){
+    "mds",
+    "MosaicML MDS (a folder with index.json)",
+    50,
     [](std::string_view path, std::span<const uint8_t> head) {
       const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
       return path.ends_with(".json") && text.starts_with('{') && text.find("\"shards\"") != text.npos;

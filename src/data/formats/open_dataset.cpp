@@ -65,8 +65,8 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector
   const Format* format = nullptr;
   if (std::error_code ignored;
       paths.size() == 1 && std::filesystem::is_directory(data_file(paths[0]), ignored)) {
-    auto folder = folder_format.open(paths[0], {});
-    folder->set_origin(folder_format.name, {});
+    auto folder = formats().at("folder").open(paths[0], {});
+    folder->set_origin("folder", {});
     return folder;
   }
   for (const std::string& named : paths) {
@@ -76,7 +76,7 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector
     const Format* found = format_of(*files.back());
     if (!found) {
       std::vector<std::string> known;
-      for (const Format* each : formats()) known.emplace_back(each->description);
+      for (const Format* each : formats().all()) known.push_back(each->doc);
       fail<InputError>(
           "{}: is no data source: of none of the formats that are known here ({}), or damaged; check the "
           "path, or "
@@ -85,7 +85,7 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector
     }
     if (format && found != format)
       fail<InputError>("{}: is {}, but {} is {}: files that are read together must be of one format",
-                       files[0]->path(), format->description, item, found->description);
+                       files[0]->path(), format->doc, item, found->doc);
     format = found;
   }
   std::vector<std::string> notes;

@@ -6,8 +6,10 @@
 
 namespace millrace::data {
 
-const Format parquet_format{
-    "parquet", "Parquet (.parquet)",
+MILLRACE_FORMAT(parquet){
+    "parquet",
+    "Parquet (.parquet)",
+    20,
     [](std::string_view, std::span<const uint8_t> head) {
       return head.size() >= 4 && std::memcmp(head.data(), "PAR1", 4) == 0;
     },

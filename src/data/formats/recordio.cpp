@@ -273,9 +273,10 @@ class RecordIoWriter final : public DatasetWriter {
 
 }  // namespace
 
-const Format recordio_format{
+MILLRACE_FORMAT(recordio){
     "recordio",
     "MXNet RecordIO (.rec)",
+    10,
     [](std::string_view, std::span<const uint8_t> head) {
       return head.size() >= 8 && u32_at(head.data()) == magic;
     },

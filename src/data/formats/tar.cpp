@@ -311,9 +311,10 @@ bool matches(std::string_view path, std::span<const uint8_t> head) {
 
 }  // namespace
 
-const Format webdataset_format{
+MILLRACE_FORMAT(webdataset){
     "webdataset",
     "tar (WebDataset shards, or folders of pictures)",
+    70,
     matches,
     [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
         -> std::unique_ptr<Dataset> { return std::make_unique<ScannedTar>(path, std::move(files)); },

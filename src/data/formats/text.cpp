@@ -64,8 +64,10 @@ class TextWriter final : public DatasetWriter {
 
 }  // namespace
 
-const Format text_format{
-    "text", "plain text, a line a sample (.txt)",
+MILLRACE_FORMAT(text){
+    "text",
+    "plain text, a line a sample (.txt)",
+    110,
     [](std::string_view path, std::span<const uint8_t> head) {
       return path.ends_with(".txt") && std::find(head.begin(), head.end(), 0) == head.end();
     },

@@ -542,9 +542,10 @@ class TfRecordWriter final : public DatasetWriter {
 
 }  // namespace
 
-const Format tfrecord_format{
+MILLRACE_FORMAT(tfrecord){
     "tfrecord",
     "TFRecord (.tfrecord)",
+    40,
     [](std::string_view, std::span<const uint8_t> head) {
       if (head.size() >= 12 && begins_record(head.data())) return true;
       if (!is_deflated(head)) return false;

@@ -43,7 +43,7 @@ TEST_CASE("Parquet and Arrow files: many batches, read by many threads at once, 
   for (const char* name : {"x.parquet", "x.arrow", "x.arrows"}) {
     CAPTURE(name);
     const auto writer =
-        format_named(std::string(name) == "x.parquet" ? "parquet" : "arrow").create(folder / name, columns);
+        formats().at(std::string(name) == "x.parquet" ? "parquet" : "arrow").create(folder / name, columns);
     for (int64_t i = 0; i < count; ++i) writer->add(row(i));
     writer->finish();
     const auto dataset = open_dataset(folder / name);
@@ -73,7 +73,7 @@ TEST_CASE("changed bytes of a Parquet file are found where they are read, and by
   const TempFolder folder;
   const std::string path = folder / "x.parquet";
   const auto writer =
-      format_named("parquet").create(path, {{"i", ColumnKind::integer}, {"raw", ColumnKind::bytes}});
+      formats().at("parquet").create(path, {{"i", ColumnKind::integer}, {"raw", ColumnKind::bytes}});
   std::mt19937_64 random(3);
   constexpr int64_t count = 100'000;
   for (int64_t i = 0; i < count; ++i) {

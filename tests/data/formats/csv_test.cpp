@@ -188,6 +188,6 @@ TEST_CASE("CSV comes back as it was written") {
     CHECK(difference(read_rows(*dataset), rows) == "");
   }
   CHECK(refusal([&] {
-          (void)format_named("csv").create(folder / "y.csv", {{"p", ColumnKind::picture}});
+          (void)formats().at("csv").create(folder / "y.csv", {{"p", ColumnKind::picture}});
         }).find("'p' (picture)") != std::string::npos);
 }

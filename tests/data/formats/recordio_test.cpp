@@ -39,7 +39,7 @@ std::vector<std::vector<uint8_t>> payloads() {
 }
 
 void write(const std::string& path) {
-  const auto writer = format_named("recordio").create(path, columns);
+  const auto writer = formats().at("recordio").create(path, columns);
   int64_t id = 0;
   for (const auto& payload : payloads()) {
     // The header is 24 bytes and the labels 4 each: with one more or less, the payload's places move.
@@ -104,7 +104,8 @@ TEST_CASE("a cut or changed RecordIO file is refused or read, never worse") {
 TEST_CASE("columns that RecordIO cannot hold are refused by name") {
   const TempFolder folder;
   try {
-    (void)format_named("recordio")
+    (void)formats()
+        .at("recordio")
         .create(folder / "x.rec", {{"label", ColumnKind::integer}, {"caption", ColumnKind::text}});
     FAIL("not refused");
   } catch (const InputError& error) {

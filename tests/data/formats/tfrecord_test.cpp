@@ -67,7 +67,8 @@ std::string deflated(const std::string& content, int bits) {
 }
 
 std::unique_ptr<Dataset> open_bytes(const std::string& content) {
-  return format_named("tfrecord")
+  return formats()
+      .at("tfrecord")
       .open("t.tfrecord",
             {memory_file("t.tfrecord", Bytes(std::vector<uint8_t>(content.begin(), content.end())))});
 }
@@ -181,7 +182,7 @@ TEST_CASE(
   const TempFolder folder;
   const std::string path = folder / "x.tfrecord";
   const std::vector<Column> pair = {{"image", ColumnKind::picture}, {"label", ColumnKind::integer}};
-  const auto writer = format_named("tfrecord").create(path, pair);
+  const auto writer = formats().at("tfrecord").create(path, pair);
   std::string third;
   for (int64_t i = 0; i < 6; ++i) {
     const std::string jpeg = make_jpeg(32, 32, 3, static_cast<uint64_t>(i));

@@ -263,7 +263,7 @@ TEST_CASE("what is written as WebDataset comes back with its values, kinds and k
                                        {"caption", ColumnKind::text},  {"meta", ColumnKind::json},
                                        {"emb", ColumnKind::array},     {"blob", ColumnKind::bytes}};
   const Array array = Array::of(f32, {2, 2}, std::vector<double>{1, 2, 3, 4});
-  const auto writer = format_named("webdataset").create(folder / "out/x.tar", columns);
+  const auto writer = formats().at("webdataset").create(folder / "out/x.tar", columns);
   writer->add(std::vector<Value>{int64_t{3}, bytes(jpeg), std::string("a/one"), 0.5, std::string("hé"),
                                  std::string("{}"), array, bytes("abc")});
   writer->add(std::vector<Value>{
@@ -294,14 +294,14 @@ TEST_CASE("what is written as WebDataset comes back with its values, kinds and k
   CHECK(std::is_sorted(names.begin(), names.end()));
   CHECK(names.size() == 9);
 
-  const auto again = format_named("webdataset").create(folder / "y.tar", columns);
+  const auto again = formats().at("webdataset").create(folder / "y.tar", columns);
   CHECK(refusal([&] {
           again->add(std::vector<Value>{int64_t{3}, {}, std::string("a.b"), {}, {}, {}, {}, {}});
         }).find("no dot") != std::string::npos);
   CHECK(refusal([&] {
           again->add(std::vector<Value>{int64_t{3}, bytes("what"), std::string("a"), {}, {}, {}, {}, {}});
         }).find("no known kind") != std::string::npos);
-  CHECK(refusal([&] { (void)format_named("webdataset").create(folder / "y.rec", columns); }).find("y.tar") !=
+  CHECK(refusal([&] { (void)formats().at("webdataset").create(folder / "y.rec", columns); }).find("y.tar") !=
         std::string::npos);
 }
 
@@ -352,7 +352,7 @@ TEST_CASE("DALI's index beside a tar is used where it fits, else it is said why 
 
 TEST_CASE("a new shard begins at WebDataset's limits, and several shards are numbered") {
   TempFolder folder;
-  const auto writer = format_named("webdataset").create(folder / "x.tar", {{"n", ColumnKind::integer}});
+  const auto writer = formats().at("webdataset").create(folder / "x.tar", {{"n", ColumnKind::integer}});
   for (int64_t i = 0; i < 100'001; ++i) writer->add(std::vector<Value>{i});
   writer->finish();
   CHECK_FALSE(std::filesystem::exists(folder / "x.tar"));

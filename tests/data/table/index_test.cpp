@@ -96,7 +96,8 @@ TEST_CASE("a plain tar and RecordIO open by their indices too") {
   TempFolder folder;
   put_file(folder / "p.tar", make_tar(make_members({"dog", "cat"}, 3)));
   const auto writer =
-      format_named("recordio")
+      formats()
+          .at("recordio")
           .create(folder / "r.rec", {{"label", ColumnKind::real}, {"data", ColumnKind::bytes}});
   for (int i = 0; i < 5; ++i)
     writer->add(std::vector<Value>{

@@ -87,8 +87,8 @@ bool is_text(std::span<const uint8_t> head) {
 
 }  // namespace
 
-const StreamFormat jsonl_stream{
-    "jsonl",
+MILLRACE_STREAM_FORMAT(jsonl){
+    "jsonl", 30,
     [](std::string_view, std::span<const uint8_t> head) {
       std::string_view text = text_of(head);
       if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
@@ -97,8 +97,8 @@ const StreamFormat jsonl_stream{
     },
     []() -> std::unique_ptr<StreamCutter> { return std::make_unique<LineCutter>(false); }};
 
-const StreamFormat csv_stream{
-    "csv", [](std::string_view, std::span<const uint8_t> head) { return is_text(head); },
+MILLRACE_STREAM_FORMAT(csv){
+    "csv", 40, [](std::string_view, std::span<const uint8_t> head) { return is_text(head); },
     []() -> std::unique_ptr<StreamCutter> { return std::make_unique<LineCutter>(true); }};
 
 }  // namespace millrace::data

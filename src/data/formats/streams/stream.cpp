@@ -11,12 +11,17 @@
 #include "data/io/expand_paths.h"
 
 namespace millrace::data {
+
+#define KIND(NAME) extern const StreamFormat stream_format_##NAME;
+#include "generated/stream_formats.inc"
+#undef KIND
+
 namespace {
 
 constexpr size_t kHead = 1 << 12;
 
 const StreamFormat* format_of_head(const std::string& path, std::span<const uint8_t> head) {
-  for (const StreamFormat* format : {&tfrecord_stream, &tar_stream, &jsonl_stream, &csv_stream})
+  for (const StreamFormat* format : stream_formats().all())
     if (format->matches(path, head)) return format;
   return nullptr;
 }
@@ -103,7 +108,7 @@ class PartedStream final : public Stream {
     add(cutter_->behind());
     const std::string name = records.size() == 1 ? fmt::format("{} (sample {})", path(), records[0].at.number)
                                                  : path() + " (samples)";
-    const Format& format = format_named(format_);
+    const Format& format = formats().at(format_);
     std::vector<std::shared_ptr<const RandomAccessFile>> files = {memory_file(name, Bytes(std::move(whole)))};
     auto dataset = format.open_known && !cutter_->before().empty() ? format.open_known(name, files, true, {})
                                                                    : format.open(name, files);
@@ -142,6 +147,19 @@ class PartedStream final : public Stream {
 };
 
 }  // namespace
+
+Registry<StreamFormat>& stream_formats() {
+#define KIND(NAME) &stream_format_##NAME,
+  static Registry<StreamFormat> all("format of streams", {
+#include "generated/stream_formats.inc"
+                                                         });
+#undef KIND
+  return all;
+}
+
+const StreamFormat& register_stream_format(const StreamFormat& format) {
+  return stream_formats().add(format, {{"matches", format.matches}, {"make", format.make}});
+}
 
 std::unique_ptr<Stream> open_stream(const std::string& path) {
   const std::vector<std::string> tars = tars_in(path);

@@ -9,6 +9,7 @@
 
 #include <millrace/dataset.h>
 
+#include "base/registry.h"
 #include "data/io/byte_stream.h"
 
 namespace millrace::data {
@@ -81,7 +82,7 @@ std::unique_ptr<Stream> select(std::unique_ptr<Stream> stream, const std::string
 /// it is none of these, IoError when it cannot be opened.
 std::unique_ptr<Stream> open_stream(const std::string& path);
 
-/// Finds the samples in the bytes of one format; each is a file here and a line in stream.cpp. One for each stream.
+/// Finds the samples in the bytes of one format; each is a file here with MILLRACE_STREAM_FORMAT(name){…}. One for each stream.
 class StreamCutter {
  public:
   virtual ~StreamCutter() = default;
@@ -96,12 +97,21 @@ class StreamCutter {
   virtual std::string behind() const { return {}; }
 };
 
+/// A format that is read as a stream.
 struct StreamFormat {
-  const char* name;  // of its Format
-  bool (*matches)(std::string_view path, std::span<const uint8_t> head);
-  std::unique_ptr<StreamCutter> (*make)();
+  std::string name;  // of its Format
+  int place = 0;     // in the order in which a stream is tried; the library's have 10, 20 …
+  bool (*matches)(std::string_view path, std::span<const uint8_t> head) = nullptr;
+  std::unique_ptr<StreamCutter> (*make)() = nullptr;
 };
-extern const StreamFormat tar_stream, tfrecord_stream, jsonl_stream, csv_stream;
+
+#define MILLRACE_STREAM_FORMAT(NAME)              \
+  extern const StreamFormat stream_format_##NAME; \
+  const StreamFormat stream_format_##NAME
+
+Registry<StreamFormat>& stream_formats();
+/// Adds a format to those of the library. InputError.
+const StreamFormat& register_stream_format(const StreamFormat& format);
 
 /// Samples that take more are taken for damage.
 constexpr uint64_t kMostSampleBytes = uint64_t{1} << 30;

@@ -111,8 +111,8 @@ class TarCutter final : public StreamCutter {
 
 }  // namespace
 
-const StreamFormat tar_stream{
-    "webdataset", [](std::string_view, std::span<const uint8_t> head) { return is_tar_header(head); },
+MILLRACE_STREAM_FORMAT(tar){
+    "webdataset", 20, [](std::string_view, std::span<const uint8_t> head) { return is_tar_header(head); },
     []() -> std::unique_ptr<StreamCutter> { return std::make_unique<TarCutter>(); }};
 
 }  // namespace millrace::data

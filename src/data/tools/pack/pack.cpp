@@ -22,7 +22,7 @@ void check(const std::vector<PackPart>& parts, const PackOptions& options) {
     fail<InputError>("{} samples a shard: at least one is needed", options.shard_samples);
   options.pictures.validate();
   for (const PackPart& part : parts) PackedSamples::check(PackSource(*part.set), options);
-  if (!options.format.empty() && !format_named(options.format).create)
+  if (!options.format.empty() && !formats().at(options.format).create)
     fail<InputError>("{} can only be read; see millrace data convert --help", options.format);
 }
 

@@ -254,7 +254,7 @@ fs::path shard_path(const fs::path& out, const std::string& name, size_t number,
 std::unique_ptr<PackSink> create_sink(const fs::path& path, const PackSource& source,
                                       const PackOptions& options) {
   if (options.format.empty()) return std::make_unique<TarSink>(path, source.extra_columns());
-  return std::make_unique<FormatSink>(path, format_named(options.format), columns_for(source, options));
+  return std::make_unique<FormatSink>(path, formats().at(options.format), columns_for(source, options));
 }
 
 }  // namespace millrace::data

@@ -251,7 +251,8 @@ TEST_CASE("a condition passes over samples of a stream before its buffer") {
 TEST_CASE("samples of a stream carry their weights") {
   const TempFolder folder;
   const std::string path = (folder.path() / "a.tfrecord").string();
-  const auto writer = format_named("tfrecord")
+  const auto writer = formats()
+                          .at("tfrecord")
                           .create(path, {{"image", ColumnKind::picture},
                                          {"label", ColumnKind::integer},
                                          {"loss", ColumnKind::real}});

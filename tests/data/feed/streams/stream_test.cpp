@@ -115,7 +115,8 @@ TEST_CASE("a stream of any format holds what the file holds, plain, compressed a
   put_file(path("a.csv"), "name,x\n\"two\nlines, \"\"quoted\"\"\",1\nplain,2\n\nlast,3");
   {
     const auto writer =
-        format_named("tfrecord")
+        formats()
+            .at("tfrecord")
             .create(path("a.tfrecord"), {{"n", ColumnKind::integer}, {"t", ColumnKind::text}});
     for (int64_t i = 0; i < 5; ++i)
       writer->add(std::vector<Value>{i, std::string(static_cast<size_t>(i + 1), 'x')});

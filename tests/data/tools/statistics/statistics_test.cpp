@@ -146,7 +146,8 @@ TEST_CASE("statistics count, measure, and find what is there twice") {
 TEST_CASE("columns are summed up by kind") {
   const TempFolder folder;
   const auto writer =
-      format_named("recordio")
+      formats()
+          .at("recordio")
           .create(folder / "x.rec",
                   {{"label", ColumnKind::real}, {"id", ColumnKind::integer}, {"data", ColumnKind::bytes}});
   for (int64_t i = 0; i < 100; ++i)
