@@ -109,7 +109,7 @@ std::vector<int64_t> rows_of(const HeadArguments& a, const std::shared_ptr<const
     }
   if (const std::string column = text.column(); !column.empty())
     population.values = data::numbers_of(*dataset, column);
-  const auto order = text.kind->make(text.words, std::move(population));
+  const auto order = text.make(population);
   for (int64_t place = rank; place < order->length() && std::ssize(rows) < a.count; place += ranks)
     rows.push_back(order->at(static_cast<uint64_t>(a.seed), 0, place).index);
   return rows;

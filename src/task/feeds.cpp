@@ -27,12 +27,6 @@ int64_t memory_of(const Recipe& recipe) {
                                     : static_cast<int64_t>(parse_bytes("data.memory", recipe.data.memory));
 }
 
-/// Does an order look at classes? They are not read for the others.
-bool needs_classes(const std::string& order) {
-  const data::OrderKind* kind = data::parse_order(order).kind;
-  return kind == &data::class_balanced_order || kind == &data::stratified_order || kind == &data::quota_order;
-}
-
 std::unique_ptr<data::RowPlan> rows_in_order(const Task& task, const Reading& reading,
                                              const FeedRequest& request) {
   data::OrderedSamples ordered;
@@ -57,7 +51,7 @@ std::vector<std::string> row_lines(const Input& input, const data::Part& part, c
 
 /// With the classes of the first output that has some, where the order of a training looks at them.
 Reading with_classes(const Task& task, Reading reading, bool training) {
-  if (!training || !needs_classes(task.recipe.data.order)) return reading;
+  if (!training || !data::parse_order(task.recipe.data.order).kind->by_class) return reading;
   for (const auto& output : task.outputs) {
     reading.classes = output->classes();
     if (reading.classes.empty()) continue;
@@ -101,7 +95,7 @@ TaskFeed feed_of(const Task& task, const Reading& opened, FeedRequest request) {
     };
   } else {
     rows = rows_in_order(task, reading, request);
-    options.weighted = training && data::weighs(task.recipe.data.order);
+    options.weighted = training && data::parse_order(task.recipe.data.order).kind->weighs;
   }
   made.feed = data::sample_feed(reading.samples, std::move(parts.named), std::move(rows), std::move(options));
   made.samples = reading.samples;

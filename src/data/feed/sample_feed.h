@@ -72,7 +72,5 @@ struct OrderedSamples {
   std::vector<double> shares = {};
 };
 std::unique_ptr<RowPlan> sample_rows(const Dataset& samples, const OrderedSamples& options);
-/// Is that order one by importance, whose picks have weights?
-bool weighs(std::string_view order);
 
 }  // namespace millrace::data

@@ -4,8 +4,6 @@
 
 namespace millrace::data {
 
-bool weighs(std::string_view order) { return parse_order(order).kind == &importance_order; }
-
 std::unique_ptr<RowPlan> sample_rows(const Dataset& samples, const OrderedSamples& options) {
   const OrderText text = parse_order(options.order);
   std::vector<double> values;
@@ -15,7 +13,7 @@ std::unique_ptr<RowPlan> sample_rows(const Dataset& samples, const OrderedSample
     const auto& labels = options.labels;
     if (!labels.empty()) population.labels.assign(labels.begin() + first, labels.begin() + first + count);
     if (!values.empty()) population.values.assign(values.begin() + first, values.begin() + first + count);
-    return text.kind->make(text.words, std::move(population));
+    return text.make(population);
   };
   if (options.parts.empty()) return ordered_rows(order_of(0, samples.count()));
   std::vector<int64_t> first;

@@ -34,15 +34,18 @@ class BlockShuffle final : public Order {
 
 }  // namespace
 
-const OrderKind block_shuffle_order{
-    "block-shuffle", "block-shuffle SAMPLES_OF_A_BLOCK BLOCKS_OF_A_WINDOW", nullptr,
-    [](const std::vector<std::string>& words, Population population) -> std::unique_ptr<Order> {
-      const int64_t block = order_integer(block_shuffle_order, words, 1, 1),
-                    window = order_integer(block_shuffle_order, words, 2, 1);
-      if (words.size() > 3) wrong_order(block_shuffle_order, words, "it takes two numbers");
+MILLRACE_ORDER(block_shuffle){
+    .name = "block-shuffle",
+    .usage = "SAMPLES_OF_A_BLOCK BLOCKS_OF_A_WINDOW",
+    .doc =
+        "for disks and servers where each place costs: blocks come in random order, and windows of blocks "
+        "are shuffled",
+    .place = 30,
+    .make = [](const OrderText& text, const Population& population) -> std::unique_ptr<Order> {
+      const int64_t block = text.integer(1, 1), window = text.integer(2, 1);
+      if (text.words.size() > 3) text.wrong("it takes two numbers");
       if (block > population.count || window > population.count)
-        wrong_order(block_shuffle_order, words,
-                    "the data has only " + std::to_string(population.count) + " samples");
+        text.wrong("the data has only " + std::to_string(population.count) + " samples");
       return std::make_unique<BlockShuffle>(population.count, block, window);
     }};
 

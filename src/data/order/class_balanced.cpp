@@ -27,11 +27,13 @@ class ClassBalanced final : public Order {
 
 }  // namespace
 
-const OrderKind class_balanced_order{
-    "class-balanced", "class-balanced", nullptr,
-    [](const std::vector<std::string>& words, Population population) -> std::unique_ptr<Order> {
-      if (words.size() > 1) wrong_order(class_balanced_order, words, "it takes no words");
-      auto samples = samples_of_classes(class_balanced_order, words, population);
+MILLRACE_ORDER(class_balanced){
+    .name = "class-balanced",
+    .doc = "all classes equally often, rare ones by coming again sooner",
+    .place = 40,
+    .by_class = true,
+    .make = [](const OrderText&, const Population& population) -> std::unique_ptr<Order> {
+      auto samples = samples_of_classes(population);
       std::erase_if(samples, [](const auto& of_class) { return of_class.empty(); });
       return std::make_unique<ClassBalanced>(population.count, std::move(samples));
     }};

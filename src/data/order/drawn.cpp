@@ -57,19 +57,16 @@ class Drawn final : public Order {
 
 }  // namespace
 
-std::unique_ptr<Order> drawn_order(const OrderKind& kind, const std::vector<std::string>& words,
-                                   const Population& population, bool importance) {
-  if (words.size() != 2) wrong_order(kind, words, "it takes the name of a column");
+std::unique_ptr<Order> drawn_order(const OrderText& text, const Population& population) {
   double sum = 0;
   for (size_t i = 0; i < population.values.size(); ++i) {
     const double value = population.values[i];
     if (!std::isfinite(value) || value < 0)
-      wrong_order(kind, words, fmt::format("sample {} has {} there; wanted are numbers from 0 on", i, value));
+      text.wrong(fmt::format("sample {} has {} there; wanted are numbers from 0 on", i, value));
     sum += value;
   }
-  if (!(sum > 0) || !std::isfinite(sum))
-    wrong_order(kind, words, "the column's numbers are all 0, or too large");
-  return std::make_unique<Drawn>(population.values, sum, importance);
+  if (!(sum > 0) || !std::isfinite(sum)) text.wrong("the column's numbers are all 0, or too large");
+  return std::make_unique<Drawn>(population.values, sum, text.kind->weighs);
 }
 
 }  // namespace millrace::data

@@ -10,9 +10,8 @@
 namespace millrace::data {
 
 /// Draws sample i with probability values[i] / sum, by Walker's alias method (Vose, IEEE Trans. Softw. Eng. 17, 1991):
-/// O(1) a draw. With `importance`, a pick's weight is 1 / (n · probability), so that weighted means stay those of the
+/// O(1) a draw. Where the kind weighs, a pick's weight is 1 / (n · probability), so that weighted means stay those of the
 /// plain data. InputError for values that are negative, not finite, or all zero.
-std::unique_ptr<Order> drawn_order(const OrderKind& kind, const std::vector<std::string>& words,
-                                   const Population& population, bool importance);
+std::unique_ptr<Order> drawn_order(const OrderText& text, const Population& population);
 
 }  // namespace millrace::data

@@ -3,11 +3,12 @@
 
 namespace millrace::data {
 
-const OrderKind importance_order{
-    "importance", "importance COLUMN",
-    [](const std::vector<std::string>& words) { return words.size() > 1 ? words[1] : std::string(); },
-    [](const std::vector<std::string>& words, Population population) {
-      return drawn_order(importance_order, words, population, true);
-    }};
+MILLRACE_ORDER(importance){.name = "importance",
+                           .usage = "COLUMN",
+                           .doc = "as weighted, with a loss weighted so that it means the same as without",
+                           .place = 80,
+                           .by_column = true,
+                           .weighs = true,
+                           .make = drawn_order};
 
 }  // namespace millrace::data

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/registry.h"
+
 namespace millrace::data {
 
 /// What an order may look at.
@@ -42,41 +44,50 @@ class Order {
   }
 };
 
-/// A kind of order; each one is a file here and a line in order.cpp.
-struct OrderKind {
-  const char* name;   // "block-shuffle"
-  const char* usage;  // "block-shuffle SAMPLES BLOCKS"
-  /// The column of values that a text of this kind names; "" for none.
-  std::string (*column)(const std::vector<std::string>& words);
-  /// `words`: all of the text's, the name first. InputError when they are not as `usage` says, or the population lacks what
-  /// is needed.
-  std::unique_ptr<Order> (*make)(const std::vector<std::string>& words, Population population);
-};
-const std::vector<const OrderKind*>& order_kinds();
-extern const OrderKind sequential_order, shuffle_order, block_shuffle_order, class_balanced_order,
-    stratified_order, quota_order, weighted_order, importance_order;
+struct OrderKind;
 
-/// The kind and words of a recipe's text, as "block-shuffle 1000 8"; InputError names the nearest kind.
+/// A recipe's text, as "block-shuffle 1000 8".
 struct OrderText {
   const OrderKind* kind = nullptr;
-  std::vector<std::string> words;
-  std::string column() const { return kind->column ? kind->column(words) : std::string(); }
+  std::vector<std::string> words;  // all, the name first
+
+  /// The column of values that it names; "" for none.
+  std::string column() const;
+  /// InputError when the words are not as the kind's usage says, or the population lacks what is needed.
+  std::unique_ptr<Order> make(const Population& population) const;
+  /// InputError that quotes the text and says how it is written.
+  [[noreturn]] void wrong(const std::string& why) const;
+  /// The word at a place, or a part of a word, as a whole number ≥ `least`.
+  int64_t integer(size_t place, int64_t least) const;
+  int64_t integer(std::string_view part, int64_t least) const;
 };
+/// InputError names the nearest kind.
 OrderText parse_order(std::string_view text);
 
-/// InputError that quotes the text and says how it is written.
-[[noreturn]] void wrong_order(const OrderKind& kind, const std::vector<std::string>& words,
-                              const std::string& why);
-/// A whole number ≥ `least` of the words.
-int64_t order_integer(const OrderKind& kind, const std::vector<std::string>& words, size_t place,
-                      int64_t least);
-/// The same of a part of a word.
-int64_t order_integer(const OrderKind& kind, const std::vector<std::string>& words, std::string_view part,
-                      int64_t least);
+/// A kind of order; each one is a file here with MILLRACE_ORDER(name){…}.
+struct OrderKind {
+  std::string name;        // "block-shuffle"
+  std::string usage = {};  // of its words, "SAMPLES BLOCKS"; "" when it takes none
+  std::string doc = {};
+  int place = 0;           // in lists; the library's have 10, 20 …
+  bool by_class = false;   // needs labels
+  bool by_column = false;  // its first word names a column, which gives values
+  bool weighs = false;     // picks have weights
+  std::unique_ptr<Order> (*make)(const OrderText& text, const Population& population) = nullptr;
+};
 
-/// The samples of each class, by number. InputError when there are no classes.
-std::vector<std::vector<int64_t>> samples_of_classes(const OrderKind& kind,
-                                                     const std::vector<std::string>& words,
-                                                     const Population& population);
+#define MILLRACE_ORDER(NAME)           \
+  extern const OrderKind order_##NAME; \
+  const OrderKind order_##NAME
+
+Registry<OrderKind>& order_kinds();
+/// Adds an order to those of the library. InputError.
+const OrderKind& register_order(const OrderKind& kind);
+
+/// "block-shuffle SAMPLES BLOCKS", of all.
+std::vector<std::string> order_usages();
+
+/// The samples of each class, by number.
+std::vector<std::vector<int64_t>> samples_of_classes(const Population& population);
 
 }  // namespace millrace::data

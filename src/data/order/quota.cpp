@@ -35,28 +35,29 @@ class Quota final : public Order {
 
 }  // namespace
 
-const OrderKind quota_order{
-    "quota", "quota CLASS=NUMBER …", nullptr,
-    [](const std::vector<std::string>& words, Population population) -> std::unique_ptr<Order> {
-      auto samples = samples_of_classes(quota_order, words, population);
+MILLRACE_ORDER(quota){
+    .name = "quota",
+    .usage = "CLASS=NUMBER …",
+    .doc = "so many samples of each class in an epoch, shuffled",
+    .place = 60,
+    .by_class = true,
+    .make = [](const OrderText& text, const Population& population) -> std::unique_ptr<Order> {
+      auto samples = samples_of_classes(population);
       std::vector<int64_t> quotas(samples.size());
-      for (size_t i = 1; i < words.size(); ++i) {
-        const size_t equals = words[i].rfind('=');
-        const std::string name = words[i].substr(0, equals);
+      for (size_t i = 1; i < text.words.size(); ++i) {
+        const size_t equals = text.words[i].rfind('=');
+        const std::string name = text.words[i].substr(0, equals);
         const auto found = std::find(population.classes.begin(), population.classes.end(), name);
-        if (equals == std::string::npos)
-          wrong_order(quota_order, words, fmt::format("\"{}\" lacks its number", name));
+        if (equals == std::string::npos) text.wrong(fmt::format("\"{}\" lacks its number", name));
         if (found == population.classes.end())
-          wrong_order(quota_order, words,
-                      fmt::format("there is no class '{}'; did you mean '{}'?", name,
-                                  nearest(name, population.classes)));
+          text.wrong(fmt::format("there is no class '{}'; did you mean '{}'?", name,
+                                 nearest(name, population.classes)));
         const auto label = static_cast<size_t>(found - population.classes.begin());
-        quotas[label] = order_integer(quota_order, words, std::string_view(words[i]).substr(equals + 1), 1);
-        if (quotas[label] > 1'000'000'000'000) wrong_order(quota_order, words, "the number is too large");
-        if (samples[label].empty())
-          wrong_order(quota_order, words, fmt::format("the class '{}' has no samples", name));
+        quotas[label] = text.integer(std::string_view(text.words[i]).substr(equals + 1), 1);
+        if (quotas[label] > 1'000'000'000'000) text.wrong("the number is too large");
+        if (samples[label].empty()) text.wrong(fmt::format("the class '{}' has no samples", name));
       }
-      if (words.size() < 2) wrong_order(quota_order, words, "no class is named");
+      if (text.words.size() < 2) text.wrong("no class is named");
       return std::make_unique<Quota>(std::move(samples), std::move(quotas));
     }};
 

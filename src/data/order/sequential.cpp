@@ -16,10 +16,11 @@ class Sequential final : public Order {
 
 }  // namespace
 
-const OrderKind sequential_order{
-    "sequential", "sequential", nullptr,
-    [](const std::vector<std::string>& words, Population population) -> std::unique_ptr<Order> {
-      if (words.size() > 1) wrong_order(sequential_order, words, "it takes no words");
+MILLRACE_ORDER(sequential){
+    .name = "sequential",
+    .doc = "as the source has them",
+    .place = 20,
+    .make = [](const OrderText&, const Population& population) -> std::unique_ptr<Order> {
       return std::make_unique<Sequential>(population.count);
     }};
 

@@ -23,11 +23,11 @@ class Shuffle final : public Order {
 
 }  // namespace
 
-const OrderKind shuffle_order{
-    "shuffle", "shuffle", nullptr,
-    [](const std::vector<std::string>& words, Population population) -> std::unique_ptr<Order> {
-      if (words.size() > 1) wrong_order(shuffle_order, words, "it takes no words");
-      return std::make_unique<Shuffle>(population.count);
-    }};
+MILLRACE_ORDER(shuffle){.name = "shuffle",
+                        .doc = "every sample once, in an order of its own for each epoch",
+                        .place = 10,
+                        .make = [](const OrderText&, const Population& population) -> std::unique_ptr<Order> {
+                          return std::make_unique<Shuffle>(population.count);
+                        }};
 
 }  // namespace millrace::data

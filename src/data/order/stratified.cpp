@@ -54,11 +54,13 @@ class Stratified final : public Order {
 
 }  // namespace
 
-const OrderKind stratified_order{
-    "stratified", "stratified", nullptr,
-    [](const std::vector<std::string>& words, Population population) -> std::unique_ptr<Order> {
-      if (words.size() > 1) wrong_order(stratified_order, words, "it takes no words");
-      auto samples = samples_of_classes(stratified_order, words, population);
+MILLRACE_ORDER(stratified){
+    .name = "stratified",
+    .doc = "every sample once, the classes spread evenly",
+    .place = 50,
+    .by_class = true,
+    .make = [](const OrderText&, const Population& population) -> std::unique_ptr<Order> {
+      auto samples = samples_of_classes(population);
       return std::make_unique<Stratified>(population.count, std::move(samples));
     }};
 

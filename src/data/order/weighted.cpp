@@ -3,11 +3,11 @@
 
 namespace millrace::data {
 
-const OrderKind weighted_order{
-    "weighted", "weighted COLUMN",
-    [](const std::vector<std::string>& words) { return words.size() > 1 ? words[1] : std::string(); },
-    [](const std::vector<std::string>& words, Population population) {
-      return drawn_order(weighted_order, words, population, false);
-    }};
+MILLRACE_ORDER(weighted){.name = "weighted",
+                         .usage = "COLUMN",
+                         .doc = "drawn, with replacement, with a probability in proportion to a column",
+                         .place = 70,
+                         .by_column = true,
+                         .make = drawn_order};
 
 }  // namespace millrace::data

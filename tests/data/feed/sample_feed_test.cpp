@@ -195,7 +195,7 @@ TEST_CASE("a sample feed comes in the order that is asked for, whatever the thre
     OrderedSamples ordered{order, {}, {"a", "b", "c"}, {}, {}};
     for (int64_t i = 0; i < 50; ++i) ordered.labels.push_back(i % 3);
     FeedOptions given = feed_of(8, 3);
-    given.weighted = weighs(order);
+    given.weighted = parse_order(order).kind->weighs;
     CHECK(given.weighted == (std::string(order) == "importance score"));
     const auto feed = picture_feed_of(source, given, ordered);
     CHECK(feed->has_field("weights") == given.weighted);

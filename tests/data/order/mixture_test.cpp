@@ -14,9 +14,7 @@ using namespace millrace::data;
 
 namespace {
 
-std::unique_ptr<Order> shuffled(int64_t count) {
-  return parse_order("shuffle").kind->make({"shuffle"}, Population{count, {}, {}, {}});
-}
+std::unique_ptr<Order> shuffled(int64_t count) { return parse_order("shuffle").make({count, {}, {}, {}}); }
 
 Mixture mixture(std::vector<int64_t> counts, std::vector<double> shares) {
   std::vector<int64_t> first;

@@ -27,9 +27,8 @@ Population population(const std::vector<int64_t>& counts) {
   return p;
 }
 
-std::unique_ptr<Order> make(const std::string& text, Population p) {
-  const OrderText parsed = parse_order(text);
-  return parsed.kind->make(parsed.words, std::move(p));
+std::unique_ptr<Order> make(const std::string& text, const Population& p) {
+  return parse_order(text).make(p);
 }
 
 std::vector<int64_t> epoch_of(const Order& order, uint64_t seed, int64_t epoch) {
@@ -234,4 +233,30 @@ TEST_CASE("orders that cannot be are refused with the way to write them") {
   p.values = {0, 0, 0};
   CHECK(error_of("importance x", p).find("all 0") != std::string::npos);
   CHECK(error_of("class-balanced", Population{5, {}, {}, {}}).find("no classes") != std::string::npos);
+}
+
+TEST_CASE("orders are listed by place, and a program's own is used like any") {
+  std::vector<std::string> names = order_kinds().names();
+  std::erase(names, "test-third");
+  CHECK(names == std::vector<std::string>{"shuffle", "sequential", "block-shuffle", "class-balanced",
+                                          "stratified", "quota", "weighted", "importance"});
+  register_order({.name = "test-third",
+                  .usage = "SAMPLE",
+                  .doc = "one sample alone",
+                  .make = [](const OrderText& text, const Population&) -> std::unique_ptr<Order> {
+                    class One final : public Order {
+                     public:
+                      explicit One(int64_t sample) : sample_(sample) {}
+                      int64_t length() const override { return 1; }
+                      Pick at(uint64_t, int64_t, int64_t) const override { return {sample_}; }
+
+                     private:
+                      int64_t sample_;
+                    };
+                    return std::make_unique<One>(text.integer(1, 0));
+                  }});
+  CHECK(make("test-third 2", population({3}))->at(1, 0, 0).index == 2);
+  CHECK(error_of("test-third x", population({3})).find("write it as test-third SAMPLE") != std::string::npos);
+  CHECK_THROWS_WITH_AS(register_order({.name = "shuffle", .make = order_kinds().at("shuffle").make}),
+                       "there is an order 'shuffle' already", InputError);
 }

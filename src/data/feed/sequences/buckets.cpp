@@ -15,9 +15,9 @@ class Buckets : public Plan {
  public:
   Buckets(const Texts& texts, const PlanOptions& options) : texts_(texts), options_(options) {
     const OrderText text = parse_order(options.order);
-    if (text.kind == &importance_order || text.kind == &weighted_order)
+    if (text.kind->by_column)
       fail<InputError>("data.order = \"{}\": texts have no columns to weigh them by", options.order);
-    order_ = text.kind->make(text.words, {texts.count(), texts.labels, texts.classes, {}});
+    order_ = text.make({texts.count(), texts.labels, texts.classes, {}});
     if (options_.buckets.empty()) options_.buckets = {options.length};
     rows_ = options.whole_batches ? order_->length() / options.batch * options.batch : order_->length();
     if (rows_ < 1)

@@ -31,7 +31,7 @@ class Windows : public Plan {
       const OrderText text = parse_order(options.order);
       Population population;
       population.count = windows_;
-      return text.kind->make(text.words, std::move(population));
+      return text.make(population);
     }();
   }
 
