@@ -4,6 +4,7 @@
 
 #include "data/augment/sometimes.h"
 #include "data/augment/warp.h"
+#include "data/augment/words.h"
 
 namespace millrace::data {
 namespace {
@@ -36,15 +37,18 @@ class Affine final : public Augmentation {
 
 }  // namespace
 
-const AugmentationKind affine_kind{"affine", "affine DEGREES [translate=0] [scale=1..1] [shear=0] [fill=0]",
-                                   [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
-                                     Reach reach{};
-                                     reach.degrees = words.number("DEGREES", 0, 180);
-                                     reach.translate = words.option("translate", 0, 0, 1);
-                                     reach.scale = words.range("scale", {1, 1}, 0.01, 100);
-                                     reach.shear = words.option("shear", 0, 0, 89);
-                                     reach.fill = static_cast<uint8_t>(words.option("fill", 0, 0, 255));
-                                     return std::make_unique<Affine>(reach);
-                                   }};
+MILLRACE_AUGMENTATION(affine){
+    .name = "affine",
+    .doc = "turned, moved, scaled and sheared",
+    .place = 80,
+    .settings = {{"DEGREES", "turned by so many at most, each way", 0.0, 0, 180},
+                 {"translate", "share of the sides by which it moves at most", 0.0, 0, 1},
+                 {"scale", "factor of the size", std::vector{1.0, 1.0}, 0.01, 100},
+                 {"shear", "degrees at most", 0.0, 0, 89},
+                 fill_setting()},
+    .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
+      return std::make_unique<Affine>(Reach{s.number("DEGREES"), s.number("translate"), s.number("shear"),
+                                            range_of(s, "scale"), static_cast<uint8_t>(s.number("fill"))});
+    }};
 
 }  // namespace millrace::data

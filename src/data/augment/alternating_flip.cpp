@@ -16,8 +16,11 @@ class AlternatingFlip final : public PassAugmentation {
 
 }  // namespace
 
-const AugmentationKind alternating_flip_kind{
-    "alternating-flip", "alternating-flip",
-    [](AugmentationWords&) -> std::unique_ptr<Augmentation> { return std::make_unique<AlternatingFlip>(); }};
+MILLRACE_AUGMENTATION(alternating_flip){.name = "alternating-flip",
+                                        .doc = "the mirror image every other epoch",
+                                        .place = 30,
+                                        .make = [](const Settings&) -> std::unique_ptr<Augmentation> {
+                                          return std::make_unique<AlternatingFlip>();
+                                        }};
 
 }  // namespace millrace::data

@@ -6,12 +6,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <millrace/picture.h>
 #include <millrace/random.h>
+#include <millrace/settings.h>
 
+#include "base/registry.h"
 #include "data/augment/pass.h"
 #include "data/codecs/pictures/frame.h"
 
@@ -63,50 +64,30 @@ class PassAugmentation : public Augmentation {
   }
 };
 
-/// The words of an augmentation's text, as "pad-crop 4 zero"; messages quote the text.
-class AugmentationWords {
- public:
-  AugmentationWords(std::string_view text, std::string usage);
-  /// The next word as a number within [least, most]; InputError when it is missing or another.
-  double number(const char* what, double least, double most);
-  int integer(const char* what, int least, int most);
-  /// A word "name=0.5" anywhere behind, taken out: its number within [least, most], or `otherwise` without such a word.
-  double option(std::string_view name, double otherwise, double least, double most);
-  /// A word "name=0.5..1": two numbers within [least, most], the first not above the second.
-  std::pair<double, double> range(std::string_view name, std::pair<double, double> otherwise, double least,
-                                  double most);
-  /// True (and skipped) when the next word is `word`.
-  bool take(std::string_view word);
-  /// True when no words are left.
-  bool empty() const { return next_ >= words_.size(); }
-  /// InputError when words are left over.
-  void finish();
-  [[noreturn]] void wrong(const std::string& why) const;
-
- private:
-  double parse(std::string_view word, std::string_view what, double least, double most) const;
-  std::string take_named(std::string_view name);
-  std::string text_, usage_;
-  std::vector<std::string> words_;
-  size_t next_ = 1;
-};
-
-/// An augmentation by name; each one is a file here and a line in augment.cpp.
+/// An augmentation by name; each one is a file here with MILLRACE_AUGMENTATION(name){…}.
 struct AugmentationKind {
-  std::string name;   // "pad-crop"
-  std::string usage;  // "pad-crop PIXELS [zero]"
-  std::unique_ptr<Augmentation> (*make)(AugmentationWords& words);
+  std::string name;  // "pad-crop"
+  std::string doc = {};
+  int place = 0;                       // in lists; the library's have 10, 20 …
+  std::vector<Setting> settings = {};  // as parse_words() reads them
+  bool words_optional = false;         // those in CAPITALS: all are given, or none
+  /// InputError, without the text, for settings that make none.
+  std::unique_ptr<Augmentation> (*make)(const Settings& settings) = nullptr;
 };
-extern const AugmentationKind pad_crop_kind, flip_kind, alternating_flip_kind, random_shift_kind, rotate_kind,
-    cutout_kind, random_resized_crop_kind, affine_kind, perspective_kind, colour_jitter_kind, grey_kind,
-    blur_kind, solarize_kind, posterize_kind, equalize_kind, autocontrast_kind, erasing_kind, noise_kind,
-    randaugment_kind, trivialaugment_kind;
+
+#define MILLRACE_AUGMENTATION(NAME)                  \
+  extern const AugmentationKind augmentation_##NAME; \
+  const AugmentationKind augmentation_##NAME
+
+Registry<AugmentationKind>& augmentations();
+/// Adds an augmentation to those of the library. InputError.
+const AugmentationKind& register_augmentation(const AugmentationKind& kind);
 
 /// Parses a recipe's text, e.g. "pad-crop 2", "flip", "alternating-flip", "random-shift 2", "rotate 15",
 /// "cutout 8", "colour-jitter brightness=0.4". InputError names the nearest valid augmentation, or what its parameters are.
 std::unique_ptr<Augmentation> parse_augmentation(std::string_view text);
 
-/// The usages of all augmentations, for help texts.
+/// "pad-crop PIXELS [zero]", of all.
 std::vector<std::string> augmentation_usages();
 
 /// A list of augmentations, applied one after the other.

@@ -15,9 +15,12 @@ class Autocontrast final : public Sometimes {
 
 }  // namespace
 
-const AugmentationKind autocontrast_kind{"autocontrast", "autocontrast [p=0.5]",
-                                         [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
-                                           return std::make_unique<Autocontrast>(probability(words, 0.5));
-                                         }};
+MILLRACE_AUGMENTATION(autocontrast){.name = "autocontrast",
+                                    .doc = "each channel stretched to 0…255",
+                                    .place = 160,
+                                    .settings = {p_setting(0.5)},
+                                    .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
+                                      return std::make_unique<Autocontrast>(s.number("p"));
+                                    }};
 
 }  // namespace millrace::data

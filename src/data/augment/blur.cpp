@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "data/augment/sometimes.h"
+#include "data/augment/words.h"
 
 namespace millrace::data {
 namespace {
@@ -66,12 +67,18 @@ void gaussian_blur(const Extent& extent, uint8_t* planes, int size, double sigma
   }
 }
 
-const AugmentationKind blur_kind{
-    "blur", "blur SIZE [sigma=0.1..2] [p=1]", [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
-      const int size = words.integer("SIZE", 1, 101);
-      if (size % 2 == 0) words.wrong("SIZE must be odd: so many pixels each way, and the one in the middle");
-      const auto sigma = words.range("sigma", {0.1, 2}, 0.01, 100);
-      return std::make_unique<Blur>(probability(words, 1), size, sigma);
+MILLRACE_AUGMENTATION(blur){
+    .name = "blur",
+    .doc = "Gaussian blur of random strength",
+    .place = 120,
+    .settings = {{"SIZE", "of the kernel, in pixels: odd", int64_t{1}, 1, 101},
+                 {"sigma", "deviation, in pixels", std::vector{0.1, 2.0}, 0.01, 100},
+                 p_setting(1)},
+    .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
+      const auto size = static_cast<int>(s.integer("SIZE"));
+      if (size % 2 == 0)
+        fail<InputError>("SIZE must be odd: so many pixels each way, and the one in the middle");
+      return std::make_unique<Blur>(s.number("p"), size, range_of(s, "sigma"));
     }};
 
 }  // namespace millrace::data

@@ -46,17 +46,24 @@ class ColourJitter final : public Sometimes {
 
 }  // namespace
 
-const AugmentationKind colour_jitter_kind{
-    "colour-jitter", "colour-jitter [brightness=0] [contrast=0] [saturation=0] [hue=0] [p=1]",
-    [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
+MILLRACE_AUGMENTATION(colour_jitter){
+    .name = "colour-jitter",
+    .doc = "random factors, in random order",
+    .place = 100,
+    .settings = {{"brightness", "1 ± so much", 0.0, 0, 10},
+                 {"contrast", "1 ± so much", 0.0, 0, 10},
+                 {"saturation", "1 ± so much", 0.0, 0, 10},
+                 {"hue", "turned by ± so much of the circle", 0.0, 0, 0.5},
+                 p_setting(1)},
+    .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
       const auto factor = [&](const char* name) -> std::pair<double, double> {
-        const double reach = words.option(name, 0, 0, 10);
+        const double reach = s.number(name);
         return {std::max(0.0, 1 - reach), 1 + reach};
       };
-      Jitter jitter{factor("brightness"), factor("contrast"), factor("saturation"), {}};
-      const double turn = words.option("hue", 0, 0, 0.5);
-      jitter.hue = {-turn, turn};
-      return std::make_unique<ColourJitter>(probability(words, 1), jitter);
+      const double turn = s.number("hue");
+      return std::make_unique<ColourJitter>(
+          s.number("p"),
+          Jitter{factor("brightness"), factor("contrast"), factor("saturation"), {-turn, turn}});
     }};
 
 }  // namespace millrace::data

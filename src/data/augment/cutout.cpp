@@ -36,9 +36,12 @@ class Cutout final : public Augmentation {
 
 }  // namespace
 
-const AugmentationKind cutout_kind{"cutout", "cutout PIXELS",
-                                   [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
-                                     return std::make_unique<Cutout>(words.integer("PIXELS", 1, 4096));
-                                   }};
+MILLRACE_AUGMENTATION(cutout){.name = "cutout",
+                              .doc = "a square under the mean colour",
+                              .place = 60,
+                              .settings = {{"PIXELS", "of its side", int64_t{8}, 1, 4096}},
+                              .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
+                                return std::make_unique<Cutout>(static_cast<int>(s.integer("PIXELS")));
+                              }};
 
 }  // namespace millrace::data

@@ -15,9 +15,12 @@ class Equalize final : public Sometimes {
 
 }  // namespace
 
-const AugmentationKind equalize_kind{"equalize", "equalize [p=0.5]",
-                                     [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
-                                       return std::make_unique<Equalize>(probability(words, 0.5));
-                                     }};
+MILLRACE_AUGMENTATION(equalize){.name = "equalize",
+                                .doc = "a flat histogram for each channel",
+                                .place = 150,
+                                .settings = {p_setting(0.5)},
+                                .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
+                                  return std::make_unique<Equalize>(s.number("p"));
+                                }};
 
 }  // namespace millrace::data

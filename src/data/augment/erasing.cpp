@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "data/augment/sometimes.h"
+#include "data/augment/words.h"
 
 namespace millrace::data {
 namespace {
@@ -43,12 +44,15 @@ class Erasing final : public Sometimes {
 
 }  // namespace
 
-const AugmentationKind erasing_kind{
-    "erasing", "erasing [p=0.5] [scale=0.02..0.33] [ratio=0.3..3.3]",
-    [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
-      const double p = probability(words, 0.5);
-      const auto scale = words.range("scale", {0.02, 0.33}, 0, 1);
-      return std::make_unique<Erasing>(p, scale, words.range("ratio", {0.3, 3.3}, 0.01, 100));
-    }};
+MILLRACE_AUGMENTATION(erasing){.name = "erasing",
+                               .doc = "a rectangle under the mean of its channel",
+                               .place = 170,
+                               .settings = {p_setting(0.5),
+                                            {"scale", "share of the area", std::vector{0.02, 0.33}, 0, 1},
+                                            {"ratio", "height to width", std::vector{0.3, 3.3}, 0.01, 100}},
+                               .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
+                                 return std::make_unique<Erasing>(s.number("p"), range_of(s, "scale"),
+                                                                  range_of(s, "ratio"));
+                               }};
 
 }  // namespace millrace::data

@@ -14,8 +14,10 @@ class Flip final : public PassAugmentation {
 
 }  // namespace
 
-const AugmentationKind flip_kind{"flip", "flip", [](AugmentationWords&) -> std::unique_ptr<Augmentation> {
-                                   return std::make_unique<Flip>();
-                                 }};
+MILLRACE_AUGMENTATION(flip){
+    .name = "flip",
+    .doc = "the mirror image half of the time",
+    .place = 20,
+    .make = [](const Settings&) -> std::unique_ptr<Augmentation> { return std::make_unique<Flip>(); }};
 
 }  // namespace millrace::data

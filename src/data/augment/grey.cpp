@@ -15,9 +15,12 @@ class Grey final : public Sometimes {
 
 }  // namespace
 
-const AugmentationKind grey_kind{"grey", "grey [p=0.1]",
-                                 [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
-                                   return std::make_unique<Grey>(probability(words, 0.1));
-                                 }};
+MILLRACE_AUGMENTATION(grey){.name = "grey",
+                            .doc = "without colours",
+                            .place = 110,
+                            .settings = {p_setting(0.1)},
+                            .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
+                              return std::make_unique<Grey>(s.number("p"));
+                            }};
 
 }  // namespace millrace::data

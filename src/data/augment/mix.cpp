@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "base/suggest.h"
+#include "data/augment/words.h"
 #include "data/codecs/pictures/frame.h"
 
 namespace millrace::data {
@@ -72,9 +73,8 @@ Mixer::Mixer(std::span<const std::string> texts) {
       fail<InputError>("input.mix \"{}\" is unknown; did you mean \"{}\"? There are: {}", text,
                        nearest(name, std::vector<std::string>{"mixup", "cutmix"}),
                        fmt::join(mixing_usages(), ", "));
-    AugmentationWords words(text, name + " ALPHA");
-    kinds_.push_back({name == "cutmix", words.number("ALPHA", 0.01, 100)});
-    words.finish();
+    const Settings settings = parse_words(text, {{"ALPHA", "of the distribution of shares", 1.0, 0.01, 100}});
+    kinds_.push_back({name == "cutmix", settings.number("ALPHA")});
   }
 }
 

@@ -29,10 +29,12 @@ class Noise final : public Sometimes {
 
 }  // namespace
 
-const AugmentationKind noise_kind{"noise", "noise DEVIATION [p=1]",
-                                  [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
-                                    const double deviation = words.number("DEVIATION", 0, 255);
-                                    return std::make_unique<Noise>(probability(words, 1), deviation);
-                                  }};
+MILLRACE_AUGMENTATION(noise){.name = "noise",
+                             .doc = "normal noise",
+                             .place = 180,
+                             .settings = {{"DEVIATION", "of 255", 0.0, 0, 255}, p_setting(1)},
+                             .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
+                               return std::make_unique<Noise>(s.number("p"), s.number("DEVIATION"));
+                             }};
 
 }  // namespace millrace::data

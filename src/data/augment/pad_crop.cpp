@@ -29,10 +29,15 @@ class PadCrop final : public PassAugmentation {
 
 }  // namespace
 
-const AugmentationKind pad_crop_kind{
-    "pad-crop", "pad-crop PIXELS [zero]", [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
-      const int padding = words.integer("PIXELS", 0, 4096);
-      return std::make_unique<PadCrop>(padding, words.take("zero") ? Border::zero : Border::reflect);
-    }};
+MILLRACE_AUGMENTATION(pad_crop){.name = "pad-crop",
+                                .doc = "padded by reflection, or zeros, and cut back at a random place",
+                                .place = 10,
+                                .settings = {{"PIXELS", "of padding on each side", int64_t{0}, 0, 4096},
+                                             {"zero", "zeros instead of the reflection", false}},
+                                .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
+                                  return std::make_unique<PadCrop>(
+                                      static_cast<int>(s.integer("PIXELS")),
+                                      s.flag("zero") ? Border::zero : Border::reflect);
+                                }};
 
 }  // namespace millrace::data

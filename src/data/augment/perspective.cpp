@@ -41,12 +41,16 @@ class Perspective final : public Augmentation {
 
 }  // namespace
 
-const AugmentationKind perspective_kind{
-    "perspective", "perspective DISTORTION [p=0.5] [fill=0]",
-    [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
-      const double distortion = words.number("DISTORTION", 0, 1), p = probability(words, 0.5);
-      return std::make_unique<Perspective>(p, distortion,
-                                           static_cast<uint8_t>(words.option("fill", 0, 0, 255)));
+MILLRACE_AUGMENTATION(perspective){
+    .name = "perspective",
+    .doc = "seen from another side",
+    .place = 90,
+    .settings = {{"DISTORTION", "share of half the sides by which corners move inwards at most", 0.0, 0, 1},
+                 p_setting(0.5),
+                 fill_setting()},
+    .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
+      return std::make_unique<Perspective>(s.number("p"), s.number("DISTORTION"),
+                                           static_cast<uint8_t>(s.number("fill")));
     }};
 
 }  // namespace millrace::data

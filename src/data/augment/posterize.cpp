@@ -21,10 +21,13 @@ class Posterize final : public PassAugmentation {
 
 }  // namespace
 
-const AugmentationKind posterize_kind{"posterize", "posterize BITS [p=0.5]",
-                                      [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
-                                        const int bits = words.integer("BITS", 1, 8);
-                                        return std::make_unique<Posterize>(probability(words, 0.5), bits);
-                                      }};
+MILLRACE_AUGMENTATION(posterize){.name = "posterize",
+                                 .doc = "only the first bits of each value are kept",
+                                 .place = 140,
+                                 .settings = {{"BITS", "that are kept", int64_t{8}, 1, 8}, p_setting(0.5)},
+                                 .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
+                                   return std::make_unique<Posterize>(s.number("p"),
+                                                                      static_cast<int>(s.integer("BITS")));
+                                 }};
 
 }  // namespace millrace::data

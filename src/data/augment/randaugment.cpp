@@ -35,12 +35,16 @@ class RandAugment final : public Augmentation {
 
 }  // namespace
 
-const AugmentationKind randaugment_kind{"randaugment", "randaugment [COUNT STRENGTH]",
-                                        [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
-                                          if (words.empty()) return std::make_unique<RandAugment>(2, 9);
-                                          const int count = words.integer("COUNT", 1, 20);
-                                          return std::make_unique<RandAugment>(
-                                              count, words.integer("STRENGTH", 0, automatic_steps - 1));
-                                        }};
+MILLRACE_AUGMENTATION(randaugment){.name = "randaugment",
+                                   .doc = "COUNT operations of 14, one after the other",
+                                   .place = 190,
+                                   .settings = {{"COUNT", "of operations", int64_t{2}, 1, 20},
+                                                {"STRENGTH", "of 30", int64_t{9}, 0, automatic_steps - 1}},
+                                   .words_optional = true,
+                                   .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
+                                     return std::make_unique<RandAugment>(
+                                         static_cast<int>(s.integer("COUNT")),
+                                         static_cast<int>(s.integer("STRENGTH")));
+                                   }};
 
 }  // namespace millrace::data

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "data/augment/augment.h"
+#include "data/augment/words.h"
 #include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/resize.h"
 
@@ -66,13 +67,16 @@ class RandomResizedCrop final : public Augmentation {
 
 }  // namespace
 
-const AugmentationKind random_resized_crop_kind{
-    "random-resized-crop", "random-resized-crop SIZE [scale=0.08..1] [ratio=0.75..1.333]",
-    [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
-      const int size = words.integer("SIZE", 1, 4096);
-      const auto scale = words.range("scale", {0.08, 1}, 1e-6, 1);
-      return std::make_unique<RandomResizedCrop>(size, scale,
-                                                 words.range("ratio", {3.0 / 4, 4.0 / 3}, 0.01, 100));
+MILLRACE_AUGMENTATION(random_resized_crop){
+    .name = "random-resized-crop",
+    .doc = "a part of random area and proportions, resized to SIZE×SIZE",
+    .place = 70,
+    .settings = {{"SIZE", "of the sides, in pixels", int64_t{224}, 1, 4096},
+                 {"scale", "share of the area", std::vector{0.08, 1.0}, 1e-6, 1},
+                 {"ratio", "width to height", std::vector{3.0 / 4, 4.0 / 3}, 0.01, 100}},
+    .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
+      return std::make_unique<RandomResizedCrop>(static_cast<int>(s.integer("SIZE")), range_of(s, "scale"),
+                                                 range_of(s, "ratio"));
     }};
 
 }  // namespace millrace::data

@@ -28,9 +28,13 @@ class RandomShift final : public PassAugmentation {
 
 }  // namespace
 
-const AugmentationKind random_shift_kind{
-    "random-shift", "random-shift PIXELS", [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
-      return std::make_unique<RandomShift>(words.integer("PIXELS", 0, 4096));
+MILLRACE_AUGMENTATION(random_shift){
+    .name = "random-shift",
+    .doc = "moved; edges continue",
+    .place = 40,
+    .settings = {{"PIXELS", "at most, each way", int64_t{0}, 0, 4096}},
+    .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
+      return std::make_unique<RandomShift>(static_cast<int>(s.integer("PIXELS")));
     }};
 
 }  // namespace millrace::data

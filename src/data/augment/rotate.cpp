@@ -26,9 +26,12 @@ class Rotate final : public Augmentation {
 
 }  // namespace
 
-const AugmentationKind rotate_kind{"rotate", "rotate DEGREES",
-                                   [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
-                                     return std::make_unique<Rotate>(words.number("DEGREES", 0, 180));
-                                   }};
+MILLRACE_AUGMENTATION(rotate){.name = "rotate",
+                              .doc = "turned about the centre; edges continue",
+                              .place = 50,
+                              .settings = {{"DEGREES", "at most, each way", 0.0, 0, 180}},
+                              .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
+                                return std::make_unique<Rotate>(s.number("DEGREES"));
+                              }};
 
 }  // namespace millrace::data

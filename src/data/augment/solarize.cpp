@@ -21,10 +21,13 @@ class Solarize final : public PassAugmentation {
 
 }  // namespace
 
-const AugmentationKind solarize_kind{"solarize", "solarize THRESHOLD [p=0.5]",
-                                     [](AugmentationWords& words) -> std::unique_ptr<Augmentation> {
-                                       const double threshold = words.number("THRESHOLD", 0, 256);
-                                       return std::make_unique<Solarize>(probability(words, 0.5), threshold);
-                                     }};
+MILLRACE_AUGMENTATION(solarize){
+    .name = "solarize",
+    .doc = "values from a threshold on are inverted",
+    .place = 130,
+    .settings = {{"THRESHOLD", "the first value that is", 128.0, 0, 256}, p_setting(0.5)},
+    .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
+      return std::make_unique<Solarize>(s.number("p"), s.number("THRESHOLD"));
+    }};
 
 }  // namespace millrace::data

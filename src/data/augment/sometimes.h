@@ -25,9 +25,6 @@ inline double between(Draw& draw, std::pair<double, double> range) {
   return range.first + (range.second - range.first) * draw.random.uniform();
 }
 
-/// A word "p=0.3": how often, of 1.
-inline double probability(AugmentationWords& words, double otherwise) {
-  return words.option("p", otherwise, 0, 1);
-}
+inline Setting p_setting(double usual) { return {"p", "how often, of 1", usual, 0, 1}; }
 
 }  // namespace millrace::data

@@ -21,8 +21,11 @@ class TrivialAugment final : public Augmentation {
 
 }  // namespace
 
-const AugmentationKind trivialaugment_kind{
-    "trivialaugment", "trivialaugment",
-    [](AugmentationWords&) -> std::unique_ptr<Augmentation> { return std::make_unique<TrivialAugment>(); }};
+MILLRACE_AUGMENTATION(trivialaugment){.name = "trivialaugment",
+                                      .doc = "one operation of 14 at a random strength",
+                                      .place = 200,
+                                      .make = [](const Settings&) -> std::unique_ptr<Augmentation> {
+                                        return std::make_unique<TrivialAugment>();
+                                      }};
 
 }  // namespace millrace::data

@@ -16,6 +16,8 @@ using Projection = std::array<double, 8>;
 /// Bilinear, as Pillow's transform(PERSPECTIVE, BILINEAR); what lies outside is `fill`.
 void warp(const Extent& extent, const uint8_t* in, uint8_t* out, const Projection& from, uint8_t fill);
 
+inline Setting fill_setting() { return {"fill", "value of what lies outside", 0.0, 0, 255}; }
+
 /// Turned about `centre` by `angle` and sheared (all in degrees), scaled and moved: torchvision's affine().
 Projection affine_projection(std::pair<double, double> centre, double angle, std::pair<double, double> move,
                              double scale, std::pair<double, double> shear);

@@ -281,3 +281,60 @@ TEST_CASE("augmentations that share a pass give what each one for itself gives")
       REQUIRE(found == wanted);
     }
 }
+
+TEST_CASE("augmentations are listed by place, and say what they can be told") {
+  std::vector<std::string> usages = augmentation_usages();
+  std::erase_if(usages, [](const std::string& usage) { return usage.starts_with("test-"); });
+  CHECK(usages ==
+        std::vector<std::string>{"pad-crop PIXELS [zero]",
+                                 "flip",
+                                 "alternating-flip",
+                                 "random-shift PIXELS",
+                                 "rotate DEGREES",
+                                 "cutout PIXELS",
+                                 "random-resized-crop SIZE [scale=0.08..1] [ratio=0.75..1.333]",
+                                 "affine DEGREES [translate=0] [scale=1..1] [shear=0] [fill=0]",
+                                 "perspective DISTORTION [p=0.5] [fill=0]",
+                                 "colour-jitter [brightness=0] [contrast=0] [saturation=0] [hue=0] [p=1]",
+                                 "grey [p=0.1]",
+                                 "blur SIZE [sigma=0.1..2] [p=1]",
+                                 "solarize THRESHOLD [p=0.5]",
+                                 "posterize BITS [p=0.5]",
+                                 "equalize [p=0.5]",
+                                 "autocontrast [p=0.5]",
+                                 "erasing [p=0.5] [scale=0.02..0.33] [ratio=0.3..3.3]",
+                                 "noise DEVIATION [p=1]",
+                                 "randaugment [COUNT STRENGTH]",
+                                 "trivialaugment"});
+  CHECK_THROWS_WITH_AS(parse_augmentation("randaugment 2"), doctest::Contains("STRENGTH is missing"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(parse_augmentation("blur 4"), doctest::Contains("SIZE must be odd"), InputError);
+  CHECK_THROWS_WITH_AS(parse_augmentation("grey p=0.5 p=0.1"), doctest::Contains("\"p=0.1\" is too much"),
+                       InputError);
+}
+
+TEST_CASE("a program's own augmentation is used like any") {
+  register_augmentation({.name = "test-shade",
+                         .doc = "darker",
+                         .settings = {{"BY", "so much", int64_t{1}, 1, 255}},
+                         .make = [](const Settings& s) -> std::unique_ptr<Augmentation> {
+                           class Shade final : public Augmentation {
+                            public:
+                             explicit Shade(int64_t by) : by_(by) {}
+                             void apply(const Extent& extent, const uint8_t* in, uint8_t* out,
+                                        Draw&) const override {
+                               for (size_t i = 0; i < extent.bytes(); ++i)
+                                 out[i] = static_cast<uint8_t>(std::max<int64_t>(in[i] - by_, 0));
+                             }
+
+                            private:
+                             int64_t by_;
+                           };
+                           return std::make_unique<Shade>(s.integer("BY"));
+                         }});
+  CHECK(apply({"test-shade 3"}, {1, 1, 4}, {0, 2, 5, 9}, 0, 0) == Bytes{0, 0, 2, 6});
+  CHECK_THROWS_WITH_AS(parse_augmentation("test-shade 300"), doctest::Contains("write it as test-shade BY"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(register_augmentation({.name = "flip", .make = augmentations().at("flip").make}),
+                       "there is an augmentation 'flip' already", InputError);
+}
