@@ -428,8 +428,7 @@ struct LayerKind {
   /// `x` is a symbol of the layer's input. InputError and TypeError get the line in front.
   std::shared_ptr<Module> (*make)(const LayerLine& line, const Tensor& x) = nullptr;
 };
-/// A layer of the program's own, for the beginning of a program, before other threads look. InputError when it has no name or
-/// `make`, or the name is taken.
+/// A layer of the program's own. InputError when it has no name or `make`, or the name is taken.
 void add_layer(LayerKind kind);
 
 /// The model with Normalise in front of it: takes pictures as u8. Names of parameters stay.

@@ -31,6 +31,10 @@ Registry<MetricKind>& metric_kinds() {
   return kinds;
 }
 
+const MetricKind& register_metric(const MetricKind& kind) {
+  return metric_kinds().add(kind, {{"init", kind.init}, {"outputs", !kind.outputs.empty()}});
+}
+
 std::vector<std::string> metrics_for(std::span<const std::string> outputs) {
   std::vector<std::string> names;
   for (const MetricKind* kind : metric_kinds().all())

@@ -46,6 +46,10 @@ Registry<OptimizerKind>& optimizer_kinds() {
   return kinds;
 }
 
+const OptimizerKind& register_optimizer(const OptimizerKind& kind) {
+  return optimizer_kinds().add(kind, {{"make", kind.make}});
+}
+
 std::vector<Setting> common_optimizer_settings() {
   return {
       {"lr", "learning rate, which the schedule multiplies", 0.1, 0},

@@ -28,6 +28,8 @@ struct OptimizerKind {
   const OptimizerKind optimizer_##NAME
 
 Registry<OptimizerKind>& optimizer_kinds();
+/// Adds an optimiser to those of the library. InputError.
+const OptimizerKind& register_optimizer(const OptimizerKind& kind);
 
 /// lr, weight_decay, norm_bias_lr, decay_all.
 std::vector<Setting> common_optimizer_settings();

@@ -136,14 +136,15 @@ struct InputKind {
   const char* unit = "samples";  // "pictures": what samples are called
   std::vector<Setting> settings;
   /// Could a data set be its samples? The columns that it would take, empty where it cannot. `taken`: columns that are others'.
-  std::vector<std::string> (*recognise)(const data::Dataset& samples, const std::vector<std::string>& taken);
+  std::vector<std::string> (*recognise)(const data::Dataset& samples,
+                                        const std::vector<std::string>& taken) = nullptr;
   /// How sure it is, where several kinds recognise a data set: the greatest counts.
   int rank = 0;
   /// What no single key can show; InputError without the file's name. May be null.
   void (*check)(const Section& section, const Recipe& recipe) = nullptr;
   /// The section is settled. InputError says what is wrong with the data.
-  std::unique_ptr<Input> (*learn)(const Section& section, const Reading& reading);
-  std::unique_ptr<Input> (*load)(const Section& section, const std::string& encoding);
+  std::unique_ptr<Input> (*learn)(const Section& section, const Reading& reading) = nullptr;
+  std::unique_ptr<Input> (*load)(const Section& section, const std::string& encoding) = nullptr;
   /// Comments and lines of a recipe for this data (`millrace init`): keys of the [input] section that suit, "" for none.
   std::string (*draft)(const data::Dataset& samples, const std::vector<std::string>& columns) = nullptr;
 };
@@ -153,5 +154,7 @@ struct InputKind {
   const ::millrace::task::InputKind name##_input
 
 Registry<InputKind>& input_kinds();
+/// Adds a kind of input to those of the library. InputError.
+const InputKind& register_input(const InputKind& kind);
 
 }  // namespace millrace::task

@@ -26,6 +26,10 @@ Registry<InputKind>& input_kinds() {
   return kinds;
 }
 
+const InputKind& register_input(const InputKind& kind) {
+  return input_kinds().add(kind, {{"recognise", kind.recognise}, {"learn", kind.learn}, {"load", kind.load}});
+}
+
 Registry<OutputKind>& output_kinds() {
 #define KIND(NAME) &NAME##_output,
   static Registry<OutputKind> kinds("kind of output", {
@@ -35,6 +39,12 @@ Registry<OutputKind>& output_kinds() {
   return kinds;
 }
 
+const OutputKind& register_output(const OutputKind& kind) {
+  return output_kinds().add(
+      kind,
+      {{"refuses", kind.refuses}, {"recognise", kind.recognise}, {"learn", kind.learn}, {"load", kind.load}});
+}
+
 Registry<LossKind>& loss_kinds() {
 #define KIND(NAME) &NAME##_loss,
   static Registry<LossKind> kinds("loss", {
@@ -42,6 +52,10 @@ Registry<LossKind>& loss_kinds() {
                                           });
 #undef KIND
   return kinds;
+}
+
+const LossKind& register_loss(const LossKind& kind) {
+  return loss_kinds().add(kind, {{"make", kind.make}, {"outputs", !kind.outputs.empty()}});
 }
 
 }  // namespace millrace::task

@@ -54,4 +54,8 @@ ChosenLoss chosen_loss(const Section& section, const OutputKind& kind) {
   return chosen;
 }
 
+std::pair<std::string, Tensor> accuracy_of(const Tensor& logits, const Tensor& targets) {
+  return {"accuracy", cast(equal(argmax(logits, -1), targets), f32)};
+}
+
 }  // namespace millrace::task

@@ -94,17 +94,17 @@ struct OutputKind {
       metrics;       // default ones; those that apply say so themselves (eval::MetricKind::outputs)
   std::string loss;  // default
   /// Could this column of a data set be its target? "" or why not.
-  std::string (*refuses)(const data::Dataset& samples, const std::string& column);
+  std::string (*refuses)(const data::Dataset& samples, const std::string& column) = nullptr;
   /// The column that it would take where the recipe names none; "" for none.
-  std::string (*recognise)(const data::Dataset& samples);
+  std::string (*recognise)(const data::Dataset& samples) = nullptr;
   /// Where both are able to, the greater rank is the kind of a column.
   int rank = 0;
   void (*check)(const Section& section, const Recipe& recipe) = nullptr;
   /// `inputs` are known already; the section is settled.
   std::unique_ptr<Output> (*learn)(const Section& section, const Reading& reading,
-                                   std::span<const std::unique_ptr<Input>> inputs);
+                                   std::span<const std::unique_ptr<Input>> inputs) = nullptr;
   std::unique_ptr<Output> (*load)(const Section& section, const std::string& encoding,
-                                  std::span<const std::unique_ptr<Input>> inputs);
+                                  std::span<const std::unique_ptr<Input>> inputs) = nullptr;
 };
 
 #define MILLRACE_OUTPUT(name)                              \
@@ -112,6 +112,11 @@ struct OutputKind {
   const ::millrace::task::OutputKind name##_output
 
 Registry<OutputKind>& output_kinds();
+/// Adds a kind of output to those of the library. InputError.
+const OutputKind& register_output(const OutputKind& kind);
+
+/// Output::progress() of classes: 1 where the most probable one is the target.
+std::pair<std::string, Tensor> accuracy_of(const Tensor& logits, const Tensor& targets);
 
 /// What every kind of output can be told: column, of (an input that targets come from), weight, loss (kind).
 std::vector<Setting> common_output_settings();

@@ -1,4 +1,6 @@
 // The one list of the keys that every recipe may have: parsing, checking, writing and help all go by it.
+#include "base/format.h"
+#include "data/order/order.h"
 #include "task/recipe.h"
 
 namespace millrace::task {
@@ -49,9 +51,7 @@ std::vector<RecipeKey> data_keys() {
        0,
        {"", "yes", "no"}},
       {"data.order",
-       "of the samples of an epoch: \"shuffle\", \"sequential\", \"block-shuffle 1000 8\", "
-       "\"class-balanced\", \"stratified\", \"quota cat=100 dog=50\", \"weighted COLUMN\", \"importance "
-       "COLUMN\"",
+       fmt::format("of the samples of an epoch: \"{}\"", fmt::join(data::order_usages(), "\", \"")),
        SLOT(data.order)},
       {"data.sample_weight", "column of weights of the samples in the loss; empty: all weigh the same",
        SLOT(data.sample_weight)},

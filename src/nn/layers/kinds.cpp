@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <deque>
 
 #include "nn/layers/layer.h"
 
@@ -42,11 +41,8 @@ std::vector<std::string> layer_kinds() {
 }
 
 void add_layer(LayerKind kind) {
-  if (kind.name.empty() || kind.name.find_first_of(" \t\n=") != std::string::npos)
-    fail<InputError>("a layer needs a name of one word, not '{}'", kind.name);
-  if (!kind.make) fail<InputError>("the layer '{}' needs a function that makes it", kind.name);
-  static std::deque<LayerKind> own;  // they stay where they are
-  layers::kinds().add(own.emplace_back(std::move(kind)));
+  const bool makes = static_cast<bool>(kind.make);
+  layers::kinds().add(std::move(kind), {{"make", makes}});
 }
 
 }  // namespace millrace::nn

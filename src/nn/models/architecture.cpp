@@ -41,6 +41,10 @@ Registry<Architecture>& architectures() {
   return kinds;
 }
 
+const Architecture& register_architecture(const Architecture& kind) {
+  return architectures().add(kind, {{"make", kind.make}});
+}
+
 std::vector<std::string> model_kinds() { return architectures().names(); }
 
 Model make_model(const std::string& name, const ModelOptions& options) {

@@ -27,6 +27,8 @@ struct Architecture {
   const Architecture architecture_##NAME
 
 Registry<Architecture>& architectures();
+/// Adds an architecture to those of the library. InputError.
+const Architecture& register_architecture(const Architecture& kind);
 
 namespace models {
 // Declarations that several kinds share, and what they are usually.

@@ -21,6 +21,10 @@ Registry<ScheduleKind>& schedule_kinds() {
   return kinds;
 }
 
+const ScheduleKind& register_schedule(const ScheduleKind& kind) {
+  return schedule_kinds().add(kind, {{"make", kind.make}});
+}
+
 int64_t ScheduleSpan::steps(double epochs) const {
   return std::max<int64_t>(1, std::llround(epochs * static_cast<double>(steps_per_epoch)));
 }

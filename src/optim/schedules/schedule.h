@@ -33,6 +33,8 @@ struct ScheduleKind {
   const ScheduleKind schedule_##NAME
 
 Registry<ScheduleKind>& schedule_kinds();
+/// Adds a schedule to those of the library. InputError.
+const ScheduleKind& register_schedule(const ScheduleKind& kind);
 
 // What several kinds share.
 

@@ -281,7 +281,7 @@ class ClassOutput final : public Output {
     return loss_(logits, targets, mean);
   }
   std::pair<std::string, Tensor> progress(const Tensor& logits, const Tensor& targets) const override {
-    return {"accuracy", cast(equal(argmax(logits, -1), targets), f32)};
+    return accuracy_of(logits, targets);
   }
   Tensor predictions(const Tensor& logits) const override { return softmax(cast(logits, f32), -1); }
   std::string predictions_name() const override { return "probabilities"; }

@@ -33,7 +33,7 @@ class TokensOutput final : public Output {
     return loss_(logits, maximum(targets, 0), mean);
   }
   std::pair<std::string, Tensor> progress(const Tensor& logits, const Tensor& targets) const override {
-    return {"accuracy", cast(equal(argmax(logits, -1), targets), f32)};
+    return accuracy_of(logits, targets);
   }
   Tensor predictions(const Tensor& logits) const override { return softmax(cast(logits, f32), -1); }
   std::string predictions_name() const override { return "probabilities"; }
