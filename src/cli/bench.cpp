@@ -6,6 +6,7 @@
 #include "cli/profile_report.h"
 #include "cli/verbs.h"
 #include "cli/zoo.h"
+#include "optim/kinds.h"
 
 namespace millrace::cli {
 namespace {
@@ -66,8 +67,8 @@ Action declare_bench(Command& command) {
       .positional("BATCH", a->batch, "items a step (of data: 64)", false)
       .option("--precision", a->zoo.precision, "fp32, bf16, bf16-pure or fp16 (default fp32)")
       .option("--optimizer", a->zoo.optimizer,
-              "sgd (momentum 0.9), adamw (default), adagrad, or by rows of embeddings lazy-sgd, lazy-adam, "
-              "lazy-adamw; for train")
+              fmt::format("for train, with its usual settings (default adamw): {}",
+                          fmt::join(optim::optimizer_kinds().names(), ", ")))
       .option("--seconds", a->seconds, "how long to measure, after a warm-up (default 2)")
       .option("--memory", a->zoo.memory,
               "most memory of a step, e.g. 1.5GB: activations are computed again where that saves most")

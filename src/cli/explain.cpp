@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "backend/cpu/target.h"
 #include "base/file.h"
 #include "base/format.h"
 #include "cli/explain_svg.h"
@@ -12,6 +13,8 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "cli/zoo.h"
+#include "passes/pass.h"
+#include "passes/rules/rule.h"
 #include "train/trainer.h"
 
 namespace millrace::cli {
@@ -260,6 +263,13 @@ int run_explain(ExplainArguments& a) {
                                   precision_text(recipe.train.precision, trainer.program())));
 }
 
+template <typename Kind>
+std::string kinds_text(const Registry<Kind>& kinds) {
+  std::string text;
+  for (const Kind* kind : kinds.all()) text += fmt::format("  {:<24} {}\n", kind->name, kind->doc);
+  return text;
+}
+
 Action declare_explain(Command& command) {
   auto a = std::make_shared<ExplainArguments>();
   command.positional("RECIPE", a->recipe, "a recipe, or a run folder", false)
@@ -281,7 +291,11 @@ Action declare_explain(Command& command) {
           "is "
           "trained.\n\n"
           "  millrace explain examples/cifar10.toml train.precision=fp32\n"
-          "  millrace explain --model resnet18 --infer --svg resnet18.svg\n");
+          "  millrace explain --model resnet18 --infer --svg resnet18.svg\n\n"
+          "Passes in their order (MILLRACE_DISABLE=fuse,cse leaves some out, MILLRACE_DUMP=fuse prints "
+          "graphs):\n" +
+          kinds_text(passes()) + "\nRules of simplify, which may be left out too:\n" + kinds_text(rules()) +
+          "\nProviders of kernels, by preference:\n" + kinds_text(cpu::providers()));
   return [a] { return run_explain(*a); };
 }
 

@@ -12,6 +12,8 @@
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "data/augment/augment.h"
+#include "data/order/order.h"
+#include "eval/metric.h"
 #include "nn/models/architecture.h"
 #include "task/recipe.h"
 #include "train/trainer.h"
@@ -142,6 +144,40 @@ std::vector<std::string> architectures_by_input() {
   return lines;
 }
 
+/// A line of its name or usage, and what it is.
+std::string kind_help(const std::string& usage, const std::string& doc) {
+  return fmt::format("  {}\n      {}\n", usage, doc);
+}
+
+std::string augmentations_help() {
+  std::string text;
+  const std::vector<std::string> usages = data::augmentation_usages();
+  for (size_t i = 0; const data::AugmentationKind* kind : data::augmentations().all()) {
+    text += kind_help(usages[i++], kind->doc);
+    for (const Setting& setting : kind->settings) {
+      const bool bounded = !std::holds_alternative<bool>(setting.usual);
+      text += fmt::format("      {}: {} ({}{})\n", setting.name, setting.doc, type_text(setting.usual),
+                          bounded ? fmt::format(" from {} to {}", setting.low, setting.high) : "");
+    }
+  }
+  return text;
+}
+
+std::string orders_help() {
+  std::string text;
+  const std::vector<std::string> usages = data::order_usages();
+  for (size_t i = 0; const data::OrderKind* kind : data::order_kinds().all())
+    text += kind_help(usages[i++], kind->doc);
+  return text;
+}
+
+std::string metrics_help() {
+  std::string text;
+  for (const eval::MetricKind* kind : eval::metric_kinds().all())
+    text += kind_help(fmt::format("{} (of {})", kind->name, fmt::join(kind->outputs, ", ")), kind->doc);
+  return text;
+}
+
 Action declare_train(Command& command) {
   auto a = std::make_shared<TrainArguments>();
   command.positional("RECIPE", a->recipe, "a TOML recipe; with --resume a run folder too")
@@ -160,7 +196,8 @@ Action declare_train(Command& command) {
           task::recipe_help() +
           word_list("Models (model.kind), by what they take:", architectures_by_input()) +
           word_list("Layers (model.layers):", nn::layer_kinds()) +
-          word_list("Augmentations (input.augment):", data::augmentation_usages()));
+          "\nAugmentations (input.augment), of pictures:\n" + augmentations_help() +
+          "\nOrders (data.order):\n" + orders_help() + "\nMetrics (eval.metrics):\n" + metrics_help());
   return [a] { return run_train(*a); };
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "base/size_text.h"
+#include "optim/kinds.h"
 
 namespace millrace::cli {
 namespace {
@@ -46,15 +47,12 @@ void fill_targets(Array& targets, nn::Task task, int64_t classes) {
     targets.set(i, static_cast<double>(i % (task == nn::Task::binary ? 2 : classes)));
 }
 
-std::shared_ptr<const optim::Optimizer> optimizer_named(const std::string& name) {
-  if (name == "sgd") return optim::sgd({.momentum = 0.9});
-  if (name == "lazy-sgd") return optim::sgd({.momentum = 0.9, .common = {.lazy = true}});
-  if (name == "adamw") return optim::adamw({.common = {.weight_decay = 0.01}});
-  if (name == "lazy-adam") return optim::adam({.common = {.lazy = true}});
-  if (name == "lazy-adamw") return optim::adamw({.common = {.weight_decay = 0.01, .lazy = true}});
-  if (name == "adagrad") return optim::adagrad();
-  fail<InputError>(
-      "there is no optimizer '{}' here; choose sgd, adamw, adagrad, lazy-sgd, lazy-adam or lazy-adamw", name);
+/// With its usual settings, but for adamw's decay.
+std::shared_ptr<const optim::Optimizer> optimizer_named(const std::string& name, nn::Module& model) {
+  const optim::OptimizerKind& kind = optim::optimizer_kinds().at(name);
+  Settings settings(optim::optimizer_settings(kind));
+  if (name.ends_with("adamw")) settings.set("weight_decay", 0.01);
+  return optim::make_optimizer(kind, settings, 0, 0, model);
 }
 
 }  // namespace
@@ -82,7 +80,7 @@ void ZooStep::build_train(const ZooOptions& options) {
       [task](nn::Module& module, std::span<const Tensor> x) {
         return optim::StepResult{nn::task_loss(task, module(x.first(x.size() - 1)), x.back())};
       },
-      optimizer_named(options.optimizer),
+      optimizer_named(options.optimizer, *model_.module),
       optim::TrainOptions{.compile = compile_options(options), .accumulate = options.accumulate});
   for (size_t i = 0; i < model_.inputs.size(); ++i)
     fill(train_->input(static_cast<int>(i)), model_.inputs[i], i + 1);

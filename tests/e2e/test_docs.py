@@ -225,3 +225,46 @@ def test_what_the_pages_name_is_there(millrace):
             assert ((ROOT / page).parent / link).exists(), (page, link)
     shown = {line.split()[1] for line in commands("README.md")}
     assert set(re.findall(r"^  ([a-z]+) {8,}", help_text, re.M)) - {"letters"} <= shown
+
+
+def rows_of(page, heading):
+    """The first cells of the table whose head begins so, without backquotes and quotes."""
+    lines = (ROOT / page).read_text().splitlines()
+    rows = []
+    for line in lines[lines.index(next(line for line in lines if line.startswith(heading))) + 2:]:
+        if not line.startswith("| "):
+            break
+        rows.append(re.findall(r"`\"?([^`\"]+)\"?`", line.split(" | ")[0]))
+    return rows
+
+
+def test_tables_of_kinds_on_the_pages_are_those_of_the_program(millrace):
+    """What the help lists comes from the kinds' own declarations."""
+    help_text = millrace("train", "--help").stdout
+    part = lambda title: re.search(rf"^{re.escape(title)}.*\n((?:  .*\n)+)", help_text, re.M)[1]
+    listed = lambda title: set(re.findall(r"^  (\S.*)$", part(title), re.M))
+    kinds = lambda key: set(re.findall(rf'^{re.escape(key)} = "(.*?)":', help_text, re.M))
+    flat = lambda page, heading: {cell for row in rows_of(page, heading) for cell in row}
+    names = lambda usages: {usage.split()[0] for usage in usages}
+    augmentations = (ROOT / "docs/data.md").read_text().split("## Augmentations")[1]
+    in_table = {usage for line in augmentations.splitlines() if line.startswith("| `")
+                for usage in re.findall(r"`([^`]+)`", line.split(" | ")[0])}
+    assert in_table == listed("Augmentations")
+    assert names(flat("docs/data.md", "| `data.order` |")) == names(listed("Orders"))
+    assert flat("docs/recipes.md", "| `input.kind` | samples") == kinds("input.kind")
+    assert flat("docs/recipes.md", "| `output.kind` | targets") == kinds("output.kind")
+    assert flat("docs/predict.md", "| output | in the object") == kinds("output.kind")
+    assert flat("docs/predict.md", "| output | results") == kinds("output.kind")
+    # Losses and metrics of the kinds of output, and all of them.
+    table = (ROOT / "docs/recipes.md").read_text().split("| `output.kind` | targets")[1].split("\n\n")[0]
+    assert set(re.findall(r"`([a-z-]+)`", "".join(line.split(" | ")[2] for line in table.splitlines()[2:]))) == kinds("output.loss")
+    metrics = names(listed("Metrics"))
+    assert set(re.findall(r"`([a-z0-9-]+)`", "".join(line.split(" | ")[3] for line in table.splitlines()[2:]))) <= metrics
+    for metric in metrics:
+        assert f"`{metric}`" in prose("docs/recipes.md"), metric
+    for order in names(listed("Orders")):
+        assert f'"{order}' in re.search(r"^  data\.order +(.*)$", help_text, re.M)[1], order
+    for macro in re.findall(r"MILLRACE_[A-Z_]+(?=\(name\))", (ROOT / "CONTRIBUTING.md").read_text()):
+        assert f" {macro} " in (ROOT / "CMakeLists.txt").read_text(), macro
+    for macro in re.findall(r"^millrace_kinds\(\w+ \S+ (\w+)", (ROOT / "CMakeLists.txt").read_text(), re.M):
+        assert f"`{macro}(name)`" in (ROOT / "CONTRIBUTING.md").read_text(), macro
