@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <millrace/operator.h>
 #include <millrace/random.h>
 
 #include "base/format.h"
@@ -120,8 +121,16 @@ int64_t parse_batch(const std::string& text) {
 }
 
 std::string precision_text(const std::string& wanted, const Program& program) {
-  return wanted == "bf16-pure" ? fmt::format("bf16-pure (computed in {})", program.precision())
-                               : program.precision();
+  std::string used = program.precision();
+  size_t narrow = 0, wide = 0;
+  for (const LaunchInfo& launch : program.launches()) {
+    const Operator* op = find_operator(launch.operation);
+    if (op && (arithmetic_of(*op) == Arithmetic::narrow || op->narrow_operands > 0))
+      ++(launch.bits == 16 ? narrow : wide);
+  }
+  if (used == "bf16" && wide > 0)
+    used += fmt::format(", but {} of {} products, convolutions and attentions in f32", wide, narrow + wide);
+  return wanted == "bf16-pure" ? fmt::format("bf16-pure (computed in {})", used) : used;
 }
 
 std::string model_names() {

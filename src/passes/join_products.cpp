@@ -137,7 +137,7 @@ class Joiner {
                     siblings.common_left ? "right" : "left", graph_.type(common(siblings)).str(),
                     siblings.transpose_a ? " transpose_a" : "", siblings.transpose_b ? " transpose_b" : "");
     for (const int i : siblings.products) problem += " " + graph_.type(own(siblings, i)).str();
-    return context_.faster(problem, form_apart(siblings), form_joined(siblings));
+    return context_.faster(problem, {"as it is", form_apart(siblings)}, {kJoined, form_joined(siblings)});
   }
 
   Graph form_apart(const Siblings& siblings) const {
@@ -215,7 +215,7 @@ class Joiner {
 // Products that share an operand become one, of which each takes its part (queries, keys and values of attention), where
 // that is measured to be faster. A larger product may sum in another order.
 static Graph join_products(const Graph& graph, const PassContext& context) {
-  if (context.exact || !context.faster) return graph;
+  if (context.exact || !context.faster || context.in_loop) return graph;
   return Joiner(graph, context).run();
 }
 

@@ -64,7 +64,7 @@ Graph run_passes(Graph graph, const PassContext& given, std::vector<PassInfo>* r
   context.disabled = listed("MILLRACE_DISABLE");
   PassContext inside = context;  // of loops' bodies
   inside.copies = nullptr;
-  inside.faster = {};
+  inside.in_loop = true;
   for (const Pass* pass : passes().all()) {
     if (contains(context.disabled, pass->name)) continue;
     const bool dump = contains(dumped, pass->name);

@@ -35,6 +35,14 @@ struct Copies {
   bool repeat = false;          // none is kept, and each reader makes its own
 };
 
+/// One of two forms of a problem: a graph of its own, and the word that a choice of it is recorded by.
+struct Form {
+  std::string name;
+  Graph graph;
+};
+/// The second forms that passes ask about: products that share a side as one; f32 where the precision is "bf16".
+inline constexpr const char *kJoined = "rewritten", *kWide = "f32";
+
 struct PassContext {
   const Target& target;
   std::string precision;  // "fp32", "bf16" or "fp16"
@@ -49,9 +57,11 @@ struct PassContext {
   int64_t drop_bytes = 0;
   /// Where the step's donations are, and what `keep-copies` makes of them; null: nothing is kept.
   Copies* copies = nullptr;
-  /// Of two forms of a problem, as graphs of its own: whether the second runs faster. Measured once for each name. Empty:
-  /// nothing can be measured.
-  std::function<bool(const std::string& problem, const Graph& first, const Graph& second)> faster = {};
+  /// Of two forms of a problem: whether the second runs faster. Measured once for each problem. Empty: nothing can be
+  /// measured.
+  std::function<bool(const std::string& problem, const Form& first, const Form& second)> faster = {};
+  /// Whether the graph is the body of a loop.
+  bool in_loop = false;
 };
 
 struct Pass {

@@ -22,8 +22,6 @@ constexpr double kMuchOfStep = 0.1;
 // Less than this much of what a step in bf16 takes beside its parameters, copies cannot make it larger than one in fp32,
 // whose activations are twice as large.
 constexpr double kManyCopies = 0.45;
-// Of two forms of a problem, as choices are recorded.
-constexpr const char *kFirst = "as it is", *kSecond = "rewritten";
 
 class Lowering {
  public:
@@ -42,7 +40,8 @@ class Lowering {
       fit_memory();
     else
       stay_below_fp32();
-    undo_rewriting_that_costs_memory();
+    // What is joined is there until its last reader is done, which may be much later.
+    undo(kJoined, [](double with, double without) { return with > kMostMemoryForSpeed * without; });
     now_.plan.choices.insert(compared_.begin(), compared_.end());
     return std::move(now_);
   }
@@ -52,8 +51,8 @@ class Lowering {
   void lower(int64_t drop_bytes) {
     now_.passes.clear();
     now_.copies = {options_.donations, std::move(now_.copies.refused), {}, {}, {}, repeat_};
-    const auto faster = [&](const std::string& problem, const Graph& apart, const Graph& joined) {
-      return prefers(problem, apart, joined);
+    const auto faster = [&](const std::string& problem, const Form& first, const Form& second) {
+      return prefers(problem, first, second);
     };
     Graph lowered =
         run_passes(graph_,
@@ -97,49 +96,60 @@ class Lowering {
   }
 
   /// Whether the second form of a problem is the faster one: as recorded, or by running both.
-  bool prefers(const std::string& problem, const Graph& first, const Graph& second) {
-    if (as_it_is_ && !options_.choices.contains(problem)) {
-      compared_[problem] = kFirst;
+  bool prefers(const std::string& problem, const Form& first, const Form& second) {
+    if (undone_.contains(second.name) && !options_.choices.contains(problem)) {
+      compared_[problem] = first.name;
       return false;
     }
     const auto recorded = choices_.find(problem);
     std::string choice = recorded != choices_.end() ? recorded->second : tuned_choice(problem).value_or("");
-    if (choice != kFirst && choice != kSecond) {
-      choice = runs_faster(second, first, {{problem, kFirst}}) ? kSecond : kFirst;
+    if (choice != first.name && choice != second.name) {
+      choice = runs_faster(second.graph, first.graph, {{problem, first.name}}) ? second.name : first.name;
       keep_choice(problem, choice);
     }
     choices_[problem] = compared_[problem] = choice;
-    return choice == kSecond;
+    return choice == second.name;
   }
 
-  /// What is joined is there until its last reader is done, which may be much later. Where the step is larger for it, all
-  /// problems stay as they are. What the caller has recorded holds: a resumed run computes what it computed before.
-  void undo_rewriting_that_costs_memory() {
-    if (std::none_of(compared_.begin(), compared_.end(), [&](const auto& compared) {
-          return compared.second == kSecond && !options_.choices.contains(compared.first);
-        }))
-      return;
+  /// Whether a problem has this form now, and not because the caller has recorded it: what is recorded holds, so that a
+  /// resumed run computes what it computed before.
+  bool chose(const std::string& form) const {
+    return std::any_of(compared_.begin(), compared_.end(), [&](const auto& compared) {
+      return compared.second == form && !options_.choices.contains(compared.first);
+    });
+  }
+
+  /// Where problems have this form by choice and the step `costs` too much memory, with it and without: takes all back.
+  template <typename Costs>
+  void undo(const std::string& form, const Costs& costs) {
+    if (!chose(form)) return;
     const auto with = static_cast<double>(needed_by_any());
-    Lowered rewritten = std::exchange(now_, {});
+    Lowered chosen = std::exchange(now_, {});
     std::map<std::string, std::string> compared = std::exchange(compared_, {});
     frugal_.clear();
-    as_it_is_ = true;
+    undone_.insert(form);
     lower_with_copies();
-    if (with > kMostMemoryForSpeed * static_cast<double>(needed_by_any())) return;
-    now_ = std::move(rewritten);
+    if (costs(with, static_cast<double>(needed_by_any()))) return;
+    undone_.erase(form);
+    now_ = std::move(chosen);
     compared_ = std::move(compared);
   }
 
-  /// With few items a step is its parameters, and their copies may take more than activations save in bf16.
+  /// With few items a step is its parameters, and their copies may take more than activations save in bf16; and what some
+  /// read in f32, others in bf16, is there twice.
   void stay_below_fp32() {
     if (precision_ != "bf16" || options_.donations.empty()) return;
     int64_t copies = 0;
     for (const Copies::Copy& copy : now_.copies.copies) copies += copy.type.bytes();
-    if (static_cast<double>(copies) < kManyCopies * static_cast<double>(now_.plan.fixed_bytes)) return;
+    if (!chose(kWide) &&
+        static_cast<double>(copies) < kManyCopies * static_cast<double>(now_.plan.fixed_bytes))
+      return;
     Lowering wide(graph_, target_, "fp32", options_, pool_);
     wide.lower(0);
+    const int64_t most = wide.needed_by_any();
+    if (needed_by_any() > most) undo(kWide, [](double with, double without) { return without < with; });
     const int64_t before = needed_by_any();
-    if (before <= wide.needed_by_any()) return;
+    if (before <= most) return;
     Lowered kept = std::exchange(now_, {});
     repeat_ = true;
     lower(0);
@@ -215,7 +225,7 @@ class Lowering {
   const CompileOptions& options_;
   ThreadPool& pool_;
   std::map<std::string, std::string> choices_, compared_;  // all; those of prefers()
-  bool as_it_is_ = false;         // whether prefers() only repeats what the caller has recorded
+  std::set<std::string> undone_;  // second forms that are only taken where the caller has recorded it
   bool repeat_ = false;           // copies of parameters are made where they are read
   std::set<std::string> frugal_;  // problems whose fastest kernel took too much memory
   Lowered now_;

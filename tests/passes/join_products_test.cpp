@@ -22,13 +22,9 @@ namespace {
 Graph all_joined(const Graph& graph, std::vector<std::string>* problems = nullptr, bool exact = false) {
   static const Target target;
   PassContext context{target, "fp32", ref::evaluate_node, exact};
-  context.faster = [&](const std::string& problem, const Graph& apart, const Graph& joined) {
+  context.faster = [&](const std::string& problem, const Form& apart, const Form& joined) {
     if (problems) problems->push_back(problem);
-    apart.verify();
-    joined.verify();
-    CHECK(apart.outputs().size() == joined.outputs().size());
-    for (size_t o = 0; o < apart.outputs().size(); ++o)
-      CHECK(apart.type(apart.outputs()[o]) == joined.type(joined.outputs()[o]));
+    test::check_forms(apart, joined);
     return true;
   };
   Graph result = eliminate_dead(passes().at("join-products").run(graph, context), context);

@@ -10,7 +10,9 @@
 #include "backend/ref/evaluate.h"
 #include "ops/build.h"
 #include "passes/pass.h"
+#include "support/cache_variable.h"
 #include "support/codegen_support.h"
+#include "support/graphs.h"
 #include "support/random_graph.h"
 
 using namespace millrace;
@@ -76,6 +78,102 @@ TEST_CASE("casts between bf16 and f32 stand beside the element-wise operators, n
   const Node& left = producer(matmul.operands[0]);
   REQUIRE(left.op->name == "reshape");
   CHECK(producer(left.operands[0]).op->name == "cast");
+}
+
+namespace {
+
+/// Two layers, of which the second one's matrix is small.
+Graph two_layers() {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {256, 512}});
+  const Value first = b.matmul(x, graph.input("v", {f32, {512, 64}}));
+  graph.set_outputs({b.matmul(b.unary("tanh", first), graph.input("w", {f32, {64, 8}}))});
+  return graph;
+}
+
+/// The graph narrowed, where everybody who asks is told that f32 is faster, or that it is not.
+Graph narrowed_as_told(const Graph& graph, bool wide, std::vector<std::string>& problems,
+                       bool exact = false) {
+  static const Target target;
+  PassContext context{target, "bf16", {}, exact};
+  context.faster = [&](const std::string& problem, const Form& narrow, const Form& other) {
+    problems.push_back(problem);
+    test::check_forms(narrow, other);
+    CHECK(narrow.name == "bf16");
+    CHECK(other.name == "f32");
+    return wide;
+  };
+  Graph result = narrow_to_bf16(graph, context);
+  result.verify();
+  return result;
+}
+
+/// The dtype of operand 0 of each matrix product, in order.
+std::vector<DType> multiplied(const Graph& graph) {
+  std::vector<DType> all;
+  for (int i = 0; i < graph.size(); ++i)
+    if (graph.node(i).op->name == "matmul") all.push_back(graph.type(graph.node(i).operands[0]).dtype);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("products stay in f32 where that is faster; what is too small to be measured is bf16") {
+  std::vector<std::string> problems;
+  const Graph graph = two_layers();
+  CHECK(multiplied(narrowed_as_told(graph, true, problems)) == std::vector<DType>{f32, bf16});
+  CHECK(problems == std::vector<std::string>{"bf16 or f32: matmul [256, 512] of f32 [512, 64] of f32"});
+  CHECK(multiplied(narrowed_as_told(graph, false, problems)) == std::vector<DType>{bf16, bf16});
+  CHECK(problems.size() == 2);
+  // Programs that must keep the order of sums ask nobody.
+  CHECK(multiplied(narrowed_as_told(graph, true, problems, true)) == std::vector<DType>{bf16, bf16});
+  CHECK(problems.size() == 2);
+}
+
+TEST_CASE("a problem says which operands must be cast for one form alone") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {256, 64}}),
+              w = graph.constant(test::values_for({f32, {64, 64}}, 1));
+  const Value first = b.matmul(x, w);
+  const Value second = b.matmul(b.reshape(first, {256, 64}), w);
+  const Value third = b.matmul(b.unary("tanh", second), w);
+  const Value alone = b.matmul(graph.input("y", {f32, {256, 64}}), w);
+  graph.set_outputs({third, alone, b.matmul(x, w, false, true)});
+  std::vector<std::string> problems;
+  narrowed_as_told(graph, false, problems);
+  CHECK(problems == std::vector<std::string>{"bf16 or f32: matmul [256, 64] [64, 64]",  // x is read twice
+                                             "bf16 or f32: matmul [256, 64] of bf16 [64, 64]",
+                                             "bf16 or f32: matmul [256, 64] [64, 64]",
+                                             "bf16 or f32: matmul [256, 64] of f32 [64, 64]",
+                                             "bf16 or f32: matmul [256, 64] [64, 64] transpose_b"});
+}
+
+TEST_CASE("whether products are faster in f32 is measured, recorded, and taken from the record") {
+  const testing::CacheVariable cache;
+  const Graph graph = two_layers();
+  std::vector<std::string> problems;
+  narrowed_as_told(graph, false, problems);
+  REQUIRE(problems.size() == 1);
+  const Program measured = Program::compile(graph, {.precision = "bf16"});
+  if (measured.precision() != "bf16") return;
+  REQUIRE(measured.choices().contains(problems[0]));
+  for (const std::string choice : {"bf16", "f32"}) {
+    CompileOptions options{.precision = "bf16"};
+    options.choices[problems[0]] = choice;
+    const Program program = Program::compile(graph, options);
+    CHECK(program.choices().at(problems[0]) == choice);
+    int narrow = 0;
+    for (const LaunchInfo& launch : program.launches())
+      narrow += launch.operation == "matmul" && launch.bits == 16;
+    CHECK(narrow == (choice == "bf16" ? 2 : 1));
+  }
+  // Under a memory budget nothing is asked, nor for exact results.
+  const CompileOptions others[] = {{.precision = "bf16", .memory = 10'000'000},
+                                   {.precision = "bf16", .exact = true}};
+  for (const CompileOptions& options : others)
+    CHECK(!Program::compile(graph, options).choices().contains(problems[0]));
 }
 
 TEST_CASE("attention and its gradient multiply bf16, and keep statistics and masks in f32") {

@@ -1,5 +1,7 @@
 #include "support/graphs.h"
 
+#include <doctest/doctest.h>
+
 #include <millrace/operator.h>
 #include <millrace/random.h>
 
@@ -22,6 +24,14 @@ std::vector<Array> inputs_for(const Graph& graph) {
   std::vector<Array> inputs;
   for (const Value& input : graph.inputs()) inputs.push_back(values_for(graph.type(input), inputs.size()));
   return inputs;
+}
+
+void check_forms(const Form& first, const Form& second) {
+  first.graph.verify();
+  second.graph.verify();
+  REQUIRE(first.graph.outputs().size() == second.graph.outputs().size());
+  for (size_t o = 0; o < first.graph.outputs().size(); ++o)
+    CHECK(first.graph.type(first.graph.outputs()[o]) == second.graph.type(second.graph.outputs()[o]));
 }
 
 }  // namespace millrace::test

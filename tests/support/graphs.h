@@ -7,6 +7,8 @@
 #include <millrace/array.h>
 #include <millrace/graph.h>
 
+#include "passes/pass.h"
+
 namespace millrace::test {
 
 /// How many nodes compute `op`.
@@ -17,5 +19,8 @@ Array values_for(const Type& type, uint64_t stream);
 
 /// Values for all inputs, each of a stream of its own.
 std::vector<Array> inputs_for(const Graph& graph);
+
+/// Two forms of a problem are sound, and give as many results of the same types.
+void check_forms(const Form& first, const Form& second);
 
 }  // namespace millrace::test
