@@ -72,19 +72,20 @@ std::string providers_text(const std::vector<LaunchInfo>& launches) {
   return "\nProviders\n" + table.str();
 }
 
-/// What passes asked the machine about: "join right of … : …" as it is, or rewritten.
+/// What passes asked the machine about: "join right of … : …" as it is, or rewritten; "bf16 or f32: …".
 std::vector<std::pair<std::string, std::string>> compared_forms(const Program& program) {
-  std::vector<std::pair<std::string, std::string>> forms;
-  for (const auto& [problem, choice] : program.choices())
-    if (choice == "as it is" || choice == "rewritten") forms.emplace_back(problem, choice);
-  return forms;
+  constexpr std::string_view forms[] = {"as it is", "rewritten", "bf16", "f32"};  // kernels have other names
+  std::vector<std::pair<std::string, std::string>> compared;
+  for (const auto& item : program.choices())
+    if (std::find(std::begin(forms), std::end(forms), item.second) != std::end(forms))
+      compared.push_back(item);
+  return compared;
 }
 
 std::string compared_text(const Program& program) {
   Table table({"<compared by running both", "<taken"});
-  const auto forms = compared_forms(program);
-  for (const auto& [problem, choice] : forms) table.row({problem, choice});
-  return forms.empty() ? "" : "\n" + table.str();
+  for (const auto& [problem, choice] : compared_forms(program)) table.row({problem, choice});
+  return table.empty() ? "" : "\n" + table.str();
 }
 
 /// Who declined what and why, the reason met most often first.
@@ -161,31 +162,33 @@ std::string copies_text(const Program& program) {
     table.row({outcome, std::to_string(copies.size()), bytes_text(bytes), names});
   }
   if (table.empty()) return "";
-  return "\nCopies of parameters that products read (packed forms are made where they are read: there are "
-         "two, for forward "
-         "and backward pass, each as large as the copy)\n" +
+  return "\nCopies of parameters that products read (packed forms are made where they are read)\n" +
          table.str();
 }
 
-std::string inputs_text(const Program& program) {
-  return fmt::format(
-      "captured whole: 1 segment, no graph breaks, {} inputs of fixed shapes (another shape compiles anew)\n",
-      program.input_count());
+/// `lengths`: of the rows of each step that is compiled; none where all are alike.
+std::string inputs_text(const Program& program, const std::vector<int64_t>& lengths) {
+  std::string text = fmt::format("one graph, {} inputs of fixed shapes", program.input_count());
+  if (lengths.size() > 1)
+    text += fmt::format("; {} such steps are compiled, for rows of {}: this is the last one", lengths.size(),
+                        fmt::join(lengths, ", "));
+  return text + "\n";
 }
 
 std::string explanation(const Program& program, const std::vector<LaunchInfo>& launches,
-                        const std::string& title) {
+                        const std::string& title, const std::vector<int64_t>& lengths) {
   size_t groups = 0;
   for (const LaunchInfo& l : launches) groups += short_name(l) == "fused" ? 1 : 0;
-  std::string text = fmt::format("{}\n{}{} launches; {} of them are fused groups of {} operators\n\n", title,
-                                 inputs_text(program), launches.size(), groups, fused_operators(launches));
+  std::string text =
+      fmt::format("{}\n{}{} launches; {} of them are fused groups of {} operators\n\n", title,
+                  inputs_text(program, lengths), launches.size(), groups, fused_operators(launches));
   return text + passes_text(program) + providers_text(launches) + declined_text(launches) +
          compared_text(program) + launches_text(launches) + copies_text(program) + memory_text(program);
 }
 
 std::string explanation_json(const Program& program, const std::vector<LaunchInfo>& launches,
-                             const std::string& title) {
-  std::vector<Json> passes, list, copies, compared, peak;
+                             const std::string& title, const std::vector<int64_t>& lengths) {
+  std::vector<Json> passes, list, copies, compared, peak, steps(lengths.begin(), lengths.end());
   for (const PassInfo& pass : program.passes())
     passes.push_back(
         json_object({{"name", Json(pass.name)}, {"seconds", pass.seconds}, {"nodes", int64_t{pass.nodes}}}));
@@ -216,7 +219,7 @@ std::string explanation_json(const Program& program, const std::vector<LaunchInf
   for (const auto& [bytes, label] : program.peak_breakdown(15))
     peak.push_back(json_object({{"bytes", Json(bytes)}, {"tensor", label}}));
   return json_object({{"name", Json(title)},
-                      {"segments", int64_t{1}},
+                      {"lengths", steps},
                       {"inputs", int64_t{program.input_count()}},
                       {"passes", passes},
                       {"fused_groups", groups},
@@ -230,11 +233,12 @@ std::string explanation_json(const Program& program, const std::vector<LaunchInf
       .text;
 }
 
-int show_program(const ExplainArguments& a, const Program& program, const std::string& title) {
+int show_program(const ExplainArguments& a, const Program& program, const std::string& title,
+                 const std::vector<int64_t>& lengths = {}) {
   const std::vector<LaunchInfo> launches = program.launches();
   if (!a.svg.empty()) write_file(a.svg, launches_svg(launches, title));
-  fmt::print("{}", a.json ? explanation_json(program, launches, title) + "\n"
-                          : explanation(program, launches, title));
+  fmt::print("{}", a.json ? explanation_json(program, launches, title, lengths) + "\n"
+                          : explanation(program, launches, title, lengths));
   if (!a.svg.empty() && !a.json) fmt::print("\n{}: the launches and what they read of each other\n", a.svg);
   return 0;
 }
@@ -260,7 +264,8 @@ int run_explain(ExplainArguments& a) {
   train::Trainer trainer(recipe, observer);
   return show_program(a, trainer.program(),
                       fmt::format("{}, training, batch {}, {}", a.recipe, recipe.train.batch,
-                                  precision_text(recipe.train.precision, trainer.program())));
+                                  precision_text(recipe.train.precision, trainer.program())),
+                      trainer.lengths());
 }
 
 template <typename Kind>

@@ -23,7 +23,7 @@ void print_machine(const Machine& m) {
   if (m.bf16_gflops > 0)
     row("peak bf16", fmt::format("{:.0f} GFLOP/s", m.bf16_gflops));
   else
-    row("peak bf16", "none", "no units for it: bf16 gains memory, not speed");
+    row("peak bf16", "none", "no units for it: steps in bf16 compute in fp32");
   row("matrix product fp32", fmt::format("{:.0f} GFLOP/s", m.matmul_fp32_gflops), "1,536 × 1,536 × 1,536");
   row("matrix product bf16", fmt::format("{:.0f} GFLOP/s", m.matmul_bf16_gflops));
   for (const MemoryLevel& level : m.levels)

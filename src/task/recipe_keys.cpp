@@ -86,7 +86,8 @@ std::vector<RecipeKey> train_keys() {
        "for one update: activations take the memory of one part",
        SLOT(train.accumulate), 1, 1 << 20},
       {"train.precision",
-       "arithmetic of heavy operators: fp32 or bf16 (weights stay fp32); bf16-pure: weights and optimizer "
+       "arithmetic of heavy operators: fp32 or bf16 (where it is not slower; weights stay fp32); bf16-pure: "
+       "weights and optimizer "
        "state are stored as bf16 too, in half the memory; fp16: as a GPU would compute it, not faster here",
        SLOT(train.precision),
        0,

@@ -57,6 +57,14 @@ Program& Trainer::program() {
   return state_->step->program();
 }
 
+std::vector<int64_t> Trainer::lengths() {
+  program();
+  std::vector<int64_t> lengths;
+  for (const auto& [length, step] : state_->by_length)
+    if (length > 0) lengths.push_back(length);
+  return lengths;
+}
+
 const task::Recipe& Trainer::recipe() {
   program();
   return state_->recipe();

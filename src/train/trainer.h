@@ -35,6 +35,9 @@ class Trainer {
   void rehearse(const std::function<bool(const StepMarks&)>& more);
   /// The compiled step; builds it when that has not been done.
   Program& program();
+  /// Of the rows of each compiled step, ascending; program() is the last one's before the first step. None where all rows
+  /// are alike.
+  std::vector<int64_t> lengths();
   /// The recipe with everything that the data decided; builds the step when that has not been done.
   const task::Recipe& recipe();
   /// Of what has been done so far.
