@@ -4,6 +4,7 @@ docs/profile.md's commands are run by test_profile.py, docs/text.md's by test_te
 (tools/bare_debian.sh), and ./dev's verbs, of which this is a part; those are only looked up.
 """
 import gzip
+import importlib
 import io
 import re
 import shlex
@@ -149,6 +150,38 @@ def test_examples_train_as_the_page_of_results_says(at_desk):
     assert {re.search(r"examples/\w+", line)[0] for line in lines} >= {"examples/cifar10", "examples/mnist", "examples/letters"}
     for line in lines:
         assert "done: " in at_desk(line, *SHORT, "train.epochs=0.2"), line
+
+
+def test_every_table_of_results_says_what_makes_it_and_where_it_is_from():
+    listed = subprocess.run([ROOT / "dev", "bench", "--list"], check=True, capture_output=True, text=True).stdout
+    known = {line.split()[0] for line in listed.splitlines()}
+    page = (ROOT / "docs/results.md").read_text()
+    made = set()
+    for table in re.finditer(r"(?:^\|.*\n)+", page, re.M):
+        marker = re.fullmatch(r"<!-- \./dev bench (\S+)( on [^>]+)? -->", page[: table.start()].splitlines()[-1])
+        assert marker, table[0].splitlines()[0]
+        assert page[table.end() :].splitlines()[1].startswith("*"), table[0].splitlines()[0]
+        made.add(marker[1])
+    assert made == known
+
+
+def test_a_table_replaces_its_like_and_no_other(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    results = importlib.import_module("results")
+    page = tmp_path / "results.md"
+    monkeypatch.setattr(results, "PAGE", page)
+    before = (ROOT / "docs/results.md").read_text()
+    page.write_text(before)
+    text = results.markdown([["", "a"], ["b", None]])
+    assert text == "| | a |\n|---|---|\n| b |  |\n"
+    for cpu, marker in (("AMD EPYC", "networks"), ("Intel(R) Xeon(R)", "networks on Xeon")):
+        results.write("networks", text, f"*{cpu}, 2 threads*")
+        after = page.read_text()
+        assert f"<!-- ./dev bench {marker} -->\n{text}\n*{cpu}, 2 threads*\n" in after
+    tables = [match["name"] for match in results.MARKED.finditer(before)]
+    assert [match["name"] for match in results.MARKED.finditer(page.read_text())] == tables
+    untouched = [match[0] for match in results.MARKED.finditer(before) if match["name"] != "networks"]
+    assert all(each in page.read_text() for each in untouched)
 
 
 def test_changes_of_recipe_keys_on_the_page_are_taken(at_desk):

@@ -1,0 +1,9 @@
+"""The example cifar10.toml from JPEG files to its result, epoch by epoch."""
+from measure import epochs
+
+NEEDS = ["cifar10/train.tar"]
+MINUTES = 43
+
+
+def table():
+    return epochs("examples/cifar10.toml")
