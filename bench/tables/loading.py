@@ -16,7 +16,7 @@ def rounded(number):
 def table():
     photos, cifar = data("photos/photos.tar"), data("cifar10/train.tar")
     with tarfile.open(photos) as tar:
-        sizes = [member.size for member in tar if member.name.endswith(".jpg")]
+        sizes = [member.size for member in tar if member.name.lower().endswith((".jpg", ".jpeg"))]
     rows = [["", "pictures/s", "alone"]]
     for name, line in ((f"{len(sizes)} photographs of {sum(sizes) / len(sizes) / 1e3:.0f} KB, random resized crop to 224, flip", f"{photos}"),
                        ("CIFAR-10's JPEG files, as they are (`--plain`)", f"{cifar} --plain"),
