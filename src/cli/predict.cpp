@@ -24,7 +24,7 @@ class PredictionPrinter {
  public:
   PredictionPrinter(const PredictArguments& a, const task::Task& task) : a_(a), task_(task) {}
 
-  void print(const std::string& name, const std::vector<std::span<const float>>& logits) const {
+  void print(const std::string& name, const std::vector<std::span<const float>>& logits) {
     std::string text;
     std::vector<std::pair<std::string, Json>> fields = {{"input", name}};
     for (size_t i = 0; i < task_.outputs.size(); ++i) {
@@ -44,13 +44,14 @@ class PredictionPrinter {
       fmt::print("{}\n", json_object(fields).text);
     else
       fmt::print("{}: {}\n", name, text);
+    ++predicted;
   }
   void failed(const std::string& message) {
     fmt::print(stderr, "error: {}\n", message);
     ++failures;
   }
 
-  int failures = 0;
+  int predicted = 0, failures = 0;
 
  private:
   const PredictArguments& a_;
@@ -114,6 +115,9 @@ int run_predict(const PredictArguments& a) {
                              printer.print(name, logits);
                            },
                            [&](const std::string& message) { printer.failed(message); }});
+  if (printer.failures > 0 && printer.predicted > 0)
+    fmt::print(stderr, "warning: {} of {} could not be predicted, as said above\n", printer.failures,
+               printer.failures + printer.predicted);
   return printer.failures ? 1 : 0;
 }
 

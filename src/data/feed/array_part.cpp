@@ -44,18 +44,33 @@ std::string ArrayPart::read(const Dataset& from, int64_t index, const SampleKey*
   } catch (const InternalError&) {
     throw;
   } catch (const Error& error) {
-    return error.what();
+    return bad_reason(error, from, index);
   }
   return {};
 }
 
 bool ArrayPart::read_run(const Dataset& from, int64_t first, int64_t count, std::byte* stored,
                          size_t stride) const {
-  if (options_.bad_samples) return false;  // which of them is the bad one?
+  if (!options_.bad_samples) {
+    read_many(from, first, count, stored, stride);
+    return true;
+  }
+  try {
+    read_many(from, first, count, stored, stride);
+  } catch (const InternalError&) {
+    throw;
+  } catch (const Error&) {
+    return false;  // each by itself says which of them is the bad one
+  }
+  return true;
+}
+
+void ArrayPart::read_many(const Dataset& from, int64_t first, int64_t count, std::byte* stored,
+                          size_t stride) const {
   if (fields_.size() == 1 && stride == sizes_[0]) {
     std::byte* const rows[] = {stored};
     reader_(from, first, count, rows);
-    return true;
+    return;
   }
   const auto rows = static_cast<size_t>(count);
   std::vector<std::vector<std::byte>> dense;
@@ -65,7 +80,6 @@ bool ArrayPart::read_run(const Dataset& from, int64_t first, int64_t count, std:
   for (size_t i = 0; i < rows; ++i)
     for (size_t k = 0; k < sizes_.size(); ++k)
       std::memcpy(stored + i * stride + offsets_[k], places[k] + i * sizes_[k], sizes_[k]);
-  return true;
 }
 
 void ArrayPart::put(const std::byte* stored, const Row& /*row*/, Scratch* /*scratch*/,

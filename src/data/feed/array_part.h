@@ -38,6 +38,8 @@ class ArrayPart final : public Part {
   bool only_copies() const override { return true; }
 
  private:
+  void read_many(const Dataset& from, int64_t first, int64_t count, std::byte* stored, size_t stride) const;
+
   std::vector<Field> fields_;
   ArrayReader reader_;
   ArrayPartOptions options_;

@@ -19,6 +19,11 @@ size_t row_bytes(const Type& type, int64_t length) {
   return static_cast<size_t>(size);
 }
 
+std::string bad_reason(const Error& error, const Dataset& from, int64_t index) {
+  const std::string message = error.what(), name = from.name(index) + ": ";
+  return message.starts_with(name) ? message.substr(name.size()) : message;
+}
+
 void Part::pad(const Row& row, std::span<std::byte* const> arrays) const {
   const auto all = fields();
   for (size_t k = 0; k < all.size(); ++k) std::memset(arrays[k], 0, row_bytes(all[k].type, row.length));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <millrace/dataset.h>
+#include <millrace/error.h>
 #include <millrace/feed.h>
 
 #include "data/augment/augment.h"
@@ -33,6 +34,9 @@ struct Row {
 
 /// Bytes of a row of an array of this type, whose first dimension is the batch, where `length` is so much.
 size_t row_bytes(const Type& type, int64_t length);
+
+/// Why a sample is bad, of an error that reading it ends in: without its name, which is told beside it.
+std::string bad_reason(const Error& error, const Dataset& from, int64_t index);
 
 /// All members may be called from many threads at once.
 class Part {

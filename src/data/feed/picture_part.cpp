@@ -26,7 +26,7 @@ PicturePart::PicturePart(const Dataset& dataset, PictureOptions options)
       bring_(options.bring && options.wanted),
       augmenter_(options.augment),
       mixer_(options.mix),
-      rule_{options.resize, options.crop},
+      rule_{options.resize, options.crop, key_},
       channels_(options.wanted ? options.wanted->channels : options.channels) {
   rule_.check();
   if (channels_ != 0 && channels_ != 1 && channels_ != 3)
@@ -58,11 +58,16 @@ PicturePart::PicturePart(const Dataset& dataset, PictureOptions options)
 std::unique_ptr<Part::Scratch> PicturePart::scratch() const { return std::make_unique<PictureScratch>(); }
 
 StoredPicture PicturePart::picture_of(const Dataset& from, int64_t index) const {
-  if (column_) return stored_picture(from.read(index, column_->in(from)));
+  if (column_) {
+    const Value value = from.read(index, column_->in(from));
+    if (std::holds_alternative<std::monostate>(value))
+      fail<InputError>("its '{}' is missing", column_->name());
+    return stored_picture(value);
+  }
   for (size_t c = 0; c < from.columns().size(); ++c)
     if (from.columns()[c].kind == ColumnKind::picture && from.has(index, c))
       return stored_picture(from.read(index, c));
-  return {};
+  fail<InputError>("it has no picture");
 }
 
 Frame PicturePart::frame_for(const Dataset& from, int64_t index, const SampleKey* random,
@@ -90,7 +95,7 @@ std::string PicturePart::read(const Dataset& from, int64_t index, const SampleKe
   } catch (const RemoteError&) {
     throw;  // the server is away: no fault of this sample
   } catch (const Error& error) {
-    return error.what();
+    return bad_reason(error, from, index);
   }
   const auto bad = [&](std::string why) {
     require_mapped_file(picture.bytes.data());  // not the picture's fault

@@ -29,7 +29,7 @@ struct PictureOptions {
   /// good; one that is smaller than the crop is bad.
   bool bring = false;
   /// What the keys above are called by in messages: "input" of "input.resize".
-  std::string key = "data";
+  std::string key = "input";
 };
 
 /// Field: pictures u8 [batch, C, H, W]; read are planes of stored_extent(), put changes them at random to extent(). Where the first

@@ -32,11 +32,6 @@ std::string sound_column(const Dataset& dataset, const std::string& name) {
   return name;
 }
 
-/// A message without the name that it begins with: that is told beside it.
-std::string without_name(std::string message, const std::string& name) {
-  return message.starts_with(name + ": ") ? message.substr(name.size() + 2) : message;
-}
-
 }  // namespace
 
 SoundPart::SoundPart(const Dataset& dataset, SoundOptions options)
@@ -66,10 +61,11 @@ std::string SoundPart::read(const Dataset& from, int64_t index, const SampleKey*
   } catch (const RemoteError&) {
     throw;  // the server is away: no fault of this sample
   } catch (const Error& error) {
-    return without_name(error.what(), from.name(index));
+    return bad_reason(error, from, index);
   }
   const auto* bytes = std::get_if<Bytes>(&value);
-  std::string why = bytes ? decode_sound(bytes->view(), sound) : "there is no sound";
+  std::string why =
+      bytes ? decode_sound(bytes->view(), sound) : fmt::format("its '{}' is missing", column_.name());
   if (!why.empty()) {
     if (bytes) require_mapped_file(bytes->view().data());  // not the sound's fault
     return why;

@@ -69,15 +69,17 @@ class TableInput final : public Input {
   std::vector<std::string> architectures() const override { return suiting_architectures("table", "table"); }
   std::string gives() const override { return "table"; }
 
-  std::shared_ptr<const data::Part> part(const Reading& reading, Purpose /*purpose*/) const override {
+  std::shared_ptr<const data::Part> part(const Reading& reading, Purpose purpose) const override {
     for (const std::string& name : encoder_.columns()) (void)reading.samples->column(name);
     const bool dense = numbers() > 0, categories = ids() > 0;
     return std::make_shared<data::ArrayPart>(
-        fields(), [encoder = encoder_, dense, categories](const data::Dataset& from, int64_t first,
-                                                          int64_t count, std::span<std::byte* const> rows) {
+        fields(),
+        [encoder = encoder_, dense, categories](const data::Dataset& from, int64_t first, int64_t count,
+                                                std::span<std::byte* const> rows) {
           encoder.read_raw(from, first, count, dense ? reinterpret_cast<double*>(rows[0]) : nullptr,
                            categories ? reinterpret_cast<int64_t*>(rows.back()) : nullptr);
-        });
+        },
+        data::ArrayPartOptions{{}, reading.streamed || purpose == Purpose::prediction});
   }
 
   /// Texts are texts, whatever those of this file look like.

@@ -71,7 +71,7 @@ TEST_CASE("grey pictures of a part among colour ones become what is asked for, a
   members[0].second = make_jpeg(8, 8, 1, 5);
   write_members(folder / "set", members);
   const auto set = open_labelled(folder / "set");
-  CHECK_THROWS_WITH_AS(feed_by(set, {}, pictures_by(4, 2)), doctest::Contains("set data.channels = 1"),
+  CHECK_THROWS_WITH_AS(feed_by(set, {}, pictures_by(4, 2)), doctest::Contains("set input.channels = 1"),
                        InputError);
   for (const int channels : {1, 3}) {
     CHECK(picture_part(*set, {.channels = channels})->extent().channels == channels);

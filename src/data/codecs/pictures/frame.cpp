@@ -9,12 +9,12 @@ namespace millrace::data {
 
 void FrameRule::check() const {
   if (resize < 0 || resize > 65535)
-    fail<InputError>("input.resize = {}: wanted is a side from 1 to 65535 pixels", resize);
+    fail<InputError>("{}.resize = {}: wanted is a side from 1 to 65535 pixels", key, resize);
   if (crop < 0 || crop > 65535)
-    fail<InputError>("input.crop = {}: wanted is a side from 1 to 65535 pixels", crop);
+    fail<InputError>("{}.crop = {}: wanted is a side from 1 to 65535 pixels", key, crop);
   if (resize > 0 && crop > resize)
     fail<InputError>(
-        "input.crop = {} is larger than input.resize = {}, the shorter side of the resized pictures", crop,
+        "{0}.crop = {1} is larger than {0}.resize = {2}, the shorter side of the resized pictures", key, crop,
         resize);
 }
 
@@ -30,8 +30,8 @@ Frame FrameRule::frame(int picture_height, int picture_width) const {
     width = static_cast<int>(std::min<int64_t>(int64_t{resize} * picture_width / shorter, 1 << 24));
   }
   if (crop > height || crop > width)
-    fail<InputError>("input.crop = {}: a picture of {}x{} is smaller; set input.resize, or a smaller crop",
-                     crop, width, height);
+    fail<InputError>("{0}.crop = {1}: a picture of {2}x{3} is smaller; set {0}.resize, or a smaller crop",
+                     key, crop, width, height);
   // The middle, as torchvision's CenterCrop rounds it: halves to the even number.
   const auto middle = [](int space) { return static_cast<int>(std::nearbyint(space / 2.0)); };
   return {{0, 0, picture_height, picture_width},

@@ -1,6 +1,9 @@
 // Which part of a picture is looked at, and how large it is made.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include <millrace/picture.h>
 
 namespace millrace::data {
@@ -12,6 +15,8 @@ struct FrameRule {
   int resize = 0;
   /// Side of the square that is cut out of the middle; 0: nothing is.
   int crop = 0;
+  /// What the keys are called by in messages: "input" of "input.resize".
+  std::string key = "input";
 
   /// InputError when a size is not possible at all.
   void check() const;
