@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/parallel_for.h"
 #include "data/augment/augment.h"
+#include "data/augment/mix.h"
 #include "data/codecs/pictures/decode.h"
 #include "data/feed/picture_part.h"
 #include "data/formats/content.h"
@@ -214,7 +215,7 @@ class PictureInput final : public Input {
   std::shared_ptr<nn::Normalise> normalise_;
 };
 
-void check_pictures(const Section& section, const Recipe& /*recipe*/) {
+void check_pictures(const Section& section, const Recipe& recipe) {
   const Settings& s = section.settings;
   const std::string key = input_key(section);
   if (s.numbers("mean").size() != s.numbers("std").size())
@@ -229,6 +230,16 @@ void check_pictures(const Section& section, const Recipe& /*recipe*/) {
   } catch (const InputError& error) {
     fail<InputError>("{}.augment: {}", key, error.what());
   }
+  try {
+    (void)data::Mixer(s.texts("mix"));
+  } catch (const InputError& error) {
+    fail<InputError>("{}.mix: {}", key, error.what());
+  }
+  if (!s.texts("mix").empty() && recipe.inputs.size() > 1)
+    fail<InputError>(
+        "{}.mix mixes samples and their targets, and the other inputs would still be those of one sample: it "
+        "goes with one input only; leave it out",
+        key);
 }
 
 std::unique_ptr<Input> learn_pictures(const Section& section, const Reading& reading) {

@@ -35,9 +35,8 @@ SpanOptions SpanOptions::parse(std::string_view text) {
   std::string rest;
   const bool read = static_cast<bool>(words >> options.share >> options.mean) && !(words >> rest);
   if (!read || !(options.share > 0 && options.share < 1) || !(options.mean >= 1 && options.mean <= 1e6))
-    fail<InputError>(
-        "input.masked = \"{}\": give a share between 0 and 1 and the mean length of a span, as \"0.15 3\"",
-        text);
+    fail<InputError>("give a share between 0 and 1 and the mean length of a span, as \"0.15 3\", not \"{}\"",
+                     text);
   return options;
 }
 
