@@ -85,6 +85,16 @@ TaskFeed feed_of(const Task& task, const Reading& opened, FeedRequest request) {
       fail<InputError>("data.sample_weight = \"{}\": rows are extracts of a corpus, which have no weights",
                        weight);
     options.weights = data::numbers_of(*reading.samples, weight);
+    const auto none = std::count(options.weights.begin(), options.weights.end(), 0.0);
+    const int64_t count = std::ssize(options.weights);
+    if (none == count)
+      fail<InputError>("{}: data.sample_weight = \"{}\": all weights are 0, so that nothing would be learnt",
+                       reading.samples->path(), weight);
+    if (none > 0)
+      options.notes.push_back(fmt::format(
+          "{}: {} of {} {} weigh 0 in the loss: they take places in batches and teach nothing (data.where = "
+          "\"{} > 0\" leaves them out)",
+          reading.samples->path(), none, count, task.unit(), weight));
   }
   std::unique_ptr<data::RowPlan> rows;
   if (planned.input) {

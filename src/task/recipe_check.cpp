@@ -91,6 +91,13 @@ void check_sections(const Recipe& recipe) {
     (void)chosen_loss(output, kind);
     if (kind.check) kind.check(output, recipe);
   }
+  if (std::all_of(recipe.outputs.begin(), recipe.outputs.end(), [](const Section& output) {
+        return output.settings.find("weight") && output.settings.number("weight") == 0;
+      }))
+    fail<InputError>("{}.weight = 0: {}, so that nothing would be learnt; give {} a weight above 0",
+                     output_key(recipe.outputs[0]),
+                     recipe.outputs.size() > 1 ? "all outputs weigh nothing" : "it is the only output",
+                     recipe.outputs.size() > 1 ? "one of them" : "it");
 }
 
 void check_training(const Recipe& recipe) {

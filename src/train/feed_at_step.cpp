@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "train/trainer_state.h"
 
 namespace millrace::train {
 
@@ -13,6 +14,11 @@ task::Opened open_at_step(task::Recipe recipe, const std::string& encoding, int6
   std::vector<std::string> notes;
   task::Opened opened = task::open_training(recipe, encoding, 0, nullptr, notes);
   data::Feed& feed = *opened.training.feed;
+  task::Recipe last = opened.task.recipe;
+  for (const Applied& entry : journal) apply_changes(last, {&entry.change, 1});
+  if (const int64_t steps = TrainerState::steps_of(last, feed.batches_per_epoch()); step > steps)
+    fail<InputError>("step {}: the training ends with step {} ({} an epoch)", step, steps,
+                     feed.batches_per_epoch());
   // With the shares of the time: from one change of them to the next.
   task::Recipe& at = opened.task.recipe;
   int64_t done = 0;
