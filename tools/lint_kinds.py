@@ -1,4 +1,5 @@
-"""Refuses code that names a kind of data where only the task and its inputs and outputs may be known: src/train, src/eval, src/cli.
+"""Refuses code that names a kind of data where only the task and its inputs and outputs may be known: src/train, src/eval, src/cli, and
+src/task itself, but for its folders of kinds.
 
 Kinds are the files of src/task/inputs and src/task/outputs. Verbs whose own subject is a kind of data are listed. Run from the
 repository root: python tools/lint_kinds.py. Prints one line a finding; exits 1 if there is one.
@@ -12,8 +13,11 @@ from pathlib import Path
 OWN_SUBJECT = {f"src/cli/{name}.cpp" for name in ("letters", "pack", "bench_data", "data_stat", "data_tokens", "data_show", "batch_files")}
 # The help of `train` lists augmentations.
 OWN_SUBJECT.add("src/cli/train.cpp")
+# What the inputs of texts share; and frames, which are part of what every input may have (Input::frame()).
+TEXTS = {"src/task/token_input.h", "src/task/token_input.cpp"}
+OWN_SUBJECT |= TEXTS | {"src/task/input.h", "src/task/export.cpp"}
 
-INCLUDE = re.compile(r'#include "(data/(?:codecs|augment|encode)/[^"]+|data/feed/(?:picture|sound|array)_part\.h|data/feed/sequences/[^"]+|task/(?:inputs|outputs|losses)/[^"]+)"')
+INCLUDE = re.compile(r'#include "(data/(?:codecs|augment|encode)/[^"]+|data/feed/(?:picture|sound|array)_part\.h|data/feed/sequences/[^"]+|task/token_input\.h|task/(?:inputs|outputs|losses)/[^"]+)"')
 
 
 def kinds(root):
@@ -26,14 +30,14 @@ def kinds(root):
 
 def findings(root):
     names = "|".join(sorted(kinds(root)))
-    compared = re.compile(rf'(?:[!=]=\s*"(?:{names})")|(?:"(?:{names})"\s*[!=]=)|\.(?:find|at)\("(?:{names})"\)')
-    for folder in ("train", "eval", "cli"):
-        for path in sorted((root / "src" / folder).rglob("*")):
+    compared = re.compile(rf'(?:[!=]=\s*"(?:{names})")|(?:"(?:{names})"\s*[!=]=)|(?<!settings)(?<!settings\(\))\.(?:find|at)\("(?:{names})"\)|=\s*"(?:{names})"\s*;')
+    for folder, files in (("train", "**/*"), ("eval", "**/*"), ("cli", "**/*"), ("task", "*")):
+        for path in sorted((root / "src" / folder).glob(files)):
             if path.suffix not in (".cpp", ".h"):
                 continue
             file = path.relative_to(root).as_posix()
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-                if compared.search(line):
+                if file not in TEXTS and compared.search(line):
                     yield f"{file}:{number}: asks for a kind of input or output by name: ask the task for what it needs"
                 if file not in OWN_SUBJECT and (found := INCLUDE.search(line)):
                     yield f"{file}:{number}: knows a kind of data: {found.group(1)}"

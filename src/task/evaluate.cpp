@@ -58,6 +58,12 @@ std::vector<JudgedOutput> judged_outputs(const Task& task, const TaskFeed& set,
   return all;
 }
 
+/// Of a row of targets.
+int64_t places_of(const data::Feed& feed, size_t field, const data::FeedBatch& batch) {
+  const Type& type = feed.fields()[field].type;
+  return static_cast<int64_t>(data::row_bytes(type, batch.length)) / type.dtype.bytes();
+}
+
 /// The results in the order in which the metrics were asked for.
 std::vector<eval::Measured> in_order(const std::vector<JudgedOutput>& outputs,
                                      const std::vector<std::string>& metrics) {
@@ -108,8 +114,8 @@ Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
     const std::vector<Array> logits = predictor.logits(feed, batch);
     for (size_t k = 0; k < outputs.size(); ++k)
       outputs[k].output->judge(logits[k].as<float>(), batch.arrays[outputs[k].field],
-                               outputs[k].output->at_places() ? batch.length : 0, rows, outputs[k].bytes,
-                               outputs[k].measurement);
+                               outputs[k].output->at_places() ? places_of(feed, outputs[k].field, batch) : 0,
+                               rows, outputs[k].bytes, outputs[k].measurement);
     if (progress) progress(i + 1, total);
   }
   // Rows of which several targets count are told by these.

@@ -70,6 +70,12 @@ std::vector<data::NamedStream> streams_of(const Recipe& recipe) {
   const auto open = [&](const std::string& name, const std::string& text) {
     auto stream = data::open_stream(expand(text));
     if (!recipe.data.where.empty()) stream = data::select(std::move(stream), recipe.data.where);
+    const data::Stream* const samples = stream.get();
+    if (const InputKind* kind = input_kinds().find(recipe.inputs[0].kind); kind && kind->stream)
+      stream = kind->stream(recipe.inputs[0], std::move(stream));
+    if (stream.get() != samples && !recipe.data.sample_weight.empty())
+      fail<InputError>("data.sample_weight = \"{}\": rows are extracts of a corpus, which have no weights",
+                       recipe.data.sample_weight);
     streams.push_back({name, std::move(stream)});
   };
   if (recipe.data.sources.empty()) open("", recipe.data.train);
@@ -109,20 +115,27 @@ void take_classes_of_tests(Recipe& recipe) {
   }
 }
 
-void check_streamed(const Task& task) {
-  for (const auto& input : task.inputs)
-    if (input->cuts() || input->length() > 0)
+void check_streamed(const Task& task, const Recipe& given) {
+  for (const auto& input : task.inputs) {
+    const std::string key = input_key(input->section());
+    const InputKind& kind = input->kind();
+    if (input->cuts() && given.inputs[0].kind.empty())
       fail<InputError>(
-          "data.stream: the rows of {} are planned from all of its texts, which nobody has of a stream: "
-          "train without data.stream",
-          input_key(input->section()));
+          "data.stream: how rows are cut from a stream must be known before: give {}.kind = \"{}\"", key,
+          kind.name);
+    if (input->plans())
+      fail<InputError>(
+          "data.stream: {} puts rows together by the lengths of all texts, which nobody knows of a stream: "
+          "give each text a row of one length ({}.sequences = \"padded\"), or train without data.stream",
+          key, key);
+  }
 }
 
 /// So many samples are learnt from: what the shuffle buffer will hold anyhow need not be waited for twice; of large ones fewer.
 int64_t learnt_samples(const Task& task) {
   constexpr int64_t most = 5000, least = 64, memory = int64_t{256} << 20;
   int64_t bytes = 1;
-  for (const optim::TensorSpec& spec : specs_of(task.fields(), 1, 0)) bytes += spec.type.bytes();
+  for (const optim::TensorSpec& spec : specs_of(task.fields(), 1, task.length())) bytes += spec.type.bytes();
   const int64_t buffer = std::max(data::stream_buffer(task.recipe.data.order), least);
   return std::min(buffer, std::clamp(memory / bytes, least, most));
 }
@@ -139,7 +152,7 @@ Opened open_streams(Recipe recipe, const std::string& encoding, std::vector<std:
     Reading reading{recipe, samples};
     reading.streamed = true;
     opened.task = encoding.empty() ? learn_task(reading) : load_task(recipe, encoding);
-    check_streamed(opened.task);
+    check_streamed(opened.task, recipe);
     TaskParts made =
         parts_of(opened.task, {opened.task.recipe, samples, {}, Reading::Share::all, true, nullptr},
                  Purpose::training, true);

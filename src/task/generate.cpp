@@ -5,24 +5,22 @@
 #include "base/format.h"
 #include "eval/metric.h"
 #include "task/judge_labels.h"
-#include "task/token_input.h"
 
 namespace millrace::task {
 namespace {
 
 /// The input whose next tokens the task predicts; null where it does not.
-const TokenInput* next_token_input(const Task& task) {
+const Continuable* next_token_input(const Task& task) {
   if (task.inputs.size() != 1 || task.outputs.size() != 1 || !task.outputs[0]->from()) return nullptr;
-  const auto* input = dynamic_cast<const TokenInput*>(task.outputs[0]->from());
-  return input && input->learns() == data::TokenOptions::Learn::next ? input : nullptr;
+  return task.outputs[0]->from()->continuable();
 }
 
 /// Probabilities of what follows these tokens, of which the model sees the last that fit into a row.
-void next_probabilities(Predictor& predictor, const TokenInput& input, std::span<const int32_t> ids,
+void next_probabilities(Predictor& predictor, const Continuable& input, std::span<const int32_t> ids,
                         std::vector<double>& probabilities) {
-  ids = ids.last(std::min(ids.size(), static_cast<size_t>(input.length())));
+  ids = ids.last(std::min(ids.size(), static_cast<size_t>(input.most())));
   const std::vector<Array> row = input.row_of(ids);
-  const Array logits = predictor.logits(row, input.length()).at(0);
+  const Array logits = predictor.logits(row, input.most()).at(0);
   const auto wide = static_cast<size_t>(input.vocabulary());
   eval::softmax(logits.as<float>().subspan((ids.size() - 1) * wide, wide), probabilities);
 }
@@ -33,9 +31,9 @@ bool generates(const Task& task) { return next_token_input(task) != nullptr; }
 
 Continuation go_on(Predictor& predictor, const Task& task, const std::string& text, int64_t tokens,
                    int64_t top) {
-  const TokenInput* const input = next_token_input(task);
+  const Continuable* const input = next_token_input(task);
   if (!input) fail<InputError>("the model does not predict the next token");
-  std::vector<int32_t> ids = input->tokenizer().encode(text, false);
+  std::vector<int32_t> ids = input->encode(text);
   if (ids.empty()) fail<InputError>("an empty text: there is nothing to go on from");
   const size_t own = ids.size();
   Continuation result;
@@ -46,11 +44,11 @@ Continuation go_on(Predictor& predictor, const Task& task, const std::string& te
     if (k == 0)
       for (const size_t i : order) {
         const auto id = static_cast<int32_t>(i);
-        result.next.push_back({id, input->tokenizer().decode({&id, 1}, false), probabilities[i]});
+        result.next.push_back({id, input->decode({&id, 1}), probabilities[i]});
       }
     if (k < tokens) ids.push_back(static_cast<int32_t>(order[0]));
   }
-  result.text = input->tokenizer().decode(std::span(ids).subspan(own), false);
+  result.text = input->decode(std::span(ids).subspan(own));
   return result;
 }
 

@@ -2,14 +2,31 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <millrace/array.h>
 
 #include "task/predictor.h"
 #include "task/task.h"
 
 namespace millrace::task {
+
+/// An input whose next tokens an output predicts, as whoever goes on with a text needs it.
+class Continuable {
+ public:
+  virtual ~Continuable() = default;
+  virtual std::vector<int32_t> encode(const std::string& text) const = 0;
+  virtual std::string decode(std::span<const int32_t> ids) const = 0;
+  /// Ids are below this.
+  virtual int64_t vocabulary() const = 0;
+  /// Most tokens in a row.
+  virtual int64_t most() const = 0;
+  /// The arrays of one row, as long as rows can be, that begins with these tokens (at most most() of them).
+  virtual std::vector<Array> row_of(std::span<const int32_t> ids) const = 0;
+};
 
 /// What may come next, and what follows when the most probable token is taken each time.
 struct Continuation {

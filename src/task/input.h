@@ -20,11 +20,13 @@
 #include "data/codecs/pictures/frame.h"
 #include "data/feed/part.h"
 #include "data/feed/row_plan.h"
+#include "data/formats/streams/stream.h"
 #include "task/reading.h"
 
 namespace millrace::task {
 
 struct InputKind;
+class Continuable;
 
 /// Texts that an exported model turns into ids by itself (ai.onnx.ml's LabelEncoder): column `column` of the array `field`.
 struct ExportedTexts {
@@ -81,6 +83,8 @@ class Input {
                                               Purpose /*purpose*/, int64_t /*batch*/) const {
     return nullptr;
   }
+  /// Does it put rows together by the lengths of all samples, which must be known for that?
+  virtual bool plans() const { return false; }
   /// Are rows extracts of a corpus, not samples?
   virtual bool cuts() const { return false; }
   /// Bytes of text that one target stands for, of that part; 0 where that says nothing.
@@ -120,6 +124,8 @@ class Input {
   /// Some thousand samples, for parameters that come from the data (nn::Model::fit): the array of its only field. Nothing where it
   /// has none to offer.
   virtual std::optional<Array> fitting(const Reading& /*reading*/) const { return std::nullopt; }
+  /// For going on with a text, token by token (generate.h); null where nothing can follow.
+  virtual const Continuable* continuable() const { return nullptr; }
   /// A line for `data why`: what stands in a row of extracts.
   virtual std::string row_text(const data::Part& /*part*/, const data::RowPick& /*row*/) const { return {}; }
   virtual CheaperSamples cheaper(const data::Dataset& /*samples*/) const { return {}; }
@@ -134,6 +140,8 @@ struct InputKind {
   std::string name;  // "picture"
   std::string doc;
   const char* unit = "samples";  // "pictures": what samples are called
+  /// The kind of output whose targets it makes itself, where nothing else is there to be predicted ("tokens"); "" for none.
+  std::string targets = {};
   std::vector<Setting> settings;
   /// Could a data set be its samples? The columns that it would take, empty where it cannot. `taken`: columns that are others'.
   std::vector<std::string> (*recognise)(const data::Dataset& samples,
@@ -142,6 +150,13 @@ struct InputKind {
   int rank = 0;
   /// What no single key can show; InputError without the file's name. May be null.
   void (*check)(const Section& section, const Recipe& recipe) = nullptr;
+  /// Where its rows differ in length, and those of similar length are to share a batch: the longest; else 0.
+  int64_t (*longest)(const Section& section) = nullptr;
+  /// Makes them all of one length, unless the recipe says how long they are.
+  void (*pad)(Section& section) = nullptr;
+  /// Of a kind whose rows are cut from samples: its rows, of a stream of samples (as it was where it cannot). Null: rows are samples.
+  std::unique_ptr<data::Stream> (*stream)(const Section& section,
+                                          std::unique_ptr<data::Stream> samples) = nullptr;
   /// The section is settled. InputError says what is wrong with the data.
   std::unique_ptr<Input> (*learn)(const Section& section, const Reading& reading) = nullptr;
   std::unique_ptr<Input> (*load)(const Section& section, const std::string& encoding) = nullptr;

@@ -51,6 +51,19 @@ void require_columns(const data::Dataset& samples, const Section& section, const
   }
 }
 
+/// What an input names is not to be what an output predicts.
+void refuse_targets(const Recipe& recipe, const Section& input) {
+  for (const std::string& column : columns_of(input))
+    for (const Section& output : recipe.outputs) {
+      const std::vector<std::string> targets = columns_of(output);
+      if (std::find(targets.begin(), targets.end(), column) != targets.end())
+        fail<InputError>(
+            "{} names the column '{}', which is the target of {}: the model would be told what it is to "
+            "predict; leave it out of the input's columns",
+            input_key(input), column, output_key(output));
+    }
+}
+
 template <typename Kind>
 std::vector<const Kind*> by_rank(const Registry<Kind>& kinds) {
   std::vector<const Kind*> sorted = kinds.all();
@@ -89,31 +102,32 @@ void name_found_column(Section& output, const OutputKind& kind, const data::Data
   if (!column.empty() && kind.refuses(samples, column).empty()) name_column(output, column);
 }
 
-/// The kind that has no column of its own.
-constexpr const char* tokens_kind = "tokens";
-
-bool has_tokens(const Recipe& recipe) {
-  return std::any_of(recipe.inputs.begin(), recipe.inputs.end(),
-                     [](const Section& input) { return input.kind == tokens_kind; });
-}
-
-/// A corpus, of which nothing but its tokens can be predicted.
-bool is_corpus(const Recipe& recipe, const data::Dataset& samples) {
-  const InputKind* const tokens = input_kinds().find(tokens_kind);
-  return tokens && recipe.inputs.size() == 1 && recipe.inputs[0].kind.empty() &&
-         !tokens->recognise(samples, {}).empty();
+/// The kind of an output whose targets an input makes: this one, or where its kind is open, any.
+std::string kind_of_input_targets(const Recipe& recipe, const std::string& name) {
+  for (const Section& input : recipe.inputs)
+    if (const InputKind* kind = input_kinds().find(input.kind);
+        kind && input.name == name && !kind->targets.empty())
+      return kind->targets;
+  for (const InputKind* kind : input_kinds().all())
+    if (!kind->targets.empty()) return kind->targets;
+  fail<InputError>("no kind of input makes targets that an output could predict");
 }
 
 /// By the data alone: the surest kind that finds a column.
 std::string found_kind(const Recipe& recipe, Section& output, const data::Dataset& samples) {
-  if (has_tokens(recipe)) return tokens_kind;
+  for (const Section& input : recipe.inputs)
+    if (const InputKind* kind = input_kinds().find(input.kind); kind && !kind->targets.empty())
+      return kind->targets;
   for (const OutputKind* kind : by_rank(output_kinds())) {
     const std::string column = kind->recognise(samples);
     if (column.empty()) continue;
     name_found_column(output, *kind, samples, column);
     return kind->name;
   }
-  if (is_corpus(recipe, samples)) return tokens_kind;
+  // A corpus, of which nothing but what an input makes of it can be predicted.
+  if (recipe.inputs.size() == 1 && recipe.inputs[0].kind.empty())
+    for (const InputKind* kind : by_rank(input_kinds()))
+      if (!kind->targets.empty() && !kind->recognise(samples, {}).empty()) return kind->targets;
   fail<InputError>(
       "{}: what is to be predicted? No column is called as targets usually are: name it, as {}.column; there "
       "are {}",
@@ -130,7 +144,7 @@ void settle_output(const Recipe& recipe, Section& output, const data::Dataset& s
     const OutputKind& known = output_kinds().at(kind);
     name_found_column(output, known, samples, known.recognise(samples));
   } else if (kind.empty() && of_input) {
-    kind = tokens_kind;
+    kind = kind_of_input_targets(recipe, texts_of(output, "of")[0]);
   } else if (kind.empty()) {
     require_columns(samples, output, key);
     const std::vector<std::string> columns = columns_of(output);
@@ -228,6 +242,7 @@ std::vector<std::vector<std::string>> settle_inputs(Recipe& recipe, const data::
       name_column(input, input.name);
     const std::vector<std::string> own = columns_of(input);
     require_columns(samples, input, input_key(input));
+    refuse_targets(recipe, input);
     if (own.empty())
       open.push_back(i);
     else
@@ -259,6 +274,25 @@ std::vector<std::vector<std::string>> settle_inputs(Recipe& recipe, const data::
     settle_section(SectionType::input, input, input_key(input), kind);
   }
   return others;
+}
+
+void settle_rows(Recipe& recipe, bool streamed) {
+  std::vector<Section*> deciding;
+  const auto longest = [](const Section& input) {
+    const InputKind& kind = input_kinds().at(input.kind);
+    return kind.longest ? kind.longest(input) : 0;
+  };
+  for (Section& input : recipe.inputs)
+    if (longest(input) > 0) deciding.push_back(&input);
+  std::stable_sort(deciding.begin(), deciding.end(),
+                   [&](const Section* a, const Section* b) { return longest(*a) > longest(*b); });
+  const auto asked = std::find_if(deciding.begin(), deciding.end(), [&](const Section* input) {
+    Section padded = *input;
+    input_kinds().at(input->kind).pad(padded);
+    return longest(padded) > 0;
+  });
+  if (!streamed && !deciding.empty()) deciding.erase(asked == deciding.end() ? deciding.begin() : asked);
+  for (Section* input : deciding) input_kinds().at(input->kind).pad(*input);
 }
 
 void settle_model(Recipe& recipe, std::span<const std::unique_ptr<Input>> inputs) {

@@ -74,6 +74,7 @@ Task learn_task(const Reading& reading) {
   std::vector<std::string> taken = reading.taken;
   for (std::string& column : taken_columns(recipe)) taken.push_back(std::move(column));
   const auto of_inputs = settle_inputs(recipe, *reading.samples, taken);
+  settle_rows(recipe, reading.streamed);
   const auto with = [&](std::vector<std::string> columns) {
     return Reading{recipe,        reading.samples,  std::move(columns),
                    reading.share, reading.streamed, reading.progress};

@@ -84,8 +84,8 @@ std::string find_text_column(const data::Dataset& samples, const std::vector<std
   return texts.size() == 1 ? texts[0] : std::string();
 }
 
-std::string text_column(const Section& section, const Reading& reading) {
-  const data::Dataset& samples = *reading.samples;
+std::string text_column(const Section& section, const data::Dataset& samples,
+                        const std::vector<std::string>& taken) {
   const std::string& wanted = section.settings.text("column");
   std::vector<std::string> texts;
   for (const data::Column& column : samples.columns())
@@ -98,19 +98,13 @@ std::string text_column(const Section& section, const Reading& reading) {
                        texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", ")));
     return wanted;
   }
-  std::string found = find_text_column(samples, reading.taken);
+  std::string found = find_text_column(samples, taken);
   if (found.empty())
     fail<InputError>("{}: {}", samples.path(),
                      texts.empty() ? std::string("there is no column of texts")
                                    : fmt::format("which column holds the texts? Set {}.column to one of {}",
                                                  input_key(section), fmt::join(texts, ", ")));
   return found;
-}
-
-void refuse_stream(const Section& section, const Reading& reading) {
-  if (reading.streamed)
-    fail<InputError>("{}: {} of kind {} reads all texts before training: leave data.stream out",
-                     reading.samples->path(), input_key(section), section.kind);
 }
 
 std::string model_kind_of(const Section& input, const Recipe& recipe) {
@@ -150,10 +144,8 @@ std::string TokenInput::encoding() const {
 
 std::vector<std::string> TokenInput::notes() const { return opened_; }
 
-int64_t TokenInput::length() const { return section_.settings.integer("length"); }
-
 std::vector<data::Field> TokenInput::fields() const {
-  const Type type{i64, {Dim::named("batch"), Dim::named("length")}};
+  const Type type{i64, {Dim::named("batch"), fixed() ? Dim(most()) : Dim::named("length")}};
   std::vector<data::Field> all = {{"tokens", type}};
   if (layout_.layout != Layout::windows) all.push_back({"segments", type});
   if (layout_.layout == Layout::packed) all.push_back({"positions", type});
@@ -165,14 +157,14 @@ std::vector<Tensor> TokenInput::graph(std::span<const Tensor> fields, bool /*tra
 }
 
 void TokenInput::describe(nn::ModelOptions& options) const {
-  options.input = {length()};
+  options.input = {most()};
   options.vocabulary = vocabulary();
 }
 
 std::vector<Array> TokenInput::row_of(std::span<const int32_t> ids) const {
   std::vector<Array> row;
   for (const data::Field& field : fields()) {
-    const std::span<int64_t> places = row.emplace_back(i64, Shape{1, length()}).as<int64_t>();
+    const std::span<int64_t> places = row.emplace_back(i64, Shape{1, most()}).as<int64_t>();
     const size_t count = std::min(ids.size(), places.size());
     for (size_t i = 0; i < count; ++i)
       places[i] = field.name == "tokens" ? ids[i] : field.name == "segments" ? 1 : static_cast<int64_t>(i);
@@ -198,8 +190,22 @@ bool has_text_column(const data::Dataset& dataset, const std::string& name) {
 }  // namespace
 
 std::shared_ptr<const data::Part> TokenInput::part(const Reading& reading, Purpose purpose) const {
-  refuse_stream(section_, reading);
   const data::Dataset& samples = *reading.samples;
+  data::TokenOptions rows;
+  rows.layout = layout_.layout;
+  rows.length = most();
+  rows.vocabulary = tokenizer_->size();
+  rows.fixed = fixed() || reading.streamed;
+  if (purpose != Purpose::prediction) {
+    rows.learn = learns();
+    masking(rows);
+  }
+  if (reading.streamed) {
+    opened_ = {fmt::format("{} of {} tokens ({} of {})", fixed() ? "texts in rows" : "rows", most(),
+                           tokenizer_->description(), tokenizer_->size())};
+    return std::make_shared<data::TokenPart>(
+        data::TextReader{tokenizer_, data::ColumnPlace(samples, column()), separator()}, rows);
+  }
   data::TextOptions options;
   // Of texts that are files of their own, or lines, there is one column whatever it is called.
   const bool plain =
@@ -217,22 +223,19 @@ std::shared_ptr<const data::Part> TokenInput::part(const Reading& reading, Purpo
   auto texts = std::make_shared<const data::Texts>(data::read_texts(samples, *tokenizer_, options));
   opened_ = {fmt::format("{} texts, {} tokens ({} of {})", texts->count(), texts->tokens.size(),
                          tokenizer_->description(), tokenizer_->size())};
+  if (const int64_t cut = layout_.layout == Layout::padded ? texts->longer_than(most() + rows.behind()) : 0;
+      cut > 0)
+    opened_.push_back(fmt::format("{} of the texts are longer than {}.length = {} and cut", cut,
+                                  input_key(section_), most()));
   if (!texts->file.empty())
     opened_.push_back(
         fmt::format("the tokens are more than data.cache_mb or data.memory and lie in {}", texts->file));
-  data::TokenOptions rows;
-  rows.layout = layout_.layout;
-  rows.length = length();
-  rows.vocabulary = tokenizer_->size();
-  if (purpose != Purpose::prediction) {
-    rows.learn = learns();
-    masking(rows);
-  }
   return std::make_shared<data::TokenPart>(std::move(texts), rows);
 }
 
 std::unique_ptr<data::RowPlan> TokenInput::rows(const data::Part& part, const Reading& reading,
                                                 Purpose purpose, int64_t batch) const {
+  if (fixed()) return nullptr;
   const auto& tokens = dynamic_cast<const data::TokenPart&>(part);
   // The part stays as long as the feed.
   std::shared_ptr<const data::Texts> texts(std::shared_ptr<void>(), &tokens.texts());
@@ -249,7 +252,7 @@ std::unique_ptr<data::RowPlan> TokenInput::rows(const data::Part& part, const Re
     if (layout_.buckets > 1) {
       std::vector<int64_t> lengths;
       for (int64_t i = 0; i < texts->count(); ++i) lengths.push_back(texts->length(i));
-      plan.buckets = data::best_buckets(lengths, length(), layout_.buckets);
+      plan.buckets = data::best_buckets(lengths, most(), layout_.buckets);
     }
     if (!reading.labels.empty() && training) {
       // An order by class: of each text the class of its sample.
@@ -314,7 +317,7 @@ std::string TokenInput::row_text(const data::Part& part, const data::RowPick& ro
   const auto& tokens = dynamic_cast<const data::TokenPart&>(part);
   const data::Texts& texts = tokens.texts();
   std::vector<data::Extract> extracts = row.extracts;
-  if (extracts.empty() && row.pick.index >= 0) extracts = {tokens.extract(row.pick.index, length())};
+  if (extracts.empty() && row.pick.index >= 0) extracts = {tokens.extract(row.pick.index, most())};
   std::string line;
   for (const data::Extract& each : extracts) {
     const auto first = std::upper_bound(texts.begins.begin(), texts.begins.end(), each.begin) - 1;

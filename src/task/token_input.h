@@ -9,6 +9,7 @@
 #include "data/codecs/text/tokenizer.h"
 #include "data/encode/texts.h"
 #include "data/feed/sequences/token_part.h"
+#include "task/generate.h"
 #include "task/input.h"
 
 namespace millrace::task {
@@ -19,6 +20,7 @@ struct SequenceLayout {
   Layout layout = Layout::windows;
   int64_t buckets = 1;           // how many lengths, chosen by the data
   std::vector<int64_t> lengths;  // or these
+  bool fixed() const { return layout == Layout::padded && buckets == 1 && lengths.empty(); }
 
   /// InputError, naming `key`, where it is none of `allowed` ("windows", "packed", "padded", "buckets").
   static SequenceLayout parse(const std::string& text, const std::string& key,
@@ -35,19 +37,20 @@ struct TokenEncoding {
   int64_t vocabulary = 0;
 };
 
-class TokenInput : public Input {
+class TokenInput : public Input, private Continuable {
  public:
   /// InputError when the tokenizer cannot be read, or (`loaded`) is another than the encoding's.
   TokenInput(Section section, SequenceLayout layout, TokenEncoding known, bool loaded);
 
   const data::Tokenizer& tokenizer() const { return *tokenizer_; }
-  /// Ids are below this.
-  int64_t vocabulary() const { return known_.vocabulary; }
+  int64_t vocabulary() const final { return known_.vocabulary; }
   const std::string& column() const { return known_.column; }
   /// What evaluation learns of a row.
   virtual data::TokenOptions::Learn learns() const = 0;
-  /// The arrays of one row, as long as rows can be, that begins with these tokens (at most length() of them).
-  std::vector<Array> row_of(std::span<const int32_t> ids) const;
+  std::vector<Array> row_of(std::span<const int32_t> ids) const final;
+  const Continuable* continuable() const override {
+    return learns() == data::TokenOptions::Learn::next ? this : nullptr;
+  }
 
   std::string encoding() const override;
   std::vector<std::string> notes() const override;
@@ -55,8 +58,10 @@ class TokenInput : public Input {
   std::vector<Tensor> graph(std::span<const Tensor> fields, bool training) const override;
   void describe(nn::ModelOptions& options) const override;
   std::string gives() const override { return "tokens"; }
-  int64_t length() const override;
+  int64_t length() const override { return fixed() ? 0 : most(); }
+  int64_t most() const final { return section_.settings.integer("length"); }
 
+  bool plans() const override { return layout_.layout != data::TokenOptions::Layout::windows && !fixed(); }
   std::shared_ptr<const data::Part> part(const Reading& reading, Purpose purpose) const override;
   std::unique_ptr<data::RowPlan> rows(const data::Part& part, const Reading& reading, Purpose purpose,
                                       int64_t batch) const override;
@@ -73,11 +78,18 @@ class TokenInput : public Input {
 
  protected:
   const SequenceLayout& layout() const { return layout_; }
+  /// All rows are padded to one length: nothing depends on which of them share a batch.
+  bool fixed() const { return layout_.fixed(); }
   /// Put behind each text.
   virtual std::string separator() const { return {}; }
   virtual void masking(data::TokenOptions& /*options*/) const {}
 
  private:
+  std::vector<int32_t> encode(const std::string& text) const override {
+    return tokenizer_->encode(text, false);
+  }
+  std::string decode(std::span<const int32_t> ids) const override { return tokenizer_->decode(ids, false); }
+
   SequenceLayout layout_;
   TokenEncoding known_;
   std::shared_ptr<const data::Tokenizer> tokenizer_;
@@ -87,13 +99,12 @@ class TokenInput : public Input {
 /// What stands for masked tokens: the tokenizer's own, else one more id.
 int32_t mask_of(const data::Tokenizer& tokenizer);
 /// The column of texts that a section names, else "text", else the only one that is not taken. InputError says why there is none.
-std::string text_column(const Section& section, const Reading& reading);
+std::string text_column(const Section& section, const data::Dataset& samples,
+                        const std::vector<std::string>& taken);
 /// The same for recognising; "" for none.
 std::string find_text_column(const data::Dataset& samples, const std::vector<std::string>& taken);
 /// What encoding() wrote.
 TokenEncoding parse_token_encoding(const Section& section, const std::string& text);
-/// Texts are read as a whole: InputError for a stream.
-void refuse_stream(const Section& section, const Reading& reading);
 /// The model of this input as a recipe names it; "" where it does not.
 std::string model_kind_of(const Section& input, const Recipe& recipe);
 

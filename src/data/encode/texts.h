@@ -43,6 +43,11 @@ struct Texts {
   int64_t length(int64_t text) const {
     return begins[static_cast<size_t>(text) + 1] - begins[static_cast<size_t>(text)];
   }
+  int64_t longer_than(int64_t length) const {
+    int64_t texts = 0;
+    for (int64_t text = 0; text < count(); ++text) texts += this->length(text) > length;
+    return texts;
+  }
 };
 
 /// Reads and tokenises on all CPUs; the same for any number of them. Without classes the part to test on is the end (from the

@@ -64,10 +64,17 @@ MILLRACE_INPUT(text){
     },
     .rank = 20,
     .check = check_text,
+    .longest = [](const Section& section) -> int64_t {
+      return text_layout(section).fixed() ? 0 : section.settings.integer("length");
+    },
+    .pad =
+        [](Section& section) {
+          if (!section.settings.given("sequences")) section.set("sequences", std::string("padded"));
+        },
     .learn = [](const Section& section, const Reading& reading) -> std::unique_ptr<Input> {
-      refuse_stream(section, reading);
       return std::make_unique<TextInput>(section, text_layout(section),
-                                         TokenEncoding{text_column(section, reading)}, false);
+                                         TokenEncoding{text_column(section, *reading.samples, reading.taken)},
+                                         false);
     },
     .load = [](const Section& section, const std::string& encoding) -> std::unique_ptr<Input> {
       return std::make_unique<TextInput>(section, text_layout(section),

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/format.h"
+#include "data/feed/sequences/window_stream.h"
 #include "data/table/labels.h"
 #include "task/token_input.h"
 
@@ -10,6 +11,7 @@ namespace millrace::task {
 namespace {
 
 using Learn = data::TokenOptions::Learn;
+using Layout = data::TokenOptions::Layout;
 
 SequenceLayout token_layout(const Section& section) {
   return SequenceLayout::parse(section.settings.text("sequences"), input_key(section) + ".sequences",
@@ -24,7 +26,7 @@ class TokensInput final : public TokenInput {
     return {learns() == Learn::masked ? "encoder" : "gpt"};
   }
   Learn learns() const override { return settings().text("masked").empty() ? Learn::next : Learn::masked; }
-  bool cuts() const override { return layout().layout != data::TokenOptions::Layout::padded; }
+  bool cuts() const override { return layout().layout != Layout::padded; }
   double bytes_per_target(const data::Part& part) const override {
     const data::Texts& texts = dynamic_cast<const data::TokenPart&>(part).texts();
     if (learns() != Learn::next || texts.tokens.size() == 0) return 0;
@@ -72,8 +74,7 @@ void check_tokens(const Section& section, const Recipe& recipe) {
         "model.kind = \"gpt\" sees only the tokens before, and {}.masked = \"{}\" asks for masked ones: take "
         "encoder, or leave {}.masked empty",
         key, section.settings.text("masked"), key);
-  if (layout.layout != data::TokenOptions::Layout::windows && !kind.empty() && kind != "gpt" &&
-      kind != "encoder")
+  if (layout.layout != Layout::windows && !kind.empty() && kind != "gpt" && kind != "encoder")
     fail<InputError>(
         "model.kind = \"{}\" takes rows without padding only ({}.sequences = \"windows\"); gpt and encoder "
         "take "
@@ -89,12 +90,24 @@ std::unique_ptr<Input> tokens_of(const Section& section, TokenEncoding known, bo
   return std::make_unique<TokensInput>(section, token_layout(section), std::move(known), loaded);
 }
 
+std::unique_ptr<data::Stream> token_stream(const Section& section, std::unique_ptr<data::Stream> samples) {
+  if (token_layout(section).layout != Layout::windows) return samples;
+  data::WindowOptions options;
+  options.tokenizer = data::open_tokenizer(expand(section.settings.text("tokenizer")));
+  options.column = [section](const data::Dataset& sample) { return text_column(section, sample, {}); };
+  options.separator = section.settings.text("separator");
+  options.length = section.settings.integer("length");
+  options.behind = section.settings.text("masked").empty() ? 1 : 0;
+  return data::window_stream(std::move(samples), std::move(options));
+}
+
 }  // namespace
 
 MILLRACE_INPUT(tokens){
     .name = "tokens",
     .doc = "rows of tokens of a corpus, to predict the next token or masked ones",
     .unit = "rows",
+    .targets = "tokens",
     .settings =
         [] {
           std::vector<Setting> settings = token_settings();
@@ -121,9 +134,15 @@ MILLRACE_INPUT(tokens){
     },
     .rank = 20,
     .check = check_tokens,
+    .stream = token_stream,
     .learn = [](const Section& section, const Reading& reading) -> std::unique_ptr<Input> {
-      refuse_stream(section, reading);
-      return tokens_of(section, {text_column(section, reading)}, false);
+      const auto& columns = reading.samples->columns();
+      // As window_stream() has cut them.
+      const bool windows =
+          reading.streamed && columns.size() == 1 && columns[0].kind == data::ColumnKind::bytes;
+      return tokens_of(section,
+                       {windows ? columns[0].name : text_column(section, *reading.samples, reading.taken)},
+                       false);
     },
     .load = [](const Section& section, const std::string& encoding) -> std::unique_ptr<Input> {
       return tokens_of(section, parse_token_encoding(section, encoding), true);

@@ -52,7 +52,7 @@ std::string check_message(const std::string& kind, const Items& items, const std
 TEST_CASE("text: each text is a row, of which the model sees tokens and where they are") {
   const auto samples = messages({"ab", "abcdefghij", "x"});
   const auto input =
-      learnt_input("text", {{"length", int64_t{4}}, {"sequences", std::string("padded")}}, samples);
+      learnt_input("text", {{"length", int64_t{4}}, {"sequences", std::string("buckets 4")}}, samples);
   CHECK(input->settings().text("column") == "message");
   task::Recipe recipe;
   const task::Reading reading{recipe, samples};
@@ -72,6 +72,23 @@ TEST_CASE("text: each text is a row, of which the model sees tokens and where th
   CHECK_FALSE(input->cuts());
 }
 
+TEST_CASE("text: padded to one length rows are those of any order, of streams, too") {
+  const auto samples = messages({"ab", "abcdefghij"});
+  const auto input =
+      learnt_input("text", {{"length", int64_t{4}}, {"sequences", std::string("padded")}}, samples);
+  task::Recipe recipe;
+  task::Reading reading{recipe, samples};
+  const auto part = input->part(reading, task::Purpose::training);
+  CHECK(input->rows(*part, reading, task::Purpose::training, 2) == nullptr);
+  CHECK(input->length() == 0);
+  CHECK_FALSE(input->plans());
+  CHECK(input->fields()[0].type.shape == Shape{Dim::named("batch"), 4});
+  CHECK(input->notes().back() == "1 of the texts are longer than input.length = 4 and cut");
+  reading.streamed = true;
+  CHECK(input->part(reading, task::Purpose::training)->stored_bytes() > 0);
+  CHECK(learnt_input("text", {}, samples)->plans());
+}
+
 TEST_CASE("text: buckets pad to fewer lengths than one") {
   std::vector<std::string> texts;
   for (int i = 0; i < 40; ++i) texts.emplace_back(i % 2 ? 60 : 5, 'x');
@@ -86,7 +103,7 @@ TEST_CASE("text: buckets pad to fewer lengths than one") {
 
 TEST_CASE("text: orders by class get the classes of the samples") {
   const auto samples = messages({"a", "b", "c", "d"});
-  const auto input = learnt_input("text", {{"sequences", std::string("padded")}}, samples);
+  const auto input = learnt_input("text", {{"sequences", std::string("buckets 4")}}, samples);
   task::Recipe recipe;
   recipe.data.order = "class-balanced";
   task::Reading reading{recipe, samples};

@@ -33,7 +33,6 @@ class Buckets : public Plan {
     }
     waste_ = 1 - static_cast<double>(tokens) / static_cast<double>(std::max<int64_t>(places_, 1));
     plain_ = 1 - static_cast<double>(tokens) / static_cast<double>(rows_ * options.length);
-    for (int64_t t = 0; t < texts.count(); ++t) cut_ += texts.length(t) - behind() > options.length;
   }
 
   int64_t rows() const override { return rows_; }
@@ -44,14 +43,10 @@ class Buckets : public Plan {
   std::vector<int64_t> lengths() const override { return options_.buckets; }
 
   std::vector<std::string> describe() const override {
-    std::vector<std::string> lines = {fmt::format(
+    return {fmt::format(
         "{} texts, padded to {} tokens: {:.1f} % of the places are padding{}", texts_.count(),
         fmt::join(options_.buckets, ", "), 100 * waste_,
         options_.buckets.size() > 1 ? fmt::format(" ({:.1f} % without buckets)", 100 * plain_) : "")};
-    if (cut_ > 0)
-      lines.push_back(
-          fmt::format("{} of the texts are longer than input.length = {} and cut", cut_, options_.length));
-    return lines;
   }
 
  private:
@@ -98,7 +93,7 @@ class Buckets : public Plan {
   const Texts& texts_;
   PlanOptions options_;
   std::unique_ptr<Order> order_;
-  int64_t rows_ = 0, places_ = 0, cut_ = 0;
+  int64_t rows_ = 0, places_ = 0;
   double waste_ = 0, plain_ = 0;
 };
 

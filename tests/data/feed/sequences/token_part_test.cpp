@@ -10,6 +10,7 @@
 
 #include "data/encode/memory_texts.h"
 #include "data/feed/sequences/token_rows.h"
+#include "data/table/memory_dataset.h"
 
 using namespace millrace;
 using namespace millrace::data;
@@ -187,8 +188,61 @@ TEST_CASE("padded rows are samples of the data set, cut to their bucket") {
   CHECK(describe_rows(part, *rows, {1, 0, 4}, 4).size() == 2);
   CHECK_THROWS_AS(part.extract(2, 16), InternalError);
   CHECK_THROWS_AS(part.extract(100, 16), InternalError);
-  CHECK(rows->describe().size() == 2);
-  CHECK(rows->describe()[1] == "1 of the texts are longer than input.length = 16 and cut");
+  CHECK(rows->describe().size() == 1);
+  CHECK(texts->longer_than(16) == 1);
+}
+
+TEST_CASE("padded rows of a fixed length have it whatever the batch's is") {
+  const auto texts = texts_of(make_texts({3, 20}));
+  TokenOptions options = token_options(Layout::padded, Learn::nothing, 6);
+  options.fixed = true;
+  const TokenPart part(texts, options);
+  CHECK(part.fields()[0].type == Type{i64, {Dim::named("batch"), 6}});
+  std::vector<int64_t> tokens(6, 99), segments(6, 99);
+  std::byte* const places[] = {reinterpret_cast<std::byte*>(tokens.data()),
+                               reinterpret_cast<std::byte*>(segments.data())};
+  Row row{{1, 0, 0, 0}, 2, {}};
+  part.put(nullptr, row, nullptr, places);
+  CHECK(segments == std::vector<int64_t>{1, 1, 1, 0, 0, 0});
+  row.key.index = 1;
+  part.put(nullptr, row, nullptr, places);
+  CHECK(tokens == std::vector<int64_t>{3, 4, 5, 6, 7, 8});
+}
+
+TEST_CASE("texts that are read one by one make the rows that they make when they are read as a whole") {
+  const MemoryDataset samples("there", {{"text", ColumnKind::text}, {"n", ColumnKind::integer}},
+                              {{std::string("abcdefgh"), int64_t{1}},
+                               {std::string("xy"), int64_t{2}},
+                               {std::string(), int64_t{3}},
+                               {Value(), int64_t{4}}});
+  for (const Learn learn : {Learn::nothing, Learn::next, Learn::masked}) {
+    TokenOptions options = token_options(Layout::padded, learn, 5);
+    options.fixed = true;
+    options.spans = SpanOptions{0.3, 2};
+    TextOptions texts;
+    texts.column = "text";
+    texts.special = true;
+    const TokenPart all(texts_of(read_texts(samples, *byte_tokenizer(), texts)), options);
+    const TokenPart each(TextReader{byte_tokenizer(), ColumnPlace(samples, "text"), ""}, options);
+    REQUIRE(names_of(all) == names_of(each));
+    CHECK(each.stored_bytes() > 0);
+    std::vector<std::byte> stored(each.stored_bytes());
+    const auto rows_of = [&](const TokenPart& part, int64_t index) {
+      std::vector<std::vector<int64_t>> arrays(part.fields().size(), std::vector<int64_t>(5));
+      std::vector<std::byte*> places;
+      for (auto& array : arrays) places.push_back(reinterpret_cast<std::byte*>(array.data()));
+      part.put(stored.data(), {{1, 0, index, index}, 0, {}}, nullptr, places);
+      return arrays;
+    };
+    for (int64_t i = 0; i < samples.count(); ++i) {
+      CHECK(each.read(samples, i, nullptr, nullptr, stored.data()).empty());
+      CHECK(rows_of(each, i) == rows_of(all, i));
+    }
+  }
+  const TokenPart numbers(TextReader{byte_tokenizer(), ColumnPlace(samples, "n"), ""},
+                          token_options(Layout::padded, Learn::nothing, 5));
+  std::vector<std::byte> stored(numbers.stored_bytes());
+  CHECK(numbers.read(samples, 0, nullptr, nullptr, stored.data()) == "its 'n' is no text");
 }
 
 TEST_CASE("rows are said by text, also where a window goes over several") {
