@@ -3,9 +3,10 @@
 #
 # Makes a minimal Debian in DIR (which must be empty or absent), clones this repository's HEAD into it and runs the
 # commands there by chroot: by default ./dev demo and ./dev test. Only this machine's way to packages goes along: its apt
-# sources, certificates and pip configuration. Needs root and debootstrap. DIR stays, for a look; its mounts do not.
+# sources, certificates and pip configuration. Needs root and debootstrap. DIR stays, for a look; its mounts do not. What is
+# printed, and what debootstrap says, is in build/bare_debian.log, also when something fails.
 set -euo pipefail
-[ $# -ge 1 ] || { sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 [ "$(id -u)" = 0 ] || { echo "needs root, for debootstrap and chroot" >&2; exit 2; }
 command -v debootstrap >/dev/null || { echo "needs debootstrap: apt-get install debootstrap" >&2; exit 2; }
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -14,10 +15,19 @@ shift
 [ $# -gt 0 ] || set -- "./dev demo" "./dev test"
 [ -z "$(ls -A "$root" 2>/dev/null)" ] || { echo "$root is not empty" >&2; exit 2; }
 
+log=$repository/build/bare_debian.log
+mkdir -p "$repository/build"
+: >"$log"
+exec 3>&1 > >(tee -a "$log") 2>&1
+tee=$!
+
 mounts=()
 cleanup() {
-  local at
+  local status=$? at
   for ((at = ${#mounts[@]} - 1; at >= 0; at--)); do umount "${mounts[at]}" || umount -l "${mounts[at]}"; done
+  echo "bare Debian: exit $status; the log is $log"
+  exec >&3 2>&3
+  wait "$tee"
 }
 trap cleanup EXIT
 
@@ -44,9 +54,8 @@ copy() {
 mirror=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME)' 2>/dev/null | awk '$2 == "bookworm" {print $1; exit}')
 proxy=$(apt-config shell P Acquire::http::Proxy | sed "s/^P='\(.*\)'$/\1/")
 started=$SECONDS
-http_proxy=${http_proxy:-$proxy} debootstrap --variant=minbase bookworm "$root" ${mirror:+"$mirror"} >"$root.log" 2>&1 ||
-  { tail -20 "$root.log"; exit 1; }
-rm -f "$root.log"
+http_proxy=${http_proxy:-$proxy} debootstrap --variant=minbase bookworm "$root" ${mirror:+"$mirror"} >>"$log" 2>&1 ||
+  { tail -20 "$log" >&3; exit 1; }
 copy /etc/apt /usr/share/keyrings /etc/ssl/certs /usr/local/share/ca-certificates /etc/pip.conf "$HOME/.config/pip" \
   "$HOME/.pip" /etc/resolv.conf /etc/hosts
 mkdir -p "$root/proc" && mount -t proc proc "$root/proc" && mounts+=("$root/proc")
