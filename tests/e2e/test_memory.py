@@ -8,10 +8,16 @@ from pathlib import Path
 import pytest
 
 
-def measure(binary, cache, *arguments):
+# What was freed goes back to the system at once, and no thread has a heap of its own. Else the size of a process also has what
+# malloc keeps, some megabytes more or less: it depends on which thread was first, and on what compiling left behind.
+NOTHING_KEPT = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536",
+                "MALLOC_TOP_PAD_": "4096"}
+
+
+def measure(binary, cache, *arguments, environment={}):
     """Megabytes that `millrace bench` plans, and the most anonymous memory that its process has."""
     process = subprocess.Popen([binary, "bench", *arguments, "--seconds", "0.5"], stdout=subprocess.PIPE, text=True,
-                               env={**os.environ, "MILLRACE_CACHE": str(cache)})
+                               env={**os.environ, "MILLRACE_CACHE": str(cache), **environment})
     most = 0
     while process.poll() is None:
         status = Path(f"/proc/{process.pid}/status").read_text()  # of a zombie too, then without sizes
@@ -30,11 +36,13 @@ def test_measured_memory_is_the_planned(binary, tmp_path, what):
 
 
 @pytest.mark.parametrize(
-    "what, small, large, options", [("resnet18_cifar", 8, 64, "--optimizer sgd"), ("gpt_mini", 1, 12, "")])
+    "what, small, large, options", [("resnet18_cifar", 8, 48, "--optimizer sgd"), ("gpt_mini", 1, 6, "")])
 def test_memory_grows_as_planned(binary, tmp_path, what, small, large, options):
     """What does not depend on the batch falls out: the growth is the plan's within 2 %."""
     planned, measured = {}, {}
     for batch in (small, large, small, large):  # the second time without compiling
-        planned[batch], measured[batch] = measure(binary, tmp_path, "train", what, str(batch), *options.split())
+        planned[batch], measured[batch] = measure(binary, tmp_path, "train", what, str(batch), *options.split(),
+                                                  environment=NOTHING_KEPT)
+    print(f"{what}: {planned} planned, {measured} measured")
     grown, meant = measured[large] - measured[small], planned[large] - planned[small]
     assert abs(grown - meant) <= 0.02 * meant, (planned, measured)
