@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import ssl
 import struct
@@ -83,7 +84,7 @@ class Server:
         elif fault == "stall":
             headers["Content-Length"] = str(len(part))
             self.send(to, 206, b"", headers)
-            time.sleep(60)
+            time.sleep(600)
             return None
         return self.send(to, 206, part, headers)
 
@@ -251,7 +252,7 @@ def test_interrupted_while_the_server_stalls(binary, server, environment):
     while len(server.requests) < 2:
         time.sleep(0.02)
     process.terminate()
-    process.wait(timeout=5)
+    assert process.wait(timeout=120) == -signal.SIGTERM
 
 
 def test_a_network_trains_on_pictures_from_a_server(millrace, server, environment, tmp_path):

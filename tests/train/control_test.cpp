@@ -19,6 +19,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
+/// How long to wait for another thread: so long that it only passes when the thread will never come.
+constexpr auto kPatience = 120s;
+
 std::vector<Change> parse(const std::vector<std::string>& texts) { return parse_changes(texts); }
 
 struct Run {
@@ -29,7 +32,8 @@ struct Run {
 /// Takes requests, as a trainer does between steps, until one is answered.
 std::vector<Change> take_one(Control& control, int64_t step, const Control::Apply& apply) {
   std::vector<Change> taken;
-  for (int i = 0; i < 500 && taken.empty(); ++i) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (taken.empty() && std::chrono::steady_clock::now() < end) {
     taken = control.take(step, apply);
     std::this_thread::sleep_for(10ms);
   }
@@ -74,7 +78,8 @@ TEST_CASE("a request is taken, noted, and replayed at its step") {
   {
     Control control(r.run);
     int64_t answered = -1;
-    std::thread ctl([&] { answered = request_changes(r.run, parse({"train.lr_scale=0.1"}), 20); });
+    std::thread ctl(
+        [&] { answered = request_changes(r.run, parse({"train.lr_scale=0.1"}), kPatience.count()); });
     CHECK(take_one(control, 42, apply) == parse({"train.lr_scale=0.1"}));
     ctl.join();
     CHECK(answered == 42);
@@ -85,13 +90,13 @@ TEST_CASE("a request is taken, noted, and replayed at its step") {
     std::atomic<bool> refused{false};
     std::thread second([&] {
       try {
-        (void)request_changes(r.run, parse({"train.steps=13"}), 20);
+        (void)request_changes(r.run, parse({"train.steps=13"}), kPatience.count());
       } catch (const InputError& error) {
         refusal = error.what();
       }
       refused = true;
     });
-    const auto end = std::chrono::steady_clock::now() + 20s;
+    const auto end = std::chrono::steady_clock::now() + kPatience;
     while (!refused && std::chrono::steady_clock::now() < end) {
       CHECK(control.take(43, apply).empty());
       std::this_thread::sleep_for(5ms);
