@@ -155,7 +155,10 @@ std::string key_of(const Dataset& dataset, const Tokenizer& tokenizer, const Tex
 Tokenised tokenised(const Dataset& dataset, const Tokenizer& tokenizer, const TextOptions& options) {
   const Reader reader(dataset, tokenizer, options);
   const std::string key = key_of(dataset, tokenizer, options);
-  if (auto found = find_tokens(key, tokenizer.size())) return std::move(*found);
+  if (auto found = find_tokens(key, tokenizer.size());
+      found && found->labels.size() == (options.label.empty() ? 0 : found->ends.size()) &&
+      (found->indices.empty() || found->indices.back() < dataset.count()))
+    return std::move(*found);
   // So many runs are in memory at a time, however many there are.
   constexpr int64_t window = 64;
   const int64_t count = dataset.count(), in_all = (count + kRun - 1) / kRun;

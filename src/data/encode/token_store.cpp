@@ -81,55 +81,57 @@ TokenStore TokenStore::part(int64_t first, int64_t count) const {
   return part;
 }
 
-/// Reads what TokenWriter wrote.
-struct TokenFile {
-  /// Nothing when it is none, is damaged, or of another key.
-  static std::optional<Tokenised> open(const fs::path& path, const std::string& key, int64_t vocabulary) {
-    const auto file = std::make_shared<MappedFile>(path);
-    const auto bytes = file->bytes();
-    Trailer t;
-    if (bytes.size() < sizeof t) return std::nullopt;
-    std::memcpy(&t, bytes.data() + bytes.size() - sizeof t, sizeof t);
-    const uint64_t most = bytes.size();
-    if (t.magic != kMagic || (t.width != 2 && t.width != 4) || t.tokens > most || t.texts > most ||
-        t.labelled > 1 || t.names_bytes > most || t.key_bytes > most)
-      return std::nullopt;
-    const uint64_t begin = padded(t.tokens * t.width), tables = t.texts * 8 * (3 + t.labelled);
-    if (begin + tables + t.names_bytes + t.key_bytes + sizeof t != bytes.size()) return std::nullopt;
-    const uint8_t* at = bytes.data() + begin;
-    if (crc32c(at, tables + t.names_bytes + t.key_bytes) != t.crc) return std::nullopt;
-    Tokenised out;
-    for (auto* list : {&out.ends, &out.bytes, &out.indices, &out.labels}) {
-      if (list == &out.labels && !t.labelled) break;
-      list->resize(t.texts);
-      std::memcpy(list->data(), at, t.texts * 8);
-      at += t.texts * 8;
-    }
-    for (const uint8_t* const end = at + t.names_bytes; at < end;) {
-      int64_t size = 0;
-      if (end - at < 8) return std::nullopt;
-      std::memcpy(&size, at, 8);
-      if (size < 0 || size > end - at - 8) return std::nullopt;
-      out.names.emplace_back(reinterpret_cast<const char*>(at) + 8, static_cast<size_t>(size));
-      at += 8 + size;
-    }
-    if (std::string_view(reinterpret_cast<const char*>(at), t.key_bytes) != key) return std::nullopt;
-    // A checksum says nothing of who wrote it: nobody may point beyond the tokens, or the names.
-    const auto names = static_cast<int64_t>(out.names.size());
-    if (!std::is_sorted(out.ends.begin(), out.ends.end()) ||
-        (t.texts > 0 && (out.ends.front() < 0 || out.ends.back() != static_cast<int64_t>(t.tokens))) ||
-        std::any_of(out.labels.begin(), out.labels.end(),
-                    [&](int64_t label) { return label < 0 || label >= names; }))
-      return std::nullopt;
-    out.tokens.narrow_ = t.width == 2;
-    out.tokens.data_ = bytes.data();
-    out.tokens.size_ = static_cast<int64_t>(t.tokens);
-    out.tokens.owner_ = file;
-    out.tokens.vocabulary_ = vocabulary;
-    out.tokens.file_ = out.file = path.string();
-    return out;
+std::optional<Tokenised> read_tokens(const fs::path& path, const std::string& key, int64_t vocabulary) {
+  const auto file = std::make_shared<MappedFile>(path);
+  const auto bytes = file->bytes();
+  Trailer t;
+  if (bytes.size() < sizeof t) return std::nullopt;
+  std::memcpy(&t, bytes.data() + bytes.size() - sizeof t, sizeof t);
+  const uint64_t most = bytes.size();
+  if (t.magic != kMagic || (t.width != 2 && t.width != 4) || t.tokens > most || t.texts > most ||
+      t.labelled > 1 || t.names_bytes > most || t.key_bytes > most)
+    return std::nullopt;
+  const uint64_t begin = padded(t.tokens * t.width), tables = t.texts * 8 * (3 + t.labelled);
+  if (begin + tables + t.names_bytes + t.key_bytes + sizeof t != bytes.size()) return std::nullopt;
+  const uint8_t* at = bytes.data() + begin;
+  if (crc32c(at, tables + t.names_bytes + t.key_bytes) != t.crc) return std::nullopt;
+  Tokenised out;
+  for (auto* list : {&out.ends, &out.bytes, &out.indices, &out.labels}) {
+    if (list == &out.labels && !t.labelled) break;
+    list->resize(t.texts);
+    if (t.texts > 0) std::memcpy(list->data(), at, t.texts * 8);
+    at += t.texts * 8;
   }
-};
+  for (const uint8_t* const end = at + t.names_bytes; at < end;) {
+    int64_t size = 0;
+    if (end - at < 8) return std::nullopt;
+    std::memcpy(&size, at, 8);
+    if (size < 0 || size > end - at - 8) return std::nullopt;
+    out.names.emplace_back(reinterpret_cast<const char*>(at) + 8, static_cast<size_t>(size));
+    at += 8 + size;
+  }
+  if (std::string_view(reinterpret_cast<const char*>(at), t.key_bytes) != key) return std::nullopt;
+  // A checksum says nothing of who wrote it: nobody may point beyond the tokens, or the names, or be counted below zero.
+  const auto names = static_cast<int64_t>(out.names.size());
+  const auto in_order = [](const std::vector<int64_t>& list) {
+    return std::is_sorted(list.begin(), list.end()) && (list.empty() || list[0] >= 0);
+  };
+  int64_t all = 0;
+  if (!in_order(out.ends) || !in_order(out.indices) ||
+      (t.texts > 0 && out.ends.back() != static_cast<int64_t>(t.tokens)) ||
+      std::any_of(out.labels.begin(), out.labels.end(),
+                  [&](int64_t label) { return label < 0 || label >= names; }) ||
+      std::any_of(out.bytes.begin(), out.bytes.end(),
+                  [&](int64_t each) { return each < 0 || __builtin_add_overflow(all, each, &all); }))
+    return std::nullopt;
+  out.tokens.narrow_ = t.width == 2;
+  out.tokens.data_ = bytes.data();
+  out.tokens.size_ = static_cast<int64_t>(t.tokens);
+  out.tokens.owner_ = file;
+  out.tokens.vocabulary_ = vocabulary;
+  out.tokens.file_ = out.file = path.string();
+  return out;
+}
 
 struct TokenWriter::File {
   fs::path path;
@@ -204,7 +206,7 @@ void TokenWriter::finish(Tokenised& texts) {
   put(key_.data(), key_.size());
   out.write(&t, sizeof t);
   out.commit();
-  auto opened = TokenFile::open(file_->path, key_, vocabulary_);
+  auto opened = read_tokens(file_->path, key_, vocabulary_);
   if (!opened) fail<IoError>("{}: is not what was just written; is the disk damaged?", file_->path.string());
   texts.tokens = opened->tokens;
   texts.file = file_->path.string();
@@ -221,7 +223,7 @@ std::optional<Tokenised> find_tokens(const std::string& key, int64_t vocabulary)
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return std::nullopt;
   try {
-    return TokenFile::open(path, key, vocabulary);
+    return read_tokens(path, key, vocabulary);
   } catch (const IoError&) {
     return std::nullopt;
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,7 +23,8 @@ class TokenStore {
 
  private:
   friend class TokenWriter;
-  friend struct TokenFile;
+  friend std::optional<struct Tokenised> read_tokens(const std::filesystem::path&, const std::string&,
+                                                     int64_t);
   bool narrow_ = true;
   std::shared_ptr<const void> owner_;
   const uint8_t* data_ = nullptr;
@@ -63,6 +65,10 @@ class TokenWriter {
   std::unique_ptr<File> file_;
 };
 
+/// What a TokenWriter of that vocabulary wrote to a file under that key; nothing when it is damaged or of another key. IoError
+/// when it cannot be read.
+std::optional<Tokenised> read_tokens(const std::filesystem::path& file, const std::string& key,
+                                     int64_t vocabulary);
 /// What a TokenWriter of that vocabulary kept under that key; nothing when there is none, or it is damaged.
 std::optional<Tokenised> find_tokens(const std::string& key, int64_t vocabulary);
 

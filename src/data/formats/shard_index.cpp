@@ -21,26 +21,54 @@ std::filesystem::path shard_index_path(const std::filesystem::path& shard) {
   return shard.parent_path() / (stem.substr(0, dash) + ".json");
 }
 
-std::optional<ShardIndex> read_shard_index(const std::filesystem::path& path) {
-  if (path.empty() || !std::filesystem::exists(path)) return std::nullopt;
+int64_t natural(const nlohmann::json& object, const char* key) {
+  const nlohmann::json& number = object.at(key);
+  if (!number.is_number_unsigned() || number.get<uint64_t>() > INT64_MAX)
+    fail<InputError>("'{}' is no whole number from 0 to 2^63 - 1", key);
+  return number.get<int64_t>();
+}
+
+std::vector<ShardEntry> shards_of(const nlohmann::json& list) {
+  std::vector<ShardEntry> shards;
+  for (const auto& shard : list) {
+    const auto name = shard.at("name").get<std::string>();
+    if (name.empty() || name[0] == '.' || name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
+      fail<InputError>("'{}' is no name of a shard", name);
+    shards.push_back({name, natural(shard, "samples"), static_cast<uint64_t>(natural(shard, "bytes")),
+                      static_cast<uint32_t>(natural(shard, "crc32c"))});
+  }
+  return shards;
+}
+
+nlohmann::ordered_json json_of(const std::vector<ShardEntry>& shards) {
+  auto list = nlohmann::ordered_json::array();
+  for (const ShardEntry& shard : shards)
+    list.push_back(
+        {{"name", shard.name}, {"samples", shard.samples}, {"bytes", shard.bytes}, {"crc32c", shard.crc32c}});
+  return list;
+}
+
+std::optional<ShardIndex> parse_shard_index(std::string_view text, const std::string& where) {
+  int64_t found = 0;
   try {
-    const auto json = nlohmann::json::parse(read_text(path));
+    const auto json = nlohmann::json::parse(text);
     if (!json.is_object() || !json.contains("format") || json["format"] != "millrace-shards")
       return std::nullopt;
-    if (const int found = json.at("version").get<int>(); found != version)
-      fail<InputError>("{}: index of version {}, this program reads version {}; pack the data again",
-                       path.string(), found, version);
-    ShardIndex index;
-    index.classes = json.at("classes").get<std::vector<std::string>>();
-    for (const auto& shard : json.at("shards"))
-      index.shards.push_back({shard.at("name").get<std::string>(), shard.at("samples").get<int64_t>(),
-                              shard.at("bytes").get<uint64_t>(), shard.at("crc32c").get<uint32_t>()});
-    return index;
-  } catch (const nlohmann::json::exception& error) {
+    found = natural(json, "version");
+    if (found == version)
+      return ShardIndex{json.at("classes").get<std::vector<std::string>>(), shards_of(json.at("shards"))};
+  } catch (const std::exception& error) {
     fail<InputError>(
-        "{}: the index is damaged ({}); pack the data again, or delete it to call classes by number",
-        path.string(), error.what());
+        "{}: the index is damaged ({}); pack the data again, or delete it to call classes by number", where,
+        error.what());
   }
+  fail<InputError>("{}: index of version {}, this program reads version {}; pack the data again", where,
+                   found, version);
+}
+
+std::optional<ShardIndex> read_shard_index(const std::filesystem::path& path) {
+  if (path.empty() || !std::filesystem::exists(path)) return std::nullopt;
+  return parse_shard_index(read_text(path), path.string());
 }
 
 void write_shard_index(const std::filesystem::path& path, const ShardIndex& index) {
@@ -48,10 +76,7 @@ void write_shard_index(const std::filesystem::path& path, const ShardIndex& inde
   json["format"] = "millrace-shards";
   json["version"] = version;
   json["classes"] = index.classes;
-  json["shards"] = nlohmann::ordered_json::array();
-  for (const ShardEntry& shard : index.shards)
-    json["shards"].push_back(
-        {{"name", shard.name}, {"samples", shard.samples}, {"bytes", shard.bytes}, {"crc32c", shard.crc32c}});
+  json["shards"] = json_of(index.shards);
   // Class names are bytes from file names and need not be UTF-8; what is not is replaced, not fatal.
   write_file(path, json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }

@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace millrace::data {
@@ -31,6 +33,15 @@ std::filesystem::path shard_index_path(const std::filesystem::path& shard);
 /// Nothing when the file does not exist or is another program's; InputError when it is damaged or of another
 /// version.
 std::optional<ShardIndex> read_shard_index(const std::filesystem::path& path);
+/// The same of its text; `where` is for messages.
+std::optional<ShardIndex> parse_shard_index(std::string_view text, const std::string& where);
 void write_shard_index(const std::filesystem::path& path, const ShardIndex& index);
+
+/// The list of shards, as the sidecar and pack's journal have it. Reading throws an exception of the JSON library's, or an
+/// InputError for a name with a folder and for what is no natural number.
+std::vector<ShardEntry> shards_of(const nlohmann::json& list);
+nlohmann::ordered_json json_of(const std::vector<ShardEntry>& shards);
+/// The same errors.
+int64_t natural(const nlohmann::json& object, const char* key);
 
 }  // namespace millrace::data

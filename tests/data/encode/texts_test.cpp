@@ -2,11 +2,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <doctest/doctest.h>
 #include <set>
 
 #include <millrace/error.h>
 
+#include "base/crc32c.h"
 #include "base/file.h"
 #include "base/format.h"
 #include "data/feed/sample_feed.h"
@@ -278,6 +280,18 @@ TEST_CASE("tokens that were damaged in their file, or that it lost meanwhile, ar
   std::vector<int64_t> before(10);
   damaged.tokens.get(0, before);
   CHECK(before == std::vector<int64_t>(10, 'x'));
+
+  // A text of a sample that there is not, under a checksum that fits.
+  bytes = whole;
+  uint8_t* const trailer = bytes.data() + bytes.size() - 64;
+  uint64_t key = 0;
+  std::memcpy(&key, trailer + 48, sizeof key);
+  uint8_t* const tables = trailer - key - 24;  // where the text ends, its bytes, its index
+  tables[16] = 5;
+  const uint32_t crc = crc32c(tables, 24 + key);
+  std::memcpy(trailer + 56, &crc, sizeof crc);
+  write_file(files[0], bytes);
+  CHECK(read_again().indices == std::vector<int64_t>{0});
 
   write_file(files[0], whole);
   const Texts cut = read_again();

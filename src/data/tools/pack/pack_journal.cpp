@@ -31,25 +31,31 @@ fs::path journal_path(const fs::path& out, const std::string& name) { return out
 
 std::optional<PackJournal> read_journal(const fs::path& path) {
   std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) return std::nullopt;
+  return fs::is_regular_file(path, ignored) ? parse_pack_journal(read_text(path)) : std::nullopt;
+}
+
+std::optional<PackJournal> parse_pack_journal(std::string_view text) {
   try {
-    const auto json = nlohmann::json::parse(read_text(path));
+    const auto json = nlohmann::json::parse(text);
     if (json.at("format") != "millrace-pack-1") return std::nullopt;
-    PackJournal journal;
-    journal.fingerprint = json.at("fingerprint").get<std::string>();
-    journal.done = json.at("done").get<int64_t>();
-    journal.samples = json.at("samples").get<int64_t>();
-    journal.complete = json.at("complete").get<bool>();
-    for (const auto& shard : json.at("shards"))
-      journal.shards.push_back({shard.at("name").get<std::string>(), shard.at("samples").get<int64_t>(),
-                                shard.at("bytes").get<uint64_t>(), shard.at("crc32c").get<uint32_t>()});
+    PackJournal journal{json.at("fingerprint").get<std::string>(),
+                        shards_of(json.at("shards")),
+                        natural(json, "done"),
+                        natural(json, "samples"),
+                        {},
+                        json.at("complete").get<bool>()};
     for (const auto& bad : json.at("bad"))
-      journal.bad.push_back({bad.at("index").get<int64_t>(), bad.at("name").get<std::string>(),
-                             bad.at("why").get<std::string>()});
+      journal.bad.push_back(
+          {natural(bad, "index"), bad.at("name").get<std::string>(), bad.at("why").get<std::string>()});
+    int64_t samples = 0;
+    for (const ShardEntry& shard : journal.shards)
+      if (__builtin_add_overflow(samples, shard.samples, &samples)) return std::nullopt;
+    if (samples != journal.samples) return std::nullopt;
     return journal;
   } catch (const nlohmann::json::exception&) {
-    return std::nullopt;
+  } catch (const InputError&) {
   }
+  return std::nullopt;
 }
 
 void write_journal(const fs::path& path, const PackJournal& journal) {
@@ -59,10 +65,7 @@ void write_journal(const fs::path& path, const PackJournal& journal) {
   json["done"] = journal.done;
   json["samples"] = journal.samples;
   json["complete"] = journal.complete;
-  json["shards"] = nlohmann::ordered_json::array();
-  for (const ShardEntry& shard : journal.shards)
-    json["shards"].push_back(
-        {{"name", shard.name}, {"samples", shard.samples}, {"bytes", shard.bytes}, {"crc32c", shard.crc32c}});
+  json["shards"] = json_of(journal.shards);
   json["bad"] = nlohmann::ordered_json::array();
   for (const BadSample& bad : journal.bad)
     json["bad"].push_back({{"index", bad.index}, {"name", bad.name}, {"why", bad.why}});

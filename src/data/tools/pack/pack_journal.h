@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <millrace/feed.h>
@@ -29,6 +30,7 @@ struct PackJournal {
 std::filesystem::path journal_path(const std::filesystem::path& out, const std::string& name);
 /// Nothing when there is none, or none that can be read: a journal is a help, not data.
 std::optional<PackJournal> read_journal(const std::filesystem::path& path);
+std::optional<PackJournal> parse_pack_journal(std::string_view text);
 void write_journal(const std::filesystem::path& path, const PackJournal& journal);
 
 /// Changes when a file of the source (its size or time) does, or its samples' keys or labels. Remote files count by name.
