@@ -71,6 +71,10 @@ struct MetricKind {
   std::unique_ptr<Metric> (*init)() = nullptr;
 };
 
+/// Adds a metric to those of the library: recipes name it in eval.metrics. InputError when its name is taken, or `init` or `outputs` are
+/// missing.
+const MetricKind& register_metric(const MetricKind& kind);
+
 /// A metric's result, with its 95 % interval: NaN where the rows are too few to tell.
 struct Measured {
   std::string name;

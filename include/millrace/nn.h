@@ -428,8 +428,8 @@ struct LayerKind {
   /// `x` is a symbol of the layer's input. InputError and TypeError get the line in front.
   std::shared_ptr<Module> (*make)(const LayerLine& line, const Tensor& x) = nullptr;
 };
-/// A layer of the program's own. InputError when it has no name or `make`, or the name is taken.
-void add_layer(LayerKind kind);
+/// Adds a layer to those of the library: lines name it. InputError when its name is taken or no word, or `make` is missing.
+const LayerKind& register_layer(const LayerKind& kind);
 
 /// The model with Normalise in front of it: takes pictures as u8. Names of parameters stay.
 Model normalised(Model model, const std::vector<double>& mean, const std::vector<double>& deviation);

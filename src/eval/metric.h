@@ -22,8 +22,6 @@ namespace millrace::eval {
   const MetricKind name##_metric
 
 Registry<MetricKind>& metric_kinds();
-/// Adds a metric to those of the library. InputError.
-const MetricKind& register_metric(const MetricKind& kind);
 /// Names of the metrics that apply to any of these kinds of outputs.
 std::vector<std::string> metrics_for(std::span<const std::string> outputs);
 

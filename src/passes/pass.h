@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <millrace/graph.h>
+#include <millrace/pass.h>
 #include <millrace/program.h>
 
 #include "base/registry.h"
@@ -35,40 +36,8 @@ struct Copies {
   bool repeat = false;          // none is kept, and each reader makes its own
 };
 
-/// One of two forms of a problem: a graph of its own, and the word that a choice of it is recorded by.
-struct Form {
-  std::string name;
-  Graph graph;
-};
 /// The second forms that passes ask about: products that share a side as one; f32 where the precision is "bf16".
 inline constexpr const char *kJoined = "rewritten", *kWide = "f32";
-
-struct PassContext {
-  const Target& target;
-  std::string precision;  // "fp32", "bf16" or "fp16"
-  /// Evaluates a node of constant operands (the reference back end, handed in).
-  std::function<std::vector<Array>(const Graph& graph, const Node& node, std::span<const Array> operands)>
-      evaluate;
-  /// Only rules that keep results bit for bit.
-  bool exact = false;
-  /// Rules and passes that are switched off by name; run_passes() fills it in.
-  std::vector<std::string> disabled = {};
-  /// How many bytes of activations the backward pass computes again instead of finding them in memory.
-  int64_t drop_bytes = 0;
-  /// Where the step's donations are, and what `keep-copies` makes of them; null: nothing is kept.
-  Copies* copies = nullptr;
-  /// Of two forms of a problem: whether the second runs faster. Measured once for each problem. Empty: nothing can be
-  /// measured.
-  std::function<bool(const std::string& problem, const Form& first, const Form& second)> faster = {};
-  /// Whether the graph is the body of a loop.
-  bool in_loop = false;
-};
-
-struct Pass {
-  std::string_view name, doc = {};  // their text must stay
-  int place = 0;                    // when it runs; the library's have 10, 20 …
-  Graph (*run)(const Graph& graph, const PassContext& context) = nullptr;
-};
 
 #define MILLRACE_PASS(NAME)      \
   extern const Pass pass_##NAME; \
@@ -76,9 +45,6 @@ struct Pass {
 
 /// The passes in the order they run on a specialised graph.
 Registry<Pass>& passes();
-/// Adds a pass to those of the library; programs that were compiled before did without. InputError.
-const Pass& register_pass(const Pass& pass);
-
 /// Runs the passes, verifying the graph after each; each is applied to the bodies of loops first. The environment variable
 /// MILLRACE_DISABLE=fuse,add-zero switches passes and rules off (an unknown name throws InputError), MILLRACE_DUMP=fuse
 /// prints the graph before and after to standard error. `report` gets each pass that ran.

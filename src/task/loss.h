@@ -1,33 +1,16 @@
 // Losses: each is one file in losses/.
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include <millrace/settings.h>
-#include <millrace/tensor.h>
+#include <millrace/loss.h>
 
 #include "base/registry.h"
 
 namespace millrace::task {
-
-/// A kind of loss.
-struct LossKind {
-  std::string name;  // "cross-entropy"
-  std::string doc = {};
-  std::vector<std::string> outputs = {};  // kinds of output that it applies to
-  std::vector<Setting> settings = {};
-  /// The loss of each row (and place): `logits` [batch, …, width] against `targets` (labels i64 [batch, …] ≥ 0, numbers or 0/1 f32
-  /// [batch, width]) → f32 [batch, …]. With `mean` their mean, a scalar, in the cheapest way that there is.
-  Tensor (*make)(const Tensor& logits, const Tensor& targets, const Settings& settings, bool mean) = nullptr;
-};
 
 #define MILLRACE_LOSS(name)                            \
   extern const ::millrace::task::LossKind name##_loss; \
   const ::millrace::task::LossKind name##_loss
 
 Registry<LossKind>& loss_kinds();
-/// Adds a loss to those of the library. InputError.
-const LossKind& register_loss(const LossKind& kind);
 
 }  // namespace millrace::task

@@ -45,6 +45,13 @@ def test_consumer_trains_by_a_recipe_and_by_a_loop_of_its_own(consumer, tmp_path
     assert (tmp_path / "out/letters.onnx").stat().st_size > 1000
 
 
+def test_consumer_adds_one_of_each_kind_and_trains_with_them(consumer, tmp_path):
+    printed = run(consumer[0], "extend", tmp_path)
+    assert printed.endswith("all of them work\n"), printed
+    for kind in ("operator", "pass", "provider", "layer", "augmentation", "format", "metric", "loss"):
+        assert f"{kind}: called" in printed, printed
+
+
 def test_installed_program_reads_parquet_wherever_it_is_moved(tmp_path):
     """Its libraries are its own: those of the build and of pyarrow are not looked at."""
     parquet = pytest.importorskip("pyarrow.parquet")

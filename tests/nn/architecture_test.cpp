@@ -249,19 +249,19 @@ TEST_CASE("a program's own layer stands in lists beside the others") {
     const double factor = line.option("factor", 3);
     return std::make_shared<nn::Function>([factor](const Tensor& x) { return x * factor; });
   };
-  nn::add_layer({.name = "scale-by",
-                 .usage = "[factor=3]",
-                 .doc = "times a number",
-                 .options = {"factor"},
-                 .make = triple});
+  nn::register_layer({.name = "scale-by",
+                      .usage = "[factor=3]",
+                      .doc = "times a number",
+                      .options = {"factor"},
+                      .make = triple});
   const nn::Model model = nn::make_layers({"scale-by", "relu", "scale-by factor=2"}, {2});
   CHECK((*model.module)(Tensor::of({1, 2}, {-1, 2})).to_array().to_doubles() == std::vector<double>{0, 12});
   CHECK_THROWS_WITH_AS(nn::make_layers({"scale-by 4"}, {2}), "layer 'scale-by 4': usage: scale-by [factor=3]",
                        InputError);
   CHECK_THROWS_WITH_AS(nn::make_layers({"scaleby"}, {2}), doctest::Contains("did you mean 'scale-by'?"),
                        InputError);
-  CHECK_THROWS_WITH_AS(nn::add_layer({.name = "relu", .make = triple}), doctest::Contains("'relu' already"),
-                       InputError);
-  CHECK_THROWS_AS(nn::add_layer({.name = "two words", .make = triple}), InputError);
-  CHECK_THROWS_AS(nn::add_layer({.name = "nothing"}), InputError);
+  CHECK_THROWS_WITH_AS(nn::register_layer({.name = "relu", .make = triple}),
+                       doctest::Contains("'relu' already"), InputError);
+  CHECK_THROWS_AS(nn::register_layer({.name = "two words", .make = triple}), InputError);
+  CHECK_THROWS_AS(nn::register_layer({.name = "nothing"}), InputError);
 }

@@ -7,6 +7,7 @@
 
 #include <millrace/compile.h>
 #include <millrace/dataset.h>
+#include <millrace/loss.h>
 #include <millrace/nn.h>
 #include <millrace/onnx_rule.h>
 #include <millrace/operator.h>
@@ -115,6 +116,17 @@ call 2: recorded again: a bool read at guide.cpp:4 is true for the first time
 }
 
 TEST_CASE("the guide's data, runs and loops do what it says") {
+  task::register_loss({.name = "brier",
+                       .doc = "the squared error of the probabilities",
+                       .outputs = {"class"},
+                       .settings = {{"sharpness", "what logits are multiplied with", 1.0, 0.1, 10}},
+                       .make = [](const Tensor& logits, const Tensor& targets, const Settings& settings,
+                                  bool mean) -> Tensor {
+                         const Tensor error = softmax(logits * settings.number("sharpness")) -
+                                              one_hot(targets, logits.shape()[1].size());
+                         const Tensor rows = sum(error * error, {1});
+                         return mean ? rows.mean() : rows;
+                       }});
   testing::TempFolder folder;
   const auto at = [&](const char* name) { return (folder / name).string(); };
   std::ofstream table(at("people.csv")), text(at("people.toml"));
@@ -123,7 +135,8 @@ TEST_CASE("the guide's data, runs and loops do what it says") {
     table << i % 80 << ',' << 1.2 + i * 31 % 97 / 100.0 << ',' << (i * 31 % 97 > 50 ? "yes" : "no") << '\n';
   table.close();
   text << "[data]\ntrain = \"" << at("people.csv")
-       << "\"\ntest_share = 0.3\n[output]\ncolumn = \"tall\"\n[train]\nbatch = 20\n";
+       << "\"\ntest_share = 0.3\n[output]\ncolumn = \"tall\"\nloss = { kind = \"brier\", sharpness = 2 "
+          "}\n[train]\nbatch = 20\n";
   text.close();
   std::ostringstream out;  // the guide's std::cout
 

@@ -1,4 +1,4 @@
-// Random changes to training pictures.
+// Random changes to training pictures: each is a file here with MILLRACE_AUGMENTATION(name){…}; and lists of them.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <millrace/picture.h>
-#include <millrace/random.h>
-#include <millrace/settings.h>
+#include <millrace/augment.h>
 
 #include "base/registry.h"
 #include "data/augment/pass.h"
@@ -18,39 +16,11 @@
 
 namespace millrace::data {
 
-/// What an augmentation may draw from: everything is a function of these, never of threads or time.
-struct Draw {
-  RandomStream
-      random;  // of this sample at this position of this epoch, and of this augmentation's place in the list
-  uint64_t seed = 0;
-  int64_t epoch = 0, index = 0;  // index: of the sample in its source
-};
-
 /// Which sample of a training is changed.
 struct SampleKey {
   uint64_t seed = 0;
   int64_t epoch = 0, position = 0;  // position: of the sample in its epoch
   int64_t index = 0;                // of the sample in its source
-};
-
-/// One kind of random change with its parameters.
-class Augmentation {
- public:
-  virtual ~Augmentation() = default;
-  /// Reads `in`, planes of uint8 of size `extent`, and writes `out`, planes of size result(extent), which do not overlap.
-  virtual void apply(const Extent& extent, const uint8_t* in, uint8_t* out, Draw& draw) const = 0;
-  /// What apply() would do, noted instead, where it is no more than a part of a pass. False, and nothing is noted: it is more
-  /// than that, or has to stand first in a pass.
-  virtual bool collect(const Extent& /*extent*/, Draw& /*draw*/, Pass& /*pass*/) const { return false; }
-  /// InputError when pictures of this size cannot be changed so (padding wider than the picture …).
-  virtual void check(const Extent&) const {}
-  /// The size that pictures of this size get.
-  virtual Extent result(const Extent& extent) const { return extent; }
-  /// True of what only looks at a part of the picture and resizes it to one size. Where it stands first, only that part is
-  /// decoded, and pictures may have any size.
-  virtual bool frames() const { return false; }
-  /// The part of a picture of this size; of those with frames().
-  virtual Frame frame(int /*height*/, int /*width*/, Draw&) const { return {}; }
 };
 
 /// An augmentation that is a part of a pass.
@@ -64,24 +34,11 @@ class PassAugmentation : public Augmentation {
   }
 };
 
-/// An augmentation by name; each one is a file here with MILLRACE_AUGMENTATION(name){…}.
-struct AugmentationKind {
-  std::string name;  // "pad-crop"
-  std::string doc = {};
-  int place = 0;                       // in lists; the library's have 10, 20 …
-  std::vector<Setting> settings = {};  // as parse_words() reads them
-  bool words_optional = false;         // those in CAPITALS: all are given, or none
-  /// InputError, without the text, for settings that make none.
-  std::unique_ptr<Augmentation> (*make)(const Settings& settings) = nullptr;
-};
-
 #define MILLRACE_AUGMENTATION(NAME)                  \
   extern const AugmentationKind augmentation_##NAME; \
   const AugmentationKind augmentation_##NAME
 
 Registry<AugmentationKind>& augmentations();
-/// Adds an augmentation to those of the library. InputError.
-const AugmentationKind& register_augmentation(const AugmentationKind& kind);
 
 /// Parses a recipe's text, e.g. "pad-crop 2", "flip", "alternating-flip", "random-shift 2", "rotate 15",
 /// "cutout 8", "colour-jitter brightness=0.4". InputError names the nearest valid augmentation, or what its parameters are.

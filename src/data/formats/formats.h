@@ -1,19 +1,23 @@
-// The formats that are known; one file each.
+// The formats that are known; each is a file here with MILLRACE_FORMAT(name){…}.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <millrace/format.h>
+
 #include "base/registry.h"
-#include "data/formats/format.h"
+#include "data/table/index.h"
 
 namespace millrace::data {
 
+#define MILLRACE_FORMAT(NAME)        \
+  extern const Format format_##NAME; \
+  const Format format_##NAME
+
 /// All formats with columns, in the order in which a file is tried. (That of folders is for what open_dataset() finds to be one.)
 Registry<Format>& formats();
-/// Adds a format to those of the library. InputError.
-const Format& register_format(const Format& format);
 /// The first format that could be that of the file; null when it is none's.
 const Format* format_of(const RandomAccessFile& file);
 

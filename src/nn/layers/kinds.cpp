@@ -40,9 +40,8 @@ std::vector<std::string> layer_kinds() {
   return usages;
 }
 
-void add_layer(LayerKind kind) {
-  const bool makes = static_cast<bool>(kind.make);
-  layers::kinds().add(std::move(kind), {{"make", makes}});
+const LayerKind& register_layer(const LayerKind& kind) {
+  return layers::kinds().add(kind, {{"make", kind.make}});
 }
 
 }  // namespace millrace::nn

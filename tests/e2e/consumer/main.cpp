@@ -1,4 +1,4 @@
-// A program of somebody else's, with Millrace's public headers alone: builds a graph, compiles and runs it; then trains on letters.
+// A program of somebody else's, with Millrace's public headers alone: builds a graph, compiles and runs it; then trains on letters, and with kinds of its own.
 #include <exception>
 #include <filesystem>
 #include <iostream>
@@ -9,6 +9,8 @@
 #include <millrace/program.h>
 
 int train_on_letters(const std::filesystem::path& data, const std::filesystem::path& out);  // letters.cpp
+
+int train_with_own_kinds(const std::filesystem::path& out);  // extend.cpp
 
 int compute() {
   millrace::Graph graph;
@@ -33,11 +35,12 @@ int compute() {
   return 1;
 }
 
-/// consumer compute | letters DATA OUT
+/// consumer compute | letters DATA OUT | extend OUT
 int main(int count, char** arguments) try {
   const std::string what = count > 1 ? arguments[1] : "";
   if (what == "compute") return compute();
   if (what == "letters" && count == 4) return train_on_letters(arguments[2], arguments[3]);
+  if (what == "extend" && count == 3) return train_with_own_kinds(arguments[2]);
   return 2;
 } catch (const std::exception& error) {
   std::cerr << error.what() << '\n';

@@ -1,4 +1,4 @@
-// What a file format is.
+// File formats of data sets.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,12 @@
 #include <vector>
 
 #include <millrace/dataset.h>
-#include <millrace/file.h>
-
-#include "data/table/index.h"
 
 namespace millrace::data {
 
-/// A file format; each one is a file here with MILLRACE_FORMAT(name){…}.
+class Index;  // of the library: where samples lie in a file
+
+/// A file format.
 struct Format {
   std::string name;      // "recordio", as --format takes it
   std::string doc = {};  // "MXNet RecordIO (.rec)"
@@ -43,8 +42,8 @@ struct Format {
                                          std::span<const std::string> texts) = nullptr;
 };
 
-#define MILLRACE_FORMAT(NAME)        \
-  extern const Format format_##NAME; \
-  const Format format_##NAME
+/// Adds a format to those of the library: recipes and open_dataset() know its files by their content. InputError when its name is taken,
+/// or `matches` or `open` are missing.
+const Format& register_format(const Format& format);
 
 }  // namespace millrace::data
