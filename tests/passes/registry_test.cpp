@@ -123,7 +123,7 @@ TEST_CASE("passes, rules and providers come in the order of their places") {
   CHECK(library_names(rules().names()) == rules_in_order);
   const std::vector<std::string> by_preference = {
       "depthwise",   "winograd",     "small-matmul",     "gemm",   "onednn", "attention", "layer-norm",
-      "scatter-add", "scatter-rows", "first-occurrence", "resize", "codegen"};
+      "scatter-add", "scatter-rows", "first-occurrence", "resize", "mel",    "codegen"};
   CHECK(library_names(cpu::providers().names()) == by_preference);
 }
 

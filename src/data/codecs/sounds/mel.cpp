@@ -86,6 +86,10 @@ MelSpectrogram::MelSpectrogram(const MelOptions& options)
 
 MelSpectrogram::~MelSpectrogram() = default;
 
+void MelSpectrogram::window(std::span<float> out) const {
+  std::copy_n(state_->window.begin() + (options_.fft - options_.window) / 2, options_.window, out.begin());
+}
+
 void MelSpectrogram::triangles(std::span<float> out) const {
   const size_t bins = state_->bins.size();
   std::fill(out.begin(), out.end(), 0.0f);

@@ -31,6 +31,8 @@ class MelSpectrogram {
   MelSpectrogram& operator=(const MelSpectrogram&) = delete;
 
   const MelOptions& options() const { return options_; }
+  /// The window, options().window numbers.
+  void window(std::span<float> out) const;
   /// The weights of the triangles, [mels, fft / 2 + 1].
   void triangles(std::span<float> out) const;
   /// 1 + samples / hop.

@@ -1,0 +1,3 @@
+#define LANES 8
+#define FUNCTION mel_loops_avx2
+#include "backend/cpu/kernels/mel/loops.inc"
