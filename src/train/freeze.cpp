@@ -34,6 +34,7 @@ std::vector<Freeze> parse_freezes(const std::vector<std::string>& entries, nn::M
 }
 
 bool freeze_due(nn::Module& model, const std::vector<Freeze>& freezes, int64_t step) {
+  if (freezes.empty()) return false;  // asked before each step
   bool changed = false;
   const auto due = [&](const std::string& name) {
     return std::any_of(freezes.begin(), freezes.end(),

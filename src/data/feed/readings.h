@@ -1,6 +1,7 @@
 // The samples of a data set as parts read them: once, or anew each time; bad ones replaced. Part of the feed of samples.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <map>
@@ -48,6 +49,15 @@ class Readings {
   /// Says that a sample will be asked for soon.
   void will_read(int64_t index) const {
     if (reads() && !kept()) samples_->will_read(index);
+  }
+
+  /// Brings a sample that is kept nearer, of large ones their beginning: rows of an epoch lie anywhere, and waiting for each of
+  /// them in turn takes longer than all else that is done with small ones.
+  [[gnu::always_inline]] void fetch(int64_t index) const {  // else GCC takes it for doing nothing
+    constexpr size_t line = 64, most = 4 * line;
+    for (size_t p = 0; p < cache_.size() && index >= 0; ++p)
+      for (size_t at = 0; at < std::min(sizes_[p], most); at += line)
+        __builtin_prefetch(place(p, index) + at);
   }
 
   /// Does any part read?

@@ -85,6 +85,7 @@ class SampleFeed final : public Feed, public Prefetch::Source {
  private:
   struct Slot {
     AlignedBytes memory;
+    std::vector<size_t> rows;  // bytes of a row of each array
     std::vector<int64_t> samples;
     FeedBatch batch;
   };
@@ -341,7 +342,11 @@ int64_t SampleFeed::fill(size_t number, Worker& any) {
   take_picks(batch, worker);
   for (const RowPick& row : worker.picks)
     if (row.pick.index >= 0) readings_->will_read(row.pick.index);
-  for (int64_t i = 0; i < batch.valid; ++i) put_row(slot, i, worker);
+  constexpr int64_t ahead = 12;
+  for (int64_t i = 0; i < batch.valid; ++i) {
+    if (i + ahead < batch.valid) readings_->fetch(worker.picks[static_cast<size_t>(i + ahead)].pick.index);
+    put_row(slot, i, worker);
+  }
   const auto none = std::find(slot.samples.begin(), slot.samples.end(), int64_t{-1});
   if (none != slot.samples.end()) slot.samples.clear();
   batch.samples = slot.samples;
@@ -362,9 +367,11 @@ void SampleFeed::prepare(Slot& slot) const {
   batch.length = rows_->length(batch.start);
   slot.samples.assign(static_cast<size_t>(batch.valid), -1);
   batch.arrays.clear();
-  for (size_t f = 0; f < fields_.size(); ++f)
-    batch.arrays.emplace_back(array(slot, f),
-                              row_bytes(fields_[f].type, batch.length) * static_cast<size_t>(options_.batch));
+  slot.rows.clear();
+  for (size_t f = 0; f < fields_.size(); ++f) {
+    slot.rows.push_back(row_bytes(fields_[f].type, batch.length));
+    batch.arrays.emplace_back(array(slot, f), slot.rows[f] * static_cast<size_t>(options_.batch));
+  }
 }
 
 /// The rows of this rank.
@@ -386,9 +393,7 @@ std::span<std::byte* const> SampleFeed::row_places(const Slot& slot, size_t part
                                                    RowWorker& worker) const {
   worker.places.clear();
   for (size_t f = firsts_[part]; f < firsts_[part + 1]; ++f)
-    worker.places.push_back(array(slot, f) + slot.batch.arrays[f].size() /
-                                                 static_cast<size_t>(options_.batch) *
-                                                 static_cast<size_t>(i));
+    worker.places.push_back(array(slot, f) + slot.rows[f] * static_cast<size_t>(i));
   return worker.places;
 }
 
@@ -431,7 +436,7 @@ void SampleFeed::finish(Slot& slot, RowWorker& worker) const {
   for (const auto& [from, to] : mixed_) {
     const std::byte* const own = array(slot, from);
     std::byte* const other = array(slot, to);
-    const size_t size = batch.arrays[from].size(), row = size / static_cast<size_t>(options_.batch);
+    const size_t size = batch.arrays[from].size(), row = slot.rows[from];
     std::memcpy(other, own, size);
     if (batch.valid == 0) continue;
     const size_t rest = row * static_cast<size_t>(batch.valid - 1);
