@@ -171,8 +171,8 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const OpenOptions
 
 /// Rows in memory as a data set, a value of each row for each column; `name` is what messages call it. InputError when a row has
 /// another number of values.
-std::shared_ptr<const Dataset> memory_dataset(std::string name, std::vector<Column> columns,
-                                              std::vector<std::vector<Value>> rows);
+std::unique_ptr<Dataset> memory_dataset(std::string name, std::vector<Column> columns,
+                                        std::vector<std::vector<Value>> rows);
 
 /// These samples, in this order. Classes stay all those of the whole. InputError when there is no such sample.
 std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset, std::vector<int64_t> samples);

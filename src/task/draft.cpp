@@ -10,8 +10,8 @@
 
 #include "base/format.h"
 #include "data/codecs/text/first_group.h"
-#include "data/encode/table_state.h"
 #include "data/formats/open_dataset.h"
+#include "data/table/column_values.h"
 #include "data/table/labels.h"
 #include "data/table/select.h"
 #include "data/table/test_share.h"

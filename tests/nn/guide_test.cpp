@@ -161,7 +161,7 @@ TEST_CASE("the guide's data, runs and loops do what it says") {
   CHECK(out.str().find("accuracy ") != std::string::npos);
 
   Run opened = Run::open(at("run"));
-  const auto rows =
+  const std::shared_ptr<const data::Dataset> rows =
       data::memory_dataset("rows", {{"age", data::ColumnKind::integer}, {"height", data::ColumnKind::real}},
                            {{int64_t{44}, 1.76}, {int64_t{9}, 1.31}});
   const Predictions told = opened.predict(rows);

@@ -24,9 +24,8 @@ Graph folded(const Graph& graph) {
   static const Target target;
   const PassContext context{target, "fp32", ref::evaluate_node};
   Graph g = passes().at("inline").run(graph, context);
-  for (Graph (*pass)(const Graph&, const PassContext&) :
-       {fold_constants, fold_scale, fold_constants, eliminate_dead}) {
-    g = pass(g, context);
+  for (const char* name : {"fold", "fold-scale", "fold", "dce"}) {
+    g = passes().at(name).run(g, context);
     g.verify();
   }
   return g;

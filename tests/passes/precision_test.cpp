@@ -104,7 +104,7 @@ Graph narrowed_as_told(const Graph& graph, bool wide, std::vector<std::string>& 
     CHECK(other.name == "f32");
     return wide;
   };
-  Graph result = narrow_to_bf16(graph, context);
+  Graph result = passes().at("precision").run(graph, context);
   result.verify();
   return result;
 }

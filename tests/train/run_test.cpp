@@ -87,7 +87,7 @@ TEST_CASE("a run trains, measures, predicts, saves and exports") {
   std::vector<std::vector<data::Value>> rows;
   for (int64_t i = 0; i < set->count(); ++i)
     rows.push_back({set->read(i, set->column("up")), set->read(i, set->column("across"))});
-  const auto memory = data::memory_dataset(
+  const std::shared_ptr<const data::Dataset> memory = data::memory_dataset(
       "rows", {{"up", data::ColumnKind::integer}, {"across", data::ColumnKind::integer}}, std::move(rows));
   Run opened = Run::open(folder / "run");
   CHECK(opened.predict(memory).outputs[0].logits.identical(file.outputs[0].logits));

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/settings.h"
+#include <millrace/settings.h>
 
 namespace millrace::data {
 

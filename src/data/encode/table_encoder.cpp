@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/utf8.h"
 #include "data/encode/table_state.h"
+#include "data/table/column_values.h"
 #include "data/table/read_columns.h"
 
 namespace millrace::data {

@@ -7,6 +7,7 @@
 #include "base/parallel_for.h"
 #include "data/encode/table_encoder.h"
 #include "data/encode/table_state.h"
+#include "data/table/column_values.h"
 #include "data/table/read_columns.h"
 
 namespace millrace::data {

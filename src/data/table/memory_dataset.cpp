@@ -28,12 +28,12 @@ class MemoryDataset final : public Dataset {
 
 }  // namespace
 
-std::shared_ptr<const Dataset> memory_dataset(std::string name, std::vector<Column> columns,
-                                              std::vector<std::vector<Value>> rows) {
+std::unique_ptr<Dataset> memory_dataset(std::string name, std::vector<Column> columns,
+                                        std::vector<std::vector<Value>> rows) {
   for (size_t i = 0; i < rows.size(); ++i)
     if (rows[i].size() != columns.size())
       fail<InputError>("{}#{}: {} values for {} columns", name, i, rows[i].size(), columns.size());
-  return std::make_shared<MemoryDataset>(std::move(name), std::move(columns), std::move(rows));
+  return std::make_unique<MemoryDataset>(std::move(name), std::move(columns), std::move(rows));
 }
 
 }  // namespace millrace::data

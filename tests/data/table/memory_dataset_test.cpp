@@ -7,7 +7,7 @@ namespace millrace::data {
 
 TEST_CASE("rows in memory are a data set") {
   const std::vector<Column> columns = {{"text", ColumnKind::text}, {"label", ColumnKind::integer}};
-  const auto set = memory_dataset(
+  const std::shared_ptr<const Dataset> set = memory_dataset(
       "rows", columns,
       {{std::string("a"), int64_t{3}}, {std::string("b"), {}}, {std::string("c"), int64_t{5}}});
   CHECK(set->count() == 3);

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "base/format.h"
-#include "data/table/memory_dataset.h"
 
 namespace millrace::data {
 namespace {
@@ -43,8 +42,7 @@ class WindowStream final : public Stream {
   std::unique_ptr<Dataset> samples(std::span<const StreamRecord> records) const override {
     std::vector<std::vector<Value>> rows;
     for (const StreamRecord& record : records) rows.push_back({record.bytes});
-    return std::make_unique<MemoryDataset>(path(), std::vector<Column>{{column_, ColumnKind::bytes}},
-                                           std::move(rows));
+    return memory_dataset(path(), {{column_, ColumnKind::bytes}}, std::move(rows));
   }
   const std::string& format() const override { return texts_->format(); }
 

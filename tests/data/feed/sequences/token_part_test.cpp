@@ -10,7 +10,6 @@
 
 #include "data/encode/memory_texts.h"
 #include "data/feed/sequences/token_rows.h"
-#include "data/table/memory_dataset.h"
 
 using namespace millrace;
 using namespace millrace::data;
@@ -210,11 +209,11 @@ TEST_CASE("padded rows of a fixed length have it whatever the batch's is") {
 }
 
 TEST_CASE("texts that are read one by one make the rows that they make when they are read as a whole") {
-  const MemoryDataset samples("there", {{"text", ColumnKind::text}, {"n", ColumnKind::integer}},
-                              {{std::string("abcdefgh"), int64_t{1}},
-                               {std::string("xy"), int64_t{2}},
-                               {std::string(), int64_t{3}},
-                               {Value(), int64_t{4}}});
+  const auto samples = memory_dataset("there", {{"text", ColumnKind::text}, {"n", ColumnKind::integer}},
+                                      {{std::string("abcdefgh"), int64_t{1}},
+                                       {std::string("xy"), int64_t{2}},
+                                       {std::string(), int64_t{3}},
+                                       {Value(), int64_t{4}}});
   for (const Learn learn : {Learn::nothing, Learn::next, Learn::masked}) {
     TokenOptions options = token_options(Layout::padded, learn, 5);
     options.fixed = true;
@@ -222,8 +221,8 @@ TEST_CASE("texts that are read one by one make the rows that they make when they
     TextOptions texts;
     texts.column = "text";
     texts.special = true;
-    const TokenPart all(texts_of(read_texts(samples, *byte_tokenizer(), texts)), options);
-    const TokenPart each(TextReader{byte_tokenizer(), ColumnPlace(samples, "text"), ""}, options);
+    const TokenPart all(texts_of(read_texts(*samples, *byte_tokenizer(), texts)), options);
+    const TokenPart each(TextReader{byte_tokenizer(), ColumnPlace(*samples, "text"), ""}, options);
     REQUIRE(names_of(all) == names_of(each));
     CHECK(each.stored_bytes() > 0);
     std::vector<std::byte> stored(each.stored_bytes());
@@ -234,15 +233,15 @@ TEST_CASE("texts that are read one by one make the rows that they make when they
       part.put(stored.data(), {{1, 0, index, index}, 0, {}}, nullptr, places);
       return arrays;
     };
-    for (int64_t i = 0; i < samples.count(); ++i) {
-      CHECK(each.read(samples, i, nullptr, nullptr, stored.data()).empty());
+    for (int64_t i = 0; i < samples->count(); ++i) {
+      CHECK(each.read(*samples, i, nullptr, nullptr, stored.data()).empty());
       CHECK(rows_of(each, i) == rows_of(all, i));
     }
   }
-  const TokenPart numbers(TextReader{byte_tokenizer(), ColumnPlace(samples, "n"), ""},
+  const TokenPart numbers(TextReader{byte_tokenizer(), ColumnPlace(*samples, "n"), ""},
                           token_options(Layout::padded, Learn::nothing, 5));
   std::vector<std::byte> stored(numbers.stored_bytes());
-  CHECK(numbers.read(samples, 0, nullptr, nullptr, stored.data()) == "its 'n' is no text");
+  CHECK(numbers.read(*samples, 0, nullptr, nullptr, stored.data()) == "its 'n' is no text");
 }
 
 TEST_CASE("rows are said by text, also where a window goes over several") {

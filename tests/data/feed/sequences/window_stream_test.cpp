@@ -3,9 +3,9 @@
 #include <cstring>
 #include <doctest/doctest.h>
 
+#include <millrace/dataset.h>
 #include <millrace/error.h>
 
-#include "data/table/dataset.h"
 #include "support/streams.h"
 #include "support/temp_folder.h"
 
