@@ -61,7 +61,7 @@ Operator reduction_operator(std::string_view name, std::string_view doc, Reducti
 
 namespace {
 
-const std::vector<DType> ordered = {f32, f64, bf16, f16, i8, u8, i32, i64};
+std::vector<DType> ordered() { return {f32, f64, bf16, f16, i8, u8, i32, i64}; }
 
 /// Shared evenly among equal extremes.
 std::vector<Value> extreme_gradient(const GradientContext& c) {
@@ -121,7 +121,7 @@ namespace {
 std::vector<Sample> position_samples() {
   using Ints = std::vector<int64_t>;
   std::vector<Sample> samples;
-  for (const DType dtype : ordered)
+  for (const DType dtype : ordered())
     samples.push_back({.operands = {{dtype, {9, 33}}}, .attributes = {{"axes", Ints{1}}}});
   samples.push_back(
       {.operands = {{f32, {3, 40, 5}}}, .attributes = {{"axes", Ints{-2}}, {"keep_dims", true}}});
@@ -135,9 +135,9 @@ std::vector<Sample> position_samples() {
 
 Operator extreme_reduction(std::string_view name, std::string_view doc, Reduction reduction,
                            std::string_view onnx) {
-  Operator op = reduction_operator(name, doc, reduction, ordered);
+  Operator op = reduction_operator(name, doc, reduction, ordered());
   op.gradient = extreme_gradient;
-  op.samples = reduction_samples(ordered);
+  op.samples = reduction_samples(ordered());
   op.onnx = {onnx};
   op.onnx_rule = onnx_reduction(std::string(onnx), 18);
   return op;
@@ -145,7 +145,7 @@ Operator extreme_reduction(std::string_view name, std::string_view doc, Reductio
 
 Operator position_reduction(std::string_view name, std::string_view doc, Reduction reduction,
                             std::string_view onnx) {
-  Operator op = reduction_operator(name, doc, reduction, ordered);
+  Operator op = reduction_operator(name, doc, reduction, ordered());
   op.differentiable = false;
   op.samples = position_samples();
   op.onnx = {onnx};
