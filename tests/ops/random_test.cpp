@@ -73,3 +73,13 @@ TEST_CASE("bernoulli draws are 1 as often as asked, never or always at the ends"
   CHECK(frequency(1) == 1);
   CHECK(frequency(0.3) == doctest::Approx(0.3).epsilon(0.04));
 }
+
+TEST_CASE("dropout keeps the mean: what stays is divided by the share that does") {
+  Graph graph;
+  const Value x = graph.input("x", {f32, {20000}}), key = graph.input("key", {i64, {2}});
+  graph.set_outputs({graph.add("dropout", {x, key}, {{"p", 0.2}})});
+  const Array dropped =
+      ref::evaluate(graph, std::vector<Array>{Array::full(f32, {20000}, 2), Array::full(i64, {2}, 3)})[0];
+  CHECK(mean(dropped, [](double v) { return v == 0 || v == 2.5; }) == 1);
+  CHECK(mean(dropped, [](double v) { return v; }) == doctest::Approx(2).epsilon(0.02));
+}

@@ -66,6 +66,13 @@ const std::vector<Case>& cases() {
          return b.transpose(b.transpose(x, {1, 0}), {1, 0});
        },
        "transpose transpose", ""},
+      {"transpose-of-transpose",
+       {f32, {2, 3, 4}},
+       [](auto& b, Value x) {
+         return b.transpose(b.transpose(x, {1, 2, 0}), {0, 2, 1});
+       },
+       "transpose transpose",
+       "transpose"},
       {"no-op", matrix,
        [](auto& b, Value x) {
          return add(b, "cast", {x}, {{"dtype", f32}});
@@ -105,6 +112,12 @@ const std::vector<Case>& cases() {
        "broadcast mul broadcast div", ""},
       {"negative-of-negative", matrix, [](auto& b, Value x) { return b.neg(b.neg(x)); }, "neg neg", ""},
       {"add-of-negative", matrix, [](auto& b, Value x) { return b.add(b.mul(x, x), b.neg(x)); },
+       "neg mul add", "mul sub"},
+      {"add-of-negative", matrix,
+       [](auto& b, Value x) {
+         const Value negative = b.neg(x);
+         return b.add(negative, b.mul(x, x));
+       },
        "neg mul add", "mul sub"},
       {"select-of-constant", matrix,
        [](auto& b, Value x) {
