@@ -121,7 +121,7 @@ def test_explain_says_who_built_what_and_draws_it(millrace, cache, tmp_path):
     assert all(from_ < i for i, l in enumerate(found["launches"]) for from_ in l["reads"])
     assert found["peak"] and found["arena_bytes"] > 0
     text = millrace(*arguments, "--svg", tmp_path / "launches.svg", env=cache).stdout
-    for part in ("Compilation", "Providers", "declined by", "Launches, in order", "Memory of a step", "no graph breaks"):
+    for part in ("Compilation", "Providers", "declined by", "Launches, in order", "Memory of a step", "one graph"):
         assert part in text
     svg = ElementTree.parse(tmp_path / "launches.svg").getroot()
     space = "{http://www.w3.org/2000/svg}"

@@ -154,13 +154,13 @@ TEST_CASE("the guide's data, runs and loops do what it says") {
       task::load_recipe(at("people.toml"), std::vector<std::string>{"train.epochs=30"});
   train::Observer observer;
   observer.message = [&](const std::string& line) { out << line << "\n"; };
-  Run run = Run::train(recipe, at("run"), observer);
+  Run run = Run::train(recipe, at("runs/people"), observer);
   for (const eval::Measured& metric : run.evaluate().metrics)
     out << metric.name << " " << metric.value << ", from " << metric.low << " to " << metric.high << "\n";
   CHECK(out.str().find("age is ") != std::string::npos);
   CHECK(out.str().find("accuracy ") != std::string::npos);
 
-  Run opened = Run::open(at("run"));
+  Run opened = Run::open(at("runs/people"));
   const std::shared_ptr<const data::Dataset> rows =
       data::memory_dataset("rows", {{"age", data::ColumnKind::integer}, {"height", data::ColumnKind::real}},
                            {{int64_t{44}, 1.76}, {int64_t{9}, 1.31}});
@@ -182,8 +182,8 @@ TEST_CASE("the guide's data, runs and loops do what it says") {
   }
   nn::save_weights(*own.model(), at("people.safetensors"));
   nn::load_weights(*own.model(), at("people.safetensors"));
-  own.save(at("own"));
-  CHECK(Run::open(at("own")).predict(rows).outputs[0].logits.identical(own.predict(rows).outputs[0].logits));
+  own.save(at("runs/own"));
+  CHECK(Run::open(at("runs/own")).predict(rows).outputs[0].logits.identical(own.predict(rows).outputs[0].logits));
 }
 
 TEST_CASE("the guide's own operator works") {
