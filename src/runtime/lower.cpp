@@ -35,6 +35,13 @@ class Lowering {
         choices_(options.choices) {}
 
   Lowered run() {
+    if (options_.memory > 0) {
+      // What is allowed may be enough for the step as it is without a limit.
+      CompileOptions options = options_;
+      options.memory = 0;
+      Lowered free = Lowering(graph_, target_, precision_, options, pool_).run();
+      if (free.plan.arena_bytes + free.bound_bytes() <= options_.memory) return free;
+    }
     lower_with_copies();
     if (options_.memory > 0)
       fit_memory();
