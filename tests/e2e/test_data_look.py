@@ -118,6 +118,8 @@ def test_orders_train_and_resume_as_if_uninterrupted(millrace, recipe, tmp_path,
     (part / "model.onnx").unlink()
     assert "going on from step 12 of 14" in millrace("train", part, "--resume").stdout
     assert (part / "checkpoints" / whole[-1].name).read_bytes() == whole[-1].read_bytes()
+    epochs = [[line["train/loss"] for line in map(json.loads, open(run / "metrics.jsonl")) if "train/loss" in line] for run in (tmp_path / "whole", part)]
+    assert epochs[0] == epochs[1] and len(epochs[0]) > 1
 
 
 def test_an_order_that_cannot_be_is_refused(millrace, recipe, tmp_path):

@@ -27,6 +27,8 @@ TEST_CASE("a model that hardly waits is told how little, and what the loader cos
   CHECK(data_verdict(times, means("pictures")) ==
         "data: the model waited 3.0 % of the time for pictures (loader 240 µs of CPU each, 12 % of all CPU "
         "time)");
+  // By its own samples the loader would take four CPUs of two.
+  CHECK(has(data_verdict({1000, 1.0, 0.03, 500, 2.0, 0, 2.0}, means()), ", 100 % of all CPU time"));
 }
 
 TEST_CASE("nothing is said of the cache when it keeps up, nor of nothing") {

@@ -106,6 +106,15 @@ TEST_CASE("what is learnt does not depend on threads") {
   CHECK(a.json() == b.json());
 }
 
+TEST_CASE("deviations are those of all rows, also where parts of a table lie apart") {
+  const TempFolder folder;
+  std::string text = "x\n";
+  for (int i = 0; i < 40'000; ++i) text += i < 20'000 ? "1\n" : "11\n";
+  const TableEncoder encoder = TableEncoder::learn(*open_text(folder, "t.csv", text), {});
+  CHECK(encoder.dense()[0].mean == doctest::Approx(6));
+  CHECK(encoder.dense()[0].deviation == doctest::Approx(5));
+}
+
 TEST_CASE("rare categories, hashes, numbers as they are") {
   const TempFolder folder;
   const auto table = open_text(folder, "t.csv", "a,n\nx,1\nx,2\ny,3\nz,\ny,4\nx,5\n,\n");

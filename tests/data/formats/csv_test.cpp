@@ -165,6 +165,9 @@ TEST_CASE("CSV: several files are one table") {
   CHECK(names(*dataset) == "a:real b:text ");
   CHECK(difference(read_rows(*dataset), {{1.0, text("x")}, {2.5, text("y")}}) == "");
   CHECK(dataset->extent(1)->file == 1);
+  // Of texts alone nobody could say that the first are names; those of the file before are.
+  write_file(folder / "4.csv", "a,b\nz,x\n");
+  CHECK(open_dataset(folder / "{1,4}.csv")->count() == 2);
   CHECK(refusal([&] { (void)open_dataset(folder / "{1,3}.csv"); }).find("has the columns a, c") !=
         std::string::npos);
 }

@@ -59,6 +59,12 @@ TEST_CASE("IDX comes back as it was written: pictures with labels, arrays, numbe
   }
 }
 
+TEST_CASE("IDX: numbers of two bytes have a sign") {
+  const TempFolder folder;
+  write_file(folder / "n.idx1", std::string("\0\0\x0b\1\0\0\0\2\xff\xfe\0\3", 12));
+  CHECK(difference(read_rows(*open_dataset(folder / "n.idx1")), {{int64_t{-2}}, {int64_t{3}}}) == "");
+}
+
 TEST_CASE("IDX: conditions, checksums, several files") {
   const TempFolder folder;
   const std::vector<Column> columns = {{"image", ColumnKind::picture}, {"label", ColumnKind::integer}};
@@ -68,6 +74,8 @@ TEST_CASE("IDX: conditions, checksums, several files") {
   const auto both = open_dataset(folder / "p{0,1}-images-idx3");
   CHECK(matching(*both, Query::parse("label = 5 or label = 0")) == std::vector<int64_t>{0, 1, 3});
   CHECK(write_indices(*both).size() == 2);
+  CHECK(matching(*open_dataset(folder / "p{0,1}-images-idx3"), Query::parse("label > 0")) ==
+        std::vector<int64_t>{1, 2, 3});
   CHECK(verify(*both).with_checksum == 4);
   std::string bytes = read_text(folder / "p1-images-idx3");
   bytes.back() ^= 1;

@@ -140,6 +140,11 @@ TEST_CASE("class-balanced shows every class equally often, and all samples of th
     CHECK(std::abs(times - wanted) <= 1);
   }
   CHECK(seen.size() == 1000);
+  // Each round through a class has an order of its own.
+  std::vector<int64_t> rare;
+  for (const int64_t index : epoch_of(*order, 3, 0))
+    if (p.labels[static_cast<size_t>(index)] == 2) rare.push_back(index);
+  CHECK(!std::equal(rare.begin(), rare.begin() + 10, rare.begin() + 10));
 }
 
 TEST_CASE("stratified spreads classes so that any run has its share of each") {

@@ -1,3 +1,4 @@
+#include <cstring>
 #include <doctest/doctest.h>
 #include <string>
 
@@ -87,6 +88,22 @@ TEST_CASE("pictures that claim to be huge are refused before memory is taken") {
     for (const size_t place : places) bytes[place] = 0xff;
     Picture picture;
     if (!places.empty()) CHECK(decode_picture(bytes, picture) != "");
+  }
+}
+
+TEST_CASE("a BMP with a negative height begins with its upper row") {
+  // 1 pixel wide, 2 high, 24 bits: each row has a pixel and a byte of padding.
+  std::vector<uint8_t> bytes(54 + 8);
+  bytes[0] = 'B', bytes[1] = 'M', bytes[10] = 54, bytes[14] = 40, bytes[18] = 1, bytes[26] = 1,
+  bytes[28] = 24;
+  bytes[54] = 3, bytes[55] = 2, bytes[56] = 1, bytes[58] = 6, bytes[59] = 5, bytes[60] = 4;
+  const std::vector<uint8_t> first = {1, 2, 3, 4, 5, 6}, last = {4, 5, 6, 1, 2, 3};
+  for (const int32_t height : {-2, 2}) {
+    std::memcpy(&bytes[22], &height, sizeof height);
+    Picture picture;
+    REQUIRE(decode_picture(bytes, picture) == "");
+    CHECK(picture.height == 2);
+    CHECK(picture.pixels == (height < 0 ? first : last));
   }
 }
 

@@ -138,6 +138,7 @@ TEST_CASE("the frame that evaluation takes: squares, or the middle of what is re
   CHECK(FrameRule{20, 0}.frame(30, 40) == Frame{{0, 0, 30, 40}, 20, 20, {0, 0, 20, 20}});
   CHECK(FrameRule{256, 224}.frame(375, 500) == Frame{{0, 0, 375, 500}, 256, 341, {16, 58, 224, 224}});
   CHECK(FrameRule{0, 16}.frame(30, 41) == Frame{{0, 0, 30, 41}, 30, 41, {7, 12, 16, 16}});
+  CHECK(FrameRule{0, 16}.frame(30, 43).keep == Box{7, 14, 16, 16});  // 13.5 to the even number
   CHECK_THROWS_WITH_AS((FrameRule{0, 32}.frame(30, 41)), doctest::Contains("41x30 is smaller"), InputError);
   CHECK_THROWS_WITH_AS((FrameRule{16, 32}.check()), doctest::Contains("larger than input.resize"),
                        InputError);

@@ -75,6 +75,23 @@ TEST_CASE("windows begin elsewhere each epoch, never overlap, and stay within th
   CHECK(!same(rows_of(*plan, 0, 3), rows_of(*plan, 0, 4)));
 }
 
+TEST_CASE("windows begin at every offset that there is room for, up to a whole window") {
+  const Texts texts = make_texts({13});
+  PlanOptions options;
+  options.length = 4;
+  options.batch = 1;
+  options.next_token = true;
+  const auto plan = window_plan(texts, options);
+  std::map<int64_t, int> offsets;
+  for (int64_t epoch = 0; epoch < 500; ++epoch) {
+    const auto rows = rows_of(*plan, epoch);
+    REQUIRE(rows.size() == 2);
+    ++offsets[std::min(rows[0][0].begin, rows[1][0].begin)];
+  }
+  CHECK(offsets.size() == 5);
+  for (const auto& [offset, times] : offsets) CHECK(times > 60);
+}
+
 TEST_CASE("windows in order take every token once, the last one is shorter") {
   const Texts texts = make_texts({50, 51});
   PlanOptions options;

@@ -1,0 +1,30 @@
+#include "data/table/query.h"
+
+#include <doctest/doctest.h>
+
+#include "base/file.h"
+#include "data/formats/open_dataset.h"
+#include "data/table/select.h"
+#include "support/temp_folder.h"
+
+using namespace millrace;
+using namespace millrace::data;
+
+TEST_CASE("what is missing is neither equal to anything nor different from it") {
+  const testing::TempFolder folder;
+  write_file(folder / "x.csv", "a,t\n1,x\n,y\n3,\n");
+  const auto table = open_dataset(folder / "x.csv");
+  using Samples = std::vector<int64_t>;
+  for (const auto& [condition, wanted] : std::vector<std::pair<std::string, Samples>>{
+           {"a = 1", {0}},
+           {"a != 1", {2}},
+           {"not a = 1", {2}},
+           {"a <= 3", {0, 2}},
+           {"t != 'x'", {1}},
+           {"a != 1 or t = 'y'", {1, 2}},
+           {"a not in (1)", {2}},
+           {"t not like 'x*'", {1}},
+           {"not (a = 1 and t = 'z')", {0, 1, 2}},  // one of the two is wrong, whatever the other is
+       })
+    CHECK_MESSAGE(matching(*table, Query::parse(condition)) == wanted, condition);
+}
