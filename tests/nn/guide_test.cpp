@@ -183,7 +183,10 @@ TEST_CASE("the guide's data, runs and loops do what it says") {
   nn::save_weights(*own.model(), at("people.safetensors"));
   nn::load_weights(*own.model(), at("people.safetensors"));
   own.save(at("runs/own"));
-  CHECK(Run::open(at("runs/own")).predict(rows).outputs[0].logits.identical(own.predict(rows).outputs[0].logits));
+  CHECK(Run::open(at("runs/own"))
+            .predict(rows)
+            .outputs[0]
+            .logits.identical(own.predict(rows).outputs[0].logits));
 }
 
 TEST_CASE("the guide's own operator works") {
