@@ -1,0 +1,181 @@
+"""Proves that the tests notice faults: plants those of tools/faults.toml, one at a time, and runs the tests that should fail.
+
+Run from the repository root: .venv/bin/python tools/plant_faults.py [--jobs N] [WORD…]. A copy of the tree in build/faults is
+rewritten so that all faults are compiled at once, and MILLRACE_FAULT=17 switches number 17 on. Its tests must pass without a
+fault. What the tests named for a fault do not notice is tried with all unit tests. Prints a line a fault; exits 1 where fewer
+than 95 % are noticed. WORDs choose faults: numbers, or parts of their kind, file or description.
+"""
+
+import argparse
+import concurrent.futures
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+ENOUGH = 0.95
+HEADER = """#pragma once
+
+#include <cstdlib>
+
+static inline bool planted_fault(int number) {
+  static const int planted = std::getenv("MILLRACE_FAULT") ? std::atoi(std::getenv("MILLRACE_FAULT")) : 0;
+  return number == planted;
+}
+"""
+
+
+def read_faults():
+    """The list, numbered from 1."""
+    kinds = tomllib.loads((ROOT / "tools/faults.toml").read_text(encoding="utf-8"))
+    faults = [{"kind": kind, **fault} for kind, list_of in kinds.items() for fault in list_of]
+    return [{"number": number, "unit": "", "e2e": "", **fault} for number, fault in enumerate(faults, 1)]
+
+
+def planted(text, fault):
+    """The text of a file with a fault in it."""
+    before, mark, rest = fault["right"].partition("«")
+    right, _, after = rest.partition("»") if mark else (fault["right"], "", "")
+    before = before if mark else ""
+    if text.count(before + right + after) != 1:
+        sys.exit(f"tools/faults.toml is stale: {fault['file']} does not have this exactly once:\n{before}{right}{after}")
+    test = f"planted_fault({fault['number']})"
+    statements = right.endswith(";")
+    new = f"{{ if ({test}) {{ {fault['wrong']} }} else {{ {right} }} }}" if statements else f"({test} ? ({fault['wrong']}) : ({right}))"
+    return text.replace(before + right + after, before + new + after)
+
+
+def make_tree(tree, faults):
+    """Brings the copy up to date, and leaves alone what has not changed."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
+    wanted = {name: None for name in listed.stdout.splitlines() if (ROOT / name).is_file()}
+    for fault in faults:
+        text = wanted[fault["file"]] or '#include "planted_fault.h"\n' + (ROOT / fault["file"]).read_text(encoding="utf-8")
+        wanted[fault["file"]] = planted(text, fault)
+    wanted["src/planted_fault.h"] = HEADER
+    if not (tree / ".venv").exists():
+        (tree / ".venv").symlink_to((ROOT / ".venv").resolve())
+    for path in tree.rglob("*"):
+        name = path.relative_to(tree)
+        if path.is_file() and name.parts[0] != "build" and str(name) not in wanted:
+            path.unlink()
+    for name, text in wanted.items():
+        content = (ROOT / name).read_bytes() if text is None else text.encode()
+        path = tree / name
+        if not path.exists() or path.read_bytes() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            shutil.copymode(ROOT / name if text is None or name in listed.stdout else ROOT / "dev", path)
+
+
+def build(tree, jobs):
+    where = tree / "build/release"
+    if not (where / "build.ninja").exists():
+        subprocess.run(["cmake", "-S", tree, "-B", where, "-G", "Ninja"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["ninja", "-k", "0", "-C", where, "-j", str(jobs)], check=True)
+
+
+class Runner:
+    """Runs tests of the copy. The user's home is an empty folder, in which they must leave nothing."""
+
+    def __init__(self, tree):
+        self.tree, self.home = tree, tree.parent / "home"
+        self.home.mkdir(exist_ok=True)
+        self.cache = tree / "build/release/test-cache"
+        self.limit = None  # seconds: a fault that makes tests hang is noticed
+        data = os.environ.get("MILLRACE_DATA", ROOT.parent / "shared/data")
+        self.environment = {**os.environ, "HOME": str(self.home), "MILLRACE_DATA": str(data), "MILLRACE": str(tree / "build/release/millrace")}
+        for name in ("MILLRACE_CACHE", "MILLRACE_FAULT", "XDG_CACHE_HOME"):
+            self.environment.pop(name, None)
+
+    def commands(self, fault):
+        """The fault's own tests: those in a filter each."""
+        if fault["unit"]:
+            files = ",".join(f"*tests/{part}*" for part in fault["unit"].split())
+            yield [self.tree / "build/release/millrace_tests", f"-sf={files}", "--abort-after=1"]
+        if fault["e2e"]:
+            yield [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *shlex.split(fault["e2e"])]
+
+    def run(self, command, fault=None):
+        """Whether the tests pass, and what they said."""
+        with tempfile.TemporaryDirectory(dir=self.tree.parent) as own:
+            environment = {**self.environment, "TMPDIR": own}
+            if fault:
+                # Compiled code is found by what it computes, not by how it was emitted: of a fault there, none is right.
+                cache = Path(own) / "cache"
+                if self.cache.exists() and "/codegen/" not in fault["file"]:
+                    shutil.copytree(self.cache, cache)
+                environment |= {"MILLRACE_FAULT": str(fault["number"]), "MILLRACE_CACHE": str(cache)}
+            try:
+                done = subprocess.run(list(map(str, command)), cwd=self.tree, env=environment, timeout=self.limit, stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+            except subprocess.TimeoutExpired:
+                return False, "took too long"
+        if done.returncode == 5 and "pytest" in command or re.search(r"test cases:\s+0 ", done.stdout):
+            sys.exit(f"tools/faults.toml is stale: no test is chosen by {shlex.join(map(str, command))}")
+        return done.returncode == 0, done.stdout
+
+    def check_right(self, faults):
+        """Without a fault all pass. How long they take says how long is too long."""
+        begin = time.monotonic()
+        commands = {shlex.join(map(str, command)): command for fault in faults for command in self.commands(fault)}
+        every = [[self.tree / "build/release/millrace_tests"]] + [command for command in commands.values() if "pytest" in command]
+        for command in every:
+            passed, output = self.run(command)
+            if not passed:
+                sys.exit(f"{output[-4000:]}\nwithout a fault this fails: {shlex.join(map(str, command))}")
+        self.limit = 300 + 5 * (time.monotonic() - begin)
+
+    def notices(self, fault):
+        """How a fault was noticed; "" when it was not."""
+        for command in self.commands(fault):
+            if not self.run(command, fault)[0]:
+                return "noticed"
+        passed, output = self.run([self.tree / "build/release/millrace_tests", "--abort-after=1"], fault)
+        failed = re.search(r"TEST CASE:\s*(.*)", output)
+        return "" if passed else f"noticed elsewhere: {failed[1] if failed else output[-200:]}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*", metavar="WORD")
+    parser.add_argument("--jobs", type=int, default=max(1, len(os.sched_getaffinity(0)) // 2), help="faults tried at the same time")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build/faults", help="where the copy is built")
+    parser.add_argument("--build-only", action="store_true", help="try no fault yet")
+    options = parser.parse_args()
+    faults = read_faults()
+    tree = options.folder.resolve() / "tree"
+    tree.mkdir(parents=True, exist_ok=True)
+    make_tree(tree, faults)
+    build(tree, 2 * options.jobs)
+    if options.build_only:
+        return 0
+    texts = {fault["number"]: f"{fault['kind']} {fault['file']} {fault['what']}" for fault in faults}
+    chosen = [f for f in faults if not options.words or any(w == str(f["number"]) or not w.isdigit() and w in texts[f["number"]] for w in options.words)]
+    runner = Runner(tree)
+    runner.check_right(chosen)
+    left = sorted(str(path.relative_to(runner.home)) for path in runner.home.rglob("*"))
+    if left:
+        sys.exit(f"the tests wrote into the user's home: {', '.join(left[:5])}")
+    unnoticed = []
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for fault, how in zip(chosen, pool.map(runner.notices, chosen)):
+            print(f"{fault['number']:4} {fault['kind']:14} {fault['what']}: {how or 'NOT NOTICED'}", flush=True)
+            if not how:
+                unnoticed.append(fault)
+    noticed = len(chosen) - len(unnoticed)
+    print(f"{noticed} of {len(chosen)} noticed")
+    for fault in unnoticed:
+        print(f"not noticed: {fault['number']} {fault['file']}: {fault['what']}")
+    return 0 if noticed >= ENOUGH * len(chosen) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
