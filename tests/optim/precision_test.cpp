@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <doctest/doctest.h>
@@ -86,8 +87,12 @@ TEST_CASE("bf16-pure stores parameters and optimiser state in half the memory, s
     for (const CopyInfo& copy : wide.step->program().copies())
       if (copy.why_not.empty()) copies += copy.type.bytes();
     CHECK(saved == (parameters + state) / 2 + copies);
-    // Where products compute in f32 they need f32 copies, each for a while.
-    if (pure.step->program().precision() == "bf16")
+    // Where products compute in f32, all or those that are measured to be faster so, they need f32 copies for a while.
+    const auto mixes = [](const test::SmallStep& made) {
+      const auto& choices = made.step->program().choices();
+      return std::any_of(choices.begin(), choices.end(), [](const auto& c) { return c.second == "f32"; });
+    };
+    if (pure.step->program().precision() == "bf16" && !mixes(pure) && !mixes(wide))
       CHECK(pure.step->program().arena_bytes() <= (wide.step->program().arena_bytes() + copies) * 1.05);
   }
 }
