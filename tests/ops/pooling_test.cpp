@@ -27,19 +27,3 @@ TEST_CASE("max pooling takes the first NaN, and the first element of a window of
   const Array positions = interpret_element_body(body.node(body.outputs()[1]), std::span(&input, 1));
   CHECK(positions.to_doubles() == std::vector<double>{0, 3, 4});
 }
-
-TEST_CASE("without padding the mean of a window is that of its elements, at every edge") {
-  using Ints = std::vector<int64_t>;
-  Graph graph;
-  const Value x = graph.input("x", {f32, {1, 1, 3, 3}});
-  std::vector<Value> means;
-  for (const Ints& pads : {Ints{1, 1, 0, 0}, Ints{0, 0, 1, 1}})
-    means.push_back(graph.add(
-        "avg_pool2d", {x},
-        {{"kernel", Ints{2, 2}}, {"strides", Ints{2, 2}}, {"pads", pads}, {"count_include_pad", false}}));
-  graph.set_outputs(means);
-  const Array input = Array::of(f32, {1, 1, 3, 3}, std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9});
-  const std::vector<Array> out = ref::evaluate(graph, std::span(&input, 1));
-  CHECK(out[0].to_doubles() == std::vector<double>{1, 2.5, 5.5, 7});
-  CHECK(out[1].to_doubles() == std::vector<double>{3, 4.5, 7.5, 9});
-}

@@ -67,6 +67,8 @@ TEST_CASE("scalar integers wrap, divide by zero to zero and shift logically") {
   CHECK(binary(ScalarOp::shift_right, i8, -1, 4) == 15);
   CHECK(binary(ScalarOp::shift_left, u32, 3, 31) == 0x80000000);
   CHECK(binary(ScalarOp::less, i32, -1, 1) == 1);
+  CHECK(binary(ScalarOp::min, i32, -1, 1) == -1);
+  CHECK(binary(ScalarOp::max, i32, -1, 1) == 1);
   CHECK(binary(ScalarOp::less, u8, 255, 1) == 0);
   CHECK(apply_unary(ScalarOp::neg, i8, integer_cell(i8, -128)).u == integer_cell(i8, -128).u);
 }
