@@ -1,4 +1,5 @@
-// Crop, flip and colours of a batch on one thread: the loader's loops beside the same chain as one compiled Program, in turns.
+// Crop, flip and colours of a batch on one thread: the loader's loops beside the same chain as one compiled
+// Program, in turns.
 //
 //   augment_fused [SIZE [BATCH]]
 #include <algorithm>

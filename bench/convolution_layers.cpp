@@ -3,10 +3,10 @@
 //
 //   convolution_layers [train|infer|matmul|depthwise] [f32|bf16] [wall|cpu] [rounds]
 //
-// train: resnet18_cifar, batch 128, forward and both gradients; infer: resnet18, batch 1, constant weights; matmul:
-// products of various networks; depthwise: those layers of MobileNetV2, batch 16, by kernels of ours, by oneDNN's, and what
-// a copy of as many bytes takes. wall: all CPUs, time of the fastest round; cpu: one thread by its own CPU time, which a
-// busy machine does not disturb.
+// train: resnet18_cifar, batch 128, forward and both gradients; infer: resnet18, batch 1, constant weights;
+// matmul: products of various networks; depthwise: those layers of MobileNetV2, batch 16, by kernels of ours,
+// by oneDNN's, and what a copy of as many bytes takes. wall: all CPUs, time of the fastest round; cpu: one
+// thread by its own CPU time, which a busy machine does not disturb.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

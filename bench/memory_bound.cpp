@@ -3,8 +3,8 @@
 //
 //   memory_bound [seconds each] [operation]
 //
-// Bytes are what must be read and written at least: the operands and results of the whole operation (BatchNorm's forward
-// pass reads its input twice).
+// Bytes are what must be read and written at least: the operands and results of the whole operation
+// (BatchNorm's forward pass reads its input twice).
 #include <chrono>
 #include <cmath>
 #include <cstdlib>

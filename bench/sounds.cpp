@@ -1,4 +1,5 @@
-// Files of sounds a second on one thread: decoded, resampled to 16 kHz, as log-mel spectrograms. `sounds FILE.tar`
+// Files of sounds a second on one thread: decoded, resampled to 16 kHz, as log-mel spectrograms. `sounds
+// FILE.tar`
 #include <chrono>
 #include <cstdio>
 #include <vector>

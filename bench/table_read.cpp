@@ -1,4 +1,5 @@
-// How fast tables are opened (rows found, kinds of columns decided by all values) and read (all columns as arrays).
+// How fast tables are opened (rows found, kinds of columns decided by all values) and read (all columns as
+// arrays).
 //
 //   table_read FILE [rounds]
 #include <chrono>

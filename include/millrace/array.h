@@ -16,7 +16,8 @@ namespace millrace {
 class Array {
  public:
   Array() = default;
-  /// Zero-filled. Throws TypeError when the shape is not static or the type has a fault(), Error when there is no memory.
+  /// Zero-filled. Throws TypeError when the shape is not static or the type has a fault(), Error when there
+  /// is no memory.
   explicit Array(Type type);
   Array(DType dtype, const Shape& shape) : Array(Type{dtype, shape}) {}
   /// A view of foreign memory that `owner` keeps alive.
@@ -35,15 +36,16 @@ class Array {
   int64_t bytes() const { return count_ * type_.dtype.bytes(); }
   bool empty() const { return !data_; }
 
-  /// Of an array that is not const: a pointer to write through, now and later, so that the memory has no stamp() anymore.
+  /// Of an array that is not const: a pointer to write through, now and later, so that the memory has no
+  /// stamp() from then on.
   void* data() {
     if (memory_ && !memory_->exposed.load(std::memory_order_relaxed))
       memory_->exposed.store(true, std::memory_order_release);
     return data_;
   }
   const void* data() const { return data_; }
-  /// Elements as T, which must be the dtype's C++ type (float, double, int8_t, uint8_t, int32_t, int64_t; uint16_t for
-  /// bf16 and f16; bool as uint8_t).
+  /// Elements as T, which must be the dtype's C++ type (float, double, int8_t, uint8_t, int32_t, int64_t;
+  /// uint16_t for bf16 and f16; bool as uint8_t).
   template <typename T>
   std::span<T> as() {
     return {static_cast<T*>(data()), static_cast<size_t>(count_)};
@@ -52,7 +54,8 @@ class Array {
   std::span<const T> as() const {
     return {static_cast<const T*>(data()), static_cast<size_t>(count_)};
   }
-  /// Lets `write` change the elements, a std::span<T> that it must not keep: the memory has a new stamp() then.
+  /// Lets `write` change the elements, a std::span<T> that it must not keep: the memory has a new stamp()
+  /// then.
   template <typename T, typename Write>
   void edit(Write&& write) {
     write(std::span<T>(static_cast<T*>(data_), static_cast<size_t>(count_)));
@@ -61,14 +64,15 @@ class Array {
   /// Takes over the elements of an array of the same type; TypeError when it has another.
   void assign(const Array& from);
 
-  /// Says which memory this is and how often it was written: equal stamps, equal elements. Nullopt where nobody can know,
-  /// because a pointer to write through was handed out (data(), as()) or the memory is foreign.
+  /// Says which memory this is and how often it was written: equal stamps, equal elements. Nullopt where that
+  /// cannot be known, because a pointer to write through was handed out (data(), as()) or the memory is
+  /// foreign.
   struct Stamp {
     uint64_t memory = 0, version = 0;
     bool operator==(const Stamp&) const = default;
   };
   std::optional<Stamp> stamp() const;
-  /// Said by whoever writes by other ways than those of this class, before the elements are read again.
+  /// To be called by code that writes by other ways than this class, before the elements are read again.
   void mark_written() const {
     if (memory_ && !memory_->written.load(std::memory_order_relaxed))
       memory_->written.store(true, std::memory_order_release);

@@ -12,12 +12,13 @@
 
 namespace millrace {
 
-/// A recorded function. What it computes may depend only on its arguments and on tensors it captured when it was made
-/// (these are constants). Calls are guarded by the number, dtypes and shapes of the arguments; another set is recorded
-/// anew. A host read splits the function into segments, each one compiled graph: what follows a read bool is kept for
-/// both values; what follows a read number or array, for the last few values. Arithmetic with item() stays in the graph.
-/// A value not seen before runs the function again up to that read, with the results of the known segments, and
-/// records the rest. Inside another recording or graph capture the function is simply called.
+/// A recorded function. What it computes may depend only on its arguments and on tensors it captured when it
+/// was made (these are constants). Calls are guarded by the number, dtypes and shapes of the arguments;
+/// another set is recorded anew. A host read splits the function into segments, each one compiled graph: what
+/// follows a read bool is kept for both values; what follows a read number or array, for the last few values.
+/// Arithmetic with item() stays in the graph. A value not seen before runs the function again up to that
+/// read, with the results of the known segments, and records the rest. Inside another recording or graph
+/// capture the function is simply called.
 class CompiledFunction {
  public:
   using Function = std::function<std::vector<Tensor>(std::span<const Tensor>)>;

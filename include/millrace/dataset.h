@@ -47,7 +47,8 @@ using Value = std::variant<std::monostate, int64_t, double, std::string, Bytes, 
 /// "888 bytes", "f32[2, 3] 0 1 2 …", "-" for a missing one.
 std::string value_text(const Value& value, ColumnKind kind, size_t width = 60);
 
-/// One of the arrays has an entry for each sample, as the kind says; what it holds for a missing one means nothing.
+/// One of the arrays has an entry for each sample, as the kind says; what it holds for a missing one means
+/// nothing.
 struct ColumnValues {
   ColumnKind kind = ColumnKind::text;
   std::vector<uint8_t> present;  // 1 or 0; empty: all are
@@ -81,21 +82,23 @@ class Dataset {
   virtual ~Dataset() = default;
 
   virtual int64_t count() const = 0;
-  /// One column of one sample; only the bytes that it needs are read. InputError when they are damaged, IoError when they
-  /// cannot be read.
+  /// One column of one sample; only the bytes that it needs are read. InputError when they are damaged,
+  /// IoError when they cannot be read.
   virtual Value read(int64_t index, size_t column) const = 0;
-  /// Samples `first` to `first` + `count` - 1, these columns, each as read() gives it. Formats of tables do that much faster
-  /// than value by value; false, and nothing done, by others. The memory of `values` is used again. Errors as of read().
+  /// Samples `first` to `first` + `count` - 1, these columns, each as read() gives it. Formats of tables do
+  /// that much faster than value by value; false, and nothing done, by others. The memory of `values` is used
+  /// again. Errors as of read().
   virtual bool read_run(int64_t /*first*/, int64_t /*count*/, std::span<const size_t> /*columns*/,
                         std::vector<ColumnValues>& /*values*/) const {
     return false;
   }
   /// False when the sample has no value in this column; answers without reading the value.
   virtual bool has(int64_t /*index*/, size_t /*column*/) const { return true; }
-  /// What the numbers of a column of classes stand for; empty when the data does not say. InputError when the column cannot be
-  /// used for classes.
+  /// What the numbers of a column of classes stand for; empty when the data does not say. InputError when the
+  /// column cannot be used for classes.
   virtual std::vector<std::string> class_names(size_t /*column*/) const { return {}; }
-  /// The column whose values are all whole numbers from 0 to below the number of its class_names(), where that is so for sure.
+  /// The column whose values are all whole numbers from 0 to below the number of its class_names(), where
+  /// that is so for sure.
   virtual std::optional<size_t> class_column() const { return std::nullopt; }
   /// What it lacks to learn classes from, as a whole message; empty when nothing is known.
   virtual std::string lacks() const { return {}; }
@@ -103,11 +106,12 @@ class Dataset {
   virtual std::string name(int64_t index) const;
   /// Says that a sample will be read soon; never fails.
   virtual void will_read(int64_t index) const;
-  /// The files that it was opened from, and where a sample lies in them (all of one file before the next); nothing where it has
-  /// no bytes of its own.
+  /// The files that it was opened from, and where a sample lies in them (all of one file before the next);
+  /// nothing where it has no bytes of its own.
   virtual std::span<const std::shared_ptr<const RandomAccessFile>> files() const { return {}; }
   virtual std::optional<SampleExtent> extent(int64_t /*index*/) const { return std::nullopt; }
-  /// Which of files() a sample comes from, also where it has no bytes of its own there (all of one file before the next).
+  /// Which of files() a sample comes from, also where it has no bytes of its own there (all of one file
+  /// before the next).
   virtual std::optional<size_t> source_file(int64_t index) const {
     const auto at = extent(index);
     return at ? std::optional(at->file) : std::nullopt;
@@ -144,8 +148,8 @@ class Dataset {
 class DatasetWriter {
  public:
   virtual ~DatasetWriter() = default;
-  /// The values of one sample in the order of the columns. InputError when the format cannot hold one; IoError when the
-  /// disk is full.
+  /// The values of one sample in the order of the columns. InputError when the format cannot hold one;
+  /// IoError when the disk is full.
   virtual void add(std::span<const Value> values) = 0;
   /// What was written is whole and in its place when this returns; without it nothing new is there.
   virtual void finish() = 0;
@@ -162,22 +166,27 @@ struct OpenOptions {
 
 /// Opens what `path` names, here or on a server (https://, s3://); the format is found from the content:
 ///  - a folder with a folder of files for each class; folders above (train/, test/) are looked through;
-///  - tars: of such folders, or WebDataset shards; several by "train-{000..007}.tar", "train-*.tar", or their folder;
+///  - tars: of such folders, or WebDataset shards; several by "train-{000..007}.tar", "train-*.tar", or their
+///  folder;
 ///  - an IDX file of pictures (MNIST), plain or gzipped, its labels beside it (images-idx3 → labels-idx1);
-///  - files of the other formats (docs/data.md, and a program's own: format.h), several of one in the same ways; a folder with an
+///  - files of the other formats (docs/data.md, and a program's own: format.h), several of one in the same
+///  ways; a folder with an
 ///    index.json (MDS).
-/// InputError or IoError, naming the file and what to do, when it is none of these, missing, empty, truncated or damaged.
+/// InputError or IoError, naming the file and what to do, when it is none of these, missing, empty, truncated
+/// or damaged.
 std::unique_ptr<Dataset> open_dataset(const std::string& path, const OpenOptions& options = {});
 
-/// Rows in memory as a data set, a value of each row for each column; `name` is what messages call it. InputError when a row has
-/// another number of values.
+/// Rows in memory as a data set, a value of each row for each column; `name` is what messages call it.
+/// InputError when a row has another number of values.
 std::unique_ptr<Dataset> memory_dataset(std::string name, std::vector<Column> columns,
                                         std::vector<std::vector<Value>> rows);
 
-/// These samples, in this order. Classes stay all those of the whole. InputError when there is no such sample.
+/// These samples, in this order. Classes stay all those of the whole. InputError when there is no such
+/// sample.
 std::shared_ptr<const Dataset> select(std::shared_ptr<const Dataset> dataset, std::vector<int64_t> samples);
-/// Those that a condition is true for, as recipes write them (data.where): "label in (3, 5) and width > 200". InputError that shows the
-/// place when it is no condition, a column is unknown, or compared with what it cannot be; and when it is true for none.
+/// Those that a condition is true for, as recipes write them (data.where): "label in (3, 5) and width > 200".
+/// InputError that shows the place when it is no condition, a column is unknown, or compared with what it
+/// cannot be; and when it is true for none.
 std::shared_ptr<const Dataset> where(std::shared_ptr<const Dataset> dataset, std::string_view condition);
 /// Samples `first` to `first` + `count` - 1. InputError where there are fewer.
 std::shared_ptr<const Dataset> slice(std::shared_ptr<const Dataset> dataset, int64_t first, int64_t count);

@@ -14,7 +14,7 @@ namespace millrace {
 class ExactSum {
  public:
   void add(double x);
-  /// a · b, exact too but for what is below the smallest double (4.9e-324); infinite where the product
+  /// a · b, exact, too, except for what is below the smallest double (4.9e-324); infinite where the product
   /// overflows.
   void add_product(double a, double b);
   void merge(const ExactSum& other);

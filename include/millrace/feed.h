@@ -1,6 +1,8 @@
-// Batches of any kind of samples as named arrays: all that the training loop, evaluation and checkpoints see of the data.
+// Batches of any kind of samples as named arrays: all that the training loop, evaluation and checkpoints see
+// of the data.
 //
-// What the arrays hold is the business of the parts that a feed is made of. Run::training() (run.h) gives the feed of a recipe.
+// What the arrays hold is the business of the parts that a feed is made of. Run::training() (run.h) gives the
+// feed of a recipe.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +19,8 @@ namespace millrace::data {
 /// A place in the endless stream of batches: sample `position` of epoch `epoch` in the order that `seed`
 /// gives. A cursor put back gives the same batches bit for bit, for any number of threads.
 ///
-/// `state` is what a place needs beside these, its first two numbers the kind and the version of the others; empty at the
-/// beginning, and where nothing is needed:
+/// `state` is what a place needs beside these, its first two numbers the kind and the version of the others;
+/// empty at the beginning, and where nothing is needed:
 ///   {1, 1, samples drawn of each source so far …}   mixtures
 ///   {2, 1, …}                                       streams
 ///   {3, 1, streams, length and state of each …}     mixtures of streams
@@ -44,12 +46,13 @@ struct Tried {
 /// Batches filled by the loader's threads.
 struct LoaderWork {
   int64_t samples = 0;
-  /// Of all threads together: on a CPU; ready to run while others had the CPUs (0 where the system does not tell); all.
+  /// Of all threads together: on a CPU; ready to run while others had the CPUs (0 where the system does not
+  /// tell); all.
   double cpu_seconds = 0, queued_seconds = 0, seconds = 0;
 };
 
-/// One array of every batch. The first dimension is the named one `batch`; where batches differ in length (buckets), others may
-/// be the named `length`.
+/// One array of every batch. The first dimension is the named one `batch`; where batches differ in length
+/// (buckets), others may be the named `length`.
 struct Field {
   std::string name;
   Type type;
@@ -70,28 +73,33 @@ struct FeedBatch {
   Cursor start;
 };
 
-/// An endless stream of batches of one size that goes by {seed, epoch, position}: the same for any number of threads, and after
-/// a cursor is put back.
+/// An endless stream of batches of one size that goes by {seed, epoch, position}: the same for any number of
+/// threads, and after a cursor is put back.
 class Feed {
  public:
   virtual ~Feed() = default;
 
-  /// The arrays of a batch: those of the inputs, then the targets (-1 where none counts), then by name what the loss needs
-  /// besides, each shaped as the targets:
+  /// The arrays of a batch: those of the inputs, then the targets (-1 where none counts), then by name what
+  /// the loss needs besides, each shaped as the targets:
   ///   weights       f32, of the targets in the loss;
-  ///   counted       f32, where only some targets count: number of targets / number that count at those, else 0, so that a
-  ///                 mean over all, times this, is the mean over those that count; loss and accuracy are taken by it;
-  ///   mixed.NAME    of each field of the targets, what is mixed in, and mix, f32, the share that the sample keeps of itself.
+  ///   counted       f32, where only some targets count: number of targets / number that count at those, else
+  ///   0, so that a
+  ///                 mean over all, times this, is the mean over those that count; loss and accuracy are
+  ///                 taken by it;
+  ///   mixed.NAME    of each field of the targets, what is mixed in, and mix, f32, the share that the sample
+  ///   keeps of itself.
   virtual std::span<const Field> fields() const = 0;
   /// The place of a field; InternalError where there is none of this name.
   size_t field(std::string_view name) const;
   bool has_field(std::string_view name) const;
-  /// A copy of the array of field `i` of a batch; its type is the field's with the sizes of `batch` and `length`.
+  /// A copy of the array of field `i` of a batch; its type is the field's with the sizes of `batch` and
+  /// `length`.
   Array array(const FeedBatch& batch, size_t i) const;
   /// The sizes that `length` takes, ascending; empty where no field has it.
   virtual std::vector<int64_t> lengths() const { return {}; }
 
-  /// The next batch, valid until next() or seek() is called again. What goes wrong in the background is thrown here.
+  /// The next batch, valid until next() or seek() is called again. What goes wrong in the background is
+  /// thrown here.
   virtual const FeedBatch& next() = 0;
   /// Waits for the next batch, so many seconds at most; false when it is still not there.
   virtual bool ready(double /*seconds*/) { return true; }
@@ -114,7 +122,8 @@ class Feed {
   /// Lines for the user about what was opened.
   virtual std::vector<std::string> notes() const { return {}; }
 
-  /// What the rows of the batch that next() returned last are made of, a line each; empty where that is told elsewhere.
+  /// What the rows of the batch that next() returned last are made of, a line each; empty where that is told
+  /// elsewhere.
   virtual std::vector<std::string> rows() const { return {}; }
 
   /// As if so many batches had been taken; of a stream they are.

@@ -42,14 +42,14 @@ class RandomAccessFile {
   virtual ~RandomAccessFile() = default;
 
   virtual uint64_t size() const = 0;
-  /// The `size` bytes from `offset` on; without a copy where the file is mapped. InputError, naming the file, when it ends
-  /// before; IoError when it cannot be read.
+  /// The `size` bytes from `offset` on; without a copy where the file is mapped. InputError, naming the file,
+  /// when it ends before; IoError when it cannot be read.
   virtual Bytes read(uint64_t offset, uint64_t size) const = 0;
   /// Says that these bytes will be asked for soon, so that what is far away can be on its way; never fails.
   virtual void will_read(uint64_t /*offset*/, uint64_t /*size*/) const {}
 
-  /// Another one after the content has changed: the time of modification in nanoseconds since 1970 of local files, a hash of
-  /// what the server calls its version of remote ones; 0: not known.
+  /// Another one after the content has changed: the time of modification in nanoseconds since 1970 of local
+  /// files, a hash of what the server calls its version of remote ones; 0: not known.
   virtual int64_t version() const { return 0; }
 
   /// What it was opened from, for messages.

@@ -22,28 +22,28 @@ struct Format {
   int place = 0;         // in the order in which a file is tried; the library's have 10, 20 …
   /// Could a file be of this format? `head`: its first bytes (up to 4,096).
   bool (*matches)(std::string_view path, std::span<const uint8_t> head) = nullptr;
-  /// Opens a file or several of the same columns, one after the other; `path` is what the user wrote. InputError when one
-  /// is damaged or empty.
+  /// Opens a file or several of the same columns, one after the other; `path` is what the user wrote.
+  /// InputError when one is damaged or empty.
   std::unique_ptr<Dataset> (*open)(const std::string& path,
                                    std::vector<std::shared_ptr<const RandomAccessFile>> files) = nullptr;
   /// InputError when the format cannot hold such columns; null where it is only read.
   std::unique_ptr<DatasetWriter> (*create)(const std::string& path,
                                            const std::vector<Column>& columns) = nullptr;
-  /// Opens files by their indices, one each, located() and of a sample at least, without going through them; null where there is
-  /// nothing to gain.
+  /// Opens files by their indices, one each, located() and of a sample at least, without going through them;
+  /// null where there is nothing to gain.
   std::unique_ptr<Dataset> (*open_indexed)(const std::string& path,
                                            std::vector<std::shared_ptr<const RandomAccessFile>> files,
                                            std::vector<std::shared_ptr<const Index>> indices) = nullptr;
-  /// As `open`, told what the user knows of it: whether there is a line of names, and which columns hold texts whatever their
-  /// values look like; null where the format knows.
+  /// As `open`, told what the user knows of it: whether there is a line of names, and which columns hold
+  /// texts whatever their values look like; null where the format knows.
   std::unique_ptr<Dataset> (*open_known)(const std::string& path,
                                          std::vector<std::shared_ptr<const RandomAccessFile>> files,
                                          std::optional<bool> header,
                                          std::span<const std::string> texts) = nullptr;
 };
 
-/// Adds a format to those of the library: recipes and open_dataset() know its files by their content. InputError when its name is taken,
-/// or `matches` or `open` are missing.
+/// Adds a format to those of the library: recipes and open_dataset() know its files by their content.
+/// InputError when its name is taken, or `matches` or `open` are missing.
 const Format& register_format(const Format& format);
 
 }  // namespace millrace::data

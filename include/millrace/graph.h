@@ -51,7 +51,7 @@ struct Location {
   }
   /// For people: "blocks.0.conv1", "blocks.0.conv1, again".
   std::string place() const { return again ? layer + ", again" : layer; }
-  /// The place and "(backward)"; the forward phase goes without saying.
+  /// The place and "(backward)"; the forward phase is not printed.
   std::string str() const;
 };
 
@@ -66,8 +66,8 @@ struct Node {
   Location location;
 };
 
-/// A function from inputs to outputs. Nodes are appended in topological order and never change; passes build new
-/// graphs. Types are checked when a node is added.
+/// A function from inputs to outputs. Nodes are appended in topological order and never change; passes build
+/// new graphs. Types are checked when a node is added.
 class Graph {
  public:
   /// Appends a graph input. TypeError when its type has a fault().
@@ -77,13 +77,14 @@ class Graph {
   /// A scalar constant of a dtype.
   Value scalar(DType dtype, double value) { return constant(Array::scalar(dtype, value)); }
 
-  /// Appends an operator. Missing attributes take the operator's defaults; types come from its rule and a composite's
-  /// body is built. Throws TypeError (operator, operand types, location) when they do not fit.
+  /// Appends an operator. Missing attributes take the operator's defaults; types come from its rule and a
+  /// composite's body is built. Throws TypeError (operator, operand types, location) when they do not fit.
   /// Returns the first result; the others are {node, 1}, {node, 2} …
   Value add(const Operator& op, std::vector<Value> operands, Attributes attributes = {});
   Value add(std::string_view op, std::vector<Value> operands, Attributes attributes = {});
-  /// Appends a composite with a given body (fusion, captured functions); types are those of the body's outputs. A loop's
-  /// come from its rule. TypeError when operands and body do not fit or the operator takes no body.
+  /// Appends a composite with a given body (fusion, captured functions); types are those of the body's
+  /// outputs. A loop's come from its rule. TypeError when operands and body do not fit or the operator takes
+  /// no body.
   Value add_with_body(const Operator& op, std::vector<Value> operands, Attributes attributes,
                       std::shared_ptr<const Graph> body);
   /// Names what is computed; may be called again. TypeError when one is not a value of the graph.
@@ -110,7 +111,8 @@ class Graph {
   /// How often each node's results are used (outputs of the graph count); index: node.
   std::vector<int> use_counts() const;
 
-  /// Checks everything that add() guarantees plus inputs, outputs and bodies; throws InternalError. Passes call it.
+  /// Checks everything that add() guarantees plus inputs, outputs and bodies; throws InternalError. Passes
+  /// call it.
   void verify() const;
 
   /// Text form that parse() reads back to an equal graph.
@@ -127,8 +129,8 @@ class Graph {
   Location location_;
 };
 
-/// Rebuilds graphs: maps the values of an old graph to those of a new one. Passes are loops over old nodes that either
-/// copy() them or set() something else.
+/// Rebuilds graphs: maps the values of an old graph to those of a new one. Passes are loops over old nodes
+/// that either copy() them or set() something else.
 class Rewriter {
  public:
   explicit Rewriter(const Graph& from) : from_(from), map_(from.size()) {}
@@ -150,8 +152,8 @@ class Rewriter {
   std::vector<std::vector<Value>> map_;
 };
 
-/// Copies the body of `part` into `into`, its inputs replaced by `arguments`; returns the values of its outputs.
-/// TypeError when there are not as many arguments as inputs.
+/// Copies the body of `part` into `into`, its inputs replaced by `arguments`; returns the values of its
+/// outputs. TypeError when there are not as many arguments as inputs.
 std::vector<Value> inline_graph(Graph& into, const Graph& part, std::span<const Value> arguments);
 
 /// The same graph with named dimensions bound to numbers; throws TypeError when a name stays unbound or a

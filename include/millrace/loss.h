@@ -15,12 +15,14 @@ struct LossKind {
   std::string doc = {};
   std::vector<std::string> outputs = {};  // kinds of output that it applies to
   std::vector<Setting> settings = {};
-  /// The loss of each row (and place): `logits` [batch, …, width] against `targets` (labels i64 [batch, …] ≥ 0, numbers or 0/1 f32
-  /// [batch, width]) → f32 [batch, …]. With `mean` their mean, a scalar, in the cheapest way that there is.
+  /// The loss of each row (and place): `logits` [batch, …, width] against `targets` (labels i64 [batch, …] ≥
+  /// 0, numbers or 0/1 f32 [batch, width]) → f32 [batch, …]. With `mean` their mean, a scalar, in the
+  /// cheapest way that there is.
   Tensor (*make)(const Tensor& logits, const Tensor& targets, const Settings& settings, bool mean) = nullptr;
 };
 
-/// Adds a loss to those of the library: recipes name it in output.loss. InputError when its name is taken, or `make` or `outputs` are missing.
+/// Adds a loss to those of the library: recipes name it in output.loss. InputError when its name is taken, or
+/// `make` or `outputs` are missing.
 const LossKind& register_loss(const LossKind& kind);
 
 }  // namespace millrace::task

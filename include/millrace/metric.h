@@ -34,8 +34,8 @@ struct Judged {
   }
 };
 
-/// What is known so far of one metric. Made of counts and of ExactSum (exact_sum.h): however rows are split into batches
-/// and parts, and in whatever order those are added and merged, the result has the same bits.
+/// What is known so far of one metric. Made of counts and of ExactSum (exact_sum.h): however rows are split
+/// into batches and parts, and in whatever order those are added and merged, the result has the same bits.
 class Metric {
  public:
   virtual ~Metric() = default;
@@ -56,8 +56,8 @@ const Own& same_metric(const Metric& other) {
 
 /// One kind of metric.
 struct MetricKind {
-  /// Where its 95 % interval comes from: wilson, for shares of rows (E. B. Wilson, 1927); or jackknife, for all
-  /// others: twenty groups of rows are left out in turn.
+  /// Where its 95 % interval comes from: wilson, for shares of rows (E. B. Wilson, 1927); or jackknife, for
+  /// all others: twenty groups of rows are left out in turn.
   enum Interval { wilson, jackknife };
 
   std::string name;
@@ -71,8 +71,8 @@ struct MetricKind {
   std::unique_ptr<Metric> (*init)() = nullptr;
 };
 
-/// Adds a metric to those of the library: recipes name it in eval.metrics. InputError when its name is taken, or `init` or `outputs` are
-/// missing.
+/// Adds a metric to those of the library: recipes name it in eval.metrics. InputError when its name is taken,
+/// or `init` or `outputs` are missing.
 const MetricKind& register_metric(const MetricKind& kind);
 
 /// A metric's result, with its 95 % interval: NaN where the rows are too few to tell.

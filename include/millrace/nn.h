@@ -16,8 +16,8 @@
 
 namespace millrace::nn {
 
-/// Fills an f32 parameter. Random numbers are keyed by seed and the parameter's full name, so that the same seed gives
-/// the same weights whatever else the model has.
+/// Fills an f32 parameter. Random numbers are keyed by seed and the parameter's full name, so that the same
+/// seed gives the same weights whatever else the model has.
 using Initialiser = std::function<void(Array& parameter, uint64_t seed, const std::string& name)>;
 
 /// Initialisers. fan_in of [out, in, …] is in × window; fan_out is out × window.
@@ -27,14 +27,15 @@ Initialiser uniform(double low, double high);
 Initialiser normal(double mean, double deviation);
 /// Normal, drawn again outside ±2 deviations.
 Initialiser trunc_normal(double deviation);
-/// U(±sqrt(6 / ((1 + a²) · fan_in))) and N(0, 2 / ((1 + a²) · fan_in)) (He et al., arXiv 1502.01852); PyTorch's Linear
-/// and Conv2d use a = sqrt(5).
+/// U(±sqrt(6 / ((1 + a²) · fan_in))) and N(0, 2 / ((1 + a²) · fan_in)) (He et al., arXiv 1502.01852);
+/// PyTorch's Linear and Conv2d use a = sqrt(5).
 Initialiser kaiming_uniform(double a = 0);
 Initialiser kaiming_normal(double a = 0);
 /// U(±gain·sqrt(6 / (fan_in + fan_out))), N(0, gain²·2 / (fan_in + fan_out)) (Glorot and Bengio, 2010).
 Initialiser xavier_uniform(double gain = 1);
 Initialiser xavier_normal(double gain = 1);
-/// Identity for convolutions: input channel i passes to output channel i; other output channels are as `rest` has them.
+/// Identity for convolutions: input channel i passes to output channel i; other output channels are as `rest`
+/// has them.
 Initialiser dirac(Initialiser rest = {});
 /// Orthonormal rows or columns (Saxe et al., arXiv 1312.6120), times gain.
 Initialiser orthogonal(double gain = 1);
@@ -49,8 +50,8 @@ struct Named {
   bool trainable;  // of parameters: false when frozen
 };
 
-/// Base of layers. Modules are held by shared_ptr and not copied. Names equal those of PyTorch's state_dict for the
-/// same structure.
+/// Base of layers. Modules are held by shared_ptr and not copied. Names equal those of PyTorch's state_dict
+/// for the same structure.
 class Module {
  public:
   Module() = default;
@@ -79,9 +80,9 @@ class Module {
   void train(bool on = true);
   void eval() { train(false); }
   bool training() const { return training_; }
-  /// Stores the parameters (not the buffers) as f32 or bf16; values are rounded to the nearest. bf16 halves their memory:
-  /// training and evaluation steps and exports read them as f32, and training rounds its updates stochastically. A call
-  /// of the model outside of those wants f32.
+  /// Stores the parameters (not the buffers) as f32 or bf16; values are rounded to the nearest. bf16 halves
+  /// their memory: training and evaluation steps and exports read them as f32, and training rounds its
+  /// updates stochastically. A call of the model outside of those wants f32.
   void store_parameters(DType dtype);
   /// Freezes (or thaws) the parameters whose full name satisfies `which`.
   void set_trainable(const std::function<bool(const std::string&)>& which, bool trainable);
@@ -94,7 +95,8 @@ class Module {
   /// Registers a parameter; it has a type but no value until initialise() or a load.
   Tensor& parameter(const std::string& name, const Shape& shape, Initialiser initialiser,
                     bool trainable = true);
-  /// Registers a buffer, which training does not change by gradients; forward() may assign a new value in training mode.
+  /// Registers a buffer, which training does not change by gradients; forward() may assign a new value in
+  /// training mode.
   Tensor& buffer(const std::string& name, Array initial);
   /// Registers a child; "" adds nothing to the names of its parameters.
   template <typename M>
@@ -160,8 +162,8 @@ struct BatchNormOptions {
 };
 
 /// Normalises each channel (dimension 1) of [N, C] or [N, C, H, W] over the batch in training, by the running
-/// statistics in evaluation (Ioffe and Szegedy, arXiv 1502.03167). running = (1 − momentum)·running + momentum·batch,
-/// the variance unbiased, as PyTorch does.
+/// statistics in evaluation (Ioffe and Szegedy, arXiv 1502.03167). running = (1 − momentum)·running +
+/// momentum·batch, the variance unbiased, as PyTorch does.
 class BatchNorm : public Module {
  public:
   explicit BatchNorm(int64_t channels, const BatchNormOptions& options = {});
@@ -208,8 +210,8 @@ class Embedding : public Module {
   Tensor& weight;
 };
 
-/// Self-attention of [N, length, width] with one projection to q, k and v (children qkv and proj). Of grouped heads,
-/// heads / shared_heads neighbours of q share one head of k and v.
+/// Self-attention of [N, length, width] with one projection to q, k and v (children qkv and proj). Of grouped
+/// heads, heads / shared_heads neighbours of q share one head of k and v.
 class MultiheadAttention : public Module {
  public:
   /// `shared_heads` divides `heads`; 0: as many. Throws InputError.
@@ -222,9 +224,9 @@ class MultiheadAttention : public Module {
   Linear& qkv_;
   Linear& proj_;
 };
-/// The attention of MultiheadAttention between its projections: qkv [N, length, (heads + 2·shared_heads)·w], q's heads
-/// first, then k's and v's → [N, length, heads·w]. `shared_heads` 0: as many as heads. `mask` as in attention(), [N, 1, 1,
-/// length] for padding. Throws TypeError.
+/// The attention of MultiheadAttention between its projections: qkv [N, length, (heads + 2·shared_heads)·w],
+/// q's heads first, then k's and v's → [N, length, heads·w]. `shared_heads` 0: as many as heads. `mask` as in
+/// attention(), [N, 1, 1, length] for padding. Throws TypeError.
 Tensor self_attention(const Tensor& qkv, int64_t heads, bool causal, int64_t shared_heads = 0,
                       const Tensor& mask = {});
 
@@ -236,9 +238,9 @@ struct RecurrentOptions {
   double dropout = 0;  // of the outputs between two layers, in training
 };
 
-/// What LSTM and GRU share: layers of cells over a sequence, each one loop (`scan`) of the graph. Parameters as PyTorch
-/// names and draws them: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_ih_l0_reverse …, from
-/// U(±1 / sqrt(hidden)).
+/// What LSTM and GRU share: layers of cells over a sequence, each one loop (`scan`) of the graph. Parameters
+/// as PyTorch names and draws them: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_ih_l0_reverse
+/// …, from U(±1 / sqrt(hidden)).
 class Recurrent : public Module {
  public:
   struct Result {
@@ -269,7 +271,8 @@ class Recurrent : public Module {
   std::vector<Weights> weights_;  // layer by layer, forward then reverse
 };
 
-/// Long short-term memory (Hochreiter and Schmidhuber, 1997) with forget gate; gates in the order i, f, g, o. State: h, c.
+/// Long short-term memory (Hochreiter and Schmidhuber, 1997) with forget gate; gates in the order i, f, g, o.
+/// State: h, c.
 class LSTM : public Recurrent {
  public:
   LSTM(int64_t in, int64_t hidden, const RecurrentOptions& options = {});
@@ -279,7 +282,8 @@ class LSTM : public Recurrent {
                            const Weights& weights) const override;
 };
 
-/// Gated recurrent unit (Cho et al., arXiv 1406.1078) in PyTorch's form; gates in the order r, z, n. State: h.
+/// Gated recurrent unit (Cho et al., arXiv 1406.1078) in PyTorch's form; gates in the order r, z, n. State:
+/// h.
 class GRU : public Recurrent {
  public:
   GRU(int64_t in, int64_t hidden, const RecurrentOptions& options = {});
@@ -322,8 +326,8 @@ std::shared_ptr<Module> avg_pool2d(int64_t kernel, int64_t stride = 0, int64_t p
 std::shared_ptr<Module> global_avg_pool();
 std::shared_ptr<Module> flatten();
 
-/// Pictures [N, C, H, W] of u8 (or f32) to f32: (x / 255 − mean) / deviation a channel; part of the graph, so that
-/// training, evaluation, serving and export share it. Mean and deviation are constants of the graph.
+/// Pictures [N, C, H, W] of u8 (or f32) to f32: (x / 255 − mean) / deviation a channel; part of the graph, so
+/// that training, evaluation, serving and export share it. Mean and deviation are constants of the graph.
 class Normalise : public Module {
  public:
   Normalise(const std::vector<double>& mean, const std::vector<double>& deviation);
@@ -371,8 +375,8 @@ struct Model {
   std::shared_ptr<Module> module;
   std::vector<InputSpec> inputs;
   Task task = Task::classes;
-  /// Sets what comes from data (empty: nothing does): to be called once, after initialise(), with some thousand training
-  /// samples as the model's input has them.
+  /// Sets what comes from data (empty: nothing does): to be called once, after initialise(), with some
+  /// thousand training samples as the model's input has them.
   std::function<void(const Array& samples)> fit = {};
 };
 
@@ -385,8 +389,9 @@ struct ModelOptions {
   int64_t width = 0, depth = 0, heads = 0;
   double dropout = 0;
   bool tokens = false;  // "encoder" gives logits of tokens at each place instead of classes
-  /// Of models of tables: how many columns of numbers, and of each column of categories how many ids. "table" takes numbers
-  /// f32 [batch, numbers], where there are any, then ids i64 [batch, ids.size()], where there are any.
+  /// Of models of tables: how many columns of numbers, and of each column of categories how many ids. "table"
+  /// takes numbers f32 [batch, numbers], where there are any, then ids i64 [batch, ids.size()], where there
+  /// are any.
   int64_t numbers = 0;
   std::vector<int64_t> ids = {};
 };
@@ -395,8 +400,9 @@ struct ModelOptions {
 Model make_model(const std::string& kind, const ModelOptions& options = {});
 std::vector<std::string> model_kinds();
 
-/// A Sequential from lines such as "conv 32 3", "batch-norm", "relu", "max-pool 2", "flatten", "linear 10", for one
-/// sample of shape `input`. Words after the numbers are key=value. InputError says which line is wrong and why.
+/// A Sequential from lines such as "conv 32 3", "batch-norm", "relu", "max-pool 2", "flatten", "linear 10",
+/// for one sample of shape `input`. Words after the numbers are key=value. InputError says which line is
+/// wrong and why.
 Model make_layers(const std::vector<std::string>& lines, const Shape& input, DType dtype = f32);
 /// The names that make_layers knows, with their arguments.
 std::vector<std::string> layer_kinds();
@@ -428,7 +434,8 @@ struct LayerKind {
   /// `x` is a symbol of the layer's input. InputError and TypeError get the line in front.
   std::shared_ptr<Module> (*make)(const LayerLine& line, const Tensor& x) = nullptr;
 };
-/// Adds a layer to those of the library: lines name it. InputError when its name is taken or no word, or `make` is missing.
+/// Adds a layer to those of the library: lines name it. InputError when its name is taken or no word, or
+/// `make` is missing.
 const LayerKind& register_layer(const LayerKind& kind);
 
 /// The model with Normalise in front of it: takes pictures as u8. Names of parameters stay.
@@ -437,8 +444,8 @@ Model normalised(Model model, const std::vector<double>& mean, const std::vector
 /// The type of a module's result in evaluation mode; nothing is computed and the module stays as it is.
 Type output_type(Module& module, std::span<const Type> inputs);
 
-/// Scalar mean loss of a task with the targets that the benchmarks use (classes: i64 [N], tokens: i64 [N, length],
-/// binary: f32 [N]).
+/// Scalar mean loss of a task with the targets that the benchmarks use (classes: i64 [N], tokens: i64 [N,
+/// length], binary: f32 [N]).
 Tensor task_loss(Task task, const Tensor& output, const Tensor& target);
 
 }  // namespace millrace::nn

@@ -1,5 +1,6 @@
-// What an operator is, and all that is known about it. The library's own are one file each in src/ops/; a program's own
-// are added by register_operator(), and every pass, back end and export treats both alike: by what they declare here.
+// What an operator is, and all that is known about it. The library's own are one file each in src/ops/; a
+// program's own are added by register_operator(), and every pass, back end and export treats both alike: by
+// what they declare here.
 #pragma once
 
 #include <functional>
@@ -18,10 +19,11 @@ struct OnnxCall;  // <millrace/onnx_rule.h>
 
 /// How the code generator and the layout pass see an operator.
 enum class OpClass {
-  elementwise,  // result element depends on the operand elements at the same (broadcast) position: has a scalar body
-  movement,   // broadcast, transpose, slice, concat, pad, gather, one_hot, pooling …: has an element body
-  reduction,  // sum, mean, max, min, argmax, argmin over attribute `axes`
-  generator,  // iota, random_*: has an element body; no operand, or just the key
+  elementwise,  // result element depends on the operand elements at the same (broadcast) position: has a
+                // scalar body
+  movement,     // broadcast, transpose, slice, concat, pad, gather, one_hot, pooling …: has an element body
+  reduction,    // sum, mean, max, min, argmax, argmin over attribute `axes`
+  generator,    // iota, random_*: has an element body; no operand, or just the key
   view,   // reshape, after: the elements of the first operand in the same order; others are only waited for
   heavy,  // matmul, convolutions, scatter_add: providers compete for it
   composite,  // has a body
@@ -58,7 +60,8 @@ struct GradientContext {
   const Type& type(Value value) const { return graph.type(value); }
 };
 
-/// One case that tests, fuzzers and benchmarks run: operand types, attributes, and the range values are drawn from.
+/// One case that tests, fuzzers and benchmarks run: operand types, attributes, and the range values are drawn
+/// from.
 struct Sample {
   std::vector<Type> operands = {};
   Attributes attributes = {};
@@ -85,22 +88,24 @@ struct ElementContext {
   std::span<const Type> operands;
 };
 
-/// How a reduction combines elements over its `axes` attribute (`keep_dims` keeps them as size 1). argmax and argmin
-/// reduce one axis to the i64 position of the first extreme.
+/// How a reduction combines elements over its `axes` attribute (`keep_dims` keeps them as size 1). argmax and
+/// argmin reduce one axis to the i64 position of the first extreme.
 enum class Reduction { sum, mean, max, min, argmax, argmin };
 
 /// What mixed precision ("bf16", "fp16") makes of an operator.
 enum class Arithmetic {
-  narrow,  // 16-bit operands and results, sums in f32
-  follows,  // keeps relative and absolute errors about as they are: its result may be stored in 16 bits when operands are
-  full  // f32: statistics, reductions, losses, exp and what else says nothing
+  narrow,   // 16-bit operands and results, sums in f32
+  follows,  // keeps relative and absolute errors about as they are: its result may be stored in 16 bits when
+            // operands are
+  full      // f32: statistics, reductions, losses, exp and what else says nothing
 };
 
 /// What becomes of a small error of an operand.
 enum class ErrorGrowth {
   none,
   large,  // a small error of a large number becomes a large one (exp, division, sine): such operands stay f32
-  decisive  // the last bit decides (comparison for equality): nor are such operands computed twice, by different code
+  decisive  // the last bit decides (comparison for equality): nor are such operands computed twice, by
+            // different code
 };
 
 /// Whether a value may be computed again where it is read, instead of being stored.
@@ -111,8 +116,9 @@ enum class Repeat {
   never
 };
 
-/// A loop's body is computed for all steps at once: what differs from step to step is there as a stack, with the steps as
-/// dimension 0. Handed to the rule of a node that reads such a stack; the rule emits into `graph`.
+/// A loop's body is computed for all steps at once: what differs from step to step is there as a stack, with
+/// the steps as dimension 0. Handed to the rule of a node that reads such a stack; the rule emits into
+/// `graph`.
 struct StackContext {
   Graph& graph;
   const Node& node;             // of the body
@@ -149,27 +155,30 @@ struct Operator {
   /// Result types; throws TypeError through context.error().
   std::function<std::vector<Type>(const TypeContext&)> types;
 
-  /// Elementwise: the value of one element from the operands' elements. Interpreted by ref and compiled by cpu.
+  /// Elementwise: the value of one element from the operands' elements. Interpreted by ref and compiled by
+  /// cpu.
   std::function<Scalar(ScalarBuilder&, std::span<const Scalar>, const Node&)> scalar;
-  /// Elementwise: the one scalar operation that its body is, where it is one (set_scalar() sets both). Algebra asks for it.
+  /// Elementwise: the one scalar operation that its body is, where it is one (set_scalar() sets both).
+  /// Algebra asks for it.
   std::optional<ScalarOp> scalar_op;
 
-  /// Movement and generator: the value of the result element at `index` (i64 scalars, one a dimension), by loads from
-  /// operands at computed positions. Compiled by cpu; for the library's own ref has independent code.
+  /// Movement and generator: the value of the result element at `index` (i64 scalars, one a dimension), by
+  /// loads from operands at computed positions. Compiled by cpu; for the library's own ref has independent
+  /// code.
   std::function<Scalar(ElementBuilder&, std::span<const Scalar> index, const ElementContext&)> element;
 
-  /// The element body loads several elements of an operand (pooling): computing the operand anew for each would be waste,
-  /// so fusion stores it first.
+  /// The element body loads several elements of an operand (pooling): computing the operand anew for each
+  /// would be waste, so fusion stores it first.
   bool window = false;
-  /// With `window`: true for a node that loads no operand element for two result elements (windows that do not overlap),
-  /// so that its operands may be computed where they are loaded.
+  /// With `window`: true for a node that loads no operand element for two result elements (windows that do
+  /// not overlap), so that its operands may be computed where they are loaded.
   std::function<bool(const Node&)> disjoint;
 
   /// Reduction: how elements combine.
   std::optional<Reduction> reduction;
 
-  /// Heavy: how many floating-point operations a node is (ops/work.h says how they count). Of all other classes they
-  /// are counted from the bodies.
+  /// Heavy: how many floating-point operations a node is (ops/work.h says how they count). Of all other
+  /// classes they are counted from the bodies.
   std::function<double(const Graph&, const Node&)> flops;
 
   /// Heavy, of a program's own: what it computes, plainly. The library's own are in src/backend/ref/.
@@ -178,20 +187,23 @@ struct Operator {
   /// Composite: emits the meaning into a graph whose inputs are given; returns the results.
   std::function<std::vector<Value>(Graph&, std::span<const Value>, const Attributes&)> body;
 
-  /// Gradients with respect to the operands, invalid where none flows (integers). Composites may leave it empty: the
-  /// body's gradient is used. `differentiable` false: results are constants to autodiff (comparisons, argmax, iota).
+  /// Gradients with respect to the operands, invalid where none flows (integers). Composites may leave it
+  /// empty: the body's gradient is used. `differentiable` false: results are constants to autodiff
+  /// (comparisons, argmax, iota).
   std::function<std::vector<Value>(const GradientContext&)> gradient;
   bool differentiable = true;
 
-  // ---- What passes ask. Who says nothing loses speed at most. ----
+  // ---- What passes ask. An operator that declares none of it is only slower. ----
 
   /// Nothing said: movement and views follow, all others are full.
   std::optional<Arithmetic> arithmetic;
-  /// "bf16" narrows so many of the first operands even so (what attention multiplies; its statistics and mask stay f32).
+  /// "bf16" narrows so many of the first operands even so (what attention multiplies; its statistics and mask
+  /// stay f32).
   int narrow_operands = 0;
   ErrorGrowth errors = ErrorGrowth::none;
   Repeat repeat = Repeat::cheap;
-  /// Draws numbers, from a key among its operands and the attribute `stream`: the same ones whenever it is computed again.
+  /// Draws numbers, from a key among its operands and the attribute `stream`: the same ones whenever it is
+  /// computed again.
   bool random = false;
   /// Movement: the operand repeated by numpy's rule, aligned at the last dimension.
   bool broadcasts = false;
@@ -203,24 +215,24 @@ struct Operator {
   std::function<std::vector<int64_t>(const Node&)> permutation;
   /// Element-wise with one operand: whether 0 gives 0.
   std::function<bool(const Node&)> keeps_zero;
-  /// Positions along dimension `dim` of the result where it begins to come from elsewhere (another operand, padding), and
-  /// the end when one is such: code is compiled for the parts between them.
+  /// Positions along dimension `dim` of the result where it begins to come from elsewhere (another operand,
+  /// padding), and the end when one is such: code is compiled for the parts between them.
   std::function<std::vector<int64_t>(const ElementContext&, int dim)> seams;
 
-  /// The node for all steps of a loop at once; element-wise operators and reductions need none. `can_stack`: whether this
-  /// node has such a form, given which operands differ from step to step; empty: always.
+  /// The node for all steps of a loop at once; element-wise operators and reductions need none. `can_stack`:
+  /// whether this node has such a form, given which operands differ from step to step; empty: always.
   std::function<Value(const StackContext&)> stack;
   std::function<bool(const Node&, std::span<const Type>, std::span<const char> stacked)> can_stack;
-  /// Which operands a row of the result takes the same row of (1); of others it takes all (0). Empty: rows depend on each
-  /// other. Element-wise operators and reductions need none.
+  /// Which operands a row of the result takes the same row of (1); of others it takes all (0). Empty: rows
+  /// depend on each other. Element-wise operators and reductions need none.
   std::function<std::vector<char>(const RowContext&)> rows;
   /// With `rows`: the attributes for another number of rows, where they differ.
   std::function<void(Attributes&, int64_t rows)> set_rows;
 
   // ---- ONNX ----
 
-  /// ONNX operators that stand for it, newest opset ≤ 17 first; empty: exported through its body or not at all. An
-  /// element-wise operator without attributes is exported as the first.
+  /// ONNX operators that stand for it, newest opset ≤ 17 first; empty: exported through its body or not at
+  /// all. An element-wise operator without attributes is exported as the first.
   std::vector<std::string_view> onnx;
   /// Writes a node: the names of its results. Empty ones: this node goes through its body.
   std::function<std::vector<std::string>(const OnnxCall&)> onnx_rule;
@@ -232,7 +244,7 @@ struct Operator {
 
   bool is(ScalarOp what) const { return scalar_op == what; }
   bool is(Reduction what) const { return reduction == what; }
-  /// A reshape: a view that waits for nobody.
+  /// A reshape: a view that waits for no other value.
   bool reshapes() const { return op_class == OpClass::view && max_operands == 1; }
   /// Not computed: an input or a constant.
   bool is_given() const { return op_class == OpClass::input || op_class == OpClass::constant; }
@@ -247,13 +259,13 @@ void set_scalar(Operator& op, ScalarOp what);
 Arithmetic arithmetic_of(const Operator& op);
 size_t narrow_operands(const Node& node);
 
-/// Adds the defaults of attributes that are not given. TypeError for attributes that are missing, unknown or of the wrong
-/// kind, and for operators that have no type rule (input, fused …).
+/// Adds the defaults of attributes that are not given. TypeError for attributes that are missing, unknown or
+/// of the wrong kind, and for operators that have no type rule (input, fused …).
 void complete_attributes(const Operator& op, Attributes& attributes, const Location& location);
 
-/// Adds an operator to those of the library, for the rest of the process: graphs take it by name, and it is differentiated,
-/// compiled, printed and exported like any. InputError when a part is missing that its class demands (samples need not be
-/// given), or the name is taken. Its strings (name, docs) must stay.
+/// Adds an operator to those of the library, for the rest of the process: graphs take it by name, and it is
+/// differentiated, compiled, printed and exported like any. InputError when a part is missing that its class
+/// demands (samples need not be given), or the name is taken. Its strings (name, docs) must stay.
 const Operator& register_operator(Operator op);
 
 /// The operator of that name, or null.

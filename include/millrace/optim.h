@@ -1,4 +1,5 @@
-// Optimisers, learning-rate schedules, and training steps compiled whole: forward, backward, clipping, update, metrics.
+// Optimisers, learning-rate schedules, and training steps compiled whole: forward, backward, clipping,
+// update, metrics.
 #pragma once
 
 #include <functional>
@@ -30,9 +31,10 @@ struct Options {
   /// Gradients are limited to ±clip_value each, then to a total norm of clip_norm (0: no limit).
   double clip_value = 0, clip_norm = 0;
   std::vector<Group> groups = {};
-  /// Tables of which a batch reads some rows (embeddings): only those rows are updated. What momentum, averages and weight
-  /// decay would do to the others is left out, not made up for later; which is why it is not the default. (SGD without
-  /// momentum and Adagrad, both without weight decay, do nothing to them and never touch them.)
+  /// Tables of which a batch reads some rows (embeddings): only those rows are updated. What momentum,
+  /// averages and weight decay would do to the others is left out, not made up for later; which is why it is
+  /// not the default. (SGD without momentum and Adagrad, both without weight decay, do nothing to them and
+  /// never touch them.)
   bool lazy = false;
 };
 
@@ -47,8 +49,8 @@ struct Update {
 };
 
 /// A rule that changes parameters by gradients. All arithmetic is in f32. Where parameters are stored as bf16
-/// (nn::Module::store_parameters) so is their state; both are read as f32, and the new ones are rounded stochastically by
-/// random numbers of the step's key.
+/// (nn::Module::store_parameters) so is their state; both are read as f32, and the new ones are rounded
+/// stochastically by random numbers of the step's key.
 class Optimizer {
  public:
   /// InputError for a negative or infinite decay, a negative limit, or a group without a rule.
@@ -58,8 +60,8 @@ class Optimizer {
   virtual std::vector<std::string> state_names() const = 0;
   /// Numbers that only depend on the step (1, 2 …), computed on the host.
   virtual std::vector<double> scalars(int64_t step) const = 0;
-  /// Appends the update, element by element; returns the new parameter. Parameter, gradient and state may be some rows
-  /// of a table.
+  /// Appends the update, element by element; returns the new parameter. Parameter, gradient and state may be
+  /// some rows of a table.
   virtual Value update(Update& update) const = 0;
   /// Whether rows without a gradient may be left out.
   virtual bool rows_suffice(double /*weight_decay*/) const { return options.lazy; }
@@ -67,8 +69,8 @@ class Optimizer {
   const Options options;
 };
 
-/// Stochastic gradient descent; weight decay is added to the gradient (L2), momentum and Nesterov's form as PyTorch
-/// (Sutskever et al., 2013, without dampening).
+/// Stochastic gradient descent; weight decay is added to the gradient (L2), momentum and Nesterov's form as
+/// PyTorch (Sutskever et al., 2013, without dampening).
 struct SgdOptions {
   double momentum = 0;
   bool nesterov = false;
@@ -107,8 +109,8 @@ Schedule one_cycle(double lr, int64_t total, double rise = 0.3, double divide = 
                    double final_divide = 1e4);
 /// Linear from lr·first up to lr at `peak`·total, then down to lr·last.
 Schedule triangle(double lr, int64_t total, double peak = 0.23, double first = 0.2, double last = 0.07);
-/// `inner` times a factor that grows linearly from 1 / steps to 1 over the first `steps` steps; inner's steps count
-/// from the start too.
+/// `inner` times a factor that grows linearly from 1 / steps to 1 over the first `steps` steps; inner's steps
+/// count from the start too.
 Schedule warm_up(Schedule inner, int64_t steps);
 
 /// A named input of a step.
@@ -128,10 +130,10 @@ struct StepResult {
 };
 using StepFunction = std::function<StepResult(nn::Module& model, std::span<const Tensor> inputs)>;
 
-/// Dynamic loss scaling (Micikevicius et al., arXiv 1710.03740), which precision "fp16" trains with: the loss is multiplied
-/// before the backward pass, so that small gradients do not vanish in f16, and gradients are divided before they are
-/// clipped. A step with a gradient that is not finite is skipped and halves the scale; it doubles after `growth_steps`
-/// steps without one.
+/// Dynamic loss scaling (Micikevicius et al., arXiv 1710.03740), which precision "fp16" trains with: the loss
+/// is multiplied before the backward pass, so that small gradients do not vanish in f16, and gradients are
+/// divided before they are clipped. A step with a gradient that is not finite is skipped and halves the
+/// scale; it doubles after `growth_steps` steps without one.
 struct LossScaling {
   double initial = 65536;
   int64_t growth_steps = 2000;
@@ -141,32 +143,34 @@ class TrainStep;
 
 struct TrainOptions {
   uint64_t seed = 0;  // of random operators (dropout)
-  /// Target, precision, recorded choices …; donations and bindings are set by the step. With precision "bf16-pure" the step
-  /// stores the model's parameters as bf16 (nn::Module::store_parameters), and its own state too.
+  /// Target, precision, recorded choices …; donations and bindings are set by the step. With precision
+  /// "bf16-pure" the step stores the model's parameters as bf16 (nn::Module::store_parameters), and its own
+  /// state too.
   CompileOptions compile = {};
   LossScaling loss_scaling = {};  // of precision "fp16"
-  /// The batch is worked off in so many equal parts, one after the other, within the one program: gradients are summed
-  /// for one update, and activations need the memory of one part. Data inputs whose first dimension is the batch (that of
-  /// the first input) are cut along it, others are handed whole to each part. Loss and metrics are the means over the
-  /// parts; the loss must be a mean over its items for the update to be the whole batch's. Batch norm's statistics are
-  /// each part's, the running ones go from part to part; each part draws random numbers of its own.
+  /// The batch is worked off in so many equal parts, one after the other, within the one program: gradients
+  /// are summed for one update, and activations need the memory of one part. Data inputs whose first
+  /// dimension is the batch (that of the first input) are cut along it, others are handed whole to each part.
+  /// Loss and metrics are the means over the parts; the loss must be a mean over its items for the update to
+  /// be the whole batch's. Batch norm's statistics are each part's, the running ones go from part to part;
+  /// each part draws random numbers of its own.
   int64_t accumulate = 1;
-  /// A step of the same model, optimiser and precision whose state this one shares: for batches of other sizes. Which of them
-  /// runs may change with every step; set_step() takes the count over.
+  /// A step of the same model, optimiser and precision whose state this one shares: for batches of other
+  /// sizes. Which of them runs may change with every step; set_step() takes the count over.
   const TrainStep* share = nullptr;
 };
 
-/// The graph of a training step. Inputs: data, learning rates (one a group, the default group last), the optimiser's
-/// scalars, the random key i64[2] (seed, step), then parameters, buffers and optimiser state. Outputs: loss, metrics,
-/// then what replaces parameters, buffers and state (donations).
+/// The graph of a training step. Inputs: data, learning rates (one a group, the default group last), the
+/// optimiser's scalars, the random key i64[2] (seed, step), then parameters, buffers and optimiser state.
+/// Outputs: loss, metrics, then what replaces parameters, buffers and state (donations).
 struct TrainGraph {
   Graph graph;
   std::map<int, int> donations;
   std::vector<std::string> parameters, buffers, state;  // names of those inputs
   std::vector<std::string> metrics;
   int data_inputs = 0, lr_inputs = 0, scalar_inputs = 0;
-  /// With loss scaling: the first state inputs are "loss_scale" (f32), "good_steps" since it changed and "skipped_steps"
-  /// (i64), and the last metric is the "loss_scale" that the step was made with.
+  /// With loss scaling: the first state inputs are "loss_scale" (f32), "good_steps" since it changed and
+  /// "skipped_steps" (i64), and the last metric is the "loss_scale" that the step was made with.
   bool scales_loss = false;
   int key_input() const { return data_inputs + lr_inputs + scalar_inputs; }
   int first_parameter() const { return key_input() + 1; }
@@ -175,15 +179,17 @@ struct TrainGraph {
   }
 };
 
-/// Records `function` on symbols, in training mode, and appends gradients and updates. An update that would come from a
-/// loss (or, with clip_norm, a gradient norm) that is not finite is not made. With `scaling` the loss is scaled; `parts` is
-/// TrainOptions::accumulate. Throws TypeError when the loss is no scalar or a shape is not static, InputError for a scaling
-/// that cannot be and for a batch that cannot be divided into equal parts.
+/// Records `function` on symbols, in training mode, and appends gradients and updates. An update that would
+/// come from a loss (or, with clip_norm, a gradient norm) that is not finite is not made. With `scaling` the
+/// loss is scaled; `parts` is TrainOptions::accumulate. Throws TypeError when the loss is no scalar or a
+/// shape is not static, InputError for a scaling that cannot be and for a batch that cannot be divided into
+/// equal parts.
 TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& inputs,
                              const StepFunction& function, const Optimizer& optimizer,
                              const LossScaling* scaling = nullptr, int64_t parts = 1);
 
-/// A compiled training step. It shares memory with the model's parameters and buffers, which are updated in place.
+/// A compiled training step. It shares memory with the model's parameters and buffers, which are updated in
+/// place.
 class TrainStep {
  public:
   TrainStep(std::shared_ptr<nn::Module> model, const std::vector<TensorSpec>& inputs,
@@ -200,10 +206,11 @@ class TrainStep {
   void run(double lr);
   /// One step with a learning rate for each group, the default group last.
   void run(std::span<const double> lrs);
-  /// One step, compared with the same step on the reference back end (slow: for finding defects of the compiler). Empty
-  /// when they agree; else the output that differs most by what rounding explains, and the first operation whose result
-  /// differs. Of parameters, buffers and optimiser state the changes are compared, each by its own size. What rounding
-  /// explains is measured, by steps of the reference whose products are a little off.
+  /// One step, compared with the same step on the reference back end (slow: for finding defects of the
+  /// compiler). Empty when they agree; else the output that differs most by what rounding explains, and the
+  /// first operation whose result differs. Of parameters, buffers and optimiser state the changes are
+  /// compared, each by its own size. What rounding explains is measured, by steps of the reference whose
+  /// products are a little off.
   std::string run_verified(double lr);
   double loss() const;
   std::vector<std::pair<std::string, double>> metrics() const;
@@ -214,13 +221,14 @@ class TrainStep {
   /// Optimiser state by name ("exp_avg.layers.0.weight"); the memory is the step's own and may be written.
   std::vector<NamedArray> state() const;
 
-  /// Whether the last run's loss, and the norm of its gradients where Options::clip_norm asked for it, were finite; when
-  /// they were not, parameters, buffers and optimiser state stayed as they were. With loss scaling gradients are only at
-  /// fault when they are not finite even at a scale of 2^-14: a skipped step is sound.
+  /// Whether the last run's loss, and the norm of its gradients where Options::clip_norm asked for it, were
+  /// finite; when they were not, parameters, buffers and optimiser state stayed as they were. With loss
+  /// scaling gradients are only at fault when they are not finite even at a scale of 2^-14: a skipped step is
+  /// sound.
   bool sound() const;
-  /// After a run that was not sound: the first input, parameter or operation, of the forward pass or else of the
-  /// backward pass, whose values are not finite, with its layer; empty when all are finite. Uses the inputs of the last
-  /// run.
+  /// After a run that was not sound: the first input, parameter or operation, of the forward pass or else of
+  /// the backward pass, whose values are not finite, with its layer; empty when all are finite. Uses the
+  /// inputs of the last run.
   std::string find_non_finite() const;
 
   const Graph& graph() const { return made_.graph; }
@@ -251,20 +259,22 @@ class TrainStep {
 using EvalFunction =
     std::function<std::vector<NamedTensor>(nn::Module& model, std::span<const Tensor> inputs)>;
 
-/// The inference graph of a model (evaluation mode), dimensions of the inputs may be named. Parameters and buffers become
-/// inputs after the data (`parameters_as_inputs`), else constants whose location is their name.
+/// The inference graph of a model (evaluation mode), dimensions of the inputs may be named. Parameters and
+/// buffers become inputs after the data (`parameters_as_inputs`), else constants whose location is their
+/// name.
 Graph build_eval_graph(nn::Module& model, const std::vector<TensorSpec>& inputs, const EvalFunction& function,
                        bool parameters_as_inputs);
 
-/// A model compiled for evaluation at the sizes it is asked for (the four used last are kept). It reads the model's
-/// parameters where they are.
+/// A model compiled for evaluation at the sizes it is asked for (the four used last are kept). It reads the
+/// model's parameters where they are.
 class EvalStep {
  public:
   EvalStep(std::shared_ptr<nn::Module> model, const std::vector<TensorSpec>& inputs,
            const EvalFunction& function, const CompileOptions& options = {});
   ~EvalStep();
 
-  /// Results in the order of `function`, valid until the next run of the same sizes. TypeError when inputs do not fit.
+  /// Results in the order of `function`, valid until the next run of the same sizes. TypeError when inputs do
+  /// not fit.
   std::vector<Array> run(std::span<const Array> inputs);
   const Graph& graph() const { return graph_; }
   const std::vector<std::string>& output_names() const { return graph_.output_names(); }
@@ -280,8 +290,9 @@ class EvalStep {
   std::vector<std::unique_ptr<Compiled>> programs_;  // most recent first
 };
 
-/// Slow weights that follow the fast ones (Zhang et al., arXiv 1907.08610): slow = decay·slow + (1 − decay)·fast, then
-/// fast = slow; for all f32 parameters and buffers. InputError when parameters are stored as bf16.
+/// Slow weights that follow the fast ones (Zhang et al., arXiv 1907.08610): slow = decay·slow + (1 −
+/// decay)·fast, then fast = slow; for all f32 parameters and buffers. InputError when parameters are stored
+/// as bf16.
 class Lookahead {
  public:
   explicit Lookahead(nn::Module& model);

@@ -37,8 +37,8 @@ struct PassContext {
   int64_t drop_bytes = 0;
   /// Where the step's donations are, and what `keep-copies` makes of them; null: nothing is kept.
   Copies* copies = nullptr;
-  /// Of two forms of a problem: whether the second runs faster. Measured once for each problem. Empty: nothing can be
-  /// measured.
+  /// Of two forms of a problem: whether the second runs faster. Measured once for each problem. Empty:
+  /// nothing can be measured.
   std::function<bool(const std::string& problem, const Form& first, const Form& second)> faster = {};
   /// Whether the graph is the body of a loop.
   bool in_loop = false;
@@ -47,14 +47,16 @@ struct PassContext {
 /// A pass over graphs whose shapes are all known. It is also handed the bodies of loops.
 struct Pass {
   std::string_view name, doc = {};  // their text must stay
-  /// When it runs. The library's have 10, 20 …, in the order that Program::passes() gives: composites are whole until 30 ("inline"), constants
-  /// are folded at 60, precision is decided at 80, and from 220 on ("fuse") operators stand in groups.
+  /// When it runs. The library's have 10, 20 …, in the order that Program::passes() gives: composites are
+  /// whole until 30 ("inline"), constants are folded at 60, precision is decided at 80, and from 220 on
+  /// ("fuse") operators stand in groups.
   int place = 0;
   Graph (*run)(const Graph& graph, const PassContext& context) = nullptr;
 };
 
-/// Adds a pass to those of the library; programs that were compiled before did without. Graphs are verified behind it: what it gives must
-/// have the inputs and outputs that it was given. MILLRACE_DISABLE=name switches it off. InputError when its name is taken, or `run` is missing.
+/// Adds a pass to those of the library; programs that were compiled before did without. Graphs are verified
+/// behind it: what it gives must have the inputs and outputs that it was given. MILLRACE_DISABLE=name
+/// switches it off. InputError when its name is taken, or `run` is missing.
 const Pass& register_pass(const Pass& pass);
 
 }  // namespace millrace

@@ -18,8 +18,8 @@ struct Box {
   bool operator==(const Box&) const = default;
 };
 
-/// `part` of a picture is resized to height x width (bilinear, antialiased, as the operator `resize`), and `keep` of the result stays. Pixels outside
-/// of the part have no influence.
+/// `part` of a picture is resized to height x width (bilinear, antialiased, as the operator `resize`), and
+/// `keep` of the result stays. Pixels outside of the part have no influence.
 struct Frame {
   Box part;
   int height = 0, width = 0;

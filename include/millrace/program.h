@@ -17,25 +17,29 @@ class Program;
 struct CompileOptions {
   /// "cpu" or "ref".
   std::string target = "cpu";
-  /// "fp32", or "bf16": products, convolutions, attention in bf16, everything else and all state in f32. Where bf16 would
-  /// be slower than f32 it means fp32; Program::precision() tells. "bf16-pure" computes as "bf16" does; a TrainStep then
-  /// stores parameters and state as bf16. "fp16" rounds what matrix products and convolutions read and make to f16, as a GPU
-  /// would (f32 kernels compute with the rounded values: for reproducing such trainings, not for speed).
+  /// "fp32", or "bf16": products, convolutions, attention in bf16, everything else and all state in f32.
+  /// Where bf16 would be slower than f32 it means fp32; Program::precision() tells. "bf16-pure" computes as
+  /// "bf16" does; a TrainStep then stores parameters and state as bf16. "fp16" rounds what matrix products
+  /// and convolutions read and make to f16, as a GPU would (f32 kernels compute with the rounded values: for
+  /// reproducing such trainings, not for speed).
   std::string precision = "fp32";
-  /// Only algorithms that differ from the plain computation by no more than the order of sums (no Winograd convolutions).
+  /// Only algorithms that differ from the plain computation by no more than the order of sums (no Winograd
+  /// convolutions).
   bool exact = false;
-  /// Most bytes that a run may need, inputs and outputs included; 0: as many as it takes. A training step then computes
-  /// activations again for its backward pass where that saves most.
+  /// Most bytes that a run may need, inputs and outputs included; 0: as many as it takes. A training step
+  /// then computes activations again for its backward pass where that saves most.
   int64_t memory = 0;
   /// Sizes for named dimensions.
   Bindings bindings = {};
-  /// Output i is written into the memory of input donations[i] (parameters and optimiser state updated in place).
+  /// Output i is written into the memory of input donations[i] (parameters and optimiser state updated in
+  /// place).
   std::map<int, int> donations = {};
   /// Arrays for some inputs, as bind_input() gives them, so that the program allocates none for these.
   std::map<int, Array> inputs = {};
   /// Choices recorded by an earlier compilation of the same graph (Program::choices()); used where they fit.
   std::map<std::string, std::string> choices = {};
-  /// A program that updates the same parameters and keeps the same copies of them: both use one set of copies.
+  /// A program that updates the same parameters and keeps the same copies of them: both use one set of
+  /// copies.
   const Program* share_copies = nullptr;
 };
 
@@ -47,7 +51,7 @@ struct CopyInfo {
   std::string why_not;  // made in every run, because …; empty: the update writes it beside the parameter
 };
 
-/// One kernel call of a program, and what it asks of a machine whoever computes it.
+/// One kernel call of a program, and its cost in operations and bytes.
 struct LaunchInfo {
   std::string operation;         // "conv2d", "fused(mul add)"
   Location location;             // of a fused group: of its first result that has one
@@ -57,8 +61,9 @@ struct LaunchInfo {
   bool reduces = false;          // a fused group with reductions
   double flops = 0;              // a multiply-add is two, exp is one; padding of convolutions is not counted
   int bits = 32;                 // of the numbers that products are made of
-  /// Bytes of operands and results (scratch is not counted). `distance`: bytes that launches touch from one use of this
-  /// memory to the other, the step being repeated; where that exceeds a cache, these bytes come from (go to) beyond it.
+  /// Bytes of operands and results (scratch is not counted). `distance`: bytes that launches touch from one
+  /// use of this memory to the other, the step being repeated; where that exceeds a cache, these bytes come
+  /// from (go to) beyond it.
   struct Traffic {
     double bytes = 0, distance = 0;
     bool write = false;
@@ -75,19 +80,19 @@ struct PassInfo {
   int nodes = 0;  // of the graph after it
 };
 
-/// Replays a compiled graph. Inputs and outputs are Arrays owned by the program (fill inputs before run(), read outputs
-/// after); donated outputs share their input's array. run() does not allocate.
+/// Replays a compiled graph. Inputs and outputs are Arrays owned by the program (fill inputs before run(),
+/// read outputs after); donated outputs share their input's array. run() does not allocate.
 class Program {
  public:
-  /// Compiles; throws TypeError for unbound dimensions and arrays or donations of the wrong type, InputError for donations
-  /// that cannot be and for too little memory (naming the least), InternalError for defects.
+  /// Compiles; throws TypeError for unbound dimensions and arrays or donations of the wrong type, InputError
+  /// for donations that cannot be and for too little memory (naming the least), InternalError for defects.
   static Program compile(const Graph& graph, const CompileOptions& options = {});
   Program(Program&&) noexcept;
   Program& operator=(Program&&) noexcept;
   ~Program();
 
-  /// The array bound to an input or output; row-major. Writing to an input's memory sets it; an array of the same type may
-  /// be assigned. InputError when there is no such input or output.
+  /// The array bound to an input or output; row-major. Writing to an input's memory sets it; an array of the
+  /// same type may be assigned. InputError when there is no such input or output.
   Array& input(int i);
   const Array& output(int i) const;
   int input_count() const;
@@ -95,8 +100,8 @@ class Program {
   /// Binds an input to foreign memory of the same type, without a copy. TypeError when the type is another.
   void bind_input(int i, Array array);
 
-  /// TypeError when an input was assigned an array of another type or without memory; InputError when two inputs share
-  /// memory and one of them is updated in place.
+  /// TypeError when an input was assigned an array of another type or without memory; InputError when two
+  /// inputs share memory and one of them is updated in place.
   void run();
 
   /// Bytes of the arena (intermediates and scratch), known before the first run.
@@ -105,15 +110,15 @@ class Program {
   int64_t bound_bytes() const;
   /// The largest tensors alive at the peak: (bytes, operator and location), largest first.
   std::vector<std::pair<int64_t, std::string>> peak_breakdown(int count) const;
-  /// The arithmetic in use, "fp32", "bf16" or "fp16": "fp32" where CompileOptions asked for bf16 and this machine has no
-  /// units for it.
+  /// The arithmetic in use, "fp32", "bf16" or "fp16": "fp32" where CompileOptions asked for bf16 and this
+  /// machine has no units for it.
   const std::string& precision() const;
   /// Choices made by timing, to be stored and handed back through CompileOptions.
   const std::map<std::string, std::string>& choices() const;
   /// One line a launch: kernel, provider, layouts, why others declined.
   std::string explain() const;
-  /// Copies of donated inputs, those that are kept from run to run first made by the first run, and again by a run that
-  /// finds an input written to by anyone else.
+  /// Copies of donated inputs, those that are kept from run to run first made by the first run, and again by
+  /// a run that finds an input written to by anyone else.
   std::vector<CopyInfo> copies() const;
   /// How often kept copies were made outside of the update.
   int64_t times_copied() const;
@@ -123,8 +128,8 @@ class Program {
   std::vector<LaunchInfo> launches() const;
   /// Switches the recording of times on (forgetting earlier ones) or off.
   void set_profiling(bool on);
-  /// Times of the runs since then, in nanoseconds of the steady clock: the begin of every launch, the end of the last one,
-  /// and the end of the run (outputs that are copied come last).
+  /// Times of the runs since then, in nanoseconds of the steady clock: the begin of every launch, the end of
+  /// the last one, and the end of the run (outputs that are copied come last).
   std::vector<std::vector<int64_t>> run_times() const;
 
  private:

@@ -16,8 +16,8 @@ namespace millrace {
 
 class ThreadPool;  // of the library: ChunkedKernel uses it
 
-/// The physical order of a value's dimensions, outermost first: {0, 2, 3, 1} stores [N, C, H, W] channels-last.
-/// Empty means row-major. Memory is always dense.
+/// The physical order of a value's dimensions, outermost first: {0, 2, 3, 1} stores [N, C, H, W]
+/// channels-last. Empty means row-major. Memory is always dense.
 using Layout = std::vector<int>;
 
 /// Row-major strides, in elements, of each logical dimension under a layout.
@@ -39,13 +39,15 @@ struct KernelRequest {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  /// operands, results: dense buffers in the requested layouts; scratch: scratch_bytes() bytes, 64-byte aligned.
+  /// operands, results: dense buffers in the requested layouts; scratch: scratch_bytes() bytes, 64-byte
+  /// aligned.
   virtual void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) = 0;
   virtual int64_t scratch_bytes() const { return 0; }
   /// Of these, what depends on the number of threads.
   virtual int64_t slots_bytes() const { return 0; }
-  /// Called before the first run, and again whenever a steady operand has changed: computes what depends on these alone
-  /// (packed weights) into `kept`, kept_bytes() bytes that nobody else touches until the last run.
+  /// Called before the first run, and again whenever a steady operand has changed: computes what depends on
+  /// these alone (packed weights) into `kept`, kept_bytes() bytes that nothing else writes to until the last
+  /// run.
   virtual void prepare(void* const* /*operands*/, void* /*kept*/, void* /*scratch*/, ThreadPool&) {}
   virtual int64_t kept_bytes() const { return 0; }
   /// Words for explain: implementation, chunks.
@@ -54,15 +56,16 @@ class Kernel {
   virtual bool can_alias(int /*operand*/, int /*result*/) const { return false; }
 };
 
-/// A kernel cut into chunks: stages run one after the other, the chunks of a stage at the same time. Chunks are fixed by
-/// the problem. The plan lets small launches that do not depend on each other run as one, with the union of their chunks.
+/// A kernel cut into chunks: stages run one after the other, the chunks of a stage at the same time. Chunks
+/// are fixed by the problem. The plan lets small launches that do not depend on each other run as one, with
+/// the union of their chunks.
 class ChunkedKernel : public Kernel {
  public:
   virtual int stages() const = 0;
   virtual int64_t chunks(int stage) const = 0;
   virtual void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
                          void* scratch) = 0;
-  /// Rough time of a run on one thread; 0 when nobody knows.
+  /// Rough time of a run on one thread; 0 when it is not known.
   virtual double nanoseconds() const { return 0; }
   void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override;
 };
@@ -82,8 +85,8 @@ class Provider {
   /// Layouts for the node that gives the fastest kernel.
   virtual LayoutWish layouts(const Graph& graph, const Node& node) const = 0;
   virtual std::unique_ptr<Kernel> build(const KernelRequest& request) const = 0;
-  /// True when the provider after this one that takes the node, with the same layouts, may be faster: the plan times both,
-  /// once.
+  /// True when the provider after this one that takes the node, with the same layouts, may be faster: the
+  /// plan times both, once.
   virtual bool contested(const Graph& /*graph*/, const Node& /*node*/) const { return false; }
   /// False when results differ from the direct computation by more than the order of its sums.
   virtual bool exact() const { return true; }
@@ -108,16 +111,16 @@ class OperatorProvider : public Provider {
   std::vector<std::pair<const Operator*, Build>> kernels_;
 };
 
-/// A provider of the cpu back end. Operators that stand in groups ("fuse") are compiled together: heavy ones never do, and get their kernels
-/// from the first provider that takes them.
+/// A provider of the cpu back end. Operators that stand in groups ("fuse") are compiled together: heavy ones
+/// never do, and get their kernels from the first provider that takes them.
 struct ProviderKind {
   std::string_view name, doc = {};  // their text must stay
   int place = 0;                    // in the order of preference; the library's have 10, 20 …
   std::unique_ptr<Provider> (*make)() = nullptr;
 };
 
-/// Adds a provider to those of the cpu back end; programs that were compiled before do without. InputError when its name is taken, or `make`
-/// is missing.
+/// Adds a provider to those of the cpu back end; programs that were compiled before do without. InputError
+/// when its name is taken, or `make` is missing.
 const ProviderKind& register_provider(const ProviderKind& kind);
 
 }  // namespace millrace

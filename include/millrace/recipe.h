@@ -1,4 +1,5 @@
-// The recipe of a training: what the user writes, checked and typed. `millrace train --help` and docs/recipes.md list the keys.
+// The recipe of a training: what the user writes, checked and typed. `millrace train --help` and
+// docs/recipes.md list the keys.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +14,15 @@
 
 namespace millrace::task {
 
-/// A section of a recipe that chooses a kind and tells it what it can be told: [input], [outputs.price], train.optimizer … Of an output, items
-/// "loss" (or "loss.kind") and "loss.KEY" are those of its loss; settle() leaves them alone.
+/// A section of a recipe that chooses a kind and tells it what it can be told: [input], [outputs.price],
+/// train.optimizer … Of an output, items "loss" (or "loss.kind") and "loss.KEY" are those of its loss;
+/// settle() leaves them alone.
 struct Section {
   std::string name;   // of inputs and outputs; "" of the only one
   std::string kind;   // "" until it is known: the data say it
   Settings settings;  // of that kind; empty until it is known
-  /// What was written, by key without the section's, and where ("recipe.toml:3:9"): what `settings` are made from.
+  /// What was written, by key without the section's, and where ("recipe.toml:3:9"): what `settings` are made
+  /// from.
   struct Item {
     SettingValue value;
     std::string where;
@@ -27,14 +30,15 @@ struct Section {
   };
   std::map<std::string, Item> items;
 
-  /// Makes `settings` of what the kind declares. InputError names the place and the key ("input.length"), with the nearest for an unknown one.
+  /// Makes `settings` of what the kind declares. InputError names the place and the key ("input.length"),
+  /// with the nearest for an unknown one.
   void settle(const std::string& prefix, const std::string& kind_name, std::vector<Setting> declared);
   /// Sets one later, as if it had been written.
   void set(const std::string& key, SettingValue value);
 };
 
-/// Everything that decides a training. The defaults are those of keys that a recipe leaves out; docs/recipes.md says what
-/// each means. Strings keep their ${VARIABLES}; they are read where they are used.
+/// Everything that decides a training. The defaults are those of keys that a recipe leaves out;
+/// docs/recipes.md says what each means. Strings keep their ${VARIABLES}; they are read where they are used.
 struct Recipe {
   /// Where samples come from, whatever they are.
   struct Data {
@@ -80,17 +84,18 @@ struct Recipe {
   } train;
 
   struct Eval {
-    /// Of one output "accuracy", of several "price.mae"; empty: those that the outputs' kinds take by default.
+    /// Of one output "accuracy", of several "price.mae"; empty: those that the outputs' kinds take by
+    /// default.
     std::vector<std::string> metrics;
     int64_t batch = 500;
   } eval;
 };
 
-/// Reads a TOML recipe and applies overrides ("train.epochs=2", "train.optimizer=adam", "input.augment=[flip, rotate 10]").
-/// An override of a whole table or of its kind by the table's name replaces the table. InputError names file, line and
-/// column (or the override) of unknown keys, with the nearest valid one, of wrong types, ranges and words, and of
-/// variables that are not set; IoError when the file cannot be read. Inputs, outputs and the model whose kind is not written keep their
-/// items until the data are looked at.
+/// Reads a TOML recipe and applies overrides ("train.epochs=2", "train.optimizer=adam", "input.augment=[flip,
+/// rotate 10]"). An override of a whole table or of its kind by the table's name replaces the table.
+/// InputError names file, line and column (or the override) of unknown keys, with the nearest valid one, of
+/// wrong types, ranges and words, and of variables that are not set; IoError when the file cannot be read.
+/// Inputs, outputs and the model whose kind is not written keep their items until the data are looked at.
 Recipe load_recipe(const std::filesystem::path& path, std::span<const std::string> overrides = {});
 /// The same from text; `name` stands for the file in messages.
 Recipe parse_recipe(std::string_view text, const std::string& name,

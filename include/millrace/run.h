@@ -81,19 +81,23 @@ struct Predictions {
   std::vector<std::string> failed;  // a message for each that could not
 };
 
-/// A recipe with its data and its model, before, in or after a training. Moved, not copied. Recipes are checked first: InputError says what
-/// is wrong with recipe, data or model and where; IoError what cannot be read or written. Not for several threads at once.
+/// A recipe with its data and its model, before, in or after a training. Moved, not copied. Recipes are
+/// checked first: InputError says what is wrong with recipe, data or model and where; IoError what cannot be
+/// read or written. Not for several threads at once.
 class Run {
  public:
-  /// Trains by a recipe, as `millrace train` does: the same recipe and data give the same weights, to the bit. `folder`: where the run is kept
-  /// (it must not hold one); empty: runs/run-<n>. A training that the observer stops can be resumed. Error when the loss is not finite.
+  /// Trains by a recipe, as `millrace train` does: the same recipe and data give the same weights, to the
+  /// bit. `folder`: where the run is kept (it must not hold one); empty: runs/run-<n>. A training that the
+  /// observer stops can be resumed. Error when the loss is not finite.
   static Run train(const task::Recipe& recipe, const std::filesystem::path& folder = {},
                    const train::Observer& observer = {});
   /// Goes on with a training that was stopped or killed, to the same bits as if it never had been.
   static Run resume(const std::filesystem::path& folder, const train::Observer& observer = {});
-  /// A run that is there, with the weights of its newest sound checkpoint; an older one where that is damaged, which observer.message hears.
+  /// A run that is there, with the weights of its newest sound checkpoint; an older one where that is
+  /// damaged, which observer.message hears.
   static Run open(const std::filesystem::path& folder, const train::Observer& observer = {});
-  /// Looks at a recipe's data and draws the weights (train.seed), but trains nothing and writes nothing: for loops of one's own.
+  /// Looks at a recipe's data and draws the weights (train.seed), but trains nothing and writes nothing: for
+  /// loops of one's own.
   static Run prepare(const task::Recipe& recipe, const train::Observer& observer = {});
 
   Run(Run&& other) noexcept;
@@ -106,42 +110,47 @@ class Run {
   const std::filesystem::path& folder() const;
   /// Of train() and resume().
   const train::Outcome& outcome() const;
-  /// From arrays as samples are decoded to logits: what was learnt from the data (means, vocabularies) is part of its graph. Its parameters
-  /// have the names that the architecture gives them (weights.h saves and loads them); steps of one's own update them in place.
+  /// From arrays as samples are decoded to logits: what was learnt from the data (means, vocabularies) is
+  /// part of its graph. Its parameters have the names that the architecture gives them (weights.h saves and
+  /// loads them); steps of one's own update them in place.
   const std::shared_ptr<nn::Module>& model() const;
 
   // ---- loops of one's own
 
-  /// Batches to train on: shuffled, changed at random as the recipe says (input.augment), made ahead by threads. Cursors as after a training
-  /// of so many batches. Opened when it is first asked for.
+  /// Batches to train on: shuffled, changed at random as the recipe says (input.augment), made ahead by
+  /// threads. Cursors as after a training of so many batches. Opened when it is first asked for.
   data::Feed& training();
-  /// Batches of the recipe's test set, or of what `data` names, in order, unchanged. Valid until it is asked for other data. InputError when
-  /// the recipe has none.
+  /// Batches of the recipe's test set, or of what `data` names, in order, unchanged. Valid until it is asked
+  /// for other data. InputError when the recipe has none.
   data::Feed& tests(const std::string& data = "");
-  /// The arrays of training(), as a TrainStep takes them; `length`: one of the feed's lengths(), where it has some.
+  /// The arrays of training(), as a TrainStep takes them; `length`: one of the feed's lengths(), where it has
+  /// some.
   std::vector<optim::TensorSpec> step_inputs(int64_t length = 0);
   /// The recipe's loss of model() on those, and what training prints: the function of a TrainStep.
   optim::StepFunction step_function();
 
   // ---- what a model is for
 
-  /// Measures the model on the recipe's test set, or on labelled samples that `data` names. `views`: each sample in all the ways that the
-  /// recipe wants (test-time augmentation). InputError when more samples are bad than data.most_bad allows.
+  /// Measures the model on the recipe's test set, or on labelled samples that `data` names. `views`: each
+  /// sample in all the ways that the recipe wants (test-time augmentation). InputError when more samples are
+  /// bad than data.most_bad allows.
   task::Evaluation evaluate(const std::string& data = "", bool views = true);
-  /// What the model makes of samples that need no targets: files that are one sample each, data of any format with many of them, or the
-  /// samples themselves ("a text"). To the bit what evaluate() measures. InputError for models that predict at places (tokens).
+  /// What the model makes of samples that need no targets: files that are one sample each, data of any format
+  /// with many of them, or the samples themselves ("a text"). To the bit what evaluate() measures. InputError
+  /// for models that predict at places (tokens).
   Predictions predict(const std::vector<std::string>& samples);
   /// The same of rows; columns are found by the names that they had in training, or by their kind.
   Predictions predict(const std::shared_ptr<const data::Dataset>& samples);
-  /// Of models that predict the next token: goes on with a text by so many tokens, each the most probable one. InputError for others.
+  /// Of models that predict the next token: goes on with a text by so many tokens, each the most probable
+  /// one. InputError for others.
   std::string generate(const std::string& text, int64_t tokens);
 
-  /// The model as .onnx: raw arrays of samples to logits and predictions of each output (docs/predict.md). `height`, `width`: of decoded
-  /// pictures that the model is to bring to its size itself; 0: its own. Returns what the user should know of it: arrays that got other
-  /// names.
+  /// The model as .onnx: raw arrays of samples to logits and predictions of each output (docs/predict.md).
+  /// `height`, `width`: of decoded pictures that the model is to bring to its size itself; 0: its own.
+  /// Returns what the user should know of it: arrays that got other names.
   std::vector<std::string> export_onnx(const std::filesystem::path& path, int height = 0, int width = 0);
-  /// Makes a run folder of it, which open() and the verbs take; `step`: how many were made. It cannot be resumed: a loop of one's own keeps
-  /// its optimiser. InputError when the folder holds a run already.
+  /// Makes a run folder of it, which open() and the verbs take; `step`: how many were made. It cannot be
+  /// resumed: a loop of one's own keeps its optimiser. InputError when the folder holds a run already.
   void save(const std::filesystem::path& folder, int64_t step = 0);
 
  private:

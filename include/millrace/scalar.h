@@ -1,4 +1,5 @@
-// The small builder interface in which scalar bodies are written once; ref interprets them, cpu compiles them.
+// The small builder interface in which scalar bodies are written once; ref interprets them, cpu compiles
+// them.
 #pragma once
 
 #include <span>
@@ -12,8 +13,8 @@ struct Scalar {
   int id = -1;
 };
 
-/// Operations of scalar bodies. Integers wrap; shifts are logical; division of integers truncates and x/0 is 0.
-/// min and max return NaN when an operand is NaN. Comparisons and logic give boolean.
+/// Operations of scalar bodies. Integers wrap; shifts are logical; division of integers truncates and x/0 is
+/// 0. min and max return NaN when an operand is NaN. Comparisons and logic give boolean.
 enum class ScalarOp {
   // unary
   neg,
@@ -58,8 +59,8 @@ enum class ScalarOp {
 /// Internal unsigned 32- and 64-bit types, for random numbers and bits inside scalar bodies only.
 inline constexpr DType u32{Kind::unsigned_int, 32}, u64{Kind::unsigned_int, 64};
 
-/// Both operands of a binary operation have the same dtype. f16 and bf16 operands are computed in f32 and rounded when
-/// stored.
+/// Both operands of a binary operation have the same dtype. f16 and bf16 operands are computed in f32 and
+/// rounded when stored.
 class ScalarBuilder {
  public:
   virtual ~ScalarBuilder() = default;
@@ -92,7 +93,8 @@ class ScalarBuilder {
   Scalar both(Scalar a, Scalar b) { return binary(ScalarOp::logical_and, a, b); }
 };
 
-/// Builder of element bodies: scalars plus loads at computed positions (i64 scalars, row-major logical index).
+/// Builder of element bodies: scalars plus loads at computed positions (i64 scalars, row-major logical
+/// index).
 class ElementBuilder : public ScalarBuilder {
  public:
   /// The element of `operand` at `index`, which must be inside its shape.

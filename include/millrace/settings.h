@@ -1,4 +1,5 @@
-// What a kind of anything can be told: declared once, by the kind, and read by recipes, checks, help and documents.
+// What a kind of anything can be told: declared once, by the kind, and read by recipes, checks, help and
+// documents.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ struct Setting {
   std::vector<std::string> choices = {};
 };
 
-/// "true or false", "a whole number", "a number", "a text", "a list of texts", "a list of numbers": the type of a value.
+/// "true or false", "a whole number", "a number", "a text", "a list of texts", "a list of numbers": the type
+/// of a value.
 std::string type_text(const SettingValue& value);
 
 /// Values of declared settings. A copy stands alone.
@@ -50,8 +52,9 @@ class Settings {
   /// Was it set, to whatever?
   bool given(std::string_view name) const { return values_.contains(name); }
 
-  /// InputError, without a place: "unknown key 'x'; did you mean 'y'?", "must be a whole number, not a text", "must be from 1 to
-  /// 8, not 9", "must be one of …". A whole number is taken for a number, a single text or number for a list of one.
+  /// InputError, without a place: "unknown key 'x'; did you mean 'y'?", "must be a whole number, not a text",
+  /// "must be from 1 to 8, not 9", "must be one of …". A whole number is taken for a number, a single text or
+  /// number for a list of one.
   void set(std::string_view name, SettingValue value);
   void clear(std::string_view name);
   bool operator==(const Settings& other) const { return values_ == other.values_; }

@@ -19,10 +19,11 @@ namespace millrace {
 struct TensorNode;
 class HostScalar;
 
-/// A handle with value semantics: a concrete array, a symbol (the input of a graph under construction), or the result
-/// of an operation not yet computed. Copies share the computation. Shapes and dtypes are checked when an operation is
-/// recorded (TypeError names operator, operand types and layer); numbers are computed when the host reads them, all
-/// that is needed in one compiled graph, which is cached by its structure. Use a tensor from one thread at a time.
+/// A handle with value semantics: a concrete array, a symbol (the input of a graph under construction), or
+/// the result of an operation not yet computed. Copies share the computation. Shapes and dtypes are checked
+/// when an operation is recorded (TypeError names operator, operand types and layer); numbers are computed
+/// when the host reads them, all that is needed in one compiled graph, which is cached by its structure. Use
+/// a tensor from one thread at a time.
 class Tensor {
  public:
   Tensor() = default;
@@ -54,8 +55,8 @@ class Tensor {
   bool is_concrete() const;
   bool is_symbol() const;
 
-  /// Reads on the host; each computes what is missing. Inside compile(fn) they split the graph. Throw TypeError for a
-  /// symbol, and item() and bool for tensors of more than one element.
+  /// Reads on the host; each computes what is missing. Inside compile(fn) they split the graph. Throw
+  /// TypeError for a symbol, and item() and bool for tensors of more than one element.
   Array to_array(std::source_location where = std::source_location::current()) const;
   HostScalar item(std::source_location where = std::source_location::current()) const;
   /// `if (x.sum() < 0)`: not zero.
@@ -80,8 +81,8 @@ class Tensor {
   int output_ = 0;
 };
 
-/// A number that came from a tensor. It stays in the graph in arithmetic with tensors; converting it to a C++ number
-/// reads it (inside compile(fn): a break, and the rest is recorded for that value).
+/// A number that came from a tensor. It stays in the graph in arithmetic with tensors; converting it to a C++
+/// number reads it (inside compile(fn): a break, and the rest is recorded for that value).
 class HostScalar {
  public:
   HostScalar(Tensor value, std::source_location where) : value_(std::move(value)), where_(where) {}
@@ -120,8 +121,8 @@ struct Operand {
       : number(static_cast<double>(value)), where(w) {}
 };
 
-/// Appends the operator of that name to the computation; the results as tensors. Operators do not broadcast (the
-/// functions below do). `where`: for messages and explain().
+/// Appends the operator of that name to the computation; the results as tensors. Operators do not broadcast
+/// (the functions below do). `where`: for messages and explain().
 std::vector<Tensor> apply(std::string_view op, std::span<const Tensor> operands, Attributes attributes = {},
                           std::source_location where = std::source_location::current());
 
@@ -141,8 +142,9 @@ RandomKey next_random_key();
 /// Seeds eager random numbers and starts their count again.
 void manual_seed(uint64_t seed);
 
-// Element-wise functions; binary ones broadcast by numpy's rule. dtypes must be equal (casts are explicit), numbers
-// take the tensor's dtype: TypeError when an integer tensor meets a number that its dtype cannot hold.
+// Element-wise functions; binary ones broadcast by numpy's rule. dtypes must be equal (casts are explicit),
+// numbers take the tensor's dtype: TypeError when an integer tensor meets a number that its dtype cannot
+// hold.
 Tensor operator+(const In& a, const Operand& b);
 Tensor operator-(const In& a, const Operand& b);
 Tensor operator*(const In& a, const Operand& b);
@@ -233,7 +235,8 @@ struct Conv2dOptions {
 };
 /// x [N, C, H, W], weight [O, C / groups, kh, kw], bias [O] or undefined.
 Tensor conv2d(const In& x, const Tensor& weight, const Tensor& bias = {}, const Conv2dOptions& options = {});
-/// Windows over [N, C, H, W]; pads: top, left, bottom, right, never the maximum (max) or not counted (average).
+/// Windows over [N, C, H, W]; pads: top, left, bottom, right, never the maximum (max) or not counted
+/// (average).
 Tensor max_pool2d(const In& x, const std::vector<int64_t>& kernel, const std::vector<int64_t>& strides,
                   const std::vector<int64_t>& pads = {0, 0, 0, 0});
 Tensor avg_pool2d(const In& x, const std::vector<int64_t>& kernel, const std::vector<int64_t>& strides,
@@ -252,8 +255,8 @@ Tensor log_softmax(const In& x, int axis = -1);
 /// Over the last dimension; weight and bias [width].
 Tensor layer_norm(const In& x, const Tensor& weight, const Tensor& bias, double epsilon = 1e-5);
 Tensor rms_norm(const In& x, const Tensor& weight, double epsilon = 1e-6);
-/// softmax(q·kᵀ / sqrt(width))·v over [batch, heads, length, width]; `mask`: bool, true where attended, broadcastable
-/// to [batch, heads, length of q, length of k], or undefined.
+/// softmax(q·kᵀ / sqrt(width))·v over [batch, heads, length, width]; `mask`: bool, true where attended,
+/// broadcastable to [batch, heads, length of q, length of k], or undefined.
 Tensor attention(const In& q, const Tensor& k, const Tensor& v, bool causal = false, const Tensor& mask = {});
 /// Zeroes with probability p and scales the rest by 1/(1 − p); draws at `random`.
 Tensor dropout(const In& x, double p, const RandomKey& random);
@@ -262,10 +265,11 @@ Tensor random_uniform(const Shape& shape, const RandomKey& random, DType dtype =
 Tensor random_normal(const Shape& shape, const RandomKey& random, DType dtype = f32,
                      std::source_location where = std::source_location::current());
 
-/// A loop in the graph: `step` is called once, with tensors that stand for the carries and for the slices of one step
-/// along dimension 0 of the sequences, and gives the next carries and what is stacked. Whatever else it uses is the same
-/// in every step. `reverse` runs from the last position to the first; slices and stacks keep their positions. At least
-/// one sequence is needed; all have the same leading dimension. The step must not read its tensors on the host.
+/// A loop in the graph: `step` is called once, with tensors that stand for the carries and for the slices of
+/// one step along dimension 0 of the sequences, and gives the next carries and what is stacked. Whatever else
+/// it uses is the same in every step. `reverse` runs from the last position to the first; slices and stacks
+/// keep their positions. At least one sequence is needed; all have the same leading dimension. The step must
+/// not read its tensors on the host.
 struct ScanResult {
   std::vector<Tensor> carries;  // after the last step
   std::vector<Tensor> stacked;  // [steps, …]
@@ -281,8 +285,8 @@ Tensor bce_with_logits(const In& logits, const Tensor& target);
 Tensor mse_loss(const In& prediction, const Tensor& target);
 Tensor huber_loss(const In& prediction, const Tensor& target, double delta = 1);
 
-/// The scalar value of a function of tensors, and its gradients with respect to them. The function must not read its
-/// tensors on the host; shapes must be static. Calls may be nested: gradients of gradients.
+/// The scalar value of a function of tensors, and its gradients with respect to them. The function must not
+/// read its tensors on the host; shapes must be static. Calls may be nested: gradients of gradients.
 struct ValueAndGradients {
   Tensor value;
   std::vector<Tensor> gradients;

@@ -37,8 +37,8 @@ inline constexpr DType f32{Kind::floating, 32}, f64{Kind::floating, 64}, f16{Kin
 /// Every dtype Millrace stores, in a fixed order.
 const std::vector<DType>& all_dtypes();
 
-/// One dimension: `factor` times the product of named sizes. A plain number has no names. Names are bound to numbers
-/// when a graph is specialised.
+/// One dimension: `factor` times the product of named sizes. A plain number has no names. Names are bound to
+/// numbers when a graph is specialised.
 class Dim {
  public:
   Dim(int64_t size = 0) : factor_(size) {}  // NOLINT: numbers are dimensions
@@ -98,8 +98,8 @@ struct Type {
   std::string str() const;
   static Type parse(std::string_view text);
   int64_t bytes() const { return shape.count() * dtype.bytes(); }
-  /// Why no value can be of this type (a dtype that is not in all_dtypes(), a size that is negative or 2^48 or more, 2^48
-  /// bytes or more); empty when there is no reason.
+  /// Why no value can be of this type (a dtype that is not in all_dtypes(), a size that is negative or 2^48
+  /// or more, 2^48 bytes or more); empty when there is no reason.
   std::string fault() const;
 };
 

@@ -11,13 +11,13 @@
 namespace millrace {
 namespace {
 
-/// `partial`: the values of `wrt` are taken as independent of each other. Else gradients flow on through those that are
-/// computed from others.
+/// `partial`: the values of `wrt` are taken as independent of each other. Else gradients flow on through
+/// those that are computed from others.
 std::vector<Value> flow_back(Graph& graph, std::span<const Value> outputs, std::span<const Value> seeds,
                              std::span<const Value> wrt, bool partial);
 
-/// The gradient of a composite without a rule: its body is appended, differentiated, and the part that computes only
-/// the forward values again is left to common-subexpression elimination.
+/// The gradient of a composite without a rule: its body is appended, differentiated, and the part that
+/// computes only the forward values again is left to common-subexpression elimination.
 std::vector<Value> body_gradient(Graph& graph, const Node& node, std::span<const Value> operands,
                                  std::span<const Value> result_gradients) {
   const std::vector<Value> results = inline_graph(graph, *node.body, operands);

@@ -8,9 +8,10 @@
 
 namespace millrace {
 
-/// Appends to `graph` the gradients of sum(outputs[i] * seeds[i]) with respect to `wrt`, and returns them; where nothing
-/// flows the gradient is zeros of the value's type. Shapes must be static. The result is made of ordinary operators, so
-/// it can be differentiated again. Throws TypeError when an operator on the way has no gradient.
+/// Appends to `graph` the gradients of sum(outputs[i] * seeds[i]) with respect to `wrt`, and returns them;
+/// where nothing flows the gradient is zeros of the value's type. Shapes must be static. The result is made
+/// of ordinary operators, so it can be differentiated again. Throws TypeError when an operator on the way has
+/// no gradient.
 std::vector<Value> gradients(Graph& graph, std::span<const Value> outputs, std::span<const Value> seeds,
                              std::span<const Value> wrt);
 

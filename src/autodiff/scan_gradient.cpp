@@ -67,8 +67,8 @@ class BackwardBody {
         for (const Value& operand : joint.graph.node(i).operands) need(operand);
   }
 
-  /// Values of the forward body that each step keeps for the backward scan: everything that the gradient reads, but
-  /// slices and invariants, which are there again, and what is free to compute again.
+  /// Values of the forward body that each step keeps for the backward scan: everything that the gradient
+  /// reads, but slices and invariants, which are there again, and what is free to compute again.
   const std::vector<Value>& saved() const { return saved_; }
 
   bool is_carry(size_t input) const { return static_cast<int>(input) < scan_.carries; }

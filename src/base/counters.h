@@ -18,8 +18,8 @@ struct CounterEvent {
 /// "cycles", "instructions" and "cache misses" of the last level, in user space.
 std::vector<CounterEvent> hardware_events();
 
-/// Counts events over all threads that the process has when it is made. Virtual machines and containers often have no
-/// such counters: then none of the events is there, and nothing else happens.
+/// Counts events over all threads that the process has when it is made. Virtual machines and containers often
+/// have no such counters: then none of the events is there, and nothing else happens.
 class Counters {
  public:
   explicit Counters(const std::vector<CounterEvent>& events = hardware_events());

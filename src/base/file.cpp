@@ -14,7 +14,7 @@ namespace millrace {
 namespace fs = std::filesystem;
 
 OpenFile::OpenFile(const fs::path& path) {
-  // Without waiting: of a pipe that nobody writes to it would be for ever.
+  // Without waiting: opening a pipe that has no writer would wait for ever.
   file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) {
     const int error = errno;

@@ -10,7 +10,8 @@
 
 namespace millrace {
 
-/// A file open for reading, closed at the end of the scope. IoError when it is missing, a folder or unreadable.
+/// A file open for reading, closed at the end of the scope. IoError when it is missing, a folder or
+/// unreadable.
 struct OpenFile {
   int file = -1;
   uint64_t size = 0;
@@ -25,17 +26,18 @@ struct OpenFile {
 std::vector<uint8_t> read_file(const std::filesystem::path& path);
 std::string read_text(const std::filesystem::path& path);
 
-/// Opens a file without a name in a folder ("": the current one), to read and write: nothing of it is left when the process
-/// ends, however it ends. IoError.
+/// Opens a file without a name in a folder ("": the current one), to read and write: nothing of it is left
+/// when the process ends, however it ends. IoError.
 int open_nameless(const std::filesystem::path& folder);
 
 /// Throws IoError for a file that could not be written: `error` is an errno, a full disk is named as such.
 [[noreturn]] void fail_writing(const std::filesystem::path& path, std::string_view action, int error);
 
-/// Replaces a file in one step: content goes to a temporary file in its folder, which is flushed to the disk and takes its name
-/// by commit(). Without commit() the old file stays. The temporary file has no name where the file system can do that, so that
-/// nothing is left of it however the process ends; else (NFS) it is removed by an exception on the way, and a killed process
-/// leaves it. All errors are IoError; a full disk is named as such.
+/// Replaces a file in one step: content goes to a temporary file in its folder, which is flushed to the disk
+/// and takes its name by commit(). Without commit() the old file stays. The temporary file has no name where
+/// the file system can do that, so that nothing is left of it however the process ends; else (NFS) it is
+/// removed by an exception on the way, and a killed process leaves it. All errors are IoError; a full disk is
+/// named as such.
 class AtomicFile {
  public:
   /// Missing folders are made. `mode`: permissions of the new file.

@@ -9,8 +9,9 @@ namespace millrace {
 
 /// A file mapped into memory, for as long as the object lives. Empty files give an empty span.
 ///
-/// When a part of the file is gone when it is read (it was cut short meanwhile, or its disk fails) the system sends SIGBUS,
-/// which would end the process. Here zeros stand for that part from then on, and lost() is true.
+/// When a part of the file is gone when it is read (it was cut short meanwhile, or its disk fails) the system
+/// sends SIGBUS, which would end the process. Here zeros stand for that part from then on, and lost() is
+/// true.
 class MappedFile {
  public:
   MappedFile() = default;
@@ -29,9 +30,9 @@ class MappedFile {
   int place_ = -1;  // among those that are watched
 };
 
-/// IoError that names a living MappedFile that is lost(), or whose file was changed or cut short since it was mapped, if there
-/// is one. Another file in its place (as AtomicFile puts one), none, and bytes added at the end change nothing of what is
-/// mapped. Cheap: it looks at the files about once a second, or `now`.
+/// IoError that names a living MappedFile that is lost(), or whose file was changed or cut short since it was
+/// mapped, if there is one. Another file in its place (as AtomicFile puts one), none, and bytes added at the
+/// end change nothing of what is mapped. Cheap: it looks at the files about once a second, or `now`.
 void require_mapped_files(bool now = false);
 /// The same at once, of the one that `memory` is a part of; of all where it is of none.
 void require_mapped_file(const void* memory);

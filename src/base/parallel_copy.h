@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-/// Copies in as many parts as the pool has threads, each by the one that begins with this part of the data in other loops, too
-/// (ThreadPool): memory that nobody wrote before is then of its node.
+/// Copies in as many parts as the pool has threads, each by the one that begins with this part of the data in
+/// other loops, too (ThreadPool): memory that was never written before then belongs to its node.
 inline void copy_in_parts(ThreadPool& pool, void* to, const void* from, size_t bytes) {
   constexpr size_t page = 4096;
   const size_t parts = static_cast<size_t>(pool.threads()), part = (bytes / parts + page) / page * page;
@@ -22,7 +22,8 @@ inline void copy_in_parts(ThreadPool& pool, void* to, const void* from, size_t b
   });
 }
 
-/// copy_in_parts() where the machine has several memory nodes and it is worth waking threads; else a plain copy.
+/// copy_in_parts() where the machine has several memory nodes and it is worth waking threads; else a plain
+/// copy.
 inline void copy_to_nodes(ThreadPool& pool, void* to, const void* from, size_t bytes) {
   constexpr size_t worth = 1 << 18;
   if (bytes >= worth && MemoryNodes::here().count() > 1)

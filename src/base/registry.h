@@ -16,8 +16,8 @@
 
 namespace millrace {
 
-/// Kind has a `name`, and a `place` where their order means something: a smaller one is before a greater one. Looking needs no lock:
-/// adding makes a new list, and old ones stay, since somebody may be reading them.
+/// Kind has a `name`, and a `place` where their order means something: a smaller one is before a greater one.
+/// Looking needs no lock: adding makes a new list, and old ones stay, since somebody may be reading them.
 template <typename Kind>
 class Registry {
  public:
@@ -28,7 +28,8 @@ class Registry {
     current_ = &list;
   }
 
-  /// By place, then by name those of the library, then others as they came. It does not change when one is added.
+  /// By place, then by name those of the library, then others as they came. It does not change when one is
+  /// added.
   const std::vector<const Kind*>& all() const { return *current_; }
   std::vector<std::string> names() const {
     std::vector<std::string> list;
@@ -47,8 +48,8 @@ class Registry {
     fail<InputError>("there is no {} '{}'; did you mean '{}'? ({})", what_, name, nearest(name, known),
                      fmt::join(known, ", "));
   }
-  /// For the rest of the process; what was made before does not know it. `parts`: by name, whether it has what it must have.
-  /// InputError when one is missing, or the name is taken or none.
+  /// For the rest of the process; what was made before does not know it. `parts`: by name, whether it has
+  /// what it must have. InputError when one is missing, or the name is taken or none.
   const Kind& add(Kind kind, std::initializer_list<std::pair<const char*, bool>> parts = {}) {
     const std::string_view name = kind.name;
     if (name.empty() || name.find_first_of(" \t\n=,") != std::string_view::npos)

@@ -9,7 +9,8 @@
 
 namespace millrace {
 
-/// Bytes, between 1 and 10^18, of "1.5GB", "800 MB" or "123456"; InputError, naming `what`, for anything else.
+/// Bytes, between 1 and 10^18, of "1.5GB", "800 MB" or "123456"; InputError, naming `what`, for anything
+/// else.
 inline double parse_bytes(const std::string& what, const std::string& text) {
   size_t used = 0;
   double value = 0;

@@ -31,8 +31,8 @@ inline int edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-/// The candidate with the smallest edit distance to `word` (the first of equals); the beginning of a word, as "acc" of
-/// "accuracy", counts as one edit. "" when there is no candidate.
+/// The candidate with the smallest edit distance to `word` (the first of equals); the beginning of a word, as
+/// "acc" of "accuracy", counts as one edit. "" when there is no candidate.
 inline std::string nearest(std::string_view word, std::span<const std::string> candidates) {
   const std::string* best = nullptr;
   int best_distance = 0;

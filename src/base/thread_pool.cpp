@@ -38,9 +38,9 @@ double group_cpus(const fs::path& group) {
 
 thread_local bool inside_chunk = false;
 
-// How long a thread spins before it sleeps. Within a step the next loop mostly comes in less than the first; the
-// second bridges the gap between two steps that follow each other at once; the third is what a loop's last chunk may
-// take longer than the others.
+// How long a thread spins before it sleeps. Within a step the next loop mostly comes in less than the first;
+// the second bridges the gap between two steps that follow each other at once; the third is what a loop's
+// last chunk may take longer than the others.
 constexpr std::chrono::microseconds kSpinInStep{100}, kSpinBetween{20}, kSpinForLast{30};
 
 void relax() {
@@ -107,8 +107,9 @@ int available_cpus() {
 // One loop at a time. A loop is published by bumping `generation`; workers enter it by incrementing `active`
 // under the same check, and the caller leaves only when all chunks are done and no worker is inside.
 //
-// Every thread has a range of the chunks and goes on to those of others when it is done with its own. So neighbouring
-// chunks, and the same part of the data in loop after loop, mostly stay with one core and its cache.
+// Every thread has a range of the chunks and goes on to those of others when it is done with its own. So
+// neighbouring chunks, and the same part of the data in loop after loop, mostly stay with one core and its
+// cache.
 struct ThreadPool::State {
   std::vector<std::thread> workers;
   std::mutex submit;  // serialises callers from different threads
@@ -218,7 +219,7 @@ void ThreadPool::run(int64_t chunks, ChunkFunction function, void* context) {
   s.generation.fetch_add(1);  // opens the loop
   s.generation.notify_all();  // a system call only when somebody sleeps
   s.work(0);
-  s.generation.fetch_add(1);  // closes it: nobody enters any more
+  s.generation.fetch_add(1);  // closes it: no worker enters from now on
   if (s.active.load() != 0) s.await_workers();
   if (s.failed.exchange(false)) std::rethrow_exception(std::exchange(s.error, nullptr));
 }
@@ -229,7 +230,8 @@ ThreadPool::Step::Step(ThreadPool& pool) : pool_(pool) {
 ThreadPool::Step::~Step() { pool_.state_->steps.fetch_sub(1, std::memory_order_relaxed); }
 
 namespace {
-/// The last is the one in use. Those before it stay, asleep: programs that were compiled for them may still run.
+/// The last is the one in use. Those before it stay, asleep: programs that were compiled for them may still
+/// run.
 std::vector<std::unique_ptr<ThreadPool>>& global_pools() {
   static std::vector<std::unique_ptr<ThreadPool>> pools;
   return pools;

@@ -8,20 +8,21 @@
 
 namespace millrace {
 
-/// The number of CPUs this process may use: affinity mask and cgroup quota (v1 and v2) taken into account, at least 1; or
-/// what `use_cpus` said.
+/// The number of CPUs this process may use: affinity mask and cgroup quota (v1 and v2) taken into account, at
+/// least 1; or what `use_cpus` said.
 int available_cpus();
-/// From now on available_cpus() is `cpus`, whatever the machine has; 0: as many as there are. For the beginning of a
-/// program: what exists already keeps its threads.
+/// From now on available_cpus() is `cpus`, whatever the machine has; 0: as many as there are. For the
+/// beginning of a program: what exists already keeps its threads.
 void use_cpus(int cpus);
 
-/// The least CPU quota of the control groups that the file `membership` (as /proc/self/cgroup) names below `root`, and of
-/// all groups above them; 0 when there is none.
+/// The least CPU quota of the control groups that the file `membership` (as /proc/self/cgroup) names below
+/// `root`, and of all groups above them; 0 when there is none.
 double cgroup_cpus(const std::string& root, const std::string& membership);
 
-/// Runs chunked loops on a fixed set of workers. Workers spin for a bounded time between two loops of a step (Step) and
-/// sleep otherwise; who waits for others gives up its CPU as soon as that takes long, so that runs side by side do not
-/// stall each other. Which worker runs which chunk is not fixed; what a chunk computes must not depend on it.
+/// Runs chunked loops on a fixed set of workers. Workers spin for a bounded time between two loops of a step
+/// (Step) and sleep otherwise; who waits for others gives up its CPU as soon as that takes long, so that runs
+/// side by side do not stall each other. Which worker runs which chunk is not fixed; what a chunk computes
+/// must not depend on it.
 class ThreadPool {
  public:
   /// `threads` counts the calling thread; 0 means available_cpus().
@@ -46,7 +47,7 @@ class ThreadPool {
 
   /// Calls `body(chunk)` once for every chunk in [0, chunks), on the caller and the workers, and returns when
   /// all are done. The first exception thrown by a chunk is rethrown here. A call from inside a chunk runs
-  /// serially on that thread; a loop of one chunk runs on the caller and wakes nobody. No allocation.
+  /// serially on that thread; a loop of one chunk runs on the caller and wakes no worker. No allocation.
   template <typename Body>
   void parallel(int64_t chunks, Body&& body) {
     run(

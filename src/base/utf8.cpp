@@ -8,7 +8,8 @@
 namespace millrace {
 namespace {
 
-/// Bytes of the character that begins there; 0 where none does. No overlong forms, surrogates and what lies beyond U+10FFFF.
+/// Bytes of the character that begins there; 0 where none does. No overlong forms, surrogates and what lies
+/// beyond U+10FFFF.
 size_t character_at(std::string_view text, size_t i) {
   const auto byte = [&](size_t at) { return at < text.size() ? static_cast<uint8_t>(text[at]) : 0u; };
   const unsigned first = byte(i), second = byte(i + 1);

@@ -8,8 +8,8 @@ namespace millrace {
 /// Whether `text` is UTF-8: without overlong forms, surrogates and what lies beyond U+10FFFF.
 bool is_utf8(std::string_view text);
 
-/// A text of any bytes as UTF-8 that keeps them: bytes that are none, and a backslash before an x, are written as \xNN. Names of classes
-/// come from files in Latin-1, too, and two of them must not become one.
+/// A text of any bytes as UTF-8 that keeps them: bytes that are none, and a backslash before an x, are
+/// written as \xNN. Names of classes come from files in Latin-1, too, and two of them must not become one.
 std::string stored_text(std::string_view text);
 
 /// What stored_text was given.

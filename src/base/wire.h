@@ -1,5 +1,5 @@
-// Protocol Buffers' wire format (protobuf.dev, "Encoding"), by hand: enough for messages that we only write, and for reading
-// without copies.
+// Protocol Buffers' wire format (protobuf.dev, "Encoding"), by hand: enough for messages that we only write,
+// and for reading without copies.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace millrace {
 
-/// Builds one message. Fields are written in the order of the calls; a nested message is a WireWriter of its own.
+/// Builds one message. Fields are written in the order of the calls; a nested message is a WireWriter of its
+/// own.
 class WireWriter {
  public:
   WireWriter& varint(int field, uint64_t value) {

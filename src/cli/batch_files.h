@@ -1,4 +1,5 @@
-// A batch row by row: what the model got, and what it was made of; as arrays, in words, and as files to look at.
+// A batch row by row: what the model got, and what it was made of; as arrays, in words, and as files to look
+// at.
 #pragma once
 
 #include <filesystem>
@@ -16,8 +17,9 @@ class InputRows {
  public:
   /// All must stay.
   InputRows(const task::Input& input, const data::Feed& feed, const data::FeedBatch& batch);
-  /// Input::fields() of a row, each without the dimension of the batch; and behind these what Input::graph() makes of
-  /// them, where training gives it more arrays (masks), without which nobody sees what the model got.
+  /// Input::fields() of a row, each without the dimension of the batch; and behind these what Input::graph()
+  /// makes of them, where training gives it more arrays (masks), without which one cannot see what the model
+  /// was given.
   std::vector<Array> row(int64_t row) const;
 
  private:

@@ -47,7 +47,8 @@ class Stopwatch {
   double cpu_ = cpu_seconds();
 };
 
-/// Pictures and the time they took. What others take of a busy machine lengthens the time, but not that of the CPU.
+/// Pictures and the time they took. What others take of a busy machine lengthens the time, but not that of
+/// the CPU.
 struct MeasuredPictures {
   int64_t pictures = 0;
   double seconds = 0, cpu = 0;
@@ -75,8 +76,9 @@ std::vector<std::string> augmentations(const BenchDataOptions& options) {
   return list;
 }
 
-/// Decoding and resizing alone: the frames that the loader takes, each thread for itself. It does no work that the
-/// loader could save: memory is used again, the order of an epoch made once, nothing locked or handed on.
+/// Decoding and resizing alone: the frames that the loader takes, each thread for itself. It does no work
+/// that the loader could save: memory is used again, the order of an epoch made once, nothing locked or
+/// handed on.
 class DecodingLimit {
  public:
   DecodingLimit(std::shared_ptr<const data::Dataset> samples, const data::Augmenter& augmenter,

@@ -13,8 +13,8 @@ struct BenchDataOptions {
   bool plain = false, cached = false, floats = false;
 };
 
-/// Measures the loader and, by turns with it, decoding and resizing alone on as many threads; prints both. The last word is
-/// the loader's pictures per second.
+/// Measures the loader and, by turns with it, decoding and resizing alone on as many threads; prints both.
+/// The last word is the loader's pictures per second.
 int bench_data(const BenchDataOptions& options);
 
 }  // namespace millrace::cli

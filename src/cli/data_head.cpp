@@ -38,7 +38,8 @@ nlohmann::ordered_json json_value(const data::Value& value, data::ColumnKind kin
   return data::value_text(value, kind);
 }
 
-/// A value; one that cannot be read (a pickle, damaged content) is missing, and the first reason in each column is kept.
+/// A value; one that cannot be read (a pickle, damaged content) is missing, and the first reason in each
+/// column is kept.
 data::Value read_value(const data::Dataset& dataset, int64_t sample, size_t column,
                        std::map<size_t, std::string>& faults) {
   try {

@@ -1,4 +1,5 @@
-// The profile as one HTML page. The page draws itself from the JSON inside it; nothing is loaded from elsewhere.
+// The profile as one HTML page. The page draws itself from the JSON inside it; nothing is loaded from
+// elsewhere.
 #include "base/format.h"
 #include "cli/json.h"
 #include "cli/profile_report.h"

@@ -32,8 +32,8 @@ class StepCounters {
 /// Runs a built-in network's step: a warm-up, then at least `least` steps and for at least `seconds`.
 Profile profile_steps(ZooStep& step, int least, double seconds);
 
-/// Tables: the split of a step, kinds of work, layers to `depth` (0: whole names), the `kernels` slowest launches, what
-/// would help most.
+/// Tables: the split of a step, kinds of work, layers to `depth` (0: whole names), the `kernels` slowest
+/// launches, what would help most.
 std::string profile_text(const Profile& profile, const ProfileTitle& title, int depth, int kernels);
 /// One table: the slowest launches.
 void print_kernels(const Profile& profile, int kernels);

@@ -16,7 +16,8 @@ std::string duration_text(double seconds);
 /// "1,234,567"
 std::string thousands(int64_t value);
 
-/// One line that is rewritten in place on a terminal (a few times a second), else plain lines every few seconds.
+/// One line that is rewritten in place on a terminal (a few times a second), else plain lines every few
+/// seconds.
 class Progress {
  public:
   Progress();

@@ -1,4 +1,5 @@
-// States that several metrics share: counts and exact sums over rows. Own: the metric, which merges with its own kind only.
+// States that several metrics share: counts and exact sums over rows. Own: the metric, which merges with its
+// own kind only.
 #pragma once
 
 #include <cmath>

@@ -80,8 +80,8 @@ Array::Array(Type type, void* data, std::shared_ptr<void> owner)
   if (data) memory_ = std::make_shared<Memory>(std::move(owner), true);
 }
 
-// Written, then not noted yet: whoever looks first counts it. (Counted before the note is taken away, so that nobody else can
-// find neither.)
+// Written, but not counted yet: the first reader counts it. (Counted before the note is taken away, so that
+// nobody else can find neither.)
 std::optional<Array::Stamp> Array::stamp() const {
   if (!memory_ || memory_->exposed.load(std::memory_order_acquire)) return std::nullopt;
   if (memory_->written.load(std::memory_order_acquire)) {

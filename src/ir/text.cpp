@@ -8,9 +8,10 @@
 //   %4 = neg(%3) : f32[batch, 4] @"stem.scale" backward
 //   outputs("scaled": %3)
 //
-// A node that is computed once more to save memory ends in "again". Result k > 0 of node n is %n.k. Attributes: true, 3, 3.0, "text", [1, 2], f32, <2, batch> (a shape), f32[2]{1, 2.5}
-// (an array). Bodies are written, indented after "body {", only where the operator does not build them itself. Floats are
-// the shortest decimals that read back to the same bits, NaN is written as its bits (0x7fc00000).
+// A node that is computed once more to save memory ends in "again". Result k > 0 of node n is %n.k.
+// Attributes: true, 3, 3.0, "text", [1, 2], f32, <2, batch> (a shape), f32[2]{1, 2.5} (an array). Bodies are
+// written, indented after "body {", only where the operator does not build them itself. Floats are the
+// shortest decimals that read back to the same bits, NaN is written as its bits (0x7fc00000).
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -26,7 +27,8 @@ namespace {
 constexpr int version = 1;
 constexpr int max_depth = 64;  // of bodies within bodies
 
-// ---- writing -------------------------------------------------------------------------------------------------------
+// ---- writing
+// -------------------------------------------------------------------------------------------------------
 
 std::string quoted(std::string_view text) {
   std::string out = "\"";
@@ -113,7 +115,8 @@ void write_graph(const Graph& graph, const std::string& indent, std::string& out
   out += ")\n";
 }
 
-// ---- reading -------------------------------------------------------------------------------------------------------
+// ---- reading
+// -------------------------------------------------------------------------------------------------------
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 bool is_number(char c) { return is_word(c) || c == '+' || c == '-' || c == '.'; }

@@ -12,8 +12,8 @@
 namespace millrace::onnx {
 namespace {
 
-/// Writes one graph (the model's, or a composite's body). A broadcast is written only where ONNX's own implicit
-/// broadcasting does not do it.
+/// Writes one graph (the model's, or a composite's body). A broadcast is written only where ONNX's own
+/// implicit broadcasting does not do it.
 class Walk {
  public:
   Walk(GraphWriter& writer, const Graph& graph, const std::vector<std::string>& inputs)
@@ -151,7 +151,8 @@ int opset_of(const Graph& graph) {
   return opset;
 }
 
-/// Declares the inputs of texts that stand for a graph's input and returns the name of the ids that they become.
+/// Declares the inputs of texts that stand for a graph's input and returns the name of the ids that they
+/// become.
 std::string encode_texts(GraphWriter& writer, const std::vector<TextInput>& texts, const Type& ids) {
   MILLRACE_CHECK(
       ids.dtype == i64 && ids.shape.rank() == 2 && ids.shape[1] == static_cast<int64_t>(texts.size()),

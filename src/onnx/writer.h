@@ -18,7 +18,8 @@ class GraphWriter : public OnnxBuilder {
  public:
   explicit GraphWriter(int opset) : opset_(opset) {}
   int opset() const override { return opset_; }
-  /// A writer for a graph that a node of this one carries: its names are none of this one's, which it may use.
+  /// A writer for a graph that a node of this one carries: its names are none of this one's, which it may
+  /// use.
   GraphWriter inner();
   /// Declares a model input. Its named dimensions become known to shape_of().
   void input(const std::string& name, const Type& type);
@@ -40,7 +41,8 @@ class GraphWriter : public OnnxBuilder {
   void take(const std::string& name) { taken_.insert(name); }
   std::string node(const std::string& type, const std::vector<std::string>& inputs,
                    const OnnxAttributes& attributes = {}) override;
-  /// Appends a node that carries a graph (its GraphProto, as attribute `body`) and returns its results' names.
+  /// Appends a node that carries a graph (its GraphProto, as attribute `body`) and returns its results'
+  /// names.
   std::vector<std::string> nodes(const std::string& type, const std::vector<std::string>& inputs, int results,
                                  const OnnxAttributes& attributes, const WireWriter& body);
   /// A node whose result has a given name.

@@ -9,8 +9,8 @@
 
 namespace millrace::ops {
 
-/// A composite of one float operand and a result of its type, with samples. `body` is given the operand widened to f32
-/// when it is a 16-bit float; the result is rounded back.
+/// A composite of one float operand and a result of its type, with samples. `body` is given the operand
+/// widened to f32 when it is a 16-bit float; the result is rounded back.
 Operator activation(std::string_view name, std::string_view doc, std::vector<AttributeSpec> attributes,
                     std::function<Value(Build&, Value, const Attributes&)> body);
 

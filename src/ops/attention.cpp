@@ -15,7 +15,8 @@ std::vector<Type> attention_types(const TypeContext& c) {
           {ops::wide(q.dtype), {q.shape[0], q.shape[1], q.shape[2]}}};
 }
 
-/// log(sum(exp(scores))) over the last axis, kept; 0 where all are −∞. By the values that softmax computes, too.
+/// log(sum(exp(scores))) over the last axis, kept; 0 where all are −∞. By the values that softmax computes,
+/// too.
 Value log_sum_exp(ops::Build& b, Value scores, bool may_be_empty) {
   Value highest = b.max(scores, {-1}, true);
   if (may_be_empty) highest = b.binary("maximum", highest, b.fill(highest, -1e30));

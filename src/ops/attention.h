@@ -30,21 +30,23 @@ double attention_scale(const Attributes& attributes, int64_t width);
 /// Whether a query may see no key: its result is zeros then.
 bool may_see_nothing(const Shape& q, const Shape& k, bool masked, const Attributes& attributes);
 
-/// scale · q·kᵀ + mask, −∞ where a key is hidden, in wide(dtype): [batch, heads, queries, keys]. `mask` may be invalid.
+/// scale · q·kᵀ + mask, −∞ where a key is hidden, in wide(dtype): [batch, heads, queries, keys]. `mask` may
+/// be invalid.
 Value attention_scores(Build& b, Value q, Value k, Value mask, const Attributes& attributes);
 
 /// The operands of attention_grad; `mask` may be invalid.
 struct AttentionGradOperands {
   Value q, k, v, gradient, log_sum, inner, mask;
 };
-/// The softmax, and the gradient of the scores after scale and mask, both [batch, heads, queries, keys] in wide(dtype).
+/// The softmax, and the gradient of the scores after scale and mask, both [batch, heads, queries, keys] in
+/// wide(dtype).
 struct ScoreGradient {
   Value weights, scores;
 };
 ScoreGradient score_gradient(Build& b, const AttentionGradOperands& o, const Attributes& attributes);
 
-/// The part of attention's gradient that does not depend on the keys: sum(result · its gradient) over the width minus the
-/// log-sum-exp's gradient (which may be invalid), in wide(dtype).
+/// The part of attention's gradient that does not depend on the keys: sum(result · its gradient) over the
+/// width minus the log-sum-exp's gradient (which may be invalid), in wide(dtype).
 Value attention_inner(Build& b, Value result, Value gradient, Value log_sum_gradient);
 
 /// The gradient of a float mask; needs memory for all scores.

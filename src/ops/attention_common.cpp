@@ -12,7 +12,8 @@ const millrace::Operator& op_self_attention_grad();
 namespace millrace::ops {
 namespace {
 
-/// bool [queries, keys]: true where the key is not later than the query, the last query being at the last key.
+/// bool [queries, keys]: true where the key is not later than the query, the last query being at the last
+/// key.
 Value causal_mask(Build& b, const Dim& queries, const Dim& keys) {
   const Shape shape = {queries, keys};
   const double ahead = queries == keys ? 0 : static_cast<double>(keys.size() - queries.size());

@@ -13,8 +13,9 @@ std::vector<Type> batch_norm_types(const TypeContext& c) {
   return {c.operands[0], statistic, statistic};
 }
 
-/// Sums over the batch and the places are made in two levels where pictures are large: a picture's sums can be computed while
-/// what makes the picture still has it in the cache, and no value of the batch is needed for them.
+/// Sums over the batch and the places are made in two levels where pictures are large: a picture's sums can
+/// be computed while what makes the picture still has it in the cache, and no value of the batch is needed
+/// for them.
 bool by_picture(const Shape& x) {
   int64_t places = 1;
   for (int d = 2; d < x.rank(); ++d) places *= x[d].size();

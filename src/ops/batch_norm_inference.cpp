@@ -23,7 +23,8 @@ MILLRACE_OPERATOR(batch_norm_inference) {
     ops::Build b(graph);
     const int rank = b.shape(operands[0]).rank();
     const Value variance = b.widen(operands[2]);
-    // One multiplication and one addition an element; the rest is a channel's, and constant in a frozen model.
+    // One multiplication and one addition an element; the rest is a channel's, and constant in a frozen
+    // model.
     const Value scale =
         b.mul(b.widen(operands[3]), b.unary("rsqrt", b.add(variance, attributes.number("eps"))));
     const Value shift = b.sub(b.widen(operands[4]), b.mul(b.widen(operands[1]), scale));

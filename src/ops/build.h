@@ -11,7 +11,8 @@ namespace millrace::ops {
 /// f32 for the 16-bit floats, else the dtype itself.
 inline DType wide(DType dtype) { return dtype.is_float() && dtype.bits < 32 ? f32 : dtype; }
 
-/// Appends operators to one graph. Binary arithmetic broadcasts its operands (numpy rules) by explicit broadcast nodes.
+/// Appends operators to one graph. Binary arithmetic broadcasts its operands (numpy rules) by explicit
+/// broadcast nodes.
 class Build {
  public:
   explicit Build(Graph& graph) : graph_(graph) {}

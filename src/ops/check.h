@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-/// What is missing in the definitions of these operators, one line each; empty when they are complete. Without samples:
-/// of a program's own, which no test of the library runs.
+/// What is missing in the definitions of these operators, one line each; empty when they are complete.
+/// Without samples: of a program's own, which no test of the library runs.
 std::vector<std::string> missing_parts(std::span<const Operator* const> operators, bool samples = true);
 
 /// Checks the library's operators on the first call; throws InternalError with everything that is missing.

@@ -17,19 +17,19 @@ struct Convolution {
   int64_t stride_h, stride_w, dilation_h, dilation_w, top, left;
 };
 
-/// The geometry of a node of conv2d, conv2d_input_grad or conv2d_weight_grad from the shapes of x and w, which
-/// must fit (the type rules have checked them).
+/// The geometry of a node of conv2d, conv2d_input_grad or conv2d_weight_grad from the shapes of x and w,
+/// which must fit (the type rules have checked them).
 Convolution convolution(const Shape& x, const Shape& w, const Attributes& attributes);
 
-/// Floating-point operations of conv2d or of one of its gradients: two for each product of an element inside the input
-/// with one of the kernel.
+/// Floating-point operations of conv2d or of one of its gradients: two for each product of an element inside
+/// the input with one of the kernel.
 double convolution_flops(const Shape& x, const Shape& w, const Attributes& attributes);
 
 /// The shape of conv2d(x, w); throws through `context` when the shapes or attributes do not fit.
 Shape convolution_result(const Shape& x, const Shape& w, const TypeContext& context);
 
-/// That attribute `name` of a convolution or a pooling is `count` numbers from `least` to 2³¹: products of them stay far
-/// below overflow.
+/// That attribute `name` of a convolution or a pooling is `count` numbers from `least` to 2³¹: products of
+/// them stay far below overflow.
 void check_sizes(const TypeContext& context, std::string_view name, size_t count, int64_t least);
 
 /// strides, pads, dilations and groups with their defaults.

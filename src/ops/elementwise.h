@@ -5,13 +5,15 @@
 
 namespace millrace::ops {
 
-/// An element-wise operator of one operand whose result has the operand's type. Samples over all its dtypes included.
+/// An element-wise operator of one operand whose result has the operand's type. Samples over all its dtypes
+/// included.
 Operator elementwise_unary(std::string_view name, std::string_view doc,
                            std::vector<DType> dtypes = {f32, f64, bf16, f16});
 /// An element-wise operator of two operands of equal type (broadcasting is explicit in graphs).
 Operator elementwise_binary(std::string_view name, std::string_view doc,
                             std::vector<DType> dtypes = {f32, f64, bf16, f16, i8, u8, i32, i64});
-/// The operand that `wins` ("greater", "less") against the other; its gradient goes there, equal ones share it.
+/// The operand that `wins` ("greater", "less") against the other; its gradient goes there, equal ones share
+/// it.
 Operator extreme_of_two(std::string_view name, std::string_view doc, ScalarOp scalar, std::string_view wins,
                         std::string_view onnx);
 /// As elementwise_binary with a bool result.
@@ -19,7 +21,8 @@ Operator comparison(std::string_view name, std::string_view doc);
 /// A question about one float: a bool result.
 Operator predicate(std::string_view name, std::string_view doc);
 
-/// Sets the range that all samples of `op` draw their floats from, for operators that are not defined everywhere.
+/// Sets the range that all samples of `op` draw their floats from, for operators that are not defined
+/// everywhere.
 void set_range(Operator& op, double low, double high);
 
 }  // namespace millrace::ops

@@ -1,4 +1,5 @@
-// A given operator, for rewrites that are about that one and no property tells it. tools/lint_op_names.py lists them all.
+// A given operator, for rewrites that are about that one and no property tells it. tools/lint_op_names.py
+// lists them all.
 #pragma once
 
 #include <string_view>

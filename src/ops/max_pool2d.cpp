@@ -25,7 +25,7 @@ MILLRACE_OPERATOR(max_pool2d) {
   };
   op.gradient = [](const GradientContext& c) {
     if (!c.result_gradients[0].valid()) return std::vector<Value>{{}};
-    // Positions of its own: the i64 ones, if nobody else wants them, are never computed.
+    // Positions of its own: the i64 ones, if nothing else reads them, are never computed.
     return std::vector<Value>{ops::max_pool2d_gradient(c)};
   };
   op.onnx = {"MaxPool"};

@@ -40,8 +40,8 @@ Array turns(DType dtype, int64_t fft, int64_t window) {
   return array;
 }
 
-/// A convolution takes windows and their spectra (the Fourier transform is a product with cosines and sines), another one the
-/// triangles.
+/// A convolution takes windows and their spectra (the Fourier transform is a product with cosines and sines),
+/// another one the triangles.
 std::vector<Value> mel_body(Graph& graph, std::span<const Value> x, const Attributes& attributes) {
   ops::Build b(graph);
   const int64_t fft = attributes.integer("fft"), hop = attributes.integer("hop"), bins = fft / 2 + 1;
@@ -55,7 +55,8 @@ std::vector<Value> mel_body(Graph& graph, std::span<const Value> x, const Attrib
                       {"dilations", std::vector<int64_t>{1, 1}},
                       {"groups", int64_t{1}}});
   };
-  // A window is centred on its frame's beginning: zeros around the sound, but not what it leaves out of a frame.
+  // A window is centred on its frame's beginning: zeros around the sound, but not what it leaves out of a
+  // frame.
   const int64_t left = fft / 2 - (fft - window) / 2, right = window - left;
   const Value weights = b.mul(graph.constant(turns(b.dtype(x[0]), fft, window)), x[1]);
   const Value squares =

@@ -7,7 +7,8 @@
 
 namespace millrace::ops {
 
-/// Checks that operand `index` (weight, bias, statistic) has `shape`, and x's dtype or that of its statistics.
+/// Checks that operand `index` (weight, bias, statistic) has `shape`, and x's dtype or that of its
+/// statistics.
 void check_parameter(const TypeContext& context, int index, std::string_view what, const Shape& shape);
 
 /// Checks that `eps` is at least 0.

@@ -42,12 +42,13 @@ const std::vector<PoolingSample>& pooling_samples();
 std::vector<double> pooling_sample_positions(const PoolingSample& sample);
 
 /// For element bodies over the pooled images: calls f(inside, row, column) for every element of the window of
-/// (row, column) of `index`; `inside` (bool) tells elements from padding. Static bounds leave no scalar code behind.
+/// (row, column) of `index`; `inside` (bool) tells elements from padding. Static bounds leave no scalar code
+/// behind.
 void for_window(ScalarBuilder& b, const Pooling& p, std::span<const Scalar> index,
                 const std::function<void(Scalar inside, Scalar row, Scalar column)>& f);
 
-/// For element bodies over the images: calls f(inside, window row, window column) for every window that may contain the
-/// element at `index`; where `inside` (bool) does not hold, there is no such window.
+/// For element bodies over the images: calls f(inside, window row, window column) for every window that may
+/// contain the element at `index`; where `inside` (bool) does not hold, there is no such window.
 void for_windows_of(ScalarBuilder& b, const Pooling& p, std::span<const Scalar> index,
                     const std::function<void(Scalar inside, Scalar row, Scalar column)>& f);
 

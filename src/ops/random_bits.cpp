@@ -5,8 +5,8 @@ using namespace millrace;
 
 namespace {
 
-/// squares64 (B. Widynski, "Squares: a fast counter-based RNG", arXiv 2004.06278), a fifth of Philox's operations: noise for
-/// rounding is drawn for every parameter in every step. Philox makes the key, once.
+/// squares64 (B. Widynski, "Squares: a fast counter-based RNG", arXiv 2004.06278), a fifth of Philox's
+/// operations: noise for rounding is drawn for every parameter in every step. Philox makes the key, once.
 Scalar squares(ScalarBuilder& b, Scalar counter, Scalar key) {
   const auto swapped = [&](Scalar x) {
     const Scalar by = b.integer(u64, 32);

@@ -5,7 +5,8 @@
 
 namespace millrace::ops {
 
-/// A reduction over attribute `axes` (i64 list, negative counts from the end; empty: all), `keep_dims` false by default.
+/// A reduction over attribute `axes` (i64 list, negative counts from the end; empty: all), `keep_dims` false
+/// by default.
 Operator reduction_operator(std::string_view name, std::string_view doc, Reduction reduction,
                             std::vector<DType> dtypes);
 
@@ -21,7 +22,8 @@ Operator extreme_reduction(std::string_view name, std::string_view doc, Reductio
 Operator position_reduction(std::string_view name, std::string_view doc, Reduction reduction,
                             std::string_view onnx);
 
-/// Written as an ONNX reduction, whose axes are an operand since version `axes_given_since` of ONNX's operators.
+/// Written as an ONNX reduction, whose axes are an operand since version `axes_given_since` of ONNX's
+/// operators.
 std::function<std::vector<std::string>(const OnnxCall&)> onnx_reduction(const std::string& type,
                                                                         int axes_given_since);
 

@@ -5,8 +5,8 @@
 
 #include <millrace/operator.h>
 
-/// Defines `const Operator& op_NAME()`: MILLRACE_OPERATOR(add) { Operator op; …; return op; }. CMake finds it by this word in
-/// the files of src/ops/, and writes the list that ops/registry.cpp includes.
+/// Defines `const Operator& op_NAME()`: MILLRACE_OPERATOR(add) { Operator op; …; return op; }. CMake finds it
+/// by this word in the files of src/ops/, and writes the list that ops/registry.cpp includes.
 #define MILLRACE_OPERATOR(NAME)                           \
   static ::millrace::Operator make_##NAME();              \
   const ::millrace::Operator& op_##NAME() {               \

@@ -6,8 +6,8 @@ using namespace millrace;
 
 namespace {
 
-/// The same filter: antialiased, what lies outside left out. ONNX does not say how it is rounded; ONNX Runtime's results
-/// differ by at most 1.
+/// The same filter: antialiased, what lies outside left out. ONNX does not say how it is rounded; ONNX
+/// Runtime's results differ by at most 1.
 std::vector<std::string> onnx_resize(const OnnxCall& c) {
   const Shape& from = c.types[0].shape;
   const int rank = from.rank();

@@ -4,8 +4,8 @@ using namespace millrace;
 
 namespace {
 
-/// To the bf16 above or below x (f32), the nearer one more often: 16 random bits are added below bf16's last digit, and
-/// what is carried over counts. So the mean is x, and an x that bf16 holds stays as it is.
+/// To the bf16 above or below x (f32), the nearer one more often: 16 random bits are added below bf16's last
+/// digit, and what is carried over counts. So the mean is x, and an x that bf16 holds stays as it is.
 Scalar rounded(ScalarBuilder& b, Scalar x, Scalar random, int64_t part) {
   const auto bits = [&](ScalarOp op, Scalar a, int64_t c) {
     return b.binary(op, a, b.integer(b.dtype(a), c));

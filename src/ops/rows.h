@@ -1,4 +1,5 @@
-// What movement operators share about dimension 0: a stack's steps, and the rows that a loop's body is cut into.
+// What movement operators share about dimension 0: a stack's steps, and the rows that a loop's body is cut
+// into.
 #pragma once
 
 #include <vector>

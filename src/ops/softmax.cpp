@@ -16,7 +16,8 @@ std::vector<Value> softmax_body(Graph& graph, std::span<const Value> operands, c
   const std::vector<int64_t> axis = {attributes.integer("axis")};
   const bool zero_empty = attributes.flag("zero_empty");
   Value highest = b.max(x, axis, true);
-  // −∞ − (a finite number) stays −∞, whose exponential is 0; the sum of a row that is not empty is at least 1.
+  // −∞ − (a finite number) stays −∞, whose exponential is 0; the sum of a row that is not empty is at
+  // least 1.
   if (zero_empty) highest = b.binary("maximum", highest, b.fill(highest, -1e30));
   const Value e = b.unary("exp", b.sub(x, highest));
   Value sum = b.sum(e, axis, true);

@@ -1,4 +1,4 @@
-// What a node asks of a machine, whoever computes it.
+// What a node costs: operations and bytes, whichever kernel computes it.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,9 @@
 
 namespace millrace::ops {
 
-/// Floating-point operations of one node: a multiply-add is two, exp or a division is one, comparisons, integers and
-/// moving data are none. Heavy operators say it themselves, all others are counted from their bodies. Padding of
-/// convolutions is not counted. All shapes must be static.
+/// Floating-point operations of one node: a multiply-add is two, exp or a division is one, comparisons,
+/// integers and moving data are none. Heavy operators say it themselves, all others are counted from their
+/// bodies. Padding of convolutions is not counted. All shapes must be static.
 double flops(const Graph& graph, const Node& node);
 
 /// Bytes of operand `k` that the node has to read at least: all of it, or what gather and slice take of it.

@@ -61,8 +61,9 @@ class Accumulator {
     return graph().add("after", std::move(operands));
   }
 
-  /// The inputs of a part. All that differs from part to part comes after the part before, down to what that one leaves:
-  /// otherwise fusion and waves would work on several parts at a time, and activations of all would be there at once.
+  /// The inputs of a part. All that differs from part to part comes after the part before, down to what that
+  /// one leaves: otherwise fusion and waves would work on several parts at a time, and activations of all
+  /// would be there at once.
   std::vector<Value> arguments(int64_t number) {
     std::vector<Value> values = given_;
     graph().set_location("accumulate");

@@ -1,5 +1,5 @@
-// Optimisers by name, with what a recipe can tell them: files here end with MILLRACE_OPTIMIZER(name){…}. Schedules:
-// optim/schedules/.
+// Optimisers by name, with what a recipe can tell them: files here end with MILLRACE_OPTIMIZER(name){…}.
+// Schedules: optim/schedules/.
 #pragma once
 
 #include <memory>
@@ -36,8 +36,8 @@ std::vector<Setting> common_optimizer_settings();
 /// Common ones, then the kind's own: what make_optimizer() reads.
 std::vector<Setting> optimizer_settings(const OptimizerKind& kind);
 
-/// `settings`: of optimizer_settings(kind); the limits as in Options; `model` tells which biases belong to batch norms.
-/// InputError as Optimizer and the kind have it.
+/// `settings`: of optimizer_settings(kind); the limits as in Options; `model` tells which biases belong to
+/// batch norms. InputError as Optimizer and the kind have it.
 std::shared_ptr<const Optimizer> make_optimizer(const OptimizerKind& kind, const Settings& settings,
                                                 double clip_norm, double clip_value, nn::Module& model);
 

@@ -11,7 +11,8 @@ namespace millrace::optim {
 /// The scale stops growing here, or it would become infinite where gradients are zero.
 constexpr double kLargestLossScale = 1 << 24;
 
-/// Gradients that are not finite at such a scale are not the scale's fault: its inverse is the smallest normal f16.
+/// Gradients that are not finite at such a scale are not the scale's fault: its inverse is the smallest
+/// normal f16.
 constexpr double kLeastLossScale = 0x1p-14;
 
 /// InputError for a scaling that cannot be.

@@ -53,7 +53,8 @@ bool ModelScope::stored_narrow(size_t i) const {
   return i < parameters_.size() && originals_[i].dtype() == bf16;
 }
 
-// As a rewrite of the whole graph: a cast among the recorded operations would be recorded again in every loop's body.
+// As a rewrite of the whole graph: a cast among the recorded operations would be recorded again in every
+// loop's body.
 trace::Captured ModelScope::as_stored(trace::Captured captured, int first) const {
   const Graph& from = captured.graph;
   Rewriter rewrite(from);

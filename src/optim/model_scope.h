@@ -10,8 +10,8 @@
 
 namespace millrace::optim {
 
-/// Replaces the tensors of a model; puts tensors and mode back at the end of the scope. Parameters that are stored as
-/// bf16 are seen as f32.
+/// Replaces the tensors of a model; puts tensors and mode back at the end of the scope. Parameters that are
+/// stored as bf16 are seen as f32.
 class ModelScope {
  public:
   ModelScope(nn::Module& model, bool training);
@@ -24,8 +24,8 @@ class ModelScope {
   const std::vector<Tensor>& stand_ins() const { return stand_ins_; }
   void use_symbols();
   void use_constants();
-  /// What was captured with the stand-ins as inputs from `first` on, its inputs now of the dtypes in which the model stores
-  /// its parameters.
+  /// What was captured with the stand-ins as inputs from `first` on, its inputs now of the dtypes in which
+  /// the model stores its parameters.
   trace::Captured as_stored(trace::Captured captured, int first) const;
 
  private:

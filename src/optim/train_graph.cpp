@@ -46,8 +46,9 @@ size_t group_of(const Options& options, const std::string& name, const Type& typ
   return options.groups.size();
 }
 
-/// Rounds what belongs to one parameter to the dtype that it is stored in. To bf16 stochastically: to the nearest one,
-/// updates below 1/256 of a value would be lost, all of those of a second moment with β2 = 0.999 among them.
+/// Rounds what belongs to one parameter to the dtype that it is stored in. To bf16 stochastically: to the
+/// nearest one, updates below 1/256 of a value would be lost, all of those of a second moment with β2 = 0.999
+/// among them.
 class Rounder {
  public:
   Rounder(Graph& graph, Value key, int64_t parameter)
@@ -128,7 +129,7 @@ struct Updates {
 
 /// The forward pass on symbols, its parts as values of the graph.
 struct Forward {
-  Graph graph;  // inputs: those of the step but for the optimiser's state
+  Graph graph;  // inputs: those of the step, without the optimiser's state
   std::vector<Value> means;
   std::vector<Value> buffers, trainable;
 };

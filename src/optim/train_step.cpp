@@ -24,7 +24,7 @@ std::shared_ptr<nn::Module> stored(std::shared_ptr<nn::Module> model, const Comp
   return model;
 }
 
-/// The optimiser's state, zero at first but for the loss scale.
+/// The optimiser's state, zero at first, except the loss scale.
 std::vector<Array> fresh_state(const TrainGraph& made, const LossScaling& scaling) {
   std::vector<Array> state;
   for (size_t i = 0; i < made.state.size(); ++i)
@@ -169,7 +169,8 @@ std::string TrainStep::find_non_finite() const {
   return found;
 }
 
-// Runs the chosen nodes again, with the largest magnitude of every float result: infinite or NaN when an element is.
+// Runs the chosen nodes again, with the largest magnitude of every float result: infinite or NaN when an
+// element is.
 std::string TrainStep::first_non_finite(const std::vector<char>& needed) const {
   const Graph& graph = made_.graph;
   const int count = static_cast<int>(needed.size());

@@ -24,8 +24,8 @@ std::string reference_precision(const CompileOptions& tested) {
   return tested.precision == "fp16" ? "fp16" : "fp32";
 }
 
-/// Winograd's convolutions are off most: by what tests/backend/cpu/winograd_test.cpp holds them to. In 16 bits it is the
-/// operands of products that are off, and what is stored between them.
+/// Winograd's convolutions are off most: by what tests/backend/cpu/winograd_test.cpp holds them to. In 16
+/// bits it is the operands of products that are off, and what is stored between them.
 Rounding rounding_of(const Program& program) {
   if (program.precision() == "bf16") return {8e-3, 2e-3, 4e-3};
   if (program.precision() == "fp16") return {5e-4, 5e-4, 1e-3};
@@ -98,15 +98,16 @@ struct Compared {
                                            : std::ldexp(1.0, dtype == f32    ? -23
                                                              : dtype == bf16 ? -7
                                                                              : -10);
-    // In f32 the last digit of all elements may be another; in 16 bits, which are rounded by the same random numbers,
-    // that of a few.
+    // In f32 the last digit of all elements may be another; in 16 bits, which are rounded by the same random
+    // numbers, that of a few.
     const double last = digit * replaced.largest, lasts = dtype == f32 ? digit * replaced.norm : 2 * last;
     const double elements = std::sqrt(static_cast<double>(std::max<size_t>(expected.size(), 1)));
     Distance limit;
     limit.norm = kMore * spread.norm + least * size.norm + lasts;
     limit.largest = kMore * spread.largest + least * size.largest + last;
     limit.along = kMore * spread.along + least;
-    // Of what is mostly rounding (the gradient of a bias before a batch norm) a few trials do not show all directions.
+    // Of what is mostly rounding (the gradient of a bias before a batch norm) a few trials do not show all
+    // directions.
     if (size.norm > 0) limit.along += kMore * std::pow(spread.norm / size.norm, 2);
     if (size.norm > 0) limit.along += (dtype == f32 ? 4 * lasts / elements : lasts) / size.norm;
     return limit;

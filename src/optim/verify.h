@@ -17,16 +17,16 @@ struct StepDifference {
   std::string what;  // what of it differs, and by how much
 };
 
-/// Compares the outputs of `ran`, a program that ran `made` on `inputs`. Of parameters, buffers and the optimiser's state
-/// the changes are compared, each by its own size: their norm, their largest element, and how far all of them go the same
-/// way. What may be off is measured: the reference back end runs the step again with its products a little off
-/// (rounding.h), by as much as the precision rounds.
+/// Compares the outputs of `ran`, a program that ran `made` on `inputs`. Of parameters, buffers and the
+/// optimiser's state the changes are compared, each by its own size: their norm, their largest element, and
+/// how far all of them go the same way. What may be off is measured: the reference back end runs the step
+/// again with its products a little off (rounding.h), by as much as the precision rounds.
 StepDifference step_difference(const TrainGraph& made, std::span<const Array> inputs, const Program& ran,
                                const CompileOptions& tested);
 
-/// Runs `graph` on both back ends with every float result of every node as an output, and describes the first, in the
-/// graph's order, that differs by more than `tolerance` of its largest magnitude and what rounding explains: operator,
-/// layer, type, by how much. Empty when none does.
+/// Runs `graph` on both back ends with every float result of every node as an output, and describes the
+/// first, in the graph's order, that differs by more than `tolerance` of its largest magnitude and what
+/// rounding explains: operator, layer, type, by how much. Empty when none does.
 std::string first_difference(const Graph& graph, std::span<const Array> inputs, const CompileOptions& tested,
                              double tolerance);
 

@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-/// Emits body nodes into another graph once for all steps: a value that differs from step to step is there as a stack,
-/// with the steps as dimension 0; one that does not is there as it is.
+/// Emits body nodes into another graph once for all steps: a value that differs from step to step is there as
+/// a stack, with the steps as dimension 0; one that does not is there as it is.
 class StepBatcher {
  public:
   /// `stacked[i]`: the results of body node i differ from step to step.
@@ -25,7 +25,8 @@ class StepBatcher {
   bool has(Value body_value) const { return map_.contains(body_value); }
   /// Emits what is missing.
   Value emit(Value body_value);
-  /// The sum over all steps of a stacked body value. A product of two stacks becomes one product over steps and rows.
+  /// The sum over all steps of a stacked body value. A product of two stacks becomes one product over steps
+  /// and rows.
   Value sum_over_steps(Value body_value);
 
  private:

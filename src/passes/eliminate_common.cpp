@@ -53,7 +53,8 @@ std::string key_of(const Node& node, const std::vector<Value>& operands) {
 
 }  // namespace
 
-// Nodes with equal operator, operands and attributes are computed once. Random operators differ by their `stream`.
+// Nodes with equal operator, operands and attributes are computed once. Random operators differ by their
+// `stream`.
 Graph eliminate_common(const Graph& graph, const PassContext&) {
   Rewriter rewrite(graph);
   rewrite.copy_inputs();

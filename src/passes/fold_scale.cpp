@@ -9,7 +9,8 @@
 namespace millrace {
 namespace {
 
-/// The constant per output channel that `value` (of shape [N, C, H, W]) is a broadcast of, reshaped to [C]; also scalars.
+/// The constant per output channel that `value` (of shape [N, C, H, W]) is a broadcast of, reshaped to [C];
+/// also scalars.
 std::optional<Value> per_channel(Graph& graph, Value value) {
   if (!graph.node(value).op->broadcasts) return std::nullopt;
   const Shape to = graph.type(value).shape;
@@ -26,8 +27,9 @@ std::optional<Value> per_channel(Graph& graph, Value value) {
 
 }  // namespace
 
-// conv2d(x, w) · s, where w is constant and s a constant per channel, is conv2d(x, w·s); additions of constants per
-// channel in between move behind the product. So inference normalisation costs nothing but a bias.
+// conv2d(x, w) · s, where w is constant and s a constant per channel, is conv2d(x, w·s); additions of
+// constants per channel in between move behind the product. So inference normalisation costs nothing but a
+// bias.
 static Graph fold_scale(const Graph& graph, const PassContext&) {
   const std::vector<int> uses = graph.use_counts();
   Rewriter rewrite(graph);

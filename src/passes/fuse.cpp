@@ -181,8 +181,8 @@ class Fuser {
     }
   }
 
-  /// How many large values a cheap chain ending in node i reads, and how many operators it has. Small operands (those
-  /// broadcast into it) do not count.
+  /// How many large values a cheap chain ending in node i reads, and how many operators it has. Small
+  /// operands (those broadcast into it) do not count.
   struct Chain {
     std::set<Value> reads;
     std::set<int> operators;
@@ -204,9 +204,9 @@ class Fuser {
       }
     }
   }
-  /// Computing the node again costs no more memory traffic than reading it would. Values that are compared for equality
-  /// are not repeated: which products join additions differs from nest to nest, and the gradient of max looks for the
-  /// element that was the largest to the last bit.
+  /// Computing the node again costs no more memory traffic than reading it would. Values that are compared
+  /// for equality are not repeated: which products join additions differs from nest to nest, and the gradient
+  /// of max looks for the element that was the largest to the last bit.
   bool cheap_to_repeat(int i) const {
     if (compared_[i]) return false;
     Chain chain;
@@ -214,7 +214,8 @@ class Fuser {
     return chain.cheap && chain.reads.size() <= 1;
   }
 
-  /// Whether node i has one element for each row of a nest over `space`: it leaves the loop over the row's elements.
+  /// Whether node i has one element for each row of a nest over `space`: it leaves the loop over the row's
+  /// elements.
   bool one_a_row(int i, const Shape& space) const {
     const Shape& mine = shape(i);
     if (mine.rank() != space.rank()) return false;
@@ -340,8 +341,8 @@ class Fuser {
                        [&](int m) { return node(m).location.again; });
   }
 
-  /// Reductions of the same space and axes that read a common value, or of which one reads what the other's nest computes,
-  /// become one nest: one pass over memory.
+  /// Reductions of the same space and axes that read a common value, or of which one reads what the other's
+  /// nest computes, become one nest: one pass over memory.
   void merge_siblings() {
     for (size_t a = 0; a < groups_.size(); ++a) {
       if (!groups_[a].reduces || groups_[a].merged_into >= 0) continue;
@@ -362,9 +363,9 @@ class Fuser {
     }
   }
 
-  /// Group g reads, at its own index, what another group over the same space stores: they become one nest, and the value
-  /// is not read back from memory. (Several results of one update, of which some are used by others; a gradient that is
-  /// summed for a bias and rounded for a product.)
+  /// Group g reads, at its own index, what another group over the same space stores: they become one nest,
+  /// and the value is not read back from memory. (Several results of one update, of which some are used by
+  /// others; a gradient that is summed for a bias and rounded for a product.)
   bool merge_with_producer(int g) {
     const Group& group = groups_[g];
     if (group.reduces || group.merged_into >= 0) return false;
@@ -567,8 +568,8 @@ class Fuser {
 
 }  // namespace
 
-// Chains of element-wise operators with the broadcasts, slices and transposes between them, and the reductions at their
-// ends, become `fused` nodes: one loop nest each.
+// Chains of element-wise operators with the broadcasts, slices and transposes between them, and the
+// reductions at their ends, become `fused` nodes: one loop nest each.
 static Graph fuse(const Graph& graph, const PassContext& context) {
   if (!context.target.fuses) return graph;
   return Fuser(graph).run();

@@ -24,7 +24,8 @@ bool trivial(const Node& node) {
   return node.op->is_given() || node.op->op_class == OpClass::view || node.op->repeat == Repeat::free;
 }
 
-/// Products of a carried value with a transposed invariant, as products with its transpose, which leaves the loop.
+/// Products of a carried value with a transposed invariant, as products with its transpose, which leaves the
+/// loop.
 Graph straighten(const Graph& body, const ops::Scan& s) {
   std::vector<char> invariant(body.size(), 0), carried(body.size(), 0);
   for (int k = 0; k < static_cast<int>(body.inputs().size()); ++k) {
@@ -291,8 +292,9 @@ class Split {
 
 }  // namespace
 
-// Out of scans go: what does not depend on a carry (invariants once, products of slices as one product over all steps),
-// and products that only feed stacked results or sums over the steps (weight gradients: one product over steps and rows).
+// Out of scans go: what does not depend on a carry (invariants once, products of slices as one product over
+// all steps), and products that only feed stacked results or sums over the steps (weight gradients: one
+// product over steps and rows).
 static Graph hoist(const Graph& graph, const PassContext& context) {
   bool changed = false;
   Rewriter rewrite(graph);

@@ -15,7 +15,8 @@ bool must_inline(const Graph& graph, const Node& node, const Target& target) {
 
 }  // namespace
 
-// Composites that no provider takes whole are replaced by their bodies, until only primitives and claimed ones are left.
+// Composites that no provider takes whole are replaced by their bodies, until only primitives and claimed
+// ones are left.
 static Graph inline_composites(const Graph& graph, const PassContext& context) {
   Rewriter rewrite(graph);
   rewrite.copy_inputs();

@@ -28,8 +28,8 @@ struct Siblings {
   int own_axis() const { return common_left ? (transpose_b ? 0 : 1) : (transpose_a ? 1 : 0); }
 };
 
-/// One product with all that siblings have of their own (or with one value that is all of it), and of its result each
-/// one's part, of so many rows or columns.
+/// One product with all that siblings have of their own (or with one value that is all of it), and of its
+/// result each one's part, of so many rows or columns.
 std::vector<Value> joined(Graph& to, const Siblings& siblings, Value common, const std::vector<Value>& own,
                           const std::vector<int64_t>& sizes) {
   ops::Build b(to);
@@ -49,7 +49,8 @@ std::vector<Value> joined(Graph& to, const Siblings& siblings, Value common, con
   return parts;
 }
 
-/// The part of their names that layers share, in whole words: "blocks.0" of "blocks.0.query" and "blocks.0.key".
+/// The part of their names that layers share, in whole words: "blocks.0" of "blocks.0.query" and
+/// "blocks.0.key".
 std::string common_layer(const std::string& a, const std::string& b) {
   const auto [at_a, at_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   if (at_a == a.end() && at_b == b.end()) return a;
@@ -212,8 +213,8 @@ class Joiner {
 
 }  // namespace
 
-// Products that share an operand become one, of which each takes its part (queries, keys and values of attention), where
-// that is measured to be faster. A larger product may sum in another order.
+// Products that share an operand become one, of which each takes its part (queries, keys and values of
+// attention), where that is measured to be faster. A larger product may sum in another order.
 static Graph join_products(const Graph& graph, const PassContext& context) {
   if (context.exact || !context.faster || context.in_loop) return graph;
   return Joiner(graph, context).run();

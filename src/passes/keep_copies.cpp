@@ -156,7 +156,8 @@ class Keeper {
     copies_.make.set_outputs(std::move(outputs));
   }
 
-  /// What is read of a parameter alone each reader makes for itself, so that it is there no longer than it must.
+  /// What is read of a parameter alone each reader makes for itself, so that it is there no longer than it
+  /// must.
   Graph repeat() {
     rewrite_.copy_inputs();
     for (int i = 0; i < graph_.size(); ++i) {
@@ -199,10 +200,11 @@ class Keeper {
 
 }  // namespace
 
-// What products, convolutions and attention read of a parameter alone (its bf16 copy) is not computed anew in every run:
-// the update writes it beside the new parameter, from which it comes in the same way, and the next run reads it. Who runs
-// the program sees to it that copies and parameters belong together. Where a step has so few items that copies take more
-// memory than bf16 saves, they are made where they are read instead (Copies::repeat).
+// What products, convolutions and attention read of a parameter alone (its bf16 copy) is not computed anew in
+// every run: the update writes it beside the new parameter, from which it comes in the same way, and the next
+// run reads it. Who runs the program sees to it that copies and parameters belong together. Where a step has
+// so few items that copies take more memory than bf16 saves, they are made where they are read instead
+// (Copies::repeat).
 static Graph keep_copies(const Graph& graph, const PassContext& context) {
   if (!context.copies || !context.target.fuses) return graph;
   return Keeper(graph, *context.copies).run();

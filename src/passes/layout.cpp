@@ -61,7 +61,7 @@ class LayoutChooser {
       wish.operands.resize(node.operands.size());
       wish.results.resize(node.types.size());
       if (node.op->op_class == OpClass::view) {
-        wish.operands[0] = wish.results[0] = Layout{};  // nobody reads the others
+        wish.operands[0] = wish.results[0] = Layout{};  // the others are not read
       } else if (node.op->is_given() || node.op->op_class == OpClass::loop) {
         for (auto& operand : wish.operands) operand = Layout{};
         for (auto& result : wish.results) result = Layout{};
@@ -122,7 +122,8 @@ class LayoutChooser {
     return it->second;
   }
 
-  /// The layout of a result whose producer takes any: that of the largest operand of its shape, else what readers want.
+  /// The layout of a result whose producer takes any: that of the largest operand of its shape, else what
+  /// readers want.
   Layout follow(int i, const Shape& shape, Value result) {
     const Node& node = graph_.node(i);
     if (shape.rank() < 3) return {};

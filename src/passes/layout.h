@@ -17,15 +17,17 @@ struct LaidOutGraph {
   const Layout& layout(Value value) const { return layouts[value.node][value.output]; }
 };
 
-/// The permutation of a node that only reorders axes: a transpose, also as the only operator of a fused group.
+/// The permutation of a node that only reorders axes: a transpose, also as the only operator of a fused
+/// group.
 std::optional<std::vector<int64_t>> pure_transpose(const Node& node);
 
-/// Whether a node moves nothing: a reshape, or a transpose whose result lies as its operand does. Both share memory.
+/// Whether a node moves nothing: a reshape, or a transpose whose result lies as its operand does. Both share
+/// memory.
 bool is_view(const LaidOutGraph& graph, const Node& node, const std::vector<Layout>& results);
 
-/// Gives every value the layout that the provider of its node wishes; element-wise groups follow their operands, or
-/// their readers; a lone transpose only changes the layout. Where a reader needs another layout, a `copy` is inserted. Inputs, outputs, constants and the operands
-/// and results of views are row-major.
+/// Gives every value the layout that the provider of its node wishes; element-wise groups follow their
+/// operands, or their readers; a lone transpose only changes the layout. Where a reader needs another layout,
+/// a `copy` is inserted. Inputs, outputs, constants and the operands and results of views are row-major.
 LaidOutGraph choose_layouts(const Graph& graph, const Target& target);
 
 }  // namespace millrace

@@ -24,7 +24,8 @@ std::optional<Value> before_widening(const Graph& graph, Value value) {
   return node.operands[0];
 }
 
-/// A bf16 copy of `value`, made before the reshapes that led to it, where the operators are that it can fuse with.
+/// A bf16 copy of `value`, made before the reshapes that led to it, where the operators are that it can fuse
+/// with.
 Value narrowed(Graph& graph, Value value) {
   if (const auto narrow = before_widening(graph, value)) return *narrow;
   const Node& node = graph.node(value);
@@ -86,8 +87,8 @@ class Narrower {
   /// What an operand is there as when a product reads it.
   enum class There { as_either, as_f32, as_bf16 };
 
-  /// Whoever computes a value in a loop nest writes it as its readers want it, and so does the update of a parameter; of an
-  /// input a copy must be made, which is free for whoever shares it.
+  /// Whoever computes a value in a loop nest writes it as its readers want it, and so does the update of a
+  /// parameter; of an input a copy must be made, which is free for whoever shares it.
   There there(Value operand) const {
     if (before_widening(to_, rewrite_[operand])) return There::as_bf16;
     const Value made = behind_reshapes(graph_, operand);
@@ -160,9 +161,9 @@ class Narrower {
 
 }  // namespace
 
-// Mixed precision: matrix products, convolutions and attention of f32 operands run on bf16 copies (sums in f32 inside) and give
-// bf16, but where they are measured to run faster in f32; everything else, and all that is stored between steps, stays f32.
-// The casts fuse into their neighbours.
+// Mixed precision: matrix products, convolutions and attention of f32 operands run on bf16 copies (sums in
+// f32 inside) and give bf16, but where they are measured to run faster in f32; everything else, and all that
+// is stored between steps, stays f32. The casts fuse into their neighbours.
 static Graph narrow_to_bf16(const Graph& graph, const PassContext& context) {
   if (context.precision != "bf16") return graph;
   return Narrower(graph, context).run();

@@ -81,8 +81,8 @@ class Chains {
   std::vector<char> inner_;
 };
 
-/// Matrix-chain ordering by dynamic programming, for so many matrices in each factor; products of constants are computed
-/// once, so they cost nothing.
+/// Matrix-chain ordering by dynamic programming, for so many matrices in each factor; products of constants
+/// are computed once, so they cost nothing.
 std::vector<std::vector<Best>> order(const std::vector<Factor>& f, double matrices) {
   const size_t count = f.size();
   std::vector<std::vector<Best>> best(count, std::vector<Best>(count));
@@ -120,9 +120,9 @@ Value multiply(Graph& graph, const std::vector<Factor>& f, const std::vector<std
 
 }  // namespace
 
-// Chains of matrix products whose inner results nobody else reads are multiplied in the order that takes the fewest
-// operations (Cormen et al., "Introduction to Algorithms", matrix-chain multiplication). Results change as by another
-// order of sums.
+// Chains of matrix products whose inner results are read by nothing else are multiplied in the order that
+// takes the fewest operations (Cormen et al., "Introduction to Algorithms", matrix-chain multiplication).
+// Results change as by another order of sums.
 static Graph reassociate(const Graph& given, const PassContext& context) {
   if (context.exact) return given;
   const Graph graph = eliminate_dead(given, context);

@@ -9,13 +9,14 @@
 namespace millrace {
 namespace {
 
-// What is computed again together must cost less than this share of the forward pass: chains over many layers would be
-// alive all at once, and save nothing.
+// What is computed again together must cost less than this share of the forward pass: chains over many layers
+// would be alive all at once, and save nothing.
 constexpr double kLongestChain = 1.0 / 16;
 // Smaller values are not worth a thought.
 constexpr int64_t kLeastSavedBytes = 1 << 16;
 
-/// Rough nanoseconds: products by their FLOPs, everything else by the bytes it writes (or reads, when it reduces).
+/// Rough nanoseconds: products by their FLOPs, everything else by the bytes it writes (or reads, when it
+/// reduces).
 double cost_of(const Graph& graph, const Node& node) {
   if (node.op->op_class == OpClass::view || node.op->is_given()) return 0;
   double bytes = 0;
@@ -197,9 +198,9 @@ class Recomputer {
 
 }  // namespace
 
-// Activations that the backward pass computes again instead of keeping them, those first that save most bytes for their
-// time (greedily, each with the chain of nodes that leads to it from values that are kept; as in Chen et al., "Training
-// Deep Nets with Sublinear Memory Cost", 2016, but value by value).
+// Activations that the backward pass computes again instead of keeping them, those first that save most bytes
+// for their time (greedily, each with the chain of nodes that leads to it from values that are kept; as in
+// Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016, but value by value).
 static Graph recompute(const Graph& graph, const PassContext& context) {
   if (context.drop_bytes <= 0) return graph;
   return Recomputer(graph, context.drop_bytes).run();

@@ -14,9 +14,10 @@ Value through_f16(Graph& graph, Value value) {
 
 }  // namespace
 
-// Mixed precision as a GPU with f16 units computes it: matrix products and convolutions of f32 operands read values that
-// were rounded to f16, sum in f32, and give f16. No CPU here is fast in f16, so f32 kernels compute with the rounded
-// values: overflows and vanishing gradients are those of f16, the speed is that of f32.
+// Mixed precision as a GPU with f16 units computes it: matrix products and convolutions of f32 operands read
+// values that were rounded to f16, sum in f32, and give f16. No CPU here is fast in f16, so f32 kernels
+// compute with the rounded values: overflows and vanishing gradients are those of f16, the speed is that of
+// f32.
 static Graph round_to_f16(const Graph& graph, const PassContext& context) {
   if (context.precision != "fp16") return graph;
   Rewriter rewrite(graph);

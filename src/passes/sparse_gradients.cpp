@@ -13,9 +13,10 @@ namespace {
 // A table is worth it when most of its rows have no gradient and it does not fit into a cache.
 constexpr int64_t kLeastTableBytes = 4 << 20, kLeastRowsAnIndex = 4;
 
-/// Rewrites scatter_add(0, indices, updates) into gather(sums, slots): `sums` has a row for each index, where the first
-/// of equal indices holds the sum of them all, and `slots` says for each row of the table which of them is its own, or
-/// −1. A gather is fused into its readers, so that the dense gradient, mostly zeros, never exists.
+/// Rewrites scatter_add(0, indices, updates) into gather(sums, slots): `sums` has a row for each index, where
+/// the first of equal indices holds the sum of them all, and `slots` says for each row of the table which of
+/// them is its own, or −1. A gather is fused into its readers, so that the dense gradient, mostly zeros,
+/// never exists.
 class SparseGradients {
  public:
   SparseGradients(const Graph& graph, bool exact)
@@ -76,7 +77,8 @@ class SparseGradients {
     return to.add("gather", {sums, slots}, {{"axis", int64_t{0}}});
   }
 
-  /// An expression of a sparse gradient, which is 0 where the gradient is 0, over the rows that have one; else invalid.
+  /// An expression of a sparse gradient, which is 0 where the gradient is 0, over the rows that have one;
+  /// else invalid.
   Value over_rows(Value value) {
     const int i = value.node;
     if (const auto at = compact_.find(i); at != compact_.end()) return at->second;

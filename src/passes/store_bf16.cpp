@@ -16,8 +16,8 @@ namespace {
 // Smaller values cost nothing; larger ones are activations and their gradients.
 constexpr int64_t kLeastStoredElements = 4096;
 
-/// Where a value's digits come from: from bf16 (f16) alone (so that rounding it again loses about as much as was lost before),
-/// from f32, or it does not matter (masks, constants, one number a channel).
+/// Where a value's digits come from: from bf16 (f16) alone (so that rounding it again loses about as much as
+/// was lost before), from f32, or it does not matter (masks, constants, one number a channel).
 enum class Origin { any, narrow, wide };
 
 /// exp(−c·v²): at most 1, and flat where v is large.
@@ -187,9 +187,10 @@ class Storer {
 
 }  // namespace
 
-// In mixed precision: what one kernel leaves for others in f32 although it was computed from bf16 is stored as bf16, with
-// half the memory and traffic. Arithmetic stays f32. These are the types that promotion gives in frameworks whose
-// activations are bf16: a residual sum of convolutions is rounded, one that began with f32 (an embedding) is not.
+// In mixed precision: what one kernel leaves for others in f32 although it was computed from bf16 is stored
+// as bf16, with half the memory and traffic. Arithmetic stays f32. These are the types that promotion gives
+// in frameworks whose activations are bf16: a residual sum of convolutions is rounded, one that began with
+// f32 (an embedding) is not.
 static Graph store_in_bf16(const Graph& graph, const PassContext& context) {
   if (context.precision == "bf16") return Storer(graph, bf16).run();
   if (context.precision == "fp16") return Storer(graph, f16).run();

@@ -34,8 +34,9 @@ int rounded_twin(const Node& loop, size_t r) {
 
 }  // namespace
 
-// In mixed precision a backward loop leaves gradients rounded, for products, and as they were, for sums (of biases): the
-// sums take the rounded ones too, as they do where such gradients are bf16 throughout, and memory holds them once.
+// In mixed precision a backward loop leaves gradients rounded, for products, and as they were, for sums (of
+// biases): the sums take the rounded ones too, as they do where such gradients are bf16 throughout, and
+// memory holds them once.
 static Graph sum_rounded(const Graph& graph, const PassContext& context) {
   if (context.precision == "fp32") return graph;
   std::vector<std::vector<int>> users(graph.size());

@@ -19,8 +19,8 @@ bool same_nodes(const Graph& a, const Graph& b) {
   return other == b;
 }
 
-/// Scans of one body over the same operands become one that gives what all of them give: the forward scan and the one
-/// that autodiff adds to save values.
+/// Scans of one body over the same operands become one that gives what all of them give: the forward scan and
+/// the one that autodiff adds to save values.
 Graph merge_scans(const Graph& graph) {
   Rewriter rewrite(graph);
   rewrite.copy_inputs();
@@ -65,8 +65,8 @@ Graph merge_scans(const Graph& graph) {
   return rewrite.finish();
 }
 
-/// Copies a scan without the results that nobody reads, the carries that only served them, and the operands that are
-/// then unused. Returns false when there is nothing to drop (nothing was copied).
+/// Copies a scan without the results that are not read, the carries that only served them, and the operands
+/// that are then unused. Returns false when there is nothing to drop (nothing was copied).
 bool prune(Rewriter& rewrite, int index, const Node& node, const std::vector<char>& read) {
   const ops::Scan s = ops::scan_of(node);
   const Graph& body = *node.body;
@@ -125,7 +125,8 @@ Graph prune_scans(const Graph& graph, bool& changed) {
 
 }  // namespace
 
-// Scans that share body and operands become one; results that nobody reads go, and what only they need.
+// Scans that share body and operands become one; results that are not read are dropped, with what only they
+// need.
 static Graph tidy_scans(const Graph& graph, const PassContext& context) {
   bool any = false;
   for (int i = 0; i < graph.size(); ++i) any = any || is_scan(graph.node(i));

@@ -8,11 +8,12 @@
 namespace millrace {
 namespace {
 
-// Of what is f16: a second copy of less costs more memory than it saves, since small launches share early waves.
+// Of what is f16: a second copy of less costs more memory than it saves, since small launches share early
+// waves.
 constexpr int64_t kLeastWideElements = 1 << 18;
 
-/// Whether node i makes an f32 copy of what is stored with half the bits and lives for longer: a parameter in bf16, or what
-/// products in f16 read and make.
+/// Whether node i makes an f32 copy of what is stored with half the bits and lives for longer: a parameter in
+/// bf16, or what products in f16 read and make.
 bool widens(const Graph& graph, int i) {
   const Node& node = graph.node(i);
   if (!node.op->converts || node.types[0].dtype != f32) return false;
@@ -23,9 +24,9 @@ bool widens(const Graph& graph, int i) {
 
 }  // namespace
 
-// Where products compute in f32, what is stored as bf16 or f16 is copied to f32 for them. Forward and backward pass
-// and update make a copy each, just before they read it: copies that live for longer would take more memory than f32
-// parameters do.
+// Where products compute in f32, what is stored as bf16 or f16 is copied to f32 for them. Forward and
+// backward pass and update make a copy each, just before they read it: copies that live for longer would take
+// more memory than f32 parameters do.
 static Graph widen_again(const Graph& graph, const PassContext&) {
   Rewriter rewrite(graph);
   rewrite.copy_inputs();

@@ -89,8 +89,8 @@ class ChainFinder {
     rows_ = rows;
   }
 
-  /// Rows of a chunk: all its tensors fit the cache, and there are enough chunks for some threads; 0 when the first
-  /// cannot be.
+  /// Rows of a chunk: all its tensors fit the cache, and there are enough chunks for some threads; 0 when the
+  /// first cannot be.
   int64_t chunk_rows() const {
     int64_t row_bytes = 0, grain = 1;
     double time = 0;
@@ -126,8 +126,8 @@ bool reads(const PlannedLaunch& launch, int storage) {
   return std::find(launch.operands.begin(), launch.operands.end(), storage) != launch.operands.end();
 }
 
-/// Whether launch l is the second member of its chain that reads a storage, and no member writes it: the first waits for the
-/// memory, the second has time to fetch the next rows while it computes.
+/// Whether launch l is the second member of its chain that reads a storage, and no member writes it: the
+/// first waits for the memory, the second has time to fetch the next rows while it computes.
 bool reads_second(const Plan& plan, size_t l, int s) {
   int before = 0;
   for (size_t j = 0; j < plan.launches.size(); ++j) {

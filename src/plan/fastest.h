@@ -11,11 +11,12 @@ namespace millrace {
 /// Numbers to time with, in which nothing is zero, infinite or subnormal; the same every time.
 Array timing_numbers(const Type& type);
 
-/// Index of the kernel that runs fastest on small random numbers. All compute the same node, with the request's layouts.
+/// Index of the kernel that runs fastest on small random numbers. All compute the same node, with the
+/// request's layouts.
 size_t fastest(const std::vector<std::unique_ptr<Kernel>>& kernels, const KernelRequest& request,
                ThreadPool& pool);
 
-/// Index of the kernel with the least scratch memory, but for what each thread takes.
+/// Index of the kernel with the least scratch memory, not counting what each thread needs.
 size_t most_frugal(const std::vector<std::unique_ptr<Kernel>>& kernels);
 
 }  // namespace millrace

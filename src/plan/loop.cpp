@@ -12,7 +12,8 @@
 namespace millrace {
 namespace {
 
-/// Rows of a part: enough for a product at nearly full speed, few enough that a small batch keeps several cores busy.
+/// Rows of a part: enough for a product at nearly full speed, few enough that a small batch keeps several
+/// cores busy.
 constexpr int64_t rows_wanted = 16;
 
 constexpr int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -89,8 +90,8 @@ class Part {
   }
 
  private:
-  /// Equal outputs are computed once: `slot_of_` says where. A slot that is stacked is computed in its stack, and a carry
-  /// in it is read there by the next step.
+  /// Equal outputs are computed once: `slot_of_` says where. A slot that is stacked is computed in its stack,
+  /// and a carry in it is read there by the next step.
   void find_slots(const Graph& body) {
     for (int r = 0; r < s_.carries + s_.outputs; ++r) {
       const Value output = body.outputs()[r];

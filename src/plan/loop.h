@@ -9,14 +9,14 @@
 
 namespace millrace {
 
-/// Builds the kernel of a scan whose body the passes have lowered. Where the rows of the carries (dimension 0) do not
-/// touch each other, the rows are cut into parts that depend on the problem only, and each part runs through all steps
-/// by itself: the threads need not wait for each other, and the values of a part stay in a core's cache. Where they do,
-/// the body's kernels run one after the other on all threads.
+/// Builds the kernel of a scan whose body the passes have lowered. Where the rows of the carries (dimension
+/// 0) do not touch each other, the rows are cut into parts that depend on the problem only, and each part
+/// runs through all steps by itself: the threads need not wait for each other, and the values of a part stay
+/// in a core's cache. Where they do, the body's kernels run one after the other on all threads.
 std::unique_ptr<Kernel> build_loop(const KernelRequest& request, const Target& target, ThreadPool& pool);
 
-/// The body for `to` instead of `from` rows (the size of dimension 0 of the inputs with row_inputs[k] and of all
-/// outputs); nullopt when a result row may depend on other rows, or when it cannot be told.
+/// The body for `to` instead of `from` rows (the size of dimension 0 of the inputs with row_inputs[k] and of
+/// all outputs); nullopt when a result row may depend on other rows, or when it cannot be told.
 std::optional<Graph> with_rows(const Graph& body, const std::vector<char>& row_inputs, int64_t from,
                                int64_t to);
 

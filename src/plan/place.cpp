@@ -5,7 +5,8 @@
 
 namespace millrace {
 
-// Greedy by size: the largest first, each at the lowest gap left by those placed before it that live at the same time.
+// Greedy by size: the largest first, each at the lowest gap left by those placed before it that live at the
+// same time.
 int64_t place_storages(std::vector<Storage>& storages) {
   std::vector<int> order;
   for (size_t s = 0; s < storages.size(); ++s)

@@ -268,7 +268,8 @@ class Planner {
     order_copies();
   }
 
-  /// A copy that overwrites an input comes after those that read it. Where inputs go round, one is set aside first.
+  /// A copy that overwrites an input comes after those that read it. Where inputs go round, one is set aside
+  /// first.
   void order_copies() {
     const auto reads = [&](const PlannedCopy& copy, int input) {
       const Storage& from = plan_.storages[copy.from];
@@ -294,7 +295,8 @@ class Planner {
     plan_.copies = std::move(ordered);
   }
 
-  /// Whether the producer of storage s may write into graph input `input`; orders the input's other readers before it.
+  /// Whether the producer of storage s may write into graph input `input`; orders the input's other readers
+  /// before it.
   bool can_overwrite(int input, int s, const std::set<int>& read_as_output) {
     const int target = storage(graph().inputs()[input]);
     if (read_as_output.count(target)) return false;
@@ -312,7 +314,8 @@ class Planner {
     return true;
   }
 
-  /// Launch order: a ready launch that frees at least what it allocates goes first, else the earliest of the graph.
+  /// Launch order: a ready launch that frees at least what it allocates goes first, else the earliest of the
+  /// graph.
   void schedule() {
     std::vector<int> waits(graph().size(), 0), reads_left(plan_.storages.size(), 0);
     for (const auto& next : successors_)
@@ -459,7 +462,8 @@ class Planner {
 
   /// What only members of one chain write and read shrinks to the rows at hand.
   void cut_windows() {
-    std::vector<int> chain_of(plan_.storages.size(), -2);  // −2: nobody's yet, −1: somebody else's too
+    std::vector<int> chain_of(plan_.storages.size(),
+                              -2);  // −2: of no launch yet, −1: also of launches outside
     std::vector<char> written(plan_.storages.size(), 0);
     const auto use = [&](int s, int chain) {
       chain_of[s] = chain_of[s] == -2 || chain_of[s] == chain ? chain : -1;
@@ -483,7 +487,7 @@ class Planner {
     prepare_chains(plan_, pool_.threads());
   }
 
-  /// A result takes over the memory of an operand that nobody reads later, where the kernel allows it.
+  /// A result takes over the memory of an operand that is not read later, where the kernel allows it.
   void reuse_in_place() {
     std::vector<int> last_read(plan_.storages.size(), -1);
     for (size_t l = 0; l < plan_.launches.size(); ++l)

@@ -41,8 +41,9 @@ struct PlannedLaunch {
   int chain = -1;  // a wave of its own, or none
 };
 
-/// Launches that run row by row (RowKernel): a chunk of rows by the first, the same rows by the next, and so on. What one
-/// leaves for another is read from the cache, and what nobody else reads is never stored as a whole.
+/// Launches that run row by row (RowKernel): a chunk of rows by the first, the same rows by the next, and so
+/// on. What one leaves for another is read from the cache, and a value that nothing outside the chain reads
+/// is never stored as a whole.
 struct Chain {
   int64_t rows = 0;   // that each of their results has
   int64_t chunk = 0;  // rows of a chunk
@@ -67,7 +68,8 @@ struct Plan {
   std::map<std::string, std::string> choices;
   int64_t arena_bytes = 0;
   int peak_launch = -1;  // where the arena is fullest
-  /// The same, and the arena's size, without what depends on the number of threads: for choices that must not.
+  /// The same, and the arena's size, without what depends on the number of threads: for choices that must
+  /// not.
   int fixed_peak_launch = -1;
   int64_t fixed_bytes = 0;
 };
@@ -86,22 +88,22 @@ struct PlanOptions {
 /// Operands and results that a member of a chain has at most.
 constexpr size_t kMostPointers = 64;
 
-/// Finds chains among scheduled launches, and says which of them each launch belongs to, or −1. `after[i]`: launches that
-/// must run later than launch i. All members of a chain can run where the first of them stands.
+/// Finds chains among scheduled launches, and says which of them each launch belongs to, or −1. `after[i]`:
+/// launches that must run later than launch i. All members of a chain can run where the first of them stands.
 std::vector<int> form_chains(const std::vector<PlannedLaunch>& launches, const std::vector<Storage>& storages,
                              const std::vector<std::vector<int>>& after, std::vector<Chain>& chains);
 
 /// Tells the kernels of all chains how `threads` threads use them.
 void prepare_chains(Plan& plan, int threads);
 
-/// Sorts scheduled launches into waves. `after[i]`: launches (by index) that must run later than launch i, all behind it;
-/// `small[i]`: its rough time in nanoseconds when it is small, else 0. A small launch joins the first wave of small ones
-/// that nothing it depends on keeps it from, as long as the wave stays short; others get waves of their own. Returns the
-/// wave of each launch.
+/// Sorts scheduled launches into waves. `after[i]`: launches (by index) that must run later than launch i,
+/// all behind it; `small[i]`: its rough time in nanoseconds when it is small, else 0. A small launch joins
+/// the first wave of small ones that nothing it depends on keeps it from, as long as the wave stays short;
+/// others get waves of their own. Returns the wave of each launch.
 std::vector<int> form_waves(const std::vector<std::vector<int>>& after, const std::vector<double>& small);
 
-/// Chooses a provider for every node, builds the kernels (in parallel), orders the launches so that memory is freed
-/// early, and places every value in the arena.
+/// Chooses a provider for every node, builds the kernels (in parallel), orders the launches so that memory is
+/// freed early, and places every value in the arena.
 Plan make_plan(LaidOutGraph source, const Target& target, const PlanOptions& options, ThreadPool& pool);
 
 /// Bytes from one slot's rows of a window to the next one's.
@@ -109,8 +111,8 @@ inline int64_t window_bytes(const Chain& chain, const Storage& storage) {
   return (chain.chunk * storage.row_bytes + 63) / 64 * 64;
 }
 
-/// Gives every arena storage with a lifetime an offset; returns the arena's size. Storages whose lifetimes overlap do not
-/// overlap in memory. Offsets are multiples of 64.
+/// Gives every arena storage with a lifetime an offset; returns the arena's size. Storages whose lifetimes
+/// overlap do not overlap in memory. Offsets are multiples of 64.
 int64_t place_storages(std::vector<Storage>& storages);
 
 }  // namespace millrace

@@ -11,7 +11,8 @@ namespace millrace {
 namespace {
 
 constexpr int kRounds = 10;
-// Worth a choice: so much of the other's time at most, so many nanoseconds less, and faster in so many rounds.
+// Worth a choice: so much of the other's time at most, so many nanoseconds less, and faster in so many
+// rounds.
 constexpr double kWorthwhile = 0.97;
 constexpr int64_t kNoticed = 1000;
 constexpr int kWon = 8;

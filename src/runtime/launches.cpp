@@ -46,8 +46,8 @@ struct Use {
   size_t traffic;  // index in the launch's traffic
 };
 
-/// Fills in the distances: bytes touched from each use of a storage to the next (reads look back, writes ahead), the
-/// step being repeated forever.
+/// Fills in the distances: bytes touched from each use of a storage to the next (reads look back, writes
+/// ahead), the step being repeated forever.
 void measure_distances(std::vector<LaunchInfo>& launches, std::vector<Use>& uses) {
   std::vector<double> before(launches.size() + 1, 0);  // bytes of the launches before
   for (size_t l = 0; l < launches.size(); ++l) before[l + 1] = before[l] + launches[l].bytes();

@@ -19,8 +19,8 @@ constexpr double kMostMemoryForSpeed = 1.01;
 // Scratch memory that is worth a slower kernel: so many bytes, so much of a step.
 constexpr int64_t kMuchScratch = 8 << 20;
 constexpr double kMuchOfStep = 0.1;
-// Less than this much of what a step in bf16 takes beside its parameters, copies cannot make it larger than one in fp32,
-// whose activations are twice as large.
+// Less than this much of what a step in bf16 takes beside its parameters, copies cannot make it larger than
+// one in fp32, whose activations are twice as large.
 constexpr double kManyCopies = 0.45;
 
 class Lowering {
@@ -88,8 +88,8 @@ class Lowering {
                            static_cast<int>(now_.plan.launches.size())});
   }
 
-  /// Whether a training step is largest where a kernel's scratch memory is much of it: then another kernel is to be taken
-  /// there. (What only infers is small anyway.) What the caller has recorded holds.
+  /// Whether a training step is largest where a kernel's scratch memory is much of it: then another kernel is
+  /// to be taken there. (What only infers is small anyway.) What the caller has recorded holds.
   bool wastes_memory() {
     if (options_.donations.empty() || now_.plan.fixed_peak_launch < 0) return false;
     const PlannedLaunch& launch = now_.plan.launches[now_.plan.fixed_peak_launch];
@@ -118,15 +118,16 @@ class Lowering {
     return choice == second.name;
   }
 
-  /// Whether a problem has this form now, and not because the caller has recorded it: what is recorded holds, so that a
-  /// resumed run computes what it computed before.
+  /// Whether a problem has this form now, and not because the caller has recorded it: what is recorded holds,
+  /// so that a resumed run computes what it computed before.
   bool chose(const std::string& form) const {
     return std::any_of(compared_.begin(), compared_.end(), [&](const auto& compared) {
       return compared.second == form && !options_.choices.contains(compared.first);
     });
   }
 
-  /// Where problems have this form by choice and the step `costs` too much memory, with it and without: takes all back.
+  /// Where problems have this form by choice and the step `costs` too much memory, with it and without: takes
+  /// all back.
   template <typename Costs>
   void undo(const std::string& form, const Costs& costs) {
     if (!chose(form)) return;
@@ -142,8 +143,8 @@ class Lowering {
     compared_ = std::move(compared);
   }
 
-  /// With few items a step is its parameters, and their copies may take more than activations save in bf16; and what some
-  /// read in f32, others in bf16, is there twice.
+  /// With few items a step is its parameters, and their copies may take more than activations save in bf16;
+  /// and what some read in f32, others in bf16, is there twice.
   void stay_below_fp32() {
     if (precision_ != "bf16" || options_.donations.empty()) return;
     int64_t copies = 0;
@@ -169,8 +170,8 @@ class Lowering {
   /// By any number of threads: what must not choose between results that differ.
   int64_t needed_by_any() const { return now_.plan.fixed_bytes + now_.bound_bytes(); }
 
-  /// Lowers with copies of parameters kept from run to run: all, or where that takes more memory those that would be there
-  /// when it is fullest anyway, or none.
+  /// Lowers with copies of parameters kept from run to run: all, or where that takes more memory those that
+  /// would be there when it is fullest anyway, or none.
   void lower_with_copies() {
     for (bool all = true;; all = false) {
       lower(0);
@@ -197,7 +198,8 @@ class Lowering {
     }
   }
 
-  /// Gives up activations until the memory suffices: how much the peak falls for what is given up shows only in the plan.
+  /// Gives up activations until the memory suffices: how much the peak falls for what is given up shows only
+  /// in the plan.
   void fit_memory() {
     constexpr int most_tries = 12, refinements = 3;
     int64_t drop = 0, least = needed(), too_little = 0;

@@ -77,7 +77,8 @@ double matmul_gflops(DType dtype) {
   return 2.0 * n * n * n / best_seconds(0.5, [&] { program.run(); }) / 1e9;
 }
 
-/// Copy rate when each thread goes back and forth over `bytes` / threads of its own, by the fastest way to copy.
+/// Copy rate when each thread goes back and forth over `bytes` / threads of its own, by the fastest way to
+/// copy.
 double copy_rate(int64_t bytes) {
   ThreadPool& pool = ThreadPool::global();
   const int64_t threads = pool.threads(), half = bytes / threads / 2 / 256 * 256;
@@ -104,7 +105,8 @@ double copy_rate(int64_t bytes) {
   return best;
 }
 
-/// Caches of level 2 and up that the CPUs of this process have, by level: bytes of one, and how many there are.
+/// Caches of level 2 and up that the CPUs of this process have, by level: bytes of one, and how many there
+/// are.
 std::map<int, std::pair<int64_t, int>> caches() {
   std::map<int, std::set<std::string>> owners;
   std::map<int, int64_t> sizes;

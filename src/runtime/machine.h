@@ -20,8 +20,9 @@ struct Machine {
   std::string cpu;  // the model's name
   int threads = 1;
   std::string instructions;  // "avx2 fma avx512 …"
-  /// 10⁹ floating-point operations per second of all threads. The peaks are fused multiply-adds on registers, or a
-  /// matrix product where that was faster (units that only it uses); bf16 is 0 where the CPU has no units for it.
+  /// 10⁹ floating-point operations per second of all threads. The peaks are fused multiply-adds on registers,
+  /// or a matrix product where that was faster (units that only it uses); bf16 is 0 where the CPU has no
+  /// units for it.
   double fp32_gflops = 0, bf16_gflops = 0;
   double matmul_fp32_gflops = 0, matmul_bf16_gflops = 0;  // 1,536³, by the kernels that training uses
   std::vector<MemoryLevel> levels;                        // the nearest first, RAM last

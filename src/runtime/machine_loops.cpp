@@ -24,8 +24,8 @@ void consume(const T& value) {
   asm volatile("" : : "m"(value) : "memory");
 }
 
-// Values stay near 1: no denormals, no infinities. One function a width: the target attribute does not reach templates.
-// NOLINTBEGIN(bugprone-macro-parentheses): V is a type, START stands in declarations
+// Values stay near 1: no denormals, no infinities. One function a width: the target attribute does not reach
+// templates. NOLINTBEGIN(bugprone-macro-parentheses): V is a type, START stands in declarations
 #define MILLRACE_CHAINS(V, START, STEP)                                                                   \
   V x0 = START, x1 = START, x2 = START, x3 = START, x4 = START, x5 = START, x6 = START, x7 = START,       \
     x8 = START, x9 = START, x10 = START, x11 = START;                                                     \

@@ -14,7 +14,8 @@ std::string milliseconds(double seconds) {
   return seconds < 1e-3 ? fmt::format("{:.1f} µs", 1e6 * seconds) : fmt::format("{:.2f} ms", 1e3 * seconds);
 }
 
-/// The faster half of the runs, by time of the whole step: what else ran on the machine is seen least in them.
+/// The faster half of the runs, by time of the whole step: what else ran on the machine is seen least in
+/// them.
 std::vector<size_t> faster_half(std::span<const StepMarks> marks) {
   std::vector<size_t> order(marks.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -25,8 +26,8 @@ std::vector<size_t> faster_half(std::span<const StepMarks> marks) {
   return order;
 }
 
-/// Of each run the step that it was in. Where batches have several shapes, each with a program of its own, there are steps
-/// without a run of this one.
+/// Of each run the step that it was in. Where batches have several shapes, each with a program of its own,
+/// there are steps without a run of this one.
 std::vector<StepMarks> marks_of(const std::vector<std::vector<int64_t>>& runs,
                                 std::span<const StepMarks> given) {
   std::vector<StepMarks> marks;

@@ -13,8 +13,8 @@
 
 namespace millrace {
 
-/// The least time a launch could take: its arithmetic at the machine's peak, its bytes at the rate of the memory they
-/// come from, whichever is longer. Seconds.
+/// The least time a launch could take: its arithmetic at the machine's peak, its bytes at the rate of the
+/// memory they come from, whichever is longer. Seconds.
 struct Roof {
   double compute = 0, memory = 0;
   double seconds() const { return std::max(compute, memory); }
@@ -64,7 +64,8 @@ struct Profile {
   double seconds = 0;                   // of a step
   double data = 0, host = 0;            // waiting for a batch; everything else outside of kernels
   double phases[3] = {0, 0, 0};         // kernels, by Phase
-  /// Counts of the CPU a step, over all threads: "cycles", "instructions", "cache misses"; empty where there are none.
+  /// Counts of the CPU a step, over all threads: "cycles", "instructions", "cache misses"; empty where there
+  /// are none.
   std::vector<std::pair<std::string, double>> counters;
   StepMarks typical_marks;             // of the median step of those counted
   std::vector<int64_t> typical_times;  // its launches: Program::run_times()
@@ -74,11 +75,13 @@ struct Profile {
   double bytes() const;
 };
 
-/// `marks`: one for each run of the program, in order; fewer runs or none: those runs begin and end with the program.
+/// `marks`: one for each run of the program, in order; fewer runs or none: those runs begin and end with the
+/// program.
 Profile make_profile(std::vector<LaunchInfo> launches, const std::vector<std::vector<int64_t>>& runs,
                      std::span<const StepMarks> marks, const Machine& machine);
 
-/// What kind of work a launch is: "conv2d", "matmul", "fused element-wise", "fused reduction", "data movement" …
+/// What kind of work a launch is: "conv2d", "matmul", "fused element-wise", "fused reduction", "data
+/// movement" …
 std::string kind_of(const LaunchInfo& launch);
 /// The layer, cut to its first `depth` components (0: all); a parameter's update counts as its layer's.
 std::string layer_of(const LaunchInfo& launch, int depth);

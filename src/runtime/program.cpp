@@ -50,13 +50,15 @@ struct Free {
 /// Where launches find an array: a run says itself what it writes (Array::mark_written).
 void* address_of(const Array& array) { return const_cast<void*>(array.data()); }
 
-// Waking a sleeping thread, or handing over to one that spins, is not worth less work than this, in nanoseconds.
+// Waking a sleeping thread, or handing over to one that spins, is not worth less work than this, in
+// nanoseconds.
 constexpr double kWorthWaking = 3000;
 
 /// Memory for intermediates; large arenas ask for huge pages.
 std::unique_ptr<void, Free> allocate_arena(int64_t bytes) {
 #if defined(__GLIBC__)
-  // What compiling freed (tens of megabytes) goes back first: it would stand in the process's size beside the plan's.
+  // What compiling freed (tens of megabytes) goes back first: it would stand in the process's size beside the
+  // plan's.
   if (bytes >= (8 << 20)) malloc_trim(0);
 #endif
   const size_t page = bytes < (8 << 20) ? 64 : 2 << 20;
@@ -114,16 +116,16 @@ struct Program::Impl : Lowered {
     int launch, stage;
     int64_t chunk;
   };
-  /// Launches [first, first + count) that run at the same time: stage by stage the chunks of all, in `tasks`. A lone one
-  /// has no tasks: it runs itself.
+  /// Launches [first, first + count) that run at the same time: stage by stage the chunks of all, in `tasks`.
+  /// A lone one has no tasks: it runs itself.
   struct Wave {
     int first, count;
     std::vector<std::pair<int, int>> stages;  // ranges of `tasks`
     bool parallel;                            // worth waking others for
     int chain = -1;                           // launches that run row by row
   };
-  /// A launch of a chain: its kernel by rows, and of each pointer the bytes of a row and from slot to slot, 0 where the
-  /// whole tensor is there.
+  /// A launch of a chain: its kernel by rows, and of each pointer the bytes of a row and from slot to slot, 0
+  /// where the whole tensor is there.
   struct Link {
     RowKernel* kernel = nullptr;
     ChunkedKernel* chunked = nullptr;  // the same
@@ -248,7 +250,8 @@ struct Program::Impl : Lowered {
         if (ChunkedKernel* kernel = kernels[l - first].second; stage < kernel->stages())
           for (int64_t chunk = 0; chunk < kernel->chunks(stage); ++chunk)
             tasks.push_back({kernel, l, stage, chunk});
-      // Threads take ranges of this order: the same part of each launch's data, and of the lone chunks some each.
+      // Threads take ranges of this order: the same part of each launch's data, and of the lone chunks some
+      // each.
       const auto place = [&](const Task& task) {
         const auto chunks = static_cast<double>(task.kernel->chunks(task.stage));
         const double spread = 0.618 * (task.launch - first + 1);

@@ -14,7 +14,8 @@ inline int64_t clock_now() {
       .count();
 }
 
-/// One stamp at the begin of a run, one after each launch, one at the end: a launch costs one reading of the clock.
+/// One stamp at the begin of a run, one after each launch, one at the end: a launch costs one reading of the
+/// clock.
 class RunClock {
  public:
   explicit RunClock(size_t launches) : stamps_(launches + 2) { grow(64); }

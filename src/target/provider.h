@@ -21,32 +21,37 @@ constexpr int64_t kFarBytes = 8 << 20;
 /// How a chain uses one of its kernels.
 struct RowUse {
   bool read_soon = false;  // the results are read while they are in the cache
-  /// Of each operand, the bytes from rows to those of the chunk that this thread will probably run next, where it is worth
-  /// fetching that from memory meanwhile; 0: it is not.
+  /// Of each operand, the bytes from rows to those of the chunk that this thread will probably run next,
+  /// where it is worth fetching that from memory meanwhile; 0: it is not.
   std::vector<int64_t> ahead;
 };
 
-/// What a kernel offers that can also compute some rows of its results. A row is one of `rows` equal pieces of a tensor as
-/// they follow each other in memory. The plan lets such kernels follow each other row by row, while rows are in the cache.
+/// What a kernel offers that can also compute some rows of its results. A row is one of `rows` equal pieces
+/// of a tensor as they follow each other in memory. The plan lets such kernels follow each other row by row,
+/// while rows are in the cache.
 class RowKernel {
  public:
   virtual ~RowKernel() = default;
   /// The most rows that all results split into; 0: they do not split.
   virtual int64_t most_rows() const = 0;
-  /// Of how many rows a piece must be a multiple (the last one may be shorter); 0 when `rows` rows cannot be had.
+  /// Of how many rows a piece must be a multiple (the last one may be shorter); 0 when `rows` rows cannot be
+  /// had.
   virtual int64_t row_grain(int64_t rows) const = 0;
-  /// Whether a row of the results takes of this operand no more than the same row; else it may take all of it.
+  /// Whether a row of the results takes of this operand no more than the same row; else it may take all of
+  /// it.
   virtual bool takes_row(int operand, int64_t rows) const = 0;
   /// Before run_rows is used.
   virtual void prepare_rows(const RowUse& /*use*/) {}
   /// Stages (of a ChunkedKernel) that come before any rows; they read only operands that are taken whole.
   virtual int first_stages() const { return 0; }
-  /// Computes rows [begin, end) of `rows`. Pointers are those of whole tensors, though other rows may not be there.
+  /// Computes rows [begin, end) of `rows`. Pointers are those of whole tensors, though other rows may not be
+  /// there.
   virtual void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
                         void* scratch) = 0;
 };
 
-/// Each of the library's is a file below backend/cpu with MILLRACE_PROVIDER(name){…} in namespace millrace::cpu.
+/// Each of the library's is a file below backend/cpu with MILLRACE_PROVIDER(name){…} in namespace
+/// millrace::cpu.
 template <typename Own>
 std::unique_ptr<Provider> make_provider() {
   return std::make_unique<Own>();
@@ -62,8 +67,8 @@ struct Target {
   std::vector<std::unique_ptr<Provider>> providers;
   /// True when the target compiles `fused` nodes; the fuse pass runs only then.
   bool fuses = false;
-  /// True when products, convolutions and attention run faster on bf16 than on f32 here; else the precision "bf16" computes
-  /// in f32.
+  /// True when products, convolutions and attention run faster on bf16 than on f32 here; else the precision
+  /// "bf16" computes in f32.
   bool fast_bf16 = false;
 };
 

@@ -23,8 +23,8 @@ std::string cpu_name() {
   return "unknown";
 }
 
-/// One line a choice: cpu, problem, choice, between tabs. The first line of a problem holds, so that programs that
-/// measured at the same time agree afterwards. Lines are appended whole; a damaged one is passed over.
+/// One line a choice: cpu, problem, choice, between tabs. The first line of a problem holds, so that programs
+/// that measured at the same time agree afterwards. Lines are appended whole; a damaged one is passed over.
 class Choices {
  public:
   Choices() : cpu_(cpu_name()) {

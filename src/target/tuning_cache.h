@@ -6,8 +6,9 @@
 
 namespace millrace {
 
-/// The provider that won for a problem on this type of CPU; nullopt when it was never measured or there is no cache. The
-/// cache is $MILLRACE_CACHE/choices, else millrace/choices under $XDG_CACHE_HOME or ~/.cache. Thread-safe.
+/// The provider that won for a problem on this type of CPU; nullopt when it was never measured or there is no
+/// cache. The cache is $MILLRACE_CACHE/choices, else millrace/choices under $XDG_CACHE_HOME or ~/.cache.
+/// Thread-safe.
 std::optional<std::string> tuned_choice(const std::string& problem);
 
 /// Keeps a choice for this process and, where the disk allows, for later ones.

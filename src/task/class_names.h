@@ -11,7 +11,8 @@ namespace millrace::task {
 bool is_whole_number(std::string_view text);
 /// Whole numbers by size where all are such, else by the alphabet; each once.
 std::vector<std::string> sorted_names(std::vector<std::string> names);
-/// A recipe's list, ["cat", "dog"], where "0..9" means ten numbers. InputError, naming `key`, when a class comes twice.
+/// A recipe's list, ["cat", "dog"], where "0..9" means ten numbers. InputError, naming `key`, when a class
+/// comes twice.
 std::vector<std::string> listed_names(const std::vector<std::string>& list, const std::string& key);
 /// InputError, naming `key`, when a name comes twice.
 void require_different(const std::vector<std::string>& names, const std::string& key);

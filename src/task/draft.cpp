@@ -75,7 +75,8 @@ std::string named_target(const data::Dataset& samples) {
   return {};
 }
 
-/// Rows of numbers and texts, of which any column but the keys could be the target; of the other columns there is at least one.
+/// Rows of numbers and texts, of which any column but the keys could be the target; of the other columns
+/// there is at least one.
 bool is_plain_table(const data::Dataset& samples) {
   int64_t columns = 0;
   for (const data::Column& column : samples.columns()) {
@@ -86,7 +87,8 @@ bool is_plain_table(const data::Dataset& samples) {
   return columns > 1 && samples.columns().back().name != key_column_name;
 }
 
-/// A pattern by which the names of files tell a class, "7_ann_12" or "cat12": of each at least five; "" for none.
+/// A pattern by which the names of files tell a class, "7_ann_12" or "cat12": of each at least five; "" for
+/// none.
 std::string pattern_of_keys(const data::Dataset& samples) {
   const auto key = data::key_column(samples);
   if (!key) return {};
@@ -185,7 +187,8 @@ std::string comment(const std::string& text) {
   return line + "\n";
 }
 
-/// What the classes' texts have around them that makes several of one: blanks, or the full stop of one of two sets ("<=50K.").
+/// What the classes' texts have around them that makes several of one: blanks, or the full stop of one of two
+/// sets ("<=50K.").
 std::string trim_of(const std::vector<std::string>& classes, const std::vector<std::string>& of_tests) {
   const auto trimmed = [](const std::vector<std::string>& names, const std::string& trim) {
     std::set<std::string_view> some;

@@ -65,7 +65,8 @@ Graph resizing(const Task& task, const Graph& model, int height, int width) {
   return graph;
 }
 
-/// Texts that become ids within the model. Each is called as its column, with "_text" behind it where something else is called so.
+/// Texts that become ids within the model. Each is called as its column, with "_text" behind it where
+/// something else is called so.
 std::map<int, std::vector<onnx::TextInput>> texts_of(const Task& task, const Graph& graph,
                                                      std::vector<std::string>& notes) {
   const auto& names = graph.input_names();
@@ -96,7 +97,7 @@ std::map<int, std::vector<onnx::TextInput>> texts_of(const Task& task, const Gra
   return all;
 }
 
-/// What whoever runs the model may want to know; of the only input and output without a name in front.
+/// What users of the exported model may want to know; of the only input and output without a name in front.
 std::map<std::string, std::string> metadata_of(const Task& task) {
   std::map<std::string, std::string> metadata;
   for (const auto& output : task.outputs) {

@@ -88,7 +88,7 @@ data::StreamFeedOptions stream_options(const Recipe& recipe, size_t streams) {
   options.batch = recipe.train.batch;
   options.seed = static_cast<uint64_t>(recipe.train.seed);
   options.order = recipe.data.order;
-  // How long streams are nobody knows: without weights they count alike.
+  // The length of a stream is not known: without weights all count alike.
   if (!recipe.data.sources.empty()) options.shares = shares_of(recipe, std::vector<int64_t>(streams, 1));
   options.epoch_samples =
       recipe.data.epoch_samples > 0 ? recipe.data.epoch_samples : recipe.train.steps * recipe.train.batch;
@@ -131,7 +131,8 @@ void check_streamed(const Task& task, const Recipe& given) {
   }
 }
 
-/// So many samples are learnt from: what the shuffle buffer will hold anyhow need not be waited for twice; of large ones fewer.
+/// So many samples are learnt from: what the shuffle buffer will hold anyhow need not be waited for twice; of
+/// large ones fewer.
 int64_t learnt_samples(const Task& task) {
   constexpr int64_t most = 5000, least = 64, memory = int64_t{256} << 20;
   int64_t bytes = 1;

@@ -1,8 +1,8 @@
 // Inputs of a task: what a model is given. Each kind of input is one file in inputs/.
 //
-// What an input's life is like: learn() looks at the training data once, or load() takes what was learnt from a checkpoint; part() makes the
-// arrays of samples on the host; graph() goes from these to the first tensors of the architecture, the same in training, evaluation,
-// prediction and export.
+// What an input's life is like: learn() looks at the training data once, or load() takes what was learnt from
+// a checkpoint; part() makes the arrays of samples on the host; graph() goes from these to the first tensors
+// of the architecture, the same in training, evaluation, prediction and export.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,8 @@ namespace millrace::task {
 struct InputKind;
 class Continuable;
 
-/// Texts that an exported model turns into ids by itself (ai.onnx.ml's LabelEncoder): column `column` of the array `field`.
+/// Texts that an exported model turns into ids by itself (ai.onnx.ml's LabelEncoder): column `column` of the
+/// array `field`.
 struct ExportedTexts {
   std::string field;
   int64_t column = 0;
@@ -59,15 +60,18 @@ class Input {
   /// Lines for the user about what was learnt or opened.
   virtual std::vector<std::string> notes() const { return {}; }
 
-  /// The arrays that evaluation, prediction and the exported model take, named without the prefix; training may have more (random
-  /// masks). The first dimension is `batch`.
+  /// The arrays that evaluation, prediction and the exported model take, named without the prefix; training
+  /// may have more (random masks). The first dimension is `batch`.
   virtual std::vector<data::Field> fields() const = 0;
-  /// The names of those that only training has, in the order of its part's fields; graph() gets them behind the others.
+  /// The names of those that only training has, in the order of its part's fields; graph() gets them behind
+  /// the others.
   virtual std::vector<data::Field> training_fields() const { return {}; }
-  /// From these to what the architecture takes, as operators (`training`: with the arrays of training_fields() behind).
+  /// From these to what the architecture takes, as operators (`training`: with the arrays of
+  /// training_fields() behind).
   virtual std::vector<Tensor> graph(std::span<const Tensor> fields, bool training) const = 0;
 
-  /// Puts what the architecture must know of it into the options: sizes of a sample after graph(), vocabulary, columns.
+  /// Puts what the architecture must know of it into the options: sizes of a sample after graph(),
+  /// vocabulary, columns.
   virtual void describe(nn::ModelOptions& options) const = 0;
   /// The architectures that it goes with, the default first ("convnet").
   virtual std::vector<std::string> architectures() const = 0;
@@ -78,7 +82,8 @@ class Input {
 
   /// Its arrays of the samples of a data set. InputError when the data set does not have what it takes.
   virtual std::shared_ptr<const data::Part> part(const Reading& reading, Purpose purpose) const = 0;
-  /// The rows of an epoch, where the input decides (corpora, texts in buckets); null: an order of the samples does. `part`: its own.
+  /// The rows of an epoch, where the input decides (corpora, texts in buckets); null: an order of the samples
+  /// does. `part`: its own.
   virtual std::unique_ptr<data::RowPlan> rows(const data::Part& /*part*/, const Reading& /*reading*/,
                                               Purpose /*purpose*/, int64_t /*batch*/) const {
     return nullptr;
@@ -90,19 +95,20 @@ class Input {
   /// Bytes of text that one target stands for, of that part; 0 where that says nothing.
   virtual double bytes_per_target(const data::Part& /*part*/) const { return 0; }
 
-  /// Opens what a user names to be predicted: "" when `text` is the sample itself (a text), else InputError or the data set of paths.
-  /// Null: `argument` is no path but a sample, which sample_of() makes one of.
+  /// Opens what a user names to be predicted: "" when `text` is the sample itself (a text), else InputError
+  /// or the data set of paths. Null: `argument` is no path but a sample, which sample_of() makes one of.
   virtual std::shared_ptr<const data::Dataset> open(const Recipe& recipe,
                                                     const std::vector<std::string>& paths) const;
   /// May these arguments be opened as one data set (files of one kind)?
   virtual bool together(const std::string& /*path*/) const { return false; }
-  /// Is an argument of `predict` a sample as it stands, not a path? InputError for what looks like a file that is not there.
+  /// Is an argument of `predict` a sample as it stands, not a path? InputError for what looks like a file
+  /// that is not there.
   virtual bool is_sample(const std::string& /*argument*/) const { return false; }
   /// A data set of one sample, of such an argument.
   virtual std::shared_ptr<const data::Dataset> sample(const std::string& argument) const;
 
-  /// Copies of the arrays of a batch that evaluation also looks at (test-time augmentation): how many ways there are, 1 for none, and
-  /// the arrays as way number `view` sees them (0: unchanged).
+  /// Copies of the arrays of a batch that evaluation also looks at (test-time augmentation): how many ways
+  /// there are, 1 for none, and the arrays as way number `view` sees them (0: unchanged).
   virtual int views() const { return 1; }
   virtual std::vector<Array> view(std::span<const Array> arrays, int /*view*/) const {
     return {arrays.begin(), arrays.end()};
@@ -110,19 +116,19 @@ class Input {
   /// How much that view counts in the mean of the logits; the unchanged one counts 1.
   virtual float view_weight(int /*view*/) const { return 1; }
 
-  /// What evaluation makes of a decoded picture of this size, where the first of fields() holds pictures u8 [batch, C, H, W]; nothing
-  /// where it does not. InputError when the picture is too small.
+  /// What evaluation makes of a decoded picture of this size, where the first of fields() holds pictures u8
+  /// [batch, C, H, W]; nothing where it does not. InputError when the picture is too small.
   virtual std::optional<data::Frame> frame(int /*height*/, int /*width*/) const { return std::nullopt; }
   /// Columns that were texts in training, and are texts wherever samples are read.
   virtual std::vector<std::string> text_columns() const { return {}; }
 
-  /// For `data show`: a row as planes u8 [C, H, W] where it can be looked at (a picture, a spectrogram), from its arrays and what graph() makes of
-  /// them; else nothing, and text() tells it.
+  /// For `data show`: a row as planes u8 [C, H, W] where it can be looked at (a picture, a spectrogram), from
+  /// its arrays and what graph() makes of them; else nothing, and text() tells it.
   virtual std::optional<Array> picture(std::span<const Array> /*row*/) const { return std::nullopt; }
   virtual std::string text(std::span<const Array> row) const = 0;
 
-  /// Some thousand samples, for parameters that come from the data (nn::Model::fit): the array of its only field. Nothing where it
-  /// has none to offer.
+  /// Some thousand samples, for parameters that come from the data (nn::Model::fit): the array of its only
+  /// field. Nothing where it has none to offer.
   virtual std::optional<Array> fitting(const Reading& /*reading*/) const { return std::nullopt; }
   /// For going on with a text, token by token (generate.h); null where nothing can follow.
   virtual const Continuable* continuable() const { return nullptr; }
@@ -140,10 +146,12 @@ struct InputKind {
   std::string name;  // "picture"
   std::string doc;
   const char* unit = "samples";  // "pictures": what samples are called
-  /// The kind of output whose targets it makes itself, where nothing else is there to be predicted ("tokens"); "" for none.
+  /// The kind of output whose targets it makes itself, where nothing else is there to be predicted
+  /// ("tokens"); "" for none.
   std::string targets = {};
   std::vector<Setting> settings;
-  /// Could a data set be its samples? The columns that it would take, empty where it cannot. `taken`: columns that are others'.
+  /// Could a data set be its samples? The columns that it would take, empty where it cannot. `taken`: columns
+  /// that are others'.
   std::vector<std::string> (*recognise)(const data::Dataset& samples,
                                         const std::vector<std::string>& taken) = nullptr;
   /// How sure it is, where several kinds recognise a data set: the greatest counts.
@@ -154,13 +162,15 @@ struct InputKind {
   int64_t (*longest)(const Section& section) = nullptr;
   /// Makes them all of one length, unless the recipe says how long they are.
   void (*pad)(Section& section) = nullptr;
-  /// Of a kind whose rows are cut from samples: its rows, of a stream of samples (as it was where it cannot). Null: rows are samples.
+  /// Of a kind whose rows are cut from samples: its rows, of a stream of samples (as it was where it cannot).
+  /// Null: rows are samples.
   std::unique_ptr<data::Stream> (*stream)(const Section& section,
                                           std::unique_ptr<data::Stream> samples) = nullptr;
   /// The section is settled. InputError says what is wrong with the data.
   std::unique_ptr<Input> (*learn)(const Section& section, const Reading& reading) = nullptr;
   std::unique_ptr<Input> (*load)(const Section& section, const std::string& encoding) = nullptr;
-  /// Comments and lines of a recipe for this data (`millrace init`): keys of the [input] section that suit, "" for none.
+  /// Comments and lines of a recipe for this data (`millrace init`): keys of the [input] section that suit,
+  /// "" for none.
   std::string (*draft)(const data::Dataset& samples, const std::vector<std::string>& columns) = nullptr;
 };
 

@@ -9,8 +9,8 @@
 
 namespace millrace::task {
 
-/// Adds rows of a batch to the metrics: `logits` (rows × places × width) against `targets` i64 (rows × places). Those
-/// of rows that do not count, and where the target is -1, are left out.
+/// Adds rows of a batch to the metrics: `logits` (rows × places × width) against `targets` i64 (rows ×
+/// places). Those of rows that do not count, and where the target is -1, are left out.
 void judge_labels(std::span<const float> logits, std::span<const std::byte> targets, int64_t places,
                   int64_t width, const std::vector<char>& rows, double bytes, eval::Measurement& into);
 /// Targets i64.

@@ -33,8 +33,8 @@ bool has_columns(const data::Dataset& set, const std::vector<std::string>& names
   });
 }
 
-/// A data set that is to have columns that are known. Of a few rows of CSV it cannot be told from the content whether the first is
-/// names, but from the names.
+/// A data set that is to have columns that are known. Of a few rows of CSV it cannot be told from the content
+/// whether the first is names, but from the names.
 Set open_known(const Recipe& recipe, const std::string& text, const std::vector<std::string>& texts) {
   data::OpenOptions options = options_of(recipe, texts);
   Set set = open_set(text, options);
@@ -75,8 +75,8 @@ Set open_source(const Recipe& recipe, const std::string& text, bool whole, Wante
   return set;
 }
 
-/// Numbers of classes mean the same in all sets only where no set has names of its own for them; else classes are put together
-/// by their names.
+/// Numbers of classes mean the same in all sets only where no set has names of its own for them; else classes
+/// are put together by their names.
 void number_classes(NamedSets& sets) {
   bool all = true, differ = false;
   std::string name;

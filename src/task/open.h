@@ -13,26 +13,27 @@
 
 namespace millrace::task {
 
-/// The data set that a recipe's text names, its ${VARIABLES} expanded. InputError says what to set when the folder of all
-/// data is missing.
+/// The data set that a recipe's text names, its ${VARIABLES} expanded. InputError says what to set when the
+/// folder of all data is missing.
 std::shared_ptr<const data::Dataset> open_set(const std::string& text, const data::OpenOptions& options = {});
 
-/// What a recipe trains on, where it has random access: one source, or the sources of data.train by name, one after the other.
-/// data.where, data.test_where and data.test_share (of samples, not of a corpus) have been applied. `parts`: samples of each source, in
-/// the order of their names; empty for one.
+/// What a recipe trains on, where it has random access: one source, or the sources of data.train by name, one
+/// after the other. data.where, data.test_where and data.test_share (of samples, not of a corpus) have been
+/// applied. `parts`: samples of each source, in the order of their names; empty for one.
 struct TrainingSource {
   std::shared_ptr<const data::Dataset> samples;
   std::vector<int64_t> parts;
 };
 /// `most` > 0: a sample of about so many. `whole`: a corpus, which its input cuts for testing.
 TrainingSource open_training_source(const Recipe& recipe, bool whole, int64_t most = 0);
-/// What it is tested on: data.test, or what data.test_where or data.test_share keep of data.train; `path` not empty: that instead (labelled
-/// samples given to `millrace eval`). Null where the recipe has no test set. Columns that were texts in training are texts: `texts`.
+/// What it is tested on: data.test, or what data.test_where or data.test_share keep of data.train; `path` not
+/// empty: that instead (labelled samples given to `millrace eval`). Null where the recipe has no test set.
+/// Columns that were texts in training are texts: `texts`.
 std::shared_ptr<const data::Dataset> open_test_source(const Recipe& recipe, bool whole,
                                                       const std::string& path,
                                                       const std::vector<std::string>& texts = {});
-/// What data.test_share keeps of the samples that a task is learnt from: it may take all samples of a class. Null where nothing is kept
-/// so, or data.where chooses among the others.
+/// What data.test_share keeps of the samples that a task is learnt from: it may take all samples of a class.
+/// Null where nothing is kept so, or data.where chooses among the others.
 std::shared_ptr<const data::Dataset> open_kept_share(const Reading& reading);
 /// data.weights of the sources in the order of their names; without any, `parts`.
 std::vector<double> shares_of(const Recipe& recipe, const std::vector<int64_t>& parts);

@@ -25,7 +25,8 @@ class Input;
 /// A prediction for one sample, to be printed.
 struct Prediction {
   std::string text;  // "cat 97.1 %, dog 2.2 %"
-  /// Fields of a JSON object, each value as JSON text: {"class", "\"cat\""}, {"probabilities", "{…}"}, {"logits", "[…]"}.
+  /// Fields of a JSON object, each value as JSON text: {"class", "\"cat\""}, {"probabilities", "{…}"},
+  /// {"logits", "[…]"}.
   std::vector<std::pair<std::string, std::string>> json;
 };
 
@@ -45,33 +46,39 @@ class Output {
   /// What was learnt from the training data (classes, means), as JSON; load() reads it.
   virtual std::string encoding() const = 0;
   virtual std::vector<std::string> notes() const { return {}; }
-  /// Loss of a model that knows nothing but how often what occurs (entropy, variance); NaN when that is not known.
+  /// Loss of a model that knows nothing but how often what occurs (entropy, variance); NaN when that is not
+  /// known.
   virtual double ignorance() const = 0;
 
-  /// The last dimension of its logits: classes, numbers, tokens; and whether there are logits at each place of a row ([batch, length,
-  /// width]), not only one for each row.
+  /// The last dimension of its logits: classes, numbers, tokens; and whether there are logits at each place
+  /// of a row ([batch, length, width]), not only one for each row.
   virtual int64_t width() const = 0;
   virtual bool at_places() const { return false; }
   /// The input that the targets come from ("next tokens of text"); null where they are columns.
   virtual const Input* from() const { return nullptr; }
 
-  /// Its targets of the samples of a data set: a part with the field "target"; null where an input gives them (then that input's part
-  /// has the fields "targets" and maybe "counted"). InputError when the data set lacks them, or has unknown classes.
+  /// Its targets of the samples of a data set: a part with the field "target"; null where an input gives them
+  /// (then that input's part has the fields "targets" and maybe "counted"). InputError when the data set
+  /// lacks them, or has unknown classes.
   virtual std::shared_ptr<const data::Part> part(const Reading& reading) const = 0;
   /// The class of each sample for orders by class, and the classes; empty where there are none.
   virtual std::vector<int64_t> labels(const Reading& /*reading*/) const { return {}; }
   virtual std::vector<std::string> classes() const { return {}; }
 
-  /// Loss of each row (and place), or their mean: LossKind::make() on the targets as the field has them (-1 taken for 0: `counted` weighs it 0).
+  /// Loss of each row (and place), or their mean: LossKind::make() on the targets as the field has them (-1
+  /// taken for 0: `counted` weighs it 0).
   virtual Tensor loss(const Tensor& logits, const Tensor& targets, bool mean) const = 0;
-  /// What is printed while training runs: the first of its default metrics that is a mean over rows, of each row (and place), f32.
+  /// What is printed while training runs: the first of its default metrics that is a mean over rows, of each
+  /// row (and place), f32.
   virtual std::pair<std::string, Tensor> progress(const Tensor& logits, const Tensor& targets) const = 0;
-  /// From logits to predictions, as the exported model gives them behind its logits: probabilities, numbers in their unit.
+  /// From logits to predictions, as the exported model gives them behind its logits: probabilities, numbers
+  /// in their unit.
   virtual Tensor predictions(const Tensor& logits) const = 0;
   virtual std::string predictions_name() const = 0;  // "probabilities"
 
-  /// Adds rows of a batch to the metrics: logits f32 (rows × width, at_places() rows × length × width), the target array as the feed has it.
-  /// `rows`: which rows count. `bytes` of text that a target stands for, or 0.
+  /// Adds rows of a batch to the metrics: logits f32 (rows × width, at_places() rows × length × width), the
+  /// target array as the feed has it. `rows`: which rows count. `bytes` of text that a target stands for, or
+  /// 0.
   virtual void judge(std::span<const float> logits, std::span<const std::byte> targets, int64_t length,
                      const std::vector<char>& rows, double bytes, eval::Measurement& into) const = 0;
 
@@ -120,7 +127,8 @@ std::pair<std::string, Tensor> accuracy_of(const Tensor& logits, const Tensor& t
 
 /// What every kind of output can be told: column, of (an input that targets come from), weight, loss (kind).
 std::vector<Setting> common_output_settings();
-/// An output's loss and its settings ("loss.label_smoothing" is the key "label_smoothing" of the kind of loss). InputError for one that does not apply.
+/// An output's loss and its settings ("loss.label_smoothing" is the key "label_smoothing" of the kind of
+/// loss). InputError for one that does not apply.
 struct ChosenLoss {
   const LossKind* kind = nullptr;
   Settings settings;

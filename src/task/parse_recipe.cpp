@@ -15,7 +15,8 @@
 namespace millrace::task {
 namespace {
 
-// ---- keys of [data], [train] and [eval] ----------------------------------------------------------------------------
+// ---- keys of [data], [train] and [eval]
+// ----------------------------------------------------------------------------
 
 [[noreturn]] void wrong_type(const Raw& raw, const RecipeKey& key, const char* wanted) {
   fail<InputError>("{}: {} must be {}, not {}", raw.where, key.name, wanted, raw_type(raw));
@@ -137,7 +138,8 @@ void assign_keys(const Items& items, Recipe& recipe) {
   }
 }
 
-// ---- sections --------------------------------------------------------------------------------------------------------
+// ---- sections
+// --------------------------------------------------------------------------------------------------------
 
 /// Names of inputs and outputs become parts of names of parameters and arrays.
 void check_section_name(const std::string& name, const std::string& table, const std::string& where) {
@@ -316,7 +318,8 @@ void fill_sections(const Items& items, FoundSections& found) {
   }
 }
 
-/// Sections whose kind is written get their settings; the others wait for the data. Losses are checked in any case.
+/// Sections whose kind is written get their settings; the others wait for the data. Losses are checked in any
+/// case.
 void settle_sections(FoundSections& found, const Recipe& recipe) {
   for (auto& [name, each] : found) {
     if (each.kind.empty() && each.type == SectionType::optimizer) each.kind = "adamw";

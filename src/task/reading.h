@@ -28,7 +28,8 @@ struct Reading {
   enum class Share { all, train, test } share = Share::all;
   bool streamed = false;
   ReadProgress progress = nullptr;
-  /// The class of each sample, and the classes, where data.order is one by class: for inputs that decide on the rows of an epoch.
+  /// The class of each sample, and the classes, where data.order is one by class: for inputs that decide on
+  /// the rows of an epoch.
   std::vector<int64_t> labels = {};
   std::vector<std::string> classes = {};
 };

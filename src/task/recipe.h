@@ -35,8 +35,8 @@ const RecipeKey* find_key(std::string_view name);
 /// All keys of all sections and kinds with defaults and meanings, as help text.
 std::string recipe_help();
 
-/// Replaces ${NAME} by the environment's value; MILLRACE_DATA has a default, ../shared/data. InputError when a variable is
-/// not set.
+/// Replaces ${NAME} by the environment's value; MILLRACE_DATA has a default, ../shared/data. InputError when
+/// a variable is not set.
 std::string expand(std::string_view text);
 
 /// "input" or "inputs.NAME", "output" or "outputs.NAME": how a section is called in messages.

@@ -41,8 +41,9 @@ void require_short_key(const std::string& key, const std::string& where);
 /// A recipe's TOML. InputError names line and column of what is no TOML, or no value that recipes have.
 Items read_toml(std::string_view text, const std::string& file);
 
-/// Applies "train.epochs=2", "train.optimizer={kind=adam, lr=1e-3}", "input.augment=[flip, rotate 10]": an override of a whole
-/// table, or of its kind by the table's name, replaces the table. InputError when it is not key=value.
+/// Applies "train.epochs=2", "train.optimizer={kind=adam, lr=1e-3}", "input.augment=[flip, rotate 10]": an
+/// override of a whole table, or of its kind by the table's name, replaces the table. InputError when it is
+/// not key=value.
 void apply_override(Items& items, const std::string& change);
 /// A value without TOML's quotes: what TOML cannot read is a text.
 Raw override_value(std::string_view text, const std::string& where);

@@ -16,19 +16,21 @@ namespace millrace::task {
 enum class SectionType { input, output, model, branch, optimizer, schedule, loss };
 
 std::vector<std::string> section_kinds(SectionType type);
-/// What that kind of it declares; "" is the model, or branch, of layers. InternalError when there is no such kind.
+/// What that kind of it declares; "" is the model, or branch, of layers. InternalError when there is no such
+/// kind.
 std::vector<Setting> section_settings(SectionType type, const std::string& kind);
 /// All that kinds of it declare, each once, in the order of the kinds.
 std::vector<std::string> section_keys(SectionType type);
 /// The kinds that declare it.
 std::vector<std::string> kinds_with(SectionType type, const std::string& key);
 
-/// Section::settle() by a kind of that type. InputError for an unknown kind (`where`: its place) and for keys of others:
-/// "input.mels means nothing to input.kind = 'picture' (only to sound)".
+/// Section::settle() by a kind of that type. InputError for an unknown kind (`where`: its place) and for keys
+/// of others: "input.mels means nothing to input.kind = 'picture' (only to sound)".
 void settle_section(SectionType type, Section& section, const std::string& prefix, const std::string& kind,
                     const std::string& where = "");
 
-/// The settings of an output's loss, as far as its items say; null where neither they nor the kind of output name one.
+/// The settings of an output's loss, as far as its items say; null where neither they nor the kind of output
+/// name one.
 struct SectionLoss {
   std::string kind;
   Settings settings;
@@ -36,7 +38,8 @@ struct SectionLoss {
 /// InputError, with the place, for an unknown loss or what it cannot be told.
 std::optional<SectionLoss> loss_of(const Section& output);
 
-/// What a dotted key of a section means: "inputs.photo.resize" → input, "inputs.photo", "resize". Nothing for others.
+/// What a dotted key of a section means: "inputs.photo.resize" → input, "inputs.photo", "resize". Nothing for
+/// others.
 struct SectionKey {
   SectionType type = SectionType::input;
   std::string section, key;

@@ -28,7 +28,8 @@ std::string toml_place(const toml::node& node, const std::string& file) {
   return fmt::format("{}:{}:{}", file, at.line, at.column);
 }
 
-/// Tables that dotted keys make have no place of their own: those count as behind all others, and their keys say better.
+/// Tables that dotted keys make have no place of their own: those count as behind all others, and their keys
+/// say better.
 int64_t toml_order(const toml::node& node) {
   const auto at = node.source().begin;
   return at.line == 0 ? int64_t{1} << 60

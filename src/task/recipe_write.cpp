@@ -40,7 +40,8 @@ std::string loss_text(const Section& output) {
   return parts.empty() ? "" : fmt::format("{{ {} }}", fmt::join(parts, ", "));
 }
 
-/// The lines of a section: its kind with all that it can be told, or where that is not known yet what was written.
+/// The lines of a section: its kind with all that it can be told, or where that is not known yet what was
+/// written.
 std::string section_text(SectionType type, const Section& section) {
   std::string text;
   if (!section.kind.empty()) text += line_text("kind", toml_text(section.kind));

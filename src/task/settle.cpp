@@ -234,7 +234,7 @@ std::vector<std::vector<std::string>> settle_inputs(Recipe& recipe, const data::
     for (size_t i = 0; i < others.size(); ++i)
       if (i != by) add_columns(others[i], columns);
   };
-  std::vector<size_t> open;  // whose columns nobody has named
+  std::vector<size_t> open;  // whose columns the recipe does not name
   for (size_t i = 0; i < recipe.inputs.size(); ++i) {
     Section& input = recipe.inputs[i];
     if (several && columns_of(input).empty() && has_column(samples, input.name) &&

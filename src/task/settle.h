@@ -13,19 +13,21 @@
 
 namespace millrace::task {
 
-/// Gives every output a kind (by its `column`, `columns` or `of`, else by what the data set has) and settles it. InputError names the
-/// columns and why no kind fits.
+/// Gives every output a kind (by its `column`, `columns` or `of`, else by what the data set has) and settles
+/// it. InputError names the columns and why no kind fits.
 void settle_outputs(Recipe& recipe, const data::Dataset& samples);
 /// The columns that outputs and weights name: no input takes these by itself.
 std::vector<std::string> taken_columns(const Recipe& recipe);
-/// The same for inputs. For each of them the columns that it is not to take by itself: `taken`, and those that others name. InputError
-/// for one that names an output's target.
+/// The same for inputs. For each of them the columns that it is not to take by itself: `taken`, and those
+/// that others name. InputError for one that names an output's target.
 std::vector<std::vector<std::string>> settle_inputs(Recipe& recipe, const data::Dataset& samples,
                                                     const std::vector<std::string>& taken);
-/// Only one input decides which samples share a batch (by the lengths of its rows: the one with the longest, unless the recipe says
-/// which), and none of a stream: where the recipe leaves it open, the others pad theirs to one length.
+/// Only one input decides which samples share a batch (by the lengths of its rows: the one with the longest,
+/// unless the recipe says which), and none of a stream: where the recipe leaves it open, the others pad
+/// theirs to one length.
 void settle_rows(Recipe& recipe, bool streamed);
-/// The model, and the network of each of several inputs: where the recipe names none, what goes with the inputs.
+/// The model, and the network of each of several inputs: where the recipe names none, what goes with the
+/// inputs.
 void settle_model(Recipe& recipe, std::span<const std::unique_ptr<Input>> inputs);
 
 /// "label (integer), text (text)": for messages.

@@ -33,14 +33,17 @@ struct Task {
   int64_t length() const;
   /// The arrays that the model takes (every input's fields(), with prefixes).
   std::vector<data::Field> fields() const;
-  /// What was learnt from the data, as one JSON text, which load_task() reads: of each input and output its encoding.
+  /// What was learnt from the data, as one JSON text, which load_task() reads: of each input and output its
+  /// encoding.
   std::string encoding() const;
-  /// The names of the metrics of evaluation: recipe.eval.metrics, or the outputs' default ones; of several outputs "NAME.METRIC".
+  /// The names of the metrics of evaluation: recipe.eval.metrics, or the outputs' default ones; of several
+  /// outputs "NAME.METRIC".
   std::vector<std::string> metrics() const;
 };
 
-/// Learns from the training data: settles all sections of the recipe (kinds that it does not name are recognised), makes inputs and
-/// outputs. InputError says what is wrong with recipe or data. `reading.recipe` is the recipe to start from.
+/// Learns from the training data: settles all sections of the recipe (kinds that it does not name are
+/// recognised), makes inputs and outputs. InputError says what is wrong with recipe or data. `reading.recipe`
+/// is the recipe to start from.
 Task learn_task(const Reading& reading);
 /// The same from a run's recipe and what encoding() wrote.
 Task load_task(Recipe recipe, const std::string& encoding);

@@ -98,7 +98,8 @@ class TokenInput : public Input, private Continuable {
 
 /// What stands for masked tokens: the tokenizer's own, else one more id.
 int32_t mask_of(const data::Tokenizer& tokenizer);
-/// The column of texts that a section names, else "text", else the only one that is not taken. InputError says why there is none.
+/// The column of texts that a section names, else "text", else the only one that is not taken. InputError
+/// says why there is none.
 std::string text_column(const Section& section, const data::Dataset& samples,
                         const std::vector<std::string>& taken);
 /// The same for recognising; "" for none.

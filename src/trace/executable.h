@@ -22,8 +22,8 @@ class Executable {
   Program program_;
 };
 
-/// The executable for a structure text (trace/linearise.h) and target, compiled by `make` when it is not in the cache.
-/// The cache keeps the `executable_cache_capacity` used last.
+/// The executable for a structure text (trace/linearise.h) and target, compiled by `make` when it is not in
+/// the cache. The cache keeps the `executable_cache_capacity` used last.
 template <typename Make>
 std::shared_ptr<Executable> find_executable(const std::string& structure, const std::string& target,
                                             Make make);

@@ -28,15 +28,16 @@ struct Linear {
 /// Walks back from `outputs` to values and symbols.
 Linear linearise(std::span<const Tensor> outputs);
 
-/// Text that is equal exactly when two computations have the same operators, attributes, wiring, leaf types and
-/// outputs; no addresses, no leaf values.
+/// Text that is equal exactly when two computations have the same operators, attributes, wiring, leaf types
+/// and outputs; no addresses, no leaf values.
 std::string structure(const Linear& linear, std::span<const Slot> outputs);
 
-/// The computation as a graph: leaves in order as inputs, except those in `given`, which are values of `graph` already.
+/// The computation as a graph: leaves in order as inputs, except those in `given`, which are values of
+/// `graph` already.
 std::map<Slot, Value> append(Graph& graph, const Linear& linear, std::map<Slot, Value> given = {});
 
-/// The graph from `inputs` (symbols, in this order) to `outputs`; other concrete leaves become constants. Throws
-/// TypeError when another symbol is reached.
+/// The graph from `inputs` (symbols, in this order) to `outputs`; other concrete leaves become constants.
+/// Throws TypeError when another symbol is reached.
 struct Captured {
   Graph graph;
   std::map<Slot, Value> values;

@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-/// A value (`values` set), an operation (`op` set), or a symbol (neither). Once computed, an operation becomes a value
-/// and lets its operands go.
+/// A value (`values` set), an operation (`op` set), or a symbol (neither). Once computed, an operation
+/// becomes a value and lets its operands go.
 struct TensorNode : std::enable_shared_from_this<TensorNode> {
   const Operator* op = nullptr;
   std::vector<Tensor> operands;

@@ -11,8 +11,8 @@ namespace millrace::trace {
 class Reader {
  public:
   virtual ~Reader() = default;
-  /// Makes `tensor` (an operation or a value) a value and notes the read. `as_bool`: only zero or not matters to the
-  /// function; `whole`: the array itself was asked for.
+  /// Makes `tensor` (an operation or a value) a value and notes the read. `as_bool`: only zero or not matters
+  /// to the function; `whole`: the array itself was asked for.
   enum class Kind { truth, number, array };
   virtual void read(const Tensor& tensor, Kind kind, const std::source_location& where) = 0;
 };

@@ -12,12 +12,12 @@
 
 namespace millrace::trace {
 
-/// Answers the host reads of one run of a function, and adds the segments between them to the tree. Reads on a path that
-/// is known already are answered from the slots of the replay that came before.
+/// Answers the host reads of one run of a function, and adds the segments between them to the tree. Reads on
+/// a path that is known already are answered from the slots of the replay that came before.
 class Recorder : public Reader {
  public:
-  /// `root`: the tree (empty at first); `path`: the known segments from the root on that this run has already computed
-  /// into `slots` (arguments first).
+  /// `root`: the tree (empty at first); `path`: the known segments from the root on that this run has already
+  /// computed into `slots` (arguments first).
   Recorder(std::unique_ptr<Segment>& root, std::vector<Segment*> path, std::vector<Array> slots,
            size_t arguments, std::string target, size_t capacity);
   ~Recorder() override;

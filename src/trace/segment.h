@@ -13,8 +13,8 @@
 
 namespace millrace::trace {
 
-/// One segment and how it ends. Values live in slots, numbered along the path from the root: the arguments first, then
-/// for each segment its constants and its results.
+/// One segment and how it ends. Values live in slots, numbered along the path from the root: the arguments
+/// first, then for each segment its constants and its results.
 struct Segment {
   std::string structure;                   // for recognising it when the function is recorded again
   std::shared_ptr<Executable> executable;  // null when nothing has to be computed

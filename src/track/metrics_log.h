@@ -20,8 +20,8 @@ std::string json_line(const Fields& fields);
 /// Appends lines; each is flushed at once. The first field of every line is "step".
 class MetricsLog {
  public:
-  /// Begins an empty file. With `resume_step` ≥ 0, keeps the lines of an existing one up to that step (a line cut off by a
-  /// kill goes too). IoError when the file cannot be written.
+  /// Begins an empty file. With `resume_step` ≥ 0, keeps the lines of an existing one up to that step (a line
+  /// cut off by a kill goes too). IoError when the file cannot be written.
   explicit MetricsLog(std::filesystem::path path, int64_t resume_step = -1);
   ~MetricsLog();
   MetricsLog(const MetricsLog&) = delete;

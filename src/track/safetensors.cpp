@@ -43,7 +43,8 @@ uint32_t header_checksum(const json& header) {
 
 void write_safetensors(const std::filesystem::path& path, const NamedArrays& tensors,
                        const Metadata& metadata) {
-  // Wide elements first, so that every tensor is aligned to its element size, as the format's own library does.
+  // Wide elements first, so that every tensor is aligned to its element size, as the format's own library
+  // does.
   std::vector<const std::pair<std::string, Array>*> order;
   for (const auto& item : tensors) order.push_back(&item);
   std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {

@@ -1,4 +1,5 @@
-// The safetensors format (github.com/huggingface/safetensors, "Format"): u64 header length, JSON header, raw tensors.
+// The safetensors format (github.com/huggingface/safetensors, "Format"): u64 header length, JSON header, raw
+// tensors.
 #pragma once
 
 #include <filesystem>
@@ -12,8 +13,8 @@
 
 namespace millrace::track {
 
-/// A file open for reading. Header and sizes are checked at once: IoError when the file is missing or cut off,
-/// InputError when it is no safetensors file, has a dtype we do not store, or its checksum does not fit.
+/// A file open for reading. Header and sizes are checked at once: IoError when the file is missing or cut
+/// off, InputError when it is no safetensors file, has a dtype we do not store, or its checksum does not fit.
 class SafeTensors {
  public:
   explicit SafeTensors(const std::filesystem::path& path);

@@ -1,4 +1,5 @@
-// TensorBoard event files: TFRecord frames around tensorflow.Event messages (tensorflow/core/util/event.proto).
+// TensorBoard event files: TFRecord frames around tensorflow.Event messages
+// (tensorflow/core/util/event.proto).
 #pragma once
 
 #include <cstdio>
@@ -15,11 +16,12 @@ std::string file_version_record(double wall_time);
 /// One value of the curve `tag`.
 std::string scalar_record(double wall_time, int64_t step, std::string_view tag, float value);
 
-/// Writes scalars into a folder that TensorBoard can watch. Every write is flushed, so that a killed run keeps its curves.
+/// Writes scalars into a folder that TensorBoard can watch. Every write is flushed, so that a killed run
+/// keeps its curves.
 class EventWriter {
  public:
-  /// Begins a new event file. With `resume_step` ≥ 0, continues the newest one in the folder instead, what was written
-  /// after that step cut away. IoError when the folder cannot be written.
+  /// Begins a new event file. With `resume_step` ≥ 0, continues the newest one in the folder instead, what
+  /// was written after that step cut away. IoError when the folder cannot be written.
   explicit EventWriter(const std::filesystem::path& folder, int64_t resume_step = -1);
   ~EventWriter();
   EventWriter(const EventWriter&) = delete;

@@ -14,8 +14,8 @@
 
 namespace millrace::train {
 
-/// Everything that a resume needs besides the recipe. Tensor names carry what they belong to ("model.head.weight",
-/// "optimizer.head.weight.momentum").
+/// Everything that a resume needs besides the recipe. Tensor names carry what they belong to
+/// ("model.head.weight", "optimizer.head.weight.momentum").
 struct Checkpoint {
   int64_t step = 0;
   std::map<std::string, int64_t> counters;     // epoch, place in the data …
@@ -41,12 +41,13 @@ std::string checkpoint_name(int64_t step);
 /// The checkpoints in a folder, oldest first.
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
 
-/// Writes checkpoint_name() into the folder and then removes all but the `keep` newest. When it cannot be written the
-/// IoError names the newest checkpoint that stays.
+/// Writes checkpoint_name() into the folder and then removes all but the `keep` newest. When it cannot be
+/// written the IoError names the newest checkpoint that stays.
 void save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint, int64_t keep);
 
-/// The newest sound checkpoint, and one line for each damaged newer one that was passed over. Nothing when the folder has
-/// no checkpoint; IoError when it has only damaged ones; SchemaError when the newest is of another schema.
+/// The newest sound checkpoint, and one line for each damaged newer one that was passed over. Nothing when
+/// the folder has no checkpoint; IoError when it has only damaged ones; SchemaError when the newest is of
+/// another schema.
 struct Loaded {
   Checkpoint checkpoint;
   std::filesystem::path path;

@@ -235,7 +235,7 @@ std::vector<Change> Control::take(int64_t step, const Apply& apply) {
 
 namespace {
 
-/// Puts a request under a number that nobody else has.
+/// Stores a request under a number of its own.
 fs::path place_request(const fs::path& folder, const std::string& text) {
   const fs::path draft = folder / fmt::format("draft-{}", ::getpid());
   write_file(draft, text);

@@ -1,9 +1,9 @@
-// Changing a training while it runs: `millrace ctl` writes requests into the run folder, the trainer takes them between
-// steps and notes them in the run's journal, which a resume replays.
+// Changing a training while it runs: `millrace ctl` writes requests into the run folder, the trainer takes
+// them between steps and notes them in the run's journal, which a resume replays.
 //
-// RUN/control/0001.json        a request: {"train.lr_scale": 0.5}; a trainer takes it by renaming it to 0001.taken
-// RUN/control/0001.answer      {"step": 120} or {"error": "…"}; ctl removes it
-// RUN/control.jsonl            the journal: {"step", "key", "value", "time"} a line, in the order applied
+// RUN/control/0001.json        a request: {"train.lr_scale": 0.5}; a trainer takes it by renaming it to
+// 0001.taken RUN/control/0001.answer      {"step": 120} or {"error": "…"}; ctl removes it RUN/control.jsonl
+// the journal: {"step", "key", "value", "time"} a line, in the order applied
 #pragma once
 
 #include <chrono>
@@ -38,13 +38,14 @@ struct Applied {
 /// The keys that can change while training runs.
 std::span<const std::string> control_keys();
 
-/// "train.lr_scale=0.5" …; InputError as for a recipe's keys, for one that cannot change, and for one given twice.
+/// "train.lr_scale=0.5" …; InputError as for a recipe's keys, for one that cannot change, and for one given
+/// twice.
 std::vector<Change> parse_changes(std::span<const std::string> texts);
 /// Puts values into a recipe; InputError when one is not as its key wants it.
 void apply_changes(task::Recipe& recipe, std::span<const Change> changes);
 
-/// The journal of a run, in the order of steps; empty when there is none. A line cut off by a kill is left out.
-/// InputError names a line that is no entry.
+/// The journal of a run, in the order of steps; empty when there is none. A line cut off by a kill is left
+/// out. InputError names a line that is no entry.
 std::vector<Applied> read_journal(const std::filesystem::path& path);
 /// The same of its text; `name` stands for the file in messages.
 std::vector<Applied> parse_journal(std::string_view text, const std::string& name);
@@ -57,12 +58,12 @@ class Control {
   /// Applies changes after a number of steps; throws Error when they cannot be.
   using Apply = std::function<void(int64_t step, std::span<const Change> changes)>;
 
-  /// Reads the journal, and clears away requests that nobody waits for any more.
+  /// Reads the journal, and removes requests whose sender no longer waits.
   explicit Control(const RunFolder& run);
   /// What the journal has for up to `step` steps and was not replayed yet.
   void replay(int64_t step, const Apply& apply);
-  /// Takes the requests that are there, looking at most every 0.2 s; the changes applied. A request is applied whole or,
-  /// when `apply` throws an Error, refused. IoError when the journal cannot be written.
+  /// Takes the requests that are there, looking at most every 0.2 s; the changes applied. A request is
+  /// applied whole or, when `apply` throws an Error, refused. IoError when the journal cannot be written.
   std::vector<Change> take(int64_t step, const Apply& apply);
 
  private:
@@ -76,9 +77,9 @@ class Control {
   std::chrono::steady_clock::time_point next_look_;
 };
 
-/// The other side: asks the training that runs in a folder for changes and waits for its answer; the step after which it
-/// made them. InputError when no training runs there or it refuses (with its reason); IoError when it has not taken the
-/// request in `seconds`, which is then withdrawn.
+/// The other side: asks the training that runs in a folder for changes and waits for its answer; the step
+/// after which it made them. InputError when no training runs there or it refuses (with its reason); IoError
+/// when it has not taken the request in `seconds`, which is then withdrawn.
 int64_t request_changes(const RunFolder& run, std::span<const Change> changes, double seconds);
 
 }  // namespace millrace::train

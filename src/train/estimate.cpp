@@ -28,7 +28,8 @@ double peak_resident() {
   return 0;
 }
 
-/// Forgets the peak so far, as Linux lets a process do; what measuring the machine took is not the training's.
+/// Forgets the peak so far, as Linux lets a process do; what measuring the machine took is not the
+/// training's.
 void reset_peak_resident() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 Profile measure_steps(Trainer& trainer, const Machine& machine) {

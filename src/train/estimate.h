@@ -25,7 +25,7 @@ struct Estimate {
   double compile = 0;  // as now: kernels compiled before are found on disk
   double step = 0, test = 0, epoch = 0, total = 0;
   double samples_per_second = 0;  // in steps
-  double load_per_second = 0;     // samples: what the loader gives when nobody else computes
+  double load_per_second = 0;     // samples: what the loader gives when nothing else runs
   double memory_bytes = 0;        // peak of the whole process
   double machine_bytes = 0;
   std::string binds;  // in words
@@ -40,13 +40,15 @@ struct Estimates {
   Estimate there;  // on the described machine; as here when none was described
 };
 
-/// Builds the recipe's training on a sample of its data and times it for some seconds; trains and writes nothing.
+/// Builds the recipe's training on a sample of its data and times it for some seconds; trains and writes
+/// nothing.
 ///
-/// `here` is what was timed: steps with their data loading, an evaluation, all scaled to the whole sets, and the
-/// process's peak memory plus the samples kept in memory that are left out here. `there` takes every kernel's time here times
-/// the ratio of its rooflines there and here, so that a kernel is as near the other machine's limits as it is near
-/// this one's; a launch's overhead and the host's work stay, decoding scales with cores. What this cannot know: other
-/// cache sizes per core, other vector units, kernels with less parallel work than the other machine has cores.
+/// `here` is what was timed: steps with their data loading, an evaluation, all scaled to the whole sets, and
+/// the process's peak memory plus the samples kept in memory that are left out here. `there` takes every
+/// kernel's time here times the ratio of its rooflines there and here, so that a kernel is as near the other
+/// machine's limits as it is near this one's; a launch's overhead and the host's work stay, decoding scales
+/// with cores. What this cannot know: other cache sizes per core, other vector units, kernels with less
+/// parallel work than the other machine has cores.
 Estimates estimate(const task::Recipe& recipe, const DescribedMachine& described, const Observer& observer);
 
 }  // namespace millrace::train

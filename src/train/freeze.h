@@ -9,14 +9,15 @@
 
 namespace millrace::train {
 
-/// An entry of train.freeze, "white.bias 3": from that step on, the parameter of that name, or those of the layer of that
-/// name, stay as they are.
+/// An entry of train.freeze, "white.bias 3": from that step on, the parameter of that name, or those of the
+/// layer of that name, stay as they are.
 struct Freeze {
   std::string name;
   int64_t step = 0;
 };
 
-/// InputError for an entry that is not NAME EPOCHS, or names nothing in the model (with the nearest parameter).
+/// InputError for an entry that is not NAME EPOCHS, or names nothing in the model (with the nearest
+/// parameter).
 std::vector<Freeze> parse_freezes(const std::vector<std::string>& entries, nn::Module& model,
                                   int64_t steps_per_epoch);
 

@@ -12,11 +12,12 @@
 
 namespace millrace::train {
 
-/// The task of a run folder with the model of its newest sound checkpoint; `warnings` gets a line for each damaged one. InputError when
-/// the run has no checkpoint yet.
+/// The task of a run folder with the model of its newest sound checkpoint; `warnings` gets a line for each
+/// damaged one. InputError when the run has no checkpoint yet.
 task::Task load_model(const std::filesystem::path& run, std::vector<std::string>& warnings);
 
-/// Parameters, buffers, what was learnt from the data, and choices of kernels to and from a checkpoint. InputError when they do not fit.
+/// Parameters, buffers, what was learnt from the data, and choices of kernels to and from a checkpoint.
+/// InputError when they do not fit.
 void store_model(const task::Task& task, Checkpoint& checkpoint);
 void restore_model(task::Task& task, const Checkpoint& checkpoint);
 /// Copies the checkpoint's tensor of that name; InputError when it is missing or of another type.

@@ -12,13 +12,13 @@
 
 namespace millrace::train {
 
-/// Are so many bad samples more than data.most_bad allows? Below 1 it is a share of the samples tried so far, and a few
-/// (kFewBad) are always allowed; from 1 on a number; 0 allows none.
+/// Are so many bad samples more than data.most_bad allows? Below 1 it is a share of the samples tried so far,
+/// and a few (kFewBad) are always allowed; from 1 on a number; 0 allows none.
 bool too_many_bad(const data::Tried& tried, double most_bad);
 constexpr int64_t kFewBad = 8;
 
-/// InputError when there are too many: how many, the first few with their reasons, and what to do. `more`: a sentence that
-/// ends the message.
+/// InputError when there are too many: how many, the first few with their reasons, and what to do. `more`: a
+/// sentence that ends the message.
 void require_few_bad(const data::Feed& feed, double most_bad, const std::string& more);
 
 /// Lines about samples that are left out and not in `named` yet, which they are put into.

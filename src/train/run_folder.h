@@ -16,15 +16,15 @@ int newest_run(const std::string& name);
 
 class RunFolder {
  public:
-  /// A new run: `out`, or runs/<name>-<n> with the number after the highest. Writes recipe.toml and locks the folder.
-  /// InputError when `out` holds a run already.
+  /// A new run: `out`, or runs/<name>-<n> with the number after the highest. Writes recipe.toml and locks the
+  /// folder. InputError when `out` holds a run already.
   static RunFolder create(const std::filesystem::path& out, const std::string& name,
                           const task::Recipe& recipe);
   /// An existing one; InputError when `path` is no run folder (the message lists those that are near).
   static RunFolder open(const std::filesystem::path& path);
 
-  /// Keeps other processes from training in the folder for as long as this object or a copy of it lives. InputError when
-  /// one does already.
+  /// Keeps other processes from training in the folder for as long as this object or a copy of it lives.
+  /// InputError when one does already.
   void lock();
   /// Does a process train here? False too where the file system knows no locks.
   bool in_use() const;

@@ -18,8 +18,8 @@ struct Preparation {
   double epochs = 0;
   bool cached = false;      // samples are kept in memory
   double sample_bytes = 0;  // of one
-  /// Seconds: finding out what the sources hold, learning from them and reading what is kept; the same of the test set; what the model
-  /// takes from the data; compiling.
+  /// Seconds: finding out what the sources hold, learning from them and reading what is kept; the same of the
+  /// test set; what the model takes from the data; compiling.
   double read = 0, read_tests = 0, fit = 0, compile = 0;
 };
 

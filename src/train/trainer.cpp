@@ -110,7 +110,8 @@ Outcome Trainer::run() {
     s.report(seconds_since(begin));
     const bool epoch_ends = s.done() % s.steps_per_epoch == 0 || s.done() == s.total;
     if (epoch_ends) s.end_epoch();
-    // Before saving: what the new step chose by timing stands in the checkpoint that it would be resumed from.
+    // Before saving: what the new step chose by timing stands in the checkpoint that it would be resumed
+    // from.
     s.freeze();
     if (epoch_ends || s.checkpoint_due()) s.save();
     s.check_bad();

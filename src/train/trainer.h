@@ -24,19 +24,21 @@ class Trainer {
   Trainer(task::Recipe recipe, Observer observer, int64_t most_samples = 0);
   ~Trainer();
 
-  /// A new run in `out` (or runs/<name>-<n>): opens the data and checks everything that can be checked before the first step (InputError or
-  /// IoError), draws the weights, writes the recipe and the checkpoint of step 0.
+  /// A new run in `out` (or runs/<name>-<n>): opens the data and checks everything that can be checked before
+  /// the first step (InputError or IoError), draws the weights, writes the recipe and the checkpoint of step
+  /// 0.
   const RunFolder& begin(const std::filesystem::path& out, const std::string& name);
-  /// Goes on with an existing run from its newest sound checkpoint, to the same bits as if it had never stopped.
+  /// Goes on with an existing run from its newest sound checkpoint, to the same bits as if it had never
+  /// stopped.
   const RunFolder& resume(const RunFolder& run);
 
-  /// Runs steps as run() does but begins no run: nothing is written. `more` gets the times of each step and says whether
-  /// another one follows. Error when the loss is not finite.
+  /// Runs steps as run() does but begins no run: nothing is written. `more` gets the times of each step and
+  /// says whether another one follows. Error when the loss is not finite.
   void rehearse(const std::function<bool(const StepMarks&)>& more);
   /// The compiled step; builds it when that has not been done.
   Program& program();
-  /// Of the rows of each compiled step, ascending; program() is the last one's before the first step. None where all rows
-  /// are alike.
+  /// Of the rows of each compiled step, ascending; program() is the last one's before the first step. None
+  /// where all rows are alike.
   std::vector<int64_t> lengths();
   /// The recipe with everything that the data decided; builds the step when that has not been done.
   const task::Recipe& recipe();
@@ -51,10 +53,10 @@ class Trainer {
   /// How often the last test runs the model on each sample.
   int views() const;
 
-  /// To the end, or until the observer stops it. Takes what `millrace ctl` asks for between steps. InputError, after a
-  /// checkpoint, when more samples are bad than data.most_bad allows. Checkpoints, metrics and events go to the run folder, at the end the
-  /// ONNX model too. Error when the loss is not finite (it names the first operation that made it so), IoError when a
-  /// file cannot be written.
+  /// To the end, or until the observer stops it. Takes what `millrace ctl` asks for between steps.
+  /// InputError, after a checkpoint, when more samples are bad than data.most_bad allows. Checkpoints,
+  /// metrics and events go to the run folder, at the end the ONNX model too. Error when the loss is not
+  /// finite (it names the first operation that made it so), IoError when a file cannot be written.
   Outcome run();
 
  private:

@@ -1,5 +1,5 @@
-// What a training is made of while it runs: trainer_build.cpp (what comes before the first step), trainer_steps.cpp (a step, an epoch's end) and
-// trainer_saves.cpp (checkpoints, journals) share it.
+// What a training is made of while it runs: trainer_build.cpp (what comes before the first step),
+// trainer_steps.cpp (a step, an epoch's end) and trainer_saves.cpp (checkpoints, journals) share it.
 #pragma once
 
 #include <chrono>

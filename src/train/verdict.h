@@ -31,9 +31,10 @@ struct DataMeans {
   double cheaper_cost = 1;   // CPU time of reading those, of what it is now
 };
 
-/// One line, or "" when there is nothing to say (nothing measured; cached and hardly any waiting). Where more than 5 % of
-/// the time went by waiting it says what was the limit: reading, when the loader's threads themselves waited most of their
-/// time (neither on a CPU nor in line for one), CPUs, when they stood in line for those that others had, else decoding.
+/// One line, or "" when there is nothing to say (nothing measured; cached and hardly any waiting). Where more
+/// than 5 % of the time went by waiting it says what was the limit: reading, when the loader's threads
+/// themselves waited most of their time (neither on a CPU nor in line for one), CPUs, when they stood in line
+/// for those that others had, else decoding.
 std::string data_verdict(const DataTimes& times, const DataMeans& means);
 
 }  // namespace millrace::train

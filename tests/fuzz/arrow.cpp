@@ -1,5 +1,6 @@
-// Hostile Arrow files and streams: what opens reads the same value by value as in one run, or says why not. The first two bytes
-// are the size of a file's footer, which is put at the end where readers look for it; a stream has none.
+// Hostile Arrow files and streams: what opens reads the same value by value as in one run, or says why not.
+// The first two bytes are the size of a file's footer, which is put at the end where readers look for it; a
+// stream has none.
 #include <algorithm>
 #include <cstring>
 #include <vector>

@@ -1,5 +1,5 @@
-// Hostile CSV: what opens reads the same value by value as in one run, or both say why not. The first byte chooses whether
-// there is a line of names.
+// Hostile CSV: what opens reads the same value by value as in one run, or both say why not. The first byte
+// chooses whether there is a line of names.
 #include <optional>
 
 #include <millrace/file.h>

@@ -1,5 +1,6 @@
-// Any numbers as the place to go on from in a stream or a mixture of streams, as a checkpoint has it: taken or refused, and what
-// is taken says the same again and can be drawn on from. The first byte is the size of the buffer, the second how many streams.
+// Any numbers as the place to go on from in a stream or a mixture of streams, as a checkpoint has it: taken
+// or refused, and what is taken says the same again and can be drawn on from. The first byte is the size of
+// the buffer, the second how many streams.
 #include <cstdlib>
 #include <cstring>
 #include <numeric>

@@ -1,4 +1,5 @@
-// Any bytes as a text for tokenisers of each kind; byte-level BPE must give it back, ill-formed parts as U+FFFD.
+// Any bytes as a text for tokenisers of each kind; byte-level BPE must give it back, ill-formed parts as
+// U+FFFD.
 #include <cstdlib>
 
 #include "data/codecs/text/tokenizer.h"

@@ -1,4 +1,5 @@
-// For formats of several files: a folder of this process, in memory where there is such a place, removed at its end.
+// For formats of several files: a folder of this process, in memory where there is such a place, removed at
+// its end.
 #pragma once
 
 #include <filesystem>

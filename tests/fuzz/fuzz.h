@@ -9,7 +9,8 @@
 
 namespace millrace::fuzz {
 
-/// Runs `body` on hostile input. InputError, IoError and TypeError are answers; InternalError and all else are not.
+/// Runs `body` on hostile input. InputError, IoError and TypeError are answers; InternalError and all else
+/// are not.
 template <typename Body>
 void refuse_or_take(Body&& body) {
   try {

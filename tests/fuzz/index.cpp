@@ -1,5 +1,5 @@
-// Any bytes as an index sidecar: everything that it then says can be read, or it is refused. Its checksums are mended first,
-// or nothing would be let through.
+// Any bytes as an index sidecar: everything that it then says can be read, or it is refused. Its checksums
+// are mended first, or nothing would be let through.
 #include "data/table/index.h"
 
 #include <cstdlib>

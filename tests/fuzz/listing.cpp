@@ -1,4 +1,5 @@
-// Any bytes as what servers say about their files: S3's pages of a list (XML), WebHDFS's lists and statuses (JSON).
+// Any bytes as what servers say about their files: S3's pages of a list (XML), WebHDFS's lists and statuses
+// (JSON).
 #include "data/io/listing.h"
 
 #include <cstdlib>

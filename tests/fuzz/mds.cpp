@@ -9,8 +9,8 @@
 
 using namespace millrace;
 
-/// Two bytes: the size of the index. One: whether the shard is compressed. The index, in which @ stands for the shard's size;
-/// the shard.
+/// Two bytes: the size of the index. One: whether the shard is compressed. The index, in which @ stands for
+/// the shard's size; the shard.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 3) return 0;
   const size_t first = std::min<size_t>(size - 3, data[0] * 256u + data[1]), rest = size - 3 - first;

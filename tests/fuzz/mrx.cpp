@@ -1,5 +1,5 @@
-// A file with an index that lies about it, of each format that is opened by its index (the index says which): samples come out,
-// or they are refused. First the index's size (2 bytes), then the index and the file.
+// A file with an index that lies about it, of each format that is opened by its index (the index says which):
+// samples come out, or they are refused. First the index's size (2 bytes), then the index and the file.
 #include <millrace/file.h>
 
 #include "data/formats/formats.h"

@@ -1,4 +1,5 @@
-// Any bytes as a WebDataset member, by the first byte: .npy, .npz, .ten, msgpack or packed text; read or refused.
+// Any bytes as a WebDataset member, by the first byte: .npy, .npz, .ten, msgpack or packed text; read or
+// refused.
 #include "data/codecs/arrays/npy.h"
 
 #include <cstdlib>

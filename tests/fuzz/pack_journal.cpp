@@ -1,4 +1,5 @@
-// Any text as the journal of an interrupted pack: what is taken is written as what says the same, or it begins anew.
+// Any text as the journal of an interrupted pack: what is taken is written as what says the same, or it
+// begins anew.
 #include "data/tools/pack/pack_journal.h"
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Hostile Parquet files: what opens reads the same value by value as in one run, or says why not. The first two bytes are the
-// size of the footer, which is put at the end where readers look for it.
+// Hostile Parquet files: what opens reads the same value by value as in one run, or says why not. The first
+// two bytes are the size of the footer, which is put at the end where readers look for it.
 #include <algorithm>
 #include <cstring>
 #include <vector>

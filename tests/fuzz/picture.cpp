@@ -1,5 +1,5 @@
-// Any bytes as a picture file: decoded or refused, with pixels that fit the size and the size that the header states; a part
-// of a JPEG is that of the whole.
+// Any bytes as a picture file: decoded or refused, with pixels that fit the size and the size that the header
+// states; a part of a JPEG is that of the whole.
 #include "data/codecs/pictures/picture.h"
 
 #include <algorithm>

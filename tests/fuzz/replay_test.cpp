@@ -1,5 +1,5 @@
-// What the fuzzers begin with, and some damaged forms of it, in a second or two: so that each change meets them, and so do
-// the sanitizers' builds.
+// What the fuzzers begin with, and some damaged forms of it, in a second or two: so that each change meets
+// them, and so do the sanitizers' builds.
 #include <algorithm>
 #include <cstdint>
 #include <doctest/doctest.h>

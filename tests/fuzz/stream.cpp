@@ -1,5 +1,5 @@
-// Any bytes as a stream of each format, in pieces of any size, plain or packed: samples come out, which parse or are refused,
-// or the stream is refused. The first byte chooses the pieces.
+// Any bytes as a stream of each format, in pieces of any size, plain or packed: samples come out, which parse
+// or are refused, or the stream is refused. The first byte chooses the pieces.
 #include "data/formats/streams/stream.h"
 
 #include <algorithm>

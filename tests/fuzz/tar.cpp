@@ -1,5 +1,5 @@
-// Any bytes as a tar: members lie inside the file, or it is refused with an InputError. Checksums of headers are mended
-// first, or nothing would be let through.
+// Any bytes as a tar: members lie inside the file, or it is refused with an InputError. Checksums of headers
+// are mended first, or nothing would be let through.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>

@@ -1,5 +1,5 @@
-// Hostile TFRecord files: what opens can be read and verified whole, or says why not. Checksums of lengths are mended first,
-// those of data mostly, or nothing would be let through.
+// Hostile TFRecord files: what opens can be read and verified whole, or says why not. Checksums of lengths
+// are mended first, those of data mostly, or nothing would be let through.
 #include <cstring>
 #include <vector>
 

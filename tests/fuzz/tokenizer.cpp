@@ -1,5 +1,5 @@
-// Any bytes as a tokenizer.json or vocab.txt, and what follows a byte 0 as a text: refused, or ids of its vocabulary that can be
-// decoded.
+// Any bytes as a tokenizer.json or vocab.txt, and what follows a byte 0 as a text: refused, or ids of its
+// vocabulary that can be decoded.
 #include "data/codecs/text/tokenizer.h"
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Any bytes as a file of tokens: whatever it then says lies within it, or it is none. Its sizes, key and checksum are mended
-// mostly, or nothing would be let through; the first byte says which.
+// Any bytes as a file of tokens: whatever it then says lies within it, or it is none. Its sizes, key and
+// checksum are mended mostly, or nothing would be let through; the first byte says which.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

@@ -30,7 +30,8 @@ Array peer_target(const nn::Model& model, const Shape& output) {
   return target;
 }
 
-/// Numbers in [-1, 1) that are a function of a name and a position, as tools/reference_values_peers.py has it.
+/// Numbers in [-1, 1) that are a function of a name and a position, as tools/reference_values_peers.py has
+/// it.
 std::vector<double> formula(const std::string& name, int64_t count) {
   uint32_t start = 2166136261;
   for (const char c : name) start = (start ^ static_cast<uint8_t>(c)) * 16777619;
@@ -127,8 +128,9 @@ TEST_CASE("training small models from weights made by a formula gives PyTorch's 
   }
 }
 
-// The files come from `python bench/peers/bench.py train NAME BATCH --opt sgd --dump DIR`. Networks of many batch norms
-// amplify rounding within twenty steps: the same with `--threads 1 --dump DIR/again` says how far PyTorch is from itself.
+// The files come from `python bench/peers/bench.py train NAME BATCH --opt sgd --dump DIR`. Networks of many
+// batch norms amplify rounding within twenty steps: the same with `--threads 1 --dump DIR/again` says how far
+// PyTorch is from itself.
 TEST_CASE("training each architecture of which there is a dump gives PyTorch's 20 losses") {
   const char* folder = std::getenv("MILLRACE_PEER_DUMPS");
   if (!folder) {

@@ -19,8 +19,8 @@
 
 using namespace millrace;
 
-// With MILLRACE_ONNX_DUMP=FOLDER every sample is also written there as a model with its inputs and the reference's
-// result; tests/e2e/test_onnx_operators.py runs them in ONNX Runtime.
+// With MILLRACE_ONNX_DUMP=FOLDER every sample is also written there as a model with its inputs and the
+// reference's result; tests/e2e/test_onnx_operators.py runs them in ONNX Runtime.
 TEST_CASE("every operator that names an ONNX operator is exported, in all its samples") {
   const char* dump = std::getenv("MILLRACE_ONNX_DUMP");
   for (const Operator* op : ops::library_operators()) {

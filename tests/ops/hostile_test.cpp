@@ -1,5 +1,5 @@
-// Type rules are what stands between a graph that somebody else wrote and the machine: whatever the attributes and shapes,
-// they take a node or refuse it, and never compute with what overflowed.
+// Type rules are what stands between a graph that somebody else wrote and the machine: whatever the
+// attributes and shapes, they take a node or refuse it, and never compute with what overflowed.
 #include <doctest/doctest.h>
 #include <limits>
 

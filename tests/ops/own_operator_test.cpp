@@ -1,4 +1,5 @@
-// Operators that a program adds are treated like the library's own. They are defined through public headers alone.
+// Operators that a program adds are treated like the library's own. They are defined through public headers
+// alone.
 #include <cmath>
 #include <cstring>
 #include <doctest/doctest.h>

@@ -162,7 +162,8 @@ TEST_CASE("each part drops out other elements, another step yet others") {
                   optim::sgd()};
   const auto model = c.model();
   model->initialise(4);
-  // Weights ±1 for the two parts would cancel if both drew the same mask: they see one each through a whole input.
+  // Weights ±1 for the two parts would cancel if both drew the same mask: they see one each through a whole
+  // input.
   const auto loss = [&](int64_t parts, std::vector<double>& seen) {
     optim::TrainOptions options;
     options.seed = INT64_MAX;  // the second part's wraps

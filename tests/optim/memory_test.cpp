@@ -75,7 +75,8 @@ TEST_CASE("with less memory a step computes activations again, and trains alike"
     const Shape input{32, 3, 16, 16};
     const Measured free = train(model, input, 10, 0, precision);
     CHECK(!free.repeats);
-    // How far it can fall depends on what is chosen by timing: the kernels' scratch memory, in bf16 also what stays in f32.
+    // How far it can fall depends on what is chosen by timing: the kernels' scratch memory, in bf16 also what
+    // stays in f32.
     int64_t budget = 0;
     const auto less = [&]() -> std::optional<Measured> {
       for (const int part : {6, 12, 24}) {

@@ -87,7 +87,8 @@ TEST_CASE("bf16-pure stores parameters and optimiser state in half the memory, s
     for (const CopyInfo& copy : wide.step->program().copies())
       if (copy.why_not.empty()) copies += copy.type.bytes();
     CHECK(saved == (parameters + state) / 2 + copies);
-    // Where products compute in f32, all or those that are measured to be faster so, they need f32 copies for a while.
+    // Where products compute in f32, all or those that are measured to be faster so, they need f32 copies for
+    // a while.
     const auto mixes = [](const test::SmallStep& made) {
       const auto& choices = made.step->program().choices();
       return std::any_of(choices.begin(), choices.end(), [](const auto& c) { return c.second == "f32"; });

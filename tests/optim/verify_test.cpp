@@ -89,7 +89,8 @@ const std::map<std::string, std::pair<Rule, double>>& rules() {  // and their le
   return all;
 }
 
-/// A training whose steps are made by the graphs of any rule: by the one that belongs to it, or by one with a fault.
+/// A training whose steps are made by the graphs of any rule: by the one that belongs to it, or by one with a
+/// fault.
 class Training {
  public:
   Training(const std::string& name, const std::string& rule, const std::string& precision, uint64_t seed)

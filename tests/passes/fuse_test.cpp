@@ -63,8 +63,8 @@ TEST_CASE("a nest on both sides of a cut is seen by what is merged later") {
   const Value mine = b.sum(x, {1}, true);
   const Value second = b.max(b.mul(z, mine), {1}, false);
   const Value cut = graph.add("after", {w, row});
-  // Of one nest with `mine`, which is before the cut; it needs `first`, and `second` needs `mine`: so `first` and
-  // `second` cannot share a nest, though they read the same values.
+  // Of one nest with `mine`, which is before the cut; it needs `first`, and `second` needs `mine`: so `first`
+  // and `second` cannot share a nest, though they read the same values.
   const Value last = b.max(b.add(x, b.matmul(first, row)), {1}, false);
   graph.set_outputs({second, cut, last});
   const Graph result = fused(graph);

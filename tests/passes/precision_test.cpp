@@ -209,7 +209,8 @@ TEST_CASE("attention and its gradient multiply bf16, and keep statistics and mas
 
 namespace {
 
-/// The type that the value read by two sums is stored in: y = f(x as f32), its sums over rows and over columns.
+/// The type that the value read by two sums is stored in: y = f(x as f32), its sums over rows and over
+/// columns.
 DType stored_type(const std::string& precision, const char* reader, DType from, DType times = f32) {
   Graph graph;
   ops::Build b(graph);

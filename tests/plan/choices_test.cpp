@@ -29,8 +29,8 @@ Graph one_picture(int64_t channels, int64_t size) {
   return graph;
 }
 
-/// Has a provider stand as the fastest for one_picture(channels, size), which nobody may have measured; returns the problem's
-/// name, made from that of a picture one larger.
+/// Has a provider stand as the fastest for one_picture(channels, size), which nobody may have measured;
+/// returns the problem's name, made from that of a picture one larger.
 std::string found_fastest(const std::string& provider, int64_t channels, int64_t size) {
   const auto sizes = [](int64_t n) { return std::to_string(n) + ", " + std::to_string(n); };
   std::string key = Program::compile(one_picture(channels, size + 1)).choices().begin()->first;

@@ -49,7 +49,8 @@ int links_of(const Program& program) {
   return count;
 }
 
-/// Compares with the reference, on several threads, whoever computes the convolutions; returns the fewest links of chains.
+/// Compares with the reference, on several threads, whoever computes the convolutions; returns the fewest
+/// links of chains.
 int check(const Graph& graph, const std::string& precision) {
   const std::vector<Array> inputs = values_of(graph), expected = ref::evaluate(graph, inputs);
   CompileOptions options;

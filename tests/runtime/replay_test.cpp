@@ -1,5 +1,5 @@
-// What is proved of whole training steps, of each kind of network: a replay allocates nothing, and the number of threads
-// changes no bit.
+// What is proved of whole training steps, of each kind of network: a replay allocates nothing, and the number
+// of threads changes no bit.
 #include <doctest/doctest.h>
 
 #include "base/thread_pool.h"
@@ -51,8 +51,8 @@ TEST_CASE("a compiled training step replays without allocating") {
           long theirs = 0;
           for (const auto& place : places) {
             CAPTURE(place.library);
-            // oneDNN collects the arguments of each call in small blocks, and packs some bf16 operands in memory of its
-            // own; it gives all of it back before the call returns.
+            // oneDNN collects the arguments of each call in small blocks, and packs some bf16 operands in
+            // memory of its own; it gives all of it back before the call returns.
             if (place.library.starts_with("libgomp") && threads > 1) {
               CHECK(place.largest <= 512);
             } else if (place.library.starts_with("libdnnl")) {

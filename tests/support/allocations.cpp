@@ -1,5 +1,6 @@
-// The C library's allocation functions and operator new are replaced for the whole test program and all libraries in it;
-// they pass on to the C library's own, and note who called while somebody counts. They allocate nothing themselves.
+// The C library's allocation functions and operator new are replaced for the whole test program and all
+// libraries in it; they pass on to the C library's own, and note who called while somebody counts. They
+// allocate nothing themselves.
 #include "support/allocations.h"
 
 #include <algorithm>

@@ -9,7 +9,8 @@ namespace millrace::test {
 /// False in builds with a sanitizer, whose allocators cannot be counted here.
 bool allocations_are_counted();
 
-/// While one lives, every malloc and mmap (and their kin, operator new too) of any thread is noted. One at a time.
+/// While one lives, every malloc and mmap (and their kin, operator new too) of any thread is noted. One at a
+/// time.
 class CountAllocations {
  public:
   CountAllocations();

@@ -24,8 +24,8 @@ std::string difference(const Rows& a, const Rows& b);
 
 data::Value bytes_value(const std::string& content);
 
-/// Reads and verifies all samples of the data set that `open` opens. "" or the Error's message; any other exception is let
-/// through.
+/// Reads and verifies all samples of the data set that `open` opens. "" or the Error's message; any other
+/// exception is let through.
 std::string read_all(const std::function<std::unique_ptr<data::Dataset>()>& open);
 
 /// The message of the InputError that `body` throws; "" when it throws none.

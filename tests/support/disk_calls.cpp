@@ -1,5 +1,5 @@
-// The C library's functions are replaced for the whole test program and all libraries in it; these do the same, and note it
-// while somebody looks.
+// The C library's functions are replaced for the whole test program and all libraries in it; these do the
+// same, and note it while somebody looks.
 #include "support/disk_calls.h"
 
 #include <fcntl.h>
@@ -28,7 +28,8 @@ int fsync(int file) {
     const auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file), none);
     note_call(folder ? "flush folder " + path.string() : "flush file");
   }
-  return 0;  // what tests write need not outlive the machine, and waiting for its disk takes long beside others
+  return 0;  // what tests write need not outlive the machine, and waiting for its disk takes long beside
+             // others
 }
 
 int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) noexcept {

@@ -7,7 +7,8 @@
 
 namespace millrace::testing {
 
-/// "flush file", "flush folder PATH", "link" and "rename", as `code` calls fsync(), linkat() and rename() from this thread.
+/// "flush file", "flush folder PATH", "link" and "rename", as `code` calls fsync(), linkat() and rename()
+/// from this thread.
 std::vector<std::string> disk_calls(const std::function<void()>& code);
 
 }  // namespace millrace::testing

@@ -1,4 +1,5 @@
-// Interprets an operator's element body on arrays, one element at a time: what a compiler of such bodies must compute.
+// Interprets an operator's element body on arrays, one element at a time: what a compiler of such bodies must
+// compute.
 #pragma once
 
 #include <span>
@@ -9,7 +10,8 @@
 
 namespace millrace {
 
-/// The result of the node from its operands, by its element body. Throws InternalError for a load outside an operand.
+/// The result of the node from its operands, by its element body. Throws InternalError for a load outside an
+/// operand.
 Array interpret_element_body(const Node& node, std::span<const Array> operands);
 
 }  // namespace millrace

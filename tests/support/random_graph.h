@@ -13,11 +13,12 @@ struct RandomGraph {
   std::vector<Array> inputs;
 };
 
-/// A graph of about `nodes` operators drawn from element-wise, movement, reduction, heavy and composite ones; the same for
-/// the same seed. Values stay within about ±10.
+/// A graph of about `nodes` operators drawn from element-wise, movement, reduction, heavy and composite ones;
+/// the same for the same seed. Values stay within about ±10.
 RandomGraph random_graph(uint64_t seed, int nodes);
 
-/// The largest |a − b| / (1 + |b|) over all elements; infinite where one is NaN and the other is not or types differ.
+/// The largest |a − b| / (1 + |b|) over all elements; infinite where one is NaN and the other is not or types
+/// differ.
 double difference(const Array& a, const Array& b);
 
 }  // namespace millrace::test

@@ -5,8 +5,9 @@
 
 namespace millrace::test {
 
-/// A graph of one scan with a random body over `rows` rows and `length` steps, and with the gradients of its results with
-/// respect to all operands; the same for the same seed. `mixes_rows`: a row may depend on the others.
+/// A graph of one scan with a random body over `rows` rows and `length` steps, and with the gradients of its
+/// results with respect to all operands; the same for the same seed. `mixes_rows`: a row may depend on the
+/// others.
 RandomGraph random_scan(uint64_t seed, int64_t rows, int64_t length, bool mixes_rows);
 
 }  // namespace millrace::test

@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-/// Operand values of a sample: floats from [low, high), integers from [int_low, int_high], fixed values where the sample
-/// gives them. The same for the same seed.
+/// Operand values of a sample: floats from [low, high), integers from [int_low, int_high], fixed values where
+/// the sample gives them. The same for the same seed.
 std::vector<Array> make_inputs(const Operator& op, const Sample& sample, uint64_t seed = 1);
 
 /// A graph of one node; its outputs are the node's results.
@@ -24,9 +24,9 @@ std::string describe(const Operator& op, const Sample& sample);
 /// The sample with every float dtype replaced by f64.
 Sample in_doubles(const Sample& sample);
 
-/// Compares gradients() of a random projection of the results with central differences in fp64, along random directions
-/// and single elements, with respect to each float operand. `order` 2 compares the gradient of the gradient. Returns
-/// what differs, or nothing.
+/// Compares gradients() of a random projection of the results with central differences in fp64, along random
+/// directions and single elements, with respect to each float operand. `order` 2 compares the gradient of the
+/// gradient. Returns what differs, or nothing.
 std::optional<std::string> check_gradient(const Operator& op, const Sample& sample, int order = 1);
 
 }  // namespace millrace

@@ -1,4 +1,5 @@
-// Training steps of small networks of each kind, on fixed batches: what is proved of whole steps is proved with these.
+// Training steps of small networks of each kind, on fixed batches: what is proved of whole steps is proved
+// with these.
 #pragma once
 
 #include <map>
@@ -11,8 +12,8 @@
 
 namespace millrace::test {
 
-/// "lenet" (SGD), "residual" (a convolutional network with batch norm and dropout, AdamW), "transformer" (two causal
-/// blocks with dropout, AdamW and clipping), "lstm" (a loop, and an embedding updated by rows).
+/// "lenet" (SGD), "residual" (a convolutional network with batch norm and dropout, AdamW), "transformer" (two
+/// causal blocks with dropout, AdamW and clipping), "lstm" (a loop, and an embedding updated by rows).
 const std::vector<std::string>& small_networks();
 
 struct SmallStep {

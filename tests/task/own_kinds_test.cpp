@@ -1,4 +1,5 @@
-// What a program may add; that its kinds are used like the library's own is what Registry has in common for all (base/registry_test.cpp).
+// What a program may add; that its kinds are used like the library's own is what Registry has in common for
+// all (base/registry_test.cpp).
 #include <doctest/doctest.h>
 
 #include <millrace/error.h>

@@ -11,7 +11,8 @@ using namespace millrace;
 
 namespace {
 
-/// A table of 1,024 rows of numbers with two classes, and a recipe that trains on it with evaluation and checkpoints.
+/// A table of 1,024 rows of numbers with two classes, and a recipe that trains on it with evaluation and
+/// checkpoints.
 std::string write_recipe(const testing::TempFolder& folder, const std::string& precision, int lookahead) {
   std::string rows = "a,b,c,label\n";
   for (int i = 0; i < 1024; ++i)
@@ -27,7 +28,8 @@ std::string write_recipe(const testing::TempFolder& folder, const std::string& p
   return (folder / "recipe.toml").string();
 }
 
-/// Trains, with an interruption after step `stop` when it is not 0; returns how often copies were made by the last trainer.
+/// Trains, with an interruption after step `stop` when it is not 0; returns how often copies were made by the
+/// last trainer.
 int64_t run_recipe(const std::string& recipe, const std::filesystem::path& out, int64_t stop) {
   train::Observer observer;
   int64_t step = 0;

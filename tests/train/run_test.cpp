@@ -151,7 +151,8 @@ TEST_CASE("a loop of one's own makes the steps of a training") {
   feed.seek(at);
   CHECK(feed.array(feed.next(), 0).identical(first));
 
-  // Weights go to a file and into a model that is drawn anew; steps that were compiled before go on with them.
+  // Weights go to a file and into a model that is drawn anew; steps that were compiled before go on with
+  // them.
   const Array logits = run.predict({(folder / "points.csv").string()}).outputs[0].logits;
   nn::save_weights(*run.model(), folder / "w.safetensors");
   Run other = Run::prepare(points_recipe(folder.path(), {"train.seed=2"}));

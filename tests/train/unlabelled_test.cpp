@@ -1,4 +1,5 @@
-// Predictions are those that evaluation is made of, to the last bit; and a file to predict may look other than training's.
+// Predictions are those that evaluation is made of, to the last bit; and a file to predict may look other
+// than training's.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -6,7 +6,8 @@ using namespace millrace;
 
 namespace {
 
-/// Calls f(position in x, position in w, position in y) for every product of the convolution y = conv2d(x, w).
+/// Calls f(position in x, position in w, position in y) for every product of the convolution y = conv2d(x,
+/// w).
 template <typename F>
 void for_each_product(const Shape& x, const Shape& w, const Attributes& attributes, F f) {
   const ops::Convolution c = ops::convolution(x, w, attributes);

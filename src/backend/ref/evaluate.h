@@ -9,8 +9,9 @@
 
 namespace millrace::ref {
 
-/// Evaluates a graph of static shapes node by node. Floats are computed in double and rounded to the dtype after each
-/// operator; composites are evaluated through their bodies. Throws TypeError when inputs do not fit.
+/// Evaluates a graph of static shapes node by node. Floats are computed in double and rounded to the dtype
+/// after each operator; composites are evaluated through their bodies. Throws TypeError when inputs do not
+/// fit.
 std::vector<Array> evaluate(const Graph& graph, std::span<const Array> inputs);
 
 /// Evaluates one primitive node (not input, constant or composite).

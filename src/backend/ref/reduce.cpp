@@ -32,7 +32,8 @@ double sum_of(const Array& x, std::span<const int64_t> members) {
   return total;
 }
 
-/// The position within `members` of the largest (sign 1) or smallest (−1): the first of equals; NaN beats all.
+/// The position within `members` of the largest (sign 1) or smallest (−1): the first of equals; NaN beats
+/// all.
 int64_t extreme(const Array& x, std::span<const int64_t> members, int sign) {
   const bool whole = !x.dtype().is_float();
   int64_t best = 0;

@@ -1,5 +1,5 @@
-// "affine 15 translate=0.1 scale=0.9..1.1 shear=10": turned, moved, scaled and sheared at random; torchvision's
-// RandomAffine, bilinear.
+// "affine 15 translate=0.1 scale=0.9..1.1 shear=10": turned, moved, scaled and sheared at random;
+// torchvision's RandomAffine, bilinear.
 #include <cmath>
 
 #include "data/augment/sometimes.h"

@@ -1,4 +1,5 @@
-// Random changes to training pictures: each is a file here with MILLRACE_AUGMENTATION(name){…}; and lists of them.
+// Random changes to training pictures: each is a file here with MILLRACE_AUGMENTATION(name){…}; and lists of
+// them.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +42,8 @@ class PassAugmentation : public Augmentation {
 Registry<AugmentationKind>& augmentations();
 
 /// Parses a recipe's text, e.g. "pad-crop 2", "flip", "alternating-flip", "random-shift 2", "rotate 15",
-/// "cutout 8", "colour-jitter brightness=0.4". InputError names the nearest valid augmentation, or what its parameters are.
+/// "cutout 8", "colour-jitter brightness=0.4". InputError names the nearest valid augmentation, or what its
+/// parameters are.
 std::unique_ptr<Augmentation> parse_augmentation(std::string_view text);
 
 /// "pad-crop PIXELS [zero]", of all.
@@ -51,13 +53,15 @@ std::vector<std::string> augmentation_usages();
 class Augmenter {
  public:
   explicit Augmenter(std::span<const std::string> texts);
-  /// InputError when one of them cannot change pictures of this size, or of what those before it make of them.
+  /// InputError when one of them cannot change pictures of this size, or of what those before it make of
+  /// them.
   void check(const Extent& extent) const;
   /// The size of the result.
   Extent result(const Extent& extent) const;
   bool empty() const { return list_.empty(); }
 
-  /// True when the first one is a random frame, which the loader then takes of the encoded picture: apply() does the rest.
+  /// True when the first one is a random frame, which the loader then takes of the encoded picture: apply()
+  /// does the rest.
   bool frames() const { return !list_.empty() && list_.front()->frames(); }
   /// That frame, and the size that it gives.
   Frame frame(int height, int width, const SampleKey& sample) const;

@@ -16,9 +16,9 @@ struct AutomaticReach {
 
 constexpr int automatic_kinds = 14, automatic_steps = 31;
 
-/// Operation `kind` (of torchvision's list: identity, shear x and y, translate x and y, rotate, brightness, color, contrast,
-/// sharpness, posterize, solarize, autocontrast, equalize) at strength `step`; what has a direction gets the one of
-/// `negative`. `other` is working memory.
+/// Operation `kind` (of torchvision's list: identity, shear x and y, translate x and y, rotate, brightness,
+/// color, contrast, sharpness, posterize, solarize, autocontrast, equalize) at strength `step`; what has a
+/// direction gets the one of `negative`. `other` is working memory.
 void automatic_change(const AutomaticReach& reach, uint32_t kind, uint32_t step, bool negative,
                       const Extent& extent, uint8_t* planes, std::vector<uint8_t>& other);
 

@@ -1,5 +1,5 @@
-// "colour-jitter brightness=0.4 contrast=0.4 saturation=0.4 hue=0.1": random factors, in random order; torchvision's
-// ColorJitter: a factor is uniform in [max(0, 1 - x), 1 + x], the hue's turn in [-x, x].
+// "colour-jitter brightness=0.4 contrast=0.4 saturation=0.4 hue=0.1": random factors, in random order;
+// torchvision's ColorJitter: a factor is uniform in [max(0, 1 - x), 1 + x], the hue's turn in [-x, x].
 #include <algorithm>
 #include <utility>
 

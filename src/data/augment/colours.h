@@ -1,4 +1,5 @@
-// Changes of colours with the arithmetic of Pillow's ImageEnhance and ImageOps, in place; shared by augmentations.
+// Changes of colours with the arithmetic of Pillow's ImageEnhance and ImageOps, in place; shared by
+// augmentations.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// "erasing": a rectangle of random size and place gets the mean of its channel; torchvision's RandomErasing: ten times
-// area = H·W·uniform(scale) and height / width = exp(uniform(log ratio)), until it fits.
+// "erasing": a rectangle of random size and place gets the mean of its channel; torchvision's RandomErasing:
+// ten times area = H·W·uniform(scale) and height / width = exp(uniform(log ratio)), until it fits.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

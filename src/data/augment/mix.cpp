@@ -19,8 +19,8 @@ double normal(RandomStream& random) {
   return size * std::cos(2 * pi * random.uniform());
 }
 
-/// Marsaglia and Tsang, "A simple method for generating gamma variables", 2000: the logarithm, as small shapes give numbers
-/// that are too small for a double.
+/// Marsaglia and Tsang, "A simple method for generating gamma variables", 2000: the logarithm, as small
+/// shapes give numbers that are too small for a double.
 double log_gamma_draw(double shape, RandomStream& random) {
   const double boost = shape < 1 ? std::log(1 - static_cast<double>(random.uniform())) / shape : 0;
   const double d = (shape < 1 ? shape + 1 : shape) - 1.0 / 3, c = 1 / std::sqrt(9 * d);
@@ -37,7 +37,8 @@ double beta_draw(double alpha, RandomStream& random) {
   return 1 / (1 + std::exp(b - a));
 }
 
-/// The box that cutmix takes from the other picture, about a random place: its share is 1 - `kept` where it fits.
+/// The box that cutmix takes from the other picture, about a random place: its share is 1 - `kept` where it
+/// fits.
 Box cut_box(const Extent& extent, double kept, RandomStream& random) {
   const int x = static_cast<int>(random.below(static_cast<uint32_t>(extent.width))),
             y = static_cast<int>(random.below(static_cast<uint32_t>(extent.height)));
@@ -93,7 +94,7 @@ float Mixer::apply(const Extent& extent, uint8_t* pictures, int64_t count, const
   }
   const size_t size = extent.bytes();
   const auto at = [&](int64_t i) { return pictures + static_cast<size_t>(i) * size; };
-  // From the last one back, so that each other is still as it was; the first one's is kept aside.
+  // Backwards, so that the sample mixed in is still unchanged; the first one is kept aside.
   scratch.assign(at(count - 1), at(count - 1) + size);
   for (int64_t i = count - 1; i >= 0; --i) {
     const uint8_t* other = i > 0 ? at(i - 1) : scratch.data();

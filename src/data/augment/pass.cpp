@@ -31,7 +31,8 @@ void Pass::moved_plane(const Extent& extent, const uint8_t* in, uint8_t* out) co
     return i < 0 ? -i : 2 * (size - 1) - i;
   };
   const cpu::ResizeLoops& loops = cpu::resize_loops();
-  // Columns from..to of a row lie inside the picture and are copied as a block; mirrored, it begins where it ended.
+  // Columns from..to of a row lie inside the picture and are copied as a block; mirrored, it begins where it
+  // ended.
   const int from = std::clamp(-right_, 0, width), to = std::clamp(width - right_, from, width);
   const int block = mirrored_ ? width - to : from;
   for (int y = 0; y < height; ++y, out += width) {

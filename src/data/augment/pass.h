@@ -1,4 +1,5 @@
-// What neighbouring augmentations do to places and single values, collected and made in one pass over the pixels.
+// What neighbouring augmentations do to places and single values, collected and made in one pass over the
+// pixels.
 #pragma once
 
 #include <array>
@@ -8,7 +9,8 @@
 
 namespace millrace::data {
 
-/// What stands outside of a picture. Reflection does not repeat the border pixel (as numpy's and PyTorch's "reflect").
+/// What stands outside of a picture. Reflection does not repeat the border pixel (as numpy's and PyTorch's
+/// "reflect").
 enum class Border { reflect, zero, edge };
 
 /// For each value what becomes of it.
@@ -18,8 +20,8 @@ using Table = std::array<uint8_t, 256>;
 class Pass {
  public:
   bool empty() const { return !moved_ && !mirrored_ && !looks_up_; }
-  /// The picture seen through a window moved `down` rows and `right` columns (negative: up, left), with reflection by less
-  /// than its size. False, and nothing is noted, where something else comes before it.
+  /// The picture seen through a window moved `down` rows and `right` columns (negative: up, left), with
+  /// reflection by less than its size. False, and nothing is noted, where something else comes before it.
   bool window(int down, int right, Border border);
   void mirror() { mirrored_ = !mirrored_; }
   /// For all channels, after those that are noted already.

@@ -1,5 +1,5 @@
-// "perspective 0.5": seen from another side; torchvision's RandomPerspective, bilinear. Each corner moves inwards by up to
-// DISTORTION times half the picture.
+// "perspective 0.5": seen from another side; torchvision's RandomPerspective, bilinear. Each corner moves
+// inwards by up to DISTORTION times half the picture.
 #include <cstring>
 
 #include "data/augment/sometimes.h"

@@ -1,5 +1,5 @@
-// "randaugment 2 9": so many operations of 14 at that strength (of 30), one after the other; torchvision's RandAugment, but
-// bilinear.
+// "randaugment 2 9": so many operations of 14 at that strength (of 30), one after the other; torchvision's
+// RandAugment, but bilinear.
 #include <cstring>
 
 #include "data/augment/automatic.h"

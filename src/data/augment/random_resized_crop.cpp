@@ -1,7 +1,8 @@
-// "random-resized-crop 224": a part of random area and proportions, resized to a square; torchvision's RandomResizedCrop.
-// With (H, W) the picture's size, ten times: area = H·W·uniform(scale), ratio = exp(uniform(log r0, log r1)), the part is
-// round(sqrt(area·ratio)) wide and round(sqrt(area/ratio)) high, at a uniform place, when it fits. When none does: the
-// largest part in the middle whose proportions lie within `ratio`.
+// "random-resized-crop 224": a part of random area and proportions, resized to a square; torchvision's
+// RandomResizedCrop. With (H, W) the picture's size, ten times: area = H·W·uniform(scale), ratio =
+// exp(uniform(log r0, log r1)), the part is round(sqrt(area·ratio)) wide and round(sqrt(area/ratio)) high, at
+// a uniform place, when it fits. When none does: the largest part in the middle whose proportions lie within
+// `ratio`.
 #include <algorithm>
 #include <cmath>
 

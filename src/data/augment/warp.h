@@ -9,8 +9,8 @@
 
 namespace millrace::data {
 
-/// Where a pixel of the result comes from, in pixels (centres at .5): ((a x + b y + c) / w, (d x + e y + f) / w) with
-/// w = g x + h y + 1. As Pillow's Image.transform takes it.
+/// Where a pixel of the result comes from, in pixels (centres at .5): ((a x + b y + c) / w, (d x + e y + f) /
+/// w) with w = g x + h y + 1. As Pillow's Image.transform takes it.
 using Projection = std::array<double, 8>;
 
 /// Bilinear, as Pillow's transform(PERSPECTIVE, BILINEAR); what lies outside is `fill`.
@@ -22,7 +22,8 @@ inline Setting fill_setting() { return {"fill", "value of what lies outside", 0.
 Projection affine_projection(std::pair<double, double> centre, double angle, std::pair<double, double> move,
                              double scale, std::pair<double, double> shear);
 
-/// The map that brings the corners of a picture (top left, top right, bottom right, bottom left) to `corners`.
+/// The map that brings the corners of a picture (top left, top right, bottom right, bottom left) to
+/// `corners`.
 Projection perspective_projection(int height, int width,
                                   const std::array<std::pair<double, double>, 4>& corners);
 

@@ -12,11 +12,12 @@
 
 namespace millrace::data {
 
-/// How the settings are written: "affine DEGREES [translate=0] [scale=1..1]". Names in CAPITALS are words that must be there, in
-/// their order (with `optional` all of them or none); true or false is the name or nothing; other numbers are name=0.5, two numbers
-/// (a range) name=0.5..1, at any place.
+/// How the settings are written: "affine DEGREES [translate=0] [scale=1..1]". Names in CAPITALS are words
+/// that must be there, in their order (with `optional` all of them or none); true or false is the name or
+/// nothing; other numbers are name=0.5, two numbers (a range) name=0.5..1, at any place.
 std::string usage_of(const std::string& name, const std::vector<Setting>& settings, bool optional = false);
-/// The settings of such a text, whose first word is the name. InputError quotes the text, and says what is wrong and the usage.
+/// The settings of such a text, whose first word is the name. InputError quotes the text, and says what is
+/// wrong and the usage.
 Settings parse_words(std::string_view text, const std::vector<Setting>& settings, bool optional = false);
 /// InputError as that of parse_words().
 [[noreturn]] void wrong_words(std::string_view text, const std::string& why, const std::string& usage);

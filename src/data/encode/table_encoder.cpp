@@ -78,7 +78,8 @@ class TableEncoder::Bound {
     return at != order.end() ? static_cast<double>(at->second) : NAN;
   }
 
-  /// Of few rows, as a file to predict may have, none or another than all may be a number: the column is one of texts then.
+  /// Of few rows, as a file to predict may have, none or another than all may be a number: the column is one
+  /// of texts then.
   double written_number(std::string_view text, int64_t sample, const std::string& column) const {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

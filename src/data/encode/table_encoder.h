@@ -1,5 +1,6 @@
-// Columns of a table to numbers that a model takes: a matrix of floats and one of ids. What this needs to know (means, vocabularies)
-// is learnt on training data and saved with the run, so that evaluation and serving encode the same way.
+// Columns of a table to numbers that a model takes: a matrix of floats and one of ids. What this needs to
+// know (means, vocabularies) is learnt on training data and saved with the run, so that evaluation and
+// serving encode the same way.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,12 @@ namespace millrace::data {
 struct TableOptions {
   /// Columns that are not used. Arrays, bytes and the like never are.
   std::vector<std::string> leave_out;
-  /// Columns of numbers that are categories all the same (codes). Texts always are.
+  /// Columns of numbers that are categories (codes). Texts always are.
   std::vector<std::string> categories;
   /// Columns of texts in an order: they become 0, 1, 2 … as floats, what is not in the list is missing.
   std::map<std::string, std::vector<std::string>> ordinals;
-  /// Floats are (x - mean) / deviation; else as they are. What is not finite, or larger than any float, is missing.
+  /// Floats are (x - mean) / deviation; else as they are. What is not finite, or larger than any float, is
+  /// missing.
   bool standardise = true;
   /// Categories that are rarer, or beyond so many, are "other".
   int64_t least_count = 1, most_categories = int64_t{1} << 20;
@@ -44,7 +46,8 @@ class TableEncoder {
   using Dense = TableDense;
   using Category = TableCategory;
 
-  /// Goes once through the data. InputError when a column that the options name is not there or of no use, or nothing is left.
+  /// Goes once through the data. InputError when a column that the options name is not there or of no use, or
+  /// nothing is left.
   static TableEncoder learn(const Dataset& dataset, const TableOptions& options);
   /// As json() wrote it; InputError when it is none.
   static TableEncoder parse(std::string_view json);
@@ -56,11 +59,12 @@ class TableEncoder {
   std::vector<std::string> columns() const;
   std::vector<std::string> text_columns() const;
 
-  /// Samples `first` to `first` + `count` - 1 of a data set that has the same columns by name, as they stand there, for models whose
-  /// graph does the rest (table_graph.h), into the caller's memory: numbers f64 [count, raw_numbers(dense())] with NaN where there
-  /// is none, columns in the order of dense() without its flags (of texts in an order their places in it), and ids [count,
-  /// categories().size()]; null where there are no such columns. Texts where training had numbers must be numbers as they are
-  /// written. InputError when a column is missing or of another kind, InternalError when there are no such samples.
+  /// Samples `first` to `first` + `count` - 1 of a data set that has the same columns by name, as they stand
+  /// there, for models whose graph does the rest (table_graph.h), into the caller's memory: numbers f64
+  /// [count, raw_numbers(dense())] with NaN where there is none, columns in the order of dense() without its
+  /// flags (of texts in an order their places in it), and ids [count, categories().size()]; null where there
+  /// are no such columns. Texts where training had numbers must be numbers as they are written. InputError
+  /// when a column is missing or of another kind, InternalError when there are no such samples.
   void read_raw(const Dataset& dataset, int64_t first, int64_t count, double* numbers, int64_t* ids) const;
 
  private:

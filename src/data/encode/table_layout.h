@@ -7,7 +7,8 @@
 
 namespace millrace::data {
 
-/// A column of the float matrix, or the flag behind it of what was missing there (1 or 0), where that occurred in training.
+/// A column of the float matrix, or the flag behind it of what was missing there (1 or 0), where that
+/// occurred in training.
 struct TableDense {
   std::string column;
   bool flag = false;
@@ -16,12 +17,13 @@ struct TableDense {
   std::vector<std::string> ordinal;  // not empty: of texts
   bool operator==(const TableDense&) const = default;
 };
-/// A column of the id matrix. Id 0 is "other": what training did not have, or too rarely; with hashes, what is missing.
+/// A column of the id matrix. Id 0 is "other": what training did not have, or too rarely; with hashes, what
+/// is missing.
 struct TableCategory {
   std::string column;
   int64_t ids = 0;  // 0 … ids - 1
-  /// Of ids 1, 2, …: the most frequent first, of equal ones in alphabetical order. What is missing is the text "", and has an id
-  /// of its own where training had it. Empty with hashes.
+  /// Of ids 1, 2, …: the most frequent first, of equal ones in alphabetical order. What is missing is the
+  /// text "", and has an id of its own where training had it. Empty with hashes.
   std::vector<std::string> vocabulary;
   bool numbers = false;  // training had numbers there (codes)
   bool operator==(const TableCategory&) const = default;

@@ -132,7 +132,8 @@ std::vector<std::string> sorted_classes(std::vector<std::string> names) {
   return names;
 }
 
-/// All that the tokens depend on: equal for equal tokens. Empty where it cannot be told whether the source has changed.
+/// All that the tokens depend on: equal for equal tokens. Empty where it cannot be told whether the source
+/// has changed.
 std::string key_of(const Dataset& dataset, const Tokenizer& tokenizer, const TextOptions& options) {
   if (dataset.files().empty()) return {};
   std::string key;
@@ -199,7 +200,8 @@ Tokenised tokenised(const Dataset& dataset, const Tokenizer& tokenizer, const Te
   return out;
 }
 
-/// What of all texts a part takes: texts [first, last), of the first one the tokens from `from` on, and up to `to` of the last.
+/// What of all texts a part takes: texts [first, last), of the first one the tokens from `from` on, and up to
+/// `to` of the last.
 struct Cut {
   int64_t first = 0, last = 0, from = 0, to = 0;
 };

@@ -1,5 +1,6 @@
-// A file of tokens: the tokens, then as i64 the ends, bytes, indices and labels of the texts, the names of the labels (each its length
-// as i64 and its bytes), the key, and a trailer of 64 bytes. All numbers are little-endian.
+// A file of tokens: the tokens, then as i64 the ends, bytes, indices and labels of the texts, the names of
+// the labels (each its length as i64 and its bytes), the key, and a trailer of 64 bytes. All numbers are
+// little-endian.
 #include "data/encode/token_store.h"
 
 #include <algorithm>
@@ -40,7 +41,8 @@ fs::path path_of(const std::string& key) {
   return folder() / fmt::format("{:016x}.tokens", XXH3_64bits(key.data(), key.size()));
 }
 
-/// Removes what others who were killed left unfinished, so that the folder does not fill up: nobody wrote to it for an hour.
+/// Removes unfinished files that were not written to for an hour (their process was killed), so that the
+/// folder does not fill up.
 void remove_unfinished(const fs::path& in) {
   std::error_code none;
   std::vector<fs::path> left;
@@ -111,7 +113,8 @@ std::optional<Tokenised> read_tokens(const fs::path& path, const std::string& ke
     at += 8 + size;
   }
   if (std::string_view(reinterpret_cast<const char*>(at), t.key_bytes) != key) return std::nullopt;
-  // A checksum says nothing of who wrote it: nobody may point beyond the tokens, or the names, or be counted below zero.
+  // A checksum does not say who wrote the file: positions must lie within the tokens and the names, or be
+  // counted below zero.
   const auto names = static_cast<int64_t>(out.names.size());
   const auto in_order = [](const std::vector<int64_t>& list) {
     return std::is_sorted(list.begin(), list.end()) && (list.empty() || list[0] >= 0);

@@ -1,5 +1,5 @@
-// Tokens one after the other, two bytes each where the vocabulary allows it: in memory, or where they are too many in a file that
-// is mapped.
+// Tokens one after the other, two bytes each where the vocabulary allows it: in memory, or where they are too
+// many in a file that is mapped.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ namespace millrace::data {
 class TokenStore {
  public:
   int64_t size() const { return size_; }
-  /// As the models take them; at + out.size() ≤ size(). IoError when they lie in a file that is damaged or was changed.
+  /// As the models take them; at + out.size() ≤ size(). IoError when they lie in a file that is damaged or
+  /// was changed.
   void get(int64_t at, std::span<int64_t> out) const;
   /// `count` tokens from `first` on.
   TokenStore part(int64_t first, int64_t count) const;
@@ -43,8 +44,9 @@ struct Tokenised {
   std::string file;  // where the tokens are, if not in memory
 };
 
-/// Takes tokens in memory, until they are more than `most_bytes`; from then on they go to a file in the cache folder (tokens/), which
-/// is kept under `key`, or where that is empty is gone when the last TokenStore of it is.
+/// Takes tokens in memory, until they are more than `most_bytes`; from then on they go to a file in the cache
+/// folder (tokens/), which is kept under `key`, or where that is empty is gone when the last TokenStore of it
+/// is.
 class TokenWriter {
  public:
   TokenWriter(int64_t vocabulary, int64_t most_bytes, std::string key);
@@ -65,8 +67,8 @@ class TokenWriter {
   std::unique_ptr<File> file_;
 };
 
-/// What a TokenWriter of that vocabulary wrote to a file under that key; nothing when it is damaged or of another key. IoError
-/// when it cannot be read.
+/// What a TokenWriter of that vocabulary wrote to a file under that key; nothing when it is damaged or of
+/// another key. IoError when it cannot be read.
 std::optional<Tokenised> read_tokens(const std::filesystem::path& file, const std::string& key,
                                      int64_t vocabulary);
 /// What a TokenWriter of that vocabulary kept under that key; nothing when there is none, or it is damaged.

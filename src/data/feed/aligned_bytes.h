@@ -7,8 +7,8 @@
 
 namespace millrace::data {
 
-/// Bytes that begin at a multiple of 64. They are not written: which memory node they come from says the thread that writes them
-/// first.
+/// Bytes that begin at a multiple of 64. They are not written: which memory node they come from says the
+/// thread that writes them first.
 class AlignedBytes {
  public:
   static constexpr size_t alignment = 64;

@@ -1,5 +1,5 @@
-// How many of a loader's threads work, so that they keep out of the model's way: more when it had to wait for a batch, fewer when
-// batches wait for it. Results never depend on it.
+// How many of a loader's threads work, so that they keep out of the model's way: more when it had to wait for
+// a batch, fewer when batches wait for it. Results never depend on it.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ class Appetite {
   /// Threads with a number below this one work. For any thread.
   int active() const { return active_.load(std::memory_order_acquire); }
 
-  /// Of each batch that is handed over, by the one who takes it: did it `wait`, or were all batches ahead ready (`full`)? True
-  /// when more threads work from now on.
+  /// Of each batch that is handed over, by the one who takes it: did it `wait`, or were all batches ahead
+  /// ready (`full`)? True when more threads work from now on.
   bool handed_over(bool waited, bool full) {
     const int now = active();
     if (waited) {

@@ -1,4 +1,5 @@
-// Arrays of one size for each sample, as whoever makes the part computes them: rows of tables, labels, numbers to predict.
+// Arrays of one size for each sample, computed by a function that the part is given: rows of tables, labels,
+// numbers to predict.
 #pragma once
 
 #include <functional>
@@ -7,16 +8,17 @@
 
 namespace millrace::data {
 
-/// Computes rows `first` … `first` + `count` - 1: rows[k] is where those of field k go, dense. From many threads at once. Errors
-/// name the sample.
+/// Computes rows `first` … `first` + `count` - 1: rows[k] is where those of field k go, dense. From many
+/// threads at once. Errors name the sample.
 using ArrayReader =
     std::function<void(const Dataset& from, int64_t first, int64_t count, std::span<std::byte* const> rows)>;
 
 struct ArrayPartOptions {
-  /// Of each field an element that stands in rows which only pad a batch (labels: -1), as its bytes; empty, and for the fields
-  /// behind the last: zeros.
+  /// Of each field an element that stands in rows which only pad a batch (labels: -1), as its bytes; empty,
+  /// and for the fields behind the last: zeros.
   std::vector<std::vector<std::byte>> pads = {};
-  /// An error of the reader makes the sample bad, which is then replaced; else it is wrong input, which stops.
+  /// An error of the reader makes the sample bad, which is then replaced; else it is wrong input, which
+  /// stops.
   bool bad_samples = false;
 };
 

@@ -1,7 +1,7 @@
 // A part of what a sample becomes: the arrays of one input of a model, or of the targets of one output.
 //
-// A feed (sample_feed.h, streams/stream_feed.h) reads samples, keeps what may be kept, orders them, and lets its parts fill the
-// rows of a batch. A part knows nothing of batches, threads, caches or orders.
+// A feed (sample_feed.h, streams/stream_feed.h) reads samples, keeps what may be kept, orders them, and lets
+// its parts fill the rows of a batch. A part knows nothing of batches, threads, caches or orders.
 #pragma once
 
 #include <cstddef>
@@ -48,28 +48,31 @@ class Part {
 
   virtual ~Part() = default;
 
-  /// The arrays that it fills, first dimension `batch`, others fixed or `length`. Names are the part's own ("pictures", "ids").
+  /// The arrays that it fills, first dimension `batch`, others fixed or `length`. Names are the part's own
+  /// ("pictures", "ids").
   virtual std::span<const Field> fields() const = 0;
   virtual std::unique_ptr<Scratch> scratch() const { return nullptr; }
 
-  /// Bytes of a sample as read() leaves it, the same for all; 0: nothing is read, put() knows what belongs to a sample's number.
+  /// Bytes of a sample as read() leaves it, the same for all; 0: nothing is read, put() knows what belongs to
+  /// a sample's number.
   virtual size_t stored_bytes() const = 0;
   /// Is what read() leaves the same each time, so that it may be kept? Not where a random frame is decoded.
   virtual bool keeps() const { return true; }
-  /// Reads and decodes sample `index` of `from`, which has the columns of the data set that the part was made for (in any order). "" or
-  /// why the sample is bad: it is then replaced by the next good one. InputError where it is good, but does not go with the
-  /// others (another size): that stops. `random`: names the sample where keeps() is false; null to read it as evaluation does.
+  /// Reads and decodes sample `index` of `from`, which has the columns of the data set that the part was made
+  /// for (in any order). "" or why the sample is bad: it is then replaced by the next good one. InputError
+  /// where it is good, but does not go with the others (another size): that stops. `random`: names the sample
+  /// where keeps() is false; null to read it as evaluation does.
   virtual std::string read(const Dataset& from, int64_t index, const SampleKey* random, Scratch* scratch,
                            std::byte* stored) const = 0;
-  /// Samples `first` … `first` + `count` - 1 at once, `stride` bytes from one to the next, where columns are read faster so; false, and
-  /// nothing done, where they are not. Errors name the sample.
+  /// Samples `first` … `first` + `count` - 1 at once, `stride` bytes from one to the next, where columns are
+  /// read faster so; false, and nothing done, where they are not. Errors name the sample.
   virtual bool read_run(const Dataset& /*from*/, int64_t /*first*/, int64_t /*count*/, std::byte* /*stored*/,
                         size_t /*stride*/) const {
     return false;
   }
 
-  /// From what was read to a row of each of its arrays (`arrays[k]` is where the row of fields()[k] begins), changed at random as in
-  /// training where the part was made for that.
+  /// From what was read to a row of each of its arrays (`arrays[k]` is where the row of fields()[k] begins),
+  /// changed at random as in training where the part was made for that.
   virtual void put(const std::byte* stored, const Row& row, Scratch* scratch,
                    std::span<std::byte* const> arrays) const = 0;
   /// A row that only pads the batch: zeros, unless a part wants something else there (labels: -1).
@@ -81,13 +84,15 @@ class Part {
 
   /// Does training mix the samples of a batch with one another?
   virtual bool mixes() const { return false; }
-  /// Mixes each of the first `count` rows with the one before it (the first with the last), all in one share, which each keeps of itself
-  /// and which is returned. `batch` names it: seed, epoch, position of its first sample.
+  /// Mixes each of the first `count` rows with the one before it (the first with the last), all in one share,
+  /// which each keeps of itself and which is returned. `batch` names it: seed, epoch, position of its first
+  /// sample.
   virtual float mix(std::span<std::byte* const> /*arrays*/, int64_t /*count*/, const SampleKey& /*batch*/,
                     Scratch* /*scratch*/) const {
     return 1;
   }
-  /// Of its own, beside what the feed keeps and has ahead: bytes, and a digest of the samples in them; 0 where it has none.
+  /// Of its own, beside what the feed keeps and has ahead: bytes, and a digest of the samples in them; 0
+  /// where it has none.
   virtual int64_t memory() const { return 0; }
   virtual uint32_t digest() const { return 0; }
 };

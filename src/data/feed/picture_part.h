@@ -21,23 +21,25 @@ struct PictureOptions {
   std::vector<std::string> augment = {}, mix = {};
   /// As FrameRule; not used where the first augmentation is a random frame.
   int resize = 0, crop = 0;
-  /// 1 grey, 3 colour, 0: as the first picture is. Grey pictures always become colour ones where those are wanted.
+  /// 1 grey, 3 colour, 0: as the first picture is. Grey pictures always become colour ones where those are
+  /// wanted.
   int channels = 0;
   /// What a trained model takes: its channels are wanted, and pictures of another size are refused.
   std::optional<Extent> wanted = std::nullopt;
-  /// With `wanted`: pictures of any size are brought to that one, by the crop, else all of the picture is resized to it. None need be
-  /// good; one that is smaller than the crop is bad.
+  /// With `wanted`: pictures of any size are brought to that one, by the crop, else all of the picture is
+  /// resized to it. None need be good; one that is smaller than the crop is bad.
   bool bring = false;
   /// What the keys above are called by in messages: "input" of "input.resize".
   std::string key = "input";
 };
 
-/// Field: pictures u8 [batch, C, H, W]; read are planes of stored_extent(), put changes them at random to extent(). Where the first
-/// augmentation is a random frame, that one is taken of each picture, which is decoded anew every time and may have any size.
+/// Field: pictures u8 [batch, C, H, W]; read are planes of stored_extent(), put changes them at random to
+/// extent(). Where the first augmentation is a random frame, that one is taken of each picture, which is
+/// decoded anew every time and may have any size.
 class PicturePart final : public Part {
  public:
-  /// Looks for the first good picture, which decides on the size. InputError: no good picture, unknown augmentations or mixing,
-  /// sizes that do not go, another size than wanted.
+  /// Looks for the first good picture, which decides on the size. InputError: no good picture, unknown
+  /// augmentations or mixing, sizes that do not go, another size than wanted.
   PicturePart(const Dataset& dataset, PictureOptions options);
 
   std::span<const Field> fields() const override { return fields_; }

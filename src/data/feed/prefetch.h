@@ -17,9 +17,10 @@
 
 namespace millrace::data {
 
-/// Batches are numbered from start() on. Number k lies in slot k modulo the number of slots. Threads claim numbers in order, each
-/// makes its batch alone, and the consumer takes them in order, without a lock where they are ready; the slot of the batch that
-/// it holds is free again when it asks for the next one. Threads that the consumer does not need sleep (appetite.h).
+/// Batches are numbered from start() on. Number k lies in slot k modulo the number of slots. Threads claim
+/// numbers in order, each makes its batch alone, and the consumer takes them in order, without a lock where
+/// they are ready; the slot of the batch that it holds is free again when it asks for the next one. Threads
+/// that the consumer does not need sleep (appetite.h).
 class Prefetch {
  public:
   /// What makes batches.
@@ -48,7 +49,8 @@ class Prefetch {
   /// Ends all work; what was made and not taken is lost.
   void halt();
 
-  /// The slot of the next batch, which stays as it is until the next call. Rethrows what went wrong with it, each time.
+  /// The slot of the next batch, which stays as it is until the next call. Rethrows what went wrong with it,
+  /// each time.
   size_t next();
   /// Waits so long at the most; true when next() would not wait.
   bool ready(double seconds);

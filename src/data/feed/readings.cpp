@@ -67,8 +67,8 @@ bool Readings::read(int64_t index, const SampleKey* key,
   if (why.empty()) return true;
   require_mapped_files(true);  // else it may not be the sample's fault
   note_bad(index, why);
-  // What is random may lie beside the damage another time: then only this sample of this epoch is replaced, whatever was met
-  // before, so that a resumed training sees the same.
+  // What is random may lie beside the damage another time: then only this sample of this epoch is replaced,
+  // whatever was met before, so that a resumed training sees the same.
   if (parts_[part]->keeps()) bad_[static_cast<size_t>(index)].store(true, std::memory_order_relaxed);
   return false;
 }

@@ -1,4 +1,5 @@
-// The samples of a data set as parts read them: once, or anew each time; bad ones replaced. Part of the feed of samples.
+// The samples of a data set as parts read them: once, or anew each time; bad ones replaced. Part of the feed
+// of samples.
 #pragma once
 
 #include <algorithm>
@@ -42,17 +43,17 @@ class Readings {
            ReadingsOptions options);
 
   Reader reader() const;
-  /// What each part (of those that read) has of sample `index` or, when it is bad, of the next good one; `index` becomes the one
-  /// taken. `key` names the row to parts that do not read the same each time; its index is ignored. Valid until `reader` reads
-  /// again.
+  /// What each part (of those that read) has of sample `index` or, when it is bad, of the next good one;
+  /// `index` becomes the one taken. `key` names the row to parts that do not read the same each time; its
+  /// index is ignored. Valid until `reader` reads again.
   std::span<const std::byte* const> get(int64_t& index, const SampleKey& key, Reader& reader);
   /// Says that a sample will be asked for soon.
   void will_read(int64_t index) const {
     if (reads() && !kept()) samples_->will_read(index);
   }
 
-  /// Brings a sample that is kept nearer, of large ones their beginning: rows of an epoch lie anywhere, and waiting for each of
-  /// them in turn takes longer than all else that is done with small ones.
+  /// Brings a sample that is kept nearer, of large ones their beginning: rows of an epoch lie anywhere, and
+  /// waiting for each of them in turn takes longer than all else that is done with small ones.
   [[gnu::always_inline]] void fetch(int64_t index) const {  // else GCC takes it for doing nothing
     constexpr size_t line = 64, most = 4 * line;
     for (size_t p = 0; p < cache_.size() && index >= 0; ++p)
@@ -97,8 +98,8 @@ class Readings {
   std::vector<AlignedBytes> cache_;  // of each part
   /// Of samples that are bad whenever they are read.
   std::vector<std::atomic<bool>> bad_;
-  /// Of each sample: was it asked for (1), was it bad then (2)? Replacements do not count: damage comes in runs, and one
-  /// step into it would count as all of it.
+  /// Of each sample: was it asked for (1), was it bad then (2)? Replacements do not count: damage comes in
+  /// runs, and one step into it would count as all of it.
   std::vector<std::atomic<uint8_t>> met_;
   std::atomic<int64_t> asked_{0}, asked_bad_{0}, known_bad_{0};
   mutable std::mutex mutex_;

@@ -17,24 +17,25 @@ namespace millrace::data {
 
 /// One row: a sample and its weight in the loss, or extracts.
 struct RowPick {
-  /// Index -1: the row is no sample of the data set, no part reads for it. A row may be a sample and have extracts of it.
+  /// Index -1: the row is no sample of the data set, no part reads for it. A row may be a sample and have
+  /// extracts of it.
   Pick pick{-1, 1};
   std::vector<Extract> extracts;
 };
 
-/// A function of seed, epoch, position and the cursor's state alone. All members but set_shares() and set_epoch() may be called from
-/// many threads.
+/// A function of seed, epoch, position and the cursor's state alone. All members but set_shares() and
+/// set_epoch() may be called from many threads.
 class RowPlan {
  public:
   virtual ~RowPlan() = default;
 
   /// Rows of an epoch.
   virtual int64_t count() const = 0;
-  /// So many of them are taken in each epoch: fewer than count() where the last ones, which fill no batch, are left out. Said once,
-  /// before anything but count() is asked.
+  /// So many of them are taken in each epoch: fewer than count() where the last ones, which fill no batch,
+  /// are left out. Said once, before anything but count() is asked.
   virtual void set_epoch(int64_t /*rows*/) {}
-  /// The rows from a cursor on, as many as `rows` has, which do not go beyond the epoch. They come as a RowPick begins, but their
-  /// extracts may keep memory.
+  /// The rows from a cursor on, as many as `rows` has, which do not go beyond the epoch. They come as a
+  /// RowPick begins, but their extracts may keep memory.
   virtual void take(const Cursor& at, std::span<RowPick> rows) const = 0;
   /// What a batch that begins there is padded to; 0 where rows have no length.
   virtual int64_t length(const Cursor& /*at*/) const { return 0; }
@@ -43,7 +44,8 @@ class RowPlan {
   /// Must batches begin at multiples of the batch (as their length depends on where they begin)?
   virtual bool whole_batches() const { return false; }
 
-  /// Fills in a cursor's state where it has none; InputError when it has that of something else. Without a state of its own: empties it.
+  /// Fills in a cursor's state where it has none; InputError when it has that of something else. Without a
+  /// state of its own: empties it.
   virtual void complete(Cursor& at) const { at.state.clear(); }
   /// Moves the state on over `count` rows; epoch and position are the caller's.
   virtual void advance(Cursor& /*at*/, int64_t /*count*/) const {}

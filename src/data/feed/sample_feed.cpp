@@ -115,7 +115,8 @@ class SampleFeed final : public Feed, public Prefetch::Source {
   int64_t valid_at(const Cursor& cursor) const {
     return std::min(together_, epoch_length_ - cursor.position);
   }
-  /// With drop_last a restored position need not be a multiple of the batch: what is left over is dropped as well.
+  /// With drop_last a restored position need not be a multiple of the batch: what is left over is dropped as
+  /// well.
   bool over(const Cursor& cursor) const {
     return epoch_length_ - cursor.position < (options_.drop_last ? together_ : 1);
   }

@@ -13,7 +13,8 @@ struct SoundOptions {
   std::string column = {};
   int rate = 16'000;         // samples a second
   int64_t samples = 16'000;  // of each sound: longer ones are cut, behind shorter ones is silence
-  /// Of training: "spec-augment 2 15 2 25 0.2" masks spectrograms of so many mels and frames; "": nothing does.
+  /// Of training: "spec-augment 2 15 2 25 0.2" masks spectrograms of so many mels and frames; "": nothing
+  /// does.
   std::string spec_augment = {};
   int64_t mels = 0, frames = 0;
 };

@@ -1,4 +1,5 @@
-// Arrow's own files and streams (Feather version 2 is the file). https://arrow.apache.org/docs/format/Columnar.html
+// Arrow's own files and streams (Feather version 2 is the file).
+// https://arrow.apache.org/docs/format/Columnar.html
 #include <cstring>
 
 #include "base/format.h"

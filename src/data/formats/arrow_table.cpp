@@ -17,8 +17,8 @@ namespace {
 using arrow_module::FileKind;
 
 constexpr size_t memory_budget = size_t{512} << 20;
-// Nulls and repeated values take no room in a file, but in memory they do: a batch has no more rows than this, or than the file
-// has bits. Arrow writes at most so many into a row group of Parquet.
+// Nulls and repeated values take no room in a file, but in memory they do: a batch has no more rows than
+// this, or than the file has bits. Arrow writes at most so many into a row group of Parquet.
 constexpr int64_t most_rows = int64_t{1} << 26;
 
 /// A file for the module; keeps the error that a read ended with, since none passes through Arrow.
@@ -190,7 +190,8 @@ class ArrowTable final : public Dataset {
     if (!from->contents.empty()) to.owners.push_back(from);
   }
 
-  /// From the cache, or read. What was used longest ago goes when the memory is full; who still uses it keeps it.
+  /// From the cache, or read. What was used longest ago goes when the memory is full; who still uses it keeps
+  /// it.
   std::shared_ptr<const ColumnValues> values(const Batch& batch, size_t column) const {
     const Key key{&batch, column};
     std::shared_ptr<Entry> entry;

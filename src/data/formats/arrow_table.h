@@ -11,8 +11,9 @@
 
 namespace millrace::data {
 
-/// Batches are read when they are asked for, column by column, and kept within a budget of memory. InputError for a damaged
-/// file and when no column can be used; IoError when the file or Arrow's libraries cannot be read.
+/// Batches are read when they are asked for, column by column, and kept within a budget of memory. InputError
+/// for a damaged file and when no column can be used; IoError when the file or Arrow's libraries cannot be
+/// read.
 std::unique_ptr<Dataset> open_arrow_table(arrow_module::FileKind kind, const std::string& path,
                                           std::vector<std::shared_ptr<const RandomAccessFile>> files);
 

@@ -69,7 +69,8 @@ class Beton final : public Dataset {
 
   std::span<const std::shared_ptr<const RandomAccessFile>> files() const override { return files_; }
 
-  /// What its fields take in the pages, which lies together; the metadata where they take nothing, or are damaged.
+  /// What its fields take in the pages, which lies together; the metadata where they take nothing, or are
+  /// damaged.
   std::optional<SampleExtent> extent(int64_t index) const override {
     const auto [f, at] = place(index);
     const uint64_t metadata = parts_[f].metadata + at * stride_, whole = files_[f]->size();

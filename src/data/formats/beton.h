@@ -1,9 +1,10 @@
-// FFCV's .beton, version 2: what reader and writer share (libffcv/ffcv: ffcv/types.py, writer.py, memory_allocator.py,
-// fields/). Header: u16 version, u16 fields, u32 page size, u64 samples, u64 place of the allocation table. Then 1,041 bytes
-// a field: u8 type, 16 bytes name, 1,024 bytes arguments. Then the samples' metadata, a C struct each: float f64, int i64,
-// array u64 place, all aligned; without alignment a picture's u8 mode, u16 width, u16 height, u64 place, and u64 place, u64
-// size of bytes and JSON. Pages follow from the next multiple of the page size on: no sample's data straddles two. The
-// allocation table {u64 sample, u64 place, u64 size} is last and in no order; only there are the sizes of JPEG files.
+// FFCV's .beton, version 2: what reader and writer share (libffcv/ffcv: ffcv/types.py, writer.py,
+// memory_allocator.py, fields/). Header: u16 version, u16 fields, u32 page size, u64 samples, u64 place of
+// the allocation table. Then 1,041 bytes a field: u8 type, 16 bytes name, 1,024 bytes arguments. Then the
+// samples' metadata, a C struct each: float f64, int i64, array u64 place, all aligned; without alignment a
+// picture's u8 mode, u16 width, u16 height, u64 place, and u64 place, u64 size of bytes and JSON. Pages
+// follow from the next multiple of the page size on: no sample's data straddles two. The allocation table
+// {u64 sample, u64 place, u64 size} is last and in no order; only there are the sizes of JPEG files.
 #pragma once
 
 #include <cstdint>

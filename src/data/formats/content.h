@@ -11,8 +11,8 @@
 
 namespace millrace::data {
 
-/// ColumnKind::picture for a file that begins as JPEG, PNG or WebP do, audio for WAV and FLAC, text for UTF-8 without control
-/// characters (and not empty), else bytes.
+/// ColumnKind::picture for a file that begins as JPEG, PNG or WebP do, audio for WAV and FLAC, text for UTF-8
+/// without control characters (and not empty), else bytes.
 ColumnKind content_kind(std::span<const uint8_t> bytes);
 
 /// The width and height in a JPEG file's header; false when there is none.

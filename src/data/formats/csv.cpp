@@ -1,6 +1,7 @@
-// CSV and TSV after RFC 4180, as it is met: any of , ; | and tab, blanks around values, a first line of names or none.
-// Chunks are searched for rows at the same time, each from the first newline in it on, as if no quote were open there. Where
-// the chunk before ends elsewhere than this one began, a newline was within quotes: the chunk is searched again.
+// CSV and TSV after RFC 4180, as it is met: any of , ; | and tab, blanks around values, a first line of names
+// or none. Chunks are searched for rows at the same time, each from the first newline in it on, as if no
+// quote were open there. Where the chunk before ends elsewhere than this one began, a newline was within
+// quotes: the chunk is searched again.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -192,7 +193,8 @@ class Csv final : public Dataset {
                    : file.size();
   }
 
-  /// All rows from chunk.begin on that begin before chunk.stop. `guess`: a row of more than a megabyte means a wrong guess.
+  /// All rows from chunk.begin on that begin before chunk.stop. `guess`: a row of more than a megabyte means
+  /// a wrong guess.
   void find_rows(const RandomAccessFile& file, Chunk& chunk, bool guess) const {
     for (uint64_t slack = std::min<uint64_t>(chunk_bytes, 1 << 16);; slack *= 4) {
       const uint64_t end = std::min(file.size(), chunk.stop + slack);

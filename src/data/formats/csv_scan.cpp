@@ -34,7 +34,7 @@ std::string csv_unquoted(const CsvField& field) {
 bool csv_integer(std::string_view text, int64_t& number) { return parse(text, number); }
 bool csv_real(std::string_view text, double& number) {
   if (parse(text, number)) return true;
-  // A number that is there but too large or too small for a double is one all the same.
+  // A number that is there but too large or too small for a double is still a number.
   if (text.empty() || text.size() > 400) return false;
   const bool digits = text.find_first_not_of("+-.0123456789eE") == std::string_view::npos;
   if (!digits) return false;

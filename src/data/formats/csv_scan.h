@@ -13,8 +13,8 @@
 
 namespace millrace::data {
 
-/// A field as it is written: blanks around it removed, quotes still there. Quotes count only where they open a field, as
-/// RFC 4180 has them; elsewhere they are text.
+/// A field as it is written: blanks around it removed, quotes still there. Quotes count only where they open
+/// a field, as RFC 4180 has them; elsewhere they are text.
 struct CsvField {
   const char* data = nullptr;
   size_t size = 0;
@@ -64,9 +64,10 @@ inline CsvField trimmed_field(const char* begin, const char* end, bool quotes = 
   return {begin, static_cast<size_t>(end - begin), quotes && begin < end && *begin == '"'};
 }
 
-/// Walks over the rows of [begin, end): `field(const CsvField&)` for each field, then `row(const char* next)` behind the
-/// newline (or at the end, for a row without one) that says whether to go on. A row of nothing is one empty field. Returns
-/// false when a quote is still open at the end; the row that it is in is not told of as a row.
+/// Walks over the rows of [begin, end): `field(const CsvField&)` for each field, then `row(const char* next)`
+/// behind the newline (or at the end, for a row without one) that says whether to go on. A row of nothing is
+/// one empty field. Returns false when a quote is still open at the end; the row that it is in is not told of
+/// as a row.
 template <typename Field, typename Row>
 bool scan_csv(const char* begin, const char* end, CsvDialect dialect, Field&& field, Row&& row) {
   const char* start = begin;     // of the field
@@ -134,7 +135,8 @@ inline bool csv_missing(const CsvField& f) {
   }
 }
 
-/// The text of a quoted field: without its quotes, two of them as one, and what follows the closing one as it stands.
+/// The text of a quoted field: without its quotes, two of them as one, and what follows the closing one as it
+/// stands.
 std::string csv_unquoted(const CsvField& field);
 /// True where that text is the field without its first and last byte.
 inline bool csv_plainly_quoted(const CsvField& f) {
@@ -156,8 +158,8 @@ inline bool csv_short_integer(const CsvField& f, int64_t& number) {
   return true;
 }
 
-/// Any whole number within 64 bits, or any number ("1e5", "-.5", "inf"; a comma is none), with a sign or without; all of
-/// `text`.
+/// Any whole number within 64 bits, or any number ("1e5", "-.5", "inf"; a comma is none), with a sign or
+/// without; all of `text`.
 bool csv_integer(std::string_view text, int64_t& number);
 bool csv_real(std::string_view text, double& number);
 

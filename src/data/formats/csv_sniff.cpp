@@ -44,7 +44,8 @@ std::pair<double, size_t> evenness(const Rows& rows) {
   return {static_cast<double>(same) / static_cast<double>(rows.size()), rows[0].size()};
 }
 
-/// Rare ones first: a tab that stands equally often in every row is there to delimit, a comma may be in texts or numbers.
+/// Rare ones first: a tab that stands equally often in every row is there to delimit, a comma may be in texts
+/// or numbers.
 char delimiter_of(std::string_view head, bool whole) {
   char best = ',';
   double best_share = 0;
@@ -62,7 +63,8 @@ std::string content(const CsvField& field) {
   return field.quoted ? csv_unquoted(field) : std::string(field.text());
 }
 
-/// In tab-separated texts quotes are often only letters. They are where one that opens a value is closed in the middle of it.
+/// In tab-separated texts quotes are often only letters. They are where one that opens a value is closed in
+/// the middle of it.
 bool quotes_quote(const Rows& rows) {
   for (const auto& row : rows)
     for (const CsvField& field : row) {
@@ -75,7 +77,8 @@ bool quotes_quote(const Rows& rows) {
   return true;
 }
 
-/// Could the first row be names: texts over numbers, or texts that differ over texts that come again and again without them?
+/// Could the first row be names: texts over numbers, or texts that differ over texts that come again and
+/// again without them?
 bool looks_like_header(const Rows& rows) {
   const auto& first = rows[0];
   if (rows.size() < 2) return false;

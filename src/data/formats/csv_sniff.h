@@ -28,8 +28,8 @@ struct CsvShape {
   size_t begin = 0;
 };
 
-/// From the beginning of a file, and whether that is all of it. `header`: what the user knows. InputError, naming `path`, for
-/// what is no such text.
+/// From the beginning of a file, and whether that is all of it. `header`: what the user knows. InputError,
+/// naming `path`, for what is no such text.
 CsvShape csv_shape(const std::string& path, std::string_view head, bool whole, std::optional<bool> header);
 
 }  // namespace millrace::data

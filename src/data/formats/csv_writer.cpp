@@ -52,7 +52,8 @@ class CsvWriter final : public DatasetWriter {
     if (!std::isnan(real)) fmt::format_to(std::back_inserter(line_), "{}", real);
   }
 
-  /// Quotes where the text would come back as something else without them. An empty text is one, nothing is missing.
+  /// Quotes where the text would come back as something else without them. An empty text is one, nothing is
+  /// missing.
   void quote(std::string_view text, bool value) {
     const CsvField field = trimmed_field(text.data(), text.data() + text.size());
     const bool as_is = field.size == text.size() && !field.quoted && !(value && csv_missing(field)) &&

@@ -16,7 +16,8 @@ namespace millrace::data {
   extern const Format format_##NAME; \
   const Format format_##NAME
 
-/// All formats with columns, in the order in which a file is tried. (That of folders is for what open_dataset() finds to be one.)
+/// All formats with columns, in the order in which a file is tried. (That of folders is for what
+/// open_dataset() finds to be one.)
 Registry<Format>& formats();
 /// The first format that could be that of the file; null when it is none's.
 const Format* format_of(const RandomAccessFile& file);

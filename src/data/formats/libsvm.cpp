@@ -1,5 +1,6 @@
-// LIBSVM and SVMlight: `label [qid:Q] index:value … [# comment]`, indices growing from 1 (or 0). Beside x there may be x.query
-// with the number of rows of each query, line by line. https://www.csie.ntu.edu.tw/~cjlin/libsvm/faq.html
+// LIBSVM and SVMlight: `label [qid:Q] index:value … [# comment]`, indices growing from 1 (or 0). Beside x
+// there may be x.query with the number of rows of each query, line by line.
+// https://www.csie.ntu.edu.tw/~cjlin/libsvm/faq.html
 #include <algorithm>
 #include <cmath>
 

@@ -1,6 +1,7 @@
-// MosaicML streaming's MDS, version 2: a folder with index.json and shards. A shard: u32 samples N, u32 offsets[N + 1] from
-// the file's begin, its configuration as JSON, samples. A sample: a u32 size for each column without a fixed one, then the
-// values. Shards may be compressed whole (mosaicml/streaming, streaming/base/format/mds/{reader,writer}.py).
+// MosaicML streaming's MDS, version 2: a folder with index.json and shards. A shard: u32 samples N, u32
+// offsets[N + 1] from the file's begin, its configuration as JSON, samples. A sample: a u32 size for each
+// column without a fixed one, then the values. Shards may be compressed whole (mosaicml/streaming,
+// streaming/base/format/mds/{reader,writer}.py).
 #include "data/formats/mds.h"
 
 #include <algorithm>

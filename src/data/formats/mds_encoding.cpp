@@ -14,7 +14,8 @@ uint32_t u32_at(const uint8_t* bytes) {
   return value;
 }
 
-/// The codes of element types in an array whose type is not fixed: its bits, and 0 unsigned, 1 signed, 2 floating.
+/// The codes of element types in an array whose type is not fixed: its bits, and 0 unsigned, 1 signed, 2
+/// floating.
 std::optional<NumpyType> type_of_code(uint8_t code) {
   const int size = code / 8, kind = code % 8;
   const bool known = kind <= 2 && code % 8 == kind && (size == 1 || size == 2 || size == 4 || size == 8) &&
@@ -131,7 +132,8 @@ Value MdsEncoding::decode(const Bytes& bytes, const std::string& where) const {
   }
 }
 
-/// [a byte of the element type] [rank << 2 | log2 of a size's bytes, sizes] elements; the parts that are fixed are not there.
+/// [a byte of the element type] [rank << 2 | log2 of a size's bytes, sizes] elements; the parts that are
+/// fixed are not there.
 Value MdsEncoding::decode_array(const Bytes& bytes, const std::string& where) const {
   size_t at = 0;
   const auto need = [&](size_t count) {

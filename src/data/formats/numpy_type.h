@@ -18,7 +18,8 @@ struct NumpyType {
   bool big_endian = false;
   bool operator==(const NumpyType&) const = default;
 
-  /// What arrays of it become here: integers that have no type of their own become the next wider signed one (u64: i64).
+  /// What arrays of it become here: integers that have no type of their own become the next wider signed one
+  /// (u64: i64).
   DType dtype() const;
   /// "<f4", "|u1": as in dtype.str.
   std::string descr() const;
@@ -26,14 +27,14 @@ struct NumpyType {
   std::string name() const;
 };
 
-/// From "<f4", "|b1" (dtype.str) or "float32" (dtype.name). InputError, beginning with `where`, for types that hold no plain
-/// numbers of 1 to 8 bytes.
+/// From "<f4", "|b1" (dtype.str) or "float32" (dtype.name). InputError, beginning with `where`, for types
+/// that hold no plain numbers of 1 to 8 bytes.
 NumpyType parse_numpy_type(std::string_view text, std::string_view where);
 /// The type that stores `dtype` unchanged. InputError, beginning with `where`, for bf16.
 NumpyType numpy_type_of(DType dtype, std::string_view where);
 
-/// An array from elements in C order; without a copy of more than it takes. InputError, beginning with `where`, when `bytes`
-/// is not as long as the shape says, or a number does not fit.
+/// An array from elements in C order; without a copy of more than it takes. InputError, beginning with
+/// `where`, when `bytes` is not as long as the shape says, or a number does not fit.
 Array array_from_numpy(NumpyType type, const std::vector<int64_t>& shape, std::span<const uint8_t> bytes,
                        std::string_view where);
 /// The bytes that a shape takes; InputError when that is beyond 2^48.

@@ -1,7 +1,8 @@
-// MXNet RecordIO: u32 0xced7230a, u32 (cflag << 29 | length), data, zeros to a multiple of four. A record whose payload
-// contains the magic number at a multiple of four is split there into parts (cflag 1 first, 2 middle, 3 last), the number
-// itself left out. Samples begin with IRHeader: u32 flag, f32 label, u64 id, u64 id2; flag > 0: so many f32 labels follow
-// (apache/mxnet, python/mxnet/recordio.py; dmlc-core, src/recordio.cc).
+// MXNet RecordIO: u32 0xced7230a, u32 (cflag << 29 | length), data, zeros to a multiple of four. A record
+// whose payload contains the magic number at a multiple of four is split there into parts (cflag 1 first, 2
+// middle, 3 last), the number itself left out. Samples begin with IRHeader: u32 flag, f32 label, u64 id, u64
+// id2; flag > 0: so many f32 labels follow (apache/mxnet, python/mxnet/recordio.py; dmlc-core,
+// src/recordio.cc).
 #include <cstring>
 
 #include "base/file.h"

@@ -37,8 +37,8 @@ std::optional<ShardIndex> read_shard_index(const std::filesystem::path& path);
 std::optional<ShardIndex> parse_shard_index(std::string_view text, const std::string& where);
 void write_shard_index(const std::filesystem::path& path, const ShardIndex& index);
 
-/// The list of shards, as the sidecar and pack's journal have it. Reading throws an exception of the JSON library's, or an
-/// InputError for a name with a folder and for what is no natural number.
+/// The list of shards, as the sidecar and pack's journal have it. Reading throws an exception of the JSON
+/// library's, or an InputError for a name with a folder and for what is no natural number.
 std::vector<ShardEntry> shards_of(const nlohmann::json& list);
 nlohmann::ordered_json json_of(const std::vector<ShardEntry>& shards);
 /// The same errors.

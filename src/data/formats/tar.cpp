@@ -1,5 +1,5 @@
-// Tars: WebDataset shards (github.com/webdataset/webdataset) and plain ones of class folders. Mapped into memory; one pass
-// over the headers finds the samples (48 bytes a sample, its key, and 24 bytes a member).
+// Tars: WebDataset shards (github.com/webdataset/webdataset) and plain ones of class folders. Mapped into
+// memory; one pass over the headers finds the samples (48 bytes a sample, its key, and 24 bytes a member).
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -106,7 +106,8 @@ class ScannedTar final : public TarDataset {
     return nullptr;
   }
 
-  /// Plain or WebDataset? The first sample with a picture tells: plain when that lies in a folder and no .cls beside it.
+  /// Plain or WebDataset? The first sample with a picture tells: plain when that lies in a folder and no .cls
+  /// beside it.
   bool has_class_folders() const {
     constexpr int most_members = 10'000;
     int members = 0;

@@ -1,4 +1,5 @@
-// What tars have in common, whether they were gone through or have an index: columns, and values out of members.
+// What tars have in common, whether they were gone through or have an index: columns, and values out of
+// members.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,9 @@
 
 namespace millrace::data {
 
-/// Columns are __key__ (text), one for each extension, and label (text: the last folder of the key) where pictures lie in
-/// folders and no member says the class. In plain tars of class folders all pictures are the column image.
+/// Columns are __key__ (text), one for each extension, and label (text: the last folder of the key) where
+/// pictures lie in folders and no member says the class. In plain tars of class folders all pictures are the
+/// column image.
 class TarDataset : public Dataset {
  public:
   Value read(int64_t index, size_t column) const override;

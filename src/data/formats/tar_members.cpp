@@ -165,7 +165,8 @@ void TarHeaders::extension(std::string_view data, uint64_t at) {
 
 namespace {
 
-/// Goes through the members from `at` on. Without `end_mark` it stops at `end`, else at the mark, which must come.
+/// Goes through the members from `at` on. Without `end_mark` it stops at `end`, else at the mark, which must
+/// come.
 void walk(const std::string& path, std::span<const uint8_t> bytes, uint64_t at, uint64_t end, bool end_mark,
           const std::function<bool(const TarMember&)>& visit) {
   TarHeaders headers(path);

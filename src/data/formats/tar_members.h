@@ -24,8 +24,9 @@ class TarHeaders {
  public:
   enum class What { end_mark, extension, member };
   explicit TarHeaders(std::string path) : path_(std::move(path)) {}
-  /// A header, 512 bytes at byte `at`: fills in the member's name, size and kind, and its offset. `member.size` bytes and
-  /// padding follow, for an extension too: they must be given to extension(). InputError when it is damaged.
+  /// A header, 512 bytes at byte `at`: fills in the member's name, size and kind, and its offset.
+  /// `member.size` bytes and padding follow, for an extension too: they must be given to extension().
+  /// InputError when it is damaged.
   What header(std::span<const uint8_t> block, uint64_t at, TarMember& member);
   void extension(std::string_view data, uint64_t at);
   /// The name of the member before, for messages.
@@ -43,8 +44,8 @@ class TarHeaders {
 void for_each_tar_member(const std::string& path, std::span<const uint8_t> bytes,
                          const std::function<bool(const TarMember&)>& visit);
 
-/// The same for the members whose headers begin in [begin, end) of `bytes`; no end mark is wanted. InputError also when the
-/// range does not lie within `bytes`.
+/// The same for the members whose headers begin in [begin, end) of `bytes`; no end mark is wanted. InputError
+/// also when the range does not lie within `bytes`.
 void for_each_tar_member(const std::string& path, std::span<const uint8_t> bytes, uint64_t begin,
                          uint64_t end, const std::function<bool(const TarMember&)>& visit);
 

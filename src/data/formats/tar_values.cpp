@@ -197,7 +197,8 @@ std::vector<std::string> member_columns(const std::string& extension, const Byte
 }
 
 std::pair<std::string, std::string> split_column(std::string_view column) {
-  // The extension is the shortest beginning that holds arrays by name; any other column is an extension as a whole.
+  // The extension is the shortest beginning that holds arrays by name; any other column is an extension as a
+  // whole.
   for (size_t dot = column.find('.'); dot != std::string_view::npos; dot = column.find('.', dot + 1)) {
     std::string_view extension = column.substr(0, dot);
     const Coding coding = known(extension).coding;

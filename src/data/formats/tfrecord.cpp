@@ -1,6 +1,6 @@
-// TFRecord: u64 length, u32 masked CRC-32C of the length, data, u32 masked CRC-32C of the data (tensorflow/core/lib/io/
-// record_writer.cc); the whole file may be gzip or zlib. The data is a tf.train.Example as protobuf
-// (tensorflow/core/example/{example,feature}.proto):
+// TFRecord: u64 length, u32 masked CRC-32C of the length, data, u32 masked CRC-32C of the data
+// (tensorflow/core/lib/io/ record_writer.cc); the whole file may be gzip or zlib. The data is a
+// tf.train.Example as protobuf (tensorflow/core/example/{example,feature}.proto):
 //   Example { Features features = 1; }   Features { map<string, Feature> feature = 1; }
 //   Feature { oneof { BytesList = 1; FloatList = 2; Int64List = 3; } }   each list: repeated value = 1;
 // It is read in place, because protobuf's own classes would copy every picture twice.
@@ -253,7 +253,8 @@ class TfRecord final : public Dataset {
     const Bytes record = content(index);
     if (!examples_) return record;
     const Column& wanted = columns_.at(column);
-    // Of pictures and sounds, which are decoded one by one, a damaged one can be replaced; decoders notice little.
+    // Of pictures and sounds, which are decoded one by one, a damaged one can be replaced; decoders notice
+    // little.
     if (wanted.kind == ColumnKind::picture || wanted.kind == ColumnKind::audio) verify(index);
     bool present = false;
     std::string_view message;
@@ -328,7 +329,8 @@ class TfRecord final : public Dataset {
     }
   }
 
-  /// tfrecord2idx and DALI's tool write lines of "offset size" beside a file. Where there are such, they must be right.
+  /// tfrecord2idx and DALI's tool write lines of "offset size" beside a file. Where there are such, they must
+  /// be right.
   void check_index(size_t f) const {
     namespace fs = std::filesystem;
     const RandomAccessFile& file = *files_[f];
@@ -372,8 +374,8 @@ class TfRecord final : public Dataset {
     int64_t values = 0;
   };
 
-  /// The columns, from all records. A damaged one is a bad sample and must not change them: whatever says something new has
-  /// its checksum compared.
+  /// The columns, from all records. A damaged one is a bad sample and must not change them: whatever says
+  /// something new has its checksum compared.
   void survey() {
     std::map<std::string, Survey, std::less<>> surveys;
     std::vector<std::string> order;

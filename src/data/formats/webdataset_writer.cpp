@@ -1,5 +1,6 @@
-// Writes WebDataset: a sample's values are members KEY.EXTENSION that webdataset's default decoders (and tar_values.h) read back
-// as what they are. The column __key__ gives the keys, else they are the samples' numbers.
+// Writes WebDataset: a sample's values are members KEY.EXTENSION that webdataset's default decoders (and
+// tar_values.h) read back as what they are. The column __key__ gives the keys, else they are the samples'
+// numbers.
 #include <filesystem>
 #include <memory>
 #include <set>

@@ -8,8 +8,8 @@
 
 namespace millrace::data {
 
-/// Opens a file that lies beside another, here or on a server; null where there is none. IoError when it is there and cannot be
-/// read, or the server does not tell.
+/// Opens a file that lies beside another, here or on a server; null where there is none. IoError when it is
+/// there and cannot be read, or the server does not tell.
 std::shared_ptr<const RandomAccessFile> open_beside(const std::string& path);
 
 }  // namespace millrace::data

@@ -63,7 +63,8 @@ class DiskBlocks {
     blocks_.erase(found->second);
     places_.erase(found);
   }
-  /// Removes old blocks until `size` more bytes fit; false when they do not, beside those that are being written.
+  /// Removes old blocks until `size` more bytes fit; false when they do not, beside those that are being
+  /// written.
   bool make_room(uint64_t size) {
     if (size > limit_) return false;
     for (auto at = blocks_.begin(); bytes_ + size > limit_ && at != blocks_.end();) {

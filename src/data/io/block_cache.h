@@ -1,4 +1,5 @@
-// Remote objects in blocks, kept in memory and on disk, so that the second epoch, and mostly the first, need no network.
+// Remote objects in blocks, kept in memory and on disk, so that the second epoch, and mostly the first, need
+// no network.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,9 @@ struct BlockCacheOptions {
   int downloads = 8;
 };
 
-/// Thread-safe. On disk a block is FOLDER/<hash of URL and version>/<number>: its bytes and their CRC-32C. A damaged or
-/// missing one is fetched anew; a disk that is full or cannot be written stops the writing, with one warning, nothing else.
+/// Thread-safe. On disk a block is FOLDER/<hash of URL and version>/<number>: its bytes and their CRC-32C. A
+/// damaged or missing one is fetched anew; a disk that is full or cannot be written stops the writing, with
+/// one warning, nothing else.
 class BlockCache {
  public:
   explicit BlockCache(BlockCacheOptions options);

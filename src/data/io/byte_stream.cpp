@@ -106,8 +106,8 @@ int wait_for_end(pid_t process) {
   return status;
 }
 
-/// A command and all that it begins, which ends with this process, however that ends: a second process waits for the end of
-/// a pipe that only we hold open, and then ends the group.
+/// A command and all that it begins, which ends with this process, however that ends: a second process waits
+/// for the end of a pipe that only we hold open, and then ends the group.
 class CommandStream final : public ByteStream {
  public:
   explicit CommandStream(const std::string& path) : path_(path) {

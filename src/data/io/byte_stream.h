@@ -1,4 +1,5 @@
-// Bytes that come one after the other, perhaps without an end: out of a command, from standard input, from files.
+// Bytes that come one after the other, perhaps without an end: out of a command, from standard input, from
+// files.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +18,19 @@ struct StreamStopped {};
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
-  /// Waits for some bytes; how many came, 0 at the end. IoError when they cannot be read or the command failed.
+  /// Waits for some bytes; how many came, 0 at the end. IoError when they cannot be read or the command
+  /// failed.
   virtual size_t read(std::span<uint8_t> out) = 0;
-  /// Goes on from `offset`; false where that cannot be done (pipes, compressed files): open it again and skip.
+  /// Goes on from `offset`; false where that cannot be done (pipes, compressed files): open it again and
+  /// skip.
   virtual bool seek(uint64_t /*offset*/) { return false; }
   /// Lets a read() that waits, and all later ones, throw StreamStopped.
   virtual void stop() = 0;
 };
 
-/// Opens "pipe:COMMAND" (begins the command, by sh, in a process group of its own, so that Ctrl-C in a terminal does not end
-/// it), "-" or a file as open_file() does; what is compressed as a whole by gzip or Zstandard is unpacked on the way.
-/// IoError when that fails.
+/// Opens "pipe:COMMAND" (begins the command, by sh, in a process group of its own, so that Ctrl-C in a
+/// terminal does not end it), "-" or a file as open_file() does; what is compressed as a whole by gzip or
+/// Zstandard is unpacked on the way. IoError when that fails.
 std::unique_ptr<ByteStream> open_bytes(const std::string& path);
 
 /// The same unpacked, where `bytes` begins as gzip or Zstandard does; else as it is.
@@ -49,7 +52,8 @@ class StreamInput {
     (void)peek(1);
     return std::span<const uint8_t>(buffer_).subspan(begin_, end_ - begin_);
   }
-  /// Appends the next `size` bytes to `out`; false when the stream ends before. Memory grows with what really comes.
+  /// Appends the next `size` bytes to `out`; false when the stream ends before. Memory grows with what really
+  /// comes.
   bool take(uint64_t size, std::vector<uint8_t>& out);
   /// To bytes of a sample; asks for room.
   void append(std::span<const uint8_t> bytes, std::vector<uint8_t>& out) const;

@@ -1,4 +1,5 @@
-// Compressed contents, as tars and their members may be: gzip (zlib), bzip2 (libbz2), xz (liblzma), zstd (libzstd).
+// Compressed contents, as tars and their members may be: gzip (zlib), bzip2 (libbz2), xz (liblzma), zstd
+// (libzstd).
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,9 @@ std::string_view without_compression(std::string_view name);
 /// By the first bytes.
 Compression compression_of(std::span<const uint8_t> head);
 
-/// The whole content; streams that follow each other are joined. InputError, worded to follow a name ("is damaged …"), when
-/// the bytes are damaged, end early or give more than `limit` bytes. Memory grows with what is really there.
+/// The whole content; streams that follow each other are joined. InputError, worded to follow a name ("is
+/// damaged …"), when the bytes are damaged, end early or give more than `limit` bytes. Memory grows with what
+/// is really there.
 std::vector<uint8_t> decompress(Compression compression, std::span<const uint8_t> bytes, uint64_t limit);
 /// The same with errors that begin with `path`.
 std::vector<uint8_t> decompress_file(const std::string& path, Compression compression,
@@ -27,7 +29,8 @@ std::vector<uint8_t> decompress_file(const std::string& path, Compression compre
 /// Beyond what real data of so many packed bytes unpacks to: 200 times, or half of the machine's memory.
 uint64_t unpacked_limit(uint64_t packed);
 
-/// True for bytes that begin as a gzip (RFC 1952) or zlib (RFC 1950) stream does; decompress() takes both as gzip.
+/// True for bytes that begin as a gzip (RFC 1952) or zlib (RFC 1950) stream does; decompress() takes both as
+/// gzip.
 bool is_deflated(std::span<const uint8_t> head);
 /// The beginning of what such a stream holds: up to `size` bytes, fewer when the input ends or is damaged.
 std::vector<uint8_t> deflated_head(std::span<const uint8_t> bytes, size_t size);

@@ -27,12 +27,14 @@ struct HttpResponse {
   uint64_t total = 0;
 };
 
-/// Sends a GET until it is answered by anything but a fault that may pass: no connection, no data for 20 seconds, a body cut
-/// short, 408, 429 and 5xx. Waits 0.2, 0.4, 0.8 … seconds in between; RemoteError, naming the URL and the last fault, after five
-/// attempts (MILLRACE_HTTP_ATTEMPTS). Connections are kept for the thread's next request.
+/// Sends a GET until it is answered by anything but a fault that may pass: no connection, no data for 20
+/// seconds, a body cut short, 408, 429 and 5xx. Waits 0.2, 0.4, 0.8 … seconds in between; RemoteError, naming
+/// the URL and the last fault, after five attempts (MILLRACE_HTTP_ATTEMPTS). Connections are kept for the
+/// thread's next request.
 HttpResponse http_get(const HttpRequest& request);
 
-/// Requests of this thread end with an IoError as soon as the flag is set; it must outlive the thread's requests.
+/// Requests of this thread end with an IoError as soon as the flag is set; it must outlive the thread's
+/// requests.
 void stop_http_when(const std::atomic<bool>* flag);
 
 }  // namespace millrace::data

@@ -10,8 +10,9 @@ namespace millrace::data {
 
 /// Is it a name at a server that has lists (s3://, webhdfs://) with *, ? or [] in it, or that ends with "/"?
 bool is_remote_pattern(std::string_view path);
-/// The names that match, sorted: * and ? do not stand for "/". Of a folder ("…/") all that lies directly in it: its tars, where
-/// there are any, else all but hidden files and index sidecars. RemoteError when the server cannot be asked.
+/// The names that match, sorted: * and ? do not stand for "/". Of a folder ("…/") all that lies directly in
+/// it: its tars, where there are any, else all but hidden files and index sidecars. RemoteError when the
+/// server cannot be asked.
 std::vector<std::string> list_remote(const std::string& pattern);
 
 std::vector<std::string> list_s3(const std::string& pattern);
@@ -46,7 +47,7 @@ bool chosen_by(const std::string& pattern, const std::string& name);
 /// InputError when there are more than a million.
 void add_found(const std::string& pattern, std::string name, std::vector<std::string>& found);
 
-/// Percent-encoded but for letters, digits, "-_.~" (RFC 3986) and `kept`.
+/// Percent-encoded, except letters, digits, "-_.~" (RFC 3986) and `kept`.
 std::string percent_encoded(std::string_view text, std::string_view kept);
 /// The inverse; "+" is a blank, as in the lists of S3.
 std::string percent_decoded(std::string_view text);

@@ -31,21 +31,23 @@ class RemoteObject {
   virtual const std::string& version() const = 0;
   /// The whole URL, for messages and as the key of caches; without secrets.
   virtual const std::string& url() const = 0;
-  /// Exactly `size` bytes from `offset` on, after as many attempts as it takes. RemoteError when the server does not give them in
-  /// the end, or gives those of another version.
+  /// Exactly `size` bytes from `offset` on, after as many attempts as it takes. RemoteError when the server
+  /// does not give them in the end, or gives those of another version.
   virtual std::vector<uint8_t> fetch(uint64_t offset, uint64_t size) const = 0;
 };
 
 /// "http://…" and "https://…". RemoteError when it is not there or the server cannot be reached.
 std::unique_ptr<RemoteObject> open_http(const std::string& url);
 
-/// "s3://BUCKET/KEY", at the server and with the rights that AWS's own tools take from the environment: AWS_ENDPOINT_URL_S3 or
-/// AWS_ENDPOINT_URL (else Amazon's of AWS_REGION or AWS_DEFAULT_REGION, us-east-1), AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
-/// AWS_SESSION_TOKEN; without keys unsigned. Requests are signed by AWS's Signature Version 4.
+/// "s3://BUCKET/KEY", at the server and with the rights that AWS's own tools take from the environment:
+/// AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL (else Amazon's of AWS_REGION or AWS_DEFAULT_REGION, us-east-1),
+/// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN; without keys unsigned. Requests are signed by
+/// AWS's Signature Version 4.
 std::unique_ptr<RemoteObject> open_s3(const std::string& url);
 
-/// "webhdfs://HOST:9870/PATH" (swebhdfs: over TLS), Hadoop's file system by WebHDFS at the name node, which sends on to the data
-/// nodes, as HADOOP_USER_NAME; "hdfs://…/PATH" at the server that MILLRACE_WEBHDFS names.
+/// "webhdfs://HOST:9870/PATH" (swebhdfs: over TLS), Hadoop's file system by WebHDFS at the name node, which
+/// sends on to the data nodes, as HADOOP_USER_NAME; "hdfs://…/PATH" at the server that MILLRACE_WEBHDFS
+/// names.
 std::unique_ptr<RemoteObject> open_webhdfs(const std::string& url);
 
 }  // namespace millrace::data

@@ -1,4 +1,5 @@
-// Amazon's S3 and what speaks as it does: path-style addresses at a server of one's own, host-style ones at Amazon's.
+// Amazon's S3 and what speaks as it does: path-style addresses at a server of one's own, host-style ones at
+// Amazon's.
 #include <cstdlib>
 #include <utility>
 
@@ -81,7 +82,8 @@ std::vector<std::string> list_s3(const std::string& pattern) {
   std::vector<std::string> found;
   std::string token;
   do {
-    // In the order of their names, as the signature wants them; keys come percent-encoded, or they could break the XML.
+    // In the order of their names, as the signature wants them; keys come percent-encoded, or they could
+    // break the XML.
     std::string query =
         token.empty() ? "?" : fmt::format("?continuation-token={}&", percent_encoded(token, ""));
     query += fmt::format("encoding-type=url&list-type=2&prefix={}", percent_encoded(prefix, ""));

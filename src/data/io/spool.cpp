@@ -1,4 +1,5 @@
-// "pipe:COMMAND" and "-", standard input: what comes out is kept in a temporary file, so that it can be read in any order.
+// "pipe:COMMAND" and "-", standard input: what comes out is kept in a temporary file, so that it can be read
+// in any order.
 #include "data/io/spool.h"
 
 #include <cerrno>

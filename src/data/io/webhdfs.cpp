@@ -1,5 +1,5 @@
-// Hadoop's file system over HTTP: hadoop.apache.org/docs/stable/hadoop-project-dist/hadoop-hdfs/WebHDFS.html. Its own
-// protocol would need Java in the process.
+// Hadoop's file system over HTTP: hadoop.apache.org/docs/stable/hadoop-project-dist/hadoop-hdfs/WebHDFS.html.
+// Its own protocol would need Java in the process.
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>

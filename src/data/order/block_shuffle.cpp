@@ -1,5 +1,6 @@
-// "block-shuffle 1000 8": for disks and servers where each place costs: blocks of neighbouring samples come in random order,
-// and each window of so many blocks is shuffled within. What does not fill a block comes at the end.
+// "block-shuffle 1000 8": for disks and servers where each place costs: blocks of neighbouring samples come
+// in random order, and each window of so many blocks is shuffled within. What does not fill a block comes at
+// the end.
 #include <algorithm>
 
 #include "data/order/order.h"
@@ -15,7 +16,8 @@ class BlockShuffle final : public Order {
   int64_t length() const override { return count_; }
 
   Pick at(uint64_t seed, int64_t epoch, int64_t position) const override {
-    // Blocks in random order make a line; windows of it are shuffled. The last window takes what is left over.
+    // Blocks in random order make a line; windows of it are shuffled. The last window takes what is left
+    // over.
     const int64_t blocks = count_ / block_, span = window_ * block_;
     const int64_t windows = std::max<int64_t>(blocks / window_, 1),
                   number = std::min(position / span, windows - 1);

@@ -1,5 +1,5 @@
-// "class-balanced": all classes equally often, rare ones by coming again sooner. Every run of as many samples as there are
-// classes, from a multiple of that number on, has each class once.
+// "class-balanced": all classes equally often, rare ones by coming again sooner. Every run of as many samples
+// as there are classes, from a multiple of that number on, has each class once.
 #include "data/order/class_visits.h"
 #include "data/order/order.h"
 

@@ -9,9 +9,9 @@
 
 namespace millrace::data {
 
-/// Draws sample i with probability values[i] / sum, by Walker's alias method (Vose, IEEE Trans. Softw. Eng. 17, 1991):
-/// O(1) a draw. Where the kind weighs, a pick's weight is 1 / (n · probability), so that weighted means stay those of the
-/// plain data. InputError for values that are negative, not finite, or all zero.
+/// Draws sample i with probability values[i] / sum, by Walker's alias method (Vose, IEEE Trans. Softw. Eng.
+/// 17, 1991): O(1) a draw. Where the kind weighs, a pick's weight is 1 / (n · probability), so that weighted
+/// means stay those of the plain data. InputError for values that are negative, not finite, or all zero.
 std::unique_ptr<Order> drawn_order(const OrderText& text, const Population& population);
 
 }  // namespace millrace::data

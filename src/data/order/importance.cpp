@@ -1,4 +1,5 @@
-// "importance COLUMN": as "weighted", and the loss of each sample is weighted by the density ratio, so that it means the same.
+// "importance COLUMN": as "weighted", and the loss of each sample is weighted by the density ratio, so that
+// it means the same.
 #include "data/order/drawn.h"
 
 namespace millrace::data {

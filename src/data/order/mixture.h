@@ -11,10 +11,10 @@
 
 namespace millrace::data {
 
-/// Sources that lie one after the other in a population. The source of the sample at place g, counted over all epochs, is drawn
-/// by its share with Philox from (seed, g); each source goes through its own order, epoch after epoch. So the place in a
-/// mixture is how many samples were drawn of each source so far (they add up to g): with it any batch can be made again, also
-/// when the shares have changed on the way.
+/// Sources that lie one after the other in a population. The source of the sample at place g, counted over
+/// all epochs, is drawn by its share with Philox from (seed, g); each source goes through its own order,
+/// epoch after epoch. So the place in a mixture is how many samples were drawn of each source so far (they
+/// add up to g): with it any batch can be made again, also when the shares have changed on the way.
 class Mixture {
  public:
   /// `first`: of each source, its first sample in the population. `shares` as Shares has them.

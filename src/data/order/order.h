@@ -25,12 +25,13 @@ struct Population {
 /// One place of an epoch.
 struct Pick {
   int64_t index = 0;
-  /// Of the sample in the loss; 1 but for importance sampling.
+  /// Of the sample in the loss; 1 unless samples are drawn by importance.
   double weight = 1;
 };
 
-/// A function of seed, epoch and position alone: any place of any epoch can be asked for, in any order, from many threads.
-/// So a training resumes anywhere, and ranks that take every Nth position see together exactly an epoch.
+/// A function of seed, epoch and position alone: any place of any epoch can be asked for, in any order, from
+/// many threads. So a training resumes anywhere, and ranks that take every Nth position see together exactly
+/// an epoch.
 class Order {
  public:
   virtual ~Order() = default;

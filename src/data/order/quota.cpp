@@ -1,5 +1,5 @@
-// "quota cat=100 dog=50": so many samples of each class in an epoch (others: none), shuffled. A class goes through all of its
-// samples before one comes again, over the epochs.
+// "quota cat=100 dog=50": so many samples of each class in an epoch (others: none), shuffled. A class goes
+// through all of its samples before one comes again, over the epochs.
 #include <algorithm>
 
 #include "base/format.h"

@@ -7,8 +7,8 @@
 
 namespace millrace::data {
 
-/// Of each source, how often it is drawn. The source at a place, counted over all samples of a training, is drawn with Philox
-/// from (seed, place) alone.
+/// Of each source, how often it is drawn. The source at a place, counted over all samples of a training, is
+/// drawn with Philox from (seed, place) alone.
 class Shares {
  public:
   /// One for each of `sources`, ≥ 0, not all 0; they need not add up to 1. InputError.

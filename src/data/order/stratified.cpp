@@ -1,5 +1,5 @@
-// "stratified": every sample once an epoch, the classes spread evenly: any run of the order has each class as often as its
-// share asks for, give or take two samples.
+// "stratified": every sample once an epoch, the classes spread evenly: any run of the order has each class as
+// often as its share asks for, give or take two samples.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -15,8 +15,9 @@ namespace {
 class Stratified final : public Order {
  public:
   Stratified(int64_t count, std::vector<std::vector<int64_t>> samples) : visits_(std::move(samples)) {
-    // Visit k of a class with n samples stands at (k + 1/2) / n of the epoch; sorting by that spreads all classes. Classes
-    // of one size would always come in the same order: each is moved by a fraction of its own.
+    // Visit k of a class with n samples stands at (k + 1/2) / n of the epoch; sorting by that spreads all
+    // classes. Classes of one size would always come in the same order: each is moved by a fraction of its
+    // own.
     std::vector<std::pair<double, int32_t>> places;
     places.reserve(static_cast<size_t>(count));
     for (size_t label = 0; label < visits_.classes(); ++label) {

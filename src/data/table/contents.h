@@ -11,8 +11,8 @@
 
 namespace millrace::data {
 
-/// The columns of one kind: a sample's content is the first of them that it has (a WebDataset may have .jpg here and .ppm there).
-/// The data set must stay.
+/// The columns of one kind: a sample's content is the first of them that it has (a WebDataset may have .jpg
+/// here and .ppm there). The data set must stay.
 class Contents {
  public:
   /// InputError when there is no such column, naming those that there are.

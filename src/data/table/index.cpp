@@ -224,7 +224,8 @@ std::shared_ptr<const Index> checked_index(const RandomAccessFile& file, const s
   return index;
 }
 
-/// The index that a server has beside a file, which is another's: it was made where the file had another time.
+/// The index that a server has beside a file, which is another's: it was made where the file had another
+/// time.
 std::shared_ptr<const Index> served_index(const RandomAccessFile& file) {
   std::shared_ptr<const RandomAccessFile> served;
   const std::string path = file.path() + ".mrx";

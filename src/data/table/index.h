@@ -1,5 +1,6 @@
-// The index sidecar of a data file, FILE.mrx: where each sample lies, its key, its checksum and its small values, so that
-// opening, choosing and checking samples needs no pass over the file. docs/mrx.md has the layout byte by byte.
+// The index sidecar of a data file, FILE.mrx: where each sample lies, its key, its checksum and its small
+// values, so that opening, choosing and checking samples needs no pass over the file. docs/mrx.md has the
+// layout byte by byte.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@
 
 namespace millrace::data {
 
-/// An opened index, checked: every offset lies within the file that it describes. Members may be called from many threads.
+/// An opened index, checked: every offset lies within the file that it describes. Members may be called from
+/// many threads.
 class Index {
  public:
   /// A column of small values: integers, reals or texts.
@@ -32,7 +34,8 @@ class Index {
   };
   static constexpr uint32_t no_text = 0xffffffff;
 
-  /// `bytes` are the whole index; `path` is for messages. InputError when it is damaged or of another version.
+  /// `bytes` are the whole index; `path` is for messages. InputError when it is damaged or of another
+  /// version.
   static std::shared_ptr<const Index> parse(Bytes bytes, const std::string& path);
 
   int64_t count() const { return count_; }
@@ -46,7 +49,8 @@ class Index {
   int64_t file_modified() const { return file_modified_; }
 
   std::string_view key(int64_t i) const;
-  /// False: there are no offsets, sizes and checksums (samples have no bytes of their own, as in Parquet files).
+  /// False: there are no offsets, sizes and checksums (samples have no bytes of their own, as in Parquet
+  /// files).
   bool located() const { return !offsets_.empty() || count_ == 0; }
   uint64_t offset(int64_t i) const { return offsets_[static_cast<size_t>(i)]; }
   uint64_t size(int64_t i) const { return sizes_[static_cast<size_t>(i)]; }
@@ -79,29 +83,30 @@ class Index {
   std::vector<Small> small_;
 };
 
-/// Where the index of a file is written: "x.tar" → "x.tar.mrx"; of a remote one in cache_folder("index"), named by a hash of its
-/// URL.
+/// Where the index of a file is written: "x.tar" → "x.tar.mrx"; of a remote one in cache_folder("index"),
+/// named by a hash of its URL.
 std::filesystem::path index_path(const std::string& file);
 
-/// The index of a file: where index_path() says, and of a remote one also what the server has beside it (FILE.mrx, which needs to
-/// agree in size only). Null when there is none, or none that fits: then `why` says so as a message for the user. `old`:
-/// also one that is of another time, as long as the size is the same.
+/// The index of a file: where index_path() says, and of a remote one also what the server has beside it
+/// (FILE.mrx, which needs to agree in size only). Null when there is none, or none that fits: then `why` says
+/// so as a message for the user. `old`: also one that is of another time, as long as the size is the same.
 std::shared_ptr<const Index> open_index(const RandomAccessFile& file, std::string& why, bool old = false);
 
 struct IndexOptions {
   /// With offsets, sizes and checksums: the samples lie in one file.
   bool located = true;
-  /// The file that they come from, which the index is of; where nothing is given, that of the first one's extent.
+  /// The file that they come from, which the index is of; where nothing is given, that of the first one's
+  /// extent.
   const RandomAccessFile* file = nullptr;
   /// Only these small columns, texts of any length; all when there is nothing.
   std::optional<std::set<std::string>> only;
   /// (samples done, in all)
   std::function<void(int64_t, int64_t)> progress;
 };
-/// The index of the samples [first, last), which lie in one file, as the file's bytes. Small columns are integers, reals, texts of
-/// up to 255 bytes, width and height of the first column of pictures (from their headers), and split (train, val, valid,
-/// validation or test: a folder of the key, or how the file's name begins) where every sample has one. What cannot be read
-/// is missing in it.
+/// The index of the samples [first, last), which lie in one file, as the file's bytes. Small columns are
+/// integers, reals, texts of up to 255 bytes, width and height of the first column of pictures (from their
+/// headers), and split (train, val, valid, validation or test: a folder of the key, or how the file's name
+/// begins) where every sample has one. What cannot be read is missing in it.
 std::vector<uint8_t> build_index(const Dataset& dataset, int64_t first, int64_t last,
                                  const IndexOptions& options = {});
 
@@ -110,18 +115,18 @@ struct IndexResult {
   int64_t samples = 0;
   uint64_t bytes = 0;
 };
-/// Writes the index beside each file of the data set. InputError when the format cannot say where its samples lie; IoError
-/// when it cannot be written.
+/// Writes the index beside each file of the data set. InputError when the format cannot say where its samples
+/// lie; IoError when it cannot be written.
 std::vector<IndexResult> write_indices(const Dataset& dataset,
                                        const std::function<void(int64_t, int64_t)>& progress = {});
 
-/// Indices that together describe all samples in order: those beside the files where all fit and have these small columns (all of
-/// `names`), else one that is made in memory, of these columns alone.
+/// Indices that together describe all samples in order: those beside the files where all fit and have these
+/// small columns (all of `names`), else one that is made in memory, of these columns alone.
 std::vector<std::shared_ptr<const Index>> indices_for(const Dataset& dataset,
                                                       const std::set<std::string>& names);
 
-/// The value of the small column `split`: train, val, valid, validation or test where that is a folder of the key or the file's
-/// name begins with it; else "".
+/// The value of the small column `split`: train, val, valid, validation or test where that is a folder of the
+/// key or the file's name begins with it; else "".
 std::string split_of(std::string_view key, const std::string& file);
 
 /// The names that small columns of a data set can have.

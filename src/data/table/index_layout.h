@@ -1,4 +1,5 @@
-// The bytes of an index sidecar (docs/mrx.md); part of index.cpp and index_build.cpp. All numbers are little-endian.
+// The bytes of an index sidecar (docs/mrx.md); part of index.cpp and index_build.cpp. All numbers are
+// little-endian.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,8 @@ class IndexedSamples {
     const auto [file, at] = place(index);
     return indices_.at(file)->has(at, column);
   }
-  /// The value of a small column; none where the index has none: it may be there all the same, and damaged.
+  /// The value of a small column; none where the index has none: the sample may still have one, perhaps
+  /// damaged.
   Value small(int64_t index, size_t column) const {
     if (small_.at(column).empty()) return {};
     const auto [file, at] = place(index);

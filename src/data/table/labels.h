@@ -12,16 +12,18 @@
 
 namespace millrace::data {
 
-/// The column of classes: one of numbers or texts that is called label, cls, class or target, else the only one of whole numbers.
+/// The column of classes: one of numbers or texts that is called label, cls, class or target, else the only
+/// one of whole numbers.
 std::optional<size_t> find_label(const Dataset& dataset);
 /// The same; InputError says why there is none, and which columns there are.
 size_t label_column(const Dataset& dataset);
 
-/// The data set with the values of that column as the numbers of classes, read once and kept; the column is then its
-/// class_column(). Whole numbers from 0 on are classes as they are (of a list of numbers, the first), texts are
-/// classes in alphabetical order. InputError says which sample has no class.
+/// The data set with the values of that column as the numbers of classes, read once and kept; the column is
+/// then its class_column(). Whole numbers from 0 on are classes as they are (of a list of numbers, the
+/// first), texts are classes in alphabetical order. InputError says which sample has no class.
 std::shared_ptr<const Dataset> numbered(std::shared_ptr<const Dataset> dataset, size_t column);
-/// The same of its label_column(); every sample must also have a value in a column of this kind. InputError says which has not.
+/// The same of its label_column(); every sample must also have a value in a column of this kind. InputError
+/// says which has not.
 std::shared_ptr<const Dataset> labelled(std::shared_ptr<const Dataset> dataset, ColumnKind content);
 
 /// The classes of a data set that has a class_column(); of others there are none. The data set must stay.
@@ -43,8 +45,8 @@ class Labels {
   std::vector<std::string> names_;
 };
 
-/// The class of one sample in a column of classes as it is written: a whole number from 0 on, or a text. InputError when there is
-/// none.
+/// The class of one sample in a column of classes as it is written: a whole number from 0 on, or a text.
+/// InputError when there is none.
 Value class_of(const Dataset& dataset, int64_t index, size_t column);
 
 /// A column of numbers of all samples; InputError names the sample that has none.
@@ -52,7 +54,8 @@ std::vector<double> numbers_of(const Dataset& dataset, std::string_view column);
 
 /// The place of the column of keys, __key__.
 std::optional<size_t> key_column(const Dataset& dataset);
-/// What names a sample within its data set, wherever that lies: its key, its path below the folder, its number.
+/// What names a sample within its data set, wherever that lies: its key, its path below the folder, its
+/// number.
 std::string key_of(const Dataset& dataset, int64_t index);
 
 }  // namespace millrace::data

@@ -9,12 +9,12 @@
 
 namespace millrace::data {
 
-/// A condition over small columns (index.h). Comparisons are = (or ==), != (or <>), <, <=, >, >= of two columns, or of a column
-/// and a number or a text in single or double quotes; `in (…)` and `not in (…)` take lists, `like` and `not like` a text in
-/// quotes in which * and ? stand for any characters and for one; `not` binds closer than `and`,
-/// `and` closer than `or`. Words may be in capital letters; names with other characters than letters, digits, _ and . stand in
-/// `backquotes`. Texts are compared by their bytes. A comparison with a value that a sample does not have is neither true nor
-/// false, and chosen is what is true.
+/// A condition over small columns (index.h). Comparisons are = (or ==), != (or <>), <, <=, >, >= of two
+/// columns, or of a column and a number or a text in single or double quotes; `in (…)` and `not in (…)` take
+/// lists, `like` and `not like` a text in quotes in which * and ? stand for any characters and for one; `not`
+/// binds closer than `and`, `and` closer than `or`. Words may be in capital letters; names with other
+/// characters than letters, digits, _ and . stand in `backquotes`. Texts are compared by their bytes. A
+/// comparison with a value that a sample does not have is neither true nor false, and chosen is what is true.
 class Query {
  public:
   struct Operand {

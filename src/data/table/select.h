@@ -11,9 +11,9 @@
 
 namespace millrace::data {
 
-/// The samples of a data set that a condition is true for, in order. `label` means the column of classes (cls, class, target)
-/// where none is called so. InputError, showing the place, when a column is unknown, not small, or compared with what it
-/// cannot be.
+/// The samples of a data set that a condition is true for, in order. `label` means the column of classes
+/// (cls, class, target) where none is called so. InputError, showing the place, when a column is unknown, not
+/// small, or compared with what it cannot be.
 std::vector<int64_t> matching(const Dataset& dataset, const Query& query);
 /// The same; InputError when there is none.
 std::vector<int64_t> chosen(const Dataset& dataset, const Query& query);

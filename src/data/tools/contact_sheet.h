@@ -11,8 +11,8 @@
 
 namespace millrace::data {
 
-/// Planes u8 [C, H, W] as a picture; of another number of channels than 3 the first is taken as grey. InputError for
-/// another type or shape.
+/// Planes u8 [C, H, W] as a picture; of another number of channels than 3 the first is taken as grey.
+/// InputError for another type or shape.
 Picture picture_of(const Array& planes);
 
 /// One cell of a sheet.
@@ -21,9 +21,10 @@ struct Tile {
   std::string label;  // UTF-8; cut where it is wider than the picture
 };
 
-/// Tiles in rows of `columns`, left to right, with white lines of two pixels between them. Pictures whose longer side
-/// has less than 96 pixels are enlarged by a whole number. Labels are drawn below them in a typeface of `fonts` (one
-/// of those that the data set of letters is drawn in); `labelled` says whether there was one. Grey where all tiles are.
+/// Tiles in rows of `columns`, left to right, with white lines of two pixels between them. Pictures whose
+/// longer side has less than 96 pixels are enlarged by a whole number. Labels are drawn below them in a
+/// typeface of `fonts` (one of those that the data set of letters is drawn in); `labelled` says whether there
+/// was one. Grey where all tiles are.
 struct ContactSheet {
   Picture picture;
   bool labelled = false;

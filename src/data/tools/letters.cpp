@@ -119,8 +119,8 @@ std::vector<uint8_t> render(const Fonts& fonts, size_t font, char letter, Random
   return encode_jpeg(picture, jpeg_quality);
 }
 
-/// Plain writing: flushing 24,000 little files to the disk one by one would take minutes, and the folder is renamed only
-/// when all are there.
+/// Plain writing: flushing 24,000 little files to the disk one by one would take minutes, and the folder is
+/// renamed only when all are there.
 void write_plainly(const fs::path& path, const std::vector<uint8_t>& bytes) {
   std::FILE* file = std::fopen(path.c_str(), "wb");
   const bool good = file && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();

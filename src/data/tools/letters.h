@@ -1,5 +1,5 @@
-// The embedded data set: the letters A to J, rendered from typefaces that Debian packages. 32x32 grey JPEG files in a
-// folder for each class, under train/ and test/; the typefaces of test/ do not occur in train/.
+// The embedded data set: the letters A to J, rendered from typefaces that Debian packages. 32x32 grey JPEG
+// files in a folder for each class, under train/ and test/; the typefaces of test/ do not occur in train/.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,10 @@ struct LettersOptions {
   std::function<void(int64_t, int64_t)> progress;
 };
 
-/// Writes OUT/train/A/00000.jpg … OUT/test/J/….jpg. Position, rotation, shear, scale, grey values and noise of a picture
-/// depend on seed and number alone: the same bytes every time, for any number of threads. The folder appears when it is
-/// complete (made beside it as OUT.partial first). InputError when OUT exists; IoError when a font is missing, naming
-/// its Debian package, or when the disk is full.
+/// Writes OUT/train/A/00000.jpg … OUT/test/J/….jpg. Position, rotation, shear, scale, grey values and noise
+/// of a picture depend on seed and number alone: the same bytes every time, for any number of threads. The
+/// folder appears when it is complete (made beside it as OUT.partial first). InputError when OUT exists;
+/// IoError when a font is missing, naming its Debian package, or when the disk is full.
 void render_letters(const std::filesystem::path& out, const LettersOptions& options = {});
 
 }  // namespace millrace::data

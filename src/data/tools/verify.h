@@ -19,9 +19,8 @@ struct VerifyResult {
   std::vector<BadContent> bad;  // in the order of the samples
 };
 
-/// Compares every sample with the CRC-32C in the index beside its file, where there is one (of a file of this size, whenever
-/// that was changed), and with the format's own
-/// checksums (Dataset::verify).
+/// Compares every sample with the CRC-32C in the index beside its file, where there is one (of a file of this
+/// size, whenever that was changed), and with the format's own checksums (Dataset::verify).
 VerifyResult verify(const Dataset& dataset, const std::function<void(int64_t, int64_t)>& progress = {});
 
 }  // namespace millrace::data

@@ -15,7 +15,8 @@ namespace millrace::nn::layers {
 
 Registry<LayerKind>& kinds();
 
-/// The line's kind, with numbers and options that it takes. InputError names the line and the nearest name, or the usage.
+/// The line's kind, with numbers and options that it takes. InputError names the line and the nearest name,
+/// or the usage.
 const LayerKind& kind_of(const LayerLine& line);
 LayerLine parse_line(const std::string& text);
 

@@ -1,6 +1,6 @@
-// The CIFAR-10 network of airbench94 (K. Jordan, arXiv 2404.00498): whitening convolution, three blocks, GELU, batch
-// norm without scale, scaled logits. The first convolution whitens 2×2 patches: its filters are the eigenvectors of the
-// patches' covariance, which fit() takes from training pictures.
+// The CIFAR-10 network of airbench94 (K. Jordan, arXiv 2404.00498): whitening convolution, three blocks,
+// GELU, batch norm without scale, scaled logits. The first convolution whitens 2×2 patches: its filters are
+// the eigenvectors of the patches' covariance, which fit() takes from training pictures.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -14,8 +14,8 @@ namespace {
 
 using Matrix = std::vector<std::vector<double>>;
 
-/// Eigenvalues of a symmetric matrix and its eigenvectors (columns of `vectors`), by cyclic Jacobi rotations (Golub and
-/// Van Loan, Matrix Computations, 8.5).
+/// Eigenvalues of a symmetric matrix and its eigenvectors (columns of `vectors`), by cyclic Jacobi rotations
+/// (Golub and Van Loan, Matrix Computations, 8.5).
 std::vector<double> eigen(Matrix a, Matrix& vectors) {
   const size_t n = a.size();
   vectors.assign(n, std::vector<double>(n));
@@ -53,8 +53,8 @@ std::vector<double> eigen(Matrix a, Matrix& vectors) {
   return values;
 }
 
-/// Filters [8·channels, channels, 2, 2] that decorrelate the 2×2 patches of `pictures` (f32 [N, C, H, W]): eigenvectors
-/// by falling eigenvalue over sqrt(eigenvalue + 5e-4), then the same negated.
+/// Filters [8·channels, channels, 2, 2] that decorrelate the 2×2 patches of `pictures` (f32 [N, C, H, W]):
+/// eigenvectors by falling eigenvalue over sqrt(eigenvalue + 5e-4), then the same negated.
 Array whitening_filters(const Array& pictures) {
   const auto sizes = pictures.shape().sizes();
   const int64_t channels = sizes[1], height = sizes[2], width = sizes[3];

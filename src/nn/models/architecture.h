@@ -1,4 +1,5 @@
-// The built-in architectures by name, with what a recipe can tell them: files here end with MILLRACE_ARCHITECTURE(name){…}.
+// The built-in architectures by name, with what a recipe can tell them: files here end with
+// MILLRACE_ARCHITECTURE(name){…}.
 #pragma once
 
 #include <string>
@@ -13,8 +14,8 @@ namespace millrace::nn {
 
 struct Architecture {
   std::string name, doc;
-  /// What its inputs are: "picture" f32 [batch, channels, height, width] (spectrograms too), "tokens" i64 [batch, length],
-  /// "table" (numbers f32 [batch, columns], ids i64 [batch, columns]), or "" for others.
+  /// What its inputs are: "picture" f32 [batch, channels, height, width] (spectrograms too), "tokens" i64
+  /// [batch, length], "table" (numbers f32 [batch, columns], ids i64 [batch, columns]), or "" for others.
   std::string takes;
   /// Of width, depth, heads and dropout those that it has.
   std::vector<Setting> settings = {};

@@ -11,10 +11,10 @@
 
 namespace millrace::nn {
 
-/// The model of one input of a sample, which gives features f32 [batch, width]: an architecture made with ModelOptions::classes =
-/// CombineOptions::features. It takes what model.inputs says; whoever feeds it more (the segments of padded texts) adds
-/// that there. One that wants Model::fit is fitted by whoever has its samples: the branch's own `fit` stays good after
-/// initialise() of the whole.
+/// The model of one input of a sample, which gives features f32 [batch, width]: an architecture made with
+/// ModelOptions::classes = CombineOptions::features. It takes what model.inputs says; a caller that feeds it
+/// more (the segments of padded texts) adds that there. A branch that wants Model::fit is fitted by the
+/// caller, who has its samples: the branch's own `fit` stays good after initialise() of the whole.
 struct Branch {
   std::string name;
   Model model;
@@ -37,11 +37,12 @@ struct CombineOptions {
 std::vector<Setting> combine_settings();
 CombineOptions combine_options(const Settings& settings, std::vector<Head> heads);
 
-/// Children "branches.NAME", "body" and "heads.NAME". The last dimension of its output holds the heads' outputs one after the
-/// other: f32 [batch, sum of widths].
+/// Children "branches.NAME", "body" and "heads.NAME". The last dimension of its output holds the heads'
+/// outputs one after the other: f32 [batch, sum of widths].
 class Combined : public Module {
  public:
-  /// InputError for no branch or head, a name that is empty, taken or has a dot, and for a branch without features.
+  /// InputError for no branch or head, a name that is empty, taken or has a dot, and for a branch without
+  /// features.
   Combined(const std::vector<Branch>& branches, const CombineOptions& options);
   /// The branches' inputs, one branch after the other.
   Tensor forward_many(std::span<const Tensor> inputs) override;
@@ -60,9 +61,9 @@ class Combined : public Module {
   std::vector<Linear*> heads_;
 };
 
-/// The features of all branches are joined, go through `depth` times (linear of `width`, relu, dropout), and then through a
-/// linear layer for each head. Inputs are the branches' own, called as the branch, or "branch.input" where it takes
-/// several. A single branch hands its `fit` on.
+/// The features of all branches are joined, go through `depth` times (linear of `width`, relu, dropout), and
+/// then through a linear layer for each head. Inputs are the branches' own, called as the branch, or
+/// "branch.input" where it takes several. A single branch hands its `fit` on.
 Model combine(std::vector<Branch> branches, const CombineOptions& options);
 /// The output of such a model, cut into those of the heads.
 std::vector<Tensor> split_heads(const Tensor& output, std::span<const Head> heads);

@@ -1,4 +1,5 @@
-// A small convolutional network for small pictures (digits, letters): three halvings, batch norm, mean over positions.
+// A small convolutional network for small pictures (digits, letters): three halvings, batch norm, mean over
+// positions.
 #include "base/format.h"
 #include "nn/models/architecture.h"
 #include "nn/models/models.h"

@@ -1,5 +1,5 @@
-// A click model: 13 numbers, and 26 categories with embeddings from one table (after Naumov et al., arXiv 1906.00091,
-// without the interaction layer).
+// A click model: 13 numbers, and 26 categories with embeddings from one table (after Naumov et al., arXiv
+// 1906.00091, without the interaction layer).
 #include <algorithm>
 
 #include "base/format.h"

@@ -1,9 +1,10 @@
-// Models of texts whose sizes a recipe chooses: "gpt" (causal, predicts tokens), "encoder" (sees both sides; classes, or tokens
-// that were masked) and "bag" (the mean of embeddings, then one layer: what anything larger must beat).
+// Models of texts whose sizes a recipe chooses: "gpt" (causal, predicts tokens), "encoder" (sees both sides;
+// classes, or tokens that were masked) and "bag" (the mean of embeddings, then one layer: what anything
+// larger must beat).
 //
-// They take tokens i64 [batch, length], and where rows are padded or packed also segments i64 [batch, length] (0: padding, else
-// the number of the text within its row) and positions i64 [batch, length] within the text. Attention never looks from one
-// text into another, nor at padding.
+// They take tokens i64 [batch, length], and where rows are padded or packed also segments i64 [batch, length]
+// (0: padding, else the number of the text within its row) and positions i64 [batch, length] within the text.
+// Attention never looks from one text into another, nor at padding.
 #include "base/format.h"
 #include "nn/models/architecture.h"
 #include "nn/models/models.h"

@@ -1,4 +1,5 @@
-// Transformers: BERT-like encoders (post-norm: bert_base, minilm) and a GPT-like decoder (pre-norm, causal: gpt_mini).
+// Transformers: BERT-like encoders (post-norm: bert_base, minilm) and a GPT-like decoder (pre-norm, causal:
+// gpt_mini).
 #include "base/format.h"
 #include "nn/models/architecture.h"
 #include "nn/models/models.h"

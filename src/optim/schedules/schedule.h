@@ -1,4 +1,5 @@
-// Learning-rate schedules by name, with what a recipe can tell them. Each is a file here with MILLRACE_SCHEDULE(name){…}.
+// Learning-rate schedules by name, with what a recipe can tell them. Each is a file here with
+// MILLRACE_SCHEDULE(name){…}.
 #pragma once
 
 #include <cstdint>

@@ -28,8 +28,8 @@ inline bool broadcast_along(const Graph& graph, Value value, const std::vector<i
   return true;
 }
 
-/// The operand of a broadcast, with the shape that the reduction of it has: its own size, or 1, on every axis that is kept.
-/// Then broadcast to the result's shape it is what stood there before the reduction.
+/// The operand of a broadcast, with the shape that the reduction of it has: its own size, or 1, on every axis
+/// that is kept. Then broadcast to the result's shape it is what stood there before the reduction.
 Value unreduced(Graph& graph, Value broadcast, const std::vector<int64_t>& axes, const Shape& result);
 
 }  // namespace millrace

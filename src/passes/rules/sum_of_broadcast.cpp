@@ -6,8 +6,8 @@
 
 namespace millrace {
 
-// The sum of a broadcast along the reduced axes is what was broadcast times their size: one rounding instead of many.
-// The mean is what was broadcast.
+// The sum of a broadcast along the reduced axes is what was broadcast times their size: one rounding instead
+// of many. The mean is what was broadcast.
 static Value sum_of_broadcast(Graph& graph, const Node& node, const std::vector<Value>& operands) {
   const bool mean = node.op->is(Reduction::mean);
   if ((!node.op->is(Reduction::sum) && !mean) || !node.types[0].dtype.is_float()) return {};

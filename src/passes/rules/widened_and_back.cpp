@@ -4,7 +4,8 @@
 
 namespace millrace {
 
-// A float that was cast to a wider one and back is itself. (bf16 parameters that a loop reads as f32 and multiplies as bf16.)
+// A float that was cast to a wider one and back is itself. (bf16 parameters that a loop reads as f32 and
+// multiplies as bf16.)
 static Value widened_and_back(Graph& graph, const Node& node, const std::vector<Value>& operands) {
   if (!node.op->converts) return {};
   const Node& wider = graph.node(operands[0]);

@@ -21,7 +21,8 @@
 namespace millrace::task {
 namespace {
 
-/// Below the loudest value of a sound, by 60 dB at most: how loud it was recorded says nothing, nor does silence.
+/// Below the loudest value of a sound, by 60 dB at most: how loud it was recorded says nothing, nor does
+/// silence.
 const float quietest_level = -6 * std::log(10.0f);
 
 /// Windows of 25 ms every 10 ms.
@@ -60,7 +61,8 @@ data::SoundOptions sound_options(const Settings& settings, bool masks) {
   return options;
 }
 
-/// The log-mels of a sound below its loudest, as the graph has them before it normalises. `mel` keeps its memory.
+/// The log-mels of a sound below its loudest, as the graph has them before it normalises. `mel` keeps its
+/// memory.
 void hear(data::MelSpectrogram& mel, std::span<const float> sound, std::vector<float>& levels) {
   mel.log_power(sound, levels);
   const float loudest = *std::max_element(levels.begin(), levels.end());
@@ -71,8 +73,8 @@ struct LearntSounds {
   double mean = 0, deviation = 1;  // of the log-mels
 };
 
-/// Mean and deviation of the log-mels of the training sounds, or of some from all over them, by the fast transform: the same to the
-/// last bit wherever and however often it is asked.
+/// Mean and deviation of the log-mels of the training sounds, or of some from all over them, by the fast
+/// transform: the same to the last bit wherever and however often it is asked.
 LearntSounds measure_sounds(const Settings& settings, const Reading& reading) {
   constexpr int64_t most = 2000, chunk = 32;
   const auto part = data::sound_part(*reading.samples, sound_options(settings, false));
@@ -180,8 +182,8 @@ class SoundInput final : public Input {
   }
   bool together(const std::string& path) const override { return is_sound_file(path); }
 
-  /// The spectrogram in grey: what the graph made of it where it is the row's last array, else heard here. Low notes are at the bottom,
-  /// the loudest value is white, 60 dB below it is black.
+  /// The spectrogram in grey: what the graph made of it where it is the row's last array, else heard here.
+  /// Low notes are at the bottom, the loudest value is white, 60 dB below it is black.
   std::optional<Array> picture(std::span<const Array> row) const override {
     const auto size = static_cast<size_t>(mel_.mels * frames_);
     std::vector<float> levels;

@@ -67,7 +67,8 @@ StoredSize worthwhile_size(const Settings& settings, const data::Dataset& sample
   const data::FrameRule rule = evaluation_frames(settings);
   int side = std::max(rule.resize, rule.crop);
   if (side == 0) return {};
-  // Random frames are smaller than the picture: a little more is kept, as crops of the middle have it (256 for 224).
+  // Random frames are smaller than the picture: a little more is kept, as crops of the middle have it (256
+  // for 224).
   if (rule.resize == rule.crop) side = side * 8 / 7;
   data::PictureRule smaller;
   smaller.resize = side;

@@ -7,7 +7,8 @@
 namespace millrace::task {
 
 struct StoredSize {
-  /// Shorter side that stored pictures would need for what a training looks at; 0: theirs is not clearly longer.
+  /// Shorter side that stored pictures would need for what a training looks at; 0: theirs is not clearly
+  /// longer.
   int side = 0;
   /// Of loading one that `millrace pack --resize SIDE` made, in CPU time: so much of what it is now.
   double cost = 1;

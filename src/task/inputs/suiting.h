@@ -22,7 +22,7 @@ inline std::vector<std::string> suiting_architectures(std::string_view takes, co
   return names;
 }
 
-/// The columns of one kind that nobody else has taken.
+/// The columns of one kind that no other input or output has taken.
 inline std::vector<std::string> free_columns(const data::Dataset& samples, data::ColumnKind kind,
                                              const std::vector<std::string>& taken) {
   std::vector<std::string> names;

@@ -151,7 +151,7 @@ class TableInput final : public Input {
   data::TableEncoder encoder_;
 };
 
-/// The columns that the recipe asks for, or all that nobody else has taken.
+/// The columns that the recipe asks for, or all that no other input or output has taken.
 data::TableOptions table_options(const Section& section, const Reading& reading) {
   const Settings& s = section.settings;
   const data::Dataset& samples = *reading.samples;

@@ -50,7 +50,8 @@ class ClassColumn {
   }
   const std::string& name() const { return column_; }
 
-  /// Columns of classes are called label here and cls there: where it has such a name, another one of them is meant by it, too.
+  /// Columns of classes are called label here and cls there: where it has such a name, another one of them is
+  /// meant by it, too.
   size_t place_in(const Dataset& from) const {
     static const std::set<std::string, std::less<>> usual = {"label", "cls", "class", "target"};
     const auto named = [&](const data::Column& each) { return each.name == column_; };

@@ -257,8 +257,8 @@ Array swapped(const Array& array, int64_t columns) {
   return result;
 }
 
-/// What attention and its gradient give for one head, in double, and by how much rounding weights, score gradients and
-/// results to bf16 may change it.
+/// What attention and its gradient give for one head, in double, and by how much rounding weights, score
+/// gradients and results to bf16 may change it.
 struct Exact {
   std::vector<double> result, dq, dk, dv, log_sum, inner;
   std::vector<double> result_error, dq_error, dk_error, dv_error;

@@ -20,8 +20,8 @@ uint16_t nearest(uint32_t bits) {
   return static_cast<uint16_t>(kept + up);
 }
 
-/// Normal f32 numbers of many exponents, around ties of odd and even neighbours. (The CPU's instruction takes what is
-/// smaller for zero.)
+/// Normal f32 numbers of many exponents, around ties of odd and even neighbours. (The CPU's instruction takes
+/// what is smaller for zero.)
 std::vector<uint32_t> numbers() {
   std::vector<uint32_t> all;
   for (uint32_t upper = 0; upper < 0x10000; upper += 37)
@@ -55,7 +55,8 @@ TEST_CASE("casts to bf16 go to the nearest number, ties to the even one") {
 }
 
 TEST_CASE("products and convolutions that give bf16 round ties to the even number") {
-  // (1 + k/128) · 1.5 is half-way between two numbers for every odd k below 43: one product a result, all else zero.
+  // (1 + k/128) · 1.5 is half-way between two numbers for every odd k below 43: one product a result, all
+  // else zero.
   constexpr int64_t kChannels = 32, kSize = 8;
   const Shape pictures{2, kChannels, kSize, kSize};
   Array x(bf16, pictures);

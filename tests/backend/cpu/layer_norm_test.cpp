@@ -83,7 +83,8 @@ TEST_CASE("what is fetched ahead and stored past the caches is the same") {
                      rows, width, 1e-5F);
       for (Array* result : {&y, &dx, &dw, &db}) found.push_back(*result);
     }
-    // But for products and sums that the compiler may round once or twice (with sanitizers it does so differently).
+    // But for products and sums that the compiler may round once or twice (with sanitizers it does so
+    // differently).
     for (size_t k = 0; k < 4; ++k) CHECK(test::difference(found[k], found[4 + k]) < 2e-7);
   }
 }

@@ -202,7 +202,8 @@ TEST_CASE("oneDNN convolutions of few images are split by rows or channels and a
 }
 
 TEST_CASE("oneDNN convolutions of unusual geometry agree with the reference") {
-  // A kernel larger than the image, padding wider than the kernel, rows that the stride never reaches, dilation.
+  // A kernel larger than the image, padding wider than the kernel, rows that the stride never reaches,
+  // dilation.
   check_convolution(f32, {2, 3, 3, 3}, {4, 3, 5, 5}, {{"pads", Ints{2, 2, 2, 2}}});
   check_convolution(f32, {1, 16, 40, 40}, {16, 16, 1, 1}, {{"pads", Ints{3, 2, 1, 4}}});
   check_convolution(f32, {2, 5, 10, 11}, {7, 5, 2, 2}, {{"strides", Ints{3, 4}}});

@@ -1,5 +1,5 @@
-// Random fused groups: compiled loop nests against the reference, in random layouts. MILLRACE_FUZZ_NESTS sets how many
-// groups are tried, MILLRACE_FUZZ_SEED where they begin.
+// Random fused groups: compiled loop nests against the reference, in random layouts. MILLRACE_FUZZ_NESTS sets
+// how many groups are tried, MILLRACE_FUZZ_SEED where they begin.
 #include <algorithm>
 #include <cstdlib>
 #include <doctest/doctest.h>

@@ -114,7 +114,8 @@ TEST_CASE("Winograd convolutions agree with the reference, and do not depend on 
                                    {1, 64, 64, 13, 6, 0, 0, 0, 0},  {5, 40, 70, 4, 4, 1, 1, 1, 1},
                                    {1, 16, 20, 5, 3, 2, 2, 2, 2},   {4, 130, 70, 6, 5, 1, 0, 0, 1},
                                    {2, 256, 129, 5, 4, 1, 1, 1, 1}, {40, 16, 32, 16, 8, 1, 1, 1, 1}};
-  // The largest errors, as parts of the largest result; docs/design.md has them, and optim/verify.cpp counts on them.
+  // The largest errors, as parts of the largest result; docs/design.md has them, and optim/verify.cpp counts
+  // on them.
   const std::map<std::string, std::pair<double, double>> largest = {
       {"conv2d", {1.2e-5, 6e-3}}, {"conv2d_input_grad", {1e-5, 6e-3}}, {"conv2d_weight_grad", {1e-5, 7e-3}}};
   for (const DType dtype : {f32, bf16}) {

@@ -88,7 +88,8 @@ TEST_CASE("changes of colours and places have the values of Pillow and of torchv
     CAPTURE(wanted.numbers.empty() ? 0.0 : wanted.numbers[0]);
     const Bytes expected = bytes_of(wanted.planes), found = changed(wanted);
     REQUIRE(found.size() == expected.size());
-    // Places are sums of products, whose last bits may differ: a value on the edge of two may become the other.
+    // Places are sums of products, whose last bits may differ: a value on the edge of two may become the
+    // other.
     const bool place =
         wanted.operation == "affine" || wanted.operation == "perspective" || wanted.operation == "blur";
     int most = 0, different = 0;
@@ -185,8 +186,8 @@ TEST_CASE("noise stops at black and white") {
 
 namespace {
 
-/// What the strongest of 31 steps does by the papers' lists (Cubuk et al., arXiv 1909.13719; Müller and Hutter, arXiv
-/// 2103.10158), as torchvision has them.
+/// What the strongest of 31 steps does by the papers' lists (Cubuk et al., arXiv 1909.13719; Müller and
+/// Hutter, arXiv 2103.10158), as torchvision has them.
 struct PublishedRange {
   double shear, pixels, degrees, enhance;
   int bits;  // that posterize leaves

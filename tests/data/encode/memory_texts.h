@@ -8,7 +8,8 @@
 
 namespace millrace::testing {
 
-/// Texts of these lengths; token i of all is i modulo `vocabulary`. With classes text t is of class t % classes.
+/// Texts of these lengths; token i of all is i modulo `vocabulary`. With classes text t is of class t %
+/// classes.
 inline data::Texts make_texts(const std::vector<int64_t>& lengths, int64_t vocabulary = 1000,
                               int64_t classes = 0) {
   data::Texts texts;

@@ -250,7 +250,8 @@ TEST_CASE("Adult: categories by count, missing values") {
   CHECK(encoder.dense()[0].deviation == doctest::Approx(13.640223092304275));
   REQUIRE(encoder.categories().size() == 8);
   const auto& work = encoder.categories()[0];
-  // As adult.names and pandas' value_counts say: 22,696 private, 2,541 self-employed, 2,093 local, 1,836 unknown …
+  // As adult.names and pandas' value_counts say: 22,696 private, 2,541 self-employed, 2,093 local, 1,836
+  // unknown …
   CHECK(work.vocabulary == std::vector<std::string>{"Private", "Self-emp-not-inc", "Local-gov", "",
                                                     "State-gov", "Self-emp-inc", "Federal-gov", "Without-pay",
                                                     "Never-worked"});

@@ -86,7 +86,8 @@ TEST_CASE("samples that are kept are read once, with progress, and a feed can be
 
 namespace {
 
-/// A byte of each sample: its number. Samples below `good_from` are bad; with `random`, those also whose position is odd.
+/// A byte of each sample: its number. Samples below `good_from` are bad; with `random`, those also whose
+/// position is odd.
 class BytePart final : public Part {
  public:
   BytePart(int64_t good_from, bool random, bool has_runs)

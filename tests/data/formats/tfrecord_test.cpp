@@ -109,7 +109,8 @@ TEST_CASE("missing values of TFRecord stay missing") {
 }
 
 TEST_CASE("protobuf's other ways to write an Example are read") {
-  // Numbers one by one instead of packed; a list in two parts; a feature named twice: the last counts; unknown fields.
+  // Numbers one by one instead of packed; a list in two parts; a feature named twice: the last counts;
+  // unknown fields.
   WireWriter unpacked;
   unpacked.varint(1, 7).varint(1, 8).varint(9, 1);
   const auto dataset =

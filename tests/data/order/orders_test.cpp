@@ -93,7 +93,8 @@ TEST_CASE("a block shuffle stays within a window of blocks") {
 }
 
 TEST_CASE("how well a block shuffle mixes: as docs/data.md says, where samples of a kind lie together") {
-  // The variance of a kind's share in a batch, as a multiple of what a true shuffle gives: ten kinds, one behind the other.
+  // The variance of a kind's share in a batch, as a multiple of what a true shuffle gives: ten kinds, one
+  // behind the other.
   constexpr int64_t count = 100'000, batch = 128, kinds = 10;
   const auto unevenness = [&](const std::string& text) {
     const auto order = make(text, population({count}));
@@ -133,7 +134,8 @@ TEST_CASE("class-balanced shows every class equally often, and all samples of th
     }
     for (const int64_t index : indices) ++seen[index];
   }
-  // 1,002 visits to each class: 900 samples are seen once or twice, 90 and 10 of them 11 and 100 times, give or take one.
+  // 1,002 visits to each class: 900 samples are seen once or twice, 90 and 10 of them 11 and 100 times, give
+  // or take one.
   for (const auto& [index, times] : seen) {
     const double wanted =
         1002.0 / std::vector<double>{900, 90, 10}[static_cast<size_t>(p.labels[static_cast<size_t>(index)])];

@@ -42,8 +42,8 @@ std::unique_ptr<Dataset> open_plain(const std::string& path) {
   return open_dataset(path, options);
 }
 
-/// The same data with its index and without: rows, conditions, and a checksum of each sample; a changed byte of a sample
-/// is noticed.
+/// The same data with its index and without: rows, conditions, and a checksum of each sample; a changed byte
+/// of a sample is noticed.
 void check_indexed(const std::string& path, bool located) {
   CAPTURE(path);
   const auto plain = open_plain(path);

@@ -1,5 +1,6 @@
-// One of each kind of thing that a program may add: an operator, a pass, a provider, a layer, an augmentation, a format, a metric and a
-// loss. A recipe names them, and what it trains goes through all of them.
+// One of each kind of thing that a program may add: an operator, a pass, a provider, a layer, an
+// augmentation, a format, a metric and a loss. A recipe names them, and what it trains goes through all of
+// them.
 #include <algorithm>
 #include <atomic>
 #include <cmath>

@@ -1,4 +1,5 @@
-// Trains on the pictures that `millrace letters` draws, by a recipe and by a loop of its own; saves, loads, predicts, exports.
+// Trains on the pictures that `millrace letters` draws, by a recipe and by a loop of its own; saves, loads,
+// predicts, exports.
 #include <filesystem>
 #include <iostream>
 #include <memory>

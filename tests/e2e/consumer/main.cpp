@@ -1,4 +1,5 @@
-// A program of somebody else's, with Millrace's public headers alone: builds a graph, compiles and runs it; then trains on letters, and with kinds of its own.
+// A program of somebody else's, with Millrace's public headers alone: builds a graph, compiles and runs it;
+// then trains on letters, and with kinds of its own.
 #include <exception>
 #include <filesystem>
 #include <iostream>

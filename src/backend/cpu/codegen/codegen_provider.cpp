@@ -174,7 +174,8 @@ const Phase& CodegenKernel::unaligned() {
   return *unaligned_;
 }
 
-/// A result may take an operand's place when the operand is only read where the result is written, in the same vector.
+/// A result may take an operand's place when the operand is only read where the result is written, in the
+/// same vector.
 void CodegenKernel::find_aliases(const Nest& nest) {
   for (int operand = 0; operand < static_cast<int>(operands_); ++operand) {
     std::set<int> offsets;

@@ -1,4 +1,5 @@
-// Loop nests compiled by LLVM: element-wise, movement and generator operators, reductions, and fused groups of them.
+// Loop nests compiled by LLVM: element-wise, movement and generator operators, reductions, and fused groups
+// of them.
 #pragma once
 
 #include <memory>

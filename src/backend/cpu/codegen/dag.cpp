@@ -189,8 +189,8 @@ int Dag::unary(ScalarOp op, int a) {
   return intern(std::move(e));
 }
 
-/// Simplifies division and remainder of a linear form by a positive constant: what the divisor divides is taken out
-/// when the rest stays inside [0, divisor).
+/// Simplifies division and remainder of a linear form by a positive constant: what the divisor divides is
+/// taken out when the rest stays inside [0, divisor).
 int Dag::divide(ScalarOp op, int a, int64_t divisor) {
   const Linear whole = to_linear(a);
   if (exprs_[a].range.low >= 0) {

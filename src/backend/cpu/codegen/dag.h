@@ -1,5 +1,6 @@
-// Expressions of a loop nest: a hash-consed graph of scalar operations over loop variables. Equal expressions have one
-// id, so common subexpressions need no pass; integer index arithmetic is kept in a linear normal form.
+// Expressions of a loop nest: a hash-consed graph of scalar operations over loop variables. Equal expressions
+// have one id, so common subexpressions need no pass; integer index arithmetic is kept in a linear normal
+// form.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +50,8 @@ struct Range {
   bool inside(int64_t from, int64_t to) const { return low >= from && high <= to; }
 };
 
-/// One expression. `dtype` is what it is computed in: 16-bit floats are f32 here, rounded by round_to and at stores.
+/// One expression. `dtype` is what it is computed in: 16-bit floats are f32 here, rounded by round_to and at
+/// stores.
 struct Expr {
   ExprKind kind = ExprKind::constant;
   ScalarOp op{};  // op
@@ -101,8 +103,9 @@ class Dag {
   bool is_false(int id) const { return is_constant(id) && exprs_[id].bits == 0; }
   bool is_constant(int id) const { return exprs_[id].kind == ExprKind::constant; }
 
-  /// Copies what `roots` need into a new iteration space, linear forms over dimensions replaced by `map` (which must
-  /// give an expression of `to`). Atoms are handled by the copy. `roots` are replaced by their new ids.
+  /// Copies what `roots` need into a new iteration space, linear forms over dimensions replaced by `map`
+  /// (which must give an expression of `to`). Atoms are handled by the copy. `roots` are replaced by their
+  /// new ids.
   static void copy(const Dag& from, Dag& to, std::span<int* const> roots,
                    const std::function<int(Dag& to, const Linear& dims_only)>& map);
 

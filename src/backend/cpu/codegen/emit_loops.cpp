@@ -209,7 +209,8 @@ void Emitter::block(Value* base, Value* mask) {
   if (!nest_.reduces.empty()) finish(result);
 }
 
-/// A block of lanes at all elements of a tile of the fastest dimension: unrolled where lanes and tile are whole.
+/// A block of lanes at all elements of a tile of the fastest dimension: unrolled where lanes and tile are
+/// whole.
 void Emitter::tiled_block() {
   const int dim = nest_.fastest;
   const int64_t size = nest_.sizes()[dim];
@@ -312,7 +313,8 @@ Values Emitter::reduced_dim(size_t k, int dim, Value* begin, Value* end, Values 
   return run(begin, end, std::move(carried));
 }
 
-/// The lane loop when lanes hold reduced elements of [begin, end): whole vectors, then the tail of the dimension.
+/// The lane loop when lanes hold reduced elements of [begin, end): whole vectors, then the tail of the
+/// dimension.
 Values Emitter::lane_steps(size_t k, Value* begin, Value* end, Values carried) {
   const int lane = nest_.lane_dim();
   const int64_t n = nest_.sizes().back(), lanes = nest_.lanes, full = n / lanes * lanes, tail = n - full;
@@ -338,8 +340,8 @@ Values Emitter::lane_steps(size_t k, Value* begin, Value* end, Values carried) {
   });
 }
 
-/// One point (vector) of the iteration space: all values first, then the stores, so that results may share their
-/// operands' memory.
+/// One point (vector) of the iteration space: all values first, then the stores, so that results may share
+/// their operands' memory.
 Values Emitter::body(Values carried) {
   Values computed;
   for (const Store& s : nest_.stores) computed.push_back(vector(s.value));

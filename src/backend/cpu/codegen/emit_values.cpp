@@ -191,8 +191,8 @@ Value* Emitter::linear_vector(const Expr& e) {
   return sum;
 }
 
-/// The part of a linear form that all lanes share, for lane 0; summed from outer to inner loops so that each partial
-/// sum is hoisted.
+/// The part of a linear form that all lanes share, for lane 0; summed from outer to inner loops so that each
+/// partial sum is hoisted.
 Value* Emitter::uniform_sum(const Linear& linear, bool with_base) {
   Builder::InsertPointGuard guard(b_);
   std::vector<std::pair<int, std::string>> terms;  // level, key
@@ -278,7 +278,8 @@ const Values& Emitter::tile_of(int id, const Linear& offset) {
     rows.push_back(b_.CreateAlignedLoad(
         vector_type(scalar), b_.CreateGEP(scalar, at, i64_(lane * offset.of_dim(nest_.lane_dim()))),
         llvm::Align(static_cast<uint64_t>(e.memory.bytes()))));
-  // Each round of interleaving rotates the bits of (row, column) by one; after log2 n rounds they have changed places.
+  // Each round of interleaving rotates the bits of (row, column) by one; after log2 n rounds they have
+  // changed places.
   std::vector<int> low, high;
   for (int i = 0; i < n / 2; ++i) {
     low.insert(low.end(), {i, n + i});

@@ -14,8 +14,8 @@ namespace millrace::codegen {
 
 using Values = std::vector<llvm::Value*>;
 
-/// Emits one nest. Expressions are emitted on demand, each in the outermost loop whose variables it needs (`levels_`),
-/// so that hoisting needs no pass.
+/// Emits one nest. Expressions are emitted on demand, each in the outermost loop whose variables it needs
+/// (`levels_`), so that hoisting needs no pass.
 class Emitter {
  public:
   Emitter(const Nest& nest, llvm::Module& module, const std::string& name);

@@ -33,7 +33,8 @@ void check(llvm::Error error, const char* what) {
   if (error) fail<InternalError>("LLVM could not {}: {}", what, llvm::toString(std::move(error)));
 }
 
-/// LLVM's compiler and linker for this machine; one in the process, never destroyed (kernels may outlive static objects).
+/// LLVM's compiler and linker for this machine; one in the process, never destroyed (kernels may outlive
+/// static objects).
 class Jit {
  public:
   static Jit& instance() {

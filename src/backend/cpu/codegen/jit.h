@@ -27,8 +27,9 @@ class Code {
   NestFunction function_ = nullptr;
 };
 
-/// The code of a scheduled nest, from memory, from disk, or compiled now. Any number of threads may call it; they
-/// compile at the same time. The disk cache is $MILLRACE_CACHE/kernels, else $XDG_CACHE_HOME/millrace/kernels, else
+/// The code of a scheduled nest, from memory, from disk, or compiled now. Any number of threads may call it;
+/// they compile at the same time. The disk cache is $MILLRACE_CACHE/kernels, else
+/// $XDG_CACHE_HOME/millrace/kernels, else
 /// ~/.cache/millrace/kernels; files that cannot be read, are damaged or cannot be written are passed over.
 /// With MILLRACE_DUMP_NESTS set, nests and their LLVM IR go to standard error when they are compiled.
 std::shared_ptr<const Code> compile(const Nest& nest);

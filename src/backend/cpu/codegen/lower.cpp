@@ -26,15 +26,15 @@ std::shared_ptr<const Graph> body_of(const Graph& graph, const Node& node) {
   return body;
 }
 
-/// A dimension that joins or padding cut into equal parts. The nest runs over one part and computes all of them at each
-/// point, so that every part's conditions are known when it is compiled.
+/// A dimension that joins or padding cut into equal parts. The nest runs over one part and computes all of
+/// them at each point, so that every part's conditions are known when it is compiled.
 struct Parts {
   int dim = -1;
   int64_t size = 0, count = 1;
 };
 
-/// Where along dimension `dim` a node's result changes from one operand to another: the greatest length that divides all
-/// such positions; 0 when there are none.
+/// Where along dimension `dim` a node's result changes from one operand to another: the greatest length that
+/// divides all such positions; 0 when there are none.
 int64_t part_length(const Graph& body, const Node& node, int dim) {
   if (!node.op->seams) return 0;
   std::vector<Type> operands;
@@ -66,8 +66,8 @@ Parts choose_parts(const Graph& body, const std::vector<int64_t>& sizes) {
   return {};
 }
 
-/// Builds scalar and element bodies as expressions. A scalar remembers its graph dtype: 16-bit floats are computed in
-/// f32.
+/// Builds scalar and element bodies as expressions. A scalar remembers its graph dtype: 16-bit floats are
+/// computed in f32.
 class Lowering : public ElementBuilder {
  public:
   Lowering(const Graph& body, const KernelRequest& request, Group& group, const Parts& parts)

@@ -36,8 +36,8 @@ struct DagBuilder {
   }
 };
 
-/// x = k ln 2 + r (Cephes expf, S. Moshier), times 2^k what e^r is within 3e-9 of itself: 1 + r + r² p(r), of which p is
-/// the minimax polynomial for |r| < 0.3468.
+/// x = k ln 2 + r (Cephes expf, S. Moshier), times 2^k what e^r is within 3e-9 of itself: 1 + r + r² p(r), of
+/// which p is the minimax polynomial for |r| < 0.3468.
 int exp_f32(DagBuilder& b, int x) {
   x = b.select(b.less(x, b.f(-104)), b.f(-104), x);  // a NaN stays
   x = b.select(b.less(b.f(89), x), b.f(89), x);
@@ -88,8 +88,9 @@ int tanh_f32(DagBuilder& b, int x) {
   return b.copysign(b.select(b.less(size, b.f(0.625)), near, far), x);
 }
 
-/// x · p(x²) for |x| < 3.92, where p is a Chebyshev fit of erf(x)/x in x² mapped to [−1, 1] (Horner's scheme is well
-/// conditioned there), within 4 ulp; beyond, erf is ±1 in f32. Half the operations of a form with an exponential.
+/// x · p(x²) for |x| < 3.92, where p is a Chebyshev fit of erf(x)/x in x² mapped to [−1, 1] (Horner's scheme
+/// is well conditioned there), within 4 ulp; beyond, erf is ±1 in f32. Half the operations of a form with an
+/// exponential.
 int erf_f32(DagBuilder& b, int x) {
   constexpr double limit = 3.92;
   const int u = b.fma(b.mul(x, x), b.f(2 / (limit * limit)), b.f(-1));

@@ -1,5 +1,5 @@
-// Small matrix products as code of their own: registers hold a block of the result, nothing is packed, and a call costs
-// nothing. Internal to the provider.
+// Small matrix products as code of their own: registers hold a block of the result, nothing is packed, and a
+// call costs nothing. Internal to the provider.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,8 @@ struct Store {
   int buffer;
   DType memory;
   int offset, value;  // expressions
-  /// Whole vectors go past the caches, to addresses that are multiples of `stream_align` bytes when the buffer is; 0: no.
+  /// Whole vectors go past the caches, to addresses that are multiples of `stream_align` bytes when the
+  /// buffer is; 0: no.
   int stream_align = 0;
 };
 
@@ -60,7 +61,8 @@ struct Nest {
   int lane_dim() const { return rank() - 1; }
   bool lane_reduced() const { return reduced.back(); }
   bool has_reduced() const;
-  /// Iterations of the outer, parallel loop, and elements computed in one of them: idle lanes cost what busy ones do.
+  /// Iterations of the outer, parallel loop, and elements computed in one of them: idle lanes cost what busy
+  /// ones do.
   int64_t outer_count() const;
   double outer_elements() const;
   /// The dimensions of the outer loop, slowest first: a dimension, kLaneGroup or kPart.
@@ -85,12 +87,13 @@ struct Group {
 /// Why lowering does not take a node; nullopt when it does.
 std::optional<std::string> why_not_lower(const Graph& graph, const Node& node);
 
-/// Lowers a node (a `fused` body or a lone primitive). Buffers: operands, results, then constants. Dimensions are the
-/// logical ones of the iteration space; schedule() orders them.
+/// Lowers a node (a `fused` body or a lone primitive). Buffers: operands, results, then constants. Dimensions
+/// are the logical ones of the iteration space; schedule() orders them.
 Group lower(const KernelRequest& request);
 
-/// Orders, merges and cuts the loops. When the reduction is cut into parts (for parallelism), reduction results go to
-/// partial buffers instead, numbered from `first_buffer`, and the nest that combines them is returned.
+/// Orders, merges and cuts the loops. When the reduction is cut into parts (for parallelism), reduction
+/// results go to partial buffers instead, numbered from `first_buffer`, and the nest that combines them is
+/// returned.
 std::optional<Nest> schedule(Nest& nest, int first_buffer);
 
 /// Bytes of the partial buffers that schedule() made, in order of number.

@@ -6,7 +6,8 @@
 namespace millrace::codegen {
 namespace {
 
-/// Whether iteration i of the slowest dimension stays within the i-th of as many pieces of a tensor with so many elements.
+/// Whether iteration i of the slowest dimension stays within the i-th of as many pieces of a tensor with so
+/// many elements.
 bool stays_in_row(const Nest& nest, int offset, int64_t elements) {
   const Linear l = nest.dag.to_linear(offset);
   const int64_t rows = nest.sizes()[0];

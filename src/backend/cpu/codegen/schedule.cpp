@@ -1,5 +1,5 @@
-// How a nest's loops run: their order, which ones merge, lanes, groups and parts. Everything follows from the problem
-// alone, never from the number of threads.
+// How a nest's loops run: their order, which ones merge, lanes, groups and parts. Everything follows from the
+// problem alone, never from the number of threads.
 #include <algorithm>
 #include <numeric>
 #include <span>
@@ -34,7 +34,8 @@ std::vector<Access> accesses_of(const Nest& nest) {
 
 constexpr double kStreamBytes = 12e6;
 
-/// Rough cost of memory when dimension d is spread over lanes: contiguous is cheap, gathers and scatters are not.
+/// Rough cost of memory when dimension d is spread over lanes: contiguous is cheap, gathers and scatters are
+/// not.
 double lane_cost(const std::vector<Access>& accesses, int d) {
   double cost = 0;
   for (const Access& a : accesses) {
@@ -76,8 +77,8 @@ std::vector<int> best_order(const Nest& nest) {
   return best;
 }
 
-/// Rows of a few elements that are reduced (the two logits of a classifier) would leave most lanes idle and cost a sum over
-/// lanes each: rather a lane a row.
+/// Rows of a few elements that are reduced (the two logits of a classifier) would leave most lanes idle and
+/// cost a sum over lanes each: rather a lane a row.
 void give_lanes_to_rows(const Nest& nest, std::vector<int>& order) {
   constexpr int64_t kFew = 4, kRows = 16;
   if (order.size() < 2) return;
@@ -112,8 +113,8 @@ void reorder(Nest& nest) {
   });
 }
 
-/// Merges dimension d + 1 into d: d = f div size, d + 1 = f rem size. Linear forms that step through both evenly stay
-/// linear.
+/// Merges dimension d + 1 into d: d = f div size, d + 1 = f rem size. Linear forms that step through both
+/// evenly stay linear.
 void merge(Nest& nest, int d) {
   const int64_t inner = nest.sizes()[d + 1];
   std::vector<int64_t> sizes = nest.sizes();
@@ -183,8 +184,8 @@ double cost_of(const Nest& nest) {
   return cost;
 }
 
-/// Loads that step through another dimension than the lanes (transposes): that dimension runs fastest, in tiles that
-/// whole vectors of it are loaded for and transposed in registers.
+/// Loads that step through another dimension than the lanes (transposes): that dimension runs fastest, in
+/// tiles that whole vectors of it are loaded for and transposed in registers.
 void choose_tiles(Nest& nest) {
   const int lane = nest.lane_dim();
   for (const Access& a : accesses_of(nest)) {
@@ -218,8 +219,8 @@ void choose_lanes(Nest& nest) {
   if (!nest.has_reduced()) choose_tiles(nest);
 }
 
-/// Results too large to be still in a cache when somebody reads them are written past the caches: what is there stays,
-/// and their old content is not read first.
+/// Results too large to be still in a cache when somebody reads them are written past the caches: what is
+/// there stays, and their old content is not read first.
 void choose_streams(Nest& nest) {
   double elements = 1;
   for (const int64_t size : nest.sizes()) elements *= static_cast<double>(size);

@@ -1,5 +1,5 @@
-// Attention with products in bf16, forward and backward. What is a sum, a score or a weight's exponent stays f32; weights
-// and the gradients of scores are rounded before their products.
+// Attention with products in bf16, forward and backward. What is a sum, a score or a weight's exponent stays
+// f32; weights and the gradients of scores are rounded before their products.
 #include <algorithm>
 
 #include "backend/cpu/kernels/attention_kernels.h"

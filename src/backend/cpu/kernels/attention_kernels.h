@@ -1,4 +1,5 @@
-// What attention's kernels in f32 and in bf16 have in common: chunks, and what is f32 in both. Internal to them.
+// What attention's kernels in f32 and in bf16 have in common: chunks, and what is f32 in both. Internal to
+// them.
 #pragma once
 
 #include <atomic>
@@ -8,8 +9,8 @@
 
 namespace millrace::cpu {
 
-/// A chunk has some blocks of queries of one head; scores stand transposed, keys in rows and queries in lanes, so that k
-/// is read where it lies and maxima and sums need no work across lanes.
+/// A chunk has some blocks of queries of one head; scores stand transposed, keys in rows and queries in
+/// lanes, so that k is read where it lies and maxima and sums need no work across lanes.
 class AttentionForward : public Kernel {
  public:
   AttentionForward(const AttentionProblem& problem, const AttentionMath& math);
@@ -52,9 +53,9 @@ class AttentionForward : public Kernel {
   std::atomic<uint64_t> taken_{0};
 };
 
-/// A chunk has a head of k and v, all heads of q that share it, and one part of its keys. Over blocks of keys and of
-/// queries it computes the weights again from the log-sum-exp, and adds up dk and dv for its keys and dq for all queries.
-/// With one part that is dq; else the parts of dq are added in order by a second stage.
+/// A chunk has a head of k and v, all heads of q that share it, and one part of its keys. Over blocks of keys
+/// and of queries it computes the weights again from the log-sum-exp, and adds up dk and dv for its keys and
+/// dq for all queries. With one part that is dq; else the parts of dq are added in order by a second stage.
 class AttentionBackward : public Kernel {
  public:
   AttentionBackward(const AttentionProblem& problem, const AttentionMath& math);
@@ -78,7 +79,8 @@ class AttentionBackward : public Kernel {
     int64_t batch, shared, part, first, end;  // its keys
     Tiles tiles;
   };
-  /// Keys from `key` on, `at` keys behind where the block begins that read_keys read, and the queries that see them.
+  /// Keys from `key` on, `at` keys behind where the block begins that read_keys read, and the queries that
+  /// see them.
   struct Pair {
     int64_t head, key, at, query, queries;
     Tile tile;

@@ -1,4 +1,5 @@
-// The arithmetic of attention's kernels on tiles, in f32 once for each kind of CPU, and in bf16 with sums in f32.
+// The arithmetic of attention's kernels on tiles, in f32 once for each kind of CPU, and in bf16 with sums in
+// f32.
 #pragma once
 
 #include <cstdint>
@@ -6,17 +7,19 @@
 
 namespace millrace::cpu {
 
-/// Tiles hold keys or width in rows and queries in columns: a row is `attention_block` floats apart from the next.
-/// Pointers to tiles are 64-byte aligned; `columns` is a multiple of `lanes`, at most attention_block.
+/// Tiles hold keys or width in rows and queries in columns: a row is `attention_block` floats apart from the
+/// next. Pointers to tiles are 64-byte aligned; `columns` is a multiple of `lanes`, at most attention_block.
 struct AttentionMath {
   const char* name;
   int lanes;
-  /// c [rows × columns] = factor · a · b, or c + a · b with `add` (and factor 1). a(i, k) stands at a[i · a_row + k · a_column]; b is [depth × columns];
-  /// rows of b and c are b_row and c_row floats apart. Here columns may be any multiple of `lanes`.
+  /// c [rows × columns] = factor · a · b, or c + a · b with `add` (and factor 1). a(i, k) stands at a[i ·
+  /// a_row + k · a_column]; b is [depth × columns]; rows of b and c are b_row and c_row floats apart. Here
+  /// columns may be any multiple of `lanes`.
   void (*multiply)(const float* a, int64_t a_row, int64_t a_column, const float* b, int64_t b_row, float* c,
                    int64_t c_row, int64_t rows, int64_t columns, int64_t depth, float factor, bool add);
-  /// Turns scores into exp(score − highest) and brings `highest` and `sum` of each column up to date; `factor` says by
-  /// what earlier exponentials must be multiplied. Returns whether any factor differs from 1.
+  /// Turns scores into exp(score − highest) and brings `highest` and `sum` of each column up to date;
+  /// `factor` says by what earlier exponentials must be multiplied. Returns whether any factor differs
+  /// from 1.
   bool (*softmax)(float* scores, int64_t rows, int64_t columns, float* highest, float* sum, float* factor);
   /// Multiplies every row by `factor`, one a column.
   void (*scale)(float* tile, int64_t rows, int64_t columns, const float* factor);
@@ -32,27 +35,30 @@ struct AttentionMath {
                     int64_t to_row, float factor);
 };
 
-/// The same in bf16. What is multiplied are pairs: 32 bits with two bf16 that are neighbours along the sum, the first in the low half; a
-/// missing partner of the last is zero. Tiles of scores are as in AttentionMath, rows of pairs attention_block apart.
+/// The same in bf16. What is multiplied are pairs: 32 bits with two bf16 that are neighbours along the sum,
+/// the first in the low half; a missing partner of the last is zero. Tiles of scores are as in AttentionMath,
+/// rows of pairs attention_block apart.
 struct AttentionBf16Math {
-  /// c [rows × columns] = factor · a · b, or c + a · b with `add` (and factor 1). Row i of a begins at a + i · a_row, its
-  /// pairs are a_step apart, both in bf16; b is [pairs × columns], rows of it and of c are b_row and c_row elements apart.
+  /// c [rows × columns] = factor · a · b, or c + a · b with `add` (and factor 1). Row i of a begins at a + i
+  /// · a_row, its pairs are a_step apart, both in bf16; b is [pairs × columns], rows of it and of c are b_row
+  /// and c_row elements apart.
   void (*multiply)(const uint16_t* a, int64_t a_row, int64_t a_step, const uint32_t* b, int64_t b_row,
                    float* c, int64_t c_row, int64_t rows, int64_t columns, int64_t pairs, float factor,
                    bool add);
   /// AttentionMath::softmax, with the exponentials as pairs of neighbouring rows.
   bool (*softmax)(const float* scores, uint32_t* weights, int64_t rows, int64_t columns, float* highest,
                   float* sum, float* factor);
-  /// weights = exp(score − log_sum) and gradients = weights · (arrived − inner) by rows, and the gradients as pairs of
-  /// neighbouring rows.
+  /// weights = exp(score − log_sum) and gradients = weights · (arrived − inner) by rows, and the gradients as
+  /// pairs of neighbouring rows.
   void (*score_gradient)(const float* scores, const float* arrived, int64_t rows, int64_t columns,
                          const float* log_sum, const float* inner, uint16_t* weights, uint16_t* gradients,
                          uint32_t* gradient_pairs);
-  /// to[i · to_row + j]: column j of rows 2i and 2i + 1. Columns from `columns` to the next multiple of 16 become zero.
+  /// to[i · to_row + j]: column j of rows 2i and 2i + 1. Columns from `columns` to the next multiple of 16
+  /// become zero.
   void (*pair_rows)(const uint16_t* from, int64_t from_row, int64_t rows, int64_t columns, uint32_t* to,
                     int64_t to_row);
-  /// to[j · attention_block + i]: columns 2j and 2j + 1 (of an even number) of row i of at most attention_block, then
-  /// zeros.
+  /// to[j · attention_block + i]: columns 2j and 2j + 1 (of an even number) of row i of at most
+  /// attention_block, then zeros.
   void (*pair_columns)(const uint16_t* from, int64_t from_row, int64_t rows, int64_t columns, uint32_t* to);
   /// Rounds `count` numbers times `factor`.
   void (*round)(const float* from, uint16_t* to, int64_t count, float factor);

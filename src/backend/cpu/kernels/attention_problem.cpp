@@ -21,8 +21,8 @@ uint16_t narrow(float value) {
   return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
-/// Strides of [batch, heads, rows, columns] for a tensor of that shape, or of [batch, rows, heads, columns], or without
-/// columns.
+/// Strides of [batch, heads, rows, columns] for a tensor of that shape, or of [batch, rows, heads, columns],
+/// or without columns.
 TensorView view_of(int buffer, const Type& type, const Layout& layout, bool length_first,
                    int64_t first_head = 0) {
   const std::vector<int64_t> s = strides_of(type.shape, layout);

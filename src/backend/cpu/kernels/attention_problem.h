@@ -48,8 +48,9 @@ struct AttentionProblem {
 /// Of a node of one of the four operators.
 AttentionProblem attention_problem(const KernelRequest& request);
 
-/// The keys from one on that a tile takes, at most `keys`, and its queries, from `query` + skip on: where later keys are
-/// hidden a tile is smaller, and the first lanes, whose queries see none of its keys, are left out.
+/// The keys from one on that a tile takes, at most `keys`, and its queries, from `query` + skip on: where
+/// later keys are hidden a tile is smaller, and the first lanes, whose queries see none of its keys, are left
+/// out.
 struct Tile {
   int64_t keys, skip, columns;  // columns: lanes after those left out
 };
@@ -63,15 +64,16 @@ struct Rows {
 };
 Rows rows_of(const void* buffer, const TensorView& view, DType dtype, int64_t batch, int64_t head,
              int64_t first, int64_t rows, int64_t columns, float* scratch);
-/// A tile [rows × columns] of bf16 whose rows are whole pairs: where it stands, or a copy in `scratch`, which has a zero
-/// behind an odd number of columns.
+/// A tile [rows × columns] of bf16 whose rows are whole pairs: where it stands, or a copy in `scratch`, which
+/// has a zero behind an odd number of columns.
 struct PairedRows {
   const uint16_t* data;
   int64_t row;  // stride
 };
 PairedRows paired_rows_of(const void* buffer, const TensorView& view, int64_t batch, int64_t head,
                           int64_t first, int64_t rows, int64_t columns, uint16_t* scratch);
-/// Writes a dense tile [rows × columns] (row_stride apart) times `factor` to where the view says, in its dtype.
+/// Writes a dense tile [rows × columns] (row_stride apart) times `factor` to where the view says, in its
+/// dtype.
 void write_rows(void* buffer, const TensorView& view, DType dtype, int64_t batch, int64_t head, int64_t first,
                 int64_t rows, int64_t columns, const float* from, int64_t row_stride, float factor);
 /// The transposed copy to[column · attention_block + row]; columns of the tile beyond `rows` become 0.

@@ -10,8 +10,9 @@
 namespace millrace::cpu {
 namespace {
 
-/// A table of positions with open addressing, cut into ranges: a chunk looks at all elements and handles those that hash
-/// into its range, in order. So what comes first is found first, whoever runs the chunk.
+/// A table of positions with open addressing, cut into ranges: a chunk looks at all elements and handles
+/// those that hash into its range, in order. So what comes first is found first, whichever thread runs the
+/// chunk.
 class FirstOccurrence : public ChunkedKernel {
  public:
   FirstOccurrence(int64_t count, bool wide) : count_(count), wide_(wide) {

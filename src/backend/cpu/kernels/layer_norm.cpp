@@ -158,9 +158,9 @@ std::unique_ptr<Kernel> build(const KernelRequest& request) {
   return make_layer_norm(request, *norm_maths().front());
 }
 
-/// Takes layer_norm and layer_norm_grad in f32. A row is read from memory once: its sums are taken while it is in the
-/// cache. The gradients of weight and bias are added up by chunks of rows, which are fixed by the problem, and these in
-/// order. Works in place.
+/// Takes layer_norm and layer_norm_grad in f32. A row is read from memory once: its sums are taken while it
+/// is in the cache. The gradients of weight and bias are added up by chunks of rows, which are fixed by the
+/// problem, and these in order. Works in place.
 class LayerNormProvider : public OperatorProvider {
  public:
   LayerNormProvider()

@@ -11,7 +11,8 @@ struct NormLoops {
   /// y = (x − mean) / sqrt(variance + epsilon) · weight + bias; weight and bias may be null. y may be x.
   void (*forward)(const float* x, const float* weight, const float* bias, float* y, int64_t rows,
                   int64_t width, float epsilon);
-  /// dx for the gradient g of the result; adds to dweight and dbias. weight, dweight, dbias may be null. dx may be x or g.
+  /// dx for the gradient g of the result; adds to dweight and dbias. weight, dweight, dbias may be null. dx
+  /// may be x or g.
   void (*backward)(const float* x, const float* g, const float* weight, float* dx, float* dweight,
                    float* dbias, int64_t rows, int64_t width, float epsilon);
 };
@@ -19,8 +20,8 @@ struct NormLoops {
 struct NormMath {
   const char* name;
   NormLoops near;
-  /// For more than the caches hold, the same arithmetic: the next rows are fetched while these are computed, and y or dx
-  /// goes past the caches. Its rows begin at multiples of 64 bytes.
+  /// For more than the caches hold, the same arithmetic: the next rows are fetched while these are computed,
+  /// and y or dx goes past the caches. Its rows begin at multiples of 64 bytes.
   NormLoops far;
 };
 

@@ -29,7 +29,8 @@ Sizes sizes_of(const KernelRequest& request) {
 class ScatterAdd : public ChunkedKernel {
  public:
   ScatterAdd(const Sizes& sizes, bool wide) : s_(sizes), wide_(wide) {
-    // Enough ranges to keep many threads busy; each scans all indices, which costs little beside rows of updates.
+    // Enough ranges to keep many threads busy; each scans all indices, which costs little beside rows of
+    // updates.
     const int64_t bytes = s_.outer * s_.axis * s_.inner * 4;
     ranges_ = std::clamp<int64_t>(bytes / (256 << 10), 1, 32);
     ranges_ = std::min(ranges_, std::max<int64_t>(s_.axis, 1));
@@ -76,8 +77,8 @@ std::unique_ptr<Kernel> build(const KernelRequest& request) {
   return std::make_unique<ScatterAdd>(sizes_of(request), request.operand_type(1).dtype == i64);
 }
 
-/// Every chunk owns a range of the base and adds the updates that fall into it in their order, so the result does not
-/// depend on the number of threads. Works in place on the base.
+/// Every chunk owns a range of the base and adds the updates that fall into it in their order, so the result
+/// does not depend on the number of threads. Works in place on the base.
 class ScatterAddProvider : public OperatorProvider {
  public:
   ScatterAddProvider() : OperatorProvider("only scatter_add", {{"scatter_add", cpu::build}}) {}

@@ -9,8 +9,8 @@
 namespace millrace::cpu {
 namespace {
 
-/// Chunks are ranges of the base's rows; each goes through the indices from the last to the first, so that of equal ones
-/// the first counts.
+/// Chunks are ranges of the base's rows; each goes through the indices from the last to the first, so that of
+/// equal ones the first counts.
 class ScatterRows : public ChunkedKernel {
  public:
   ScatterRows(int64_t rows, int64_t row_bytes, int64_t count, bool wide)

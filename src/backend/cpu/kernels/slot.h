@@ -8,7 +8,8 @@
 
 namespace millrace::cpu {
 
-/// Holds one of the slots. There are as many as CPUs, so that with more threads than that one may have to wait.
+/// Holds one of the slots. There are as many as CPUs, so that with more threads than that one may have to
+/// wait.
 class Slot {
  public:
   Slot(std::atomic<uint64_t>& taken, int slots) : taken_(taken) {

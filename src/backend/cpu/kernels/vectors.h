@@ -1,4 +1,5 @@
-// Which of the CPUs that sources are compiled for (…_avx512.cpp, …_bf16_avx512.cpp, …_avx2.cpp, …_baseline.cpp) this one is.
+// Which of the CPUs that sources are compiled for (…_avx512.cpp, …_bf16_avx512.cpp, …_avx2.cpp,
+// …_baseline.cpp) this one is.
 #pragma once
 
 namespace millrace::cpu {

@@ -32,9 +32,9 @@ int64_t parts_of_batch(const Geometry& g, bool forward, int64_t wanted) {
   return wanted;
 }
 
-// Chunks of images where there are enough, else of rows (the slabs of a channels-last image are dense), else, on
-// small maps, of channels: into scratch and from there between the others. Row chunks are measured to cost 1–3 % at
-// three rows and more, channel chunks as little at 64 channels and more.
+// Chunks of images where there are enough, else of rows (the slabs of a channels-last image are dense), else,
+// on small maps, of channels: into scratch and from there between the others. Row chunks are measured to cost
+// 1–3 % at three rows and more, channel chunks as little at 64 channels and more.
 Split split_of(const Geometry& g, bool forward) {
   const auto wanted = static_cast<int64_t>(std::clamp(g.work() / 4e6, 1.0, 16.0));
   const int64_t few = std::min<int64_t>(wanted, 8);

@@ -42,9 +42,9 @@ struct ChunkSize {
   int64_t batch, m, n;
 };
 
-// A chunk is worth some 20 µs, and there are 8, or 16 of a large product. A result is split to near squares, but not
-// below what was measured to keep the speed: 192 columns, 32 rows, or 256 rows where every chunk of rows must transpose
-// the right side again.
+// A chunk is worth some 20 µs, and there are 8, or 16 of a large product. A result is split to near squares,
+// but not below what was measured to keep the speed: 192 columns, 32 rows, or 256 rows where every chunk of
+// rows must transpose the right side again.
 ChunkSize chunk_size(const Problem& p, bool constant) {
   const double work = 2.0 * static_cast<double>(p.batch * p.k * p.n * std::max<int64_t>(p.m, 4));
   const auto wanted = static_cast<int64_t>(std::clamp(work / 2e6, 1.0, work > 1e9 ? 16.0 : 8.0));

@@ -15,10 +15,10 @@ namespace {
 
 bool empty(const Type& type) { return type.shape.count() == 0; }
 
-/// Takes matmul, conv2d, conv2d_input_grad and conv2d_weight_grad in f32 and bf16. Convolutions want activations
-/// channels-last, weights stay row-major; constant weights are packed once, when the kernel is built. The work is
-/// split into chunks that depend on the problem only and that no sum crosses (or whose partial sums are added in a
-/// fixed order), so results are the same for any number of threads.
+/// Takes matmul, conv2d, conv2d_input_grad and conv2d_weight_grad in f32 and bf16. Convolutions want
+/// activations channels-last, weights stay row-major; constant weights are packed once, when the kernel is
+/// built. The work is split into chunks that depend on the problem only and that no sum crosses (or whose
+/// partial sums are added in a fixed order), so results are the same for any number of threads.
 class OneDnnProvider : public OperatorProvider {
  public:
   OneDnnProvider()

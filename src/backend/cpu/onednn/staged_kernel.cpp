@@ -104,8 +104,8 @@ int64_t block_of(const dnnl::memory::desc& desc, int dim) {
   return block;
 }
 
-// True for bf16 weights [O, I, kh, kw] in rows that become pairs of I: that copy is slow (1 ns an element), and two
-// copies through channels-last are fast (0.4 ns).
+// True for bf16 weights [O, I, kh, kw] in rows that become pairs of I: that copy is slow (1 ns an element),
+// and two copies through channels-last are fast (0.4 ns).
 bool pairs_columns(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
   const dnnl::memory::dims blocks = to.get_inner_blks(), dims = to.get_inner_idxs(), sizes = from.get_dims();
   return from.get_data_type() == dnnl::memory::data_type::bf16 && sizes.size() == 4 &&

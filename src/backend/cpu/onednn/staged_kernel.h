@@ -1,5 +1,5 @@
-// A kernel made of oneDNN primitives, each for one thread, that our pool runs in stages. Internal to the provider:
-// the only header that includes oneDNN's.
+// A kernel made of oneDNN primitives, each for one thread, that our pool runs in stages. Internal to the
+// provider: the only header that includes oneDNN's.
 #pragma once
 
 #include <array>
@@ -15,11 +15,12 @@ namespace millrace::onednn {
 
 const dnnl::engine& engine();
 
-/// Whether the CPU multiplies bf16 numbers (AVX512_BF16 or AMX); oneDNN emulates it elsewhere, slower than f32.
+/// Whether the CPU multiplies bf16 numbers (AVX512_BF16 or AMX); oneDNN emulates it elsewhere, slower than
+/// f32.
 bool has_bf16_units();
 
-/// oneDNN splits work among as many threads as OpenMP would give the calling thread. While one of these lives that
-/// is one: primitives are made for, and run on, a single thread.
+/// oneDNN splits work among as many threads as OpenMP would give the calling thread. While one of these lives
+/// that is one: primitives are made for, and run on, a single thread.
 class OneThread {
  public:
   OneThread();
@@ -37,8 +38,8 @@ dnnl::memory::data_type data_type(DType dtype);
 /// Attributes of every primitive here: scratch memory comes from the caller.
 dnnl::primitive_attr attributes();
 
-/// The buffers of a node, known only when its kernel runs. A slot is scratch memory of one running chunk: chunks take
-/// turns, so that it stays in the cache. What is kept lasts from one prepare() to the next.
+/// The buffers of a node, known only when its kernel runs. A slot is scratch memory of one running chunk:
+/// chunks take turns, so that it stays in the cache. What is kept lasts from one prepare() to the next.
 enum class Buffer { operand0, operand1, result, scratch, slot, kept };
 using Buffers = std::array<char*, 6>;
 
@@ -75,8 +76,8 @@ class Call {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
-/// Stages run one after the other; the chunks of a stage at the same time, the calls of a chunk in order. By rows when the
-/// chunks of the last stage make equal pieces of the result, in order.
+/// Stages run one after the other; the chunks of a stage at the same time, the calls of a chunk in order. By
+/// rows when the chunks of the last stage make equal pieces of the result, in order.
 class StagedKernel : public ChunkedKernel, public RowKernel {
  public:
   /// Starts a stage: the chunks added from now on run when all earlier ones are done.
@@ -102,9 +103,9 @@ class StagedKernel : public ChunkedKernel, public RowKernel {
   /// Adds chunks to the stage that together copy: parts of dimension `dim` where that is worth it.
   void copy_in_parts(const dnnl::memory::desc& from, Place from_place, const dnnl::memory::desc& to,
                      Place to_place, int dim);
-  /// Weights in the format a primitive wants: where they are, if that is their own; a copy made now when they are
-  /// constant; else one made in every run, by the stage that stands open, or, when they are steady, in prepare(), whose
-  /// one stage is the first.
+  /// Weights in the format a primitive wants: where they are, if that is their own; a copy made now when they
+  /// are constant; else one made in every run, by the stage that stands open, or, when they are steady, in
+  /// prepare(), whose one stage is the first.
   Place pack(const dnnl::memory::desc& from, int64_t offset, const dnnl::memory::desc& to,
              const Array* constant, int dim, bool steady = false);
 

@@ -17,8 +17,8 @@ struct WeightSplit {
   int64_t images = 1, rows = 1;
 };
 
-// Every chunk has a gradient of its own (f32), and those are added in order. That costs a pass over the weights for
-// each chunk, so their number is bounded by how much work an element of the gradient is.
+// Every chunk has a gradient of its own (f32), and those are added in order. That costs a pass over the
+// weights for each chunk, so their number is bounded by how much work an element of the gradient is.
 WeightSplit split_of(const Geometry& g) {
   const int64_t positions = g.images * g.out_height * g.out_width;
   const auto by_work = static_cast<int64_t>(std::min(g.work() / 4e6, 16.0));

@@ -1,5 +1,6 @@
-// WebDataset's .ten files (webdataset/tenbin.py): chunks of i64 "~TenBin~", i64 length, data, padding to 64 bytes; an array is
-// a header chunk (i64 each: dtype as 8 letters, name as 8 letters, rank, sizes) and a chunk of data.
+// WebDataset's .ten files (webdataset/tenbin.py): chunks of i64 "~TenBin~", i64 length, data, padding to 64
+// bytes; an array is a header chunk (i64 each: dtype as 8 letters, name as 8 letters, rank, sizes) and a
+// chunk of data.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@
 
 namespace millrace::data {
 
-/// The arrays and their names ("" where none was written). InputError, worded to follow a name, when they are damaged.
+/// The arrays and their names ("" where none was written). InputError, worded to follow a name, when they are
+/// damaged.
 std::vector<std::pair<std::string, Array>> parse_tenbin(std::span<const uint8_t> bytes);
 
 /// What the columns of such arrays are called: by their names where all have different ones, else "0", "1" …

@@ -10,8 +10,8 @@ namespace millrace::data {
 
 /// The deterministic part of preparing pictures, the same in training, evaluation and prediction.
 struct FrameRule {
-  /// Side in pixels; 0: as it is. Without a crop pictures become squares of this side; with one, their shorter side
-  /// becomes this long and the other follows (rounded down).
+  /// Side in pixels; 0: as it is. Without a crop pictures become squares of this side; with one, their
+  /// shorter side becomes this long and the other follows (rounded down).
   int resize = 0;
   /// Side of the square that is cut out of the middle; 0: nothing is.
   int crop = 0;

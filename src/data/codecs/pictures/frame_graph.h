@@ -7,8 +7,8 @@
 
 namespace millrace::data {
 
-/// What the loader makes of pictures with this frame, to the byte: `pictures` u8 [batch, C, H, W] resized and cropped. The
-/// frame's part is the whole picture, as FrameRule gives it; InternalError when not.
+/// What the loader makes of pictures with this frame, to the byte: `pictures` u8 [batch, C, H, W] resized and
+/// cropped. The frame's part is the whole picture, as FrameRule gives it; InternalError when not.
 millrace::Value frame_pictures(Graph& graph, millrace::Value pictures, const Frame& frame);
 
 }  // namespace millrace::data

@@ -136,7 +136,8 @@ std::string JpegReader::read(const Box& part, int reduction, int channels) {
     return {};
   }
   jpeg_abort_decompress(&info);
-  // The rest is not decoded, but a file that was cut off is to be refused all the same. Pixels cannot look like the marker.
+  // The rest is not decoded, but a file that was cut off must still be refused. Pixels cannot look like the
+  // marker.
   constexpr uint8_t end[] = {0xff, JPEG_EOI};
   const auto& bytes = state_->bytes;
   return std::find_end(bytes.begin(), bytes.end(), end, end + 2) == bytes.end()

@@ -24,19 +24,21 @@ class JpegReader {
   JpegReader(const JpegReader&) = delete;
   JpegReader& operator=(const JpegReader&) = delete;
 
-  /// Reads the header; `bytes` must stay until the next open(). Returns "" or the reason why it cannot, as decode_jpeg().
+  /// Reads the header; `bytes` must stay until the next open(). Returns "" or the reason why it cannot, as
+  /// decode_jpeg().
   [[nodiscard]] std::string open(std::span<const uint8_t> bytes);
   int height() const { return height_; }
   int width() const { return width_; }
   /// 1 grey, 3 colour.
   int channels() const { return channels_; }
 
-  /// Decodes the pixels of `part`, which are those of a whole decode bit for bit; once after each open(). With `reduction`
-  /// 2, 4 or 8 the picture is decoded that many times smaller (sides rounded up; a little different from decoding and then
-  /// shrinking), and `part` is a part of that. Grey files can be read with 3 channels, colour ones only so. What lies
-  /// behind the part is not looked at, but for the file's end.
+  /// Decodes the pixels of `part`, which are those of a whole decode bit for bit; once after each open().
+  /// With `reduction` 2, 4 or 8 the picture is decoded that many times smaller (sides rounded up; a little
+  /// different from decoding and then shrinking), and `part` is a part of that. Grey files can be read with 3
+  /// channels, colour ones only so. What lies behind the part is not read, except for the file's end.
   [[nodiscard]] std::string read(const Box& part, int reduction, int channels);
-  /// What was read last: the part's first pixel, rows stride() bytes apart, 64 readable bytes behind the last one.
+  /// What was read last: the part's first pixel, rows stride() bytes apart, 64 readable bytes behind the last
+  /// one.
   const uint8_t* pixels() const { return pixels_; }
   int64_t stride() const { return stride_; }
 

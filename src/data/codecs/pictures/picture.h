@@ -26,8 +26,8 @@ Picture with_channels(const Picture& picture, int channels);
 /// The same for a row of `count` pixels, channels together.
 void convert_channels(const uint8_t* from, int64_t count, int from_channels, int to_channels, uint8_t* to);
 
-/// Bilinear resize with a triangle filter that widens when shrinking, so that nothing is skipped. The integer arithmetic
-/// of Pillow's Image.resize(BILINEAR), across first and then down: the same bytes everywhere.
+/// Bilinear resize with a triangle filter that widens when shrinking, so that nothing is skipped. The integer
+/// arithmetic of Pillow's Image.resize(BILINEAR), across first and then down: the same bytes everywhere.
 Picture resize(const Picture& picture, int height, int width);
 
 /// HWC → CHW; `planes` holds channels·height·width bytes.

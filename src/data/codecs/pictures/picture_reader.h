@@ -15,17 +15,17 @@ namespace millrace::data {
 /// Decodes samples, as much of them as a frame needs. Keeps its memory: one for each thread.
 class PictureReader {
  public:
-  /// Looks at a sample, which must stay until load() is done: JPEG files are opened, all others decoded. Returns "" or the
-  /// reason why it is no good picture.
+  /// Looks at a sample, which must stay until load() is done: JPEG files are opened, all others decoded.
+  /// Returns "" or the reason why it is no good picture.
   [[nodiscard]] std::string open(const StoredPicture& sample);
   int height() const { return height_; }
   int width() const { return width_; }
   /// 1 grey, 3 colour.
   int channels() const { return channels_; }
 
-  /// Writes the frame of the sample that was opened as planes (CHW) of `channels`; once after each open(). `reduce`: where
-  /// the part is at least twice as large as the frame, JPEG files may be decoded at 1/2, 1/4 or 1/8, which is faster and
-  /// changes pixels a little. Returns "" or the reason why it cannot.
+  /// Writes the frame of the sample that was opened as planes (CHW) of `channels`; once after each open().
+  /// `reduce`: where the part is at least twice as large as the frame, JPEG files may be decoded at 1/2, 1/4
+  /// or 1/8, which is faster and changes pixels a little. Returns "" or the reason why it cannot.
   [[nodiscard]] std::string load(const Frame& frame, int channels, bool reduce, uint8_t* planes);
 
  private:

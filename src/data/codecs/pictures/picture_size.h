@@ -11,8 +11,8 @@ struct PictureSize {
   int64_t width = 0, height = 0;
 };
 
-/// Of JPEG (ITU T.81, B.2.2), PNG (W3C PNG, 11.2.1), GIF, BMP, WebP (RFC 9649, 2.5 to 2.7) and Netpbm files; nothing when the
-/// bytes are none of these or end before the size.
+/// Of JPEG (ITU T.81, B.2.2), PNG (W3C PNG, 11.2.1), GIF, BMP, WebP (RFC 9649, 2.5 to 2.7) and Netpbm files;
+/// nothing when the bytes are none of these or end before the size.
 std::optional<PictureSize> picture_size(std::span<const uint8_t> bytes);
 
 }  // namespace millrace::data

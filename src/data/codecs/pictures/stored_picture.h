@@ -8,8 +8,8 @@
 
 namespace millrace::data {
 
-/// An encoded file, or raw pixels (HWC) where height > 0. `bytes` points into `owner`, or where `owner` is empty into what must
-/// outlive it.
+/// An encoded file, or raw pixels (HWC) where height > 0. `bytes` points into `owner`, or where `owner` is
+/// empty into what must outlive it.
 struct StoredPicture {
   std::span<const uint8_t> bytes;
   Bytes owner;

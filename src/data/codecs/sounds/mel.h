@@ -1,7 +1,8 @@
-// Mel spectrograms, as librosa 0.11 makes them (librosa.feature.melspectrogram): a periodic Hann window, centred in frames of
-// `fft` samples that begin every `hop` samples and are centred on them (zeros around the sound), the power of their spectrum,
-// and triangles of equal area over it (norm="slaney") at centres that are equally far from each other on the mel scale: Slaney's
-// (linear below 1,000 Hz), or HTK's with `htk` (Young et al., The HTK Book: 2595 log10(1 + f / 700)).
+// Mel spectrograms, as librosa 0.11 makes them (librosa.feature.melspectrogram): a periodic Hann window,
+// centred in frames of `fft` samples that begin every `hop` samples and are centred on them (zeros around the
+// sound), the power of their spectrum, and triangles of equal area over it (norm="slaney") at centres that
+// are equally far from each other on the mel scale: Slaney's (linear below 1,000 Hz), or HTK's with `htk`
+// (Young et al., The HTK Book: 2595 log10(1 + f / 700)).
 #pragma once
 
 #include <cstdint>

@@ -59,11 +59,13 @@ using File = std::unique_ptr<SNDFILE, Close>;
 /// "" or why it cannot be opened.
 std::string open_sound(Memory& memory, File& file, SF_INFO& info) {
   const auto bytes = memory.bytes;
-  // libsndfile knows many more kinds; these are those that samples have, and the smaller door is the better one.
+  // libsndfile knows many more kinds; these are those that samples have, and the smaller door is the better
+  // one.
   const bool wave = begins(bytes, 0, "RIFF") && begins(bytes, 8, "WAVE");
   if (!wave && !begins(bytes, 0, "fLaC")) return "it is neither a WAV nor a FLAC file";
   if (wave) {
-    // libsndfile takes what is there for the whole. Programs that write into a pipe leave 0 or the largest number.
+    // libsndfile takes what is there for the whole. Programs that write into a pipe leave 0 or the largest
+    // number.
     uint32_t size = 0;
     std::memcpy(&size, bytes.data() + 4, sizeof size);
     if (size < 0x7fffff00 && bytes.size() + 1 < size + size_t{8})

@@ -24,16 +24,17 @@ struct SoundInfo {
   int64_t frames = 0;
 };
 
-/// Decodes a WAV file (PCM of 8 to 32 bits, floats, A-law, µ-law, ADPCM) or a FLAC file from memory into `sound`, whose memory is
-/// reused. Returns "" or the reason why the bytes are no good sound: then `sound` is unspecified. At most 2^27 samples.
+/// Decodes a WAV file (PCM of 8 to 32 bits, floats, A-law, µ-law, ADPCM) or a FLAC file from memory into
+/// `sound`, whose memory is reused. Returns "" or the reason why the bytes are no good sound: then `sound` is
+/// unspecified. At most 2^27 samples.
 [[nodiscard]] std::string decode_sound(std::span<const uint8_t> bytes, Sound& sound);
 /// The same of the header alone.
 [[nodiscard]] std::string read_sound_info(std::span<const uint8_t> bytes, SoundInfo& info);
 
 /// One channel: the mean of all.
 void mix_to_mono(Sound& sound);
-/// To another rate (100 Hz … 1 MHz), each channel, by libsoxr's high quality: a filter of linear phase, flat up to 91 % of half the
-/// lower rate; round(frames · rate / sound.rate) frames come out.
+/// To another rate (100 Hz … 1 MHz), each channel, by libsoxr's high quality: a filter of linear phase, flat
+/// up to 91 % of half the lower rate; round(frames · rate / sound.rate) frames come out.
 void resample(Sound& sound, int rate);
 
 }  // namespace millrace::data

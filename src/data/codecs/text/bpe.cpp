@@ -1,5 +1,5 @@
-// Byte-pair encoding (Sennrich et al., arXiv 1508.07909): the pair of neighbours with the lowest rank is merged, the first of
-// equals, until none is left.
+// Byte-pair encoding (Sennrich et al., arXiv 1508.07909): the pair of neighbours with the lowest rank is
+// merged, the first of equals, until none is left.
 #include <algorithm>
 #include <array>
 #include <mutex>

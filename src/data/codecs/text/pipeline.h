@@ -1,5 +1,5 @@
-// The parts of a tokenizer.json, each with the meaning that Hugging Face's tokenizers 0.23 give it (its Rust sources and its
-// package from PyPI, which the tests compare with). Texts between them are well-formed UTF-8.
+// The parts of a tokenizer.json, each with the meaning that Hugging Face's tokenizers 0.23 give it (its Rust
+// sources and its package from PyPI, which the tests compare with). Texts between them are well-formed UTF-8.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ template <typename T>
 using TextMap = std::unordered_map<std::string, T, TextHash, std::equal_to<>>;
 using Vocabulary = TextMap<int32_t>;
 
-/// An object of the file with its place, "model.vocab"; the errors of a file's content are InputErrors that name it.
+/// An object of the file with its place, "model.vocab"; the errors of a file's content are InputErrors that
+/// name it.
 struct Json {
   const nlohmann::json& value;
   std::string where;  // "tokenizer.json: pre_tokenizer"
@@ -52,12 +53,13 @@ struct Json {
   }
 };
 
-/// What a Split, Replace … looks for: a text, or a regular expression in Oniguruma's syntax as far as ICU means the same by it.
+/// What a Split, Replace … looks for: a text, or a regular expression in Oniguruma's syntax as far as ICU
+/// means the same by it.
 class Pattern {
  public:
   virtual ~Pattern() = default;
-  /// Ranges [begin, end) of the matches, one behind the other; all of the text may be asked for at once, in linear time for
-  /// sensible expressions. InputError when an expression takes too long.
+  /// Ranges [begin, end) of the matches, one behind the other; all of the text may be asked for at once, in
+  /// linear time for sensible expressions. InputError when an expression takes too long.
   virtual void find(std::string_view text, std::vector<std::pair<size_t, size_t>>& matches) const = 0;
 };
 /// {"String": …} or {"Regex": …}.

@@ -161,7 +161,8 @@ class Whitespace : public Cutter {
   }
 };
 
-/// The words of GPT-2's expression: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+/// The words of GPT-2's expression: 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|
+/// ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 std::vector<Part> gpt2_words(std::string_view text) {
   enum class What { space, letter, number, other };
   const auto class_at = [&](size_t& at) {
@@ -196,7 +197,8 @@ std::vector<Part> gpt2_words(std::string_view text) {
       }
       at = run(next, what);
       if (what == What::space && at < text.size()) {
-        // The last character of white space before something else stands alone, or with that if it is a blank.
+        // The last character of white space before something else stands alone, or with that if it is a
+        // blank.
         size_t last = at;
         previous_character(text, last);
         if (last > begin) at = last;

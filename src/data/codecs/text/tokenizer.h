@@ -20,8 +20,9 @@ class Tokenizer {
   virtual std::string description() const = 0;
   /// Ids are 0 … size() - 1.
   virtual int64_t size() const = 0;
-  /// Appends the ids of `text` (bytes that are no UTF-8 are taken as U+FFFD, but by "byte"), in time linear in its length.
-  /// `special`: with what the tokeniser puts around a text ([CLS] …), and cut to its longest length where it has one.
+  /// Appends the ids of `text` (bytes that are no UTF-8 are taken as U+FFFD, but by "byte"), in time linear
+  /// in its length. `special`: with what the tokeniser puts around a text ([CLS] …), and cut to its longest
+  /// length where it has one.
   virtual void encode(std::string_view text, bool special, std::vector<int32_t>& ids) const = 0;
   /// The text of ids; those that are none are left out, special ones too where `skip_special`.
   virtual std::string decode(std::span<const int32_t> ids, bool skip_special) const = 0;
@@ -38,9 +39,10 @@ class Tokenizer {
   }
 };
 
-/// "byte" (256 ids, the bytes themselves), or a file: Hugging Face's tokenizer.json (BPE or WordPiece), or a vocab.txt of
-/// WordPiece as BERT's (which is lower-cased as BERT's uncased models do, unless a word of it has capital letters).
-/// InputError names what is wrong with it or not supported, IoError when it cannot be read.
+/// "byte" (256 ids, the bytes themselves), or a file: Hugging Face's tokenizer.json (BPE or WordPiece), or a
+/// vocab.txt of WordPiece as BERT's (which is lower-cased as BERT's uncased models do, unless a word of it
+/// has capital letters). InputError names what is wrong with it or not supported, IoError when it cannot be
+/// read.
 std::shared_ptr<const Tokenizer> open_tokenizer(const std::string& text);
 
 std::shared_ptr<const Tokenizer> byte_tokenizer();

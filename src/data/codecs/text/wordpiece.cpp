@@ -1,5 +1,5 @@
-// WordPiece as BERT has it (Devlin et al., arXiv 1810.04805): of the rest of a word the longest piece in the vocabulary comes
-// first; a word that cannot be cut so is unknown.
+// WordPiece as BERT has it (Devlin et al., arXiv 1810.04805): of the rest of a word the longest piece in the
+// vocabulary comes first; a word that cannot be cut so is unknown.
 #include <algorithm>
 
 #include "data/codecs/text/pipeline.h"

@@ -1,4 +1,5 @@
-// Which tokens stand in which row of which batch: planned from the lengths of the texts alone, for an epoch at a time.
+// Which tokens stand in which row of which batch: planned from the lengths of the texts alone, for an epoch
+// at a time.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ struct PlanOptions {
   std::vector<int64_t> buckets;   // lengths that rows are padded to, ascending; the last is `length`
 };
 
-/// A function of seed and epoch alone: epoch() gives the rows of any epoch. The texts must stay. For many threads at once.
+/// A function of seed and epoch alone: epoch() gives the rows of any epoch. The texts must stay. For many
+/// threads at once.
 class Plan {
  public:
   /// The rows of one epoch; what made it must stay. For many threads at once.
@@ -48,23 +50,24 @@ class Plan {
   virtual std::vector<std::string> describe() const = 0;
 };
 
-/// Windows of `length` tokens over all texts joined, one behind the other from an offset on that each epoch draws anew; with the
-/// order "sequential" from the first token on. Without whole_batches the last one is shorter. InputError when there are too few
-/// tokens.
+/// Windows of `length` tokens over all texts joined, one behind the other from an offset on that each epoch
+/// draws anew; with the order "sequential" from the first token on. Without whole_batches the last one is
+/// shorter. InputError when there are too few tokens.
 std::unique_ptr<Plan> window_plan(const Texts& texts, const PlanOptions& options);
 
-/// Several texts in a row, each whole; those that are longer than a row are cut into rows of their own and a rest. Best fit,
-/// longest first: each goes where the least room is left. That depends on lengths alone; which texts of a length go where, and
-/// the order of the rows, each epoch draws anew.
+/// Several texts in a row, each whole; those that are longer than a row are cut into rows of their own and a
+/// rest. Best fit, longest first: each goes where the least room is left. That depends on lengths alone;
+/// which texts of a length go where, and the order of the rows, each epoch draws anew.
 std::unique_ptr<Plan> packed_plan(const Texts& texts, const PlanOptions& options);
 
-/// A text a row, its first `length` tokens; a batch has texts of similar length and is padded to the least of the buckets that
-/// holds them. With one bucket every batch is padded to `length`. Which texts come in an epoch, and how often, says the order;
-/// of these, the ones of similar length form a batch, and batches come at random.
+/// A text a row, its first `length` tokens; a batch has texts of similar length and is padded to the least of
+/// the buckets that holds them. With one bucket every batch is padded to `length`. Which texts come in an
+/// epoch, and how often, says the order; of these, the ones of similar length form a batch, and batches come
+/// at random.
 std::unique_ptr<Plan> bucket_plan(const Texts& texts, const PlanOptions& options);
 
-/// The `count` lengths (fewer where that suffices) that pad batches least, the last one the longest of `lengths` (each cut to
-/// `most`).
+/// The `count` lengths (fewer where that suffices) that pad batches least, the last one the longest of
+/// `lengths` (each cut to `most`).
 std::vector<int64_t> best_buckets(const std::vector<int64_t>& lengths, int64_t most, int64_t count);
 
 }  // namespace millrace::data

@@ -12,7 +12,8 @@
 namespace millrace::data {
 namespace {
 
-/// Positive numbers, `parts` of them, whose sum is `total`: `parts` - 1 of the total - 1 borders, each set as likely as any other.
+/// Positive numbers, `parts` of them, whose sum is `total`: `parts` - 1 of the total - 1 borders, each set as
+/// likely as any other.
 std::vector<int64_t> divide(int64_t total, int64_t parts, RandomStream& random) {
   std::vector<int64_t> sizes = {1};
   int64_t borders = parts - 1;

@@ -40,10 +40,11 @@ struct TextReader {
 
 /// Fields, all [batch, length] (where `fixed`, with its number), one for each place of a row:
 ///   tokens     i64, 0 where there is none
-///   segments   i64, but for windows: the number of the text within the row, from 1 on; 0: padding
+///   segments   i64, not with windows: the number of the text within the row, from 1 on; 0: padding
 ///   positions  i64, of packed rows: the place within the text, from 0 on
 ///   targets    i64, where tokens are predicted: the id that is right there; -1: none counts
-///   counted    f32, where not all places count (other layouts than windows, masked ones): places of the batch / number that
+///   counted    f32, where not all places count (other layouts than windows, masked ones): places of the
+///   batch / number that
 ///              count at those, else 0
 /// Masked are spans (spans.h), drawn by seed, epoch and position: of 10 of them 8 become the mask, one
 /// becomes random tokens, one stays (as SpanBERT does, Joshi et al., arXiv 1907.10529).

@@ -54,7 +54,8 @@ class TokenRows final : public RowPlan {
     Epoch rows;
   };
 
-  /// The rows of the cursor's epoch. Threads work on two neighbouring ones at the most; a third is for who looks back.
+  /// The rows of the cursor's epoch. Threads work on two neighbouring ones at the most; a third is for who
+  /// looks back.
   Epoch begun(const Cursor& at) const {
     constexpr size_t most = 3;
     const int64_t number = same_order_ ? 0 : at.epoch;

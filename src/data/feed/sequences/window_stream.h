@@ -19,9 +19,10 @@ struct WindowOptions {
   int64_t behind = 0;     // tokens of the next window that a window has, too: its last targets
 };
 
-/// All texts joined and cut into windows, as they come; what is left at the end of a pass fills none. A record
-/// is a window: its samples() have one column, called as that of the texts, of Bytes that are the ids, int32.
-/// A text that cannot be read is a record with a fault. A place in it is found again by reading all before.
+/// All texts joined and cut into windows, as they come; what is left at the end of a pass fills none. A
+/// record is a window: its samples() have one column, called as that of the texts, of Bytes that are the ids,
+/// int32. A text that cannot be read is a record with a fault. A place in it is found again by reading all
+/// before.
 std::unique_ptr<Stream> window_stream(std::unique_ptr<Stream> texts, WindowOptions options);
 
 }  // namespace millrace::data

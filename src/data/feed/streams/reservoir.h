@@ -1,4 +1,4 @@
-// A uniform sample of a stream whose length nobody knows.
+// A uniform sample of a stream of unknown length.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace millrace::data {
 
-/// Which items of a sequence are kept so that those kept are at any time a uniform sample of `size` of all so far: Algorithm L
-/// (Li, "Reservoir-sampling algorithms of time complexity O(n(1 + log(N/n)))", TOMS 1994). It draws random numbers only for
-/// items that are kept, which become ever rarer.
+/// Which items of a sequence are kept so that those kept are at any time a uniform sample of `size` of all so
+/// far: Algorithm L (Li, "Reservoir-sampling algorithms of time complexity O(n(1 + log(N/n)))", TOMS 1994).
+/// It draws random numbers only for items that are kept, which become ever rarer.
 class Reservoir {
  public:
   Reservoir(int64_t size, uint64_t seed);
@@ -28,8 +28,8 @@ class Reservoir {
   RandomStream random_;
 };
 
-/// `count` samples of a stream, all equally likely, in the order of the stream; all when it has no more. It is read to its end,
-/// and `count` samples are in memory.
+/// `count` samples of a stream, all equally likely, in the order of the stream; all when it has no more. It
+/// is read to its end, and `count` samples are in memory.
 struct StreamSampled {
   std::unique_ptr<Dataset> samples;
   int64_t total = 0;  // samples of the stream

@@ -542,7 +542,7 @@ void StreamedFeed::take(size_t source, LineItem& item) {
   entry.item.why = std::move(item.why);
 }
 
-/// What can be done when nothing can change any more.
+/// What is left to do when nothing can change.
 void StreamedFeed::finish_batch() {
   const auto valid = static_cast<size_t>(filled_);
   rows_->finish(arrays_, options_.batch, filled_, {seed_, at_.epoch, at_.position + options_.rank, 0},

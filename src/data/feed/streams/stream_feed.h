@@ -51,7 +51,7 @@ using StreamParts = std::function<std::vector<NamedPart>(const Dataset& head)>;
 class StreamFeed : public Feed {
  public:
   /// Good samples at the streams' beginning, `most` together, of each as its share is (fewer where they end):
-  /// next() gives them all the same. Before the first next() only; the feed must stay as long as they are
+  /// next() gives them, too. Before the first next() only; the feed must stay as long as they are
   /// used. Errors as of next().
   virtual std::shared_ptr<const Dataset> first_samples(int64_t most) = 0;
 };

@@ -9,8 +9,8 @@
 namespace millrace::data {
 
 int64_t StreamMemory::of(const StreamRecord& record) {
-  // Twice, as lists of them grow by doubling: the record in the buffer, its place in the states of reader and consumer. The last
-  // is what an allocation takes besides.
+  // Twice, as lists of them grow by doubling: the record in the buffer, its place in the states of reader and
+  // consumer. The last is what an allocation takes besides.
   constexpr size_t others = 2 * (sizeof(StreamRecord) + 3 * sizeof(BufferedSample)) + 64;
   return static_cast<int64_t>(record.bytes.size() + record.fault.size() + others);
 }

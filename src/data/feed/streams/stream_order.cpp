@@ -75,7 +75,7 @@ void StreamOrder::restore(const std::string& path, const std::vector<int64_t>& s
     sound = sound && state[i + 3] == int64_t{buffered_.back().check};
   }
   const auto count = [](int64_t number) { return number >= 0 && number <= kMost; };
-  // While the stream lasts the buffer is full, but for before the first draw.
+  // While the stream lasts the buffer is full, except before the first draw.
   sound = sound && count(pass_) && count(drawn_) && count(incoming_) &&
           (over_ || drawn_ == 0 ? buffered_.size() <= static_cast<size_t>(capacity_)
                                 : buffered_.size() == static_cast<size_t>(capacity_)) &&

@@ -1,4 +1,5 @@
-// The order in which the samples of a stream are drawn from its shuffle buffer, without the samples themselves.
+// The order in which the samples of a stream are drawn from its shuffle buffer, without the samples
+// themselves.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ struct BufferedSample {
   bool operator==(const BufferedSample&) const = default;
 };
 
-/// One draw: what comes into the buffer before (at the beginning of a pass through the stream), the place drawn, and what the
-/// stream has to take it; nothing at its end.
+/// One draw: what comes into the buffer before (at the beginning of a pass through the stream), the place
+/// drawn, and what the stream has to take it; nothing at its end.
 struct StreamDraw {
   bool new_pass = false;
   std::vector<BufferedSample> filled;
@@ -26,7 +27,8 @@ struct StreamDraw {
   std::optional<BufferedSample> next;
 };
 
-/// Whoever applies the same draws has the same state: the reader, which is ahead, and the consumer, whose state is the cursor.
+/// Whoever applies the same draws has the same state: the reader, which is ahead, and the consumer, whose
+/// state is the cursor.
 class StreamOrder {
  public:
   explicit StreamOrder(int64_t capacity) : capacity_(capacity) {}
@@ -38,7 +40,7 @@ class StreamOrder {
   int64_t drawn() const { return drawn_; }
   /// One more than the number of the last sample that came in.
   int64_t incoming() const { return incoming_; }
-  /// The stream has come to its end: nothing comes in any more in this pass.
+  /// The stream has come to its end: nothing more comes in this pass.
   bool over() const { return over_; }
   const std::vector<BufferedSample>& buffered() const { return buffered_; }
 
@@ -47,7 +49,8 @@ class StreamOrder {
   /// The sample drawn.
   BufferedSample apply(const StreamDraw& draw);
 
-  /// The state as Cursor::state: {2, 1, capacity, pass, drawn, incoming, over, then number, part, offset and check of each place}.
+  /// The state as Cursor::state: {2, 1, capacity, pass, drawn, incoming, over, then number, part, offset and
+  /// check of each place}.
   std::vector<int64_t> state() const;
   /// InputError, beginning with `path`, when it is none of this capacity. Of an empty one: the beginning.
   void restore(const std::string& path, const std::vector<int64_t>& state);
@@ -58,8 +61,8 @@ class StreamOrder {
   std::vector<BufferedSample> buffered_;
 };
 
-/// The state of each of several streams in that of their mixture: {3, 1, how many, then of each its length and itself}; of an
-/// empty one empty ones. InputError, beginning with `path`, when it is none of so many.
+/// The state of each of several streams in that of their mixture: {3, 1, how many, then of each its length
+/// and itself}; of an empty one empty ones. InputError, beginning with `path`, when it is none of so many.
 std::vector<std::vector<int64_t>> stream_states(const std::string& path, const std::vector<int64_t>& state,
                                                 size_t streams);
 std::vector<int64_t> mixture_state(const std::vector<std::vector<int64_t>>& states);

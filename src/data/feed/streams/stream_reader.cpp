@@ -112,7 +112,7 @@ BufferedSample StreamReader::enter(StreamRecord record) {
 }
 
 StreamReader::Drawn StreamReader::next() {
-  memory_.expect(order_.capacity());  // no head() is asked for any more
+  memory_.expect(order_.capacity());  // head() is not called after this
   if (!found_) find_place();
   Drawn drawn;
   StreamDraw& draw = drawn.draw;

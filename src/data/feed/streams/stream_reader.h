@@ -1,4 +1,5 @@
-// Draws samples from a stream through its shuffle buffer, and finds its way back to any place. Part of the loader of streams.
+// Draws samples from a stream through its shuffle buffer, and finds its way back to any place. Part of the
+// loader of streams.
 #pragma once
 
 #include <deque>
@@ -10,7 +11,7 @@
 
 namespace millrace::data {
 
-/// For one thread at a time, but for stop().
+/// For one thread at a time, except stop().
 class StreamReader {
  public:
   StreamReader(std::unique_ptr<Stream> stream, int64_t buffer, uint64_t seed)
@@ -21,14 +22,16 @@ class StreamReader {
     StreamDraw draw;
     int64_t pass = 0, number = 0;  // the number of the draw
   };
-  /// The next sample in the order drawn. At the end of the stream what is left in the buffer comes, then the stream from its
-  /// beginning. Errors as of Stream::next(); InputError too when a stream read again gives other samples than before.
+  /// The next sample in the order drawn. At the end of the stream what is left in the buffer comes, then the
+  /// stream from its beginning. Errors as of Stream::next(); InputError too when a stream read again gives
+  /// other samples than before.
   Drawn next();
 
-  /// Goes on from a state (StreamOrder::state); takes effect with the next next(), which may have to read the stream again up
-  /// to there. InputError when the state is none of this.
+  /// Goes on from a state (StreamOrder::state); takes effect with the next next(), which may have to read the
+  /// stream again up to there. InputError when the state is none of this.
   void seek(uint64_t seed, const std::vector<int64_t>& state);
-  /// Samples at the beginning, which next() will give all the same: before the first next() only. Fewer when the stream ends.
+  /// Samples at the beginning, which next() will give, too: before the first next() only. Fewer when the
+  /// stream ends.
   const std::deque<StreamRecord>& head(size_t count);
   void stop() {
     stream_->stop();
@@ -37,7 +40,8 @@ class StreamReader {
   /// To be called after stop(): what waited was given up.
   void stopped() { given_up_ = true; }
 
-  /// Counts what is read and kept, from limit_memory() on. Who draws a sample says what becomes of it: draw() or drop().
+  /// Counts what is read and kept, from limit_memory() on. Who draws a sample says what becomes of it: draw()
+  /// or drop().
   StreamMemory& memory() { return memory_; }
   /// As StreamMemory::limit(). Before the first sample is read, or head() only.
   void limit_memory(int64_t bytes, int64_t decoded);

@@ -1,6 +1,7 @@
-// What the shared module around Arrow offers. Arrow's libraries take longer to load than the rest of the program, so that
-// they stand in a module of their own, which is loaded when the first Parquet or Arrow file is met. Nothing of Arrow's shows
-// here, and nothing of Millrace's outside of these headers is linked into the module.
+// What the shared module around Arrow offers. Arrow's libraries take longer to load than the rest of the
+// program, so that they stand in a module of their own, which is loaded when the first Parquet or Arrow file
+// is met. Nothing of Arrow's shows here, and nothing of Millrace's outside of these headers is linked into
+// the module.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ class Input {
  public:
   virtual ~Input() = default;
   virtual uint64_t size() const = 0;
-  /// [offset, offset + size), which lies within the file; false when it cannot be read, and the caller of the module knows
-  /// why.
+  /// [offset, offset + size), which lies within the file; false when it cannot be read, and the caller of the
+  /// module knows why.
   virtual bool read(uint64_t offset, uint64_t size, Bytes& bytes) noexcept = 0;
 };
 

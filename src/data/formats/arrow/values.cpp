@@ -268,8 +268,8 @@ class Appender {
       throw std::runtime_error("a damaged dictionary");
   }
 
-  /// Missing numbers in lists of reals are NaN; in lists of whole numbers they cannot be held. What lies behind a missing list
-  /// is nobody's.
+  /// Missing numbers in lists of reals are NaN; in lists of whole numbers they cannot be held. What lies
+  /// behind a missing list is nobody's.
   template <typename ListType>
   void lists(const ListType& array) {
     if (!element_of(*array.values()->type(), out_.element)) throw std::runtime_error("a list of no numbers");

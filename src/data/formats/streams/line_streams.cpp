@@ -14,8 +14,8 @@ std::string_view text_of(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Appends the next line with its end; `quotes`: line ends between an odd and an even double quote are content. False at the
-/// end of the input.
+/// Appends the next line with its end; `quotes`: line ends between an odd and an even double quote are
+/// content. False at the end of the input.
 bool take_line(StreamInput& input, bool quotes, std::vector<uint8_t>& line) {
   const uint64_t begin = input.offset();
   bool quoted = false;

@@ -1,4 +1,5 @@
-// Tars as streams: neighbouring members with one key are a sample (WebDataset); in tars of class folders each picture is one.
+// Tars as streams: neighbouring members with one key are a sample (WebDataset); in tars of class folders each
+// picture is one.
 #include <algorithm>
 #include <optional>
 
@@ -12,7 +13,8 @@ namespace {
 
 constexpr uint64_t kBlock = 512, kMostExtension = 1 << 20;
 
-/// A sample is whole only when the next one begins: headers are read ahead. Tars may follow each other, as cat makes them.
+/// A sample is whole only when the next one begins: headers are read ahead. Tars may follow each other, as
+/// cat makes them.
 class TarCutter final : public StreamCutter {
  public:
   void begin(StreamInput& input) override {

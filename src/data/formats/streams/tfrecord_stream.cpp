@@ -1,5 +1,5 @@
-// TFRecord as a stream; the layout stands in formats/tfrecord.cpp. A record whose data does not fit its checksum is a bad
-// sample; a length that does not ends the stream.
+// TFRecord as a stream; the layout stands in formats/tfrecord.cpp. A record whose data does not fit its
+// checksum is a bad sample; a length that does not ends the stream.
 #include <cstring>
 
 #include "base/crc32c.h"

@@ -11,8 +11,8 @@
 
 namespace millrace::data {
 
-/// make(first), make(first + 1) … make(end - 1), some of them ahead of time: at most `window` results wait or are being made.
-/// With one thread each is made when it is asked for, by the caller.
+/// make(first), make(first + 1) … make(end - 1), some of them ahead of time: at most `window` results wait or
+/// are being made. With one thread each is made when it is asked for, by the caller.
 template <class T>
 class Ordered {
  public:

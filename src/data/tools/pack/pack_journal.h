@@ -33,7 +33,8 @@ std::optional<PackJournal> read_journal(const std::filesystem::path& path);
 std::optional<PackJournal> parse_pack_journal(std::string_view text);
 void write_journal(const std::filesystem::path& path, const PackJournal& journal);
 
-/// Changes when a file of the source (its size or time) does, or its samples' keys or labels. Remote files count by name.
+/// Changes when a file of the source (its size or time) does, or its samples' keys or labels. Remote files
+/// count by name.
 std::string source_fingerprint(const PackSource& source);
 
 }  // namespace millrace::data

@@ -14,12 +14,14 @@
 namespace millrace::data {
 
 struct PictureRule {
-  /// The longer side becomes at most so long, the shorter one at most so long; 0: as it is. The other side follows, rounded
-  /// down. Nothing is enlarged.
+  /// The longer side becomes at most so long, the shorter one at most so long; 0: as it is. The other side
+  /// follows, rounded down. Nothing is enlarged.
   int max_side = 0, resize = 0;
-  /// 1 to 100, of the JPEG files that are made; 0: 90. Without a size, every picture is made anew at this quality.
+  /// 1 to 100, of the JPEG files that are made; 0: 90. Without a size, every picture is made anew at this
+  /// quality.
   int quality = 0;
-  /// So many versions of each picture, changed by `augmentations` (as in a recipe), instead of the picture; 0: none.
+  /// So many versions of each picture, changed by `augmentations` (as in a recipe), instead of the picture;
+  /// 0: none.
   int versions = 0;
   std::vector<std::string> augmentations;
   uint64_t seed = 1;
@@ -48,8 +50,9 @@ struct PackedPicture {
 class PictureMaker {
  public:
   explicit PictureMaker(const PictureRule& rule);
-  /// What becomes of a sample: one picture, or one for each version. `index` is its number in the source, from which version v
-  /// (as an epoch) draws its changes. Returns "" or the reason why it is no good picture.
+  /// What becomes of a sample: one picture, or one for each version. `index` is its number in the source,
+  /// from which version v (as an epoch) draws its changes. Returns "" or the reason why it is no good
+  /// picture.
   [[nodiscard]] std::string make(const StoredPicture& sample, int64_t index,
                                  std::vector<PackedPicture>& out) const;
 

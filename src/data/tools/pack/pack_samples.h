@@ -58,10 +58,12 @@ class PackedSamples {
   std::unique_ptr<Ordered<PackedSample>> ordered_;
 };
 
-/// A row as members of a tar, sorted; they point into the row or `made`. InputError when two would have the same name.
+/// A row as members of a tar, sorted; they point into the row or `made`. InputError when two would have the
+/// same name.
 std::vector<ShardMember> members_of(const PackedRow& row, const std::vector<Column>& columns,
                                     std::vector<std::vector<uint8_t>>& made);
-/// The columns of a format other than WebDataset, and a row's values in them; the values may point into the row.
+/// The columns of a format other than WebDataset, and a row's values in them; the values may point into the
+/// row.
 std::vector<Column> columns_for(const PackSource& source, const PackOptions& options);
 std::vector<Value> values_of(const PackedRow& row, const std::vector<Column>& columns);
 

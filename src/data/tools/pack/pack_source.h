@@ -13,8 +13,8 @@
 
 namespace millrace::data {
 
-/// Of a data set of pictures with a class_column() (labels.h) picture and class are apart from the other columns; of all others
-/// every column is an extra one. Keys are never among these. The data set must stay.
+/// Of a data set of pictures with a class_column() (labels.h) picture and class are apart from the other
+/// columns; of all others every column is an extra one. Keys are never among these. The data set must stay.
 class PackSource {
  public:
   explicit PackSource(const Dataset& set);

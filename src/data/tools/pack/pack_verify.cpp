@@ -95,7 +95,8 @@ bool equal(std::span<const uint8_t> a, std::span<const uint8_t> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
-/// Numbers up to what 32 bits hold; kinds that a format changes (an array, a list) are compared by their texts.
+/// Numbers up to what 32 bits hold; kinds that a format changes (an array, a list) are compared by their
+/// texts.
 bool equal(const Value& a, const Value& b, ColumnKind kind) {
   if (const auto* x = std::get_if<Bytes>(&a), *y = std::get_if<Bytes>(&b); x && y)
     return equal(x->view(), y->view());

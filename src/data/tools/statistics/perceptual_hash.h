@@ -10,8 +10,8 @@
 namespace millrace::data {
 
 struct Likeness {
-  /// Signs of the lowest 8×8 frequencies of the picture in grey at 32×32, against their median (pHash: Zauner,
-  /// "Implementation and benchmarking of perceptual image hash functions", 2010).
+  /// Signs of the lowest 8×8 frequencies of the picture in grey at 32×32, against their median (pHash:
+  /// Zauner, "Implementation and benchmarking of perceptual image hash functions", 2010).
   uint64_t hash = 0;
   /// The picture in grey at 8×8, which tells apart flat pictures whose hashes happen to agree.
   std::array<uint8_t, 64> thumbnail{};

@@ -20,7 +20,8 @@ namespace {
 constexpr int bands = 4, band_bits = 16;
 /// Mean difference of grey values up to which thumbnails are alike.
 constexpr int alike_thumbnails = 6;
-/// Pictures with one band in common that are compared each with each; beyond, only neighbours in order of hash.
+/// Pictures with one band in common that are compared each with each; beyond, only neighbours in order of
+/// hash.
 constexpr size_t most_compared = 20'000, neighbours = 50;
 
 /// What is known of one picture.

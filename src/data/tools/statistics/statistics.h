@@ -48,8 +48,8 @@ struct StatisticsOptions {
   std::function<void(int64_t done, int64_t total)> progress;
 };
 
-/// Of data sets with pictures, which may have a class_column() (labels.h). Reads and decodes every picture once. Classes of
-/// different sources are compared by name.
+/// Of data sets with pictures, which may have a class_column() (labels.h). Reads and decodes every picture
+/// once. Classes of different sources are compared by name.
 PictureStatistics picture_statistics(const std::vector<std::shared_ptr<const Dataset>>& sets,
                                      const StatisticsOptions& options = {});
 
@@ -58,13 +58,14 @@ struct ColumnStatistics {
   int64_t missing = 0;
   /// Of numbers.
   double least = 0, most = 0, mean = 0, std = 0;
-  /// Of sounds these are their seconds, `frequent` their rates and channels; and those that cannot be decoded, with the first
-  /// reason.
+  /// Of sounds these are their seconds, `frequent` their rates and channels; and those that cannot be
+  /// decoded, with the first reason.
   int64_t bad = 0;
   std::string why;
   /// Of texts and contents: bytes.
   uint64_t shortest = 0, longest = 0, bytes = 0;
-  /// Different numbers or texts, while they are few (else -1), and how often the most frequent of them appear.
+  /// Different numbers or texts, while they are few (else -1), and how often the most frequent of them
+  /// appear.
   int64_t different = 0;
   std::vector<std::pair<std::string, int64_t>> frequent;
 };

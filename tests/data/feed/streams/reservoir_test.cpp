@@ -28,8 +28,8 @@ std::vector<int64_t> kept(int64_t size, int64_t total, uint64_t seed) {
 }  // namespace
 
 TEST_CASE("a reservoir keeps every item equally often, whatever its place, and so every pair") {
-  // By chi-square: counts of items have 49 degrees of freedom (0.999 quantile 85.4), pairs of 10 items in a sample of 3 have
-  // 44 (78.7); each seed is fixed.
+  // By chi-square: counts of items have 49 degrees of freedom (0.999 quantile 85.4), pairs of 10 items in a
+  // sample of 3 have 44 (78.7); each seed is fixed.
   constexpr int64_t rounds = 20'000, total = 50, size = 5;
   std::vector<double> counts(total);
   for (int64_t seed = 0; seed < rounds; ++seed) {

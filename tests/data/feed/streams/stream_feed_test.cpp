@@ -224,7 +224,8 @@ TEST_CASE("cursors of streams that are not theirs are refused") {
 TEST_CASE("parts are made for the first samples of a stream, as many as they need to look at") {
   const TempFolder folder;
   const std::string path = (folder.path() / "a.tar").string(), log = (folder.path() / "log").string();
-  // The first record is none, the next two are no pictures; the others do not come before somebody waits for them.
+  // The first record is none, the next two are no pictures; the others do not come before somebody waits for
+  // them.
   put_file(path, member("zero.txt", "x") + members(10, {1, 2}, 1) + end_mark);
   std::vector<int64_t> counts;
   const auto make = [&](const Dataset& head) {

@@ -6,8 +6,8 @@
 
 namespace millrace::cpu::depthwise {
 
-/// Some columns of one row of the result. The taps of the kernel come in rows: the columns of the picture that a row meets
-/// are loaded once for all of its taps.
+/// Some columns of one row of the result. The taps of the kernel come in rows: the columns of the picture
+/// that a row meets are loaded once for all of its taps.
 struct Strip {
   const void* const* in;  // [rows][places of the shape]: the pixels that a row meets
   int64_t rows;
@@ -35,8 +35,9 @@ struct Arithmetic {
   using Run = void (*)(const Strip&);
   const char* name;
   int lanes;
-  /// Channels go by blocks, as many as there are lanes, or twice as many of bf16; the last block begins so that it ends with
-  /// the last channel. Weights and their sums are stored by such blocks: of bf16 the even channels, then the odd ones.
+  /// Channels go by blocks, as many as there are lanes, or twice as many of bf16; the last block begins so
+  /// that it ends with the last channel. Weights and their sums are stored by such blocks: of bf16 the even
+  /// channels, then the odd ones.
   int64_t block(bool bf16) const { return bf16 ? 2 * lanes : lanes; }
   /// pixels = sums over taps of in · weights; at least a block of channels.
   Run convolve[2][shape_count][width_count];  // [bf16][shape][width]

@@ -10,8 +10,8 @@
 namespace millrace::cpu::depthwise {
 namespace {
 
-// Weights are turned to [taps, channels] in f32; then every chunk computes some rows of the result, 7 columns at a time. The
-// rows of the picture that a row of the result needs are still in the cache for the next one.
+// Weights are turned to [taps, channels] in f32; then every chunk computes some rows of the result, 7 columns
+// at a time. The rows of the picture that a row of the result needs are still in the cache for the next one.
 class Convolution : public ChunkedKernel {
  public:
   Convolution(const Geometry& g, bool gradient, const Arithmetic& arithmetic, const Array* constant)

@@ -35,8 +35,8 @@ class Blocks {
 /// Rough time on one thread.
 double nanoseconds(const Geometry& g);
 
-/// Positions of the result along one axis, `step` apart, that meet the same elements of the kernel: `kernel` stands at
-/// stride · i + shift of the picture for the i-th of them. In increasing order of shifts.
+/// Positions of the result along one axis, `step` apart, that meet the same elements of the kernel: `kernel`
+/// stands at stride · i + shift of the picture for the i-th of them. In increasing order of shifts.
 struct Phase {
   int64_t first, step, count, stride;
   struct Tap {
@@ -51,8 +51,8 @@ struct Axis {
 };
 Axis height_of(const Geometry& g);
 Axis width_of(const Geometry& g);
-/// Of the convolution: a single phase. Of its input's gradient, where the picture is the result's gradient: one for each
-/// remainder of the stride.
+/// Of the convolution: a single phase. Of its input's gradient, where the picture is the result's gradient:
+/// one for each remainder of the stride.
 std::vector<Phase> phases_of(const Axis& axis, bool gradient);
 
 /// The columns of a phase, and what computes them.
@@ -79,7 +79,8 @@ struct Pointers {
   float* weights[max_taps];
   void* pixels[7];
 };
-/// The strip from `begin` of a phase on. `zeros` stands for a pixel outside of the picture; weights: [taps][row_length].
+/// The strip from `begin` of a phase on. `zeros` stands for a pixel outside of the picture; weights:
+/// [taps][row_length].
 Strip strip_of(const Columns& columns, int64_t begin, const MetRow* rows, int64_t row_count,
                int64_t pixel_bytes, const char* zeros, float* weights, int64_t row_length,
                int64_t kernel_width, Pointers& pointers);

@@ -17,8 +17,8 @@ std::unique_ptr<Kernel> weight_gradient(const KernelRequest& request) {
   return depthwise::build_weight_gradient(request, *depthwise::arithmetics().front());
 }
 
-/// Takes conv2d and both its gradients where groups, channels and results are equally many, in f32 and bf16, with kernels of
-/// up to 128 elements and any stride, dilation and padding. Sums are in f32.
+/// Takes conv2d and both its gradients where groups, channels and results are equally many, in f32 and bf16,
+/// with kernels of up to 128 elements and any stride, dilation and padding. Sums are in f32.
 class DepthwiseProvider : public OperatorProvider {
  public:
   DepthwiseProvider()

@@ -1,7 +1,7 @@
-// Products of packed matrices on AVX-512, in f32 and in bf16 with sums in f32: packing, and blocks of the result that stay
-// in registers while they sum (Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008).
-// Everything counts in units of 32 bits along the sum: one float, or two neighbouring bf16. Nothing here may be called on
-// a CPU without AVX-512 (and its BF16 instructions, for bf16).
+// Products of packed matrices on AVX-512, in f32 and in bf16 with sums in f32: packing, and blocks of the
+// result that stay in registers while they sum (Goto and van de Geijn, "Anatomy of High-Performance Matrix
+// Multiplication", 2008). Everything counts in units of 32 bits along the sum: one float, or two neighbouring
+// bf16. Nothing here may be called on a CPU without AVX-512 (and its BF16 instructions, for bf16).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ using Unit = uint32_t;
 constexpr int64_t block_rows = 14;     // of the result, in registers
 constexpr int64_t block_columns = 32;  // two vectors
 constexpr int64_t depth = 256;         // units of the sum that are packed at a time
-/// Units between rows of a left side packed by rows: not a power of two, so that rows fall into different cache sets.
+/// Units between rows of a left side packed by rows: not a power of two, so that rows fall into different
+/// cache sets.
 constexpr int64_t row_step = depth + 16;
 /// Units between steps of the sum of a left side packed by columns.
 constexpr int64_t column_step = 16;
@@ -28,8 +29,8 @@ struct Arithmetic {
   int64_t unit;   // elements: 1 or 2
   int64_t bytes;  // of an element
 
-  /// c[rows ≤ 14, columns ≤ 32] = a · b, added to what c holds when `add`, over `units` of the sum. a: [row][row_step]
-  /// when `by_rows`, else [unit][column_step]. b: [unit][32].
+  /// c[rows ≤ 14, columns ≤ 32] = a · b, added to what c holds when `add`, over `units` of the sum. a:
+  /// [row][row_step] when `by_rows`, else [unit][column_step]. b: [unit][32].
   void (*multiply)(const Unit* a, bool by_rows, const Unit* b, int64_t units, float* c, int64_t ldc,
                    int64_t rows, int64_t columns, bool add);
 
@@ -45,8 +46,9 @@ struct Arithmetic {
   /// Rounds `count` sums to elements.
   void (*round)(const float* from, void* to, int64_t count);
 
-  /// Vectors of `lanes` elements out of as many others: lane j of vector v of `to` is lane index[v][j] of that vector s of
-  /// `from` for which bit j of mask[v][s] is set. Vectors lie from_step and to_step elements apart.
+  /// Vectors of `lanes` elements out of as many others: lane j of vector v of `to` is lane index[v][j] of
+  /// that vector s of `from` for which bit j of mask[v][s] is set. Vectors lie from_step and to_step elements
+  /// apart.
   void (*shuffle)(const void* from, int64_t from_step, void* to, int64_t to_step, int64_t vectors,
                   const uint16_t* index, const uint32_t* mask);
   int64_t lanes() const { return 64 / bytes; }

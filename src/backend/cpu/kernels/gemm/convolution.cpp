@@ -31,8 +31,9 @@ struct Part {
   int64_t tap, taps, begin, count;
 };
 
-// y[position, out] = sum over taps and channels of x[position moved by the tap, in] · w[tap, in, out]. Weights have their
-// taps moved outwards and are packed; then every chunk gathers its rows of the left side, part by part of the sum.
+// y[position, out] = sum over taps and channels of x[position moved by the tap, in] · w[tap, in, out].
+// Weights have their taps moved outwards and are packed; then every chunk gathers its rows of the left side,
+// part by part of the sum.
 class Convolution : public ChunkedKernel, public RowKernel {
  public:
   Convolution(const Geometry& g, bool turns, const Array* constant)

@@ -19,7 +19,8 @@ std::optional<std::string> why_no_weight_gradient(const Graph& graph, const Node
 std::optional<std::string> why_no_convolution(const Graph& graph, const Node& node);
 
 std::unique_ptr<Kernel> build_matmul(const KernelRequest& request);
-/// conv2d_weight_grad as one product a tap: of the result's gradient, turned round, and the inputs that the tap meets.
+/// conv2d_weight_grad as one product a tap: of the result's gradient, turned round, and the inputs that the
+/// tap meets.
 std::unique_ptr<Kernel> build_weight_gradient(const KernelRequest& request);
 
 /// conv2d, and conv2d_input_grad of stride 1, as one product whose left side is gathered from the picture.
@@ -29,21 +30,21 @@ std::unique_ptr<Kernel> build_convolution(const KernelRequest& request);
 struct Rectangle {
   int64_t rows, columns;  // columns: whole panels
 };
-/// For y[batch, m, n] with sums of k: a chunk is worth some 30 µs, and there are 16 of a large product, or 32 and so on, so
-/// that threads get equal parts. Rectangles are near squares, and small enough for what they touch to stay in the
-/// second-level cache.
+/// For y[batch, m, n] with sums of k: a chunk is worth some 30 µs, and there are 16 of a large product, or 32
+/// and so on, so that threads get equal parts. Rectangles are near squares, and small enough for what they
+/// touch to stay in the second-level cache.
 Rectangle choose_chunks(int64_t batch, int64_t m, int64_t n, int64_t k, const Arithmetic& arithmetic);
 
 /// Rows go by blocks as equal as can be: block i has the rows from rows·i/blocks on.
 constexpr int64_t blocks_of(int64_t rows) { return (rows + block_rows - 1) / block_rows; }
 
-/// c[rows, columns] (+)= left · right over `units` ≤ depth of the sum. left: blocks of rows, left_block units apart; right:
-/// panels of 32 columns, depth·32 units apart.
+/// c[rows, columns] (+)= left · right over `units` ≤ depth of the sum. left: blocks of rows, left_block units
+/// apart; right: panels of 32 columns, depth·32 units apart.
 void multiply_blocks(const Arithmetic& arithmetic, const Unit* left, bool by_rows, const Unit* right,
                      int64_t units, float* c, int64_t ldc, int64_t rows, int64_t columns, bool add);
 
-/// to[row][row_step] of rows with `count` elements along the sum each, `stride` bytes apart; an odd bf16 gets a zero for
-/// a partner.
+/// to[row][row_step] of rows with `count` elements along the sum each, `stride` bytes apart; an odd bf16 gets
+/// a zero for a partner.
 void copy_rows(const Arithmetic& arithmetic, const void* from, int64_t stride, int64_t rows, int64_t count,
                Unit* to);
 

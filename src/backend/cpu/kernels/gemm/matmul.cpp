@@ -31,9 +31,9 @@ Problem problem_of(const Graph& graph, const Node& node) {
   return p;
 }
 
-// The right side is packed whole (unless it was before), then every chunk computes a rectangle of a result: for each part
-// of the sum it packs its rows of the left side, which stay in the second-level cache, and multiplies. A chunk sums in
-// order, so that results depend on nothing but the problem.
+// The right side is packed whole (unless it was before), then every chunk computes a rectangle of a result:
+// for each part of the sum it packs its rows of the left side, which stay in the second-level cache, and
+// multiplies. A chunk sums in order, so that results depend on nothing but the problem.
 class Matmul : public ChunkedKernel, public RowKernel {
  public:
   Matmul(const Problem& p, const Array* constant, bool steady)

@@ -7,7 +7,8 @@
 
 namespace millrace::cpu::gemm {
 
-/// Moves the taps of weights [channels, taps] outwards, [taps, channels] with `step` elements between taps, and back.
+/// Moves the taps of weights [channels, taps] outwards, [taps, channels] with `step` elements between taps,
+/// and back.
 class TapOrder {
  public:
   TapOrder(const Arithmetic& arithmetic, int64_t taps);

@@ -12,7 +12,8 @@ struct Window {
   int64_t row, column, element;
 };
 
-/// The pictures x [images, height, width, channels] that a convolution reads, by positions of its result and taps.
+/// The pictures x [images, height, width, channels] that a convolution reads, by positions of its result and
+/// taps.
 class Taps {
  public:
   explicit Taps(const Geometry& g);

@@ -11,9 +11,9 @@
 namespace millrace::cpu::gemm {
 namespace {
 
-// dw[out, tap, in] = sum over positions of dy[position, out] · x[position moved by the tap, in]: a product whose right
-// side has taps × in columns, gathered panel by panel. A chunk is a rectangle of it over some of the positions; rectangles
-// over different positions are added at the end, in order.
+// dw[out, tap, in] = sum over positions of dy[position, out] · x[position moved by the tap, in]: a product
+// whose right side has taps × in columns, gathered panel by panel. A chunk is a rectangle of it over some of
+// the positions; rectangles over different positions are added at the end, in order.
 class WeightGradient : public ChunkedKernel {
  public:
   explicit WeightGradient(const Geometry& g)
@@ -67,8 +67,9 @@ class WeightGradient : public ChunkedKernel {
   }
   int64_t result_rows() const { return std::max<int64_t>(1, 16384 / row_length()); }
 
-  // Rectangles of up to 288 × 512 stay in the second-level cache with what is packed for them. There are 16 chunks of a
-  // large problem, or 32 and so on: where the result is too small for that, the positions are divided too.
+  // Rectangles of up to 288 × 512 stay in the second-level cache with what is packed for them. There are 16
+  // chunks of a large problem, or 32 and so on: where the result is too small for that, the positions are
+  // divided too.
   void choose_chunks() {
     const auto wanted = static_cast<int64_t>(std::clamp(g_.work() / 12e6, 1.0, 16.0));
     int64_t by_rows = 1, by_panels = 1;

@@ -5,7 +5,7 @@ namespace {
 
 constexpr int precision = 22;
 
-// Weights are not negative and add up to 1 but for rounding: sums stay within 32 bits.
+// Weights are not negative and add up to 1, except for rounding: sums stay within 32 bits.
 uint8_t rounded(int32_t sum) { return sum >> precision > 255 ? 255 : static_cast<uint8_t>(sum >> precision); }
 
 void across(const uint8_t* row, int channels, const int* first, const int* taps, const int32_t* weights,

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int64_t slack = ResizeLoops::slack;
 
-/// A chunk is a picture or, where there are few, a band of its rows: made across for the rows that it needs, then down.
-/// Planes go three together where they can, as the loops are made for.
+/// A chunk is a picture or, where there are few, a band of its rows: made across for the rows that it needs,
+/// then down. Planes go three together where they can, as the loops are made for.
 class Resize : public ChunkedKernel {
  public:
   Resize(const Shape& from, const Shape& to)

@@ -1,5 +1,6 @@
-// The weights of separable resampling with the triangle filter, in fixed point: the arithmetic of Pillow's Resample.c. Pictures
-// are resized across and then down, so the bytes are those of Image.resize(BILINEAR), on any CPU.
+// The weights of separable resampling with the triangle filter, in fixed point: the arithmetic of Pillow's
+// Resample.c. Pictures are resized across and then down, so the bytes are those of Image.resize(BILINEAR), on
+// any CPU.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ struct ResizeTable {
   /// True when every position is taken as it is.
   bool same = false;
 
-  /// Places keep_from … + keep of `out` places made of the stretch from `start` to `end` in a row of `in` pixels. Memory is
-  /// reused.
+  /// Places keep_from … + keep of `out` places made of the stretch from `start` to `end` in a row of `in`
+  /// pixels. Memory is reused.
   void make(int in, double start, double end, int out, int keep_from, int keep);
 };
 

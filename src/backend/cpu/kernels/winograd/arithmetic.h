@@ -1,6 +1,7 @@
-// The arithmetic of Winograd's F(4×4, 3×3) (Lavin and Gray, arXiv 1509.09308, with the points 0, ±1, ±2, ∞) on f32 and
-// AVX-512: transforms of tiles, and products of matrices. Tiles are of 6×6 points; of each, arrays keep one matrix a
-// point, `point_stride` elements apart. Pictures are channels-last. Nothing here may be called without AVX-512F.
+// The arithmetic of Winograd's F(4×4, 3×3) (Lavin and Gray, arXiv 1509.09308, with the points 0, ±1, ±2, ∞)
+// on f32 and AVX-512: transforms of tiles, and products of matrices. Tiles are of 6×6 points; of each, arrays
+// keep one matrix a point, `point_stride` elements apart. Pictures are channels-last. Nothing here may be
+// called without AVX-512F.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ struct Picture {
   int64_t height, width, channels;
 };
 
-/// v[point][c] = (Bᵀ d B) of the 6×6 elements d at (row, column), which may lie outside the picture (zeros there), for
-/// all channels; with zeros up to the next multiple of 16.
+/// v[point][c] = (Bᵀ d B) of the 6×6 elements d at (row, column), which may lie outside the picture (zeros
+/// there), for all channels; with zeros up to the next multiple of 16.
 void transform_input(const Picture& x, int64_t row, int64_t column, float* v, int64_t point_stride);
 
 /// z[point][c] = (A d Aᵀ) of the 4×4 elements d of a result's gradient at (row, column).
@@ -29,12 +30,14 @@ void transform_gradient(const Picture& dy, int64_t row, int64_t column, float* z
 void transform_output(const float* m, int64_t point_stride, const Picture& y, int64_t row, int64_t column,
                       int64_t begin, int64_t count);
 
-/// u[point][k][n] = (G g Gᵀ) for n in one panel and k in [0, rows): the 3×3 elements g of row k and column n begin at
-/// w + k·row_stride + n·column_stride; from the last to the first when `flipped`. Columns from `columns` on become 0.
+/// u[point][k][n] = (G g Gᵀ) for n in one panel and k in [0, rows): the 3×3 elements g of row k and column n
+/// begin at w + k·row_stride + n·column_stride; from the last to the first when `flipped`. Columns from
+/// `columns` on become 0.
 void transform_weights(const float* w, int64_t row_stride, int64_t column_stride, bool flipped, int64_t rows,
                        int64_t columns, float* u, int64_t point_stride);
 
-/// The 3×3 elements at w + k·row_stride + n·column_stride = (Gᵀ d G) of d[point][k][n], for n in [0, columns).
+/// The 3×3 elements at w + k·row_stride + n·column_stride = (Gᵀ d G) of d[point][k][n], for n in [0,
+/// columns).
 void transform_weight_gradient(const float* d, int64_t point_stride, int64_t d_row_stride, int64_t rows,
                                int64_t columns, float* w, int64_t row_stride, int64_t column_stride);
 

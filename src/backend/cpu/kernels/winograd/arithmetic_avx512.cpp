@@ -1,5 +1,5 @@
-// Compiled for AVX-512 whatever the rest of the program is compiled for, so nothing but intrinsics may be included: an
-// inline function of the library compiled here could be linked into the rest.
+// Compiled for AVX-512 whatever the rest of the program is compiled for, so nothing but intrinsics may be
+// included: an inline function of the library compiled here could be linked into the rest.
 #include <immintrin.h>
 
 #include "backend/cpu/kernels/winograd/arithmetic.h"
@@ -75,7 +75,8 @@ inline void weight_gradient_side(V* u) {
   u[2 * step] = add(times(1.0F / 6, sub(s2, s1)), u5);
 }
 
-/// The elements of `side`×`side` positions at (row, column), zeros outside of the picture, into d with rows of 6.
+/// The elements of `side`×`side` positions at (row, column), zeros outside of the picture, into d with rows
+/// of 6.
 template <int side>
 inline void load_positions(const Picture& x, int64_t row, int64_t column, int64_t c, __mmask16 mask, V* d) {
   const bool inside = row >= 0 && column >= 0 && row + side <= x.height && column + side <= x.width;

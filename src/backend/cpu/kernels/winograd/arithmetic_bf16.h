@@ -1,6 +1,7 @@
-// The transforms of Winograd's F(2×2, 3×3) (Lavin and Gray, arXiv 1509.09308) on bf16 and AVX-512: tiles are of 4×4 points;
-// transforms add in f32 and round to bf16, and gemm's blocks multiply. Pictures are channels-last. Packed elements count in
-// units: pairs of bf16 along the sum. Nothing here may be called without AVX-512 and its BF16 instructions.
+// The transforms of Winograd's F(2×2, 3×3) (Lavin and Gray, arXiv 1509.09308) on bf16 and AVX-512: tiles are
+// of 4×4 points; transforms add in f32 and round to bf16, and gemm's blocks multiply. Pictures are
+// channels-last. Packed elements count in units: pairs of bf16 along the sum. Nothing here may be called
+// without AVX-512 and its BF16 instructions.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +17,12 @@ struct Picture {
   int64_t height, width, channels;
 };
 
-/// v[point][c] = (Bᵀ d B) of the 4×4 elements d at (row, column), which may lie outside of the picture (zeros there), for
-/// all channels, with zeros up to the next multiple of 16; points lie point_stride bf16 apart.
+/// v[point][c] = (Bᵀ d B) of the 4×4 elements d at (row, column), which may lie outside of the picture (zeros
+/// there), for all channels, with zeros up to the next multiple of 16; points lie point_stride bf16 apart.
 void transform_input(const Picture& x, int64_t row, int64_t column, uint16_t* v, int64_t point_stride);
 
-/// The same for two tiles side by side, as units: of channels [16·i, 16·i + 16) at v + point·point_stride + i/2·pair_stride,
-/// and odd_offset behind it when i is odd. The second tile is zero when `second` is false.
+/// The same for two tiles side by side, as units: of channels [16·i, 16·i + 16) at v + point·point_stride +
+/// i/2·pair_stride, and odd_offset behind it when i is odd. The second tile is zero when `second` is false.
 void transform_input_pair(const Picture& first_picture, int64_t first_row, int64_t first_column,
                           const Picture& second_picture, int64_t second_row, int64_t second_column,
                           bool second, uint32_t* v, int64_t point_stride, int64_t odd_offset,
@@ -38,8 +39,8 @@ void transform_gradient_pair(const Picture& first_picture, int64_t first_row, in
 void transform_output(const float* m, int64_t point_stride, const Picture& y, int64_t row, int64_t column,
                       int64_t begin, int64_t count);
 
-/// u[point][c] = (G g Gᵀ) of the windows g[tap][c], taps tap_stride and points point_stride bf16 apart; the window from the
-/// last tap to the first when `flipped`.
+/// u[point][c] = (G g Gᵀ) of the windows g[tap][c], taps tap_stride and points point_stride bf16 apart; the
+/// window from the last tap to the first when `flipped`.
 void transform_weights(const uint16_t* g, int64_t tap_stride, bool flipped, int64_t channels, uint16_t* u,
                        int64_t point_stride);
 

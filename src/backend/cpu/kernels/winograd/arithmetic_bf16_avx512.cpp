@@ -1,4 +1,5 @@
-// Compiled for AVX-512 whatever the rest of the program is compiled for, so nothing but intrinsics may be included.
+// Compiled for AVX-512 whatever the rest of the program is compiled for, so nothing but intrinsics may be
+// included.
 #include <immintrin.h>
 
 #include "backend/cpu/kernels/winograd/arithmetic_bf16.h"
@@ -68,7 +69,8 @@ inline void weight_gradient_side(V* u) {
   u[2 * step] = add(s, u3);
 }
 
-/// The elements of `side`×`side` positions at (row, column), zeros outside of the picture, into d with rows of 4.
+/// The elements of `side`×`side` positions at (row, column), zeros outside of the picture, into d with rows
+/// of 4.
 template <int side>
 inline void load_positions(const Picture& x, int64_t row, int64_t column, int64_t c, __mmask16 mask, V* d) {
   const bool inside = row >= 0 && column >= 0 && row + side <= x.height && column + side <= x.width;

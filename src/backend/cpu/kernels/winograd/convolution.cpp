@@ -37,8 +37,8 @@ namespace {
 
 constexpr int64_t block = 2 * panel;  // channels of y whose products are kept at a time
 
-// Each chunk of tiles reads all transformed weights, which must cost little beside its products; and its own tiles should
-// stay in the second-level cache.
+// Each chunk of tiles reads all transformed weights, which must cost little beside its products; and its own
+// tiles should stay in the second-level cache.
 int64_t chunk_tiles(const Problem& p, int64_t tiles) {
   const int64_t weights = p.depth * p.channels;
   const int64_t wished = weights <= 96 * 96 ? 28 : weights <= 192 * 192 ? 56 : 112;

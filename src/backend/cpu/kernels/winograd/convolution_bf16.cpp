@@ -25,8 +25,8 @@ int64_t chunk_tiles(const Problem& p, int64_t tiles) {
   return std::min(fit, (least + 13) / 14 * 14);
 }
 
-// Weights are transformed and packed, point by point, in two stages; then each chunk transforms its tiles of x, multiplies
-// them with a panel of weights at every point, and transforms what comes out.
+// Weights are transformed and packed, point by point, in two stages; then each chunk transforms its tiles of
+// x, multiplies them with a panel of weights at every point, and transforms what comes out.
 class Convolution : public TiledConvolution {
  public:
   Convolution(const Problem& p, const Array* weights)

@@ -14,7 +14,8 @@ std::unique_ptr<Kernel> build_weight_gradient(const KernelRequest& request);
 std::unique_ptr<Kernel> build_convolution_bf16(const KernelRequest& request);
 std::unique_ptr<Kernel> build_weight_gradient_bf16(const KernelRequest& request);
 
-/// A convolution of `x` with weights seen as a matrix of 3×3 windows: from depth (channels of x) to channels of y.
+/// A convolution of `x` with weights seen as a matrix of 3×3 windows: from depth (channels of x) to channels
+/// of y.
 struct Problem {
   int64_t images, depth, channels;
   int64_t in_height, in_width, out_height, out_width, top, left;
@@ -35,7 +36,8 @@ struct TilePlace {
 TilePlace place_of(const TileGrid& grid, int64_t index);
 TileGrid grid_of(int64_t images, int64_t height, int64_t width, int64_t side);
 
-/// The rows of RowKernel that a result splits into: rows of tiles where these fill the maps, else whole pictures.
+/// The rows of RowKernel that a result splits into: rows of tiles where these fill the maps, else whole
+/// pictures.
 class TileRows {
  public:
   TileRows(const TileGrid& grid, int64_t height)
@@ -49,7 +51,8 @@ class TileRows {
     if (rows <= 0 || (most_ % rows != 0 && images_ % rows != 0)) return 0;
     return (chunk + of_a_row(rows) - 1) / of_a_row(rows);
   }
-  /// About so many tiles, but whole rows, where that is not much more, and there are enough rows for some threads.
+  /// About so many tiles, but whole rows, where that is not much more, and there are enough rows for some
+  /// threads.
   int64_t whole(int64_t chunk) const {
     if (most_ < 8) return chunk;
     const int64_t row = of_a_row(most_), up = (chunk + row - 1) / row * row;

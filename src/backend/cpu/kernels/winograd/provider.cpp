@@ -19,9 +19,9 @@ constexpr auto convolution = either<winograd::build_convolution, winograd::build
 constexpr auto weight_gradient =
     either<winograd::build_weight_gradient, winograd::build_weight_gradient_bf16>;
 
-/// Takes conv2d, conv2d_input_grad and conv2d_weight_grad with 3×3 windows, stride 1, dilation 1 and one group, in f32, on
-/// CPUs with AVX-512. Results differ from exact ones by at most about 1e-5 of the largest (2e-7 the direct way): the
-/// tests hold every kernel to 5e-5.
+/// Takes conv2d, conv2d_input_grad and conv2d_weight_grad with 3×3 windows, stride 1, dilation 1 and one
+/// group, in f32, on CPUs with AVX-512. Results differ from exact ones by at most about 1e-5 of the largest
+/// (2e-7 the direct way): the tests hold every kernel to 5e-5.
 class WinogradProvider : public OperatorProvider {
  public:
   WinogradProvider()

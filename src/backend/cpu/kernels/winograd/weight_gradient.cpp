@@ -9,9 +9,10 @@
 namespace millrace::cpu::winograd {
 namespace {
 
-// The sum over all tiles of (Bᵀ x B) ⊙ (A dy Aᵀ) is, point by point, a product of two matrices: of the transformed tiles
-// of x, turned round, and of those of dy. Few channels: segments of tiles have sums of their own, which stay in the
-// cache. Many: all threads transform a group of tiles, then add its products to one sum, a few rows each.
+// The sum over all tiles of (Bᵀ x B) ⊙ (A dy Aᵀ) is, point by point, a product of two matrices: of the
+// transformed tiles of x, turned round, and of those of dy. Few channels: segments of tiles have sums of
+// their own, which stay in the cache. Many: all threads transform a group of tiles, then add its products to
+// one sum, a few rows each.
 class WeightGradient : public Kernel {
  public:
   explicit WeightGradient(const Geometry& g)

@@ -16,13 +16,13 @@ using namespace narrow;
 constexpr int64_t panel = gemm::block_columns;
 constexpr int64_t group = 2 * gemm::depth;  // tiles that are summed over at a time
 constexpr int64_t half = 8;                 // rows of a block: half of the 16 channels that a transform gives
-// Units of 16 channels of dy, and of a panel of x. Not powers of two: the points of a tile must fall into different cache
-// sets.
+// Units of 16 channels of dy, and of a panel of x. Not powers of two: the points of a tile must fall into
+// different cache sets.
 constexpr int64_t left_size = gemm::depth * 16 + 16, right_size = gemm::depth * panel + 16;
 
-// The sum over all tiles of (A dy Aᵀ) ⊙ (Bᵀ x B) is, point by point, a product of two matrices: of the transformed tiles
-// of dy, turned round, and of those of x. All threads transform some groups of tiles, then add their products to one sum,
-// a few rows of a point each.
+// The sum over all tiles of (A dy Aᵀ) ⊙ (Bᵀ x B) is, point by point, a product of two matrices: of the
+// transformed tiles of dy, turned round, and of those of x. All threads transform some groups of tiles, then
+// add their products to one sum, a few rows of a point each.
 class WeightGradient : public Kernel {
  public:
   explicit WeightGradient(const Geometry& g)
