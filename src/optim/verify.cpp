@@ -116,14 +116,14 @@ struct Compared {
 
 double share_of(double off, double allowed) { return off == 0 ? 0 : off / allowed; }
 
-class StepComparison {
- public:
-  StepComparison(const TrainGraph& made, std::span<const Array> inputs, const Program& ran,
-                 const CompileOptions& tested)
-      : made_(made), inputs_(inputs), ran_(ran), precision_(reference_precision(tested)) {
-    const Program reference = on_reference(made.graph, inputs, precision_);
+}  // namespace
+
+struct StepReference::Impl {
+  Impl(const TrainGraph& train_graph, std::span<const Array> arrays, const CompileOptions& tested)
+      : made(train_graph), inputs(arrays), precision(reference_precision(tested)) {
+    const Program reference = on_reference(made.graph, inputs, precision);
     for (int o = 0; o < reference.output_count(); ++o) {
-      Compared& output = outputs_.emplace_back();
+      Compared& output = outputs.emplace_back();
       const auto donor = made.donations.find(o);
       if (donor != made.donations.end()) output.old = inputs[donor->second].to_doubles();
       output.dtype = reference.output(o).dtype();
@@ -132,36 +132,28 @@ class StepComparison {
     }
   }
 
-  StepDifference run() {
-    constexpr int kMostDraws = 8;
-    constexpr double kHopeless = 20;
-    StepDifference found = largest();
-    // Most steps agree without any; and what one draw missed another may explain.
-    while (found.share > 1 && (drawn_ == 0 || found.share < kHopeless) && drawn_ < kMostDraws) {
-      draw();
-      found = largest();
-    }
-    return found;
-  }
-
- private:
-  void draw() {
+  void draw(const Program& ran) {
     for (const bool opposite : {false, true}) {
       const Program program =
-          on_reference(disturbed(made_.graph, rounding_of(ran_), drawn_, opposite), inputs_, precision_);
-      for (size_t o = 0; o < outputs_.size(); ++o)
-        outputs_[o].spread.raise_to(
-            distance(outputs_[o].part_of(program.output(static_cast<int>(o))), outputs_[o].expected));
+          on_reference(disturbed(made.graph, rounding_of(ran), drawn, opposite), inputs, precision);
+      for (size_t o = 0; o < outputs.size(); ++o)
+        outputs[o].spread.raise_to(
+            distance(outputs[o].part_of(program.output(static_cast<int>(o))), outputs[o].expected));
     }
-    ++drawn_;
+    ++drawn;
   }
 
-  StepDifference largest() const {
+  void forget_draws() {
+    drawn = 0;
+    for (Compared& output : outputs) output.spread = {};
+  }
+
+  StepDifference largest(const Program& ran) const {
     StepDifference worst;
-    for (size_t o = 0; o < outputs_.size(); ++o) {
-      const Compared& output = outputs_[o];
-      const Distance allowed = output.allowed(least_allowed(ran_)),
-                     off = distance(output.part_of(ran_.output(static_cast<int>(o))), output.expected);
+    for (size_t o = 0; o < outputs.size(); ++o) {
+      const Compared& output = outputs[o];
+      const Distance allowed = output.allowed(least_allowed(ran)),
+                     off = distance(output.part_of(ran.output(static_cast<int>(o))), output.expected);
       const Size size = size_of(output.expected);
       const auto consider = [&](double distance_off, double limit, double whole, std::string_view what) {
         const double share = share_of(distance_off, limit);
@@ -179,19 +171,31 @@ class StepComparison {
     return worst;
   }
 
-  const TrainGraph& made_;
-  std::span<const Array> inputs_;
-  const Program& ran_;
-  std::string precision_;
-  std::vector<Compared> outputs_;
-  int drawn_ = 0;
+  const TrainGraph& made;
+  std::span<const Array> inputs;
+  std::string precision;
+  std::vector<Compared> outputs;
+  int drawn = 0;
+  std::string drawn_for;  // the precision that was really computed in
 };
 
-}  // namespace
+StepReference::StepReference(const TrainGraph& made, std::span<const Array> inputs,
+                             const CompileOptions& tested)
+    : impl_(std::make_unique<Impl>(made, inputs, tested)) {}
+StepReference::~StepReference() = default;
 
-StepDifference step_difference(const TrainGraph& made, std::span<const Array> inputs, const Program& ran,
-                               const CompileOptions& tested) {
-  return StepComparison(made, inputs, ran, tested).run();
+StepDifference StepReference::compare(const Program& ran) {
+  constexpr int kMostDraws = 8;
+  constexpr double kHopeless = 20;
+  if (ran.precision() != impl_->drawn_for) impl_->forget_draws();
+  impl_->drawn_for = ran.precision();
+  StepDifference found = impl_->largest(ran);
+  // Most steps agree without any; and what one draw missed another may explain.
+  while (found.share > 1 && (impl_->drawn == 0 || found.share < kHopeless) && impl_->drawn < kMostDraws) {
+    impl_->draw(ran);
+    found = impl_->largest(ran);
+  }
+  return found;
 }
 
 std::string first_difference(const Graph& graph, std::span<const Array> inputs, const CompileOptions& tested,
@@ -242,7 +246,7 @@ std::string TrainStep::run_verified(double lr) {
   for (int i = 0; i < program_.input_count(); ++i) inputs.push_back(program_.input(i).clone());
   program_.run();
   ++step_;
-  const StepDifference found = step_difference(made_, inputs, program_, options_.compile);
+  const StepDifference found = StepReference(made_, inputs, options_.compile).compare(program_);
   if (found.share <= 1) return {};
   const std::string first = first_difference(made_.graph, inputs, options_.compile, least_allowed(program_));
   return fmt::format("'{}' differs from the reference back end's: {}; {}",

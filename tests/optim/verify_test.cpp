@@ -112,10 +112,10 @@ class Training {
   }
 
   /// A step with another rule, compared with the right one; the training stays where it is.
-  optim::StepDifference compare(const optim::Optimizer& other) const {
+  optim::StepDifference compare(const optim::Optimizer& other) {
     const optim::TrainGraph graph = graph_of(other);
     const Program program = ran(graph);
-    return optim::step_difference(made_, inputs_, program, compile_);
+    return reference().compare(program);
   }
 
   /// A sound step; how far it was off.
@@ -123,7 +123,7 @@ class Training {
     if (!program_) program_ = std::make_unique<Program>(Program::compile(made_.graph, compile_));
     run(*program_);
     optim::StepDifference found;
-    if (compared) found = optim::step_difference(made_, inputs_, *program_, compile_);
+    if (compared) found = reference().compare(*program_);
     for (const auto& [output, input] : made_.donations) inputs_[input] = program_->output(output).clone();
     ++step_;
     prepare();
@@ -138,7 +138,14 @@ class Training {
                              compile_.precision == "fp16" ? &kScaling : nullptr);
   }
 
+  /// Of the step that comes next.
+  optim::StepReference& reference() {
+    if (!reference_) reference_ = std::make_unique<optim::StepReference>(made_, inputs_, compile_);
+    return *reference_;
+  }
+
   void prepare() {
+    reference_.reset();
     const auto arrays = network_.draw(seed_ * 1000 + static_cast<uint64_t>(step_));
     for (size_t i = 0; i < arrays.size(); ++i) inputs_[i] = arrays[i];
     int at = made_.data_inputs + made_.lr_inputs;
@@ -165,6 +172,7 @@ class Training {
   optim::TrainGraph made_;
   std::vector<Array> inputs_;
   std::unique_ptr<Program> program_;
+  std::unique_ptr<optim::StepReference> reference_;
   int64_t step_ = 0;
 };
 
