@@ -3,17 +3,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <map>
 
 #include "base/format.h"
 #include "base/parallel_for.h"
-#include "data/table/test_share.h"
 
 namespace millrace::data {
 namespace {
 
 constexpr int64_t kRun = 1000;  // texts that one thread takes at a time
-constexpr size_t kMostClasses = 100'000;
 
 size_t text_column(const Dataset& dataset, const std::string& wanted) {
   const auto& columns = dataset.columns();
@@ -41,26 +38,19 @@ size_t text_column(const Dataset& dataset, const std::string& wanted) {
                                                fmt::join(names, ", ")));
 }
 
-/// A run of kRun texts of the data set: all labels, and tokens of the texts that are kept.
+/// A run of kRun texts of the data set.
 struct Run {
   std::vector<int32_t> tokens;
-  std::vector<int64_t> lengths, bytes, indices;
-  std::vector<std::string> labels;
+  std::vector<int64_t> lengths, bytes;
 };
 
 class Reader {
  public:
   Reader(const Dataset& dataset, const Tokenizer& tokenizer, const TextOptions& options)
-      : dataset_(dataset), tokenizer_(tokenizer), options_(options) {
-    columns_.push_back(text_column(dataset, options.column));
-    if (options.label.empty()) return;
-    columns_.push_back(dataset.column(options.label));
-    const ColumnKind kind = dataset.columns()[columns_[1]].kind;
-    if (kind != ColumnKind::text && kind != ColumnKind::integer)
-      fail<InputError>("{}: the column '{}' cannot be of classes: it holds {}s, not texts or whole numbers",
-                       dataset.path(), options.label, kind_name(kind));
-    names_ = dataset.class_names(columns_[1]);
-  }
+      : dataset_(dataset),
+        tokenizer_(tokenizer),
+        options_(options),
+        columns_{text_column(dataset, options.column)} {}
 
   Run read(int64_t first, int64_t count) const {
     Run run;
@@ -69,12 +59,6 @@ class Reader {
     std::string text;
     for (int64_t i = 0; i < count; ++i) {
       const auto at = static_cast<size_t>(i);
-      if (columns_.size() > 1) {
-        run.labels.push_back(label(many ? &values[1] : nullptr, first + i, at));
-        if (options_.part != TextOptions::Part::all &&
-            kept_for_test(first + i, options_.test_share) != (options_.part == TextOptions::Part::test))
-          continue;
-      }
       if (many)
         text = values[0].has(at) ? values[0].contents[at] : std::string_view();
       else if (Value value = dataset_.read(first + i, columns_[0]);
@@ -87,50 +71,16 @@ class Reader {
       tokenizer_.encode(text, options_.special, run.tokens);
       run.lengths.push_back(static_cast<int64_t>(run.tokens.size() - before));
       run.bytes.push_back(static_cast<int64_t>(text.size()));
-      run.indices.push_back(first + i);
     }
     return run;
   }
 
  private:
-  std::string label(const ColumnValues* values, int64_t index, size_t at) const {
-    Value value;
-    if (!values)
-      value = dataset_.read(index, columns_[1]);
-    else if (values->has(at))
-      value = values->kind == ColumnKind::integer ? Value(values->integers[at])
-                                                  : Value(std::string(values->contents[at]));
-    if (const auto* text = std::get_if<std::string>(&value)) return *text;
-    const auto* number = std::get_if<int64_t>(&value);
-    if (!number) fail<InputError>("{}: its '{}' is missing", dataset_.name(index), options_.label);
-    if (names_.empty()) return std::to_string(*number);
-    if (*number < 0 || *number >= static_cast<int64_t>(names_.size()))
-      fail<InputError>("{}: its '{}' is {}, there are {} classes", dataset_.name(index), options_.label,
-                       *number, names_.size());
-    return names_[static_cast<size_t>(*number)];
-  }
-
   const Dataset& dataset_;
   const Tokenizer& tokenizer_;
   const TextOptions& options_;
   std::vector<size_t> columns_;
-  std::vector<std::string> names_;
 };
-
-bool whole_number(const std::string& text) {
-  const size_t digits = text.find_first_not_of('-');
-  return digits <= 1 && digits < text.size() && text.size() < 19 &&
-         text.find_first_not_of("0123456789", digits) == std::string::npos;
-}
-
-/// Names of the classes, sorted: whole numbers by size.
-std::vector<std::string> sorted_classes(std::vector<std::string> names) {
-  std::sort(names.begin(), names.end());
-  if (std::all_of(names.begin(), names.end(), whole_number))
-    std::sort(names.begin(), names.end(),
-              [](const auto& a, const auto& b) { return std::stoll(a) < std::stoll(b); });
-  return names;
-}
 
 /// All that the tokens depend on: equal for equal tokens. Empty where it cannot be told whether the source
 /// has changed.
@@ -138,13 +88,12 @@ std::string key_of(const Dataset& dataset, const Tokenizer& tokenizer, const Tex
   if (dataset.files().empty()) return {};
   std::string key;
   const auto say = [&](const auto& value) { key += fmt::format("{}\n", value); };
-  for (const auto& text : {dataset.path(), dataset.format(), options.column, options.label, options.separator,
-                           tokenizer.description()})
+  for (const auto& text :
+       {dataset.path(), dataset.format(), options.column, options.separator, tokenizer.description()})
     say(fmt::format("{} {}", text.size(), text));
   for (const int64_t number :
        {dataset.count(), int64_t{tokenizer.digest()}, tokenizer.size(), int64_t{options.special}})
     say(number);
-  if (!options.label.empty()) say(fmt::format("{} {}", static_cast<int>(options.part), options.test_share));
   for (const auto& file : dataset.files()) {
     if (file->version() == 0) return {};
     say(fmt::format("{} {} {}", file->size(), file->version(), file->path()));
@@ -152,20 +101,18 @@ std::string key_of(const Dataset& dataset, const Tokenizer& tokenizer, const Tex
   return key;
 }
 
-/// All texts that may be asked for: those of the part where texts have classes, else all.
+/// All texts, whatever part of them is asked for.
 Tokenised tokenised(const Dataset& dataset, const Tokenizer& tokenizer, const TextOptions& options) {
   const Reader reader(dataset, tokenizer, options);
   const std::string key = key_of(dataset, tokenizer, options);
-  if (auto found = find_tokens(key, tokenizer.size());
-      found && found->labels.size() == (options.label.empty() ? 0 : found->ends.size()) &&
-      (found->indices.empty() || found->indices.back() < dataset.count()))
+  const int64_t count = dataset.count();
+  if (auto found = find_tokens(key, tokenizer.size()); found && std::ssize(found->ends) == count)
     return std::move(*found);
   // So many runs are in memory at a time, however many there are.
   constexpr int64_t window = 64;
-  const int64_t count = dataset.count(), in_all = (count + kRun - 1) / kRun;
+  const int64_t in_all = (count + kRun - 1) / kRun;
   Tokenised out;
   TokenWriter writer(tokenizer.size(), options.most_bytes, key);
-  std::map<std::string, int64_t> numbers;
   std::vector<Run> runs;
   std::atomic<int64_t> done{0};
   for (int64_t begin = 0; begin < in_all; begin += window) {
@@ -179,21 +126,10 @@ Tokenised tokenised(const Dataset& dataset, const Tokenizer& tokenizer, const Te
     });
     for (int64_t i = 0; i < some; ++i) {
       const Run& run = runs[static_cast<size_t>(i)];
-      for (const std::string& name : run.labels)
-        if (numbers.try_emplace(name, static_cast<int64_t>(out.names.size())).second) {
-          out.names.push_back(name);
-          if (out.names.size() > kMostClasses)
-            fail<InputError>("{}: more than {} classes in the column {}; is every text one of its own?",
-                             dataset.path(), kMostClasses, options.label);
-        }
       writer.add(run.tokens);
       for (const int64_t length : run.lengths)
         out.ends.push_back((out.ends.empty() ? 0 : out.ends.back()) + length);
       out.bytes.insert(out.bytes.end(), run.bytes.begin(), run.bytes.end());
-      out.indices.insert(out.indices.end(), run.indices.begin(), run.indices.end());
-      if (run.labels.empty()) continue;
-      for (const int64_t index : run.indices)
-        out.labels.push_back(numbers.at(run.labels[static_cast<size_t>(index - (begin + i) * kRun)]));
     }
   }
   writer.finish(out);
@@ -225,30 +161,10 @@ Cut end_cut(const std::vector<int64_t>& ends, const TextOptions& options) {
 
 Texts read_texts(const Dataset& dataset, const Tokenizer& tokenizer, const TextOptions& options) {
   Tokenised all = tokenised(dataset, tokenizer, options);
-  const bool labelled = !options.label.empty();
   Texts texts;
   texts.path = dataset.path();
   texts.file = all.file;
-  if (labelled) {
-    texts.classes = options.classes.empty() ? sorted_classes(all.names) : options.classes;
-    std::map<std::string, int64_t> of_class;
-    for (const std::string& name : texts.classes)
-      of_class.emplace(name, static_cast<int64_t>(of_class.size()));
-    std::vector<int64_t> numbers;
-    for (const std::string& name : all.names) {
-      const auto at = of_class.find(name);
-      numbers.push_back(at == of_class.end() ? -1 : at->second);
-    }
-    for (size_t i = 0; i < all.labels.size(); ++i) {
-      const auto name = static_cast<size_t>(all.labels[i]);
-      texts.labels.push_back(numbers[name]);
-      if (numbers[name] < 0)
-        fail<InputError>("{}: has the class '{}', which the model does not know (it knows {})",
-                         dataset.name(all.indices[i]), all.names[name], fmt::join(texts.classes, ", "));
-    }
-  }
-  const Cut cut =
-      labelled ? Cut{0, static_cast<int64_t>(all.ends.size()), 0, -1} : end_cut(all.ends, options);
+  const Cut cut = end_cut(all.ends, options);
   texts.begins = {0};
   int64_t origin = -1;
   for (int64_t i = cut.first; i < cut.last; ++i) {
@@ -257,7 +173,7 @@ Texts read_texts(const Dataset& dataset, const Tokenizer& tokenizer, const TextO
     const int64_t from = cut.from, to = cut.to < 0 ? length : cut.to;
     if (origin < 0) origin = begin + from;
     texts.begins.push_back(begin + to - origin);
-    texts.indices.push_back(all.indices[at]);
+    texts.indices.push_back(i);
     texts.bytes += to - from == length
                        ? all.bytes[at]
                        : std::llround(static_cast<double>(all.bytes[at]) * static_cast<double>(to - from) /

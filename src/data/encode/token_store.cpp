@@ -1,6 +1,5 @@
-// A file of tokens: the tokens, then as i64 the ends, bytes, indices and labels of the texts, the names of
-// the labels (each its length as i64 and its bytes), the key, and a trailer of 64 bytes. All numbers are
-// little-endian.
+// A file of tokens: the tokens, then as i64 the ends and the bytes of the texts, the key, and a trailer of 48
+// bytes. All numbers are little-endian.
 #include "data/encode/token_store.h"
 
 #include <algorithm>
@@ -21,16 +20,15 @@ namespace millrace::data {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr uint64_t kMagic = 0x314e454b4f54524d;  // "MRTOKEN1"
+constexpr uint64_t kMagic = 0x324e454b4f54524d;  // "MRTOKEN2"
 
 struct Trailer {
   uint64_t magic = kMagic;
-  uint64_t width = 0, tokens = 0, texts = 0, labelled = 0;
-  uint64_t names_bytes = 0, key_bytes = 0;
+  uint64_t width = 0, tokens = 0, texts = 0, key_bytes = 0;
   uint32_t crc = 0;  // of all between the tokens and the trailer
   uint32_t reserved = 0;
 };
-static_assert(sizeof(Trailer) == 64);
+static_assert(sizeof(Trailer) == 48);
 
 fs::path folder() {
   if (const auto own = cache_folder("tokens")) return *own;
@@ -91,39 +89,24 @@ std::optional<Tokenised> read_tokens(const fs::path& path, const std::string& ke
   std::memcpy(&t, bytes.data() + bytes.size() - sizeof t, sizeof t);
   const uint64_t most = bytes.size();
   if (t.magic != kMagic || (t.width != 2 && t.width != 4) || t.tokens > most || t.texts > most ||
-      t.labelled > 1 || t.names_bytes > most || t.key_bytes > most)
+      t.key_bytes > most)
     return std::nullopt;
-  const uint64_t begin = padded(t.tokens * t.width), tables = t.texts * 8 * (3 + t.labelled);
-  if (begin + tables + t.names_bytes + t.key_bytes + sizeof t != bytes.size()) return std::nullopt;
+  const uint64_t begin = padded(t.tokens * t.width), tables = t.texts * 16;
+  if (begin + tables + t.key_bytes + sizeof t != bytes.size()) return std::nullopt;
   const uint8_t* at = bytes.data() + begin;
-  if (crc32c(at, tables + t.names_bytes + t.key_bytes) != t.crc) return std::nullopt;
+  if (crc32c(at, tables + t.key_bytes) != t.crc) return std::nullopt;
   Tokenised out;
-  for (auto* list : {&out.ends, &out.bytes, &out.indices, &out.labels}) {
-    if (list == &out.labels && !t.labelled) break;
+  for (auto* list : {&out.ends, &out.bytes}) {
     list->resize(t.texts);
     if (t.texts > 0) std::memcpy(list->data(), at, t.texts * 8);
     at += t.texts * 8;
   }
-  for (const uint8_t* const end = at + t.names_bytes; at < end;) {
-    int64_t size = 0;
-    if (end - at < 8) return std::nullopt;
-    std::memcpy(&size, at, 8);
-    if (size < 0 || size > end - at - 8) return std::nullopt;
-    out.names.emplace_back(reinterpret_cast<const char*>(at) + 8, static_cast<size_t>(size));
-    at += 8 + size;
-  }
   if (std::string_view(reinterpret_cast<const char*>(at), t.key_bytes) != key) return std::nullopt;
-  // A checksum does not say who wrote the file: positions must lie within the tokens and the names, or be
-  // counted below zero.
-  const auto names = static_cast<int64_t>(out.names.size());
-  const auto in_order = [](const std::vector<int64_t>& list) {
-    return std::is_sorted(list.begin(), list.end()) && (list.empty() || list[0] >= 0);
-  };
+  // A checksum does not say who wrote the file: positions must lie within the tokens, and nothing be counted
+  // below zero.
   int64_t all = 0;
-  if (!in_order(out.ends) || !in_order(out.indices) ||
-      (t.texts > 0 && out.ends.back() != static_cast<int64_t>(t.tokens)) ||
-      std::any_of(out.labels.begin(), out.labels.end(),
-                  [&](int64_t label) { return label < 0 || label >= names; }) ||
+  if (!std::is_sorted(out.ends.begin(), out.ends.end()) ||
+      (t.texts > 0 && (out.ends.front() < 0 || out.ends.back() != static_cast<int64_t>(t.tokens))) ||
       std::any_of(out.bytes.begin(), out.bytes.end(),
                   [&](int64_t each) { return each < 0 || __builtin_add_overflow(all, each, &all); }))
     return std::nullopt;
@@ -190,7 +173,6 @@ void TokenWriter::finish(Tokenised& texts) {
   t.width = narrow_ ? 2 : 4;
   t.tokens = static_cast<uint64_t>(size_);
   t.texts = texts.ends.size();
-  t.labelled = !texts.labels.empty();
   t.key_bytes = key_.size();
   const char zeros[8] = {};
   out.write(zeros, padded(t.tokens * t.width) - t.tokens * t.width);
@@ -198,14 +180,7 @@ void TokenWriter::finish(Tokenised& texts) {
     t.crc = crc32c(data, size, t.crc);
     out.write(data, size);
   };
-  for (const auto* list : {&texts.ends, &texts.bytes, &texts.indices, &texts.labels})
-    put(list->data(), list->size() * 8);
-  for (const std::string& name : texts.names) {
-    const auto size = static_cast<int64_t>(name.size());
-    put(&size, 8);
-    put(name.data(), name.size());
-    t.names_bytes += 8 + name.size();
-  }
+  for (const auto* list : {&texts.ends, &texts.bytes}) put(list->data(), list->size() * 8);
   put(key_.data(), key_.size());
   out.write(&t, sizeof t);
   out.commit();

@@ -36,12 +36,9 @@ class TokenStore {
 /// Texts as tokens, before it is said which of them are used.
 struct Tokenised {
   TokenStore tokens;
-  std::vector<int64_t> ends;     // of each text in `tokens`
-  std::vector<int64_t> bytes;    // of each text
-  std::vector<int64_t> indices;  // of each text in the data set
-  std::vector<int64_t> labels;   // of each text in `names`; empty where there are none
-  std::vector<std::string> names;
-  std::string file;  // where the tokens are, if not in memory
+  std::vector<int64_t> ends;   // of each text in `tokens`
+  std::vector<int64_t> bytes;  // of each text
+  std::string file;            // where the tokens are, if not in memory
 };
 
 /// Takes tokens in memory, until they are more than `most_bytes`; from then on they go to a file in the cache
