@@ -265,13 +265,4 @@ TaskFeed open_predictions(const Task& task, std::shared_ptr<const data::Dataset>
                   .notes = {}});
 }
 
-data::Cursor cursor_at_step(const data::Feed& feed, int64_t step) {
-  if (step < 1) fail<InputError>("step {}: steps are counted from 1", step);
-  const int64_t steps = feed.batches_per_epoch();
-  data::Cursor cursor = feed.cursor();
-  cursor.epoch = (step - 1) / steps;
-  cursor.position = (step - 1) % steps * feed.batch_size();
-  return cursor;
-}
-
 }  // namespace millrace::task

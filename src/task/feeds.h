@@ -26,7 +26,4 @@ TaskFeed open_tests(const Task& task, const std::string& path, int64_t most, int
 /// Samples without targets, in order. `batch`: rows of a batch; 0: as for a test set of these samples.
 TaskFeed open_predictions(const Task& task, std::shared_ptr<const data::Dataset> samples, int64_t batch = 0);
 
-/// The place of a step (from 1 on) of a feed without a journal.
-data::Cursor cursor_at_step(const data::Feed& feed, int64_t step);
-
 }  // namespace millrace::task

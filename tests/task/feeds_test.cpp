@@ -137,12 +137,3 @@ TEST_CASE("an argument that cannot be opened does not stop the others") {
   REQUIRE(names.size() == 11);
   CHECK(names[3].find("test.csv#3") != std::string::npos);
 }
-
-TEST_CASE("the last batch's place is found by its step") {
-  Fruit fruit;
-  const auto opened = task::open_training(fruit.recipe, "", 0, nullptr, fruit.notes);
-  const data::Cursor at = task::cursor_at_step(*opened.training.feed, 7);
-  CHECK(at.epoch == 1);
-  CHECK(at.position == 8);
-  CHECK_THROWS_AS(task::cursor_at_step(*opened.training.feed, 0), InputError);
-}

@@ -109,18 +109,4 @@ Model combine(std::vector<Branch> branches, const CombineOptions& options) {
   return whole;
 }
 
-std::vector<Tensor> split_heads(const Tensor& output, std::span<const Head> heads) {
-  int64_t all = 0;
-  for (const Head& head : heads) all += head.width;
-  if (output.rank() < 1 || !(output.dim(-1) == Dim(all)))
-    fail<TypeError>("the outputs of the heads are {} wide together, not {}", all, output.type().str());
-  std::vector<Tensor> parts;
-  int64_t from = 0;
-  for (const Head& head : heads) {
-    parts.push_back(slice(output, -1, from, from + head.width));
-    from += head.width;
-  }
-  return parts;
-}
-
 }  // namespace millrace::nn

@@ -65,7 +65,5 @@ class Combined : public Module {
 /// then through a linear layer for each head. Inputs are the branches' own, called as the branch, or
 /// "branch.input" where it takes several. A single branch hands its `fit` on.
 Model combine(std::vector<Branch> branches, const CombineOptions& options);
-/// The output of such a model, cut into those of the heads.
-std::vector<Tensor> split_heads(const Tensor& output, std::span<const Head> heads);
 
 }  // namespace millrace::nn

@@ -180,6 +180,34 @@ TEST_CASE("tokens: targets are the next tokens, and where test rows come from th
   CHECK(input->part(reading, task::Purpose::prediction)->fields().size() == input->fields().size());
 }
 
+TEST_CASE(
+    "tokens: rows are said by text, also where one goes over several, or texts are a part of the data") {
+  const auto corpus = rows_of({{"text", ColumnKind::text}},
+                              {{std::string(5, 'a')}, {std::string(4, 'b')}, {std::string(30, 'c')}});
+  task::Recipe recipe;
+  recipe.data.test_share = 0.9;  // all but the first
+  task::Reading reading{recipe, corpus};
+  const auto lines_of = [&](const char* sequences, int64_t length, task::Purpose purpose) {
+    const Items items = {
+        {"length", length}, {"separator", std::string()}, {"sequences", std::string(sequences)}};
+    const auto input = task::input_kinds().at("tokens").learn(input_section("tokens", items), reading);
+    const auto part = input->part(reading, purpose);
+    const auto rows = input->rows(*part, reading, purpose, 1);
+    std::vector<data::RowPick> picks(static_cast<size_t>(rows->count()));
+    rows->take({}, picks);
+    std::vector<std::string> lines;
+    for (const data::RowPick& pick : picks) lines.push_back(input->row_text(*part, pick));
+    return lines;
+  };
+  const auto packed = lines_of("packed", 10, task::Purpose::prediction);
+  REQUIRE(packed.size() == 4);
+  CHECK(packed[0] == "text 2 from its token 0 on, 10 tokens");
+  CHECK(packed[3] == "text 0 from its token 0 on, 5 tokens; text 1 from its token 0 on, 4 tokens");
+  CHECK(lines_of("windows", 8, task::Purpose::evaluation).at(1) == "text 1 from its token 3 on, 8 tokens");
+  reading.share = task::Reading::Share::test;
+  CHECK(lines_of("windows", 8, task::Purpose::evaluation).at(1) == "text 2 from its token 4 on, 8 tokens");
+}
+
 TEST_CASE("tokens: masked ones have an id of their own, and are what the output predicts") {
   const auto corpus = rows_of({{"text", ColumnKind::text}}, {{std::string(200, 'a')}});
   const Items items = {{"length", int64_t{50}}, {"masked", std::string("0.2 3")}};

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/file.h"
-#include "base/format.h"
 #include "data/codecs/pictures/bmp.h"
 #include "data/codecs/pictures/gif.h"
 #include "data/codecs/pictures/jpeg.h"
@@ -32,14 +30,6 @@ std::string decode_picture(const StoredPicture& stored, Picture& picture) {
   picture.channels = stored.channels;
   picture.pixels.assign(stored.bytes.begin(), stored.bytes.end());
   return {};
-}
-
-Picture load_picture(const std::filesystem::path& path) {
-  const std::vector<uint8_t> bytes = read_file(path);
-  Picture picture;
-  if (const std::string why = decode_picture(bytes, picture); !why.empty())
-    fail<InputError>("{}: cannot be decoded: {}; give a whole {} file", path.string(), why, picture_kinds());
-  return picture;
 }
 
 const char* picture_kinds() { return "JPEG, PNG, WebP, GIF, BMP, PGM or PPM"; }

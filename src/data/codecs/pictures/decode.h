@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,9 +18,6 @@ namespace millrace::data {
 
 /// The same of what may be stored as pixels.
 [[nodiscard]] std::string decode_picture(const StoredPicture& stored, Picture& picture);
-
-/// Reads and decodes a picture file; IoError when it cannot be read, InputError when it is no good picture.
-Picture load_picture(const std::filesystem::path& path);
 
 /// The formats that decode_picture knows, for messages: "JPEG, PNG …".
 const char* picture_kinds();

@@ -4,8 +4,6 @@
 #include <deque>
 #include <mutex>
 
-#include "base/format.h"
-
 namespace millrace::data {
 namespace {
 
@@ -84,25 +82,6 @@ std::unique_ptr<RowPlan> token_rows(std::shared_ptr<const Texts> texts, const To
   plan.length = options.length;
   plan.next_token = options.learn == TokenOptions::Learn::next;
   return std::make_unique<TokenRows>(std::move(texts), options.layout, plan);
-}
-
-std::vector<std::string> describe_rows(const TokenPart& part, const RowPlan& rows, const Cursor& at,
-                                       int64_t count) {
-  const Texts& texts = part.texts();
-  std::vector<RowPick> picks(static_cast<size_t>(std::clamp<int64_t>(rows.count() - at.position, 0, count)));
-  if (!picks.empty()) rows.take(at, picks);
-  std::vector<std::string> lines;
-  for (RowPick& row : picks) {
-    if (row.extracts.empty()) row.extracts = {part.extract(row.pick.index, part.options().length)};
-    std::string& line = lines.emplace_back();
-    for (const Extract& each : row.extracts) {
-      const auto first = std::upper_bound(texts.begins.begin(), texts.begins.end(), each.begin) - 1;
-      const auto text = static_cast<size_t>(each.text >= 0 ? each.text : first - texts.begins.begin());
-      line += fmt::format("{}text {} from its token {} on, {} tokens", line.empty() ? "" : "; ",
-                          texts.indices[text], each.begin - texts.begins[text], each.size);
-    }
-  }
-  return lines;
 }
 
 }  // namespace millrace::data

@@ -3,8 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "data/feed/row_plan.h"
 #include "data/feed/sequences/plan.h"
@@ -19,9 +17,5 @@ namespace millrace::data {
 /// that texts do not take.
 std::unique_ptr<RowPlan> token_rows(std::shared_ptr<const Texts> texts, const TokenOptions& options,
                                     PlanOptions plan);
-
-/// What `count` rows from a cursor on are made of, a line each: "text 3 from its token 0 on, 7 tokens".
-std::vector<std::string> describe_rows(const TokenPart& part, const RowPlan& rows, const Cursor& at,
-                                       int64_t count);
 
 }  // namespace millrace::data

@@ -181,10 +181,6 @@ TEST_CASE("padded rows are samples of the data set, cut to their bucket") {
   CHECK(second.arrays.at("tokens")[16] == 3);
   CHECK(second.arrays.at("tokens")[31] == 18);  // 20 tokens are cut to 16
   CHECK(second.arrays.at("segments")[32] == 0);
-  CHECK(describe_rows(part, *rows, {1, 0, 0}, 2) ==
-        std::vector<std::string>{"text 10 from its token 0 on, 0 tokens",
-                                 "text 7 from its token 0 on, 1 tokens"});
-  CHECK(describe_rows(part, *rows, {1, 0, 4}, 4).size() == 2);
   CHECK_THROWS_AS(part.extract(2, 16), InternalError);
   CHECK_THROWS_AS(part.extract(100, 16), InternalError);
   CHECK(rows->describe().size() == 1);
@@ -242,21 +238,6 @@ TEST_CASE("texts that are read one by one make the rows that they make when they
                           token_options(Layout::padded, Learn::nothing, 5));
   std::vector<std::byte> stored(numbers.stored_bytes());
   CHECK(numbers.read(*samples, 0, nullptr, nullptr, stored.data()) == "its 'n' is no text");
-}
-
-TEST_CASE("rows are said by text, also where a window goes over several") {
-  const auto texts = texts_of(make_texts({5, 4, 30}));
-  const TokenOptions options = token_options(Layout::packed, Learn::nothing, 10);
-  const TokenPart part(texts, options);
-  const auto rows = token_rows(texts, options, plan_options(1, "sequential"));
-  const auto lines = describe_rows(part, *rows, {1, 0, 0}, 100);
-  REQUIRE(lines.size() == 4);
-  CHECK(lines[0] == "text 2 from its token 0 on, 10 tokens");
-  CHECK(lines[3] == "text 0 from its token 0 on, 5 tokens; text 1 from its token 0 on, 4 tokens");
-  const TokenOptions windows = token_options(Layout::windows, Learn::next, 8);
-  const auto in_order = token_rows(texts, windows, plan_options(1, "sequential"));
-  CHECK(describe_rows(TokenPart(texts, windows), *in_order, {1, 0, 1}, 1)[0] ==
-        "text 1 from its token 3 on, 8 tokens");
 }
 
 TEST_CASE("rows are the same for threads that ask for neighbouring epochs at once") {
