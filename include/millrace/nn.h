@@ -337,26 +337,34 @@ class Normalise : public Module {
   Tensor scale_, shift_;
 };
 
-/// Children "0", "1", … one after the other.
+/// One layer after the other: children "0", "1", … by their places, or of names of their own.
 class Sequential : public Module {
  public:
   explicit Sequential(std::vector<std::shared_ptr<Module>> layers = {});
   Tensor forward(const Tensor& x) override;
   void append(std::shared_ptr<Module> layer);
+  /// "" adds nothing to the names of its parameters.
+  void append(const std::string& name, std::shared_ptr<Module> layer);
   size_t size() const { return layers_.size(); }
 
  private:
   std::vector<std::shared_ptr<Module>> layers_;
 };
 
-/// x + body(x), or shortcut(x) + body(x); children "body" and "shortcut".
+/// Of the children of a Residual.
+struct ResidualNames {
+  std::string body = "body", shortcut = "shortcut";
+};
+
+/// x + body(x), or shortcut(x) + body(x); then an activation, where one is given.
 class Residual : public Module {
  public:
-  explicit Residual(std::shared_ptr<Module> body, std::shared_ptr<Module> shortcut = {});
+  explicit Residual(std::shared_ptr<Module> body, std::shared_ptr<Module> shortcut = {},
+                    std::shared_ptr<Module> activation = {}, const ResidualNames& names = {});
   Tensor forward(const Tensor& x) override;
 
  private:
-  std::shared_ptr<Module> body_, shortcut_;
+  std::shared_ptr<Module> body_, shortcut_, activation_;
 };
 
 /// What the inputs of a model are; the first dimension is the named one `batch`.

@@ -65,7 +65,11 @@ Sequential::Sequential(std::vector<std::shared_ptr<Module>> layers) {
 }
 
 void Sequential::append(std::shared_ptr<Module> layer) {
-  layers_.push_back(child(std::to_string(layers_.size()), std::move(layer)));
+  append(std::to_string(layers_.size()), std::move(layer));
+}
+
+void Sequential::append(const std::string& name, std::shared_ptr<Module> layer) {
+  layers_.push_back(child(name, std::move(layer)));
 }
 
 Tensor Sequential::forward(const Tensor& x) {
@@ -74,12 +78,17 @@ Tensor Sequential::forward(const Tensor& x) {
   return y;
 }
 
-Residual::Residual(std::shared_ptr<Module> body, std::shared_ptr<Module> shortcut)
-    : body_(child("body", std::move(body))) {
-  if (shortcut) shortcut_ = child("shortcut", std::move(shortcut));
+Residual::Residual(std::shared_ptr<Module> body, std::shared_ptr<Module> shortcut,
+                   std::shared_ptr<Module> activation, const ResidualNames& names)
+    : body_(child(names.body, std::move(body))) {
+  if (shortcut) shortcut_ = child(names.shortcut, std::move(shortcut));
+  if (activation) activation_ = child("", std::move(activation));
 }
 
-Tensor Residual::forward(const Tensor& x) { return (*body_)(x) + (shortcut_ ? (*shortcut_)(x) : x); }
+Tensor Residual::forward(const Tensor& x) {
+  const Tensor sum = (*body_)(x) + (shortcut_ ? (*shortcut_)(x) : x);
+  return activation_ ? (*activation_)(sum) : sum;
+}
 
 Type output_type(Module& module, std::span<const Type> inputs) {
   std::vector<Tensor> symbols;

@@ -5,21 +5,17 @@
 namespace millrace::nn::models {
 namespace {
 
-class InvertedResidual : public Module {
- public:
-  InvertedResidual(int64_t in, int64_t out, int64_t stride, int64_t expand)
-      : body_(make<Sequential>("body")), skip_(stride == 1 && in == out) {
-    const int64_t mid = in * expand;
-    if (expand != 1) append_conv_norm(body_, in, mid, 1, {}, relu6());
-    append_conv_norm(body_, mid, mid, 3, {.stride = stride, .padding = 1, .groups = mid}, relu6());
-    append_conv_norm(body_, mid, out, 1, {}, nullptr);
-  }
-  Tensor forward(const Tensor& x) override { return skip_ ? x + body_(x) : body_(x); }
-
- private:
-  Sequential& body_;
-  bool skip_;
-};
+std::shared_ptr<Module> inverted_residual(int64_t in, int64_t out, int64_t stride, int64_t expand) {
+  auto body = std::make_shared<Sequential>();
+  const int64_t mid = in * expand;
+  if (expand != 1) append_conv_norm(*body, in, mid, 1, {}, relu6());
+  append_conv_norm(*body, mid, mid, 3, {.stride = stride, .padding = 1, .groups = mid}, relu6());
+  append_conv_norm(*body, mid, out, 1, {}, nullptr);
+  if (stride == 1 && in == out) return std::make_shared<Residual>(body);
+  auto plain = std::make_shared<Sequential>();
+  plain->append("body", body);
+  return plain;
+}
 
 class MobileNetV2 : public Module {
  public:
@@ -40,7 +36,7 @@ class MobileNetV2 : public Module {
                            {6, 160, 3, 2},
                            {6, 320, 1, 1}})
       for (int i = 0; i < s.repeats; ++i) {
-        features_.append(std::make_shared<InvertedResidual>(in, s.out, i == 0 ? s.stride : 1, s.expand));
+        features_.append(inverted_residual(in, s.out, i == 0 ? s.stride : 1, s.expand));
         in = s.out;
       }
     append_conv_norm(features_, in, 1280, 1, {}, relu6());

@@ -6,41 +6,29 @@ namespace millrace::nn::models {
 namespace {
 
 /// Two 3×3 convolutions, or 1×1, 3×3, 1×1 (`bottleneck`, four times as wide at the end).
-class ResidualBlock : public Module {
- public:
-  ResidualBlock(int64_t in, int64_t mid, int64_t stride, bool bottleneck) {
-    const int64_t out = bottleneck ? 4 * mid : mid;
-    const auto add = [&](int64_t from, int64_t to, int64_t kernel, int64_t step) {
-      const std::string n = std::to_string(convs_.size() + 1);
-      convs_.push_back(&make<Conv2d>("conv" + n, from, to, kernel,
-                                     ConvOptions{.stride = step, .padding = kernel / 2, .bias = false}));
-      norms_.push_back(&make<BatchNorm>("bn" + n, to));
-    };
-    if (bottleneck) {
-      add(in, mid, 1, 1);
-      add(mid, mid, 3, stride);
-      add(mid, out, 1, 1);
-    } else {
-      add(in, mid, 3, stride);
-      add(mid, mid, 3, 1);
-    }
-    if (const auto shortcut = shortcut_of(in, out, stride)) down_ = child("down", shortcut).get();
+std::shared_ptr<Module> residual_block(int64_t in, int64_t mid, int64_t stride, bool bottleneck) {
+  const int64_t out = bottleneck ? 4 * mid : mid;
+  auto body = std::make_shared<Sequential>();
+  int convs = 0;
+  const auto add = [&](int64_t from, int64_t to, int64_t kernel, int64_t step) {
+    if (convs > 0) body->append("", nn::relu());
+    const std::string n = std::to_string(++convs);
+    body->append("conv" + n,
+                 std::make_shared<Conv2d>(from, to, kernel,
+                                          ConvOptions{.stride = step, .padding = kernel / 2, .bias = false}));
+    body->append("bn" + n, std::make_shared<BatchNorm>(to));
+  };
+  if (bottleneck) {
+    add(in, mid, 1, 1);
+    add(mid, mid, 3, stride);
+    add(mid, out, 1, 1);
+  } else {
+    add(in, mid, 3, stride);
+    add(mid, mid, 3, 1);
   }
-
-  Tensor forward(const Tensor& x) override {
-    Tensor y = x;
-    for (size_t i = 0; i < convs_.size(); ++i) {
-      y = (*norms_[i])((*convs_[i])(y));
-      if (i + 1 < convs_.size()) y = millrace::relu(y);
-    }
-    return millrace::relu(y + (down_ ? (*down_)(x) : x));
-  }
-
- private:
-  std::vector<Conv2d*> convs_;
-  std::vector<BatchNorm*> norms_;
-  Sequential* down_ = nullptr;
-};
+  return std::make_shared<Residual>(body, shortcut_of(in, out, stride), nn::relu(),
+                                    ResidualNames{"", "down"});
+}
 
 class ResNet : public Module {
  public:
@@ -53,7 +41,7 @@ class ResNet : public Module {
     for (size_t stage = 0; stage < depths.size(); ++stage) {
       const int64_t width = int64_t{64} << stage;
       for (int i = 0; i < depths[stage]; ++i) {
-        layers_.append(std::make_shared<ResidualBlock>(in, width, stage > 0 && i == 0 ? 2 : 1, bottleneck));
+        layers_.append(residual_block(in, width, stage > 0 && i == 0 ? 2 : 1, bottleneck));
         in = bottleneck ? 4 * width : width;
       }
     }
