@@ -86,7 +86,7 @@ class BetonWriter final : public DatasetWriter {
     spool_.rewind();
     for (size_t i = 0; i < places.size(); ++i) {
       fill(places[i]);
-      copy(sizes_[i]);
+      spool_.move_to(file_, sizes_[i]);
     }
     fill(end);
     const size_t per_sample = sizes_.size() / static_cast<size_t>(count_);
@@ -239,14 +239,6 @@ class BetonWriter final : public DatasetWriter {
     static const std::string zeros(1 << 16, '\0');
     while (file_.size() < place)
       file_.write(std::string_view(zeros).substr(0, std::min<uint64_t>(zeros.size(), place - file_.size())));
-  }
-  void copy(uint64_t size) {
-    std::vector<char> part(std::min<uint64_t>(size, 1 << 20));
-    for (uint64_t done = 0; done < size; done += part.size()) {
-      part.resize(std::min<uint64_t>(part.size(), size - done));
-      spool_.read(part.data(), part.size());
-      file_.write(part.data(), part.size());
-    }
   }
 
   std::string path_;

@@ -12,10 +12,7 @@ namespace {
 class CsvWriter final : public DatasetWriter {
  public:
   CsvWriter(const std::string& path, const std::vector<Column>& columns)
-      : path_(path),
-        delimiter_(path.ends_with(".tsv") || path.ends_with(".tab") ? '\t' : ','),
-        columns_(columns),
-        file_(path) {
+      : delimiter_(path.ends_with(".tsv") || path.ends_with(".tab") ? '\t' : ','), file_(path) {
     for (const Column& column : columns)
       if (column.kind != ColumnKind::integer && column.kind != ColumnKind::real &&
           column.kind != ColumnKind::text && column.kind != ColumnKind::json)
@@ -41,7 +38,6 @@ class CsvWriter final : public DatasetWriter {
         quote(*text, true);
     }
     end_line();
-    ++count_;
   }
 
   void finish() override { file_.commit(); }
@@ -76,12 +72,9 @@ class CsvWriter final : public DatasetWriter {
     line_.clear();
   }
 
-  std::string path_;
   char delimiter_;
-  std::vector<Column> columns_;
   AtomicFile file_;
   std::string line_;
-  int64_t count_ = 0;
 };
 
 }  // namespace

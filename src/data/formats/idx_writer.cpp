@@ -62,13 +62,7 @@ class IdxWriter final : public DatasetWriter {
     AtomicFile file(path_);
     file.write(header(type_, shape_));
     spool_.rewind();
-    std::vector<uint8_t> buffer(1 << 20);
-    for (uint64_t left = bytes_; left > 0;) {
-      const size_t step = std::min<uint64_t>(left, buffer.size());
-      spool_.read(buffer.data(), step);
-      file.write(buffer.data(), step);
-      left -= step;
-    }
+    spool_.move_to(file, bytes_);
     if (label_ >= 0) write_labels(labels_name(path_));
     file.commit();
   }

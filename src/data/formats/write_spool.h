@@ -1,11 +1,13 @@
 // For writers that know what comes first only at the end.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/file.h"
 #include "base/format.h"
@@ -31,6 +33,15 @@ class WriteSpool {
   }
   void read(void* data, size_t size) {
     if (std::fread(data, 1, size, file_.get()) != size) fail<IoError>("{}: cannot be read back", path_);
+  }
+  /// The next `size` bytes go where they belong.
+  void move_to(AtomicFile& file, uint64_t size) {
+    std::vector<uint8_t> part(std::min<uint64_t>(size, 1 << 20));
+    for (uint64_t left = size; left > 0; left -= part.size()) {
+      part.resize(std::min<uint64_t>(part.size(), left));
+      read(part.data(), part.size());
+      file.write(part.data(), part.size());
+    }
   }
 
  private:

@@ -62,9 +62,11 @@ struct Output {
 
 constexpr size_t step = size_t{1} << 30;  // libraries count in 32 bits
 
-std::vector<uint8_t> unzip(std::span<const uint8_t> bytes, Output out) {
+/// Deflate with a frame around it as gzip or zlib have it, or (of `kind` "zip") with none.
+std::vector<uint8_t> unzip(std::span<const uint8_t> bytes, Output out, const char* kind = "gzip") {
+  const bool framed = std::string_view(kind) == "gzip";
   z_stream stream{};
-  if (inflateInit2(&stream, 15 + 32) != Z_OK) damaged("gzip", "no memory");
+  if (inflateInit2(&stream, framed ? 15 + 32 : -15) != Z_OK) damaged(kind, "no memory");
   const std::unique_ptr<z_stream, void (*)(z_stream*)> closer(&stream, [](z_stream* s) { inflateEnd(s); });
   size_t at = 0;
   while (true) {
@@ -79,12 +81,12 @@ std::vector<uint8_t> unzip(std::span<const uint8_t> bytes, Output out) {
     out.done += room - stream.avail_out;
     if (status == Z_STREAM_END) {
       // Another stream may follow; anything else is padding, as gzip itself takes it.
-      if (bytes.size() - at < 2 || bytes[at] != 0x1f || bytes[at + 1] != 0x8b) return out.finish();
+      if (!framed || bytes.size() - at < 2 || bytes[at] != 0x1f || bytes[at + 1] != 0x8b) return out.finish();
       inflateReset(&stream);
     } else if (status == Z_BUF_ERROR || (status == Z_OK && at == bytes.size() && stream.avail_out > 0)) {
-      damaged("gzip", "it ends early");
+      damaged(kind, "it ends early");
     } else if (status != Z_OK) {
-      damaged("gzip", stream.msg ? stream.msg : "bad data");
+      damaged(kind, stream.msg ? stream.msg : "bad data");
     }
   }
 }
@@ -229,26 +231,9 @@ std::vector<uint8_t> deflated_head(std::span<const uint8_t> bytes, size_t size) 
 }
 
 std::vector<uint8_t> inflate_raw(std::span<const uint8_t> bytes, uint64_t size) {
-  Output out(size);
-  z_stream stream{};
-  if (inflateInit2(&stream, -15) != Z_OK) damaged("zip", "no memory");
-  const std::unique_ptr<z_stream, void (*)(z_stream*)> closer(&stream, [](z_stream* s) { inflateEnd(s); });
-  size_t at = 0;
-  for (int status = Z_OK; status != Z_STREAM_END;) {
-    out.grow();
-    const size_t in = std::min(bytes.size() - at, step), room = std::min(out.bytes.size() - out.done, step);
-    stream.next_in = const_cast<uint8_t*>(bytes.data() + at);
-    stream.avail_in = static_cast<uInt>(in);
-    stream.next_out = out.bytes.data() + out.done;
-    stream.avail_out = static_cast<uInt>(room);
-    status = inflate(&stream, Z_NO_FLUSH);
-    at += in - stream.avail_in;
-    out.done += room - stream.avail_out;
-    if (status != Z_OK && status != Z_STREAM_END) damaged("zip", "bad data");
-    if (status == Z_OK && at == bytes.size() && stream.avail_out > 0) damaged("zip", "it ends early");
-  }
-  if (out.done != size) damaged("zip", "a size that differs");
-  return out.finish();
+  std::vector<uint8_t> out = unzip(bytes, Output(size), "zip");
+  if (out.size() != size) damaged("zip", "a size that differs");
+  return out;
 }
 
 std::vector<uint8_t> pack_zstd(std::span<const uint8_t> bytes) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,10 @@ class IndexedSamples {
   SampleExtent extent(int64_t index) const {
     const auto [file, at] = place(index);
     return {file, indices_.at(file)->offset(at), indices_[file]->size(at)};
+  }
+  std::string_view key(int64_t index) const {
+    const auto [file, at] = place(index);
+    return indices_.at(file)->key(at);
   }
   bool has(int64_t index, size_t column) const {
     const auto [file, at] = place(index);
