@@ -74,37 +74,9 @@ int32_t mask_of(const data::Tokenizer& tokenizer) {
   return static_cast<int32_t>(tokenizer.size());
 }
 
-std::string find_text_column(const data::Dataset& samples, const std::vector<std::string>& taken) {
-  std::vector<std::string> texts;
-  for (const data::Column& column : samples.columns())
-    if (column.kind == data::ColumnKind::text && column.name != "__key__" &&
-        std::find(taken.begin(), taken.end(), column.name) == taken.end())
-      texts.push_back(column.name);
-  if (std::find(texts.begin(), texts.end(), "text") != texts.end()) return "text";
-  return texts.size() == 1 ? texts[0] : std::string();
-}
-
 std::string text_column(const Section& section, const data::Dataset& samples,
                         const std::vector<std::string>& taken) {
-  const std::string& wanted = section.settings.text("column");
-  std::vector<std::string> texts;
-  for (const data::Column& column : samples.columns())
-    if (column.kind == data::ColumnKind::text) texts.push_back(column.name);
-  if (!wanted.empty()) {
-    const data::ColumnKind kind = samples.columns()[samples.column(wanted)].kind;
-    if (kind != data::ColumnKind::text)
-      fail<InputError>("{}: the column '{}' holds no texts but {}s (texts: {})", samples.path(), wanted,
-                       data::kind_name(kind),
-                       texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", ")));
-    return wanted;
-  }
-  std::string found = find_text_column(samples, taken);
-  if (found.empty())
-    fail<InputError>("{}: {}", samples.path(),
-                     texts.empty() ? std::string("there is no column of texts")
-                                   : fmt::format("which column holds the texts? Set {}.column to one of {}",
-                                                 input_key(section), fmt::join(texts, ", ")));
-  return found;
+  return data::text_column(samples, section.settings.text("column"), taken, input_key(section));
 }
 
 std::string model_kind_of(const Section& input, const Recipe& recipe) {
@@ -210,7 +182,7 @@ std::shared_ptr<const data::Part> TokenInput::part(const Reading& reading, Purpo
   // Of texts that are files of their own, or lines, there is one column whatever it is called.
   const bool plain =
       samples.format() == "text" || samples.format() == "folder" || samples.format() == "memory";
-  options.column = plain && !has_text_column(samples, column()) ? find_text_column(samples, {}) : column();
+  options.column = plain && !has_text_column(samples, column()) ? data::find_text_column(samples) : column();
   options.separator = separator();
   options.special = layout_.layout != Layout::windows;
   options.test_share = reading.recipe.data.test_share;

@@ -98,12 +98,9 @@ class TokenInput : public Input, private Continuable {
 
 /// What stands for masked tokens: the tokenizer's own, else one more id.
 int32_t mask_of(const data::Tokenizer& tokenizer);
-/// The column of texts that a section names, else "text", else the only one that is not taken. InputError
-/// says why there is none.
+/// The column of texts that a section names, else the one that is found. InputError says why there is none.
 std::string text_column(const Section& section, const data::Dataset& samples,
                         const std::vector<std::string>& taken);
-/// The same for recognising; "" for none.
-std::string find_text_column(const data::Dataset& samples, const std::vector<std::string>& taken);
 /// What encoding() wrote.
 TokenEncoding parse_token_encoding(const Section& section, const std::string& text);
 /// The model of this input as a recipe names it; "" where it does not.

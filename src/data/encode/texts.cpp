@@ -12,32 +12,6 @@ namespace {
 
 constexpr int64_t kRun = 1000;  // texts that one thread takes at a time
 
-size_t text_column(const Dataset& dataset, const std::string& wanted) {
-  const auto& columns = dataset.columns();
-  std::vector<size_t> texts;
-  for (size_t c = 0; c < columns.size(); ++c)
-    if (columns[c].kind == ColumnKind::text) texts.push_back(c);
-  size_t found = columns.size();
-  if (!wanted.empty()) {
-    found = dataset.column(wanted);
-  } else {
-    for (const size_t c : texts)
-      if (columns[c].name == "text") found = c;
-    if (found == columns.size() && texts.size() == 1) found = texts[0];
-  }
-  if (found < columns.size() && columns[found].kind == ColumnKind::text) return found;
-  std::vector<std::string> names;
-  for (const size_t c : texts) names.push_back(columns[c].name);
-  if (!wanted.empty())
-    fail<InputError>("{}: the column '{}' holds no texts but {}s (texts: {})", dataset.path(), wanted,
-                     kind_name(columns[found].kind),
-                     names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
-  fail<InputError>("{}: {}", dataset.path(),
-                   names.empty() ? std::string("there is no column of texts")
-                                 : fmt::format("which column holds the texts? Set input.column to one of {}",
-                                               fmt::join(names, ", ")));
-}
-
 /// A run of kRun texts of the data set.
 struct Run {
   std::vector<int32_t> tokens;
@@ -50,7 +24,7 @@ class Reader {
       : dataset_(dataset),
         tokenizer_(tokenizer),
         options_(options),
-        columns_{text_column(dataset, options.column)} {}
+        columns_{dataset.column(text_column(dataset, options.column))} {}
 
   Run read(int64_t first, int64_t count) const {
     Run run;
@@ -158,6 +132,37 @@ Cut end_cut(const std::vector<int64_t>& ends, const TextOptions& options) {
 }
 
 }  // namespace
+
+std::string find_text_column(const Dataset& dataset, const std::vector<std::string>& taken) {
+  std::vector<std::string> texts;
+  for (const Column& column : dataset.columns())
+    if (column.kind == ColumnKind::text && column.name != "__key__" &&
+        std::find(taken.begin(), taken.end(), column.name) == taken.end())
+      texts.push_back(column.name);
+  if (std::find(texts.begin(), texts.end(), "text") != texts.end()) return "text";
+  return texts.size() == 1 ? texts[0] : std::string();
+}
+
+std::string text_column(const Dataset& dataset, const std::string& wanted,
+                        const std::vector<std::string>& taken, const std::string& key) {
+  std::vector<std::string> texts;
+  for (const Column& column : dataset.columns())
+    if (column.kind == ColumnKind::text) texts.push_back(column.name);
+  if (!wanted.empty()) {
+    const ColumnKind kind = dataset.columns()[dataset.column(wanted)].kind;
+    if (kind != ColumnKind::text)
+      fail<InputError>("{}: the column '{}' holds no texts but {}s (texts: {})", dataset.path(), wanted,
+                       kind_name(kind), texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", ")));
+    return wanted;
+  }
+  std::string found = find_text_column(dataset, taken);
+  if (found.empty())
+    fail<InputError>("{}: {}", dataset.path(),
+                     texts.empty() ? std::string("there is no column of texts")
+                                   : fmt::format("which column holds the texts? Set {}.column to one of {}",
+                                                 key, fmt::join(texts, ", ")));
+  return found;
+}
 
 Texts read_texts(const Dataset& dataset, const Tokenizer& tokenizer, const TextOptions& options) {
   Tokenised all = tokenised(dataset, tokenizer, options);

@@ -14,8 +14,15 @@
 
 namespace millrace::data {
 
+/// "text", or the only column of texts that is not among `taken`; empty: there is none, or they are several.
+std::string find_text_column(const Dataset& dataset, const std::vector<std::string>& taken = {});
+/// `wanted`, or where that is empty the one that is found. InputError when there is none, or it holds no
+/// texts; `key`: of the recipe's section, for messages.
+std::string text_column(const Dataset& dataset, const std::string& wanted,
+                        const std::vector<std::string>& taken = {}, const std::string& key = "input");
+
 struct TextOptions {
-  std::string column;  // of the texts; empty: "text", or the only column of texts
+  std::string column;  // of the texts; as text_column() takes it
   std::string separator;
   bool special = false;  // what the tokeniser puts around a text
   /// Which part: all, what is trained on, or what is kept to test on (`test_share` of it).
@@ -51,8 +58,8 @@ struct Texts {
 /// Reads and tokenises on all CPUs; the same for any number of them. The part to test on is the end (from the
 /// first text on that begins behind 1 - test_share of the tokens; of a single text the end of it). InputError
 /// when the column is missing or of another kind, or a part is empty. What of local and remote files was
-/// written to a file before is taken from there, as long as neither they nor the tokeniser nor what is read of
-/// them has changed.
+/// written to a file before is taken from there, as long as neither they nor the tokeniser nor what is read
+/// of them has changed.
 Texts read_texts(const Dataset& dataset, const Tokenizer& tokenizer, const TextOptions& options);
 
 }  // namespace millrace::data

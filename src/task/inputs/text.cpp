@@ -52,7 +52,7 @@ MILLRACE_INPUT(text){
                     const std::vector<std::string>& taken) -> std::vector<std::string> {
       // Where nothing else is there to be predicted, it is the text itself: kind tokens.
       if (taken.empty() && !data::find_label(samples)) return {};
-      const std::string column = find_text_column(samples, taken);
+      const std::string column = data::find_text_column(samples, taken);
       // Beside numbers a text is one of the columns of a table, unless it is called so.
       for (const data::Column& other : samples.columns())
         if (column != "text" &&

@@ -128,7 +128,7 @@ MILLRACE_INPUT(tokens){
     .recognise = [](const data::Dataset& samples,
                     const std::vector<std::string>& taken) -> std::vector<std::string> {
       if (!taken.empty() || data::find_label(samples)) return {};
-      const std::string column = find_text_column(samples, taken);
+      const std::string column = data::find_text_column(samples, taken);
       if (column.empty()) return {};
       return {column};
     },
