@@ -180,6 +180,20 @@ void AtomicFile::fail_with(const char* action, int error) const {
   }
 }
 
+void remove_unfinished(const fs::path& folder, const std::function<bool(const std::string&)>& unfinished,
+                       std::chrono::seconds since) {
+  std::error_code error;
+  std::vector<fs::path> left;
+  const auto now = fs::file_time_type::clock::now();
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (!unfinished(at->path().filename().string())) continue;
+    std::error_code gone;
+    const auto written = at->last_write_time(gone);
+    if (!gone && (since.count() == 0 || now - written > since)) left.push_back(at->path());
+  }
+  for (const fs::path& path : left) fs::remove_all(path, error);
+}
+
 void write_file(const fs::path& path, std::span<const uint8_t> bytes, unsigned mode) {
   AtomicFile file(path, mode);
   file.write(bytes.data(), bytes.size());

@@ -1,8 +1,10 @@
 // Whole files: reading, and writing so that a reader sees the old content or the new, never half.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,6 +67,12 @@ class AtomicFile {
   int file_ = -1;
   bool named_ = false;  // temporary_ is there
 };
+
+/// Removes what killed processes left half written in a folder: what `unfinished` tells by its name, where
+/// nobody has written to it for so long.
+void remove_unfinished(const std::filesystem::path& folder,
+                       const std::function<bool(const std::string&)>& unfinished,
+                       std::chrono::seconds since = {});
 
 /// AtomicFile in one call.
 void write_file(const std::filesystem::path& path, std::span<const uint8_t> bytes, unsigned mode = 0644);

@@ -65,11 +65,13 @@ std::vector<Setting> adam_settings() {
           {"eps", "keeps the division by the second moment from zero", 1e-8, 0, 1}};
 }
 
-AdamOptions adam_options(const Settings& settings, Options common, bool lazy) {
+template <bool decoupled, bool lazy>
+std::shared_ptr<const Optimizer> adam_by(const Settings& settings, Options common) {
   const std::vector<double>& betas = settings.numbers("betas");
   if (betas.size() != 2) fail<InputError>("betas must be two numbers, not {}", betas.size());
   common.lazy = lazy;
-  return {betas[0], betas[1], settings.number("eps"), std::move(common)};
+  const AdamOptions options{betas[0], betas[1], settings.number("eps"), std::move(common)};
+  return std::make_shared<Adam>(options, decoupled);
 }
 
 }  // namespace
@@ -78,32 +80,28 @@ MILLRACE_OPTIMIZER(adam){
     .name = "adam",
     .doc = "steps by the first and second moment of the gradients",
     .settings = adam_settings(),
-    .make = [](const Settings& settings,
-               Options common) { return adam(adam_options(settings, std::move(common), false)); },
+    .make = adam_by<false, false>,
 };
 
 MILLRACE_OPTIMIZER(adamw){
     .name = "adamw",
     .doc = "adam whose weight decay does not go through the moments",
     .settings = adam_settings(),
-    .make = [](const Settings& settings,
-               Options common) { return adamw(adam_options(settings, std::move(common), false)); },
+    .make = adam_by<true, false>,
 };
 
 MILLRACE_OPTIMIZER(lazy_adam){
     .name = "lazy-adam",
     .doc = "adam that updates of an embedding only the rows that the batch reads",
     .settings = adam_settings(),
-    .make = [](const Settings& settings,
-               Options common) { return adam(adam_options(settings, std::move(common), true)); },
+    .make = adam_by<false, true>,
 };
 
 MILLRACE_OPTIMIZER(lazy_adamw){
     .name = "lazy-adamw",
     .doc = "adamw that updates of an embedding only the rows that the batch reads",
     .settings = adam_settings(),
-    .make = [](const Settings& settings,
-               Options common) { return adamw(adam_options(settings, std::move(common), true)); },
+    .make = adam_by<true, true>,
 };
 
 }  // namespace millrace::optim

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/file.h"
 #include "base/format.h"
 
 namespace millrace::train {
@@ -87,10 +88,9 @@ void save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint, int64
         kept.empty() ? "" : fmt::format(" {} is intact: --resume goes on from there.", kept.back().string()));
   }
   const auto files = list_checkpoints(folder);
+  remove_unfinished(
+      folder, [](const std::string& name) { return name.find(".safetensors.tmp-") != std::string::npos; });
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored))  // what a killed process left unfinished
-    if (entry.path().filename().string().find(".safetensors.tmp-") != std::string::npos)
-      fs::remove(entry.path(), ignored);
   for (size_t i = 0; i + static_cast<size_t>(keep) < files.size(); ++i) fs::remove(files[i], ignored);
 }
 

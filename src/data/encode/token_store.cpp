@@ -39,22 +39,6 @@ fs::path path_of(const std::string& key) {
   return folder() / fmt::format("{:016x}.tokens", XXH3_64bits(key.data(), key.size()));
 }
 
-/// Removes unfinished files that were not written to for an hour (their process was killed), so that the
-/// folder does not fill up.
-void remove_unfinished(const fs::path& in) {
-  std::error_code none;
-  std::vector<fs::path> left;
-  for (fs::directory_iterator at(in, none), end; !none && at != end; at.increment(none)) {
-    const std::string name = at->path().filename().string();
-    std::error_code gone;
-    const auto written = at->last_write_time(gone);
-    if ((name.find(".tokens.tmp-") != std::string::npos || name.starts_with("unnamed-")) && !gone &&
-        fs::file_time_type::clock::now() - written > std::chrono::hours(1))
-      left.push_back(at->path());
-  }
-  for (const fs::path& path : left) fs::remove(path, none);
-}
-
 uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
 }  // namespace
@@ -146,7 +130,12 @@ void TokenWriter::add(std::span<const int32_t> ids) {
   if (!file_ &&
       memory_->size() + ids.size() * width > static_cast<size_t>(std::max<int64_t>(most_bytes_, 0))) {
     static std::atomic<int> number = 0;
-    remove_unfinished(folder());
+    remove_unfinished(
+        folder(),
+        [](const std::string& name) {
+          return name.find(".tokens.tmp-") != std::string::npos || name.starts_with("unnamed-");
+        },
+        std::chrono::hours(1));  // a file that another process writes to is younger
     file_ = std::make_unique<File>(
         key_.empty() ? folder() / fmt::format("unnamed-{}-{}.tokens", ::getpid(), number++) : path_of(key_));
     file_->file.write(memory_->data(), memory_->size());

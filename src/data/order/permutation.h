@@ -5,6 +5,8 @@
 
 #include <millrace/random.h>
 
+#include "base/fnv.h"
+
 namespace millrace::data {
 
 /// The permutation of [0, n) that belongs to (seed, epoch), each value computed in O(1): a Feistel network
@@ -41,17 +43,10 @@ class Permutation {
   uint64_t network(uint64_t value) const {
     uint64_t low = value & low_mask_, high = value >> low_bits_;
     for (uint32_t i = 0; i < rounds; i += 2) {
-      high ^= mix(low ^ keys_[i]) & high_mask_;
-      low ^= mix(high ^ keys_[i + 1]) & low_mask_;
+      high ^= mixed_bits(low ^ keys_[i]) & high_mask_;
+      low ^= mixed_bits(high ^ keys_[i + 1]) & low_mask_;
     }
     return high << low_bits_ | low;
-  }
-
-  /// SplitMix64's finaliser (Steele, Lea, Flood, OOPSLA 2014).
-  static uint64_t mix(uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
   }
 
   uint64_t n_, low_mask_ = 0, high_mask_ = 0;

@@ -12,7 +12,6 @@
 #include "data/codecs/pictures/decode.h"
 #include "data/feed/picture_part.h"
 #include "data/formats/content.h"
-#include "data/formats/open_dataset.h"
 #include "data/table/select.h"
 #include "task/input.h"
 #include "task/inputs/picture_draft.h"
@@ -171,12 +170,8 @@ class PictureInput final : public Input {
 
   std::shared_ptr<const data::Dataset> open(const Recipe& /*recipe*/,
                                             const std::vector<std::string>& paths) const override {
-    if (std::all_of(paths.begin(), paths.end(), is_picture_file)) {
-      const std::string& column = settings().text("column");
-      return named_files(paths, {column.empty() ? "picture" : column, data::ColumnKind::picture});
-    }
-    if (paths.size() != 1) fail<InternalError>("{} sources where one is opened", paths.size());
-    return data::open_dataset(paths[0]);
+    return files_or_dataset(paths, is_picture_file, settings().text("column"),
+                            {"picture", data::ColumnKind::picture});
   }
   bool together(const std::string& path) const override { return is_picture_file(path); }
 

@@ -13,7 +13,6 @@
 #include "data/codecs/sounds/mel.h"
 #include "data/codecs/sounds/mel_graph.h"
 #include "data/feed/sound_part.h"
-#include "data/formats/open_dataset.h"
 #include "data/table/select.h"
 #include "task/input.h"
 #include "task/inputs/suiting.h"
@@ -173,12 +172,7 @@ class SoundInput final : public Input {
 
   std::shared_ptr<const data::Dataset> open(const Recipe& /*recipe*/,
                                             const std::vector<std::string>& paths) const override {
-    if (std::all_of(paths.begin(), paths.end(), is_sound_file)) {
-      const std::string& column = settings().text("column");
-      return named_files(paths, {column.empty() ? "audio" : column, data::ColumnKind::audio});
-    }
-    if (paths.size() != 1) fail<InternalError>("{} sources where one is opened", paths.size());
-    return data::open_dataset(paths[0]);
+    return files_or_dataset(paths, is_sound_file, settings().text("column"), {"audio", data::ColumnKind::audio});
   }
   bool together(const std::string& path) const override { return is_sound_file(path); }
 

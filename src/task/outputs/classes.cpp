@@ -10,6 +10,7 @@
 #include "base/parallel_for.h"
 #include "base/utf8.h"
 #include "data/feed/array_part.h"
+#include "data/table/column_values.h"
 #include "data/table/read_columns.h"
 #include "task/class_names.h"
 #include "task/json_text.h"
@@ -25,13 +26,6 @@ using data::Dataset;
 
 constexpr int64_t labels_run = 1 << 14;
 constexpr size_t most_labels = 10'000;
-
-std::string_view without_blanks(std::string_view text) {
-  constexpr const char* blanks = " \t\r\n";
-  const size_t begin = text.find_first_not_of(blanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
-}
 
 /// Where the labels of samples stand: in one column of texts, or each in a column of zeros and ones.
 struct LabelColumns {
@@ -57,7 +51,7 @@ struct LabelColumns {
       std::string_view rest = values[0].contents[static_cast<size_t>(i)];
       while (true) {
         const size_t end = rest.find(separator);
-        if (const auto label = without_blanks(rest.substr(0, end)); !label.empty()) use(first + i, label);
+        if (const auto label = data::trimmed_text(rest.substr(0, end), " \t\r\n"); !label.empty()) use(first + i, label);
         if (end == std::string_view::npos) break;
         rest.remove_prefix(end + separator.size());
       }

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "base/file.h"
 #include "base/format.h"
 #include "data/formats/formats.h"
 #include "data/formats/open_dataset.h"
@@ -34,18 +35,6 @@ std::string fingerprint_of(const PackPart& part, const PackOptions& o) {
                      p.seed, p.check, o.keep_keys, o.format, o.index, fmt::join(p.augmentations, ";"));
 }
 
-/// What a program that was killed left half written.
-void remove_unfinished(const fs::path& out, const std::string& name) {
-  std::error_code error;
-  std::vector<fs::path> found;
-  for (fs::directory_iterator at(out, error), end; !error && at != end; at.increment(error)) {
-    const std::string file = at->path().filename().string();
-    const bool own = file.starts_with(name + "-") || file.starts_with(name + ".");
-    if (own && file.find(".tmp-") != std::string::npos) found.push_back(at->path());
-  }
-  for (const fs::path& path : found) fs::remove_all(path, error);
-}
-
 class Packing {
  public:
   Packing(const PackPart& part, fs::path out, const PackOptions& options)
@@ -58,7 +47,10 @@ class Packing {
     journal_.fingerprint = fingerprint_of(part, options);
     auto old = read_journal(journal_file);
     if (!old) return;
-    remove_unfinished(out_, name_);
+    remove_unfinished(out_, [this](const std::string& file) {
+      return (file.starts_with(name_ + "-") || file.starts_with(name_ + ".")) &&
+             file.find(".tmp-") != std::string::npos;
+    });
     if (old->fingerprint != journal_.fingerprint || old->done > source_.count()) {
       note(fmt::format(
           "{}: was left unfinished by another command, or of data that has changed since; it begins anew",

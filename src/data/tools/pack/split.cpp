@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "base/fnv.h"
 #include "base/format.h"
 #include "data/table/labels.h"
 
@@ -14,16 +15,11 @@ namespace {
 
 using Samples = std::vector<std::vector<int64_t>>;
 
-/// FNV-1a (64 bits) of the text and the seed, its bits then mixed as in SplitMix64 (Steele, Lea, Flood 2014).
+/// FNV-1a of the seed and the text, its bits then mixed.
 uint64_t hash_of(std::string_view text, uint64_t seed) {
-  uint64_t hash = 0xcbf29ce484222325;
-  const auto take = [&](uint8_t byte) { hash = (hash ^ byte) * 0x100000001b3; };
-  for (int i = 0; i < 8; ++i) take(static_cast<uint8_t>(seed >> (8 * i)));
-  for (const char c : text) take(static_cast<uint8_t>(c));
-  hash += 0x9e3779b97f4a7c15;
-  hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9;
-  hash = (hash ^ hash >> 27) * 0x94d049bb133111eb;
-  return hash ^ hash >> 31;
+  std::string bytes;
+  for (int i = 0; i < 8; ++i) bytes += static_cast<char>(seed >> (8 * i));
+  return mixed_bits(fnv1a(bytes.append(text)) + 0x9e3779b97f4a7c15);
 }
 
 /// Where parts end: shares summed up, the last one exactly 1.
