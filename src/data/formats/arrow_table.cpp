@@ -19,7 +19,7 @@ using arrow_module::FileKind;
 constexpr size_t memory_budget = size_t{512} << 20;
 // Nulls and repeated values take no room in a file, but in memory they do: a batch has no more rows than
 // this, or than the file has bits. Arrow writes at most so many into a row group of Parquet.
-constexpr int64_t most_rows = int64_t{1} << 26;
+constexpr int64_t most_batch_rows = int64_t{1} << 26;
 
 /// A file for the module; keeps the error that a read ended with, since none passes through Arrow.
 class ModuleInput final : public arrow_module::Input {
@@ -78,9 +78,9 @@ class ArrowTable final : public Dataset {
       for (size_t b = 0; b < reader.batches.size(); ++b) {
         if (reader.batches[b] < 0 || reader.batches[b] > INT64_MAX - count_)
           fail<InputError>("{}: damaged: a batch of {} rows", files_[f]->path(), reader.batches[b]);
-        if (reader.batches[b] > std::max(most_rows, static_cast<int64_t>(8 * files_[f]->size())))
+        if (reader.batches[b] > std::max(most_batch_rows, static_cast<int64_t>(8 * files_[f]->size())))
           fail<InputError>("{}: a batch of {} rows; write it again in batches of at most {}",
-                           files_[f]->path(), reader.batches[b], most_rows);
+                           files_[f]->path(), reader.batches[b], most_batch_rows);
         if (reader.batches[b] > 0) batches_.push_back({f, b, count_, reader.batches[b]});
         count_ += reader.batches[b];
       }

@@ -9,7 +9,8 @@
 namespace millrace::data {
 namespace {
 
-constexpr size_t most_rows = 65'536, most_bytes = size_t{64} << 20, most_value = size_t{1} << 30;
+constexpr size_t most_buffered_rows = 65'536, most_buffered_bytes = size_t{64} << 20,
+                 most_value = size_t{1} << 30;
 
 class ModuleOutput final : public arrow_module::Output {
  public:
@@ -46,7 +47,7 @@ class ArrowTableWriter final : public DatasetWriter {
     for (size_t c = 0; c < columns_.size(); ++c) add_value(values[c], c);
     ++rows_;
     ++count_;
-    if (rows_ >= most_rows || bytes_ >= most_bytes) flush();
+    if (rows_ >= most_buffered_rows || bytes_ >= most_buffered_bytes) flush();
   }
 
   void finish() override {

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "data/formats/content.h"
 #include "data/formats/formats.h"
+#include "data/formats/number_at.h"
 
 namespace millrace::data {
 namespace beton {
@@ -27,17 +28,7 @@ uint64_t lay_out(std::vector<Field>& fields) {
   return (at + alignment - 1) / alignment * alignment;
 }
 
-}  // namespace beton
 namespace {
-
-using namespace beton;  // NOLINT: of this file
-
-template <typename T>
-T number_at(const uint8_t* bytes) {
-  T value = 0;
-  std::memcpy(&value, bytes, sizeof value);
-  return value;
-}
 
 /// What the writers keep together; some samples have all of their data in one page.
 struct Header {
@@ -290,20 +281,21 @@ class Beton final : public Dataset {
 };
 
 }  // namespace
+}  // namespace beton
 
 MILLRACE_FORMAT(beton){
     "beton",
     "FFCV (.beton)",
     60,
     [](std::string_view path, std::span<const uint8_t> head) {
-      if (head.size() < header_size + 1) return false;
-      const Header header(head.data());
+      if (head.size() < beton::header_size + 1) return false;
+      const beton::Header header(head.data());
       // Without a magic number, all that is known must fit; a file of another version by its name.
       return header.plausible() && (header.version == 2 || path.ends_with(".beton")) &&
-             (head[header_size] <= 6 || head[header_size] == 255);
+             (head[beton::header_size] <= 6 || head[beton::header_size] == 255);
     },
     [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-        -> std::unique_ptr<Dataset> { return std::make_unique<Beton>(path, std::move(files)); },
-    create};
+        -> std::unique_ptr<Dataset> { return std::make_unique<beton::Beton>(path, std::move(files)); },
+    beton::create};
 
 }  // namespace millrace::data

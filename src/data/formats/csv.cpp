@@ -16,7 +16,7 @@
 namespace millrace::data {
 namespace {
 
-constexpr uint64_t chunk_bytes = 1 << 20, most_row_bytes = uint64_t{1} << 30, head_bytes = 1 << 18;
+constexpr uint64_t csv_chunk_bytes = 1 << 20, most_row_bytes = uint64_t{1} << 30, head_bytes = 1 << 18;
 
 /// Rows that begin within a piece of a file.
 struct Chunk {
@@ -146,13 +146,14 @@ class Csv final : public Dataset {
           file.path(), names(columns), files_[0]->path(), names(columns_));
     }
     const uint64_t rows_begin = shape.begin;
-    const auto pieces = static_cast<int64_t>((file.size() - rows_begin + chunk_bytes - 1) / chunk_bytes);
+    const auto pieces =
+        static_cast<int64_t>((file.size() - rows_begin + csv_chunk_bytes - 1) / csv_chunk_bytes);
     std::vector<Chunk> chunks(static_cast<size_t>(pieces));
     parallel_for(pieces, 0, [&](int64_t k) {
       Chunk& chunk = chunks[static_cast<size_t>(k)];
       chunk.file = f;
-      const uint64_t from = rows_begin + static_cast<uint64_t>(k) * chunk_bytes;
-      chunk.stop = std::min(from + chunk_bytes, file.size());
+      const uint64_t from = rows_begin + static_cast<uint64_t>(k) * csv_chunk_bytes;
+      chunk.stop = std::min(from + csv_chunk_bytes, file.size());
       chunk.begin = k == 0 ? from : guessed_begin(file, from);
       if (chunk.begin >= chunk.stop)
         chunk.failed = true;
@@ -186,7 +187,7 @@ class Csv final : public Dataset {
 
   /// Behind the first newline at `from` - 1 or later; the file's end when there is none near.
   static uint64_t guessed_begin(const RandomAccessFile& file, uint64_t from) {
-    const uint64_t size = std::min(chunk_bytes + 1, file.size() - from + 1);
+    const uint64_t size = std::min(csv_chunk_bytes + 1, file.size() - from + 1);
     const Bytes bytes = file.read(from - 1, size);
     const void* newline = std::memchr(bytes.data(), '\n', size);
     return newline ? from + static_cast<uint64_t>(static_cast<const uint8_t*>(newline) - bytes.data())
@@ -196,7 +197,7 @@ class Csv final : public Dataset {
   /// All rows from chunk.begin on that begin before chunk.stop. `guess`: a row of more than a megabyte means
   /// a wrong guess.
   void find_rows(const RandomAccessFile& file, Chunk& chunk, bool guess) const {
-    for (uint64_t slack = std::min<uint64_t>(chunk_bytes, 1 << 16);; slack *= 4) {
+    for (uint64_t slack = std::min<uint64_t>(csv_chunk_bytes, 1 << 16);; slack *= 4) {
       const uint64_t end = std::min(file.size(), chunk.stop + slack);
       if (find_rows_until(file, chunk, end)) return;
       if (end == file.size() && !guess)
@@ -205,7 +206,7 @@ class Csv final : public Dataset {
       if (slack > most_row_bytes)
         fail<InputError>("{}: the row at byte {} has more than {} bytes; is a quote not closed?", file.path(),
                          chunk.end, most_row_bytes);
-      chunk.failed = guess && (end == file.size() || slack >= chunk_bytes);
+      chunk.failed = guess && (end == file.size() || slack >= csv_chunk_bytes);
       if (chunk.failed) return;
     }
   }

@@ -12,7 +12,7 @@ namespace {
 
 using Rows = std::vector<std::vector<CsvField>>;
 
-constexpr size_t most_rows = 1000, most_columns = 1'000'000;
+constexpr size_t most_sniffed_rows = 1000, most_sniffed_columns = 1'000'000;
 
 /// The first whole rows; empty ones are left out. `ends`: where each ends.
 Rows first_rows(std::string_view head, bool whole, CsvDialect dialect, std::vector<size_t>& ends) {
@@ -31,7 +31,7 @@ Rows first_rows(std::string_view head, bool whole, CsvDialect dialect, std::vect
           ends.push_back(at);
         }
         fields.clear();
-        return rows.size() < most_rows && widest * rows.size() < most_columns;
+        return rows.size() < most_sniffed_rows && widest * rows.size() < most_sniffed_columns;
       });
   return rows;
 }

@@ -9,8 +9,6 @@
 namespace millrace::data {
 namespace {
 
-constexpr uint64_t block = 512;
-
 /// The next word of a line, which then begins behind it.
 std::string_view take_word(std::string_view& line) {
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
@@ -61,7 +59,7 @@ std::vector<std::vector<DaliMember>> parse_dali_index(std::string_view text, std
       if (version == "v1.2") member.name = take_word(line);
       if (version == "v1.2" && member.name.empty())
         fail<InputError>("is no index that can be read (a name is missing)");
-      if (member.offset < block || member.offset % block != 0 || member.offset > tar.size() ||
+      if (member.offset < tar_block || member.offset % tar_block != 0 || member.offset > tar.size() ||
           member.size > tar.size() - member.offset)
         misfit(member);
       sample.push_back(member);
@@ -71,11 +69,11 @@ std::vector<std::vector<DaliMember>> parse_dali_index(std::string_view text, std
   // Some of the headers; the others are looked at when they are read.
   for (size_t i = 0; i < samples.size(); i += 1 + samples.size() / 256)
     for (const DaliMember& member : samples[i])
-      if (!is_tar_header(tar.subspan(member.offset - block))) misfit(member);
+      if (!is_tar_header(tar.subspan(member.offset - tar_block))) misfit(member);
   if (!samples.empty() && !samples.back().empty()) {
     const DaliMember& last = samples.back().back();
     const uint64_t end = std::min<uint64_t>(last.offset + last.size + tar_padding(last.size), tar.size());
-    const auto rest = tar.subspan(end, std::min<uint64_t>(block, tar.size() - end));
+    const auto rest = tar.subspan(end, std::min<uint64_t>(tar_block, tar.size() - end));
     if (!std::all_of(rest.begin(), rest.end(), [](uint8_t byte) { return byte == 0; }))
       fail<InputError>("does not fit the tar: there are more members behind the last");
   }

@@ -11,19 +11,17 @@ namespace millrace::data {
 namespace fs = std::filesystem;
 namespace {
 
-bool begins(std::string_view bytes, std::string_view mark) { return bytes.substr(0, mark.size()) == mark; }
-
 /// Of an encoded picture or sound; "" when it is of no kind that is known.
 const char* extension_of(std::string_view bytes) {
-  if (begins(bytes, "\xff\xd8\xff")) return "jpg";
-  if (begins(bytes, "\x89PNG")) return "png";
-  if (begins(bytes, "RIFF") && bytes.size() > 12)
+  if (bytes.starts_with("\xff\xd8\xff")) return "jpg";
+  if (bytes.starts_with("\x89PNG")) return "png";
+  if (bytes.starts_with("RIFF") && bytes.size() > 12)
     return bytes.substr(8, 4) == "WEBP" ? "webp" : bytes.substr(8, 4) == "WAVE" ? "wav" : "";
-  if (begins(bytes, "fLaC")) return "flac";
-  if (begins(bytes, "GIF8")) return "gif";
-  if (begins(bytes, "BM")) return "bmp";
-  if (begins(bytes, "P5")) return "pgm";
-  if (begins(bytes, "P6")) return "ppm";
+  if (bytes.starts_with("fLaC")) return "flac";
+  if (bytes.starts_with("GIF8")) return "gif";
+  if (bytes.starts_with("BM")) return "bmp";
+  if (bytes.starts_with("P5")) return "pgm";
+  if (bytes.starts_with("P6")) return "ppm";
   return "";
 }
 

@@ -215,7 +215,7 @@ class Idx final : public Dataset {
   std::vector<std::shared_ptr<const RandomAccessFile>> files_;
 };
 
-bool matches(std::string_view, std::span<const uint8_t> head) {
+bool matches_idx(std::string_view, std::span<const uint8_t> head) {
   std::vector<uint8_t> inside;
   if (is_deflated(head)) head = inside = deflated_head(head, 4);
   return head.size() >= 4 && head[0] == 0 && head[1] == 0 && head[2] >= 8 && head[2] <= 14 && head[3] >= 1 &&
@@ -227,7 +227,7 @@ bool matches(std::string_view, std::span<const uint8_t> head) {
 MILLRACE_FORMAT(idx){"idx",
                      "IDX, as MNIST (-idx3-ubyte, gzipped or not)",
                      120,
-                     matches,
+                     matches_idx,
                      [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
                          -> std::unique_ptr<Dataset> { return std::make_unique<Idx>(path, files); },
                      idx::create};

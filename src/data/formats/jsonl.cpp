@@ -14,39 +14,39 @@
 namespace millrace::data {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
-constexpr size_t most_columns = 100'000, deepest = 200;
+constexpr size_t most_json_columns = 100'000, deepest_json = 200;
 
 /// What a column holds so far. Numbers widen to reals; what does not go together is JSON.
-enum class Kind : uint8_t { none, integer, real, text, nested };
+enum class JsonKind : uint8_t { none, integer, real, text, nested };
 
-Kind joined(Kind a, Kind b) {
-  if (a == Kind::none || a == b) return b;
-  if (b == Kind::none) return a;
-  return a <= Kind::real && b <= Kind::real ? Kind::real : Kind::nested;
+JsonKind joined(JsonKind a, JsonKind b) {
+  if (a == JsonKind::none || a == b) return b;
+  if (b == JsonKind::none) return a;
+  return a <= JsonKind::real && b <= JsonKind::real ? JsonKind::real : JsonKind::nested;
 }
 
-std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string text_of(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 /// Goes through an object and tells of its members: `member(name, kind)`. `wrong` says why it stopped.
 template <typename Member>
-class MemberKinds final : public nlohmann::json_sax<json> {
+class MemberKinds final : public nlohmann::json_sax<Json> {
  public:
   explicit MemberKinds(Member member) : member_(std::move(member)) {}
   std::string wrong;
 
-  bool null() override { return value(Kind::none); }
-  bool boolean(bool) override { return value(Kind::integer); }
-  bool number_integer(int64_t) override { return value(Kind::integer); }
+  bool null() override { return value(JsonKind::none); }
+  bool boolean(bool) override { return value(JsonKind::integer); }
+  bool number_integer(int64_t) override { return value(JsonKind::integer); }
   bool number_unsigned(uint64_t number) override {
-    return value(number <= static_cast<uint64_t>(INT64_MAX) ? Kind::integer : Kind::real);
+    return value(number <= static_cast<uint64_t>(INT64_MAX) ? JsonKind::integer : JsonKind::real);
   }
-  bool number_float(double, const std::string&) override { return value(Kind::real); }
-  bool string(std::string&) override { return value(Kind::text); }
-  bool binary(json::binary_t&) override { return value(Kind::nested); }
-  bool start_object(size_t) override { return depth_ == 0 ? begin() : value(Kind::nested) && begin(); }
-  bool start_array(size_t) override { return value(Kind::nested) && begin(); }
+  bool number_float(double, const std::string&) override { return value(JsonKind::real); }
+  bool string(std::string&) override { return value(JsonKind::text); }
+  bool binary(Json::binary_t&) override { return value(JsonKind::nested); }
+  bool start_object(size_t) override { return depth_ == 0 ? begin() : value(JsonKind::nested) && begin(); }
+  bool start_array(size_t) override { return value(JsonKind::nested) && begin(); }
   bool end_object() override { return end(); }
   bool end_array() override { return end(); }
   bool key(std::string& name) override {
@@ -61,14 +61,15 @@ class MemberKinds final : public nlohmann::json_sax<json> {
 
  private:
   bool begin() {
-    if (++depth_ > deepest) wrong = fmt::format("has values within values, more than {} deep", deepest);
-    return depth_ <= deepest;
+    if (++depth_ > deepest_json)
+      wrong = fmt::format("has values within values, more than {} deep", deepest_json);
+    return depth_ <= deepest_json;
   }
   bool end() {
     --depth_;
     return true;
   }
-  bool value(Kind kind) {
+  bool value(JsonKind kind) {
     if (depth_ == 0) wrong = "must be a JSON object, this is another value";
     if (depth_ == 1) member_(name_, kind);
     return depth_ > 0;
@@ -84,45 +85,45 @@ class JsonLines final : public LineDataset {
   JsonLines(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
       : LineDataset(path, std::move(files), line_with_text) {
     constexpr int64_t part = 1024;
-    using Found = std::vector<std::pair<std::string, Kind>>;
+    using Found = std::vector<std::pair<std::string, JsonKind>>;
     std::vector<Found> list(static_cast<size_t>((count() + part - 1) / part));
     parallel_for(static_cast<int64_t>(list.size()), 0, [&](int64_t p) {
       Found& found = list[static_cast<size_t>(p)];
       std::map<std::string, size_t> places;
       for (int64_t i = p * part; i < std::min(count(), (p + 1) * part); ++i)
-        examine(i, [&](const std::string& key, Kind kind) {
+        examine(i, [&](const std::string& key, JsonKind kind) {
           const auto [at, added] = places.try_emplace(key, found.size());
-          if (added) found.emplace_back(key, Kind::none);
+          if (added) found.emplace_back(key, JsonKind::none);
           found[at->second].second = joined(found[at->second].second, kind);
-          if (found.size() > most_columns)
-            fail<InputError>("{}: has more than {} different names; are they data?", path, most_columns);
+          if (found.size() > most_json_columns)
+            fail<InputError>("{}: has more than {} different names; are they data?", path, most_json_columns);
         });
     });
     std::map<std::string, size_t> places;
-    std::vector<Kind> kinds;
+    std::vector<JsonKind> kinds;
     for (const Found& found : list)
       for (const auto& [key, kind] : found) {
         const auto [at, added] = places.try_emplace(key, kinds.size());
         if (added) {
           columns_.push_back({key, ColumnKind::text});
-          kinds.push_back(Kind::none);
+          kinds.push_back(JsonKind::none);
         }
         kinds[at->second] = joined(kinds[at->second], kind);
-        if (kinds.size() > most_columns)
-          fail<InputError>("{}: has more than {} different names; are they data?", path, most_columns);
+        if (kinds.size() > most_json_columns)
+          fail<InputError>("{}: has more than {} different names; are they data?", path, most_json_columns);
       }
     if (columns_.empty()) fail<InputError>("{}: its objects have no members", path);
     for (size_t c = 0; c < kinds.size(); ++c)
-      columns_[c].kind = kinds[c] == Kind::integer  ? ColumnKind::integer
-                         : kinds[c] == Kind::real   ? ColumnKind::real
-                         : kinds[c] == Kind::nested ? ColumnKind::json
-                                                    : ColumnKind::text;
+      columns_[c].kind = kinds[c] == JsonKind::integer  ? ColumnKind::integer
+                         : kinds[c] == JsonKind::real   ? ColumnKind::real
+                         : kinds[c] == JsonKind::nested ? ColumnKind::json
+                                                        : ColumnKind::text;
   }
 
   Value read(int64_t index, size_t column) const override {
     try {
       return value_of(*parsed(index), columns_.at(column));
-    } catch (const json::exception&) {
+    } catch (const Json::exception&) {
       fail<InputError>("{}: '{}' is of another kind than before: the file has changed since it was opened",
                        name(index), columns_[column].name);
     }
@@ -141,12 +142,12 @@ class JsonLines final : public LineDataset {
   void examine(int64_t index, Member&& member) const {
     MemberKinds kinds(member);
     const auto [bytes, text] = line(index);
-    if (!json::sax_parse(text, &kinds)) fail<InputError>("{}: {}", name(index), kinds.wrong);
+    if (!Json::sax_parse(text, &kinds)) fail<InputError>("{}: {}", name(index), kinds.wrong);
   }
 
-  json parse(int64_t index) const {
+  Json parse(int64_t index) const {
     const auto [bytes, text] = line(index);
-    json object = json::parse(text, nullptr, false);
+    Json object = Json::parse(text, nullptr, false);
     if (!object.is_object())
       fail<InputError>("{}: is no JSON object any more: the file has changed since it was opened",
                        name(index));
@@ -154,19 +155,19 @@ class JsonLines final : public LineDataset {
   }
 
   /// Values of a sample are asked for one after the other: the last line is kept.
-  std::shared_ptr<const json> parsed(int64_t index) const {
+  std::shared_ptr<const Json> parsed(int64_t index) const {
     {
       const std::lock_guard lock(mutex_);
       if (kept_ && kept_index_ == index) return kept_;
     }
-    auto object = std::make_shared<const json>(parse(index));
+    auto object = std::make_shared<const Json>(parse(index));
     const std::lock_guard lock(mutex_);
     kept_ = object;
     kept_index_ = index;
     return object;
   }
 
-  Value value_of(const json& object, const Column& column) const {
+  Value value_of(const Json& object, const Column& column) const {
     const auto at = object.find(column.name);
     if (at == object.end() || at->is_null()) return {};
     switch (column.kind) {
@@ -182,7 +183,7 @@ class JsonLines final : public LineDataset {
   }
 
   mutable std::mutex mutex_;
-  mutable std::shared_ptr<const json> kept_;
+  mutable std::shared_ptr<const Json> kept_;
   mutable int64_t kept_index_ = -1;
 };
 
@@ -203,7 +204,7 @@ class JsonLinesWriter final : public DatasetWriter {
     std::string line = "{";
     for (size_t c = 0; c < values.size(); ++c) {
       if (c > 0) line += ", ";
-      line += text_of(json(columns_[c].name)) + ": " + text(values[c], columns_[c]);
+      line += text_of(Json(columns_[c].name)) + ": " + text(values[c], columns_[c]);
     }
     file_.write(line + "}\n");
     ++count_;
@@ -214,8 +215,8 @@ class JsonLinesWriter final : public DatasetWriter {
  private:
   std::string text(const Value& value, const Column& column) const {
     if (const auto* content = std::get_if<std::string>(&value)) {
-      if (column.kind != ColumnKind::json) return text_of(json(*content));
-      const json parsed = json::parse(*content, nullptr, false);
+      if (column.kind != ColumnKind::json) return text_of(Json(*content));
+      const Json parsed = Json::parse(*content, nullptr, false);
       if (parsed.is_discarded())
         fail<InputError>("{}: sample {}: the column '{}' holds no JSON", path_, count_, column.name);
       return text_of(parsed);
@@ -232,7 +233,7 @@ class JsonLinesWriter final : public DatasetWriter {
   }
 
   /// JSON has no word for what is no finite number. A whole one is marked as a real.
-  static std::string number(double real) { return text_of(json(real)); }
+  static std::string number(double real) { return text_of(Json(real)); }
 
   std::string path_;
   std::vector<Column> columns_;

@@ -196,7 +196,7 @@ class LibSvm final : public LineDataset {
 };
 
 /// Rows in the head, of which one at least has a feature.
-bool matches(std::string_view, std::span<const uint8_t> head) {
+bool matches_libsvm(std::string_view, std::span<const uint8_t> head) {
   std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   const bool cut = head.size() >= 4096;
   bool feature = false;
@@ -224,7 +224,7 @@ MILLRACE_FORMAT(libsvm){
     "libsvm",
     "LIBSVM or SVMlight",
     100,
-    matches,
+    matches_libsvm,
     [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
         -> std::unique_ptr<Dataset> { return std::make_unique<LibSvm>(path, std::move(files)); },
     create_libsvm};

@@ -9,12 +9,13 @@
 namespace millrace::data {
 namespace {
 
-constexpr uint64_t chunk_bytes = 4 << 20, longest_line = uint64_t{1} << 30;
+constexpr uint64_t lines_chunk_bytes = 4 << 20, longest_line = uint64_t{1} << 30;
 
 /// Behind the first newline at `from` or later; the end of the file when there is none.
 uint64_t behind_newline(const RandomAccessFile& file, uint64_t from) {
   const uint64_t start = from;
-  for (uint64_t step = 1 << 12; from < file.size(); from += step, step = std::min(step * 4, chunk_bytes)) {
+  for (uint64_t step = 1 << 12; from < file.size();
+       from += step, step = std::min(step * 4, lines_chunk_bytes)) {
     step = std::min(step, file.size() - from);
     const Bytes bytes = file.read(from, step);
     if (const void* newline = std::memchr(bytes.data(), '\n', step))
@@ -31,7 +32,7 @@ uint64_t behind_newline(const RandomAccessFile& file, uint64_t from) {
 Lines::Lines(std::vector<std::shared_ptr<const RandomAccessFile>> files, bool (*wanted)(std::string_view))
     : files_(std::move(files)) {
   for (size_t f = 0; f < files_.size(); ++f)
-    for (uint64_t at = 0; at < files_[f]->size(); at += chunk_bytes) {
+    for (uint64_t at = 0; at < files_[f]->size(); at += lines_chunk_bytes) {
       Chunk chunk;
       chunk.file = f;
       chunk.begin = at;
@@ -40,7 +41,7 @@ Lines::Lines(std::vector<std::shared_ptr<const RandomAccessFile>> files, bool (*
   parallel_for(static_cast<int64_t>(chunks_.size()), 0, [&](int64_t k) {
     Chunk& chunk = chunks_[static_cast<size_t>(k)];
     const RandomAccessFile& file = *files_[chunk.file];
-    const uint64_t stop = std::min(chunk.begin + chunk_bytes, file.size());
+    const uint64_t stop = std::min(chunk.begin + lines_chunk_bytes, file.size());
     // Lines that begin within the chunk, up to their ends.
     chunk.begin = chunk.begin == 0 ? 0 : behind_newline(file, chunk.begin - 1);
     chunk.end = chunk.begin >= stop ? chunk.begin : behind_newline(file, stop - 1);

@@ -17,6 +17,7 @@
 #include "base/format.h"
 #include "base/mapped_file.h"
 #include "data/formats/formats.h"
+#include "data/formats/number_at.h"
 #include "data/io/compression.h"
 #include "data/io/location.h"
 #include "data/io/open_file.h"
@@ -31,11 +32,7 @@ using Json = nlohmann::json;
 constexpr uint64_t most_kept = uint64_t{1} << 30;
 constexpr uint64_t most_shard = uint64_t{1} << 32;
 
-uint32_t u32_at(const Bytes& bytes, uint64_t at) {
-  uint32_t value = 0;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
-  return value;
-}
+uint32_t size_at(const Bytes& bytes, uint64_t at) { return number_at<uint32_t>(bytes.data() + at); }
 
 bool there(const std::string& path) {
   std::error_code ignored;
@@ -61,9 +58,9 @@ struct Shard {
 };
 
 /// The index, read with a message for whatever it lacks.
-class Index {
+class MdsIndex {
  public:
-  Index(const RandomAccessFile& file) : path_(file.path()) {
+  MdsIndex(const RandomAccessFile& file) : path_(file.path()) {
     const Bytes text = file.read(0, file.size());
     json_ = Json::parse(text.text(), nullptr, false);
     if (json_.is_discarded()) refuse("it is no JSON");
@@ -119,7 +116,7 @@ class Mds final : public Dataset {
   Mds(const std::string& path, const std::vector<std::shared_ptr<const RandomAccessFile>>& files)
       : Dataset(path) {
     for (const auto& file : files) {
-      const Index index(*file);
+      const MdsIndex index(*file);
       const Json& shards = index.member(index.json(), "shards");
       if (!shards.is_array()) index.refuse("'shards' is no list");
       if (shards.empty()) fail<InputError>("{}: has no shards; copy the folder again", file->path());
@@ -142,13 +139,13 @@ class Mds final : public Dataset {
       fail<InputError>("{}#{}: damaged: {}; copy the shard again", shards_[which]->raw.path, at, why);
     };
     const Bytes offsets = file->read(4 + 4 * at, 8);
-    const uint64_t begin = u32_at(offsets, 0), end = u32_at(offsets, 4);
+    const uint64_t begin = size_at(offsets, 0), end = size_at(offsets, 4);
     if (begin > end || end > file->size()) damaged("its place lies outside of the shard");
     if (end - begin < 4 * sizes_) damaged("it is cut off");
     const Bytes head = file->read(begin, 4 * sizes_);
     uint64_t offset = begin + 4 * sizes_, sized = 0;
     for (size_t c = 0;; ++c) {
-      const uint64_t size = fixed_[c] ? fixed_[c] : u32_at(head, 4 * sized++);
+      const uint64_t size = fixed_[c] ? fixed_[c] : size_at(head, 4 * sized++);
       if (size > end - offset) damaged("its values are longer than it is");
       if (c == column) {
         const std::string where = fmt::format("{}#{}: {}", shards_[which]->raw.path, at, columns_[c].name);
@@ -173,7 +170,7 @@ class Mds final : public Dataset {
     const auto [shard, at] = place(index);
     if (files().empty()) return std::nullopt;
     const Bytes offsets = files_[shard]->read(4 + 4 * at, 8);
-    const uint64_t begin = u32_at(offsets, 0), end = u32_at(offsets, 4), whole = files_[shard]->size();
+    const uint64_t begin = size_at(offsets, 0), end = size_at(offsets, 4), whole = files_[shard]->size();
     // A damaged place is said when the sample is read.
     if (begin > end || end > whole) return SampleExtent{shard, 4 + 4 * at, 8};
     return SampleExtent{shard, begin, end - begin};
@@ -185,7 +182,7 @@ class Mds final : public Dataset {
     try {
       const auto file = opened(which);
       const Bytes offsets = file->read(4 + 4 * at, 8);
-      const uint64_t begin = u32_at(offsets, 0), end = u32_at(offsets, 4);
+      const uint64_t begin = size_at(offsets, 0), end = size_at(offsets, 4);
       if (begin <= end && end <= file->size()) file->will_read(begin, end - begin);
     } catch (const Error&) {  // said when the sample is read
     }
@@ -209,7 +206,7 @@ class Mds final : public Dataset {
   }
 
  private:
-  void add_shard(const Index& index, const Json& entry) {
+  void add_shard(const MdsIndex& index, const Json& entry) {
     if (index.text(entry, "format") != "mds")
       index.refuse(fmt::format("the format of a shard is '{}', not mds", index.text(entry, "format")));
     if (index.number(entry, "version") != 2)
@@ -240,7 +237,7 @@ class Mds final : public Dataset {
   }
 
   /// The first shard's columns; all others must have the same.
-  void add_columns(const Index& index, const Json& entry) {
+  void add_columns(const MdsIndex& index, const Json& entry) {
     const Json &names = index.member(entry, "column_names"),
                &encodings = index.member(entry, "column_encodings"),
                &sizes = index.member(entry, "column_sizes");
@@ -311,8 +308,8 @@ class Mds final : public Dataset {
     if (file->size() != shard.raw.bytes)
       refuse(fmt::format("it has {} bytes, and the index says {}", file->size(), shard.raw.bytes));
     if (file->size() < 8 + 4 * shard.samples) refuse("its table of offsets is cut off");
-    if (u32_at(file->read(0, 4), 0) != shard.samples)
-      refuse(fmt::format("it has {} samples, and the index says {}", u32_at(file->read(0, 4), 0),
+    if (size_at(file->read(0, 4), 0) != shard.samples)
+      refuse(fmt::format("it has {} samples, and the index says {}", size_at(file->read(0, 4), 0),
                          shard.samples));
     return file;
   }

@@ -4,15 +4,10 @@
 #include "base/format.h"
 #include "data/formats/content.h"
 #include "data/formats/mds.h"
+#include "data/formats/number_at.h"
 
 namespace millrace::data {
 namespace {
-
-uint32_t u32_at(const uint8_t* bytes) {
-  uint32_t value = 0;
-  std::memcpy(&value, bytes, sizeof value);
-  return value;
-}
 
 /// The codes of element types in an array whose type is not fixed: its bits, and 0 unsigned, 1 signed, 2
 /// floating.
@@ -50,10 +45,10 @@ T parse_number(std::string_view text, const std::string& where) {
 
 /// u32 width, height, size of the mode's name; the name; rows.
 Pixels decode_pixels(const Bytes& bytes, const std::string& where) {
-  const uint32_t name_size = bytes.size() < 12 ? 0 : u32_at(bytes.data() + 8);
+  const uint32_t name_size = bytes.size() < 12 ? 0 : number_at<uint32_t>(bytes.data() + 8);
   if (bytes.size() < 12 || name_size > bytes.size() - 12)
     fail<InputError>("{}: the picture's header is cut off: damaged", where);
-  const uint64_t width = u32_at(bytes.data()), height = u32_at(bytes.data() + 4);
+  const uint64_t width = number_at<uint32_t>(bytes.data()), height = number_at<uint32_t>(bytes.data() + 4);
   const std::string_view mode = bytes.text().substr(12, name_size);
   if (mode != "RGB" && mode != "L")
     fail<InputError>("{}: pictures of Pillow's mode '{}' are not read here; store them as RGB or L", where,

@@ -8,22 +8,17 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "data/formats/formats.h"
+#include "data/formats/number_at.h"
 #include "data/table/index.h"
 
 namespace millrace::data {
 namespace {
 
-constexpr uint32_t magic = 0xced7230a, most_length = (1u << 29) - 1;
-constexpr uint64_t header_size = 24;
-
-uint32_t u32_at(const uint8_t* bytes) {
-  uint32_t value = 0;
-  std::memcpy(&value, bytes, sizeof value);
-  return value;
-}
+constexpr uint32_t record_magic = 0xced7230a, most_length = (1u << 29) - 1;
+constexpr uint64_t image_header = 24;
 
 /// A record in a file: all of its parts.
-struct Extent {
+struct RecordExtent {
   uint64_t offset = 0, size = 0;  // framing included, without padding behind
   uint32_t file = 0, parts = 0;   // 0 parts: as many as lie there
 };
@@ -37,8 +32,8 @@ void for_each_part(const RandomAccessFile& file, uint64_t offset, const Visit& v
   while (offset < file.size()) {
     if (file.size() - offset < 8) damaged("a record is cut off");
     const Bytes frame = file.read(offset, 8);
-    const uint32_t word = u32_at(frame.data() + 4);
-    if (u32_at(frame.data()) != magic) damaged("no record begins here");
+    const uint32_t word = number_at<uint32_t>(frame.data() + 4);
+    if (number_at<uint32_t>(frame.data()) != record_magic) damaged("no record begins here");
     const uint64_t length = word & most_length, padded = (length + 3) / 4 * 4;
     if (padded > file.size() - offset - 8) damaged("a record is cut off");
     if (!visit(word >> 29, offset + 8, length)) return;
@@ -60,7 +55,7 @@ class RecordIo final : public Dataset {
       const uint32_t flag = header(record, i);
       several = several || flag > 0;
       if (i == 0) {
-        const auto content = record.view().subspan(header_size + 4 * size_t{flag});
+        const auto content = record.view().subspan(image_header + 4 * size_t{flag});
         picture = content.size() > 3 &&
                   ((content[0] == 0xff && content[1] == 0xd8) || (content[0] == 0x89 && content[1] == 'P'));
       }
@@ -84,11 +79,11 @@ class RecordIo final : public Dataset {
   int64_t count() const override { return static_cast<int64_t>(records_.size()); }
   std::span<const std::shared_ptr<const RandomAccessFile>> files() const override { return files_; }
   std::optional<SampleExtent> extent(int64_t index) const override {
-    const Extent& record = records_.at(static_cast<size_t>(index));
+    const RecordExtent& record = records_.at(static_cast<size_t>(index));
     return SampleExtent{record.file, record.offset, record.size};
   }
   std::string name(int64_t index) const override {
-    const Extent& record = records_.at(static_cast<size_t>(index));
+    const RecordExtent& record = records_.at(static_cast<size_t>(index));
     return fmt::format("{}, byte {}", files_[record.file]->path(), record.offset);
   }
 
@@ -104,7 +99,7 @@ class RecordIo final : public Dataset {
         if (flag == 0)
           labels.as<float>()[0] = label;
         else
-          std::memcpy(labels.data(), record.data() + header_size, 4 * size_t{flag});
+          std::memcpy(labels.data(), record.data() + image_header, 4 * size_t{flag});
         return labels;
       }
       case 1:
@@ -114,7 +109,7 @@ class RecordIo final : public Dataset {
         return id;
       }
       default: {
-        const size_t begin = header_size + 4 * size_t{flag};
+        const size_t begin = image_header + 4 * size_t{flag};
         return record.part(begin, record.size() - begin);
       }
     }
@@ -122,7 +117,7 @@ class RecordIo final : public Dataset {
 
  private:
   void index(size_t f) {
-    Extent record;
+    RecordExtent record;
     for_each_part(*files_[f], 0, [&](uint32_t cflag, uint64_t offset, uint64_t length) {
       const bool begins = cflag == 0 || cflag == 1, inside = record.parts > 0;
       if (begins == inside || cflag > 3)
@@ -143,7 +138,7 @@ class RecordIo final : public Dataset {
   }
 
   /// The content of a record, its parts joined.
-  Bytes assemble(const Extent& record) const {
+  Bytes assemble(const RecordExtent& record) const {
     const RandomAccessFile& file = *files_[record.file];
     if (record.parts == 1) return file.read(record.offset + 8, record.size - 8);
     std::vector<uint8_t> joined;
@@ -155,7 +150,7 @@ class RecordIo final : public Dataset {
         return false;
       }
       if (!first) {
-        const auto* word = reinterpret_cast<const uint8_t*>(&magic);
+        const auto* word = reinterpret_cast<const uint8_t*>(&record_magic);
         joined.insert(joined.end(), word, word + 4);
       }
       first = false;
@@ -168,8 +163,8 @@ class RecordIo final : public Dataset {
 
   /// The number of labels that follow the header.
   uint32_t header(const Bytes& record, size_t i) const {
-    const uint32_t flag = record.size() < header_size ? 0 : u32_at(record.data());
-    if (record.size() < header_size || flag > (record.size() - header_size) / 4)
+    const uint32_t flag = record.size() < image_header ? 0 : number_at<uint32_t>(record.data());
+    if (record.size() < image_header || flag > (record.size() - image_header) / 4)
       fail<InputError>(
           "{}: a record of {} bytes has no image header: only files that im2rec or pack_img made can "
           "be read",
@@ -178,7 +173,7 @@ class RecordIo final : public Dataset {
   }
 
   std::vector<std::shared_ptr<const RandomAccessFile>> files_;
-  std::vector<Extent> records_;
+  std::vector<RecordExtent> records_;
 };
 
 class RecordIoWriter final : public DatasetWriter {
@@ -205,7 +200,7 @@ class RecordIoWriter final : public DatasetWriter {
   }
 
   void add(std::span<const Value> values) override {
-    std::vector<uint8_t> record(header_size);
+    std::vector<uint8_t> record(image_header);
     const auto put = [&](size_t at, const void* from, size_t size) { std::memcpy(&record[at], from, size); };
     if (label_ >= 0) put_label(values[label_], record);
     const int64_t id = id_ < 0 ? count_ : std::get<int64_t>(values[id_]);
@@ -250,7 +245,7 @@ class RecordIoWriter final : public DatasetWriter {
   void write_record(std::span<const uint8_t> record) {
     std::vector<size_t> cuts;
     for (size_t at = 0; at + 4 <= record.size(); at += 4)
-      if (u32_at(&record[at]) == magic) cuts.push_back(at);
+      if (number_at<uint32_t>(&record[at]) == record_magic) cuts.push_back(at);
     size_t begin = 0;
     for (size_t i = 0; i <= cuts.size(); ++i) {
       const size_t end = i < cuts.size() ? cuts[i] : record.size();
@@ -258,7 +253,7 @@ class RecordIoWriter final : public DatasetWriter {
       if (end - begin > most_length)
         fail<InputError>("{}: sample {} has {} bytes, a RecordIO record at most {}", path_, count_ - 1,
                          record.size(), most_length);
-      const uint32_t frame[2] = {magic, cflag << 29 | static_cast<uint32_t>(end - begin)};
+      const uint32_t frame[2] = {record_magic, cflag << 29 | static_cast<uint32_t>(end - begin)};
       file_.write(frame, sizeof frame);
       file_.write(&record[0] + begin, end - begin);
       file_.write("\0\0\0", (4 - (end - begin) % 4) % 4);
@@ -279,7 +274,7 @@ MILLRACE_FORMAT(recordio){
     "MXNet RecordIO (.rec)",
     10,
     [](std::string_view, std::span<const uint8_t> head) {
-      return head.size() >= 8 && u32_at(head.data()) == magic;
+      return head.size() >= 8 && number_at<uint32_t>(head.data()) == record_magic;
     },
     [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
         -> std::unique_ptr<Dataset> { return std::make_unique<RecordIo>(path, std::move(files)); },

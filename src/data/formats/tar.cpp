@@ -17,7 +17,7 @@ namespace millrace::data {
 namespace {
 
 constexpr size_t most_extensions = 1000;
-constexpr uint64_t most_unpacked = uint64_t{4} << 30;
+constexpr uint64_t most_unpacked_tar = uint64_t{4} << 30;
 
 /// A whole file, unpacked into memory when it is compressed.
 Bytes content_of(const RandomAccessFile& file, bool& stored) {
@@ -26,7 +26,7 @@ Bytes content_of(const RandomAccessFile& file, bool& stored) {
   stored = compression == Compression::none;
   if (stored) return bytes;
   try {
-    return Bytes(decompress(compression, bytes.view(), most_unpacked));
+    return Bytes(decompress(compression, bytes.view(), most_unpacked_tar));
   } catch (const InputError& error) {
     fail<InputError>("{}: {}", file.path(), error.what());
   }
@@ -298,7 +298,7 @@ class ScannedTar final : public TarDataset {
   std::string last_folder_;
 };
 
-bool matches(std::string_view path, std::span<const uint8_t> head) {
+bool matches_tar(std::string_view path, std::span<const uint8_t> head) {
   switch (compression_of(head)) {
     case Compression::none:
       return is_tar_header(head);
@@ -316,7 +316,7 @@ MILLRACE_FORMAT(webdataset){
     "webdataset",
     "tar (WebDataset shards, or folders of pictures)",
     70,
-    matches,
+    matches_tar,
     [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
         -> std::unique_ptr<Dataset> { return std::make_unique<ScannedTar>(path, std::move(files)); },
     create_webdataset,

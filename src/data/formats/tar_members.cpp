@@ -9,8 +9,6 @@
 namespace millrace::data {
 namespace {
 
-constexpr uint64_t block = 512;
-
 /// Text up to the first NUL.
 std::string_view text(const uint8_t* field, size_t size) {
   const auto* chars = reinterpret_cast<const char*>(field);
@@ -18,7 +16,7 @@ std::string_view text(const uint8_t* field, size_t size) {
 }
 
 /// Octal digits, or base 256 when the top bit is set (GNU, for sizes from 8 GiB). False when it is neither.
-bool parse_number(const uint8_t* field, size_t size, uint64_t& value) {
+bool parse_tar_number(const uint8_t* field, size_t size, uint64_t& value) {
   value = 0;
   if (field[0] & 0x80) {
     if (field[0] != 0x80) return false;  // negative, or beyond 64 bits
@@ -54,12 +52,12 @@ uint64_t byte_sum_8(const uint8_t* bytes) { return add_lanes(pair_sums(bytes)); 
 /// Of a block: no lane overflows (64 · 2 · 255 < 2^16).
 uint64_t byte_sum(const uint8_t* bytes) {
   uint64_t sums = 0;
-  for (size_t i = 0; i < block; i += 8) sums += pair_sums(bytes + i);
+  for (size_t i = 0; i < tar_block; i += 8) sums += pair_sums(bytes + i);
   return add_lanes(sums);
 }
 
 bool is_zero_block(const uint8_t* bytes) {
-  return std::all_of(bytes, bytes + block, [](uint8_t byte) { return byte == 0; });
+  return std::all_of(bytes, bytes + tar_block, [](uint8_t byte) { return byte == 0; });
 }
 
 /// What extension headers say about the next member.
@@ -110,15 +108,15 @@ std::string member_name(const uint8_t* header, const std::string& given) {
 }  // namespace
 
 bool is_tar_header(std::span<const uint8_t> header) {
-  if (header.size() < block) return false;
+  if (header.size() < tar_block) return false;
   uint64_t stored = 0;
-  if (!parse_number(header.data() + 148, 8, stored)) return false;
+  if (!parse_tar_number(header.data() + 148, 8, stored)) return false;
   // The checksum field counts as spaces.
   const uint64_t sum = byte_sum(header.data()) - byte_sum_8(header.data() + 148) + 8 * ' ';
   if (header[0] == 0 && sum == 8 * ' ') return false;
   if (stored == sum) return true;
   int64_t signed_sum = 8 * ' ';  // as old writers counted
-  for (size_t i = 0; i < block; ++i)
+  for (size_t i = 0; i < tar_block; ++i)
     if (i < 148 || i >= 156) signed_sum += static_cast<int8_t>(header[i]);
   return static_cast<int64_t>(stored) == signed_sum;
 }
@@ -127,7 +125,7 @@ TarHeaders::What TarHeaders::header(std::span<const uint8_t> bytes, uint64_t at,
   const uint8_t* header = bytes.data();
   if (is_zero_block(header)) return What::end_mark;
   uint64_t size = 0;
-  if (!is_tar_header(bytes) || !parse_number(header + 124, 12, size))
+  if (!is_tar_header(bytes) || !parse_tar_number(header + 124, 12, size))
     fail<InputError>("{}: damaged tar header at byte {} (after {}); copy the file again", path_, at, last_);
   type_ = static_cast<char>(header[156]);
   const bool extension = type_ == 'x' || type_ == 'g' || type_ == 'L' || type_ == 'K';
@@ -135,7 +133,7 @@ TarHeaders::What TarHeaders::header(std::span<const uint8_t> bytes, uint64_t at,
   // Links and folders may carry a size but have no data.
   if (type_ >= '1' && type_ <= '6') size = 0;
   member.name = extension ? "an extension header" : member_name(header, name_);
-  member.offset = at + block;
+  member.offset = at + tar_block;
   member.size = size;
   if (extension) return What::extension;
   if (type_ == 'S')
@@ -173,10 +171,10 @@ void walk(const std::string& path, std::span<const uint8_t> bytes, uint64_t at, 
   uint64_t begin = at;
   TarMember member;
   while (end_mark || at < end) {
-    if (bytes.size() - at < block)
+    if (bytes.size() - at < tar_block)
       fail<InputError>("{}: the tar is truncated after {} (at byte {}, no end mark); copy the file again",
                        path, headers.last(), at);
-    const auto what = headers.header(bytes.subspan(at, block), at, member);
+    const auto what = headers.header(bytes.subspan(at, tar_block), at, member);
     if (what == TarHeaders::What::end_mark) return;
     const uint64_t size = member.size;
     if (size > bytes.size() - member.offset)
@@ -212,7 +210,7 @@ void for_each_tar_member(const std::string& path, std::span<const uint8_t> bytes
 
 std::string tar_header(const std::string& name, uint64_t size) {
   if (name.size() > 100) fail<InputError>("{}: too long a name for a tar member (100 bytes)", name);
-  std::string header(block, '\0');
+  std::string header(tar_block, '\0');
   const auto put = [&](size_t at, std::string_view value) { header.replace(at, value.size(), value); };
   put(0, name);
   put(100, "0000444");

@@ -9,6 +9,8 @@
 
 namespace millrace::data {
 
+inline constexpr uint64_t tar_block = 512;
+
 struct TarMember {
   std::string name;
   bool regular = false, folder = false;  // others (links, devices) are neither

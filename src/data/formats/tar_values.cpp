@@ -13,7 +13,7 @@
 namespace millrace::data {
 namespace {
 
-constexpr uint64_t most_unpacked = uint64_t{1} << 30;
+constexpr uint64_t most_unpacked_member = uint64_t{1} << 30;
 
 enum class Coding { raw, integer, text, json, msgpack, npy, npz, tenbin, pickle };
 struct Known {
@@ -155,7 +155,7 @@ std::vector<std::string> part_names(Coding coding, std::string_view extension, c
   const Compression compression = compression_of(extension);
   const Bytes content = compression == Compression::none
                             ? packed
-                            : Bytes(decompress(compression, packed.view(), most_unpacked));
+                            : Bytes(decompress(compression, packed.view(), most_unpacked_member));
   if (coding == Coding::npz) return npz_names(content.view());
   const auto arrays = parse_tenbin(content.view());
   return arrays.size() == 1 ? std::vector<std::string>() : tenbin_names(arrays);
@@ -222,7 +222,7 @@ Value decode_member(std::string_view extension, std::string_view part, const Byt
         ".mp");
   if (const Compression compression = compression_of(extension); compression != Compression::none)
     return decode_member(without_compression(extension), part,
-                         Bytes(decompress(compression, content.view(), most_unpacked)));
+                         Bytes(decompress(compression, content.view(), most_unpacked_member)));
   switch (what.coding) {
     case Coding::integer:
       return parse_integer(extension.substr(extension.rfind('.') + 1), content.text());

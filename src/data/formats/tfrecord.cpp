@@ -19,6 +19,7 @@
 #include "base/wire.h"
 #include "data/formats/content.h"
 #include "data/formats/formats.h"
+#include "data/formats/number_at.h"
 #include "data/io/compression.h"
 #include "data/table/indexed_samples.h"
 
@@ -28,13 +29,6 @@ namespace {
 constexpr uint64_t framing = 16;  // 12 bytes before the data, 4 behind it
 /// Values of a feature that decide what its bytes are.
 constexpr int64_t judged = 64;
-
-template <typename T>
-T number_at(const uint8_t* bytes) {
-  T value = 0;
-  std::memcpy(&value, bytes, sizeof value);
-  return value;
-}
 
 bool begins_record(const uint8_t* frame) {
   return number_at<uint32_t>(frame + 8) == masked_crc32c(crc32c(frame, 8));

@@ -4,19 +4,13 @@
 
 #include "base/crc32c.h"
 #include "base/format.h"
+#include "data/formats/number_at.h"
 #include "data/formats/streams/stream.h"
 
 namespace millrace::data {
 namespace {
 
 constexpr size_t kFrame = 12;
-
-template <typename T>
-T number_at(const uint8_t* bytes) {
-  T value = 0;
-  std::memcpy(&value, bytes, sizeof value);
-  return value;
-}
 
 bool begins_record(std::span<const uint8_t> frame) {
   return frame.size() >= kFrame &&
