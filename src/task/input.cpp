@@ -1,7 +1,7 @@
 #include "task/input.h"
 
 #include "base/format.h"
-#include "data/formats/open_dataset.h"
+#include "task/open.h"
 
 namespace millrace::task {
 
@@ -10,10 +10,8 @@ const InputKind& Input::kind() const { return input_kinds().at(section_.kind); }
 std::shared_ptr<const data::Dataset> Input::open(const Recipe& recipe,
                                                  const std::vector<std::string>& paths) const {
   if (paths.size() != 1) fail<InternalError>("{} sources where one is opened", paths.size());
-  data::OpenOptions options;
-  options.texts = text_columns();
-  if (!recipe.data.header.empty()) options.header = recipe.data.header == "yes";
-  return data::open_dataset(paths[0], options);
+  const data::OpenOptions options = open_options(recipe, text_columns());
+  return with_names(data::open_dataset(paths[0], options), paths[0], options, columns());
 }
 
 std::shared_ptr<const data::Dataset> Input::sample(const std::string& argument) const {

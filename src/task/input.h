@@ -119,6 +119,8 @@ class Input {
   /// What evaluation makes of a decoded picture of this size, where the first of fields() holds pictures u8
   /// [batch, C, H, W]; nothing where it does not. InputError when the picture is too small.
   virtual std::optional<data::Frame> frame(int /*height*/, int /*width*/) const { return std::nullopt; }
+  /// Columns that it looks at, as far as it knows them by name.
+  virtual std::vector<std::string> columns() const { return text_columns(); }
   /// Columns that were texts in training, and are texts wherever samples are read.
   virtual std::vector<std::string> text_columns() const { return {}; }
 

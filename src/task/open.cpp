@@ -19,36 +19,11 @@ using NamedSets = std::vector<std::pair<std::string, Set>>;
 /// Which samples of data.train are asked for.
 enum class Wanted { training, tests };
 
-data::OpenOptions options_of(const Recipe& recipe, const std::vector<std::string>& texts = {}) {
-  data::OpenOptions options;
-  if (!recipe.data.header.empty()) options.header = recipe.data.header == "yes";
-  options.texts = texts;
-  return options;
-}
-
 bool has_columns(const data::Dataset& set, const std::vector<std::string>& names) {
   return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
     return std::any_of(set.columns().begin(), set.columns().end(),
                        [&](const data::Column& column) { return column.name == name; });
   });
-}
-
-/// A data set that is to have columns that are known. Of a few rows of CSV it cannot be told from the content
-/// whether the first is names, but from the names.
-Set open_known(const Recipe& recipe, const std::string& text, const std::vector<std::string>& texts) {
-  data::OpenOptions options = options_of(recipe, texts);
-  Set set = open_set(text, options);
-  const std::string path = expand(text);
-  if (!recipe.data.header.empty() || set->format() != "csv" || path == "-" || path.starts_with("pipe:") ||
-      has_columns(*set, texts))
-    return set;
-  options.header = true;
-  Set named;
-  try {
-    named = data::open_dataset(path, options);
-  } catch (const InputError&) {  // there is nothing behind the names
-  }
-  return named && has_columns(*named, texts) ? named : set;
 }
 
 /// What data.test_share keeps of it, or what that leaves.
@@ -66,7 +41,8 @@ Set shared_out(Set set, double share, Wanted wanted) {
 Set open_source(const Recipe& recipe, const std::string& text, bool whole, Wanted wanted,
                 const std::vector<std::string>& texts) {
   const Recipe::Data& data = recipe.data;
-  Set set = texts.empty() ? open_set(text, options_of(recipe)) : open_known(recipe, text, texts);
+  const data::OpenOptions options = open_options(recipe, texts);
+  Set set = with_names(open_set(text, options), expand(text), options, texts);
   if (data.test.empty() && !data.test_where.empty())
     set = data::where(set, wanted == Wanted::tests ? data.test_where : "not (" + data.test_where + ")");
   else if (data.test.empty() && data.test_share > 0 && !whole)
@@ -114,6 +90,27 @@ Set open_set(const std::string& text, const data::OpenOptions& options) {
   }
 }
 
+data::OpenOptions open_options(const Recipe& recipe, const std::vector<std::string>& texts) {
+  data::OpenOptions options;
+  if (!recipe.data.header.empty()) options.header = recipe.data.header == "yes";
+  options.texts = texts;
+  return options;
+}
+
+Set with_names(Set set, const std::string& path, data::OpenOptions options,
+               const std::vector<std::string>& columns) {
+  if (options.header || set->format() != "csv" || path == "-" || path.starts_with("pipe:") ||
+      has_columns(*set, columns))
+    return set;
+  options.header = true;
+  Set named;
+  try {
+    named = data::open_dataset(path, options);
+  } catch (const InputError&) {  // there is nothing behind the names
+  }
+  return named && has_columns(*named, columns) ? named : set;
+}
+
 TrainingSource open_training_source(const Recipe& recipe, bool whole, int64_t most) {
   const auto opened = [&](const std::string& text) {
     Set set = open_source(recipe, text, whole, Wanted::training, {});
@@ -133,7 +130,11 @@ TrainingSource open_training_source(const Recipe& recipe, bool whole, int64_t mo
 Set open_test_source(const Recipe& recipe, bool whole, const std::string& path,
                      const std::vector<std::string>& texts) {
   const Recipe::Data& data = recipe.data;
-  if (!path.empty() || !data.test.empty()) return open_known(recipe, path.empty() ? data.test : path, texts);
+  if (!path.empty() || !data.test.empty()) {
+    const data::OpenOptions options = open_options(recipe, texts);
+    const std::string& text = path.empty() ? data.test : path;
+    return with_names(open_set(text, options), expand(text), options, texts);
+  }
   if (!has_tests(recipe)) return nullptr;
   if (data.sources.empty()) return open_source(recipe, data.train, whole, Wanted::tests, texts);
   NamedSets sets;

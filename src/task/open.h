@@ -17,6 +17,15 @@ namespace millrace::task {
 /// folder of all data is missing.
 std::shared_ptr<const data::Dataset> open_set(const std::string& text, const data::OpenOptions& options = {});
 
+/// How a recipe has its data sets opened, `texts` being columns of texts whatever they look like.
+data::OpenOptions open_options(const Recipe& recipe, const std::vector<std::string>& texts = {});
+/// The same data set, or where it lacks columns that are known that of the same path and options with its
+/// first line as names: of a few rows of CSV it cannot be told from the content whether that is what they
+/// are.
+std::shared_ptr<const data::Dataset> with_names(std::shared_ptr<const data::Dataset> set,
+                                                const std::string& path, data::OpenOptions options,
+                                                const std::vector<std::string>& columns);
+
 /// What a recipe trains on, where it has random access: one source, or the sources of data.train by name, one
 /// after the other. data.where, data.test_where and data.test_share (of samples, not of a corpus) have been
 /// applied. `parts`: samples of each source, in the order of their names; empty for one.

@@ -12,7 +12,6 @@
 #include "base/size_text.h"
 #include "base/utf8.h"
 #include "data/feed/sequences/token_rows.h"
-#include "data/formats/open_dataset.h"
 #include "data/io/location.h"
 #include "data/order/order.h"
 
@@ -236,28 +235,6 @@ std::unique_ptr<data::RowPlan> TokenInput::rows(const data::Part& part, const Re
     }
   }
   return data::token_rows(std::move(texts), tokens.options(), std::move(plan));
-}
-
-std::shared_ptr<const data::Dataset> TokenInput::open(const Recipe& recipe,
-                                                      const std::vector<std::string>& paths) const {
-  if (paths.size() != 1) fail<InternalError>("{} sources where one is opened", paths.size());
-  const std::string& path = paths[0];
-  data::OpenOptions options;
-  options.texts = {column()};
-  if (!recipe.data.header.empty()) options.header = recipe.data.header == "yes";
-  std::shared_ptr<const data::Dataset> dataset = data::open_dataset(path, options);
-  // Of a few rows it cannot be told from the content whether the first is names, but from the name.
-  if (recipe.data.header.empty() && dataset->format() == "csv" && path != "-" && !path.starts_with("pipe:") &&
-      !has_text_column(*dataset, column())) {
-    options.header = true;
-    std::shared_ptr<const data::Dataset> named;
-    try {
-      named = data::open_dataset(path, options);
-    } catch (const InputError&) {  // there is nothing behind the names
-    }
-    if (named && has_text_column(*named, column())) return named;
-  }
-  return dataset;
 }
 
 bool TokenInput::is_sample(const std::string& argument) const {

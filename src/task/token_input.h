@@ -66,9 +66,6 @@ class TokenInput : public Input, private Continuable {
   std::unique_ptr<data::RowPlan> rows(const data::Part& part, const Reading& reading, Purpose purpose,
                                       int64_t batch) const override;
 
-  /// One source of texts; columns by the first line of a CSV file where they are needed.
-  std::shared_ptr<const data::Dataset> open(const Recipe& recipe,
-                                            const std::vector<std::string>& paths) const override;
   bool is_sample(const std::string& argument) const override;
   std::shared_ptr<const data::Dataset> sample(const std::string& argument) const override;
 

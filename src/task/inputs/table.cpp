@@ -8,7 +8,6 @@
 #include "data/encode/table_encoder.h"
 #include "data/encode/table_graph.h"
 #include "data/feed/array_part.h"
-#include "data/formats/open_dataset.h"
 #include "data/table/read_columns.h"
 #include "task/input.h"
 #include "task/inputs/suiting.h"
@@ -24,14 +23,6 @@ bool in_list(const std::vector<std::string>& names, const std::string& name) {
 bool is_table_column(const data::Column& column) {
   using enum data::ColumnKind;
   return (column.kind == integer || column.kind == real || column.kind == text) && column.name != "__key__";
-}
-
-/// Does a data set have all columns that a model looks at?
-bool has_columns(const data::Dataset& dataset, const std::vector<std::string>& names) {
-  return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-    return std::any_of(dataset.columns().begin(), dataset.columns().end(),
-                       [&](const data::Column& column) { return column.name == name; });
-  });
 }
 
 std::string quoted(const std::string& text) {
@@ -82,28 +73,7 @@ class TableInput final : public Input {
         data::ArrayPartOptions{{}, reading.streamed || purpose == Purpose::prediction});
   }
 
-  /// Texts are texts, whatever those of this file look like.
-  std::shared_ptr<const data::Dataset> open(const Recipe& recipe,
-                                            const std::vector<std::string>& paths) const override {
-    if (paths.size() != 1) fail<InternalError>("{} sources where one is opened", paths.size());
-    const std::string& path = paths[0];
-    data::OpenOptions options;
-    options.texts = encoder_.text_columns();
-    if (!recipe.data.header.empty()) options.header = recipe.data.header == "yes";
-    std::shared_ptr<const data::Dataset> dataset = data::open_dataset(path, options);
-    // Of a few rows it cannot be told from the content whether the first is names, but from the names.
-    if (recipe.data.header.empty() && dataset->format() == "csv" && path != "-" &&
-        !path.starts_with("pipe:") && !has_columns(*dataset, encoder_.columns())) {
-      options.header = true;
-      std::shared_ptr<const data::Dataset> named;
-      try {
-        named = data::open_dataset(path, options);
-      } catch (const InputError&) {  // there is nothing behind the names
-      }
-      if (named && has_columns(*named, encoder_.columns())) return named;
-    }
-    return dataset;
-  }
+  std::vector<std::string> columns() const override { return encoder_.columns(); }
   std::vector<std::string> text_columns() const override { return encoder_.text_columns(); }
 
   /// "age 39, work "State-gov" …"
