@@ -14,7 +14,7 @@
 
 #include <millrace/dataset.h>
 
-#include "data/formats/numpy_type.h"
+#include "data/codecs/arrays/numpy_type.h"
 
 namespace millrace::data::beton {
 

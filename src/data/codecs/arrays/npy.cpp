@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "base/format.h"
-#include "data/codecs/arrays/number_array.h"
+#include "data/codecs/arrays/numpy_type.h"
 #include "data/io/compression.h"
 
 namespace millrace::data {
@@ -99,10 +99,10 @@ class HeaderParser {
   size_t at_ = 0;
 };
 
-NumberType number_type(const std::string& descr) {
+NumpyType number_type(const std::string& descr) {
   if (descr.find('O') != std::string::npos)
     fail<InputError>("holds Python objects, which could run any code when they are read: refused");
-  NumberType type;
+  NumpyType type{0, 0};
   if (descr.size() == 3 && (descr[0] == '<' || descr[0] == '|' || descr[0] == '='))
     type = {descr[1], descr[2] - '0'};
   if (!type.known())

@@ -14,7 +14,7 @@ namespace millrace::data {
 
 /// Errors are InputErrors, worded to follow a name ("is no .npy file …").
 
-/// Numbers and bools, little-endian, in either order of dimensions (number_array.h says what is widened).
+/// Numbers and bools, little-endian, in either order of dimensions (numpy_type.h says what is widened).
 /// Object arrays are refused: reading them would run code.
 Array parse_npy(std::span<const uint8_t> bytes);
 /// Version 1.0, as numpy.save writes it; bf16 as f32, which NumPy has no type for.

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/format.h"
-#include "data/codecs/arrays/number_array.h"
+#include "data/codecs/arrays/numpy_type.h"
 
 namespace millrace::data {
 namespace {
@@ -43,7 +43,7 @@ std::vector<std::pair<std::string, Array>> parse_tenbin(std::span<const uint8_t>
     const auto header = take_chunk(bytes);
     if (header.size() < 24) fail<InputError>("is damaged: a header of {} bytes", header.size());
     const std::string dtype = letters_at(header, 0);
-    NumberType type;
+    NumpyType type{0, 0};
     if (dtype.size() == 2) type = {dtype[0], dtype[1] - '0'};
     if (!type.known()) fail<InputError>("holds elements of the unknown type '{}'", dtype);
     const int64_t rank = word_at(header, 16);

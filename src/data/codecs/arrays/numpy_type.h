@@ -18,8 +18,10 @@ struct NumpyType {
   bool big_endian = false;
   bool operator==(const NumpyType&) const = default;
 
+  /// False for types that cannot be read here.
+  bool known() const;
   /// What arrays of it become here: integers that have no type of their own become the next wider signed one
-  /// (u64: i64).
+  /// (i16 and u16: i32; u32 and u64: i64).
   DType dtype() const;
   /// "<f4", "|u1": as in dtype.str.
   std::string descr() const;
@@ -37,6 +39,10 @@ NumpyType numpy_type_of(DType dtype, std::string_view where);
 /// `where`, when `bytes` is not as long as the shape says, or a number does not fit.
 Array array_from_numpy(NumpyType type, const std::vector<int64_t>& shape, std::span<const uint8_t> bytes,
                        std::string_view where);
+/// The array whose elements `bytes` begins with; `fortran`: the first dimension goes fastest. InputError,
+/// worded to follow a name, when the bytes do not suffice, the shape is absurd or a number does not fit.
+Array number_array(NumpyType type, const std::vector<int64_t>& shape, std::span<const uint8_t> bytes,
+                   bool fortran = false);
 /// The bytes that a shape takes; InputError when that is beyond 2^48.
 uint64_t numpy_bytes(NumpyType type, const std::vector<int64_t>& shape, std::string_view where);
 
