@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "base/words.h"
 #include "data/codecs/text/first_group.h"
 #include "data/formats/open_dataset.h"
 #include "data/table/column_values.h"
@@ -60,9 +61,8 @@ DraftPaths draft_paths(const std::string& path) {
   return {path, ""};
 }
 
-bool is_one_of(std::string name, std::initializer_list<const char*> words) {
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  return std::find(words.begin(), words.end(), name) != words.end();
+bool is_one_of(const std::string& name, std::initializer_list<const char*> words) {
+  return std::find(words.begin(), words.end(), lower_case(name)) != words.end();
 }
 
 /// A column that is called as targets are; "" for none.
@@ -190,15 +190,15 @@ std::string comment(const std::string& text) {
 /// What the classes' texts have around them that makes several of one: blanks, or the full stop of one of two
 /// sets ("<=50K.").
 std::string trim_of(const std::vector<std::string>& classes, const std::vector<std::string>& of_tests) {
-  const auto trimmed = [](const std::vector<std::string>& names, const std::string& trim) {
+  const auto all_trimmed = [](const std::vector<std::string>& names, const std::string& trim) {
     std::set<std::string_view> some;
-    for (const std::string& name : names) some.insert(data::trimmed_text(name, trim));
+    for (const std::string& name : names) some.insert(trimmed(name, trim));
     return some;
   };
-  const bool blanks = trimmed(classes, " ") != trimmed(classes, "");
+  const bool blanks = all_trimmed(classes, " ") != all_trimmed(classes, "");
   for (const char* trim : {"", " ", ".", " ."}) {
     if (blanks && trim[0] != ' ') continue;
-    const auto known = trimmed(classes, trim), others = trimmed(of_tests, trim);
+    const auto known = all_trimmed(classes, trim), others = all_trimmed(of_tests, trim);
     if (std::includes(known.begin(), known.end(), others.begin(), others.end())) return trim;
   }
   return blanks ? " " : "";

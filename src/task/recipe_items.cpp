@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "base/words.h"
 #include "task/recipe.h"
 
 namespace millrace::task {
@@ -89,12 +90,6 @@ void Items::add(const std::string& key, Raw raw, int64_t order) {
     add_table(key.substr(0, dot), raw.where, order);
   raw.order = order;
   values.insert_or_assign(key, std::move(raw));
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
-  return text;
 }
 
 std::vector<std::string_view> split_list(std::string_view text) {

@@ -60,6 +60,5 @@ SettingValue as_setting(SettingValue value, const std::string& spelt, const Sett
 
 /// Splits at commas that stand in no bracket and no quotes.
 std::vector<std::string_view> split_list(std::string_view text);
-std::string_view trimmed(std::string_view text);
 
 }  // namespace millrace::task

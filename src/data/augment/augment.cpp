@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/words.h"
 #include "data/augment/words.h"
 
 namespace millrace::data {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "base/words.h"
 
 namespace millrace::data {
 namespace {
@@ -69,16 +70,6 @@ Settings settings_of(std::vector<std::string> words, const std::vector<Setting>&
 }
 
 }  // namespace
-
-std::vector<std::string> split_words(std::string_view text) {
-  std::vector<std::string> words;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find_first_of(" \t", at), text.size());
-    if (end > at) words.emplace_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
-}
 
 std::string usage_of(const std::string& name, const std::vector<Setting>& settings, bool optional) {
   std::string needed, rest;

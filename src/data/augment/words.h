@@ -22,7 +22,6 @@ Settings parse_words(std::string_view text, const std::vector<Setting>& settings
 /// InputError as that of parse_words().
 [[noreturn]] void wrong_words(std::string_view text, const std::string& why, const std::string& usage);
 
-std::vector<std::string> split_words(std::string_view text);
 /// A setting of two numbers.
 std::pair<double, double> range_of(const Settings& settings, std::string_view name);
 

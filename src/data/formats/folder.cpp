@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/words.h"
 #include "data/codecs/pictures/decode.h"
 #include "data/codecs/pictures/picture.h"
 #include "data/formats/content.h"
@@ -18,16 +19,11 @@ namespace {
 
 constexpr int most_depth = 16;
 
-bool ends_with_any(std::string name, std::initializer_list<std::string_view> endings) {
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return std::any_of(endings.begin(), endings.end(), [&](std::string_view e) { return name.ends_with(e); });
-}
-
 ColumnKind kind_of(const std::string& name) {
-  return is_picture_name(name)                    ? ColumnKind::picture
-         : ends_with_any(name, {".wav", ".flac"}) ? ColumnKind::audio
-         : ends_with_any(name, {".txt"})          ? ColumnKind::text
-                                                  : ColumnKind::bytes;
+  return is_picture_name(name)                 ? ColumnKind::picture
+         : has_ending(name, {".wav", ".flac"}) ? ColumnKind::audio
+         : has_ending(name, {".txt"})          ? ColumnKind::text
+                                               : ColumnKind::bytes;
 }
 
 class Folder final : public Dataset {

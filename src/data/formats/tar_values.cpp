@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/words.h"
 #include "data/codecs/arrays/npy.h"
 #include "data/codecs/arrays/tenbin.h"
 #include "data/io/compression.h"
@@ -45,13 +46,6 @@ const Known& known(std::string_view extension) {
   const std::string_view plain = without_compression(extension);
   const auto found = table.find(plain.substr(plain.rfind('.') + 1));  // npos + 1 == 0
   return found == table.end() ? bytes : found->second;
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr const char* space = " \t\r\n\v\f";
-  const size_t first = text.find_first_not_of(space);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(space) - first + 1);
 }
 
 int64_t parse_integer(std::string_view extension, std::string_view text) {

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/format.h"
+#include "base/words.h"
 #include "data/io/remote_object.h"
 
 namespace millrace::data {
@@ -56,10 +57,7 @@ bool take_header(std::string_view line, std::string_view name, std::string& valu
   if (line.size() <= name.size() || line[name.size()] != ':') return false;
   for (size_t i = 0; i < name.size(); ++i)
     if (std::tolower(static_cast<unsigned char>(line[i])) != name[i]) return false;
-  std::string_view rest = line.substr(name.size() + 1);
-  while (!rest.empty() && std::isspace(static_cast<unsigned char>(rest.front()))) rest.remove_prefix(1);
-  while (!rest.empty() && std::isspace(static_cast<unsigned char>(rest.back()))) rest.remove_suffix(1);
-  value = rest;
+  value = trimmed(line.substr(name.size() + 1));
   return true;
 }
 

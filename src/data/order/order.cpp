@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "base/words.h"
+
 namespace millrace::data {
 
 #define KIND(NAME) extern const OrderKind order_##NAME;
@@ -37,11 +39,7 @@ std::vector<std::string> order_usages() {
 
 OrderText parse_order(std::string_view text) {
   OrderText parsed;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find_first_of(" \t", at), text.size());
-    if (end > at) parsed.words.emplace_back(text.substr(at, end - at));
-    at = end + 1;
-  }
+  parsed.words = split_words(text);
   const std::string name = parsed.words.empty() ? "" : parsed.words[0];
   parsed.kind = order_kinds().find(name);
   if (parsed.kind) return parsed;

@@ -32,11 +32,4 @@ std::string category_text(const ColumnValues& values, size_t i) {
                                             : fmt::format("{}", values.reals[i]);
 }
 
-std::string_view trimmed_text(std::string_view text, std::string_view characters) {
-  if (characters.empty()) return text;
-  const size_t begin = text.find_first_not_of(characters);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(characters) + 1 - begin);
-}
-
 }  // namespace millrace::data

@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "base/parallel_for.h"
+#include "base/words.h"
 #include "data/augment/spec_augment.h"
 #include "data/codecs/sounds/mel.h"
 #include "data/codecs/sounds/mel_graph.h"
@@ -119,11 +120,7 @@ LearntSounds measure_sounds(const Settings& settings, const Reading& reading) {
 }
 
 /// Is it named as a WAV or FLAC file?
-bool is_sound_file(const std::string& path) {
-  std::string end = std::filesystem::path(path).extension().string();
-  for (char& c : end) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return end == ".wav" || end == ".flac";
-}
+bool is_sound_file(const std::string& path) { return has_ending(path, {".wav", ".flac"}); }
 
 class SoundInput final : public Input {
  public:
@@ -172,7 +169,8 @@ class SoundInput final : public Input {
 
   std::shared_ptr<const data::Dataset> open(const Recipe& /*recipe*/,
                                             const std::vector<std::string>& paths) const override {
-    return files_or_dataset(paths, is_sound_file, settings().text("column"), {"audio", data::ColumnKind::audio});
+    return files_or_dataset(paths, is_sound_file, settings().text("column"),
+                            {"audio", data::ColumnKind::audio});
   }
   bool together(const std::string& path) const override { return is_sound_file(path); }
 

@@ -13,6 +13,7 @@
 #include "base/format.h"
 #include "base/parallel_for.h"
 #include "base/utf8.h"
+#include "base/words.h"
 #include "data/codecs/text/first_group.h"
 #include "data/feed/array_part.h"
 #include "data/table/column_values.h"
@@ -113,7 +114,7 @@ class ClassColumn {
 
   template <typename Use>
   void text(const Dataset& from, int64_t sample, std::string_view written, Use&& use) const {
-    const std::string_view bare = data::trimmed_text(written, trim_);
+    const std::string_view bare = trimmed(written, trim_);
     if (!pattern_) return use(sample, WrittenClass{bare, std::nullopt});
     const auto found = pattern_->find(bare);
     if (!found)

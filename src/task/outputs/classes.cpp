@@ -9,8 +9,8 @@
 #include "base/format.h"
 #include "base/parallel_for.h"
 #include "base/utf8.h"
+#include "base/words.h"
 #include "data/feed/array_part.h"
-#include "data/table/column_values.h"
 #include "data/table/read_columns.h"
 #include "task/class_names.h"
 #include "task/json_text.h"
@@ -51,7 +51,7 @@ struct LabelColumns {
       std::string_view rest = values[0].contents[static_cast<size_t>(i)];
       while (true) {
         const size_t end = rest.find(separator);
-        if (const auto label = data::trimmed_text(rest.substr(0, end), " \t\r\n"); !label.empty()) use(first + i, label);
+        if (const auto label = trimmed(rest.substr(0, end), " \t\r\n"); !label.empty()) use(first + i, label);
         if (end == std::string_view::npos) break;
         rest.remove_prefix(end + separator.size());
       }

@@ -1,8 +1,6 @@
 #include "data/codecs/pictures/decode.h"
 
-#include <algorithm>
-#include <cctype>
-
+#include "base/words.h"
 #include "data/codecs/pictures/bmp.h"
 #include "data/codecs/pictures/gif.h"
 #include "data/codecs/pictures/jpeg.h"
@@ -35,13 +33,7 @@ std::string decode_picture(const StoredPicture& stored, Picture& picture) {
 const char* picture_kinds() { return "JPEG, PNG, WebP, GIF, BMP, PGM or PPM"; }
 
 bool is_picture_name(std::string_view name) {
-  const size_t dot = name.rfind('.');
-  if (dot == std::string_view::npos) return false;
-  std::string extension(name.substr(dot + 1));
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  static constexpr std::string_view known[] = {"jpg", "jpeg", "png", "webp", "gif", "bmp", "pgm", "ppm"};
-  return std::find(std::begin(known), std::end(known), extension) != std::end(known);
+  return has_ending(name, {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".pgm", ".ppm"});
 }
 
 }  // namespace millrace::data

@@ -1,0 +1,43 @@
+// Words and endings of texts.
+#pragma once
+
+#include <algorithm>
+#include <cctype>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace {
+
+/// Without such characters at both ends.
+inline std::string_view trimmed(std::string_view text, std::string_view characters = " \t\r\n\v\f") {
+  const size_t begin = text.find_first_not_of(characters);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(characters) + 1 - begin);
+}
+
+/// What stands between blanks and tabs.
+inline std::vector<std::string> split_words(std::string_view text) {
+  std::vector<std::string> words;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find_first_of(" \t", at), text.size());
+    if (end > at) words.emplace_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+/// Of letters in ASCII.
+inline std::string lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+/// Does a name end with one of these (in lower case), in any case?
+inline bool has_ending(std::string_view name, std::initializer_list<std::string_view> endings) {
+  const std::string lower = lower_case(std::string(name));
+  return std::any_of(endings.begin(), endings.end(), [&](auto ending) { return lower.ends_with(ending); });
+}
+
+}  // namespace millrace
