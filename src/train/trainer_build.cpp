@@ -20,22 +20,9 @@ int64_t TrainerState::steps_of(const task::Recipe& recipe, int64_t in_epoch) {
 void TrainerState::open_data(const std::string& encoding) {
   const auto begin = Clock::now();
   std::vector<std::string> notes;
-  task::Recipe given = task.recipe;
-  const int64_t cache = given.data.cache_mb << 20;
-  const auto open = [&] {
-    notes.clear();
-    task::Opened opened = task::open_training(given, encoding, most_samples, reading(), notes);
-    task = std::move(opened.task);
-    training = std::move(opened.training);
-  };
-  open();
-  if (most_samples > 0 && feed().cached() &&
-      static_cast<double>(feed().sample_bytes()) * static_cast<double>(training.count) >
-          static_cast<double>(cache)) {
-    // The sample would be kept in memory, the whole set will not.
-    given.data.cache_mb = 0;
-    open();
-  }
+  task::Opened opened = task::open_training(task.recipe, encoding, most_samples, reading(), notes);
+  task = std::move(opened.task);
+  training = std::move(opened.training);
   prepared.read = seconds_since(begin);
   prepared.unit = feed().unit();
   prepared.opened = feed().streamed() ? feed().samples_per_epoch() : feed().count();
