@@ -1,6 +1,7 @@
 // The graph: operators over immutable values in SSA form.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -139,6 +140,11 @@ class Rewriter {
   /// Copies node `index` with mapped operands (and bindings for named dimensions applied, when given).
   void copy(int index, const Bindings* bindings = nullptr);
   void set(Value old_value, Value new_value);
+  /// The results of node `index` are those of the node that `first` is of.
+  void set_all(int index, Value first);
+  /// Maps all inputs, then goes through the nodes in order, but for those whose results are set already:
+  /// `changed` sets a node's results and says so, else it is copied.
+  void go_through(const std::function<bool(int index)>& changed);
   Value operator[](Value old_value) const;
   bool has(Value old_value) const;
   std::vector<Value> mapped(std::span<const Value> old_values) const;

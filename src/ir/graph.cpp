@@ -262,10 +262,18 @@ void Rewriter::copy(int index, const Bindings* bindings) {
   } else {
     added = to_.add(*node.op, operands, std::move(attributes));
   }
-  for (size_t r = 0; r < node.types.size(); ++r) {
-    const auto result = static_cast<int32_t>(r);
-    set({index, result}, {added.node, result});
-  }
+  set_all(index, added);
+}
+
+void Rewriter::set_all(int index, Value first) {
+  for (int32_t r = 0; r < static_cast<int32_t>(from_.node(index).types.size()); ++r)
+    set({index, r}, {first.node, r});
+}
+
+void Rewriter::go_through(const std::function<bool(int index)>& changed) {
+  copy_inputs();
+  for (int i = 0; i < from_.size(); ++i)
+    if (!has({i, 0}) && !changed(i)) copy(i);
 }
 
 void Rewriter::set(Value old_value, Value new_value) {

@@ -57,27 +57,20 @@ std::string key_of(const Node& node, const std::vector<Value>& operands) {
 // `stream`.
 Graph eliminate_common(const Graph& graph, const PassContext&) {
   Rewriter rewrite(graph);
-  rewrite.copy_inputs();
   std::unordered_map<std::string, Value> seen;
-  for (int i = 0; i < graph.size(); ++i) {
-    if (rewrite.has({i, 0})) continue;
+  rewrite.go_through([&](int i) {
     const Node& node = graph.node(i);
-    if (node.body && !node.op->body) {  // bodies made by passes are not compared
-      rewrite.copy(i);
-      continue;
-    }
+    if (node.body && !node.op->body) return false;  // bodies made by passes are not compared
     std::string key = key_of(node, rewrite.mapped(node.operands));
     const auto it = seen.find(key);
     if (it == seen.end()) {
       rewrite.copy(i);
       seen.emplace(std::move(key), rewrite[{i, 0}]);
-      continue;
+    } else {
+      rewrite.set_all(i, it->second);
     }
-    for (size_t r = 0; r < node.types.size(); ++r) {
-      const auto result = static_cast<int32_t>(r);
-      rewrite.set({i, result}, {it->second.node, result});
-    }
-  }
+    return true;
+  });
   return rewrite.finish();
 }
 

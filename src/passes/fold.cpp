@@ -29,9 +29,7 @@ Array constant_of(Rewriter& rewrite, Value operand, const PassContext& context) 
 // Nodes whose operands are all constants are evaluated now.
 Graph fold_constants(const Graph& graph, const PassContext& context) {
   Rewriter rewrite(graph);
-  rewrite.copy_inputs();
-  for (int i = 0; i < graph.size(); ++i) {
-    if (rewrite.has({i, 0})) continue;
+  rewrite.go_through([&](int i) {
     const Node& node = graph.node(i);
     bool constant = !node.operands.empty() && !grows(graph, node);
     int stored = 0;  // operands that are constants as they stand, not broadcast ones
@@ -43,18 +41,15 @@ Graph fold_constants(const Graph& graph, const PassContext& context) {
       else if (!producer.op->broadcasts || !rewrite.graph().constant_value(producer.operands[0]))
         constant = false;
     }
-    constant = constant && stored > 0;
-    if (!constant) {
-      rewrite.copy(i);
-      continue;
-    }
+    if (!constant || stored == 0) return false;
     std::vector<Array> operands;
     for (const Value& operand : node.operands) operands.push_back(constant_of(rewrite, operand, context));
     const std::vector<Array> results = context.evaluate(graph, node, operands);
     rewrite.graph().set_location(node.location);
     for (size_t r = 0; r < results.size(); ++r)
       rewrite.set({i, static_cast<int32_t>(r)}, rewrite.graph().constant(results[r]));
-  }
+    return true;
+  });
   return rewrite.finish();
 }
 

@@ -33,16 +33,11 @@ std::optional<Value> per_channel(Graph& graph, Value value) {
 static Graph fold_scale(const Graph& graph, const PassContext&) {
   const std::vector<int> uses = graph.use_counts();
   Rewriter rewrite(graph);
-  rewrite.copy_inputs();
   Graph& to = rewrite.graph();
-  for (int i = 0; i < graph.size(); ++i) {
-    if (rewrite.has({i, 0})) continue;
+  rewrite.go_through([&](int i) {
     const Node& node = graph.node(i);
     const bool divides = node.op->is(ScalarOp::div);
-    if ((!divides && !node.op->is(ScalarOp::mul)) || node.types[0].shape.rank() != 4) {
-      rewrite.copy(i);
-      continue;
-    }
+    if ((!divides && !node.op->is(ScalarOp::mul)) || node.types[0].shape.rank() != 4) return false;
     // The chain conv2d → (add|sub constant)* → this product, each read once.
     bool done = false;
     for (int side = 0; side < (divides ? 1 : 2) && !done; ++side) {
@@ -79,8 +74,8 @@ static Graph fold_scale(const Graph& graph, const PassContext&) {
       rewrite.set({i, 0}, result);
       done = true;
     }
-    if (!done) rewrite.copy(i);
-  }
+    return done;
+  });
   return rewrite.finish();
 }
 

@@ -35,22 +35,18 @@ Graph straighten(const Graph& body, const ops::Scan& s) {
   for (int i = 0; i < body.size(); ++i)
     for (const Value& operand : body.node(i).operands) carried[i] |= carried[operand.node];
   Rewriter rewrite(body);
-  rewrite.copy_inputs();
-  for (int i = 0; i < body.size(); ++i) {
-    if (rewrite.has({i, 0})) continue;
+  rewrite.go_through([&](int i) {
     const Node& node = body.node(i);
     const auto product = ops::matmul_of(node);
     const bool turn = product && product->transpose_b && invariant[node.operands[1].node] &&
                       carried[node.operands[0].node] && node.types[0].shape.rank() == 2;
-    if (!turn) {
-      rewrite.copy(i);
-      continue;
-    }
+    if (!turn) return false;
     ops::Build b(rewrite.graph());
     rewrite.graph().set_location(node.location);
     const Value turned = b.transpose(rewrite[node.operands[1]], {1, 0});
     rewrite.set({i, 0}, b.matmul(rewrite[node.operands[0]], turned, product->transpose_a));
-  }
+    return true;
+  });
   return rewrite.finish();
 }
 
@@ -298,25 +294,18 @@ class Split {
 static Graph hoist(const Graph& graph, const PassContext& context) {
   bool changed = false;
   Rewriter rewrite(graph);
-  rewrite.copy_inputs();
-  for (int i = 0; i < graph.size(); ++i) {
-    if (rewrite.has({i, 0})) continue;
+  rewrite.go_through([&](int i) {
     const Node& node = graph.node(i);
-    if (node.op->op_class != OpClass::loop) {
-      rewrite.copy(i);
-      continue;
-    }
+    if (node.op->op_class != OpClass::loop) return false;
     const ops::Scan s = ops::scan_of(node);
     Graph body = eliminate_dead(eliminate_common(straighten(*node.body, s), context), context);
     Split split(node, std::move(body), rewrite, context.exact);
-    if (!split.changes()) {
-      rewrite.copy(i);
-      continue;
-    }
+    if (!split.changes()) return false;
     changed = true;
     const std::vector<Value> results = split.emit();
     for (size_t r = 0; r < results.size(); ++r) rewrite.set({i, static_cast<int32_t>(r)}, results[r]);
-  }
+    return true;
+  });
   Graph result = rewrite.finish();
   return changed ? eliminate_common(simplify(result, context), context) : result;
 }

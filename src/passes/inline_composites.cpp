@@ -19,22 +19,18 @@ bool must_inline(const Graph& graph, const Node& node, const Target& target) {
 // ones are left.
 static Graph inline_composites(const Graph& graph, const PassContext& context) {
   Rewriter rewrite(graph);
-  rewrite.copy_inputs();
   bool again = false;
-  for (int i = 0; i < graph.size(); ++i) {
-    if (rewrite.has({i, 0})) continue;
+  rewrite.go_through([&](int i) {
     const Node& node = graph.node(i);
-    if (!must_inline(graph, node, context.target)) {
-      rewrite.copy(i);
-      continue;
-    }
+    if (!must_inline(graph, node, context.target)) return false;
     rewrite.graph().set_location(node.location);
     const std::vector<Value> results =
         inline_graph(rewrite.graph(), *node.body, rewrite.mapped(node.operands));
     for (size_t r = 0; r < results.size(); ++r) rewrite.set({i, static_cast<int32_t>(r)}, results[r]);
     for (int k = 0; k < node.body->size(); ++k)
       again = again || must_inline(*node.body, node.body->node(k), context.target);
-  }
+    return true;
+  });
   Graph result = rewrite.finish();
   return again ? inline_composites(result, context) : result;
 }

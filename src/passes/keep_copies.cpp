@@ -159,15 +159,12 @@ class Keeper {
   /// What is read of a parameter alone each reader makes for itself, so that it is there no longer than it
   /// must.
   Graph repeat() {
-    rewrite_.copy_inputs();
-    for (int i = 0; i < graph_.size(); ++i) {
-      if (rewrite_.has({i, 0})) continue;
+    rewrite_.go_through([&](int i) {
       const Node& node = graph_.node(i);
-      if (fusible(node) || node.body)
-        rewrite_.copy(i);
-      else
-        copy_with_own_operands(i);
-    }
+      if (fusible(node) || node.body) return false;
+      copy_with_own_operands(i);
+      return true;
+    });
     return rewrite_.finish();
   }
 
@@ -185,8 +182,7 @@ class Keeper {
     }
     to.set_location(node.location);
     const Value first = to.add(*node.op, std::move(operands), node.attributes);
-    for (int32_t r = 0; r < static_cast<int32_t>(node.types.size()); ++r)
-      rewrite_.set({i, r}, {first.node, r});
+    rewrite_.set_all(i, first);
   }
 
   const Graph& graph_;

@@ -9,23 +9,16 @@ Graph with_bodies(const Graph& graph, const std::function<Graph(const Graph&)>& 
   for (int i = 0; i < graph.size(); ++i) any = any || graph.node(i).op->op_class == OpClass::loop;
   if (!any) return graph;
   Rewriter rewrite(graph);
-  rewrite.copy_inputs();
-  for (int i = 0; i < graph.size(); ++i) {
-    if (rewrite.has({i, 0})) continue;
+  rewrite.go_through([&](int i) {
     const Node& node = graph.node(i);
-    if (node.op->op_class != OpClass::loop) {
-      rewrite.copy(i);
-      continue;
-    }
+    if (node.op->op_class != OpClass::loop) return false;
     rewrite.graph().set_location(node.location);
     const Value added =
         rewrite.graph().add_with_body(*node.op, rewrite.mapped(node.operands), node.attributes,
                                       std::make_shared<const Graph>(change(with_bodies(*node.body, change))));
-    for (size_t r = 0; r < node.types.size(); ++r) {
-      const auto result = static_cast<int32_t>(r);
-      rewrite.set({i, result}, {added.node, result});
-    }
-  }
+    rewrite.set_all(i, added);
+    return true;
+  });
   return rewrite.finish();
 }
 

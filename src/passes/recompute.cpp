@@ -46,25 +46,18 @@ class Recomputer {
 
   Graph run() {
     if (std::count(dropped_.begin(), dropped_.end(), 1) == 0) return graph_;
-    rewrite_.copy_inputs();
-    for (int i = 0; i < graph_.size(); ++i) {
-      if (rewrite_.has({i, 0})) continue;
+    rewrite_.go_through([&](int i) {
       const Node& node = graph_.node(i);
       const bool reads_dropped =
           !forward(i) && std::any_of(node.operands.begin(), node.operands.end(),
                                      [&](const Value& v) { return forward(v.node) && again(v.node); });
-      if (!reads_dropped) {
-        rewrite_.copy(i);
-        continue;
-      }
+      if (!reads_dropped) return false;
       std::vector<Value> operands;
       for (const Value& operand : node.operands) operands.push_back(recomputed(operand));
       append(i, std::move(operands), node.location);
-      for (size_t r = 0; r < node.types.size(); ++r) {
-        const auto result = static_cast<int32_t>(r);
-        rewrite_.set({i, result}, {last_, result});
-      }
-    }
+      rewrite_.set_all(i, {last_, 0});
+      return true;
+    });
     return rewrite_.finish();
   }
 

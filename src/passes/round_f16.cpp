@@ -21,20 +21,16 @@ Value through_f16(Graph& graph, Value value) {
 static Graph round_to_f16(const Graph& graph, const PassContext& context) {
   if (context.precision != "fp16") return graph;
   Rewriter rewrite(graph);
-  rewrite.copy_inputs();
   Graph& to = rewrite.graph();
-  for (int i = 0; i < graph.size(); ++i) {
-    if (rewrite.has({i, 0})) continue;
+  rewrite.go_through([&](int i) {
     const Node& node = graph.node(i);
-    if (arithmetic_of(*node.op) != Arithmetic::narrow || node.types[0].dtype != f32) {
-      rewrite.copy(i);
-      continue;
-    }
+    if (arithmetic_of(*node.op) != Arithmetic::narrow || node.types[0].dtype != f32) return false;
     to.set_location(node.location);
     std::vector<Value> operands;
     for (const Value& operand : rewrite.mapped(node.operands)) operands.push_back(through_f16(to, operand));
     rewrite.set({i, 0}, through_f16(to, to.add(*node.op, operands, node.attributes)));
-  }
+    return true;
+  });
   return rewrite.finish();
 }
 

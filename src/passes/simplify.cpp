@@ -15,9 +15,7 @@ Graph simplify(const Graph& graph, const PassContext& context) {
         std::find(context.disabled.begin(), context.disabled.end(), rule->name) == context.disabled.end())
       chosen.push_back(rule);
   Rewriter rewrite(graph);
-  rewrite.copy_inputs();
-  for (int i = 0; i < graph.size(); ++i) {
-    if (rewrite.has({i, 0})) continue;
+  rewrite.go_through([&](int i) {
     const Node& node = graph.node(i);
     Value simpler;
     if (!node.operands.empty()) {
@@ -26,11 +24,9 @@ Graph simplify(const Graph& graph, const PassContext& context) {
       for (const Rule* rule : chosen)
         if (simpler = rule->apply(rewrite.graph(), node, operands); simpler.valid()) break;
     }
-    if (simpler.valid())
-      rewrite.set({i, 0}, simpler);
-    else
-      rewrite.copy(i);
-  }
+    if (simpler.valid()) rewrite.set({i, 0}, simpler);
+    return simpler.valid();
+  });
   return rewrite.finish();
 }
 

@@ -28,17 +28,16 @@ class SparseGradients {
   }
 
   Graph run() {
-    rewrite_.copy_inputs();
-    for (int i = 0; i < graph_.size(); ++i) {
-      if (rewrite_.has({i, 0})) continue;
+    rewrite_.go_through([&](int i) {
       rewrite_.graph().set_location(graph_.node(i).location);
       if (is_sparse(i))
         rewrite_.set({i, 0}, gathered(i));
       else if (const Value sum = sum_of_rows(i); sum.valid())
         rewrite_.set({i, 0}, sum);
       else
-        rewrite_.copy(i);
-    }
+        return false;
+      return true;
+    });
     return rewrite_.finish();
   }
 

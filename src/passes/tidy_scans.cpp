@@ -23,9 +23,7 @@ bool same_nodes(const Graph& a, const Graph& b) {
 /// the one that autodiff adds to save values.
 Graph merge_scans(const Graph& graph) {
   Rewriter rewrite(graph);
-  rewrite.copy_inputs();
-  for (int i = 0; i < graph.size(); ++i) {
-    if (rewrite.has({i, 0})) continue;
+  rewrite.go_through([&](int i) {
     const Node& first = graph.node(i);
     std::vector<int> same = {i};
     for (int j = i + 1; is_scan(first) && j < graph.size(); ++j) {
@@ -38,10 +36,7 @@ Graph merge_scans(const Graph& graph) {
                      other.body->outputs().begin()))
         same.push_back(j);
     }
-    if (same.size() == 1) {
-      rewrite.copy(i);
-      continue;
-    }
+    if (same.size() == 1) return false;
     const auto carries = static_cast<size_t>(first.attributes.integer("carries"));
     std::vector<Value> outputs = first.body->outputs();
     const auto stack_of = [&](Value value) {
@@ -61,7 +56,8 @@ Graph merge_scans(const Graph& graph) {
     const Value added = rewrite.graph().add_with_body(*first.op, rewrite.mapped(first.operands),
                                                       first.attributes, std::move(body));
     for (const auto& [old_value, result] : result_of) rewrite.set(old_value, {added.node, result});
-  }
+    return true;
+  });
   return rewrite.finish();
 }
 
@@ -112,14 +108,11 @@ Graph prune_scans(const Graph& graph, bool& changed) {
     for (const Value& operand : graph.node(i).operands) read[operand.node][operand.output] = 1;
   for (const Value& output : graph.outputs()) read[output.node][output.output] = 1;
   Rewriter rewrite(graph);
-  rewrite.copy_inputs();
-  for (int i = 0; i < graph.size(); ++i) {
-    if (rewrite.has({i, 0})) continue;
-    if (is_scan(graph.node(i)) && prune(rewrite, i, graph.node(i), read[i]))
-      changed = true;
-    else
-      rewrite.copy(i);
-  }
+  rewrite.go_through([&](int i) {
+    const bool pruned = is_scan(graph.node(i)) && prune(rewrite, i, graph.node(i), read[i]);
+    changed |= pruned;
+    return pruned;
+  });
   return rewrite.finish();
 }
 
