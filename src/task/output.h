@@ -127,15 +127,5 @@ std::pair<std::string, Tensor> accuracy_of(const Tensor& logits, const Tensor& t
 
 /// What every kind of output can be told: column, of (an input that targets come from), weight, loss (kind).
 std::vector<Setting> common_output_settings();
-/// An output's loss and its settings ("loss.label_smoothing" is the key "label_smoothing" of the kind of
-/// loss). InputError for one that does not apply.
-struct ChosenLoss {
-  const LossKind* kind = nullptr;
-  Settings settings;
-  Tensor operator()(const Tensor& logits, const Tensor& targets, bool mean) const {
-    return kind->make(logits, targets, settings, mean);
-  }
-};
-ChosenLoss chosen_loss(const Section& section, const OutputKind& kind);
 
 }  // namespace millrace::task

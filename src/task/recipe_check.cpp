@@ -14,6 +14,7 @@
 #include "task/input.h"
 #include "task/output.h"
 #include "task/recipe.h"
+#include "task/recipe_sections.h"
 
 namespace millrace::task {
 namespace {
@@ -88,7 +89,7 @@ void check_sections(const Recipe& recipe) {
     check_pattern(output);
     if (output.kind.empty()) continue;
     const OutputKind& kind = output_kinds().at(output.kind);
-    (void)chosen_loss(output, kind);
+    (void)chosen_loss(output);
     if (kind.check) kind.check(output, recipe);
   }
   if (std::all_of(recipe.outputs.begin(), recipe.outputs.end(), [](const Section& output) {

@@ -8,7 +8,6 @@
 #include "nn/models/combine.h"
 #include "optim/kinds.h"
 #include "task/input.h"
-#include "task/loss.h"
 #include "task/output.h"
 #include "task/recipe_items.h"
 
@@ -189,6 +188,21 @@ std::optional<SectionLoss> loss_of(const Section& output) {
                  chosen == output.items.end() ? "" : chosen->second.where);
   loss.settings = std::move(section.settings);
   return loss;
+}
+
+ChosenLoss chosen_loss(const Section& output) {
+  const SectionLoss loss = loss_of(output).value();
+  std::vector<std::string> fitting;
+  for (const LossKind* each : loss_kinds().all())
+    if (std::find(each->outputs.begin(), each->outputs.end(), output.kind) != each->outputs.end())
+      fitting.push_back(each->name);
+  if (std::find(fitting.begin(), fitting.end(), loss.kind) == fitting.end()) {
+    const auto written = output.items.find("loss");
+    fail<InputError>("{}{}.loss = \"{}\" does not apply to an output of kind {}: choose one of {}",
+                     written == output.items.end() ? "" : at_place(written->second.where), output_key(output),
+                     loss.kind, output.kind, fmt::join(fitting, ", "));
+  }
+  return {&loss_kinds().at(loss.kind), loss.settings};
 }
 
 std::optional<SectionKey> section_key(std::string_view name) {

@@ -8,6 +8,7 @@
 
 #include <millrace/settings.h>
 
+#include "task/loss.h"
 #include "task/recipe.h"
 
 namespace millrace::task {
@@ -37,6 +38,16 @@ struct SectionLoss {
 };
 /// InputError, with the place, for an unknown loss or what it cannot be told.
 std::optional<SectionLoss> loss_of(const Section& output);
+
+/// The loss of an output of a kind that is known. InputError for one that does not apply.
+struct ChosenLoss {
+  const LossKind* kind = nullptr;
+  Settings settings;
+  Tensor operator()(const Tensor& logits, const Tensor& targets, bool mean) const {
+    return kind->make(logits, targets, settings, mean);
+  }
+};
+ChosenLoss chosen_loss(const Section& output);
 
 /// What a dotted key of a section means: "inputs.photo.resize" → input, "inputs.photo", "resize". Nothing for
 /// others.

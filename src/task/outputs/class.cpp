@@ -25,6 +25,7 @@
 #include "task/judge_labels.h"
 #include "task/open.h"
 #include "task/output.h"
+#include "task/recipe_sections.h"
 
 namespace millrace::task {
 namespace {
@@ -219,7 +220,7 @@ class ClassOutput final : public Output {
       : Output(std::move(section)), known_(std::make_shared<KnownClasses>(std::move(known))) {
     if (section_.settings.text("column").empty()) section_.set("column", column);
     column_ = std::make_shared<const ClassColumn>(section_, std::move(column));
-    loss_ = chosen_loss(section_, kind());
+    loss_ = chosen_loss(section_);
     known_->index();
   }
   /// What learning has read.

@@ -17,6 +17,7 @@
 #include "task/judge_labels.h"
 #include "task/open.h"
 #include "task/output.h"
+#include "task/recipe_sections.h"
 
 namespace millrace::task {
 namespace {
@@ -103,7 +104,7 @@ class ClassesOutput final : public Output {
         known_(std::make_shared<KnownLabels>(known)) {
     if (!columns_.column.empty() && section_.settings.text("column").empty())
       section_.set("column", columns_.column);
-    loss_ = chosen_loss(section_, kind());
+    loss_ = chosen_loss(section_);
     known_->index();
   }
 

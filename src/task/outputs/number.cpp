@@ -12,6 +12,7 @@
 #include "task/class_names.h"
 #include "task/json_text.h"
 #include "task/output.h"
+#include "task/recipe_sections.h"
 
 namespace millrace::task {
 namespace {
@@ -70,7 +71,7 @@ class NumberOutput final : public Output {
     if (columns_.size() == 1 && section_.settings.text("column").empty() &&
         section_.settings.texts("columns").empty())
       section_.set("column", columns_[0].name);
-    loss_ = chosen_loss(section_, kind());
+    loss_ = chosen_loss(section_);
     std::vector<double> means, deviations;
     for (const NumberColumn& column : columns_) {
       means.push_back(column.mean);

@@ -8,6 +8,7 @@
 #include "task/json_text.h"
 #include "task/judge_labels.h"
 #include "task/output.h"
+#include "task/recipe_sections.h"
 #include "task/token_input.h"
 
 namespace millrace::task {
@@ -18,7 +19,7 @@ using Learn = data::TokenOptions::Learn;
 class TokensOutput final : public Output {
  public:
   TokensOutput(Section section, const TokenInput& input) : Output(std::move(section)), input_(&input) {
-    loss_ = chosen_loss(section_, kind());
+    loss_ = chosen_loss(section_);
   }
 
   std::string encoding() const override { return "{}"; }

@@ -193,7 +193,7 @@ TEST_CASE("a loss that does not apply, or is told what it does not know, is refu
         }).find("did you mean 'cross-entropy'?") != std::string::npos);
   CHECK(error_of([&] {
           learnt_output("class", {{"loss.label_smoothing", 2.0}}, samples);
-        }).starts_with("output.loss.label_smoothing: must be from 0"));
+        }).starts_with("output.loss.label_smoothing must be from 0"));
   const auto smooth = learnt_output("class", {{"loss.label_smoothing", 0.2}}, samples);
   const Tensor logits = Tensor::of({1, 2}, {3, 0});
   const Tensor target = Tensor::of({1}, {0}, i64);
