@@ -122,6 +122,8 @@ class Dataset {
   const std::vector<Column>& columns() const { return columns_; }
   /// The place of a column; InputError names the nearest one when there is none of this name.
   size_t column(std::string_view name) const;
+  /// The same; nothing when there is none of this name.
+  std::optional<size_t> find_column(std::string_view name) const;
   /// What it was opened from.
   const std::string& path() const { return path_; }
   /// The name of its format.

@@ -20,10 +20,8 @@ using NamedSets = std::vector<std::pair<std::string, Set>>;
 enum class Wanted { training, tests };
 
 bool has_columns(const data::Dataset& set, const std::vector<std::string>& names) {
-  return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-    return std::any_of(set.columns().begin(), set.columns().end(),
-                       [&](const data::Column& column) { return column.name == name; });
-  });
+  return std::all_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return set.find_column(name).has_value(); });
 }
 
 /// What data.test_share keeps of it, or what that leaves.

@@ -5,17 +5,13 @@
 
 #include "base/format.h"
 #include "base/suggest.h"
+#include "data/table/contents.h"
 #include "task/output.h"
 #include "task/recipe_items.h"
 #include "task/recipe_sections.h"
 
 namespace millrace::task {
 namespace {
-
-bool has_column(const data::Dataset& samples, const std::string& name) {
-  return std::any_of(samples.columns().begin(), samples.columns().end(),
-                     [&](const data::Column& column) { return column.name == name; });
-}
 
 /// The texts that a section names by a key, settled or not: "column" or "columns".
 std::vector<std::string> texts_of(const Section& section, const std::string& key) {
@@ -40,7 +36,7 @@ void name_column(Section& section, const std::string& column) { section.items["c
 
 void require_columns(const data::Dataset& samples, const Section& section, const std::string& key) {
   for (const std::string& column : columns_of(section)) {
-    if (has_column(samples, column)) continue;
+    if (samples.find_column(column)) continue;
     const auto item = section.items.find("column");
     const std::string where =
         item == section.items.end() || item->second.where.empty() ? "" : item->second.where + ": ";
@@ -131,13 +127,13 @@ std::string found_kind(const Recipe& recipe, Section& output, const data::Datase
   fail<InputError>(
       "{}: what is to be predicted? No column is called as targets usually are: name it, as {}.column; there "
       "are {}",
-      samples.path(), output_key(output), columns_text(samples));
+      samples.path(), output_key(output), data::columns_text(samples));
 }
 
 void settle_output(const Recipe& recipe, Section& output, const data::Dataset& samples) {
   const std::string key = output_key(output);
   const bool of_input = !texts_of(output, "of").empty();
-  if (!of_input && columns_of(output).empty() && !output.name.empty() && has_column(samples, output.name))
+  if (!of_input && columns_of(output).empty() && !output.name.empty() && samples.find_column(output.name))
     name_column(output, output.name);
   std::string kind = output.kind;
   if (!kind.empty() && !of_input && columns_of(output).empty()) {
@@ -179,7 +175,7 @@ std::pair<const InputKind*, std::vector<std::string>> kind_of_input(const Sectio
   fail<InputError>("{}: no kind of input ({}) fits {}; {} has the columns {}{}", input_key(input),
                    fmt::join(input_kinds().names(), ", "),
                    own.empty() ? "its data" : fmt::format("{}", fmt::join(own, ", ")), samples.path(),
-                   columns_text(samples),
+                   data::columns_text(samples),
                    taken.empty() ? ""
                                  : fmt::format(" ({} of them taken by outputs, weights or other inputs: {})",
                                                taken.size(), fmt::join(taken, ", ")));
@@ -195,19 +191,6 @@ void use_columns(Section& input, const std::string& kind) {
 }
 
 }  // namespace
-
-std::string columns_text(const data::Dataset& samples) {
-  constexpr size_t shown = 20;
-  std::vector<std::string> texts;
-  for (const data::Column& column : samples.columns()) {
-    if (texts.size() == shown) {
-      texts.push_back(fmt::format("and {} more", samples.columns().size() - shown));
-      break;
-    }
-    texts.push_back(fmt::format("{} ({})", column.name, data::kind_name(column.kind)));
-  }
-  return texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", "));
-}
 
 void settle_outputs(Recipe& recipe, const data::Dataset& samples) {
   if (const std::string& weight = recipe.data.sample_weight; !weight.empty()) {
@@ -237,7 +220,7 @@ std::vector<std::vector<std::string>> settle_inputs(Recipe& recipe, const data::
   std::vector<size_t> open;  // whose columns the recipe does not name
   for (size_t i = 0; i < recipe.inputs.size(); ++i) {
     Section& input = recipe.inputs[i];
-    if (several && columns_of(input).empty() && has_column(samples, input.name) &&
+    if (several && columns_of(input).empty() && samples.find_column(input.name) &&
         (input.kind.empty() || input.settings.find("column")))
       name_column(input, input.name);
     const std::vector<std::string> own = columns_of(input);

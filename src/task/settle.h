@@ -30,7 +30,4 @@ void settle_rows(Recipe& recipe, bool streamed);
 /// inputs.
 void settle_model(Recipe& recipe, std::span<const std::unique_ptr<Input>> inputs);
 
-/// "label (integer), text (text)": for messages.
-std::string columns_text(const data::Dataset& samples);
-
 }  // namespace millrace::task

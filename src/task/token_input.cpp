@@ -153,9 +153,8 @@ int64_t most_token_bytes(const Recipe& recipe) {
 }
 
 bool has_text_column(const data::Dataset& dataset, const std::string& name) {
-  return std::any_of(dataset.columns().begin(), dataset.columns().end(), [&](const data::Column& each) {
-    return each.name == name && each.kind == data::ColumnKind::text;
-  });
+  const auto found = dataset.find_column(name);
+  return found && dataset.columns()[*found].kind == data::ColumnKind::text;
 }
 
 }  // namespace

@@ -7,10 +7,13 @@
 namespace millrace::data {
 
 std::string columns_text(const Dataset& dataset) {
+  constexpr size_t shown = 20;
+  const std::vector<Column>& columns = dataset.columns();
   std::string text;
-  for (const Column& column : dataset.columns())
-    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", column.name, kind_name(column.kind));
-  return text;
+  for (size_t c = 0; c < std::min(columns.size(), shown); ++c)
+    text += fmt::format("{}{} ({})", c > 0 ? ", " : "", columns[c].name, kind_name(columns[c].kind));
+  if (columns.size() > shown) text += fmt::format(", and {} more", columns.size() - shown);
+  return text.empty() ? "none" : text;
 }
 
 const char* kind_plural(ColumnKind kind) {

@@ -11,13 +11,17 @@ void Dataset::will_read(int64_t index) const {
 }
 
 size_t Dataset::column(std::string_view name) const {
+  if (const auto found = find_column(name)) return *found;
   std::vector<std::string> names;
-  for (size_t i = 0; i < columns_.size(); ++i) {
-    if (columns_[i].name == name) return i;
-    names.push_back(columns_[i].name);
-  }
+  for (const Column& each : columns_) names.push_back(each.name);
   fail<InputError>("{}: there is no column '{}'; did you mean '{}'? There are: {}", path_, name,
                    nearest(std::string(name), names), fmt::join(names, ", "));
+}
+
+std::optional<size_t> Dataset::find_column(std::string_view name) const {
+  for (size_t i = 0; i < columns_.size(); ++i)
+    if (columns_[i].name == name) return i;
+  return std::nullopt;
 }
 
 }  // namespace millrace::data

@@ -117,9 +117,7 @@ class Builder {
       }
     }
     const auto derive = [&](const char* name, ColumnKind kind) -> int {
-      const bool taken =
-          std::any_of(columns.begin(), columns.end(), [&](const Column& c) { return c.name == name; });
-      if (taken || !wanted(name)) return -1;
+      if (dataset.find_column(name) || !wanted(name)) return -1;
       small_.push_back({{name, kind}, {}, {}, {}, {}, {}, {}, longest, false});
       return static_cast<int>(small_.size()) - 1;
     };
@@ -301,9 +299,7 @@ std::vector<std::string> small_names(const Dataset& dataset) {
       names.push_back(column.name);
   }
   const auto derive = [&](const char* name) {
-    for (const Column& column : dataset.columns())
-      if (column.name == name) return;
-    names.emplace_back(name);
+    if (!dataset.find_column(name)) names.emplace_back(name);
   };
   if (pictures) {
     derive("width");

@@ -130,9 +130,9 @@ class Numbered final : public View {
 std::optional<size_t> find_label(const Dataset& dataset) {
   const auto& columns = dataset.columns();
   for (const char* name : {"label", "cls", "class", "target"})
-    for (size_t i = 0; i < columns.size(); ++i)
-      if (columns[i].name == name && (is_number(columns[i].kind) || columns[i].kind == ColumnKind::text))
-        return i;
+    if (const auto found = dataset.find_column(name);
+        found && (is_number(columns[*found].kind) || columns[*found].kind == ColumnKind::text))
+      return found;
   std::optional<size_t> only;
   int found = 0;
   for (size_t i = 0; i < columns.size(); ++i)
@@ -207,9 +207,8 @@ std::vector<double> numbers_of(const Dataset& dataset, std::string_view column) 
 }
 
 std::optional<size_t> key_column(const Dataset& dataset) {
-  for (size_t c = 0; c < dataset.columns().size(); ++c)
-    if (dataset.columns()[c].name == "__key__" && dataset.columns()[c].kind == ColumnKind::text) return c;
-  return std::nullopt;
+  const auto found = dataset.find_column("__key__");
+  return found && dataset.columns()[*found].kind == ColumnKind::text ? found : std::nullopt;
 }
 
 std::string key_of(const Dataset& dataset, int64_t index) {

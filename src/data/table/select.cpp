@@ -95,11 +95,10 @@ std::map<std::string, std::string> resolve(const Dataset& dataset, const Query& 
         for (const char* other : {"cls", "class", "target"})
           if (!has(name) && has(other)) name = other;
       if (!has(name)) {
-        for (const Column& column : dataset.columns())
-          if (column.name == name)
-            query.fail_at(operand.at,
-                          fmt::format("'{}' holds {} values, which cannot be compared; there are: {}", name,
-                                      kind_name(column.kind), fmt::join(known, ", ")));
+        if (const auto found = dataset.find_column(name))
+          query.fail_at(operand.at,
+                        fmt::format("'{}' holds {} values, which cannot be compared; there are: {}", name,
+                                    kind_name(dataset.columns()[*found].kind), fmt::join(known, ", ")));
         query.fail_at(operand.at, fmt::format("there is no column '{}'; did you mean '{}'? There are: {}",
                                               name, nearest(name, known), fmt::join(known, ", ")));
       }

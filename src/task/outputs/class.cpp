@@ -56,8 +56,7 @@ class ClassColumn {
   /// meant by it, too.
   size_t place_in(const Dataset& from) const {
     static const std::set<std::string, std::less<>> usual = {"label", "cls", "class", "target"};
-    const auto named = [&](const data::Column& each) { return each.name == column_; };
-    if (usual.contains(column_) && std::none_of(from.columns().begin(), from.columns().end(), named))
+    if (usual.contains(column_) && !from.find_column(column_))
       if (const auto other = data::find_label(from);
           other && (usual.contains(from.columns()[*other].name) || from.class_column() == *other))
         return *other;

@@ -246,8 +246,9 @@ LabelColumns label_columns(const Section& section) {
 
 std::string recognise_classes(const Dataset& samples) {
   for (const char* name : {"labels", "tags", "classes"})
-    for (const data::Column& column : samples.columns())
-      if (column.name == name && column.kind == ColumnKind::text) return name;
+    if (const auto found = samples.find_column(name);
+        found && samples.columns()[*found].kind == ColumnKind::text)
+      return name;
   return {};
 }
 

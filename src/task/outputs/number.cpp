@@ -191,8 +191,7 @@ std::string number_refuses(const Dataset& samples, const std::string& column) {
 
 std::string recognise_number(const Dataset& samples) {
   for (const char* name : {"target", "label", "y", "value"})
-    for (const data::Column& column : samples.columns())
-      if (column.name == name && number_refuses(samples, column.name).empty()) return name;
+    if (samples.find_column(name) && number_refuses(samples, name).empty()) return name;
   return {};
 }
 

@@ -47,21 +47,19 @@ void cut(const std::vector<int64_t>& ordered, const std::vector<double>& ends, S
 
 /// A column's values of all samples.
 std::vector<Value> values_of(const Dataset& set, const std::string& name) {
-  const std::vector<Column>& columns = set.columns();
   std::vector<std::string> names;
-  for (const Column& column : columns) {
+  for (const Column& column : set.columns()) {
     const bool small = column.kind == ColumnKind::integer || column.kind == ColumnKind::real ||
                        column.kind == ColumnKind::text;
     if (small) names.push_back(column.name);
   }
-  const auto found =
-      std::find_if(columns.begin(), columns.end(), [&](const Column& column) { return column.name == name; });
-  if (found == columns.end() || std::find(names.begin(), names.end(), name) == names.end())
+  const auto found = set.find_column(name);
+  if (!found || std::find(names.begin(), names.end(), name) == names.end())
     fail<InputError>("{}: there is no column '{}' of numbers or texts to split by; there are: {}", set.path(),
                      name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
   std::vector<Value> values;
   for (int64_t i = 0; i < set.count(); ++i) {
-    values.push_back(set.read(i, static_cast<size_t>(found - columns.begin())));
+    values.push_back(set.read(i, *found));
     if (std::holds_alternative<std::monostate>(values.back()))
       fail<InputError>("{} has no '{}' to split by; give it one, or leave it out with --where", set.name(i),
                        name);
