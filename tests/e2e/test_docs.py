@@ -286,16 +286,9 @@ def test_tables_of_kinds_on_the_pages_are_those_of_the_program(millrace):
                 for usage in re.findall(r"`([^`]+)`", line.split(" | ")[0])}
     assert in_table == listed("Augmentations")
     assert names(flat("docs/data.md", "| `data.order` |")) == names(listed("Orders"))
-    assert flat("docs/recipes.md", "| `input.kind` | samples") == kinds("input.kind")
-    assert flat("docs/recipes.md", "| `output.kind` | targets") == kinds("output.kind")
     assert flat("docs/predict.md", "| output | in the object") == kinds("output.kind")
     assert flat("docs/predict.md", "| output | results") == kinds("output.kind")
-    # Losses and metrics of the kinds of output, and all of them.
-    table = (ROOT / "docs/recipes.md").read_text().split("| `output.kind` | targets")[1].split("\n\n")[0]
-    assert set(re.findall(r"`([a-z-]+)`", "".join(line.split(" | ")[2] for line in table.splitlines()[2:]))) == kinds("output.loss")
-    metrics = names(listed("Metrics"))
-    assert set(re.findall(r"`([a-z0-9-]+)`", "".join(line.split(" | ")[3] for line in table.splitlines()[2:]))) <= metrics
-    for metric in metrics:
+    for metric in names(listed("Metrics")):
         assert f"`{metric}`" in prose("docs/recipes.md"), metric
     for order in names(listed("Orders")):
         assert f'"{order}' in re.search(r"^  data\.order +(.*)$", help_text, re.M)[1], order
@@ -303,3 +296,12 @@ def test_tables_of_kinds_on_the_pages_are_those_of_the_program(millrace):
         assert f" {macro} " in (ROOT / "CMakeLists.txt").read_text(), macro
     for macro in re.findall(r"^millrace_kinds\(\w+ \S+ (\w+)", (ROOT / "CMakeLists.txt").read_text(), re.M):
         assert f"`{macro}(name)`" in (ROOT / "CONTRIBUTING.md").read_text(), macro
+
+
+def test_formats_on_the_page_of_data_are_those_of_the_program(millrace):
+    written = set(re.search(r"--format TEXT +what to write: (.*)", millrace("data", "convert", "--help").stdout)[1].split(", "))
+    page = (ROOT / "docs/data.md").read_text()
+    assert set(re.search(r"--format (\w+(?:\|\w+)+)` copies", page)[1].split("|")) == written
+    tables = "\n".join(table.split("\n\n")[0] for table in page.split("\n| Format | ")[1:])
+    named = {{"FFCV": "beton"}.get(name, name.lower()) for name in re.findall(r"^\| (\w+)", tables, re.M)}
+    assert written - named - set(re.findall(r"`--format (\w+)`", tables)) == {"webdataset"}  # which pack is for
