@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -94,8 +95,10 @@ class Run {
   /// Goes on with a training that was stopped or killed, to the same bits as if it never had been.
   static Run resume(const std::filesystem::path& folder, const train::Observer& observer = {});
   /// A run that is there, with the weights of its newest sound checkpoint; an older one where that is
-  /// damaged, which observer.message hears.
-  static Run open(const std::filesystem::path& folder, const train::Observer& observer = {});
+  /// damaged, which observer.message hears. `changes` of its recipe: those that what is trained does not
+  /// depend on ("input.tta=flip", "eval.metrics=[accuracy]"); InputError for others.
+  static Run open(const std::filesystem::path& folder, const train::Observer& observer = {},
+                  std::span<const std::string> changes = {});
   /// Looks at a recipe's data and draws the weights (train.seed), but trains nothing and writes nothing: for
   /// loops of one's own.
   static Run prepare(const task::Recipe& recipe, const train::Observer& observer = {});
@@ -131,10 +134,10 @@ class Run {
 
   // ---- what a model is for
 
-  /// Measures the model on the recipe's test set, or on labelled samples that `data` names. `views`: each
-  /// sample in all the ways that the recipe wants (test-time augmentation). InputError when more samples are
+  /// Measures the model on the recipe's test set, or on labelled samples that `data` names, each in all
+  /// the ways that the recipe wants (test-time augmentation). InputError when more samples are
   /// bad than data.most_bad allows.
-  task::Evaluation evaluate(const std::string& data = "", bool views = true);
+  task::Evaluation evaluate(const std::string& data = "");
   /// What the model makes of samples that need no targets: files that are one sample each, data of any format
   /// with many of them, or the samples themselves ("a text"). To the bit what evaluate() measures. InputError
   /// for models that predict at places (tokens).

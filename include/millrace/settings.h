@@ -25,6 +25,8 @@ struct Setting {
   double low = -1e18, high = 1e18;
   /// The words that a text (or each of a list) may be; empty: any.
   std::vector<std::string> choices = {};
+  /// What is trained does not depend on it: a trained model can be measured with another.
+  bool evaluation = false;
 };
 
 /// "true or false", "a whole number", "a number", "a text", "a list of texts", "a list of numbers": the type

@@ -15,9 +15,16 @@ namespace millrace::cli {
 namespace {
 
 struct EvalArguments {
-  std::string model, data;
-  bool no_views = false, json = false;
+  std::string model;
+  std::vector<std::string> words;  // what to measure on, and changes
+  bool json = false;
 };
+
+/// "eval.metrics=[accuracy]", not a path with such a sign in it.
+bool is_change(const std::string& word) {
+  const size_t end = word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.0123456789");
+  return end != std::string::npos && end > 0 && word[end] == '=' && word.find('.') < end;
+}
 
 /// "  accuracy      97.31 %  (95 % interval 96.97 to 97.62 %)"
 std::string metric_line(const eval::Measured& metric, size_t name_width) {
@@ -57,10 +64,20 @@ int run_eval(const EvalArguments& a) {
     if (!a.json && progress.due())
       progress.update(fmt::format("{}: {} of {}", what, thousands(done), thousands(total)));
   };
-  Run run = Run::open(a.model, observer);
-  if (a.data.empty() && !task::has_tests(run.recipe()))
+  std::vector<std::string> changes;
+  std::string data;
+  for (const std::string& word : a.words) {
+    if (is_change(word)) {
+      changes.push_back(word);
+    } else {
+      if (!data.empty()) fail<InputError>("'{}' and '{}': one set is measured at a time", data, word);
+      data = word;
+    }
+  }
+  Run run = Run::open(a.model, observer, changes);
+  if (data.empty() && !task::has_tests(run.recipe()))
     fail<InputError>("the recipe of {} names no test set: millrace eval {} DATA", a.model, a.model);
-  const task::Evaluation result = run.evaluate(a.data, !a.no_views);
+  const task::Evaluation result = run.evaluate(data);
   if (a.json) {
     fmt::print("{}\n", evaluation_json(result));
     return 0;
@@ -76,14 +93,16 @@ int run_eval(const EvalArguments& a) {
 Action declare_eval(Command& command) {
   auto a = std::make_shared<EvalArguments>();
   command.positional("MODEL", a->model, "a run folder")
-      .positional("DATA", a->data, "a labelled set; by default what the recipe keeps to test on", false)
-      .flag("--no-views", a->no_views,
-            "each sample once, also where the recipe wants several views of it (test-time augmentation)")
+      .positional(
+          "DATA", a->words,
+          "a labelled set, by default what the recipe keeps to test on; and KEY=VALUE: changes of the "
+          "recipe's [eval], or input.tta (test-time augmentation)",
+          false)
       .flag("--json", a->json, "print one JSON object")
       .footer(
           "Prints the recipe's metrics (eval.metrics), each with its 95 % interval.\n\n"
           "  millrace eval runs/letters-1\n"
-          "  millrace eval runs/cifar10-1 ${MILLRACE_DATA}/cifar10/test.tar --no-views --json\n");
+          "  millrace eval runs/cifar10-1 ${MILLRACE_DATA}/cifar10/test.tar input.tta=none --json\n");
   return [a] { return run_eval(*a); };
 }
 

@@ -27,8 +27,7 @@ namespace {
 constexpr int version = 1;
 constexpr int max_depth = 64;  // of bodies within bodies
 
-// ---- writing
-// -------------------------------------------------------------------------------------------------------
+// ---- writing ----------------------------------------------------------------------------------------------
 
 std::string quoted(std::string_view text) {
   std::string out = "\"";
@@ -115,8 +114,7 @@ void write_graph(const Graph& graph, const std::string& indent, std::string& out
   out += ")\n";
 }
 
-// ---- reading
-// -------------------------------------------------------------------------------------------------------
+// ---- reading ----------------------------------------------------------------------------------------------
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 bool is_number(char c) { return is_word(c) || c == '+' || c == '-' || c == '.'; }

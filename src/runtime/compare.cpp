@@ -16,7 +16,7 @@ constexpr int kRounds = 10;
 constexpr double kWorthwhile = 0.97;
 constexpr int64_t kNoticed = 1000;
 constexpr int kWon = 8;
-// When the first is so much slower after some rounds, the others are spared.
+// When the first is so much slower after some rounds, or cannot win often enough, the others are spared.
 constexpr int kFewRounds = 3;
 constexpr double kHopeless = 1.2;
 
@@ -66,7 +66,7 @@ bool runs_faster(const Graph& graph, const Graph& other, const std::map<std::str
   for (int round = 1; round <= kRounds; ++round) {  // in turns, so that a disturbance meets both
     const int64_t mine = one.run(with_copies);
     won += mine < two.run(with_copies) ? 1 : 0;
-    if (round >= kFewRounds && slower(kHopeless)) return false;
+    if (round - won > kRounds - kWon || (round >= kFewRounds && slower(kHopeless))) return false;
   }
   return won >= kWon && !slower(kWorthwhile) && two.best() - one.best() >= kNoticed;
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/format.h"
+#include "data/io/location.h"
 #include "data/table/join.h"
 #include "data/table/labels.h"
 #include "data/table/query.h"
@@ -141,12 +142,19 @@ Set open_test_source(const Recipe& recipe, bool whole, const std::string& path,
   return joined(std::move(sets));
 }
 
-Set open_kept_share(const Reading& reading) {
-  const Recipe::Data& data = reading.recipe.data;
-  if (data.test_share <= 0 || !data.test.empty() || !data.test_where.empty() || !data.where.empty() ||
-      reading.share != Reading::Share::all || reading.streamed)
+Set open_unselected(const Reading& reading) {
+  Recipe recipe = reading.recipe;
+  Recipe::Data& data = recipe.data;
+  const bool kept = data.test.empty() && (data.test_share > 0 || !data.test_where.empty());
+  if ((!kept && data.where.empty()) || reading.share != Reading::Share::all || reading.streamed)
     return nullptr;
-  return open_test_source(reading.recipe, false, "");
+  const auto once = [](const std::string& text) { return data::is_piped(expand(text)); };
+  if (once(data.train) || std::any_of(data.sources.begin(), data.sources.end(),
+                                      [&](const auto& source) { return once(source.second); }))
+    return nullptr;
+  data.where = data.test_where = "";
+  data.test_share = 0;
+  return open_training_source(recipe, true).samples;
 }
 
 std::vector<double> shares_of(const Recipe& recipe, const std::vector<int64_t>& parts) {

@@ -41,9 +41,10 @@ TrainingSource open_training_source(const Recipe& recipe, bool whole, int64_t mo
 std::shared_ptr<const data::Dataset> open_test_source(const Recipe& recipe, bool whole,
                                                       const std::string& path,
                                                       const std::vector<std::string>& texts = {});
-/// What data.test_share keeps of the samples that a task is learnt from: it may take all samples of a class.
-/// Null where nothing is kept so, or data.where chooses among the others.
-std::shared_ptr<const data::Dataset> open_kept_share(const Reading& reading);
+/// All samples of what data.train names, whatever data.where, data.test_where and data.test_share choose
+/// among them: those that are left out may have the only ones of a class, and the test set, too. Null where
+/// nothing is chosen, and of what can be read but once.
+std::shared_ptr<const data::Dataset> open_unselected(const Reading& reading);
 /// data.weights of the sources in the order of their names; without any, `parts`.
 std::vector<double> shares_of(const Recipe& recipe, const std::vector<int64_t>& parts);
 bool has_tests(const Recipe& recipe);

@@ -15,8 +15,7 @@
 namespace millrace::task {
 namespace {
 
-// ---- keys of [data], [train] and [eval]
-// ----------------------------------------------------------------------------
+// ---- keys of [data], [train] and [eval] -------------------------------------------------------------------
 
 [[noreturn]] void wrong_type(const Raw& raw, const RecipeKey& key, const char* wanted) {
   fail<InputError>("{}: {} must be {}, not {}", raw.where, key.name, wanted, raw_type(raw));
@@ -138,8 +137,7 @@ void assign_keys(const Items& items, Recipe& recipe) {
   }
 }
 
-// ---- sections
-// --------------------------------------------------------------------------------------------------------
+// ---- sections ---------------------------------------------------------------------------------------------
 
 /// Names of inputs and outputs become parts of names of parameters and arrays.
 void check_section_name(const std::string& name, const std::string& table, const std::string& where) {

@@ -9,12 +9,40 @@
 
 namespace millrace::train {
 
-task::Task load_model(const std::filesystem::path& path, std::vector<std::string>& warnings) {
+namespace {
+
+/// Names such settings of a section: "input.tta".
+void add_evaluation_keys(const task::Section& section, const std::string& key,
+                         std::vector<std::string>& keys) {
+  for (const Setting& setting : section.settings.declared())
+    if (setting.evaluation) keys.push_back(key + "." + setting.name);
+}
+
+void require_evaluation_keys(const task::Recipe& recipe, std::span<const std::string> changes) {
+  std::vector<std::string> keys;
+  for (const task::Section& input : recipe.inputs) add_evaluation_keys(input, task::input_key(input), keys);
+  for (const task::Section& output : recipe.outputs)
+    add_evaluation_keys(output, task::output_key(output), keys);
+  for (const std::string& change : changes) {
+    const std::string key = change.substr(0, change.find('='));
+    if (key.starts_with("eval.") || std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+    keys.insert(keys.begin(), "those of [eval]");
+    fail<InputError>("'{}': the model was trained with that; what can be changed afterwards: {}", change,
+                     fmt::join(keys, ", "));
+  }
+}
+
+}  // namespace
+
+task::Task load_model(const std::filesystem::path& path, std::vector<std::string>& warnings,
+                      std::span<const std::string> changes) {
   const RunFolder run = RunFolder::open(path);
   const auto loaded = load_newest_checkpoint(run.checkpoints());
   if (!loaded) fail<InputError>("{} has no checkpoint yet: train it first", path.string());
   warnings.insert(warnings.end(), loaded->warnings.begin(), loaded->warnings.end());
-  task::Task task = task::load_task(task::load_recipe(run.recipe()), loaded->checkpoint.encoding);
+  const task::Recipe recipe = task::load_recipe(run.recipe(), changes);
+  require_evaluation_keys(recipe, changes);
+  task::Task task = task::load_task(recipe, loaded->checkpoint.encoding);
   task::make_network(task);
   restore_model(task, loaded->checkpoint);
   return task;

@@ -129,12 +129,13 @@ Run Run::resume(const std::filesystem::path& folder, const train::Observer& obse
   return run;
 }
 
-Run Run::open(const std::filesystem::path& folder, const train::Observer& observer) {
+Run Run::open(const std::filesystem::path& folder, const train::Observer& observer,
+              std::span<const std::string> changes) {
   auto state = std::make_unique<State>();
   state->observer = observer;
   state->folder = folder;
   std::vector<std::string> warnings;
-  state->task = train::load_model(folder, warnings);
+  state->task = train::load_model(folder, warnings, changes);
   state->tell(warnings);
   state->model = state->task.network;
   return Run(std::move(state));
@@ -193,11 +194,11 @@ optim::StepFunction Run::step_function() {
   return task::step_function(state_->task, {fields.begin(), fields.end()});
 }
 
-task::Evaluation Run::evaluate(const std::string& data, bool views) {
+task::Evaluation Run::evaluate(const std::string& data) {
   State& s = *state_;
   const data::Feed& feed = tests(data);
   task::Evaluation result =
-      task::evaluate(s.predicting(views), s.task, s.tests,
+      task::evaluate(s.predicting(true), s.task, s.tests,
                      [&](int64_t done, int64_t total) { s.observer.busy("evaluating", done, total); });
   train::require_few_bad(
       feed, s.task.recipe.data.most_bad,

@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import subprocess
+import tomllib
 
 import numpy as np
 import onnxruntime
@@ -160,6 +161,26 @@ def test_names_of_classes_may_hold_any_bytes(millrace, tmp_path):
         assert row["class"] in names and sorted(row["probabilities"]) == names
     about = onnxruntime.InferenceSession(tmp_path / "run/model.onnx").get_modelmeta().custom_metadata_map
     assert json.loads(about["classes"]) == names
+
+
+def test_classes_of_samples_that_are_left_out_stay_classes(millrace, tmp_path):
+    """The test set may have them: by data.where, test_where and test_share alike, of pictures and tables."""
+    letters = tmp_path / "letters"
+    millrace("letters", letters, "--train", "100", "--test", "20")
+    (tmp_path / "x.csv").write_text("x,label\n" + "".join(f"{i},{'' if i % 50 == 7 else 'abcd'[i % 4]}\n" for i in range(200)))
+    (tmp_path / "r.toml").write_text('[data]\ntrain = "x.csv"\n[train]\nsteps = 2\nbatch = 16\n')
+    missing = "(label = 'a' or label = 'b' or label = 'c' or label = 'd')"
+    for name, changes in (("pictures", [f"data.train={letters}/train", f"data.test={letters}/test", "data.where=label in ('C', 'D')"]),
+                          ("where", ["data.where=label in ('c', 'd')"]),
+                          ("test_where", [f"data.where={missing}", "data.test_where=label = 'b'"]),
+                          ("share", ["data.where=label in ('a', 'b')", "data.test_share=0.2"])):
+        millrace("train", "r.toml", *changes, "--out", name, cwd=tmp_path)
+        about = onnxruntime.InferenceSession(tmp_path / name / "model.onnx").get_modelmeta().custom_metadata_map
+        assert json.loads(about["classes"]) == list("ABCDEFGHIJ" if name == "pictures" else "abcd"), name
+    assert evaluated(millrace, "pictures", cwd=tmp_path)["targets"] == 20
+    # What was measured of the pictures is part of the run's recipe: trained again on others they are normalised alike.
+    recipe = tomllib.loads((tmp_path / "pictures/recipe.toml").read_text())
+    assert len(recipe["input"]["mean"]) == len(recipe["input"]["std"]) == 1 and 0 < recipe["input"]["mean"][0] < 1
 
 
 def test_errors_of_tiny_and_huge_numbers_are_shown(millrace, tmp_path):

@@ -398,19 +398,16 @@ def test_data_that_changes_while_it_is_read_stops_a_training_that_resumes(binary
 
 
 def test_test_time_augmentation_and_explain(whole, recipe, millrace, tmp_path):
-    run = tmp_path / "run"
-    shutil.copytree(whole, run)
-    text = (run / "recipe.toml").read_text()
-    assert 'tta = "none"' in text
+    def evaluated(*words):
+        return json.loads(millrace("eval", whole, "--json", *words).stdout)
 
-    def evaluated(tta, *more):
-        (run / "recipe.toml").write_text(text.replace('tta = "none"', f'tta = "{tta}"'))
-        return json.loads(millrace("eval", run, "--json", *more).stdout)
-
-    plain, flip, shift = (evaluated(tta) for tta in ("none", "flip", "shift"))
+    plain, flip, shift = (evaluated(f"input.tta={tta}") for tta in ("none", "flip", "shift"))
     assert plain["log-loss"] != flip["log-loss"] != shift["log-loss"]
+    assert plain["log-loss"] == evaluated()["log-loss"]
     assert shift["targets"] == 100
-    assert evaluated("shift", "--no-views")["log-loss"] == plain["log-loss"]
+    assert evaluated("eval.metrics=[accuracy]", "input.tta=flip")["accuracy"] == flip["accuracy"]
+    refused = millrace("eval", whole, "train.batch=5", code=1).stderr
+    assert "'train.batch=5': the model was trained with that; what can be changed afterwards: those of [eval], input.tta" in refused
     # Earlier tests see each picture once, the last one as the recipe says.
     millrace("train", recipe, "input.tta=flip", "--out", tmp_path / "flipped")
     tests = [line for line in metric_lines(tmp_path / "flipped") if "test/log-loss" in line]

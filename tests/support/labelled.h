@@ -1,4 +1,4 @@
-// Pictures with their classes, as trainings open them.
+// Pictures with their classes, as packing and statistics open them.
 #pragma once
 
 #include <memory>

@@ -122,7 +122,13 @@ class PictureInput final : public Input {
   PictureInput(Section section, LearntPictures learnt)
       : Input(std::move(section)),
         learnt_(std::move(learnt)),
-        normalise_(std::make_shared<nn::Normalise>(learnt_.mean, learnt_.deviation)) {}
+        normalise_(std::make_shared<nn::Normalise>(learnt_.mean, learnt_.deviation)) {
+    // The run's recipe then says them: trained again on other data, it normalises alike.
+    if (section_.settings.numbers("mean").empty()) {
+      section_.set("mean", learnt_.mean);
+      section_.set("std", learnt_.deviation);
+    }
+  }
 
   std::string encoding() const override {
     const data::Extent& e = learnt_.extent;
@@ -305,7 +311,8 @@ MILLRACE_INPUT(picture){
           std::string("none"),
           -1e18,
           1e18,
-          {"none", "flip", "shift"}}},
+          {"none", "flip", "shift"},
+          true}},
     .recognise =
         [](const data::Dataset& samples, const std::vector<std::string>& taken) {
           return free_columns(samples, data::ColumnKind::picture, taken);

@@ -34,7 +34,7 @@ using data::ColumnKind;
 using data::Dataset;
 
 constexpr int64_t class_run = 1 << 14;  // samples that one thread takes at a time
-constexpr size_t most_class_names = 100'000;
+constexpr size_t most_class_names = 1'000'000;
 
 /// The class of a sample as its column writes it.
 struct WrittenClass {
@@ -63,15 +63,17 @@ class ClassColumn {
     return from.column(column_);
   }
 
-  /// use(number in the data set, its class) for these samples, in order. InputError says which has none.
+  /// use(number in the data set, its class) for these samples, in order. InputError says which has none;
+  /// `lenient`: those that have none are passed over.
   template <typename Use>
-  void each(const Dataset& from, int64_t first, int64_t count, Use&& use) const {
+  void each(const Dataset& from, int64_t first, int64_t count, Use&& use, bool lenient = false) const {
     const size_t place = place_in(from);
     const ColumnKind kind = from.columns()[place].kind;
     const std::vector<std::string> names =
         kind == ColumnKind::text ? std::vector<std::string>() : from.class_names(place);
     if (kind == ColumnKind::array) {  // its first number
       for (int64_t i = first; i < first + count; ++i) {
+        if (lenient && !from.has(i, place)) continue;
         const data::Value value = data::class_of(from, i, place);
         number(from, i, std::get<int64_t>(value), names, use);
       }
@@ -82,6 +84,7 @@ class ClassColumn {
     std::string made;
     for (int64_t i = 0; i < count; ++i) {
       const auto at = static_cast<size_t>(i);
+      if (!values[0].has(at) && lenient) continue;
       if (!values[0].has(at))
         fail<InputError>("{}: has no {}; every sample needs a class (data.where can leave samples out)",
                          from.name(first + i), column_);
@@ -90,7 +93,7 @@ class ClassColumn {
       else if (kind == ColumnKind::real)
         use(first + i, WrittenClass{made = data::category_text(values[0], at), std::nullopt});
       else
-        text(from, first + i, values[0].contents[at], use);
+        text(from, first + i, values[0].contents[at], use, lenient);
     }
   }
 
@@ -113,10 +116,11 @@ class ClassColumn {
   }
 
   template <typename Use>
-  void text(const Dataset& from, int64_t sample, std::string_view written, Use&& use) const {
+  void text(const Dataset& from, int64_t sample, std::string_view written, Use&& use, bool lenient) const {
     const std::string_view bare = trimmed(written, trim_);
     if (!pattern_) return use(sample, WrittenClass{bare, std::nullopt});
     const auto found = pattern_->find(bare);
+    if (!found && lenient) return;
     if (!found)
       fail<InputError>("{}: its {}, '{}'{}, does not match {}.pattern", from.name(sample), column_,
                        bare.substr(0, 80), bare.size() > 80 ? " …" : "", key_);
@@ -166,6 +170,42 @@ struct SeenClasses {
   }
 };
 
+/// Refuses what cannot be classes.
+void check_number_of_classes(size_t names, const Dataset& samples, const std::string& column) {
+  if (names > most_class_names)
+    fail<InputError>("{}: more than {} classes in the column {}; is every sample one of its own?",
+                     samples.path(), most_class_names, column);
+}
+
+/// The names of all classes that occur, each once; samples without one are passed over.
+std::vector<std::string> names_in(const Dataset& samples, const ClassColumn& column) {
+  std::unordered_set<std::string, ClassHash, std::equal_to<>> names;
+  for (int64_t first = 0; first < samples.count(); first += class_run) {
+    column.each(
+        samples, first, std::min(class_run, samples.count() - first),
+        [&](int64_t, const WrittenClass& written) {
+          if (!names.contains(written.text)) names.emplace(written.text);
+        },
+        true);
+    check_number_of_classes(names.size(), samples, column.name());
+  }
+  return {names.begin(), names.end()};
+}
+
+/// Numbers from 0 on of which at least half occur are those of classes, and so are the others: logit k is
+/// class k, and what is not there in training may be in the test set.
+void fill_numbers(std::vector<std::string>& names) {
+  const auto none = [](const std::string& name) { return name.empty() || name[0] == '-' || name.size() > 9; };
+  if (std::find(names.begin(), names.end(), "0") == names.end() ||
+      std::any_of(names.begin(), names.end(), none))
+    return;
+  size_t last = 0;
+  for (const std::string& name : names) last = std::max<size_t>(last, std::stoul(name));
+  const size_t different = std::set<std::string>(names.begin(), names.end()).size();
+  if (2 * different <= last) return;
+  for (size_t i = 0; i <= last; ++i) names.push_back(std::to_string(i));
+}
+
 /// Goes once through all samples. `known`: not null where another class than those is wrong.
 SeenClasses see_classes(const Dataset& samples, const ClassColumn& column, const KnownClasses* known,
                         const ReadProgress& progress) {
@@ -191,9 +231,7 @@ SeenClasses see_classes(const Dataset& samples, const ClassColumn& column, const
     for (const int64_t label : run.labels)
       all.labels.push_back(known ? label : number[static_cast<size_t>(label)]);
     run = {};
-    if (all.names.size() > most_class_names)
-      fail<InputError>("{}: more than {} classes in the column {}; is every sample one of its own?",
-                       samples.path(), most_class_names, column.name());
+    check_number_of_classes(all.names.size(), samples, column.name());
   }
   if (progress) progress(samples.path(), count, count);
   return all;
@@ -389,9 +427,9 @@ std::unique_ptr<Output> learn_class(const Section& section, const Reading& readi
   } else {
     SeenClasses seen = see_classes(samples, column, nullptr, reading.progress);
     known.names = seen.names;
-    if (const auto kept = open_kept_share(reading))
-      for (std::string& each : see_classes(*kept, column, nullptr, nullptr).names)
-        known.names.push_back(std::move(each));
+    if (const auto all = open_unselected(reading))
+      for (std::string& each : names_in(*all, column)) known.names.push_back(std::move(each));
+    if (kind == ColumnKind::integer || kind == ColumnKind::array) fill_numbers(known.names);
     known.names = sorted_names(std::move(known.names));
     if (kind == ColumnKind::real && known.names.size() > 100)
       fail<InputError>(

@@ -274,8 +274,8 @@ std::unique_ptr<Output> learn_classes(const Section& section, const Reading& rea
   const auto counts = count_labels(*reading.samples, columns);
   if (known.names.empty()) {
     for (const auto& [label, count] : counts) known.names.push_back(label);
-    if (const auto kept = open_kept_share(reading))
-      for (const auto& [label, count] : count_labels(*kept, columns)) known.names.push_back(label);
+    if (const auto all = open_unselected(reading))
+      for (const auto& [label, count] : count_labels(*all, columns)) known.names.push_back(label);
     known.names = sorted_names(std::move(known.names));
   }
   if (known.names.empty() || known.names.size() > most_labels)

@@ -2,7 +2,10 @@
 #include <cmath>
 #include <doctest/doctest.h>
 
+#include <millrace/program.h>
+
 #include "base/file.h"
+#include "data/codecs/pictures/frame_graph.h"
 #include "data/codecs/pictures/png.h"
 #include "data/feed/picture_part.h"
 #include "learnt_input.h"
@@ -145,6 +148,34 @@ TEST_CASE("pictures to be predicted are brought to the model's size, bad ones ar
         std::string::npos);
   CHECK(cropping->read(*samples, 2, nullptr, its.get(), square.data()).empty());
   CHECK(static_cast<uint8_t>(square[0]) == make_picture(30, 50, 3, 4).pixels[3 * (10 * 50 + 20)]);
+}
+
+TEST_CASE("the graph that an exported model frames pictures by gives the bytes that the host gives") {
+  const task::Recipe recipe;
+  for (const auto& settings : std::vector<std::vector<std::pair<std::string, SettingValue>>>{
+           {{"resize", int64_t{40}}, {"crop", int64_t{32}}},
+           {{"resize", int64_t{32}}},
+           {{"augment", Strings{"random-resized-crop 32", "flip"}}}}) {
+    const auto input = learnt_pictures(pictures_of(3, 32, 32), settings);
+    for (const auto& [height, width] : {std::pair{50, 77}, std::pair{91, 41}}) {
+      CAPTURE(height);
+      const auto samples = pictures_of(1, height, width);
+      const auto host =
+          rows_of(*input->part(reading_of(recipe, samples), task::Purpose::prediction), *samples)[0];
+      Array decoded(u8, {1, 3, height, width});
+      data::to_planes(make_picture(height, width, 3, 1), decoded.as<uint8_t>().data());
+      const auto frame = input->frame(height, width);
+      REQUIRE(frame);
+      Graph graph;
+      graph.set_outputs({data::frame_pictures(graph, graph.input("pictures", decoded.type()), *frame)});
+      for (const char* target : {"ref", "cpu"}) {
+        Program program = Program::compile(graph, {.target = target});
+        program.input(0) = decoded;
+        program.run();
+        CHECK(values_of<uint8_t>(program.output(0)) == values_of<uint8_t>(host));
+      }
+    }
+  }
 }
 
 TEST_CASE("test-time augmentation looks at mirror images, and at pictures shifted by a pixel half as much") {

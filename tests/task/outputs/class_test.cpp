@@ -34,6 +34,16 @@ TEST_CASE("classes are sorted: texts by the alphabet, numbers by size, in whatev
   CHECK(learnt_output("class", {}, texts({"10", "9"}))->classes() == ClassNames{"9", "10"});
 }
 
+TEST_CASE("whole numbers from 0 on are classes as they are, those between that no sample has, too") {
+  const auto output = learnt_output("class", {}, numbers({3, 0, 1, 1}));
+  CHECK(output->classes() == ClassNames{"0", "1", "2", "3"});
+  CHECK(targets_of<int64_t>(*output, numbers({2, 3})) == std::vector<int64_t>{2, 3});
+  CHECK(output->notes().back() == "no sample to train on is of the class '2'");
+  // But not where most would be empty, or they do not begin with 0.
+  CHECK(learnt_output("class", {}, numbers({0, 1, 4}))->classes() == ClassNames{"0", "1", "4"});
+  CHECK(learnt_output("class", {}, numbers({1, 2, 4}))->classes() == ClassNames{"1", "2", "4"});
+}
+
 TEST_CASE("texts of digits stay the texts that they are: 007 is not 7") {
   const auto output = learnt_output("class", {}, texts({"007", "7", "10"}));
   CHECK(output->classes() == ClassNames{"007", "7", "10"});
