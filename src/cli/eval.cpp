@@ -1,4 +1,5 @@
 #include <cmath>
+#include <filesystem>
 #include <fmt/core.h>
 
 #include <millrace/run.h>
@@ -22,8 +23,10 @@ struct EvalArguments {
 
 /// "eval.metrics=[accuracy]", not a path with such a sign in it.
 bool is_change(const std::string& word) {
-  const size_t end = word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.0123456789");
-  return end != std::string::npos && end > 0 && word[end] == '=' && word.find('.') < end;
+  const size_t end = word.find('=');
+  std::error_code ignored;
+  return end != std::string::npos && word.find('.') < end && word.find('/') > end &&
+         !std::filesystem::exists(word, ignored);
 }
 
 /// "  accuracy      97.31 %  (95 % interval 96.97 to 97.62 %)"

@@ -46,7 +46,9 @@ Set open_source(const Recipe& recipe, const std::string& text, bool whole, Wante
     set = data::where(set, wanted == Wanted::tests ? data.test_where : "not (" + data.test_where + ")");
   else if (data.test.empty() && data.test_share > 0 && !whole)
     set = shared_out(std::move(set), data.test_share, wanted);
-  if (wanted == Wanted::training && !data.where.empty()) set = data::where(set, data.where);
+  // data.test_where stands for itself: "split = 'train'" and "split = 'test'".
+  if (!data.where.empty() && (wanted == Wanted::training || data.test_where.empty()))
+    set = data::where(set, data.where);
   return set;
 }
 

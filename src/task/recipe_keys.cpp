@@ -41,8 +41,8 @@ std::vector<RecipeKey> data_keys() {
        "same; of a corpus its end",
        SLOT(data.test_share), 0, 0.9},
       {"data.where",
-       "train only on samples that this is true for, as in \"label in (3, 5) and width > 200\"; empty: on "
-       "all",
+       "only samples of data.train that this is true for, as in \"label in (3, 5) and width > 200\"; "
+       "data.test_share keeps some of those, data.test_where chooses among all; empty: all",
        SLOT(data.where)},
       {"data.header",
        "of CSV files: does the first line name the columns? Empty: found from the content",

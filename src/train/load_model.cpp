@@ -27,8 +27,7 @@ void require_evaluation_keys(const task::Recipe& recipe, std::span<const std::st
     const std::string key = change.substr(0, change.find('='));
     if (key.starts_with("eval.") || std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
     keys.insert(keys.begin(), "those of [eval]");
-    fail<InputError>("'{}': the model was trained with that; what can be changed afterwards: {}", change,
-                     fmt::join(keys, ", "));
+    fail<InputError>("'{}': of a trained model only this can be changed: {}", change, fmt::join(keys, ", "));
   }
 }
 

@@ -407,7 +407,7 @@ def test_test_time_augmentation_and_explain(whole, recipe, millrace, tmp_path):
     assert shift["targets"] == 100
     assert evaluated("eval.metrics=[accuracy]", "input.tta=flip")["accuracy"] == flip["accuracy"]
     refused = millrace("eval", whole, "train.batch=5", code=1).stderr
-    assert "'train.batch=5': the model was trained with that; what can be changed afterwards: those of [eval], input.tta" in refused
+    assert "'train.batch=5': of a trained model only this can be changed: those of [eval], input.tta" in refused
     # Earlier tests see each picture once, the last one as the recipe says.
     millrace("train", recipe, "input.tta=flip", "--out", tmp_path / "flipped")
     tests = [line for line in metric_lines(tmp_path / "flipped") if "test/log-loss" in line]

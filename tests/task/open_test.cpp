@@ -78,7 +78,10 @@ TEST_CASE("data.test_share keeps the same samples whatever else the recipe says,
   Recipe other = recipe;
   other.train.seed = 7;
   other.data.where = "label = 'odd'";
-  CHECK(numbers_in(*open_test_source(other, false, "")) == tests);
+  std::vector<int64_t> odd;  // the condition is one on all that data.train names
+  std::copy_if(tests.begin(), tests.end(), std::back_inserter(odd),
+               [](int64_t number) { return number % 2 == 1; });
+  CHECK(numbers_in(*open_test_source(other, false, "")) == odd);
   for (const int64_t number : numbers_in(*open_training_source(other, false).samples)) {
     CHECK(number % 2 == 1);
     CHECK(std::find(tests.begin(), tests.end(), number) == tests.end());

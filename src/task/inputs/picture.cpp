@@ -247,6 +247,8 @@ std::unique_ptr<Input> learn_pictures(const Section& section, const Reading& rea
   const Settings& s = section.settings;
   const auto part = data::picture_part(*reading.samples, picture_options(section, true));
   LearntPictures learnt{part->extent(), s.numbers("mean"), s.numbers("std")};
+  if (learnt.mean.size() != learnt.deviation.size())
+    fail<InputError>("{0}.mean and {0}.std need one number a channel each", input_key(section));
   if (learnt.mean.empty()) measure_pictures(sample_pictures(section, reading), learnt);
   if (learnt.mean.size() != static_cast<size_t>(learnt.extent.channels))
     fail<InputError>("{}.mean has {} numbers, the pictures have {} channels", input_key(section),
@@ -270,6 +272,12 @@ std::unique_ptr<Input> load_pictures(const Section& section, const std::string& 
   if ((e.channels != 1 && e.channels != 3) || e.height < 1 || e.width < 1 || learnt.mean.size() != channels ||
       learnt.deviation.size() != channels)
     fail<InputError>("what the checkpoint knows of the pictures is damaged: its numbers do not go together");
+  const auto another = [&](const char* name, const std::vector<double>& measured) {
+    const std::vector<double>& said = section.settings.numbers(name);
+    return !said.empty() && said != measured;
+  };
+  if (another("mean", learnt.mean) || another("std", learnt.deviation))
+    fail<InputError>("{0}.mean and {0}.std are others than the model was trained with", input_key(section));
   return std::make_unique<PictureInput>(section, std::move(learnt));
 }
 

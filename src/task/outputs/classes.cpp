@@ -117,7 +117,12 @@ class ClassesOutput final : public Output {
         .dump();
   }
   std::vector<std::string> notes() const override {
-    return {fmt::format("{} labels ({})", known_->names.size(), names_text(known_->names))};
+    std::vector<std::string> lines = {
+        fmt::format("{} labels ({})", known_->names.size(), names_text(known_->names))};
+    for (size_t i = 0; i < known_->counts.size(); ++i)
+      if (known_->counts[i] == 0)
+        lines.push_back(fmt::format("no sample to train on has the label '{}'", known_->names[i]));
+    return lines;
   }
   /// The mean of the labels' entropies.
   double ignorance() const override {
