@@ -161,7 +161,8 @@ def main():
     chosen = [f for f in faults if not options.words or any(w == str(f["number"]) or not w.isdigit() and w in texts[f["number"]] for w in options.words)]
     runner = Runner(tree)
     runner.check_right(chosen)
-    left = sorted(str(path.relative_to(runner.home)) for path in runner.home.rglob("*"))
+    # ONNX Runtime's package keeps a device's number there.
+    left = sorted(str(path.relative_to(runner.home)) for path in runner.home.rglob("*") if path.is_file() and "Microsoft" not in path.parts)
     if left:
         sys.exit(f"the tests wrote into the user's home: {', '.join(left[:5])}")
     unnoticed = []
