@@ -134,7 +134,9 @@ def times(ratio):
 def machine():
     """The line below a table: where its figures are from."""
     here = json.loads(millrace("machine --json"))
-    commit = output("git", "describe", "--always", "--dirty").strip()
+    commit = output("git", "describe", "--always").strip()
+    if output("git", "status", "--porcelain", "src", "include", "cmake", "CMakeLists.txt"):  # (what measures may have changed)
+        commit += ", with changes"
     bf16 = f"{here['bf16_gflops']:,.0f}" if here["bf16_gflops"] else "none"
     return (f"*{here['cpu']}, {here['threads']} threads, {here['instructions']}; {here['fp32_gflops']:,.0f} GFLOP/s in fp32, "
             f"{bf16} in bf16, {here['memory_gb_per_s']:.1f} GB/s copied in RAM; commit {commit}*")

@@ -28,7 +28,8 @@ def tables():
 def markdown(rows):
     """Rows as a table; a `None` cell is empty."""
     lines = ["| " + " | ".join(cell or "" for cell in row) + " |" for row in rows]
-    return "\n".join([lines[0].replace("|  |", "| |"), "|---" * len(rows[0]) + "|", *lines[1:]]) + "\n"
+    lines = [re.sub(r"^\|  \|", "| |", line) for line in lines]
+    return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]]) + "\n"
 
 
 def write(name, text, machine):
