@@ -39,4 +39,17 @@ int64_t place_storages(std::vector<Storage>& storages) {
   return size;
 }
 
+int fullest_launch(const std::vector<Storage>& storages, size_t launches) {
+  std::vector<int64_t> change(launches + 2, 0);
+  for (const Storage& s : storages)
+    if (s.kind == StorageKind::arena && s.first >= 0) {
+      change[static_cast<size_t>(s.first)] += s.bytes;
+      change[static_cast<size_t>(s.last) + 1] -= s.bytes;
+    }
+  std::partial_sum(change.begin(), change.end(), change.begin());
+  const auto end = change.end() - 2;
+  return end == change.begin() ? -1
+                               : static_cast<int>(std::max_element(change.begin(), end) - change.begin());
+}
+
 }  // namespace millrace

@@ -1,7 +1,6 @@
 #include "plan/plan.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include <millrace/operator.h>
@@ -559,25 +558,11 @@ class Planner {
   }
 
   void find_peak() {
-    plan_.peak_launch = fullest(plan_.storages);
+    plan_.peak_launch = fullest_launch(plan_.storages, plan_.launches.size());
     std::vector<Storage> fixed = plan_.storages;
     for (Storage& s : fixed) s.bytes -= s.slots_bytes;
-    plan_.fixed_peak_launch = fullest(fixed);
+    plan_.fixed_peak_launch = fullest_launch(fixed, plan_.launches.size());
     plan_.fixed_bytes = place_storages(fixed);
-  }
-
-  /// The launch at which storages of the arena have most bytes together.
-  int fullest(const std::vector<Storage>& storages) const {
-    std::vector<int64_t> change(plan_.launches.size() + 2, 0);
-    for (const Storage& s : storages)
-      if (s.kind == StorageKind::arena && s.first >= 0) {
-        change[s.first] += s.bytes;
-        change[s.last + 1] -= s.bytes;
-      }
-    std::partial_sum(change.begin(), change.end(), change.begin());
-    const auto end = change.end() - 2;
-    return end == change.begin() ? -1
-                                 : static_cast<int>(std::max_element(change.begin(), end) - change.begin());
   }
 
   Plan plan_;

@@ -114,5 +114,7 @@ inline int64_t window_bytes(const Chain& chain, const Storage& storage) {
 /// Gives every arena storage with a lifetime an offset; returns the arena's size. Storages whose lifetimes
 /// overlap do not overlap in memory. Offsets are multiples of 64.
 int64_t place_storages(std::vector<Storage>& storages);
+/// The launch, of so many, at which storages of the arena have most bytes together; -1 where there is none.
+int fullest_launch(const std::vector<Storage>& storages, size_t launches);
 
 }  // namespace millrace
