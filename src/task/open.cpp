@@ -100,8 +100,7 @@ data::OpenOptions open_options(const Recipe& recipe, const std::vector<std::stri
 
 Set with_names(Set set, const std::string& path, data::OpenOptions options,
                const std::vector<std::string>& columns) {
-  if (options.header || set->format() != "csv" || path == "-" || path.starts_with("pipe:") ||
-      has_columns(*set, columns))
+  if (options.header || set->format() != "csv" || data::is_piped(path) || has_columns(*set, columns))
     return set;
   options.header = true;
   Set named;

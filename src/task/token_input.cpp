@@ -245,7 +245,7 @@ bool TokenInput::is_sample(const std::string& argument) const {
   const bool there = std::filesystem::exists(argument, ignored);
   if (file && argument.find_first_of("*?[{") == std::string::npos && !data::is_elsewhere(argument) && !there)
     fail<InputError>("{}: no such file; check the path", argument);
-  return !(file || there || argument == "-" || argument.starts_with("pipe:") || data::is_elsewhere(argument));
+  return !(file || there || data::is_elsewhere(argument));
 }
 
 std::shared_ptr<const data::Dataset> TokenInput::sample(const std::string& argument) const {

@@ -170,28 +170,6 @@ struct SeenClasses {
   }
 };
 
-/// Refuses what cannot be classes.
-void check_number_of_classes(size_t names, const Dataset& samples, const std::string& column) {
-  if (names > most_class_names)
-    fail<InputError>("{}: more than {} classes in the column {}; is every sample one of its own?",
-                     samples.path(), most_class_names, column);
-}
-
-/// The names of all classes that occur, each once; samples without one are passed over.
-std::vector<std::string> names_in(const Dataset& samples, const ClassColumn& column) {
-  std::unordered_set<std::string, ClassHash, std::equal_to<>> names;
-  for (int64_t first = 0; first < samples.count(); first += class_run) {
-    column.each(
-        samples, first, std::min(class_run, samples.count() - first),
-        [&](int64_t, const WrittenClass& written) {
-          if (!names.contains(written.text)) names.emplace(written.text);
-        },
-        true);
-    check_number_of_classes(names.size(), samples, column.name());
-  }
-  return {names.begin(), names.end()};
-}
-
 /// Numbers from 0 on of which at least half occur are those of classes, and so are the others: logit k is
 /// class k, and what is not there in training may be in the test set.
 void fill_numbers(std::vector<std::string>& names) {
@@ -206,22 +184,25 @@ void fill_numbers(std::vector<std::string>& names) {
   for (size_t i = 0; i <= last; ++i) names.push_back(std::to_string(i));
 }
 
-/// Goes once through all samples. `known`: not null where another class than those is wrong.
+/// Goes once through all samples. `known`: not null where another class than those is wrong; `lenient`:
+/// samples without one are passed over.
 SeenClasses see_classes(const Dataset& samples, const ClassColumn& column, const KnownClasses* known,
-                        const ReadProgress& progress) {
+                        const ReadProgress& progress, bool lenient = false) {
   const int64_t count = samples.count(), runs = (count + class_run - 1) / class_run;
   std::vector<SeenClasses> of_run(static_cast<size_t>(runs));
   parallel_for(runs, 0, [&](int64_t r) {
     SeenClasses& mine = of_run[static_cast<size_t>(r)];
     const int64_t first = r * class_run;
-    column.each(samples, first, std::min(class_run, count - first),
-                [&](int64_t sample, const WrittenClass& written) {
-                  if (!known) return mine.labels.push_back(mine.id(written.text));
-                  mine.labels.push_back(known->find(written));
-                  if (mine.labels.back() < 0)
-                    fail<InputError>("{}: has the class '{}', which the model does not know (it knows {})",
-                                     samples.name(sample), written.text, names_text(known->names));
-                });
+    column.each(
+        samples, first, std::min(class_run, count - first),
+        [&](int64_t sample, const WrittenClass& written) {
+          if (!known) return mine.labels.push_back(mine.id(written.text));
+          mine.labels.push_back(known->find(written));
+          if (mine.labels.back() < 0)
+            fail<InputError>("{}: has the class '{}', which the model does not know (it knows {})",
+                             samples.name(sample), written.text, names_text(known->names));
+        },
+        lenient);
   });
   SeenClasses all;
   all.labels.reserve(static_cast<size_t>(count));
@@ -231,7 +212,9 @@ SeenClasses see_classes(const Dataset& samples, const ClassColumn& column, const
     for (const int64_t label : run.labels)
       all.labels.push_back(known ? label : number[static_cast<size_t>(label)]);
     run = {};
-    check_number_of_classes(all.names.size(), samples, column.name());
+    if (all.names.size() > most_class_names)
+      fail<InputError>("{}: more than {} classes in the column {}; is every sample one of its own?",
+                       samples.path(), most_class_names, column.name());
   }
   if (progress) progress(samples.path(), count, count);
   return all;
@@ -428,7 +411,8 @@ std::unique_ptr<Output> learn_class(const Section& section, const Reading& readi
     SeenClasses seen = see_classes(samples, column, nullptr, reading.progress);
     known.names = seen.names;
     if (const auto all = open_unselected(reading))
-      for (std::string& each : names_in(*all, column)) known.names.push_back(std::move(each));
+      for (std::string& each : see_classes(*all, column, nullptr, nullptr, true).names)
+        known.names.push_back(std::move(each));
     if (kind == ColumnKind::integer || kind == ColumnKind::array) fill_numbers(known.names);
     known.names = sorted_names(std::move(known.names));
     if (kind == ColumnKind::real && known.names.size() > 100)
