@@ -100,6 +100,8 @@ class Dataset {
   /// The column whose values are all whole numbers from 0 to below the number of its class_names(), where
   /// that is so for sure.
   virtual std::optional<size_t> class_column() const { return std::nullopt; }
+  /// A column of numbers that are written with decimal commas: "1.234,5".
+  virtual bool decimal_comma(size_t /*column*/) const { return false; }
   /// What it lacks to learn classes from, as a whole message; empty when nothing is known.
   virtual std::string lacks() const { return {}; }
   /// Where a sample is, for messages: "train.rec#17".
@@ -164,6 +166,8 @@ struct OpenOptions {
   std::optional<bool> header = std::nullopt;
   /// CSV: columns that hold texts, whatever their values look like ("007").
   std::vector<std::string> texts = {};
+  /// CSV: further words for what is missing ("unknown", "-999").
+  std::vector<std::string> missing = {};
 };
 
 /// Opens what `path` names, here or on a server (https://, s3://); the format is found from the content:

@@ -34,12 +34,10 @@ struct Format {
   std::unique_ptr<Dataset> (*open_indexed)(const std::string& path,
                                            std::vector<std::shared_ptr<const RandomAccessFile>> files,
                                            std::vector<std::shared_ptr<const Index>> indices) = nullptr;
-  /// As `open`, told what the user knows of it: whether there is a line of names, and which columns hold
-  /// texts whatever their values look like; null where the format knows.
+  /// As `open`, told what the user knows of it; null where the format knows.
   std::unique_ptr<Dataset> (*open_known)(const std::string& path,
                                          std::vector<std::shared_ptr<const RandomAccessFile>> files,
-                                         std::optional<bool> header,
-                                         std::span<const std::string> texts) = nullptr;
+                                         const OpenOptions& options) = nullptr;
 };
 
 /// Adds a format to those of the library: recipes and open_dataset() know its files by their content.

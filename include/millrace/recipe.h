@@ -49,6 +49,7 @@ struct Recipe {
     bool stream = false;
     int64_t epoch_samples = 0;
     std::string test, where, test_where, header, order = "shuffle", sample_weight;
+    std::vector<std::string> missing;
     double test_share = 0;
     int64_t cache_mb = 2048;
     std::string memory;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/core.h>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include <millrace/feed.h>
@@ -10,6 +11,7 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "data/codecs/pictures/picture.h"
+#include "data/encode/table_encoder.h"
 #include "data/formats/open_dataset.h"
 #include "data/table/contents.h"
 #include "data/table/labels.h"
@@ -127,11 +129,31 @@ void print_picture_statistics(const Sources& sources, const data::PictureStatist
   fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
+/// What an input of kind table would make of each column.
+std::map<std::string, data::TableColumn> decisions_of(const data::Dataset& dataset) {
+  std::map<std::string, data::TableColumn> decisions;
+  try {
+    const auto encoder = data::TableEncoder::learn(dataset, data::usual_table(dataset));
+    for (const data::TableColumn& each : encoder.decisions()) decisions.emplace(each.column, each);
+  } catch (const InputError&) {  // it has none
+  }
+  return decisions;
+}
+
+std::string decision_text(const data::TableColumn& decision) {
+  std::string text = decision.taken_as;
+  if (decision.values > 0) text += fmt::format(" ({})", thousands(decision.values));
+  if (decision.rare > 0) text += fmt::format(", {} rows rarer", thousands(decision.rare));
+  return text + (decision.why.empty() ? "" : ": " + decision.why);
+}
+
 int table_statistics(const data::Dataset& dataset, bool as_json, const data::StatisticsOptions& options) {
   const auto statistics = data::column_statistics(dataset, options);
   nlohmann::ordered_json json{{"source", dataset.path()}, {"samples", dataset.count()}};
   std::string notes;
-  Table table({"<column", "<kind", "missing", "different", "least", "mean", "most", "<most frequent"});
+  Table table(
+      {"<column", "<kind", "missing", "different", "least", "mean", "most", "<most frequent", "<taken as"});
+  const auto decisions = decisions_of(dataset);
   for (size_t c = 0; c < statistics.size(); ++c) {
     const data::ColumnStatistics& of = statistics[c];
     const data::Column& column = dataset.columns()[c];
@@ -151,6 +173,13 @@ int table_statistics(const data::Dataset& dataset, bool as_json, const data::Sta
             fmt::format("{}{} ({})", i ? ", " : "", of.frequent[i].first, thousands(of.frequent[i].second));
       one["frequent"].push_back({of.frequent[i].first, of.frequent[i].second});
     }
+    const auto decision = decisions.find(column.name);
+    if (decision != decisions.end())
+      one["taken_as"] = {{"kind", decision->second.taken_as},
+                         {"why", decision->second.why},
+                         {"missing", decision->second.missing},
+                         {"categories", decision->second.values},
+                         {"rare", decision->second.rare}};
     json["columns"].push_back(one);
     if (sound)
       one.update({{"seconds", {{"least", of.least}, {"mean", of.mean}, {"most", of.most}}}, {"bad", of.bad}});
@@ -162,7 +191,7 @@ int table_statistics(const data::Dataset& dataset, bool as_json, const data::Sta
     };
     table.row({column.name, data::kind_name(column.kind), thousands(of.missing),
                of.different >= 0 ? thousands(of.different) : "many", n(of.least), n(of.mean), n(of.most),
-               frequent});
+               frequent, decision != decisions.end() ? decision_text(decision->second) : ""});
   }
   if (as_json)
     fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -202,6 +231,7 @@ Action declare_data_stat(Command& command) {
     Sources sources;
     for (const std::string& text : a->sources) {
       auto set = task::open_set(text, a->header.options());
+      print_notes(*set);
       if (a->sources.size() == 1 && !data::Contents::in(*set, data::ColumnKind::picture)) {
         const int code = table_statistics(*set, a->json, options);
         progress.finish();

@@ -160,7 +160,7 @@ std::string encode_texts(GraphWriter& writer, const std::vector<TextInput>& text
   std::vector<std::string> columns;
   for (const TextInput& text : texts) {
     writer.text_input(text.name, {ids.shape[0], 1});
-    columns.push_back(writer.text_ids(text.name, text.vocabulary));
+    columns.push_back(writer.text_ids(text.name, text.ids));
   }
   return columns.size() == 1 ? columns[0] : writer.node("Concat", columns, {{"axis", int64_t{1}}});
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <millrace/array.h>
@@ -15,8 +16,8 @@ namespace millrace::onnx {
 /// i64 [batch, columns]. Instead of that input the model takes an input of texts for each of its columns,
 /// [batch, 1].
 struct TextInput {
-  std::string name;                     // of the model's input
-  std::vector<std::string> vocabulary;  // of ids 1, 2 …; any other text is id 0
+  std::string name;                                  // of the model's input
+  std::vector<std::pair<std::string, int64_t>> ids;  // of texts that differ; any other text is id 0
 };
 
 struct ExportOptions {

@@ -80,16 +80,17 @@ void GraphWriter::know_dims(const std::string& name, const Shape& shape) {
   }
 }
 
-std::string GraphWriter::text_ids(const std::string& texts, const std::vector<std::string>& vocabulary) {
+std::string GraphWriter::text_ids(const std::string& texts,
+                                  const std::vector<std::pair<std::string, int64_t>>& ids) {
   const std::string result = fresh("LabelEncoder");
   WireWriter keys, values, proto;
   keys.bytes(1, "keys_strings");
   values.bytes(1, "values_int64s");
-  for (size_t i = 0; i < vocabulary.size(); ++i) {
-    keys.bytes(9, vocabulary[i]);
-    values.integer(8, static_cast<int64_t>(i) + 1);
+  for (const auto& [text, id] : ids) {
+    keys.bytes(9, text);
+    values.integer(8, id);
   }
-  if (vocabulary.empty()) {  // the lists must not be empty: what is in none is 0
+  if (ids.empty()) {  // the lists must not be empty: what is in none is 0
     keys.bytes(9, "");
     values.integer(8, 0);
   }

@@ -26,7 +26,7 @@ class GraphWriter : public OnnxBuilder {
   /// The same of an input of texts.
   void text_input(const std::string& name, const Shape& shape);
   /// From texts to the places of the same in `vocabulary`, counted from 1; any other text is 0.
-  std::string text_ids(const std::string& texts, const std::vector<std::string>& vocabulary);
+  std::string text_ids(const std::string& texts, const std::vector<std::pair<std::string, int64_t>>& ids);
   void output(const std::string& name, const Type& type);
   /// An initialiser under a given name.
   void weight(const std::string& name, const Array& array);

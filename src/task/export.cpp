@@ -88,7 +88,7 @@ std::map<int, std::vector<onnx::TextInput>> texts_of(const Task& task, const Gra
         notes.push_back(fmt::format(
             "the exported model takes the column '{}' as '{}': something else of it is called '{}'",
             stored_text(texts.name), name, column));
-      columns[static_cast<size_t>(texts.column)] = {std::move(name), texts.vocabulary};
+      columns[static_cast<size_t>(texts.column)] = {std::move(name), texts.ids};
     }
   for (const auto& [at, columns] : all)
     for (const onnx::TextInput& column : columns)

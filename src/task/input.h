@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <millrace/array.h>
@@ -33,8 +34,8 @@ class Continuable;
 struct ExportedTexts {
   std::string field;
   int64_t column = 0;
-  std::string name;                     // of the column of the table
-  std::vector<std::string> vocabulary;  // of ids 1, 2 …; anything else is id 0
+  std::string name;                                  // of the column of the table
+  std::vector<std::pair<std::string, int64_t>> ids;  // each text's, from 1 on; anything else is id 0
 };
 
 /// How samples could be stored to be read in less time.

@@ -25,6 +25,14 @@ bool has_columns(const data::Dataset& set, const std::vector<std::string>& names
                      [&](const std::string& name) { return set.find_column(name).has_value(); });
 }
 
+/// Is that one of the texts in its first row?
+bool holds(const data::Dataset& set, const std::string& text) {
+  for (size_t c = 0; c < set.columns().size(); ++c)
+    if (const data::Value value = set.read(0, c); std::get_if<std::string>(&value))
+      if (std::get<std::string>(value) == text) return true;
+  return false;
+}
+
 /// What data.test_share keeps of it, or what that leaves.
 Set shared_out(Set set, double share, Wanted wanted) {
   std::vector<int64_t> samples;
@@ -95,6 +103,7 @@ data::OpenOptions open_options(const Recipe& recipe, const std::vector<std::stri
   data::OpenOptions options;
   if (!recipe.data.header.empty()) options.header = recipe.data.header == "yes";
   options.texts = texts;
+  options.missing = recipe.data.missing;
   return options;
 }
 
@@ -106,7 +115,11 @@ Set with_names(Set set, const std::string& path, data::OpenOptions options,
   Set named;
   try {
     named = data::open_dataset(path, options);
-  } catch (const InputError&) {  // there is nothing behind the names
+  } catch (const InputError&) {
+    // There is nothing behind the first line: is that because it has the names?
+    for (const std::string& name : columns)
+      if (!holds(*set, name)) return set;
+    throw;
   }
   return named && has_columns(*named, columns) ? named : set;
 }

@@ -50,6 +50,11 @@ std::vector<RecipeKey> data_keys() {
        0,
        0,
        {"", "yes", "no"}},
+      {"data.missing",
+       "of CSV files: further words for what is missing, as [\"unknown\", \"-999\"]; those that programs "
+       "write "
+       "(NA, NULL, NaN …) are known",
+       SLOT(data.missing)},
       {"data.order",
        fmt::format("of the samples of an epoch: \"{}\"", fmt::join(data::order_usages(), "\", \"")),
        SLOT(data.order)},

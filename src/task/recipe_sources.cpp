@@ -27,6 +27,8 @@ void check_stream(const Recipe& recipe, const std::string& name) {
         "{}: a stream has no epochs of its own: give data.epoch_samples, the samples that count as one, or "
         "train.steps",
         name);
+  if (!data.missing.empty())
+    fail<InputError>("{}: data.missing is for files that are opened, not for streams", name);
   if (data.test_share > 0 || !data.test_where.empty())
     fail<InputError>("{}: of a stream nothing can be kept to test on: give data.test instead of data.{}",
                      name, data.test_share > 0 ? "test_share" : "test_where");

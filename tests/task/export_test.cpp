@@ -20,7 +20,8 @@ class FakeCategories : public FakeInput {
   std::vector<data::Field> fields() const override { return {{"ids", {i64, {batch_dim(), 2}}}}; }
   void describe(nn::ModelOptions& options) const override { options.ids = {3, 4}; }
   std::vector<task::ExportedTexts> exported_texts() const override {
-    return {{"ids", 1, "colour", {"red", "green", "blue"}}, {"ids", 0, "size", {"small", "large"}}};
+    return {{"ids", 1, "colour", {{"red", 1}, {"green", 2}, {"blue", 3}}},
+            {"ids", 0, "size", {{"small", 1}, {"large", 2}}}};
   }
 };
 

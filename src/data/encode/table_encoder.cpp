@@ -1,13 +1,15 @@
 #include "data/encode/table_encoder.h"
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
 #include "base/utf8.h"
+#include "data/encode/dates.h"
 #include "data/encode/table_state.h"
+#include "data/formats/csv_cells.h"
 #include "data/table/column_values.h"
 #include "data/table/read_columns.h"
 
@@ -31,17 +33,48 @@ std::vector<std::string> texts_at(const nlohmann::json& json, const char* key) {
   return texts;
 }
 
+constexpr std::array reads_names = {"number", "order", "boolean", "date"};
+
+/// Encodings of before have orders only by their texts.
+TableDense::Reads reads_of(const nlohmann::json& dense) {
+  const std::string name = dense.value("reads", dense.at("ordinal").empty() ? "number" : "order");
+  for (size_t k = 0; k < reads_names.size(); ++k)
+    if (name == reads_names[k]) return static_cast<TableDense::Reads>(k);
+  fail<InputError>("the encoding of columns is damaged: it has columns of '{}'", name);
+}
+
+/// A code as training called it, where a column of numbers is one of texts here: "07" is "7".
+std::string code_text(std::string_view text) {
+  int64_t integer = 0;
+  double real = 0;
+  if (csv_integer(text, integer)) return std::to_string(integer);
+  return csv_real(text, real) ? fmt::format("{}", real) : std::string(text);
+}
+
 }  // namespace
+
+std::optional<double> read_dense(const TableDense& column, std::string_view text) {
+  switch (column.reads) {
+    case TableDense::Reads::date:
+      return parse_date(text, column.day_first ? DateOrder::day_first : DateOrder::month_first);
+    case TableDense::Reads::boolean:
+      if (const int answer = yes_or_no(text); answer >= 0) return answer;
+      break;
+    default:
+      break;
+  }
+  return csv_written_number(text, column.decimal_comma);
+}
 
 /// The columns of one data set, found by their names.
 class TableEncoder::Bound {
  public:
   Bound(const TableState& state, const Dataset& dataset) : state_(state), dataset_(dataset) {
     for (const Dense& dense : state.dense) {
-      // A flag goes with the column before it.
-      if (dense.flag) continue;
+      // It goes with the column before it.
+      if (dense.derived()) continue;
       const size_t column = find(dense.column);
-      if (!dense.ordinal.empty() && dataset.columns()[column].kind != ColumnKind::text)
+      if (dense.reads == Dense::Reads::order && dataset.columns()[column].kind != ColumnKind::text)
         fail<InputError>("{}: the column '{}' holds numbers, and texts in training", dataset.path(),
                          dense.column);
       columns_.push_back(column);
@@ -54,7 +87,7 @@ class TableEncoder::Bound {
     const size_t categories = state_.categories.size(), width = columns_.size() - categories;
     size_t c = 0;
     for (size_t d = 0; d < state_.dense.size(); ++d)
-      if (!state_.dense[d].flag) {
+      if (!state_.dense[d].derived()) {
         double* to = numbers + c;
         for (size_t i = 0; i < values[c].size(); ++i, to += width) *to = number(values[c], i, first, d);
         ++c;
@@ -68,25 +101,25 @@ class TableEncoder::Bound {
   /// Value i of column d of the float matrix as it stands there; NaN where there is none.
   double number(const ColumnValues& values, size_t i, int64_t first, size_t d) const {
     if (!values.has(i)) return NAN;
-    if (values.kind == ColumnKind::integer) return static_cast<double>(values.integers[i]);
-    if (values.kind == ColumnKind::real) return values.reals[i];
     const Dense& column = state_.dense[d];
-    if (column.ordinal.empty())
-      return written_number(values.contents[i], first + static_cast<int64_t>(i), column.column);
-    const TextIds& order = state_.ordinals[d];
-    const auto at = order.find(values.contents[i]);
-    return at != order.end() ? static_cast<double>(at->second) : NAN;
-  }
-
-  /// Of few rows, as a file to predict may have, none or another than all may be a number: the column is one
-  /// of texts then.
-  double written_number(std::string_view text, int64_t sample, const std::string& column) const {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size())
-      fail<InputError>("{}: its {} is '{}', and in training the column holds numbers", dataset_.name(sample),
-                       column, text.substr(0, 40));
-    return value;
+    if (values.kind != ColumnKind::text) {
+      const double value =
+          values.kind == ColumnKind::integer ? static_cast<double>(values.integers[i]) : values.reals[i];
+      return column.reads == Dense::Reads::date ? value / microseconds_a_day : value;
+    }
+    if (column.reads == Dense::Reads::order) {
+      const TextIds& order = state_.ordinals[d];
+      const auto at = order.find(values.contents[i]);
+      return at != order.end() ? static_cast<double>(at->second) : NAN;
+    }
+    const std::string_view text = values.contents[i];
+    if (csv_missing_number(text)) return NAN;
+    if (const auto value = read_dense(column, text)) return *value;
+    fail<InputError>("{}: its {} is '{}', and in training the column holds {}",
+                     dataset_.name(first + static_cast<int64_t>(i)), column.column, text.substr(0, 40),
+                     column.reads == Dense::Reads::date      ? "dates"
+                     : column.reads == Dense::Reads::boolean ? "yes and no"
+                                                             : "numbers");
   }
 
   void texts(const ColumnValues& values, size_t k, int64_t* to, size_t width) const {
@@ -95,8 +128,13 @@ class TableEncoder::Bound {
     for (size_t i = 0; i < values.size(); ++i, to += width) {
       const bool there = values.has(i);
       std::string_view text;
-      if (there)
-        text = values.kind == ColumnKind::text ? values.contents[i] : made = category_text(values, i);
+      if (there && values.kind == ColumnKind::text)
+        text = values.contents[i];
+      else if (there)
+        text = made = category_text(values, i);
+      if (there && values.kind == ColumnKind::text && state_.categories[k].numbers)
+        text = made = code_text(text);
+      if (is_missing_text(text)) text = {};
       if (state_.hash_ids > 0) {
         *to = !there ? 0
                      : 1 + static_cast<int64_t>(XXH64(text.data(), text.size(), 0) %
@@ -113,13 +151,14 @@ class TableEncoder::Bound {
   std::vector<size_t> columns_;
 };
 
+const std::vector<TableColumn>& TableEncoder::decisions() const { return state_->decisions; }
 const std::vector<TableEncoder::Dense>& TableEncoder::dense() const { return state_->dense; }
 const std::vector<TableEncoder::Category>& TableEncoder::categories() const { return state_->categories; }
 
 std::vector<std::string> TableEncoder::columns() const {
   std::vector<std::string> names;
   for (const Dense& dense : state_->dense)
-    if (!dense.flag) names.push_back(dense.column);
+    if (!dense.derived()) names.push_back(dense.column);
   for (const Category& category : state_->categories) names.push_back(category.column);
   return names;
 }
@@ -127,7 +166,8 @@ std::vector<std::string> TableEncoder::columns() const {
 std::vector<std::string> TableEncoder::text_columns() const {
   std::vector<std::string> names;
   for (const Dense& dense : state_->dense)
-    if (!dense.ordinal.empty()) names.push_back(dense.column);
+    if (!dense.derived() && (dense.reads != Dense::Reads::number || dense.decimal_comma))
+      names.push_back(dense.column);
   for (const Category& category : state_->categories)
     if (!category.numbers) names.push_back(category.column);
   return names;
@@ -145,12 +185,18 @@ std::string TableEncoder::json() const {
                               {"hash_ids", state_->hash_ids},
                               {"dense", nlohmann::ordered_json::array()},
                               {"categories", nlohmann::ordered_json::array()}};
-  for (const Dense& dense : state_->dense)
+  for (const Dense& dense : state_->dense) {
     json["dense"].push_back({{"column", stored_text(dense.column)},
                              {"flag", dense.flag},
                              {"mean", dense.mean},
                              {"deviation", dense.deviation},
                              {"ordinal", stored_texts(dense.ordinal)}});
+    auto& added = json["dense"].back();
+    if (dense.reads != Dense::Reads::number) added["reads"] = reads_names[static_cast<size_t>(dense.reads)];
+    if (dense.period > 0) added.update({{"period", dense.period}, {"cosine", dense.cosine}});
+    if (dense.decimal_comma) added["decimal_comma"] = true;
+    if (dense.day_first) added["day_first"] = true;
+  }
   for (const Category& category : state_->categories) {
     json["categories"].push_back({{"column", stored_text(category.column)},
                                   {"ids", category.ids},
@@ -167,17 +213,26 @@ TableEncoder TableEncoder::parse(std::string_view text) {
     if (json.at("version").get<int>() != 1) fail<InputError>("it is of another version of Millrace");
     json.at("hash_ids").get_to(state->hash_ids);
     for (const auto& each : json.at("dense"))
-      state->dense.push_back({text_at(each, "column"), each.at("flag").get<bool>(),
-                              each.at("mean").get<double>(), each.at("deviation").get<double>(),
-                              texts_at(each, "ordinal")});
+      state->dense.push_back({.column = text_at(each, "column"),
+                              .flag = each.at("flag").get<bool>(),
+                              .mean = each.at("mean").get<double>(),
+                              .deviation = each.at("deviation").get<double>(),
+                              .ordinal = texts_at(each, "ordinal"),
+                              .reads = reads_of(each),
+                              .period = each.value("period", 0.0),
+                              .cosine = each.value("cosine", false),
+                              .decimal_comma = each.value("decimal_comma", false),
+                              .day_first = each.value("day_first", false)});
     for (const auto& each : json.at("categories"))
       state->categories.push_back({text_at(each, "column"), each.at("ids").get<int64_t>(),
                                    texts_at(each, "vocabulary"), each.value("numbers", false)});
   } catch (const nlohmann::json::exception& error) {
     fail<InputError>("the encoding of columns is damaged: {}", error.what());
   }
-  bool good = state->hash_ids >= 0 && state->hash_ids != 1 && (state->dense.empty() || !state->dense[0].flag);
-  for (const Dense& dense : state->dense) good &= std::isfinite(dense.mean) && dense.deviation >= 0;
+  bool good =
+      state->hash_ids >= 0 && state->hash_ids != 1 && (state->dense.empty() || !state->dense[0].derived());
+  for (const Dense& dense : state->dense)
+    good &= std::isfinite(dense.mean) && dense.deviation >= 0 && dense.period >= 0;
   for (const Category& category : state->categories)
     good &= category.ids ==
             (state->hash_ids > 0 ? state->hash_ids : static_cast<int64_t>(category.vocabulary.size()) + 1);

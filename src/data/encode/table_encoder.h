@@ -22,8 +22,11 @@ namespace millrace::data {
 struct TableOptions {
   /// Columns that are not used. Arrays, bytes and the like never are.
   std::vector<std::string> leave_out;
-  /// Columns of numbers that are categories (codes). Texts always are.
+  /// Columns that are categories: of numbers (codes), or of texts that would be taken for something else.
   std::vector<std::string> categories;
+  /// Columns that are numbers, or dates, whatever they look like: values that are none are missing. Whole
+  /// numbers that are dates are microseconds since 1970, as Parquet and Arrow have them.
+  std::vector<std::string> numbers, dates;
   /// Columns of texts in an order: they become 0, 1, 2 … as floats, what is not in the list is missing.
   std::map<std::string, std::vector<std::string>> ordinals;
   /// Floats are (x - mean) / deviation; else as they are. What is not finite, or larger than any float, is
@@ -31,12 +34,24 @@ struct TableOptions {
   bool standardise = true;
   /// Categories that are rarer, or beyond so many, are "other".
   int64_t least_count = 1, most_categories = int64_t{1} << 20;
+  /// Texts are dates, or yes and no, where all are; columns that say nothing are left out: without a value,
+  /// texts that nearly all differ (less than half of the rows have one that comes least_count times: only
+  /// whether there is one may be told), and numbers that count the rows. `categories`, `numbers`, `dates`
+  /// decide before.
+  bool decide = false;
   /// > 0: no vocabulary; ids are 1 + XXH64(text) mod (hash_ids - 1), missing ones 0.
   int64_t hash_ids = 0;
   int threads = 0;
   /// Called by many threads.
   std::function<void(int64_t done, int64_t total)> progress;
 };
+
+/// Deciding what columns are, and which categories are rare, as inputs of kind table do: values that come
+/// less than 3 times, in tables of 100 rows or more.
+TableOptions usual_table(const Dataset& dataset);
+
+/// Texts of categories that stand for a missing value ("NA", "None", "-", "missing" …), as they are written.
+std::span<const std::string_view> missing_texts();
 
 struct TableState;  // table_state.h
 
@@ -53,6 +68,8 @@ class TableEncoder {
   static TableEncoder parse(std::string_view json);
   std::string json() const;
 
+  /// What became of each column, in their order; empty after parse().
+  const std::vector<TableColumn>& decisions() const;
   const std::vector<Dense>& dense() const;
   const std::vector<Category>& categories() const;
   /// The columns that it looks at, by name; and those of them that were texts in training.
@@ -61,10 +78,10 @@ class TableEncoder {
 
   /// Samples `first` to `first` + `count` - 1 of a data set that has the same columns by name, as they stand
   /// there, for models whose graph does the rest (table_graph.h), into the caller's memory: numbers f64
-  /// [count, raw_numbers(dense())] with NaN where there is none, columns in the order of dense() without its
-  /// flags (of texts in an order their places in it), and ids [count, categories().size()]; null where there
-  /// are no such columns. Texts where training had numbers must be numbers as they are written. InputError
-  /// when a column is missing or of another kind, InternalError when there are no such samples.
+  /// [count, raw_numbers(dense())] with NaN where there is none, columns in the order of dense() without what
+  /// is derived (TableDense::Reads says what they are), and ids [count, categories().size()]; null where
+  /// there are no such columns. Texts where training had numbers must be numbers as they are written.
+  /// InputError when a column is missing or of another kind, InternalError when there are no such samples.
   void read_raw(const Dataset& dataset, int64_t first, int64_t count, double* numbers, int64_t* ids) const;
 
  private:

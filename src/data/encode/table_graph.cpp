@@ -2,34 +2,48 @@
 
 #include <algorithm>
 #include <limits>
+#include <numbers>
 
 namespace millrace::data {
 
 int64_t raw_numbers(const std::vector<TableEncoder::Dense>& dense) {
-  return std::count_if(dense.begin(), dense.end(), [](const auto& column) { return !column.flag; });
+  return std::count_if(dense.begin(), dense.end(), [](const auto& column) { return !column.derived(); });
 }
 
 namespace {
 
-/// What is done with the raw columns, one number each, and how the result is put together.
+/// What is done with the raw columns, one number each, and how the result is put together: behind the numbers
+/// stand the flags, and behind these the waves.
 struct NumberColumns {
   std::vector<double> means, scales;
   std::vector<float> filled;
-  std::vector<int64_t> flagged,
-      places;  // where each column of the result is: behind the numbers stand the flags
+  std::vector<int64_t> flagged;     // raw columns with a flag
+  std::vector<int64_t> waved;       // the raw column of each wave
+  std::vector<double> frequencies;  // of the waves, per day
+  std::vector<double> shifts;       // in turns: a cosine is a sine a quarter ahead
+  std::vector<int64_t> places;      // where each column of the result is
 
   explicit NumberColumns(const std::vector<TableEncoder::Dense>& dense) {
+    const int64_t numbers = raw_numbers(dense),
+                  flags =
+                      std::count_if(dense.begin(), dense.end(), [](const auto&each) { return each.flag; });
     for (const TableEncoder::Dense& column : dense) {
+      const int64_t raw = static_cast<int64_t>(means.size()) - 1;
       if (column.flag) {
-        places.push_back(raw_numbers(dense) + static_cast<int64_t>(flagged.size()));
-        flagged.push_back(static_cast<int64_t>(means.size()) - 1);
-        continue;
+        places.push_back(numbers + static_cast<int64_t>(flagged.size()));
+        flagged.push_back(raw);
+      } else if (column.period > 0) {
+        places.push_back(numbers + flags + static_cast<int64_t>(waved.size()));
+        waved.push_back(raw);
+        frequencies.push_back(1 / column.period);
+        shifts.push_back(column.cosine ? 0.25 : 0);
+      } else {
+        const bool standard = column.deviation > 0;
+        places.push_back(static_cast<int64_t>(means.size()));
+        means.push_back(standard ? column.mean : 0);
+        scales.push_back(standard ? 1 / column.deviation : 1);
+        filled.push_back(standard ? 0.0f : static_cast<float>(column.mean));
       }
-      const bool standard = column.deviation > 0;
-      places.push_back(static_cast<int64_t>(means.size()));
-      means.push_back(standard ? column.mean : 0);
-      scales.push_back(standard ? 1 / column.deviation : 1);
-      filled.push_back(standard ? 0.0f : static_cast<float>(column.mean));
     }
   }
 };
@@ -46,6 +60,17 @@ Tensor columns_of(const Tensor& from, const std::vector<int64_t>& which) {
   return apply("gather", operands, {{"axis", int64_t{1}}})[0];
 }
 
+/// Sines of where days stand in periods: the turn is computed in f64, so that no day is lost.
+Tensor waves(const Tensor& numbers, const Tensor& there, const NumberColumns& c) {
+  const Shape shape{1, static_cast<int64_t>(c.waved.size())};
+  const Tensor days = columns_of(numbers, c.waved);
+  const Tensor turns = days * constants(f64, shape, c.frequencies) + constants(f64, shape, c.shifts);
+  const auto of_each = [](const char* op, const Tensor& tensor) { return apply(op, {&tensor, 1})[0]; };
+  const Tensor turn = cast(turns - of_each("floor", turns), f32);
+  const Tensor none = constants(f32, shape, std::vector<float>(c.waved.size()));
+  return where(columns_of(there, c.waved), of_each("sin", turn * (2 * std::numbers::pi)), none);
+}
+
 }  // namespace
 
 Tensor encode_numbers(const Tensor& numbers, const std::vector<TableEncoder::Dense>& dense) {
@@ -53,10 +78,10 @@ Tensor encode_numbers(const Tensor& numbers, const std::vector<TableEncoder::Den
   const Shape shape{1, static_cast<int64_t>(c.means.size())};
   const Tensor there = abs(numbers) <= static_cast<double>(std::numeric_limits<float>::max());
   const Tensor standard = (numbers - constants(f64, shape, c.means)) * constants(f64, shape, c.scales);
-  const Tensor result = where(there, cast(standard, f32), constants(f32, shape, c.filled));
-  if (c.flagged.empty()) return result;
-  const Tensor both[] = {result, cast(logical_not(columns_of(there, c.flagged)), f32)};
-  return columns_of(concat(both, 1), c.places);
+  std::vector<Tensor> parts = {where(there, cast(standard, f32), constants(f32, shape, c.filled))};
+  if (!c.flagged.empty()) parts.push_back(cast(logical_not(columns_of(there, c.flagged)), f32));
+  if (!c.waved.empty()) parts.push_back(waves(numbers, there, c));
+  return parts.size() == 1 ? parts[0] : columns_of(concat(parts, 1), c.places);
 }
 
 }  // namespace millrace::data

@@ -7,15 +7,26 @@
 
 namespace millrace::data {
 
-/// A column of the float matrix, or the flag behind it of what was missing there (1 or 0), where that
-/// occurred in training.
+/// A column of the float matrix: numbers of a column of the table, or what is made of those (derived), which
+/// stands behind them.
 struct TableDense {
+  /// What the numbers are: as they stand; places in `ordinal`; 0 and 1 for no and yes; days since 1970-01-01.
+  enum class Reads { number, order, boolean, date };
   std::string column;
-  bool flag = false;
+  bool flag = false;  // derived: 1 where the number is missing, else 0; only where that occurred in training
   double mean = 0,
          deviation = 1;  // of training; what is missing is the mean. Deviation 0: values stay as they are
-  std::vector<std::string> ordinal;  // not empty: of texts
+  std::vector<std::string> ordinal = {};  // of texts
+  Reads reads = Reads::number;
+  /// > 0: derived of a date: the sine, or cosine, of where it stands in a period of so many days; 0 where it
+  /// is missing.
+  double period = 0;
+  bool cosine = false;
+  bool decimal_comma = false;  // numbers: written as 1.234,5
+  bool day_first = false;      // dates: 31/12/2024
   bool operator==(const TableDense&) const = default;
+
+  bool derived() const { return flag || period > 0; }
 };
 /// A column of the id matrix. Id 0 is "other": what training did not have, or too rarely; with hashes, what
 /// is missing.
@@ -27,6 +38,16 @@ struct TableCategory {
   std::vector<std::string> vocabulary;
   bool numbers = false;  // training had numbers there (codes)
   bool operator==(const TableCategory&) const = default;
+};
+
+/// What became of a column of the table.
+struct TableColumn {
+  std::string column;
+  std::string taken_as;  // "number", "yes or no", "date", "category"; "left out"
+  std::string why;       // "" where that is as usual
+  int64_t missing = 0;   // rows without a value
+  int64_t values = 0;    // of categories: with an id of their own
+  int64_t rare = 0;      // of categories: rows whose values share the id of all others
 };
 
 }  // namespace millrace::data

@@ -1,5 +1,7 @@
 #include "data/encode/table_state.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <limits>
 
@@ -18,6 +20,29 @@ void TableState::index() {
     for (size_t i = 0; i < column.ordinal.size(); ++i)
       ordinals.back().emplace(column.ordinal[i], static_cast<int64_t>(i));
   }
+}
+
+std::span<const std::string_view> missing_texts() {
+  static constexpr std::string_view texts[] = {"NA",  "N/A", "n/a",  "#N/A", "NULL", "null", "None",
+                                               "NaN", "nan", "<NA>", "-",    ".",    "?",    "missing"};
+  return texts;
+}
+
+bool is_missing_text(std::string_view text) {
+  constexpr size_t longest = 7;
+  if (text.size() > longest) return false;
+  const auto texts = missing_texts();
+  return std::find(texts.begin(), texts.end(), text) != texts.end();
+}
+
+int yes_or_no(std::string_view text) {
+  constexpr std::string_view yes[] = {"yes", "true", "t", "y", "on"}, no[] = {"no", "false", "f", "n", "off"};
+  constexpr size_t longest = 5;
+  if (text.empty() || text.size() > longest) return -1;
+  std::string small(text);
+  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (std::find(std::begin(yes), std::end(yes), small) != std::end(yes)) return 1;
+  return std::find(std::begin(no), std::end(no), small) != std::end(no) ? 0 : -1;
 }
 
 bool is_number(double value) { return std::abs(value) <= std::numeric_limits<float>::max(); }

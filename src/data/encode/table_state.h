@@ -1,6 +1,8 @@
 // What a TableEncoder knows, for those who learn it and use it.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -24,11 +26,23 @@ struct TableState {
   std::vector<TableDense> dense;
   std::vector<TableCategory> categories;
   int64_t hash_ids = 0;
+  std::vector<TableColumn> decisions;  // what learning decided
   // Made from the above.
   std::vector<TextIds> ids, ordinals;  // of each category; of each dense column
 
   void index();
 };
+
+/// A number, a date or yes or no that stands there as a text; nothing when it is none.
+std::optional<double> read_dense(const TableDense& column, std::string_view text);
+
+/// One of missing_texts().
+bool is_missing_text(std::string_view text);
+/// 1 for "yes", "true", "t" … in any letters, 0 for "no", "false" …; -1 for all else.
+int yes_or_no(std::string_view text);
+
+/// Of dates that are whole numbers, as Parquet and Arrow have them.
+constexpr double microseconds_a_day = 86400e6;
 
 /// Whether it counts as one: finite, and no larger than a float can be.
 bool is_number(double value);

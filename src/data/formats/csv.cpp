@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/parallel_for.h"
+#include "data/formats/csv_cells.h"
 #include "data/formats/csv_scan.h"
 #include "data/formats/csv_sniff.h"
 #include "data/formats/formats.h"
@@ -25,7 +26,7 @@ struct Chunk {
   uint64_t begin = 0, end = 0;   // from its first row to behind its last
   int64_t first_row = 0;         // of the data set
   std::vector<uint32_t> starts;  // from `begin`
-  std::vector<CsvType> types;
+  std::vector<CsvTally> tallies;
   bool failed = false;    // it found no end of a row: the guess where it begins was wrong
   uint64_t odd_at = 0;    // the first row with another number of values …
   size_t odd_fields = 0;  // … and that; 0: none
@@ -34,22 +35,26 @@ struct Chunk {
 class Csv final : public Dataset {
  public:
   Csv(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
-      std::optional<bool> header, std::span<const std::string> texts)
-      : Dataset(path), files_(std::move(files)) {
-    for (size_t f = 0; f < files_.size(); ++f) open_file(f, header);
-    std::vector<CsvType> types(columns_.size(), CsvType::none);
+      const OpenOptions& options)
+      : Dataset(path), files_(std::move(files)), missing_(options.missing) {
+    for (size_t f = 0; f < files_.size(); ++f) open_file(f, options);
     for (Chunk& chunk : chunks_) {
       chunk.first_row = count_;
       count_ += static_cast<int64_t>(chunk.starts.size());
-      for (size_t c = 0; c < types.size(); ++c) types[c] = std::max(types[c], chunk.types[c]);
-      chunk.types = {};
     }
-    if (count_ == 0) fail<InputError>("{}: has no rows; copy it again", path);
-    for (size_t c = 0; c < types.size(); ++c)
-      if (std::find(texts.begin(), texts.end(), columns_[c].name) == texts.end())
-        columns_[c].kind = types[c] == CsvType::integer ? ColumnKind::integer
-                           : types[c] == CsvType::real  ? ColumnKind::real
-                                                        : ColumnKind::text;
+    if (count_ == 0) fail_without_rows();
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      const CsvColumn column = csv_column(tallies_[c].tally, dialect_.delimiter == ';');
+      decimal_commas_.push_back(column.decimal_comma);
+      bad_.push_back(column.bad > 0);
+      if (std::find(options.texts.begin(), options.texts.end(), columns_[c].name) != options.texts.end())
+        continue;
+      columns_[c].kind = column.type == CsvColumn::Type::integer ? ColumnKind::integer
+                         : column.type == CsvColumn::Type::real  ? ColumnKind::real
+                                                                 : ColumnKind::text;
+      note_cells(c, column);
+    }
+    tallies_ = {};
   }
 
   int64_t count() const override { return count_; }
@@ -59,6 +64,8 @@ class Csv final : public Dataset {
     const auto [begin, end] = range(chunk, index, index + 1);
     return SampleExtent{chunk.file, begin, end - begin};
   }
+
+  bool decimal_comma(size_t column) const override { return decimal_commas_.at(column); }
 
   Value read(int64_t index, size_t column) const override {
     const auto values = std::make_shared<ColumnValues>();
@@ -71,7 +78,7 @@ class Csv final : public Dataset {
     scan(
         bytes,
         [&](const CsvField& field) {
-          if (at++ == column) put(field, *values, 0, strings, begin);
+          if (at++ == column) put(field, *values, 0, column, strings, begin);
         },
         [](const char*) { return true; });
     if (at <= column) changed(chunk, begin);
@@ -118,10 +125,10 @@ class Csv final : public Dataset {
 
   // ---- finding rows
 
-  void open_file(size_t f, std::optional<bool> header) {
+  void open_file(size_t f, const OpenOptions& options) {
     const RandomAccessFile& file = *files_[f];
     // Files behind the first have names when the first has.
-    if (f > 0) header = header_;
+    const std::optional<bool> header = f > 0 ? std::optional(header_) : options.header;
     CsvShape shape;
     for (uint64_t size = head_bytes; shape.columns.empty(); size *= 8) {
       if (size / 8 > most_row_bytes)
@@ -134,49 +141,126 @@ class Csv final : public Dataset {
     std::vector<Column> columns;
     for (const std::string& name : shape.columns) columns.push_back({name, ColumnKind::text});
     if (f == 0) {
-      columns_ = columns;
+      // Where texts are known by name, the columns are, and the line may be the one row to predict.
+      if (!header && shape.only_words && options.texts.empty() && files_.size() == 1)
+        shape = csv_shape(file.path(), file.read(0, file.size()).text(), true, true);
+      columns_.clear();
+      for (const std::string& name : shape.columns) columns_.push_back({name, ColumnKind::text});
+      tallies_.resize(columns_.size());
       dialect_ = shape.dialect;
       header_ = shape.header;
       if (!shape.renamed.empty())
         note(fmt::format("{}: some names of columns come again; the later ones are called {}", file.path(),
                          fmt::join(shape.renamed, ", ")));
-    } else if (columns != columns_ || shape.dialect.delimiter != dialect_.delimiter) {
+    } else if (columns != columns_ || shape.dialect.delimiter != dialect_.delimiter ||
+               shape.dialect.newline != dialect_.newline) {
       fail<InputError>(
           "{}: has the columns {}, but {} has {}: files that are read together must have the same",
           file.path(), names(columns), files_[0]->path(), names(columns_));
     }
-    const uint64_t rows_begin = shape.begin;
+    find_chunks(f, shape.begin);
+  }
+
+  /// Some chunks at a time: what is known of each column of each would be too much for very wide tables.
+  void find_chunks(size_t f, uint64_t rows_begin) {
+    const RandomAccessFile& file = *files_[f];
     const auto pieces =
         static_cast<int64_t>((file.size() - rows_begin + csv_chunk_bytes - 1) / csv_chunk_bytes);
-    std::vector<Chunk> chunks(static_cast<size_t>(pieces));
-    parallel_for(pieces, 0, [&](int64_t k) {
-      Chunk& chunk = chunks[static_cast<size_t>(k)];
-      chunk.file = f;
-      const uint64_t from = rows_begin + static_cast<uint64_t>(k) * csv_chunk_bytes;
-      chunk.stop = std::min(from + csv_chunk_bytes, file.size());
-      chunk.begin = k == 0 ? from : guessed_begin(file, from);
-      if (chunk.begin >= chunk.stop)
-        chunk.failed = true;
-      else
-        find_rows(file, chunk, true);
-    });
+    const auto width = static_cast<int64_t>(columns_.size() * sizeof(CsvTally));
+    const int64_t together = std::clamp<int64_t>((int64_t{64} << 20) / width, 16, 4096);
     uint64_t expected = rows_begin;
-    for (Chunk& chunk : chunks) {
-      if (chunk.failed || chunk.begin != expected) {
-        const Chunk bare{chunk.file, chunk.stop, expected, expected, 0, {}, {}, false, 0, 0};
-        chunk = bare;
-        chunk.types.assign(columns_.size(), CsvType::none);
-        if (expected < chunk.stop) find_rows(file, chunk, false);
+    for (int64_t first = 0; first < pieces; first += together) {
+      std::vector<Chunk> chunks(static_cast<size_t>(std::min(together, pieces - first)));
+      parallel_for(std::ssize(chunks), 0, [&](int64_t k) {
+        Chunk& chunk = chunks[static_cast<size_t>(k)];
+        chunk.file = f;
+        const uint64_t from = rows_begin + static_cast<uint64_t>(first + k) * csv_chunk_bytes;
+        chunk.stop = std::min(from + csv_chunk_bytes, file.size());
+        chunk.begin = first + k == 0 ? from : guessed_begin(file, from);
+        if (chunk.begin >= chunk.stop)
+          chunk.failed = true;
+        else
+          find_rows(file, chunk, true);
+      });
+      for (Chunk& chunk : chunks) {
+        take_chunk(file, chunk, expected);
+        expected = chunk.end;
       }
-      if (chunk.odd_fields > 0)
-        fail<InputError>(
-            "{}: the row at byte {} has {} values, the first row has {}; repair that line, or quote a value "
-            "that has "
-            "the delimiter in it",
-            file.path(), chunk.odd_at, chunk.odd_fields, columns_.size());
-      expected = chunk.end;
-      if (!chunk.starts.empty()) chunks_.push_back(std::move(chunk));
     }
+  }
+
+  void take_chunk(const RandomAccessFile& file, Chunk& chunk, uint64_t expected) {
+    if (chunk.failed || chunk.begin != expected) {
+      const Chunk bare{chunk.file, chunk.stop, expected, expected, 0, {}, {}, false, 0, 0};
+      chunk = bare;
+      if (expected < chunk.stop) find_rows(file, chunk, false);
+    }
+    if (chunk.odd_fields > 0)
+      fail<InputError>(
+          "{}: line {} has {} values, the first row has {}; repair that line, or quote a value that has the "
+          "delimiter in it",
+          file.path(), line_of(file, chunk.odd_at), chunk.odd_fields, columns_.size());
+    for (size_t c = 0; c < chunk.tallies.size(); ++c) {
+      if (tallies_[c].tally.other == 0) tallies_[c].file = chunk.file;
+      tallies_[c].tally.add(chunk.tallies[c]);
+    }
+    chunk.tallies = {};
+    if (!chunk.starts.empty()) chunks_.push_back(std::move(chunk));
+  }
+
+  /// The number of the line that the byte is in, from 1 on.
+  uint64_t line_of(const RandomAccessFile& file, uint64_t at) const {
+    uint64_t line = 1;
+    for (uint64_t from = 0; from < at; from += csv_chunk_bytes) {
+      const Bytes bytes = file.read(from, std::min(csv_chunk_bytes, at - from));
+      const std::string_view text = bytes.text();
+      line += static_cast<uint64_t>(std::count(text.begin(), text.end(), dialect_.newline));
+    }
+    return line;
+  }
+
+  [[noreturn]] void fail_without_rows() const {
+    if (header_)
+      fail<InputError>(
+          "{}: has names of columns ({}) and no rows; copy it again (--header no, or data.header = \"no\", "
+          "where that line is a row)",
+          path(), names(columns_));
+    fail<InputError>("{}: has no rows; copy it again", path());
+  }
+
+  /// What the user should know of how a column's cells are taken.
+  void note_cells(size_t c, const CsvColumn& column) {
+    const CsvTally& tally = tallies_[c].tally;
+    const std::string& name = columns_[c].name;
+    const auto first = [&] {
+      const RandomAccessFile& file = *files_[tallies_[c].file];
+      const std::string text(file.read(tally.first_at, tally.first_size).text().substr(0, 40));
+      return fmt::format("'{}' in line {}", text, line_of(file, tally.first_at));
+    };
+    if (columns_[c].kind == ColumnKind::text) {
+      // Nearly all numbers: somebody will wonder.
+      if (tally.numbers() > tally.cells() / 2 && tally.other > 0)
+        note(fmt::format("{}: {}: {} of {} cells are no numbers (the first: {}): its values are texts",
+                         path(), name, tally.other, tally.cells(), first()));
+      else if (tally.other == 0 && tally.numbers() > 0)
+        note(
+            fmt::format("{}: {}: its numbers are not all written alike (signs of currencies, %, decimal "
+                        "commas): its values are texts",
+                        path(), name));
+      return;
+    }
+    if (tally.other > 0)
+      note(fmt::format("{}: {}: {} of {} cells {} (the first: {}) and counts as missing", path(), name,
+                       column.bad, tally.cells(), column.bad == 1 ? "is no number" : "are no numbers",
+                       first()));
+    std::vector<std::string> written;
+    if (column.decimal_comma) written.push_back("decimal commas (1.234,5)");
+    if (!column.decimal_comma && tally.point > 0 && tally.currency == 0 && tally.percent == 0)
+      written.push_back("separated thousands (1,234.5)");
+    if (tally.currency != 0) written.push_back("a currency's sign");
+    if (tally.percent > 0) written.push_back("% (12 % is 12)");
+    if (!written.empty())
+      note(fmt::format("{}: {}: numbers are written with {}", path(), name, fmt::join(written, ", ")));
   }
 
   static std::string names(const std::vector<Column>& columns) {
@@ -186,10 +270,10 @@ class Csv final : public Dataset {
   }
 
   /// Behind the first newline at `from` - 1 or later; the file's end when there is none near.
-  static uint64_t guessed_begin(const RandomAccessFile& file, uint64_t from) {
+  uint64_t guessed_begin(const RandomAccessFile& file, uint64_t from) const {
     const uint64_t size = std::min(csv_chunk_bytes + 1, file.size() - from + 1);
     const Bytes bytes = file.read(from - 1, size);
-    const void* newline = std::memchr(bytes.data(), '\n', size);
+    const void* newline = std::memchr(bytes.data(), dialect_.newline, size);
     return newline ? from + static_cast<uint64_t>(static_cast<const uint8_t*>(newline) - bytes.data())
                    : file.size();
   }
@@ -201,11 +285,11 @@ class Csv final : public Dataset {
       const uint64_t end = std::min(file.size(), chunk.stop + slack);
       if (find_rows_until(file, chunk, end)) return;
       if (end == file.size() && !guess)
-        fail<InputError>("{}: the quote in the row at byte {} is never closed; repair that line", file.path(),
-                         chunk.end);
+        fail<InputError>("{}: the quote in the row in line {} is never closed; repair that line", file.path(),
+                         line_of(file, chunk.end));
       if (slack > most_row_bytes)
-        fail<InputError>("{}: the row at byte {} has more than {} bytes; is a quote not closed?", file.path(),
-                         chunk.end, most_row_bytes);
+        fail<InputError>("{}: the row in line {} has more than {} bytes; is a quote not closed?", file.path(),
+                         line_of(file, chunk.end), most_row_bytes);
       chunk.failed = guess && (end == file.size() || slack >= csv_chunk_bytes);
       if (chunk.failed) return;
     }
@@ -221,18 +305,18 @@ class Csv final : public Dataset {
     bool something = false, complete = false;
     chunk.starts.clear();
     chunk.odd_fields = 0;
-    std::vector<CsvType> types(width, CsvType::none);
+    std::vector<CsvTally> tallies(width);
     const bool closed = scan(
         bytes,
         [&](const CsvField& field) {
-          if (fields < width && types[fields] != CsvType::text)
-            types[fields] = csv_widened(types[fields], field);
+          if (fields < width)
+            tallies[fields].add(field, chunk.begin + static_cast<uint64_t>(field.data - data), missing_);
           something |= field.size > 0;
           ++fields;
         },
         [&](const char* next) {
           // What the window cuts off is no row, except at the end of the file.
-          if (next[-1] != '\n' && end < file.size()) return false;
+          if (next[-1] != dialect_.newline && end < file.size()) return false;
           const auto at = static_cast<uint64_t>(row_start - data);
           if (something || fields > 1) {
             if (fields != width && chunk.odd_fields == 0) {
@@ -248,7 +332,7 @@ class Csv final : public Dataset {
           return !complete;
         });
     chunk.end = chunk.begin + static_cast<uint64_t>(row_start - data);
-    chunk.types = std::move(types);
+    chunk.tallies = std::move(tallies);
     return complete || (closed && end == file.size());
   }
 
@@ -275,8 +359,8 @@ class Csv final : public Dataset {
 
   [[noreturn]] void changed(const Chunk& chunk, uint64_t at) const {
     fail<InputError>(
-        "{}: the row at byte {} is not what it was when the file was opened: the file has changed",
-        files_[chunk.file]->path(), at);
+        "{}: the row in line {} is not what it was when the file was opened: the file has changed",
+        files_[chunk.file]->path(), line_of(*files_[chunk.file], at));
   }
 
   void read_rows(const Bytes& bytes, const Chunk& chunk, uint64_t begin, int64_t row, int64_t last,
@@ -287,7 +371,8 @@ class Csv final : public Dataset {
         bytes,
         [&](const CsvField& field) {
           if (fields < slots.size() && slots[fields] >= 0 && row < last)
-            put(field, values[static_cast<size_t>(slots[fields])], static_cast<size_t>(row), strings, begin);
+            put(field, values[static_cast<size_t>(slots[fields])], static_cast<size_t>(row), fields, strings,
+                begin);
           something |= field.size > 0;
           ++fields;
         },
@@ -308,28 +393,45 @@ class Csv final : public Dataset {
   }
 
   /// The field as value i of its column.
-  void put(const CsvField& field, ColumnValues& values, size_t i, Strings& strings, uint64_t begin) const {
-    if (values.kind == ColumnKind::integer && csv_short_integer(field, values.integers[i])) return;
+  void put(const CsvField& field, ColumnValues& values, size_t i, size_t column, Strings& strings,
+           uint64_t begin) const {
+    if (values.kind == ColumnKind::integer && missing_.empty() &&
+        csv_short_integer(field, values.integers[i]))
+      return;
     bool missing = csv_missing(field);
     if (!missing) {
       std::string_view text = field.text();
       if (field.quoted)
         text = csv_plainly_quoted(field) ? text.substr(1, text.size() - 2)
                                          : strings.emplace_back(csv_unquoted(field));
-      if (values.kind == ColumnKind::text) {
+      missing = std::find(missing_.begin(), missing_.end(), text) != missing_.end();
+      if (values.kind == ColumnKind::text && !missing) {
         values.contents[i] = text;
         return;
       }
-      missing = field.quoted && text.empty();
-      const bool read = missing || (values.kind == ColumnKind::integer ? csv_integer(text, values.integers[i])
-                                                                       : csv_real(text, values.reals[i]));
-      if (!read)
-        fail<InputError>("{}: '{}' near byte {} was a number when the file was opened: the file has changed",
-                         path(), text.substr(0, 40), begin);
+      missing = missing || put_number(text, values, i, column, begin);
     }
     if (!missing) return;
     if (values.present.empty()) values.present.assign(values.size(), 1);
     values.present[i] = 0;
+  }
+
+  /// True for what is missing there, or no number where some are not.
+  bool put_number(std::string_view text, ColumnValues& values, size_t i, size_t column,
+                  uint64_t begin) const {
+    if (csv_missing_number(text)) return true;
+    if (values.kind == ColumnKind::integer) {
+      if (csv_integer(text, values.integers[i])) return false;
+    } else if (!decimal_commas_[column] && csv_real(text, values.reals[i])) {
+      return false;
+    } else if (const auto number = csv_written_number(text, decimal_commas_[column])) {
+      values.reals[i] = *number;
+      return false;
+    }
+    if (!bad_[column])
+      fail<InputError>("{}: '{}' near byte {} was a number when the file was opened: the file has changed",
+                       path(), text.substr(0, 40), begin);
+    return true;
   }
 
   std::vector<std::shared_ptr<const RandomAccessFile>> files_;
@@ -337,6 +439,14 @@ class Csv final : public Dataset {
   int64_t count_ = 0;
   CsvDialect dialect_;
   bool header_ = false;
+  std::vector<std::string> missing_;
+  std::vector<char> decimal_commas_, bad_;  // of each column: are numbers so written; are cells no numbers
+  /// Of each column while it is opened: of its cells, and the file of the first that is no number.
+  struct ColumnTally {
+    CsvTally tally;
+    size_t file = 0;
+  };
+  std::vector<ColumnTally> tallies_;
 };
 
 bool ends_with(std::string_view path, std::initializer_list<std::string_view> endings) {
@@ -353,15 +463,13 @@ MILLRACE_FORMAT(csv){
       return ends_with(path, {".csv", ".tsv", ".tab", ".psv", ".data"}) &&
              std::find(head.begin(), head.end(), 0) == head.end();
     },
-    [](const std::string& path,
-       std::vector<std::shared_ptr<const RandomAccessFile>> files) -> std::unique_ptr<Dataset> {
-      return std::make_unique<Csv>(path, std::move(files), std::nullopt, std::span<const std::string>());
-    },
+    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
+        -> std::unique_ptr<Dataset> { return std::make_unique<Csv>(path, std::move(files), OpenOptions()); },
     create_csv,
     nullptr,
     [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
-       std::optional<bool> header, std::span<const std::string> texts) -> std::unique_ptr<Dataset> {
-      return std::make_unique<Csv>(path, std::move(files), header, texts);
+       const OpenOptions& options) -> std::unique_ptr<Dataset> {
+      return std::make_unique<Csv>(path, std::move(files), options);
     }};
 
 }  // namespace millrace::data

@@ -24,7 +24,8 @@ struct CsvField {
 
 struct CsvDialect {
   char delimiter = ',';
-  bool quotes = true;  // else they are letters like others
+  bool quotes = true;   // else they are letters like others
+  char newline = '\n';  // '\r' in files of old Macs and Excel for Mac
 };
 
 namespace csv_detail {
@@ -34,10 +35,10 @@ struct Masks {
 };
 
 /// Of 64 readable bytes.
-inline Masks masks(const char* at, char delimiter) {
+inline Masks masks(const char* at, char delimiter, char newline) {
   Masks m;
 #ifdef __SSE2__
-  const __m128i d = _mm_set1_epi8(delimiter), n = _mm_set1_epi8('\n'), q = _mm_set1_epi8('"');
+  const __m128i d = _mm_set1_epi8(delimiter), n = _mm_set1_epi8(newline), q = _mm_set1_epi8('"');
   for (int k = 0; k < 4; ++k) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at) + k);
     const __m128i end = _mm_or_si128(_mm_cmpeq_epi8(bytes, d), _mm_cmpeq_epi8(bytes, n));
@@ -46,7 +47,7 @@ inline Masks masks(const char* at, char delimiter) {
   }
 #else
   for (int k = 0; k < 64; ++k) {
-    m.ends |= uint64_t{at[k] == delimiter || at[k] == '\n'} << k;
+    m.ends |= uint64_t{at[k] == delimiter || at[k] == newline} << k;
     m.quotes |= uint64_t{at[k] == '"'} << k;
   }
 #endif
@@ -83,7 +84,7 @@ bool scan_csv(const char* begin, const char* end, CsvDialect dialect, Field&& fi
       std::memcpy(tail, block, left);
       bytes = tail;
     }
-    csv_detail::Masks m = csv_detail::masks(bytes, dialect.delimiter);
+    csv_detail::Masks m = csv_detail::masks(bytes, dialect.delimiter, dialect.newline);
     if (!dialect.quotes) m.quotes = 0;
     uint64_t bits = m.ends | m.quotes;
     while (bits != 0) {
@@ -107,7 +108,7 @@ bool scan_csv(const char* begin, const char* end, CsvDialect dialect, Field&& fi
       if (inside) continue;
       field(trimmed_field(start, at, dialect.quotes));
       start = at + 1;
-      fresh = *at == '\n';
+      fresh = *at == dialect.newline;
       if (fresh && !row(start)) return true;
     }
   }

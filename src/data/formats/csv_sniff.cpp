@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "data/formats/csv_cells.h"
 
 namespace millrace::data {
 namespace {
@@ -24,7 +25,7 @@ Rows first_rows(std::string_view head, bool whole, CsvDialect dialect, std::vect
       [&](const CsvField& field) { fields.push_back(field); },
       [&](const char* next) {
         const auto at = static_cast<size_t>(next - head.data());
-        const bool complete = whole || head[at - 1] == '\n';
+        const bool complete = whole || head[at - 1] == dialect.newline;
         if (complete && (fields.size() > 1 || fields[0].size > 0)) {
           widest = std::max(widest, fields.size());
           rows.push_back(std::move(fields));
@@ -46,12 +47,12 @@ std::pair<double, size_t> evenness(const Rows& rows) {
 
 /// Rare ones first: a tab that stands equally often in every row is there to delimit, a comma may be in texts
 /// or numbers.
-char delimiter_of(std::string_view head, bool whole) {
+char delimiter_of(std::string_view head, bool whole, char newline) {
   char best = ',';
   double best_share = 0;
   for (const char delimiter : {'\t', ';', '|', ','}) {
     std::vector<size_t> ends;
-    const auto [share, fields] = evenness(first_rows(head, whole, {delimiter, true}, ends));
+    const auto [share, fields] = evenness(first_rows(head, whole, {delimiter, true, newline}, ends));
     if (fields < 2 || share <= best_share) continue;
     best = delimiter;
     best_share = share;
@@ -77,28 +78,53 @@ bool quotes_quote(const Rows& rows) {
   return true;
 }
 
+/// Are these cells of a column, from row `first` on, numbers?
+bool holds_numbers(const Rows& rows, size_t first, size_t column) {
+  CsvTally tally;
+  for (size_t r = first; r < rows.size(); ++r)
+    if (column < rows[r].size()) tally.add(rows[r][column], 0, {});
+  return csv_column(tally, false).type != CsvColumn::Type::text;
+}
+
+bool is_number(const CsvField& field) {
+  CsvTally tally;
+  tally.add(field, 0, {});
+  return tally.numbers() > 0;
+}
+
+/// Words that differ, none of them a number or missing.
+bool different_words(const std::vector<CsvField>& row) {
+  std::set<std::string> names;
+  for (const CsvField& field : row) {
+    const std::string name = content(field);
+    const bool word = std::isalpha(static_cast<unsigned char>(name.empty() ? ' ' : name[0])) != 0;
+    if (!word || name.size() > 64 || csv_missing_number(name) || !names.insert(name).second) return false;
+  }
+  return true;
+}
+
 /// Could the first row be names: texts over numbers, or texts that differ over texts that come again and
 /// again without them?
 bool looks_like_header(const Rows& rows) {
   const auto& first = rows[0];
   if (rows.size() < 2) return false;
+  // Even where some names are numbers, such as years.
+  for (size_t c = 0; c < first.size(); ++c)
+    if (different_words({first[c]}) && holds_numbers(rows, 1, c)) return true;
   std::set<std::string> names;
   for (size_t c = 0; c < first.size(); ++c) {
-    const bool text = csv_widened(CsvType::none, first[c]) == CsvType::text;
-    // The column of row numbers that pandas writes has no name.
-    if (!text && !(c == 0 && first[c].size == 0)) return false;
+    // Columns without a name are called nothing: that of row numbers that pandas writes, what stands behind a
+    // delimiter at the end of each line.
+    const bool unnamed = first[c].size == 0 && (c == 0 || c + 1 == first.size());
+    if (!unnamed && (is_number(first[c]) || csv_missing(first[c]))) return false;
     names.insert(content(first[c]));
   }
   const bool differ = names.size() == first.size();
   for (size_t c = 0; c < first.size(); ++c) {
-    CsvType type = CsvType::none;
     std::set<std::string> different;
-    for (size_t r = 1; r < rows.size(); ++r) {
-      if (c >= rows[r].size()) continue;
-      type = csv_widened(type, rows[r][c]);
-      different.insert(content(rows[r][c]));
-    }
-    if (type == CsvType::integer || type == CsvType::real) return true;
+    for (size_t r = 1; r < rows.size(); ++r)
+      if (c < rows[r].size()) different.insert(content(rows[r][c]));
+    if (holds_numbers(rows, 1, c)) return true;
     const std::string name = content(first[c]);
     const bool word = !name.empty() && name.size() <= 64 && std::isalpha(static_cast<unsigned char>(name[0]));
     if (differ && word && rows.size() > 20 && different.size() * 10 < rows.size() &&
@@ -108,22 +134,19 @@ bool looks_like_header(const Rows& rows) {
   return false;
 }
 
-}  // namespace
-
-CsvType csv_widened(CsvType type, const CsvField& field) {
-  if (type == CsvType::text || csv_missing(field)) return type;
-  int64_t integer = 0;
-  double real = 0;
-  if (type != CsvType::real && csv_short_integer(field, integer)) return CsvType::integer;
-  std::string unquoted;
-  std::string_view text = field.text();
-  if (field.quoted) {
-    text = unquoted = csv_unquoted(field);
-    if (unquoted.empty()) return type;
-  }
-  if (csv_integer(text, integer)) return std::max(type, CsvType::integer);
-  return csv_real(text, real) ? CsvType::real : CsvType::text;
+/// A first line that begins with # and is no row: with another number of values than the rows behind it.
+bool is_comment(std::string_view head, bool whole, char newline) {
+  const size_t line = head.find(newline);
+  if (!head.starts_with('#') || line == std::string_view::npos || line + 1 == head.size()) return false;
+  const std::string_view rest = head.substr(line + 1);
+  const CsvDialect dialect{delimiter_of(rest, whole, newline), true, newline};
+  std::vector<size_t> ends;
+  const Rows first = first_rows(head.substr(0, line), true, dialect, ends),
+             behind = first_rows(rest, whole, dialect, ends);
+  return !first.empty() && !behind.empty() && first[0].size() != behind[0].size();
 }
+
+}  // namespace
 
 CsvShape csv_shape(const std::string& path, std::string_view head, bool whole, std::optional<bool> header) {
   CsvShape shape;
@@ -133,7 +156,21 @@ CsvShape csv_shape(const std::string& path, std::string_view head, bool whole, s
     head.remove_prefix(3);
     shape.begin = 3;
   }
-  shape.dialect.delimiter = delimiter_of(head, whole);
+  if (head.find('\n') == std::string_view::npos && head.find('\r') != std::string_view::npos)
+    shape.dialect.newline = '\r';
+  const bool said = head.size() > 5 && head.starts_with("sep=") && (head[5] == '\r' || head[5] == '\n');
+  const char delimiter = said ? head[4] : '\0';
+  if (said) {  // Excel's own line
+    const size_t line = head.find(shape.dialect.newline) + 1;
+    shape.begin += line;
+    head.remove_prefix(line);
+  }
+  while (!said && is_comment(head, whole, shape.dialect.newline)) {
+    const size_t line = head.find(shape.dialect.newline) + 1;
+    shape.begin += line;
+    head.remove_prefix(line);
+  }
+  shape.dialect.delimiter = said ? delimiter : delimiter_of(head, whole, shape.dialect.newline);
   std::vector<size_t> ends;
   Rows rows = first_rows(head, whole, shape.dialect, ends);
   if (shape.dialect.delimiter == '\t' && !quotes_quote(rows)) {
@@ -145,6 +182,7 @@ CsvShape csv_shape(const std::string& path, std::string_view head, bool whole, s
   if (rows.empty())
     fail<InputError>("{}: there is no whole row in it: it is empty, or a quote is never closed", path);
   shape.header = header.value_or(looks_like_header(rows));
+  shape.only_words = rows.size() == 1 && rows[0].size() > 1 && different_words(rows[0]);
   std::set<std::string> taken;
   for (size_t c = 0; c < rows[0].size(); ++c) {
     std::string name = shape.header ? content(rows[0][c]) : std::string();

@@ -11,12 +11,6 @@
 
 namespace millrace::data {
 
-/// What the values of a column are so far; each can hold all before it.
-enum class CsvType : uint8_t { none, integer, real, text };
-
-/// `type` widened so that it holds the field, too.
-CsvType csv_widened(CsvType type, const CsvField& field);
-
 struct CsvShape {
   CsvDialect dialect;
   /// Of the first row: names, or made up (c0, c1 …). None: no row ends within what is there of the file.
@@ -24,6 +18,8 @@ struct CsvShape {
   bool header = false;
   /// Of those, columns whose names in the file other columns before them have: "a_2".
   std::vector<std::string> renamed;
+  /// The file is one line, of words that differ: either names without rows, or a row without names.
+  bool only_words = false;
   /// Where the rows begin, in bytes.
   size_t begin = 0;
 };

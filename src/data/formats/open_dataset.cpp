@@ -94,9 +94,8 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector
     if (auto indices = indices_of(files, *format, notes); !indices.empty())
       dataset = format->open_indexed(path, files, std::move(indices));
   if (!dataset)
-    dataset = (options.header || !options.texts.empty()) && format->open_known
-                  ? format->open_known(path, std::move(files), options.header, options.texts)
-                  : format->open(path, std::move(files));
+    dataset = format->open_known ? format->open_known(path, std::move(files), options)
+                                 : format->open(path, std::move(files));
   dataset->set_origin(format->name, std::move(notes));
   return dataset;
 }

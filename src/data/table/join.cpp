@@ -50,6 +50,11 @@ class Joined final : public Dataset {
     const auto own = own_.at(set).at(column);
     return own && sets_[set].second->has(at, *own);
   }
+  bool decimal_comma(size_t column) const override {
+    for (size_t set = 0; set < sets_.size(); ++set)
+      if (const auto own = own_[set].at(column)) return sets_[set].second->decimal_comma(*own);
+    return false;
+  }
   std::vector<std::string> class_names(size_t column) const override {
     if (column == class_column_) return classes_;
     const auto own = own_[0].at(column);

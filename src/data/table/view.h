@@ -18,6 +18,7 @@ class View : public Dataset {
   bool has(int64_t index, size_t column) const override { return whole_->has(at(index), column); }
   std::vector<std::string> class_names(size_t column) const override { return whole_->class_names(column); }
   std::optional<size_t> class_column() const override { return whole_->class_column(); }
+  bool decimal_comma(size_t column) const override { return whole_->decimal_comma(column); }
   std::string lacks() const override { return whole_->lacks(); }
   std::string name(int64_t index) const override { return whole_->name(at(index)); }
   void will_read(int64_t index) const override { whole_->will_read(at(index)); }

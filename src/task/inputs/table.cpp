@@ -1,10 +1,12 @@
 // Rows of tables: numbers, standardised in the graph, and ids of categories.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <mutex>
 #include <set>
 
 #include "base/format.h"
+#include "data/encode/dates.h"
 #include "data/encode/table_encoder.h"
 #include "data/encode/table_graph.h"
 #include "data/feed/array_part.h"
@@ -25,9 +27,45 @@ bool is_table_column(const data::Column& column) {
   return (column.kind == integer || column.kind == real || column.kind == text) && column.name != "__key__";
 }
 
+/// The keys that say what columns are.
+constexpr const char* decided_by_keys[] = {"categories", "numbers", "dates"};
+
+std::string quoted(const std::string& text);
+
+/// What stands in a column of numbers, for people.
+std::string dense_text(const data::TableDense& column, double value) {
+  using Reads = data::TableDense::Reads;
+  if (std::isnan(value)) return "missing";
+  switch (column.reads) {
+    case Reads::order:
+      return value >= 0 && value < static_cast<double>(column.ordinal.size())
+                 ? quoted(column.ordinal[static_cast<size_t>(value)])
+                 : fmt::format("{:.6g}", value);
+    case Reads::boolean:
+      return value != 0 ? "yes" : "no";
+    case Reads::date:
+      return data::date_text(value);
+    case Reads::number:
+      break;
+  }
+  return fmt::format("{:.6g}", value);
+}
+
 std::string quoted(const std::string& text) {
   constexpr size_t most = 40;
   return fmt::format("\"{}\"{}", text.substr(0, most), text.size() > most ? " …" : "");
+}
+
+/// What the user should know of what became of a column: nothing of usual numbers and categories.
+std::string decision_line(const data::TableColumn& column) {
+  const std::string why = column.why.empty() ? "" : ": " + column.why;
+  if (column.taken_as == "left out") return fmt::format("{} is left out{}", column.column, why);
+  if (column.taken_as == "category")
+    return column.rare == 0 ? ""
+                            : fmt::format("{} has {} categories; {} rows with rarer values share one more",
+                                          column.column, column.values, column.rare);
+  if (column.taken_as == "number" && why.empty()) return "";
+  return fmt::format("{} is taken as {}{}", column.column, column.taken_as, why);
 }
 
 class TableInput final : public Input {
@@ -37,7 +75,11 @@ class TableInput final : public Input {
 
   std::string encoding() const override { return encoder_.json(); }
   std::vector<std::string> notes() const override {
-    return {fmt::format("{} columns of numbers, {} of categories", numbers(), ids())};
+    std::vector<std::string> lines = {
+        fmt::format("{} columns of numbers, {} of categories", numbers(), ids())};
+    for (const data::TableColumn& each : encoder_.decisions())
+      if (std::string line = decision_line(each); !line.empty()) lines.push_back(std::move(line));
+    return lines;
   }
 
   std::vector<data::Field> fields() const override {
@@ -81,17 +123,9 @@ class TableInput final : public Input {
     constexpr size_t most = 12;
     std::vector<std::string> parts;
     size_t at = 0;
-    for (const auto& column : encoder_.dense()) {
-      if (column.flag) continue;
-      const double value = row[0].as<double>()[at++];
-      if (std::isnan(value))
-        parts.push_back(fmt::format("{} missing", column.column));
-      else if (!column.ordinal.empty() && value >= 0 && value < static_cast<double>(column.ordinal.size()))
-        parts.push_back(
-            fmt::format("{} {}", column.column, quoted(column.ordinal[static_cast<size_t>(value)])));
-      else
-        parts.push_back(fmt::format("{} {:.6g}", column.column, value));
-    }
+    for (const auto& column : encoder_.dense())
+      if (!column.derived())
+        parts.push_back(fmt::format("{} {}", column.column, dense_text(column, row[0].as<double>()[at++])));
     const size_t place = numbers() > 0 ? 1 : 0;
     for (size_t k = 0; k < encoder_.categories().size(); ++k) {
       const auto& category = encoder_.categories()[k];
@@ -109,8 +143,16 @@ class TableInput final : public Input {
   }
   std::vector<ExportedTexts> exported_texts() const override {
     std::vector<ExportedTexts> list;
-    for (const auto& category : encoder_.categories())
-      list.push_back({"ids", static_cast<int64_t>(list.size()), category.column, category.vocabulary});
+    for (const auto& category : encoder_.categories()) {
+      ExportedTexts texts{"ids", std::ssize(list), category.column, {}};
+      for (size_t i = 0; i < category.vocabulary.size(); ++i) {
+        const int64_t id = static_cast<int64_t>(i) + 1;
+        texts.ids.emplace_back(category.vocabulary[i], id);
+        if (!category.vocabulary[i].empty()) continue;
+        for (const std::string_view missing : data::missing_texts()) texts.ids.emplace_back(missing, id);
+      }
+      list.push_back(std::move(texts));
+    }
     return list;
   }
 
@@ -127,8 +169,10 @@ data::TableOptions table_options(const Section& section, const Reading& reading)
   const data::Dataset& samples = *reading.samples;
   const std::string key = input_key(section);
   const std::vector<std::string>&columns = s.texts("columns"), &leave_out = s.texts("leave_out");
-  data::TableOptions options;
+  data::TableOptions options = data::usual_table(samples);
   options.categories = s.texts("categories");
+  options.numbers = s.texts("numbers");
+  options.dates = s.texts("dates");
   for (const std::string& name : leave_out) (void)samples.column(name);
   for (const std::string& name : columns)
     if (const data::Column& column = samples.columns()[samples.column(name)];
@@ -142,10 +186,11 @@ data::TableOptions table_options(const Section& section, const Reading& reading)
                           : in_list(columns, column.name);
     if (!used) options.leave_out.push_back(column.name);
   }
-  for (const std::string& name : options.categories)
-    if (!columns.empty() && !in_list(columns, name))
-      fail<InputError>("{0}.categories: '{1}' is none of {0}.columns ({2})", key, name,
-                       fmt::join(columns, ", "));
+  for (const char* kind : decided_by_keys)
+    for (const std::string& name : s.texts(kind))
+      if (!columns.empty() && !in_list(columns, name))
+        fail<InputError>("{0}.{3}: '{1}' is none of {0}.columns ({2})", key, name, fmt::join(columns, ", "),
+                         kind);
   return options;
 }
 
@@ -171,9 +216,12 @@ void check_table(const Section& section, const Recipe& /*recipe*/) {
   const std::string key = input_key(section);
   if (!s.texts("columns").empty() && !s.texts("leave_out").empty())
     fail<InputError>("{0}.columns and {0}.leave_out both say which columns are used: give one", key);
-  for (const std::string& name : s.texts("categories"))
-    if (in_list(s.texts("leave_out"), name))
-      fail<InputError>("{0}.categories and {0}.leave_out both name '{1}'", key, name);
+  std::map<std::string, std::string> said;
+  for (const std::string& name : s.texts("leave_out")) said.emplace(name, "leave_out");
+  for (const char* kind : decided_by_keys)
+    for (const std::string& name : s.texts(kind))
+      if (const auto [at, first] = said.emplace(name, kind); !first && at->second != kind)
+        fail<InputError>("{0}.{1} and {0}.{2} both name '{3}'", key, kind, at->second, name);
 }
 
 /// Columns of whole numbers with few different values among the first rows: they may be codes.
@@ -216,7 +264,17 @@ MILLRACE_INPUT(table){
           "weight, or in leave_out",
           std::vector<std::string>()},
          {"leave_out", "columns that are not used", std::vector<std::string>()},
-         {"categories", "columns of numbers that are categories (codes)", std::vector<std::string>()}},
+         {"categories",
+          "columns that are categories whatever they look like: numbers that are codes, texts that nearly "
+          "all "
+          "differ",
+          std::vector<std::string>()},
+         {"numbers", "columns that are numbers: what is none counts as missing", std::vector<std::string>()},
+         {"dates",
+          "columns that are dates: days, and where they stand in the year, the week and the day; whole "
+          "numbers are "
+          "microseconds since 1970",
+          std::vector<std::string>()}},
     .recognise =
         [](const data::Dataset& samples, const std::vector<std::string>& taken) {
           std::vector<std::string> names;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <doctest/doctest.h>
+#include <map>
 #include <set>
 #include <xxhash.h>
 
@@ -260,4 +261,112 @@ TEST_CASE("Adult: categories by count, missing values") {
   int64_t unknown = 0;
   for (int64_t i = 0; i < 32'561; ++i) unknown += again.ids.int_at(8 * i) == 4;
   CHECK(unknown == 1'836);
+}
+
+TEST_CASE("what columns are is decided by what they hold, and by those who know better") {
+  const TempFolder folder;
+  std::string csv = "id,name,cabin,town,member,day,price,empty\n";
+  for (int i = 0; i < 300; ++i)
+    csv += fmt::format("{},Name {},{},{},{},2024-01-{:02} {:02}:00,{},\n", i + 1, i,
+                       i % 4 ? "" : fmt::format("C{}", i),
+                       i % 3    ? "Bern"
+                       : i == 0 ? "Rome"
+                                : "Oslo",
+                       i % 2 ? "yes" : "No", 1 + i % 28, i % 24, i * 7 % 300);
+  const auto table = open_text(folder, "t.csv", csv);
+  const TableEncoder encoder = TableEncoder::learn(*table, usual_table(*table));
+  std::map<std::string, TableColumn> of;
+  for (const TableColumn& each : encoder.decisions()) of[each.column] = each;
+  CHECK(of["id"].taken_as == "left out");
+  CHECK(of["id"].why == "it counts the rows");
+  CHECK(of["name"].taken_as == "left out");
+  CHECK(of["cabin"].taken_as == "there or not");
+  CHECK(of["cabin"].missing == 225);
+  CHECK(of["town"].taken_as == "category");
+  CHECK(of["town"].values == 2);
+  CHECK(of["town"].rare == 1);  // Rome, which shares the id of towns that are yet to come
+  CHECK(of["member"].taken_as == "yes or no");
+  CHECK(of["day"].taken_as == "date");
+  CHECK(of["price"].taken_as == "number");
+  CHECK(of["empty"].taken_as == "left out");
+
+  // Days, two waves of the week and two of the day: 28 days say nothing of the year.
+  CHECK(raw_numbers(encoder.dense()) == 3);
+  CHECK(encoder.dense().size() == 7);
+  const EncodedRows rows = encode_rows(encoder, *table, 0, 30);
+  const auto column = [&](const std::string& name, double period, bool cosine) {
+    for (size_t d = 0; d < encoder.dense().size(); ++d)
+      if (encoder.dense()[d].column == name && encoder.dense()[d].period == period &&
+          encoder.dense()[d].cosine == cosine)
+        return static_cast<int64_t>(d);
+    return int64_t{-1};
+  };
+  REQUIRE(column("day", 7, true) >= 0);
+  for (int64_t i = 0; i < 30; ++i) {
+    // 2024-01-01 is day 19723.
+    const double days = 19723 + static_cast<double>(i % 28) + static_cast<double>(i % 24) / 24;
+    const auto at = [&](int64_t c) { return rows.dense.to_doubles()[static_cast<size_t>(i * 7 + c)]; };
+    CHECK(at(column("day", 7, false)) == doctest::Approx(std::sin(2 * M_PI * days / 7)).epsilon(1e-4));
+    CHECK(at(column("day", 7, true)) == doctest::Approx(std::cos(2 * M_PI * days / 7)).epsilon(1e-4));
+    CHECK(at(column("day", 1, false)) == doctest::Approx(std::sin(2 * M_PI * days)).epsilon(1e-4));
+  }
+  CHECK(rows.ids.shape()[1] == Dim(2));
+  CHECK(rows.ids.int_at(1) == 0);  // Rome
+
+  const TableEncoder saved = TableEncoder::parse(encoder.json());
+  CHECK(saved.json() == encoder.json());
+  CHECK(encode_rows(saved, *table).dense.identical(encode_rows(encoder, *table).dense));
+  CHECK(encode_rows(saved, *table).ids.identical(encode_rows(encoder, *table).ids));
+
+  TableOptions said = usual_table(*table);
+  said.numbers = {"id"};
+  said.categories = {"name", "member"};
+  said.dates = {"price"};  // microseconds
+  const TableEncoder other = TableEncoder::learn(*table, said);
+  of.clear();
+  for (const TableColumn& each : other.decisions()) of[each.column] = each;
+  CHECK(of["id"].taken_as == "number");
+  CHECK(of["name"].taken_as == "category");
+  CHECK(of["name"].rare == 300);
+  CHECK(of["member"].taken_as == "category");
+  CHECK(of["price"].taken_as == "date");
+
+  // The only column stays, whatever it says; that it holds dates is seen all the same.
+  TableOptions rest = usual_table(*table);
+  rest.leave_out = {"name", "cabin", "town", "member", "day", "price", "empty"};
+  CHECK(TableEncoder::learn(*table, rest).decisions().at(0).taken_as == "number");
+  rest.leave_out = {"id", "name", "cabin", "town", "member", "price", "empty"};
+  CHECK(TableEncoder::learn(*table, rest).decisions().at(0).taken_as == "date");
+}
+
+TEST_CASE("rows to predict are read as training read them, whatever a few rows look like") {
+  const TempFolder folder;
+  std::string csv = "price;day;code\n";
+  for (int i = 0; i < 200; ++i) csv += fmt::format("{},5;{}.01.2024;{}\n", i, 1 + i % 28, i % 3);
+  const auto table = open_text(folder, "t.csv", csv);
+  TableOptions options = usual_table(*table);
+  options.categories = {"code"};
+  const TableEncoder encoder = TableEncoder::learn(*table, options);
+  CHECK(encoder.dense()[0].decimal_comma);
+  write_file(folder / "few.csv",
+             std::string("price;day;code\n1.234;02.01.2024;01\nnone;;\nabc;02.01.2024;1\n"));
+  OpenOptions written;
+  written.texts = encoder.columns();
+  const auto few = open_dataset(folder / "few.csv", written);
+  double numbers[4];
+  int64_t ids[2];
+  encoder.read_raw(*few, 0, 2, numbers, ids);
+  CHECK(numbers[0] == 1234);
+  CHECK(numbers[1] == 19724);
+  CHECK(std::isnan(numbers[2]));
+  CHECK(std::isnan(numbers[3]));
+  CHECK(encoder.categories()[0].vocabulary.at(static_cast<size_t>(ids[0]) - 1) == "1");
+  try {
+    encoder.read_raw(*few, 2, 1, numbers, ids);
+    FAIL("'abc' is no price");
+  } catch (const InputError& error) {
+    CHECK(std::string(error.what())
+              .find("few.csv#2: its price is 'abc', and in training the column holds numbers") !=
+          std::string::npos);
+  }
 }

@@ -144,9 +144,9 @@ TEST_CASE("CSV: rows across the edges of chunks, with newlines in quotes") {
 
 TEST_CASE("CSV: what is no table is refused with its place") {
   const auto refused = [](const std::string& csv) { return refusal([&] { (void)rows_of(csv); }); };
-  CHECK(refused("a,b\n1,2\n3,4,5\n6,7\n").find("the row at byte 8 has 3 values, the first row has 2") !=
+  CHECK(refused("a,b\n1,2\n3,4,5\n6,7\n").find("line 3 has 3 values, the first row has 2") !=
         std::string::npos);
-  CHECK(refused("a,b\n1,2\n3,\"4\n6,7\n").find("the quote in the row at byte 8 is never closed") !=
+  CHECK(refused("a,b\n1,2\n3,\"4\n6,7\n").find("the quote in the row in line 3 is never closed") !=
         std::string::npos);
   CHECK(refused("\"a\n").find("no whole row") != std::string::npos);
   CHECK(refused("\n\n").find("no whole row") != std::string::npos);
@@ -193,4 +193,105 @@ TEST_CASE("CSV comes back as it was written") {
   CHECK(refusal([&] {
           (void)formats().at("csv").create(folder / "y.csv", {{"p", ColumnKind::picture}});
         }).find("'p' (picture)") != std::string::npos);
+}
+
+TEST_CASE("CSV: words for what is missing, and cells of numbers that are none") {
+  std::string csv = "n,x\n";
+  for (int i = 0; i < 200; ++i) csv += std::to_string(i) + "," + std::to_string(i) + ".5\n";
+  const std::string words[] = {"NULL", "None", "N/A", "n/a",     "#N/A", "NaN", "nan",
+                               "-",    ".",    "?",   "missing", "",     "null"};
+  for (const std::string& word : words) csv += word + ",\"" + word + "\"\n";
+  const auto dataset = open_text("x.csv", csv + "#REF!,7\n");
+  CHECK(names(*dataset) == "n:integer x:real ");
+  const Rows rows = read_rows(*dataset);
+  for (size_t i = 200; i < 200 + std::size(words); ++i) {
+    CAPTURE(words[i - 200]);
+    CHECK(std::holds_alternative<std::monostate>(rows[i][0]));
+    CHECK(std::holds_alternative<std::monostate>(rows[i][1]));
+  }
+  CHECK(difference(run_of(*dataset, 0, dataset->count()), rows) == "");
+  REQUIRE(dataset->notes().size() == 1);
+  CHECK(dataset->notes()[0].find(
+            "n: 1 of 201 cells is no number (the first: '#REF!' in line 215) and counts") !=
+        std::string::npos);
+  // More than one in a hundred: texts, said so.
+  const auto texts = open_text("x.csv", csv + "#REF!,7\nabc,8\ndef,9\n");
+  CHECK(names(*texts) == "n:text x:real ");
+  CHECK(texts->notes().at(0).find("3 of 203 cells are no numbers") != std::string::npos);
+  // Words of the user's own; in columns of texts, too.
+  const auto own = open_text("x.csv", "n,t\n1,a\n-999,unknown\nnone yet,b\n",
+                             {.missing = {"-999", "unknown", "none yet"}});
+  CHECK(names(*own) == "n:integer t:text ");
+  CHECK(difference(read_rows(*own), {{int64_t{1}, text("a")}, {Value(), Value()}, {Value(), text("b")}}) ==
+        "");
+}
+
+TEST_CASE("CSV: numbers as people write them, where a column agrees on it") {
+  const auto reals = [](const std::string& csv) {
+    const auto dataset = open_text("x.csv", csv);
+    std::vector<double> all;
+    if (dataset->columns()[0].kind != ColumnKind::real) return all;
+    for (const auto& row : read_rows(*dataset)) all.push_back(std::get<double>(row[0]));
+    return all;
+  };
+  using List = std::vector<double>;
+  CHECK(reals("a;b\n1,5;x\n-2,25;y\n1.234,5;z\n") == List{1.5, -2.25, 1234.5});
+  CHECK(reals("a,b\n\"1,234\",x\n\"12,345,678.9\",y\n17,z\n") == List{1234, 12345678.9, 17});
+  CHECK(reals("a,b\n$5,x\n-$1.50,y\n$-2,z\n") == List{5, -1.5, -2});
+  CHECK(reals("a,b\n5 \xe2\x82\xac,x\n1 234 \xe2\x82\xac,y\n7,z\n") == List{5, 1234, 7});
+  CHECK(reals("a,b\n12 %,x\n3.5%,y\n0%,z\n") == List{12, 3.5, 0});
+  CHECK(reals("a,b\n1'234.5,x\n2,y\n3,z\n") == List{1234.5, 2, 3});
+  // What fits both ways goes by the delimiter: semicolons stand where commas are decimal.
+  CHECK(reals("a;b\n1,234;x\n2,500;y\n") == List{1.234, 2.5});
+  CHECK(reals("a\tb\n1,234\tx\n2,500\ty\n") == List{1234, 2500});
+  // A single decimal comma decides for all: 1.234 is a thousand then.
+  CHECK(reals("a;b\n1.234;x\n2,5;y\n") == List{1234, 2.5});
+  // They do not agree: texts.
+  CHECK(reals("a,b\n$5,x\n\xe2\x82\xac"
+              "5,y\n")
+            .empty());
+  CHECK(reals("a,b\n12 %,x\n0.5,y\n").empty());
+  CHECK(reals("a,b\n1-2,x\n12-3,y\n").empty());
+  CHECK(reals("a,b\n\"1,23,4\",x\n\"2,3\",y\n").empty());
+}
+
+TEST_CASE("CSV: line ends of old Macs, Excel's line of the delimiter, a delimiter behind each line") {
+  const Rows wanted = {{int64_t{1}, text("x")}, {int64_t{2}, text("y")}};
+  CHECK(difference(rows_of("a,b\r1,x\r2,y\r"), wanted) == "");
+  CHECK(difference(rows_of("a,b\r1,x\r2,y"), wanted) == "");
+  CHECK(difference(rows_of("sep=;\r\na;b\r\n1;x\r\n2;y\r\n"), wanted) == "");
+  CHECK(difference(rows_of("a,b,\n1,x,\n2,y,\n"),
+                   {{int64_t{1}, text("x"), Value()}, {int64_t{2}, text("y"), Value()}}) == "");
+  CHECK(difference(rows_of("# made by x\n# on Monday, at noon; or so\na,b\n1,x\n2,y\n"), wanted) == "");
+  CHECK(names(*open_text("x.csv", "#id,b\n1,x\n2,y\n")) == "#id:integer b:text ");
+  // Many of them: where chunks begin, rows do.
+  std::string mac = "n,t\r";
+  for (int i = 0; i < 300'000; ++i) mac += std::to_string(i) + ",\"a\rb\"\r";
+  const auto dataset = open_text("x.csv", mac);
+  REQUIRE(dataset->count() == 300'000);
+  CHECK(std::get<int64_t>(dataset->read(299'999, 0)) == 299'999);
+  CHECK(std::get<std::string>(dataset->read(150'000, 1)) == "a\rb");
+}
+
+TEST_CASE("CSV: a line of names may have numbers among them") {
+  const auto years = open_text("x.csv", "Month,Day,1978,1979\nJanuary,1,,14.2\n,2,14.1,\n");
+  CHECK(names(*years) == "Month:text Day:integer 1978:real 1979:real ");
+  // Missing in the first row is no name.
+  CHECK(names(*open_text("x.csv", "a,NA,3\nb,2,4\nc,3,5\n")) == "c0:text c1:integer c2:integer ");
+}
+
+TEST_CASE("CSV: names without rows are told from a row without names") {
+  const auto refused = [](const std::string& csv, OpenOptions options = {}) -> std::string {
+    try {
+      (void)open_text("x.csv", csv, options);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(refused("name,age,town\n").find("has names of columns (name, age, town) and no rows") !=
+        std::string::npos);
+  CHECK(refused("1,age,town\n") == "");
+  CHECK(refused("name,age,town\n", {.header = false}) == "");
+  CHECK(refused("name,age,town\n", {.texts = {"c0"}}) == "");
 }

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <cstring>
 #include <doctest/doctest.h>
+#include <map>
 
 #include "base/file.h"
 #include "data/encode/table_encoder.h"
@@ -103,7 +104,11 @@ TEST_CASE("a table's raw rows and graph give what its encoder gives, bit for bit
   CHECK(texts[1].field == "ids");
   CHECK(texts[1].column == 1);
   CHECK(texts[1].name == "work");
-  CHECK(texts[1].vocabulary == std::vector<std::string>{"Private", "", "State-gov"});
+  std::map<std::string, int64_t> ids_of(texts[1].ids.begin(), texts[1].ids.end());
+  CHECK(ids_of.at("Private") == 1);
+  CHECK(ids_of.at("") == 2);
+  CHECK(ids_of.at("N/A") == 2);  // missing, as the encoder has it
+  CHECK(ids_of.at("State-gov") == 3);
 }
 
 TEST_CASE("a table's encoding is all that it needs: loaded, it makes the same of other rows") {

@@ -110,8 +110,9 @@ class PartedStream final : public Stream {
                                                  : path() + " (samples)";
     const Format& format = formats().at(format_);
     std::vector<std::shared_ptr<const RandomAccessFile>> files = {memory_file(name, Bytes(std::move(whole)))};
-    auto dataset = format.open_known && !cutter_->before().empty() ? format.open_known(name, files, true, {})
-                                                                   : format.open(name, files);
+    auto dataset = format.open_known && !cutter_->before().empty()
+                       ? format.open_known(name, files, {.header = true})
+                       : format.open(name, files);
     dataset->set_origin(format_, {});
     return dataset;
   }

@@ -1,0 +1,242 @@
+#include "data/encode/dates.h"
+
+#include <array>
+#include <cctype>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "base/format.h"
+
+namespace millrace::data {
+namespace {
+
+using namespace std::string_view_literals;
+
+/// A number, a word in small letters, or a sign.
+struct DateToken {
+  enum class What { number, word, sign } what;
+  int64_t number = 0;
+  size_t digits = 0;
+  std::string word;
+  char sign = 0;
+};
+
+/// Nothing for what no date has.
+std::optional<std::vector<DateToken>> date_tokens(std::string_view text) {
+  constexpr size_t longest = 40, most_digits = 9;
+  if (text.size() > longest) return std::nullopt;
+  std::vector<DateToken> tokens;
+  for (size_t i = 0; i < text.size();) {
+    const auto at = static_cast<unsigned char>(text[i]);
+    size_t end = i + 1;
+    DateToken token{DateToken::What::sign, 0, 0, {}, text[i]};
+    if (std::isdigit(at)) {
+      token.what = DateToken::What::number;
+      for (end = i; end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])); ++end)
+        if (end - i < most_digits) token.number = token.number * 10 + (text[end] - '0');
+      token.digits = end - i;
+    } else if (std::isalpha(at)) {
+      token.what = DateToken::What::word;
+      for (end = i; end < text.size() && std::isalpha(static_cast<unsigned char>(text[end])); ++end)
+        token.word += static_cast<char>(std::tolower(static_cast<unsigned char>(text[end])));
+    } else if (std::string_view(" -/.:,+").find(text[i]) == std::string_view::npos) {
+      return std::nullopt;
+    }
+    tokens.push_back(std::move(token));
+    i = end;
+  }
+  return tokens;
+}
+
+/// 1 to 12 for "jan", "january", "sept"; 0 for other words.
+int64_t month_of(const std::string& word) {
+  constexpr std::array names = {"january"sv,   "february"sv, "march"sv,    "april"sv,
+                                "may"sv,       "june"sv,     "july"sv,     "august"sv,
+                                "september"sv, "october"sv,  "november"sv, "december"sv};
+  if (word.size() < 3) return 0;
+  for (size_t k = 0; k < names.size(); ++k)
+    if (names[k].starts_with(word)) return static_cast<int64_t>(k) + 1;
+  return 0;
+}
+
+/// Reads tokens one after the other.
+class DateReader {
+ public:
+  explicit DateReader(std::vector<DateToken> tokens) : tokens_(std::move(tokens)) {}
+
+  bool done() const { return at_ == tokens_.size(); }
+  const DateToken* take(DateToken::What what) {
+    return !done() && tokens_[at_].what == what ? &tokens_[at_++] : nullptr;
+  }
+  bool take_sign(char sign) {
+    if (done() || tokens_[at_].sign != sign || tokens_[at_].what != DateToken::What::sign) return false;
+    ++at_;
+    return true;
+  }
+  bool take_word(std::string_view word) {
+    if (done() || tokens_[at_].what != DateToken::What::word || tokens_[at_].word != word) return false;
+    ++at_;
+    return true;
+  }
+  void blanks() {
+    while (take_sign(' ')) {
+    }
+  }
+  /// What stands between the parts of a date.
+  char separator() {
+    if (done() || tokens_[at_].what != DateToken::What::sign) return 0;
+    const char sign = tokens_[at_++].sign;
+    blanks();
+    return sign;
+  }
+
+ private:
+  std::vector<DateToken> tokens_;
+  size_t at_ = 0;
+};
+
+std::optional<double> days_of(int64_t year, size_t digits, int64_t month, int64_t day) {
+  if (digits != 4 && digits != 2) return std::nullopt;
+  if (digits == 2) year += year < 70 ? 2000 : 1900;
+  const std::chrono::year_month_day date(std::chrono::year(static_cast<int>(year)),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day)));
+  if (year < 1 || month > 12 || day > 31 || !date.ok()) return std::nullopt;
+  return static_cast<double>(std::chrono::sys_days(date).time_since_epoch().count());
+}
+
+std::optional<double> read_day(DateReader& in, DateOrder order) {
+  constexpr DateToken::What number = DateToken::What::number;
+  if (const DateToken* word = in.take(DateToken::What::word)) {  // December 31, 2024
+    const int64_t month = month_of(word->word);
+    (void)in.take_sign('.');
+    in.blanks();
+    (void)in.take_sign('-');
+    const DateToken* day = in.take(number);
+    if (month == 0 || !day) return std::nullopt;
+    (void)(in.take_sign(',') || in.take_sign('-'));
+    in.blanks();
+    const DateToken* year = in.take(number);
+    return year ? days_of(year->number, year->digits, month, day->number) : std::nullopt;
+  }
+  const DateToken* first = in.take(number);
+  if (!first) return std::nullopt;
+  const char sign = in.separator();
+  if (sign != ' ' && sign != '-' && sign != '/' && sign != '.') return std::nullopt;
+  in.blanks();
+  if (const DateToken* word = in.take(DateToken::What::word)) {  // 31 Dec 2024
+    const int64_t month = month_of(word->word);
+    if (month == 0) return std::nullopt;
+    (void)(in.take_sign('-') || in.take_sign('/') || in.take_sign('.') || in.take_sign(','));
+    in.blanks();
+    const DateToken* year = in.take(number);
+    return year ? days_of(year->number, year->digits, month, first->number) : std::nullopt;
+  }
+  if (sign == ' ') return std::nullopt;
+  const DateToken* second = in.take(number);
+  if (!second || !in.take_sign(sign)) return std::nullopt;
+  in.blanks();
+  const DateToken* third = in.take(number);
+  if (!third) return std::nullopt;
+  if (first->digits == 4) return days_of(first->number, 4, second->number, third->number);
+  // Only days come first where dots stand between.
+  const bool day_first = order == DateOrder::day_first || sign == '.';
+  return days_of(third->number, third->digits, (day_first ? second : first)->number,
+                 (day_first ? first : second)->number);
+}
+
+/// The time of day and what offset from UTC is behind it, in days; no time is midnight.
+std::optional<double> read_time(DateReader& in) {
+  constexpr DateToken::What number = DateToken::What::number;
+  const DateToken* hour = in.take(number);
+  if (!hour || !in.take_sign(':')) return std::nullopt;
+  const DateToken* minute = in.take(number);
+  if (!minute || hour->number > 24 || minute->number > 59) return std::nullopt;
+  double seconds = 0;
+  if (in.take_sign(':')) {
+    const DateToken* second = in.take(number);
+    if (!second || second->number > 60) return std::nullopt;
+    seconds = static_cast<double>(second->number);
+    if (in.take_sign('.') || in.take_sign(',')) {
+      const DateToken* part = in.take(number);
+      if (!part) return std::nullopt;
+      seconds += static_cast<double>(part->number) *
+                 std::pow(10.0, -static_cast<double>(std::min<size_t>(part->digits, 9)));
+    }
+  }
+  int64_t hours = hour->number;
+  in.blanks();
+  const bool before = in.take_word("am"), after = !before && in.take_word("pm");
+  if ((before || after) && hours > 12) return std::nullopt;
+  if (before && hours == 12) hours = 0;
+  if (after && hours < 12) hours += 12;
+  double minutes = static_cast<double>(hours) * 60 + static_cast<double>(minute->number);
+  if (in.take_word("z") || in.take_word("utc") || in.take_word("gmt")) {
+  } else if (const bool plus = in.take_sign('+'); plus || in.take_sign('-')) {
+    const DateToken* offset = in.take(number);
+    if (!offset) return std::nullopt;
+    double off = offset->digits == 4 ? static_cast<double>(offset->number / 100 * 60 + offset->number % 100)
+                                     : static_cast<double>(offset->number * 60);
+    if (in.take_sign(':')) {
+      const DateToken* rest = in.take(number);
+      if (!rest) return std::nullopt;
+      off += static_cast<double>(rest->number);
+    }
+    minutes -= plus ? off : -off;
+  }
+  return (minutes * 60 + seconds) / 86400;
+}
+
+}  // namespace
+
+std::optional<double> parse_date(std::string_view text, DateOrder order) {
+  auto tokens = date_tokens(text);
+  if (!tokens) return std::nullopt;
+  DateReader in(std::move(*tokens));
+  in.blanks();
+  const auto day = read_day(in, order);
+  if (!day) return std::nullopt;
+  if (in.done()) return day;
+  (void)in.take_sign(',');
+  in.blanks();
+  (void)in.take_word("t");
+  if (in.done()) return day;
+  const auto time = read_time(in);
+  in.blanks();
+  if (!time || !in.done()) return std::nullopt;
+  return *day + *time;
+}
+
+std::optional<FoundDates> find_dates(std::span<const std::pair<std::string, int64_t>> texts) {
+  int64_t all = 0, days = 0, months = 0;
+  bool differ = false;
+  for (const auto& [text, times] : texts) {
+    all += times;
+    const auto by_day = parse_date(text, DateOrder::day_first),
+               by_month = parse_date(text, DateOrder::month_first);
+    if (by_day) days += times;
+    if (by_month) months += times;
+    differ = differ || by_day != by_month;
+    // Most columns are no dates, and the first values show it.
+    if (all - std::max(days, months) > 100 && all > 2 * std::max(days, months)) return std::nullopt;
+  }
+  const int64_t most = std::max(days, months);
+  if (most == 0 || all - most > all / 100) return std::nullopt;
+  return FoundDates{days > months ? DateOrder::day_first : DateOrder::month_first, differ && days == months};
+}
+
+std::string date_text(double days) {
+  const double whole = std::floor(days);
+  if (!(std::abs(whole) < 1e6)) return fmt::format("{:g} days", days);
+  const std::chrono::year_month_day date(
+      std::chrono::sys_days(std::chrono::days(static_cast<int64_t>(whole))));
+  const auto seconds = static_cast<int64_t>(std::lround((days - whole) * 86400));
+  std::string text =
+      fmt::format("{:04}-{:02}-{:02}", int{date.year()}, unsigned{date.month()}, unsigned{date.day()});
+  if (seconds > 0) text += fmt::format(" {:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+  return text;
+}
+
+}  // namespace millrace::data

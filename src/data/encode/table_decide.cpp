@@ -1,0 +1,306 @@
+// Deciding what the columns of a table are, by what was seen of them.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/format.h"
+#include "data/encode/dates.h"
+#include "data/encode/table_seen.h"
+#include "data/formats/csv_cells.h"
+
+namespace millrace::data {
+namespace {
+
+/// Tables of fewer rows say too little about themselves to be decided on: any value may be one that comes
+/// often.
+constexpr int64_t least_decided_rows = 100;
+/// Values that come less often share an id, which is trained by that, too, for values that are yet to come.
+/// (Measured on Titanic, Adult and diamonds: docs/data.md.)
+constexpr int64_t least_category = 3;
+
+using Counted = std::vector<std::pair<std::string, int64_t>>;
+
+/// Texts with how often they are, the most frequent first.
+Counted sorted_texts(const TableSeen& seen) {
+  Counted list(seen.times.begin(), seen.times.end());
+  std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
+  return list;
+}
+
+int64_t rows_of(const Counted& list) {
+  int64_t rows = 0;
+  for (const auto& [text, times] : list) rows += times;
+  return rows;
+}
+
+class ColumnDecider {
+ public:
+  ColumnDecider(const Dataset& dataset, const TableUse& use, const TableOptions& options, TableState& state)
+      : use_(use),
+        options_(options),
+        state_(state),
+        source_(dataset.columns()[use.column]),
+        decimal_comma_(dataset.decimal_comma(use.column)),
+        all_(dataset.count()) {
+    decision_.column = source_.name;
+  }
+
+  void decide(const TableSeen& seen) {
+    decision_.missing = seen.missing;
+    switch (use_.role) {
+      case TableUse::Role::number:
+        numbers(seen);
+        break;
+      case TableUse::Role::ordinal:
+        decision_.taken_as = "order";
+        dense(seen, {.column = source_.name, .ordinal = *use_.order, .reads = TableDense::Reads::order});
+        break;
+      case TableUse::Role::category:
+        category(sorted_texts(seen));
+        break;
+      case TableUse::Role::text:
+        texts(seen);
+        break;
+    }
+    state_.decisions.push_back(std::move(decision_));
+  }
+
+ private:
+  bool decided() const { return options_.decide && !use_.only && all_ >= least_decided_rows; }
+
+  void leave_out(std::string why) {
+    decision_.taken_as = "left out";
+    decision_.why = std::move(why);
+  }
+
+  void numbers(const TableSeen& seen) {
+    // Row numbers, as databases and pandas write them: what a model learns of these is the order of the file.
+    constexpr double latest_begin = 10;  // the first rows may be among those to test on
+    const bool counts_rows = source_.kind == ColumnKind::integer && seen.growing && seen.missing == 0 &&
+                             seen.first >= 0 && seen.first <= latest_begin &&
+                             seen.last - seen.first < 2 * static_cast<double>(all_);
+    if (decided() && !use_.forced_number && !use_.forced_date && counts_rows)
+      return leave_out("it counts the rows");
+    if (options_.decide && seen.numbers == 0) return leave_out("it has no value in any row");
+    if (use_.forced_date) return dates(seen, false, "named in dates");
+    decision_.taken_as = "number";
+    dense(seen, {.column = source_.name, .decimal_comma = decimal_comma_});
+  }
+
+  void dense(const TableSeen& seen, TableDense column) {
+    column.mean = seen.mean;
+    const double deviation =
+        seen.numbers > 0 ? std::sqrt(seen.squares / static_cast<double>(seen.numbers)) : 0;
+    // What missing values are stays the mean.
+    column.deviation = !options_.standardise ? 0 : deviation > 0 ? deviation : 1;
+    state_.dense.push_back(std::move(column));
+    if (seen.missing > 0) state_.dense.push_back({.column = source_.name, .flag = true});
+  }
+
+  /// Days, and where they stand in the periods that the column goes through.
+  void dates(const TableSeen& seen, bool day_first, std::string why) {
+    decision_.taken_as = "date";
+    decision_.why = std::move(why);
+    dense(seen, {.column = source_.name, .reads = TableDense::Reads::date, .day_first = day_first});
+    constexpr double year = 365.2425, week = 7, day = 1;
+    for (const double period : {year, week, day}) {
+      const bool times_of_day = seen.hours;
+      if (period == day ? !times_of_day : seen.most - seen.least < period / 4) continue;
+      for (const bool cosine : {false, true})
+        state_.dense.push_back({.column = source_.name, .period = period, .cosine = cosine});
+    }
+  }
+
+  void category(const Counted& list) {
+    decision_.taken_as = "category";
+    TableCategory category{source_.name, options_.hash_ids, {}, source_.kind != ColumnKind::text};
+    if (options_.hash_ids == 0) {
+      Counted all = list;
+      if (decision_.missing > 0) all.emplace_back("", decision_.missing);
+      std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+        return a.second != b.second ? a.second > b.second : a.first < b.first;
+      });
+      for (auto& [text, times] : all) {
+        const bool kept =
+            times >= options_.least_count && std::ssize(category.vocabulary) < options_.most_categories;
+        if (kept) category.vocabulary.push_back(std::move(text));
+        if (!kept) decision_.rare += times;
+      }
+      category.ids = 1 + std::ssize(category.vocabulary);
+    }
+    decision_.values = std::ssize(category.vocabulary);
+    state_.categories.push_back(std::move(category));
+  }
+
+  void texts(const TableSeen& seen) {
+    const Counted list = sorted_texts(seen);
+    const int64_t present = rows_of(list);
+    if (use_.forced_date) {
+      const auto found = find_dates(list);
+      return as_dates(list, found.value_or(FoundDates()), "named in dates");
+    }
+    if (use_.forced_number) return as_numbers(list, "named in numbers");
+    if (options_.decide && present == 0) return leave_out("it has no value in any row");
+    const auto answers =
+        std::all_of(list.begin(), list.end(), [](const auto& each) { return yes_or_no(each.first) >= 0; });
+    if (options_.decide && answers && list.size() >= 2) return as_answers(list);
+    if (options_.decide)
+      if (const auto found = find_dates(list))
+        return as_dates(list, *found, found->either ? "12/31 or 31/12 fit alike: taken as month first" : "");
+    if (decided() && nearly_unique(list, present)) return;
+    category(list);
+  }
+
+  /// Fewer than half of the rows have a value that comes more than a few times: what would be learnt of the
+  /// others is what their one row was.
+  bool nearly_unique(const Counted& list, int64_t present) {
+    int64_t kept = 0;
+    for (const auto& [text, times] : list)
+      if (times >= std::max<int64_t>(options_.least_count, 2)) kept += times;
+    if (2 * kept >= present) return false;
+    int64_t numbers = 0;
+    for (const auto& [text, times] : list)
+      if (csv_written_number(text, false)) numbers += times;
+    if (numbers + present / 100 >= present) {
+      as_numbers(list, "texts that are numbers");
+      return true;
+    }
+    const std::string why = fmt::format("{} of {} values are rare or there once", present - kept, present);
+    if (decision_.missing >= options_.least_count && present >= options_.least_count) {
+      TableCategory category{source_.name, 2, {""}, false};
+      decision_.taken_as = "there or not";
+      decision_.why = why;
+      decision_.values = 1;
+      decision_.rare = present;
+      state_.categories.push_back(std::move(category));
+    } else {
+      leave_out(why);
+    }
+    return true;
+  }
+
+  /// Sums of what the texts say.
+  template <typename Read>
+  TableSeen seen_as(const Counted& list, Read&& read) {
+    TableSeen seen;
+    seen.missing = decision_.missing;
+    for (const auto& [text, times] : list) {
+      const std::optional<double> value = read(text);
+      if (!value || !is_number(*value)) {
+        seen.missing += times;
+        bad_ += times;
+        continue;
+      }
+      seen.numbers_of(*value, times);
+    }
+    decision_.missing = seen.missing;
+    return seen;
+  }
+
+  std::string bad_text(std::string why) const {
+    if (bad_ == 0) return why;
+    return fmt::format("{}{}{} {} read and count{} as missing", why, why.empty() ? "" : "; ", bad_,
+                       bad_ == 1 ? "value cannot be" : "values cannot be", bad_ == 1 ? "s" : "");
+  }
+
+  void as_dates(const Counted& list, FoundDates found, std::string why) {
+    const TableSeen seen =
+        seen_as(list, [&](const std::string& text) { return parse_date(text, found.order); });
+    dates(seen, found.order == DateOrder::day_first, bad_text(std::move(why)));
+  }
+
+  void as_numbers(const Counted& list, std::string why) {
+    int64_t by_point = 0, by_comma = 0;
+    for (const auto& [text, times] : list) {
+      if (csv_written_number(text, false)) by_point += times;
+      if (csv_written_number(text, true)) by_comma += times;
+    }
+    const bool comma = by_comma > by_point;
+    const TableSeen seen =
+        seen_as(list, [&](const std::string& text) { return csv_written_number(text, comma); });
+    decision_.taken_as = "number";
+    decision_.why = bad_text(std::move(why));
+    dense(seen, {.column = source_.name, .decimal_comma = comma});
+  }
+
+  void as_answers(const Counted& list) {
+    const TableSeen seen =
+        seen_as(list, [](const std::string& text) { return std::optional<double>(yes_or_no(text)); });
+    decision_.taken_as = "yes or no";
+    dense(seen, {.column = source_.name, .reads = TableDense::Reads::boolean});
+  }
+
+  const TableUse& use_;
+  const TableOptions& options_;
+  TableState& state_;
+  const Column& source_;
+  bool decimal_comma_;
+  int64_t all_, bad_ = 0;
+  TableColumn decision_;
+};
+
+}  // namespace
+
+TableOptions usual_table(const Dataset& dataset) {
+  TableOptions options;
+  options.decide = true;
+  if (dataset.count() >= least_decided_rows) options.least_count = least_category;
+  return options;
+}
+
+void TableSeen::number(double value) {
+  const double before = value - mean;
+  mean += before / static_cast<double>(++numbers);
+  squares += before * (value - mean);
+  if (value <= last) growing = false;
+  if (numbers == 1) first = value;
+  last = value;
+  least = std::min(least, value);
+  most = std::max(most, value);
+  hours = hours || value != std::floor(value);
+}
+
+void TableSeen::numbers_of(double value, int64_t rows) {
+  const double before = value - mean, more = static_cast<double>(rows);
+  numbers += rows;
+  mean += before * more / static_cast<double>(numbers);
+  squares += before * (value - mean) * more;
+  least = std::min(least, value);
+  most = std::max(most, value);
+  hours = hours || value != std::floor(value);
+}
+
+void TableSeen::text(std::string_view value) {
+  const auto at = times.find(value);
+  if (at != times.end())
+    ++at->second;
+  else
+    times.emplace(value, 1);
+}
+
+void TableSeen::add(const TableSeen& later) {
+  missing += later.missing;
+  for (const auto& [value, count] : later.times) times[value] += count;
+  if (later.numbers == 0) return;
+  growing = growing && later.growing && (numbers == 0 || last < later.first);
+  if (numbers == 0) first = later.first;
+  last = later.last;
+  least = std::min(least, later.least);
+  most = std::max(most, later.most);
+  hours = hours || later.hours;
+  const auto mine = static_cast<double>(numbers), theirs = static_cast<double>(later.numbers);
+  const double apart = later.mean - mean;
+  mean += apart * theirs / (mine + theirs);
+  squares += later.squares + apart * apart * mine * theirs / (mine + theirs);
+  numbers += later.numbers;
+}
+
+void add_column(const Dataset& dataset, const TableUse& use, const TableSeen& seen,
+                const TableOptions& options, TableState& state) {
+  ColumnDecider(dataset, use, options, state).decide(seen);
+}
+
+}  // namespace millrace::data

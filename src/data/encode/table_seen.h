@@ -1,0 +1,53 @@
+// What was seen of a column of a table, and what is made of it.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include <millrace/dataset.h>
+
+#include "data/encode/table_encoder.h"
+#include "data/encode/table_state.h"
+
+namespace millrace::data {
+
+/// Sums of a column, in the order of the data whatever the number of threads.
+struct TableSeen {
+  int64_t numbers = 0, missing = 0;
+  double mean = 0, squares = 0;
+  std::unordered_map<std::string, int64_t, TextHash, std::equal_to<>> times;  // of texts; not of missing ones
+  /// Of numbers: do they grow from row to row; the first and the last; the least and the most; is any of them
+  /// not whole (of days: a time of day)?
+  bool growing = true, hours = false;
+  double first = 0, last = -std::numeric_limits<double>::infinity();
+  double least = std::numeric_limits<double>::infinity(), most = -std::numeric_limits<double>::infinity();
+
+  void number(double value);
+  /// The same number so often, in no order of rows.
+  void numbers_of(double value, int64_t rows);
+  void text(std::string_view value);
+  /// That of the rows behind.
+  void add(const TableSeen& later);
+};
+
+/// How a column is used, before its values were seen.
+struct TableUse {
+  size_t column = 0;
+  enum class Role {
+    number,
+    ordinal,
+    category,
+    text
+  } role = Role::number;                            // text: it is decided later what it is
+  const std::vector<std::string>* order = nullptr;  // of an ordinal
+  bool forced_number = false, forced_date = false;
+  bool only = false;  // there is no other, so that it stays
+};
+
+/// Adds what the column becomes to `state`, and why to its decisions.
+void add_column(const Dataset& dataset, const TableUse& use, const TableSeen& seen,
+                const TableOptions& options, TableState& state);
+
+}  // namespace millrace::data

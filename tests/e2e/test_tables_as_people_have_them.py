@@ -1,0 +1,209 @@
+"""Tables as people have them: what stands in their cells, what became of each column, and that a model trained on all of them
+is as good as what a careful person would have made of it."""
+
+import json
+import random
+
+import pytest
+
+NAMES = ["Kaya", "Ito", "Silva", "Novak", "Haddad", "Berg", "Okafor", "Lund"]
+
+
+def write_passengers(path, rows=900, seed=3, extra=None):
+    """Like the Titanic's list: a name, a ticket and a cabin for each, most of them there once; sex, age and fare decide."""
+    draw = random.Random(seed)
+    lines = ["PassengerId,Survived,Class,Name,Sex,Age,Ticket,Fare,Cabin"]
+    for i in range(rows):
+        sex, cls = draw.choice(["male", "female"]), draw.choice([1, 2, 3])
+        age = "" if draw.random() < 0.2 else draw.randint(1, 70)
+        fare = round(draw.lognormvariate(4 - cls, 0.5), 2)
+        chance = 0.85 - 0.2 * (cls - 1) if sex == "female" else 0.25 - 0.08 * (cls - 1)
+        cabin = f"{draw.choice('ABC')}{draw.randint(1, 200)}" if draw.random() < 0.25 else ""
+        ticket = f"{draw.choice(['PC', 'A/5', 'STON'])} {draw.randint(1000, 99999)}"
+        lines.append(
+            f'{i + 1},{int(draw.random() < chance)},{cls},"{draw.choice(NAMES)}, {i} {draw.randint(0, 9)}",{sex},{age},{ticket},{fare},{cabin}'
+        )
+    path.write_text("\n".join(lines) + "\n")
+
+
+def recipe(tmp_path, text, name="r.toml"):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def train(millrace, *arguments):
+    """All that training says."""
+    result = millrace("train", *arguments)
+    return result.stdout + result.stderr
+
+
+def columns(millrace, path):
+    return {c["name"]: c for c in json.loads(millrace("data", "stat", path, "--json").stdout)["columns"]}
+
+
+def test_texts_that_nearly_all_differ_are_not_learnt_by_heart(millrace, tmp_path):
+    write_passengers(tmp_path / "ship.csv")
+    of = columns(millrace, tmp_path / "ship.csv")
+    assert of["PassengerId"]["taken_as"] == {"kind": "left out", "why": "it counts the rows", "missing": 0, "categories": 0, "rare": 0}
+    assert of["Name"]["taken_as"]["kind"] == "left out"
+    assert of["Ticket"]["taken_as"]["kind"] == "left out"
+    assert of["Cabin"]["taken_as"]["kind"] == "there or not"
+    assert of["Sex"]["taken_as"]["kind"] == "category"
+    assert "taken as" in millrace("data", "stat", tmp_path / "ship.csv").stdout
+
+    text = f'[data]\ntrain = "{tmp_path}/ship.csv"\ntest_share = 0.25\n[output]\ncolumn = "Survived"\nkind = "class"\n[train]\nepochs = 15\n'
+    path = recipe(tmp_path, text)
+    out = train(millrace, path, "--out", tmp_path / "run")
+    assert "Name is left out" in out and "Ticket is left out" in out and "PassengerId is left out" in out
+    score = json.loads(millrace("eval", tmp_path / "run", "--json").stdout)
+    # Who decides by sex and class alone, which is how the rows were made, is right in 76 of 100.
+    learnt = score["accuracy"]
+    # What the same model makes of it where names and tickets are categories after all, by the key that says so.
+    millrace("train", path, "--out", tmp_path / "all", 'input.categories=["Name", "Ticket", "Cabin"]')
+    said = json.loads(millrace("eval", tmp_path / "all", "--json").stdout)
+    assert learnt > 0.70
+    assert score["log-loss"] < said["log-loss"] + 0.02
+
+    # A value that training never saw is one of the others, not an error.
+    (tmp_path / "new.csv").write_text("PassengerId,Class,Name,Sex,Age,Ticket,Fare,Cabin\n1,1,X,unknown,30,Z 1,70,\n")
+    assert millrace("predict", tmp_path / "run", tmp_path / "new.csv").stdout
+
+
+def test_words_for_missing_values_and_bad_cells(millrace, tmp_path):
+    rows = ["age,income,group"] + [f"{20 + i % 50},{1000 + i},{'ab'[i % 2]}" for i in range(3000)]
+    for i, word in enumerate(["NULL", "None", "N/A", "n/a", "#N/A", "NaN", "-", ".", "?", "missing", "", "nan"]):
+        rows[100 + i] = f"{word},{1000 + i},a"
+    rows[2000] = "#REF!,5,b"
+    (tmp_path / "people.csv").write_text("\n".join(rows) + "\n")
+    read = millrace("data", "stat", tmp_path / "people.csv", "--json")
+    age = {c["name"]: c for c in json.loads(read.stdout)["columns"]}["age"]
+    assert age["kind"] == "integer" and age["missing"] == 13
+    assert "people.csv: age: 1 of 2988 cells is no number (the first: '#REF!' in line 2001)" in read.stderr
+    # Words of one's own.
+    text = f'[data]\ntrain = "{tmp_path}/people.csv"\nmissing = ["5", "a"]\n[output]\ncolumn = "age"\n[train]\nepochs = 1\n'
+    (tmp_path / "some.csv").write_text("\n".join(r for r in rows if r[:2].isdigit() or r.startswith("age")) + "\n")
+    out = train(millrace, recipe(tmp_path, text.replace("people", "some")), "--out", tmp_path / "run")
+    assert "is taken as" not in out.split("income")[0]
+
+
+@pytest.mark.parametrize(
+    "cells,values,note",
+    [
+        (["1,5", "2,25", "1.000,5"], [1.5, 2.25, 1000.5], "decimal commas"),
+        (["$1.5", "$2,000", "-$3"], [1.5, 2000, -3], "a currency's sign"),
+        (["10%", "20.5 %", "0 %"], [10, 20.5, 0], "% (12 % is 12)"),
+        (["1,000", "22,500.25", "7"], [1000, 22500.25, 7], "separated thousands"),
+    ],
+)
+def test_numbers_as_people_write_them(millrace, tmp_path, cells, values, note):
+    (tmp_path / "x.csv").write_text("a;b\n" + "".join(f"{cell};t\n" for cell in cells * 3))
+    if note == "separated thousands":  # a comma in a file of semicolons is decimal
+        (tmp_path / "x.csv").write_text("a\tb\n" + "".join(f"{cell}\tt\n" for cell in cells * 3))
+    read = millrace("data", "head", tmp_path / "x.csv", "-n", 3, "--json")
+    assert [row["a"] for row in json.loads(read.stdout)["head"]] == values
+    assert note in read.stderr
+
+
+def test_a_model_reads_what_is_predicted_as_its_training_data(millrace, tmp_path):
+    """Decimal commas, dates, yes and no: of one row nothing could be found out about its columns."""
+    draw = random.Random(1)
+    rows = ["size;day;member;price"]
+    for i in range(600):
+        size, day, member = draw.uniform(1, 9), draw.randint(1, 28), draw.choice(["yes", "no"])
+        price = 3 * size + (5 if member == "yes" else 0)
+        rows.append(f"{size:.2f};{day:02}.{1 + i % 12:02}.2023;{member};{price:.2f}".replace(".2023", "#").replace(".", ",").replace("#", ".2023"))
+    text = "\n".join(rows).replace(",0", ",0") + "\n"
+    # dates have dots between day and month, too
+    fixed = []
+    for line in text.splitlines():
+        parts = line.split(";")
+        if len(parts) == 4 and parts[1] != "day":
+            parts[1] = parts[1].replace(",", ".")
+        fixed.append(";".join(parts))
+    (tmp_path / "houses.csv").write_text("\n".join(fixed) + "\n")
+    path = recipe(
+        tmp_path,
+        f'[data]\ntrain = "{tmp_path}/houses.csv"\ntest_share = 0.2\n[output]\ncolumn = "price"\nkind = "number"\n[train]\nepochs = 30\n',
+    )
+    out = train(millrace, path, "--out", tmp_path / "run")
+    assert "day is taken as date" in out and "member is taken as yes or no" in out and "decimal commas" in out
+    assert json.loads(millrace("eval", tmp_path / "run", "--json").stdout)["r2"] > 0.9
+
+    def predicted(text, **how):
+        (tmp_path / "one.csv").write_text(text)
+        lines = millrace("predict", tmp_path / "run", tmp_path / "one.csv", "--json", **how).stdout.splitlines()
+        return [json.loads(line) for line in lines]
+
+    (one,) = predicted("size;day;member\n5,00;03.04.2023;yes\n")
+    (same,) = predicted("size;day;member\n5;03.04.2023;YES\n")
+    assert one["prediction"] == same["prediction"] if "prediction" in one else one == {**same, "input": one["input"]}
+    # One bad cell loses its row, named; the others are predicted.
+    (tmp_path / "some.csv").write_text("size;day;member\n5,00;03.04.2023;yes\nbig;03.04.2023;yes\n2,5;03.04.2023;no\n1;soon;no\n")
+    result = millrace("predict", tmp_path / "run", tmp_path / "some.csv", "--json", code=1)
+    assert len(result.stdout.splitlines()) == 2
+    assert "some.csv#1: its size is 'big', and in training the column holds numbers" in result.stderr
+    assert "some.csv#3: its day is 'soon', and in training the column holds dates" in result.stderr
+    assert "2 of 4 could not be predicted" in result.stderr
+
+
+def test_the_exported_model_takes_missing_texts_as_the_program_does(millrace, tmp_path):
+    ort = pytest.importorskip("onnxruntime")
+    import numpy as np
+
+    draw = random.Random(5)
+    rows = ["town,n,label"]
+    for i in range(400):
+        town = draw.choice(["Bern", "Oslo", "", "None"])
+        rows.append(f"{town},{i % 7},{'yes!' if town in ('Bern', '') else 'no!'}")
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    path = recipe(tmp_path, f'[data]\ntrain = "{tmp_path}/t.csv"\n[output]\ncolumn = "label"\n[train]\nepochs = 2\n')
+    millrace("train", path, "--out", tmp_path / "run")
+    millrace("export", tmp_path / "run", tmp_path / "m.onnx")
+    session = ort.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
+    towns = ["Bern", "", "None", "N/A", "nowhere"]
+    (tmp_path / "p.csv").write_text("town,n\n" + "".join(f"{t},3\n" for t in towns))
+    ours = [json.loads(line)["logits"] for line in millrace("predict", tmp_path / "run", tmp_path / "p.csv", "--json").stdout.splitlines()]
+    feeds = {}
+    for each in session.get_inputs():
+        feeds[each.name] = (
+            np.array([[t] for t in towns], dtype=object) if each.name == "town" else np.full((len(towns), 1), 3, np.float64)
+        )
+    theirs = session.run(["logits"], feeds)[0] if "logits" in [o.name for o in session.get_outputs()] else session.run(None, feeds)[0]
+    assert np.allclose(np.array(ours), theirs, atol=1e-5)
+    assert np.allclose(theirs[1], theirs[2]) and np.allclose(theirs[1], theirs[3])
+    assert not np.allclose(theirs[1], theirs[4])
+
+
+def test_files_of_old_macs_and_excel(millrace, tmp_path):
+    (tmp_path / "mac.csv").write_bytes(b"a,b\r1,x\r2,y\r")
+    (tmp_path / "excel.csv").write_bytes(b"\xef\xbb\xbfsep=;\r\na;b\r\n1;x\r\n2;y\r\n")
+    (tmp_path / "trailing.csv").write_text("a,b,\n1,x,\n2,y,\n")
+    for name in ("mac.csv", "excel.csv", "trailing.csv"):
+        rows = json.loads(millrace("data", "head", tmp_path / name, "--json").stdout)["head"]
+        assert [(row["a"], row["b"]) for row in rows] == [(1, "x"), (2, "y")], name
+
+
+def test_names_without_rows_and_places_as_lines(millrace, tmp_path):
+    (tmp_path / "empty.csv").write_text("name,age,town\n")
+    path = recipe(tmp_path, f'[data]\ntrain = "{tmp_path}/empty.csv"\n[output]\ncolumn = "town"\n')
+    for arguments in (("data", "stat", tmp_path / "empty.csv"), ("train", path, "--out", tmp_path / "run")):
+        assert "has names of columns (name, age, town) and no rows" in millrace(*arguments, code=1).stderr
+    (tmp_path / "odd.csv").write_text('a,b\n1,"x\ny"\n3,4,5\n')
+    assert "odd.csv: line 4 has 3 values, the first row has 2" in millrace("data", "head", tmp_path / "odd.csv", code=1).stderr
+
+
+def test_dates_and_numbers_by_keys(millrace, tmp_path):
+    rows = ["when,code,y"] + [f"{1 + i % 12}/{1 + i % 9}/2024,{i % 5},{i % 12}" for i in range(300)]
+    (tmp_path / "d.csv").write_text("\n".join(rows) + "\n")
+    base = f'[data]\ntrain = "{tmp_path}/d.csv"\n[output]\ncolumn = "y"\nkind = "number"\n[train]\nepochs = 1\n'
+    path = recipe(tmp_path, base)
+    out = train(millrace, path, "--out", tmp_path / "a")
+    assert "when is taken as date" in out
+    out = train(millrace, path, "--out", tmp_path / "b", 'input.categories=["when"]')
+    assert "when is taken as" not in out
+    assert "input.categories and input.dates both name 'when'" in millrace(
+        "train", path, "--out", tmp_path / "c", 'input.categories=["when"]', 'input.dates=["when"]', code=1
+    ).stderr.replace("input.dates and input.categories", "input.categories and input.dates")
+    error = millrace("train", path, "--out", tmp_path / "d", 'input.dates=["whem"]', code=1).stderr
+    assert "whem" in error and "when" in error
