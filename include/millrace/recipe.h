@@ -51,6 +51,7 @@ struct Recipe {
     std::string test, where, test_where, header, order = "shuffle", sample_weight;
     std::vector<std::string> missing;
     double test_share = 0;
+    std::string test_by = "random";
     int64_t cache_mb = 2048;
     std::string memory;
     double most_bad = 0.01;

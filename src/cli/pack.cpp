@@ -14,8 +14,8 @@
 #include "data/table/labels.h"
 #include "data/table/query.h"
 #include "data/table/select.h"
+#include "data/table/split.h"
 #include "data/tools/pack/pack_source.h"
-#include "data/tools/pack/split.h"
 #include "task/recipe.h"
 
 namespace millrace::cli {

@@ -8,7 +8,9 @@
 #include "data/order/order.h"
 #include "data/table/labels.h"
 #include "data/table/select.h"
+#include "data/table/split.h"
 #include "task/feed_parts.h"
+#include "task/settle.h"
 
 namespace millrace::task {
 namespace {
@@ -149,6 +151,65 @@ struct Learnt {
   bool whole = false;  // the samples are a corpus, of which the task takes a part
 };
 
+/// The classes of samples, as the task's outputs tell them: as of orders by class, those of the first output
+/// that has some.
+ClassesOf classes_of(const Task& task) {
+  return [&task](const std::shared_ptr<const data::Dataset>& samples) {
+    for (const auto& output : task.outputs) {
+      std::vector<int64_t> labels;
+      if (!output->classes().empty()) labels = output->labels({task.recipe, samples});
+      if (!labels.empty()) return labels;
+    }
+    std::vector<std::string> kinds;
+    for (const auto& output : task.outputs)
+      kinds.push_back(fmt::format("{}.kind = \"{}\"", output_key(output->section()), output->kind().name));
+    fail<InputError>(
+        "{} has no classes that samples could be divided by; take random, group:COLUMN or time:COLUMN",
+        fmt::join(kinds, ", "));
+  };
+}
+
+/// ", whole groups of patient": how data.test_share divides.
+std::string divided_text(const Recipe& recipe) {
+  const data::SplitBy by = data::SplitBy::parse(recipe.data.test_by);
+  switch (by.how) {
+    case data::SplitBy::How::random:
+      return "";
+    case data::SplitBy::How::stratified:
+      return ", of each class its share";
+    case data::SplitBy::How::group:
+      return fmt::format(", whole groups of '{}'", by.column);
+    case data::SplitBy::How::time:
+      return fmt::format(", the newest by '{}'", by.column);
+  }
+  return "";
+}
+
+/// A column that keeps samples together says which they are, not what they are like: where an input would
+/// take it by itself, that it does not is said. Times that are texts are categories, each of one side.
+void note_division(const Task& task, const data::Dataset& samples, std::vector<std::string>& notes) {
+  using How = data::SplitBy::How;
+  const data::SplitBy by = data::SplitBy::parse(task.recipe.data.test_by);
+  if (by.how != How::group && by.how != How::time) return;
+  std::vector<std::string> taken = taken_columns(task.recipe);
+  std::erase(taken, by.column);
+  for (const auto& input : task.inputs) {
+    const auto among = [&](const std::vector<std::string>& columns) {
+      return std::find(columns.begin(), columns.end(), by.column) != columns.end();
+    };
+    const std::string key = input_key(input->section());
+    if (by.how == How::group && !among(input->columns()) && among(input->kind().recognise(samples, taken)))
+      notes.push_back(fmt::format(
+          "{0} keeps samples together (data.test_by) and is none of {1}'s columns; {1}.columns can name it",
+          by.column, key));
+    if (by.how == How::time && input->settings().find("leave_out") && among(input->text_columns()))
+      notes.push_back(fmt::format(
+          "{0} is one of {1}'s categories, and all that are tested on are unknown to the model, as "
+          "they are newer; {1}.leave_out = [\"{0}\"] does without it",
+          by.column, key));
+  }
+}
+
 /// Only the task knows whether samples are a corpus, and only the training part of samples may be learnt
 /// from. So with data.test_share a corpus is taken for granted first, and all is opened again where it is
 /// none.
@@ -159,18 +220,28 @@ Learnt learn(const Recipe& recipe, const std::string& encoding, int64_t most, co
                    {},     learnt.whole ? Reading::Share::train : Reading::Share::all,
                    false,  progress};
   };
+  const bool divided = recipe.data.test_share > 0;
   if (!encoding.empty()) {
     learnt.task = load_task(recipe, encoding);
-    learnt.whole = recipe.data.test_share > 0 && cuts_corpus(learnt.task);
-    learnt.source = open_training_source(recipe, learnt.whole, most);
+    learnt.whole = divided && cuts_corpus(learnt.task);
+    learnt.source = open_training_source(recipe, learnt.whole, most, classes_of(learnt.task));
     return learnt;
   }
-  learnt.whole = recipe.data.test_share > 0;
+  learnt.whole = divided;
   learnt.source = open_training_source(recipe, learnt.whole, most);
   learnt.task = learn_task(reading());
-  if (!learnt.whole || cuts_corpus(learnt.task)) return learnt;
+  if (!learnt.whole) return learnt;
+  if (cuts_corpus(learnt.task)) {
+    if (recipe.data.test_by != "random")
+      fail<InputError>(
+          "data.test_by = \"{}\": rows are extracts of a corpus, of which the end is kept to test on; leave "
+          "it "
+          "out",
+          recipe.data.test_by);
+    return learnt;
+  }
   learnt.whole = false;
-  learnt.source = open_training_source(recipe, false, most);
+  learnt.source = open_training_source(recipe, false, most, classes_of(learnt.task));
   learnt.task = learn_task(reading());
   return learnt;
 }
@@ -195,7 +266,7 @@ Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, c
                       .notes = {}};
   opened.training = feed_of(task, reading, request);
   if (sample > 0) {
-    const TrainingSource all = open_training_source(task.recipe, learnt.whole);
+    const TrainingSource all = open_training_source(task.recipe, learnt.whole, 0, classes_of(task));
     opened.training.count = all.samples->count();
     const double bytes = static_cast<double>(opened.training.feed->sample_bytes()) *
                          static_cast<double>(opened.training.count);
@@ -211,6 +282,7 @@ Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, c
   append(notes, feed.notes());
   append(notes,
          count_notes(task, feed.path(), fmt::format("{} {}", learnt.source.samples->count(), task.unit())));
+  note_division(task, *learnt.source.samples, notes);
   append(notes, empty_classes(task, reading, feed));
   return opened;
 }
@@ -222,7 +294,8 @@ TaskFeed open_tests(const Task& task, const std::string& path, int64_t most, int
   std::vector<std::string> texts;
   for (const auto& input : task.inputs) append(texts, input->text_columns());
   const bool corpus = cuts_corpus(task);
-  auto samples = open_test_source(recipe, corpus && recipe.data.test_share > 0, path, texts);
+  auto samples =
+      open_test_source(recipe, corpus && recipe.data.test_share > 0, path, texts, classes_of(task));
   if (!samples) return {};
   const int64_t count = samples->count();
   if (most > 0) samples = data::sample_of(samples, std::max(most, 2 * recipe.eval.batch));
@@ -244,7 +317,7 @@ TaskFeed open_tests(const Task& task, const std::string& path, int64_t most, int
   append(notes, tests.feed->notes());
   if (!cuts_corpus(task))
     notes.push_back(fmt::format("{}: {} {} to test on{}", tests.feed->path(), samples->count(), task.unit(),
-                                own ? ", kept by data.test_share" : ""));
+                                own ? ", kept by data.test_share" + divided_text(recipe) : ""));
   append(notes, empty_classes(task, reading, *tests.feed));
   return tests;
 }

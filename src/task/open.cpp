@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 
 #include "base/format.h"
 #include "data/io/location.h"
@@ -9,6 +10,7 @@
 #include "data/table/labels.h"
 #include "data/table/query.h"
 #include "data/table/select.h"
+#include "data/table/split.h"
 #include "data/table/test_share.h"
 
 namespace millrace::task {
@@ -33,31 +35,53 @@ bool holds(const data::Dataset& set, const std::string& text) {
   return false;
 }
 
-/// What data.test_share keeps of it, or what that leaves.
-Set shared_out(Set set, double share, Wanted wanted) {
-  std::vector<int64_t> samples;
-  for (int64_t i = 0; i < set->count(); ++i)
-    if (data::kept_for_test(i, share) == (wanted == Wanted::tests)) samples.push_back(i);
-  if (samples.empty())
-    fail<InputError>("{}: of {} samples none are left to {} on; give data.test, or another data.test_share",
-                     set->path(), set->count(), wanted == Wanted::tests ? "test" : "train");
-  return data::select(std::move(set), std::move(samples));
+/// What data.test_share keeps of a source, or what that leaves: of the samples that data.where leaves. At
+/// random it goes by their numbers in the source, so that none changes sides with the condition.
+std::vector<int64_t> shared_out(const Recipe::Data& data, const Set& source, std::vector<int64_t> samples,
+                                Wanted wanted, const ClassesOf& classes) {
+  const data::SplitBy by = data::SplitBy::parse(data.test_by);
+  if (by.how == data::SplitBy::How::random) {
+    const int64_t all = std::ssize(samples);
+    std::erase_if(samples, [&](int64_t i) {
+      return data::kept_for_test(i, data.test_share) != (wanted == Wanted::tests);
+    });
+    if (samples.empty())
+      fail<InputError>("{}: of {} samples none are left to {} on; give data.test, or another data.test_share",
+                       source->path(), all, wanted == Wanted::tests ? "test" : "train");
+    return samples;
+  }
+  const Set among = data::select(source, samples);
+  const data::SplitRule rule{
+      {{"to train on", 1 - data.test_share}, {"to test on", data.test_share}}, by, 1, "data.where ="};
+  try {
+    std::vector<int64_t> labels;
+    if (by.how == data::SplitBy::How::stratified) labels = classes(among);
+    auto parts = data::split_samples(*among, rule, labels);
+    for (int64_t& i : parts[wanted == Wanted::tests]) i = samples[static_cast<size_t>(i)];
+    return parts[wanted == Wanted::tests];
+  } catch (const InputError& error) {
+    fail<InputError>("data.test_by = \"{}\": {}", data.test_by, error.what());
+  }
 }
 
 /// One source of data.train, or what is kept of it.
 Set open_source(const Recipe& recipe, const std::string& text, bool whole, Wanted wanted,
-                const std::vector<std::string>& texts) {
+                const std::vector<std::string>& texts, const ClassesOf& classes) {
   const Recipe::Data& data = recipe.data;
   const data::OpenOptions options = open_options(recipe, texts);
   Set set = with_names(open_set(text, options), expand(text), options, texts);
-  if (data.test.empty() && !data.test_where.empty())
-    set = data::where(set, wanted == Wanted::tests ? data.test_where : "not (" + data.test_where + ")");
-  else if (data.test.empty() && data.test_share > 0 && !whole)
-    set = shared_out(std::move(set), data.test_share, wanted);
   // data.test_where stands for itself: "split = 'train'" and "split = 'test'".
-  if (!data.where.empty() && (wanted == Wanted::training || data.test_where.empty()))
-    set = data::where(set, data.where);
-  return set;
+  if (data.test.empty() && !data.test_where.empty()) {
+    set = data::where(set, wanted == Wanted::tests ? data.test_where : "not (" + data.test_where + ")");
+    return data.where.empty() || wanted == Wanted::tests ? set : data::where(set, data.where);
+  }
+  const bool share = data.test.empty() && data.test_share > 0 && !whole;
+  if (!share) return data.where.empty() ? set : data::where(set, data.where);
+  std::vector<int64_t> samples(static_cast<size_t>(set->count()));
+  std::iota(samples.begin(), samples.end(), 0);
+  if (!data.where.empty()) samples = data::chosen(*set, data::Query::parse(data.where));
+  samples = shared_out(data, set, std::move(samples), wanted, classes);
+  return data::select(std::move(set), std::move(samples));
 }
 
 /// Numbers of classes mean the same in all sets only where no set has names of its own for them; else classes
@@ -109,8 +133,7 @@ data::OpenOptions open_options(const Recipe& recipe, const std::vector<std::stri
 
 Set with_names(Set set, const std::string& path, data::OpenOptions options,
                const std::vector<std::string>& columns) {
-  if (options.header || set->format() != "csv" || data::is_piped(path) || has_columns(*set, columns))
-    return set;
+  if (options.header || set->format() != "csv" || has_columns(*set, columns)) return set;
   options.header = true;
   Set named;
   try {
@@ -124,9 +147,10 @@ Set with_names(Set set, const std::string& path, data::OpenOptions options,
   return named && has_columns(*named, columns) ? named : set;
 }
 
-TrainingSource open_training_source(const Recipe& recipe, bool whole, int64_t most) {
+TrainingSource open_training_source(const Recipe& recipe, bool whole, int64_t most,
+                                    const ClassesOf& classes) {
   const auto opened = [&](const std::string& text) {
-    Set set = open_source(recipe, text, whole, Wanted::training, {});
+    Set set = open_source(recipe, text, whole, Wanted::training, {}, classes);
     return most > 0 ? data::sample_of(std::move(set), most) : set;
   };
   if (recipe.data.sources.empty()) return {opened(recipe.data.train), {}};
@@ -141,7 +165,7 @@ TrainingSource open_training_source(const Recipe& recipe, bool whole, int64_t mo
 }
 
 Set open_test_source(const Recipe& recipe, bool whole, const std::string& path,
-                     const std::vector<std::string>& texts) {
+                     const std::vector<std::string>& texts, const ClassesOf& classes) {
   const Recipe::Data& data = recipe.data;
   if (!path.empty() || !data.test.empty()) {
     const data::OpenOptions options = open_options(recipe, texts);
@@ -149,10 +173,10 @@ Set open_test_source(const Recipe& recipe, bool whole, const std::string& path,
     return with_names(open_set(text, options), expand(text), options, texts);
   }
   if (!has_tests(recipe)) return nullptr;
-  if (data.sources.empty()) return open_source(recipe, data.train, whole, Wanted::tests, texts);
+  if (data.sources.empty()) return open_source(recipe, data.train, whole, Wanted::tests, texts, classes);
   NamedSets sets;
   for (const auto& [name, text] : data.sources)
-    sets.emplace_back(name, open_source(recipe, text, whole, Wanted::tests, texts));
+    sets.emplace_back(name, open_source(recipe, text, whole, Wanted::tests, texts, classes));
   return joined(std::move(sets));
 }
 

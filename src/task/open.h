@@ -1,6 +1,7 @@
 // The data that a recipe names.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,20 +28,25 @@ std::shared_ptr<const data::Dataset> with_names(std::shared_ptr<const data::Data
                                                 const std::vector<std::string>& columns);
 
 /// What a recipe trains on, where it has random access: one source, or the sources of data.train by name, one
-/// after the other. data.where, data.test_where and data.test_share (of samples, not of a corpus) have been
-/// applied. `parts`: samples of each source, in the order of their names; empty for one.
+/// after the other. data.where, data.test_where and data.test_share (of samples, not of a corpus; of each
+/// source by itself, among those that data.where leaves) have been applied. `parts`: samples of each source,
+/// in the order of their names; empty for one.
 struct TrainingSource {
   std::shared_ptr<const data::Dataset> samples;
   std::vector<int64_t> parts;
 };
+/// The class of each sample of a data set, which data.test_by = "stratified" asks for.
+using ClassesOf = std::function<std::vector<int64_t>(const std::shared_ptr<const data::Dataset>&)>;
 /// `most` > 0: a sample of about so many. `whole`: a corpus, which its input cuts for testing.
-TrainingSource open_training_source(const Recipe& recipe, bool whole, int64_t most = 0);
+TrainingSource open_training_source(const Recipe& recipe, bool whole, int64_t most = 0,
+                                    const ClassesOf& classes = nullptr);
 /// What it is tested on: data.test, or what data.test_where or data.test_share keep of data.train; `path` not
 /// empty: that instead (labelled samples given to `millrace eval`). Null where the recipe has no test set.
 /// Columns that were texts in training are texts: `texts`.
 std::shared_ptr<const data::Dataset> open_test_source(const Recipe& recipe, bool whole,
                                                       const std::string& path,
-                                                      const std::vector<std::string>& texts = {});
+                                                      const std::vector<std::string>& texts = {},
+                                                      const ClassesOf& classes = nullptr);
 /// All samples of what data.train names, whatever data.where, data.test_where and data.test_share choose
 /// among them: those that are left out may have the only ones of a class, and the test set, too. Null where
 /// nothing is chosen, and of what can be read but once.

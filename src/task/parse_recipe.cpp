@@ -72,6 +72,11 @@ void assign(const Raw& raw, const RecipeKey& key, std::string& slot) {
   if (!key.choices.empty() && std::find(key.choices.begin(), key.choices.end(), slot) == key.choices.end())
     fail<InputError>("{}: {} cannot be '{}'; did you mean '{}'? ({})", raw.where, key.name, slot,
                      nearest(slot, key.choices), fmt::join(key.choices, ", "));
+  if (key.check) try {
+      key.check(slot);
+    } catch (const InputError& error) {
+      fail<InputError>("{}: {} {}", raw.where, key.name, error.what());
+    }
   require_variables(slot, raw.where, key.name);
 }
 

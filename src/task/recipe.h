@@ -26,6 +26,8 @@ struct RecipeKey {
   double low = 0, high = 1e18;
   /// The words a text may be; empty: any.
   std::vector<std::string> choices = {};
+  /// Of a text that is more than one word: InputError, worded to follow the key. May be null.
+  void (*check)(const std::string& text) = nullptr;
 };
 /// In the order in which recipes are written.
 std::span<const RecipeKey> recipe_keys();

@@ -1,6 +1,7 @@
 // The one list of the keys that every recipe may have: parsing, checking, writing and help all go by it.
 #include "base/format.h"
 #include "data/order/order.h"
+#include "data/table/split.h"
 #include "task/recipe.h"
 
 namespace millrace::task {
@@ -40,6 +41,15 @@ std::vector<RecipeKey> data_keys() {
        "the "
        "same; of a corpus its end",
        SLOT(data.test_share), 0, 0.9},
+      {"data.test_by",
+       "how data.test_share divides samples: \"random\", \"stratified\" (of each class its share), "
+       "\"group:COLUMN\" (samples of one value stay together; it is then no input) or \"time:COLUMN\" (the "
+       "newest are tested on)",
+       SLOT(data.test_by),
+       0,
+       0,
+       {},
+       [](const std::string& text) { (void)data::SplitBy::parse(text); }},
       {"data.where",
        "only samples of data.train that this is true for, as in \"label in (3, 5) and width > 200\"; "
        "data.test_share keeps some of those, data.test_where chooses among all; empty: all",

@@ -47,6 +47,11 @@ void check_tests(const Recipe& recipe, const std::string& name) {
   if (data.test_share > 0) given.push_back("data.test_share");
   if (given.size() > 1)
     fail<InputError>("{}: {} and {} both say what to test on: give one", name, given[0], given[1]);
+  if (data.test_by != "random" && data.test_share == 0)
+    fail<InputError>(
+        "{}: data.test_by = \"{}\" divides what data.test_share keeps of data.train, and that is 0: give it, "
+        "as 0.2",
+        name, data.test_by);
 }
 
 void check_weights(const Recipe& recipe, const std::string& name) {

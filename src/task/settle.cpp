@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/suggest.h"
 #include "data/table/contents.h"
+#include "data/table/split.h"
 #include "task/output.h"
 #include "task/recipe_items.h"
 #include "task/recipe_sections.h"
@@ -206,7 +207,13 @@ std::vector<std::string> taken_columns(const Recipe& recipe) {
   std::vector<std::string> taken;
   for (const Section& output : recipe.outputs) add_columns(taken, columns_of(output));
   if (!recipe.data.sample_weight.empty()) add_columns(taken, {recipe.data.sample_weight});
+  if (const std::string group = group_column(recipe); !group.empty()) add_columns(taken, {group});
   return taken;
+}
+
+std::string group_column(const Recipe& recipe) {
+  const data::SplitBy by = data::SplitBy::parse(recipe.data.test_by);
+  return by.how == data::SplitBy::How::group ? by.column : "";
 }
 
 std::vector<std::vector<std::string>> settle_inputs(Recipe& recipe, const data::Dataset& samples,

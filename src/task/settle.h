@@ -16,8 +16,11 @@ namespace millrace::task {
 /// Gives every output a kind (by its `column`, `columns` or `of`, else by what the data set has) and settles
 /// it. InputError names the columns and why no kind fits.
 void settle_outputs(Recipe& recipe, const data::Dataset& samples);
-/// The columns that outputs and weights name: no input takes these by itself.
+/// The columns that outputs and weights name, and that samples are grouped by: no input takes these by
+/// itself.
 std::vector<std::string> taken_columns(const Recipe& recipe);
+/// The column of data.test_by = "group:COLUMN"; "" where it is another.
+std::string group_column(const Recipe& recipe);
 /// The same for inputs. For each of them the columns that it is not to take by itself: `taken`, and those
 /// that others name. InputError for one that names an output's target.
 std::vector<std::vector<std::string>> settle_inputs(Recipe& recipe, const data::Dataset& samples,

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <doctest/doctest.h>
+#include <map>
 #include <set>
 
 #include <millrace/error.h>
@@ -92,6 +93,77 @@ TEST_CASE("data.test_share keeps the same samples whatever else the recipe says,
   const std::string few = write_set(folder, "few.csv", numbers_csv(2));
   CHECK_THROWS_WITH_AS(open_test_source(recipe_of({"data.train=" + few, "data.test_share=0.001"}), false, ""),
                        doctest::Contains("give data.test, or another data.test_share"), InputError);
+}
+
+TEST_CASE("data.test_by divides what data.where leaves, each source by itself, the same on both sides") {
+  const TempFolder folder;
+  std::string text = "number,person,day,label\n";
+  for (int64_t i = 0; i < 400; ++i)
+    text += fmt::format("{},p{},2024-{:02}-01,{}\n", i, i * 7 % 23, 1 + i * 5 % 12,
+                        i % 20 == 0 ? "rare" : "usual");
+  const std::string path = write_set(folder, "n.csv", text),
+                    other = write_set(folder, "o.csv", numbers_csv(40));
+  const auto sides = [&](std::vector<std::string> keys, const ClassesOf& classes = nullptr) {
+    keys.push_back("data.train=" + path);
+    keys.push_back("data.test_share=0.2");
+    const Recipe recipe = recipe_of(keys);
+    const auto training = open_training_source(recipe, false, 0, classes).samples,
+               tests = open_test_source(recipe, false, "", {}, classes);
+    const auto a = numbers_in(*training), b = numbers_in(*tests);
+    std::set<int64_t> all(a.begin(), a.end());
+    all.insert(b.begin(), b.end());
+    CHECK(all.size() == a.size() + b.size());
+    return std::pair(training, tests);
+  };
+  const auto values = [](const data::Dataset& set, const char* column) {
+    std::map<std::string, int64_t> counts;
+    for (int64_t i = 0; i < set.count(); ++i)
+      ++counts[std::get<std::string>(set.read(i, set.column(column)))];
+    return counts;
+  };
+  for (const char* where : {"", "data.where=number >= 100"}) {
+    std::vector<std::string> keys;
+    if (*where) keys.emplace_back(where);
+    const int64_t count = *where ? 300 : 400;
+    const auto with = [&](const char* by) {
+      auto all = keys;
+      all.push_back(by);
+      return all;
+    };
+    const auto [people, others] = sides(with("data.test_by=group:person"));
+    CHECK(people->count() + others->count() == count);
+    for (const auto& [person, found] : values(*people, "person"))
+      CHECK_FALSE(values(*others, "person").contains(person));
+    CHECK(std::abs(static_cast<double>(others->count()) / static_cast<double>(count) - 0.2) < 0.05);
+
+    const auto [old, recent] = sides(with("data.test_by=time:day"));
+    CHECK(old->count() + recent->count() == count);
+    CHECK(values(*old, "day").rbegin()->first < values(*recent, "day").begin()->first);
+
+    const auto [most, some] = sides(with("data.test_by=stratified"), [&](const auto& set) {
+      std::vector<int64_t> labels;
+      for (int64_t i = 0; i < set->count(); ++i)
+        labels.push_back(std::get<std::string>(set->read(i, set->column("label"))) == "rare");
+      return labels;
+    });
+    CHECK(values(*some, "label").at("rare") == count / 100);
+    CHECK(some->count() == count / 5);
+    CHECK(most->count() + some->count() == count);
+  }
+  const Recipe two = recipe_of({fmt::format("data.train={{a={}, b={}}}", path, other), "data.test_share=0.2",
+                                "data.test_by=time:number"});
+  CHECK(numbers_in(*open_test_source(two, false, "")) == [] {
+    std::vector<int64_t> newest;
+    for (int64_t i = 320; i < 400; ++i) newest.push_back(i);
+    for (int64_t i = 32; i < 40; ++i) newest.push_back(i);
+    return newest;
+  }());
+  CHECK_THROWS_WITH_AS(sides({"data.test_by=group:persn"}),
+                       doctest::Contains("data.test_by = \"group:persn\""), InputError);
+  CHECK_THROWS_WITH_AS(sides({"data.test_by=group:persn"}), doctest::Contains("did you mean 'person'?"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(sides({"data.where=number = 3", "data.test_by=time:day"}),
+                       doctest::Contains("have the same 'day'"), InputError);
 }
 
 TEST_CASE("several sources follow each other, each with its own share to test on") {

@@ -333,6 +333,13 @@ TEST_CASE("what no single key shows is checked") {
              "r.toml: train.optimizer"));
   CHECK(says(recipe_error(example_recipe, {"data.test=a", "data.test_share=0.1"}),
              "data.test and data.test_share both say what to test on"));
+  CHECK(
+      says(recipe_error("[data]\ntrain = \"a\"\ntest_share = 0.2\ntest_by = \"grup:patient\"\n", {}), ":4:"));
+  CHECK(says(
+      recipe_error(example_recipe, {"data.test_by=grup:patient"}),
+      "data.test_by cannot be 'grup:patient': it is random, stratified, group:COLUMN or time:COLUMN; did "
+      "you mean 'group:patient'?"));
+  CHECK(says(recipe_error(example_recipe, {"data.test_by=time:day"}), "data.test_share keeps of data.train"));
   CHECK(says(recipe_error(example_recipe, {"data.test_where=x > 1", "data.test_share=0.1"}),
              "data.test_where and"));
   CHECK(says(recipe_error(example_recipe, {"eval.metrics=acuracy"}), "did you mean 'accuracy'?"));

@@ -1,4 +1,4 @@
-#include "data/tools/pack/split.h"
+#include "data/table/split.h"
 
 #include <algorithm>
 #include <doctest/doctest.h>
@@ -125,6 +125,57 @@ TEST_CASE("groups never straddle parts, and the newest samples are in the last o
   }
 }
 
+TEST_CASE("samples of one time are in one part, and every part has some") {
+  std::vector<std::vector<Value>> rows;
+  for (int64_t i = 0; i < 100; ++i) rows.push_back({i < 30 ? int64_t{1} : i < 78 ? int64_t{2} : int64_t{3}});
+  const auto at = [&](std::vector<std::vector<Value>> some, const char* by) {
+    return split_samples(*memory_dataset("m", {{"day", ColumnKind::integer}}, std::move(some)),
+                         SplitRule::parse("a=0.8,b=0.2", by, 1));
+  };
+  const auto days = at(rows, "time:day");
+  CHECK(days[0].size() == 78);  // 80 lies within the newest day
+  CHECK(days[1].size() == 22);
+  rows.resize(90);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = {i < 5 ? int64_t{1} : int64_t{2}};
+  CHECK(at(rows, "time:day")[1].size() == 85);  // most of the samples, but the only newest
+  CHECK(at(rows, "group:day")[0].size() + at(rows, "group:day")[1].size() == 90);
+  CHECK_FALSE(at(rows, "group:day")[1].empty());
+  for (auto& row : rows) row = {int64_t{7}};
+  for (const char* by : {"time:day", "group:day"})
+    CHECK_THROWS_WITH_AS(at(rows, by), doctest::Contains("have the same 'day'"), InputError);
+}
+
+TEST_CASE("of two parts each has a sample of every class that has two, whatever the shares") {
+  std::vector<std::vector<Value>> rows;
+  std::vector<int64_t> classes;
+  for (int64_t i = 0; i < 40; ++i) {
+    rows.push_back({i});
+    classes.push_back(i < 30 ? 0 : i < 35 ? 1 : i < 37 ? 2 : 3 + i);
+  }
+  const auto set = memory_dataset("m", {{"number", ColumnKind::integer}}, std::move(rows));
+  for (const char* shares : {"a=0.95,b=0.05", "a=0.5,b=0.5", "a=0.2,b=0.8"}) {
+    const auto parts = split_samples(*set, SplitRule::parse(shares, "stratified", 1), classes);
+    for (const auto& part : parts)
+      for (int64_t label = 0; label < 3; ++label)
+        CHECK(std::any_of(part.begin(), part.end(),
+                          [&](int64_t i) { return classes[static_cast<size_t>(i)] == label; }));
+  }
+}
+
+TEST_CASE("dates with the year at their end are no order of time") {
+  for (const char* day : {"31/12/2024", "1.2.2024 10:00", "3/15/24", "24-12-2024"})
+    CHECK_THROWS_WITH_AS(split_samples(*memory_dataset("m", {{"day", ColumnKind::text}},
+                                                       {{std::string("2024-01-01")}, {std::string(day)}}),
+                                       SplitRule::parse("a=0.5,b=0.5", "time:day", 1)),
+                         doctest::Contains("write the year first"), InputError);
+  for (const char* day :
+       {"2024-12-31", "24-12-31", "2024/12/31", "20241231", "12", "1.5", "1.2.", "v1.2.2024"})
+    CHECK(split_samples(
+              *memory_dataset("m", {{"day", ColumnKind::text}}, {{std::string("1")}, {std::string(day)}}),
+              SplitRule::parse("a=0.5,b=0.5", "time:day", 1))[1]
+              .size() == 1);
+}
+
 TEST_CASE("splits that cannot be are refused by what is wrong") {
   const Plain source(1000);
   CHECK_THROWS_WITH_AS(divided(source, "group:persn"), doctest::Contains("there are: person, when, day, gap"),
@@ -133,8 +184,13 @@ TEST_CASE("splits that cannot be are refused by what is wrong") {
   CHECK_THROWS_WITH_AS(divided(source, "time:gap"), doctest::Contains("plain/5 has no 'gap'"), InputError);
   CHECK_THROWS_WITH_AS(divided(Plain(3), "stratified"), doctest::Contains("gets none"), InputError);
   CHECK_THROWS_WITH_AS(divided(Plain(9, 0), "stratified"), doctest::Contains("no classes"), InputError);
-  CHECK_THROWS_WITH_AS(divided(source, "size"), doctest::Contains("must be random, stratified"), InputError);
-  CHECK_THROWS_WITH_AS(divided(source, "time:"), doctest::Contains("must be random"), InputError);
+  CHECK_THROWS_WITH_AS(divided(source, "grup:day"), doctest::Contains("did you mean 'group:day'?"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(divided(source, "time:"), doctest::Contains("did you mean 'time:COLUMN'?"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(divided(source, "stratified:"), doctest::Contains("it is random, stratified"),
+                       InputError);
+  CHECK_THROWS_WITH_AS(divided(source, "time:wehn"), doctest::Contains("did you mean 'when'?"), InputError);
   for (const char* parts :
        {"", "train", "train=", "train=x", "=1", "train=0,test=1", "a=0.5,b=-0.5,c=1", "a=nan"})
     CHECK_THROWS_WITH_AS(divided(source, "random", 1, parts), doctest::Contains("is no NAME=SHARE"),

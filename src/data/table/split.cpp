@@ -1,0 +1,276 @@
+#include "data/table/split.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "base/fnv.h"
+#include "base/format.h"
+#include "base/suggest.h"
+#include "data/table/labels.h"
+#include "data/table/read_columns.h"
+
+namespace millrace::data {
+namespace {
+
+using Samples = std::vector<std::vector<int64_t>>;
+
+/// FNV-1a of the seed and the text, its bits then mixed.
+uint64_t hash_of(std::string_view text, uint64_t seed) {
+  std::string bytes;
+  for (int i = 0; i < 8; ++i) bytes += static_cast<char>(seed >> (8 * i));
+  return mixed_bits(fnv1a(bytes.append(text)) + 0x9e3779b97f4a7c15);
+}
+
+/// Where parts end: shares summed up, the last one exactly 1.
+std::vector<double> ends_of(const SplitRule& rule) {
+  std::vector<double> ends;
+  double sum = 0;
+  for (const SplitRule::Part& part : rule.parts) ends.push_back(sum += part.share);
+  ends.back() = 1;
+  return ends;
+}
+
+size_t part_at(const std::vector<double>& ends, double place) {
+  return std::min<size_t>(
+      static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), place) - ends.begin()), ends.size() - 1);
+}
+
+/// `ordered` cut at the shares; of two parts each gets one where there are two.
+void cut(const std::vector<int64_t>& ordered, const std::vector<double>& ends, Samples& parts) {
+  size_t from = 0;
+  for (size_t p = 0; p < ends.size(); ++p) {
+    auto to = static_cast<size_t>(std::llround(ends[p] * static_cast<double>(ordered.size())));
+    if (p == 0 && ends.size() == 2 && ordered.size() > 1) to = std::clamp<size_t>(to, 1, ordered.size() - 1);
+    for (; from < to; ++from) parts[p].push_back(ordered[from]);
+  }
+}
+
+/// As conditions write it. That it is itself is true where there is one.
+std::string quoted_name(const std::string& name) {
+  const bool plain = std::all_of(name.begin(), name.end(),
+                                 [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
+  return plain && !std::isdigit(static_cast<unsigned char>(name[0])) ? name : "`" + name + "`";
+}
+
+/// A column's values of all samples.
+std::vector<Value> values_of(const Dataset& set, const SplitRule& rule) {
+  const std::string& name = rule.by.column;
+  std::vector<std::string> names;
+  for (const Column& column : set.columns()) {
+    const bool small = column.kind == ColumnKind::integer || column.kind == ColumnKind::real ||
+                       column.kind == ColumnKind::text;
+    if (small) names.push_back(column.name);
+  }
+  const auto found = set.find_column(name);
+  if (!found || std::find(names.begin(), names.end(), name) == names.end())
+    fail<InputError>("{}: there is no column '{}' of numbers or texts to split by; {}there are: {}",
+                     set.path(), name,
+                     names.empty() ? "" : fmt::format("did you mean '{}'? ", nearest(name, names)),
+                     names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+  constexpr int64_t run = 1 << 14;
+  std::vector<Value> values;
+  for (int64_t first = 0; first < set.count(); first += run) {
+    const int64_t count = std::min(run, set.count() - first);
+    const auto read =
+        std::make_shared<const ColumnValues>(std::move(read_columns(set, first, count, {&*found, 1})[0]));
+    for (int64_t i = 0; i < count; ++i) {
+      Value value = read->has(static_cast<size_t>(i)) ? value_at(read, static_cast<size_t>(i)) : Value();
+      const auto* real = std::get_if<double>(&value);
+      if (std::holds_alternative<std::monostate>(value) || (real && std::isnan(*real)))
+        fail<InputError>("{} has no '{}' to split by; give it one, or leave such samples out: {} \"{} = {}\"",
+                         set.name(first + i), name, rule.where, quoted_name(name), quoted_name(name));
+      values.push_back(std::move(value));
+    }
+  }
+  return values;
+}
+
+void split_random(const Dataset& set, const SplitRule& rule, Samples& parts) {
+  const std::vector<double> ends = ends_of(rule);
+  for (int64_t i = 0; i < set.count(); ++i) {
+    const auto place = static_cast<double>(hash_of(key_of(set, i), rule.seed) >> 11) * 0x1p-53;
+    parts[part_at(ends, place)].push_back(i);
+  }
+}
+
+void split_stratified(const Dataset& set, const SplitRule& rule, std::span<const int64_t> given,
+                      Samples& parts) {
+  const Labels labels = given.empty() ? Labels(set) : Labels();
+  if (given.empty() && !labels.there())
+    fail<InputError>("{}: has no classes to split by; use --split-by random", set.path());
+  std::map<int64_t, std::vector<std::pair<uint64_t, int64_t>>> classes;
+  for (int64_t i = 0; i < set.count(); ++i)
+    classes[given.empty() ? labels[i] : given[static_cast<size_t>(i)]].emplace_back(
+        hash_of(key_of(set, i), rule.seed), i);
+  const std::vector<double> ends = ends_of(rule);
+  for (auto& [label, samples] : classes) {
+    std::sort(samples.begin(), samples.end());
+    std::vector<int64_t> ordered;
+    for (const auto& [hash, i] : samples) ordered.push_back(i);
+    cut(ordered, ends, parts);
+  }
+}
+
+/// Runs that belong together, in their order. One belongs where its middle lies when all stand in a row, and
+/// every part gets one.
+void place_runs(const Dataset& set, const std::vector<std::vector<int64_t>>& runs, const SplitRule& rule,
+                Samples& parts) {
+  if (runs.size() < parts.size())
+    fail<InputError>("{}: {} '{}', so that they cannot be on {} sides; split by another column", set.path(),
+                     runs.size() == 1
+                         ? fmt::format("all {} samples have the same", set.count())
+                         : fmt::format("the {} samples have {} different", set.count(), runs.size()),
+                     rule.by.column, parts.size());
+  const std::vector<double> ends = ends_of(rule);
+  size_t before = 0, next = 0;  // samples; the first part that has none
+  for (size_t r = 0; r < runs.size(); ++r) {
+    const double middle = static_cast<double>(before) + static_cast<double>(runs[r].size()) / 2;
+    size_t p = std::min(part_at(ends, middle / static_cast<double>(set.count())), next);
+    p = std::max(p, parts.size() - std::min(parts.size(), runs.size() - r));
+    parts[p].insert(parts[p].end(), runs[r].begin(), runs[r].end());
+    next = p + 1;
+    before += runs[r].size();
+  }
+}
+
+void split_groups(const Dataset& set, const SplitRule& rule, Samples& parts) {
+  const std::vector<Value> values = values_of(set, rule);
+  std::map<std::pair<uint64_t, std::string>, std::vector<int64_t>> groups;
+  for (int64_t i = 0; i < set.count(); ++i) {
+    const Value& value = values[static_cast<size_t>(i)];
+    const std::string text = std::holds_alternative<std::string>(value) ? std::get<std::string>(value)
+                             : std::holds_alternative<int64_t>(value)
+                                 ? fmt::format("{}", std::get<int64_t>(value))
+                                 : fmt::format("{}", std::get<double>(value));
+    groups[{hash_of(text, rule.seed), text}].push_back(i);
+  }
+  std::vector<std::vector<int64_t>> runs;
+  for (auto& [key, samples] : groups) runs.push_back(std::move(samples));
+  place_runs(set, runs, rule, parts);
+}
+
+/// "31/12/2024", "1.2.24 10:00": in the order of texts these are in no order of time.
+bool ends_in_year(std::string_view text) {
+  size_t digits[3] = {};
+  char mark = 0;
+  for (int part = 0; part < 3; ++part) {
+    digits[part] = std::min(text.find_first_not_of("0123456789"), text.size());
+    text.remove_prefix(digits[part]);
+    if (part == 2) break;
+    if (digits[part] < 1 || digits[part] > 2 || text.empty() || (part == 1 && text[0] != mark)) return false;
+    mark = text[0];
+    text.remove_prefix(1);
+  }
+  return std::string_view("/.-").find(mark) != std::string_view::npos &&
+         (digits[2] == 4 || (digits[2] == 2 && mark != '-'));
+}
+
+void split_time(const Dataset& set, const SplitRule& rule, Samples& parts) {
+  const std::vector<Value> values = values_of(set, rule);
+  for (int64_t i = 0; i < set.count(); ++i)
+    if (const auto* text = std::get_if<std::string>(&values[static_cast<size_t>(i)]);
+        text && ends_in_year(*text))
+      fail<InputError>(
+          "{}: its '{}' is '{}', a date that begins with the day or month: in the order of such texts the "
+          "newest are not last; write the year first, as 2024-12-31",
+          set.name(i), rule.by.column, text->substr(0, 40));
+  std::vector<int64_t> ordered(static_cast<size_t>(set.count()));
+  std::iota(ordered.begin(), ordered.end(), 0);
+  // All values of a column are of one kind.
+  const auto older = [&](int64_t a, int64_t b) {
+    const Value &x = values[static_cast<size_t>(a)], &y = values[static_cast<size_t>(b)];
+    if (const auto* text = std::get_if<std::string>(&x)) return *text < std::get<std::string>(y);
+    if (const auto* whole = std::get_if<int64_t>(&x)) return *whole < std::get<int64_t>(y);
+    return std::get<double>(x) < std::get<double>(y);
+  };
+  std::stable_sort(ordered.begin(), ordered.end(), older);
+  std::vector<std::vector<int64_t>> runs;
+  for (size_t i = 0; i < ordered.size(); ++i) {
+    if (i == 0 || older(ordered[i - 1], ordered[i])) runs.emplace_back();
+    runs.back().push_back(ordered[i]);
+  }
+  place_runs(set, runs, rule, parts);
+}
+
+}  // namespace
+
+SplitBy SplitBy::parse(std::string_view text) {
+  static const std::vector<std::string> words = {"random", "stratified", "group", "time"};
+  const size_t colon = std::min(text.find(':'), text.size());
+  const std::string word(text.substr(0, colon));
+  const auto found = std::find(words.begin(), words.end(), word);
+  SplitBy by{static_cast<How>(found - words.begin()),
+             std::string(text.substr(std::min(colon + 1, text.size())))};
+  const bool of_column = by.how == How::group || by.how == How::time;
+  if (found != words.end() && of_column != by.column.empty() && of_column == (colon < text.size())) return by;
+  const std::string meant = nearest(word, words);
+  fail<InputError>(
+      "cannot be '{}': it is random, stratified, group:COLUMN or time:COLUMN; did you mean '{}{}'?", text,
+      meant, meant == "group" || meant == "time" ? ":" + (by.column.empty() ? "COLUMN" : by.column) : "");
+}
+
+SplitRule SplitRule::parse(std::string_view parts, std::string_view by, uint64_t seed) {
+  SplitRule rule;
+  rule.seed = seed;
+  double sum = 0;
+  for (size_t at = 0; at <= parts.size();) {
+    const size_t comma = std::min(parts.find(',', at), parts.size());
+    const std::string_view item = parts.substr(at, comma - at);
+    const size_t equals = item.find('=');
+    double share = 0;
+    const char* end = item.data() + item.size();
+    const bool number =
+        equals != std::string_view::npos && equals > 0 &&
+        std::from_chars(item.data() + equals + 1, end, share) == std::from_chars_result{end, std::errc()};
+    if (!number || !(share > 0 && share <= 1))
+      fail<InputError>(
+          "split \"{}\": \"{}\" is no NAME=SHARE with a share above 0; write train=0.8,val=0.1,test=0.1",
+          parts, item);
+    const std::string name(item.substr(0, equals));
+    for (const Part& part : rule.parts)
+      if (part.name == name) fail<InputError>("split \"{}\": {} is there twice", parts, name);
+    rule.parts.push_back({name, share});
+    sum += share;
+    at = comma + 1;
+  }
+  if (std::abs(sum - 1) > 1e-3)
+    fail<InputError>("split \"{}\": the shares sum up to {:.4g}, not 1", parts, sum);
+  try {
+    rule.by = SplitBy::parse(by);
+  } catch (const InputError& error) {
+    fail<InputError>("--split-by {}", error.what());
+  }
+  return rule;
+}
+
+std::vector<std::vector<int64_t>> split_samples(const Dataset& set, const SplitRule& rule,
+                                                std::span<const int64_t> classes) {
+  Samples parts(rule.parts.size());
+  switch (rule.by.how) {
+    case SplitBy::How::random:
+      split_random(set, rule, parts);
+      break;
+    case SplitBy::How::stratified:
+      split_stratified(set, rule, classes, parts);
+      break;
+    case SplitBy::How::group:
+      split_groups(set, rule, parts);
+      break;
+    case SplitBy::How::time:
+      split_time(set, rule, parts);
+      break;
+  }
+  for (size_t p = 0; p < parts.size(); ++p) {
+    if (parts[p].empty())
+      fail<InputError>("{}: of {} samples the part {} gets none; give it a larger share, or another --seed",
+                       set.path(), set.count(), rule.parts[p].name);
+    std::sort(parts[p].begin(), parts[p].end());
+  }
+  return parts;
+}
+
+}  // namespace millrace::data

@@ -1,0 +1,210 @@
+"""How data.train is divided by data.test_share and data.test_where, for every kind of input."""
+
+import csv
+import io
+import json
+import random
+import re
+import shutil
+import tarfile
+
+import numpy as np
+import pytest
+from PIL import Image
+
+
+def with_data(recipe, *keys):
+    """The recipe with keys in [data], as in test_by="stratified"; those of test_share go where test_where is given."""
+    text = recipe.replace("[data]\n", "[data]\n" + "".join(key + "\n" for key in keys), 1)
+    return text.replace("test_share = 0.2\n", "") if "test_where" in text else text
+
+
+@pytest.fixture
+def trained_on(millrace, tmp_path):
+    """trained_on(recipe): the columns of all samples to train on, which are one batch."""
+
+    def of(recipe):
+        file = tmp_path / "why.toml"
+        file.write_text(recipe)
+        text = millrace("data", "why", file, "--step", "1").stdout
+        count = int(re.search(r" to 0 of (\d+) in its order", text)[1])
+        file.write_text(recipe.replace("batch = 1\n", f"batch = {count}\n"))
+        millrace("data", "why", file, "--step", "1", "--write", tmp_path / "batch")
+        with open(tmp_path / "batch/rows.csv") as rows:
+            found = list(csv.DictReader(rows))
+        shutil.rmtree(tmp_path / "batch")
+        assert len(found) == count
+        return found
+
+    return of
+
+
+@pytest.fixture
+def trained(millrace, tmp_path):
+    """trained(recipe): the folder and what was said of a training of one step."""
+
+    def of(recipe, *changes, code=0):
+        run = tmp_path / f"run{len(list(tmp_path.glob('run*')))}"
+        (tmp_path / "r.toml").write_text(recipe)
+        done = millrace("train", tmp_path / "r.toml", "--out", run, "train.steps=1", *changes, code=code)
+        return run, done.stdout + done.stderr
+
+    return of
+
+
+VISITS = '[data]\ntrain = "{}"\ntest_share = 0.2\n[output]\nkind = "class"\ncolumn = "{}"\n[train]\nbatch = 1\n'
+
+
+def table(tmp_path):
+    draw = random.Random(1)
+    lines = ["number,x,patient,day,label"]
+    for i in range(300):
+        patient = draw.randrange(25)
+        lines.append(f"{i},{draw.gauss(0, 1) + patient:.3f},{patient},2024-{draw.randrange(1, 13):02}-05,{'rare' if i % 30 == 3 else 'usual'}")
+    (tmp_path / "x.csv").write_text("\n".join(lines) + "\n")
+    return list(csv.DictReader(lines)), VISITS.format(tmp_path / "x.csv", "label")
+
+
+def pictures(tmp_path):
+    """A tar with the columns of `table`; the picture tells the number."""
+    rows, _ = table(tmp_path)
+    with tarfile.open(tmp_path / "x.tar", "w") as tar:
+        for row in rows:
+            stream = io.BytesIO()
+            Image.new("RGB", (16, 16), (int(row["number"]) % 256, 0, 0)).save(stream, "PNG")
+            for extension, content in {"cls": b"%d" % (row["label"] == "rare"), "png": stream.getvalue(), "day.txt": row["day"].encode(),
+                                       "patient.id": row["patient"].encode(), "number.id": row["number"].encode()}.items():
+                info = tarfile.TarInfo(f"{int(row['number']):04}.{extension}")
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+    return rows, VISITS.format(tmp_path / "x.tar", "cls")
+
+
+def sounds(tmp_path):
+    """The same with sounds, of 0.1 s."""
+    import wave
+
+    rows, _ = table(tmp_path)
+    draw = np.random.default_rng(1)
+    with tarfile.open(tmp_path / "s.tar", "w") as tar:
+        for row in rows:
+            stream = io.BytesIO()
+            with wave.open(stream, "wb") as sound:
+                sound.setnchannels(1), sound.setsampwidth(2), sound.setframerate(8000)
+                sound.writeframes(draw.integers(-9000, 9000, 800).astype("<i2").tobytes())
+            for extension, content in {"cls": b"%d" % (row["label"] == "rare"), "wav": stream.getvalue(), "day.txt": row["day"].encode(),
+                                       "patient.id": row["patient"].encode(), "number.id": row["number"].encode()}.items():
+                info = tarfile.TarInfo(f"{int(row['number']):04}.{extension}")
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+    return rows, VISITS.format(tmp_path / "s.tar", "cls").replace("[output]", "[input]\nkind = \"sound\"\n[output]")
+
+
+def texts(tmp_path):
+    rows, _ = table(tmp_path)
+    lines = [json.dumps({"text": f"visit {row['number']} was {'long' if row['label'] == 'rare' else 'short'}", **row, "number": int(row["number"])}) for row in rows]
+    (tmp_path / "x.jsonl").write_text("\n".join(lines) + "\n")
+    return rows, VISITS.format(tmp_path / "x.jsonl", "label").replace("[output]", "[input]\nkind = \"text\"\ncolumn = \"text\"\nlength = 32\n[output]")
+
+
+KINDS = {"table": table, "pictures": pictures, "sounds": sounds, "texts": texts}
+NAMES = {"table": ("number", "patient", "day"), "texts": ("number", "patient", "day"),
+         "pictures": ("number.id", "patient.id", "day.txt"), "sounds": ("number.id", "patient.id", "day.txt")}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_samples_of_every_kind_are_divided_by_class_group_and_time(trained_on, trained, tmp_path, kind):
+    rows, recipe = KINDS[kind](tmp_path)
+    number, patient, day = NAMES[kind]
+
+    def divided(key):
+        train = trained_on(with_data(recipe, key))
+        mine = {int(float(row[number])) for row in train}
+        assert len(mine) == len(train)
+        return [[row for row in rows if (int(row["number"]) in mine) == side] for side in (True, False)]
+
+    train, test = divided('test_by = "stratified"')
+    assert [sum(row["label"] == "rare" for row in side) for side in (train, test)] == [8, 2] and len(test) == 60
+    train, test = divided(f'test_by = "group:{patient}"')
+    assert not {row["patient"] for row in train} & {row["patient"] for row in test} and 40 <= len(test) <= 80
+    train, test = divided(f'test_by = "time:{day}"')
+    assert max(row["day"] for row in train) < min(row["day"] for row in test) and 35 <= len(test) <= 85
+    train, test = divided(f'test_where = "{number} >= 250"')
+    assert {int(row["number"]) for row in test} == set(range(250, 300))
+    # The others are what is tested on.
+    for key, count in (('test_by = "stratified"', 60), (f'test_where = "{number} >= 250"', 50)):
+        assert re.search(rf": {count} (rows|pictures|sounds|texts) to test on", trained(with_data(recipe, key))[1])
+
+
+def test_a_division_is_of_what_the_condition_leaves_and_its_bits_are_no_seeds(trained_on, tmp_path):
+    rows, recipe = table(tmp_path)
+    old = {row["day"] for row in rows if row["day"] < "2024-07"}
+    train = {row["day"] for row in trained_on(with_data(recipe, """where = "day < '2024-07'" """, 'test_by = "time:day"'))}
+    assert train < old and max(train) < min(old - train)
+    train = trained_on(with_data(recipe, 'where = "patient != 3"', 'test_by = "stratified"'))
+    rare = sum(row["label"] == "rare" and row["patient"] != "3" for row in rows)
+    assert abs(sum(row["label"] == "rare" for row in train) - 0.8 * rare) <= 1 and all(row["patient"] != "3" for row in train)
+
+    # At random a condition moves none to the other side, and the seed of the training nothing at all.
+    def numbers(*keys, seed=1):
+        return {row["number"] for row in trained_on(with_data(recipe, *keys) + f"seed = {seed}\n")}
+
+    whole = numbers()
+    assert numbers('where = "number < 150"') == {n for n in whole if int(n) < 150}
+    for by in ("stratified", "group:patient"):
+        assert numbers(f'test_by = "{by}"') == numbers(f'test_by = "{by}"', seed=7) != whole
+
+
+def test_the_words_are_those_of_pack_and_so_are_the_samples(millrace, trained_on, tmp_path):
+    _, recipe = pictures(tmp_path)
+    for by in ("stratified", "group:patient.id", "time:day.txt"):
+        millrace("pack", tmp_path / "x.tar", tmp_path / by, "--split", "train=0.8,test=0.2", "--split-by", by, "--keep-keys")
+        head = json.loads(millrace("data", "head", tmp_path / by / "train-000000.tar", "-n", 999, "--json").stdout)["head"]
+        assert {row["__key__"] for row in head} == {row["__key__"] for row in trained_on(with_data(recipe, f'test_by = "{by}"'))}
+
+
+def test_a_group_is_no_input_by_itself_and_time_is(millrace, trained, tmp_path):
+    _, recipe = table(tmp_path)
+    run, text = trained(with_data(recipe, 'test_by = "group:patient"'))
+    assert "patient keeps samples together" in text and "2 columns of numbers, 1 of categories" in text
+    # Nobody asks for it again.
+    (tmp_path / "new.csv").write_text("number,x,day\n1,2.5,2024-01-05\n")
+    assert "new.csv#0: " in millrace("predict", run, tmp_path / "new.csv").stdout
+    assert 40 <= json.loads(millrace("eval", run, "--json").stdout)["targets"] <= 80
+    _, text = trained(with_data(recipe, 'test_by = "group:patient"') + '[input]\nkind = "table"\ncolumns = ["x", "patient"]\n')
+    assert "patient keeps samples together" not in text and "2 columns of numbers, 0 of categories" in text
+    _, text = trained(with_data(recipe, 'test_by = "time:day"'))
+    assert "3 columns of numbers, 1 of categories" in text and 'input.leave_out = ["day"] does without it' in text
+
+
+def test_each_source_of_a_mixture_is_divided_by_itself(trained_on, tmp_path):
+    _, recipe = table(tmp_path)
+    (tmp_path / "late.csv").write_text("number,x,patient,day,label\n" + "".join(f"{i},0.5,{i % 10},2025-01-{i % 28 + 1:02},usual\n" for i in range(300, 356)))
+    recipe = recipe.replace(f'"{tmp_path}/x.csv"', f'{{ a = "{tmp_path}/x.csv", b = "{tmp_path}/late.csv" }}')
+    days = [row["day"] for row in trained_on(with_data(recipe, 'test_by = "time:day"', 'order = "sequential"'))]
+    assert "2024-09" < max(day for day in days if day < "2025") < "2024-12"
+    assert "2025-01-20" < max(days) < "2025-01-25"
+
+
+def test_a_division_that_cannot_be_says_why_and_where(millrace, tmp_path):
+    _, recipe = table(tmp_path)
+    (tmp_path / "r.toml").write_text(recipe.replace("test_share = 0.2", 'test_share = 0.2\ntest_by = "grup:patient"'))
+    error = lambda *changes: millrace("train", tmp_path / "r.toml", *changes, "--out", tmp_path / "none", code=1).stderr  # noqa: E731
+    assert "r.toml:4:" in error() and "did you mean 'group:patient'?" in error()
+    (tmp_path / "r.toml").write_text(recipe)
+    assert "did you mean 'patient'?" in error("data.test_by=group:patiant")
+    assert 'data.test_by = "group:patiant"' in error("data.test_by=group:patiant")
+    assert 'output.kind = "number" has no classes' in error("data.test_by=stratified", "output.kind=number", "output.column=x")
+    (tmp_path / "one.csv").write_text("x,site,when,label\n" + "".join(f"{i},a,{'' if i == 7 else i},{'xy'[i % 2]}\n" for i in range(50)))
+    one = f"data.train={tmp_path / 'one.csv'}"
+    assert "all 50 samples have the same 'site'" in error(one, "data.test_by=group:site")
+    missing = error(one, "data.test_by=time:when")
+    assert "#7 has no 'when'" in missing and 'data.where = "when = when"' in missing
+    assert "done" in millrace("train", tmp_path / "r.toml", one, "data.test_by=time:when", "data.where=when = when", "train.steps=1", "--out", tmp_path / "run").stdout
+    (tmp_path / "days.csv").write_text("x,day,label\n" + "".join(f"{i},{1 + i % 28}/{1 + i % 12}/2024,{'xy'[i % 2]}\n" for i in range(50)))
+    assert "write the year first" in error(f"data.train={tmp_path / 'days.csv'}", "data.test_by=time:day")
+    assert "data.test_share keeps of data.train" in error("data.test_share=0", "data.test_by=stratified")
+    assert "of a stream nothing can be kept" in error("data.stream=true", "data.epoch_samples=100", "data.order=sequential", "data.test_by=stratified")
+    (tmp_path / "corpus.txt").write_text("to be or not to be\n" * 300)
+    corpus = [f"data.train={tmp_path / 'corpus.txt'}", "input.kind=tokens", "input.length=16", "output={kind=tokens}"]
+    assert "of which the end is kept" in error(*corpus, "data.test_by=stratified")
