@@ -1,4 +1,4 @@
-"""How data.train is divided by data.test_share and data.test_where, for every kind of input."""
+"""How data.train is divided by data.test_share and data.test_where, for every kind of input; tables that come packed or by a pipe."""
 
 import csv
 import io
@@ -208,3 +208,92 @@ def test_a_division_that_cannot_be_says_why_and_where(millrace, tmp_path):
     (tmp_path / "corpus.txt").write_text("to be or not to be\n" * 300)
     corpus = [f"data.train={tmp_path / 'corpus.txt'}", "input.kind=tokens", "input.length=16", "output={kind=tokens}"]
     assert "of which the end is kept" in error(*corpus, "data.test_by=stratified")
+
+
+ROWS = ["age,job,paid,label"] + [f"{20 + i % 40},{'abc'[i % 3]},{(i * 37 % 90) / 7:.2f},{'yes' if i % 40 > 20 else 'no'}" for i in range(240)]
+SHEET = '[data]\ntrain = "{}"\ntest_share = 0.25\n[train]\nsteps = 3\nbatch = 16\n'
+
+
+@pytest.fixture
+def sheet(millrace, tmp_path):
+    """x.csv, and a model of it."""
+    (tmp_path / "x.csv").write_text("\n".join(ROWS) + "\n")
+    (tmp_path / "x.toml").write_text(SHEET.format(tmp_path / "x.csv"))
+    millrace("train", tmp_path / "x.toml", "--out", tmp_path / "run")
+    return tmp_path
+
+
+def packed(path, content, how):
+    if how == "gz":
+        import gzip
+
+        path.write_bytes(gzip.compress(content))
+    elif how in ("bz2", "xz"):
+        path.write_bytes(__import__("bz2" if how == "bz2" else "lzma").compress(content))
+    else:
+        import pyarrow
+
+        path.write_bytes(pyarrow.Codec("zstd").compress(content, asbytes=True))
+
+
+FORMS = {"csv": lambda rows: "\n".join(rows), "tsv": lambda rows: "\n".join(rows).replace(",", "\t"), "data": lambda rows: "\n".join(rows).replace(",", ";"),
+         "jsonl": lambda rows: "\n".join(json.dumps({k: float(v) if k in ("age", "paid") else v for k, v in row.items()}) for row in csv.DictReader(rows))}
+
+
+@pytest.mark.parametrize("how", ["gz", "zst", "bz2", "xz"])
+def test_packed_tables_open_as_they_are(millrace, sheet, how):
+    """By what is in them, whatever they are called, with the same predictions as plain ones."""
+    plain = millrace("predict", sheet / "run", sheet / "x.csv").stdout
+    head = json.loads(millrace("data", "head", sheet / "x.csv", "--json", "-n", "3").stdout)
+    for form, make in FORMS.items():
+        for name in (f"y.{form}.{how}", "table"):
+            file = sheet / name
+            packed(file, make(ROWS).encode(), how)
+            assert millrace("predict", sheet / "run", file).stdout.replace(str(file), str(sheet / "x.csv")) == plain or form == "jsonl"
+            told = json.loads(millrace("data", "head", file, "--json", "-n", "3").stdout)
+            assert [list(map(str, row.values())) for row in told["head"]] == [list(map(str, row.values())) for row in head["head"]] or form == "jsonl"
+            assert "240" in millrace("data", "stat", file).stdout
+    packed(sheet / f"z.csv.{how}", "\n".join(ROWS).encode(), how)
+    log = (sheet / "run/metrics.jsonl").read_text()
+    millrace("train", sheet / "x.toml", f"data.train={sheet}/z.csv.{how}", "--out", sheet / "again")
+    strip = lambda text: re.sub(r'"seconds\w*": ?[^,}]*', "", text)  # noqa: E731
+    assert strip((sheet / "again/metrics.jsonl").read_text()) == strip(log)
+    assert json.loads(millrace("eval", sheet / "run", sheet / f"z.csv.{how}", "--json").stdout)["targets"] == 240
+
+
+def test_a_damaged_or_swollen_packed_table_is_refused(millrace, sheet):
+    import gzip
+
+    whole = gzip.compress("\n".join(ROWS).encode())
+    (sheet / "cut.csv.gz").write_bytes(whole[: len(whole) // 2])
+    assert "cut.csv.gz: is damaged" in millrace("data", "head", sheet / "cut.csv.gz", code=1).stderr
+    (sheet / "none.csv.gz").write_bytes(gzip.compress(b""))
+    assert "there is nothing in it" in millrace("data", "head", sheet / "none.csv.gz", code=1).stderr
+    (sheet / "bomb.csv.gz").write_bytes(gzip.compress(b"1,1\n" * 40_000_000, 9))
+    assert "unpack it first" in millrace("data", "head", sheet / "bomb.csv.gz", code=1).stderr
+
+
+def test_rows_from_standard_input_are_predicted(binary, millrace, sheet):
+    import gzip
+    import subprocess
+
+    def predicted(content, code=0):
+        found = subprocess.run([binary, "predict", sheet / "run", "-", "--json"], input=content, capture_output=True)
+        assert found.returncode == code, found.stderr
+        return [json.loads(line)["logits"] for line in found.stdout.splitlines()] if code == 0 else found.stderr.decode()
+
+    known = [json.loads(line)["logits"] for line in millrace("predict", sheet / "run", sheet / "x.csv", "--json").stdout.splitlines()]
+    for make in FORMS.values():
+        content = make(ROWS).encode()
+        assert predicted(content) == known and predicted(gzip.compress(content)) == known
+    assert predicted("\n".join(ROWS[:2]).encode()) == known[:1]
+    # Of rows of texts alone only the columns that the model knows say that the first line has names.
+    (sheet / "w.csv").write_text("a,b,label\n" + "".join(f"{'xy'[i % 2]},{'uvw'[i % 3]},{'no' if i % 2 else 'yes'}\n" for i in range(120)))
+    millrace("train", sheet / "x.toml", f"data.train={sheet}/w.csv", "--out", sheet / "words")
+    found = subprocess.run([binary, "predict", sheet / "words", "-"], input="a,b\nx,u\ny,w\n", capture_output=True, text=True)
+    assert found.returncode == 0 and len(found.stdout.splitlines()) == 2, found.stderr
+    # Lines of text are no table, and neither is what no one wrote.
+    assert "no column" in predicted(b"Hello, world\nGood day, moon\n", 1)
+    assert "is no data source" in predicted(bytes(range(256)), 1)
+    head = subprocess.run([binary, "data", "head", "-"], input="Hello, world\nGood day, moon\n", capture_output=True, text=True)
+    assert head.returncode == 0 and "text" in head.stdout and "2" in head.stdout

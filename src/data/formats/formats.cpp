@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "data/formats/text_sniff.h"
+#include "data/io/compression.h"
+#include "data/io/location.h"
+
 namespace millrace::data {
 
 #define KIND(NAME) extern const Format format_##NAME;
@@ -23,9 +27,17 @@ const Format& register_format(const Format& format) {
 
 const Format* format_of(const RandomAccessFile& file) {
   const Bytes head = file.read(0, std::min<uint64_t>(file.size(), 4096));
-  for (const Format* format : formats().all())
-    if (format->matches(file.path(), head.view())) return format;
-  return nullptr;
+  const std::string_view path = without_compression(file.path());
+  const bool packed = compression_of(head.view()) != Compression::none;
+  for (const Format* format : formats().all()) {
+    if (!format->matches(path, head.view())) continue;
+    // One that would take anything by its name means what is packed.
+    if (!packed || !format->matches(path, {})) return format;
+  }
+  if (packed) return nullptr;
+  const char* const text = text_format(file.read(0, std::min<uint64_t>(file.size(), sniffed_text)).text(),
+                                       file.size() <= sniffed_text, is_piped(file.path()));
+  return text ? &formats().at(text) : nullptr;
 }
 
 }  // namespace millrace::data

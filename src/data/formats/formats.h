@@ -19,7 +19,9 @@ namespace millrace::data {
 /// All formats with columns, in the order in which a file is tried. (That of folders is for what
 /// open_dataset() finds to be one.)
 Registry<Format>& formats();
-/// The first format that could be that of the file; null when it is none's.
+/// The first format that could be that of the file, by its content and its name without ".gz" and the like;
+/// where none is sure, rows of delimited text and JSON lines are known by their content alone. Null when it
+/// is none's, or when what it holds would have to be unpacked to know.
 const Format* format_of(const RandomAccessFile& file);
 
 /// A table of numbers and texts (csv_writer.cpp).

@@ -8,6 +8,7 @@
 #include "data/io/expand_paths.h"
 #include "data/io/location.h"
 #include "data/io/open_file.h"
+#include "data/io/unpacked_file.h"
 
 namespace millrace::data {
 namespace {
@@ -74,6 +75,11 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector
     files.push_back(open_file(item));
     if (files.back()->size() == 0) fail<InputError>("{}: the file is empty; copy it again", item);
     const Format* found = format_of(*files.back());
+    if (!found && is_packed(*files.back())) {
+      files.back() = unpacked_file(files.back());
+      if (files.back()->size() == 0) fail<InputError>("{}: there is nothing in it; pack it again", item);
+      found = format_of(*files.back());
+    }
     if (!found) {
       std::vector<std::string> known;
       for (const Format* each : formats().all()) known.push_back(each->doc);

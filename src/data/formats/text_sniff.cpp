@@ -1,0 +1,89 @@
+#include "data/formats/text_sniff.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "data/formats/csv_cells.h"
+#include "data/formats/csv_scan.h"
+
+namespace millrace::data {
+namespace {
+
+constexpr size_t sure_fields = 4;  // so many, equally often: commas of prose do not stand so
+
+/// What the rows of a text are like, cut at a delimiter.
+struct DelimitedRows {
+  size_t rows = 0, fields = 0;
+  bool even = true;                  // all rows have as many fields as the first
+  bool blank_after = false;          // a field begins with a blank, as after the commas of prose
+  std::vector<CsvTally> first, all;  // of the first row, which may be names, and of those behind it
+};
+
+DelimitedRows cut_rows(std::string_view text, bool whole, CsvDialect dialect) {
+  DelimitedRows found;
+  std::vector<CsvField> row;
+  scan_csv(
+      text.data(), text.data() + text.size(), dialect, [&](const CsvField& field) { row.push_back(field); },
+      [&](const char* next) {
+        const bool complete = whole || next[-1] == '\n' || found.rows == 0;
+        if (complete && (row.size() > 1 || row[0].size > 0)) {
+          if (found.rows == 0) found.first.resize(found.fields = row.size());
+          if (found.rows == 1) found.all.resize(found.fields);
+          found.even &= row.size() == found.fields;
+          auto& tallies = found.rows == 0 ? found.first : found.all;
+          for (size_t c = 0; c < row.size() && found.even; ++c) {
+            tallies[c].add(row[c], 0, {});
+            found.blank_after |= c > 0 && row[c].data[-1] == ' ';
+          }
+          ++found.rows;
+        }
+        row.clear();
+        return found.even;
+      });
+  return found;
+}
+
+bool has_numbers(const std::vector<CsvTally>& columns) {
+  return std::any_of(columns.begin(), columns.end(), [](const CsvTally& tally) {
+    return csv_column(tally, false).type != CsvColumn::Type::text;
+  });
+}
+
+bool is_delimited(std::string_view text, bool whole) {
+  for (const CsvDialect dialect :
+       {CsvDialect{'\t', true}, {'\t', false}, {';', true}, {'|', true}, {',', true}}) {
+    const DelimitedRows found = cut_rows(text, whole, dialect);
+    if (!found.even || found.rows == 0) continue;
+    const bool numbers = has_numbers(found.rows > 1 ? found.all : found.first);
+    // One column: numbers below a name.
+    if (found.fields < 2 && !(numbers && found.rows > 1 && !has_numbers(found.first))) continue;
+    if (numbers || (found.rows > 1 && (found.fields >= sure_fields || !found.blank_after))) return true;
+  }
+  return false;
+}
+
+/// UTF-8, or another code of bytes, but nothing that only machines write.
+bool is_written(std::string_view head) {
+  return std::none_of(head.begin(), head.end(), [](unsigned char c) {
+    return c == 0x7f || (c < 0x20 && c != '\t' && c != '\n' && c != '\r' && c != '\f');
+  });
+}
+
+}  // namespace
+
+const char* text_format(std::string_view head, bool whole, bool lines) {
+  if (head.empty() || !is_written(head)) return nullptr;
+  std::string_view text = head;
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string_view::npos && text[first] == '{') {
+    const size_t next = text.find_first_not_of(" \t", first + 1);
+    return next != std::string_view::npos && (text[next] == '"' || text[next] == '}') ? "jsonl"
+           : lines                                                                    ? "text"
+                                                                                      : nullptr;
+  }
+  if (is_delimited(text, whole)) return "csv";
+  return lines ? "text" : nullptr;
+}
+
+}  // namespace millrace::data

@@ -1,0 +1,17 @@
+// What kind of text a file holds whose name does not say it.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace millrace::data {
+
+/// So much of a file is enough to know it.
+constexpr size_t sniffed_text = 1 << 16;
+
+/// The name of the format: "jsonl" where a line begins a JSON object, "csv" where all rows have equally many
+/// fields, two or more, and it is no prose with commas; with `lines` "text" for other texts. Null for none.
+/// `whole`: the head is all of it.
+const char* text_format(std::string_view head, bool whole, bool lines);
+
+}  // namespace millrace::data
