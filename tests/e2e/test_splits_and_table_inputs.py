@@ -1,4 +1,5 @@
-"""How data.train is divided by data.test_share and data.test_where, for every kind of input; tables that come packed or by a pipe."""
+"""How data.train is divided by data.test_share and data.test_where, for every kind of input; tables that come packed or by a pipe;
+what is said of columns that nothing, or too much, can be learnt from."""
 
 import csv
 import io
@@ -7,6 +8,7 @@ import random
 import re
 import shutil
 import tarfile
+import tomllib
 
 import numpy as np
 import pytest
@@ -297,3 +299,33 @@ def test_rows_from_standard_input_are_predicted(binary, millrace, sheet):
     assert "is no data source" in predicted(bytes(range(256)), 1)
     head = subprocess.run([binary, "data", "head", "-"], input="Hello, world\nGood day, moon\n", capture_output=True, text=True)
     assert head.returncode == 0 and "text" in head.stdout and "2" in head.stdout
+
+
+def test_columns_that_are_no_classes_are_said(millrace, tmp_path):
+    draw = random.Random(3)
+    (tmp_path / "x.csv").write_text("x,one,price,code,label\n" + "".join(f"{draw.gauss(0, 1):.3f},same,{draw.randrange(300, 19000)},{draw.randrange(40)},{'ab'[i % 2]}\n" for i in range(2000)))
+    (tmp_path / "few.csv").write_text("x,price\n" + "".join(f"{i * .5},{100 + 7 * i}\n" for i in range(40)))
+    (tmp_path / "r.toml").write_text(f'[data]\ntrain = "{tmp_path}/x.csv"\n[train]\nsteps = 2\nbatch = 16\n')
+    run = tmp_path / "run"
+
+    def train(*changes, code=0):
+        if run.exists():
+            shutil.rmtree(run)
+        done = millrace("train", tmp_path / "r.toml", *changes, "--out", run, code=code)
+        return done.stdout + done.stderr
+
+    refused = train("output.column=one", code=1)
+    assert "x.csv: all samples are of one class in the column 'one', 'same'" in refused and "choose another column" in refused
+    text = train("output.column=label", "data.where=label = 'a'")
+    assert "all 1000 samples to train on are of the class 'a': nothing can be learnt from them" in text
+    text = train("output.column=price", "output.kind=class")
+    assert re.search(r"price has \d+ different whole numbers in 2000 samples: are these amounts\? output.kind = \"number\" predicts them", text)
+    assert text.count("no sample to train on") <= 1  # not a line for each number
+
+    # Where the kind is open, many whole numbers are numbers and few are classes, however few samples there are.
+    def kind(*changes):
+        train(*changes)
+        return tomllib.loads((run / "recipe.toml").read_text())["output"]["kind"]
+
+    assert kind("output.column=price") == "number" and kind("output.column=code") == "class"
+    assert kind("output.column=price", f"data.train={tmp_path}/few.csv") == "number"

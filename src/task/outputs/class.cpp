@@ -20,6 +20,7 @@
 #include "data/table/contents.h"
 #include "data/table/labels.h"
 #include "data/table/read_columns.h"
+#include "task/class_doubts.h"
 #include "task/class_names.h"
 #include "task/json_text.h"
 #include "task/judge_labels.h"
@@ -256,9 +257,9 @@ class ClassOutput final : public Output {
   std::vector<std::string> notes() const override {
     std::vector<std::string> lines = {fmt::format("{} is one of {} classes ({})", column_->name(),
                                                   known_->names.size(), names_text(known_->names))};
-    for (size_t i = 0; i < known_->counts.size(); ++i)
-      if (known_->counts[i] == 0)
-        lines.push_back(fmt::format("no sample to train on is of the class '{}'", known_->names[i]));
+    for (std::string& line :
+         class_doubts(column_->name(), known_->names, known_->counts, output_key(section_)))
+      lines.push_back(std::move(line));
     return lines;
   }
   /// The entropy of how often the classes are.
@@ -427,6 +428,7 @@ std::unique_ptr<Output> learn_class(const Section& section, const Reading& readi
     for (int64_t& label : seen.labels) label = number[static_cast<size_t>(label)];
     learnt->labels = std::move(seen.labels);
   }
+  require_two_classes(known.names, samples.path(), name, output_key(section));
   known.counts.assign(known.names.size(), 0);
   for (const int64_t label : learnt->labels) ++known.counts.at(static_cast<size_t>(label));
   auto output = std::make_unique<ClassOutput>(section, name, std::move(known));
@@ -451,11 +453,11 @@ std::unique_ptr<Output> load_class(const Section& section, const std::string& en
   }
 }
 
-/// More than 100 different values among the first samples?
+/// Are there too many different values for classes among the first samples?
 bool many_values(const Dataset& samples, size_t column) {
   const int64_t most = std::min<int64_t>(samples.count(), 1 << 14);
   std::unordered_set<std::string> seen;
-  for (int64_t first = 0; first < most && seen.size() <= 100; first += 512) {
+  for (int64_t first = 0; first < most && !too_many_classes(std::ssize(seen), most); first += 512) {
     const auto values =
         data::read_columns(samples, first, std::min<int64_t>(512, most - first), {&column, 1});
     for (size_t i = 0; i < values[0].size(); ++i)
@@ -463,7 +465,7 @@ bool many_values(const Dataset& samples, size_t column) {
         seen.insert(values[0].kind == ColumnKind::text ? std::string(values[0].contents[i])
                                                        : data::category_text(values[0], i));
   }
-  return seen.size() > 100;
+  return too_many_classes(std::ssize(seen), most);
 }
 
 /// Are the first samples' values all whole numbers from 0 on, as formats without whole numbers write classes?
@@ -493,8 +495,10 @@ std::string class_refuses(const Dataset& samples, const std::string& column) {
       !samples.class_names(place).empty())
     return {};
   if (many_values(samples, place))
-    return fmt::format("'{}' holds more than 100 different whole numbers: they look like numbers to predict",
-                       column);
+    return fmt::format(
+        "'{}' holds more than 100 different whole numbers, or more than half of them differ: they look like "
+        "numbers to predict",
+        column);
   return {};
 }
 

@@ -145,7 +145,9 @@ TEST_CASE("orders by class get the class of each sample") {
 TEST_CASE("ignorance is the entropy of the classes") {
   CHECK(learnt_output("class", {}, texts({"a", "b", "b", "b"}))->ignorance() ==
         doctest::Approx(-0.25 * std::log(0.25) - 0.75 * std::log(0.75)));
-  CHECK(learnt_output("class", {}, texts({"a", "a"}))->ignorance() == 0);
+  CHECK(learnt_output("class", {{"classes", ClassNames{"a", "b"}}}, texts({"a", "a"}))->ignorance() == 0);
+  CHECK_THROWS_WITH_AS(learnt_output("class", {}, texts({"a", "a"})), doctest::Contains("nothing to learn"),
+                       InputError);
 }
 
 TEST_CASE("judging leaves out what does not count") {
@@ -184,6 +186,12 @@ TEST_CASE("texts and few whole numbers are classes; real numbers and many whole 
   CHECK(cls.refuses(*samples, "few").empty());
   CHECK(cls.refuses(*samples, "text").empty());
   CHECK(cls.refuses(*samples, "many").find("more than 100") != std::string::npos);
+  std::vector<std::vector<data::Value>> own;  // few samples, of which most differ
+  for (int64_t i = 0; i < 30; ++i) own.push_back({i / 2 * 2 + 100, i / 2 * 2 + i % 2 + 100});
+  const auto amounts =
+      rows_of({{"halves", ColumnKind::integer}, {"amounts", ColumnKind::integer}}, std::move(own));
+  CHECK(cls.refuses(*amounts, "halves").empty());
+  CHECK(cls.refuses(*amounts, "amounts").find("more than half") != std::string::npos);
   CHECK(cls.refuses(*samples, "real").find("real numbers") != std::string::npos);
   CHECK(number.refuses(*samples, "many").empty());
   CHECK(number.refuses(*samples, "real").empty());
