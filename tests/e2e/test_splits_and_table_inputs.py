@@ -9,6 +9,7 @@ import re
 import shutil
 import tarfile
 import tomllib
+import zipfile
 
 import numpy as np
 import pytest
@@ -271,6 +272,9 @@ def test_a_damaged_or_swollen_packed_table_is_refused(millrace, sheet):
     assert "cut.csv.gz: is damaged" in millrace("data", "head", sheet / "cut.csv.gz", code=1).stderr
     (sheet / "none.csv.gz").write_bytes(gzip.compress(b""))
     assert "there is nothing in it" in millrace("data", "head", sheet / "none.csv.gz", code=1).stderr
+    with zipfile.ZipFile(sheet / "x.csv.zip", "w") as archive:
+        archive.writestr("x.csv", "\n".join(ROWS))
+    assert "x.csv.zip: is a zip archive or an Excel workbook" in millrace("data", "head", sheet / "x.csv.zip", code=1).stderr
     (sheet / "bomb.csv.gz").write_bytes(gzip.compress(b"1,1\n" * 40_000_000, 9))
     assert "unpack it first" in millrace("data", "head", sheet / "bomb.csv.gz", code=1).stderr
 

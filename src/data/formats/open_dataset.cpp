@@ -80,6 +80,11 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector
       if (files.back()->size() == 0) fail<InputError>("{}: there is nothing in it; pack it again", item);
       found = format_of(*files.back());
     }
+    if (!found && files.back()->read(0, std::min<uint64_t>(files.back()->size(), 4)).text() == "PK\3\4")
+      fail<InputError>(
+          "{}: is a zip archive or an Excel workbook, which are not read: unpack it (unzip), or save it as "
+          "CSV",
+          item);
     if (!found) {
       std::vector<std::string> known;
       for (const Format* each : formats().all()) known.push_back(each->doc);

@@ -82,6 +82,9 @@ const char* text_format(std::string_view head, bool whole, bool lines) {
            : lines                                                                    ? "text"
                                                                                       : nullptr;
   }
+  // What spreadsheets and people put before the rows.
+  while (text.starts_with("sep=") || text.starts_with('#'))
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
   if (is_delimited(text, whole)) return "csv";
   return lines ? "text" : nullptr;
 }

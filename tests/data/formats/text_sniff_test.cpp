@@ -21,7 +21,8 @@ TEST_CASE("delimited rows are known without a name") {
         "a|b\n1|2\n",
         "1,2,3\n", "1,2,3", "city,country\nParis,France\nRome,Italy\n",
         "39, State-gov, 77516\n50, Private, 83311\n", "name,text\nx,\"a, b\nc\"\ny,\"d\"\n",
-        "a,b\r\n1,2\r\n\r\n", "size\n1\n2\n", "a,b\n,\n1,2\n", "text\tlabel\nhe said \"hi\tham\n"})
+        "a,b\r\n1,2\r\n\r\n", "size\n1\n2\n", "a,b\n,\n1,2\n", "sep=;\r\na;b\r\n1;2\r\n",
+        "# of 2024\na,b\n1,2\n", "text\tlabel\nhe said \"hi\tham\n"})
     CHECK_MESSAGE(kind_of(text) == "csv", text);
   CHECK(kind_of("a,b\n1,2\n3,4,", false, false) == "csv");  // what the head cuts off is no row
 }
@@ -38,5 +39,6 @@ TEST_CASE("prose, JSON lines and what no one writes are no rows") {
   CHECK(kind_of("{braces}, {of}\n{prose}, {here}\n", true) == "text");
   CHECK(kind_of(std::string_view("a,b\0c,d\n", 8), true) == "none");
   CHECK(kind_of("", true) == "none");
+  CHECK(kind_of("# a heading", true) == "text");
   CHECK(kind_of("\x89PNG\r\n\x1a\n", true) == "none");
 }
