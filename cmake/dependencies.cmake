@@ -9,7 +9,8 @@ find_package(ZLIB REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(FREETYPE REQUIRED IMPORTED_TARGET freetype2)
-pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
+pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp libwebpdemux)
+pkg_check_modules(TIFF REQUIRED IMPORTED_TARGET libtiff-4)
 pkg_check_modules(SNDFILE REQUIRED IMPORTED_TARGET sndfile)
 pkg_check_modules(SOXR REQUIRED IMPORTED_TARGET soxr)
 pkg_check_modules(KISSFFT REQUIRED IMPORTED_TARGET kissfft-float)
@@ -41,8 +42,8 @@ endforeach()
 function(millrace_link_dependencies target)
   target_link_libraries(${target}
     PUBLIC Threads::Threads
-    PRIVATE fmt::fmt CURL::libcurl JPEG::JPEG PNG::PNG GIF::GIF PkgConfig::WEBP ZLIB::ZLIB BZip2::BZip2
-            LibLZMA::LibLZMA nlohmann_json::nlohmann_json PkgConfig::FREETYPE PkgConfig::HWLOC
+    PRIVATE fmt::fmt CURL::libcurl JPEG::JPEG PNG::PNG GIF::GIF PkgConfig::WEBP PkgConfig::TIFF ZLIB::ZLIB
+            BZip2::BZip2 LibLZMA::LibLZMA nlohmann_json::nlohmann_json PkgConfig::FREETYPE PkgConfig::HWLOC
             PkgConfig::ICU PkgConfig::ZSTD PkgConfig::XXHASH PkgConfig::CRYPTO PkgConfig::SNDFILE PkgConfig::SOXR
             PkgConfig::KISSFFT DNNL::dnnl gomp)
   target_include_directories(${target} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "data/codecs/pictures/decode.h"
+#include "data/codecs/pictures/exif.h"
 #include "data/codecs/pictures/jpeg.h"
 #include "data/codecs/pictures/picture_size.h"
 
@@ -41,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!why.empty()) return 0;
   const size_t pixels = static_cast<size_t>(picture.height) * picture.width;
   if (pixels == 0 || picture.pixels.size() != pixels * picture.channels) std::abort();
-  if (data[0] == 0xff) check_part({data, size}, picture);
+  if (data[0] == 0xff && exif_orientation({data, size}) == 1) check_part({data, size}, picture);
   const auto stated = picture_size({data, size});
   if (stated && (stated->width != picture.width || stated->height != picture.height)) std::abort();
   return 0;

@@ -1,5 +1,9 @@
 #include "data/formats/content.h"
 
+#include <fstream>
+
+#include "data/codecs/pictures/decode.h"
+
 namespace millrace::data {
 namespace {
 
@@ -11,9 +15,7 @@ bool has(std::span<const uint8_t> bytes, size_t at, std::string_view mark) {
 }  // namespace
 
 ColumnKind content_kind(std::span<const uint8_t> bytes) {
-  if (has(bytes, 0, "\xff\xd8\xff") || has(bytes, 0, "\x89PNG\r\n\x1a\n") ||
-      (has(bytes, 0, "RIFF") && has(bytes, 8, "WEBP")))
-    return ColumnKind::picture;
+  if (is_picture_content(bytes)) return ColumnKind::picture;
   if ((has(bytes, 0, "RIFF") && has(bytes, 8, "WAVE")) || has(bytes, 0, "fLaC")) return ColumnKind::audio;
   if (bytes.empty()) return ColumnKind::bytes;
   for (const uint8_t byte : bytes)
@@ -21,6 +23,13 @@ ColumnKind content_kind(std::span<const uint8_t> bytes) {
       return ColumnKind::bytes;
   return is_utf8({reinterpret_cast<const char*>(bytes.data()), bytes.size()}) ? ColumnKind::text
                                                                               : ColumnKind::bytes;
+}
+
+ColumnKind file_kind(const std::string& path) {
+  uint8_t begin[64] = {};
+  std::ifstream file(path, std::ios::binary);
+  file.read(reinterpret_cast<char*>(begin), sizeof begin);
+  return content_kind({begin, static_cast<size_t>(file.gcount())});
 }
 
 bool jpeg_size(std::span<const uint8_t> bytes, int& width, int& height) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <millrace/dataset.h>
@@ -11,9 +12,12 @@
 
 namespace millrace::data {
 
-/// ColumnKind::picture for a file that begins as JPEG, PNG or WebP do, audio for WAV and FLAC, text for UTF-8
-/// without control characters (and not empty), else bytes.
+/// ColumnKind::picture for a file that begins as pictures do (is_picture_content()), audio for WAV and FLAC,
+/// text for UTF-8 without control characters (and not empty), else bytes.
 ColumnKind content_kind(std::span<const uint8_t> bytes);
+
+/// The same of a file's first bytes; bytes of one that cannot be read.
+ColumnKind file_kind(const std::string& path);
 
 /// The width and height in a JPEG file's header; false when there is none.
 bool jpeg_size(std::span<const uint8_t> bytes, int& width, int& height);

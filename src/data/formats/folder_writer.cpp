@@ -20,6 +20,8 @@ const char* extension_of(std::string_view bytes) {
   if (bytes.starts_with("fLaC")) return "flac";
   if (bytes.starts_with("GIF8")) return "gif";
   if (bytes.starts_with("BM")) return "bmp";
+  if (bytes.starts_with(std::string_view("II*\0", 4)) || bytes.starts_with(std::string_view("MM\0*", 4)))
+    return "tif";
   if (bytes.starts_with("P5")) return "pgm";
   if (bytes.starts_with("P6")) return "ppm";
   return "";

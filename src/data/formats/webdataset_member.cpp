@@ -19,6 +19,8 @@ std::string content_extension(const Bytes& content) {
   if (text.starts_with("P6")) return "ppm";
   if (text.starts_with("GIF8")) return "gif";
   if (text.starts_with("BM")) return "bmp";
+  if (text.starts_with(std::string_view("II*\0", 4)) || text.starts_with(std::string_view("MM\0*", 4)))
+    return "tif";
   if (text.starts_with("RIFF") && text.size() > 12) return text.substr(8, 4) == "WEBP" ? "webp" : "wav";
   if (text.starts_with("fLaC")) return "flac";
   if (text.starts_with("ID3") || text.starts_with("\xff\xfb")) return "mp3";

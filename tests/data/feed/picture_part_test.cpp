@@ -44,9 +44,9 @@ TEST_CASE("truncated pictures in a folder are left out by a feed; nothing but ba
 
   for (auto& [name, content] : members) content = "no picture";
   write_members(folder / "bad", members);
-  CHECK_THROWS_WITH_AS(picture_part(*open_labelled(folder / "bad"), {}),
-                       doctest::Contains("none of its 8 pictures can be decoded (the first: not a JPEG"),
-                       InputError);
+  CHECK_THROWS_WITH_AS(
+      picture_part(*open_labelled(folder / "bad"), {}),
+      doctest::Contains("none of its 8 pictures can be decoded (the first: it is no picture"), InputError);
 }
 
 TEST_CASE("pictures of a part that differ in size are an error that names both, and resize mends it") {

@@ -37,7 +37,7 @@ TEST_CASE("bad samples of a feed are replaced by the next good one, counted and 
     REQUIRE(bad.size() == 4);
     CHECK(bad[1].index == 7);
     CHECK(bad[1].name == "memory[7]");
-    CHECK(bad[1].why == "not a JPEG file");
+    CHECK(bad[1].why.starts_with("it is no picture"));
     CHECK(feed->tried().samples == 20);
     CHECK(feed->tried().bad == 4);
   }

@@ -37,7 +37,10 @@ std::string decode_bmp(std::span<const uint8_t> bytes, Picture& picture) {
   const int64_t height = std::abs(signed_height);
   if (width < 1 || height < 1 || width > 65535 || height > 65535 || width * height > max_pixels)
     return "its BMP header is damaged or the picture is too large";
-  if (compression != 0) return "it is a compressed BMP; uncompressed ones are supported";
+  // Masks of colours that are the usual bytes are written where there is transparency.
+  const bool usual_masks = compression == 3 && bits == 32 && bytes.size() >= file_header + info_header + 12 &&
+                           u32(head + 54) == 0xff0000 && u32(head + 58) == 0xff00 && u32(head + 62) == 0xff;
+  if (compression != 0 && !usual_masks) return "it is a compressed BMP; uncompressed ones are supported";
   if (bits != 1 && bits != 4 && bits != 8 && bits != 24 && bits != 32)
     return fmt::format("its pixels have {} bits; 1, 4, 8, 24 and 32 are supported", bits);
   std::span<const uint8_t> palette;

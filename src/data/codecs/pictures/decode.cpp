@@ -1,24 +1,71 @@
 #include "data/codecs/pictures/decode.h"
 
+#include <string_view>
+
+#include "base/format.h"
 #include "base/words.h"
 #include "data/codecs/pictures/bmp.h"
+#include "data/codecs/pictures/exif.h"
 #include "data/codecs/pictures/gif.h"
 #include "data/codecs/pictures/jpeg.h"
 #include "data/codecs/pictures/netpbm.h"
 #include "data/codecs/pictures/png.h"
+#include "data/codecs/pictures/tiff.h"
+#include "data/codecs/pictures/turn.h"
 #include "data/codecs/pictures/webp.h"
 
 namespace millrace::data {
+namespace {
+
+bool has_at(std::span<const uint8_t> bytes, size_t at, std::string_view mark) {
+  return bytes.size() >= at + mark.size() &&
+         std::string_view(reinterpret_cast<const char*>(bytes.data()) + at, mark.size()) == mark;
+}
+
+/// "HEIC" of a picture that is not decoded here; "" for all else.
+std::string foreign_picture(std::span<const uint8_t> bytes) {
+  if (has_at(bytes, 4, "ftyp")) {
+    if (has_at(bytes, 8, "avif") || has_at(bytes, 8, "avis")) return "AVIF";
+    for (const char* brand : {"heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "msf1"})
+      if (has_at(bytes, 8, brand)) return "HEIC";
+  }
+  if (has_at(bytes, 4, "JXL \r\n")) return "JPEG XL";
+  if (has_at(bytes, 4, "jP  \r\n")) return "JPEG 2000";
+  return {};
+}
+
+/// What bytes are that are no picture of any kind, where they say it.
+std::string no_picture(std::span<const uint8_t> bytes) {
+  std::string kind = foreign_picture(bytes);
+  if (!kind.empty())
+    return fmt::format("it is a picture of the kind {}, which is not read; convert it, with {} IN OUT.jpg",
+                       kind, kind == "HEIC" || kind == "AVIF" ? "heif-convert" : "ImageMagick's convert");
+  size_t at = 0;
+  while (at < bytes.size() && at < 64 && (bytes[at] <= ' ' || bytes[at] >= 0x80))
+    ++at;  // and a byte order mark
+  for (const char* mark : {"<!doctype", "<!DOCTYPE", "<html", "<HTML"})
+    if (has_at(bytes, at, mark)) kind = "a web page";
+  if (has_at(bytes, at, "<svg") || has_at(bytes, at, "<?xml")) kind = "a drawing or other XML";
+  if (has_at(bytes, 0, "%PDF")) kind = "a PDF document";
+  return fmt::format("{}; pictures are {} files", kind.empty() ? "it is no picture" : "it is " + kind,
+                     picture_kinds());
+}
+
+}  // namespace
 
 std::string decode_picture(std::span<const uint8_t> bytes, Picture& picture) {
   if (bytes.empty()) return "the file is empty";
-  if (bytes.size() >= 2 && bytes[0] == 'P' && (bytes[1] == '5' || bytes[1] == '6'))
-    return decode_netpbm(bytes, picture);
-  if (is_png(bytes)) return decode_png(bytes, picture);
-  if (is_webp(bytes)) return decode_webp(bytes, picture);
+  if (is_tiff(bytes)) return decode_tiff(bytes, picture);
   if (is_gif(bytes)) return decode_gif(bytes, picture);
   if (is_bmp(bytes)) return decode_bmp(bytes, picture);
-  return decode_jpeg(bytes, picture);
+  if (is_netpbm(bytes)) return decode_netpbm(bytes, picture);
+  const bool png = is_png(bytes), webp = is_webp(bytes);
+  if (!png && !webp && !has_at(bytes, 0, "\xff\xd8")) return no_picture(bytes);
+  std::string why = png    ? decode_png(bytes, picture)
+                    : webp ? decode_webp(bytes, picture)
+                           : decode_jpeg(bytes, picture);
+  if (why.empty()) turn_upright(picture, {exif_orientation(bytes)});
+  return why;
 }
 
 std::string decode_picture(const StoredPicture& stored, Picture& picture) {
@@ -30,10 +77,16 @@ std::string decode_picture(const StoredPicture& stored, Picture& picture) {
   return {};
 }
 
-const char* picture_kinds() { return "JPEG, PNG, WebP, GIF, BMP, PGM or PPM"; }
+const char* picture_kinds() { return "JPEG, PNG, WebP, TIFF, GIF, BMP, PGM or PPM"; }
+
+bool is_picture_content(std::span<const uint8_t> bytes) {
+  return has_at(bytes, 0, "\xff\xd8\xff") || is_png(bytes) || is_webp(bytes) || is_gif(bytes) ||
+         is_tiff(bytes) || is_bmp(bytes) || is_netpbm(bytes) || !foreign_picture(bytes).empty();
+}
 
 bool is_picture_name(std::string_view name) {
-  return has_ending(name, {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".pgm", ".ppm"});
+  return has_ending(name, {".jpg", ".jpeg", ".jpe", ".jfif", ".mpo", ".png", ".webp", ".gif", ".bmp", ".tif",
+                           ".tiff", ".pgm", ".ppm", ".heic", ".heif", ".avif", ".jxl", ".jp2"});
 }
 
 }  // namespace millrace::data

@@ -11,9 +11,9 @@
 
 namespace millrace::data {
 
-/// Decodes a JPEG, PNG, WebP, GIF (its first picture), BMP or binary Netpbm file from memory into `picture`,
-/// whose memory is reused; the format is found from the content. Returns "" or the reason why the bytes are
-/// no good picture (then `picture` is unspecified).
+/// Decodes a JPEG, PNG, WebP, TIFF, GIF (the first picture in it), BMP or binary Netpbm file from memory into
+/// `picture`, whose memory is reused, and turns it upright as its EXIF says; the format is found from the
+/// content. Returns "" or the reason why the bytes are no good picture (then `picture` is unspecified).
 [[nodiscard]] std::string decode_picture(std::span<const uint8_t> bytes, Picture& picture);
 
 /// The same of what may be stored as pixels.
@@ -22,8 +22,10 @@ namespace millrace::data {
 /// The formats that decode_picture knows, for messages: "JPEG, PNG …".
 const char* picture_kinds();
 
-/// True for the file names that decode_picture is meant for: .jpg, .jpeg, .png, .webp, .gif, .bmp, .pgm, .ppm
-/// in any case.
+/// Do these first bytes of a file (64 are enough) begin a picture, be it one that is not decoded here (HEIC)?
+bool is_picture_content(std::span<const uint8_t> bytes);
+
+/// True for the file names that pictures have (.jpg, .png, .tif, .heic …), in any case.
 bool is_picture_name(std::string_view name);
 
 }  // namespace millrace::data

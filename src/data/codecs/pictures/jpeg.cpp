@@ -9,6 +9,7 @@
 #include <jpeglib.h>
 
 #include "base/format.h"
+#include "data/codecs/pictures/cmyk.h"
 
 namespace millrace::data {
 namespace {
@@ -93,8 +94,7 @@ std::string JpegReader::open(std::span<const uint8_t> bytes) {
   jpeg_read_header(&info, TRUE);
   if (int64_t{info.image_width} * info.image_height > max_pixels)
     return "the picture is too large (over 134 megapixels)";
-  if (info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK)
-    return "its colours are CMYK; grey and RGB are supported";
+  inks_ = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
   height_ = static_cast<int>(info.image_height);
   width_ = static_cast<int>(info.image_width);
   channels_ = info.jpeg_color_space == JCS_GRAYSCALE ? 1 : 3;
@@ -104,7 +104,7 @@ std::string JpegReader::open(std::span<const uint8_t> bytes) {
 std::string JpegReader::read(const Box& part, int reduction, int channels) {
   auto& info = state_->decompressor.info;
   if (setjmp(state_->manager.escape)) return state_->manager.message;
-  info.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  info.out_color_space = inks_ ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   info.dct_method = JDCT_ISLOW;
   info.scale_num = 1;
   info.scale_denom = static_cast<unsigned>(reduction);
@@ -129,6 +129,11 @@ std::string JpegReader::read(const Box& part, int reduction, int channels) {
     for (int i = 0; i < count; ++i) rows[i] = memory + line * static_cast<size_t>(at + i);
     jpeg_read_scanlines(&info, rows, static_cast<JDIMENSION>(count));
   }
+  if (inks_)
+    for (uint8_t* row = memory; row < memory + line * static_cast<size_t>(bottom - top); row += line) {
+      for (size_t i = 0; i < line; ++i) row[i] = static_cast<uint8_t>(255 - row[i]);
+      cmyk_to_rgb(row, info.output_width, row);
+    }
   stride_ = static_cast<int64_t>(line);
   pixels_ = memory + stride_ * (part.top - top) + (part.left - static_cast<int>(left)) * channels;
   if (info.output_scanline == info.output_height) {
@@ -153,7 +158,10 @@ std::string decode_jpeg(std::span<const uint8_t> bytes, Picture& picture) {
   picture.height = height;
   picture.width = width;
   picture.channels = channels;
-  picture.pixels.assign(reader.pixels(), reader.pixels() + reader.stride() * height);
+  const size_t line = static_cast<size_t>(width) * static_cast<size_t>(channels);
+  picture.pixels.resize(line * static_cast<size_t>(height));
+  for (int y = 0; y < height; ++y)
+    std::copy_n(reader.pixels() + y * reader.stride(), line, &picture.pixels[line * static_cast<size_t>(y)]);
   return {};
 }
 

@@ -12,8 +12,10 @@
 
 namespace millrace::data {
 
-/// Decodes grey and colour (YCbCr, RGB) files into `picture`, whose memory is reused. Returns "" or the
-/// reason why it cannot: no JPEG, truncated, damaged, CMYK, too large.
+/// Decodes grey and colour (YCbCr, RGB, CMYK, YCCK) files into `picture`, whose memory is reused, as they are
+/// stored, whatever their EXIF says. Inks become RGB; they are taken to be inverted, as Adobe's programs
+/// write them and all viewers read them. Returns "" or the reason why it cannot: no JPEG, truncated, damaged,
+/// too large.
 [[nodiscard]] std::string decode_jpeg(std::span<const uint8_t> bytes, Picture& picture);
 
 /// Reads parts of JPEG files. Keeps its memory: one for each thread.
@@ -46,6 +48,7 @@ class JpegReader {
   struct State;
   std::unique_ptr<State> state_;
   int height_ = 0, width_ = 0, channels_ = 0;
+  bool inks_ = false;  // CMYK, YCCK
   const uint8_t* pixels_ = nullptr;
   int64_t stride_ = 0;
 };

@@ -25,6 +25,15 @@ int64_t read_number(std::span<const uint8_t> bytes, size_t& at) {
 
 }  // namespace
 
+bool is_netpbm(std::span<const uint8_t> bytes) {
+  if (bytes.size() < 8 || bytes[0] != 'P' || (bytes[1] != '5' && bytes[1] != '6') || !is_space(bytes[2]))
+    return false;
+  size_t at = 2;
+  for (int i = 0; i < 3; ++i)
+    if (read_number(bytes, at) < 0) return false;
+  return at < bytes.size() && is_space(bytes[at]);
+}
+
 std::string decode_netpbm(std::span<const uint8_t> bytes, Picture& picture) {
   if (bytes.size() < 2 || bytes[0] != 'P' || (bytes[1] != '5' && bytes[1] != '6'))
     return "not a binary PGM or PPM file";

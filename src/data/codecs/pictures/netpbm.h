@@ -11,6 +11,9 @@
 
 namespace millrace::data {
 
+/// "P5" or "P6", with a header of three numbers behind it.
+bool is_netpbm(std::span<const uint8_t> bytes);
+
 /// Decodes 8-bit P5 and P6 (maximum value 255). Returns "" or the reason why it cannot.
 [[nodiscard]] std::string decode_netpbm(std::span<const uint8_t> bytes, Picture& picture);
 

@@ -1,9 +1,11 @@
 #include "data/codecs/pictures/picture_reader.h"
 
 #include <cstring>
+#include <utility>
 
 #include "backend/cpu/kernels/resize/loops.h"
 #include "data/codecs/pictures/decode.h"
+#include "data/codecs/pictures/exif.h"
 #include "data/codecs/pictures/stored_picture.h"
 
 namespace millrace::data {
@@ -18,6 +20,19 @@ int reduction_for(const Frame& frame) {
   return reduction;
 }
 
+/// A side of a picture that is decoded `reduction` times smaller.
+int reduced(int side, int reduction) { return (side + reduction - 1) / reduction; }
+
+/// The frame of a reduced picture. Where a side is mirrored, it begins with the pixel that ended it, of which
+/// a part lies outside of the picture.
+Frame reduced_frame(Frame frame, int reduction, int height, int width, Orientation orientation) {
+  bool down = orientation.rows_mirrored(), across = orientation.columns_mirrored();
+  if (orientation.swaps()) std::swap(down, across);
+  if (down) frame.part.top += reduced(height, reduction) * reduction - height;
+  if (across) frame.part.left += reduced(width, reduction) * reduction - width;
+  return frame;
+}
+
 }  // namespace
 
 std::string PictureReader::open(const StoredPicture& sample) {
@@ -28,6 +43,8 @@ std::string PictureReader::open(const StoredPicture& sample) {
     height_ = jpeg_.height();
     width_ = jpeg_.width();
     channels_ = jpeg_.channels();
+    orientation_ = {exif_orientation(sample.bytes)};
+    if (orientation_.swaps()) std::swap(height_, width_);
     return {};
   }
   if (std::string why = decode_picture(sample, whole_); !why.empty()) return why;
@@ -41,14 +58,26 @@ std::string PictureReader::open(const StoredPicture& sample) {
 std::string PictureReader::decode(const Box& part, int reduction, int channels, View& view) {
   if (is_jpeg_) {
     const int own = channels_ == 1 ? channels : channels_;
-    if (std::string why = jpeg_.read(part, reduction, own); !why.empty()) return why;
+    const Box box =
+        orientation_.stored(part, reduced(jpeg_.height(), reduction), reduced(jpeg_.width(), reduction));
+    if (std::string why = jpeg_.read(box, reduction, own); !why.empty()) return why;
     view = {jpeg_.pixels(), jpeg_.stride(), own};
+    if (!orientation_.upright()) turn(box, view);
   } else {
     const int64_t stride = int64_t{width_} * channels_;
     view = {whole_.pixels.data() + part.top * stride + int64_t{part.left} * channels_, stride, channels_};
   }
   if (view.channels != channels) convert(part, channels, view);
   return {};
+}
+
+void PictureReader::turn(const Box& stored, View& view) {
+  const auto width = static_cast<size_t>(orientation_.swaps() ? stored.height : stored.width);
+  const size_t line = width * static_cast<size_t>(view.channels);
+  turned_.resize(line * static_cast<size_t>(orientation_.swaps() ? stored.width : stored.height) +
+                 Resampler::slack);
+  orientation_.turn(view.pixels, view.stride, stored.height, stored.width, view.channels, turned_.data());
+  view = {turned_.data(), static_cast<int64_t>(line), view.channels};
 }
 
 /// Colour to grey or grey to colour, as with_channels().
@@ -65,7 +94,8 @@ std::string PictureReader::load(const Frame& frame, int channels, bool reduce, u
   View view{};
   if (!frame.nothing(height_, width_)) {
     const int reduction = reduce && is_jpeg_ ? reduction_for(frame) : 1;
-    resampler_.plan(frame, reduction);
+    resampler_.plan(reduction == 1 ? frame : reduced_frame(frame, reduction, height_, width_, orientation_),
+                    reduction);
     if (std::string why = decode(resampler_.needed(), reduction, channels, view); !why.empty()) return why;
     resampler_.to_planes(view.pixels, view.stride, channels, planes);
     return {};

@@ -9,10 +9,12 @@
 #include "data/codecs/pictures/picture.h"
 #include "data/codecs/pictures/resize.h"
 #include "data/codecs/pictures/stored_picture.h"
+#include "data/codecs/pictures/turn.h"
 
 namespace millrace::data {
 
-/// Decodes samples, as much of them as a frame needs. Keeps its memory: one for each thread.
+/// Decodes samples, as much of them as a frame needs, turned upright as their EXIF says: sizes and frames are
+/// those of the upright picture. Keeps its memory: one for each thread.
 class PictureReader {
  public:
   /// Looks at a sample, which must stay until load() is done: JPEG files are opened, all others decoded.
@@ -35,14 +37,16 @@ class PictureReader {
     int channels;
   };
   [[nodiscard]] std::string decode(const Box& part, int reduction, int channels, View& view);
+  void turn(const Box& stored, View& view);
   void convert(const Box& part, int channels, View& view);
 
   int height_ = 0, width_ = 0, channels_ = 0;
   bool is_jpeg_ = false;
+  Orientation orientation_;  // of a JPEG file; all else is upright when it is decoded
   JpegReader jpeg_;
   Picture whole_;
   Resampler resampler_;
-  std::vector<uint8_t> converted_;
+  std::vector<uint8_t> turned_, converted_;
 };
 
 }  // namespace millrace::data

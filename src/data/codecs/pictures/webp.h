@@ -11,8 +11,8 @@ namespace millrace::data {
 
 bool is_webp(std::span<const uint8_t> bytes);
 
-/// Decodes lossy and lossless files to colour; transparency is left out. Returns "" or the reason why it
-/// cannot (animations are refused).
+/// Decodes lossy and lossless files, of an animation its first picture, to colour; transparency is left out.
+/// Returns "" or the reason why it cannot.
 [[nodiscard]] std::string decode_webp(std::span<const uint8_t> bytes, Picture& picture);
 
 }  // namespace millrace::data

@@ -6,9 +6,11 @@
 
 #include <millrace/error.h>
 
+#include "data/codecs/pictures/decode.h"
 #include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/jpeg.h"
 #include "data/codecs/pictures/picture.h"
+#include "data/codecs/pictures/picture_size.h"
 #include "data/codecs/pictures/stored_picture.h"
 #include "support/jpeg_kinds.h"
 #include "support/pictures.h"
@@ -62,7 +64,64 @@ Box random_box(RandomStream& random, int height, int width) {
           w};
 }
 
+/// A JPEG file whose EXIF states an orientation.
+std::vector<uint8_t> with_orientation(std::vector<uint8_t> jpeg, int orientation) {
+  std::vector<uint8_t> exif = {0xff, 0xe1, 0,    34, 'E', 'x', 'i', 'f', 0, 0, 'I', 'I', '*', 0, 8, 0, 0, 0,
+                               1,    0,    0x12, 1,  3,   0,   1,   0,   0, 0, 0,   0,   0,   0, 0, 0, 0, 0};
+  exif[28] = static_cast<uint8_t>(orientation);
+  jpeg.insert(jpeg.begin() + 2, exif.begin(), exif.end());
+  return jpeg;
+}
+
 }  // namespace
+
+TEST_CASE("frames of turned JPEGs are those of the upright picture, which is decoded and then turned") {
+  RandomStream random(10, 0);
+  PictureReader reader;
+  for (int orientation = 1; orientation <= 8; ++orientation)
+    for (const int channels : {1, 3}) {
+      const auto bytes = with_orientation(make_jpeg_of(make_rough_picture(61, 90, channels, 5),
+                                                       {.channels = channels, .across = 1, .down = 1}),
+                                          orientation);
+      Picture whole;
+      REQUIRE(decode_picture(bytes, whole) == "");
+      CHECK(picture_size(bytes)->width == whole.width);
+      CHECK(picture_size(bytes)->height == whole.height);
+      CHECK((whole.width == 61) == (orientation >= 5));
+      for (int round = 0; round < 20; ++round) {
+        Frame frame;
+        frame.part = random_box(random, whole.height, whole.width);
+        frame.height = 1 + static_cast<int>(random.below(40));
+        frame.width = 1 + static_cast<int>(random.below(40));
+        frame.keep = random_box(random, frame.height, frame.width);
+        CHECK(load(reader, bytes, frame, channels) == slowly(whole, frame));
+      }
+      const Frame all = whole_frame(whole.height, whole.width, whole.height, whole.width);
+      CHECK(load(reader, bytes, all, channels) == slowly(whole, all));
+    }
+}
+
+TEST_CASE("turned JPEGs that are decoded smaller have their pixels in place") {
+  // 8 does not divide the sides, and a pixel's place is its value.
+  Picture ramp{203, 301, 3, {}};
+  for (int y = 0; y < ramp.height; ++y)
+    for (int x = 0; x < ramp.width; ++x)
+      ramp.pixels.insert(ramp.pixels.end(),
+                         {static_cast<uint8_t>(x * 255 / 301), static_cast<uint8_t>(y), 99});
+  PictureReader reader;
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    const auto bytes = with_orientation(encode_jpeg(ramp, 98), orientation);
+    Picture whole;
+    REQUIRE(decode_picture(bytes, whole) == "");
+    Frame frame = whole_frame(whole.height, whole.width, 20, 20);
+    frame.part = {9, 3, whole.height - 11, whole.width - 5};
+    const auto fast = load(reader, bytes, frame, 3, true), exact = load(reader, bytes, frame, 3, false);
+    int most = 0;
+    for (size_t i = 0; i < exact.size(); ++i) most = std::max(most, std::abs(exact[i] - fast[i]));
+    CAPTURE(orientation);
+    CHECK(most <= 2);
+  }
+}
 
 TEST_CASE("a region of a JPEG has the very pixels of a whole decode, for all kinds of files") {
   RandomStream random(9, 0);

@@ -67,7 +67,12 @@ TEST_CASE("damaged JPEG bytes never crash the decoder") {
 TEST_CASE("what is no picture is called so") {
   Picture picture;
   CHECK(decode_picture(std::span<const uint8_t>(), picture) == "the file is empty");
-  CHECK(decode_picture(bytes_of("<html>not found</html>"), picture) == "not a JPEG file");
+  CHECK(decode_picture(bytes_of("<html>not found</html>"), picture) ==
+        "it is a web page; pictures are JPEG, PNG, WebP, TIFF, GIF, BMP, PGM or PPM files");
+  CHECK(decode_picture(bytes_of("holiday"), picture).starts_with("it is no picture; "));
+  const std::string heic = decode_picture(bytes_of("nnnnftypheicnnnn"), picture);
+  CHECK(heic ==
+        "it is a picture of the kind HEIC, which is not read; convert it, with heif-convert IN OUT.jpg");
 }
 
 TEST_CASE("Netpbm keeps every byte, and damaged headers are refused") {

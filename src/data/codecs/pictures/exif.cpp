@@ -1,0 +1,101 @@
+#include "data/codecs/pictures/exif.h"
+
+#include <cstring>
+#include <string_view>
+
+namespace millrace::data {
+namespace {
+
+using Bytes8 = std::span<const uint8_t>;
+
+uint32_t exif_number(Bytes8 bytes, size_t at, int size, bool big) {
+  uint32_t value = 0;
+  for (int i = 0; i < size; ++i)
+    value |= uint32_t{bytes[at + static_cast<size_t>(i)]} << 8 * (big ? size - 1 - i : i);
+  return value;
+}
+
+bool exif_mark(Bytes8 bytes, size_t at, std::string_view mark) {
+  return bytes.size() >= at + mark.size() && std::memcmp(bytes.data() + at, mark.data(), mark.size()) == 0;
+}
+
+/// The EXIF data in a file; empty where there is none.
+Bytes8 exif_of_jpeg(Bytes8 file) {
+  for (size_t at = 2; file.size() - at >= 4;) {
+    if (file[at] != 0xff) return {};
+    const uint8_t marker = file[at + 1];
+    if (marker == 0xff || marker == 0x01 || (marker >= 0xd0 && marker <= 0xd8)) {  // fill, without a length
+      at += marker == 0xff ? 1 : 2;
+      continue;
+    }
+    const size_t length = exif_number(file, at + 2, 2, true);
+    if (marker == 0xda || marker == 0xd9 || length < 2 || length + 2 > file.size() - at) return {};
+    constexpr std::string_view mark("Exif\0\0", 6);
+    if (marker == 0xe1 && length >= 8 && exif_mark(file, at + 4, mark))
+      return file.subspan(at + 10, length - 8);
+    at += 2 + length;
+  }
+  return {};
+}
+
+Bytes8 exif_of_png(Bytes8 file) {
+  for (size_t at = 8; at <= file.size() && file.size() - at >= 12;) {
+    const size_t length = exif_number(file, at, 4, true);
+    if (length > file.size() - at - 12) return {};
+    if (exif_mark(file, at + 4, "eXIf")) return file.subspan(at + 8, length);
+    at += 12 + length;
+  }
+  return {};
+}
+
+Bytes8 exif_of_webp(Bytes8 file) {
+  if (!exif_mark(file, 12, "VP8X")) return {};  // the others hold nothing but pixels
+  for (size_t at = 12; at <= file.size() && file.size() - at >= 8;) {
+    const size_t length = exif_number(file, at + 4, 4, false);
+    if (length > file.size() - at - 8) return {};
+    if (exif_mark(file, at, "EXIF")) {
+      Bytes8 exif = file.subspan(at + 8, length);
+      return exif_mark(exif, 0, "Exif") && length >= 6 ? exif.subspan(6) : exif;
+    }
+    at += 8 + length + length % 2;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<uint32_t> tiff_tag(Bytes8 tiff, uint16_t tag) {
+  if (tiff.size() < 8) return {};
+  const bool big = exif_mark(tiff, 0, std::string_view("MM\0*", 4));
+  if (!big && !exif_mark(tiff, 0, std::string_view("II*\0", 4))) return {};
+  const size_t directory = exif_number(tiff, 4, 4, big);
+  if (directory > tiff.size() - 2) return {};
+  const size_t entries = exif_number(tiff, directory, 2, big);
+  for (size_t i = 0, at = directory + 2; i < entries && at + 12 <= tiff.size(); ++i, at += 12) {
+    if (exif_number(tiff, at, 2, big) != tag) continue;
+    const uint32_t type = exif_number(tiff, at + 2, 2, big);
+    const int size = type == 1 ? 1 : type == 3 ? 2 : type == 4 ? 4 : 0;
+    const uint64_t count = exif_number(tiff, at + 4, 4, big);
+    if (size == 0 || count == 0) return {};
+    if (count * static_cast<uint64_t>(size) <= 4) return exif_number(tiff, at + 8, size, big);
+    const size_t elsewhere = exif_number(tiff, at + 8, 4, big);
+    if (elsewhere > tiff.size() - static_cast<size_t>(size)) return {};
+    return exif_number(tiff, elsewhere, size, big);
+  }
+  return {};
+}
+
+int exif_orientation(Bytes8 file) {
+  Bytes8 exif;
+  if (exif_mark(file, 0, "\xff\xd8"))
+    exif = exif_of_jpeg(file);
+  else if (exif_mark(file, 0, "\x89PNG\r\n\x1a\n"))
+    exif = exif_of_png(file);
+  else if (exif_mark(file, 0, "RIFF") && exif_mark(file, 8, "WEBP"))
+    exif = exif_of_webp(file);
+  if (exif.empty()) return 1;
+  const uint32_t value = tiff_tag(exif, orientation_tag).value_or(1);
+  return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
+}
+
+}  // namespace millrace::data
