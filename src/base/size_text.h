@@ -1,7 +1,9 @@
-// Sizes of memory as people write them.
+// Sizes of memory, and other numbers, as people write them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <string>
 
@@ -24,6 +26,14 @@ inline double parse_bytes(const std::string& what, const std::string& text) {
   if (used == 0 || !(value * scale >= 1) || !(value * scale <= 1e18))
     fail<InputError>("{} takes a size such as 16GB or 800MB, not '{}'", what, text);
   return value * scale;
+}
+
+/// "1,234,567"
+inline std::string thousands(int64_t value) {
+  std::string text = fmt::format("{}", std::abs(value));
+  for (ptrdiff_t at = static_cast<ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<size_t>(at), 1, ',');
+  return value < 0 ? "-" + text : text;
 }
 
 /// "12.3 MB", of few bytes "123 bytes".

@@ -20,13 +20,6 @@ void put_progress(const std::string& text) { std::fputs(text.c_str(), stdout); }
 
 }  // namespace
 
-std::string thousands(int64_t value) {
-  std::string text = fmt::format("{}", std::abs(value));
-  for (ptrdiff_t at = static_cast<ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
-    text.insert(static_cast<size_t>(at), 1, ',');
-  return value < 0 ? "-" + text : text;
-}
-
 std::string duration_text(double seconds) {
   if (!std::isfinite(seconds) || seconds > 1e8) return "?";
   const auto s = static_cast<int64_t>(std::max(0.0, seconds) + 0.5);

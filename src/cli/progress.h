@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/size_text.h"
 #include "train/status.h"
 
 namespace millrace::cli {
@@ -13,8 +14,6 @@ namespace millrace::cli {
 std::string status_line(const train::Status& status);
 /// "4:05", "1:02:03"
 std::string duration_text(double seconds);
-/// "1,234,567"
-std::string thousands(int64_t value);
 
 /// One line that is rewritten in place on a terminal (a few times a second), else plain lines every few
 /// seconds.

@@ -296,3 +296,52 @@ def test_arithmetic_jpeg(same_as, tmp_path):
     smooth(18).save(tmp_path / "huffman.jpg", quality=95)
     subprocess.run(["jpegtran", "-arithmetic", "-outfile", tmp_path / "arithmetic.jpg", tmp_path / "huffman.jpg"], check=True)
     same_as({tmp_path / "arithmetic.jpg": Image.open(tmp_path / "huffman.jpg").convert("RGB")})
+
+
+# ---- grey among colour
+
+
+def mixed(folder, grey, colour):
+    """Two classes of pictures, of which the first are grey."""
+    for label in ("cat", "dog"):
+        (folder / label).mkdir(parents=True)
+    for i in range(grey + colour):
+        picture = smooth(i)
+        picture = picture.convert("L") if i < grey else picture
+        ending = ("png", "jpg", "webp", "tif")[i % 4] if i >= grey else ("png", "jpg", "pgm", "tif")[i % 4]
+        picture.save(folder / ("cat", "dog")[i % 2] / f"{i:03}.{ending}")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "grey, colour, keys, note, channels",
+    [
+        (5, 11, "", "5 of 16 pictures are grey: read as RGB", 3),
+        (11, 5, "", "5 of 16 pictures are of colour: read as grey", 1),
+        (15, 1, "", "1 of 16 pictures is of colour: read as grey", 1),
+        (5, 11, "channels = 1", "11 of 16 pictures are of colour: read as grey", 1),
+        (11, 5, "channels = 3", "11 of 16 pictures are grey: read as RGB", 3),
+        (0, 16, "", None, 3),
+    ],
+)
+def test_grey_pictures_and_those_of_colour_are_brought_together(millrace, tmp_path, grey, colour, keys, note, channels):
+    recipe = write_recipe(tmp_path / "r.toml", mixed(tmp_path / "data", grey, colour), input=keys, batch=16)
+    printed = millrace("train", recipe, "--out", tmp_path / "run").stdout
+    assert (note or "read as") in printed if note else "read as" not in printed
+    assert f"channels = {channels}" in (tmp_path / "run" / "recipe.toml").read_text()
+    millrace("data", "why", tmp_path / "run", "--step", "1", "--write", tmp_path / "step")
+    pictures = np.load(tmp_path / "step" / "pictures.npy")
+    assert pictures.shape == (16, channels, HEIGHT, WIDTH)
+    # The other kind is read by evaluation, prediction and a training that goes on, too.
+    millrace("eval", tmp_path / "run", tmp_path / "data")
+    files = sorted((tmp_path / "data").rglob("*.*"))
+    assert len(millrace("predict", tmp_path / "run", *files).stdout.splitlines()) == 16
+    assert note is None or note not in millrace("eval", tmp_path / "run", tmp_path / "data").stdout
+
+
+def test_pixels_are_converted_as_pillow_does(millrace, tmp_path):
+    recipe = write_recipe(tmp_path / "r.toml", mixed(tmp_path / "data", 11, 5), batch=16)
+    seen = first_batch(millrace, tmp_path, recipe)
+    assert len(seen) == 16
+    for name, planes in seen.items():
+        assert (planes[0] == np.asarray(Image.open(name).convert("L"))).all(), name

@@ -34,7 +34,11 @@ const char* kind_plural(ColumnKind kind) {
   }
 }
 
-Contents::Contents(const Dataset& dataset, ColumnKind kind) : dataset_(&dataset) {
+Contents::Contents(const Dataset& dataset, ColumnKind kind, const std::string& column) : dataset_(&dataset) {
+  if (!column.empty()) {
+    columns_ = {dataset.column(column)};
+    return;
+  }
   for (size_t c = 0; c < dataset.columns().size(); ++c)
     if (dataset.columns()[c].kind == kind) columns_.push_back(c);
   if (columns_.empty())

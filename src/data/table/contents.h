@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <millrace/dataset.h>
@@ -15,8 +16,9 @@ namespace millrace::data {
 /// here and .ppm there). The data set must stay.
 class Contents {
  public:
-  /// InputError when there is no such column, naming those that there are.
-  Contents(const Dataset& dataset, ColumnKind kind);
+  /// `column`: this one instead; "": all of the kind. InputError when there is no such column, naming those
+  /// that there are.
+  Contents(const Dataset& dataset, ColumnKind kind, const std::string& column = "");
   /// Has a data set a column of this kind?
   static bool in(const Dataset& dataset, ColumnKind kind);
 

@@ -14,6 +14,7 @@
 #include "data/formats/content.h"
 #include "data/table/select.h"
 #include "task/input.h"
+#include "task/inputs/picture_colours.h"
 #include "task/inputs/picture_draft.h"
 #include "task/inputs/picture_frames.h"
 #include "task/inputs/picture_views.h"
@@ -27,6 +28,7 @@ struct LearntPictures {
   data::Extent extent;
   /// Of each channel, of values 0…1.
   std::vector<double> mean, deviation;
+  std::string note = {};  // on pictures whose colours are converted
 };
 
 /// Pictures as they are for evaluation; with `random` as training has them.
@@ -124,6 +126,7 @@ class PictureInput final : public Input {
         learnt_(std::move(learnt)),
         normalise_(std::make_shared<nn::Normalise>(learnt_.mean, learnt_.deviation)) {
     // The run's recipe then says them: trained again on other data, it normalises alike.
+    section_.set("channels", int64_t{learnt_.extent.channels});
     if (section_.settings.numbers("mean").empty()) {
       section_.set("mean", learnt_.mean);
       section_.set("std", learnt_.deviation);
@@ -140,8 +143,11 @@ class PictureInput final : public Input {
         .dump();
   }
   std::vector<std::string> notes() const override {
-    return {fmt::format("pictures of {}×{}, {}", learnt_.extent.width, learnt_.extent.height,
-                        learnt_.extent.channels == 1 ? "grey" : "colour")};
+    std::vector<std::string> lines = {fmt::format("pictures of {}×{}, {}", learnt_.extent.width,
+                                                  learnt_.extent.height,
+                                                  learnt_.extent.channels == 1 ? "grey" : "colour")};
+    if (!learnt_.note.empty()) lines.push_back(learnt_.note);
+    return lines;
   }
 
   std::vector<data::Field> fields() const override {
@@ -243,10 +249,18 @@ void check_pictures(const Section& section, const Recipe& recipe) {
         key);
 }
 
-std::unique_ptr<Input> learn_pictures(const Section& section, const Reading& reading) {
+std::unique_ptr<Input> learn_pictures(const Section& said, const Reading& reading) {
+  // Pictures are brought to the colours that most of them have, unless the recipe says which.
+  constexpr int64_t most_looks = 2000;
+  Section section = said;
+  const PictureColours colours =
+      picture_colours(*reading.samples, section.settings.text("column"), most_looks);
+  if (section.settings.integer("channels") == 0 && colours.looked > 0)
+    section.set("channels", int64_t{colours.channels()});
   const Settings& s = section.settings;
   const auto part = data::picture_part(*reading.samples, picture_options(section, true));
   LearntPictures learnt{part->extent(), s.numbers("mean"), s.numbers("std")};
+  learnt.note = colours.note(learnt.extent.channels, reading.samples->count() <= most_looks);
   if (learnt.mean.size() != learnt.deviation.size())
     fail<InputError>("{0}.mean and {0}.std need one number a channel each", input_key(section));
   if (learnt.mean.empty()) measure_pictures(sample_pictures(section, reading), learnt);
@@ -305,7 +319,7 @@ MILLRACE_INPUT(picture){
           int64_t{0}, 0, 4096},
          {"crop", "side of the square that is cut out of the middle, after resizing; 0: nothing is cut",
           int64_t{0}, 0, 4096},
-         {"channels", "1 grey, 3 colour, 0: as the pictures are", int64_t{0}, 0, 3},
+         {"channels", "1 grey, 3 colour, 0: as most of the pictures are", int64_t{0}, 0, 3},
          {"mean",
           "means of the channels (of 0…1) that normalising subtracts; empty: measured on the training "
           "pictures",
