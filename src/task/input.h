@@ -100,6 +100,8 @@ class Input {
   /// or the data set of paths. Null: `argument` is no path but a sample, which sample_of() makes one of.
   virtual std::shared_ptr<const data::Dataset> open(const Recipe& recipe,
                                                     const std::vector<std::string>& paths) const;
+  /// The paths that an argument of `predict` stands for: those in a list, those that a pattern matches.
+  virtual std::vector<std::string> paths(const std::string& argument) const { return {argument}; }
   /// May these arguments be opened as one data set (files of one kind)?
   virtual bool together(const std::string& /*path*/) const { return false; }
   /// Is an argument of `predict` a sample as it stands, not a path? InputError for what looks like a file

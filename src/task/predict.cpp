@@ -148,8 +148,17 @@ void predict_samples(Predictor& predictor, const Task& task, std::shared_ptr<con
                  recipe.eval.batch, first, out);
 }
 
-void predict_arguments(Predictor& predictor, const Task& task, const std::vector<std::string>& arguments,
+void predict_arguments(Predictor& predictor, const Task& task, const std::vector<std::string>& named,
                        const OnPrediction& on) {
+  std::vector<std::string> arguments;
+  for (const std::string& argument : named) try {
+      const std::vector<std::string> paths = task.inputs.size() == 1 && !task.inputs[0]->is_sample(argument)
+                                                 ? task.inputs[0]->paths(argument)
+                                                 : std::vector{argument};
+      arguments.insert(arguments.end(), paths.begin(), paths.end());
+    } catch (const Error& error) {
+      on.failed(error.what());
+    }
   for (size_t next = 0; next < arguments.size();) try {
       const size_t first = next;
       const OpenedArguments opened = open_next(task, arguments, next);

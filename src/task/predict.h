@@ -26,9 +26,9 @@ struct OnSample {
 void predict_samples(Predictor& predictor, const Task& task, std::shared_ptr<const data::Dataset> samples,
                      const OnSample& on);
 
-/// One argument of `predict` after the other: paths are opened (those that may, together), samples are taken
-/// as they stand. `on` gets the name of each sample ("photo.jpg", "people.csv#3", the text itself) and the
-/// logits; errors of one do not stop the others.
+/// One argument of `predict` after the other: lists and patterns become paths, paths are opened (those that
+/// may, together), samples are taken as they stand. `on` gets the name of each sample ("photo.jpg",
+/// "people.csv#3", the text itself) and the logits; errors of one do not stop the others.
 struct OnPrediction {
   std::function<void(const std::string& name, const std::vector<std::span<const float>>& logits)> predicted;
   std::function<void(const std::string& message)> failed;

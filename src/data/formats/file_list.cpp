@@ -1,6 +1,8 @@
 #include "data/formats/file_list.h"
 
 #include "base/file.h"
+#include "data/io/location.h"
+#include "data/io/open_file.h"
 
 namespace millrace::data {
 namespace {
@@ -15,7 +17,9 @@ class FileList final : public Dataset {
   std::string name(int64_t index) const override { return names_.at(static_cast<size_t>(index)); }
   Value read(int64_t index, size_t column) const override {
     if (column == 0) return name(index);
-    return Bytes(read_file(name(index)));
+    if (!is_elsewhere(name(index))) return Bytes(read_file(name(index)));
+    const auto file = open_file(name(index));
+    return file->read(0, file->size());
   }
 
  private:

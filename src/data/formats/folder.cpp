@@ -9,6 +9,7 @@
 #include "base/words.h"
 #include "data/codecs/pictures/decode.h"
 #include "data/codecs/pictures/picture.h"
+#include "data/codecs/sounds/sound.h"
 #include "data/formats/content.h"
 #include "data/formats/formats.h"
 #include "data/formats/open_dataset.h"
@@ -19,11 +20,23 @@ namespace {
 
 constexpr int most_depth = 16;
 
-ColumnKind kind_of(const std::string& name) {
-  return is_picture_name(name)                 ? ColumnKind::picture
-         : has_ending(name, {".wav", ".flac"}) ? ColumnKind::audio
-         : has_ending(name, {".txt"})          ? ColumnKind::text
-                                               : ColumnKind::bytes;
+/// Folders that other programs leave behind.
+bool is_debris(const std::string& name) {
+  return name.front() == '.' || name == "__MACOSX" || name == "@eaDir" || name == "$RECYCLE.BIN" ||
+         name == "System Volume Information";
+}
+
+/// By its name where that says it, else by its first bytes. What cameras put beside their pictures and what
+/// tells of them is neither.
+ColumnKind kind_of(const fs::path& path, const std::string& name) {
+  if (is_picture_name(name)) return ColumnKind::picture;
+  if (is_sound_name(name)) return ColumnKind::audio;
+  if (has_ending(name, {".txt"})) return ColumnKind::text;
+  if (has_ending(name, {".json", ".xml", ".csv", ".yaml", ".yml", ".md",  ".mat", ".npy", ".db",  ".ini",
+                        ".nef",  ".cr2", ".cr3", ".dng",  ".arw", ".orf", ".rw2", ".pef", ".mov", ".mp4"}))
+    return ColumnKind::bytes;
+  const ColumnKind kind = file_kind(path.string());
+  return kind == ColumnKind::text ? ColumnKind::bytes : kind;
 }
 
 class Folder final : public Dataset {
@@ -80,23 +93,26 @@ class Folder final : public Dataset {
     if (depth > most_depth)
       fail<InputError>("{}: folders are nested too deeply (a link that leads back?)",
                        (fs::path(path()) / below).string());
-    std::vector<std::string> folders;
-    std::vector<File> files;
+    std::vector<std::pair<std::string, bool>> entries;  // and whether it is a folder
     folders_.push_back(below);
     const size_t here = folders_.size() - 1;
     for (const auto& entry : fs::directory_iterator(fs::path(path()) / below)) {
       const std::string name = entry.path().filename().string();
-      if (name.front() == '.') continue;
-      if (entry.is_directory())
-        folders.push_back((fs::path(below) / name).generic_string());
-      else if (entry.is_regular_file())
-        files.push_back({here, name, kind_of(name)});
+      std::error_code lost;  // links that lead nowhere
+      if (is_debris(name)) continue;
+      if (entry.is_directory(lost) || entry.is_regular_file(lost))
+        entries.emplace_back(name, entry.is_directory(lost));
     }
-    std::sort(folders.begin(), folders.end());
-    std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.name < b.name; });
-    leaves_.push_back(folders.empty());
-    std::move(files.begin(), files.end(), std::back_inserter(files_));
-    for (const std::string& next : folders) scan(next, depth + 1);
+    std::sort(entries.begin(), entries.end());
+    leaves_.push_back(
+        std::none_of(entries.begin(), entries.end(), [](const auto& each) { return each.second; }));
+    for (const auto& [name, folder] : entries) {
+      const fs::path at = fs::path(below) / name;
+      if (folder)
+        scan(at.generic_string(), depth + 1);
+      else
+        files_.push_back({here, name, kind_of(path() / at, name)});
+    }
   }
 
   /// Where there are pictures all else is passed over, as a licence beside them; so with sounds.
@@ -130,8 +146,10 @@ class Folder final : public Dataset {
                        : kind_ == ColumnKind::audio ? "sounds"
                                                     : "files";
     if (wanted[0] > 0) {
+      const auto outside =
+          std::find_if(files_.begin(), files_.end(), [](const File& file) { return file.folder == 0; });
       fault_ = fmt::format("{}: {} lies outside of class folders; put the {} into one folder for each class",
-                           path(), files_.front().name, what);
+                           path(), outside->name, what);
       return;
     }
     for (size_t f = 1; f < folders_.size() && fault_.empty(); ++f)

@@ -1,8 +1,6 @@
 // Pictures: planes of one size, normalised.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
@@ -11,9 +9,9 @@
 #include "data/augment/mix.h"
 #include "data/codecs/pictures/decode.h"
 #include "data/feed/picture_part.h"
-#include "data/formats/content.h"
 #include "data/table/select.h"
 #include "task/input.h"
+#include "task/inputs/own_files.h"
 #include "task/inputs/picture_colours.h"
 #include "task/inputs/picture_draft.h"
 #include "task/inputs/picture_frames.h"
@@ -108,16 +106,7 @@ void measure_pictures(const Array& pictures, LearntPictures& learnt) {
   }
 }
 
-/// Is it named as a picture, or does it begin as one?
-bool is_picture_file(const std::string& path) {
-  if (data::is_picture_name(path)) return true;
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return false;
-  uint8_t begin[64] = {};
-  std::ifstream file(path, std::ios::binary);
-  file.read(reinterpret_cast<char*>(begin), sizeof begin);
-  return data::content_kind({begin, static_cast<size_t>(file.gcount())}) == data::ColumnKind::picture;
-}
+constexpr OwnFiles picture_files = {data::ColumnKind::picture, "picture", data::is_picture_name};
 
 class PictureInput final : public Input {
  public:
@@ -182,10 +171,12 @@ class PictureInput final : public Input {
 
   std::shared_ptr<const data::Dataset> open(const Recipe& /*recipe*/,
                                             const std::vector<std::string>& paths) const override {
-    return files_or_dataset(paths, is_picture_file, settings().text("column"),
-                            {"picture", data::ColumnKind::picture});
+    return files_or_dataset(paths, settings().text("column"), picture_files);
   }
-  bool together(const std::string& path) const override { return is_picture_file(path); }
+  std::vector<std::string> paths(const std::string& argument) const override {
+    return paths_of(argument, picture_files);
+  }
+  bool together(const std::string& path) const override { return is_own_file(path, picture_files); }
 
   int views() const override { return picture_views(settings().text("tta")); }
   std::vector<Array> view(std::span<const Array> arrays, int view) const override {

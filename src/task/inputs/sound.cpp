@@ -9,13 +9,13 @@
 
 #include "base/format.h"
 #include "base/parallel_for.h"
-#include "base/words.h"
 #include "data/augment/spec_augment.h"
 #include "data/codecs/sounds/mel.h"
 #include "data/codecs/sounds/mel_graph.h"
 #include "data/feed/sound_part.h"
 #include "data/table/select.h"
 #include "task/input.h"
+#include "task/inputs/own_files.h"
 #include "task/inputs/suiting.h"
 
 namespace millrace::task {
@@ -119,8 +119,7 @@ LearntSounds measure_sounds(const Settings& settings, const Reading& reading) {
   return {mean, std::max(1e-6, std::sqrt(std::max(0.0, square / values - mean * mean)))};
 }
 
-/// Is it named as a WAV or FLAC file?
-bool is_sound_file(const std::string& path) { return has_ending(path, {".wav", ".flac"}); }
+constexpr OwnFiles sound_files = {data::ColumnKind::audio, "audio", data::is_sound_name};
 
 class SoundInput final : public Input {
  public:
@@ -169,10 +168,12 @@ class SoundInput final : public Input {
 
   std::shared_ptr<const data::Dataset> open(const Recipe& /*recipe*/,
                                             const std::vector<std::string>& paths) const override {
-    return files_or_dataset(paths, is_sound_file, settings().text("column"),
-                            {"audio", data::ColumnKind::audio});
+    return files_or_dataset(paths, settings().text("column"), sound_files);
   }
-  bool together(const std::string& path) const override { return is_sound_file(path); }
+  std::vector<std::string> paths(const std::string& argument) const override {
+    return paths_of(argument, sound_files);
+  }
+  bool together(const std::string& path) const override { return is_own_file(path, sound_files); }
 
   /// The spectrogram in grey: what the graph made of it where it is the row's last array, else heard here.
   /// Low notes are at the bottom, the loudest value is white, 60 dB below it is black.

@@ -8,6 +8,7 @@
 #include <soxr.h>
 
 #include "base/format.h"
+#include "base/words.h"
 
 namespace millrace::data {
 namespace {
@@ -86,6 +87,11 @@ std::string open_sound(Memory& memory, File& file, SF_INFO& info) {
 }
 
 }  // namespace
+
+bool is_sound_name(std::string_view name) {
+  return has_ending(name,
+                    {".wav", ".wave", ".flac", ".mp3", ".ogg", ".oga", ".opus", ".m4a", ".aif", ".aiff"});
+}
 
 std::string read_sound_info(std::span<const uint8_t> bytes, SoundInfo& info) {
   Memory memory{bytes};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace millrace::data {
@@ -30,6 +31,9 @@ struct SoundInfo {
 [[nodiscard]] std::string decode_sound(std::span<const uint8_t> bytes, Sound& sound);
 /// The same of the header alone.
 [[nodiscard]] std::string read_sound_info(std::span<const uint8_t> bytes, SoundInfo& info);
+
+/// True for the file names that sounds have (.wav, .flac; .mp3 … that may hold what is decoded), in any case.
+bool is_sound_name(std::string_view name);
 
 /// One channel: the mean of all.
 void mix_to_mono(Sound& sound);
