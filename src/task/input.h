@@ -140,6 +140,11 @@ class Input {
   /// A line for `data why`: what stands in a row of extracts.
   virtual std::string row_text(const data::Part& /*part*/, const data::RowPick& /*row*/) const { return {}; }
   virtual CheaperSamples cheaper(const data::Dataset& /*samples*/) const { return {}; }
+  /// A line for the user where samples of the test set are among those of training, or nearly, as far as a
+  /// second's look tells; else "".
+  virtual std::string repeated(const data::Dataset& /*training*/, const data::Dataset& /*tests*/) const {
+    return {};
+  }
   virtual std::vector<ExportedTexts> exported_texts() const { return {}; }
 
  protected:

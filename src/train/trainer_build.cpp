@@ -32,6 +32,10 @@ void TrainerState::open_data(const std::string& encoding) {
   for (const std::string& line : notes) observer.message(line);
   for (const std::string& line : skipped_samples(feed(), bad)) observer.message(line);
   if (task::has_tests(recipe())) open_tests();
+  if (encoding.empty() && most_samples == 0 && tests.samples && training.samples)
+    for (const auto& input : task.inputs)
+      if (const std::string line = input->repeated(*training.samples, *tests.samples); !line.empty())
+        observer.message(line);
   steps_per_epoch = feed().batches_per_epoch();
   total = steps_of(recipe(), steps_per_epoch);
   // Of a sample an epoch is shorter; but an order may have lengths of its own.

@@ -478,3 +478,40 @@ def test_untidy_folders_are_data_sets(millrace, heap, tmp_path):
     stat = json.loads(millrace("data", "stat", folder, "--json").stdout)["sources"][0]
     assert stat["classes"] == {"cat": 5, "dog": 5} and stat["bad"] == []
     assert "10 pictures" in millrace("train", write_recipe(tmp_path / "r.toml", folder), "--out", tmp_path / "run").stdout
+
+
+# ---- test pictures that training has seen
+
+
+def rough(seed):
+    grid = np.random.default_rng(seed).integers(0, 256, (6, 8, 3)).astype(np.uint8)
+    return Image.fromarray(grid).resize((160, 120), Image.BICUBIC)
+
+
+def test_training_tells_of_test_pictures_that_it_has_seen(millrace, tmp_path):
+    for i in range(30):
+        path = tmp_path / "train" / ("cat", "dog")[i % 2] / f"{i}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rough(i).save(path, quality=90)
+        path = tmp_path / "test" / ("cat", "dog")[i % 2] / f"{i}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rough(1000 + i).save(path, quality=90)
+    recipe = write_recipe(tmp_path / "r.toml", tmp_path / "train", f'test = "{tmp_path / "test"}"', "resize = 32")
+    assert "among those of training" not in millrace("train", recipe, "--out", tmp_path / "clean").stdout
+    shutil.copy(tmp_path / "train" / "cat" / "4.jpg", tmp_path / "test" / "dog" / "copy.jpg")
+    rough(7).save(tmp_path / "test" / "dog" / "again.png")
+    save_turned(tmp_path / "test" / "dog" / "turned.jpg", rough(9).transpose(Image.Transpose.ROTATE_90), 6, quality=70)
+    printed = millrace("train", recipe, "--out", tmp_path / "run").stdout
+    assert "3 of 33 pictures to test on are among those of training, or nearly" in printed
+    assert f"({tmp_path}/test/dog/copy.jpg = {tmp_path}/train/cat/4.jpg)" in printed
+    assert "looked at" not in printed
+
+
+def test_conditions_that_part_a_source_have_no_repeats_of_themselves(millrace, tmp_path):
+    folder = tmp_path / "all"
+    for i in range(20):
+        path = folder / ("cat", "dog")[i % 2] / f"{i}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rough(i).save(path)
+    recipe = write_recipe(tmp_path / "r.toml", folder, "test_share = 0.2", "resize = 32")
+    assert "among those of training" not in millrace("train", recipe, "--out", tmp_path / "run").stdout

@@ -5,11 +5,14 @@
 
 #include "base/format.h"
 #include "base/parallel_for.h"
+#include "base/size_text.h"
 #include "data/augment/augment.h"
 #include "data/augment/mix.h"
 #include "data/codecs/pictures/decode.h"
 #include "data/feed/picture_part.h"
+#include "data/io/location.h"
 #include "data/table/select.h"
+#include "data/tools/statistics/repeated_pictures.h"
 #include "task/input.h"
 #include "task/inputs/own_files.h"
 #include "task/inputs/picture_colours.h"
@@ -107,6 +110,26 @@ void measure_pictures(const Array& pictures, LearntPictures& learnt) {
 }
 
 constexpr OwnFiles picture_files = {data::ColumnKind::picture, "picture", data::is_picture_name};
+
+std::string repeated_note(const data::Dataset& training, const data::Dataset& tests,
+                          const std::string& column) {
+  if (data::is_elsewhere(training.path()) || data::is_elsewhere(tests.path())) return {};  // too slow a look
+  constexpr double seconds = 1;
+  const data::RepeatedPictures found = data::repeated_pictures(training, tests, column, seconds);
+  if (found.repeated == 0) return {};
+  const auto looked = [](int64_t seen, int64_t all) {
+    return seen == all ? "all " + thousands(all) : fmt::format("{} of {}", thousands(seen), thousands(all));
+  };
+  std::string line = fmt::format(
+      "{} of {} pictures to test on {} among those of training, or nearly ({} = {}): "
+      "results on them say little; millrace data stat lists such pictures",
+      thousands(found.repeated), thousands(tests.count()), found.repeated == 1 ? "is" : "are", found.test,
+      found.train);
+  if (found.tests < tests.count() || found.trained < training.count())
+    line += fmt::format(" (looked at were {} to test on and {} to train on)",
+                        looked(found.tests, tests.count()), looked(found.trained, training.count()));
+  return line;
+}
 
 class PictureInput final : public Input {
  public:
@@ -206,6 +229,9 @@ class PictureInput final : public Input {
     const StoredSize stored = worthwhile_size(settings(), samples);
     if (stored.side == 0) return {};
     return {fmt::format("millrace pack --resize {}", stored.side), stored.cost};
+  }
+  std::string repeated(const data::Dataset& training, const data::Dataset& tests) const override {
+    return repeated_note(training, tests, settings().text("column"));
   }
 
  private:

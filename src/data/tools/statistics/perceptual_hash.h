@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstdlib>
 
 #include "data/codecs/pictures/picture.h"
 
@@ -20,5 +21,14 @@ Likeness likeness(const Picture& picture);
 
 /// Bits in which two hashes differ: 0 to 64.
 inline int distance(uint64_t a, uint64_t b) { return std::popcount(a ^ b); }
+
+/// Do at most so many bits differ, and the thumbnails little?
+inline bool look_alike(const Likeness& a, const Likeness& b, int most) {
+  constexpr int alike_thumbnails = 6;  // mean difference of grey values
+  if (distance(a.hash, b.hash) > most) return false;
+  int difference = 0;
+  for (size_t i = 0; i < a.thumbnail.size(); ++i) difference += std::abs(a.thumbnail[i] - b.thumbnail[i]);
+  return difference <= alike_thumbnails * static_cast<int>(a.thumbnail.size());
+}
 
 }  // namespace millrace::data

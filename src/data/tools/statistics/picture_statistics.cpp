@@ -11,6 +11,7 @@
 #include "data/codecs/pictures/stored_picture.h"
 #include "data/table/contents.h"
 #include "data/table/labels.h"
+#include "data/tools/statistics/content_hash.h"
 #include "data/tools/statistics/perceptual_hash.h"
 #include "data/tools/statistics/statistics.h"
 
@@ -18,8 +19,6 @@ namespace millrace::data {
 namespace {
 
 constexpr int bands = 4, band_bits = 16;
-/// Mean difference of grey values up to which thumbnails are alike.
-constexpr int alike_thumbnails = 6;
 /// Pictures with one band in common that are compared each with each; beyond, only neighbours in order of
 /// hash.
 constexpr size_t most_compared = 20'000, neighbours = 50;
@@ -41,23 +40,6 @@ struct Looked {
   explicit Looked(const Dataset& of) : set(of), pictures(of, ColumnKind::picture), labels(of) {}
   StoredPicture picture(int64_t index) const { return stored_picture(pictures.read(index)); }
 };
-
-/// FNV-1a (Fowler, Noll, Vo), eight bytes at a time.
-uint64_t content_hash(std::span<const uint8_t> bytes) {
-  uint64_t hash = 0xcbf29ce484222325 ^ bytes.size();
-  size_t at = 0;
-  const auto mix = [&](uint64_t word) {
-    hash = (hash ^ word) * 0x100000001b3;
-    hash ^= hash >> 29;
-  };
-  for (; at + 8 <= bytes.size(); at += 8) {
-    uint64_t word = 0;
-    std::copy_n(&bytes[at], 8, reinterpret_cast<uint8_t*>(&word));
-    mix(word);
-  }
-  for (; at < bytes.size(); ++at) mix(bytes[at]);
-  return hash;
-}
 
 /// Reads one picture; the reason when it cannot be.
 std::string look_at(const Looked& source, Facts& facts, uint64_t& bytes) {
@@ -86,13 +68,6 @@ bool same_bytes(const std::vector<Looked>& sources, Place a, Place b) {
   const StoredPicture one = sources[static_cast<size_t>(a.source)].picture(a.index),
                       other = sources[static_cast<size_t>(b.source)].picture(b.index);
   return std::equal(one.bytes.begin(), one.bytes.end(), other.bytes.begin(), other.bytes.end());
-}
-
-bool look_alike(const Likeness& a, const Likeness& b, int most) {
-  if (distance(a.hash, b.hash) > most) return false;
-  int difference = 0;
-  for (size_t i = 0; i < a.thumbnail.size(); ++i) difference += std::abs(a.thumbnail[i] - b.thumbnail[i]);
-  return difference <= alike_thumbnails * static_cast<int>(a.thumbnail.size());
 }
 
 /// Sets of numbers that were joined.

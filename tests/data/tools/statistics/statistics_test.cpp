@@ -12,6 +12,7 @@
 #include "data/formats/formats.h"
 #include "data/formats/open_dataset.h"
 #include "data/tools/statistics/perceptual_hash.h"
+#include "data/tools/statistics/repeated_pictures.h"
 #include "support/labelled.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
@@ -189,4 +190,34 @@ TEST_CASE("means and deviations of the largest numbers are numbers") {
     CHECK(large.std == doctest::Approx(0.85e308));
     CHECK(of({3, 5}, times).std == doctest::Approx(1));
   }
+}
+
+TEST_CASE("test pictures that training has are found by their bytes and by their looks, in bounded time") {
+  const TempFolder folder;
+  for (int i = 0; i < 40; ++i) {
+    put_file(folder / fmt::format("train/{:02}.jpg", i), jpeg(waves(40, 50, static_cast<uint64_t>(i)), 95));
+    put_file(folder / fmt::format("test/{:02}.jpg", i),
+             jpeg(waves(40, 50, static_cast<uint64_t>(100 + i)), 95));
+  }
+  const auto train = open_dataset(folder / "train");
+  const auto none = repeated_pictures(*train, *open_dataset(folder / "test"), "", 60);
+  CHECK(none.repeated == 0);
+  CHECK(none.tests == 40);
+  CHECK(none.trained == 40);
+
+  put_file(folder / "test/same.jpg", jpeg(waves(40, 50, 3), 95));
+  put_file(folder / "test/small.jpg", jpeg(resize(waves(40, 50, 20), 33, 41), 80));
+  put_file(folder / "test/twice.jpg", jpeg(waves(40, 50, 3), 95));
+  put_file(folder / "test/zbad.jpg", "no picture");
+  const auto test = open_dataset(folder / "test");
+  const auto found = repeated_pictures(*train, *test, "image", 60);
+  CHECK(found.repeated == 3);
+  CHECK(found.tests == 43);
+  CHECK(found.train == (folder / "train/03.jpg").string());
+  CHECK((found.test == (folder / "test/same.jpg").string() ||
+         found.test == (folder / "test/twice.jpg").string()));
+
+  const auto hurried = repeated_pictures(*train, *test, "", 0);
+  CHECK(hurried.repeated == 0);
+  CHECK(hurried.tests == 0);
 }
