@@ -38,6 +38,9 @@ struct Format {
   std::unique_ptr<Dataset> (*open_known)(const std::string& path,
                                          std::vector<std::shared_ptr<const RandomAccessFile>> files,
                                          const OpenOptions& options) = nullptr;
+  /// The further file that goes with one of this name and that `create` may write, too ("x.idx" of "x.rec");
+  /// null where there is none.
+  std::string (*beside)(const std::string& path) = nullptr;
 };
 
 /// Adds a format to those of the library: recipes and open_dataset() know its files by their content.

@@ -83,15 +83,53 @@ int open_unnamed(const fs::path& folder) {
 }
 }  // namespace
 
-AtomicFile::AtomicFile(fs::path path, unsigned mode) : path_(std::move(path)) {
-  // Process and counter keep two writers of one path apart.
-  static std::atomic<unsigned> counter{0};
-  temporary_ = path_;
-  temporary_ += fmt::format(".tmp-{}-{}", ::getpid(), counter++);
+namespace {
+
+/// Where a chain of symbolic links ends, be there nothing yet; `path` itself when it is none.
+fs::path end_of_links(const fs::path& path, std::error_code& error) {
+  constexpr int most_links = 40;  // as the kernel has it
+  fs::path at = path;
+  for (int links = 0; fs::is_symlink(fs::symlink_status(at, error)); ++links) {
+    if (links == most_links) error = std::make_error_code(std::errc::too_many_symbolic_link_levels);
+    if (error) return at;
+    at = at.parent_path() / fs::read_symlink(at, error);
+  }
+  if (error == std::errc::no_such_file_or_directory) error.clear();
+  return at;
+}
+
+}  // namespace
+
+/// Looks at what is there: what may be replaced, what is written to, and what is neither.
+void AtomicFile::aim(fs::path path) {
+  path_ = std::move(path);
+  struct stat there {};
+  const bool exists = ::stat(path_.c_str(), &there) == 0;
+  stream_ = exists && (S_ISCHR(there.st_mode) || S_ISFIFO(there.st_mode));
+  if (exists && !stream_ && !S_ISREG(there.st_mode))
+    fail<IoError>("{}: is {}, which is not replaced by a file; choose another name", path_.string(),
+                  S_ISDIR(there.st_mode)    ? "a folder"
+                  : S_ISSOCK(there.st_mode) ? "a socket"
+                                            : "a disk");
   std::error_code error;
-  if (path_.has_parent_path()) fs::create_directories(path_.parent_path(), error);
+  target_ = stream_ ? path_ : end_of_links(path_, error);
+  if (error) fail_with("write it", error.value());
+  // /proc/self/fd/1 of a file that was deleted leads to a name that is not its own.
+  if (exists && !stream_ && !fs::equivalent(path_, target_, error)) fail_with("follow the link", ENOENT);
+}
+
+void AtomicFile::rename(fs::path path) { aim(std::move(path)); }
+
+void AtomicFile::open(unsigned mode) {
+  if (stream_) {
+    file_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file_ < 0) fail_with("open it", errno);
+    return;
+  }
+  std::error_code error;
+  if (target_.has_parent_path()) fs::create_directories(target_.parent_path(), error);
   if (error) fail_with("make the folder for it", error.value());
-  file_ = open_unnamed(path_.parent_path());
+  file_ = open_unnamed(target_.parent_path());
   named_ = file_ < 0;
   if (named_) file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file_ < 0) fail_with("create it", errno);
@@ -100,6 +138,15 @@ AtomicFile::AtomicFile(fs::path path, unsigned mode) : path_(std::move(path)) {
     give_up();
     fail_with("set its permissions", problem);
   }
+}
+
+AtomicFile::AtomicFile(fs::path path, unsigned mode) {
+  aim(std::move(path));
+  // Process and counter keep two writers of one path apart.
+  static std::atomic<unsigned> counter{0};
+  temporary_ = target_;
+  temporary_ += fmt::format(".tmp-{}-{}", ::getpid(), counter++);
+  open(mode);
   buffer_.reserve(buffer_bytes);
 }
 
@@ -138,14 +185,31 @@ void AtomicFile::flush() {
 
 void AtomicFile::commit() {
   flush();
+  if (stream_) {
+    if (::close(std::exchange(file_, -1)) != 0) fail_with("write it", errno);
+    return;
+  }
   if (::fsync(file_) != 0) fail_with("write it", errno);
+  aim(path_);  // what came there meanwhile is not replaced unseen
+  if (stream_) fail_with("put it in place", EEXIST);
+  place();
+  // The rename itself must survive a power cut; a folder that cannot be flushed is no reason to fail.
+  const fs::path folder = target_.has_parent_path() ? target_.parent_path() : fs::path(".");
+  if (const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); handle >= 0) {
+    ::fsync(handle);
+    ::close(handle);
+  }
+}
+
+/// Gives the finished file its name.
+void AtomicFile::place() {
   if (!named_) {
     const std::string self = fmt::format("/proc/self/fd/{}", file_);
     const auto link_as = [&](const fs::path& name) {
       return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
     };
     // What is there already can only be replaced by a name of its own, for a moment.
-    const bool placed = link_as(path_);
+    const bool placed = link_as(target_);
     if (!placed && errno == EEXIST) {
       ::unlink(temporary_.c_str());
       named_ = link_as(temporary_);
@@ -157,16 +221,10 @@ void AtomicFile::commit() {
     if (named_) ::unlink(temporary_.c_str());
     fail_with("write it", error);
   }
-  if (named_ && ::rename(temporary_.c_str(), path_.c_str()) != 0) {
+  if (named_ && ::rename(temporary_.c_str(), target_.c_str()) != 0) {
     const int error = errno;
     ::unlink(temporary_.c_str());
     fail_with("put it in place", error);
-  }
-  // The rename itself must survive a power cut; a folder that cannot be flushed is no reason to fail.
-  const fs::path folder = path_.has_parent_path() ? path_.parent_path() : fs::path(".");
-  if (const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); handle >= 0) {
-    ::fsync(handle);
-    ::close(handle);
   }
 }
 
@@ -175,7 +233,7 @@ void AtomicFile::fail_with(const char* action, int error) const {
     fail_writing(path_, action, error);
   } catch (const IoError& failure) {
     std::error_code ignored;
-    if (!fs::exists(path_, ignored)) throw;
+    if (stream_ || !fs::exists(path_, ignored)) throw;
     fail<IoError>("{} The old file is unchanged.", failure.what());
   }
 }

@@ -40,6 +40,10 @@ int open_nameless(const std::filesystem::path& folder);
 /// the file system can do that, so that nothing is left of it however the process ends; else (NFS) it is
 /// removed by an exception on the way, and a killed process leaves it. All errors are IoError; a full disk is
 /// named as such.
+///
+/// Only files are replaced. A symbolic link stays, and what it points to is replaced; devices that are
+/// streams of bytes (/dev/null, /dev/stdout) and pipes are written to; a folder, a socket or a disk is
+/// refused.
 class AtomicFile {
  public:
   /// Missing folders are made. `mode`: permissions of the new file.
@@ -53,19 +57,25 @@ class AtomicFile {
   /// Bytes written so far.
   uint64_t size() const { return size_; }
   /// The name that commit() gives it; it must lie in the same folder.
-  void rename(std::filesystem::path path) { path_ = std::move(path); }
+  void rename(std::filesystem::path path);
   void commit();
 
  private:
+  void aim(std::filesystem::path path);
+  void open(unsigned mode);
+  void place();
   void flush();
   void give_up();
   [[noreturn]] void fail_with(const char* action, int error) const;
 
-  std::filesystem::path path_, temporary_;
+  std::filesystem::path path_;    // as it was given, for messages
+  std::filesystem::path target_;  // the file that is replaced: where links lead
+  std::filesystem::path temporary_;
   std::vector<uint8_t> buffer_;
   uint64_t size_ = 0;
   int file_ = -1;
-  bool named_ = false;  // temporary_ is there
+  bool named_ = false;   // temporary_ is there
+  bool stream_ = false;  // a device or a pipe: file_ is itself
 };
 
 /// Removes what killed processes left half written in a folder: what `unfinished` tells by its name, where

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <fmt/core.h>
 
 #include <millrace/dataset.h>
@@ -9,6 +10,7 @@
 #include "data/formats/formats.h"
 #include "data/formats/mds.h"
 #include "data/formats/open_dataset.h"
+#include "data/formats/overwrite.h"
 #include "data/tools/convert.h"
 #include "task/recipe.h"
 
@@ -36,7 +38,7 @@ std::string writable_formats() {
 Action declare_data_convert(Command& command) {
   struct ConvertArguments {
     std::string source, out, format, columns;
-    bool zstd = false;
+    bool zstd = false, force = false;
     HeaderOption header;
   };
   auto a = std::make_shared<ConvertArguments>();
@@ -45,6 +47,7 @@ Action declare_data_convert(Command& command) {
       .option("--format", a->format, "what to write: " + writable_formats())
       .option("--columns", a->columns, "only these, as in image,label; by default all")
       .flag("--zstd", a->zstd, "compress (mds only)")
+      .flag("--force", a->force, "replace a file that is there, unless SOURCE is read from it")
       .footer(
           "  millrace data convert train.tfrecord train.beton --format beton\n"
           "  millrace data convert train.rec mds/train --format mds --columns image,label\n");
@@ -58,6 +61,9 @@ Action declare_data_convert(Command& command) {
     const auto dataset = data::open_dataset(task::expand(a->source), a->header.options());
     const std::vector<size_t> chosen = data::choose_columns(*dataset, split_columns(a->columns));
     const std::vector<data::Column> columns = data::columns_at(*dataset, chosen);
+    std::vector<std::filesystem::path> written = {a->out};
+    if (format.beside) written.emplace_back(format.beside(a->out));
+    data::require_free(*dataset, written, a->force);
     data::MdsOptions options;
     options.zstd = a->zstd;
     const auto writer = a->zstd ? data::create_mds(a->out, columns, options) : format.create(a->out, columns);

@@ -52,7 +52,9 @@ Action declare_export(Command& command) {
         Run::open(a->model, {.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); }});
     const auto [height, width] = decoded_sizes(a->pictures);
     for (const std::string& line : run.export_onnx(a->out, height, width)) fmt::print("{}\n", line);
-    fmt::print("{}: {:.1f} MB\n", a->out, static_cast<double>(std::filesystem::file_size(a->out)) / 1e6);
+    std::error_code none;  // a device, or a pipe, which may be where this line would go
+    const auto bytes = std::filesystem::file_size(a->out, none);
+    if (!none) fmt::print("{}: {:.1f} MB\n", a->out, static_cast<double>(bytes) / 1e6);
     return 0;
   };
 }

@@ -198,6 +198,8 @@ Action declare_pack(Command& command) {
       .flag("--check", a->options.pictures.check, "decode every picture and leave out bad ones")
       .flag("--verify", a->options.verify, "read everything back and compare it with the source; checks, too")
       .option("--most-bad", a->options.most_bad, "so many bad samples may be left out (1 % of the source)")
+      .flag("--force", a->options.force,
+            "replace files that are not of an earlier packing under this name; the source's never")
       .footer(
           "A folder with train/ and test/ in it becomes train-000000.tar … and test-000000.tar …\n"
           "After an interruption the same command goes on behind the shards that are complete.\n\n"

@@ -108,7 +108,7 @@ void GraphWriter::output(const std::string& name, const Type& type) {
 }
 
 void GraphWriter::weight(const std::string& name, const Array& array) {
-  initialisers_.message(5, tensor_proto(name, array));
+  initialisers_.emplace_back(name, tensor_proto(name, array));
 }
 
 std::string GraphWriter::fresh(const std::string& hint) {
@@ -122,6 +122,7 @@ GraphWriter GraphWriter::inner() {
   writer.prefix_ = fresh("body") + "/";
   writer.location_ = location_;
   writer.taken_ = taken_;
+  writer.read_ = read_;
   return writer;
 }
 
@@ -142,6 +143,7 @@ void GraphWriter::append(const std::string& type, const std::vector<std::string>
                          const WireWriter* body) {
   WireWriter proto;
   for (const std::string& name : inputs) proto.bytes(1, name);
+  read_->insert(inputs.begin(), inputs.end());
   for (const std::string& name : results) proto.bytes(2, name);
   proto.bytes(3, location_.empty() ? results[0] : location_ + "/" + results[0]);
   proto.bytes(4, type);
@@ -196,7 +198,10 @@ std::string GraphWriter::shape_of(const Shape& shape) {
 
 WireWriter GraphWriter::finish(const std::string& name) const {
   // A message's bytes are its fields one after the other, so the parts written apart are joined as they are.
-  return WireWriter().raw(nodes_).bytes(2, name).raw(initialisers_).raw(inputs_).raw(outputs_);
+  WireWriter initialisers;
+  for (const auto& [own, tensor] : initialisers_)
+    if (read_->contains(own)) initialisers.message(5, tensor);
+  return WireWriter().raw(nodes_).bytes(2, name).raw(initialisers).raw(inputs_).raw(outputs_);
 }
 
 }  // namespace millrace::onnx

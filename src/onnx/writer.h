@@ -2,8 +2,10 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <millrace/array.h>
@@ -51,7 +53,8 @@ class GraphWriter : public OnnxBuilder {
   /// Names of nodes appended from now on begin with this.
   void set_location(const std::string& location) { location_ = location; }
 
-  /// The GraphProto.
+  /// The GraphProto. Of the initialisers only those that a node reads: statistics of training, such as the
+  /// batches counted by batch norm, are nothing to the model, and ONNX Runtime warns of them.
   WireWriter finish(const std::string& name) const;
 
  private:
@@ -62,7 +65,10 @@ class GraphWriter : public OnnxBuilder {
               const WireWriter* body = nullptr);
 
   int opset_;
-  WireWriter nodes_, initialisers_, inputs_, outputs_;
+  WireWriter nodes_, inputs_, outputs_;
+  std::vector<std::pair<std::string, WireWriter>> initialisers_;
+  std::shared_ptr<std::set<std::string>> read_ =
+      std::make_shared<std::set<std::string>>();             // also by inner()
   std::map<std::string, std::pair<std::string, int>> dims_;  // name → input and axis that have it
   std::map<std::string, std::string> dim_values_;            // name → 1-element tensor
   std::string location_, prefix_;

@@ -6,7 +6,9 @@
 #include <string>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <millrace/error.h>
@@ -142,6 +144,64 @@ TEST_CASE("a full disk is called a full disk and leaves the old file") {
   CHECK(read_text(folder / "disk/state") == "old");
   CHECK(entries(folder / "disk") == 1);
   umount((folder / "disk").c_str());
+}
+
+TEST_CASE("a link stays, and what it leads to is replaced, be it there or not") {
+  testing::TempFolder folder;
+  fs::create_directory(folder / "there");
+  write_file(folder / "there/file", "old");
+  fs::create_symlink("there/file", folder / "near");
+  fs::create_symlink(folder / "near", folder / "far");
+  fs::create_symlink("there/new", folder / "dangling");
+  write_file(folder / "far", "new");
+  write_file(folder / "dangling", "made");
+  CHECK(read_text(folder / "there/file") == "new");
+  CHECK(read_text(folder / "there/new") == "made");
+  for (const char* link : {"near", "far", "dangling"}) CHECK(fs::is_symlink(folder / link));
+  fs::create_symlink("circle", folder / "circle");
+  CHECK_THROWS_WITH_AS(write_file(folder / "circle", "x"), doctest::Contains("circle: cannot write it"),
+                       IoError);
+  CHECK(fs::is_symlink(folder / "circle"));
+}
+
+TEST_CASE("devices and pipes are written to, sockets and folders refused: nothing takes their place") {
+  testing::TempFolder folder;
+  write_file("/dev/null", "gone");
+  CHECK(fs::is_character_file("/dev/null"));
+  CHECK_THROWS_WITH_AS(write_file("/dev/full", "x"),
+                       doctest::Contains("/dev/full: cannot write it: disk full"), IoError);
+  CHECK(fs::is_character_file("/dev/full"));
+  fs::create_symlink("/dev/null", folder / "null");
+  write_file(folder / "null", "gone");
+  CHECK(fs::is_symlink(folder / "null"));
+
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  const int reader = ::open((folder / "pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  write_file(folder / "pipe", "through");
+  char got[16] = {};
+  CHECK(::read(reader, got, sizeof got) == 7);
+  CHECK(std::string(got) == "through");
+  ::close(reader);
+  CHECK(fs::is_fifo(folder / "pipe"));
+
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  (folder / "socket").string().copy(address.sun_path, sizeof address.sun_path - 1);
+  REQUIRE(::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  CHECK_THROWS_WITH_AS(write_file(folder / "socket", "x"), doctest::Contains("is a socket"), IoError);
+  CHECK(fs::is_socket(folder / "socket"));
+  ::close(socket);
+  CHECK_THROWS_WITH_AS(write_file(folder.path(), "x"), doctest::Contains("is a folder"), IoError);
+}
+
+TEST_CASE("a pipe that comes to stand where a file is being written stays") {
+  testing::TempFolder folder;
+  AtomicFile file(folder / "out");
+  file.write("x");
+  REQUIRE(::mkfifo((folder / "out").c_str(), 0600) == 0);
+  CHECK_THROWS_AS(file.commit(), IoError);
+  CHECK(fs::is_fifo(folder / "out"));
 }
 
 TEST_CASE("a file without a name can be written and read, and leaves nothing") {

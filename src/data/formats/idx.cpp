@@ -230,6 +230,9 @@ MILLRACE_FORMAT(idx){"idx",
                      matches_idx,
                      [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
                          -> std::unique_ptr<Dataset> { return std::make_unique<Idx>(path, files); },
-                     idx::create};
+                     idx::create,
+                     nullptr,
+                     nullptr,
+                     idx::labels_name};
 
 }  // namespace millrace::data

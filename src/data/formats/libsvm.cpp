@@ -161,7 +161,7 @@ class LibSvm final : public LineDataset {
     int64_t rows = 0;
     size_t with = 0;
     for (size_t f = 0; f < files().size(); ++f) {
-      const std::string beside = files()[f]->path() + ".query";
+      const std::string beside = queries_beside(files()[f]->path());
       const auto file = is_piped(files()[f]->path()) ? nullptr : open_beside(beside);
       if (!file) continue;
       ++with;
@@ -227,6 +227,9 @@ MILLRACE_FORMAT(libsvm){
     matches_libsvm,
     [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
         -> std::unique_ptr<Dataset> { return std::make_unique<LibSvm>(path, std::move(files)); },
-    create_libsvm};
+    create_libsvm,
+    nullptr,
+    nullptr,
+    queries_beside};
 
 }  // namespace millrace::data

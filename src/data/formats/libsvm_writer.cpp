@@ -83,7 +83,7 @@ class LibSvmWriter final : public DatasetWriter {
     }
     std::string beside;
     for (const int64_t size : sizes) beside += fmt::format("{}\n", size);
-    const std::string beside_path = path_ + ".query";
+    const std::string beside_path = queries_beside(path_);
     if (!beside.empty()) write_file(beside_path, beside);
     file.commit();
     // That of a file that was here before would be read as this one's.
@@ -134,6 +134,8 @@ class LibSvmWriter final : public DatasetWriter {
 };
 
 }  // namespace
+
+std::string queries_beside(const std::string& path) { return path + ".query"; }
 
 std::unique_ptr<DatasetWriter> create_libsvm(const std::string& path, const std::vector<Column>& columns) {
   return std::make_unique<LibSvmWriter>(path, columns);

@@ -176,10 +176,12 @@ class RecordIo final : public Dataset {
   std::vector<RecordExtent> records_;
 };
 
+std::string record_index(const std::string& path) { return path.substr(0, path.rfind('.')) + ".idx"; }
+
 class RecordIoWriter final : public DatasetWriter {
  public:
   RecordIoWriter(const std::string& path, const std::vector<Column>& columns)
-      : path_(path), index_path_(path.substr(0, path.rfind('.')) + ".idx"), file_(path) {
+      : path_(path), index_path_(record_index(path)), file_(path) {
     for (size_t i = 0; i < columns.size(); ++i) {
       const Column& column = columns[i];
       const bool content = column.kind == ColumnKind::picture || column.kind == ColumnKind::bytes ||
@@ -288,6 +290,8 @@ MILLRACE_FORMAT(recordio){
           columns[2].name != "id2")
         return nullptr;
       return std::make_unique<RecordIo>(path, std::move(files), indices);
-    }};
+    },
+    nullptr,
+    record_index};
 
 }  // namespace millrace::data

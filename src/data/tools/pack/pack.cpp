@@ -1,11 +1,14 @@
 #include "data/tools/pack/pack.h"
 
+#include <algorithm>
 #include <optional>
+#include <set>
 
 #include "base/file.h"
 #include "base/format.h"
 #include "data/formats/formats.h"
 #include "data/formats/open_dataset.h"
+#include "data/formats/overwrite.h"
 #include "data/formats/shard_index.h"
 #include "data/table/index.h"
 #include "data/tools/pack/pack_journal.h"
@@ -33,6 +36,42 @@ std::string fingerprint_of(const PackPart& part, const PackOptions& o) {
   return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {}", source_fingerprint(PackSource(*part.set)),
                      part.name, o.shard_samples, o.shard_bytes, p.max_side, p.resize, p.quality, p.versions,
                      p.seed, p.check, o.keep_keys, o.format, o.index, fmt::join(p.augmentations, ";"));
+}
+
+/// "NAME-000003.tar" for the extension ".tar".
+bool is_shard(const std::string& file, const std::string& name, const std::string& extension) {
+  constexpr size_t digits = 6;
+  if (file.size() < name.size() + 1 + digits + extension.size() || !file.starts_with(name + "-") ||
+      !file.ends_with(extension))
+    return false;
+  const std::string number = file.substr(name.size() + 1, file.size() - name.size() - 1 - extension.size());
+  return std::all_of(number.begin(), number.end(), [](unsigned char c) { return std::isdigit(c); });
+}
+
+/// Shards of an earlier packing under this name give way to those of this one; other files do not.
+void require_own(const PackPart& part, const fs::path& out, const PackOptions& options) {
+  const fs::path first = shard_path(out, part.name, 0, options), sidecar = shard_index_path(first);
+  std::set<std::string> listed;
+  const auto list = [&](const std::vector<ShardEntry>& shards) {
+    for (const ShardEntry& shard : shards) listed.insert(shard.name);
+  };
+  if (const auto journal = read_journal(journal_path(out, part.name))) {
+    list(journal->shards);
+    // In its place already when packing was killed, but not in the journal yet.
+    listed.insert(shard_path(out, part.name, journal->shards.size(), options).filename().string());
+  }
+  const auto index = sidecar.empty() ? std::nullopt : read_shard_index(sidecar);
+  if (index) list(index->shards);
+  std::vector<fs::path> own, others;
+  if (!sidecar.empty()) (index ? own : others).push_back(sidecar);
+  std::error_code error;
+  for (fs::directory_iterator at(out, error), end; !error && at != end; at.increment(error)) {
+    const std::string file = at->path().filename().string();
+    if (is_shard(file, part.name, first.extension().string()))
+      (listed.contains(file) ? own : others).push_back(at->path());
+  }
+  require_free(*part.set, own, true);
+  require_free(*part.set, others, options.force);
 }
 
 class Packing {
@@ -191,6 +230,7 @@ class Packing {
 std::vector<PackResult> pack(const std::vector<PackPart>& parts, const fs::path& out,
                              const PackOptions& options) {
   check(parts, options);
+  for (const PackPart& part : parts) require_own(part, out, options);
   // Journals stay until all parts are done, or those that are would be packed again.
   std::vector<Packing> packings;
   packings.reserve(parts.size());

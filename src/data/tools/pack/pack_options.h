@@ -28,6 +28,8 @@ struct PackOptions {
   bool verify = false;
   /// So many bad samples may be left out; −1: 1 % of the source.
   int64_t most_bad = -1;
+  /// Files that another program, or another packing, has written may be replaced; those of the source never.
+  bool force = false;
   /// 0: as many as there are CPUs. The result does not depend on it.
   int threads = 0;
   /// (what is done: samples packed, or verified; in all)

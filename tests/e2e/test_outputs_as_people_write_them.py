@@ -1,0 +1,210 @@
+"""Where people point outputs: devices, pipes, links, files that are there, and sources themselves."""
+
+import csv
+import os
+import re
+import stat
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import onnx
+import pytest
+from PIL import Image
+
+
+@pytest.fixture(scope="module")
+def desk(binary, tmp_path_factory):
+    """A table of 60 rows, pictures, texts, and a small run."""
+    folder = tmp_path_factory.mktemp("outputs")
+    draw = np.random.default_rng(3)
+    with open(folder / "x.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["a", "b", "c", "kind"])
+        for i in range(60):
+            writer.writerow([f"{draw.normal():.4f}", f"{draw.normal():.4f}", "uvw"[i % 3], "xy"[i % 2]])
+    for i in range(24):
+        path = folder / "pictures" / "xy"[i % 2] / f"{i}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(draw.integers(0, 255, (32, 32, 3), np.uint8)).save(path)
+    rows = ["label\ttext"] + [f"{'ab'[i % 2]}\t" + " ".join(draw.choice(["king", "land", "sings", "horse"], 6)) for i in range(40)]
+    (folder / "texts.tsv").write_text("\n".join(rows) + "\n")
+    (folder / "corpus.txt").write_text("the king of no land sings to his horse and never sleeps\n" * 60)
+    (folder / "r.toml").write_text(
+        f'[data]\ntrain = "{folder}/x.csv"\n[output]\ncolumn = "kind"\n[model]\nkind = "table"\nwidth = 4\n'
+        "[train]\nsteps = 2\nbatch = 8\n"
+    )
+    subprocess.run([binary, "train", folder / "r.toml", "--out", folder / "run"], check=True, capture_output=True)
+    return folder
+
+
+# ---- what is not a regular file
+
+
+@pytest.mark.parametrize("device", ["/dev/null", "/dev/full"])
+def test_a_device_is_written_to_and_stays(millrace, desk, device):
+    before = os.stat(device)
+    result = millrace("export", desk / "run", device, code=None)
+    after = os.stat(device)
+    assert stat.S_ISCHR(after.st_mode) and (after.st_rdev, after.st_ino) == (before.st_rdev, before.st_ino)
+    assert result.returncode == (1 if device == "/dev/full" else 0)
+    if device == "/dev/full":
+        assert "/dev/full: cannot write it: disk full" in result.stderr
+
+
+def test_a_link_stays_and_its_target_is_replaced(millrace, desk, tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there/model.onnx").write_text("old")
+    (tmp_path / "link.onnx").symlink_to("there/model.onnx")
+    (tmp_path / "new.onnx").symlink_to("there/new.onnx")
+    for name in ["link.onnx", "new.onnx"]:
+        millrace("export", desk / "run", tmp_path / name)
+        assert (tmp_path / name).is_symlink()
+    for name in ["model.onnx", "new.onnx"]:
+        onnx.checker.check_model(onnx.load(tmp_path / "there" / name))
+    (tmp_path / "circle").symlink_to("circle")
+    assert "circle: cannot write it" in millrace("export", desk / "run", tmp_path / "circle", code=1).stderr
+    assert (tmp_path / "circle").is_symlink()
+
+
+def test_a_pipe_gets_the_bytes(millrace, desk, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    got = []
+    reader = threading.Thread(target=lambda: got.append((tmp_path / "pipe").read_bytes()))
+    reader.start()
+    millrace("export", desk / "run", tmp_path / "pipe")
+    reader.join(60)
+    assert stat.S_ISFIFO(os.stat(tmp_path / "pipe").st_mode)
+    onnx.checker.check_model(onnx.load_from_string(got[0]))
+    assert got[0] == (desk / "run/model.onnx").read_bytes()
+
+
+def test_standard_output_is_an_output(binary, desk):
+    result = subprocess.run([binary, "export", desk / "run", "/dev/stdout"], capture_output=True)
+    assert result.returncode == 0 and result.stdout == (desk / "run/model.onnx").read_bytes()
+
+
+def test_a_folder_is_not_replaced(millrace, desk, tmp_path):
+    assert "is a folder" in millrace("export", desk / "run", tmp_path, code=1).stderr
+
+
+# ---- convert and pack
+
+
+def test_convert_never_overwrites_its_source(millrace, desk, tmp_path):
+    source = tmp_path / "x.csv"
+    source.write_text((desk / "x.csv").read_text())
+    os.link(source, tmp_path / "hard.csv")
+    (tmp_path / "soft.csv").symlink_to("x.csv")
+    before = source.read_bytes()
+    for out in [source, tmp_path / "hard.csv", tmp_path / "soft.csv", tmp_path / ".." / tmp_path.name / "x.csv"]:
+        for force in [[], ["--force"]]:
+            error = millrace("data", "convert", source, out, "--format", "jsonl", *force, code=1).stderr
+            assert f"is a file of {source} itself" in error
+    assert source.read_bytes() == before and (tmp_path / "soft.csv").is_symlink()
+    # A file of a folder that is the source, and the one that goes with it.
+    folder = tmp_path / "pictures"
+    (folder / "a").mkdir(parents=True)
+    Image.new("RGB", (4, 4)).save(folder / "a/1.png")
+    assert "itself" in millrace("data", "convert", folder, folder / "a/1.png", "--format", "webdataset", "--force", code=1).stderr
+
+
+def test_convert_replaces_what_is_there_only_by_force(millrace, desk, tmp_path):
+    out = tmp_path / "mine.jsonl"
+    out.write_text("my notes\n")
+    error = millrace("data", "convert", desk / "x.csv", out, "--format", "jsonl", code=1).stderr
+    assert "mine.jsonl: is there already; --force replaces it" in error
+    assert out.read_text() == "my notes\n"
+    millrace("data", "convert", desk / "x.csv", out, "--format", "jsonl", "--force")
+    assert len(out.read_text().splitlines()) == 60
+    # Also what a format writes beside it.
+    millrace("data", "convert", desk / "pictures", tmp_path / "p.rec", "--format", "recordio", "--columns", "image")
+    (tmp_path / "p.rec").unlink()
+    assert "p.idx: is there already" in millrace(
+        "data", "convert", desk / "pictures", tmp_path / "p.rec", "--format", "recordio", "--columns", "image", code=1
+    ).stderr
+    millrace("data", "convert", desk / "x.csv", "/dev/null", "--format", "csv")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_pack_spares_other_files_and_its_source(millrace, desk, tmp_path):
+    out = tmp_path / "packed"
+    millrace("pack", desk / "pictures", out, "--name", "train")
+    first = (out / "train-000000.tar").read_bytes()
+    millrace("pack", desk / "pictures", out, "--name", "train")  # its own shards give way
+    error = millrace("pack", out / "train-000000.tar", out, "--name", "train", "--force", code=1).stderr
+    assert "train-000000.tar: is a file of" in error and "itself" in error
+    assert (out / "train-000000.tar").read_bytes() == first
+    (out / "notes-000001.tar").write_text("not a shard")
+    (out / "other.json").write_text('{"mine": 1}')
+    for name, file in [("notes", "notes-000001.tar"), ("other", "other.json")]:
+        assert f"{file}: is there already" in millrace("pack", desk / "pictures", out, "--name", name, code=1).stderr
+    assert (out / "notes-000001.tar").read_text() == "not a shard" and (out / "other.json").read_text() == '{"mine": 1}'
+    millrace("pack", desk / "pictures", out, "--name", "notes", "--force")
+    assert (out / "notes-000000.tar").exists()
+
+
+# ---- ONNX
+
+PICTURE = '[data]\ntrain = "{0}/pictures"\n[model]\nkind = "{1}"\n'
+TABLE = '[data]\ntrain = "{0}/x.csv"\n[output]\ncolumn = "kind"\n[model]\nkind = "{1}"\n'
+NUMBER = '[data]\ntrain = "{0}/x.csv"\n[output]\ncolumn = "a"\nkind = "number"\n'
+TEXT = '[data]\ntrain = "{0}/texts.tsv"\n[input]\nkind = "text"\nlength = 64\n[model]\nkind = "{1}"\n'
+TOKENS = '[data]\ntrain = "{0}/corpus.txt"\n[input]\nkind = "tokens"\nlength = 32\n[model]\nkind = "{1}"\nwidth = 16\n'
+LAYERS = (
+    '[data]\ntrain = "{0}/pictures"\n[model]\nlayers = ["conv 8 3", "batch-norm", "relu", "max-pool 2", "residual 8 3", '
+    '"global-avg-pool", "linear 2"]\n'
+)
+RECIPES = {
+    **{name: PICTURE for name in ["airbench", "convnet", "lenet", "mobilenet_v2", "resnet18_cifar", "resnet18"]},
+    "mlp": TABLE.replace("[output]", '[input]\ncolumns = ["a", "b"]\n[output]'),
+    "table": TABLE,
+    **{name: TEXT for name in ["encoder", "bag"]},
+    "gpt": TOKENS,
+    "number": NUMBER,
+    "layers": LAYERS,
+}
+
+LOAD = """
+import sys, onnxruntime
+options = onnxruntime.SessionOptions()
+options.log_severity_level = 2
+onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
+"""
+
+
+def unused(model):
+    """Initialisers that no node reads, in any graph of the model."""
+    read, own = set(), []
+
+    def visit(graph):
+        own.extend(tensor.name for tensor in graph.initializer)
+        read.update(output.name for output in graph.output)
+        for node in graph.node:
+            read.update(node.input)
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    visit(attribute.g)
+
+    visit(model.graph)
+    return [name for name in own if name not in read]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_exports_load_without_a_warning(millrace, desk, tmp_path, name):
+    recipe = tmp_path / "r.toml"
+    recipe.write_text(RECIPES[name].format(desk, name) + "[train]\nsteps = 1\nbatch = 4\n")
+    millrace("train", recipe, "--out", tmp_path / "run")
+    path = tmp_path / "run/model.onnx"
+    assert unused(onnx.load(path)) == []
+    result = subprocess.run([sys.executable, "-c", LOAD, path], capture_output=True, text=True)
+    assert result.returncode == 0 and result.stderr == "", result.stderr
+
+
+def test_all_small_architectures_are_exported_above(millrace):
+    """A new architecture is to be listed here, too; those of a gigabyte and their likes are left to their small kin."""
+    listed = re.search(r"Models \(model.kind\), by what they take:\n((?:  .*\n)+)", millrace("train", "--help").stdout)[1]
+    kinds = {word for line in listed.splitlines() for word in re.split(r"[,:]? +", line.split(":", 1)[1]) if word}
+    large = {"bert_base", "bert_base_14", "minilm", "gpt_mini", "resnet50", "lstm", "dlrm"}
+    assert kinds - large - set(RECIPES) == set()
