@@ -21,7 +21,10 @@ CLI::App& app_of(void* app) { return *static_cast<CLI::App*>(app); }
 
 void print_error(const std::string& message) {
   const bool colour = ::isatty(STDERR_FILENO) && !std::getenv("NO_COLOR");
-  fmt::print(stderr, "{}error:{} {}\n", colour ? "\033[31m" : "", colour ? "\033[0m" : "", message);
+  // A terminal that is gone takes no message, which is no reason to abort.
+  std::fputs(
+      fmt::format("{}error:{} {}\n", colour ? "\033[31m" : "", colour ? "\033[0m" : "", message).c_str(),
+      stderr);
 }
 
 /// "millrace data head": of the innermost verb that was given.

@@ -68,9 +68,8 @@ Action declare_data_convert(Command& command) {
     options.zstd = a->zstd;
     const auto writer = a->zstd ? data::create_mds(a->out, columns, options) : format.create(a->out, columns);
     Progress progress;
-    data::copy_samples(*dataset, chosen, *writer, [&](int64_t done, int64_t total) {
-      if (progress.due()) progress.update(fmt::format("{} of {} samples", thousands(done), thousands(total)));
-    });
+    data::copy_samples(*dataset, chosen, *writer,
+                       [&](int64_t done, int64_t total) { progress.count("", done, total, "samples"); });
     progress.print(fmt::format("{}: {} samples of {} columns as {}", a->out, thousands(dataset->count()),
                                columns.size(), format.doc));
     return 0;

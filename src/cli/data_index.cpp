@@ -43,9 +43,8 @@ Action declare_data_index(Command& command) {
       if (!why.empty()) fmt::print("{}; it is made anew\n", why);
     }
     Progress progress;
-    const auto results = data::write_indices(*dataset, [&](int64_t done, int64_t total) {
-      if (progress.due()) progress.update(fmt::format("{} of {} samples", thousands(done), thousands(total)));
-    });
+    const auto results = data::write_indices(
+        *dataset, [&](int64_t done, int64_t total) { progress.count("", done, total, "samples"); });
     for (const data::IndexResult& result : results)
       progress.print(fmt::format("{}: {} samples, {}", result.path, thousands(result.samples),
                                  bytes_text(static_cast<double>(result.bytes))));

@@ -225,8 +225,7 @@ Action declare_data_stat(Command& command) {
     data::StatisticsOptions options;
     options.distance = static_cast<int>(std::clamp<int64_t>(a->distance, -1, 4));
     options.progress = [&](int64_t done, int64_t total) {
-      if (!a->json && progress.due())
-        progress.update(fmt::format("{} of {} samples", thousands(done), thousands(total)));
+      if (!a->json) progress.count("", done, total, "samples");
     };
     Sources sources;
     for (const std::string& text : a->sources) {

@@ -34,8 +34,7 @@ Action declare_data_verify(Command& command) {
     print_notes(*dataset);
     Progress progress;
     const data::VerifyResult result = data::verify(*dataset, [&](int64_t done, int64_t total) {
-      if (!a->json && progress.due())
-        progress.update(fmt::format("{} of {} samples", thousands(done), thousands(total)));
+      if (!a->json) progress.count("", done, total, "samples");
     });
     progress.finish();
     if (a->json) {

@@ -64,8 +64,7 @@ int run_eval(const EvalArguments& a) {
       progress.print(line);
   };
   observer.busy = [&](const std::string& what, int64_t done, int64_t total) {
-    if (!a.json && progress.due())
-      progress.update(fmt::format("{}: {} of {}", what, thousands(done), thousands(total)));
+    if (!a.json) progress.count(what + ": ", done, total);
   };
   std::vector<std::string> changes;
   std::string data;

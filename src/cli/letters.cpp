@@ -31,10 +31,7 @@ Action declare_letters(Command& command) {
     Progress progress;
     a->options.seed = static_cast<uint64_t>(a->seed);
     a->options.fonts = a->fonts;
-    a->options.progress = [&](int64_t done, int64_t total) {
-      if (progress.due())
-        progress.update(fmt::format("{} of {} pictures", thousands(done), thousands(total)));
-    };
+    a->options.progress = [&](int64_t done, int64_t total) { progress.count("", done, total, "pictures"); };
     data::render_letters(a->out, a->options);
     int held_out = 0;
     for (const data::Typeface& face : data::letter_typefaces()) held_out += face.held_out;

@@ -103,11 +103,12 @@ class Meter {
     }
     last_ = done;
     const std::chrono::duration<double> passed = Clock::now() - start_;
-    if (passed.count() < 2 || !progress_.due()) return;
+    if (passed.count() < 2 || !progress_.due(done == total)) return;
     const double rate = static_cast<double>(done - first_) / passed.count();
-    progress_.update(fmt::format("{} of {} samples  {} samples/s  {} left", thousands(done), thousands(total),
-                                 thousands(std::llround(rate)),
-                                 duration_text(static_cast<double>(total - done) / rate)));
+    progress_.update(
+        fmt::format("{} of {} samples  {} samples/s  {} left", thousands(done), thousands(total),
+                    thousands(std::llround(rate)), duration_text(static_cast<double>(total - done) / rate)),
+        done == total);
   }
 
  private:
@@ -197,9 +198,9 @@ Action declare_pack(Command& command) {
       .flag("--no-index", a->no_index, "no index (FILE.mrx) beside the shards")
       .flag("--check", a->options.pictures.check, "decode every picture and leave out bad ones")
       .flag("--verify", a->options.verify, "read everything back and compare it with the source; checks, too")
-      .option("--most-bad", a->options.most_bad, "so many bad samples may be left out (1 % of the source)")
       .flag("--force", a->options.force,
             "replace files that are not of an earlier packing under this name; the source's never")
+      .option("--most-bad", a->options.most_bad, "so many bad samples may be left out (1 % of the source)")
       .footer(
           "A folder with train/ and test/ in it becomes train-000000.tar … and test-000000.tar …\n"
           "After an interruption the same command goes on behind the shards that are complete.\n\n"

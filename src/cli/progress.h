@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "base/size_text.h"
@@ -10,8 +11,9 @@
 
 namespace millrace::cli {
 
-/// "step 120/980  epoch 1.2/10  122,880 pictures  loss 1.2340  accuracy 54.30 %  1,234 pictures/s  4:05 left"
-std::string status_line(const train::Status& status);
+/// "12 %  1,234 pictures/s  4:05 left  loss 1.2340  accuracy 54.30 %  step 120/980  epoch 1.2/10  122,880
+/// pictures": of that as much as `columns` hold, what is done and how long it will take before all else.
+std::string status_line(const train::Status& status, size_t columns);
 /// "4:05", "1:02:03"
 std::string duration_text(double seconds);
 
@@ -24,9 +26,16 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Shows `text` when it is time to.
-  void update(const std::string& text);
-  bool due() const;
+  /// Shows `text` when it is time to. `last`: nothing follows of its kind, so that it is shown in any case
+  /// where an earlier one was, and no half of the work stays as the last word.
+  /// `kind`: of several that go on at once, such as steps and the tests between them.
+  void update(const std::string& text, bool last = false, const std::string& kind = "");
+  /// update() by "120 of 980 samples" behind `before`.
+  void count(const std::string& before, int64_t done, int64_t total, const std::string& unit = "");
+  /// Would update() show something now?
+  bool due(bool last = false, const std::string& kind = "") const;
+  /// Of a line; more than enough where it is no terminal.
+  size_t columns() const;
   /// A line that stays, above the live one.
   void print(const std::string& text);
   /// Ends the live line, its last state kept.
@@ -35,6 +44,7 @@ class Progress {
  private:
   void erase();
   bool terminal_ = false, shown_ = false;
+  std::set<std::string> open_;  // kinds whose last update() was not the last
   std::chrono::steady_clock::time_point last_;
 };
 

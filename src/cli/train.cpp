@@ -44,11 +44,12 @@ train::Observer observer_of(Progress& progress, bool json) {
   observer.stop = interrupted;
   if (json) return observer;
   observer.step = [&](const train::Status& status) {
-    if (progress.due() || status.step == status.steps) progress.update(status_line(status));
+    const bool last = status.step == status.steps;
+    if (progress.due(last)) progress.update(status_line(status, progress.columns()), last);
   };
   observer.message = [&](const std::string& line) { progress.print(line); };
   observer.busy = [&](const std::string& what, int64_t done, int64_t total) {
-    if (progress.due()) progress.update(fmt::format("{}: {} of {}", what, thousands(done), thousands(total)));
+    progress.count(what + ": ", done, total);
   };
   return observer;
 }
@@ -189,7 +190,8 @@ Action declare_train(Command& command) {
           "  millrace train examples/letters.toml\n"
           "  millrace train examples/cifar10.toml train.epochs=2 train.optimizer.lr=0.3\n"
           "  millrace train runs/cifar10-1 --resume\n\n"
-          "Ctrl-C saves a checkpoint and says how to go on; a second one stops at once. ${MILLRACE_DATA} in "
+          "Ctrl-C, or closing the terminal, saves a checkpoint; a second Ctrl-C stops at once. "
+          "${MILLRACE_DATA} in "
           "a recipe is\n"
           "the data folder, by default ../shared/data.\n\n"
           "Keys of a recipe:\n" +

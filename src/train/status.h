@@ -23,6 +23,8 @@ struct Preparation {
   double read = 0, read_tests = 0, fit = 0, compile = 0;
 };
 
+/// "accuracy 97.31 %"
+std::string metric_text(const NamedValue& metric);
 /// "loss 0.1234  accuracy 97.31 %"
 std::string progress_text(double loss, const std::vector<NamedValue>& metrics);
 

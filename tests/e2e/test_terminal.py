@@ -46,7 +46,7 @@ optimizer = {{ kind = "sgd", lr = 0.1, momentum = 0.9 }}
     assert code == 0
     lines = text.split("\r\033[K")
     assert any(
-        re.match(r"step \d+/1,?000  epoch [\d.]+/100  [\d,]+ pictures  loss [\d.]+  accuracy [\d.]+ %", line) for line in lines
+        re.match(r"\d+ %  [\d,]+ pictures/s  [\d:?]+ left  loss [\d.]+  accuracy [\d.]+ %", line) for line in lines
     ), text
     assert "epoch 2:" in text and "test accuracy" in text
 
