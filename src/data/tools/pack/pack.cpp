@@ -52,23 +52,18 @@ bool is_shard(const std::string& file, const std::string& name, const std::strin
 void require_own(const PackPart& part, const fs::path& out, const PackOptions& options) {
   const fs::path first = shard_path(out, part.name, 0, options), sidecar = shard_index_path(first);
   std::set<std::string> listed;
-  const auto list = [&](const std::vector<ShardEntry>& shards) {
-    for (const ShardEntry& shard : shards) listed.insert(shard.name);
-  };
-  if (const auto journal = read_journal(journal_path(out, part.name))) {
-    list(journal->shards);
-    // In its place already when packing was killed, but not in the journal yet.
-    listed.insert(shard_path(out, part.name, journal->shards.size(), options).filename().string());
-  }
+  // Where packing was interrupted, whatever stands in its journal, shards of that name are its own.
+  std::error_code error;
+  const bool begun = fs::exists(journal_path(out, part.name), error);
   const auto index = sidecar.empty() ? std::nullopt : read_shard_index(sidecar);
-  if (index) list(index->shards);
+  if (index)
+    for (const ShardEntry& shard : index->shards) listed.insert(shard.name);
   std::vector<fs::path> own, others;
   if (!sidecar.empty()) (index ? own : others).push_back(sidecar);
-  std::error_code error;
   for (fs::directory_iterator at(out, error), end; !error && at != end; at.increment(error)) {
     const std::string file = at->path().filename().string();
     if (is_shard(file, part.name, first.extension().string()))
-      (listed.contains(file) ? own : others).push_back(at->path());
+      (begun || listed.contains(file) ? own : others).push_back(at->path());
   }
   require_free(*part.set, own, true);
   require_free(*part.set, others, options.force);
