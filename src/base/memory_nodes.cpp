@@ -5,6 +5,7 @@
 #include <hwloc.h>
 #include <iterator>
 #include <sstream>
+#include <unistd.h>
 #include <vector>
 
 #include "base/format.h"
@@ -135,6 +136,10 @@ void MemoryNodes::settle_on(int number) const {
   hwloc_set_cpubind(state_->topology, node->cpuset, HWLOC_CPUBIND_THREAD);
   hwloc_set_membind(state_->topology, node->nodeset, HWLOC_MEMBIND_BIND,
                     HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET);
+}
+
+int64_t machine_memory() {
+  return static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<int64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 std::string memory_warning(int64_t bytes) {

@@ -37,6 +37,9 @@ class MemoryNodes {
   std::unique_ptr<State> state_;
 };
 
+/// The memory of the machine, in bytes, whoever uses it now.
+int64_t machine_memory();
+
 /// What the memory limits of the control groups (version 2) leave that the file `membership` (as
 /// /proc/self/cgroup) names below `root`, and of all groups above them; −1 where there is none. Pages of
 /// files are not counted as used: they make way, and what reads a data set soon fills its group with them.

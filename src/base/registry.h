@@ -45,7 +45,7 @@ class Registry {
   const Kind& at(std::string_view name) const {
     if (const Kind* kind = find(name)) return *kind;
     const std::vector<std::string> known = names();
-    fail<InputError>("there is no {} '{}'; did you mean '{}'? ({})", what_, name, nearest(name, known),
+    fail<InputError>("there is no {} '{}'{} ({})", what_, name, did_you_mean(name, known),
                      fmt::join(known, ", "));
   }
   /// For the rest of the process; what was made before does not know it. `parts`: by name, whether it has

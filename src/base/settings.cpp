@@ -23,8 +23,8 @@ void check_text(const Setting& setting, const std::string& text) {
   if (setting.choices.empty() ||
       std::find(setting.choices.begin(), setting.choices.end(), text) != setting.choices.end())
     return;
-  fail<InputError>("must be one of {}, not '{}'; did you mean '{}'?", fmt::join(setting.choices, ", "), text,
-                   nearest(text, setting.choices));
+  fail<InputError>("must be one of {}, not '{}'{}", fmt::join(setting.choices, ", "), text,
+                   did_you_mean(text, setting.choices));
 }
 
 /// The value as the setting's type, where it is one.
@@ -98,7 +98,7 @@ void Settings::set(std::string_view name, SettingValue value) {
     std::vector<std::string> names;
     for (const Setting& each : declared_) names.push_back(each.name);
     if (names.empty()) fail<InputError>("unknown key '{}': there are none here", name);
-    fail<InputError>("unknown key '{}'; did you mean '{}'?", name, nearest(std::string(name), names));
+    fail<InputError>("unknown key '{}'{}", name, did_you_mean_or_list(name, names));
   }
   const std::string given = type_text(value);
   if (!fit(setting->usual, value)) fail<InputError>("must be {}, not {}", type_text(setting->usual), given);

@@ -46,4 +46,40 @@ inline std::string nearest(std::string_view word, std::span<const std::string> c
   return best ? *best : std::string();
 }
 
+/// Could one be meant by the other? A third of the letters may be wrong, not counting a dotted beginning that
+/// both have ("train." of keys).
+inline bool is_near(std::string_view word, std::string_view candidate) {
+  const auto same = std::mismatch(word.begin(), word.end(), candidate.begin(), candidate.end());
+  const size_t dot = word.substr(0, static_cast<size_t>(same.first - word.begin())).rfind('.');
+  if (dot != std::string_view::npos) {
+    word.remove_prefix(dot + 1);
+    candidate.remove_prefix(dot + 1);
+  }
+  if (word.size() >= 3 && candidate.starts_with(word)) return true;
+  return edit_distance(word, candidate) <=
+         static_cast<int>((std::max(word.size(), candidate.size()) + 1) / 3);
+}
+
+/// nearest(), but "" where that is far from the word: no guess is better than a wrong one.
+inline std::string near(std::string_view word, std::span<const std::string> candidates) {
+  std::string best = nearest(word, candidates);
+  return is_near(word, best) ? best : std::string();
+}
+
+/// "; did you mean 'flip'?"; `otherwise` where nothing is near. The end of a message that has said what is
+/// wrong.
+inline std::string did_you_mean(std::string_view word, std::span<const std::string> candidates,
+                                std::string_view otherwise = "", char quote = '\'') {
+  const std::string best = near(word, candidates);
+  if (best.empty()) return std::string(otherwise);
+  return std::string("; did you mean ") + quote + best + quote + "?";
+}
+
+/// The same; all candidates where nothing is near: "; there are: flip, rotate".
+inline std::string did_you_mean_or_list(std::string_view word, std::span<const std::string> candidates) {
+  std::string list;
+  for (const std::string& candidate : candidates) list += (list.empty() ? "; there are: " : ", ") + candidate;
+  return did_you_mean(word, candidates, list);
+}
+
 }  // namespace millrace

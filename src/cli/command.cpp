@@ -45,8 +45,8 @@ std::optional<std::string> unknown_verb(const CLI::App& app, int argc, char** ar
     names.push_back(sub->get_name());
   }
   if (names.empty()) return std::nullopt;
-  return fmt::format("there is no verb '{}'; did you mean '{}'? {} --help lists them", argv[1],
-                     nearest(argv[1], names), full_name(app));
+  return fmt::format("there is no verb '{}'{} {} --help lists them", argv[1],
+                     did_you_mean(argv[1], names, ";"), full_name(app));
 }
 
 /// Output that could not be written (a full disk) is an error, found at the latest here.

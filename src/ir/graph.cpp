@@ -53,7 +53,9 @@ void complete_attributes(const Operator& op, Attributes& attributes, const Locat
   for (const auto& item : attributes.items())
     if (std::find(names.begin(), names.end(), item.first) == names.end())
       fail<TypeError>("{} has no attribute '{}'{}{}", op.name, item.first,
-                      names.empty() ? "" : fmt::format("; the nearest is '{}'", nearest(item.first, names)),
+                      near(item.first, names).empty()
+                          ? ""
+                          : fmt::format("; the nearest is '{}'", near(item.first, names)),
                       in_layer(location));
 }
 

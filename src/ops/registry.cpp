@@ -41,8 +41,9 @@ const Operator* find_operator(std::string_view name) { return operators().find(n
 
 const Operator& get_operator(std::string_view name) {
   if (const Operator* op = find_operator(name)) return *op;
-  fail<InputError>("there is no operator '{}'; the nearest is '{}'", name,
-                   nearest(name, operators().names()));
+  const std::string best = near(name, operators().names());
+  fail<InputError>("there is no operator '{}'{}", name,
+                   best.empty() ? "" : fmt::format("; the nearest is '{}'", best));
 }
 
 std::span<const Operator* const> all_operators() { return operators().all(); }

@@ -35,8 +35,8 @@ std::vector<std::string> listed(const char* variable) {
     for (const Pass* pass : passes().all()) known.emplace_back(pass->name);
     for (const Rule* rule : rules().all()) known.emplace_back(rule->name);
     if (std::find(known.begin(), known.end(), name) == known.end())
-      fail<InputError>("{}: there is no pass or rule '{}'; nearest: '{}'", variable, name,
-                       nearest(name, known));
+      fail<InputError>("{}: there is no pass or rule '{}'{}", variable, name,
+                       did_you_mean_or_list(name, known));
   }
   return names;
 }

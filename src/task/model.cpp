@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include <millrace/operator.h>
+
 #include "base/format.h"
+#include "base/memory_nodes.h"
 #include "base/size_text.h"
 #include "nn/models/architecture.h"
 
@@ -162,6 +165,58 @@ void check_logits(const Task& task, const Output& output, const Type& logits) {
                    places ? "length, " : "", output.width());
 }
 
+/// From arrays to the logits of all outputs, in evaluation; parameters and buffers are inputs behind the
+/// arrays.
+Graph logits_graph(const Task& task) {
+  const auto logits = [](nn::Module& module, std::span<const Tensor> fields) {
+    std::vector<optim::NamedTensor> named;
+    for (Tensor& tensor : static_cast<Network&>(module).logits(fields, false))
+      named.emplace_back(fmt::format("{}", named.size()), std::move(tensor));
+    return named;
+  };
+  return optim::build_eval_graph(*task.network, specs_of(task.fields(), 0, task.length()), logits, true);
+}
+
+double bytes_of(const Type& type) {
+  double bytes = static_cast<double>(type.dtype.bytes());
+  for (int d = 0; d < type.shape.rank(); ++d) bytes *= static_cast<double>(type.shape[d].size());
+  return bytes;
+}
+
+/// Sizes that no machine like this one can hold are said before a weight is drawn or a kernel compiled: those
+/// of the weights, and of the largest value that a product or convolution of a step leaves.
+void refuse_too_large(const Task& task, const Graph& graph) {
+  const auto memory = static_cast<double>(machine_memory());
+  const auto gigabytes = [](double bytes) { return fmt::format("{:.3g} GB", bytes / 1e9); };
+  double weights = 0, largest = 0;
+  std::string what;
+  for (const nn::Named& named : task.network->parameters()) {
+    const double bytes = bytes_of(named.tensor->type());
+    weights += bytes;
+    if (bytes <= largest) continue;
+    largest = bytes;
+    what = fmt::format("{} {}", named.name, named.tensor->shape().str());
+  }
+  if (weights > memory)
+    fail<InputError>("{} has {:.3g} parameters, {} alone, and this machine has {}; the largest is {}",
+                     model_text(task), weights / 4, gigabytes(weights), gigabytes(memory), what);
+  const Recipe::Train& train = task.recipe.train;
+  const Bindings batch = {{"batch", train.batch / train.accumulate}};
+  for (int i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node(i);
+    if (!node.op->flops) continue;
+    for (const Type& type : node.types) {
+      const Type whole = {type.dtype, type.shape.specialise(batch)};
+      if (!whole.shape.is_static() || bytes_of(whole) <= memory) continue;
+      fail<InputError>(
+          "{} makes {} of {} {}, of a batch of {}, and this machine has {}: take a smaller layer, or batch",
+          model_text(task), whole.shape.str(), gigabytes(bytes_of(whole)),
+          node.location.layer.empty() ? "" : fmt::format("in layer '{}'", node.location.layer),
+          batch.at("batch"), gigabytes(memory));
+    }
+  }
+}
+
 }  // namespace
 
 Network::Network(const Task& task, nn::Model model, std::vector<std::function<void(const Array&)>> fits)
@@ -210,22 +265,15 @@ void make_network(Task& task) {
     fail<InputError>("the model does not go with the data: {}", error.what());
   }
   task.network = std::make_shared<Network>(task, std::move(model), std::move(fits));
-  Network& network = *task.network;
-  network.initialise(static_cast<uint64_t>(task.recipe.train.seed));
-  const auto logits = [](nn::Module& module, std::span<const Tensor> fields) {
-    std::vector<optim::NamedTensor> named;
-    for (Tensor& tensor : static_cast<Network&>(module).logits(fields, false))
-      named.emplace_back(fmt::format("{}", named.size()), std::move(tensor));
-    return named;
-  };
   try {
-    const auto specs = specs_of(task.fields(), 0, task.length());
-    const Graph graph = optim::build_eval_graph(network, specs, logits, true);
+    const Graph graph = logits_graph(task);
     for (size_t i = 0; i < task.outputs.size(); ++i)
       check_logits(task, *task.outputs[i], graph.type(graph.outputs()[i]));
+    refuse_too_large(task, graph);
   } catch (const TypeError& error) {
     fail<InputError>("{} does not go with the data: {}", model_text(task), error.what());
   }
+  task.network->initialise(static_cast<uint64_t>(task.recipe.train.seed));
 }
 
 void fit_network(Task& task, const Reading& reading) {

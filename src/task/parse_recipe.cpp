@@ -11,6 +11,7 @@
 #include "task/recipe_items.h"
 #include "task/recipe_moved.h"
 #include "task/recipe_sections.h"
+#include "task/recipe_unknown.h"
 
 namespace millrace::task {
 namespace {
@@ -70,8 +71,8 @@ void assign(const Raw& raw, const RecipeKey& key, std::string& slot) {
   else
     wrong_type(raw, key, "a text");
   if (!key.choices.empty() && std::find(key.choices.begin(), key.choices.end(), slot) == key.choices.end())
-    fail<InputError>("{}: {} cannot be '{}'; did you mean '{}'? ({})", raw.where, key.name, slot,
-                     nearest(slot, key.choices), fmt::join(key.choices, ", "));
+    fail<InputError>("{}: {} cannot be '{}'{} ({})", raw.where, key.name, slot,
+                     did_you_mean(slot, key.choices), fmt::join(key.choices, ", "));
   if (key.check) try {
       key.check(slot);
     } catch (const InputError& error) {
@@ -218,7 +219,8 @@ void words_to_kinds(Items& items) {
     }
     for (const auto& [table, type] :
          {std::pair("inputs.", SectionType::input), {"outputs.", SectionType::output}})
-      if (name.starts_with(table) && !std::holds_alternative<std::string>(it->second.value))
+      if (name.starts_with(table) &&
+          (!std::holds_alternative<std::string>(it->second.value) || name.ends_with(".kind")))
         fail<InputError>("{}: [{}s] has tables by the names of {}s, and {} is none; with one {} write [{}]",
                          it->second.where, name.substr(0, name.find('.') - 1),
                          name.substr(0, name.find('.') - 1), name, name.substr(0, name.find('.') - 1),
@@ -227,27 +229,6 @@ void words_to_kinds(Items& items) {
     items.add_table(name, it->second.where, it->second.order);
     it = move(it, name + ".kind");
   }
-}
-
-[[noreturn]] void unknown_key(const std::string& name, const std::string& where) {
-  std::vector<std::string> names;
-  if (const auto section = section_key(name)) {
-    for (const std::string& key : section_keys(section->type)) names.push_back(section->section + "." + key);
-    names.push_back(section->section + ".kind");
-    if (section->type == SectionType::model) names.emplace_back("model.layers");
-    fail<InputError>("{}: there is no key '{}'; did you mean '{}'?", where, name, nearest(name, names));
-  }
-  for (const RecipeKey& key : recipe_keys()) names.push_back(key.name);
-  for (const auto& [type, prefix] :
-       {std::pair(SectionType::input, "input."), std::pair(SectionType::output, "output."),
-        std::pair(SectionType::model, "model."), std::pair(SectionType::optimizer, "train.optimizer."),
-        std::pair(SectionType::schedule, "train.schedule.")})
-    for (const std::string& key : section_keys(type)) names.push_back(prefix + key);
-  const std::string leaf = name.substr(name.rfind('.') + 1);
-  const auto same_leaf =
-      std::find_if(names.begin(), names.end(), [&](const auto& key) { return key.ends_with("." + leaf); });
-  fail<InputError>("{}: there is no key '{}'; did you mean '{}'?", where, name,
-                   same_leaf != names.end() ? *same_leaf : nearest(name, names));
 }
 
 /// A section, what kind it has, and where that is written.
@@ -279,8 +260,10 @@ FoundSections find_sections(const Items& items, Recipe& recipe) {
         fail<InputError>(
             "{}: [{}] is for the network of one of several inputs, and there are none with names",
             table.where, name);
-      fail<InputError>("{}: [{}] belongs to no input; did you mean [model.{}]?", table.where, name,
-                       nearest(input, names));
+      const std::string best = near(input, names);
+      fail<InputError>("{}: [{}] belongs to no input{}", table.where, name,
+                       best.empty() ? fmt::format("; there are: {}", fmt::join(names, ", "))
+                                    : fmt::format("; did you mean [model.{}]?", best));
     }
     Section& branch = recipe.model.branches[input];
     branch.name = input;
@@ -366,3 +349,4 @@ Recipe load_recipe(const std::filesystem::path& path, std::span<const std::strin
 }
 
 }  // namespace millrace::task
+  refuse_unknown_sections(items);

@@ -19,8 +19,17 @@
 namespace millrace::task {
 namespace {
 
+/// What goes through thousands of layers is not made for a hundred thousand: hours would go by before that
+/// showed.
+void check_depth(const std::vector<std::string>& layers, const std::string& key) {
+  constexpr size_t most_layers = 2000;
+  if (layers.size() > most_layers)
+    fail<InputError>("{} has {} layers, and at most {} are built", key, layers.size(), most_layers);
+}
+
 void check_model(const Recipe& recipe) {
   const Recipe::Model& model = recipe.model;
+  check_depth(model.layers, "model.layers");
   if (!model.kind.empty() && !model.layers.empty())
     fail<InputError>("give either model.kind or model.layers");
   if (recipe.inputs.size() > 1 && !model.layers.empty())
@@ -31,13 +40,16 @@ void check_model(const Recipe& recipe) {
         "model.kind = \"{}\" takes one input, and there are {}: give each its own, as [model.{}], and leave "
         "model.kind out",
         model.kind, recipe.inputs.size(), recipe.inputs[0].name);
-  for (const auto& [name, branch] : model.branches)
+  for (const auto& [name, branch] : model.branches) {
+    if (branch.settings.find("layers"))
+      check_depth(branch.settings.texts("layers"), fmt::format("model.{}.layers", name));
     if (branch.items.contains("layers") && !branch.kind.empty())
       fail<InputError>("give either model.{}.kind or model.{}.layers", name, name);
+  }
 }
 
-/// "mae" of the only output, "price.mae" of one of several.
-void check_metric(const Recipe& recipe, const std::string& name) {
+/// "mae" of the only output, "price.mae" of one of several; `key` says where it stands.
+void check_metric(const Recipe& recipe, const std::string& name, const char* key) {
   const Section* output = recipe.outputs.data();
   std::string metric = name;
   if (recipe.outputs.size() > 1) {
@@ -47,7 +59,7 @@ void check_metric(const Recipe& recipe, const std::string& name) {
     const std::string own = name.substr(0, dot);
     const auto found = std::find(names.begin(), names.end(), own);
     if (dot == std::string::npos || found == names.end())
-      fail<InputError>("eval.metrics: '{}' is of none of the outputs ({}): write it as \"{}.{}\"", name,
+      fail<InputError>("{}: '{}' is of none of the outputs ({}): write it as \"{}.{}\"", key, name,
                        fmt::join(names, ", "), dot == std::string::npos ? names[0] : nearest(own, names),
                        dot == std::string::npos ? name : name.substr(dot + 1));
     output = &recipe.outputs[static_cast<size_t>(found - names.begin())];
@@ -56,13 +68,13 @@ void check_metric(const Recipe& recipe, const std::string& name) {
   const std::vector<std::string> known = eval::metric_kinds().names();
   const eval::MetricKind* const kind = eval::metric_kinds().find(metric);
   if (!kind)
-    fail<InputError>("eval.metrics: there is no metric '{}'; did you mean '{}'? ({})", metric,
-                     nearest(metric, known), fmt::join(known, ", "));
+    fail<InputError>("{}: there is no metric '{}'{} ({})", key, metric, did_you_mean(metric, known),
+                     fmt::join(known, ", "));
   if (output->kind.empty() ||
       std::find(kind->outputs.begin(), kind->outputs.end(), output->kind) != kind->outputs.end())
     return;
   const std::vector<std::string> kinds = {output->kind};
-  fail<InputError>("eval.metrics: '{}' does not apply to {}, of kind {}, but {}", name, output_key(*output),
+  fail<InputError>("{}: '{}' does not apply to {}, of kind {}, but {}", key, name, output_key(*output),
                    output->kind, fmt::join(eval::metrics_for(kinds), ", "));
 }
 
@@ -159,7 +171,7 @@ void check_kinds(const Recipe& recipe, const std::string& name) {
   named_check(name, [&] {
     check_model(recipe);
     check_sections(recipe);
-    for (const std::string& metric : recipe.eval.metrics) check_metric(recipe, metric);
+    for (const std::string& metric : recipe.eval.metrics) check_metric(recipe, metric, "eval.metrics");
   });
 }
 

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <optional>
 
 #include "base/format.h"
 #include "base/words.h"
@@ -48,6 +51,20 @@ void set_override(Items& items, const std::string& key, std::string_view text, c
     set_override(items, inside + std::string(trimmed(part.substr(0, equals))),
                  trimmed(part.substr(equals + 1)), where);
   }
+}
+
+/// A whole number that is too large for TOML: said to be out of range, not to be a text.
+std::optional<double> beyond_64_bits(std::string_view text) {
+  const std::string_view digits = text.starts_with('-') || text.starts_with('+') ? text.substr(1) : text;
+  constexpr size_t shortest = 19, longest = 300;
+  if (digits.size() < shortest || digits.size() > longest || digits[0] == '0' ||
+      digits.find_first_not_of("0123456789") != std::string_view::npos)
+    return std::nullopt;
+  int64_t fits = 0;
+  if (std::from_chars(text.data() + (text[0] == '+' ? 1 : 0), text.data() + text.size(), fits).ec ==
+      std::errc())
+    return std::nullopt;
+  return std::strtod(std::string(text).c_str(), nullptr);
 }
 
 bool is_number(const Raw& raw) {
@@ -125,6 +142,8 @@ Raw override_value(std::string_view text, const std::string& where) {
       list.push_back(override_value(part, where));
     }
     raw.value = std::move(list);
+  } else if (const auto whole = beyond_64_bits(text)) {
+    raw.value = *whole;
   } else if (read_toml_value(text, raw)) {
     if (const auto* string = std::get_if<std::string>(&raw.value)) raw.text = *string;
   }

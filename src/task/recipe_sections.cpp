@@ -119,8 +119,8 @@ void settle_section(SectionType type, Section& section, const std::string& prefi
                     const std::string& where) {
   const std::vector<std::string> kinds = section_kinds(type);
   if (!kind.empty() && std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
-    fail<InputError>("{}{}.kind cannot be '{}'; did you mean '{}'? ({})", at_place(where), prefix, kind,
-                     nearest(kind, kinds), fmt::join(kinds, ", "));
+    fail<InputError>("{}{}.kind cannot be '{}'{} ({})", at_place(where), prefix, kind,
+                     did_you_mean(kind, kinds), fmt::join(kinds, ", "));
   std::vector<Setting> settings = section_settings(type, kind);
   const auto declares = [&](const std::string& key) {
     return std::any_of(settings.begin(), settings.end(), [&](const auto& each) { return each.name == key; });
@@ -144,12 +144,12 @@ void Section::settle(const std::string& prefix, const std::string& kind_name, st
     if (!setting) {
       if (prefix.starts_with("output") && of_loss(key)) continue;
       std::vector<std::string> names;
-      for (const Setting& each : settings.declared()) names.push_back(each.name);
+      for (const Setting& each : settings.declared()) names.push_back(prefix + "." + each.name);
       if (names.empty())
         fail<InputError>("{}there is no key '{}.{}': {} has none", at_place(item.where), prefix, key,
                          kind.empty() ? prefix : fmt::format("{}.kind = '{}'", prefix, kind));
-      fail<InputError>("{}there is no key '{}.{}'; did you mean '{}.{}'?", at_place(item.where), prefix, key,
-                       prefix, nearest(key, names));
+      fail<InputError>("{}there is no key '{}.{}'{}", at_place(item.where), prefix, key,
+                       did_you_mean_or_list(prefix + "." + key, names));
     }
     try {
       settings.set(key, as_setting(item.value, item.spelt, setting->usual));

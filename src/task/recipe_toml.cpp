@@ -77,6 +77,49 @@ void flatten_toml(const toml::table& table, const std::string& prefix, const std
   }
 }
 
+/// Refuses keys of more parts than toml++ could take apart: it makes a table within a table of each, and
+/// frees them by recursion. Values have no dots of their own outside of texts, but for one or two in numbers.
+void refuse_deep_keys(std::string_view text, const std::string& file) {
+  constexpr int64_t most_dots = 256;
+  int64_t line = 1, dots = 0;
+  size_t at = 0;
+  const auto skip_text = [&](char quote) {
+    const std::string fence(3, quote);
+    const bool lines = text.substr(at).starts_with(fence);
+    at += lines ? 3 : 1;
+    for (; at < text.size(); ++at) {
+      if (quote == '"' && text[at] == '\\') {
+        ++at;
+      } else if (lines ? text.substr(at).starts_with(fence) : text[at] == quote) {
+        at += lines ? 3 : 1;
+        return;
+      } else if (text[at] == '\n') {
+        if (!lines) return;
+        ++line;
+      }
+    }
+  };
+  while (at < text.size()) {
+    const char c = text[at];
+    if (c == '"' || c == '\'') {
+      skip_text(c);
+      continue;
+    }
+    if (c == '#') at = std::min(text.find('\n', at), text.size());
+    if (at < text.size() && text[at] == '\n') ++line;
+    if (c == '.' && ++dots > most_dots)
+      fail<InputError>("{}:{}: a key of more than {} parts, and none of a recipe has more than 8", file, line,
+                       most_dots);
+    if (std::string_view("=,[]{}#\n").find(c) != std::string_view::npos) dots = 0;
+    ++at;
+  }
+}
+
+toml::table parse_toml(std::string_view text, const std::string& file) {
+  refuse_deep_keys(text, file);
+  return toml::parse(text, file);
+}
+
 /// The line up to which `text` is the shortest beginning that makes toml++ assert.
 int64_t malformed_line(std::string_view text) {
   for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n', end + 1)) try {
@@ -94,7 +137,7 @@ int64_t malformed_line(std::string_view text) {
 Items read_toml(std::string_view text, const std::string& file) {
   Items items;
   try {
-    flatten_toml(toml::parse(text, file), "", file, items);
+    flatten_toml(parse_toml(text, file), "", file, items);
   } catch (const toml::parse_error& error) {
     const auto at = error.source().begin;
     fail<InputError>("{}:{}:{}: {}", file, at.line, at.column, error.description());
@@ -108,7 +151,7 @@ Items read_toml(std::string_view text, const std::string& file) {
 
 bool read_toml_value(std::string_view text, Raw& into) {
   try {
-    const toml::table table = toml::parse("v = " + std::string(text));
+    const toml::table table = parse_toml("v = " + std::string(text), "");
     if (table.size() != 1 || !table.contains("v") || table["v"].is_table()) return false;
     into.value = toml_value(*table.get("v"), into.where, "").value;
     return true;

@@ -43,8 +43,8 @@ void require_columns(const data::Dataset& samples, const Section& section, const
         item == section.items.end() || item->second.where.empty() ? "" : item->second.where + ": ";
     std::vector<std::string> names;
     for (const data::Column& each : samples.columns()) names.push_back(each.name);
-    fail<InputError>("{}{} names the column '{}', which {} does not have; did you mean '{}'? ({})", where,
-                     key, column, samples.path(), nearest(column, names), fmt::join(names, ", "));
+    fail<InputError>("{}{} names the column '{}', which {} does not have{} ({})", where, key, column,
+                     samples.path(), did_you_mean(column, names), fmt::join(names, ", "));
   }
 }
 

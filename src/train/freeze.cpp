@@ -26,8 +26,8 @@ std::vector<Freeze> parse_freezes(const std::vector<std::string>& entries, nn::M
     for (const nn::Named& parameter : model.parameters()) names.push_back(parameter.name);
     if (std::none_of(names.begin(), names.end(),
                      [&](const std::string& one) { return applies(freeze, one); }))
-      fail<InputError>("train.freeze: the model has no parameter or layer '{}'; nearest: '{}'", freeze.name,
-                       nearest(freeze.name, names));
+      fail<InputError>("train.freeze: the model has no parameter or layer '{}'{}", freeze.name,
+                       did_you_mean(freeze.name, names));
     freezes.push_back(std::move(freeze));
   }
   return freezes;

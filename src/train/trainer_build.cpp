@@ -134,6 +134,14 @@ void TrainerState::make_schedule() {
       optim::schedule_kinds()
           .at(train.schedule.kind)
           .make(train.schedule.settings, {train.optimizer.settings.number("lr"), steps_per_epoch, total});
+  const Settings& settings = train.schedule.settings;
+  const double epochs = static_cast<double>(total) / static_cast<double>(steps_per_epoch);
+  if (most_samples == 0 && settings.find("warmup") && settings.number("warmup") > epochs)
+    observer.message(
+        fmt::format("warning: train.schedule.warmup = {} (epochs) is longer than this training, of {:.3g}: "
+                    "its rate will not "
+                    "reach train.optimizer.lr",
+                    settings.number("warmup"), epochs));
 }
 
 }  // namespace millrace::train

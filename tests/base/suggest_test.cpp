@@ -21,3 +21,17 @@ TEST_CASE("nearest finds the closest candidate, the first of equals, and nothing
   CHECK(nearest("batc", names) == "batch");
   CHECK(nearest("x", {}) == "");
 }
+
+TEST_CASE("what is far from every candidate gets no suggestion, or all of them") {
+  const std::vector<std::string> names = {"flip", "rotate", "grey"};
+  CHECK(did_you_mean("flpi", names) == "; did you mean 'flip'?");
+  CHECK(did_you_mean("rot", names) == "; did you mean 'rotate'?");
+  CHECK(did_you_mean("foo", names) == "");
+  CHECK(did_you_mean("foo", names, ".") == ".");
+  CHECK(did_you_mean_or_list("foo", names) == "; there are: flip, rotate, grey");
+  CHECK(did_you_mean("foo", {}) == "");
+  // What both begin with does not make them alike.
+  CHECK(near("train.foo", std::vector<std::string>{"train.seed"}) == "");
+  CHECK(near("train.sed", std::vector<std::string>{"train.seed"}) == "train.seed");
+  CHECK(near("trian.seed", std::vector<std::string>{"train.seed"}) == "train.seed");
+}

@@ -207,7 +207,6 @@ TEST_CASE("an unknown key is named with its place and the nearest valid key") {
   CHECK(says(recipe_error("[train]\noptimizer = { kind = \"sgd\", momentun = 0.9 }\n"),
              "did you mean 'train.optimizer.momentum'"));
   CHECK(says(recipe_error("epochs = 3\n"), "'train.epochs'"));
-  CHECK(says(recipe_error("[trian]\nbatch = 3\n"), "'train.batch'"));
   CHECK(recipe_error(example_recipe, {"train.epocs=3"}) ==
         "'train.epocs=3': there is no key 'train.epocs'; did you mean 'train.epochs'?");
   CHECK(recipe_error("[input]\nkind = \"picture\"\nresise = 3\n") ==
@@ -225,6 +224,51 @@ TEST_CASE("an unknown key is named with its place and the nearest valid key") {
              "mean 'picture'?"));
   CHECK(says(recipe_error(example_recipe, {"model.width=3"}),
              "model.width means nothing to model.kind = 'airbench'"));
+}
+
+TEST_CASE("a section that is none is named with the one that is meant, by its name or by what stands in it") {
+  const auto means = [](const std::string& text, const std::string& section) {
+    const std::string error = recipe_error(text);
+    CAPTURE(error);
+    CHECK(says(error, fmt::format("did you mean [{}]?", section).c_str()));
+  };
+  means("[ouput]\nkind = \"class\"\n", "output");
+  means("[ouput]\n", "output");
+  means("[trian]\nbatch = 3\n", "train");
+  means("[task]\nkind = \"class\"\ntrim = \" \"\n", "output");
+  means("[dataset]\ntrain = \"x\"\n", "data");
+  means("[optimizer]\nkind = \"sgd\"\nlr = 0.1\n", "train.optimizer");
+  means("[train.optimiser]\nlr = 0.1\n", "train.optimizer");
+  means("[training]\nfoo = 1\n", "train");
+  CHECK(recipe_error("[ouput]\nkind = \"class\"\n").starts_with("r.toml:1:1: there is no section [ouput]"));
+  CHECK(recipe_error("x = 1\nouput.kind = \"class\"\n").starts_with("r.toml:2:"));
+  CHECK(
+      recipe_error("", {"ouput.kind=class"}).starts_with("'ouput.kind=class': there is no section [ouput]"));
+  CHECK(says(recipe_error("[inputs]\nkind = \"picture\"\n"), "with one input write [input]"));
+  CHECK(says(recipe_error("[input.photo]\nkind = \"picture\"\n"),
+             "one input is [input], of several each is [inputs.NAME], as [inputs.photo]"));
+  CHECK(says(recipe_error("[output.price]\nkind = \"number\"\n"), "as [outputs.price]"));
+  // Nothing is near: what there is, and no guess.
+  for (const char* text : {"[foo]\nbar = 1\n", "foo = 1\n"}) {
+    const std::string error = recipe_error(text);
+    CHECK(!says(error, "did you mean"));
+    CHECK(says(error, "[data], [input], [output], [model], [train] and [eval]"));
+  }
+  CHECK(!says(recipe_error("[train]\nfoo = 1\n"), "did you mean"));
+  CHECK(!says(recipe_error("[output]\nfoo = 1\n"), "did you mean"));
+  CHECK(!says(recipe_error("[input]\nkind = \"foo\"\n"), "did you mean"));
+}
+
+TEST_CASE("layers beyond what is built are refused at once") {
+  std::string layers;
+  for (int i = 0; i < 100'000; ++i) layers += "\"relu\", ";
+  CHECK(says(recipe_error("[data]\ntrain = \"x\"\n[model]\nlayers = [" + layers + "]\n"),
+             "model.layers has 100000 layers, and at most 2000 are built"));
+}
+
+TEST_CASE("numbers beyond 64 bits are out of range, not texts") {
+  CHECK(says(recipe_error("", {"train.seed=18446744073709551616"}), "train.seed must be from 0 to 1e+18"));
+  CHECK(says(recipe_error("[train]\nseed = 18446744073709551616\n"), "r.toml:2:"));
 }
 
 TEST_CASE("keys of before are refused with where they went, and those keys exist") {
@@ -309,6 +353,10 @@ TEST_CASE("keys of many parts are refused at once") {
     CHECK(error.size() < 300);
   }
   CHECK(says(recipe_error("", {key + "=3"}), "none of a recipe has more than 8"));
+  CHECK(says(recipe_error("", {"train.epochs=1\n" + key + " = 3"}), "must be a number"));
+  // Texts and numbers may have dots.
+  std::string dots(1000, '.');
+  CHECK(recipe_error(fmt::format("[data]\ntrain = \"a{0}\" # {0}\ntest = 'b{0}'\n", dots)) == "");
   std::string table = "output=", list = "output.columns=";
   for (int i = 0; i < 50'000; ++i) table += "{a=";
   CHECK(says(recipe_error("", {table + "1" + std::string(50'000, '}')}), "none of a recipe has more than 8"));

@@ -25,6 +25,6 @@ TEST_CASE("a layer or a parameter trains for its epochs, to the step") {
   CHECK_FALSE(freeze_due(module, freezes, 14));
   CHECK(freeze_due(module, freezes, 15));
   CHECK(trained() == "2.weight ");
-  CHECK_THROWS_WITH_AS(train::parse_freezes({"2.bia 3"}, module, 5), doctest::Contains("nearest: '2.bias'"),
-                       InputError);
+  CHECK_THROWS_WITH_AS(train::parse_freezes({"2.bia 3"}, module, 5),
+                       doctest::Contains("did you mean '2.bias'"), InputError);
 }

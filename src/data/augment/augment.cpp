@@ -36,8 +36,9 @@ std::unique_ptr<Augmentation> parse_augmentation(std::string_view text) {
   const std::string name = words.empty() ? "" : words.front();
   const AugmentationKind* const kind = augmentations().find(name);
   if (!kind)
-    fail<InputError>("augmentation \"{}\" is unknown; did you mean \"{}\"? There are: {}", text,
-                     nearest(name, augmentations().names()), fmt::join(augmentation_usages(), ", "));
+    fail<InputError>("augmentation \"{}\" is unknown{} There are: {}", text,
+                     did_you_mean(name, augmentations().names(), ".", '"'),
+                     fmt::join(augmentation_usages(), ", "));
   const Settings settings = parse_words(text, kind->settings, kind->words_optional);
   try {
     return kind->make(settings);

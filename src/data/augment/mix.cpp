@@ -71,8 +71,8 @@ Mixer::Mixer(std::span<const std::string> texts) {
   for (const std::string& text : texts) {
     const std::string name = text.substr(0, text.find(' '));
     if (name != "mixup" && name != "cutmix")
-      fail<InputError>("\"{}\" is unknown; did you mean \"{}\"? There are: {}", text,
-                       nearest(name, std::vector<std::string>{"mixup", "cutmix"}),
+      fail<InputError>("\"{}\" is unknown{} There are: {}", text,
+                       did_you_mean(name, std::vector<std::string>{"mixup", "cutmix"}, ".", '"'),
                        fmt::join(mixing_usages(), ", "));
     const Settings settings = parse_words(text, {{"ALPHA", "of the distribution of shares", 1.0, 0.01, 100}});
     kinds_.push_back({name == "cutmix", settings.number("ALPHA")});

@@ -43,8 +43,8 @@ OrderText parse_order(std::string_view text) {
   const std::string name = parsed.words.empty() ? "" : parsed.words[0];
   parsed.kind = order_kinds().find(name);
   if (parsed.kind) return parsed;
-  fail<InputError>("order \"{}\" is unknown; did you mean \"{}\"? There are: {}", text,
-                   nearest(name, order_kinds().names()), fmt::join(order_usages(), ", "));
+  fail<InputError>("order \"{}\" is unknown{} There are: {}", text,
+                   did_you_mean(name, order_kinds().names(), ".", '"'), fmt::join(order_usages(), ", "));
 }
 
 std::string OrderText::column() const { return kind->by_column && words.size() > 1 ? words[1] : ""; }

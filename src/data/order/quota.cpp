@@ -50,8 +50,7 @@ MILLRACE_ORDER(quota){
         const auto found = std::find(population.classes.begin(), population.classes.end(), name);
         if (equals == std::string::npos) text.wrong(fmt::format("\"{}\" lacks its number", name));
         if (found == population.classes.end())
-          text.wrong(fmt::format("there is no class '{}'; did you mean '{}'?", name,
-                                 nearest(name, population.classes)));
+          text.wrong(fmt::format("there is no class '{}'{}", name, did_you_mean(name, population.classes)));
         const auto label = static_cast<size_t>(found - population.classes.begin());
         quotas[label] = text.integer(std::string_view(text.words[i]).substr(equals + 1), 1);
         if (quotas[label] > 1'000'000'000'000) text.wrong("the number is too large");

@@ -14,8 +14,8 @@ size_t Dataset::column(std::string_view name) const {
   if (const auto found = find_column(name)) return *found;
   std::vector<std::string> names;
   for (const Column& each : columns_) names.push_back(each.name);
-  fail<InputError>("{}: there is no column '{}'; did you mean '{}'? There are: {}", path_, name,
-                   nearest(std::string(name), names), fmt::join(names, ", "));
+  fail<InputError>("{}: there is no column '{}'{} There are: {}", path_, name, did_you_mean(name, names, "."),
+                   fmt::join(names, ", "));
 }
 
 std::optional<size_t> Dataset::find_column(std::string_view name) const {

@@ -99,8 +99,14 @@ std::map<std::string, std::string> resolve(const Dataset& dataset, const Query& 
           query.fail_at(operand.at,
                         fmt::format("'{}' holds {} values, which cannot be compared; there are: {}", name,
                                     kind_name(dataset.columns()[*found].kind), fmt::join(known, ", ")));
-        query.fail_at(operand.at, fmt::format("there is no column '{}'; did you mean '{}'? There are: {}",
-                                              name, nearest(name, known), fmt::join(known, ", ")));
+        std::string best = near(name, known);
+        // What stands for it, of a label that is misspelt.
+        if (best.empty() && is_near(name, "label"))
+          for (const char* other : {"cls", "class", "target"})
+            if (best.empty() && has(other)) best = other;
+        query.fail_at(operand.at, fmt::format("there is no column '{}'{} There are: {}", name,
+                                              best.empty() ? "." : fmt::format("; did you mean '{}'?", best),
+                                              fmt::join(known, ", ")));
       }
       names[operand.text] = name;
     }

@@ -21,8 +21,8 @@ Registry<LayerKind>& kinds() {
 const LayerKind& kind_of(const LayerLine& line) {
   const LayerKind* const kind = kinds().find(line.name);
   if (!kind)
-    line.error(fmt::format("there is no layer '{}'; did you mean '{}'?", line.name,
-                           nearest(line.name, kinds().names())));
+    line.error(
+        fmt::format("there is no layer '{}'{}", line.name, did_you_mean_or_list(line.name, kinds().names())));
   if (line.numbers.size() > kind->most_numbers)
     line.error(fmt::format("usage: {} {}", kind->name, kind->usage));
   for (const auto& [key, value] : line.options)
