@@ -19,6 +19,10 @@ struct LossKind {
   /// 0, numbers or 0/1 f32 [batch, width]) → f32 [batch, …]. With `mean` their mean, a scalar, in the
   /// cheapest way that there is.
   Tensor (*make)(const Tensor& logits, const Tensor& targets, const Settings& settings, bool mean) = nullptr;
+  /// The same with a weight for each class, or of each label that holds: `weights` f32 [width]. Null where
+  /// the loss knows none.
+  Tensor (*weighted)(const Tensor& logits, const Tensor& targets, const Tensor& weights,
+                     const Settings& settings, bool mean) = nullptr;
 };
 
 /// Adds a loss to those of the library: recipes name it in output.loss. InputError when its name is taken, or

@@ -27,6 +27,10 @@ struct Setting {
   std::vector<std::string> choices = {};
   /// What is trained does not depend on it: a trained model can be measured with another.
   bool evaluation = false;
+  /// A list of texts "NAME=NUMBER", which recipes may write as a table, { NAME = NUMBER }, or as numbers.
+  bool named_numbers = false;
+  /// A text that names a file, or a word that is none.
+  bool path = false;
 };
 
 /// "true or false", "a whole number", "a number", "a text", "a list of texts", "a list of numbers": the type

@@ -319,8 +319,55 @@ void settle_sections(FoundSections& found, const Recipe& recipe) {
   }
 }
 
+/// "5", or "NAME=5", of a number that stands for one.
+Raw named_number(const Raw& raw, const std::string& name) {
+  std::string number = raw.text;
+  if (const auto* whole = std::get_if<int64_t>(&raw.value)) number = fmt::format("{}", *whole);
+  if (const auto* real = std::get_if<double>(&raw.value)) number = fmt::format("{}", *real);
+  if (const auto* text = std::get_if<std::string>(&raw.value)) number = *text;
+  if (number.empty())
+    fail<InputError>("{}: {} must be a number, not {}", raw.where, name.empty() ? "each" : name,
+                     raw_type(raw));
+  number = name.empty() ? number : name + "=" + number;
+  return {number, number, raw.where, raw.order};
+}
+
+/// Settings of named numbers as the list of texts that they are: { a = 1 } → ["a=1"], [1, 2] → ["1", "2"]. A
+/// single one, "output.class_weights.a=1", takes the place of the one of that name in the list.
+void list_named_numbers(Items& items) {
+  for (auto it = items.values.begin(); it != items.values.end();) {
+    const auto place = section_key(it->first);
+    const std::string key = place ? place->key.substr(0, place->key.find('.')) : "";
+    if (!place || place->type != SectionType::output || !named_numbers(place->type, key)) {
+      ++it;
+      continue;
+    }
+    const Raw raw = it->second;
+    if (place->key == key) {
+      if (const auto* list = std::get_if<std::vector<Raw>>(&raw.value)) {
+        std::vector<Raw> texts;
+        for (const Raw& each : *list) texts.push_back(named_number(each, ""));
+        it->second.value = std::move(texts);
+        it->second.text.clear();
+      }
+      ++it;
+      continue;
+    }
+    it = items.values.erase(it);
+    const std::string name = place->key.substr(key.size() + 1), whole = place->section + "." + key;
+    Raw& list =
+        items.values.try_emplace(whole, Raw{std::vector<Raw>(), "", raw.where, raw.order}).first->second;
+    if (!std::holds_alternative<std::vector<Raw>>(list.value)) list.value = std::vector<Raw>();
+    auto& texts = std::get<std::vector<Raw>>(list.value);
+    std::erase_if(texts, [&](const Raw& each) { return each.text.starts_with(name + "="); });
+    texts.push_back(named_number(raw, name));
+    items.tables.erase(whole);
+  }
+}
+
 Recipe typed_recipe(Items items) {
   refuse_moved_keys(items);
+  refuse_unknown_sections(items);
   words_to_kinds(items);
   Recipe recipe;
   FoundSections found = find_sections(items, recipe);
@@ -340,7 +387,11 @@ const RecipeKey* find_key(std::string_view name) {
 
 Recipe parse_recipe(std::string_view text, const std::string& name, std::span<const std::string> overrides) {
   Items items = read_toml(text, name);
-  for (const std::string& change : overrides) apply_override(items, change);
+  list_named_numbers(items);
+  for (const std::string& change : overrides) {
+    apply_override(items, change);
+    list_named_numbers(items);
+  }
   return typed_recipe(std::move(items));
 }
 
@@ -349,4 +400,3 @@ Recipe load_recipe(const std::filesystem::path& path, std::span<const std::strin
 }
 
 }  // namespace millrace::task
-  refuse_unknown_sections(items);

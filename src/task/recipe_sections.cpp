@@ -205,6 +205,28 @@ ChosenLoss chosen_loss(const Section& output) {
   return {&loss_kinds().at(loss.kind), loss.settings};
 }
 
+ChosenLoss chosen_loss(const Section& output, std::span<const double> weights, const std::string& key) {
+  ChosenLoss loss = chosen_loss(output);
+  if (!weights.empty() && !loss.kind->weighted)
+    fail<InputError>("{}: the loss {} knows no weights of classes", key, loss.kind->name);
+  for (const double weight : weights) loss.weights.push_back(static_cast<float>(weight));
+  return loss;
+}
+
+Tensor ChosenLoss::operator()(const Tensor& logits, const Tensor& targets, bool mean) const {
+  if (weights.empty()) return kind->make(logits, targets, settings, mean);
+  Array array(f32, {std::ssize(weights)});
+  std::copy(weights.begin(), weights.end(), array.as<float>().begin());
+  return kind->weighted(logits, targets, Tensor(array), settings, mean);
+}
+
+bool named_numbers(SectionType type, const std::string& key) {
+  for (const std::string& kind : section_kinds(type))
+    for (const Setting& setting : section_settings(type, kind))
+      if (setting.name == key && setting.named_numbers) return true;
+  return false;
+}
+
 std::optional<SectionKey> section_key(std::string_view name) {
   const auto part = [&](SectionType type, std::string_view section) -> std::optional<SectionKey> {
     if (name.size() <= section.size() + 1 || !name.starts_with(section) || name[section.size()] != '.')

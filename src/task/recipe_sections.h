@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,11 +44,15 @@ std::optional<SectionLoss> loss_of(const Section& output);
 struct ChosenLoss {
   const LossKind* kind = nullptr;
   Settings settings;
-  Tensor operator()(const Tensor& logits, const Tensor& targets, bool mean) const {
-    return kind->make(logits, targets, settings, mean);
-  }
+  std::vector<float> weights = {};  // of the classes; none: all alike
+  Tensor operator()(const Tensor& logits, const Tensor& targets, bool mean) const;
 };
 ChosenLoss chosen_loss(const Section& output);
+/// With weights of classes (none: all alike). InputError, naming `key`, for a loss that knows none.
+ChosenLoss chosen_loss(const Section& output, std::span<const double> weights, const std::string& key);
+
+/// Of all kinds of such a section: is this a setting of named numbers?
+bool named_numbers(SectionType type, const std::string& key);
 
 /// What a dotted key of a section means: "inputs.photo.resize" → input, "inputs.photo", "resize". Nothing for
 /// others.

@@ -78,7 +78,7 @@ void refuse_inner(const Items& items, const std::string& name, size_t dot) {
   const std::string where = place_of(items, name);
   for (const char* one : {"input", "output"})
     if (section == one &&
-        !(section == "output" && inner.starts_with("loss")))
+        !(section == "output" && (inner.starts_with("loss") || named_numbers(SectionType::output, inner))))
       fail<InputError>(
           "{}: there is no section [{}]: one {} is [{}], of several each is [{}s.NAME], as [{}s.{}]", where,
           name, one, one, one, one, inner);

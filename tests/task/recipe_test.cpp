@@ -266,6 +266,32 @@ TEST_CASE("layers beyond what is built are refused at once") {
              "model.layers has 100000 layers, and at most 2000 are built"));
 }
 
+TEST_CASE("weights of classes are a word, a list or a table, and are written back") {
+  const auto weights = [](const std::string& text, std::vector<std::string> overrides = {}) {
+    const Recipe recipe = recipe_from("[output]\nkind = \"class\"\n" + text, std::move(overrides));
+    CHECK(recipe_toml(recipe_from(recipe_toml(recipe))) == recipe_toml(recipe));
+    return recipe.outputs[0].settings.texts("class_weights");
+  };
+  using Texts = std::vector<std::string>;
+  CHECK(weights("") == Texts{});
+  CHECK(weights("class_weights = \"balanced\"\n") == Texts{"balanced"});
+  CHECK(weights("class_weights = [1, 2.5]\n") == Texts{"1", "2.5"});
+  CHECK(weights("class_weights = { spam = 5, ham = 0.5 }\n") == Texts{"ham=0.5", "spam=5"});
+  CHECK(weights("[output.class_weights]\nspam = 5\n") == Texts{"spam=5"});
+  CHECK(weights("", {"output.class_weights=balanced"}) == Texts{"balanced"});
+  CHECK(weights("", {"output.class_weights=[1, 2]"}) == Texts{"1", "2"});
+  CHECK(weights("", {"output.class_weights={spam=5}"}) == Texts{"spam=5"});
+  CHECK(weights("class_weights = { spam = 5, ham = 2 }\n", {"output.class_weights.spam=7"}) ==
+        Texts{"ham=2", "spam=7"});
+  CHECK(weights("class_weights = { spam = 5 }\n", {"output.class_weights=balanced"}) == Texts{"balanced"});
+  CHECK(says(recipe_error("[output]\nclass_weights = { spam = [1] }\n"), "must be a number, not a list"));
+  const auto several = recipe_from(
+      "[outputs.a]\nkind = \"class\"\nclass_weights = { x = 2 }\n[outputs.b]\nkind = \"classes\"\npos_weight "
+      "= [3]\n");
+  CHECK(several.outputs[0].settings.texts("class_weights") == Texts{"x=2"});
+  CHECK(several.outputs[1].settings.texts("pos_weight") == Texts{"3"});
+}
+
 TEST_CASE("numbers beyond 64 bits are out of range, not texts") {
   CHECK(says(recipe_error("", {"train.seed=18446744073709551616"}), "train.seed must be from 0 to 1e+18"));
   CHECK(says(recipe_error("[train]\nseed = 18446744073709551616\n"), "r.toml:2:"));

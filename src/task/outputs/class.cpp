@@ -22,6 +22,7 @@
 #include "data/table/read_columns.h"
 #include "task/class_doubts.h"
 #include "task/class_names.h"
+#include "task/class_weights.h"
 #include "task/json_text.h"
 #include "task/judge_labels.h"
 #include "task/open.h"
@@ -241,7 +242,10 @@ class ClassOutput final : public Output {
       : Output(std::move(section)), known_(std::make_shared<KnownClasses>(std::move(known))) {
     if (section_.settings.text("column").empty()) section_.set("column", column);
     column_ = std::make_shared<const ClassColumn>(section_, std::move(column));
-    loss_ = chosen_loss(section_);
+    const std::string key = output_key(section_) + ".class_weights";
+    loss_ = chosen_loss(
+        section_, class_weights(section_.settings.texts("class_weights"), key, known_->names, balanced()),
+        key);
     known_->index();
   }
   /// What learning has read.
@@ -253,6 +257,19 @@ class ClassOutput final : public Output {
                           {"counts", known_->counts},
                           {"numbered", known_->numbered}}
         .dump();
+  }
+  /// How often the classes would be if all were alike, by how often they are: samples / (classes × those of
+  /// the class). Classes that no sample has weigh 1.
+  std::vector<double> balanced() const {
+    double all = 0, present = 0;
+    for (const int64_t count : known_->counts) {
+      all += static_cast<double>(count);
+      present += count > 0 ? 1 : 0;
+    }
+    std::vector<double> weights;
+    for (const int64_t count : known_->counts)
+      weights.push_back(count > 0 ? all / (present * static_cast<double>(count)) : 1);
+    return weights;
   }
   std::vector<std::string> notes() const override {
     std::vector<std::string> lines = {fmt::format("{} is one of {} classes ({})", column_->name(),
@@ -511,6 +528,7 @@ std::string recognise_class(const Dataset& samples) {
 
 void check_class(const Section& section, const Recipe& /*recipe*/) {
   (void)listed_names(section.settings.texts("classes"), output_key(section) + ".classes");
+  check_class_weights(section.settings.texts("class_weights"), output_key(section) + ".class_weights");
 }
 
 }  // namespace
@@ -525,7 +543,11 @@ MILLRACE_OUTPUT(class){
          {"classes",
           "all classes that there are, in the order of the logits: [\"cat\", \"dog\"], or [\"0..9\"] for "
           "numbers; empty: those in the data, of a stream those of data.test",
-          std::vector<std::string>()}},
+          std::vector<std::string>()},
+         class_weights_setting(
+             "class_weights",
+             "weights of the classes in the loss: \"balanced\" (samples / (classes × samples of the class)), "
+             "a number for each class in order, or for some by name, { spam = 5 }; empty: all alike")},
     .metrics = {"accuracy", "log-loss"},
     .loss = "cross-entropy",
     .refuses = class_refuses,

@@ -13,6 +13,7 @@
 #include "data/feed/array_part.h"
 #include "data/table/read_columns.h"
 #include "task/class_names.h"
+#include "task/class_weights.h"
 #include "task/json_text.h"
 #include "task/judge_labels.h"
 #include "task/open.h"
@@ -104,7 +105,9 @@ class ClassesOutput final : public Output {
         known_(std::make_shared<KnownLabels>(known)) {
     if (!columns_.column.empty() && section_.settings.text("column").empty())
       section_.set("column", columns_.column);
-    loss_ = chosen_loss(section_);
+    const std::string key = output_key(section_) + ".pos_weight";
+    loss_ = chosen_loss(
+        section_, class_weights(section_.settings.texts("pos_weight"), key, known_->names, balanced()), key);
     known_->index();
   }
 
@@ -115,6 +118,15 @@ class ClassesOutput final : public Output {
                           {"counts", known_->counts},
                           {"samples", known_->samples}}
         .dump();
+  }
+  /// Samples that do not have the label, by those that do; 1 where all are of one side.
+  std::vector<double> balanced() const {
+    std::vector<double> weights;
+    for (const int64_t count : known_->counts)
+      weights.push_back(count > 0 && count < known_->samples
+                            ? static_cast<double>(known_->samples - count) / static_cast<double>(count)
+                            : 1);
+    return weights;
   }
   std::vector<std::string> notes() const override {
     std::vector<std::string> lines = {
@@ -329,6 +341,7 @@ void check_classes(const Section& section, const Recipe& /*recipe*/) {
   require_different(section.settings.texts("columns"), key + ".columns");
   if (section.settings.text("separator").empty()) fail<InputError>("{}.separator is empty", key);
   (void)listed_names(section.settings.texts("classes"), key + ".classes");
+  check_class_weights(section.settings.texts("pos_weight"), key + ".pos_weight");
 }
 
 }  // namespace
@@ -342,7 +355,12 @@ MILLRACE_OUTPUT(classes){
                   std::vector<std::string>()},
                  {"classes",
                   "all labels that there are, in the order of the logits; empty: those in the data",
-                  std::vector<std::string>()}},
+                  std::vector<std::string>()},
+                 class_weights_setting(
+                     "pos_weight",
+                     "weights in the loss of labels that hold, against those that do not: \"balanced\" "
+                     "(samples without the label / samples with it), a number for each label in order, or "
+                     "for some by name, { rare = 20 }; empty: all 1")},
     .metrics = {"label-accuracy", "f1"},
     .loss = "binary-cross-entropy",
     .refuses = [](const Dataset& samples, const std::string& column) -> std::string {
