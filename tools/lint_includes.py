@@ -58,6 +58,8 @@ FORBIDDEN = {"backend": {"passes", "plan"}}
 ONE_PIECE = [
     # The gradient of a loop is made of the gradients of its body, which may hold loops.
     {"src/autodiff/gradient", "src/autodiff/scan_gradient"},
+    # The cache of remote files, and its inside, which the plans of readers see too.
+    {"src/data/io/remote_cache", "src/data/io/remote_pieces"},
     # The plan of a loop holds the plan of its body.
     {"src/plan/loop", "src/plan/plan"},
 ]

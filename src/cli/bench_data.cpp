@@ -7,6 +7,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fmt/core.h>
+#include <optional>
 #include <thread>
 
 #include <millrace/picture.h>
@@ -19,6 +20,7 @@
 #include "data/codecs/pictures/stored_picture.h"
 #include "data/feed/array_part.h"
 #include "data/feed/picture_part.h"
+#include "data/feed/rows_ahead.h"
 #include "data/feed/sample_feed.h"
 #include "data/formats/open_dataset.h"
 #include "data/order/permutation.h"
@@ -104,19 +106,26 @@ class DecodingLimit {
 
  private:
   int64_t run_from(int64_t place, Clock::time_point end) const {
-    // What is far away is asked for as early as a batch of the usual size asks for it.
-    constexpr int64_t ahead = 64;
+    // What is far away is asked for as early as the loader does.
+    std::optional<data::RowsAhead> ahead;
+    if (data::RemoteCache* const cache = data::remote_cache_of(*samples_)) ahead.emplace(*samples_, *cache);
     const int64_t count = samples_->count();
     data::PictureReader reader;
     std::vector<uint8_t> planes(extent_.bytes());
     int64_t done = 0;
     for (int64_t epoch = 0;; ++epoch, place = 0) {
       const data::Permutation order(count, 1, epoch);
-      for (int64_t i = place; i < std::min(count, place + ahead); ++i) samples_->will_read(order(i));
+      const int64_t first = place;
+      if (ahead)
+        ahead->start([&order, count, next = place](std::vector<int64_t>& samples) mutable {
+          if (next < count) samples.push_back(order(next));
+          return next++ < count;
+        });
       for (; place < count; ++place, ++done) {
         if (Clock::now() >= end) return done;
-        if (place + ahead < count) samples_->will_read(order(place + ahead));
+        if (ahead) ahead->reach(static_cast<uint64_t>(place - first));
         decode(order(place), {1, epoch, place, 0}, reader, planes);
+        if (ahead) ahead->done(static_cast<uint64_t>(place - first));
       }
     }
   }

@@ -1,6 +1,7 @@
 #include "data/feed/readings.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/crc32c.h"
 #include "base/format.h"
@@ -99,6 +100,14 @@ void Readings::keep(int threads, const std::function<void(int64_t, int64_t)>& pr
   const int64_t count = samples_->count();
   for (const size_t size : sizes_) cache_.emplace_back(size * static_cast<size_t>(count));
   kept_ = true;
+  std::optional<RowsAhead> ahead;
+  if (RemoteCache* const cache = remote_cache_of(*samples_)) {
+    ahead.emplace(*samples_, *cache);
+    ahead->start([next = int64_t{0}, count](std::vector<int64_t>& samples) mutable {
+      samples.push_back(next);
+      return next++ < count;
+    });
+  }
   std::mutex reporting;
   std::atomic<int64_t> done{0};
   // Large enough for formats that read runs, small enough for all threads to have some.
@@ -108,7 +117,7 @@ void Readings::keep(int threads, const std::function<void(int64_t, int64_t)>& pr
   parallel_for((count + chunk - 1) / chunk, threads, [&](int64_t block) {
     Reader own = reader();
     const int64_t first = block * chunk, size = std::min(chunk, count - first);
-    keep_run(first, size, own);
+    keep_run(first, size, own, ahead ? &*ahead : nullptr);
     const int64_t now = done += size;
     // Whoever finds another reporting leaves it at that; the last report is made below.
     if (progress && reporting.try_lock()) {
@@ -121,20 +130,24 @@ void Readings::keep(int threads, const std::function<void(int64_t, int64_t)>& pr
   if (std::all_of(bad_.begin(), bad_.end(), [](const auto& bad) { return bad.load(); })) none();
 }
 
-void Readings::keep_run(int64_t first, int64_t count, Reader& reader) {
+void Readings::keep_run(int64_t first, int64_t count, Reader& reader, RowsAhead* ahead) {
   const int64_t end = first + count;
   const auto is_bad = [&](int64_t i) { return bad_[static_cast<size_t>(i)].load(std::memory_order_relaxed); };
   bool any_bad = false;
   for (size_t p = 0; p < parts_.size(); ++p) {
     if (sizes_[p] == 0) continue;
+    if (ahead) ahead->reach(static_cast<uint64_t>(first));
     // Of bad samples nothing more is read, so that nothing is said of them either.
     if (!any_bad && parts_[p]->read_run(*samples_, first, count, place(p, first), sizes_[p])) continue;
     for (int64_t i = first; i < end; ++i) {
-      if (const int64_t soon = i + count; soon < samples_->count()) samples_->will_read(soon);
+      if (ahead) ahead->reach(static_cast<uint64_t>(i));
       if (!is_bad(i) && !read(i, nullptr, reader.scratch, p, place(p, i))) any_bad = true;
     }
   }
-  for (int64_t i = first; i < end; ++i) note_asked(i, !is_bad(i));
+  for (int64_t i = first; i < end; ++i) {
+    note_asked(i, !is_bad(i));
+    if (ahead) ahead->done(static_cast<uint64_t>(i));
+  }
 }
 
 std::span<const std::byte* const> Readings::get(int64_t& index, const SampleKey& key, Reader& reader) {

@@ -17,6 +17,7 @@
 
 #include "data/feed/aligned_bytes.h"
 #include "data/feed/part.h"
+#include "data/feed/rows_ahead.h"
 
 namespace millrace::data {
 
@@ -47,11 +48,6 @@ class Readings {
   /// `index` becomes the one taken. `key` names the row to parts that do not read the same each time; its
   /// index is ignored. Valid until `reader` reads again.
   std::span<const std::byte* const> get(int64_t& index, const SampleKey& key, Reader& reader);
-  /// Says that a sample will be asked for soon.
-  void will_read(int64_t index) const {
-    if (reads() && !kept()) samples_->will_read(index);
-  }
-
   /// Brings a sample that is kept nearer, of large ones their beginning: rows of an epoch lie anywhere, and
   /// waiting for each of them in turn takes longer than all else that is done with small ones.
   [[gnu::always_inline]] void fetch(int64_t index) const {  // else GCC takes it for doing nothing
@@ -83,7 +79,7 @@ class Readings {
     return cache_[part].data() + static_cast<size_t>(index) * sizes_[part];
   }
   void keep(int threads, const std::function<void(int64_t, int64_t)>& progress);
-  void keep_run(int64_t first, int64_t count, Reader& reader);
+  void keep_run(int64_t first, int64_t count, Reader& reader, RowsAhead* ahead);
   void find_first();
   [[noreturn]] void none() const;
   void note_asked(int64_t index, bool good);

@@ -15,6 +15,8 @@
 #include "data/feed/aligned_bytes.h"
 #include "data/feed/prefetch.h"
 #include "data/feed/readings.h"
+#include "data/feed/rows_ahead.h"
+#include "data/feed/traffic.h"
 
 namespace millrace::data {
 namespace {
@@ -51,6 +53,7 @@ class SampleFeed final : public Feed, public Prefetch::Source {
       own_ = std::make_unique<RowWorker>(readings_->reader());
     else
       ahead_.emplace(*this, threads, slots_.size());
+    if (RemoteCache* const cache = far_cache()) rows_ahead_.emplace(*samples_, *cache);
     start({options_.seed, 0, 0});
   }
 
@@ -88,6 +91,7 @@ class SampleFeed final : public Feed, public Prefetch::Source {
     std::vector<size_t> rows;  // bytes of a row of each array
     std::vector<int64_t> samples;
     FeedBatch batch;
+    uint64_t number = 0;  // of the batch, since start()
   };
   struct RowWorker final : Worker {
     explicit RowWorker(Readings::Reader own) : reader(std::move(own)) {}
@@ -125,11 +129,19 @@ class SampleFeed final : public Feed, public Prefetch::Source {
   std::unique_ptr<Worker> worker() const override { return std::make_unique<RowWorker>(readings_->reader()); }
   void claim(size_t slot) override {
     slots_[slot].batch.start = claim_at_;
+    slots_[slot].number = claimed_++;
     claim_at_ = after(std::move(claim_at_));
   }
   int64_t fill(size_t slot, Worker& worker) override;
   void prepare(Slot& slot) const;
-  void take_picks(const FeedBatch& batch, RowWorker& worker) const;
+  int64_t own_valid_at(const Cursor& cursor) const {
+    return std::max<int64_t>(0, (valid_at(cursor) - options_.rank + options_.ranks - 1) / options_.ranks);
+  }
+  void take_picks(const Cursor& at, std::vector<RowPick>& picks) const;
+  /// Null where samples are here, or kept.
+  RemoteCache* far_cache() const {
+    return readings_->reads() && !readings_->kept() ? remote_cache_of(*samples_) : nullptr;
+  }
   void put_row(Slot& slot, int64_t i, RowWorker& worker);
   void finish(Slot& slot, RowWorker& worker) const;
   std::byte* array(const Slot& slot, size_t field) const { return slot.memory.data() + offsets_[field]; }
@@ -157,6 +169,8 @@ class SampleFeed final : public Feed, public Prefetch::Source {
 
   std::vector<Slot> slots_;
   Cursor take_at_, claim_at_;
+  uint64_t claimed_ = 0;
+  std::optional<RowsAhead> rows_ahead_;
   const Slot* at_hand_ = nullptr;   // of what next() returned last
   std::unique_ptr<RowWorker> own_;  // where next() makes batches itself
   LoaderWork own_work_;
@@ -236,6 +250,16 @@ void SampleFeed::start(Cursor cursor) {
   rows_->complete(cursor);
   claim_at_ = take_at_ = std::move(cursor);
   at_hand_ = nullptr;
+  claimed_ = 0;
+  if (rows_ahead_)
+    rows_ahead_->start(
+        [this, at = take_at_, picks = std::vector<RowPick>()](std::vector<int64_t>& samples) mutable {
+          take_picks(at, picks);
+          for (const RowPick& row : picks)
+            if (row.pick.index >= 0) samples.push_back(row.pick.index);
+          at = after(std::move(at));
+          return true;
+        });
   if (ahead_) ahead_->start();
 }
 
@@ -319,6 +343,10 @@ std::vector<std::string> SampleFeed::notes() const {
   std::vector<std::string> lines;
   if (samples_) lines = samples_->notes();
   lines.insert(lines.end(), options_.notes.begin(), options_.notes.end());
+  if (RemoteCache* const cache = rows_ahead_ ? remote_cache_of(*samples_) : nullptr)
+    if (std::string advice = traffic_advice(*samples_, *cache, *rows_, options_.seed, epoch_length_);
+        !advice.empty())
+      lines.push_back(std::move(advice));
   for (const std::string& line : rows_->describe()) lines.push_back(fmt::format("{}: {}", path_, line));
   return lines;
 }
@@ -340,9 +368,8 @@ int64_t SampleFeed::fill(size_t number, Worker& any) {
   auto& worker = static_cast<RowWorker&>(any);
   prepare(slot);
   FeedBatch& batch = slot.batch;
-  take_picks(batch, worker);
-  for (const RowPick& row : worker.picks)
-    if (row.pick.index >= 0) readings_->will_read(row.pick.index);
+  if (rows_ahead_) rows_ahead_->reach(slot.number);
+  take_picks(batch.start, worker.picks);
   constexpr int64_t ahead = 12;
   for (int64_t i = 0; i < batch.valid; ++i) {
     if (i + ahead < batch.valid) readings_->fetch(worker.picks[static_cast<size_t>(i + ahead)].pick.index);
@@ -357,14 +384,14 @@ int64_t SampleFeed::fill(size_t number, Worker& any) {
     if (weighted_) reinterpret_cast<float*>(array(slot, fields_.size() - 1))[i] = 0;
   }
   finish(slot, worker);
+  if (rows_ahead_) rows_ahead_->done(slot.number);
   return batch.valid;
 }
 
 void SampleFeed::prepare(Slot& slot) const {
   if (slot.memory.size() == 0) slot.memory = AlignedBytes(slot_bytes_);
   FeedBatch& batch = slot.batch;
-  const int64_t all = valid_at(batch.start);
-  batch.valid = std::max<int64_t>(0, (all - options_.rank + options_.ranks - 1) / options_.ranks);
+  batch.valid = own_valid_at(batch.start);
   batch.length = rows_->length(batch.start);
   slot.samples.assign(static_cast<size_t>(batch.valid), -1);
   batch.arrays.clear();
@@ -376,18 +403,17 @@ void SampleFeed::prepare(Slot& slot) const {
 }
 
 /// The rows of this rank.
-void SampleFeed::take_picks(const FeedBatch& batch, RowWorker& worker) const {
-  auto& picks = worker.picks;
-  picks.resize(static_cast<size_t>(valid_at(batch.start)));
+void SampleFeed::take_picks(const Cursor& at, std::vector<RowPick>& picks) const {
+  picks.resize(static_cast<size_t>(valid_at(at)));
   for (RowPick& row : picks) {
     row.pick = {-1, 1};
     row.extracts.clear();
   }
-  rows_->take(batch.start, picks);
-  const auto ranks = static_cast<size_t>(options_.ranks), rank = static_cast<size_t>(options_.rank);
-  for (size_t i = 0; i < static_cast<size_t>(batch.valid) && ranks > 1; ++i)
-    std::swap(picks[i], picks[i * ranks + rank]);
-  picks.resize(static_cast<size_t>(batch.valid));
+  rows_->take(at, picks);
+  const auto ranks = static_cast<size_t>(options_.ranks), rank = static_cast<size_t>(options_.rank),
+             own = static_cast<size_t>(own_valid_at(at));
+  for (size_t i = 0; i < own && ranks > 1; ++i) std::swap(picks[i], picks[i * ranks + rank]);
+  picks.resize(own);
 }
 
 std::span<std::byte* const> SampleFeed::row_places(const Slot& slot, size_t part, int64_t i,

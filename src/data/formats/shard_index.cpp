@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "data/io/beside.h"
 
 namespace millrace::data {
 namespace {
@@ -67,8 +68,9 @@ std::optional<ShardIndex> parse_shard_index(std::string_view text, const std::st
 }
 
 std::optional<ShardIndex> read_shard_index(const std::filesystem::path& path) {
-  if (path.empty() || !std::filesystem::exists(path)) return std::nullopt;
-  return parse_shard_index(read_text(path), path.string());
+  if (path.empty()) return std::nullopt;
+  const auto file = open_beside(path.string());
+  return file ? parse_shard_index(file->read(0, file->size()).text(), file->path()) : std::nullopt;
 }
 
 void write_shard_index(const std::filesystem::path& path, const ShardIndex& index) {

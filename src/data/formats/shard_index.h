@@ -30,8 +30,8 @@ struct ShardIndex {
 /// "-NUMBER.tar".
 std::filesystem::path shard_index_path(const std::filesystem::path& shard);
 
-/// Nothing when the file does not exist or is another program's; InputError when it is damaged or of another
-/// version.
+/// Here or on a server. Nothing when the file does not exist or is another program's; InputError when it is
+/// damaged or of another version, RemoteError when the server does not tell.
 std::optional<ShardIndex> read_shard_index(const std::filesystem::path& path);
 /// The same of its text; `where` is for messages.
 std::optional<ShardIndex> parse_shard_index(std::string_view text, const std::string& where);

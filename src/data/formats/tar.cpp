@@ -1,5 +1,6 @@
 // Tars: WebDataset shards (github.com/webdataset/webdataset) and plain ones of class folders. Mapped into
-// memory; one pass over the headers finds the samples (48 bytes a sample, its key, and 24 bytes a member).
+// memory, or read from their server; one pass over the headers finds the samples (48 bytes a sample, its key,
+// and 24 bytes a member).
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -7,11 +8,13 @@
 
 #include "base/format.h"
 #include "base/mapped_file.h"
+#include "base/size_text.h"
 #include "data/formats/dali_index.h"
 #include "data/formats/formats.h"
 #include "data/formats/tar_dataset.h"
 #include "data/formats/tar_members.h"
 #include "data/io/compression.h"
+#include "data/io/location.h"
 
 namespace millrace::data {
 namespace {
@@ -19,16 +22,21 @@ namespace {
 constexpr size_t most_extensions = 1000;
 constexpr uint64_t most_unpacked_tar = uint64_t{4} << 30;
 
-/// A whole file, unpacked into memory when it is compressed.
-Bytes content_of(const RandomAccessFile& file, bool& stored) {
-  const Bytes bytes = file.read(0, file.size());
-  const Compression compression = compression_of(bytes.view());
+/// Members of this size at most, such as classes, are kept of a tar on a server: they lie everywhere in it,
+/// and to ask for each again would be to go through the tar again.
+constexpr uint64_t most_small_member = 256;
+
+/// The file, or what it holds, unpacked into memory, when it is compressed.
+std::shared_ptr<const RandomAccessFile> content_of(std::shared_ptr<const RandomAccessFile> file,
+                                                   bool& stored) {
+  const Compression compression = compression_of(file->read(0, std::min<uint64_t>(file->size(), 512)).view());
   stored = compression == Compression::none;
-  if (stored) return bytes;
+  if (stored) return file;
   try {
-    return Bytes(decompress(compression, bytes.view(), most_unpacked_tar));
+    return memory_file(file->path(),
+                       Bytes(decompress(compression, file->read(0, file->size()).view(), most_unpacked_tar)));
   } catch (const InputError& error) {
-    fail<InputError>("{}: {}", file.path(), error.what());
+    fail<InputError>("{}: {}", file->path(), error.what());
   }
 }
 
@@ -38,8 +46,9 @@ class ScannedTar final : public TarDataset {
       : TarDataset(path, std::move(files)) {
     for (const auto& file : files_) {
       bool plain = true;
-      contents_.push_back(content_of(*file, plain));
+      contents_.push_back(content_of(file, plain));
       stored_.push_back(plain);
+      keeps_small_.push_back(plain && is_remote(file->path()));
     }
     plain_ = has_class_folders();
     for (size_t f = 0; f < files_.size(); ++f) {
@@ -56,6 +65,7 @@ class ScannedTar final : public TarDataset {
           path);
     make_columns();
     if (plain_) check_folders();
+    note_scanned();
   }
 
   int64_t count() const override { return static_cast<int64_t>(samples_.size()); }
@@ -81,19 +91,24 @@ class ScannedTar final : public TarDataset {
     const Entry& entry = samples_.at(static_cast<size_t>(index));
     const Member* member = find_member(entry, column.number);
     if (!member) return std::nullopt;
+    if (member->small > 0) {
+      const auto begin = small_.begin() + member->small - 1;
+      return Bytes(std::vector<uint8_t>(begin, begin + static_cast<std::ptrdiff_t>(member->size)));
+    }
     // What an index of another program says is believed only with a header in front.
-    const Bytes& content = contents_[entry.file];
-    if (foreign_index_ && !is_tar_header(content.view().subspan(member->offset - 512)))
+    const RandomAccessFile& content = *contents_[entry.file];
+    if (foreign_index_ && !is_tar_header(content.read(member->offset - tar_block, tar_block).view()))
       fail<InputError>(
           "{}: the index beside it does not fit: no member begins before byte {}; remove the index",
           files_[entry.file]->path(), member->offset);
-    return content.part(member->offset, member->size);
+    return content.read(member->offset, member->size);
   }
 
  private:
   struct Member {
     uint64_t offset = 0, size = 0;
     uint32_t extension = 0;
+    uint32_t small = 0;  // 1 + where its content is kept; 0: it is not
   };
   struct Entry {
     uint64_t name = 0, first = 0, begin = 0, end = 0;
@@ -113,7 +128,7 @@ class ScannedTar final : public TarDataset {
     int members = 0;
     std::string key;
     bool picture = false, others = false;
-    for_each_tar_member(files_[0]->path(), contents_[0].view(), [&](const TarMember& member) {
+    for_each_tar_member(*contents_[0], [&](const TarMember& member) {
       std::string_view next;
       std::string extension;
       if (++members > most_members) return false;
@@ -149,14 +164,19 @@ class ScannedTar final : public TarDataset {
     names_ += name;
   }
   void add_member(const TarMember& member, uint32_t extension) {
-    members_.push_back({member.offset, member.size, extension});
+    members_.push_back({member.offset, member.size, extension, 0});
+    if (const size_t file = samples_.back().file;
+        keeps_small_[file] && member.size <= most_small_member && small_.size() < UINT32_MAX - member.size) {
+      members_.back().small = static_cast<uint32_t>(small_.size() + 1);
+      small_ += contents_[file]->read(member.offset, member.size).text();
+    }
     ++samples_.back().members;
     samples_.back().end = member.end;
   }
 
   /// Plain tars: each picture is a sample.
   void scan_folders(size_t file) {
-    for_each_tar_member(files_[file]->path(), contents_[file].view(), [&](const TarMember& member) {
+    for_each_tar_member(*contents_[file], [&](const TarMember& member) {
       std::string_view name = member.name, key;
       while (name.starts_with("./")) name.remove_prefix(2);
       while (name.ends_with('/')) name.remove_suffix(1);
@@ -199,7 +219,7 @@ class ScannedTar final : public TarDataset {
     const std::string& path = files_[file]->path();
     std::string key, extension;
     bool inside = false;
-    for_each_tar_member(path, contents_[file].view(), [&](const TarMember& member) {
+    for_each_tar_member(*contents_[file], [&](const TarMember& member) {
       std::string_view next;
       if (!member.regular || !split_key(member.name, next, extension)) return true;
       if (!inside || next != key) begin_sample(next, member, file);
@@ -225,7 +245,8 @@ class ScannedTar final : public TarDataset {
       const std::string_view text(reinterpret_cast<const char*>(mapped.bytes().data()),
                                   mapped.bytes().size());
       if (!text.starts_with("v1.")) return false;  // another program's
-      for (const auto& sample : parse_dali_index(text, contents_[file].view())) add_dali_sample(sample, file);
+      const Bytes content = contents_[file]->read(0, contents_[file]->size());
+      for (const auto& sample : parse_dali_index(text, content.view())) add_dali_sample(sample, file);
     } catch (const Error& error) {
       note(fmt::format("{} {}; it is not used", index_path, error.what()));
       return false;
@@ -240,7 +261,7 @@ class ScannedTar final : public TarDataset {
       member.size = listed.size;
       member.begin = listed.offset - 512;
       member.end =
-          std::min<uint64_t>(listed.offset + listed.size + tar_padding(listed.size), contents_[file].size());
+          std::min<uint64_t>(listed.offset + listed.size + tar_padding(listed.size), contents_[file]->size());
       std::string_view key;
       std::string extension;
       if (!split_key(listed.name, key, extension)) extension = listed.extension;
@@ -248,6 +269,17 @@ class ScannedTar final : public TarDataset {
       if (&listed == &sample.front()) begin_sample(name, member, file);
       add_member(member, extension_number(extension, files_[file]->path()));
     }
+  }
+
+  void note_scanned() {
+    uint64_t bytes = 0;
+    for (size_t f = 0; f < files_.size(); ++f)
+      if (keeps_small_[f]) bytes += files_[f]->size();
+    if (bytes > 0)
+      note(fmt::format(
+          "{}: has no index beside it, so that all of it ({}) is gone through to find the samples; "
+          "millrace data index writes one",
+          path(), memory_text(static_cast<int64_t>(bytes))));
   }
 
   void make_columns() {
@@ -278,7 +310,9 @@ class ScannedTar final : public TarDataset {
       if (missing == 0) break;
     }
     for (uint32_t e = 0; e < extensions_.size(); ++e) {
-      const Bytes bytes = contents_[first[e]->file].part(content[e]->offset, content[e]->size);
+      Bytes bytes;  // of arrays, which may be several
+      if (member_kind(extensions_[e]) == ColumnKind::array)
+        bytes = contents_[first[e]->file]->read(content[e]->offset, content[e]->size);
       for (const std::string& column : member_columns(extensions_[e], bytes))
         add_column(column, member_kind(extensions_[e]),
                    {TarColumn::What::member, extensions_[e], split_column(column).second, e});
@@ -286,8 +320,10 @@ class ScannedTar final : public TarDataset {
   }
 
   bool plain_ = false, foreign_index_ = false;
-  std::vector<Bytes> contents_;  // unpacked where a tar is compressed as a whole,
-  std::vector<bool> stored_;     // which these are not
+  std::vector<std::shared_ptr<const RandomAccessFile>> contents_;  // unpacked where a tar is compressed,
+  std::vector<bool> stored_;                                       // which these are not
+  std::vector<bool> keeps_small_;
+  std::string small_;  // contents of small members
   std::vector<Entry> samples_;
   std::vector<Member> members_;
   std::string names_;  // all keys, one after the other

@@ -10,6 +10,25 @@ TarDataset::TarDataset(const std::string& path, std::vector<std::shared_ptr<cons
 void TarDataset::add_column(std::string name, ColumnKind kind, TarColumn column) {
   columns_.push_back({std::move(name), kind});
   details_.push_back(std::move(column));
+  if (details_.back().extension == "cls") find_classes();
+}
+
+void TarDataset::find_classes() {
+  const std::string& shard = files_.front()->path();
+  const std::string sidecar = shard_index_path(shard).string();
+  if (sidecar.empty()) return;
+  try {
+    if (auto index = read_shard_index(sidecar))
+      classes_ = std::move(index->classes);
+    else
+      note(
+          fmt::format("{}: the classes have no names but their numbers: there is no {} beside the shards, as "
+                      "millrace pack "
+                      "writes it",
+                      shard, sidecar.substr(sidecar.rfind('/') + 1)));
+  } catch (const InputError& error) {
+    classes_fault_ = error.what();  // of no matter to who asks for no classes
+  }
 }
 
 std::string TarDataset::member_name(int64_t index, const TarColumn& column) const {
@@ -59,8 +78,8 @@ std::vector<std::string> TarDataset::class_names(size_t column) const {
     return {};
   }
   if (details_[column].extension != "cls") return {};
-  const auto index = read_shard_index(shard_index_path(files_.front()->path()));
-  return index ? index->classes : std::vector<std::string>();
+  if (!classes_fault_.empty()) throw InputError(classes_fault_);
+  return classes_;
 }
 
 }  // namespace millrace::data

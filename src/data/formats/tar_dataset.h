@@ -45,10 +45,14 @@ class TarDataset : public Dataset {
   std::string folder_fault_;
 
  private:
+  /// The names of classes that are numbers, from the sidecar of packed shards.
+  void find_classes();
   /// "train.tar: cat/1.jpg", for messages about the content.
   std::string member_name(int64_t index, const TarColumn& column) const;
 
   std::vector<TarColumn> details_;
+  std::vector<std::string> classes_;
+  std::string classes_fault_;  // why the sidecar cannot be read
 };
 
 }  // namespace millrace::data

@@ -163,28 +163,31 @@ void TarHeaders::extension(std::string_view data, uint64_t at) {
 
 namespace {
 
+/// Bytes of a tar, wherever they are.
+using ReadTar = std::function<Bytes(uint64_t offset, uint64_t size)>;
+
 /// Goes through the members from `at` on. Without `end_mark` it stops at `end`, else at the mark, which must
 /// come.
-void walk(const std::string& path, std::span<const uint8_t> bytes, uint64_t at, uint64_t end, bool end_mark,
-          const std::function<bool(const TarMember&)>& visit) {
+void walk(const std::string& path, const ReadTar& read, uint64_t all, uint64_t at, uint64_t end,
+          bool end_mark, const std::function<bool(const TarMember&)>& visit) {
   TarHeaders headers(path);
   uint64_t begin = at;
   TarMember member;
   while (end_mark || at < end) {
-    if (bytes.size() - at < tar_block)
+    if (all - at < tar_block)
       fail<InputError>("{}: the tar is truncated after {} (at byte {}, no end mark); copy the file again",
                        path, headers.last(), at);
-    const auto what = headers.header(bytes.subspan(at, tar_block), at, member);
+    const auto what = headers.header(read(at, tar_block).view(), at, member);
     if (what == TarHeaders::What::end_mark) return;
     const uint64_t size = member.size;
-    if (size > bytes.size() - member.offset)
+    if (size > all - member.offset)
       fail<InputError>(
           "{}: the tar is truncated: {} needs {} bytes at {}, the file ends at {}; copy the file again", path,
-          member.name, size, member.offset, bytes.size());
+          member.name, size, member.offset, all);
     const uint64_t padded = size + tar_padding(size);
-    const uint64_t next = padded > bytes.size() - member.offset ? bytes.size() : member.offset + padded;
+    const uint64_t next = padded > all - member.offset ? all : member.offset + padded;
     if (what == TarHeaders::What::extension) {
-      headers.extension({reinterpret_cast<const char*>(bytes.data() + member.offset), size}, at);
+      headers.extension(read(member.offset, size).text(), at);
     } else {
       member.begin = begin;
       member.end = begin = next;
@@ -194,18 +197,28 @@ void walk(const std::string& path, std::span<const uint8_t> bytes, uint64_t at, 
   }
 }
 
+ReadTar reads(std::span<const uint8_t> bytes) {
+  return [bytes](uint64_t offset, uint64_t size) { return Bytes(bytes.subspan(offset, size), nullptr); };
+}
+
 }  // namespace
+
+void for_each_tar_member(const RandomAccessFile& file, const std::function<bool(const TarMember&)>& visit) {
+  walk(
+      file.path(), [&](uint64_t offset, uint64_t size) { return file.read(offset, size); }, file.size(), 0, 0,
+      true, visit);
+}
 
 void for_each_tar_member(const std::string& path, std::span<const uint8_t> bytes,
                          const std::function<bool(const TarMember&)>& visit) {
-  walk(path, bytes, 0, 0, true, visit);
+  walk(path, reads(bytes), bytes.size(), 0, 0, true, visit);
 }
 
 void for_each_tar_member(const std::string& path, std::span<const uint8_t> bytes, uint64_t begin,
                          uint64_t end, const std::function<bool(const TarMember&)>& visit) {
   if (begin > end || end > bytes.size())
     fail<InputError>("{}: bytes {} to {} are wanted, the file has {}", path, begin, end, bytes.size());
-  walk(path, bytes, begin, end, false, visit);
+  walk(path, reads(bytes), bytes.size(), begin, end, false, visit);
 }
 
 std::string tar_header(const std::string& name, uint64_t size) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include <millrace/file.h>
+
 namespace millrace::data {
 
 inline constexpr uint64_t tar_block = 512;
@@ -45,6 +47,9 @@ class TarHeaders {
 /// handed out lie inside `bytes`. InputError when the archive is truncated, damaged or has no end mark.
 void for_each_tar_member(const std::string& path, std::span<const uint8_t> bytes,
                          const std::function<bool(const TarMember&)>& visit);
+
+/// The same of a file: what lies between the headers is not read.
+void for_each_tar_member(const RandomAccessFile& file, const std::function<bool(const TarMember&)>& visit);
 
 /// The same for the members whose headers begin in [begin, end) of `bytes`; no end mark is wanted. InputError
 /// also when the range does not lie within `bytes`.

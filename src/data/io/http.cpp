@@ -43,21 +43,20 @@ void HttpObject::require_found(const HttpResponse& answer) const {
   if (answer.status >= 300) fail<RemoteError>("{}: the server answers with status {}", name_, answer.status);
 }
 
-std::vector<uint8_t> HttpObject::fetch(uint64_t offset, uint64_t size) const {
+void HttpObject::fetch(uint64_t offset, std::span<uint8_t> out) const {
   HttpRequest request = request_;
   request.offset = offset;
-  request.size = size;
-  request.most_bytes = size;
+  request.size = out.size();
+  request.into = out;
   if (!etag_.empty()) request.headers.push_back("If-Match: " + etag_);
-  HttpResponse answer = http_get(request);
+  const HttpResponse answer = http_get(request);
   const bool changed = answer.status == 412 || (answer.status == 206 && answer.total != size_) ||
                        (!etag_.empty() && !answer.etag.empty() && answer.etag != etag_);
   if (changed) fail<RemoteError>("{}: has changed on the server while it was read; begin again", name_);
   require_found(answer);
-  if (answer.status != 206 || answer.body.size() != size)
-    fail<RemoteError>("{}: the server gives {} bytes where {} were asked for", name_, answer.body.size(),
-                      size);
-  return std::move(answer.body);
+  if (answer.status != 206 || answer.bytes != out.size())
+    fail<RemoteError>("{}: the server gives {} bytes where {} were asked for", name_, answer.bytes,
+                      out.size());
 }
 
 std::unique_ptr<RemoteObject> open_http(const std::string& url) {

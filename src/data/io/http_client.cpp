@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <curl/curl.h>
 #include <memory>
 #include <new>
@@ -39,17 +40,27 @@ CURL* thread_handle() {
 struct Transfer {
   HttpResponse response;
   uint64_t most_bytes = 0;
+  std::span<uint8_t> into;
   bool too_large = false;
 };
 
 size_t on_body(char* data, size_t one, size_t count, void* user) {
   auto& transfer = *static_cast<Transfer*>(user);
+  HttpResponse& response = transfer.response;
   const size_t size = one * count;
-  if (transfer.response.body.size() + size > transfer.most_bytes) {
-    transfer.too_large = true;
-    return 0;
+  const bool wanted = response.status / 100 == 2;
+  const uint64_t most = wanted && !transfer.into.empty() ? transfer.into.size() : transfer.most_bytes;
+  if (response.bytes + size > most) {
+    // A page about an error may be longer than the few bytes that were asked for: that is no fault of its
+    // own.
+    transfer.too_large = wanted;
+    return wanted ? 0 : size;
   }
-  transfer.response.body.insert(transfer.response.body.end(), data, data + size);
+  if (wanted && !transfer.into.empty())
+    std::memcpy(transfer.into.data() + response.bytes, data, size);
+  else
+    response.body.insert(response.body.end(), data, data + size);
+  response.bytes += size;
   return size;
 }
 
@@ -65,7 +76,10 @@ size_t on_header(char* data, size_t one, size_t count, void* user) {
   auto& response = static_cast<Transfer*>(user)->response;
   const std::string_view line(data, one * count);
   std::string value;
-  if (line.starts_with("HTTP/")) response = {};  // of a redirection before: only the last answer counts
+  if (line.starts_with("HTTP/")) {
+    response = {};  // of a redirection before: only the last answer counts
+    response.status = std::atol(std::string(line.substr(std::min(line.find(' '), line.size()))).c_str());
+  }
   take_header(line, "etag", response.etag);
   take_header(line, "last-modified", response.last_modified);
   const auto number = [&](std::string_view text) {
@@ -98,6 +112,7 @@ std::string attempt(const HttpRequest& request, Transfer& transfer) {
   CURL* curl = thread_handle();
   transfer = {};
   transfer.most_bytes = request.most_bytes;
+  transfer.into = request.into;
   std::unique_ptr<curl_slist, CurlDeleter> headers;
   const auto header = [&](const std::string& line) {
     curl_slist* longer = curl_slist_append(headers.get(), line.c_str());
@@ -140,7 +155,7 @@ std::string attempt(const HttpRequest& request, Transfer& transfer) {
   if (transfer.too_large)
     fail<RemoteError>(
         "{}: the server sends more than the {} bytes that were asked for: it does not serve parts of files",
-        request.url, request.most_bytes);
+        request.url, request.into.empty() ? request.most_bytes : request.into.size());
   if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
     fail<InputError>("{}: is no address of a server ({})", request.url, curl_easy_strerror(code));
   if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE)
@@ -154,8 +169,7 @@ std::string attempt(const HttpRequest& request, Transfer& transfer) {
   if (response.status == 206 && request.size > 0) {
     const uint64_t most = response.total > request.offset ? response.total - request.offset : 0;
     const uint64_t wanted = response.total > 0 ? std::min(request.size, most) : request.size;
-    if (response.body.size() != wanted)
-      return fmt::format("{} bytes instead of {}", response.body.size(), wanted);
+    if (response.bytes != wanted) return fmt::format("{} bytes instead of {}", response.bytes, wanted);
   }
   return {};
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,11 +18,15 @@ struct HttpRequest {
   std::string region, key, secret, token;
   /// Bodies larger than this are refused.
   uint64_t most_bytes = uint64_t{1} << 30;
+  /// Where the content goes instead of into HttpResponse::body; more than fits is refused.
+  std::span<uint8_t> into = {};
 };
 
 struct HttpResponse {
   long status = 0;  // NOLINT: libcurl's type
+  /// What was wanted, or, as far as it is not too large, what the server says instead.
   std::vector<uint8_t> body;
+  uint64_t bytes = 0;  // of the body, wherever it went
   std::string etag, last_modified;
   /// Of the whole object, from Content-Range or Content-Length; 0 when the server does not say.
   uint64_t total = 0;

@@ -16,7 +16,7 @@ class HttpObject final : public RemoteObject {
   uint64_t size() const override { return size_; }
   const std::string& version() const override { return version_; }
   const std::string& url() const override { return name_; }
-  std::vector<uint8_t> fetch(uint64_t offset, uint64_t size) const override;
+  void fetch(uint64_t offset, std::span<uint8_t> out) const override;
 
  private:
   void require_found(const HttpResponse& answer) const;

@@ -3,8 +3,9 @@
 #include <sys/stat.h>
 
 #include "base/mapped_file.h"
-#include "data/io/block_cache.h"
 #include "data/io/location.h"
+#include "data/io/remote_cache.h"
+#include "data/io/remote_file.h"
 #include "data/io/spool.h"
 
 namespace millrace::data {
@@ -39,7 +40,7 @@ std::shared_ptr<const RandomAccessFile> open_file(const std::string& path) {
     std::shared_ptr<const RemoteObject> object = path.starts_with("s3://") ? open_s3(path)
                                                  : is_hdfs(path)           ? open_webhdfs(path)
                                                                            : open_http(path);
-    return cached_file(std::move(object), BlockCache::global());
+    return std::make_shared<RemoteFile>(std::move(object), RemoteCache::global());
   }
   return std::make_shared<LocalFile>(path);
 }

@@ -8,7 +8,7 @@
 
 namespace millrace::data {
 
-/// Opens a local file, mapped into memory, a remote one, read through a cache (block_cache.h), or what a
+/// Opens a local file, mapped into memory, a remote one, read through a cache (remote_cache.h), or what a
 /// command or standard input gives (spool.h). IoError when it is missing, a folder or unreadable.
 std::shared_ptr<const RandomAccessFile> open_file(const std::string& path);
 

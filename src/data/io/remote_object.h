@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
-#include <vector>
 
 #include <millrace/error.h>
 
@@ -31,9 +31,9 @@ class RemoteObject {
   virtual const std::string& version() const = 0;
   /// The whole URL, for messages and as the key of caches; without secrets.
   virtual const std::string& url() const = 0;
-  /// Exactly `size` bytes from `offset` on, after as many attempts as it takes. RemoteError when the server
-  /// does not give them in the end, or gives those of another version.
-  virtual std::vector<uint8_t> fetch(uint64_t offset, uint64_t size) const = 0;
+  /// The bytes from `offset` on, as many as `out` has, after as many attempts as it takes. RemoteError when
+  /// the server does not give them in the end, or gives those of another version.
+  virtual void fetch(uint64_t offset, std::span<uint8_t> out) const = 0;
 };
 
 /// "http://…" and "https://…". RemoteError when it is not there or the server cannot be reached.

@@ -108,16 +108,15 @@ class WebHdfsObject final : public RemoteObject {
   uint64_t size() const override { return size_; }
   const std::string& version() const override { return version_; }
   const std::string& url() const override { return url_; }
-  std::vector<uint8_t> fetch(uint64_t offset, uint64_t size) const override {
+  void fetch(uint64_t offset, std::span<uint8_t> out) const override {
     HttpRequest request =
-        request_for(place_, place_.path, fmt::format("OPEN&offset={}&length={}", offset, size));
-    request.most_bytes = size;
-    HttpResponse answer = http_get(request);
-    if (answer.status != 200 || answer.body.size() != size)
+        request_for(place_, place_.path, fmt::format("OPEN&offset={}&length={}", offset, out.size()));
+    request.into = out;
+    const HttpResponse answer = http_get(request);
+    if (answer.status != 200 || answer.bytes != out.size())
       fail<RemoteError>(
           "{}: the server gives {} bytes where {} were asked for (status {}); has the file changed?", url_,
-          answer.body.size(), size, answer.status);
-    return std::move(answer.body);
+          answer.bytes, out.size(), answer.status);
   }
 
  private:

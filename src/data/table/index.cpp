@@ -9,8 +9,8 @@
 #include "base/fnv.h"
 #include "base/format.h"
 #include "base/mapped_file.h"
+#include "data/io/beside.h"
 #include "data/io/location.h"
-#include "data/io/open_file.h"
 #include "data/io/spool.h"
 #include "data/table/index_layout.h"
 
@@ -227,13 +227,9 @@ std::shared_ptr<const Index> checked_index(const RandomAccessFile& file, const s
 /// The index that a server has beside a file, which is another's: it was made where the file had another
 /// time.
 std::shared_ptr<const Index> served_index(const RandomAccessFile& file) {
-  std::shared_ptr<const RandomAccessFile> served;
   const std::string path = file.path() + ".mrx";
-  try {
-    served = open_file(path);
-  } catch (const IoError&) {
-    return nullptr;
-  }
+  const std::shared_ptr<const RandomAccessFile> served = open_beside(path);
+  if (!served) return nullptr;
   auto index = Index::parse(served->read(0, served->size()), path);
   if (index->file_size() != file.size())
     fail<InputError>("{}: {} has changed since this index was made; make it again with millrace data index",

@@ -103,8 +103,6 @@ PackedSamples::PackedSamples(const PackSource& source, const PackOptions& option
 }
 
 PackedSample PackedSamples::make(int64_t index) const {
-  constexpr int64_t ahead = 64;
-  if (index + ahead < source_.count()) source_.set().will_read(index + ahead);
   PackedSample made;
   made.key = options_.keep_keys ? key_of(source_.set(), index) : fmt::format("{:08}", index);
   made.label = source_.label(index);
