@@ -180,7 +180,8 @@ class ScannedTar final : public TarDataset {
       std::string_view name = member.name, key;
       while (name.starts_with("./")) name.remove_prefix(2);
       while (name.ends_with('/')) name.remove_suffix(1);
-      if (member.folder && !name.empty()) folders_.insert(std::string(name));
+      const bool debris = name.find("__MACOSX") != std::string_view::npos;  // left by macOS's own archiver
+      if (member.folder && !name.empty() && !debris) folders_.insert(std::string(name));
       std::string extension;
       if (!member.regular || !split_key(name, key, extension) || !is_picture_extension(extension))
         return true;

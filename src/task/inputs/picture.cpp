@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/format.h"
 #include "base/parallel_for.h"
@@ -117,17 +118,20 @@ std::string repeated_note(const data::Dataset& training, const data::Dataset& te
   constexpr double seconds = 1;
   const data::RepeatedPictures found = data::repeated_pictures(training, tests, column, seconds);
   if (found.repeated == 0) return {};
-  const auto looked = [](int64_t seen, int64_t all) {
-    return seen == all ? "all " + thousands(all) : fmt::format("{} of {}", thousands(seen), thousands(all));
-  };
   std::string line = fmt::format(
       "{} of {} pictures to test on {} among those of training, or nearly ({} = {}): "
       "results on them say little; millrace data stat lists such pictures",
       thousands(found.repeated), thousands(tests.count()), found.repeated == 1 ? "is" : "are", found.test,
       found.train);
-  if (found.tests < tests.count() || found.trained < training.count())
-    line += fmt::format(" (looked at were {} to test on and {} to train on)",
-                        looked(found.tests, tests.count()), looked(found.trained, training.count()));
+  // Large sets take longer than that: what was compared of them.
+  std::string compared;
+  for (const auto& [looked, by] : {std::pair(found.bytes, "bytes"), std::pair(found.looks, "looks")})
+    if (looked.tests < tests.count() || looked.trained < training.count())
+      compared +=
+          fmt::format("{}by their {} {} of {} to test on with {} of {} to train on",
+                      compared.empty() ? "" : ", ", by, thousands(looked.tests), thousands(tests.count()),
+                      thousands(looked.trained), thousands(training.count()));
+  if (!compared.empty()) line += fmt::format(" (compared were {})", compared);
   return line;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <numeric>
 #include <unordered_map>
 #include <vector>
@@ -160,8 +161,8 @@ RepeatedPictures repeated_pictures(const Dataset& train, const Dataset& test, co
   for (const SeenPicture& each : pictures)
     if (const SeenPicture* other = found[static_cast<size_t>(each.index)] ? nullptr : alikes.find(each))
       add(each.index, other->index);
-  result.tests = static_cast<int64_t>(pictures.size());
-  result.trained = static_cast<int64_t>(others.size());
+  result.bytes = {std::ssize(files), std::ssize(trained_files)};
+  result.looks = {std::ssize(pictures), std::ssize(others)};
   return result;
 }
 

@@ -12,8 +12,12 @@ struct RepeatedPictures {
   /// Test pictures that have the bytes of one of training, or its looks.
   int64_t repeated = 0;
   std::string test, train;  // the names of such a pair
-  /// How many were looked at of each set.
-  int64_t tests = 0, trained = 0;
+  /// How many of each set were looked at.
+  struct Looked {
+    int64_t tests = 0, trained = 0;
+    bool operator==(const Looked&) const = default;
+  };
+  Looked bytes, looks;
 };
 
 /// Looks for no longer than about `seconds`; of large sets at some pictures from all over them. `column`: of

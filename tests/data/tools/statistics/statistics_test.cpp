@@ -202,8 +202,8 @@ TEST_CASE("test pictures that training has are found by their bytes and by their
   const auto train = open_dataset(folder / "train");
   const auto none = repeated_pictures(*train, *open_dataset(folder / "test"), "", 60);
   CHECK(none.repeated == 0);
-  CHECK(none.tests == 40);
-  CHECK(none.trained == 40);
+  CHECK(none.bytes == RepeatedPictures::Looked{40, 40});
+  CHECK(none.looks == RepeatedPictures::Looked{40, 40});
 
   put_file(folder / "test/same.jpg", jpeg(waves(40, 50, 3), 95));
   put_file(folder / "test/small.jpg", jpeg(resize(waves(40, 50, 20), 33, 41), 80));
@@ -212,12 +212,13 @@ TEST_CASE("test pictures that training has are found by their bytes and by their
   const auto test = open_dataset(folder / "test");
   const auto found = repeated_pictures(*train, *test, "image", 60);
   CHECK(found.repeated == 3);
-  CHECK(found.tests == 43);
+  CHECK(found.bytes == RepeatedPictures::Looked{44, 40});
+  CHECK(found.looks == RepeatedPictures::Looked{43, 40});
   CHECK(found.train == (folder / "train/03.jpg").string());
   CHECK((found.test == (folder / "test/same.jpg").string() ||
          found.test == (folder / "test/twice.jpg").string()));
 
   const auto hurried = repeated_pictures(*train, *test, "", 0);
   CHECK(hurried.repeated == 0);
-  CHECK(hurried.tests == 0);
+  CHECK(hurried.looks == RepeatedPictures::Looked{});
 }
