@@ -7,6 +7,7 @@ import json
 import random
 import re
 import shutil
+import subprocess
 import tarfile
 import tomllib
 import zipfile
@@ -281,7 +282,6 @@ def test_a_damaged_or_swollen_packed_table_is_refused(millrace, sheet):
 
 def test_rows_from_standard_input_are_predicted(binary, millrace, sheet):
     import gzip
-    import subprocess
 
     def predicted(content, code=0):
         found = subprocess.run([binary, "predict", sheet / "run", "-", "--json"], input=content, capture_output=True)
@@ -303,6 +303,35 @@ def test_rows_from_standard_input_are_predicted(binary, millrace, sheet):
     assert "is no data source" in predicted(bytes(range(256)), 1)
     head = subprocess.run([binary, "data", "head", "-"], input="Hello, world\nGood day, moon\n", capture_output=True, text=True)
     assert head.returncode == 0 and "text" in head.stdout and "2" in head.stdout
+
+
+def test_a_folder_of_parts_is_one_table(millrace, sheet):
+    """As Spark and its like write them; files of other names are not put together."""
+    parts = sheet / "parts"
+    parts.mkdir()
+    for k in range(3):
+        (parts / f"part-0000{k}-c000.csv").write_text("\n".join(ROWS[:1] + ROWS[1 + 80 * k : 81 + 80 * k]) + "\n")
+    (parts / "_SUCCESS").write_text("")
+    (parts / ".part-00000-c000.csv.crc").write_bytes(b"crc")
+    logits = lambda *source: [json.loads(line)["logits"] for line in millrace("predict", sheet / "run", *source, "--json").stdout.splitlines()]  # noqa: E731
+    assert logits(parts) == logits(sheet / "x.csv")
+    for k in range(3):
+        packed(parts / f"part-0000{k}-c000.csv.gz", (parts / f"part-0000{k}-c000.csv").read_bytes(), "gz")
+    for file in parts.glob("*.csv"):
+        file.unlink()
+    assert logits(parts) == logits(sheet / "x.csv")
+    both = sheet / "both"
+    both.mkdir()
+    for name in ("train.csv", "test.csv"):
+        (both / name).write_text("\n".join(ROWS) + "\n")
+    assert "2 samples" in millrace("data", "head", both).stdout
+
+
+def test_utf16_is_called_so(millrace, binary, tmp_path):
+    (tmp_path / "x.csv").write_bytes("\n".join(ROWS).encode("utf-16"))
+    assert "x.csv: is UTF-16; convert it" in millrace("data", "head", tmp_path / "x.csv", code=1).stderr
+    found = subprocess.run([binary, "data", "head", "-"], input="\n".join(ROWS).encode("utf-16"), capture_output=True)
+    assert found.returncode == 1 and b"-: is UTF-16; convert it" in found.stderr
 
 
 def test_columns_that_are_no_classes_are_said(millrace, tmp_path):

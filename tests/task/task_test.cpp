@@ -205,7 +205,7 @@ TEST_CASE("a draft finds classes in names of files, and refuses a folder of data
   CAPTURE(draft);
   CHECK(draft.find("2 classes: dark, light") != std::string::npos);
   CHECK(draft.find("pattern = ") != std::string::npos);
-  write_data(folder, "tables/a.csv", flats_csv());
+  for (const char* name : {"tables/a.csv", "tables/b.csv"}) write_data(folder, name, flats_csv());
   CHECK_THROWS_WITH_AS(draft_recipe((folder / "tables").string()),
                        doctest::Contains("its files are no samples"), InputError);
 }

@@ -1,10 +1,13 @@
 #include "data/formats/open_dataset.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <set>
 
 #include "base/format.h"
 #include "data/formats/formats.h"
+#include "data/io/compression.h"
 #include "data/io/expand_paths.h"
 #include "data/io/location.h"
 #include "data/io/open_file.h"
@@ -30,6 +33,40 @@ std::vector<std::shared_ptr<const Index>> indices_of(
   return indices;
 }
 
+/// What is not read, but often given.
+void refuse_known(const std::string& path, const RandomAccessFile& file) {
+  const Bytes bytes = file.read(0, std::min<uint64_t>(file.size(), 4));
+  const std::string_view head = bytes.text();
+  if (head == "PK\3\4")
+    fail<InputError>(
+        "{}: is a zip archive or an Excel workbook, which are not read: unpack it (unzip), or save it as CSV",
+        path);
+  if (head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff"))
+    fail<InputError>("{}: is UTF-16; convert it to UTF-8 first (iconv -f utf-16 -t utf-8)", path);
+}
+
+/// The files of a folder that are parts of one table, as Spark writes them: all but hidden ones, "_SUCCESS"
+/// and indices are of one kind, and their names differ by numbers alone.
+std::vector<std::string> parts_in(const std::string& path) {
+  std::vector<std::string> parts;
+  std::set<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name[0] == '.' || name[0] == '_' || name.ends_with(".mrx")) continue;
+    const std::string kind = std::filesystem::path(without_compression(name)).extension().string();
+    static const std::set<std::string> tables = {".csv",     ".tsv",   ".jsonl",  ".ndjson",
+                                                 ".parquet", ".arrow", ".feather"};
+    if (!tables.contains(kind) || !at->is_regular_file(error)) return {};
+    std::string without = name;
+    std::erase_if(without, [](unsigned char c) { return std::isdigit(c); });
+    names.insert(std::move(without));
+    parts.push_back(at->path().string());
+  }
+  std::sort(parts.begin(), parts.end());
+  return names.size() == 1 ? parts : std::vector<std::string>();
+}
+
 }  // namespace
 
 std::string data_file(const std::string& path) {
@@ -51,8 +88,9 @@ std::vector<std::string> tars_in(const std::string& path) {
 }
 
 std::unique_ptr<Dataset> open_dataset(const std::string& path, const OpenOptions& options) {
-  const std::vector<std::string> tars = tars_in(path);
-  return open_dataset(path, tars.empty() ? expand_paths(path) : tars, options);
+  std::vector<std::string> files = tars_in(path);
+  if (files.empty()) files = parts_in(path);
+  return open_dataset(path, files.empty() ? expand_paths(path) : files, options);
 }
 
 std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector<std::string>& paths,
@@ -80,12 +118,8 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector
       if (files.back()->size() == 0) fail<InputError>("{}: there is nothing in it; pack it again", item);
       found = format_of(*files.back());
     }
-    if (!found && files.back()->read(0, std::min<uint64_t>(files.back()->size(), 4)).text() == "PK\3\4")
-      fail<InputError>(
-          "{}: is a zip archive or an Excel workbook, which are not read: unpack it (unzip), or save it as "
-          "CSV",
-          item);
     if (!found) {
+      refuse_known(item, *files.back());
       std::vector<std::string> known;
       for (const Format* each : formats().all()) known.push_back(each->doc);
       fail<InputError>(
