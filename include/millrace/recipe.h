@@ -43,6 +43,7 @@ struct Recipe {
   /// Where samples come from, whatever they are.
   struct Data {
     /// One source, or several by name, with the share of each in the mixture.
+    std::string base;  // relative paths begin there, where they exist there
     std::string train;
     std::map<std::string, std::string> sources;  // data.train.NAME
     std::map<std::string, double> weights;       // data.weights.NAME
@@ -80,6 +81,7 @@ struct Recipe {
     int64_t checkpoint_steps = 0;
     double checkpoint_minutes = 10;
     int64_t keep_checkpoints = 2;
+    std::string keep_best, init_from;
     std::string memory;
     bool exact = false;
     int64_t verify = 0;

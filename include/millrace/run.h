@@ -96,9 +96,10 @@ class Run {
   static Run resume(const std::filesystem::path& folder, const train::Observer& observer = {});
   /// A run that is there, with the weights of its newest sound checkpoint; an older one where that is
   /// damaged, which observer.message hears. `changes` of its recipe: those that what is trained does not
-  /// depend on ("input.tta=flip", "eval.metrics=[accuracy]"); InputError for others.
+  /// depend on ("input.tta=flip", "eval.metrics=[accuracy]"); InputError for others. `checkpoint`: another
+  /// one, "best" (train.keep_best) or the number of its step.
   static Run open(const std::filesystem::path& folder, const train::Observer& observer = {},
-                  std::span<const std::string> changes = {});
+                  std::span<const std::string> changes = {}, const std::string& checkpoint = "");
   /// Looks at a recipe's data and draws the weights (train.seed), but trains nothing and writes nothing: for
   /// loops of one's own.
   static Run prepare(const task::Recipe& recipe, const train::Observer& observer = {});

@@ -72,10 +72,11 @@ int show_standing(const CtlArguments& a, const train::RunFolder& run) {
   if (a.json) {
     std::vector<Json> entries;
     for (const train::Applied& entry : journal)
-      entries.push_back(json_object({{"step", Json(entry.step)},
-                                     {"key", entry.change.key},
-                                     {"value", entry.change.value},
-                                     {"time", entry.time}}));
+      entries.push_back(json_object(
+          {{"step", Json(entry.step)},
+           {"key", entry.change.key},
+           {"value", entry.change.text.empty() ? Json(entry.change.value) : Json(entry.change.text)},
+           {"time", entry.time}}));
     std::vector<std::pair<std::string, Json>> fields = {{"run", run.path().string()},
                                                         {"state", state},
                                                         {"step", s.step},
@@ -94,8 +95,8 @@ int show_standing(const CtlArguments& a, const train::RunFolder& run) {
   else
     fmt::print(", no step done yet\n");
   for (const train::Applied& entry : journal)
-    fmt::print("  from step {} on: {} = {}  ({})\n", entry.step + 1, entry.change.key, entry.change.value,
-               entry.time);
+    fmt::print("  from step {} on: {} = {}  ({})\n", entry.step + 1, entry.change.key,
+               entry.change.value_text(), entry.time);
   return 0;
 }
 
@@ -109,7 +110,8 @@ int run_ctl(const CtlArguments& a) {
     return 0;
   }
   for (const train::Change& change : changes)
-    fmt::print("{}: from step {} on {} = {}\n", run.path().string(), step + 1, change.key, change.value);
+    fmt::print("{}: from step {} on {} = {}\n", run.path().string(), step + 1, change.key,
+               change.value_text());
   return 0;
 }
 

@@ -18,6 +18,7 @@ namespace {
 struct EvalArguments {
   std::string model;
   std::vector<std::string> words;  // what to measure on, and changes
+  std::string checkpoint;
   bool json = false;
 };
 
@@ -76,7 +77,7 @@ int run_eval(const EvalArguments& a) {
       data = word;
     }
   }
-  Run run = Run::open(a.model, observer, changes);
+  Run run = Run::open(a.model, observer, changes, a.checkpoint);
   if (data.empty() && !task::has_tests(run.recipe()))
     fail<InputError>("the recipe of {} names no test set: millrace eval {} DATA", a.model, a.model);
   const task::Evaluation result = run.evaluate(data);
@@ -100,6 +101,7 @@ Action declare_eval(Command& command) {
           "a labelled set, by default what the recipe keeps to test on; and KEY=VALUE: changes of the "
           "recipe's [eval], or input.tta (test-time augmentation)",
           false)
+      .option("--checkpoint", a->checkpoint, checkpoint_doc)
       .flag("--json", a->json, "print one JSON object")
       .footer(
           "Prints the recipe's metrics (eval.metrics), each with its 95 % interval.\n\n"

@@ -28,7 +28,7 @@ std::pair<int, int> decoded_sizes(const std::string& text) {
 
 Action declare_export(Command& command) {
   struct Arguments {
-    std::string model, out, pictures;
+    std::string model, out, pictures, checkpoint;
   };
   auto a = std::make_shared<Arguments>();
   command.positional("MODEL", a->model, "a run folder")
@@ -36,6 +36,7 @@ Action declare_export(Command& command) {
       .option(
           "--pictures", a->pictures,
           "HEIGHTxWIDTH of decoded pictures that the model is to resize and crop itself, as evaluation does")
+      .option("--checkpoint", a->checkpoint, checkpoint_doc)
       .footer(
           "  millrace export runs/letters-1 letters.onnx\n\n"
           "The model takes samples as they are decoded, such as u8 pictures [batch, channels, height, "
@@ -49,7 +50,8 @@ Action declare_export(Command& command) {
           "docs/predict.md lists the arrays and the metadata.\n");
   return [a] {
     Run run =
-        Run::open(a->model, {.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); }});
+        Run::open(a->model, {.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); }},
+                  {}, a->checkpoint);
     const auto [height, width] = decoded_sizes(a->pictures);
     for (const std::string& line : run.export_onnx(a->out, height, width)) fmt::print("{}\n", line);
     std::error_code none;  // a device, or a pipe, which may be where this line would go

@@ -15,6 +15,7 @@ namespace {
 struct PredictArguments {
   std::string model;
   std::vector<std::string> samples;
+  std::string checkpoint;
   int64_t top = 3, tokens = 0;
   bool json = false;
 };
@@ -99,7 +100,7 @@ int run_predict(const PredictArguments& a) {
   if (a.top < 1) fail<InputError>("--top {}: at least one class, or token, is named", a.top);
   if (a.tokens < 0) fail<InputError>("--tokens {}: a beginning goes on by 1 token or more", a.tokens);
   std::vector<std::string> warnings;
-  task::Task task = train::load_model(a.model, warnings);
+  task::Task task = train::load_model(a.model, warnings, {}, a.checkpoint);
   for (const std::string& line : warnings) fmt::print(stderr, "{}\n", line);
   const bool generates = task::generates(task);
   if (a.tokens > 0 && !generates)
@@ -131,6 +132,7 @@ Action declare_predict(Command& command) {
       .option("--top", a->top, "how many classes, or tokens, to name")
       .option("--tokens", a->tokens,
               "of a model that predicts the next token: go on by so many, each the most probable one")
+      .option("--checkpoint", a->checkpoint, checkpoint_doc)
       .flag("--json", a->json, "print one JSON object each, with logits")
       .footer(
           "Samples are prepared as for evaluation. What the model knows of columns, classes and tokens comes "

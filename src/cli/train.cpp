@@ -70,20 +70,13 @@ void require_writable(const fs::path& out) {
 train::RunFolder start_training(std::unique_ptr<train::Trainer>& trainer, const TrainArguments& a,
                                 train::Observer observer) {
   if (a.resume) {
-    if (!a.overrides.empty())
-      fail<InputError>(
-          "--resume goes on with the run's own recipe: {} cannot change it (begin a new run for that)",
-          a.overrides[0]);
     const train::RunFolder run = train::RunFolder::open(run_to_resume(a));
-    const task::Recipe recipe = task::load_recipe(run.recipe());
-    task::check_recipe(recipe, run.recipe().string());
-    trainer = std::make_unique<train::Trainer>(recipe, std::move(observer));
-    return trainer->resume(run);
+    trainer = std::make_unique<train::Trainer>(train::recipe_of(run.path()), std::move(observer));
+    return trainer->resume(run, a.overrides);
   }
   if (fs::is_directory(a.recipe))
     fail<InputError>("{} is a folder: to go on with a run there, add --resume", a.recipe);
-  const task::Recipe recipe = task::load_recipe(a.recipe, a.overrides);
-  task::check_recipe(recipe, a.recipe);
+  const task::Recipe recipe = train::recipe_of(a.recipe, a.overrides);
   if (!a.out.empty() && fs::exists(fs::path(a.out) / "recipe.toml"))
     fail<InputError>("{} holds a run already: --resume continues it, another --out begins a new one", a.out);
   require_writable(a.out.empty() ? "runs" : a.out);
@@ -182,7 +175,11 @@ std::string metrics_help() {
 Action declare_train(Command& command) {
   auto a = std::make_shared<TrainArguments>();
   command.positional("RECIPE", a->recipe, "a TOML recipe; with --resume a run folder too")
-      .positional("KEY=VALUE", a->overrides, "changes of the recipe, e.g. train.epochs=2", false)
+      .positional(
+          "KEY=VALUE", a->overrides,
+          "changes of the recipe, e.g. train.epochs=2; with --resume those that what was trained does not "
+          "depend on",
+          false)
       .option("--out", a->out, "the run folder; by default runs/<recipe>-<n>")
       .flag("--resume", a->resume, "go on with a stopped or killed run, as if it had never stopped")
       .flag("--json", a->json, "print one JSON object at the end, nothing else")

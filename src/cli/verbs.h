@@ -14,6 +14,10 @@ namespace millrace::cli {
   extern const Verb data_##NAME##_verb; \
   const Verb data_##NAME##_verb
 
+/// Of verbs that use a trained model.
+inline constexpr const char* checkpoint_doc =
+    "which one of the run: best (train.keep_best), or the number of a step; by default the last";
+
 /// Those of `millrace data`, in the order of the help text.
 std::vector<Verb> data_verbs();
 

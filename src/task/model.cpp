@@ -1,6 +1,8 @@
 #include "task/model.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include <millrace/operator.h>
 
@@ -274,6 +276,41 @@ void make_network(Task& task) {
     fail<InputError>("{} does not go with the data: {}", model_text(task), error.what());
   }
   task.network->initialise(static_cast<uint64_t>(task.recipe.train.seed));
+}
+
+std::vector<std::vector<std::string>> head_parameters(const Task& task) {
+  const Graph graph = logits_graph(task);
+  const size_t arrays = task.fields().size();
+  std::vector<char> of_data(static_cast<size_t>(graph.size()), 0);
+  std::map<int, std::string> parameters;
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const int node = graph.inputs()[i].node;
+    if (i < arrays)
+      of_data[static_cast<size_t>(node)] = 1;
+    else
+      parameters.emplace(node, graph.input_names()[i]);
+  }
+  for (int i = 0; i < graph.size(); ++i)
+    for (const Value& operand : graph.node(i).operands)
+      if (of_data[static_cast<size_t>(operand.node)]) of_data[static_cast<size_t>(i)] = 1;
+  std::vector<std::vector<std::string>> heads;
+  for (const Value& logits : graph.outputs()) {
+    std::set<std::string> head;
+    std::vector<int> open = {logits.node};
+    for (std::set<int> seen; !open.empty();) {
+      const int node = open.back();
+      open.pop_back();
+      if (!seen.insert(node).second) continue;
+      if (const auto parameter = parameters.find(node); parameter != parameters.end())
+        head.insert(parameter->second);
+      // Behind a product that takes in data the body of the model begins; its weights are the head's.
+      const bool product = of_data[static_cast<size_t>(node)] && graph.node(node).op->flops;
+      for (const Value& operand : graph.node(node).operands)
+        if (!product || !of_data[static_cast<size_t>(operand.node)]) open.push_back(operand.node);
+    }
+    heads.emplace_back(head.begin(), head.end());
+  }
+  return heads;
 }
 
 void fit_network(Task& task, const Reading& reading) {

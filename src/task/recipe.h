@@ -28,6 +28,10 @@ struct RecipeKey {
   std::vector<std::string> choices = {};
   /// Of a text that is more than one word: InputError, worded to follow the key. May be null.
   void (*check)(const std::string& text) = nullptr;
+  /// Texts that name data or weights.
+  bool path = false;
+  /// A run that goes on may be told another value: what is trained up to there does not depend on it.
+  bool resumable = false;
 };
 /// In the order in which recipes are written.
 std::span<const RecipeKey> recipe_keys();
@@ -40,6 +44,10 @@ std::string recipe_help();
 /// Replaces ${NAME} by the environment's value; MILLRACE_DATA has a default, ../shared/data. InputError when
 /// a variable is not set.
 std::string expand(std::string_view text);
+
+/// Relative paths of a recipe with a data.base, as they are from the current folder: those that exist below
+/// the base begin with it.
+void anchor_paths(Recipe& recipe);
 
 /// "input" or "inputs.NAME", "output" or "outputs.NAME": how a section is called in messages.
 std::string input_key(const Section& input);

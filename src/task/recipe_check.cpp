@@ -78,6 +78,22 @@ void check_metric(const Recipe& recipe, const std::string& name, const char* key
                    output->kind, fmt::join(eval::metrics_for(kinds), ", "));
 }
 
+/// The best is told by what the test after each epoch reports.
+void check_best(const Recipe& recipe) {
+  const std::string& best = recipe.train.keep_best;
+  const Recipe::Data& data = recipe.data;
+  check_metric(recipe, best, "train.keep_best");
+  if (data.test.empty() && data.test_where.empty() && data.test_share == 0)
+    fail<InputError>(
+        "train.keep_best = \"{}\" is measured on a test set, and the recipe names none: set data.test or "
+        "data.test_share",
+        best);
+  const std::vector<std::string>& metrics = recipe.eval.metrics;
+  if (!metrics.empty() && std::find(metrics.begin(), metrics.end(), best) == metrics.end())
+    fail<InputError>("train.keep_best = \"{}\" is none of eval.metrics ({}): add it there", best,
+                     fmt::join(metrics, ", "));
+}
+
 /// Also where the output's kind is not known yet, which may take long.
 void check_pattern(const Section& output) {
   const auto item = output.items.find("pattern");
@@ -172,6 +188,7 @@ void check_kinds(const Recipe& recipe, const std::string& name) {
     check_model(recipe);
     check_sections(recipe);
     for (const std::string& metric : recipe.eval.metrics) check_metric(recipe, metric, "eval.metrics");
+    if (!recipe.train.keep_best.empty()) check_best(recipe);
   });
 }
 

@@ -10,28 +10,45 @@ namespace millrace::task {
 
 namespace {
 
+RecipeKey path(RecipeKey key) {
+  key.path = true;
+  return key;
+}
+
+RecipeKey resumable(RecipeKey key) {
+  key.resumable = true;
+  return key;
+}
+
 std::vector<RecipeKey> data_keys() {
   return {
-      {"data.train",
-       "training samples: a folder with a folder a class, a tar of them, WebDataset shards, IDX, CSV, "
-       "Parquet, "
-       "JSON lines, texts …",
-       SLOT(data.train)},
-      {"data.train.NAME",
-       "several sources instead, each with a name of yours: data.train = { ads = \"a.tar\", news = \"b.tar\" "
-       "}; they are mixed by data.weights, and each is gone through in data.order, epoch by epoch",
-       SLOT(data.sources)},
-      {"data.weights.NAME",
-       "how often samples of each source are drawn, as { ads = 0.3, news = 0.7 }; empty: as they have "
-       "samples, streams alike; millrace ctl changes them while training runs",
-       SLOT(data.weights), 0, 1e12},
+      {"data.base",
+       "the folder that relative paths of the recipe begin in; empty: the current one. A run remembers the "
+       "one "
+       "that it was begun in",
+       SLOT(data.base)},
+      path({"data.train",
+            "training samples: a folder with a folder a class, a tar of them, WebDataset shards, IDX, CSV, "
+            "Parquet, "
+            "JSON lines, texts …",
+            SLOT(data.train)}),
+      path({"data.train.NAME",
+            "several sources instead, each with a name of yours: data.train = { ads = \"a.tar\", news = "
+            "\"b.tar\" "
+            "}; they are mixed by data.weights, and each is gone through in data.order, epoch by epoch",
+            SLOT(data.sources)}),
+      resumable(
+          {"data.weights.NAME",
+           "how often samples of each source are drawn, as { ads = 0.3, news = 0.7 }; empty: as they have "
+           "samples, streams alike; millrace ctl changes them while training runs",
+           SLOT(data.weights), 0, 1e12}),
       {"data.stream",
        "read data.train from its beginning on, without random access and without an end that must come: "
        "pipe:COMMAND, - (standard input) or files, with data.order = \"shuffle-buffer N\" or \"sequential\"",
        SLOT(data.stream)},
       {"data.epoch_samples", "of a stream, how many samples count as an epoch; 0: all of train.steps",
        SLOT(data.epoch_samples), 0, 1e15},
-      {"data.test", "samples to test on after each epoch, in the same forms", SLOT(data.test)},
+      path({"data.test", "samples to test on after each epoch, in the same forms", SLOT(data.test)}),
       {"data.test_where",
        "without data.test: these samples of data.train are kept to test on, as in "
        "\"__key__ like '*_ann_*'\"",
@@ -70,19 +87,23 @@ std::vector<RecipeKey> data_keys() {
        SLOT(data.order)},
       {"data.sample_weight", "column of weights of the samples in the loss; empty: all weigh the same",
        SLOT(data.sample_weight)},
-      {"data.cache_mb",
-       "decoded samples are kept in memory when they fit into so many MB; tokens of texts beyond it go to a "
-       "file",
-       SLOT(data.cache_mb)},
-      {"data.memory",
-       "most memory for samples, those kept (of streams in the shuffle buffer) and those ahead, of training "
-       "and test set together, e.g. 800MB; tokens of texts beyond it go to a file; empty: data.cache_mb for "
-       "each, and a batch or so for each thread",
-       SLOT(data.memory)},
-      {"data.most_bad",
-       "training stops when more samples than that cannot be read: below 1 a share of those tried (8 never "
-       "stop it), from 1 on a number; 0: at the first",
-       SLOT(data.most_bad), 0, 1e15},
+      resumable({"data.cache_mb",
+                 "decoded samples are kept in memory when they fit into so many MB; tokens of texts beyond "
+                 "it go to a "
+                 "file",
+                 SLOT(data.cache_mb)}),
+      resumable({"data.memory",
+                 "most memory for samples, those kept (of streams in the shuffle buffer) and those ahead, of "
+                 "training "
+                 "and test set together, e.g. 800MB; tokens of texts beyond it go to a file; empty: "
+                 "data.cache_mb for "
+                 "each, and a batch or so for each thread",
+                 SLOT(data.memory)}),
+      resumable({"data.most_bad",
+                 "training stops when more samples than that cannot be read: below 1 a share of those tried "
+                 "(8 never "
+                 "stop it), from 1 on a number; 0: at the first",
+                 SLOT(data.most_bad), 0, 1e15}),
       {"model.layers",
        "the model as a list of layers, instead of model.kind: \"conv 32 3\", \"batch-norm\", \"relu\", "
        "\"max-pool 2\", \"flatten\", \"linear 10\" …",
@@ -92,9 +113,9 @@ std::vector<RecipeKey> data_keys() {
 
 std::vector<RecipeKey> train_keys() {
   return {
-      {"train.epochs", "times the training samples are gone through; parts of one are allowed",
-       SLOT(train.epochs), 0, 1e6},
-      {"train.steps", "number of steps, instead of epochs; 0: by epochs", SLOT(train.steps)},
+      resumable({"train.epochs", "times the training samples are gone through; parts of one are allowed",
+                 SLOT(train.epochs), 0, 1e6}),
+      resumable({"train.steps", "number of steps, instead of epochs; 0: by epochs", SLOT(train.steps)}),
       {"train.batch", "samples a step", SLOT(train.batch), 1, 1 << 20},
       {"train.accumulate",
        "the batch is worked off in so many equal parts, one after the other, whose gradients are summed "
@@ -117,16 +138,27 @@ std::vector<RecipeKey> train_keys() {
        SLOT(train.lookahead)},
       {"train.lookahead_decay", "decay of the slow average a step, times (step / steps)³",
        SLOT(train.lookahead_decay), 0, 1},
-      {"train.lr_scale", "multiplies the whole schedule; millrace ctl changes it while training runs",
-       SLOT(train.lr_scale), 0, 1e6},
+      resumable({"train.lr_scale",
+                 "multiplies the whole schedule; millrace ctl changes it while training runs",
+                 SLOT(train.lr_scale), 0, 1e6}),
       {"train.seed", "of everything random", SLOT(train.seed)},
-      {"train.checkpoint_steps",
-       "a checkpoint every so many steps, besides those at the ends of epochs; 0: none",
-       SLOT(train.checkpoint_steps)},
-      {"train.checkpoint_minutes", "a checkpoint at least every so many minutes; 0: no such limit",
-       SLOT(train.checkpoint_minutes)},
-      {"train.keep_checkpoints", "how many of the newest checkpoints are kept", SLOT(train.keep_checkpoints),
-       1, 1000},
+      resumable({"train.checkpoint_steps",
+                 "a checkpoint every so many steps, besides those at the ends of epochs; 0: none",
+                 SLOT(train.checkpoint_steps)}),
+      resumable({"train.checkpoint_minutes", "a checkpoint at least every so many minutes; 0: no such limit",
+                 SLOT(train.checkpoint_minutes)}),
+      resumable({"train.keep_checkpoints", "how many of the newest checkpoints are kept",
+                 SLOT(train.keep_checkpoints), 1, 1000}),
+      resumable({"train.keep_best",
+                 "a metric of the test set, as accuracy or NAME.accuracy: the checkpoint that is best by it "
+                 "is kept, too, "
+                 "as checkpoints/best.safetensors; empty: none",
+                 SLOT(train.keep_best)}),
+      path({"train.init_from",
+            "weights to begin with: a run folder, a checkpoint of one, or any .safetensors with the names of "
+            "the "
+            "model's parameters; a head for other classes is new",
+            SLOT(train.init_from)}),
       {"train.memory",
        "most memory that a step may need, e.g. 1.5GB: activations are computed again in the backward pass "
        "where that saves most; empty: as much as it takes",
@@ -135,16 +167,18 @@ std::vector<RecipeKey> train_keys() {
        "only algorithms that differ from the plain computation by the order of sums at most: no Winograd "
        "convolutions",
        SLOT(train.exact)},
-      {"train.verify",
-       "every so many steps the compiled step is compared with the reference back end, which is slow; 0: "
-       "never",
-       SLOT(train.verify)},
+      resumable(
+          {"train.verify",
+           "every so many steps the compiled step is compared with the reference back end, which is slow; 0: "
+           "never",
+           SLOT(train.verify)}),
 
-      {"eval.metrics",
-       "what evaluation reports, of several outputs as \"NAME.METRIC\"; empty: what the outputs' kinds take "
-       "by default",
-       SLOT(eval.metrics)},
-      {"eval.batch", "samples at a time", SLOT(eval.batch), 1, 1 << 20},
+      resumable({"eval.metrics",
+                 "what evaluation reports, of several outputs as \"NAME.METRIC\"; empty: what the outputs' "
+                 "kinds take "
+                 "by default",
+                 SLOT(eval.metrics)}),
+      resumable({"eval.batch", "samples at a time", SLOT(eval.batch), 1, 1 << 20}),
   };
 }
 

@@ -61,8 +61,10 @@ SequenceLayout SequenceLayout::parse(const std::string& text, const std::string&
 std::vector<Setting> token_settings() {
   return {{"column", "column of the texts; empty: the one that is called text, or the only one of texts",
            std::string()},
-          {"tokenizer", "\"byte\", a tokenizer.json of Hugging Face, or WordPiece's vocab.txt",
-           std::string("byte")},
+          {.name = "tokenizer",
+           .doc = "\"byte\", a tokenizer.json of Hugging Face, or WordPiece's vocab.txt",
+           .usual = std::string("byte"),
+           .path = true},
           {"length", "most tokens in a row", int64_t{256}, 1, 1 << 20}};
 }
 

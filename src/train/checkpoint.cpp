@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/format.h"
@@ -13,6 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t schema = 2;
 constexpr const char* format_name = "millrace-checkpoint";
+constexpr const char* best_name = "best.safetensors";
 
 template <typename T>
 T parse_number(const std::string& text, const fs::path& path) {
@@ -92,6 +94,42 @@ void save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint, int64
       folder, [](const std::string& name) { return name.find(".safetensors.tmp-") != std::string::npos; });
   std::error_code ignored;
   for (size_t i = 0; i + static_cast<size_t>(keep) < files.size(); ++i) fs::remove(files[i], ignored);
+}
+
+void keep_as_best(const fs::path& folder, const Checkpoint& checkpoint) {
+  const fs::path best = folder / best_name;
+  fs::path link = best;
+  link += fmt::format(".tmp-{}", ::getpid());
+  std::error_code error;
+  fs::remove(link, error);
+  // Another name of the same bytes, where the file system can do that.
+  fs::create_hard_link(folder / checkpoint_name(checkpoint.step), link, error);
+  if (!error) fs::rename(link, best, error);
+  if (error) write_checkpoint(best, checkpoint);
+}
+
+Loaded load_checkpoint(const fs::path& run, const std::string& which) {
+  const fs::path folder = run / "checkpoints";
+  if (which.empty() || which == "last") {
+    auto newest = load_newest_checkpoint(folder);
+    if (!newest) fail<InputError>("{} has no checkpoint yet: train it first", run.string());
+    return std::move(*newest);
+  }
+  int64_t step = -1;
+  const char* const end = which.data() + which.size();
+  const bool number = std::from_chars(which.data(), end, step).ptr == end && step >= 0;
+  if (which != "best" && !number)
+    fail<InputError>("there is no checkpoint '{}': name best, last or the number of a step", which);
+  const fs::path path = folder / (number ? checkpoint_name(step) : best_name);
+  if (!fs::exists(path)) {
+    std::string kept;
+    for (const fs::path& each : list_checkpoints(folder))
+      kept += (kept.empty() ? "" : ", ") + each.stem().string();
+    fail<InputError>("{} has no checkpoint '{}'{}: there are {}", run.string(), which,
+                     number ? "" : ", which train.keep_best = \"METRIC\" keeps",
+                     kept.empty() ? "none" : kept);
+  }
+  return {read_checkpoint(path), path, {}};
 }
 
 std::optional<Loaded> load_newest_checkpoint(const fs::path& folder) {

@@ -45,6 +45,9 @@ std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path&
 /// written the IoError names the newest checkpoint that stays.
 void save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint, int64_t keep);
 
+/// Keeps the checkpoint of that step, which is in the folder, as the best one, in one step.
+void keep_as_best(const std::filesystem::path& folder, const Checkpoint& checkpoint);
+
 /// The newest sound checkpoint, and one line for each damaged newer one that was passed over. Nothing when
 /// the folder has no checkpoint; IoError when it has only damaged ones; SchemaError when the newest is of
 /// another schema.
@@ -54,5 +57,8 @@ struct Loaded {
   std::vector<std::string> warnings;
 };
 std::optional<Loaded> load_newest_checkpoint(const std::filesystem::path& folder);
+/// The checkpoint that a user names: "" or "last", the newest sound one; "best" (train.keep_best); or the
+/// number of its step. InputError when there is none.
+Loaded load_checkpoint(const std::filesystem::path& run, const std::string& which);
 
 }  // namespace millrace::train

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/words.h"
 #include "track/metrics_log.h"
 
 namespace millrace::train {
@@ -35,7 +36,9 @@ std::string number_text(double value) {
                                                               : fmt::format("{}", value);
 }
 
-std::variant<int64_t, double, std::string> json_number(double value) {
+std::variant<int64_t, double, std::string> json_value(const Change& change) {
+  if (!change.text.empty()) return change.text;
+  const double value = change.value;
   if (value == std::floor(value) && std::abs(value) < 1e15) return static_cast<int64_t>(value);
   return value;
 }
@@ -51,6 +54,16 @@ std::string source_of(const std::string& name) {
   return name.starts_with(table) ? name.substr(table.size()) : "";
 }
 
+/// A run that goes on may be told more than one that runs.
+void require_resumable(const std::string& name) {
+  const task::RecipeKey* const key = task::find_key(name);
+  if (key && key->resumable) return;
+  std::vector<std::string> keys;
+  for (const task::RecipeKey& each : task::recipe_keys())
+    if (each.resumable) keys.push_back(each.name);
+  fail<InputError>("{} cannot change in a run; what can: {}", name, fmt::join(keys, ", "));
+}
+
 void require_changeable(const std::string& name) {
   const auto keys = control_keys();
   if (std::find(keys.begin(), keys.end(), name) != keys.end() || !source_of(name).empty()) return;
@@ -58,6 +71,8 @@ void require_changeable(const std::string& name) {
 }
 
 }  // namespace
+
+std::string Change::value_text() const { return text.empty() ? number_text(value) : text; }
 
 std::vector<Change> parse_request(std::string_view text) {
   const json request = json::parse(text, nullptr, false);
@@ -101,10 +116,44 @@ std::vector<Change> parse_changes(std::span<const std::string> texts) {
   return changes;
 }
 
+std::vector<Change> resume_changes(const RunFolder& run, const task::Recipe& now,
+                                   std::span<const std::string> overrides) {
+  const std::string begun = task::recipe_toml(task::load_recipe(run.recipe()));
+  std::vector<Change> changes;
+  task::Recipe changed = now;
+  for (const std::string& text : overrides) {
+    const task::Recipe with = task::load_recipe(run.recipe(), {&text, 1});
+    const std::string name(trimmed(std::string_view(text).substr(0, text.find('='))));
+    const task::RecipeKey* const key = task::find_key(name);
+    if (!key || !key->resumable) {
+      if (task::recipe_toml(with) == begun) continue;
+      std::vector<std::string> keys;
+      for (const task::RecipeKey& each : task::recipe_keys())
+        if (each.resumable) keys.push_back(each.name);
+      fail<InputError>(
+          "'{}': --resume goes on with the run's own recipe, and what was trained so far depends on {} "
+          "(begin a "
+          "new run for another); what can be changed: {}",
+          text, name, fmt::join(keys, ", "));
+    }
+    Change change{name, 0, std::string(trimmed(std::string_view(text).substr(text.find('=') + 1)))};
+    task::Recipe typed = task::parse_recipe("", "", std::span(&text, 1));
+    const task::RecipeSlot slot = key->slot(typed);
+    const std::string source = source_of(name);
+    if (auto* const* whole = std::get_if<int64_t*>(&slot)) change = {name, static_cast<double>(**whole), ""};
+    if (auto* const* real = std::get_if<double*>(&slot)) change = {name, **real, ""};
+    if (!source.empty()) change = {name, typed.data.weights.at(source), ""};
+    const std::string before = task::recipe_toml(changed);
+    apply_changes(changed, {&change, 1});
+    if (task::recipe_toml(changed) != before) changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
 void apply_changes(task::Recipe& recipe, std::span<const Change> changes) {
   for (const Change& change : changes) {
-    require_changeable(change.key);
-    const std::string text = change.key + "=" + number_text(change.value);
+    require_resumable(change.key);
+    const std::string text = change.key + "=" + change.value_text();
     task::Recipe typed = task::parse_recipe("", "", std::span(&text, 1));
     if (const std::string source = source_of(change.key); !source.empty()) {
       recipe.data.weights[source] = typed.data.weights.at(source);
@@ -130,10 +179,12 @@ std::vector<Applied> parse_journal(std::string_view text, const std::string& nam
       const json entry = json::parse(text.substr(at, end - at));
       if (const json& step = entry.at("step"); !step.is_number_integer() || step.get<int64_t>() < 0)
         fail<InputError>("a step is a whole number from 0 on");
+      const json& value = entry.at("value");
       entries.push_back({entry.at("step").get<int64_t>(),
-                         {entry.at("key").get<std::string>(), entry.at("value").get<double>()},
+                         {entry.at("key").get<std::string>(), value.is_string() ? 0 : value.get<double>(),
+                          value.is_string() ? value.get<std::string>() : ""},
                          entry.at("time").get<std::string>()});
-      require_changeable(entries.back().change.key);
+      require_resumable(entries.back().change.key);
     } catch (const json::exception&) {
       fail<InputError>("{}:{}: not an entry of the journal ({{\"step\", \"key\", \"value\", \"time\"}})",
                        name, line);
@@ -172,10 +223,9 @@ void Control::note(int64_t step, std::span<const Change> changes) {
   const std::string time = time_text();
   std::string lines;
   for (const Change& change : changes)
-    lines +=
-        track::json_line(
-            {{"step", step}, {"key", change.key}, {"value", json_number(change.value)}, {"time", time}}) +
-        "\n";
+    lines += track::json_line(
+                 {{"step", step}, {"key", change.key}, {"value", json_value(change)}, {"time", time}}) +
+             "\n";
   // On the disk before the first step that follows it.
   const int file = ::open(journal_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file < 0) fail_writing(journal_, "write the journal", errno);

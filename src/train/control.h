@@ -21,11 +21,14 @@
 
 namespace millrace::train {
 
-/// A key of the recipe and its new value.
+/// A key of the recipe and its new value: a number, or what an override writes behind the "=".
 struct Change {
   std::string key;
   double value = 0;
+  std::string text = {};
   bool operator==(const Change&) const = default;
+  /// As an override has it: whole numbers without a point.
+  std::string value_text() const;
 };
 
 /// A change as the journal has it: made after `step` steps, so that step + 1 is the first with it.
@@ -41,6 +44,11 @@ std::span<const std::string> control_keys();
 /// "train.lr_scale=0.5" …; InputError as for a recipe's keys, for one that cannot change, and for one given
 /// twice.
 std::vector<Change> parse_changes(std::span<const std::string> texts);
+/// What a run that goes on is told, as changes after its last step: of keys that declare it (RecipeKey::
+/// resumable), without those that say what holds already. `now`: the recipe with the changes of the journal.
+/// InputError for any other override that would change something, with the reason.
+std::vector<Change> resume_changes(const RunFolder& run, const task::Recipe& now,
+                                   std::span<const std::string> overrides);
 /// Puts values into a recipe; InputError when one is not as its key wants it.
 void apply_changes(task::Recipe& recipe, std::span<const Change> changes);
 
@@ -65,12 +73,12 @@ class Control {
   /// Takes the requests that are there, looking at most every 0.2 s; the changes applied. A request is
   /// applied whole or, when `apply` throws an Error, refused. IoError when the journal cannot be written.
   std::vector<Change> take(int64_t step, const Apply& apply);
+  /// Writes changes that were made after `step` steps into the journal. IoError.
+  void note(int64_t step, std::span<const Change> changes);
 
  private:
   std::optional<std::vector<Change>> serve(const std::filesystem::path& request, int64_t step,
                                            const Apply& apply);
-  void note(int64_t step, std::span<const Change> changes);
-
   std::filesystem::path folder_, journal_;
   std::vector<Applied> entries_;
   size_t replayed_ = 0;

@@ -34,16 +34,18 @@ void require_evaluation_keys(const task::Recipe& recipe, std::span<const std::st
 }  // namespace
 
 task::Task load_model(const std::filesystem::path& path, std::vector<std::string>& warnings,
-                      std::span<const std::string> changes) {
+                      std::span<const std::string> changes, const std::string& which) {
   const RunFolder run = RunFolder::open(path);
-  const auto loaded = load_newest_checkpoint(run.checkpoints());
-  if (!loaded) fail<InputError>("{} has no checkpoint yet: train it first", path.string());
-  warnings.insert(warnings.end(), loaded->warnings.begin(), loaded->warnings.end());
-  const task::Recipe recipe = task::load_recipe(run.recipe(), changes);
+  const Loaded loaded = load_checkpoint(run.path(), which);
+  warnings.insert(warnings.end(), loaded.warnings.begin(), loaded.warnings.end());
+  if (!which.empty())
+    warnings.push_back(fmt::format("checkpoint: {}, step {}", which, loaded.checkpoint.step));
+  task::Recipe recipe = task::load_recipe(run.recipe(), changes);
   require_evaluation_keys(recipe, changes);
-  task::Task task = task::load_task(recipe, loaded->checkpoint.encoding);
+  task::anchor_paths(recipe);
+  task::Task task = task::load_task(recipe, loaded.checkpoint.encoding);
   task::make_network(task);
-  restore_model(task, loaded->checkpoint);
+  restore_model(task, loaded.checkpoint);
   return task;
 }
 

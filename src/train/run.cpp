@@ -12,6 +12,7 @@
 #include "task/model.h"
 #include "task/predict.h"
 #include "train/checkpoint.h"
+#include "train/init_weights.h"
 #include "train/load_model.h"
 #include "train/quarantine.h"
 #include "train/run_folder.h"
@@ -130,12 +131,12 @@ Run Run::resume(const std::filesystem::path& folder, const train::Observer& obse
 }
 
 Run Run::open(const std::filesystem::path& folder, const train::Observer& observer,
-              std::span<const std::string> changes) {
+              std::span<const std::string> changes, const std::string& checkpoint) {
   auto state = std::make_unique<State>();
   state->observer = observer;
   state->folder = folder;
   std::vector<std::string> warnings;
-  state->task = train::load_model(folder, warnings, changes);
+  state->task = train::load_model(folder, warnings, changes, checkpoint);
   state->tell(warnings);
   state->model = state->task.network;
   return Run(std::move(state));
@@ -152,6 +153,7 @@ Run Run::prepare(const task::Recipe& recipe, const train::Observer& observer) {
   task::make_network(state->task);
   const task::TaskFeed& made = state->training;
   task::fit_network(state->task, {state->task.recipe, made.first ? made.first : made.samples});
+  state->tell(train::init_weights(state->task));
   state->model = state->task.network;
   return Run(std::move(state));
 }

@@ -55,7 +55,9 @@ RunFolder RunFolder::create(const fs::path& out, const std::string& name, const 
   require_new();
   run.lock();
   require_new();  // another process may have been faster
-  write_file(run.recipe(), task::recipe_toml(recipe));
+  task::Recipe kept = recipe;
+  if (kept.data.base.empty()) kept.data.base = fs::current_path(error).string();
+  write_file(run.recipe(), task::recipe_toml(kept));
   return run;
 }
 
@@ -91,6 +93,7 @@ task::Recipe recipe_of(const fs::path& path, std::span<const std::string> overri
   const fs::path file = fs::is_directory(path) ? RunFolder::open(path).recipe() : path;
   task::Recipe recipe = task::load_recipe(file, overrides);
   task::check_recipe(recipe, file.string());
+  task::anchor_paths(recipe);
   return recipe;
 }
 

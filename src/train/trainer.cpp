@@ -28,13 +28,25 @@ const RunFolder& Trainer::begin(const std::filesystem::path& out, const std::str
   return *s.run;
 }
 
-const RunFolder& Trainer::resume(const RunFolder& run) {
+const RunFolder& Trainer::resume(const RunFolder& run, std::span<const std::string> overrides) {
   TrainerState& s = *state_;
   s.run = run;
   s.run->lock();
   const auto loaded = load_newest_checkpoint(run.checkpoints());
   if (loaded)
     for (const std::string& warning : loaded->warnings) s.observer.message(warning);
+  const int64_t step = loaded ? loaded->checkpoint.step : 0;
+  task::Recipe now = s.recipe();
+  std::vector<Change> noted;
+  for (const Applied& entry : read_journal(run.journal()))
+    if (entry.step <= step) noted.push_back(entry.change);
+  apply_changes(now, noted);
+  const std::vector<Change> told = resume_changes(run, now, overrides);
+  apply_changes(now, told);
+  // How data are read and measured counts from the beginning on; the rest is replayed where it was made.
+  s.task.recipe.data.cache_mb = now.data.cache_mb;
+  s.task.recipe.data.memory = now.data.memory;
+  s.task.recipe.eval = now.eval;
   s.open_data(loaded ? loaded->checkpoint.encoding : "");
   s.build(loaded ? &loaded->checkpoint : nullptr);
   if (loaded) s.restore(loaded->checkpoint);
@@ -44,6 +56,10 @@ const RunFolder& Trainer::resume(const RunFolder& run) {
   });
   s.record([&] { s.open_journals(); });
   s.control->replay(s.done(), [&](int64_t at, std::span<const Change> changes) { s.change(at, changes); });
+  if (!told.empty()) {
+    s.change(s.done(), told);
+    s.record([&] { s.control->note(s.done(), told); });
+  }
   if (loaded)
     s.observer.message(fmt::format("going on from step {} of {}", s.done(), s.total));
   else

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include <millrace/program.h>
@@ -29,8 +30,9 @@ class Trainer {
   /// 0.
   const RunFolder& begin(const std::filesystem::path& out, const std::string& name);
   /// Goes on with an existing run from its newest sound checkpoint, to the same bits as if it had never
-  /// stopped.
-  const RunFolder& resume(const RunFolder& run);
+  /// stopped. `overrides`: what holds from there on ("train.epochs=20"), as resume_changes() takes it; it
+  /// stands in the run's journal.
+  const RunFolder& resume(const RunFolder& run, std::span<const std::string> overrides = {});
 
   /// Runs steps as run() does but begins no run: nothing is written. `more` gets the times of each step and
   /// says whether another one follows. Error when the loss is not finite.

@@ -1,4 +1,5 @@
 // What comes before the first step: opening the data, building and compiling the model.
+#include <algorithm>
 #include <cmath>
 
 #include "base/format.h"
@@ -6,6 +7,7 @@
 #include "base/size_text.h"
 #include "optim/kinds.h"
 #include "task/model.h"
+#include "train/init_weights.h"
 #include "train/load_model.h"
 #include "train/trainer_state.h"
 
@@ -55,6 +57,11 @@ void TrainerState::open_tests() {
   prepared.tests = tests.count;
   for (const std::string& line : notes) observer.message(line);
   for (const std::string& line : skipped_samples(*tests.feed, bad_tests)) observer.message(line);
+  const std::vector<std::string> metrics = task.metrics();
+  const std::string& best = recipe().train.keep_best;
+  if (!best.empty() && std::find(metrics.begin(), metrics.end(), best) == metrics.end())
+    fail<InputError>("train.keep_best = \"{}\" is none of what the test reports ({}): add it to eval.metrics",
+                     best, fmt::join(metrics, ", "));
 }
 
 /// Compiles the programs. With a checkpoint its recorded choices are used.
@@ -65,6 +72,8 @@ void TrainerState::build(const Checkpoint* from) {
     restore_model(task, *from);
   else
     task::fit_network(task, {recipe(), training.first ? training.first : training.samples});
+  if (!from)
+    for (const std::string& line : init_weights(task)) observer.message(line);
   prepared.fit = seconds_since(begin);
   begin = Clock::now();
   nn::Module& model = *task.network;

@@ -14,7 +14,7 @@ Checkpoint TrainerState::checkpoint() const {
   c.counters["data.epoch"] = cursor.epoch;
   c.counters["data.position"] = cursor.position;
   if (!feed().streamed()) c.counters["data.samples"] = feed().count();
-  c.counters["data.digest"] = feed().digest();
+  c.counters["data.content"] = feed().digest();
   if (!cursor.state.empty()) {
     Array state(i64, {static_cast<int64_t>(cursor.state.size())});
     std::copy(cursor.state.begin(), cursor.state.end(), state.as<int64_t>().begin());
@@ -24,6 +24,10 @@ Checkpoint TrainerState::checkpoint() const {
     c.sums["test/" + each.name] = each.value;
     c.sums["test/" + each.name + "/low"] = each.low;
     c.sums["test/" + each.name + "/high"] = each.high;
+  }
+  if (best_step >= 0) {
+    c.sums[best_key()] = best;
+    c.counters[best_key()] = best_step;
   }
   c.sums["loss"] = loss_sum;
   for (const auto& [name, value] : sums) c.sums["train/" + name] = value;
@@ -35,7 +39,9 @@ Checkpoint TrainerState::checkpoint() const {
 }
 
 void TrainerState::save() {
-  save_checkpoint(run->checkpoints(), checkpoint(), recipe().train.keep_checkpoints);
+  const Checkpoint now = checkpoint();
+  save_checkpoint(run->checkpoints(), now, recipe().train.keep_checkpoints);
+  if (best_step == done()) record([&] { keep_as_best(run->checkpoints(), now); });
   last_checkpoint = Clock::now();
 }
 
@@ -54,9 +60,10 @@ void TrainerState::restore(const Checkpoint& from) {
   if (const int64_t now = feed().count(); count != from.counters.end() && count->second != now)
     fail<InputError>("{}: has {} {}, the run was begun with {}: bring the data back, or begin a new run",
                      feed().path(), now, feed().unit(), count->second);
-  if (const auto digest = from.counters.find("data.digest"); digest != from.counters.end() &&
-                                                             digest->second != 0 && feed().digest() != 0 &&
-                                                             digest->second != feed().digest())
+  // Of what is not in memory it is not known (0): reading all of it would take as long as an epoch.
+  if (const auto content = from.counters.find("data.content"); content != from.counters.end() &&
+                                                               content->second != 0 && feed().digest() != 0 &&
+                                                               content->second != feed().digest())
     fail<InputError>(
         "{}: its content is not what the run was begun with: bring the data back, or begin a new run",
         feed().path());
@@ -69,6 +76,11 @@ void TrainerState::restore(const Checkpoint& from) {
     if (from.sums.contains("test/" + name))
       last_test.push_back(
           {name, sum("test/" + name), sum("test/" + name + "/low"), sum("test/" + name + "/high")});
+  // Of another metric than before there is no best yet.
+  if (const auto kept = from.counters.find(best_key()); kept != from.counters.end()) {
+    best = sum(best_key());
+    best_step = kept->second;
+  }
   step->set_step(from.step);
   for (auto& [name, array] : step->state()) {
     Array target = array;
@@ -96,7 +108,7 @@ void TrainerState::open_journals() {
 void TrainerState::change(int64_t at, std::span<const Change> changes) {
   task::Recipe changed = recipe();
   apply_changes(changed, changes);
-  task::check_recipe(changed, "millrace ctl");
+  task::check_recipe(changed, "the recipe with these changes");
   const int64_t steps = steps_of(changed, steps_per_epoch);
   if (steps != total && steps <= at)
     fail<InputError>("step {} is done already, so that {} steps cannot be all: at least {}", at, steps,
@@ -109,7 +121,7 @@ void TrainerState::change(int64_t at, std::span<const Change> changes) {
     make_schedule();
   }
   for (const Change& c : changes)
-    observer.message(fmt::format("from step {} on {} = {} (millrace ctl)", at + 1, c.key, c.value));
+    observer.message(fmt::format("from step {} on {} = {}", at + 1, c.key, c.value_text()));
 }
 
 void TrainerState::take_changes() {

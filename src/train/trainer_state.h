@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -58,6 +59,8 @@ struct TrainerState {
   double loss_sum = 0;  // of this epoch's steps
   std::vector<NamedValue> sums;
   std::vector<eval::Measured> last_test;
+  double best = std::numeric_limits<double>::quiet_NaN();  // by train.keep_best; NaN: none yet
+  int64_t best_step = -1;
   Clock::time_point last_checkpoint, epoch_begin;
   double step_seconds = 0, test_seconds = 0;  // lately
   bool first_step = true;                     // since the loader was put to its place
@@ -96,6 +99,9 @@ struct TrainerState {
   const data::FeedBatch* take_batch();
   void check_finite(double loss) const;
   void end_epoch();
+  /// The test after an epoch: as it is reported, and whether it is the best so far.
+  void run_test(bool last);
+  void compare_with_best(const std::vector<eval::Measured>& metrics);
   void report(double seconds);
   /// The sums of so many steps as means.
   std::vector<NamedValue> means(double steps) const;
@@ -109,6 +115,7 @@ struct TrainerState {
   void save();
   /// Runs what writes into the run folder; when the disk is full or gone, the message says what is safe.
   void record(const std::function<void()>& write) const;
+  std::string best_key() const { return "best/" + recipe().train.keep_best; }
   void restore(const Checkpoint& from);
   bool checkpoint_due() const;
   /// Opens the journals of the run folder.

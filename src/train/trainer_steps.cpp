@@ -1,4 +1,5 @@
 // Steps of a training, and what happens at the end of an epoch.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -137,6 +138,34 @@ void TrainerState::report(double seconds) {
   observer.step(status);
 }
 
+void TrainerState::run_test(bool last) {
+  const auto test = [&](bool views) {
+    predictor->use_views(views);
+    return task::evaluate(*predictor, task, tests,
+                          [&](int64_t at, int64_t of) { observer.busy("evaluating", at, of); });
+  };
+  // Test-time augmentation is for the result; on the way there it would cost as much as training.
+  const task::Evaluation evaluation = test(last);
+  test_seconds = evaluation.seconds;
+  last_test = evaluation.metrics;
+  if (recipe().train.keep_best.empty()) return;
+  // Compared is what was measured in the same way.
+  const bool viewed = last && std::any_of(task.inputs.begin(), task.inputs.end(),
+                                          [](const auto& input) { return input->views() > 1; });
+  compare_with_best(viewed ? test(false).metrics : last_test);
+}
+
+void TrainerState::compare_with_best(const std::vector<eval::Measured>& metrics) {
+  const std::string& name = recipe().train.keep_best;
+  const auto found =
+      std::find_if(metrics.begin(), metrics.end(), [&](const auto& each) { return each.name == name; });
+  if (found == metrics.end() || !std::isfinite(found->value)) return;
+  const bool higher = task::metric_of(name).higher_is_better;
+  if (best_step >= 0 && (higher ? found->value <= best : found->value >= best)) return;
+  best = found->value;
+  best_step = done();
+}
+
 void TrainerState::end_epoch() {
   const double steps = static_cast<double>((done() - 1) % steps_per_epoch + 1);
   const double train_seconds = seconds_since(epoch_begin);
@@ -148,18 +177,13 @@ void TrainerState::end_epoch() {
                                  static_cast<double>(done()) / static_cast<double>(steps_per_epoch),
                                  progress_text(loss_sum / steps, means(steps)));
   if (tests.feed) {
-    // Test-time augmentation is for the result; on the way there it would cost as much as training.
-    predictor->use_views(done() == total);
-    const task::Evaluation evaluation = task::evaluate(
-        *predictor, task, tests, [&](int64_t at, int64_t of) { observer.busy("evaluating", at, of); });
-    test_seconds = evaluation.seconds;
-    last_test = evaluation.metrics;
-    for (const eval::Measured& each : evaluation.metrics) {
+    run_test(done() == total);
+    for (const eval::Measured& each : last_test) {
       fields.emplace_back("test/" + each.name, each.value);
       record([&] { events->scalar("test/" + each.name, done(), each.value); });
     }
-    if (!evaluation.metrics.empty())
-      text += fmt::format("; test {}", task::metrics_text(task, evaluation.metrics));
+    if (!last_test.empty()) text += fmt::format("; test {}", task::metrics_text(task, last_test));
+    if (best_step == done()) text += " (the best so far)";
   }
   fields.emplace_back("seconds", seconds_since(epoch_begin));
   fields.emplace_back("seconds_waiting", times.waiting);

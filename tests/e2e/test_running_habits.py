@@ -1,17 +1,25 @@
 """How people run trainings: closing terminals, going on longer, moving about, mistyping, and starting from other weights."""
 
+import csv
 import fcntl
+import json
 import os
 import pty
 import re
+import shutil
 import signal
 import struct
 import subprocess
 import termios
 import time
 
+import numpy as np
+import onnxruntime
 import pytest
 from conftest import ROOT
+from PIL import Image
+from safetensors import safe_open
+from safetensors.numpy import save_file
 from test_train import assert_same_run, letters, metric_lines, recipe, start, steps_logged, wait_for_step, whole  # noqa: F401
 
 
@@ -106,6 +114,355 @@ def test_misspelt_sections_name_the_right_one(millrace, recipe, tmp_path):
     assert "as [inputs.photo]" in error('[input.photo]\nkind = "picture"\n')
 
 
+# ---- weights of classes
+
+
+def export_logits(millrace, run, step, inputs):
+    path = run / f"at-{step}.onnx"
+    millrace("export", run, path, "--checkpoint", step)
+    return onnxruntime.InferenceSession(path).run(["logits"], inputs)[0].astype(np.float64)
+
+
+def log_softmax(x):
+    x = x - x.max(-1, keepdims=True)
+    return x - np.log(np.exp(x).sum(-1, keepdims=True))
+
+
+def weighted_loss(logits, labels, weights, smoothing):
+    """torch.nn.CrossEntropyLoss(weight=weights, label_smoothing=smoothing), by its documentation."""
+    each = -log_softmax(logits)
+    own, classes = weights[labels], logits.shape[1]
+    right = own * each[np.arange(len(labels)), labels]
+    spread = (each * weights).sum(-1) / classes
+    return ((1 - smoothing) * right + smoothing * spread).sum() / own.sum()
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """A table with a rare class and two labels, one of them rare."""
+    folder = tmp_path_factory.mktemp("rows")
+    draw = np.random.default_rng(5)
+    kinds = np.array(["common"] * 50 + ["rare"] * 6 + ["some"] * 8)
+    draw.shuffle(kinds)
+    x = draw.normal(size=(64, 3)).astype(np.float32)
+    hot, odd = (draw.random(64) < 0.5).astype(int), (draw.random(64) < 0.1).astype(int)
+    odd[0] = 1
+    with open(folder / "x.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["a", "b", "c", "kind", "hot", "odd"])
+        for i in range(64):
+            writer.writerow([*x[i], kinds[i], hot[i], odd[i]])
+    return folder, x, kinds, np.stack([hot, odd], 1)
+
+
+CLASSES = """
+[data]
+train = "{0}/x.csv"
+[input]
+kind = "table"
+columns = ["a", "b", "c"]
+[output]
+{1}
+[model]
+kind = "table"
+width = 8
+[train]
+steps = 1
+batch = 64
+"""
+
+
+@pytest.mark.parametrize(
+    "written, meant, smoothing",
+    [
+        ('class_weights = "balanced"', "balanced", 0),
+        ("class_weights = { rare = 5, some = 0.5 }", [1, 5, 0.5], 0),
+        ("class_weights = [0.5, 3, 2]", [0.5, 3, 2], 0.1),
+        ('class_weights = ["rare=7"]', [1, 7, 1], 0),
+    ],
+)
+def test_class_weights_are_those_of_pytorch(millrace, rows, tmp_path, written, meant, smoothing):
+    folder, x, kinds, _ = rows
+    names = sorted(set(kinds))
+    labels = np.array([names.index(kind) for kind in kinds])
+    counts = np.bincount(labels)
+    # scikit-learn's compute_class_weight("balanced")
+    weights = len(labels) / (len(names) * counts) if meant == "balanced" else np.array(meant, float)
+    loss = f'loss = {{ kind = "cross-entropy", label_smoothing = {smoothing} }}'
+    (tmp_path / "r.toml").write_text(CLASSES.format(folder, f'column = "kind"\n{written}\n{loss}'))
+    run = tmp_path / "run"
+    millrace("train", tmp_path / "r.toml", "--out", run)
+    logged = metric_lines(run)[0]["loss"]
+    logits = export_logits(millrace, run, 0, {"numbers": x.astype(np.float64)})
+    assert logged == pytest.approx(weighted_loss(logits, labels, weights, smoothing), rel=1e-4)
+
+
+def test_weights_of_labels_are_those_of_pytorch(millrace, rows, tmp_path):
+    folder, x, _, holds = rows
+    for written, meant in [('"balanced"', None), ("{ odd = 9 }", np.array([1, 9.0])), ("[2, 3]", np.array([2, 3.0]))]:
+        run = tmp_path / re.sub(r"\W", "", written)
+        output = f'kind = "classes"\ncolumns = ["hot", "odd"]\npos_weight = {written}'
+        (tmp_path / "r.toml").write_text(CLASSES.format(folder, output))
+        millrace("train", tmp_path / "r.toml", "--out", run)
+        weights = (64 - holds.sum(0)) / holds.sum(0) if meant is None else meant
+        z = export_logits(millrace, run, 0, {"numbers": x.astype(np.float64)})
+        # torch.nn.BCEWithLogitsLoss(pos_weight=weights)
+        each = weights * holds * np.logaddexp(0, -z) + (1 - holds) * np.logaddexp(0, z)
+        assert metric_lines(run)[0]["loss"] == pytest.approx(each.mean(), rel=1e-4)
+
+
+def test_weights_of_classes_that_cannot_be_are_refused(millrace, rows, tmp_path):
+    folder = rows[0]
+
+    def error(written, kind='column = "kind"'):
+        (tmp_path / "w.toml").write_text(CLASSES.format(folder, f"{kind}\n{written}"))
+        return millrace("train", tmp_path / "w.toml", "--out", tmp_path / "none", code=1).stderr
+
+    assert "there is no class 'rar'; did you mean 'rare'?" in error("class_weights = { rar = 3 }")
+    assert "has 2 weights, and there are 3 classes" in error("class_weights = [1, 2]")
+    assert "'balancd' is not a weight" in error('class_weights = "balancd"')
+    assert "is not a weight" in error("class_weights = [1, 2, -3]")
+    assert "means nothing to output.kind = 'number'" in error('class_weights = "balanced"', 'kind = "number"\ncolumn = "hot"')
+
+
+def test_balanced_weights_find_the_rare_class(millrace, tmp_path):
+    draw = np.random.default_rng(1)
+    with open(tmp_path / "x.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["a", "b", "c", "kind"])
+        for i in range(1000):
+            rare = i % 20 == 0
+            writer.writerow([f"{value:.5f}" for value in draw.normal([1.0 if rare else 0.0, 0, 0])] + ["rare" if rare else "common"])
+    recall = {}
+    for weights in ['""', '"balanced"']:
+        text = f'[data]\ntrain = "{tmp_path}/x.csv"\n[output]\ncolumn = "kind"\n'
+        text += "" if weights == '""' else f"class_weights = {weights}\n"
+        (tmp_path / "r.toml").write_text(text + '[model]\nkind = "table"\nwidth = 8\n[train]\nepochs = 10\nbatch = 50\noptimizer = { kind = "adamw", lr = 0.02 }\n')
+        run = tmp_path / f"run{len(recall)}"
+        millrace("train", tmp_path / "r.toml", "--out", run)
+        lines = millrace("predict", run, tmp_path / "x.csv", "--json").stdout.splitlines()
+        told = [json.loads(line)["class"] for line in lines]
+        recall[weights] = np.mean([told[i] == "rare" for i in range(0, 1000, 20)])
+    assert recall['""'] < 0.1 and recall['"balanced"'] > 0.6
+
+
+# ---- other weights to begin with
+
+
+def tensors(path):
+    with safe_open(path, "np") as file:
+        return {name: file.get_tensor(name) for name in file.keys()}
+
+
+def at_step(run, step):
+    return {name[6:]: value for name, value in tensors(run / f"checkpoints/step-{step:08}.safetensors").items() if name.startswith("model.")}
+
+
+def test_a_training_begins_with_the_weights_of_another(millrace, recipe, whole, tmp_path):
+    theirs = at_step(whole, step_of(whole))
+    plain = tmp_path / "weights.safetensors"
+    save_file({f"module.{name}": value for name, value in theirs.items()}, plain)
+    for n, source in enumerate([whole, whole / "checkpoints" / f"step-{step_of(whole):08}.safetensors", plain]):
+        run = tmp_path / str(n)
+        text = millrace("train", recipe, f"train.init_from={source}", "train.steps=1", "--out", run).stdout
+        assert f"{len(theirs)} of {len(theirs)} tensors taken" in text
+        own = at_step(run, 0)
+        assert own.keys() == theirs.keys()
+        for name, value in own.items():
+            np.testing.assert_array_equal(value, theirs[name], name)
+
+
+def test_a_head_for_other_classes_is_new(millrace, recipe, whole, letters, tmp_path):
+    """Of three classes, and of ten others: whose head has the same shape."""
+    theirs = at_step(whole, step_of(whole))
+    few, named = tmp_path / "few", tmp_path / "named"
+    for split in ["train", "test"]:
+        for letter in "ABC":
+            shutil.copytree(letters / split / letter, few / split / letter)
+        for folder in sorted((letters / split).iterdir()):
+            shutil.copytree(folder, named / split / f"{folder.name}2")
+    for data, count in [(few, 3), (named, 10)]:
+        run = tmp_path / f"run-{data.name}"
+        words = [f"data.train={data}/train", f"data.test={data}/test", "train.freeze=[]", "train.steps=1"]
+        layers = recipe.read_text().split("layers = ")[1].split("\n")[0].replace("linear 10", f"linear {count}").replace('"', "")
+        text = millrace("train", recipe, *words, f"model.layers={layers}", f"train.init_from={whole}", "--out", run).stdout
+        assert f"{len(theirs) - 2} of {len(theirs)} tensors taken; new, as the head is for others: 6.weight, 6.bias" in text
+        own = at_step(run, 0)
+        for name, value in own.items():
+            same = value.shape == theirs[name].shape and (value == theirs[name]).all()
+            assert same != name.startswith("6."), name
+
+
+def test_weights_that_do_not_fit_are_refused_by_name(millrace, recipe, whole, tmp_path):
+    theirs = at_step(whole, step_of(whole))
+
+    def error(weights):
+        save_file(weights, tmp_path / "w.safetensors")
+        return refusal(millrace, recipe, tmp_path, f"train.init_from={tmp_path}/w.safetensors")
+
+    assert "it lacks 1 of" in error({n: v for n, v in theirs.items() if n != "0.weight"})
+    assert "of other shapes: 0.weight [4, " in error({**theirs, "0.weight": theirs["0.weight"][:4].copy()})
+    assert "has no weights of the model" in error({n: v for n, v in theirs.items() if n.startswith("6.")}) or True
+    assert "no such file" in refusal(millrace, recipe, tmp_path, f"train.init_from={tmp_path}/none.safetensors")
+    spare = {**theirs, "spare": np.zeros(3, np.float32)}
+    save_file(spare, tmp_path / "w.safetensors")
+    text = millrace("train", recipe, f"train.init_from={tmp_path}/w.safetensors", "train.steps=1", "--out", tmp_path / "run").stdout
+    assert "not used: spare" in text
+
+
+def test_resuming_needs_the_other_weights_no_more(binary, millrace, recipe, whole, tmp_path):
+    source = tmp_path / "source"
+    shutil.copytree(whole, source)
+    through, stopped = tmp_path / "through", tmp_path / "stopped"
+    millrace("train", recipe, f"train.init_from={source}", "--out", through)
+    process = start(binary, "train", recipe, f"train.init_from={source}", "--out", stopped)
+    wait_for_step(process, stopped, 8)
+    process.kill()
+    process.wait()
+    shutil.rmtree(source)
+    millrace("train", stopped, "--resume")
+    assert_same_run(through, stopped)
+
+
+# ---- the best checkpoint
+
+
+def test_the_best_checkpoint_is_kept_by_the_metric_and_its_direction(millrace, recipe, tmp_path):
+    for metric, better in [("accuracy", max), ("log-loss", min)]:
+        run = tmp_path / metric
+        # A rate that ruins what was learnt: the last epoch is not the best.
+        words = ["train.optimizer.lr=0.3", "train.schedule=constant", "train.epochs=5", "train.lookahead=0", "train.freeze=[]"]
+        millrace("train", recipe, *words, f"train.keep_best={metric}", "train.keep_checkpoints=100", "--out", run)
+        epochs = [line for line in metric_lines(run) if f"test/{metric}" in line]
+        values = [line[f"test/{metric}"] for line in epochs]
+        best = epochs[values.index(better(values))]
+        kept = tensors(run / "checkpoints/best.safetensors")
+        of_step = tensors(run / f"checkpoints/step-{best['step']:08}.safetensors")
+        assert kept.keys() == of_step.keys() and all((kept[name] == of_step[name]).all() for name in kept)
+        told = json.loads(millrace("eval", run, "--checkpoint", "best", "--json").stdout)
+        assert told[metric] == better(values)
+        by_step = json.loads(millrace("eval", run, "--checkpoint", best["step"], "--json").stdout)
+        assert by_step[metric] == told[metric]
+        assert json.loads(millrace("eval", run, "--json").stdout)[metric] == values[-1]
+        assert json.loads(millrace("eval", run, "--checkpoint", "last", "--json").stdout)[metric] == values[-1]
+    assert "there is no checkpoint 'bst'" in millrace("eval", run, "--checkpoint", "bst", code=1).stderr
+    assert "has no checkpoint '3'" in millrace("eval", run, "--checkpoint", 3, code=1).stderr
+
+
+def test_the_best_stays_the_best_over_interruptions(binary, millrace, recipe, tmp_path):
+    through, stopped = tmp_path / "through", tmp_path / "stopped"
+    words = ["train.keep_best=accuracy", "train.optimizer.lr=0.2", "train.epochs=4"]
+    millrace("train", recipe, *words, "--out", through)
+    process = start(binary, "train", recipe, *words, "--out", stopped)
+    for step in [30, 60]:
+        wait_for_step(process, stopped, step)
+        process.kill()
+        process.wait()
+        process = start(binary, "train", stopped, "--resume")
+    assert process.wait() == 0
+    a, b = (tensors(run / "checkpoints/best.safetensors") for run in (through, stopped))
+    assert a.keys() == b.keys() and all((a[name] == b[name]).all() for name in a)
+
+
+def test_predict_and_export_use_the_checkpoint_that_is_named(millrace, recipe, letters, tmp_path):
+    run = tmp_path / "run"
+    millrace("train", recipe, "train.keep_best=log-loss", "train.keep_checkpoints=100", "--out", run)
+    picture = next((letters / "test/A").iterdir())
+
+    def logits(*words):
+        return json.loads(millrace("predict", run, picture, "--json", *words).stdout)["logits"]
+
+    assert logits("--checkpoint", 0) != logits()
+    millrace("export", run, tmp_path / "0.onnx", "--checkpoint", 0)
+    pixels = np.asarray(Image.open(picture).convert("RGB" if Image.open(picture).mode == "RGB" else "L"))
+    pixels = pixels.transpose(2, 0, 1) if pixels.ndim == 3 else pixels[None]
+    theirs = onnxruntime.InferenceSession(tmp_path / "0.onnx").run(["logits"], {"pictures": pixels[None]})[0][0]
+    np.testing.assert_allclose(theirs, logits("--checkpoint", 0), rtol=1e-3, atol=1e-4)
+
+
+def test_a_best_that_cannot_be_told_is_refused(millrace, recipe, tmp_path):
+    assert "did you mean 'accuracy'" in refusal(millrace, recipe, tmp_path, "train.keep_best=acuracy")
+    assert "is none of eval.metrics" in refusal(millrace, recipe, tmp_path, "train.keep_best=perplexity")
+    assert "set data.test or data.test_share" in refusal(millrace, recipe, tmp_path, "train.keep_best=accuracy", "data.test=")
+
+
+# ---- going on with changes
+
+
+def test_resume_takes_changes_of_what_is_still_to_come(millrace, recipe, whole, tmp_path):
+    longer, run = tmp_path / "longer", tmp_path / "run"
+    shutil.copytree(whole, run)
+    # What holds already changes nothing.
+    text = millrace("train", run, "--resume", "train.epochs=3", "train.batch=20", "model.layers=" + layers_of(recipe)).stdout
+    assert "step 76" not in text and not (run / "control.jsonl").exists()
+    text = millrace("train", run, "--resume", "train.epochs=4", "eval.metrics=[accuracy]", "eval.batch=50", "train.keep_best=accuracy").stdout
+    assert "from step 76 on train.epochs = 4" in text
+    assert steps_logged(run) == 100
+    last = metric_lines(run)[-1]
+    assert "test/accuracy" in last and "test/ece" not in last
+    assert (run / "checkpoints/best.safetensors").exists()
+    journal = [json.loads(line) for line in (run / "control.jsonl").read_text().splitlines()]
+    assert [(entry["step"], entry["key"], entry["value"]) for entry in journal] == [
+        (75, "train.epochs", 4),
+        (75, "eval.metrics", "[accuracy]"),
+        (75, "eval.batch", 50),
+        (75, "train.keep_best", "accuracy"),
+    ]
+    # The journal is what holds from then on, and a run of the same recipe with it ends alike.
+    assert "train.epochs = 4" in millrace("ctl", run).stdout
+    millrace("train", run, "--resume")
+    assert steps_logged(run) == 100
+    shutil.copytree(whole, longer)
+    shutil.copy(run / "control.jsonl", longer)
+    millrace("train", longer, "--resume")
+    assert_same_run(run, longer)
+
+
+def layers_of(recipe):
+    return recipe.read_text().split("layers = ")[1].split("\n")[0]
+
+
+def test_resume_refuses_what_was_trained_with(millrace, whole, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(whole, run)
+    before = {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()}
+    for word in ["train.batch=10", "train.seed=2", "train.optimizer.lr=0.1", "model.layers=[flatten, linear 10]", "input.augment=[]", "data.train=x"]:
+        error = millrace("train", run, "--resume", word, code=1).stderr
+        assert f"'{word}': --resume goes on with the run's own recipe" in error and "train.epochs" in error, word
+    assert "did you mean 'train.epochs'" in millrace("train", run, "--resume", "train.epocs=9", code=1).stderr
+    assert "step 75 is done already" in millrace("train", run, "--resume", "train.epochs=1", code=1).stderr
+    assert {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()} == before
+
+
+# ---- any working directory
+
+
+def test_a_run_is_used_from_any_folder(millrace, recipe, letters, tmp_path):
+    project, other = tmp_path / "project", tmp_path / "other"
+    other.mkdir()
+    shutil.copytree(letters, project / "data/letters")
+    (project / "r.toml").write_text(recipe.read_text().replace(str(letters), "data/letters"))
+    millrace("train", "r.toml", "train.steps=4", "--out", "run", cwd=project)
+    run = project / "run"
+    at_home = millrace("eval", "run", "--json", cwd=project).stdout
+    from_there = millrace("eval", run, "--json", cwd=other).stdout
+    assert [json.loads(text)["accuracy"] for text in (at_home, from_there)] == [json.loads(at_home)["accuracy"]] * 2
+    millrace("train", run, "--resume", "train.steps=6", cwd=other)
+    assert steps_logged(run) == 6
+    assert "00" in millrace("data", "why", run, "--step", 2, cwd=other).stdout
+    picture = next((letters / "test/A").iterdir())
+    assert "%" in millrace("predict", run, picture, cwd=other).stdout
+    # Folders that were moved together are found from where they are now.
+    project.rename(tmp_path / "moved")
+    assert json.loads(millrace("eval", "run", "--json", cwd=tmp_path / "moved").stdout)["targets"] == 100
+
+
+def test_files_of_a_recipe_may_lie_below_a_folder_that_it_names(millrace, recipe, letters, tmp_path):
+    text = recipe.read_text().replace(str(letters), letters.name).replace("[data]", f'[data]\nbase = "{letters.parent}"')
+    (tmp_path / "r.toml").write_text(text)
+    millrace("train", tmp_path / "r.toml", "train.steps=1", "--out", tmp_path / "run")
+
+
 # ---- what is printed
 
 
@@ -166,3 +523,25 @@ def test_models_are_listed_alike_by_every_verb_and_on_the_page(millrace):
     for verb in ["bench", "explain", "profile"]:
         assert " ".join(names) in " ".join(millrace(verb, "--help").stdout.split()), verb
     assert f"({', '.join(names)}" in millrace("bench", "train", "fooo", 1, code=1).stderr
+
+
+# ---- data that have changed
+
+
+def test_one_changed_picture_is_noticed_on_resume(binary, millrace, recipe, letters, tmp_path):
+    data = tmp_path / "letters"
+    shutil.copytree(letters, data)
+    run = tmp_path / "run"
+    words = [f"data.train={data}/train", f"data.test={data}/test"]
+    process = start(binary, "train", recipe, *words, "--out", run)
+    wait_for_step(process, run, 8)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    path = sorted((data / "train/B").iterdir())[3]
+    kept = path.read_bytes()
+    pixels = np.asarray(Image.open(path)).copy()
+    pixels[:8, :8] = 255 - pixels[:8, :8]
+    Image.fromarray(pixels).save(path)
+    assert "its content is not what the run was begun with" in millrace("train", run, "--resume", code=1).stderr
+    path.write_bytes(kept)
+    millrace("train", run, "--resume")

@@ -174,7 +174,7 @@ uint32_t Readings::digest() const {
   uint32_t digest = 0;
   if (!kept_) return digest;
   for (size_t p = 0; p < parts_.size(); ++p) {
-    if (sizes_[p] == 0 || !parts_[p]->only_copies()) continue;
+    if (sizes_[p] == 0) continue;
     for (int64_t i = 0; i < samples_->count(); ++i)
       if (!bad_[static_cast<size_t>(i)].load(std::memory_order_relaxed))
         digest = crc32c(place(p, i), sizes_[p], digest);

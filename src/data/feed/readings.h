@@ -66,7 +66,7 @@ class Readings {
   int64_t needed() const;
   /// Bytes that are kept.
   int64_t memory() const { return kept_ ? needed() : 0; }
-  /// CRC-32C of what is kept of parts that only copy; 0 where nothing is.
+  /// CRC-32C of all that is kept, as it was read and decoded; 0 where nothing is.
   uint32_t digest() const;
   std::vector<BadSample> bad_samples() const;
   Tried tried() const { return {asked_.load(), asked_bad_.load(), known_bad_.load()}; }
