@@ -30,9 +30,11 @@ def step_of(run):
 # ---- signals
 
 
-def test_hanging_up_saves_as_ctrl_c_does(binary, recipe, whole, millrace, tmp_path):
-    run = tmp_path / "run"
-    process = start(binary, "train", recipe, "--out", run)
+def test_hanging_up_saves_as_ctrl_c_does(binary, recipe, millrace, tmp_path):
+    run, whole = tmp_path / "run", tmp_path / "whole"
+    # Long enough not to be over before the signal comes.
+    millrace("train", recipe, "train.epochs=60", "--out", whole)
+    process = start(binary, "train", recipe, "train.epochs=60", "--out", run)
     wait_for_step(process, run, 8)
     process.send_signal(signal.SIGHUP)
     process.send_signal(signal.SIGHUP)  # as a terminal and its shell do

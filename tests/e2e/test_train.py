@@ -219,15 +219,17 @@ def test_a_step_in_parts_can_be_verified(recipe, millrace, tmp_path):
     assert_same_run(tmp_path / "plain", tmp_path / "verified")
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on(binary, recipe, whole, millrace, tmp_path):
-    run = tmp_path / "run"
-    process = start(binary, "train", recipe, "--out", run)
+def test_ctrl_c_saves_and_says_how_to_go_on(binary, recipe, millrace, tmp_path):
+    run, whole = tmp_path / "run", tmp_path / "whole"
+    # Long enough not to be over before the signal comes.
+    millrace("train", recipe, "train.epochs=60", "--out", whole)
+    process = start(binary, "train", recipe, "train.epochs=60", "--out", run)
     wait_for_step(process, run, 8)
     process.send_signal(signal.SIGINT)
     text = process.communicate(timeout=60)[0]
     assert process.returncode == 130
     assert f"millrace train {run} --resume" in text
-    millrace("train", recipe, "--out", run, "--resume")
+    millrace("train", recipe, "train.epochs=60", "--out", run, "--resume")
     assert_same_run(whole, run)
 
 

@@ -21,12 +21,17 @@ constexpr int64_t least_category = 3;
 
 using Counted = std::vector<std::pair<std::string, int64_t>>;
 
-/// Texts with how often they are, the most frequent first.
-Counted sorted_texts(const TableSeen& seen) {
-  Counted list(seen.times.begin(), seen.times.end());
+/// The most frequent first, of equal ones in alphabetical order.
+void sort_texts(Counted& list) {
   std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });
+}
+
+/// Texts with how often they are.
+Counted sorted_texts(const TableSeen& seen) {
+  Counted list(seen.times.begin(), seen.times.end());
+  sort_texts(list);
   return list;
 }
 
@@ -120,9 +125,7 @@ class ColumnDecider {
     if (options_.hash_ids == 0) {
       Counted all = list;
       if (decision_.missing > 0) all.emplace_back("", decision_.missing);
-      std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-        return a.second != b.second ? a.second > b.second : a.first < b.first;
-      });
+      sort_texts(all);
       for (auto& [text, times] : all) {
         const bool kept =
             times >= options_.least_count && std::ssize(category.vocabulary) < options_.most_categories;

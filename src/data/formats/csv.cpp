@@ -136,7 +136,7 @@ class Csv final : public Dataset {
             "{}: no row ends within the first {} bytes: a quote is never closed, or this is no CSV",
             file.path(), size / 8);
       size = std::min(size, file.size());
-      shape = csv_shape(file.path(), file.read(0, size).text(), size == file.size(), header);
+      shape = csv_shape(file.path(), file.read(0, size).text(), size == file.size(), header, missing_);
     }
     std::vector<Column> columns;
     for (const std::string& name : shape.columns) columns.push_back({name, ColumnKind::text});

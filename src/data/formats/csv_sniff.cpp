@@ -79,10 +79,10 @@ bool quotes_quote(const Rows& rows) {
 }
 
 /// Are these cells of a column, from row `first` on, numbers?
-bool holds_numbers(const Rows& rows, size_t first, size_t column) {
+bool holds_numbers(const Rows& rows, size_t first, size_t column, std::span<const std::string> missing) {
   CsvTally tally;
   for (size_t r = first; r < rows.size(); ++r)
-    if (column < rows[r].size()) tally.add(rows[r][column], 0, {});
+    if (column < rows[r].size()) tally.add(rows[r][column], 0, missing);
   return csv_column(tally, false).type != CsvColumn::Type::text;
 }
 
@@ -105,12 +105,12 @@ bool different_words(const std::vector<CsvField>& row) {
 
 /// Could the first row be names: texts over numbers, or texts that differ over texts that come again and
 /// again without them?
-bool looks_like_header(const Rows& rows) {
+bool looks_like_header(const Rows& rows, std::span<const std::string> missing) {
   const auto& first = rows[0];
   if (rows.size() < 2) return false;
   // Even where some names are numbers, such as years.
   for (size_t c = 0; c < first.size(); ++c)
-    if (different_words({first[c]}) && holds_numbers(rows, 1, c)) return true;
+    if (different_words({first[c]}) && holds_numbers(rows, 1, c, missing)) return true;
   std::set<std::string> names;
   for (size_t c = 0; c < first.size(); ++c) {
     // Columns without a name are called nothing: that of row numbers that pandas writes, what stands behind a
@@ -124,7 +124,7 @@ bool looks_like_header(const Rows& rows) {
     std::set<std::string> different;
     for (size_t r = 1; r < rows.size(); ++r)
       if (c < rows[r].size()) different.insert(content(rows[r][c]));
-    if (holds_numbers(rows, 1, c)) return true;
+    if (holds_numbers(rows, 1, c, missing)) return true;
     const std::string name = content(first[c]);
     const bool word = !name.empty() && name.size() <= 64 && std::isalpha(static_cast<unsigned char>(name[0]));
     if (differ && word && rows.size() > 20 && different.size() * 10 < rows.size() &&
@@ -148,7 +148,8 @@ bool is_comment(std::string_view head, bool whole, char newline) {
 
 }  // namespace
 
-CsvShape csv_shape(const std::string& path, std::string_view head, bool whole, std::optional<bool> header) {
+CsvShape csv_shape(const std::string& path, std::string_view head, bool whole, std::optional<bool> header,
+                   std::span<const std::string> missing) {
   CsvShape shape;
   if (head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff"))
     fail<InputError>("{}: is UTF-16; convert it to UTF-8 first (iconv -f utf-16 -t utf-8)", path);
@@ -181,7 +182,7 @@ CsvShape csv_shape(const std::string& path, std::string_view head, bool whole, s
   if (rows.empty() && !whole) return shape;
   if (rows.empty())
     fail<InputError>("{}: there is no whole row in it: it is empty, or a quote is never closed", path);
-  shape.header = header.value_or(looks_like_header(rows));
+  shape.header = header.value_or(looks_like_header(rows, missing));
   shape.only_words = rows.size() == 1 && rows[0].size() > 1 && different_words(rows[0]);
   std::set<std::string> taken;
   for (size_t c = 0; c < rows[0].size(); ++c) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +25,9 @@ struct CsvShape {
   size_t begin = 0;
 };
 
-/// From the beginning of a file, and whether that is all of it. `header`: what the user knows. InputError,
-/// naming `path`, for what is no such text.
-CsvShape csv_shape(const std::string& path, std::string_view head, bool whole, std::optional<bool> header);
+/// From the beginning of a file, and whether that is all of it. `header`, `missing`: what the user knows.
+/// InputError, naming `path`, for what is no such text.
+CsvShape csv_shape(const std::string& path, std::string_view head, bool whole, std::optional<bool> header,
+                   std::span<const std::string> missing = {});
 
 }  // namespace millrace::data

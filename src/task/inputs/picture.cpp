@@ -272,7 +272,8 @@ void check_pictures(const Section& section, const Recipe& recipe) {
 
 std::unique_ptr<Input> learn_pictures(const Section& said, const Reading& reading) {
   // Pictures are brought to the colours that most of them have, unless the recipe says which.
-  constexpr int64_t most_looks = 2000;
+  // Each look at a server is a request of its own, for a whole picture.
+  const int64_t most_looks = data::is_elsewhere(reading.samples->path()) ? 32 : 2000;
   Section section = said;
   const PictureColours colours =
       picture_colours(*reading.samples, section.settings.text("column"), most_looks);

@@ -78,7 +78,7 @@ TEST_CASE("CSV: the corners of RFC 4180") {
   // Where quotes do not close at the end of a value, they are letters in tab-separated texts.
   check("a\t\"b\nc\t\"d\" e\n", {{text("a"), text("\"b")}, {text("c"), text("\"d\" e")}});
   check("a\t\"b\tc\"\nc\td\n", {{text("a"), text("b\tc")}, {text("c"), text("d")}});
-  check("a;1,5\nb;2,5\n", {{text("a"), text("1,5")}, {text("b"), text("2,5")}});
+  check("a;1,5\nb;2,5\n", {{text("a"), 1.5}, {text("b"), 2.5}});
   check("a|b\nc|d\n", {{text("a"), text("b")}, {text("c"), text("d")}});
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("CSV: what is no table is refused with its place") {
   CHECK(refused("\xff\xfe"
                 "a")
             .find("UTF-16") != std::string::npos);
-  CHECK(refusal([] { (void)rows_of("a,b\n", {.header = true}); }).find("has no rows") != std::string::npos);
+  CHECK(refusal([] { (void)rows_of("a,b\n", {.header = true}); }).find("and no rows") != std::string::npos);
 }
 
 TEST_CASE("CSV: several files are one table") {
@@ -262,7 +262,7 @@ TEST_CASE("CSV: line ends of old Macs, Excel's line of the delimiter, a delimite
   CHECK(difference(rows_of("sep=;\r\na;b\r\n1;x\r\n2;y\r\n"), wanted) == "");
   CHECK(difference(rows_of("a,b,\n1,x,\n2,y,\n"),
                    {{int64_t{1}, text("x"), Value()}, {int64_t{2}, text("y"), Value()}}) == "");
-  CHECK(difference(rows_of("# made by x\n# on Monday, at noon; or so\na,b\n1,x\n2,y\n"), wanted) == "");
+  CHECK(difference(rows_of("# made by x\n# on Monday; or so\na,b\n1,x\n2,y\n"), wanted) == "");
   CHECK(names(*open_text("x.csv", "#id,b\n1,x\n2,y\n")) == "#id:integer b:text ");
   // Many of them: where chunks begin, rows do.
   std::string mac = "n,t\r";
