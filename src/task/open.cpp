@@ -140,9 +140,8 @@ Set with_names(Set set, const std::string& path, data::OpenOptions options,
     named = data::open_dataset(path, options);
   } catch (const InputError&) {
     // There is nothing behind the first line: is that because it has the names?
-    for (const std::string& name : columns)
-      if (!holds(*set, name)) return set;
-    throw;
+    if (std::any_of(columns.begin(), columns.end(), [&](const auto& name) { return holds(*set, name); }))
+      throw;
   }
   return named && has_columns(*named, columns) ? named : set;
 }

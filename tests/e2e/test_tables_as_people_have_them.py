@@ -65,6 +65,10 @@ def test_texts_that_nearly_all_differ_are_not_learnt_by_heart(millrace, tmp_path
     assert learnt > 0.70
     assert score["log-loss"] < said["log-loss"] + 0.02
 
+    # Names and no rows, some of them not even those of training.
+    (tmp_path / "none.csv").write_text("Class,Sex\n")
+    assert "has names of columns (Class, Sex) and no rows" in millrace("predict", tmp_path / "run", tmp_path / "none.csv", code=1).stderr
+
     # A value that training never saw is one of the others, not an error.
     (tmp_path / "new.csv").write_text("PassengerId,Class,Name,Sex,Age,Ticket,Fare,Cabin\n1,1,X,unknown,30,Z 1,70,\n")
     assert millrace("predict", tmp_path / "run", tmp_path / "new.csv").stdout

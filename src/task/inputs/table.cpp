@@ -61,9 +61,10 @@ std::string decision_line(const data::TableColumn& column) {
   const std::string why = column.why.empty() ? "" : ": " + column.why;
   if (column.taken_as == "left out") return fmt::format("{} is left out{}", column.column, why);
   if (column.taken_as == "category")
-    return column.rare == 0 ? ""
-                            : fmt::format("{} has {} categories; {} rows with rarer values share one more",
-                                          column.column, column.values, column.rare);
+    return column.rare == 0
+               ? ""
+               : fmt::format("{} has {} categories; {} with rarer values share one more", column.column,
+                             column.values, column.rare == 1 ? "1 row" : fmt::format("{} rows", column.rare));
   if (column.taken_as == "number" && why.empty()) return "";
   return fmt::format("{} is taken as {}{}", column.column, column.taken_as, why);
 }
