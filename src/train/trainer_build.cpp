@@ -58,10 +58,10 @@ void TrainerState::open_tests() {
   for (const std::string& line : notes) observer.message(line);
   for (const std::string& line : skipped_samples(*tests.feed, bad_tests)) observer.message(line);
   const std::vector<std::string> metrics = task.metrics();
-  const std::string& best = recipe().train.keep_best;
-  if (!best.empty() && std::find(metrics.begin(), metrics.end(), best) == metrics.end())
+  const std::string& by = recipe().train.keep_best;
+  if (!by.empty() && std::find(metrics.begin(), metrics.end(), by) == metrics.end())
     fail<InputError>("train.keep_best = \"{}\" is none of what the test reports ({}): add it to eval.metrics",
-                     best, fmt::join(metrics, ", "));
+                     by, fmt::join(metrics, ", "));
 }
 
 /// Compiles the programs. With a checkpoint its recorded choices are used.

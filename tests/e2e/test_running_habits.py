@@ -30,6 +30,14 @@ def step_of(run):
 # ---- signals
 
 
+@pytest.fixture(autouse=True)
+def hearing():
+    """Under nohup tests would not hear a terminal close, and neither would what they start."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 def test_hanging_up_saves_as_ctrl_c_does(binary, recipe, millrace, tmp_path):
     run, whole = tmp_path / "run", tmp_path / "whole"
     # Long enough not to be over before the signal comes.

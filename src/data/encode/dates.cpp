@@ -177,14 +177,14 @@ std::optional<double> read_time(DateReader& in) {
   } else if (const bool plus = in.take_sign('+'); plus || in.take_sign('-')) {
     const DateToken* offset = in.take(number);
     if (!offset) return std::nullopt;
-    double off = offset->digits == 4 ? static_cast<double>(offset->number / 100 * 60 + offset->number % 100)
-                                     : static_cast<double>(offset->number * 60);
+    const int64_t written = offset->number;  // "+0530" or "+05"
+    int64_t off = offset->digits == 4 ? written / 100 * 60 + written % 100 : written * 60;
     if (in.take_sign(':')) {
       const DateToken* rest = in.take(number);
       if (!rest) return std::nullopt;
-      off += static_cast<double>(rest->number);
+      off += rest->number;
     }
-    minutes -= plus ? off : -off;
+    minutes -= static_cast<double>(plus ? off : -off);
   }
   return (minutes * 60 + seconds) / 86400;
 }

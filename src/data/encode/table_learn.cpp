@@ -20,7 +20,9 @@ void look(const ColumnValues& values, const TableUse& use, const TableOptions& o
   using Role = TableUse::Role;
   std::string made;
   for (size_t i = 0; i < values.size(); ++i) {
-    if (!values.has(i)) {
+    const bool text = values.kind == ColumnKind::text,
+               category = use.role != Role::number && use.role != Role::ordinal;
+    if (!values.has(i) || (category && text && is_missing_text(values.contents[i]))) {
       ++seen.missing;
     } else if (use.role == Role::number) {
       const double value =
@@ -31,10 +33,8 @@ void look(const ColumnValues& values, const TableUse& use, const TableOptions& o
       const auto at = std::find(use.order->begin(), use.order->end(), values.contents[i]);
       at != use.order->end() ? seen.number(static_cast<double>(at - use.order->begin()))
                              : void(++seen.missing);
-    } else if (values.kind == ColumnKind::text && is_missing_text(values.contents[i])) {
-      ++seen.missing;
     } else if (options.hash_ids == 0) {
-      seen.text(values.kind == ColumnKind::text ? values.contents[i] : made = category_text(values, i));
+      seen.text(text ? values.contents[i] : made = category_text(values, i));
     }
   }
 }

@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include <millrace/error.h>
+
 #include "base/parallel_for.h"
 #include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/picture_reader.h"
