@@ -129,6 +129,10 @@ std::string_view content_of(const CsvField& field, std::string& unquoted) {
 
 bool csv_missing_number(std::string_view text) {
   if (text.size() > longest_word) return false;
+  // Most cells are numbers, and of the words only 1.#IND and 1.#QNAN begin as such.
+  const size_t sign = text.starts_with('-');
+  const bool digit = text.size() > sign && std::isdigit(static_cast<unsigned char>(text[sign]));
+  if (digit && (text.size() < sign + 3 || text[sign + 2] != '#')) return false;
   char small[longest_word];
   std::transform(text.begin(), text.end(), small,
                  [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });

@@ -198,8 +198,8 @@ TEST_CASE("CSV comes back as it was written") {
 TEST_CASE("CSV: words for what is missing, and cells of numbers that are none") {
   std::string csv = "n,x\n";
   for (int i = 0; i < 200; ++i) csv += std::to_string(i) + "," + std::to_string(i) + ".5\n";
-  const std::string words[] = {"NULL", "None", "N/A", "n/a",     "#N/A", "NaN", "nan",
-                               "-",    ".",    "?",   "missing", "",     "null"};
+  const std::string words[] = {"NULL", "None", "N/A", "n/a",     "#N/A", "NaN",  "nan",    "-",
+                               ".",    "?",    "",    "missing", "null", "-nan", "1.#IND", "-1.#QNAN"};
   for (const std::string& word : words) csv += word + ",\"" + word + "\"\n";
   const auto dataset = open_text("x.csv", csv + "#REF!,7\n");
   CHECK(names(*dataset) == "n:integer x:real ");
@@ -212,7 +212,7 @@ TEST_CASE("CSV: words for what is missing, and cells of numbers that are none") 
   CHECK(difference(run_of(*dataset, 0, dataset->count()), rows) == "");
   REQUIRE(dataset->notes().size() == 1);
   CHECK(dataset->notes()[0].find(
-            "n: 1 of 201 cells is no number (the first: '#REF!' in line 215) and counts") !=
+            "n: 1 of 201 cells is no number (the first: '#REF!' in line 218) and counts") !=
         std::string::npos);
   // More than one in a hundred: texts, said so.
   const auto texts = open_text("x.csv", csv + "#REF!,7\nabc,8\ndef,9\n");
