@@ -205,7 +205,7 @@ def test_a_division_that_cannot_be_says_why_and_where(millrace, tmp_path):
     missing = error(one, "data.test_by=time:when")
     assert "#7 has no 'when'" in missing and 'data.where = "when = when"' in missing
     assert "done" in millrace("train", tmp_path / "r.toml", one, "data.test_by=time:when", "data.where=when = when", "train.steps=1", "--out", tmp_path / "run").stdout
-    (tmp_path / "days.csv").write_text("x,day,label\n" + "".join(f"{i},{1 + i % 28}/{1 + i % 12}/2024,{'xy'[i % 2]}\n" for i in range(50)))
+    (tmp_path / "days.csv").write_text("x,day,label\n" + "".join(f"{i},{1 + i % 12}/{1 + i // 12}/2024,{'xy'[i % 2]}\n" for i in range(50)))
     assert "write the year first" in error(f"data.train={tmp_path / 'days.csv'}", "data.test_by=time:day")
     assert "data.test_share keeps of data.train" in error("data.test_share=0", "data.test_by=stratified")
     assert "of a stream nothing can be kept" in error("data.stream=true", "data.epoch_samples=100", "data.order=sequential", "data.test_by=stratified")

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/format.h"
-#include "data/encode/dates.h"
 #include "data/encode/table_seen.h"
 #include "data/formats/csv_cells.h"
+#include "data/table/dates.h"
 
 namespace millrace::data {
 namespace {

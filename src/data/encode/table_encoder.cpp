@@ -7,10 +7,10 @@
 
 #include "base/format.h"
 #include "base/utf8.h"
-#include "data/encode/dates.h"
 #include "data/encode/table_state.h"
 #include "data/formats/csv_cells.h"
 #include "data/table/column_values.h"
+#include "data/table/dates.h"
 #include "data/table/read_columns.h"
 
 namespace millrace::data {

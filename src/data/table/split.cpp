@@ -10,6 +10,7 @@
 #include "base/fnv.h"
 #include "base/format.h"
 #include "base/suggest.h"
+#include "data/table/dates.h"
 #include "data/table/labels.h"
 #include "data/table/read_columns.h"
 
@@ -153,31 +154,46 @@ void split_groups(const Dataset& set, const SplitRule& rule, Samples& parts) {
   place_runs(set, runs, rule, parts);
 }
 
-/// "31/12/2024", "1.2.24 10:00": in the order of texts these are in no order of time.
-bool ends_in_year(std::string_view text) {
-  size_t digits[3] = {};
-  char mark = 0;
-  for (int part = 0; part < 3; ++part) {
-    digits[part] = std::min(text.find_first_not_of("0123456789"), text.size());
-    text.remove_prefix(digits[part]);
-    if (part == 2) break;
-    if (digits[part] < 1 || digits[part] > 2 || text.empty() || (part == 1 && text[0] != mark)) return false;
-    mark = text[0];
-    text.remove_prefix(1);
+/// Replaces texts by days where most are dates, in whatever way they are written: "9 Jan 2025" is before
+/// "2 Feb 2025", and "12/31/2024" before both.
+void read_dates(const Dataset& set, const SplitRule& rule, std::vector<Value>& values) {
+  size_t days = 0, months = 0, years = 0;
+  bool differ = false;
+  for (const Value& value : values) {
+    const auto* text = std::get_if<std::string>(&value);
+    if (!text) return;
+    const auto by_day = parse_date(*text, DateOrder::day_first),
+               by_month = parse_date(*text, DateOrder::month_first);
+    days += by_day.has_value();
+    months += by_month.has_value();
+    differ = differ || by_day != by_month;
+    // "24-12-31" may be of 2024 or of 2031.
+    if (text->find('-') == 2) years += parse_date("20" + *text, DateOrder::day_first).has_value();
   }
-  return std::string_view("/.-").find(mark) != std::string_view::npos &&
-         (digits[2] == 4 || (digits[2] == 2 && mark != '-'));
+  const size_t most = std::max(days, months);
+  if (2 * most <= values.size()) return;
+  const std::string& name = rule.by.column;
+  const DateOrder order = days > months ? DateOrder::day_first : DateOrder::month_first;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const std::string text = std::get<std::string>(values[i]);
+    const auto day = parse_date(text, order);
+    const auto sample = static_cast<int64_t>(i);
+    if (!day)
+      fail<InputError>(
+          "{}: its '{}' is '{}', but most are dates; mend it, or leave such samples out: {} \"{} != '{}'\"",
+          set.name(sample), name, text.substr(0, 40), rule.where, quoted_name(name), text.substr(0, 40));
+    if ((differ && days == months) || years == most)
+      fail<InputError>(
+          "{}: its '{}' is '{}': is that the day first, the month or the year? Nothing in this column tells, "
+          "so that the newest samples cannot be found; write the year first, with four digits: 2024-12-31",
+          set.name(sample), name, text.substr(0, 40));
+    values[i] = *day;
+  }
 }
 
 void split_time(const Dataset& set, const SplitRule& rule, Samples& parts) {
-  const std::vector<Value> values = values_of(set, rule);
-  for (int64_t i = 0; i < set.count(); ++i)
-    if (const auto* text = std::get_if<std::string>(&values[static_cast<size_t>(i)]);
-        text && ends_in_year(*text))
-      fail<InputError>(
-          "{}: its '{}' is '{}', a date that begins with the day or month: in the order of such texts the "
-          "newest are not last; write the year first, as 2024-12-31",
-          set.name(i), rule.by.column, text->substr(0, 40));
+  std::vector<Value> values = values_of(set, rule);
+  read_dates(set, rule, values);
   std::vector<int64_t> ordered(static_cast<size_t>(set.count()));
   std::iota(ordered.begin(), ordered.end(), 0);
   // All values of a column are of one kind.

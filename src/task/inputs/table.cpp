@@ -6,10 +6,10 @@
 #include <set>
 
 #include "base/format.h"
-#include "data/encode/dates.h"
 #include "data/encode/table_encoder.h"
 #include "data/encode/table_graph.h"
 #include "data/feed/array_part.h"
+#include "data/table/dates.h"
 #include "data/table/read_columns.h"
 #include "task/input.h"
 #include "task/inputs/suiting.h"

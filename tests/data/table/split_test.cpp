@@ -162,18 +162,29 @@ TEST_CASE("of two parts each has a sample of every class that has two, whatever 
   }
 }
 
-TEST_CASE("dates with the year at their end are no order of time") {
-  for (const char* day : {"31/12/2024", "1.2.2024 10:00", "3/15/24", "24-12-2024"})
-    CHECK_THROWS_WITH_AS(split_samples(*memory_dataset("m", {{"day", ColumnKind::text}},
-                                                       {{std::string("2024-01-01")}, {std::string(day)}}),
-                                       SplitRule::parse("a=0.5,b=0.5", "time:day", 1)),
-                         doctest::Contains("write the year first"), InputError);
-  for (const char* day :
-       {"2024-12-31", "24-12-31", "2024/12/31", "20241231", "12", "1.5", "1.2.", "v1.2.2024"})
-    CHECK(split_samples(
-              *memory_dataset("m", {{"day", ColumnKind::text}}, {{std::string("1")}, {std::string(day)}}),
-              SplitRule::parse("a=0.5,b=0.5", "time:day", 1))[1]
-              .size() == 1);
+TEST_CASE("texts of dates are ordered as dates, other texts as texts") {
+  // The number of the newest of some, each on a day of its own.
+  const auto newest = [](std::vector<std::string> days) {
+    std::vector<std::vector<Value>> rows;
+    for (std::string& day : days) rows.push_back({std::move(day)});
+    const auto parts = split_samples(*memory_dataset("m", {{"day", ColumnKind::text}}, std::move(rows)),
+                                     SplitRule::parse("a=0.8,b=0.2", "time:day", 1));
+    REQUIRE(parts[1].size() == 1);
+    return parts[1][0];
+  };
+  CHECK(newest({"2 Feb 2025", "9 Jan 2025", "30 Dec 2024"}) == 0);
+  CHECK(newest({"Dec 31, 2024", "Jan 1, 2025", "Nov 30, 2024"}) == 1);
+  CHECK(newest({"31/12/2023", "15/1/2024", "2/2/2024"}) == 2);
+  CHECK(newest({"12/31/2023", "1/15/2024", "2/2/2024"}) == 2);
+  CHECK(newest({"31.12.2023 23:59", "1.1.2024 00:30", "1.1.2024 00:10"}) == 1);
+  CHECK(newest({"2024-12-31T23:00:00Z", "2025-01-01T00:30:00+05:00", "2024-12-31"}) == 0);
+  CHECK(newest({"2024-07-01", "2024-12-31", "2024/12/30"}) == 1);
+  CHECK(newest({"v1.2.2024", "v1.10.2024", "24-12-31"}) == 0);
+  CHECK(newest({"a", "c", "b"}) == 1);
+  for (const auto& days : {std::vector<std::string>{"1/2/2024", "3/4/2024"}, {"24-12-31", "23-11-30"}})
+    CHECK_THROWS_WITH_AS(newest(days), doctest::Contains("write the year first"), InputError);
+  CHECK_THROWS_WITH_AS(newest({"2 Feb 2025", "9 Jan 2025", "soon"}),
+                       doctest::Contains("its 'day' is 'soon', but most are dates"), InputError);
 }
 
 TEST_CASE("splits that cannot be are refused by what is wrong") {

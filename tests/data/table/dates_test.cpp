@@ -1,4 +1,4 @@
-#include "data/encode/dates.h"
+#include "data/table/dates.h"
 
 #include <doctest/doctest.h>
 #include <string>
