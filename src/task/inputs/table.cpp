@@ -13,6 +13,7 @@
 #include "data/table/read_columns.h"
 #include "task/input.h"
 #include "task/inputs/suiting.h"
+#include "task/toml_text.h"
 
 namespace millrace::task {
 namespace {
@@ -225,30 +226,44 @@ void check_table(const Section& section, const Recipe& /*recipe*/) {
         fail<InputError>("{0}.{1} and {0}.{2} both name '{3}'", key, kind, at->second, name);
 }
 
-/// Columns of whole numbers with few different values among the first rows: they may be codes.
+/// What training will make of the columns, and which of whole numbers may be codes: those with few different
+/// values among the first rows.
 std::string draft_table(const data::Dataset& samples, const std::vector<std::string>& columns) {
-  const int64_t rows = std::min<int64_t>(samples.count(), 2000);
+  data::TableOptions options = data::usual_table(samples);
+  for (const data::Column& column : samples.columns())
+    if (!in_list(columns, column.name)) options.leave_out.push_back(column.name);
+  const data::TableEncoder encoder = data::TableEncoder::learn(samples, options);
+  std::map<std::string, std::vector<std::string>> taken_as;
   std::vector<size_t> places;
-  std::vector<std::string> numbers, texts, codes;
-  for (const std::string& name : columns) {
-    const size_t place = samples.column(name);
-    const bool text = samples.columns()[place].kind == data::ColumnKind::text;
-    (text ? texts : numbers).push_back(name);
-    if (samples.columns()[place].kind == data::ColumnKind::integer) places.push_back(place);
+  for (const data::TableColumn& column : encoder.decisions()) {
+    if (!in_list(columns, column.column)) continue;
+    taken_as[column.taken_as].push_back(column.column);
+    const size_t place = samples.column(column.column);
+    if (column.taken_as == "number" && samples.columns()[place].kind == data::ColumnKind::integer)
+      places.push_back(place);
   }
+  std::string draft;
+  for (const char* kind : {"number", "yes or no", "date", "category", "left out"}) {
+    std::vector<std::string>& names = taken_as[kind];
+    if (names.empty()) continue;
+    const size_t count = names.size(), shown = std::min<size_t>(count, 12);
+    names.resize(shown);
+    draft += fmt::format("# {}{}: {}{}\n", std::string_view(kind) == "left out" ? "" : "taken as ", kind,
+                         toml_text(names), count > shown ? fmt::format(" and {} more", count - shown) : "");
+  }
+  std::vector<std::string> codes;
+  const int64_t rows = std::min<int64_t>(samples.count(), 2000);
   const auto values = data::read_columns(samples, 0, rows, places);
   for (size_t c = 0; c < places.size(); ++c) {
     std::set<int64_t> different;
     for (size_t i = 0; i < values[c].size(); ++i)
       if (values[c].has(i)) different.insert(values[c].integers[i]);
     if (different.size() > 2 && different.size() <= 20 && rows >= 5 * static_cast<int64_t>(different.size()))
-      codes.push_back(fmt::format("\"{}\"", samples.columns()[places[c]].name));
+      codes.push_back(samples.columns()[places[c]].name);
   }
-  std::string draft =
-      fmt::format("# {} columns of numbers, {} of categories (texts)\n", numbers.size(), texts.size());
   if (!codes.empty())
-    draft += fmt::format("# categories = [{}]  # those of them that are codes, not amounts\n",
-                         fmt::join(codes, ", "));
+    draft +=
+        fmt::format("# categories = {}  # those of these that are codes, not amounts\n", toml_text(codes));
   draft += "# leave_out = []  # columns that say nothing, such as numbers of rows\n";
   return draft;
 }
