@@ -1,6 +1,7 @@
 // The one list of the keys that every recipe may have: parsing, checking, writing and help all go by it.
 #include "base/format.h"
 #include "data/order/order.h"
+#include "data/table/query.h"
 #include "data/table/split.h"
 #include "task/recipe.h"
 
@@ -18,6 +19,14 @@ RecipeKey path(RecipeKey key) {
 RecipeKey resumable(RecipeKey key) {
   key.resumable = true;
   return key;
+}
+
+void check_condition(const std::string& text) {
+  try {
+    if (!text.empty()) (void)data::Query::parse(text);
+  } catch (const InputError& error) {
+    fail<InputError>("is wrong: {}", error.what());
+  }
 }
 
 std::vector<RecipeKey> data_keys() {
@@ -52,7 +61,11 @@ std::vector<RecipeKey> data_keys() {
       {"data.test_where",
        "without data.test: these samples of data.train are kept to test on, as in "
        "\"__key__ like '*_ann_*'\"",
-       SLOT(data.test_where)},
+       SLOT(data.test_where),
+       0,
+       0,
+       {},
+       check_condition},
       {"data.test_share",
        "without data.test: this share of data.train is kept to test on: of samples one in so many, always "
        "the "
@@ -70,7 +83,11 @@ std::vector<RecipeKey> data_keys() {
       {"data.where",
        "only samples of data.train that this is true for, as in \"label in (3, 5) and width > 200\"; "
        "data.test_share keeps some of those, data.test_where chooses among all; empty: all",
-       SLOT(data.where)},
+       SLOT(data.where),
+       0,
+       0,
+       {},
+       check_condition},
       {"data.header",
        "of CSV files: does the first line name the columns? Empty: found from the content",
        SLOT(data.header),

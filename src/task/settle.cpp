@@ -36,16 +36,17 @@ std::vector<std::string> columns_of(const Section& section) {
 void name_column(Section& section, const std::string& column) { section.items["column"] = {column, ""}; }
 
 void require_columns(const data::Dataset& samples, const Section& section, const std::string& key) {
-  for (const std::string& column : columns_of(section)) {
-    if (samples.find_column(column)) continue;
-    const auto item = section.items.find("column");
-    const std::string where =
-        item == section.items.end() || item->second.where.empty() ? "" : item->second.where + ": ";
-    std::vector<std::string> names;
-    for (const data::Column& each : samples.columns()) names.push_back(each.name);
-    fail<InputError>("{}{} names the column '{}', which {} does not have{} ({})", where, key, column,
-                     samples.path(), did_you_mean(column, names), fmt::join(names, ", "));
-  }
+  for (const char* name : {"column", "columns"})
+    for (const std::string& column : texts_of(section, name)) {
+      if (samples.find_column(column)) continue;
+      const auto item = section.items.find(name);
+      const std::string where = item == section.items.end() ? "" : item->second.where;
+      std::vector<std::string> names;
+      for (const data::Column& each : samples.columns()) names.push_back(each.name);
+      fail<InputError>("{}{}{} names the column '{}', which {} does not have{} ({})", where,
+                       where.empty() ? "" : ": ", key, column, samples.path(), did_you_mean(column, names),
+                       fmt::join(names, ", "));
+    }
 }
 
 /// What an input names is not to be what an output predicts.

@@ -414,6 +414,12 @@ TEST_CASE("what no single key shows is checked") {
       "data.test_by cannot be 'grup:patient': it is random, stratified, group:COLUMN or time:COLUMN; did "
       "you mean 'group:patient'?"));
   CHECK(says(recipe_error(example_recipe, {"data.test_by=time:day"}), "data.test_share keeps of data.train"));
+  for (const char* bad : {"where = \"a <\"", "test_where = \"a ~ 3\""}) {
+    CAPTURE(bad);
+    const std::string said = recipe_error(fmt::format("[data]\ntrain = \"a\"\n{}\n", bad), {});
+    CHECK(says(said, ":3:"));
+    CHECK(says(said, " is wrong: "));
+  }
   CHECK(says(recipe_error(example_recipe, {"data.test_where=x > 1", "data.test_share=0.1"}),
              "data.test_where and"));
   CHECK(says(recipe_error(example_recipe, {"eval.metrics=acuracy"}), "did you mean 'accuracy'?"));
