@@ -15,8 +15,8 @@ OWN_SUBJECT = {f"src/cli/{name}.cpp" for name in ("letters", "pack", "bench_data
 OWN_SUBJECT.add("src/cli/train.cpp")
 # What the inputs of texts share; and frames, which are part of what every input may have (Input::frame()).
 TEXTS = {"src/task/token_input.h", "src/task/token_input.cpp"}
-# The classes that a draft cuts out of samples' names, where no column shows a target.
-NAMED = TEXTS | {"src/task/draft.cpp"}
+# A draft chooses: classes that it cuts out of names, where no column shows a target; dropout for tables of few rows.
+NAMED = TEXTS | {"src/task/draft.cpp", "src/task/draft_target.cpp"}
 OWN_SUBJECT |= TEXTS | {"src/task/input.h", "src/task/export.cpp"}
 
 INCLUDE = re.compile(r'#include "(data/(?:codecs|augment|encode)/(?!text/first_group\.h)[^"]+|data/feed/(?:picture|sound|array)_part\.h|data/feed/sequences/[^"]+|task/token_input\.h|task/(?:inputs|outputs|losses)/[^"]+)"')

@@ -1,6 +1,8 @@
 #include "task/class_doubts.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <numeric>
 
 #include "base/format.h"
@@ -12,16 +14,24 @@ namespace {
 
 constexpr int64_t few_values = 10;           // no more of them are suspected of anything
 constexpr int64_t most_usual_classes = 100;  // of whole numbers that could be either
-constexpr int64_t most_likely_classes = 1000;
+constexpr int64_t most_counted = 20;         // that are no amounts wherever they begin
 constexpr size_t most_named = 10;
 
 bool own_classes(int64_t different, int64_t samples) {
   return different > few_values && 2 * different > samples;
 }
 
-/// 0, 1, 2 …, as programs number classes.
-bool counted_from_0(const std::vector<std::string>& names) {
-  return !names.empty() && names.front() == "0" && names.back() == std::to_string(names.size() - 1);
+/// Of names that are whole numbers.
+bool are_amounts(const std::vector<std::string>& names) {
+  int64_t least = INT64_MAX, most = INT64_MIN;
+  for (const std::string& name : names) {
+    int64_t number = 0;
+    const char* end = name.data() + name.size();
+    if (std::from_chars(name.data(), end, number) != std::from_chars_result{end, std::errc()}) return true;
+    least = std::min(least, number);
+    most = std::max(most, number);
+  }
+  return look_like_amounts(std::ssize(names), least, most);
 }
 
 }  // namespace
@@ -47,8 +57,7 @@ std::vector<std::string> class_doubts(const std::string& column, const std::vect
     lines.push_back(
         fmt::format("all {} samples to train on are of the class '{}': nothing can be learnt from them",
                     samples, stored_text(names[last])));
-  if (whole &&
-      (own_classes(different, samples) || (different > most_likely_classes && !counted_from_0(names))))
+  if (whole && (own_classes(different, samples) || are_amounts(names)))
     lines.push_back(
         fmt::format("{} has {} different whole numbers in {} samples: are these amounts? {}.kind = "
                     "\"number\" predicts them",
@@ -72,6 +81,11 @@ std::vector<std::string> class_doubts(const std::string& column, const std::vect
 
 bool too_many_classes(int64_t different, int64_t samples) {
   return different > most_usual_classes || own_classes(different, samples);
+}
+
+bool look_like_amounts(int64_t different, int64_t least, int64_t most) {
+  if (different <= most_counted) return false;
+  return least < 0 || least > 1 || most / 2 >= different;
 }
 
 void require_two_classes(const std::vector<std::string>& names, const std::string& path,

@@ -17,6 +17,10 @@ std::vector<std::string> class_doubts(const std::string& column, const std::vect
 /// the samples?
 bool too_many_classes(int64_t different, int64_t samples);
 
+/// Are so many different whole numbers amounts rather than numbers of classes: more than 20, of which those
+/// from 0 or 1 on are not there or leave out half?
+bool look_like_amounts(int64_t different, int64_t least, int64_t most);
+
 /// InputError where there is but one class, so that there is nothing to tell it from.
 void require_two_classes(const std::vector<std::string>& names, const std::string& path,
                          const std::string& column, const std::string& key);

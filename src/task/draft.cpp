@@ -10,12 +10,14 @@
 
 #include "base/format.h"
 #include "base/words.h"
-#include "data/codecs/text/first_group.h"
 #include "data/formats/open_dataset.h"
 #include "data/table/column_values.h"
 #include "data/table/labels.h"
+#include "data/table/query.h"
+#include "data/table/read_columns.h"
 #include "data/table/select.h"
 #include "data/table/test_share.h"
+#include "task/draft_target.h"
 #include "task/open.h"
 #include "task/output.h"
 #include "task/settle.h"
@@ -30,8 +32,8 @@ namespace fs = std::filesystem;
 constexpr int64_t draft_samples = 20'000;  // looked at, of larger data
 constexpr double draft_share = 0.1;
 constexpr int64_t usual_length = 256, usual_batch = 32;  // of rows of a corpus
+constexpr int64_t few_rows = 5000;                       // of a table
 constexpr int64_t least_length = 16;                     // in shorter texts nothing is kept to test on
-constexpr const char* key_column_name = "__key__";
 
 struct DraftPaths {
   std::string train, test;  // "" where there is none beside it
@@ -61,86 +63,11 @@ DraftPaths draft_paths(const std::string& path) {
   return {path, ""};
 }
 
-bool is_one_of(const std::string& name, std::initializer_list<const char*> words) {
-  return std::find(words.begin(), words.end(), lower_case(name)) != words.end();
-}
-
-/// A column that is called as targets are; "" for none.
-std::string named_target(const data::Dataset& samples) {
-  for (const data::Column& column : samples.columns())
-    if (is_one_of(column.name,
-                  {"label", "cls", "class", "target", "y", "price", "outcome", "score", "rating", "quality",
-                   "category", "survived", "species", "diagnosis", "income", "value"}))
-      return column.name;
-  return {};
-}
-
-/// Rows of numbers and texts, of which any column but the keys could be the target; of the other columns
-/// there is at least one.
-bool is_plain_table(const data::Dataset& samples) {
-  int64_t columns = 0;
-  for (const data::Column& column : samples.columns()) {
-    using enum data::ColumnKind;
-    if (column.kind != integer && column.kind != real && column.kind != text) return false;
-    columns += column.name != key_column_name;
-  }
-  return columns > 1 && samples.columns().back().name != key_column_name;
-}
-
-/// A pattern by which the names of files tell a class, "7_ann_12" or "cat12": of each at least five; "" for
-/// none.
-std::string pattern_of_keys(const data::Dataset& samples) {
-  const auto key = data::key_column(samples);
-  if (!key) return {};
-  for (const char* text : {"([^/_-]+)[_-][^/]*$", "([^/0-9]+)[0-9]+$"}) {
-    const data::FirstGroup pattern(text);
-    std::map<std::string, int64_t> classes;
-    int64_t matched = 0;
-    for (; matched < samples.count(); ++matched) {
-      const auto found = pattern.find(std::get<std::string>(samples.read(matched, *key)));
-      if (!found) break;
-      ++classes[*found];
-    }
-    const auto few = [](const auto& each) { return each.second < 5; };
-    if (matched == samples.count() && classes.size() > 1 && std::none_of(classes.begin(), classes.end(), few))
-      return text;
-  }
-  return {};
-}
-
-/// Settles the output; why the target is the target, for a comment.
-std::string recognise_target(Recipe& recipe, const data::Dataset& samples) {
-  Section& output = recipe.outputs[0];
-  std::string column = named_target(samples), why;
-  // What is called no target, but is all that could be a class, is as well a feature.
-  if (column.empty() && is_plain_table(samples)) {
-    column = samples.columns().back().name;
-    why = "the last column: name another if that is not what you want";
-  }
-  if (!column.empty()) output.set("column", column);
-  try {
-    settle_outputs(recipe, samples);
-    if (output.kind == "class" && !output.settings.text("column").empty())  // says why folders are no classes
-      (void)samples.class_names(samples.column(output.settings.text("column")));
-    return why;
-  } catch (const InputError&) {
-    const std::string pattern = pattern_of_keys(samples);
-    if (pattern.empty()) throw;
-    output = {};
-    output.kind = "class";
-    output.set("column", std::string(key_column_name));
-    output.set("pattern", pattern);
-  }
-  settle_outputs(recipe, samples);
-  return "a part of the samples' names, which pattern cuts out";
-}
-
 /// Files that hold samples, or nothing that is known, rather than being samples.
 void refuse_folder_of_sets(const data::Dataset& samples) {
   const bool contents =
       std::any_of(samples.columns().begin(), samples.columns().end(), [](const auto& column) {
-        return column.kind != data::ColumnKind::bytes && column.name != key_column_name &&
-               column.name != "label";
+        return column.kind != data::ColumnKind::bytes && column.name != "__key__" && column.name != "label";
       });
   if (!contents)
     fail<InputError>(
@@ -210,6 +137,7 @@ struct Draft {
   std::string why;                // the target is the target
   std::string trim;               // off the texts of classes
   std::string no_tests;           // why those beside it cannot be used
+  std::string where, untold;      // those that have a target; how many have none
   int64_t trained = 0;            // samples, without those that are kept to test on
   int64_t length = 0, batch = 0;  // of rows of a corpus
 
@@ -218,13 +146,35 @@ struct Draft {
   std::string output(const Section& section, const std::string& targets) const;
   std::string training(const Task& task) const;
 
+  void leave_out_untold(const Section& output);
   Task learn(const Section& section, const std::string& input) const;
   void look_at_tests(const Task& task);
   void cut_corpus(const Task& task);
 };
 
+/// Samples without a target teach nothing, and stop a training.
+void Draft::leave_out_untold(const Section& output) {
+  const std::string& column = output.settings.find("column") ? output.settings.text("column") : "";
+  if (column.empty()) return;
+  const size_t place = some->column(column);
+  using enum data::ColumnKind;
+  if (const auto kind = some->columns()[place].kind; kind != integer && kind != real && kind != text) return;
+  const auto values = data::read_columns(*some, 0, some->count(), {&place, 1});
+  bool missing = false;
+  for (size_t i = 0; i < values[0].size() && !missing; ++i)
+    missing = !values[0].has(i) || (values[0].kind == real && std::isnan(values[0].reals[i]));
+  if (!missing) return;
+  where = data::has_a_value(column);
+  const int64_t before = all->count();
+  all = data::where(all, where);
+  if (all->count() == 0) fail<InputError>("{}: no sample has a value in '{}'", paths.train, column);
+  untold = fmt::format("{} of {} have no {}", before - all->count(), before, column);
+  some = data::sample_of(all, draft_samples);
+}
+
 std::string Draft::data(const Task& task) {
   std::string text = "[data]\n" + fmt::format("train = {}\n", toml_text(paths.train));
+  if (!where.empty()) text += comment(untold) + fmt::format("where = {}\n", toml_text(where));
   trained = all->count();
   if (!paths.test.empty() && no_tests.empty())
     return text + fmt::format("test  = {}\n", toml_text(paths.test));
@@ -270,7 +220,10 @@ std::string Draft::training(const Task& task) const {
   std::vector<std::string> others = input.architectures();
   std::erase(others, task.recipe.model.kind);
   if (!others.empty()) text += comment(fmt::format("others that go with it: {}", fmt::join(others, ", ")));
-  text += fmt::format("kind = {}\n\n[train]\n", toml_text(task.recipe.model.kind));
+  text += fmt::format("kind = {}\n", toml_text(task.recipe.model.kind));
+  if (trained <= few_rows && input.gives() == "table" && task.recipe.model.settings.find("dropout"))
+    text += "dropout = 0.3  # of few rows a network learns noise by heart\n";
+  text += "\n[train]\n";
   if (input.cuts()) {
     text += fmt::format("steps = 2000\nbatch = {}\nclip_norm = 1\n", batch);
   } else {
@@ -340,6 +293,7 @@ std::string draft_recipe(const std::string& path) {
 
   Recipe recipe;
   draft.why = recognise_target(recipe, *draft.some);
+  draft.leave_out_untold(recipe.outputs[0]);
   const std::vector<std::string> taken = taken_columns(recipe);
   settle_inputs(recipe, *draft.some, taken);
   const Section& section = recipe.outputs[0];

@@ -129,6 +129,30 @@ def test_a_draft_says_what_each_column_is_taken_as(millrace, tmp_path):
     assert "done: " in millrace("train", "drafted.toml", "train.steps=3", "--out", "run", cwd=tmp_path).stdout
 
 
+def test_a_draft_takes_the_column_that_people_mean(millrace, tmp_path):
+    random.seed(3)
+    days = [f"{2024 + i // 360}-{1 + i // 30 % 12:02}-{1 + i % 30 % 28:02}" for i in range(400)]
+    cases = {
+        "colour,price": (lambda i: f"{'red green blue'.split()[i % 3]},{i * 7 % 50 / 10}", "table", "number", "price"),
+        "date,sales": (lambda i: f"{days[i]},{i % 17 / 3}", "table", "number", "sales"),
+        "temperature,day": (lambda i: f"{i % 17 / 3},{days[i]}", "table", "number", "temperature"),
+        "x,age": (lambda i: f"{i % 7},{18 + i * 31 % 60}", "table", "number", "age"),
+        "x,floor": (lambda i: f"{i % 7},{i * 31 % 25}", "table", "class", "floor"),
+        "size,colour,name,unit": (lambda i: f"{i % 11 / 2},{'red blue'.split()[i % 2]},name {i},cm", "table", "class", "colour"),
+        "name,language": (lambda i: f"{'abcde'[i % 5]}{i}x,{'uv'[i % 2]}", "text", "class", "language"),
+        "x,y": (lambda i: f"{i % 7},{'' if i % 9 == 4 else 'ab'[i % 2]}", "table", "class", "y")}
+    for number, (head, (row, of_input, of_output, target)) in enumerate(cases.items()):
+        (tmp_path / f"{number}.csv").write_text(head + "\n" + "".join(row(i) + "\n" for i in range(400)))
+        drafted = millrace("init", f"{number}.csv", cwd=tmp_path).stdout
+        recipe = tomllib.loads(drafted)
+        assert (recipe["input"]["kind"], recipe["output"]["kind"], recipe["output"]["column"]) == (of_input, of_output, target), drafted
+        (tmp_path / "drafted.toml").write_text(drafted)
+        assert "done: " in millrace("train", "drafted.toml", "train.steps=2", "--out", f"run{number}", cwd=tmp_path).stdout
+    assert recipe["data"]["where"] == "y = y" and "44 of 400 have no y" in drafted
+    (tmp_path / "plain.toml").write_text('[data]\ntrain = "7.csv"\n[output]\ncolumn = "y"\n')
+    assert 'data.where = "y = y"' in millrace("train", "plain.toml", "--out", "none", cwd=tmp_path, code=1).stderr
+
+
 def test_a_draft_for_pictures_and_texts_trains(millrace, letters, tmp_path):  # noqa: F811
     (tmp_path / "tags.csv").write_text("text,label\n" + "".join(f"{'good' if i % 2 else 'bad'} one {i},{i % 2}\n" for i in range(200)))
     for source in (letters, tmp_path / "tags.csv"):

@@ -1,6 +1,7 @@
 #include "data/table/query.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -230,5 +231,14 @@ void Query::fail_at(size_t at, const std::string& message) const {
     if ((static_cast<unsigned char>(text_[i]) & 0xc0) != 0x80) mark += ' ';
   fail<InputError>("in the condition: {}\n  {}\n  {}^", message, shown, mark);
 }
+
+std::string quoted_column(const std::string& name) {
+  const bool plain = std::all_of(name.begin(), name.end(),
+                                 [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
+  return plain && !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) ? name
+                                                                                      : "`" + name + "`";
+}
+
+std::string has_a_value(const std::string& column) { return fmt::format("{0} = {0}", quoted_column(column)); }
 
 }  // namespace millrace::data

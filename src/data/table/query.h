@@ -48,4 +48,9 @@ class Query {
   std::vector<Node> nodes_;
 };
 
+/// A column's name as conditions write it: in backquotes unless it is plain.
+std::string quoted_column(const std::string& name);
+/// The condition that is true where a column has a value: that it is itself.
+std::string has_a_value(const std::string& column);
+
 }  // namespace millrace::data

@@ -1,6 +1,7 @@
 #include "data/table/split.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -10,8 +11,10 @@
 #include "base/fnv.h"
 #include "base/format.h"
 #include "base/suggest.h"
+#include "base/words.h"
 #include "data/table/dates.h"
 #include "data/table/labels.h"
+#include "data/table/query.h"
 #include "data/table/read_columns.h"
 
 namespace millrace::data {
@@ -50,13 +53,6 @@ void cut(const std::vector<int64_t>& ordered, const std::vector<double>& ends, S
   }
 }
 
-/// As conditions write it. That it is itself is true where there is one.
-std::string quoted_name(const std::string& name) {
-  const bool plain = std::all_of(name.begin(), name.end(),
-                                 [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
-  return plain && !std::isdigit(static_cast<unsigned char>(name[0])) ? name : "`" + name + "`";
-}
-
 /// A column's values of all samples.
 std::vector<Value> values_of(const Dataset& set, const SplitRule& rule) {
   const std::string& name = rule.by.column;
@@ -82,8 +78,8 @@ std::vector<Value> values_of(const Dataset& set, const SplitRule& rule) {
       Value value = read->has(static_cast<size_t>(i)) ? value_at(read, static_cast<size_t>(i)) : Value();
       const auto* real = std::get_if<double>(&value);
       if (std::holds_alternative<std::monostate>(value) || (real && std::isnan(*real)))
-        fail<InputError>("{} has no '{}' to split by; give it one, or leave such samples out: {} \"{} = {}\"",
-                         set.name(first + i), name, rule.where, quoted_name(name), quoted_name(name));
+        fail<InputError>("{} has no '{}' to split by; give it one, or leave such samples out: {} \"{}\"",
+                         set.name(first + i), name, rule.where, has_a_value(name));
       values.push_back(std::move(value));
     }
   }
@@ -181,7 +177,7 @@ void read_dates(const Dataset& set, const SplitRule& rule, std::vector<Value>& v
     if (!day)
       fail<InputError>(
           "{}: its '{}' is '{}', but most are dates; mend it, or leave such samples out: {} \"{} != '{}'\"",
-          set.name(sample), name, text.substr(0, 40), rule.where, quoted_name(name), text.substr(0, 40));
+          set.name(sample), name, text.substr(0, 40), rule.where, quoted_column(name), text.substr(0, 40));
     if ((differ && days == months) || years == most)
       fail<InputError>(
           "{}: its '{}' is '{}': is that the day first, the month or the year? Nothing in this column tells, "
@@ -191,15 +187,79 @@ void read_dates(const Dataset& set, const SplitRule& rule, std::vector<Value>& v
   }
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// The alphabet, but for digits, which are numbers: "v9" is before "v10", "8:30" before "19:57".
+bool naturally_before(std::string_view a, std::string_view b) {
+  const std::string_view whole_a = a, whole_b = b;
+  const auto digits = [](std::string_view& text) {
+    text.remove_prefix(std::min(text.find_first_not_of('0'), text.size()));
+    size_t count = 0;
+    while (count < text.size() && is_digit(text[count])) ++count;
+    const std::string_view run = text.substr(0, count);
+    text.remove_prefix(count);
+    return run;
+  };
+  while (!a.empty() && !b.empty()) {
+    if (is_digit(a[0]) && is_digit(b[0])) {
+      const std::string_view x = digits(a), y = digits(b);
+      if (x.size() != y.size()) return x.size() < y.size();
+      if (x != y) return x < y;
+    } else {
+      if (a[0] != b[0]) return static_cast<unsigned char>(a[0]) < static_cast<unsigned char>(b[0]);
+      a.remove_prefix(1);
+      b.remove_prefix(1);
+    }
+  }
+  return a.empty() && b.empty() ? whole_a < whole_b : a.empty();
+}
+
+/// "Jan-24", "Monday": names of which the alphabet says nothing about time.
+bool is_named_time(const std::string& text) {
+  static const std::array<std::string_view, 19> names = {
+      "monday",  "tuesday",   "wednesday", "thursday", "friday",  "saturday", "sunday",
+      "january", "february",  "march",     "april",    "may",     "june",     "july",
+      "august",  "september", "october",   "november", "december"};
+  const std::string small = lower_case(text);
+  for (size_t i = 0; i < small.size();) {
+    size_t end = i;
+    while (end < small.size() && std::isalpha(static_cast<unsigned char>(small[end]))) ++end;
+    const std::string_view word = std::string_view(small).substr(i, end - i);
+    if (word.size() >= 3 && std::any_of(names.begin(), names.end(),
+                                        [&](std::string_view name) { return name.starts_with(word); }))
+      return true;
+    i = std::max(end, i + 1);
+  }
+  return false;
+}
+
+/// Refuses texts that are times by name.
+void refuse_names(const Dataset& set, const SplitRule& rule, const std::vector<Value>& values) {
+  size_t named = 0, last = 0;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (const auto* text = std::get_if<std::string>(&values[i]); text && is_named_time(*text)) {
+      ++named;
+      last = i;
+    }
+  if (2 * named > values.size())
+    fail<InputError>(
+        "{}: its '{}' is '{}', which says a month or a day by name, but is no date that could be read: write "
+        "it as 2024-12-31, or as a number that grows",
+        set.name(static_cast<int64_t>(last)), rule.by.column,
+        std::get<std::string>(values[last]).substr(0, 40));
+}
+
 void split_time(const Dataset& set, const SplitRule& rule, Samples& parts) {
   std::vector<Value> values = values_of(set, rule);
   read_dates(set, rule, values);
+  refuse_names(set, rule, values);
   std::vector<int64_t> ordered(static_cast<size_t>(set.count()));
   std::iota(ordered.begin(), ordered.end(), 0);
   // All values of a column are of one kind.
   const auto older = [&](int64_t a, int64_t b) {
     const Value &x = values[static_cast<size_t>(a)], &y = values[static_cast<size_t>(b)];
-    if (const auto* text = std::get_if<std::string>(&x)) return *text < std::get<std::string>(y);
+    if (const auto* text = std::get_if<std::string>(&x))
+      return naturally_before(*text, std::get<std::string>(y));
     if (const auto* whole = std::get_if<int64_t>(&x)) return *whole < std::get<int64_t>(y);
     return std::get<double>(x) < std::get<double>(y);
   };

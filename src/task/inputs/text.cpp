@@ -1,8 +1,12 @@
 // Texts, each of which is a sample.
+#include <algorithm>
 #include <memory>
+#include <set>
 
 #include "base/format.h"
+#include "data/table/dates.h"
 #include "data/table/labels.h"
+#include "data/table/read_columns.h"
 #include "task/token_input.h"
 
 namespace millrace::task {
@@ -29,6 +33,24 @@ void check_text(const Section& section, const Recipe& recipe) {
         "texts: "
         "take encoder or bag, or {}.kind = \"tokens\"",
         input_key(section), input_key(section));
+}
+
+/// Texts that are to be read, rather than a table's categories and dates: most of the first ones differ.
+bool are_to_read(const data::Dataset& samples, const std::string& name) {
+  const size_t column = samples.column(name);
+  const int64_t count = std::min<int64_t>(samples.count(), 1000);
+  const auto values = data::read_columns(samples, 0, count, {&column, 1});
+  std::set<std::string_view> different;
+  size_t there = 0, dates = 0;
+  for (size_t i = 0; i < values[0].size(); ++i) {
+    if (!values[0].has(i)) continue;
+    const std::string_view text = values[0].contents[i];
+    ++there;
+    different.insert(text);
+    dates += data::parse_date(text, data::DateOrder::month_first) ||
+             data::parse_date(text, data::DateOrder::day_first);
+  }
+  return 2 * different.size() >= there && 2 * dates <= there;
 }
 
 }  // namespace
@@ -59,7 +81,7 @@ MILLRACE_INPUT(text){
             (other.kind == data::ColumnKind::integer || other.kind == data::ColumnKind::real) &&
             std::find(taken.begin(), taken.end(), other.name) == taken.end())
           return {};
-      if (column.empty()) return {};
+      if (column.empty() || (column != "text" && !are_to_read(samples, column))) return {};
       return {column};
     },
     .rank = 20,

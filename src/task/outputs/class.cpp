@@ -19,6 +19,7 @@
 #include "data/table/column_values.h"
 #include "data/table/contents.h"
 #include "data/table/labels.h"
+#include "data/table/query.h"
 #include "data/table/read_columns.h"
 #include "task/class_doubts.h"
 #include "task/class_names.h"
@@ -88,8 +89,9 @@ class ClassColumn {
       const auto at = static_cast<size_t>(i);
       if (!values[0].has(at) && lenient) continue;
       if (!values[0].has(at))
-        fail<InputError>("{}: has no {}; every sample needs a class (data.where can leave samples out)",
-                         from.name(first + i), column_);
+        fail<InputError>(
+            "{}: has no {}; every sample needs a class: leave such samples out by data.where = \"{}\"",
+            from.name(first + i), column_, data::has_a_value(column_));
       if (kind == ColumnKind::integer)
         number(from, first + i, values[0].integers[at], names, use);
       else if (kind == ColumnKind::real)
@@ -470,19 +472,22 @@ std::unique_ptr<Output> load_class(const Section& section, const std::string& en
   }
 }
 
-/// Are there too many different values for classes among the first samples?
-bool many_values(const Dataset& samples, size_t column) {
+/// Why the first samples' whole numbers are amounts rather than numbers of classes; "" when they may be
+/// classes.
+std::string why_amounts(const Dataset& samples, size_t column) {
   const int64_t most = std::min<int64_t>(samples.count(), 1 << 14);
-  std::unordered_set<std::string> seen;
+  std::set<int64_t> seen;
   for (int64_t first = 0; first < most && !too_many_classes(std::ssize(seen), most); first += 512) {
     const auto values =
         data::read_columns(samples, first, std::min<int64_t>(512, most - first), {&column, 1});
     for (size_t i = 0; i < values[0].size(); ++i)
-      if (values[0].has(i))
-        seen.insert(values[0].kind == ColumnKind::text ? std::string(values[0].contents[i])
-                                                       : data::category_text(values[0], i));
+      if (values[0].has(i)) seen.insert(values[0].integers[i]);
   }
-  return too_many_classes(std::ssize(seen), most);
+  const int64_t different = std::ssize(seen);
+  if (too_many_classes(different, most)) return "more than 100, or more than half of them differ";
+  if (different > 0 && look_like_amounts(different, *seen.begin(), *seen.rbegin()))
+    return fmt::format("{} from {} to {}", different, *seen.begin(), *seen.rbegin());
+  return {};
 }
 
 /// Are the first samples' values all whole numbers from 0 on, as formats without whole numbers write classes?
@@ -511,12 +516,10 @@ std::string class_refuses(const Dataset& samples, const std::string& column) {
   if (column == "label" || column == "cls" || column == "class" || samples.class_column() == place ||
       !samples.class_names(place).empty())
     return {};
-  if (many_values(samples, place))
-    return fmt::format(
-        "'{}' holds more than 100 different whole numbers, or more than half of them differ: they look like "
-        "numbers to predict",
-        column);
-  return {};
+  const std::string why = why_amounts(samples, place);
+  return why.empty() ? ""
+                     : fmt::format("'{}' holds many different whole numbers ({}): they look like amounts",
+                                   column, why);
 }
 
 std::string recognise_class(const Dataset& samples) {

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "data/encode/table_state.h"
 #include "data/feed/array_part.h"
+#include "data/table/query.h"
 #include "data/table/read_columns.h"
 #include "task/class_names.h"
 #include "task/json_text.h"
@@ -34,8 +35,9 @@ struct NumberColumn {
 double number_at(const Dataset& from, const data::ColumnValues& values, size_t at, int64_t sample,
                  const std::string& name) {
   if (!values.has(at))
-    fail<InputError>("{}: has no {}; every sample needs a number (data.where can leave samples out)",
-                     from.name(sample), name);
+    fail<InputError>(
+        "{}: has no {}; every sample needs a number: leave such samples out by data.where = \"{}\"",
+        from.name(sample), name, data::has_a_value(name));
   double value = 0;
   if (values.kind == ColumnKind::integer) {
     value = static_cast<double>(values.integers[at]);

@@ -179,10 +179,15 @@ TEST_CASE("texts of dates are ordered as dates, other texts as texts") {
   CHECK(newest({"31.12.2023 23:59", "1.1.2024 00:30", "1.1.2024 00:10"}) == 1);
   CHECK(newest({"2024-12-31T23:00:00Z", "2025-01-01T00:30:00+05:00", "2024-12-31"}) == 0);
   CHECK(newest({"2024-07-01", "2024-12-31", "2024/12/30"}) == 1);
-  CHECK(newest({"v1.2.2024", "v1.10.2024", "24-12-31"}) == 0);
+  CHECK(newest({"v1.2.2024", "v1.10.2024", "24-12-31"}) == 1);
+  CHECK(newest({"8:00", "19:57", "9:30"}) == 1);
+  CHECK(newest({"img9", "img010", "img08"}) == 1);
+  CHECK(newest({"2024-Q1", "2024-Q3", "2024-Q2b"}) == 1);
   CHECK(newest({"a", "c", "b"}) == 1);
   for (const auto& days : {std::vector<std::string>{"1/2/2024", "3/4/2024"}, {"24-12-31", "23-11-30"}})
     CHECK_THROWS_WITH_AS(newest(days), doctest::Contains("write the year first"), InputError);
+  for (const auto& names : {std::vector<std::string>{"Jan-24", "Feb-24"}, {"Mon", "Tuesday", "fri"}})
+    CHECK_THROWS_WITH_AS(newest(names), doctest::Contains("by name"), InputError);
   CHECK_THROWS_WITH_AS(newest({"2 Feb 2025", "9 Jan 2025", "soon"}),
                        doctest::Contains("its 'day' is 'soon', but most are dates"), InputError);
 }

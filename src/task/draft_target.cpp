@@ -1,0 +1,136 @@
+#include "task/draft_target.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/format.h"
+#include "base/words.h"
+#include "data/codecs/text/first_group.h"
+#include "data/table/column_values.h"
+#include "data/table/dates.h"
+#include "data/table/labels.h"
+#include "data/table/read_columns.h"
+#include "task/settle.h"
+
+namespace millrace::task {
+namespace {
+
+constexpr const char* key_column_name = "__key__";
+
+bool is_one_of(const std::string& name, std::initializer_list<const char*> words) {
+  return std::find(words.begin(), words.end(), lower_case(name)) != words.end();
+}
+
+/// A column that is called as targets are; "" for none.
+std::string named_target(const data::Dataset& samples) {
+  for (const data::Column& column : samples.columns())
+    if (is_one_of(column.name,
+                  {"label", "cls", "class", "target", "y", "price", "outcome", "score", "rating", "quality",
+                   "category", "survived", "species", "diagnosis", "income", "value"}))
+      return column.name;
+  return {};
+}
+
+/// Rows of numbers and texts, of which any column but the keys could be the target; of the other columns
+/// there is at least one.
+bool is_plain_table(const data::Dataset& samples) {
+  int64_t columns = 0;
+  for (const data::Column& column : samples.columns()) {
+    using enum data::ColumnKind;
+    if (column.kind != integer && column.kind != real && column.kind != text) return false;
+    columns += column.name != key_column_name;
+  }
+  return columns > 1 && samples.columns().back().name != key_column_name;
+}
+
+/// Can nothing be learnt of this column, or nothing that anybody asks for: values that do not differ, dates,
+/// texts that nearly all differ, numbers of the rows?
+bool is_no_target(const data::Dataset& samples, size_t column) {
+  constexpr int64_t least_rows = 20;  // of which values that all differ say something
+  const int64_t count = std::min<int64_t>(samples.count(), 2000);
+  const auto values = std::move(data::read_columns(samples, 0, count, {&column, 1})[0]);
+  std::set<std::string> different;
+  int64_t there = 0, dates = 0, steps = 0;
+  std::optional<int64_t> last;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!values.has(i)) continue;
+    ++there;
+    if (values.kind == data::ColumnKind::text) {
+      const std::string_view text = values.contents[i];
+      different.emplace(text);
+      dates += data::parse_date(text, data::DateOrder::day_first) ||
+               data::parse_date(text, data::DateOrder::month_first);
+      continue;
+    }
+    different.insert(data::category_text(values, i));
+    if (values.kind != data::ColumnKind::integer) continue;
+    steps += last && values.integers[i] == *last + 1;
+    last = values.integers[i];
+  }
+  const auto kinds = std::ssize(different);
+  if (kinds < 2 || 2 * dates > there) return true;
+  if (there < least_rows) return false;
+  return steps == there - 1 || (values.kind == data::ColumnKind::text && 2 * kinds > there);
+}
+
+/// The last column that could be a target, else the last one.
+std::string last_target(const data::Dataset& samples) {
+  const std::vector<data::Column>& columns = samples.columns();
+  for (size_t i = columns.size(); i-- > 0;)
+    if (columns[i].name != key_column_name && !is_no_target(samples, i)) return columns[i].name;
+  return columns.back().name;
+}
+
+/// A pattern by which the names of files tell a class, "7_ann_12" or "cat12": of each at least five; "" for
+/// none.
+std::string pattern_of_keys(const data::Dataset& samples) {
+  const auto key = data::key_column(samples);
+  if (!key) return {};
+  for (const char* text : {"([^/_-]+)[_-][^/]*$", "([^/0-9]+)[0-9]+$"}) {
+    const data::FirstGroup pattern(text);
+    std::map<std::string, int64_t> classes;
+    int64_t matched = 0;
+    for (; matched < samples.count(); ++matched) {
+      const auto found = pattern.find(std::get<std::string>(samples.read(matched, *key)));
+      if (!found) break;
+      ++classes[*found];
+    }
+    const auto few = [](const auto& each) { return each.second < 5; };
+    if (matched == samples.count() && classes.size() > 1 && std::none_of(classes.begin(), classes.end(), few))
+      return text;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string recognise_target(Recipe& recipe, const data::Dataset& samples) {
+  Section& output = recipe.outputs[0];
+  std::string column = named_target(samples), why;
+  // What is called no target, but is all that could be a class, is as well a feature.
+  if (column.empty() && is_plain_table(samples)) {
+    column = last_target(samples);
+    why = fmt::format("the last column{}: name another if that is not what you want",
+                      column == samples.columns().back().name ? "" : " that says something");
+  }
+  if (!column.empty()) output.set("column", column);
+  try {
+    settle_outputs(recipe, samples);
+    if (output.kind == "class" && !output.settings.text("column").empty())  // says why folders are no classes
+      (void)samples.class_names(samples.column(output.settings.text("column")));
+    return why;
+  } catch (const InputError&) {
+    const std::string pattern = pattern_of_keys(samples);
+    if (pattern.empty()) throw;
+    output = {};
+    output.kind = "class";
+    output.set("column", std::string(key_column_name));
+    output.set("pattern", pattern);
+  }
+  settle_outputs(recipe, samples);
+  return "a part of the samples' names, which pattern cuts out";
+}
+
+}  // namespace millrace::task
