@@ -185,11 +185,12 @@ double bytes_of(const Type& type) {
   return bytes;
 }
 
+std::string gigabytes(double bytes) { return fmt::format("{:.3g} GB", bytes / 1e9); }
+
 /// Sizes that no machine like this one can hold are said before a weight is drawn or a kernel compiled: those
 /// of the weights, and of the largest value that a product or convolution of a step leaves.
 void refuse_too_large(const Task& task, const Graph& graph) {
   const auto memory = static_cast<double>(machine_memory());
-  const auto gigabytes = [](double bytes) { return fmt::format("{:.3g} GB", bytes / 1e9); };
   double weights = 0, largest = 0;
   std::string what;
   for (const nn::Named& named : task.network->parameters()) {
@@ -220,6 +221,40 @@ void refuse_too_large(const Task& task, const Graph& graph) {
 }
 
 }  // namespace
+
+void refuse_large_step(const Task& task) {
+  const Recipe::Train& train = task.recipe.train;
+  if (!train.memory.empty() || !train.freeze.empty()) return;  // then less is kept
+  const Graph graph = logits_graph(task);
+  const size_t arrays = task.fields().size();
+  std::set<int> weights, kept;
+  double bytes = 0;
+  for (size_t i = 0; i < graph.inputs().size(); ++i)
+    if (i >= arrays) weights.insert(graph.inputs()[i].node);
+  for (const int weight : weights) bytes += bytes_of(graph.node(weight).types[0]);
+  const int64_t rows = train.batch / train.accumulate;
+  const double width = train.precision == "fp32" ? 1 : 0.5;
+  for (int i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node(i);
+    const auto& operands = node.operands;
+    const bool weighed = node.op->flops && std::any_of(operands.begin(), operands.end(), [&](const Value& v) {
+                           return weights.contains(v.node);
+                         });
+    for (const Value& operand : operands) {
+      if (!weighed || weights.contains(operand.node)) continue;
+      const Type& type = graph.type(operand);
+      const Type whole = {type.dtype, type.shape.specialise({{"batch", rows}})};
+      if (whole.shape.is_static() && kept.insert(operand.node).second) bytes += width * bytes_of(whole);
+    }
+  }
+  if (bytes <= static_cast<double>(machine_memory())) return;
+  fail<InputError>(
+      "the model is too large for this machine: a step of training keeps {} at least, of weights and of "
+      "activations for their gradients, of a batch of {}, and there are {}: take a smaller batch or model, "
+      "or "
+      "train.memory, which computes some again",
+      gigabytes(bytes), rows, gigabytes(static_cast<double>(machine_memory())));
+}
 
 Network::Network(const Task& task, nn::Model model, std::vector<std::function<void(const Array&)>> fits)
     : model_(std::move(model)), fits_(std::move(fits)) {

@@ -48,6 +48,10 @@ class Network : public nn::Module {
 /// names the model, layer or shape that is wrong: the logits of each output must be [batch, width], or
 /// [batch, length, width] where it is at places.
 void make_network(Task& task);
+/// InputError when a step of training cannot fit into this machine, before its kernels are chosen: the
+/// weights and what their gradients need of the activations, which train.memory could compute again, are
+/// more.
+void refuse_large_step(const Task& task);
 /// Sets what networks take from the data (Network::fit), where they do. `reading`: the training samples.
 void fit_network(Task& task, const Reading& reading);
 

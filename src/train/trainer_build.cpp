@@ -68,6 +68,7 @@ void TrainerState::open_tests() {
 void TrainerState::build(const Checkpoint* from) {
   auto begin = Clock::now();
   task::make_network(task);
+  task::refuse_large_step(task);
   if (from)
     restore_model(task, *from);
   else

@@ -93,6 +93,9 @@ def test_absurd_models_are_refused_before_time_is_spent(millrace, recipe, tmp_pa
     assert "GB" in error and "this machine has" in error
     error = refusal(millrace, recipe, tmp_path, "model.layers=[flatten, linear 10000000000, linear 10]")
     assert "parameters" in error and "this machine has" in error
+    deep = ", ".join(["conv 32 3, relu"] * 100)
+    error = refusal(millrace, recipe, tmp_path, "input.resize=512", "train.batch=64", "train.freeze=[]", f"model.layers=[{deep}, global-avg-pool, linear 10]")
+    assert "too large for this machine: a step of training keeps" in error
     many = ", ".join(["relu"] * 100_000)
     text = recipe.read_text().replace('layers = ["conv 8 3 stride=2"', f'layers = [{many.replace("relu", chr(34) + "relu" + chr(34))}, "conv 8 3"')
     assert "100007 layers, and at most" in refusal(millrace, recipe, tmp_path, text=text)
