@@ -12,6 +12,7 @@
 #include "base/format.h"
 #include "base/suggest.h"
 #include "base/thread_pool.h"
+#include "cli/interrupt.h"
 #include "ops/check.h"
 
 namespace millrace::cli {
@@ -49,10 +50,11 @@ std::optional<std::string> unknown_verb(const CLI::App& app, int argc, char** ar
                      did_you_mean(argv[1], names, ";"), full_name(app));
 }
 
-/// Output that could not be written (a full disk) is an error, found at the latest here.
+/// Output that could not be written (a full disk) is an error, found at the latest here; that its reader is
+/// gone is none.
 void require_written() {
-  if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    fail<IoError>("the output could not be written in full: is the disk full?");
+  const bool written = std::fflush(stdout) == 0 && !std::ferror(stdout);
+  if (!written && !interrupted()) fail<IoError>("the output could not be written in full: is the disk full?");
 }
 
 }  // namespace

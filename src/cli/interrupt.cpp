@@ -9,8 +9,9 @@ namespace {
 volatile std::sig_atomic_t flag = 0;
 
 void on_signal(int signal) {
-  // A terminal that closes sends more than one SIGHUP: by itself, and by its shell.
-  if (flag && signal != SIGHUP) ::_exit(130);
+  // A terminal that closes sends more than one SIGHUP: by itself, and by its shell. A reader that is gone is
+  // met by each line.
+  if (flag && signal != SIGHUP && signal != SIGPIPE) ::_exit(130);
   flag = 1;
 }
 
@@ -22,10 +23,12 @@ void catch_interrupts() {
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  // nohup has it ignored, and that stays.
-  struct sigaction before {};
-  if (sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
-    sigaction(SIGHUP, &action, nullptr);
+  // nohup has SIGHUP ignored, and that stays.
+  for (const int signal : {SIGHUP, SIGPIPE}) {
+    struct sigaction before {};
+    if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
+      sigaction(signal, &action, nullptr);
+  }
 }
 
 bool interrupted() { return flag != 0; }

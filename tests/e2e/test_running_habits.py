@@ -53,6 +53,17 @@ def test_hanging_up_saves_as_ctrl_c_does(binary, recipe, millrace, tmp_path):
     assert_same_run(whole, run)
 
 
+def test_a_reader_that_goes_away_loses_nothing(binary, recipe, millrace, tmp_path):
+    run, whole = tmp_path / "run", tmp_path / "whole"
+    millrace("train", recipe, "train.epochs=60", "--out", whole)
+    process = start(binary, "train", recipe, "train.epochs=60", "--out", run)
+    wait_for_step(process, run, 8)
+    process.stdout.close()  # as head does when it has its lines
+    assert process.wait(timeout=60) == 130 and step_of(run) == steps_logged(run)
+    millrace("train", run, "--resume")
+    assert_same_run(whole, run)
+
+
 def test_a_terminal_that_closes_loses_nothing(binary, recipe, tmp_path):
     run = tmp_path / "run"
     child, terminal = pty.fork()
