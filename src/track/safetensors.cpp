@@ -91,7 +91,7 @@ void SafeTensors::parse() {
   if (bytes_.size() < sizeof length)
     fail<IoError>("{}: {} bytes are too few for a safetensors file", name_, bytes_.size());
   std::memcpy(&length, bytes_.data(), sizeof length);
-  if (length > max_header) fail<InputError>("{}: not a safetensors file (header of {} bytes)", name_, length);
+  if (length > max_header) fail<InputError>("{}: is no safetensors file", name_);
   if (length > bytes_.size() - sizeof length)
     fail<IoError>("{}: the file is cut off within its header", name_);
   const auto* begin = bytes_.data() + sizeof length;

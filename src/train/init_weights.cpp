@@ -1,9 +1,11 @@
 #include "train/init_weights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "base/format.h"
 #include "optim/model_scope.h"
@@ -105,6 +107,19 @@ std::string some_of(const std::vector<std::string>& names) {
   return text;
 }
 
+/// Weights that no training can go on from are those of a training that failed.
+void require_usable(const Given& given, const nn::Named& named, const Array& value) {
+  if (!value.dtype().is_float() && named.trainable)
+    fail<InputError>("train.init_from: {} has {} as {}, and weights are floats", given.name, named.name,
+                     value.dtype().name());
+  const Array wide = value.converted(f32);
+  const std::span<const float> values = wide.as<float>();
+  const auto odd = std::find_if(values.begin(), values.end(), [](float v) { return !std::isfinite(v); });
+  if (odd != values.end())
+    fail<InputError>("train.init_from: {} has a value in {} that is no finite number ({})", given.name,
+                     named.name, *odd);
+}
+
 void set_value(const nn::Named& named, const Array& value) {
   Array array = optim::value_of(named);
   array.assign(value.converted(array.dtype()));
@@ -149,6 +164,7 @@ std::vector<std::string> init_weights(task::Task& task) {
   if (std::none_of(taken.begin(), taken.end(), [](const nn::Named* each) { return each->trainable; }))
     fail<InputError>("train.init_from: {} has no weights of the model (such as {})", given.name,
                      wanted.empty() ? "none" : wanted[0].name);
+  for (const nn::Named* named : taken) require_usable(given, *named, given.tensors.at(named->name));
   for (const nn::Named* named : taken) {
     set_value(*named, given.tensors.at(named->name));
     given.tensors.erase(named->name);

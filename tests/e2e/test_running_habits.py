@@ -326,7 +326,13 @@ def test_weights_that_do_not_fit_are_refused_by_name(millrace, recipe, whole, tm
 
     assert "it lacks 1 of" in error({n: v for n, v in theirs.items() if n != "0.weight"})
     assert "of other shapes: 0.weight [4, " in error({**theirs, "0.weight": theirs["0.weight"][:4].copy()})
-    assert "has no weights of the model" in error({n: v for n, v in theirs.items() if n.startswith("6.")}) or True
+    assert "it lacks" in error({n: v for n, v in theirs.items() if n.startswith("6.")})
+    odd = theirs["0.weight"].copy()
+    odd.flat[3] = np.nan
+    assert "0.weight that is no finite number (nan)" in error({**theirs, "0.weight": odd})
+    assert "0.weight as i32, and weights are floats" in error({**theirs, "0.weight": np.ones_like(odd, np.int32)})
+    (tmp_path / "w.txt").write_text("these are no weights\n")
+    assert "w.txt: is no safetensors file" in refusal(millrace, recipe, tmp_path, f"train.init_from={tmp_path}/w.txt")
     assert "no such file" in refusal(millrace, recipe, tmp_path, f"train.init_from={tmp_path}/none.safetensors")
     spare = {**theirs, "spare": np.zeros(3, np.float32)}
     save_file(spare, tmp_path / "w.safetensors")
