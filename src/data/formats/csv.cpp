@@ -13,6 +13,7 @@
 #include "data/formats/csv_sniff.h"
 #include "data/formats/formats.h"
 #include "data/io/open_file.h"
+#include "data/table/column_values.h"
 
 namespace millrace::data {
 namespace {
@@ -69,7 +70,7 @@ class Csv final : public Dataset {
 
   Value read(int64_t index, size_t column) const override {
     const auto values = std::make_shared<ColumnValues>();
-    start(*values, columns_.at(column).kind, 1);
+    start_values(*values, columns_.at(column).kind, 1);
     const Chunk& chunk = chunk_of(index);
     const auto [begin, end] = range(chunk, index, index + 1);
     const Bytes bytes = files_[chunk.file]->read(begin, end - begin);
@@ -91,7 +92,7 @@ class Csv final : public Dataset {
     values.resize(columns.size());
     for (size_t k = 0; k < columns.size(); ++k) {
       slots[columns[k]] = static_cast<int>(k);
-      start(values[k], columns_[columns[k]].kind, static_cast<size_t>(count));
+      start_values(values[k], columns_[columns[k]].kind, static_cast<size_t>(count));
     }
     const auto strings = std::make_shared<Strings>();
     std::vector<std::shared_ptr<const void>> owners = {strings};
@@ -112,16 +113,6 @@ class Csv final : public Dataset {
 
  private:
   using Strings = std::deque<std::string>;
-
-  /// Keeps the memory that is there.
-  static void start(ColumnValues& values, ColumnKind kind, size_t count) {
-    values.kind = kind;
-    values.present.clear();
-    values.owners.clear();
-    values.integers.resize(kind == ColumnKind::integer ? count : 0);
-    values.reals.resize(kind == ColumnKind::real ? count : 0);
-    values.contents.resize(kind == ColumnKind::text ? count : 0);
-  }
 
   // ---- finding rows
 

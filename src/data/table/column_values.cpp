@@ -32,4 +32,29 @@ std::string category_text(const ColumnValues& values, size_t i) {
                                             : fmt::format("{}", values.reals[i]);
 }
 
+void start_values(ColumnValues& values, ColumnKind kind, size_t count) {
+  values.kind = kind;
+  values.present.clear();
+  values.owners.clear();
+  values.integers.resize(kind == ColumnKind::integer ? count : 0);
+  values.reals.resize(kind == ColumnKind::real ? count : 0);
+  values.contents.resize(kind == ColumnKind::integer || kind == ColumnKind::real ? 0 : count);
+}
+
+void put_values(const ColumnValues& from, std::span<const std::pair<size_t, size_t>> places,
+                ColumnValues& to) {
+  if (!from.present.empty() && to.present.empty()) to.present.assign(to.size(), 1);
+  for (const auto& [source, target] : places) {
+    if (from.kind == ColumnKind::integer)
+      to.integers[target] = from.integers[source];
+    else if (from.kind == ColumnKind::real)
+      to.reals[target] = from.reals[source];
+    else
+      to.contents[target] = from.contents[source];
+    if (!from.present.empty()) to.present[target] = from.present[source];
+  }
+  to.element = from.element;
+  to.owners.insert(to.owners.end(), from.owners.begin(), from.owners.end());
+}
+
 }  // namespace millrace::data

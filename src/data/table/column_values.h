@@ -1,7 +1,10 @@
 // Values of columns as texts.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
+#include <utility>
 
 #include <millrace/dataset.h>
 
@@ -9,5 +12,11 @@ namespace millrace::data {
 
 /// A number as a category is called: "7", "0.5".
 std::string category_text(const ColumnValues& values, size_t i);
+
+/// `count` values of a kind, all there: what put_values() fills. Memory that is there is used again.
+void start_values(ColumnValues& values, ColumnKind kind, size_t count);
+/// Values of another column of that kind, each from the first place to the second; contents are shared.
+void put_values(const ColumnValues& from, std::span<const std::pair<size_t, size_t>> places,
+                ColumnValues& to);
 
 }  // namespace millrace::data

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "data/table/column_values.h"
 
 namespace millrace::data {
 namespace {
@@ -44,6 +45,23 @@ class Joined final : public Dataset {
     if (column == class_column_ && !labels_.empty())
       value = labels_[set].at(static_cast<size_t>(std::get<int64_t>(value)));
     return value;
+  }
+  bool read_run(int64_t first, int64_t count, std::span<const size_t> columns,
+                std::vector<ColumnValues>& values) const override {
+    std::vector<Part> parts;
+    for (int64_t done = 0; done < count;) {
+      const auto [set, at] = place(first + done);
+      const int64_t rows = std::min(count - done, sets_[set].second->count() - at);
+      parts.push_back(Part{set, static_cast<size_t>(done), static_cast<size_t>(rows), {}, {}});
+      if (!read_part(parts.back(), at, columns)) return false;
+      done += rows;
+    }
+    values.resize(columns.size());
+    for (size_t k = 0; k < columns.size(); ++k) {
+      start_values(values[k], columns_.at(columns[k]).kind, static_cast<size_t>(count));
+      for (const Part& part : parts) put_part(part, k, values[k]);
+    }
+    return true;
   }
   bool has(int64_t index, size_t column) const override {
     const auto [set, at] = place(index);
@@ -122,6 +140,42 @@ class Joined final : public Dataset {
       for (const std::string& name : names(set))
         own.push_back(std::lower_bound(classes_.begin(), classes_.end(), name, by_name) - classes_.begin());
     }
+  }
+
+  /// Rows of one set.
+  struct Part {
+    size_t set = 0, begin = 0, rows = 0;
+    std::vector<std::optional<size_t>> own;  // of each column that is asked for: its place in `values`
+    std::vector<ColumnValues> values;
+  };
+
+  bool read_part(Part& part, int64_t at, std::span<const size_t> columns) const {
+    const Dataset& set = *sets_[part.set].second;
+    std::vector<size_t> there;
+    for (const size_t column : columns) {
+      const auto own = own_[part.set].at(column);
+      part.own.push_back(own ? std::optional(there.size()) : std::nullopt);
+      if (!own) continue;
+      if (set.columns()[*own].kind != columns_[column].kind) return false;
+      there.push_back(*own);
+    }
+    if (!set.read_run(at, static_cast<int64_t>(part.rows), there, part.values)) return false;
+    for (size_t k = 0; k < columns.size() && !labels_.empty(); ++k)
+      if (columns[k] == class_column_)
+        for (int64_t& label : part.values[*part.own[k]].integers)
+          label = labels_[part.set].at(static_cast<size_t>(label));
+    return true;
+  }
+
+  static void put_part(const Part& part, size_t column, ColumnValues& to) {
+    if (!part.own[column]) {
+      if (to.present.empty()) to.present.assign(to.size(), 1);
+      std::fill_n(to.present.begin() + static_cast<std::ptrdiff_t>(part.begin), part.rows, uint8_t{0});
+      return;
+    }
+    std::vector<std::pair<size_t, size_t>> places;
+    for (size_t i = 0; i < part.rows; ++i) places.emplace_back(i, part.begin + i);
+    put_values(part.values[*part.own[column]], places, to);
   }
 
   std::pair<size_t, int64_t> place(int64_t index) const {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/format.h"
+#include "data/table/column_values.h"
 #include "data/table/contents.h"
 #include "data/table/view.h"
 
@@ -59,6 +60,16 @@ class Numbered final : public View {
 
   Value read(int64_t index, size_t column) const override {
     return column == column_ ? Value(numbers_.at(static_cast<size_t>(index))) : whole().read(index, column);
+  }
+  bool read_run(int64_t first, int64_t count, std::span<const size_t> columns,
+                std::vector<ColumnValues>& values) const override {
+    if (!whole().read_run(first, count, columns, values)) return false;
+    for (size_t k = 0; k < columns.size(); ++k) {
+      if (columns[k] != column_) continue;
+      start_values(values[k], ColumnKind::integer, 0);
+      values[k].integers.assign(numbers_.begin() + first, numbers_.begin() + first + count);
+    }
+    return true;
   }
   bool has(int64_t index, size_t column) const override {
     return column == column_ || whole().has(index, column);

@@ -4,8 +4,25 @@
 #include <memory>
 
 #include "base/format.h"
+#include "data/table/column_values.h"
 
 namespace millrace::data {
+namespace {
+
+/// False for no value.
+bool put(Value value, size_t i, ColumnValues& values, std::deque<std::string>& texts) {
+  if (const auto* integer = std::get_if<int64_t>(&value))
+    values.integers[i] = *integer;
+  else if (const auto* real = std::get_if<double>(&value))
+    values.reals[i] = *real;
+  else if (auto* text = std::get_if<std::string>(&value))
+    values.contents[i] = texts.emplace_back(std::move(*text));
+  else
+    return false;
+  return true;
+}
+
+}  // namespace
 
 std::vector<ColumnValues> read_columns(const Dataset& dataset, int64_t first, int64_t count,
                                        std::span<const size_t> columns) {
@@ -18,27 +35,18 @@ std::vector<ColumnValues> read_columns(const Dataset& dataset, int64_t first, in
                        dataset.path(), column.name, kind_name(column.kind));
   }
   if (dataset.read_run(first, count, columns, read)) return read;
-  for (const size_t c : columns) {
-    ColumnValues values;
-    values.kind = dataset.columns()[c].kind;
-    const auto texts = std::make_shared<std::deque<std::string>>();
-    values.owners.push_back(texts);
-    for (int64_t i = first; i < first + count; ++i) {
-      Value value = dataset.read(i, c);
-      values.present.push_back(!std::holds_alternative<std::monostate>(value));
-      if (values.kind == ColumnKind::integer) {
-        const auto* integer = std::get_if<int64_t>(&value);
-        values.integers.push_back(integer ? *integer : 0);
-      } else if (values.kind == ColumnKind::real) {
-        const auto* real = std::get_if<double>(&value);
-        values.reals.push_back(real ? *real : 0);
-      } else {
-        auto* text = std::get_if<std::string>(&value);
-        values.contents.push_back(text ? texts->emplace_back(std::move(*text)) : std::string_view());
-      }
-    }
-    read.push_back(std::move(values));
+  const auto texts = std::make_shared<std::deque<std::string>>();
+  read.assign(columns.size(), {});
+  for (size_t k = 0; k < columns.size(); ++k) {
+    start_values(read[k], dataset.columns()[columns[k]].kind, static_cast<size_t>(count));
+    read[k].present.resize(static_cast<size_t>(count));
+    read[k].owners.push_back(texts);
   }
+  // Sample by sample: formats that have to parse one whole keep the last.
+  for (int64_t i = 0; i < count; ++i)
+    for (size_t k = 0; k < columns.size(); ++k)
+      read[k].present[static_cast<size_t>(i)] =
+          put(dataset.read(first + i, columns[k]), static_cast<size_t>(i), read[k], *texts);
   return read;
 }
 

@@ -4,9 +4,11 @@
 #include <bit>
 #include <cstring>
 #include <map>
+#include <numeric>
 
 #include "base/format.h"
 #include "base/suggest.h"
+#include "data/table/column_values.h"
 #include "data/table/index.h"
 #include "data/table/query_truth.h"
 #include "data/table/view.h"
@@ -118,6 +120,41 @@ class Selection final : public View {
   Selection(std::shared_ptr<const Dataset> whole, std::vector<int64_t> samples)
       : View(std::move(whole)), samples_(std::move(samples)) {}
   int64_t count() const override { return static_cast<int64_t>(samples_.size()); }
+
+  /// By runs of the whole: samples that are near each other there are read together, with what lies between.
+  bool read_run(int64_t first, int64_t count, std::span<const size_t> columns,
+                std::vector<ColumnValues>& values) const override {
+    constexpr int64_t near = 16, longest = 1024;
+    std::vector<int64_t> samples(static_cast<size_t>(count));
+    for (int64_t k = 0; k < count; ++k) samples[static_cast<size_t>(k)] = at(first + k);
+    std::vector<size_t> order(samples.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    if (!std::is_sorted(samples.begin(), samples.end()))
+      std::stable_sort(order.begin(), order.end(),
+                       [&](size_t a, size_t b) { return samples[a] < samples[b]; });
+    if (samples.empty()) return whole().read_run(0, 0, columns, values);
+    std::vector<ColumnValues> read;
+    std::vector<std::pair<size_t, size_t>> places;
+    for (size_t k = 0; k < order.size();) {
+      const int64_t begin = samples[order[k]];
+      int64_t end = begin;
+      const bool none_yet = k == 0;
+      places.clear();
+      for (; k < order.size(); ++k) {
+        const int64_t sample = samples[order[k]];
+        if (sample - end > near || sample - begin >= longest) break;
+        end = sample + 1;
+        places.emplace_back(sample - begin, order[k]);
+      }
+      if (!whole().read_run(begin, end - begin, columns, read)) return false;
+      if (none_yet) {
+        values.resize(columns.size());
+        for (size_t c = 0; c < columns.size(); ++c) start_values(values[c], read[c].kind, samples.size());
+      }
+      for (size_t c = 0; c < columns.size(); ++c) put_values(read[c], places, values[c]);
+    }
+    return true;
+  }
 
  private:
   int64_t at(int64_t index) const override { return samples_.at(static_cast<size_t>(index)); }
