@@ -39,7 +39,7 @@ DataTimes operator-(const DataTimes& now, const DataTimes& before) {
 
 std::string data_verdict(const DataTimes& times, const DataMeans& means) {
   const double wait = times.wait_share();
-  if (times.samples == 0 || times.seconds <= 0 || (means.cached && wait < 0.01)) return "";
+  if (times.samples == 0 || times.seconds <= 0 || (means.cached && wait <= 0.05)) return "";
   const auto samples = static_cast<double>(times.samples);
   const double each = times.cpu_per_sample(), rate = samples / times.seconds;
   // By the samples trained on, not by those got ready: batches ahead count when they are used.

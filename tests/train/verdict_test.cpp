@@ -32,12 +32,12 @@ TEST_CASE("a model that hardly waits is told how little, and what the loader cos
 }
 
 TEST_CASE("nothing is said of the cache when it keeps up, nor of nothing") {
-  const DataTimes times{1000, 1.0, 0.009, 1000, 0.02, 0, 0.02};
+  const DataTimes times{1000, 1.0, 0.04, 1000, 0.02, 0, 0.02};
   DataMeans kept = means();
   kept.cached = true;
   CHECK(data_verdict(times, kept) == "");
   CHECK(data_verdict(times, means()) != "");
-  CHECK(has(data_verdict({1000, 1.0, 0.02, 1000, 0.02, 0, 0.02}, kept), "waited 2.0 %"));
+  CHECK(has(data_verdict({1000, 1.0, 0.06, 1000, 0.02, 0, 0.02}, kept), "waited 6 %"));
   CHECK(data_verdict({}, means()) == "");
 }
 
