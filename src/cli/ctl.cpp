@@ -75,7 +75,7 @@ int show_standing(const CtlArguments& a, const train::RunFolder& run) {
       entries.push_back(json_object(
           {{"step", Json(entry.step)},
            {"key", entry.change.key},
-           {"value", entry.change.text.empty() ? Json(entry.change.value) : Json(entry.change.text)},
+           {"value", std::visit([](const auto& value) { return Json(value); }, entry.change.value)},
            {"time", entry.time}}));
     std::vector<std::pair<std::string, Json>> fields = {{"run", run.path().string()},
                                                         {"state", state},
@@ -95,8 +95,7 @@ int show_standing(const CtlArguments& a, const train::RunFolder& run) {
   else
     fmt::print(", no step done yet\n");
   for (const train::Applied& entry : journal)
-    fmt::print("  from step {} on: {} = {}  ({})\n", entry.step + 1, entry.change.key,
-               entry.change.value_text(), entry.time);
+    fmt::print("  from step {} on: {}  ({})\n", entry.step + 1, entry.change.spoken(), entry.time);
   return 0;
 }
 
@@ -110,8 +109,7 @@ int run_ctl(const CtlArguments& a) {
     return 0;
   }
   for (const train::Change& change : changes)
-    fmt::print("{}: from step {} on {} = {}\n", run.path().string(), step + 1, change.key,
-               change.value_text());
+    fmt::print("{}: from step {} on {}\n", run.path().string(), step + 1, change.spoken());
   return 0;
 }
 

@@ -37,8 +37,8 @@ std::string number_text(double value) {
 }
 
 std::variant<int64_t, double, std::string> json_value(const Change& change) {
-  if (!change.text.empty()) return change.text;
-  const double value = change.value;
+  if (const auto* const text = std::get_if<std::string>(&change.value)) return *text;
+  const double value = std::get<double>(change.value);
   if (value == std::floor(value) && std::abs(value) < 1e15) return static_cast<int64_t>(value);
   return value;
 }
@@ -72,7 +72,15 @@ void require_changeable(const std::string& name) {
 
 }  // namespace
 
-std::string Change::value_text() const { return text.empty() ? number_text(value) : text; }
+std::string Change::value_text() const {
+  const auto* const text = std::get_if<std::string>(&value);
+  return text ? *text : number_text(std::get<double>(value));
+}
+
+std::string Change::spoken() const {
+  const std::string text = value_text();
+  return fmt::format("{} = {}", key, text.empty() ? "\"\"" : text);
+}
 
 std::vector<Change> parse_request(std::string_view text) {
   const json request = json::parse(text, nullptr, false);
@@ -136,13 +144,13 @@ std::vector<Change> resume_changes(const RunFolder& run, const task::Recipe& now
           "new run for another); what can be changed: {}",
           text, name, fmt::join(keys, ", "));
     }
-    Change change{name, 0, std::string(trimmed(std::string_view(text).substr(text.find('=') + 1)))};
+    Change change{name, std::string(trimmed(std::string_view(text).substr(text.find('=') + 1)))};
     task::Recipe typed = task::parse_recipe("", "", std::span(&text, 1));
     const task::RecipeSlot slot = key->slot(typed);
     const std::string source = source_of(name);
-    if (auto* const* whole = std::get_if<int64_t*>(&slot)) change = {name, static_cast<double>(**whole), ""};
-    if (auto* const* real = std::get_if<double*>(&slot)) change = {name, **real, ""};
-    if (!source.empty()) change = {name, typed.data.weights.at(source), ""};
+    if (auto* const* whole = std::get_if<int64_t*>(&slot)) change.value = static_cast<double>(**whole);
+    if (auto* const* real = std::get_if<double*>(&slot)) change.value = **real;
+    if (!source.empty()) change.value = typed.data.weights.at(source);
     const std::string before = task::recipe_toml(changed);
     apply_changes(changed, {&change, 1});
     if (task::recipe_toml(changed) != before) changes.push_back(std::move(change));
@@ -180,10 +188,13 @@ std::vector<Applied> parse_journal(std::string_view text, const std::string& nam
       if (const json& step = entry.at("step"); !step.is_number_integer() || step.get<int64_t>() < 0)
         fail<InputError>("a step is a whole number from 0 on");
       const json& value = entry.at("value");
-      entries.push_back({entry.at("step").get<int64_t>(),
-                         {entry.at("key").get<std::string>(), value.is_string() ? 0 : value.get<double>(),
-                          value.is_string() ? value.get<std::string>() : ""},
-                         entry.at("time").get<std::string>()});
+      Change change{entry.at("key").get<std::string>()};
+      if (value.is_string())
+        change.value = value.get<std::string>();
+      else
+        change.value = value.get<double>();
+      entries.push_back(
+          {entry.at("step").get<int64_t>(), std::move(change), entry.at("time").get<std::string>()});
       require_resumable(entries.back().change.key);
     } catch (const json::exception&) {
       fail<InputError>("{}:{}: not an entry of the journal ({{\"step\", \"key\", \"value\", \"time\"}})",
@@ -320,7 +331,7 @@ int64_t request_changes(const RunFolder& run, std::span<const Change> changes, d
   };
   require_training();
   json request;
-  for (const Change& change : changes) request[change.key] = change.value;
+  for (const Change& change : changes) request[change.key] = std::get<double>(change.value);
   const fs::path path = place_request(run.requests(), request.dump());
   fs::path answer = path;
   answer.replace_extension(".answer");

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "task/recipe.h"
@@ -24,11 +25,12 @@ namespace millrace::train {
 /// A key of the recipe and its new value: a number, or what an override writes behind the "=".
 struct Change {
   std::string key;
-  double value = 0;
-  std::string text = {};
+  std::variant<double, std::string> value = 0.0;
   bool operator==(const Change&) const = default;
   /// As an override has it: whole numbers without a point.
   std::string value_text() const;
+  /// "train.epochs = 20", and "" for a text that is empty.
+  std::string spoken() const;
 };
 
 /// A change as the journal has it: made after `step` steps, so that step + 1 is the first with it.

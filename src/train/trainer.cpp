@@ -47,6 +47,7 @@ const RunFolder& Trainer::resume(const RunFolder& run, std::span<const std::stri
   s.task.recipe.data.cache_mb = now.data.cache_mb;
   s.task.recipe.data.memory = now.data.memory;
   s.task.recipe.eval = now.eval;
+  s.task.recipe.train.keep_best = now.train.keep_best;
   s.open_data(loaded ? loaded->checkpoint.encoding : "");
   s.build(loaded ? &loaded->checkpoint : nullptr);
   if (loaded) s.restore(loaded->checkpoint);
@@ -60,6 +61,8 @@ const RunFolder& Trainer::resume(const RunFolder& run, std::span<const std::stri
     s.change(s.done(), told);
     s.record([&] { s.control->note(s.done(), told); });
   }
+  // Only now is it known by which metric: the journal and what was told may name another than the recipe.
+  if (loaded) s.restore_best(loaded->checkpoint);
   if (loaded)
     s.observer.message(fmt::format("going on from step {} of {}", s.done(), s.total));
   else

@@ -76,11 +76,6 @@ void TrainerState::restore(const Checkpoint& from) {
     if (from.sums.contains("test/" + name))
       last_test.push_back(
           {name, sum("test/" + name), sum("test/" + name + "/low"), sum("test/" + name + "/high")});
-  // Of another metric than before there is no best yet.
-  if (const auto kept = from.counters.find(best_key()); kept != from.counters.end()) {
-    best = sum(best_key());
-    best_step = kept->second;
-  }
   step->set_step(from.step);
   for (auto& [name, array] : step->state()) {
     Array target = array;
@@ -100,6 +95,14 @@ void TrainerState::restore(const Checkpoint& from) {
   for (auto& [name, value] : sums) value = sum("train/" + name);
 }
 
+void TrainerState::restore_best(const Checkpoint& from) {
+  const auto value = from.sums.find(best_key());
+  const auto kept = from.counters.find(best_key());
+  if (value == from.sums.end() || kept == from.counters.end()) return;
+  best = value->second;
+  best_step = kept->second;
+}
+
 void TrainerState::open_journals() {
   control.emplace(*run);
   bad_list.emplace(run->bad_samples());
@@ -114,14 +117,18 @@ void TrainerState::change(int64_t at, std::span<const Change> changes) {
     fail<InputError>("step {} is done already, so that {} steps cannot be all: at least {}", at, steps,
                      at + 1);
   const bool shares = changed.data.weights != recipe().data.weights;
+  // What was best by another metric is no measure of this one.
+  if (changed.train.keep_best != recipe().train.keep_best) {
+    best = std::numeric_limits<double>::quiet_NaN();
+    best_step = -1;
+  }
   task.recipe = std::move(changed);
   if (shares) feed().set_shares(task::shares_of(recipe(), {}));
   if (steps != total) {
     total = steps;
     make_schedule();
   }
-  for (const Change& c : changes)
-    observer.message(fmt::format("from step {} on {} = {}", at + 1, c.key, c.value_text()));
+  for (const Change& c : changes) observer.message(fmt::format("from step {} on {}", at + 1, c.spoken()));
 }
 
 void TrainerState::take_changes() {

@@ -117,6 +117,8 @@ struct TrainerState {
   void record(const std::function<void()>& write) const;
   std::string best_key() const { return "best/" + recipe().train.keep_best; }
   void restore(const Checkpoint& from);
+  /// What is the best so far, by the metric that the recipe names now; none when it named another before.
+  void restore_best(const Checkpoint& from);
   bool checkpoint_due() const;
   /// Opens the journals of the run folder.
   void open_journals();

@@ -394,6 +394,62 @@ def test_the_best_stays_the_best_over_interruptions(binary, millrace, recipe, tm
     assert a.keys() == b.keys() and all((a[name] == b[name]).all() for name in a)
 
 
+# A rate that ruins what was learnt: the last epoch is not the best.
+RUINOUS = ["train.optimizer.lr=0.3", "train.schedule=constant", "train.lookahead=0", "train.freeze=[]", "train.keep_checkpoints=100"]
+
+
+def test_another_metric_of_the_best_begins_anew_and_stays(binary, millrace, recipe, tmp_path):
+    begun, through, stopped = tmp_path / "begun", tmp_path / "through", tmp_path / "stopped"
+    millrace("train", recipe, *RUINOUS, "train.epochs=2", "train.keep_best=log-loss", "--out", begun)
+    shutil.copytree(begun, through)
+    shutil.copytree(begun, stopped)
+    told = ["train.keep_best=accuracy", "train.epochs=8"]
+    millrace("train", through, "--resume", *told)
+    # A loss is no measure of an accuracy: the best is that of the epochs since it was told.
+    epochs = [line for line in metric_lines(through) if "test/accuracy" in line and line["step"] > 50]
+    best = max(epochs, key=lambda line: (line["test/accuracy"], -line["step"]))
+    expected = tensors(through / f"checkpoints/step-{best['step']:08}.safetensors")
+    # Each resume goes by the metric that the journal has, not by that of the recipe.
+    process = start(binary, "train", stopped, "--resume", *told)
+    for step in [80, 105, 130, 155]:
+        wait_for_step(process, stopped, step)
+        process.kill()
+        process.wait()
+        process = start(binary, "train", stopped, "--resume")
+    assert process.wait() == 0
+    assert_same_run(through, stopped)
+    for run in (through, stopped):
+        kept = tensors(run / "checkpoints/best.safetensors")
+        assert kept.keys() == expected.keys() and all((kept[name] == expected[name]).all() for name in kept)
+
+
+def test_a_resume_takes_no_metric_that_the_test_does_not_report(millrace, recipe, tmp_path):
+    run = tmp_path / "run"
+    millrace("train", recipe, "train.epochs=1", "eval.metrics=[]", "train.keep_best=accuracy", "--out", run)
+    words = ["train", run, "--resume", "train.epochs=2"]
+    assert 'train.keep_best = "ece" is none of what the test reports' in millrace(*words, "train.keep_best=ece", code=1).stderr
+    assert not (run / "control.jsonl").exists()
+    # What is told counts, and not what the recipe began with.
+    millrace(*words, "train.keep_best=ece", "eval.metrics=[ece]")
+    assert (run / "checkpoints/best.safetensors").exists()
+
+
+def test_a_resume_keeps_no_best_when_told_so(millrace, recipe, tmp_path):
+    run = tmp_path / "run"
+    millrace("train", recipe, "train.epochs=1", "train.keep_best=accuracy", "--out", run)
+    kept = (run / "checkpoints/best.safetensors").read_bytes()
+    text = millrace("train", run, "--resume", "train.keep_best=", "train.epochs=2").stdout
+    assert 'from step 26 on train.keep_best = ""' in text
+    assert (run / "checkpoints/best.safetensors").read_bytes() == kept
+    journal = [json.loads(line) for line in (run / "control.jsonl").read_text().splitlines()]
+    assert {"train.keep_best": "", "train.epochs": 2} == {entry["key"]: entry["value"] for entry in journal}
+    assert 'train.keep_best = ""' in millrace("ctl", run).stdout
+    told = json.loads(millrace("ctl", run, "--json").stdout)["journal"]
+    assert [entry["value"] for entry in told] == ["", 2]
+    millrace("train", run, "--resume", "train.epochs=3")
+    assert steps_logged(run) == 75
+
+
 def test_predict_and_export_use_the_checkpoint_that_is_named(millrace, recipe, letters, tmp_path):
     run = tmp_path / "run"
     millrace("train", recipe, "train.keep_best=log-loss", "train.keep_checkpoints=100", "--out", run)

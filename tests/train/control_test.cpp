@@ -44,7 +44,7 @@ std::vector<Change> take_one(Control& control, int64_t step, const Control::Appl
 
 TEST_CASE("changes are checked as a recipe's keys are, and only some can be made") {
   CHECK(parse({"train.lr_scale=0.5", "train.steps=7"}) ==
-        std::vector<Change>{{"train.lr_scale", 0.5}, {"train.steps", 7}});
+        std::vector<Change>{{"train.lr_scale", 0.5}, {"train.steps", 7.0}});
   CHECK_THROWS_WITH_AS(parse({"train.lr_scale=-1"}), doctest::Contains("must be from 0 to"), InputError);
   CHECK_THROWS_WITH_AS(parse({"train.steps=1.5"}), doctest::Contains("whole number"), InputError);
   CHECK_THROWS_WITH_AS(parse({"train.lr_scal=1"}), doctest::Contains("train.lr_scale"), InputError);
@@ -57,15 +57,16 @@ TEST_CASE("changes are checked as a recipe's keys are, and only some can be made
 
   task::Recipe recipe;
   recipe.train.steps = 40;
-  apply_changes(recipe, std::vector<Change>{{"train.epochs", 2.5}, {"train.checkpoint_steps", 3}});
+  apply_changes(recipe, std::vector<Change>{{"train.epochs", 2.5}, {"train.checkpoint_steps", 3.0}});
   CHECK(recipe.train.epochs == 2.5);
   CHECK(recipe.train.steps == 0);
   CHECK(recipe.train.checkpoint_steps == 3);
-  CHECK_THROWS_AS(apply_changes(recipe, std::vector<Change>{{"train.seed", 3}}), InputError);
+  CHECK_THROWS_AS(apply_changes(recipe, std::vector<Change>{{"train.seed", 3.0}}), InputError);
 }
 
 TEST_CASE("every key that can change is a number of the recipe") {
-  for (const std::string& key : control_keys()) CHECK(parse({key + "=1"}).at(0).value == 1);
+  for (const std::string& key : control_keys())
+    CHECK(parse({key + "=1"}).at(0).value == std::variant<double, std::string>(1.0));
 }
 
 TEST_CASE("a request is taken, noted, and replayed at its step") {
@@ -115,7 +116,7 @@ TEST_CASE("a request is taken, noted, and replayed at its step") {
   CHECK(entries[0].time.size() == 20);
   std::vector<std::pair<int64_t, double>> seen;
   const Control::Apply note = [&](int64_t at, std::span<const Change> changes) {
-    for (const Change& change : changes) seen.emplace_back(at, change.value);
+    for (const Change& change : changes) seen.emplace_back(at, std::get<double>(change.value));
   };
   again.replay(41, note);
   CHECK(seen.empty());
@@ -201,4 +202,16 @@ TEST_CASE("a journal that is none is named by its line") {
   }
   write_file(path, "{\"step\": 1, \"key\": \"train.seed\", \"value\": 5, \"time\": \"\"}\n");
   CHECK_THROWS_WITH_AS(read_journal(path), doctest::Contains("train.seed cannot change"), InputError);
+}
+
+TEST_CASE("a text that is empty is a text, in the journal and for the recipe") {
+  const std::string line = R"({"step": 5, "key": "train.keep_best", "value": "", "time": ""})";
+  const auto entries = parse_journal(line + "\n", "j");
+  REQUIRE(entries.size() == 1);
+  CHECK(entries[0].change.value == std::variant<double, std::string>(std::string()));
+  CHECK(entries[0].change.spoken() == "train.keep_best = \"\"");
+  task::Recipe recipe;
+  recipe.train.keep_best = "accuracy";
+  apply_changes(recipe, std::vector{entries[0].change});
+  CHECK(recipe.train.keep_best.empty());
 }
