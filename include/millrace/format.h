@@ -41,6 +41,8 @@ struct Format {
   /// The further file that goes with one of this name and that `create` may write, too ("x.idx" of "x.rec");
   /// null where there is none.
   std::string (*beside)(const std::string& path) = nullptr;
+  /// What `create` writes goes into one file from its beginning to its end, so that it may be a pipe.
+  bool pipes = false;
 };
 
 /// Adds a format to those of the library: recipes and open_dataset() know its files by their content.

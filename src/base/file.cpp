@@ -105,7 +105,7 @@ void AtomicFile::aim(fs::path path) {
   path_ = std::move(path);
   struct stat there {};
   const bool exists = ::stat(path_.c_str(), &there) == 0;
-  stream_ = exists && (S_ISCHR(there.st_mode) || S_ISFIFO(there.st_mode));
+  stream_ = path_ == standard_output || (exists && (S_ISCHR(there.st_mode) || S_ISFIFO(there.st_mode)));
   if (exists && !stream_ && !S_ISREG(there.st_mode))
     fail<IoError>("{}: is {}, which is not replaced by a file; choose another name", path_.string(),
                   S_ISDIR(there.st_mode)    ? "a folder"
@@ -122,7 +122,9 @@ void AtomicFile::rename(fs::path path) { aim(std::move(path)); }
 
 void AtomicFile::open(unsigned mode) {
   if (stream_) {
-    file_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    // To open a file behind standard output again would begin at its first byte.
+    file_ = path_ == standard_output ? ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+                                     : ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
     if (file_ < 0) fail_with("open it", errno);
     return;
   }

@@ -35,6 +35,9 @@ int open_nameless(const std::filesystem::path& folder);
 /// Throws IoError for a file that could not be written: `error` is an errno, a full disk is named as such.
 [[noreturn]] void fail_writing(const std::filesystem::path& path, std::string_view action, int error);
 
+/// What an output given as "-" is called.
+inline constexpr const char* standard_output = "/dev/stdout";
+
 /// Replaces a file in one step: content goes to a temporary file in its folder, which is flushed to the disk
 /// and takes its name by commit(). Without commit() the old file stays. The temporary file has no name where
 /// the file system can do that, so that nothing is left of it however the process ends; else (NFS) it is
@@ -43,7 +46,7 @@ int open_nameless(const std::filesystem::path& folder);
 ///
 /// Only files are replaced. A symbolic link stays, and what it points to is replaced; devices that are
 /// streams of bytes (/dev/null, /dev/stdout) and pipes are written to; a folder, a socket or a disk is
-/// refused.
+/// refused. `standard_output` is written to whatever it is, behind what it has.
 class AtomicFile {
  public:
   /// Missing folders are made. `mode`: permissions of the new file.

@@ -3,6 +3,7 @@
 
 #include <millrace/dataset.h>
 
+#include "base/file.h"
 #include "base/format.h"
 #include "cli/data_notes.h"
 #include "cli/progress.h"
@@ -28,10 +29,10 @@ std::vector<std::string> split_columns(const std::string& list) {
   return names;
 }
 
-std::string writable_formats() {
+std::string writable_formats(bool pipes = false) {
   std::vector<std::string> names;
   for (const data::Format* format : data::formats().all())
-    if (format->create) names.emplace_back(format->name);
+    if (format->create && (format->pipes || !pipes)) names.emplace_back(format->name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -43,12 +44,13 @@ Action declare_data_convert(Command& command) {
   };
   auto a = std::make_shared<ConvertArguments>();
   command.positional("SOURCE", a->source, "data of any format")
-      .positional("OUT", a->out, "the file to write; for mds, a new folder")
+      .positional("OUT", a->out, "the file to write, - for standard output; for mds, a new folder")
       .option("--format", a->format, "what to write: " + writable_formats())
       .option("--columns", a->columns, "only these, as in image,label; by default all")
       .flag("--zstd", a->zstd, "compress (mds only)")
       .flag("--force", a->force, "replace a file that is there, unless SOURCE is read from it")
       .footer(
+          "  millrace data convert rows.parquet - --format csv\n"
           "  millrace data convert train.tfrecord train.beton --format beton\n"
           "  millrace data convert train.rec mds/train --format mds --columns image,label\n");
   a->header.declare(command);
@@ -58,16 +60,21 @@ Action declare_data_convert(Command& command) {
     if (!format.create)
       fail<InputError>("{} can only be read; what can be written: {}", format.name, writable_formats());
     if (a->zstd && a->format != "mds") fail<InputError>("--zstd goes with --format mds only");
+    const bool piped = a->out == "-" || a->out == standard_output;
+    if (piped && !format.pipes)
+      fail<InputError>("{}: {} is not written from its beginning to its end; name a file, or write {}",
+                       a->out, format.name, writable_formats(true));
+    if (piped) a->out = standard_output;
     const auto dataset = data::open_dataset(task::expand(a->source), a->header.options());
     const std::vector<size_t> chosen = data::choose_columns(*dataset, split_columns(a->columns));
     const std::vector<data::Column> columns = data::columns_at(*dataset, chosen);
     std::vector<std::filesystem::path> written = {a->out};
     if (format.beside) written.emplace_back(format.beside(a->out));
-    data::require_free(*dataset, written, a->force);
+    data::require_free(*dataset, written, a->force || piped);
     data::MdsOptions options;
     options.zstd = a->zstd;
     const auto writer = a->zstd ? data::create_mds(a->out, columns, options) : format.create(a->out, columns);
-    Progress progress;
+    Progress progress(piped ? stderr : stdout);
     data::copy_samples(*dataset, chosen, *writer,
                        [&](int64_t done, int64_t total) { progress.count("", done, total, "samples"); });
     progress.print(fmt::format("{}: {} samples of {} columns as {}", a->out, thousands(dataset->count()),

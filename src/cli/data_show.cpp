@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "cli/batch_files.h"
+#include "cli/outputs.h"
 #include "cli/verbs.h"
 #include "data/codecs/pictures/picture.h"
 #include "data/codecs/pictures/png.h"
@@ -35,6 +36,7 @@ std::string row_label(const task::Task& task, const data::Feed& feed, const data
 }
 
 int run_data_show(const ShowArguments& a) {
+  require_named(a.out, "--out");
   const task::Recipe recipe = train::recipe_of(a.recipe, a.changes);
   if (a.columns < 1 || a.columns > 1000 || a.count < 1)
     fail<InputError>("--columns takes 1 to 1000, --count 1 or more");

@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "cli/explain_svg.h"
 #include "cli/json.h"
+#include "cli/outputs.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "cli/zoo.h"
@@ -244,6 +245,7 @@ int show_program(const ExplainArguments& a, const Program& program, const std::s
 }
 
 int run_explain(ExplainArguments& a) {
+  require_named(a.svg, "--svg");
   if (a.recipe.empty() == a.zoo.model.empty())
     fail<InputError>("give a RECIPE, or --model NAME: one of the two");
   if (a.infer && a.zoo.model.empty()) fail<InputError>("--infer goes with --model NAME");

@@ -1,16 +1,46 @@
 #include <charconv>
 #include <filesystem>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <millrace/run.h>
 
+#include "base/file.h"
 #include "base/format.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
+#include "onnx/onnx_file.h"
 
 namespace millrace::cli {
 
 namespace {
+
+namespace fs = std::filesystem;
+
+/// Of the file of a run, in its folder or a folder there: that run; empty of any other file.
+fs::path run_of(const fs::path& file) {
+  std::error_code ignored;
+  fs::path folder = fs::canonical(file, ignored).parent_path();
+  for (int depth = 0; depth < 2; ++depth, folder = folder.parent_path())
+    if (fs::is_regular_file(folder / "recipe.toml", ignored) &&
+        fs::is_directory(folder / "checkpoints", ignored))
+      return folder;
+  return {};
+}
+
+/// A model may take the place of a model; what else is there is not lost to a slip of the finger.
+void require_replaceable(const fs::path& out, bool force) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(out, ignored) || out == standard_output) return;
+  const fs::path name = fs::canonical(out, ignored).filename();
+  if (const fs::path run = run_of(out); !run.empty() && name.extension() != ".onnx")
+    fail<InputError>("{}: is a file of the run {}, which would be lost; write to another place", out.string(),
+                     run.string());
+  if (!force && fs::file_size(out, ignored) > 0 && !is_onnx_file(out))
+    fail<InputError>(
+        "{}: is there already and is no ONNX model; --force replaces it, or write to another place",
+        out.string());
+}
 
 /// Of "480x640"; 0 and 0 of nothing.
 std::pair<int, int> decoded_sizes(const std::string& text) {
@@ -29,14 +59,16 @@ std::pair<int, int> decoded_sizes(const std::string& text) {
 Action declare_export(Command& command) {
   struct Arguments {
     std::string model, out, pictures, checkpoint;
+    bool force = false;
   };
   auto a = std::make_shared<Arguments>();
   command.positional("MODEL", a->model, "a run folder")
-      .positional("FILE", a->out, "the .onnx file to write")
+      .positional("FILE", a->out, "the .onnx file to write; - for standard output")
       .option(
           "--pictures", a->pictures,
           "HEIGHTxWIDTH of decoded pictures that the model is to resize and crop itself, as evaluation does")
       .option("--checkpoint", a->checkpoint, checkpoint_doc)
+      .flag("--force", a->force, "replace a file that is there and is no ONNX model, unless it is of a run")
       .footer(
           "  millrace export runs/letters-1 letters.onnx\n\n"
           "The model takes samples as they are decoded, such as u8 pictures [batch, channels, height, "
@@ -49,14 +81,20 @@ Action declare_export(Command& command) {
           "their unit.\n"
           "docs/predict.md lists the arrays and the metadata.\n");
   return [a] {
+    if (a->out == "-") a->out = standard_output;
+    const bool piped = a->out == standard_output;
+    if (piped && ::isatty(STDOUT_FILENO))
+      fail<InputError>("a model is nothing for a terminal: name a file, or redirect standard output");
+    require_replaceable(a->out, a->force);
     Run run =
         Run::open(a->model, {.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); }},
                   {}, a->checkpoint);
     const auto [height, width] = decoded_sizes(a->pictures);
-    for (const std::string& line : run.export_onnx(a->out, height, width)) fmt::print("{}\n", line);
+    for (const std::string& line : run.export_onnx(a->out, height, width))
+      fmt::print(piped ? stderr : stdout, "{}\n", line);
     std::error_code none;  // a device, or a pipe, which may be where this line would go
-    const auto bytes = std::filesystem::file_size(a->out, none);
-    if (!none) fmt::print("{}: {:.1f} MB\n", a->out, static_cast<double>(bytes) / 1e6);
+    const auto bytes = fs::file_size(a->out, none);
+    if (!none && !piped) fmt::print("{}: {:.1f} MB\n", a->out, static_cast<double>(bytes) / 1e6);
     return 0;
   };
 }

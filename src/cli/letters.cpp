@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
 
@@ -28,6 +29,7 @@ Action declare_letters(Command& command) {
           "  millrace letters data/letters\n"
           "  millrace train examples/letters.toml\n");
   return [a] {
+    require_named(a->out, "OUT");
     Progress progress;
     a->options.seed = static_cast<uint64_t>(a->seed);
     a->options.fonts = a->fonts;

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "cli/interrupt.h"
+#include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "data/formats/open_dataset.h"
@@ -146,6 +147,7 @@ int report_packed(Progress& progress, const std::vector<data::PackPart>& parts,
 }
 
 int run_pack(PackArguments& a) {
+  require_named(a.out, "OUT");
   data::PackOptions& options = a.options;
   options.shard_bytes = static_cast<uint64_t>(a.shard_mb) * 1'000'000;
   const auto small = [](int64_t value) { return static_cast<int>(std::clamp<int64_t>(value, -1, 1 << 30)); };

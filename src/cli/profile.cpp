@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "cli/outputs.h"
 #include "cli/profile_report.h"
 #include "cli/verbs.h"
 #include "runtime/run_clock.h"
@@ -70,6 +71,8 @@ Profile profile_model(const ProfileArguments& a, ProfileTitle& title) {
 }
 
 int run_profile(ProfileArguments& a) {
+  require_named(a.trace, "--trace");
+  require_named(a.html, "--html");
   if (a.recipe.empty() == a.model.empty()) fail<InputError>("give a RECIPE, or --model NAME: one of the two");
   if (a.steps < 1) fail<InputError>("--steps is 1 or more, not {}", a.steps);
   a.zoo.model = a.model;

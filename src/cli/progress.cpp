@@ -13,13 +13,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-size_t terminal_columns() {
+size_t terminal_columns(int file) {
   winsize size{};
-  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  return ::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
-
-/// A line of progress that cannot be written stops no training; the verb's end reports it.
-void put_progress(const std::string& text) { std::fputs(text.c_str(), stdout); }
 
 }  // namespace
 
@@ -62,9 +59,13 @@ std::string status_line(const train::Status& s, size_t columns) {
   return line;
 }
 
-Progress::Progress() : terminal_(::isatty(STDOUT_FILENO) != 0), last_(Clock::time_point::min()) {}
+Progress::Progress(std::FILE* to)
+    : to_(to), terminal_(::isatty(::fileno(to)) != 0), last_(Clock::time_point::min()) {}
 
 Progress::~Progress() { finish(); }
+
+/// A line of progress that cannot be written stops no training; the verb's end reports it.
+void Progress::put(const std::string& text) const { std::fputs(text.c_str(), to_); }
 
 bool Progress::due(bool last, const std::string& kind) const {
   return (last && open_.contains(kind)) || last_ == Clock::time_point::min() ||
@@ -72,7 +73,7 @@ bool Progress::due(bool last, const std::string& kind) const {
              (terminal_ ? std::chrono::milliseconds(200) : std::chrono::milliseconds(5000));
 }
 
-size_t Progress::columns() const { return terminal_ ? terminal_columns() - 1 : 1000; }
+size_t Progress::columns() const { return terminal_ ? terminal_columns(::fileno(to_)) - 1 : 1000; }
 
 void Progress::update(const std::string& text, bool last, const std::string& kind) {
   if (!due(last, kind)) return;
@@ -82,12 +83,12 @@ void Progress::update(const std::string& text, bool last, const std::string& kin
   else
     open_.insert(kind);
   if (terminal_) {
-    put_progress("\r\033[K" + text.substr(0, columns()));
+    put("\r\033[K" + text.substr(0, columns()));
     shown_ = true;
   } else {
-    put_progress(text + "\n");
+    put(text + "\n");
   }
-  std::fflush(stdout);
+  std::fflush(to_);
 }
 
 void Progress::count(const std::string& before, int64_t done, int64_t total, const std::string& unit) {
@@ -98,22 +99,22 @@ void Progress::count(const std::string& before, int64_t done, int64_t total, con
 }
 
 void Progress::erase() {
-  if (shown_) put_progress("\r\033[K");
+  if (shown_) put("\r\033[K");
   shown_ = false;
 }
 
 void Progress::print(const std::string& text) {
   erase();
-  put_progress(text + "\n");
-  std::fflush(stdout);
+  put(text + "\n");
+  std::fflush(to_);
   // The live line goes on below the printed one at once, not at its next turn.
   if (terminal_) last_ = Clock::time_point::min();
 }
 
 void Progress::finish() {
-  if (shown_) put_progress("\n");
+  if (shown_) put("\n");
   shown_ = false;
-  std::fflush(stdout);
+  std::fflush(to_);
 }
 
 }  // namespace millrace::cli

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <set>
 #include <string>
 
@@ -21,7 +22,8 @@ std::string duration_text(double seconds);
 /// seconds.
 class Progress {
  public:
-  Progress();
+  /// `to`: standard error where standard output is for what the verb makes.
+  explicit Progress(std::FILE* to = stdout);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -43,6 +45,8 @@ class Progress {
 
  private:
   void erase();
+  void put(const std::string& text) const;
+  std::FILE* to_;
   bool terminal_ = false, shown_ = false;
   std::set<std::string> open_;  // kinds whose last update() was not the last
   std::chrono::steady_clock::time_point last_;

@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
+#include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "data/augment/augment.h"
@@ -79,6 +80,7 @@ train::RunFolder start_training(std::unique_ptr<train::Trainer>& trainer, const 
   const task::Recipe recipe = train::recipe_of(a.recipe, a.overrides);
   if (!a.out.empty() && fs::exists(fs::path(a.out) / "recipe.toml"))
     fail<InputError>("{} holds a run already: --resume continues it, another --out begins a new one", a.out);
+  require_named(a.out, "--out");
   require_writable(a.out.empty() ? "runs" : a.out);
   trainer = std::make_unique<train::Trainer>(recipe, std::move(observer));
   return trainer->begin(a.out, fs::path(a.recipe).stem().string());

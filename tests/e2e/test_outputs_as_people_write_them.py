@@ -1,8 +1,13 @@
 """Where people point outputs: devices, pipes, links, files that are there, and sources themselves."""
 
 import csv
+import gzip
+import io
+import json
 import os
 import re
+import resource
+import shutil
 import stat
 import subprocess
 import sys
@@ -10,6 +15,7 @@ import threading
 
 import numpy as np
 import onnx
+import pyarrow.parquet
 import pytest
 from PIL import Image
 
@@ -72,7 +78,7 @@ def test_a_link_stays_and_its_target_is_replaced(millrace, desk, tmp_path):
     (tmp_path / "link.onnx").symlink_to("there/model.onnx")
     (tmp_path / "new.onnx").symlink_to("there/new.onnx")
     for name in ["link.onnx", "new.onnx"]:
-        millrace("export", desk / "run", tmp_path / name)
+        millrace("export", desk / "run", tmp_path / name, "--force")
         assert (tmp_path / name).is_symlink()
     for name in ["model.onnx", "new.onnx"]:
         onnx.checker.check_model(onnx.load(tmp_path / "there" / name))
@@ -101,6 +107,90 @@ def test_standard_output_is_an_output(binary, desk, tmp_path):
 
 def test_a_folder_is_not_replaced(millrace, desk, tmp_path):
     assert "is a folder" in millrace("export", desk / "run", tmp_path, code=1).stderr
+
+
+def test_export_replaces_models_and_by_force_what_is_none(millrace, desk, tmp_path):
+    wanted = (desk / "run/model.onnx").read_bytes()
+    other = tmp_path / "theirs.onnx"
+    nodes = [onnx.helper.make_node("Identity", ["x"], ["y"])]
+    ends = [[onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1])] for name in "xy"]
+    onnx.save(onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", *ends)), other)
+    (tmp_path / "empty.onnx").touch()
+    for name in ["theirs.onnx", "empty.onnx", "theirs.onnx"]:
+        millrace("export", desk / "run", tmp_path / name)
+        assert (tmp_path / name).read_bytes() == wanted
+    for name, content in [
+        ("notes.onnx", b"my notes\n"),
+        ("picture.png", (desk / "pictures/x/0.png").read_bytes()),
+        ("r.toml", (desk / "r.toml").read_bytes()),
+        ("cut.onnx", wanted[:-9]),
+        ("weights.safetensors", next((desk / "run/checkpoints").iterdir()).read_bytes()),
+    ]:
+        (tmp_path / name).write_bytes(content)
+        error = millrace("export", desk / "run", tmp_path / name, code=1).stderr
+        assert f"{name}: is there already and is no ONNX model; --force replaces it" in error
+        assert (tmp_path / name).read_bytes() == content
+    millrace("export", desk / "run", tmp_path / "notes.onnx", "--force")
+    assert (tmp_path / "notes.onnx").read_bytes() == wanted
+
+
+def test_export_never_replaces_what_a_run_is_made_of(millrace, desk, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(desk / "run", run)
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    (tmp_path / "link.onnx").symlink_to("run/recipe.toml")
+    for out in [path for path in before if path.suffix != ".onnx"] + [tmp_path / "link.onnx"]:
+        for model, force in [(run, []), (desk / "run", ["--force"])]:
+            assert "is a file of the run" in millrace("export", model, out, *force, code=1).stderr
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+    millrace("export", run, run / "model.onnx")
+    millrace("export", run, run / "new")
+    onnx.checker.check_model(onnx.load(run / "new"))
+
+
+# ---- "-"
+
+
+def piped(binary, folder, *arguments, **streams):
+    return subprocess.run([binary, *map(str, arguments)], cwd=folder, stderr=subprocess.PIPE, **{"stdout": subprocess.PIPE, **streams})
+
+
+def test_a_dash_is_standard_output(binary, desk, tmp_path):
+    result = piped(binary, tmp_path, "export", desk / "run", "-")
+    assert result.returncode == 0 and result.stdout == (desk / "run/model.onnx").read_bytes()
+    rows = list(csv.DictReader(open(desk / "x.csv")))
+    for format, read in [
+        ("jsonl", lambda text: [json.loads(line)["kind"] for line in text.decode().splitlines()]),
+        ("csv", lambda text: [row["kind"] for row in csv.DictReader(io.StringIO(text.decode()))]),
+        ("parquet", lambda text: pyarrow.parquet.read_table(io.BytesIO(text))["kind"].to_pylist()),
+    ]:
+        result = piped(binary, tmp_path, "data", "convert", desk / "x.csv", "-", "--format", format)
+        assert result.returncode == 0 and b"60 samples" in result.stderr
+        assert read(result.stdout) == [row["kind"] for row in rows]
+    # Also where that is a file, which goes on behind what it has.
+    with open(tmp_path / "all.jsonl", "ab") as file:
+        file.write(b"first\n")
+        file.flush()
+        assert piped(binary, tmp_path, "data", "convert", desk / "x.csv", "-", "--format", "jsonl", stdout=file).returncode == 0
+    text = (tmp_path / "all.jsonl").read_text().splitlines()
+    assert text[0] == "first" and len(text) == 61
+    assert [path.name for path in tmp_path.iterdir()] == ["all.jsonl"]
+
+
+def test_a_dash_that_cannot_be_standard_output_is_refused(binary, desk, tmp_path):
+    for arguments, why in [
+        (["data", "convert", desk / "pictures", "-", "--format", "mds"], "mds is not written from its beginning to its end"),
+        (["data", "convert", desk / "pictures", "-", "--format", "folder"], "folder is not written"),
+        (["pack", desk / "pictures", "-"], "OUT -: cannot be standard output"),
+        (["data", "show", desk / "run", "--out", "-"], "--out -: cannot be standard output"),
+        (["explain", desk / "r.toml", "--svg", "-"], "--svg -: cannot be standard output"),
+        (["profile", desk / "r.toml", "--html", "-"], "--html -: cannot be standard output"),
+        (["train", desk / "r.toml", "--out", "-"], "--out -: cannot be standard output"),
+        (["letters", "-"], "OUT -: cannot be standard output"),
+    ]:
+        result = piped(binary, tmp_path, *arguments)
+        assert result.returncode == 1 and why in result.stderr.decode(), result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 # ---- convert and pack

@@ -49,6 +49,10 @@ MILLRACE_FORMAT(arrow){
       return create_arrow_table(
           path.ends_with(".arrows") ? arrow_module::FileKind::ipc_stream : arrow_module::FileKind::ipc_file,
           path, columns);
-    }};
+    },
+    nullptr,
+    nullptr,
+    nullptr,
+    true};
 
 }  // namespace millrace::data

@@ -461,6 +461,8 @@ MILLRACE_FORMAT(csv){
     [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
        const OpenOptions& options) -> std::unique_ptr<Dataset> {
       return std::make_unique<Csv>(path, std::move(files), options);
-    }};
+    },
+    nullptr,
+    true};
 
 }  // namespace millrace::data

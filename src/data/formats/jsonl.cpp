@@ -254,6 +254,10 @@ MILLRACE_FORMAT(jsonl){
         -> std::unique_ptr<Dataset> { return std::make_unique<JsonLines>(path, std::move(files)); },
     [](const std::string& path, const std::vector<Column>& columns) -> std::unique_ptr<DatasetWriter> {
       return std::make_unique<JsonLinesWriter>(path, columns);
-    }};
+    },
+    nullptr,
+    nullptr,
+    nullptr,
+    true};
 
 }  // namespace millrace::data

@@ -18,6 +18,10 @@ MILLRACE_FORMAT(parquet){
     },
     [](const std::string& path, const std::vector<Column>& columns) {
       return create_arrow_table(arrow_module::FileKind::parquet, path, columns);
-    }};
+    },
+    nullptr,
+    nullptr,
+    nullptr,
+    true};
 
 }  // namespace millrace::data

@@ -75,6 +75,10 @@ MILLRACE_FORMAT(text){
         -> std::unique_ptr<Dataset> { return std::make_unique<Text>(path, std::move(files)); },
     [](const std::string& path, const std::vector<Column>& columns) -> std::unique_ptr<DatasetWriter> {
       return std::make_unique<TextWriter>(path, columns);
-    }};
+    },
+    nullptr,
+    nullptr,
+    nullptr,
+    true};
 
 }  // namespace millrace::data

@@ -556,6 +556,9 @@ MILLRACE_FORMAT(tfrecord){
     [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
        std::vector<std::shared_ptr<const Index>> indices) -> std::unique_ptr<Dataset> {
       return std::make_unique<TfRecord>(path, std::move(files), std::move(indices));
-    }};
+    },
+    nullptr,
+    nullptr,
+    true};
 
 }  // namespace millrace::data
