@@ -250,6 +250,17 @@ def test_pack_spares_other_files_and_its_source(millrace, desk, tmp_path):
     assert (out / "notes-000000.tar").exists()
 
 
+def test_a_temporary_file_that_cannot_be_kept_is_said_once(binary, tmp_path):
+    (tmp_path / "d.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"1.25,2.5\n" * 1_000_000, 1))
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+    result = subprocess.run([binary, "data", "head", tmp_path / "d.csv.gz"], capture_output=True, text=True, preexec_fn=limited)
+    assert result.returncode == 1
+    assert f": cannot keep what {tmp_path}/d.csv.gz gives: File too large." in result.stderr and "cannot cannot" not in result.stderr
+
+
 # ---- ONNX
 
 PICTURE = '[data]\ntrain = "{0}/pictures"\n[model]\nkind = "{1}"\n'

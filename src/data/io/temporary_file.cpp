@@ -35,8 +35,7 @@ void TemporaryFile::add(std::span<const uint8_t> bytes, const std::string& what)
   size_ += bytes.size();
   while (!bytes.empty()) {
     const ssize_t put = ::write(file_, bytes.data(), bytes.size());
-    if (put < 0 && errno != EINTR)
-      fail_writing(folder_, fmt::format("cannot keep what {} gives", what), errno);
+    if (put < 0 && errno != EINTR) fail_writing(folder_, fmt::format("keep what {} gives", what), errno);
     if (put > 0) bytes = bytes.subspan(static_cast<size_t>(put));
   }
 }
