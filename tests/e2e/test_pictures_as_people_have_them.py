@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import shutil
 import struct
 import subprocess
@@ -478,6 +479,25 @@ def test_untidy_folders_are_data_sets(millrace, heap, tmp_path):
     stat = json.loads(millrace("data", "stat", folder, "--json").stdout)["sources"][0]
     assert stat["classes"] == {"cat": 5, "dog": 5} and stat["bad"] == []
     assert "10 pictures" in millrace("train", write_recipe(tmp_path / "r.toml", folder), "--out", tmp_path / "run").stdout
+
+
+def test_training_in_the_folder_of_data_makes_no_classes_of_its_runs(millrace, tmp_path):
+    folder = class_folders(tmp_path / "data")
+    (folder / "recipe.toml").write_text(millrace("init", ".", cwd=folder).stdout)  # no run for that
+    recipe = write_recipe(folder / "r.toml", ".")
+    first = millrace("train", recipe, cwd=folder).stdout
+    assert (folder / "runs/r-1/checkpoints").is_dir()
+    (folder / "runs" / "old").mkdir()  # a folder of runs, moved there
+    shutil.copytree(folder / "runs/r-1", folder / "runs/old/r-1")
+    shutil.copytree(folder / "runs/r-1", folder / "cat/mine")
+    second = millrace("train", recipe, cwd=folder).stdout
+    assert "8 pictures" in first and "8 pictures" in second
+    millrace("train", folder / "runs/r-1", "--resume", "train.steps=3", cwd=folder)
+    stat = json.loads(millrace("data", "stat", folder, "--json").stdout)["sources"][0]
+    assert stat["classes"] == {"cat": 4, "dog": 4} and stat["bad"] == []
+    # A folder that is empty, or has something else, is a class still.
+    (folder / "runs/other").mkdir()
+    assert "class other: no pictures" in millrace("train", recipe, cwd=folder, code=1).stderr
 
 
 def test_tars_that_macos_made_are_data_sets(millrace, tmp_path):

@@ -26,6 +26,13 @@ bool is_debris(const std::string& name) {
          name == "System Volume Information";
 }
 
+/// A run of millrace train, which makes them below the folder that it is called in.
+bool is_run(const fs::path& folder) {
+  std::error_code ignored;
+  return fs::is_regular_file(folder / "recipe.toml", ignored) &&
+         fs::is_directory(folder / "checkpoints", ignored);
+}
+
 /// By its name where that says it, else by its first bytes. What cameras put beside their pictures and what
 /// tells of them is neither.
 ColumnKind kind_of(const fs::path& path, const std::string& name) {
@@ -88,8 +95,9 @@ class Folder final : public Dataset {
   const std::string& folder(const File& file) const { return folders_[file.folder]; }
   fs::path full_path(int64_t index) const { return fs::path(path()) / folder(at(index)) / at(index).name; }
 
-  /// Files and folders in order of name, so that the order does not depend on the file system.
-  void scan(const std::string& below, int depth) {
+  /// Files and folders in order of name, so that the order does not depend on the file system. False, and
+  /// nothing taken, of a folder that has runs and nothing else.
+  bool scan(const std::string& below, int depth) {
     if (depth > most_depth)
       fail<InputError>("{}: folders are nested too deeply (a link that leads back?)",
                        (fs::path(path()) / below).string());
@@ -104,15 +112,24 @@ class Folder final : public Dataset {
         entries.emplace_back(name, entry.is_directory(lost));
     }
     std::sort(entries.begin(), entries.end());
-    leaves_.push_back(
-        std::none_of(entries.begin(), entries.end(), [](const auto& each) { return each.second; }));
+    leaves_.push_back(true);
+    bool runs = false, others = false;
     for (const auto& [name, folder] : entries) {
       const fs::path at = fs::path(below) / name;
-      if (folder)
-        scan(at.generic_string(), depth + 1);
-      else
+      if (!folder) {
         files_.push_back({here, name, kind_of(path() / at, name)});
+        others = true;
+      } else if (is_run(path() / at) || !scan(at.generic_string(), depth + 1)) {
+        runs = true;
+      } else {
+        leaves_[here] = false;
+        others = true;
+      }
     }
+    if (!runs || others) return true;
+    folders_.pop_back();
+    leaves_.pop_back();
+    return false;
   }
 
   /// Where there are pictures all else is passed over, as a licence beside them; so with sounds.
