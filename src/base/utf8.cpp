@@ -62,4 +62,14 @@ std::string text_of_stored(std::string_view stored) {
   return text;
 }
 
+std::string printable(std::string_view text) {
+  std::string shown;
+  for (const char c : text)
+    if ((static_cast<uint8_t>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
+      shown += fmt::format("\\x{:02x}", static_cast<uint8_t>(c));
+    else
+      shown += c;
+  return shown;
+}
+
 }  // namespace millrace

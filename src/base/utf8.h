@@ -15,4 +15,8 @@ std::string stored_text(std::string_view text);
 /// What stored_text was given.
 std::string text_of_stored(std::string_view stored);
 
+/// For messages: control characters but tabs and line ends are written as \xNN, so that what stands in a file
+/// or in its name says nothing to a terminal.
+std::string printable(std::string_view text);
+
 }  // namespace millrace

@@ -12,6 +12,7 @@
 #include "base/format.h"
 #include "base/suggest.h"
 #include "base/thread_pool.h"
+#include "base/utf8.h"
 #include "cli/interrupt.h"
 #include "ops/check.h"
 
@@ -24,7 +25,8 @@ void print_error(const std::string& message) {
   const bool colour = ::isatty(STDERR_FILENO) && !std::getenv("NO_COLOR");
   // A terminal that is gone takes no message, which is no reason to abort.
   std::fputs(
-      fmt::format("{}error:{} {}\n", colour ? "\033[31m" : "", colour ? "\033[0m" : "", message).c_str(),
+      fmt::format("{}error:{} {}\n", colour ? "\033[31m" : "", colour ? "\033[0m" : "", printable(message))
+          .c_str(),
       stderr);
 }
 

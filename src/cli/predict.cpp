@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "cli/json.h"
 #include "cli/verbs.h"
 #include "task/generate.h"
@@ -48,7 +49,7 @@ class PredictionPrinter {
     ++predicted;
   }
   void failed(const std::string& message) {
-    fmt::print(stderr, "error: {}\n", message);
+    fmt::print(stderr, "error: {}\n", printable(message));
     ++failures;
   }
 

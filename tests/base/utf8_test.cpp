@@ -23,3 +23,9 @@ TEST_CASE("texts of any bytes are stored as UTF-8 and come back") {
   // Cut off, or by hand.
   for (const char* text : {"\\x", "\\xg0", "\\x4", "a\\"}) CHECK(text_of_stored(text) == text);
 }
+
+TEST_CASE("messages say nothing to a terminal") {
+  CHECK(printable("a\x1b[2Jb\x7f\r") == "a\\x1b[2Jb\\x7f\\x0d");
+  CHECK(printable(std::string("\0x", 2)) == "\\x00x");
+  CHECK(printable("two\nlines\tgr\xc3\xbc\xc3\x9f \xff") == "two\nlines\tgr\xc3\xbc\xc3\x9f \xff");
+}

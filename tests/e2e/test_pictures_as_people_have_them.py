@@ -412,6 +412,38 @@ def test_predict_takes_lists_of_paths(millrace, run, heap, binary):
     assert json.loads(picture.stdout)["logits"] == wanted[str(heap / "b.png")]
 
 
+def predict_list(binary, run, text, folder):
+    return subprocess.run([binary, "predict", run, "-", "--json"], input=text, capture_output=True, cwd=folder)
+
+
+def test_lists_divided_by_zeros_and_of_missing_files(millrace, run, heap, binary):
+    found = subprocess.run(["find", heap, "-name", "*.jp*g", "-print0"], capture_output=True, check=True).stdout
+    assert found.endswith(b"\0") and b"\n" not in found
+    assert names(predict_list(binary, run, found, heap)) == [str(heap / IN_ORDER[3])]
+    result = predict_list(binary, run, b"missing.jpg\n", heap)
+    assert result.returncode == 1 and result.stdout == b""
+    assert "error: missing.jpg: no such file" in result.stderr.decode()
+    (heap / "gone.txt").write_text("gone/1.png\ngone/2.png\n")
+    error = millrace("predict", run, heap / "gone.txt", code=1).stderr
+    assert "gone/1.png" in error and "gone/2.png" in error and len(error.splitlines()) == 2
+
+
+def test_binary_files_are_no_lists(millrace, run, heap, binary):
+    # PBM is not read, and some of its lines begin with 0 as strings end.
+    bits = b"P4\n40 24\n" + b"\0\n\xff\n\0.\n" * 20
+    (heap / "bits.pbm").write_bytes(bits)
+    for content in [bits, b"\1\n" + bytes(heap) + b"/b.png\n", b"b.png\0no such thing\0"]:
+        (heap / "bits.pbm").write_bytes(content)
+        result = subprocess.run([binary, "predict", run, heap / "bits.pbm"], capture_output=True)
+        errors = result.stderr.decode()
+        assert result.returncode == 1 and result.stdout == b"" and errors.count("error:") == 1 and "bits.pbm" in errors
+    # What a name says to a terminal is not passed on.
+    (heap / "odd\x1b[2J.png").write_bytes(b"no picture")
+    for argument in [heap / "odd\x1b[2J.png", heap]:
+        error = millrace("predict", run, argument, code=1).stderr
+        assert "\x1b" not in error and "odd\\x1b[2J.png" in error
+
+
 def test_what_cannot_be_read_is_named_and_counted_and_loses_nothing_else(millrace, run, heap):
     whole = io.BytesIO()
     smooth(6, 200, 200).save(whole, "JPEG", quality=95)

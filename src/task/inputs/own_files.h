@@ -22,7 +22,7 @@ bool is_own_file(const std::string& path, const OwnFiles& own);
 
 /// As Input::paths(): what a pattern matches, where files of the input's own or folders are among it; the
 /// lines of a text file, or of "-", where one of the first names a file that is there, from here or from
-/// beside the list.
+/// beside the list, or all are names of such files. Bytes 0 may stand for line ends (find -print0).
 std::vector<std::string> paths_of(const std::string& argument, const OwnFiles& own);
 
 /// As Input::open(): files of the input's own as one data set with a column of that name (or the usual one)
