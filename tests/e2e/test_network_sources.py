@@ -316,6 +316,17 @@ def test_a_server_that_comes_back_is_waited_for(millrace, large, serve, environm
 
     def away():
         server.stop()
+@pytest.mark.parametrize("verb", ["stat", "verify"])
+def test_looking_at_data_stops_when_the_server_is_gone(millrace, small, serve, environment, verb):
+    """It is no fault of the samples that are left, which would be listed one by one, each after all attempts."""
+    server = serve(small)
+    environment["MILLRACE_HTTP_ATTEMPTS"] = "2"
+    server.when = (12, server.stop)
+    told = millrace("data", verb, f"{server.url}/train-{{000000..000001}}.tar", code=1, env=environment)
+    assert server.when is None and told.stderr.count("not answered after 2 attempts") == 1
+    assert "is the server up and reachable?" in told.stderr and "cannot be read" not in told.stdout
+
+
         threading.Timer(1.5, server.start).start()
 
     server.when = (500, away)

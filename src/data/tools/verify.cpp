@@ -2,6 +2,7 @@
 
 #include "base/crc32c.h"
 #include "base/format.h"
+#include "data/io/remote_object.h"
 #include "data/table/index.h"
 
 namespace millrace::data {
@@ -38,6 +39,8 @@ VerifyResult verify(const Dataset& dataset, const std::function<void(int64_t, in
         }
       }
       dataset.verify(i);
+    } catch (const RemoteError&) {
+      throw;  // the server is away: no fault of this sample
     } catch (const Error& error) {
       result.bad.push_back({i, dataset.name(i), error.what()});
     }

@@ -9,6 +9,7 @@
 #include "data/codecs/pictures/decode.h"
 #include "data/codecs/pictures/picture.h"
 #include "data/codecs/pictures/stored_picture.h"
+#include "data/io/remote_object.h"
 #include "data/table/contents.h"
 #include "data/table/labels.h"
 #include "data/tools/statistics/content_hash.h"
@@ -49,6 +50,8 @@ std::string look_at(const Looked& source, Facts& facts, uint64_t& bytes) {
     bytes = sample.bytes.size();
     facts.content = content_hash(sample.bytes);
     if (std::string why = decode_picture(sample, picture); !why.empty()) return why;
+  } catch (const RemoteError&) {
+    throw;  // the server is away: no fault of this picture
   } catch (const Error& error) {
     return error.what();
   }

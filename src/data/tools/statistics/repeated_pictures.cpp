@@ -13,6 +13,7 @@
 #include "base/parallel_for.h"
 #include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/picture_reader.h"
+#include "data/io/remote_object.h"
 #include "data/table/contents.h"
 #include "data/tools/statistics/content_hash.h"
 #include "data/tools/statistics/perceptual_hash.h"
@@ -48,6 +49,8 @@ std::vector<Seen> look_around(int64_t count, size_t most, LookClock::time_point 
     for (int64_t i = block * chunk; i < std::min(looks, (block + 1) * chunk) && LookClock::now() < end; ++i)
       try {
         look(i * step % count, reader, seen[static_cast<size_t>(i)]);
+      } catch (const RemoteError&) {
+        throw;                  // the server is away, and would be asked for each picture again
       } catch (const Error&) {  // told of where it is read
       }
   });
