@@ -6,6 +6,7 @@
 
 #include <millrace/feed.h>
 
+#include "base/utf8.h"
 #include "cli/data_notes.h"
 #include "cli/progress.h"
 #include "cli/table.h"
@@ -54,7 +55,7 @@ void print_picture_source(const data::Dataset& source, const data::PictureStatis
   if (sizes.size() > stat_shown) fmt::print("  and {} other sizes\n", sizes.size() - stat_shown);
   Table by_class({"<class", "pictures", "share"});
   for (size_t c = 0; c < labels.names().size(); ++c)
-    by_class.row({labels.names()[c], thousands(of.of_class[c]), share(of.of_class[c])});
+    by_class.row({stored_text(labels.names()[c]), thousands(of.of_class[c]), share(of.of_class[c])});
   if (classes) fmt::print("{}", by_class.str());
   for (size_t c = 0; c < of.mean.size(); ++c)
     fmt::print("  channel {}: mean {:.4f}, deviation {:.4f}\n", c, of.mean[c], of.std[c]);
@@ -99,7 +100,7 @@ nlohmann::ordered_json json_twins(const Sources& sources, const std::vector<data
   for (const data::Twins& twins : list) {
     nlohmann::ordered_json names;
     for (const data::Place& place : twins.places)
-      names.push_back(sources[static_cast<size_t>(place.source)]->name(place.index));
+      names.push_back(stored_text(sources[static_cast<size_t>(place.source)]->name(place.index)));
     json.push_back({{"pictures", names},
                     {"classes_differ", twins.classes_differ},
                     {"sources_differ", twins.sources_differ}});
@@ -114,14 +115,16 @@ void print_picture_statistics(const Sources& sources, const data::PictureStatist
     nlohmann::ordered_json one{
         {"source", sources[s]->path()}, {"pictures", of.pictures}, {"bytes", of.bytes}};
     const data::Labels labels(*sources[s]);
-    for (size_t c = 0; c < of.of_class.size(); ++c) one["classes"][labels.names()[c]] = of.of_class[c];
+    for (size_t c = 0; c < of.of_class.size(); ++c)
+      one["classes"][stored_text(labels.names()[c])] = of.of_class[c];
     for (const auto& [size, count] : sizes_by_count(of))
       one["sizes"].push_back(
           {{"height", size[0]}, {"width", size[1]}, {"channels", size[2]}, {"pictures", count}});
     one["mean"] = of.mean;
     one["std"] = of.std;
     one["bad"] = nlohmann::ordered_json::array();
-    for (const data::BadSample& bad : of.bad) one["bad"].push_back({{"name", bad.name}, {"why", bad.why}});
+    for (const data::BadSample& bad : of.bad)
+      one["bad"].push_back({{"name", stored_text(bad.name)}, {"why", bad.why}});
     json["sources"].push_back(one);
   }
   json["same"] = json_twins(sources, statistics.same);
@@ -169,9 +172,9 @@ int table_statistics(const data::Dataset& dataset, bool as_json, const data::Sta
       one.update({{"bytes", of.bytes}, {"shortest", of.shortest}, {"longest", of.longest}});
     for (size_t i = 0; i < of.frequent.size(); ++i) {
       if (i < 3 && of.frequent[i].second > 1)
-        frequent +=
-            fmt::format("{}{} ({})", i ? ", " : "", of.frequent[i].first, thousands(of.frequent[i].second));
-      one["frequent"].push_back({of.frequent[i].first, of.frequent[i].second});
+        frequent += fmt::format("{}{} ({})", i ? ", " : "", stored_text(of.frequent[i].first),
+                                thousands(of.frequent[i].second));
+      one["frequent"].push_back({stored_text(of.frequent[i].first), of.frequent[i].second});
     }
     const auto decision = decisions.find(column.name);
     if (decision != decisions.end())

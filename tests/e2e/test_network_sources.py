@@ -1,6 +1,7 @@
 """Shards on a server that is asked for parts of files: what they cost in memory and traffic, what they are called, and what
 happens when the server goes away. Data are up to 20 times as large as the memory that is allowed for them."""
 
+import gzip
 import http.server
 import io
 import json
@@ -298,9 +299,32 @@ def test_packed_shards_keep_the_names_of_their_classes(millrace, small, serve, e
     for source in (bare, other.url):
         told = millrace("data", "head", f"{source}/train-000000.tar", env=environment)
         assert "there is no train.json beside the shards" in told.stdout + told.stderr
+    # Nor by what else they may be called.
+    (tmp_path / "plain").mkdir()
+    tar = (small / "train-000000.tar").read_bytes()
+    (tmp_path / "plain/shard.tar").write_bytes(tar)
+    told = millrace("data", "head", tmp_path / "plain/shard.tar", env=environment)
+    assert "the classes have no names but their numbers: names stand in NAME.json" in told.stdout + told.stderr
+    (tmp_path / "plain/train.json").write_bytes((small / "train.json").read_bytes())
+    (tmp_path / "plain/train-000000.tar.gz").write_bytes(gzip.compress(tar, 1))
+    classes = json.loads(millrace("data", "stat", tmp_path / "plain/train-000000.tar.gz", "--json").stdout)["sources"][0]["classes"]
+    assert list(classes) == NAMES
+    told = millrace("data", "head", f"{url}/train-000000.tar#part", env=environment)
+    assert "no names" not in told.stdout + told.stderr
     other.fault = lambda path: 503 if path.endswith(".json") else None
     error = millrace("data", "head", f"{other.url}/train-000000.tar", code=1, env={**environment, "MILLRACE_HTTP_ATTEMPTS": "2"}).stderr
     assert "train.json: not answered after 2 attempts" in error
+
+
+@pytest.mark.parametrize("verb", ["stat", "verify"])
+def test_looking_at_data_stops_when_the_server_is_gone(millrace, small, serve, environment, verb):
+    """It is no fault of the samples that are left, which would be listed one by one, each after all attempts."""
+    server = serve(small)
+    environment["MILLRACE_HTTP_ATTEMPTS"] = "2"
+    server.when = (12, server.stop)
+    told = millrace("data", verb, f"{server.url}/train-{{000000..000001}}.tar", code=1, env=environment)
+    assert server.when is None and told.stderr.count("not answered after 2 attempts") == 1
+    assert "is the server up and reachable?" in told.stderr and "cannot be read" not in told.stdout
 
 
 def test_a_long_page_about_a_fault_is_no_fault_of_its_own(millrace, small, serve, environment, tmp_path):
@@ -316,17 +340,6 @@ def test_a_server_that_comes_back_is_waited_for(millrace, large, serve, environm
 
     def away():
         server.stop()
-@pytest.mark.parametrize("verb", ["stat", "verify"])
-def test_looking_at_data_stops_when_the_server_is_gone(millrace, small, serve, environment, verb):
-    """It is no fault of the samples that are left, which would be listed one by one, each after all attempts."""
-    server = serve(small)
-    environment["MILLRACE_HTTP_ATTEMPTS"] = "2"
-    server.when = (12, server.stop)
-    told = millrace("data", verb, f"{server.url}/train-{{000000..000001}}.tar", code=1, env=environment)
-    assert server.when is None and told.stderr.count("not answered after 2 attempts") == 1
-    assert "is the server up and reachable?" in told.stderr and "cannot be read" not in told.stdout
-
-
         threading.Timer(1.5, server.start).start()
 
     server.when = (500, away)

@@ -532,6 +532,35 @@ def test_training_in_the_folder_of_data_makes_no_classes_of_its_runs(millrace, t
     assert "class other: no pictures" in millrace("train", recipe, cwd=folder, code=1).stderr
 
 
+def test_classes_of_any_bytes_stay_different(millrace, tmp_path):
+    """Names of folders in Latin-1, as old archives give them."""
+    folder, count = tmp_path / "latin", {b"caf\xe8": 4, b"caf\xe9": 6, b"dog": 5}
+    for c, (name, pictures) in enumerate(count.items()):
+        (tmp_path / "one").mkdir()
+        for i in range(pictures):
+            smooth(i + 100 * c).save(tmp_path / "one" / f"{i}.png")
+        folder.mkdir(exist_ok=True)
+        (tmp_path / "one").rename(os.fsdecode(bytes(folder) + b"/" + name))
+    stored = {"caf\\xe8": 4, "caf\\xe9": 6, "dog": 5}
+    assert json.loads(millrace("data", "stat", folder, "--json").stdout)["sources"][0]["classes"] == stored
+    assert all(f"  {name} " in millrace("data", "stat", folder).stdout for name in stored)
+    millrace("pack", folder, tmp_path / "packed", "--name", "train")
+    assert json.loads((tmp_path / "packed/train.json").read_text())["classes"] == list(stored)
+    packed = tmp_path / "packed/train-000000.tar"
+    assert json.loads(millrace("data", "stat", packed, "--json").stdout)["sources"][0]["classes"] == stored
+    # A run of the one knows the classes of the other.
+    recipe = write_recipe(tmp_path / "r.toml", folder)
+    recipe.write_text(recipe.read_text().replace("linear 2", "linear 3"))
+    millrace("train", recipe, "--out", tmp_path / "run")
+    results = [json.loads(millrace("eval", tmp_path / "run", source, "--json").stdout) for source in (folder, packed)]
+    assert results[0]["accuracy"] == results[1]["accuracy"] and results[0]["targets"] == 15
+    told = millrace("predict", tmp_path / "run", packed, "--json").stdout
+    assert {json.loads(line)["class"] for line in told.splitlines()} <= set(stored)
+    # Where texts must be UTF-8 nothing is written that cannot be read.
+    error = millrace("data", "convert", folder, tmp_path / "mds", "--format", "mds", code=1).stderr
+    assert "is no UTF-8, which texts of MDS must be" in error and not (tmp_path / "mds").exists()
+
+
 def test_tars_that_macos_made_are_data_sets(millrace, tmp_path):
     for label in ("cat", "dog"):
         (tmp_path / "data" / label).mkdir(parents=True)

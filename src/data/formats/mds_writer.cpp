@@ -161,6 +161,11 @@ class MdsWriter final : public DatasetWriter {
     if (const auto* integer = std::get_if<int64_t>(&value)) append(out, *integer);
     if (const auto* real = std::get_if<double>(&value)) append(out, *real);
     if (const auto* text = std::get_if<std::string>(&value)) out = *text;
+    if (encoding == "str" && !is_utf8(out))
+      fail<InputError>(
+          "{} is no UTF-8, which texts of MDS must be; convert the source first (iconv, or convmv for names "
+          "of files)",
+          where(i));
     if (const auto* bytes = std::get_if<Bytes>(&value)) out = bytes->text();
     if (const auto* pixels = std::get_if<Pixels>(&value)) out = encode_pixels(*pixels);
     if (columns_[order_[i]].kind == ColumnKind::picture &&

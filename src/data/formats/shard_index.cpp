@@ -1,25 +1,37 @@
 #include "data/formats/shard_index.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/utf8.h"
 #include "data/io/beside.h"
+#include "data/io/compression.h"
 
 namespace millrace::data {
 namespace {
 
 constexpr int version = 1;
 
+std::vector<std::string> class_names_of(const nlohmann::json& list) {
+  std::vector<std::string> names;
+  for (const auto& name : list) names.push_back(text_of_stored(name.get<std::string>()));
+  return names;
+}
+
 }  // namespace
 
 std::filesystem::path shard_index_path(const std::filesystem::path& shard) {
-  const std::string stem = shard.stem().string();
+  std::string whole = shard.string();
+  if (whole.starts_with("http")) whole.resize(std::min(whole.find('#'), whole.size()));  // a fragment
+  const std::filesystem::path tar(without_compression(whole));
+  const std::string stem = tar.stem().string();
   const size_t dash = stem.rfind('-');
-  if (shard.extension() != ".tar" || dash == std::string::npos || dash + 1 == stem.size() ||
+  if (tar.extension() != ".tar" || dash == std::string::npos || dash + 1 == stem.size() ||
       stem.find_first_not_of("0123456789", dash + 1) != std::string::npos)
     return {};
-  return shard.parent_path() / (stem.substr(0, dash) + ".json");
+  return tar.parent_path() / (stem.substr(0, dash) + ".json");
 }
 
 int64_t natural(const nlohmann::json& object, const char* key) {
@@ -56,8 +68,7 @@ std::optional<ShardIndex> parse_shard_index(std::string_view text, const std::st
     if (!json.is_object() || !json.contains("format") || json["format"] != "millrace-shards")
       return std::nullopt;
     found = natural(json, "version");
-    if (found == version)
-      return ShardIndex{json.at("classes").get<std::vector<std::string>>(), shards_of(json.at("shards"))};
+    if (found == version) return ShardIndex{class_names_of(json.at("classes")), shards_of(json.at("shards"))};
   } catch (const std::exception& error) {
     fail<InputError>(
         "{}: the index is damaged ({}); pack the data again, or delete it to call classes by number", where,
@@ -77,9 +88,10 @@ void write_shard_index(const std::filesystem::path& path, const ShardIndex& inde
   nlohmann::ordered_json json;
   json["format"] = "millrace-shards";
   json["version"] = version;
-  json["classes"] = index.classes;
+  json["classes"] = nlohmann::ordered_json::array();
+  // Class names are bytes from names of files and need not be UTF-8.
+  for (const std::string& name : index.classes) json["classes"].push_back(stored_text(name));
   json["shards"] = json_of(index.shards);
-  // Class names are bytes from file names and need not be UTF-8; what is not is replaced, not fatal.
   write_file(path, json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 

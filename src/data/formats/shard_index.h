@@ -1,6 +1,7 @@
 // The sidecar of packed shards, NAME.json beside NAME-000000.tar …: JSON, schema version 1:
 //   {"format": "millrace-shards", "version": 1, "classes": ["cat", "dog"],
 //    "shards": [{"name": "train-000000.tar", "samples": 100000, "bytes": 812359680, "crc32c": 3808858755}]}
+// Classes are written as stored_text() does: names that are no UTF-8 keep their bytes.
 // Without it shards can be read too, but classes are then called by their numbers.
 #pragma once
 
@@ -26,8 +27,8 @@ struct ShardIndex {
   std::vector<ShardEntry> shards;
 };
 
-/// Where the index of a shard lies: "a/train-000003.tar" → "a/train.json"; empty for names without
-/// "-NUMBER.tar".
+/// Where the index of a shard lies: "a/train-000003.tar" and "a/train-000003.tar.gz" → "a/train.json";
+/// empty for names without "-NUMBER.tar".
 std::filesystem::path shard_index_path(const std::filesystem::path& shard);
 
 /// Here or on a server. Nothing when the file does not exist or is another program's; InputError when it is

@@ -16,16 +16,16 @@ void TarDataset::add_column(std::string name, ColumnKind kind, TarColumn column)
 void TarDataset::find_classes() {
   const std::string& shard = files_.front()->path();
   const std::string sidecar = shard_index_path(shard).string();
-  if (sidecar.empty()) return;
   try {
     if (auto index = read_shard_index(sidecar))
       classes_ = std::move(index->classes);
     else
-      note(
-          fmt::format("{}: the classes have no names but their numbers: there is no {} beside the shards, as "
-                      "millrace pack "
-                      "writes it",
-                      shard, sidecar.substr(sidecar.rfind('/') + 1)));
+      note(fmt::format("{}: the classes have no names but their numbers: {}", shard,
+                       sidecar.empty()
+                           ? "names stand in NAME.json beside shards called NAME-000000.tar, as millrace "
+                             "pack writes them"
+                           : fmt::format("there is no {} beside the shards, as millrace pack writes it",
+                                         sidecar.substr(sidecar.rfind('/') + 1))));
   } catch (const InputError& error) {
     classes_fault_ = error.what();  // of no matter to who asks for no classes
   }

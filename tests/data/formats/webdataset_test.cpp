@@ -12,6 +12,7 @@
 #include "data/codecs/arrays/tenbin.h"
 #include "data/formats/formats.h"
 #include "data/formats/open_dataset.h"
+#include "data/formats/shard_index.h"
 #include "data/formats/tar_values.h"
 #include "data/io/compression.h"
 #include "support/labelled.h"
@@ -323,7 +324,7 @@ TEST_CASE("DALI's index beside a tar is used where it fits, else it is said why 
   const std::string good = "v1.2 2\ncls 512 1 a.cls jpg " + second + " " + size + " a.jpg\ncls " + third +
                            " 1 b.cls jpg " + fourth + " " + size + " b.jpg\n";
   const auto indexed = open_with(good);
-  CHECK(indexed->notes().empty());
+  CHECK(indexed->notes() == scanned->notes());
   CHECK(indexed->columns() == scanned->columns());
   REQUIRE(indexed->count() == 2);
   for (int64_t i = 0; i < 2; ++i) {
@@ -347,7 +348,7 @@ TEST_CASE("DALI's index beside a tar is used where it fits, else it is said why 
   CHECK(note("v1.2 1\ncls 513 1 a.cls\n").find("no member of 1 bytes at 513") != std::string::npos);
   CHECK(note("v1.2 1\ncls 99999999999999 1 a.cls\n").find("does not fit") != std::string::npos);
   CHECK(note("v1.2 1\ncls 512 x a.cls\n").find("'x' is no number") != std::string::npos);
-  CHECK(note("0\t0\n").empty());  // another program's
+  CHECK(note("0\t0\n") == scanned->notes().at(0));  // another program's
 }
 
 TEST_CASE("a new shard begins at WebDataset's limits, and several shards are numbered") {
@@ -383,4 +384,20 @@ TEST_CASE("WebDataset's own test files are read as they were written") {
   const auto texts = open_dataset(data + "/formats/wds-testgz.tar");
   REQUIRE(texts->count() == 1000);
   for (int64_t i = 0; i < 1000; ++i) CHECK(!std::get<std::string>(texts->read(i, 1)).empty());
+}
+
+TEST_CASE("the index of shards is found by their names, and keeps names of any bytes") {
+  for (const char* shard :
+       {"a/train-000003.tar", "a/train-3.tar.gz", "a/train-000003.tar.zst", "a/train-0.tar.xz"})
+    CHECK(shard_index_path(shard) == "a/train.json");
+  CHECK(shard_index_path("http://h/a/train-000003.tar#7") == "http://h/a/train.json");
+  for (const char* other : {"a/train.tar", "a/train-.tar", "a/train-x3.tar", "a/train-3.gz", "a/b#-3.tar#1"})
+    CHECK(shard_index_path(other).empty());
+  const TempFolder folder;
+  const std::vector<std::string> names = {"caf\xe8", "caf\xe9", "caf\xc3\xa9", "\\xe9", "dog"};
+  write_shard_index(folder / "t.json", {names, {}});
+  CHECK(read_shard_index(folder / "t.json")->classes == names);
+  CHECK(
+      parse_shard_index(R"({"format": "millrace-shards", "version": 1, "classes": ["a"], "shards": []})", "x")
+          ->classes == std::vector<std::string>{"a"});
 }
