@@ -147,7 +147,13 @@ std::string decision_text(const data::TableColumn& decision) {
   std::string text = decision.taken_as;
   if (decision.values > 0) text += fmt::format(" ({})", thousands(decision.values));
   if (decision.rare > 0) text += fmt::format(", {} rows rarer", thousands(decision.rare));
-  return text + (decision.why.empty() ? "" : ": " + decision.why);
+  std::string why = decision.why;
+  if (decision.bad > 0)
+    why += fmt::format("{}{}", why.empty() ? "" : "; ",
+                       decision.bad == 1
+                           ? "1 value cannot be read and counts as missing"
+                           : fmt::format("{} values cannot be read and count as missing", decision.bad));
+  return text + (why.empty() ? "" : ": " + why);
 }
 
 int table_statistics(const data::Dataset& dataset, bool as_json, const data::StatisticsOptions& options) {

@@ -144,6 +144,12 @@ void append(std::vector<std::string>& lines, const std::vector<std::string>& mor
   lines.insert(lines.end(), more.begin(), more.end());
 }
 
+std::vector<std::string> unreadable(const Task& task, const data::Dataset& samples) {
+  std::vector<std::string> lines;
+  for (const auto& input : task.inputs) append(lines, input->unreadable(samples));
+  return lines;
+}
+
 /// The task with the samples that it was learnt from.
 struct Learnt {
   Task task;
@@ -282,6 +288,7 @@ Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, c
   append(notes, feed.notes());
   append(notes,
          count_notes(task, feed.path(), fmt::format("{} {}", learnt.source.samples->count(), task.unit())));
+  append(notes, unreadable(task, *learnt.source.samples));
   note_division(task, *learnt.source.samples, notes);
   append(notes, empty_classes(task, reading, feed));
   return opened;
@@ -318,6 +325,7 @@ TaskFeed open_tests(const Task& task, const std::string& path, int64_t most, int
   if (!cuts_corpus(task))
     notes.push_back(fmt::format("{}: {} {} to test on{}", tests.feed->path(), samples->count(), task.unit(),
                                 own ? ", kept by data.test_share" + divided_text(recipe) : ""));
+  append(notes, unreadable(task, *samples));
   append(notes, empty_classes(task, reading, *tests.feed));
   return tests;
 }

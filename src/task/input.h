@@ -60,6 +60,9 @@ class Input {
   virtual std::string encoding() const = 0;
   /// Lines for the user about what was learnt or opened.
   virtual std::vector<std::string> notes() const { return {}; }
+  /// Lines for the user about samples to train or evaluate on: values in them that cannot be read, and what
+  /// becomes of these. InputError where nothing of a column can be.
+  virtual std::vector<std::string> unreadable(const data::Dataset& /*samples*/) const { return {}; }
 
   /// The arrays that evaluation, prediction and the exported model take, named without the prefix; training
   /// may have more (random masks). The first dimension is `batch`.

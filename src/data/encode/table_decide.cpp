@@ -194,7 +194,7 @@ class ColumnDecider {
       const std::optional<double> value = read(text);
       if (!value || !is_number(*value)) {
         seen.missing += times;
-        bad_ += times;
+        decision_.bad += times;
         continue;
       }
       seen.numbers_of(*value, times);
@@ -203,16 +203,10 @@ class ColumnDecider {
     return seen;
   }
 
-  std::string bad_text(std::string why) const {
-    if (bad_ == 0) return why;
-    return fmt::format("{}{}{} {} read and count{} as missing", why, why.empty() ? "" : "; ", bad_,
-                       bad_ == 1 ? "value cannot be" : "values cannot be", bad_ == 1 ? "s" : "");
-  }
-
   void as_dates(const Counted& list, FoundDates found, std::string why) {
     const TableSeen seen =
         seen_as(list, [&](const std::string& text) { return parse_date(text, found.order); });
-    dates(seen, found.order == DateOrder::day_first, bad_text(std::move(why)));
+    dates(seen, found.order == DateOrder::day_first, std::move(why));
   }
 
   void as_numbers(const Counted& list, std::string why) {
@@ -225,7 +219,7 @@ class ColumnDecider {
     const TableSeen seen =
         seen_as(list, [&](const std::string& text) { return csv_written_number(text, comma); });
     decision_.taken_as = "number";
-    decision_.why = bad_text(std::move(why));
+    decision_.why = std::move(why);
     dense(seen, {.column = source_.name, .decimal_comma = comma});
   }
 
@@ -241,7 +235,7 @@ class ColumnDecider {
   TableState& state_;
   const Column& source_;
   bool decimal_comma_;
-  int64_t all_, bad_ = 0;
+  int64_t all_;
   TableColumn decision_;
 };
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/parallel_for.h"
 #include "base/utf8.h"
 #include "data/encode/table_state.h"
 #include "data/formats/csv_cells.h"
@@ -51,6 +52,14 @@ std::string code_text(std::string_view text) {
   return csv_real(text, real) ? fmt::format("{}", real) : std::string(text);
 }
 
+/// What a column of numbers holds, as it is written there.
+std::string kind_of(const TableDense& column) {
+  using Reads = TableDense::Reads;
+  return column.reads == Reads::date ? "dates" : column.reads == Reads::boolean ? "yes and no" : "numbers";
+}
+
+constexpr size_t longest_shown = 40;  // characters of a value in a message
+
 }  // namespace
 
 std::optional<double> read_dense(const TableDense& column, std::string_view text) {
@@ -82,14 +91,14 @@ class TableEncoder::Bound {
     for (const Category& category : state.categories) columns_.push_back(find(category.column));
   }
 
-  void read_raw(int64_t first, int64_t count, double* numbers, int64_t* ids) const {
+  void read_raw(int64_t first, int64_t count, double* numbers, int64_t* ids, Bad bad) const {
     const auto values = read_columns(dataset_, first, count, columns_);
     const size_t categories = state_.categories.size(), width = columns_.size() - categories;
     size_t c = 0;
     for (size_t d = 0; d < state_.dense.size(); ++d)
       if (!state_.dense[d].derived()) {
         double* to = numbers + c;
-        for (size_t i = 0; i < values[c].size(); ++i, to += width) *to = number(values[c], i, first, d);
+        for (size_t i = 0; i < values[c].size(); ++i, to += width) *to = number(values[c], i, first, d, bad);
         ++c;
       }
     for (size_t k = 0; k < categories; ++k) texts(values[c++], k, ids + k, categories);
@@ -99,7 +108,7 @@ class TableEncoder::Bound {
   size_t find(const std::string& name) const { return dataset_.column(name); }
 
   /// Value i of column d of the float matrix as it stands there; NaN where there is none.
-  double number(const ColumnValues& values, size_t i, int64_t first, size_t d) const {
+  double number(const ColumnValues& values, size_t i, int64_t first, size_t d, Bad bad) const {
     if (!values.has(i)) return NAN;
     const Dense& column = state_.dense[d];
     if (values.kind != ColumnKind::text) {
@@ -115,11 +124,10 @@ class TableEncoder::Bound {
     const std::string_view text = values.contents[i];
     if (csv_missing_number(text)) return NAN;
     if (const auto value = read_dense(column, text)) return *value;
+    if (bad == Bad::missing) return NAN;
     fail<InputError>("{}: its {} is '{}', and in training the column holds {}",
-                     dataset_.name(first + static_cast<int64_t>(i)), column.column, text.substr(0, 40),
-                     column.reads == Dense::Reads::date      ? "dates"
-                     : column.reads == Dense::Reads::boolean ? "yes and no"
-                                                             : "numbers");
+                     dataset_.name(first + static_cast<int64_t>(i)), column.column,
+                     text.substr(0, longest_shown), kind_of(column));
   }
 
   void texts(const ColumnValues& values, size_t k, int64_t* to, size_t width) const {
@@ -174,10 +182,54 @@ std::vector<std::string> TableEncoder::text_columns() const {
 }
 
 void TableEncoder::read_raw(const Dataset& dataset, int64_t first, int64_t count, double* numbers,
-                            int64_t* ids) const {
+                            int64_t* ids, Bad bad) const {
   if (first < 0 || count < 0 || first > dataset.count() - count)
     fail<InternalError>("{}: there are no samples {} to {}", dataset.path(), first, first + count);
-  Bound(*state_, dataset).read_raw(first, count, numbers, ids);
+  Bound(*state_, dataset).read_raw(first, count, numbers, ids, bad);
+}
+
+std::vector<TableBadCells> TableEncoder::bad_cells(const Dataset& dataset) const {
+  std::vector<size_t> columns;
+  std::vector<const Dense*> read_as;
+  for (const Dense& dense : state_->dense) {
+    if (dense.derived() || dense.reads == Dense::Reads::order) continue;
+    const size_t column = dataset.column(dense.column);
+    if (dataset.columns()[column].kind != ColumnKind::text) continue;
+    columns.push_back(column);
+    read_as.push_back(&dense);
+  }
+  if (columns.empty()) return {};
+  constexpr int64_t part_rows = 1 << 14;
+  const int64_t rows = dataset.count(), parts = (rows + part_rows - 1) / part_rows;
+  std::vector<std::vector<TableBadCells>> of_part(static_cast<size_t>(parts));
+  parallel_for(parts, 0, [&](int64_t p) {
+    const int64_t first = p * part_rows;
+    const auto values = read_columns(dataset, first, std::min(part_rows, rows - first), columns);
+    auto& found = of_part[static_cast<size_t>(p)];
+    found.resize(columns.size());
+    for (size_t c = 0; c < columns.size(); ++c)
+      for (size_t i = 0; i < values[c].size(); ++i) {
+        if (!values[c].has(i) || csv_missing_number(values[c].contents[i])) continue;
+        ++found[c].values;
+        if (read_dense(*read_as[c], values[c].contents[i])) continue;
+        if (found[c].bad++ > 0) continue;
+        found[c].text = values[c].contents[i].substr(0, longest_shown);
+        found[c].sample = first + static_cast<int64_t>(i);
+      }
+  });
+  std::vector<TableBadCells> bad;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    TableBadCells all;
+    all.column = read_as[c]->column;
+    all.kind = kind_of(*read_as[c]);
+    for (const auto& part : of_part) {
+      if (all.bad == 0) all.text = part[c].text, all.sample = part[c].sample;
+      all.bad += part[c].bad;
+      all.values += part[c].values;
+    }
+    if (all.bad > 0) bad.push_back(std::move(all));
+  }
+  return bad;
 }
 
 std::string TableEncoder::json() const {

@@ -82,7 +82,13 @@ class TableEncoder {
   /// is derived (TableDense::Reads says what they are), and ids [count, categories().size()]; null where
   /// there are no such columns. Texts where training had numbers must be numbers as they are written.
   /// InputError when a column is missing or of another kind, InternalError when there are no such samples.
-  void read_raw(const Dataset& dataset, int64_t first, int64_t count, double* numbers, int64_t* ids) const;
+  /// `bad`: what becomes of texts that cannot be read as what training had there (a number, a date): an
+  /// InputError that names the sample, or a missing value.
+  enum class Bad { refused, missing };
+  void read_raw(const Dataset& dataset, int64_t first, int64_t count, double* numbers, int64_t* ids,
+                Bad bad = Bad::refused) const;
+  /// The columns of a data set that have such texts. Reads all samples where columns of texts become numbers.
+  std::vector<TableBadCells> bad_cells(const Dataset& dataset) const;
 
  private:
   class Bound;

@@ -48,6 +48,16 @@ struct TableColumn {
   int64_t missing = 0;   // rows without a value
   int64_t values = 0;    // of categories: with an id of their own
   int64_t rare = 0;      // of categories: rows whose values share the id of all others
+  int64_t bad = 0;       // of those missing: values that are there and cannot be read
+};
+
+/// Texts of a column that cannot be read as what training had there.
+struct TableBadCells {
+  std::string column;
+  std::string kind;             // "dates": what the column holds
+  int64_t bad = 0, values = 0;  // cells; of so many that are not missing
+  std::string text;             // the first of them
+  int64_t sample = -1;          // where that stands
 };
 
 }  // namespace millrace::data

@@ -241,9 +241,9 @@ class Csv final : public Dataset {
       return;
     }
     if (tally.other > 0)
-      note(fmt::format("{}: {}: {} of {} cells {} (the first: {}) and counts as missing", path(), name,
+      note(fmt::format("{}: {}: {} of {} cells {} (the first: {}) and {} as missing", path(), name,
                        column.bad, tally.cells(), column.bad == 1 ? "is no number" : "are no numbers",
-                       first()));
+                       first(), column.bad == 1 ? "counts" : "count"));
     std::vector<std::string> written;
     if (column.decimal_comma) written.push_back("decimal commas (1.234,5)");
     if (!column.decimal_comma && tally.point > 0 && tally.currency == 0 && tally.percent == 0)

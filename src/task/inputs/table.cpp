@@ -84,6 +84,21 @@ class TableInput final : public Input {
     return lines;
   }
 
+  std::vector<std::string> unreadable(const data::Dataset& samples) const override {
+    std::vector<std::string> lines;
+    for (const data::TableBadCells& each : encoder_.bad_cells(samples)) {
+      if (each.bad == each.values && each.bad > 1)
+        fail<InputError>("{}: {}: none of its {} values can be read as {} (the first: '{}' in {})",
+                         samples.path(), each.column, each.values, each.kind, each.text,
+                         samples.name(each.sample));
+      lines.push_back(fmt::format(
+          "{}: {}: {} of {} values cannot be read as {} and {} as missing (the first: '{}' in {})",
+          samples.path(), each.column, each.bad, each.values, each.kind, each.bad == 1 ? "counts" : "count",
+          each.text, samples.name(each.sample)));
+    }
+    return lines;
+  }
+
   std::vector<data::Field> fields() const override {
     const Dim batch = Dim::named("batch");
     std::vector<data::Field> list;
@@ -106,15 +121,19 @@ class TableInput final : public Input {
 
   std::shared_ptr<const data::Part> part(const Reading& reading, Purpose purpose) const override {
     for (const std::string& name : encoder_.columns()) (void)reading.samples->column(name);
-    const bool dense = numbers() > 0, categories = ids() > 0;
+    const bool dense = numbers() > 0, categories = ids() > 0,
+               loses_rows = reading.streamed || purpose == Purpose::prediction;
+    // Of what is learnt from or counted, unreadable() has told; who asks for one prediction wants it of what
+    // stands there, and a stream names what it passes over.
+    const auto bad = loses_rows ? data::TableEncoder::Bad::refused : data::TableEncoder::Bad::missing;
     return std::make_shared<data::ArrayPart>(
         fields(),
-        [encoder = encoder_, dense, categories](const data::Dataset& from, int64_t first, int64_t count,
-                                                std::span<std::byte* const> rows) {
+        [encoder = encoder_, dense, categories, bad](const data::Dataset& from, int64_t first, int64_t count,
+                                                     std::span<std::byte* const> rows) {
           encoder.read_raw(from, first, count, dense ? reinterpret_cast<double*>(rows[0]) : nullptr,
-                           categories ? reinterpret_cast<int64_t*>(rows.back()) : nullptr);
+                           categories ? reinterpret_cast<int64_t*>(rows.back()) : nullptr, bad);
         },
-        data::ArrayPartOptions{{}, reading.streamed || purpose == Purpose::prediction});
+        data::ArrayPartOptions{{}, loses_rows});
   }
 
   std::vector<std::string> columns() const override { return encoder_.columns(); }

@@ -369,4 +369,18 @@ TEST_CASE("rows to predict are read as training read them, whatever a few rows l
               .find("few.csv#2: its price is 'abc', and in training the column holds numbers") !=
           std::string::npos);
   }
+
+  // What a model is measured on or learns from keeps the row.
+  encoder.read_raw(*few, 2, 1, numbers, ids, TableEncoder::Bad::missing);
+  CHECK(std::isnan(numbers[0]));
+  CHECK(numbers[1] == 19724);
+  const std::vector<TableBadCells> bad = encoder.bad_cells(*few);
+  REQUIRE(bad.size() == 1);
+  CHECK(bad[0].column == "price");
+  CHECK(bad[0].kind == "numbers");
+  CHECK(bad[0].bad == 1);
+  CHECK(bad[0].values == 2);  // "none" is missing
+  CHECK(bad[0].text == "abc");
+  CHECK(bad[0].sample == 2);
+  CHECK(encoder.bad_cells(*table).empty());
 }

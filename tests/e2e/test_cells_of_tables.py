@@ -1,0 +1,51 @@
+"""What becomes of cells that training has not learnt to read, of small tables, and of values that are not seen in training."""
+
+import json
+import random
+
+
+def recipe(path, train, rest, column="y"):
+    path.write_text(f'[data]\ntrain = "{train}"\n{rest}\n[output]\ncolumn = "{column}"\n[train]\nepochs = 2\n')
+    return path
+
+
+def said(millrace, *arguments, **how):
+    result = millrace(*arguments, **how)
+    return result.stdout + result.stderr
+
+
+def write_visits(path, rows, bad=None):
+    """A date, a number, a class that both decide; `bad`: rows with cells that are neither."""
+    draw = random.Random(rows)
+    lines = ["seen,age,y"]
+    for i in range(rows):
+        month, age = draw.randint(1, 12), draw.randint(1, 80)
+        seen, years = (bad or {}).get(i, (f"2023-{month:02}-05", str(age)))
+        lines.append(f"{seen},{years},{'ill' if age + 3 * month > 60 else 'well'}")
+    path.write_text("\n".join(lines) + "\n")
+
+
+def test_cells_that_cannot_be_read_are_missing_in_training_and_evaluation(millrace, tmp_path):
+    bad = {40: ("last week", "30"), 90: ("2023-01-05", "thirty"), 150: ("soon", "12 months"), 200: ("2023-02-05", "old"), 260: ("2023-02-05", "2O")}
+    write_visits(tmp_path / "train.csv", 300, bad)
+    write_visits(tmp_path / "test.csv", 10, {7: ("2023-03-05", "#REF!"), 4: ("?", "3")})
+    r = recipe(tmp_path / "r.toml", tmp_path / "train.csv", f'test = "{tmp_path}/test.csv"')
+    out = said(millrace, "train", r, "--out", tmp_path / "run", 'input.numbers=["age"]')
+    assert f"seen: 2 of 300 values cannot be read as dates and count as missing (the first: 'last week' in {tmp_path}/train.csv#40)" in out
+    assert f"age: 4 of 300 values cannot be read as numbers and count as missing (the first: 'thirty' in {tmp_path}/train.csv#90)" in out
+    assert f"test.csv: age: 1 of 10 values cannot be read as numbers and counts as missing (the first: '#REF!' in {tmp_path}/test.csv#7)" in out
+    result = millrace("eval", tmp_path / "run", "--json")
+    assert json.loads(result.stdout)["targets"] == 10
+    assert "test.csv#7)" in said(millrace, "eval", tmp_path / "run")
+    # A bad value counts as what is missing does; a prediction of it is refused by name.
+    (tmp_path / "other.csv").write_text((tmp_path / "test.csv").read_text().replace("#REF!", ""))
+    losses = [json.loads(millrace("eval", tmp_path / "run", *more, "--json").stdout)["log-loss"] for more in ([], [tmp_path / "other.csv"])]
+    assert losses[0] == losses[1]
+    result = millrace("predict", tmp_path / "run", tmp_path / "test.csv", "--json", code=1)
+    assert len(result.stdout.splitlines()) == 9
+    assert "test.csv#7: its age is '#REF!', and in training the column holds numbers" in result.stderr
+    # A column of which nothing can be read is another column.
+    write_visits(tmp_path / "words.csv", 10, {i: ("2023-03-05", "young") for i in range(10)})
+    assert "age: none of its 10 values can be read as numbers (the first: 'young' in " in said(
+        millrace, "eval", tmp_path / "run", tmp_path / "words.csv", code=1
+    )
