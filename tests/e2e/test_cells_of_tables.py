@@ -49,3 +49,14 @@ def test_cells_that_cannot_be_read_are_missing_in_training_and_evaluation(millra
     assert "age: none of its 10 values can be read as numbers (the first: 'young' in " in said(
         millrace, "eval", tmp_path / "run", tmp_path / "words.csv", code=1
     )
+
+
+def test_small_tables_are_not_learnt_by_heart(millrace, tmp_path):
+    draw = random.Random(2)
+    feeds = sorted("abc"[i % 3] for i in range(71))
+    lines = ["row,name,weight,feed"] + [f"{i + 1},Chick {i},{draw.randint(100, 400)},{feed}" for i, feed in enumerate(feeds)]
+    (tmp_path / "chicks.csv").write_text("\n".join(lines) + "\n")
+    draft = millrace("init", tmp_path / "chicks.csv").stdout
+    assert '# left out: ["row", "name"]' in draft
+    out = said(millrace, "train", recipe(tmp_path / "r.toml", tmp_path / "chicks.csv", "test_share = 0.2", "feed"), "--out", tmp_path / "run", "train.batch=8")
+    assert "row is left out: it counts the rows" in out and "name is left out" in out

@@ -12,12 +12,13 @@
 namespace millrace::data {
 namespace {
 
-/// Tables of fewer rows say too little about themselves to be decided on: any value may be one that comes
-/// often.
-constexpr int64_t least_decided_rows = 100;
-/// Values that come less often share an id, which is trained by that, too, for values that are yet to come.
-/// (Measured on Titanic, Adult and diamonds: docs/data.md.)
-constexpr int64_t least_category = 3;
+/// Values that come less often share an id, which is trained by that, too, for values that are yet to come
+/// (measured on Titanic, Adult and diamonds: docs/data.md), in tables of so many rows: in smaller ones any
+/// value may be one that comes often.
+constexpr int64_t least_category = 3, least_rare_rows = 100;
+/// Tables of fewer rows say too little about themselves: numbers may grow by chance, and texts all differ.
+/// Both are far below the tables that people divide, so that a part of one is decided on as the whole.
+constexpr int64_t least_counted_rows = 10, least_differing_rows = 20;
 
 using Counted = std::vector<std::pair<std::string, int64_t>>;
 
@@ -74,7 +75,7 @@ class ColumnDecider {
   }
 
  private:
-  bool decided() const { return options_.decide && !use_.only && all_ >= least_decided_rows; }
+  bool decided(int64_t least_rows) const { return options_.decide && !use_.only && all_ >= least_rows; }
 
   void leave_out(std::string why) {
     decision_.taken_as = "left out";
@@ -87,7 +88,7 @@ class ColumnDecider {
     const bool counts_rows = source_.kind == ColumnKind::integer && seen.growing && seen.missing == 0 &&
                              seen.first >= 0 && seen.first <= latest_begin &&
                              seen.last - seen.first < 2 * static_cast<double>(all_);
-    if (decided() && !use_.forced_number && !use_.forced_date && counts_rows)
+    if (decided(least_counted_rows) && !use_.forced_number && !use_.forced_date && counts_rows)
       return leave_out("it counts the rows");
     if (options_.decide && seen.numbers == 0) return leave_out("it has no value in any row");
     if (use_.forced_date) return dates(seen, false, "named in dates");
@@ -153,7 +154,7 @@ class ColumnDecider {
     if (options_.decide)
       if (const auto found = find_dates(list))
         return as_dates(list, *found, found->either ? "12/31 or 31/12 fit alike: taken as month first" : "");
-    if (decided() && nearly_unique(list, present)) return;
+    if (decided(least_differing_rows) && nearly_unique(list, present)) return;
     category(list);
   }
 
@@ -244,7 +245,7 @@ class ColumnDecider {
 TableOptions usual_table(const Dataset& dataset) {
   TableOptions options;
   options.decide = true;
-  if (dataset.count() >= least_decided_rows) options.least_count = least_category;
+  if (dataset.count() >= least_rare_rows) options.least_count = least_category;
   return options;
 }
 

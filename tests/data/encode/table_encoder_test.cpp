@@ -339,6 +339,49 @@ TEST_CASE("what columns are is decided by what they hold, and by those who know 
   CHECK(TableEncoder::learn(*table, rest).decisions().at(0).taken_as == "date");
 }
 
+TEST_CASE("small tables are not learnt by heart either: row numbers and names are left out") {
+  const TempFolder folder;
+  const auto decided = [&](const std::string& csv) {
+    const auto table = open_text(folder, "small.csv", csv);
+    std::map<std::string, std::string> of;
+    const TableEncoder encoder = TableEncoder::learn(*table, usual_table(*table));
+    for (const TableColumn& each : encoder.decisions()) of[each.column] = each.taken_as;
+    return of;
+  };
+  const auto rows = [&](int from, int count, int step) {
+    std::string csv = "id,name,town,size,age\n";
+    for (int i = from; i < count; i += step)
+      csv += fmt::format("{},Name {},{},{},{}\n", i + 1, i, i % 3 ? "Bern" : "Oslo", i * 7 % 90, 20 + i);
+    return csv;
+  };
+  // The numbers of rows of which every third is tested on count rows, too.
+  for (const auto& [from, count, left] : {std::tuple{0, 71, 71}, {0, 20, 20}, {1, 99, 98}}) {
+    CAPTURE(left);
+    auto of = decided(rows(from, count, 1));
+    CHECK(of["id"] == "left out");
+    CHECK(of["name"] == "left out");
+    CHECK(of["town"] == "category");
+    CHECK(of["size"] == "number");
+    CHECK(of["age"] == "number");  // it begins at 20
+  }
+  auto of = decided(rows(0, 12, 1));
+  CHECK(of["id"] == "left out");
+  CHECK(of["name"] == "category");
+  of = decided(rows(0, 9, 1));
+  CHECK(of["id"] == "number");
+
+  // The whole table and what a division leaves of it are decided on alike.
+  std::string all = "id,name,x\n", part = all;
+  for (int i = 0; i < 111; ++i) {
+    const std::string row = fmt::format("{},Car {},{}\n", i + 1, i, i * 37 % 111);
+    all += row;
+    if (i % 5 != 3) part += row;
+  }
+  CHECK(decided(all) == decided(part));
+  CHECK(decided(part)["name"] == "left out");
+  CHECK(decided(part)["id"] == "left out");
+}
+
 TEST_CASE("rows to predict are read as training read them, whatever a few rows look like") {
   const TempFolder folder;
   std::string csv = "price;day;code\n";

@@ -177,7 +177,7 @@ TEST_CASE(
     "a CSV file to be predicted is read as training read its own: texts are texts, a first line are names") {
   const TempFolder folder;
   std::string rows = "size,code\n";
-  for (int i = 0; i < 30; ++i) rows += fmt::format("{},{}\n", i, i % 3 ? "007" : "x7");
+  for (int i = 0; i < 30; ++i) rows += fmt::format("{},{}\n", 29 - i, i % 3 ? "007" : "x7");
   write_file(folder / "train.csv", rows);
   write_file(folder / "one.csv", "size,code\n3,007\n");
   const std::shared_ptr<const data::Dataset> samples = data::open_dataset((folder / "train.csv").string());
