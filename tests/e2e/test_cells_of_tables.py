@@ -60,3 +60,21 @@ def test_small_tables_are_not_learnt_by_heart(millrace, tmp_path):
     assert '# left out: ["row", "name"]' in draft
     out = said(millrace, "train", recipe(tmp_path / "r.toml", tmp_path / "chicks.csv", "test_share = 0.2", "feed"), "--out", tmp_path / "run", "train.batch=8")
     assert "row is left out: it counts the rows" in out and "name is left out" in out
+
+
+def test_unknown_categories_are_predicted_as_the_mean_of_the_known(millrace, tmp_path):
+    # What a category adds is from -4 to 4, so that of one that nobody knows 0 is to be expected.
+    draw = random.Random(4)
+    lines = ["c,x,y"]
+    for i in range(2000):
+        c, x = i % 9, draw.random()
+        lines.append(f"{'abcdefghi'[c]},{x:.3f},{10 + 3 * x + c - 4:.3f}")
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "p.csv").write_text("c,x\nzebra,0.5\n,0.5\ne,0.5\n")
+    for seed in range(3):
+        path = recipe(tmp_path / "r.toml", tmp_path / "t.csv", "")
+        millrace("train", path, "--out", tmp_path / f"run{seed}", f"train.seed={seed}", "train.epochs=15", "train.batch=32")
+        lines = millrace("predict", tmp_path / f"run{seed}", tmp_path / "p.csv", "--json").stdout.splitlines()
+        unknown, missing, known = (json.loads(line)["numbers"]["y"] for line in lines)
+        assert unknown == missing
+        assert abs(unknown - 11.5) < 1.3 and abs(known - 11.5) < 0.5, (seed, unknown, known)

@@ -20,6 +20,9 @@ constexpr int64_t least_category = 3, least_rare_rows = 100;
 /// Both are far below the tables that people divide, so that a part of one is decided on as the whole.
 constexpr int64_t least_counted_rows = 10, least_differing_rows = 20;
 
+/// The share of rows that teach what to make of an unknown category: measured, docs/data.md.
+constexpr double hidden_rows = 0.02;
+
 using Counted = std::vector<std::pair<std::string, int64_t>>;
 
 /// The most frequent first, of equal ones in alphabetical order.
@@ -134,6 +137,8 @@ class ColumnDecider {
         if (!kept) decision_.rare += times;
       }
       category.ids = 1 + std::ssize(category.vocabulary);
+      if (options_.decide && static_cast<double>(decision_.rare) < hidden_rows * static_cast<double>(all_))
+        category.hidden = hidden_rows;
     }
     decision_.values = std::ssize(category.vocabulary);
     state_.categories.push_back(std::move(category));

@@ -254,6 +254,7 @@ std::string TableEncoder::json() const {
                                   {"ids", category.ids},
                                   {"vocabulary", stored_texts(category.vocabulary)}});
     if (category.numbers) json["categories"].back()["numbers"] = true;
+    if (category.hidden > 0) json["categories"].back()["hidden"] = category.hidden;
   }
   return json.dump(1);
 }
@@ -277,7 +278,8 @@ TableEncoder TableEncoder::parse(std::string_view text) {
                               .day_first = each.value("day_first", false)});
     for (const auto& each : json.at("categories"))
       state->categories.push_back({text_at(each, "column"), each.at("ids").get<int64_t>(),
-                                   texts_at(each, "vocabulary"), each.value("numbers", false)});
+                                   texts_at(each, "vocabulary"), each.value("numbers", false),
+                                   each.value("hidden", 0.0)});
   } catch (const nlohmann::json::exception& error) {
     fail<InputError>("the encoding of columns is damaged: {}", error.what());
   }
@@ -286,8 +288,9 @@ TableEncoder TableEncoder::parse(std::string_view text) {
   for (const Dense& dense : state->dense)
     good &= std::isfinite(dense.mean) && dense.deviation >= 0 && dense.period >= 0;
   for (const Category& category : state->categories)
-    good &= category.ids ==
-            (state->hash_ids > 0 ? state->hash_ids : static_cast<int64_t>(category.vocabulary.size()) + 1);
+    good &= category.hidden >= 0 && category.hidden < 1 &&
+            category.ids == (state->hash_ids > 0 ? state->hash_ids
+                                                 : static_cast<int64_t>(category.vocabulary.size()) + 1);
   if (!good) fail<InputError>("the encoding of columns is damaged: its numbers do not go together");
   state->index();
   return TableEncoder(std::move(state));

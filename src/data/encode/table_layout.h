@@ -37,6 +37,9 @@ struct TableCategory {
   /// text "", and has an id of its own where training had it. Empty with hashes.
   std::vector<std::string> vocabulary;
   bool numbers = false;  // training had numbers there (codes)
+  /// The share of the rows of training whose id is to be 0 as if the value were unknown, where too few are
+  /// so by themselves: else nobody would have learnt what to make of a value that training did not have.
+  double hidden = 0;
   bool operator==(const TableCategory&) const = default;
 };
 

@@ -82,9 +82,10 @@ void ArrayPart::read_many(const Dataset& from, int64_t first, int64_t count, std
       std::memcpy(stored + i * stride + offsets_[k], places[k] + i * sizes_[k], sizes_[k]);
 }
 
-void ArrayPart::put(const std::byte* stored, const Row& /*row*/, Scratch* /*scratch*/,
+void ArrayPart::put(const std::byte* stored, const Row& row, Scratch* /*scratch*/,
                     std::span<std::byte* const> arrays) const {
   for (size_t k = 0; k < sizes_.size(); ++k) std::memcpy(arrays[k], stored + offsets_[k], sizes_[k]);
+  if (options_.change) options_.change(row, arrays);
 }
 
 void ArrayPart::pad(const Row& /*row*/, std::span<std::byte* const> arrays) const {

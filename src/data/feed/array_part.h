@@ -20,6 +20,8 @@ struct ArrayPartOptions {
   /// An error of the reader makes the sample bad, which is then replaced; else it is wrong input, which
   /// stops.
   bool bad_samples = false;
+  /// Random changes to a row, drawn by its key alone. May be empty.
+  std::function<void(const Row& row, std::span<std::byte* const> arrays)> change = nullptr;
 };
 
 class ArrayPart final : public Part {

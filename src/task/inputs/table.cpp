@@ -5,6 +5,8 @@
 #include <mutex>
 #include <set>
 
+#include <millrace/random.h>
+
 #include "base/format.h"
 #include "data/encode/table_encoder.h"
 #include "data/encode/table_graph.h"
@@ -133,7 +135,7 @@ class TableInput final : public Input {
           encoder.read_raw(from, first, count, dense ? reinterpret_cast<double*>(rows[0]) : nullptr,
                            categories ? reinterpret_cast<int64_t*>(rows.back()) : nullptr, bad);
         },
-        data::ArrayPartOptions{{}, loses_rows});
+        data::ArrayPartOptions{{}, loses_rows, purpose == Purpose::training ? hiding() : nullptr});
   }
 
   std::vector<std::string> columns() const override { return encoder_.columns(); }
@@ -178,6 +180,21 @@ class TableInput final : public Input {
   }
 
  private:
+  /// Makes some ids of a row those of values that training does not have.
+  std::function<void(const data::Row&, std::span<std::byte* const>)> hiding() const {
+    std::vector<double> shares;
+    for (const auto& category : encoder_.categories()) shares.push_back(category.hidden);
+    if (std::all_of(shares.begin(), shares.end(), [](double share) { return share == 0; })) return nullptr;
+    return [shares](const data::Row& row, std::span<std::byte* const> arrays) {
+      constexpr uint64_t hiding_stream = 0x686964;  // no augmentation's
+      RandomStream random(row.key.seed, hiding_stream << 32 | static_cast<uint32_t>(row.key.epoch),
+                          static_cast<uint64_t>(row.key.position));
+      auto* const ids = reinterpret_cast<int64_t*>(arrays.back());
+      for (size_t k = 0; k < shares.size(); ++k)
+        if (random.uniform() < shares[k]) ids[k] = 0;
+    };
+  }
+
   int64_t numbers() const { return data::raw_numbers(encoder_.dense()); }
   int64_t ids() const { return static_cast<int64_t>(encoder_.categories().size()); }
 

@@ -78,7 +78,7 @@ TEST_CASE("a table's raw rows and graph give what its encoder gives, bit for bit
   CHECK(fields[0].type == Type{f64, {Dim::named("batch"), 2}});
   CHECK(fields[1].type == Type{i64, {Dim::named("batch"), 2}});
 
-  const auto part = input->part(reading_of(recipe, samples), task::Purpose::training);
+  const auto part = input->part(reading_of(recipe, samples), task::Purpose::evaluation);
   const std::vector<Array> raw = rows_of(*part, *samples);
   CHECK(raw[0].as<double>()[0] == 20);
   CHECK(std::isnan(raw[0].as<double>()[2 * 2 + 1]));
@@ -142,6 +142,43 @@ TEST_CASE("a table's encoding is all that it needs: loaded, it makes the same of
           (void)loaded->part(reading_of(recipe, fewer), task::Purpose::prediction);
         }).find("fewer") == 0);
   CHECK(!refusal([&] { (void)task::input_kinds().at("table").load(section, "{}"); }).empty());
+}
+
+TEST_CASE("in training some ids of a table are those of unknown values, by seed, epoch and position alone") {
+  const task::Recipe recipe;
+  const auto samples = people(2000);  // three kinds of work, missing is one, none of them rare
+  const auto input = learnt_table(samples, settled_input("table"));
+  const auto loaded = task::input_kinds().at("table").load(input->section(), input->encoding());
+  const auto made = [&](const task::Input& from, task::Purpose purpose, int64_t epoch) {
+    return values_of<int64_t>(rows_of(*from.part(reading_of(recipe, samples), purpose), *samples, epoch)[1]);
+  };
+  const std::vector<int64_t> as_they_are = made(*input, task::Purpose::evaluation, 0),
+                             first = made(*input, task::Purpose::training, 0),
+                             second = made(*input, task::Purpose::training, 1);
+  REQUIRE(first.size() == 2000);
+  CHECK(std::count(as_they_are.begin(), as_they_are.end(), 0) == 0);
+  CHECK(as_they_are == made(*input, task::Purpose::prediction, 0));
+  for (const auto* ids : {&first, &second}) {
+    // 40 of 2,000, give or take four deviations; all others are what they were.
+    const auto hidden = std::count(ids->begin(), ids->end(), 0);
+    CHECK(hidden > 15);
+    CHECK(hidden < 65);
+    for (size_t i = 0; i < ids->size(); ++i) CHECK(((*ids)[i] == 0 || (*ids)[i] == as_they_are[i]));
+  }
+  CHECK(first != second);
+  CHECK(first == made(*loaded, task::Purpose::training, 0));
+
+  // Where values are rare enough, these teach it.
+  std::vector<std::vector<data::Value>> rows;
+  for (int64_t i = 0; i < 300; ++i)
+    rows.push_back({std::string(i % 30 ? "usual" : "once " + std::to_string(i)), i * 7 % 300});
+  const auto rare = std::make_shared<RowsDataset>(
+      "rare", std::vector<data::Column>{{"work", ColumnKind::text}, {"age", ColumnKind::integer}},
+      std::move(rows));
+  const auto other = learnt_table(rare, settled_input("table"));
+  const auto ids =
+      values_of<int64_t>(rows_of(*other->part(reading_of(recipe, rare), task::Purpose::training), *rare)[1]);
+  CHECK(std::count(ids.begin(), ids.end(), 0) == 10);
 }
 
 TEST_CASE("the recipe says which columns a table takes") {
