@@ -78,3 +78,15 @@ def test_unknown_categories_are_predicted_as_the_mean_of_the_known(millrace, tmp
         unknown, missing, known = (json.loads(line)["numbers"]["y"] for line in lines)
         assert unknown == missing
         assert abs(unknown - 11.5) < 1.3 and abs(known - 11.5) < 0.5, (seed, unknown, known)
+
+
+def write_weeks(path):
+    draw = random.Random(6)
+    lines = ["day,x,y,one"] + [f"2024-{1 + i // 28}-{1 + i % 28},{draw.random():.3f},{'yn'[i % 2]},7.5" for i in range(300)]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def test_a_number_that_is_the_same_in_all_samples_is_said(millrace, tmp_path):
+    write_weeks(tmp_path / "d.csv")
+    out = said(millrace, "train", recipe(tmp_path / "r.toml", tmp_path / "d.csv", "", "one"), "--out", tmp_path / "run", "output.kind=number")
+    assert "one is 7.5 in all samples to train on, so that there is nothing to learn of it" in out and "±" not in out

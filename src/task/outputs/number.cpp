@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <memory>
 
 #include "base/format.h"
@@ -84,6 +85,8 @@ class NumberOutput final : public Output {
     deviation_ = Array::of(f64, {width()}, deviations);
   }
   void set_ignorance(double loss) { ignorance_ = loss; }
+  /// A column that has this value in all samples to train on.
+  void add_constant(const std::string& name, double value) { constant_[name] = value; }
 
   std::string encoding() const override {
     nlohmann::json json{{"columns", nlohmann::json::array()}};
@@ -96,8 +99,13 @@ class NumberOutput final : public Output {
   std::vector<std::string> notes() const override {
     std::vector<std::string> lines;
     for (const NumberColumn& column : columns_)
-      if (!plain_)
+      if (!plain_ && !constant_.contains(column.name))
         lines.push_back(fmt::format("{} is {:.6g} ± {:.6g}", column.name, column.mean, column.deviation));
+    for (const auto& [name, value] : constant_)
+      lines.push_back(fmt::format(
+          "{} is {} in all samples to train on, so that there is nothing to learn of it; is it the "
+          "right column?",
+          name, short_text(value)));
     return lines;
   }
   double ignorance() const override { return ignorance_; }
@@ -179,6 +187,7 @@ class NumberOutput final : public Output {
   }
 
   std::vector<NumberColumn> columns_;
+  std::map<std::string, double> constant_;
   double ignorance_;
   bool plain_ = true;
   Array mean_, deviation_;
@@ -261,6 +270,8 @@ std::unique_ptr<Output> learn_number(const Section& section, const Reading& read
       columns[c].deviation = deviation > 0 ? deviation : 1;
     }
   auto output = std::make_unique<NumberOutput>(section, columns, NAN);
+  for (size_t c = 0; c < columns.size(); ++c)
+    if (counts[c] > 1 && squares[c] == 0) output->add_constant(columns[c].name, means[c]);
   output->set_ignorance(loss_of_mean(*output, samples, columns, means));
   return output;
 }
