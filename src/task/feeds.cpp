@@ -192,7 +192,7 @@ std::string divided_text(const Recipe& recipe) {
 }
 
 /// A column that keeps samples together says which they are, not what they are like: where an input would
-/// take it by itself, that it does not is said. Times that are texts are categories, each of one side.
+/// take it by itself, that it does not is said. Times that are categories are each of one side.
 void note_division(const Task& task, const data::Dataset& samples, std::vector<std::string>& notes) {
   using How = data::SplitBy::How;
   const data::SplitBy by = data::SplitBy::parse(task.recipe.data.test_by);
@@ -208,7 +208,9 @@ void note_division(const Task& task, const data::Dataset& samples, std::vector<s
       notes.push_back(fmt::format(
           "{0} keeps samples together (data.test_by) and is none of {1}'s columns; {1}.columns can name it",
           by.column, key));
-    if (by.how == How::time && input->settings().find("leave_out") && among(input->text_columns()))
+    std::vector<std::string> categories;
+    for (const ExportedTexts& each : input->exported_texts()) categories.push_back(each.name);
+    if (by.how == How::time && input->settings().find("leave_out") && among(categories))
       notes.push_back(fmt::format(
           "{0} is one of {1}'s categories, and all that are tested on are unknown to the model, as "
           "they are newer; {1}.leave_out = [\"{0}\"] does without it",

@@ -90,3 +90,12 @@ def test_a_number_that_is_the_same_in_all_samples_is_said(millrace, tmp_path):
     write_weeks(tmp_path / "d.csv")
     out = said(millrace, "train", recipe(tmp_path / "r.toml", tmp_path / "d.csv", "", "one"), "--out", tmp_path / "run", "output.kind=number")
     assert "one is 7.5 in all samples to train on, so that there is nothing to learn of it" in out and "±" not in out
+
+
+def test_newer_days_are_unknown_only_where_days_are_categories(millrace, tmp_path):
+    write_weeks(tmp_path / "d.csv")
+    divided = recipe(tmp_path / "r.toml", tmp_path / "d.csv", "test_share = 0.2", "y")
+    out = said(millrace, "train", divided, "--out", tmp_path / "days", "data.test_by=time:day")
+    assert "day is taken as date" in out and "is one of input's categories" not in out
+    out = said(millrace, "train", divided, "--out", tmp_path / "codes", "data.test_by=time:day", 'input.categories=["day"]')
+    assert "day is one of input's categories, and all that are tested on are unknown to the model" in out
