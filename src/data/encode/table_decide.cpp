@@ -94,8 +94,13 @@ class ColumnDecider {
     if (decided(least_counted_rows) && !use_.forced_number && !use_.forced_date && counts_rows)
       return leave_out("it counts the rows");
     if (options_.decide && seen.numbers == 0) return leave_out("it has no value in any row");
-    if (use_.forced_date) return dates(seen, false, "named in dates");
+    using Whole = TableDense::Whole;
+    if (use_.forced_date)
+      return dates(seen, false, "named in dates", use_.digits ? Whole::digits : Whole::microseconds);
     decision_.taken_as = "number";
+    if (options_.decide && !use_.forced_number && seen.numbers > 0 && seen.dates == seen.numbers)
+      decision_.why =
+          "its whole numbers could all be dates, such as 20241231; input.dates takes them as such";
     dense(seen, {.column = source_.name, .decimal_comma = decimal_comma_});
   }
 
@@ -110,10 +115,14 @@ class ColumnDecider {
   }
 
   /// Days, and where they stand in the periods that the column goes through.
-  void dates(const TableSeen& seen, bool day_first, std::string why) {
+  void dates(const TableSeen& seen, bool day_first, std::string why,
+             TableDense::Whole whole = TableDense::Whole::none) {
     decision_.taken_as = "date";
+    // Days of 1970-01-01 that are none: times alone.
+    if (why.empty() && seen.hours && seen.least >= 0 && seen.most <= 1) why = "times of day";
     decision_.why = std::move(why);
-    dense(seen, {.column = source_.name, .reads = TableDense::Reads::date, .day_first = day_first});
+    dense(seen,
+          {.column = source_.name, .reads = TableDense::Reads::date, .day_first = day_first, .whole = whole});
     constexpr double year = 365.2425, week = 7, day = 1;
     for (const double period : {year, week, day}) {
       const bool times_of_day = seen.hours;
@@ -286,6 +295,7 @@ void TableSeen::text(std::string_view value) {
 
 void TableSeen::add(const TableSeen& later) {
   missing += later.missing;
+  dates += later.dates;
   for (const auto& [value, count] : later.times) times[value] += count;
   if (later.numbers == 0) return;
   growing = growing && later.growing && (numbers == 0 || last < later.first);

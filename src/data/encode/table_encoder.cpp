@@ -34,6 +34,15 @@ std::vector<std::string> texts_at(const nlohmann::json& json, const char* key) {
   return texts;
 }
 
+constexpr std::array whole_names = {"none", "microseconds", "digits"};
+
+TableDense::Whole whole_of(const nlohmann::json& dense) {
+  const std::string name = dense.value("whole", whole_names[0]);
+  for (size_t k = 0; k < whole_names.size(); ++k)
+    if (name == whole_names[k]) return static_cast<TableDense::Whole>(k);
+  fail<InputError>("the encoding of columns is damaged: it has dates of '{}'", name);
+}
+
 constexpr std::array reads_names = {"number", "order", "boolean", "date"};
 
 /// Encodings of before have orders only by their texts.
@@ -60,11 +69,20 @@ std::string kind_of(const TableDense& column) {
 
 constexpr size_t longest_shown = 40;  // characters of a value in a message
 
+/// Days that a number of a column of dates stands for; nothing when it is none.
+std::optional<double> whole_date(const TableDense& column, double number) {
+  return column.whole == TableDense::Whole::digits ? date_of_digits(number) : number / microseconds_a_day;
+}
+
 }  // namespace
 
 std::optional<double> read_dense(const TableDense& column, std::string_view text) {
   switch (column.reads) {
     case TableDense::Reads::date:
+      if (column.whole != TableDense::Whole::none) {
+        int64_t number = 0;
+        return csv_integer(text, number) ? whole_date(column, static_cast<double>(number)) : std::nullopt;
+      }
       return parse_date(text, column.day_first ? DateOrder::day_first : DateOrder::month_first);
     case TableDense::Reads::boolean:
       if (const int answer = yes_or_no(text); answer >= 0) return answer;
@@ -74,6 +92,29 @@ std::optional<double> read_dense(const TableDense& column, std::string_view text
   }
   return csv_written_number(text, column.decimal_comma);
 }
+
+namespace {
+
+/// Value i of a column that is not one of texts in an order: NaN where there is none, nothing where it cannot
+/// be read.
+std::optional<double> dense_at(const TableDense& column, const ColumnValues& values, size_t i) {
+  if (!values.has(i)) return NAN;
+  if (values.kind == ColumnKind::text) {
+    const std::string_view text = values.contents[i];
+    return csv_missing_number(text) ? NAN : read_dense(column, text);
+  }
+  const double value =
+      values.kind == ColumnKind::integer ? static_cast<double>(values.integers[i]) : values.reals[i];
+  return column.reads == TableDense::Reads::date ? whole_date(column, value) : value;
+}
+
+/// That value as a message shows it.
+std::string shown(const ColumnValues& values, size_t i) {
+  return values.kind == ColumnKind::text ? std::string(values.contents[i].substr(0, longest_shown))
+                                         : category_text(values, i);
+}
+
+}  // namespace
 
 /// The columns of one data set, found by their names.
 class TableEncoder::Bound {
@@ -109,25 +150,18 @@ class TableEncoder::Bound {
 
   /// Value i of column d of the float matrix as it stands there; NaN where there is none.
   double number(const ColumnValues& values, size_t i, int64_t first, size_t d, Bad bad) const {
-    if (!values.has(i)) return NAN;
     const Dense& column = state_.dense[d];
-    if (values.kind != ColumnKind::text) {
-      const double value =
-          values.kind == ColumnKind::integer ? static_cast<double>(values.integers[i]) : values.reals[i];
-      return column.reads == Dense::Reads::date ? value / microseconds_a_day : value;
-    }
     if (column.reads == Dense::Reads::order) {
+      if (!values.has(i)) return NAN;
       const TextIds& order = state_.ordinals[d];
       const auto at = order.find(values.contents[i]);
       return at != order.end() ? static_cast<double>(at->second) : NAN;
     }
-    const std::string_view text = values.contents[i];
-    if (csv_missing_number(text)) return NAN;
-    if (const auto value = read_dense(column, text)) return *value;
+    if (const auto value = dense_at(column, values, i)) return *value;
     if (bad == Bad::missing) return NAN;
     fail<InputError>("{}: its {} is '{}', and in training the column holds {}",
-                     dataset_.name(first + static_cast<int64_t>(i)), column.column,
-                     text.substr(0, longest_shown), kind_of(column));
+                     dataset_.name(first + static_cast<int64_t>(i)), column.column, shown(values, i),
+                     kind_of(column));
   }
 
   void texts(const ColumnValues& values, size_t k, int64_t* to, size_t width) const {
@@ -174,7 +208,8 @@ std::vector<std::string> TableEncoder::columns() const {
 std::vector<std::string> TableEncoder::text_columns() const {
   std::vector<std::string> names;
   for (const Dense& dense : state_->dense)
-    if (!dense.derived() && (dense.reads != Dense::Reads::number || dense.decimal_comma))
+    if (!dense.derived() && dense.whole == Dense::Whole::none &&
+        (dense.reads != Dense::Reads::number || dense.decimal_comma))
       names.push_back(dense.column);
   for (const Category& category : state_->categories)
     if (!category.numbers) names.push_back(category.column);
@@ -194,7 +229,7 @@ std::vector<TableBadCells> TableEncoder::bad_cells(const Dataset& dataset) const
   for (const Dense& dense : state_->dense) {
     if (dense.derived() || dense.reads == Dense::Reads::order) continue;
     const size_t column = dataset.column(dense.column);
-    if (dataset.columns()[column].kind != ColumnKind::text) continue;
+    if (dataset.columns()[column].kind != ColumnKind::text && dense.whole != Dense::Whole::digits) continue;
     columns.push_back(column);
     read_as.push_back(&dense);
   }
@@ -209,11 +244,11 @@ std::vector<TableBadCells> TableEncoder::bad_cells(const Dataset& dataset) const
     found.resize(columns.size());
     for (size_t c = 0; c < columns.size(); ++c)
       for (size_t i = 0; i < values[c].size(); ++i) {
-        if (!values[c].has(i) || csv_missing_number(values[c].contents[i])) continue;
+        const auto value = dense_at(*read_as[c], values[c], i);
+        if (value && std::isnan(*value)) continue;
         ++found[c].values;
-        if (read_dense(*read_as[c], values[c].contents[i])) continue;
-        if (found[c].bad++ > 0) continue;
-        found[c].text = values[c].contents[i].substr(0, longest_shown);
+        if (value || found[c].bad++ > 0) continue;
+        found[c].text = shown(values[c], i);
         found[c].sample = first + static_cast<int64_t>(i);
       }
   });
@@ -248,6 +283,7 @@ std::string TableEncoder::json() const {
     if (dense.period > 0) added.update({{"period", dense.period}, {"cosine", dense.cosine}});
     if (dense.decimal_comma) added["decimal_comma"] = true;
     if (dense.day_first) added["day_first"] = true;
+    if (dense.whole != Dense::Whole::none) added["whole"] = whole_names[static_cast<size_t>(dense.whole)];
   }
   for (const Category& category : state_->categories) {
     json["categories"].push_back({{"column", stored_text(category.column)},
@@ -275,7 +311,8 @@ TableEncoder TableEncoder::parse(std::string_view text) {
                               .period = each.value("period", 0.0),
                               .cosine = each.value("cosine", false),
                               .decimal_comma = each.value("decimal_comma", false),
-                              .day_first = each.value("day_first", false)});
+                              .day_first = each.value("day_first", false),
+                              .whole = whole_of(each)});
     for (const auto& each : json.at("categories"))
       state->categories.push_back({text_at(each, "column"), each.at("ids").get<int64_t>(),
                                    texts_at(each, "vocabulary"), each.value("numbers", false),

@@ -25,7 +25,8 @@ struct TableOptions {
   /// Columns that are categories: of numbers (codes), or of texts that would be taken for something else.
   std::vector<std::string> categories;
   /// Columns that are numbers, or dates, whatever they look like: values that are none are missing. Whole
-  /// numbers that are dates are microseconds since 1970, as Parquet and Arrow have them.
+  /// numbers that are dates are microseconds since 1970, as Parquet and Arrow have them, or 20241231, if all
+  /// are.
   std::vector<std::string> numbers, dates;
   /// Columns of texts in an order: they become 0, 1, 2 … as floats, what is not in the list is missing.
   std::map<std::string, std::vector<std::string>> ordinals;

@@ -24,6 +24,8 @@ struct TableDense {
   bool cosine = false;
   bool decimal_comma = false;  // numbers: written as 1.234,5
   bool day_first = false;      // dates: 31/12/2024
+  /// Dates that training had as whole numbers: microseconds since 1970, or their digits, 20241231.
+  enum class Whole { none, microseconds, digits } whole = Whole::none;
   bool operator==(const TableDense&) const = default;
 
   bool derived() const { return flag || period > 0; }

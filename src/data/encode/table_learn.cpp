@@ -9,6 +9,7 @@
 #include "data/encode/table_seen.h"
 #include "data/encode/table_state.h"
 #include "data/table/column_values.h"
+#include "data/table/dates.h"
 #include "data/table/read_columns.h"
 
 namespace millrace::data {
@@ -25,9 +26,12 @@ void look(const ColumnValues& values, const TableUse& use, const TableOptions& o
     if (!values.has(i) || (category && text && is_missing_text(values.contents[i]))) {
       ++seen.missing;
     } else if (use.role == Role::number) {
-      const double value =
-          (values.kind == ColumnKind::integer ? static_cast<double>(values.integers[i]) : values.reals[i]) /
-          (use.forced_date ? microseconds_a_day : 1);
+      const bool whole = values.kind == ColumnKind::integer;
+      double value = whole ? static_cast<double>(values.integers[i]) : values.reals[i];
+      if (use.forced_date)
+        value = use.digits ? date_of_digits(value).value_or(NAN) : value / microseconds_a_day;
+      else if (whole && date_of_digits(value))
+        ++seen.dates;
       is_number(value) ? seen.number(value) : void(++seen.missing);
     } else if (use.role == Role::ordinal) {
       const auto at = std::find(use.order->begin(), use.order->end(), values.contents[i]);
@@ -37,6 +41,20 @@ void look(const ColumnValues& values, const TableUse& use, const TableOptions& o
       seen.text(text ? values.contents[i] : made = category_text(values, i));
     }
   }
+}
+
+/// Are all whole numbers of a column dates by their digits, 20241231?
+bool all_digits(const Dataset& dataset, size_t column) {
+  if (dataset.columns()[column].kind != ColumnKind::integer) return false;
+  int64_t dates = 0;
+  for (int64_t first = 0; first < dataset.count(); first += part_rows) {
+    const size_t which[] = {column};
+    const auto values = read_columns(dataset, first, std::min(part_rows, dataset.count() - first), which);
+    for (size_t i = 0; i < values[0].size(); ++i)
+      if (values[0].has(i) && ++dates > 0 && !date_of_digits(static_cast<double>(values[0].integers[i])))
+        return false;
+  }
+  return dates > 0;
 }
 
 std::vector<TableUse> used_columns(const Dataset& dataset, const TableOptions& options) {
@@ -67,6 +85,8 @@ std::vector<TableUse> used_columns(const Dataset& dataset, const TableOptions& o
       use.role = options.hash_ids > 0 ? TableUse::Role::category : TableUse::Role::text;
     } else if (kind != ColumnKind::integer && kind != ColumnKind::real) {
       continue;
+    } else if (use.forced_date) {
+      use.digits = all_digits(dataset, c);
     }
     used.push_back(use);
   }

@@ -16,6 +16,7 @@ namespace millrace::data {
 /// Sums of a column, in the order of the data whatever the number of threads.
 struct TableSeen {
   int64_t numbers = 0, missing = 0;
+  int64_t dates = 0;  // of whole numbers: those that could be one, 20241231
   double mean = 0, squares = 0;
   std::unordered_map<std::string, int64_t, TextHash, std::equal_to<>> times;  // of texts; not of missing ones
   /// Of numbers: do they grow from row to row; the first and the last; the least and the most; is any of them
@@ -43,7 +44,8 @@ struct TableUse {
   } role = Role::number;                            // text: it is decided later what it is
   const std::vector<std::string>* order = nullptr;  // of an ordinal
   bool forced_number = false, forced_date = false;
-  bool only = false;  // there is no other, so that it stays
+  bool digits = false;  // of a forced date: all its whole numbers are 20241231
+  bool only = false;    // there is no other, so that it stays
 };
 
 /// Adds what the column becomes to `state`, and why to its decisions.

@@ -84,6 +84,11 @@ class DateReader {
     while (take_sign(' ')) {
     }
   }
+  /// Is it a number with a colon behind?
+  bool time_follows() const {
+    return at_ + 1 < tokens_.size() && tokens_[at_].what == DateToken::What::number &&
+           tokens_[at_ + 1].what == DateToken::What::sign && tokens_[at_ + 1].sign == ':';
+  }
   /// What stands between the parts of a date.
   char separator() {
     if (done() || tokens_[at_].what != DateToken::What::sign) return 0;
@@ -116,6 +121,7 @@ std::optional<double> read_day(DateReader& in, DateOrder order) {
     (void)in.take_sign('-');
     const DateToken* day = in.take(number);
     if (month == 0 || !day) return std::nullopt;
+    if (day->digits == 4 && in.done()) return days_of(day->number, 4, month, 1);  // Dec 2024
     (void)(in.take_sign(',') || in.take_sign('-'));
     in.blanks();
     const DateToken* year = in.take(number);
@@ -136,6 +142,8 @@ std::optional<double> read_day(DateReader& in, DateOrder order) {
   }
   if (sign == ' ') return std::nullopt;
   const DateToken* second = in.take(number);
+  if (second && in.done() && sign != '.' && first->digits == 4 && second->digits == 2)  // 2024-12
+    return days_of(first->number, 4, second->number, 1);
   if (!second || !in.take_sign(sign)) return std::nullopt;
   in.blanks();
   const DateToken* third = in.take(number);
@@ -145,6 +153,17 @@ std::optional<double> read_day(DateReader& in, DateOrder order) {
   const bool day_first = order == DateOrder::day_first || sign == '.';
   return days_of(third->number, third->digits, (day_first ? second : first)->number,
                  (day_first ? first : second)->number);
+}
+
+/// Hours ahead of UTC of a zone that is named; of names with several meanings those of RFC 5322.
+std::optional<int64_t> read_zone(DateReader& in) {
+  constexpr std::pair<std::string_view, int64_t> zones[] = {
+      {"z", 0},    {"utc", 0},  {"gmt", 0},  {"est", -5}, {"edt", -4}, {"cst", -6},  {"cdt", -5}, {"mst", -7},
+      {"mdt", -6}, {"pst", -8}, {"pdt", -7}, {"wet", 0},  {"west", 1}, {"bst", 1},   {"cet", 1},  {"cest", 2},
+      {"eet", 2},  {"eest", 3}, {"msk", 3},  {"jst", 9},  {"kst", 9},  {"aest", 10}, {"aedt", 11}};
+  for (const auto& [name, hours] : zones)
+    if (in.take_word(name)) return hours;
+  return std::nullopt;
 }
 
 /// The time of day and what offset from UTC is behind it, in days; no time is midnight.
@@ -173,7 +192,8 @@ std::optional<double> read_time(DateReader& in) {
   if (before && hours == 12) hours = 0;
   if (after && hours < 12) hours += 12;
   double minutes = static_cast<double>(hours) * 60 + static_cast<double>(minute->number);
-  if (in.take_word("z") || in.take_word("utc") || in.take_word("gmt")) {
+  if (const auto ahead = read_zone(in)) {
+    minutes -= 60.0 * static_cast<double>(*ahead);
   } else if (const bool plus = in.take_sign('+'); plus || in.take_sign('-')) {
     const DateToken* offset = in.take(number);
     if (!offset) return std::nullopt;
@@ -196,6 +216,11 @@ std::optional<double> parse_date(std::string_view text, DateOrder order) {
   if (!tokens) return std::nullopt;
   DateReader in(std::move(*tokens));
   in.blanks();
+  if (in.time_follows()) {
+    const auto time = read_time(in);
+    in.blanks();
+    return in.done() ? time : std::nullopt;
+  }
   const auto day = read_day(in, order);
   if (!day) return std::nullopt;
   if (in.done()) return day;
@@ -227,6 +252,13 @@ std::optional<FoundDates> find_dates(std::span<const std::pair<std::string, int6
   return FoundDates{days > months ? DateOrder::day_first : DateOrder::month_first, differ && days == months};
 }
 
+std::optional<double> date_of_digits(double number) {
+  constexpr double least = 1900'01'01, most = 2100'12'31;
+  if (!(number >= least && number <= most) || number != std::floor(number)) return std::nullopt;
+  const auto digits = static_cast<int64_t>(number);
+  return days_of(digits / 10000, 4, digits / 100 % 100, digits % 100);
+}
+
 std::string date_text(double days) {
   const double whole = std::floor(days);
   if (!(std::abs(whole) < 1e6)) return fmt::format("{:g} days", days);
@@ -235,6 +267,8 @@ std::string date_text(double days) {
   const auto seconds = static_cast<int64_t>(std::lround((days - whole) * 86400));
   std::string text =
       fmt::format("{:04}-{:02}-{:02}", int{date.year()}, unsigned{date.month()}, unsigned{date.day()});
+  if (whole == 0 && seconds > 0)
+    return fmt::format("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
   if (seconds > 0) text += fmt::format(" {:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
   return text;
 }

@@ -13,9 +13,11 @@ namespace millrace::data {
 /// first are always followed by the month.
 enum class DateOrder { day_first, month_first };
 
-/// Days since 1970-01-01 00:00, the time of day as a fraction, an offset from UTC taken off: "2024-12-31",
-/// "2024/12/31 23:59", "2024-12-31T23:59:59.5Z", "31.12.2024", "12/31/24 1:05 pm", "31 Dec 2024",
-/// "December 31, 2024". Years of two digits are those from 1970 to 2069. Nothing when it is none.
+/// Days since 1970-01-01 00:00, the time of day as a fraction, an offset from UTC or a zone that is named
+/// taken off: "2024-12-31", "2024/12/31 23:59", "2024-12-31T23:59:59.5Z", "2024-12-31 23:59 CET",
+/// "31.12.2024", "12/31/24 1:05 pm", "31 Dec 2024", "December 31, 2024". Years of two digits are those from
+/// 1970 to 2069. A month ("2024-12", "Dec 2024") is its first day, a time of day alone ("14:05") a fraction.
+/// Nothing when it is none.
 std::optional<double> parse_date(std::string_view text, DateOrder order);
 
 /// The order that all but one in a hundred of the texts (or all) fit, and whether the other one fits as well;
@@ -26,7 +28,11 @@ struct FoundDates {
 };
 std::optional<FoundDates> find_dates(std::span<const std::pair<std::string, int64_t>> texts);
 
-/// "2024-12-31", with the time of day where it is not midnight.
+/// Days since 1970-01-01 of a whole number that is written as a date is, 20241231, from 1900 to 2100; nothing
+/// when it is none.
+std::optional<double> date_of_digits(double number);
+
+/// "2024-12-31", with the time of day where it is not midnight; a fraction of a day is a time alone.
 std::string date_text(double days);
 
 }  // namespace millrace::data

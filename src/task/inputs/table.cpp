@@ -324,8 +324,7 @@ MILLRACE_INPUT(table){
          {"numbers", "columns that are numbers: what is none counts as missing", std::vector<std::string>()},
          {"dates",
           "columns that are dates: days, and where they stand in the year, the week and the day; whole "
-          "numbers are "
-          "microseconds since 1970",
+          "numbers are their digits (20241231) where all are such, else microseconds since 1970",
           std::vector<std::string>()}},
     .recognise =
         [](const data::Dataset& samples, const std::vector<std::string>& taken) {

@@ -339,6 +339,58 @@ TEST_CASE("what columns are is decided by what they hold, and by those who know 
   CHECK(TableEncoder::learn(*table, rest).decisions().at(0).taken_as == "date");
 }
 
+TEST_CASE("months, times of day and digits are dates, also in the file that is predicted") {
+  const TempFolder folder;
+  std::string csv = "month,time,zone,digits,micro\n";
+  for (int i = 0; i < 240; ++i)
+    csv += fmt::format("{}-{:02},{:02}:{:02},2024-01-{:02} 10:00 CET,2024{:02}{:02},{}\n", 2000 + i / 12,
+                       1 + i % 12, i % 24, i % 60, 1 + i % 28, 1 + i % 12, 1 + i % 28,
+                       86400000000 * (20000 + i % 9));
+  const auto table = open_text(folder, "t.csv", csv);
+  TableOptions options = usual_table(*table);
+  std::map<std::string, TableColumn> of;
+  const TableEncoder found = TableEncoder::learn(*table, options);
+  for (const TableColumn& each : found.decisions()) of[each.column] = each;
+  CHECK(of["month"].taken_as == "date");
+  CHECK(of["time"].taken_as == "date");
+  CHECK(of["time"].why == "times of day");
+  CHECK(of["zone"].taken_as == "date");
+  CHECK(of["digits"].taken_as == "number");
+  CHECK(of["digits"].why.find("input.dates") != std::string::npos);
+  CHECK(of["micro"].why.empty());
+
+  options.dates = {"digits", "micro"};
+  const TableEncoder encoder = TableEncoder::parse(TableEncoder::learn(*table, options).json());
+  std::vector<std::string> waves;
+  for (const TableDense& dense : encoder.dense())
+    if (dense.period > 0 && !dense.cosine)
+      waves.push_back(fmt::format("{} {:g}", dense.column, dense.period));
+  CHECK(waves == std::vector<std::string>{"month 365.243", "month 7", "time 1", "zone 7", "zone 1",
+                                          "digits 365.243", "digits 7", "micro 7"});
+  // As `predict` opens it: these columns were no texts.
+  CHECK(encoder.text_columns() == std::vector<std::string>{"month", "time", "zone"});
+  write_file(
+      folder / "few.csv",
+      std::string(
+          "month,time,zone,digits,micro\n2024-12,18:00,2024-12-31 10:00 EST,20241231,1728000000000000\n"
+          "2024-12,18:00,2024-12-31 10:00 EST,20241331,1728000000000000\n"));
+  OpenOptions written;
+  written.texts = encoder.text_columns();
+  const auto few = open_dataset(folder / "few.csv", written);
+  double numbers[10];
+  encoder.read_raw(*few, 0, 1, numbers, nullptr);
+  CHECK(numbers[0] == 20058);
+  CHECK(numbers[1] == 0.75);
+  CHECK(numbers[2] == doctest::Approx(20088.625));
+  CHECK(numbers[3] == 20088);
+  CHECK(numbers[4] == 20000);
+  CHECK_THROWS_AS(encoder.read_raw(*few, 1, 1, numbers, nullptr), InputError);
+  encoder.read_raw(*few, 1, 1, numbers, nullptr, TableEncoder::Bad::missing);
+  CHECK(std::isnan(numbers[3]));
+  REQUIRE(encoder.bad_cells(*few).size() == 1);
+  CHECK(encoder.bad_cells(*few)[0].text == "20241331");
+}
+
 TEST_CASE("small tables are not learnt by heart either: row numbers and names are left out") {
   const TempFolder folder;
   const auto decided = [&](const std::string& csv) {

@@ -29,6 +29,20 @@ TEST_CASE("dates as people and programs write them are the days that Python's da
   CHECK(day("2024-12-31 18:00:00-0500") == doctest::Approx(20088 + 23 / 24.0));
   CHECK(day("12/31/2024 1:30 PM") == doctest::Approx(20088 + 13.5 / 24));
   CHECK(day("12/31/2024 12:00 AM") == 20088);
+  for (const char* text : {"2024-12", "2024/12", "Dec 2024", "december 2024"}) CHECK(day(text) == 20058);
+  CHECK(day("2024-12-31 18:00 EST") == doctest::Approx(20088 + 23 / 24.0));
+  CHECK(day("2024-12-31 18:00:00 CET") == doctest::Approx(20088 + 17 / 24.0));
+  CHECK(day("14:06") == doctest::Approx(14.1 / 24));
+  CHECK(day("00:00") == 0);
+  CHECK(day("2:06:00 pm") == doctest::Approx(14.1 / 24));
+  CHECK(date_of_digits(20241231) == 20088);
+  CHECK(date_of_digits(20000229) == 11016);
+  for (const double number : {20241301.0, 20230229.0, 20241231.5, 2024.0, 18991231.0, 1e300, -20241231.0})
+    CHECK_FALSE(date_of_digits(number));
+  CHECK(date_text(14.1 / 24) == "14:06:00");
+  for (const char* text : {"2024-13", "2024.12", "24-12", "2010-2011", "25:00", "14:60", "14:05 x", "14",
+                           "2024-12-31 18:00 XYZ"})
+    CHECK_FALSE(parse_date(text, DateOrder::month_first));
   for (const char* text : {"", "1", "2024", "2024-13-01", "2023-02-29", "31/12/2024", "10-20", "1.5", "a b c",
                            "2024-12-31 25:00", "2024-12-31 10", "May", "5 apples 2024", "2024-12-31 18:00 x",
                            "1-2-3-4", "192.168.10.1", "999999999999-1-1"}) {
