@@ -163,6 +163,9 @@ struct InputKind {
   /// ("tokens"); "" for none.
   std::string targets = {};
   std::vector<Setting> settings;
+  /// The setting that names columns which formats of texts (CSV) are to give as they are written, be they
+  /// numbers ("007"); "" for none.
+  std::string as_written = {};
   /// Could a data set be its samples? The columns that it would take, empty where it cannot. `taken`: columns
   /// that are others'.
   std::vector<std::string> (*recognise)(const data::Dataset& samples,

@@ -12,6 +12,8 @@
 #include "data/table/select.h"
 #include "data/table/split.h"
 #include "data/table/test_share.h"
+#include "task/input.h"
+#include "task/recipe_sections.h"
 
 namespace millrace::task {
 namespace {
@@ -127,6 +129,11 @@ data::OpenOptions open_options(const Recipe& recipe, const std::vector<std::stri
   data::OpenOptions options;
   if (!recipe.data.header.empty()) options.header = recipe.data.header == "yes";
   options.texts = texts;
+  for (const Section& input : recipe.inputs)
+    for (const InputKind* kind : input_kinds().all())
+      if (!kind->as_written.empty() && (input.kind.empty() || input.kind == kind->name))
+        for (std::string& column : texts_of(input, kind->as_written))
+          options.texts.push_back(std::move(column));
   options.missing = recipe.data.missing;
   return options;
 }

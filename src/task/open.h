@@ -18,7 +18,8 @@ namespace millrace::task {
 /// folder of all data is missing.
 std::shared_ptr<const data::Dataset> open_set(const std::string& text, const data::OpenOptions& options = {});
 
-/// How a recipe has its data sets opened, `texts` being columns of texts whatever they look like.
+/// How a recipe has its data sets opened, `texts` being columns of texts whatever they look like, beside
+/// those that its inputs want as they are written.
 data::OpenOptions open_options(const Recipe& recipe, const std::vector<std::string>& texts = {});
 /// The same data set, or where it lacks columns that are known that of the same path and options with its
 /// first line as names: of a few rows of CSV it cannot be told from the content whether that is what they

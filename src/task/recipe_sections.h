@@ -31,6 +31,9 @@ std::vector<std::string> kinds_with(SectionType type, const std::string& key);
 void settle_section(SectionType type, Section& section, const std::string& prefix, const std::string& kind,
                     const std::string& where = "");
 
+/// The texts that a section names by a key, settled or not: "column" or "columns".
+std::vector<std::string> texts_of(const Section& section, const std::string& key);
+
 /// The settings of an output's loss, as far as its items say; null where neither they nor the kind of output
 /// name one.
 struct SectionLoss {

@@ -8,23 +8,10 @@
 #include "data/table/contents.h"
 #include "data/table/split.h"
 #include "task/output.h"
-#include "task/recipe_items.h"
 #include "task/recipe_sections.h"
 
 namespace millrace::task {
 namespace {
-
-/// The texts that a section names by a key, settled or not: "column" or "columns".
-std::vector<std::string> texts_of(const Section& section, const std::string& key) {
-  SettingValue value;
-  if (section.settings.find(key))
-    value = section.settings.value(key);
-  else if (const auto item = section.items.find(key); item != section.items.end())
-    value = as_setting(item->second.value, item->second.spelt, std::vector<std::string>());
-  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return *list;
-  if (const auto* text = std::get_if<std::string>(&value); text && !text->empty()) return {*text};
-  return {};
-}
 
 std::vector<std::string> columns_of(const Section& section) {
   std::vector<std::string> columns = texts_of(section, "column");

@@ -211,3 +211,45 @@ def test_dates_and_numbers_by_keys(millrace, tmp_path):
     ).stderr.replace("input.dates and input.categories", "input.categories and input.dates")
     error = millrace("train", path, "--out", tmp_path / "d", 'input.dates=["whem"]', code=1).stderr
     assert "whem" in error and "when" in error
+
+
+def test_codes_are_as_they_are_written_also_in_an_exported_model(millrace, tmp_path):
+    """Zeros in front stay, 1.0 is another code than 1, and ONNX Runtime on the exported graph agrees row by row."""
+    numpy, onnxruntime = pytest.importorskip("numpy"), pytest.importorskip("onnxruntime")
+    draw = random.Random(5)
+    prices = {"01234": 1, "1234": 5, "02139": 9, "52218": 13}
+    levels = {"1": 0.0, "1.0": 3.0, "1e3": 6.0, "1000": 9.0, "+4": 12.0}
+    rows = []
+    for _ in range(400):
+        zip_code, level = draw.choice(list(prices)), draw.choice(list(levels))
+        rows.append((zip_code, level, round(draw.random(), 3), prices[zip_code] + levels[level]))
+    table = tmp_path / "zips.csv"
+    table.write_text("zip,level,x,price\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    path = recipe(
+        tmp_path,
+        f'[data]\ntrain = "{table}"\ntest_share = 0.2\n[input]\ncategories = ["level"]\n[output]\ncolumn = "price"\nkind = "number"\n'
+        "[train]\nbatch = 16\nepochs = 2\n",
+    )
+    out = train(millrace, path, "--out", tmp_path / "run")
+    assert "zip:" in out and "begin with 0, as codes do" in out
+    session = onnxruntime.InferenceSession(str(tmp_path / "run" / "model.onnx"))
+    feed = {"numbers": numpy.array([[row[2]] for row in rows])}
+    for k, name in enumerate(["zip", "level"]):
+        feed[name] = numpy.array([[row[k]] for row in rows], object)
+    theirs = session.run(["logits"], feed)[0].reshape(-1)
+    ours = [json.loads(line)["logits"] for line in millrace("predict", tmp_path / "run", table, "--json").stdout.splitlines()]
+    assert numpy.abs(numpy.array(ours).reshape(-1) - theirs).max() < 1e-4
+    # Each code is one of its own, whatever stands beside it in the file, and evaluation reads them like training.
+    (tmp_path / "few.csv").write_text("zip,level,x\n" + "".join(f"{code},1,0.5\n" for code in prices))
+    few = [json.loads(line)["logits"] for line in millrace("predict", tmp_path / "run", tmp_path / "few.csv", "--json").stdout.splitlines()]
+    assert len({str(logits) for logits in few}) == 4
+    ints = tmp_path / "ints.csv"
+    ints.write_text("zip,level,x,price\n" + "".join(",".join(map(str, row)) + "\n" for row in rows if row[:2] == ("1234", "1000")))
+    assert json.loads(millrace("eval", tmp_path / "run", ints, "--json").stdout)["targets"] > 10
+    # As a target, 01, 001 and 1 are three classes; input.numbers takes codes as the numbers they are.
+    (tmp_path / "kinds.csv").write_text("x,kind\n" + "".join(f"{i / 100},{['01', '001', '1'][i % 3]}\n" for i in range(90)))
+    said = train(millrace, recipe(tmp_path, f'[data]\ntrain = "{tmp_path}/kinds.csv"\ntest_share = 0.2\n[output]\ncolumn = "kind"\n[train]\nbatch = 16\nepochs = 1\n', "kinds.toml"), "--out", tmp_path / "kinds")
+    classes = json.loads(millrace("eval", tmp_path / "kinds", "--json").stdout)
+    assert "3 classes" in said or len(classes.get("classes", [])) == 3, said
+    out = train(millrace, path, "--out", tmp_path / "numbers", 'input.numbers=["zip"]')
+    assert "zip is taken as number: named in numbers" in out

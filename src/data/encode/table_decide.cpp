@@ -180,9 +180,12 @@ class ColumnDecider {
       if (times >= std::max<int64_t>(options_.least_count, 2)) kept += times;
     if (2 * kept >= present) return false;
     int64_t numbers = 0;
-    for (const auto& [text, times] : list)
+    bool codes = false;
+    for (const auto& [text, times] : list) {
       if (csv_written_number(text, false)) numbers += times;
-    if (numbers + present / 100 >= present) {
+      codes = codes || csv_padded(text);
+    }
+    if (!codes && numbers + present / 100 >= present) {
       as_numbers(list, "texts that are numbers");
       return true;
     }

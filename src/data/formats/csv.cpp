@@ -230,7 +230,10 @@ class Csv final : public Dataset {
     };
     if (columns_[c].kind == ColumnKind::text) {
       // Nearly all numbers: somebody will wonder.
-      if (tally.numbers() > tally.cells() / 2 && tally.other > 0)
+      if (column.codes)
+        note(fmt::format("{}: {}: {} of {} numbers begin with 0, as codes do (007): its values are texts",
+                         path(), name, tally.padded, tally.numbers()));
+      else if (tally.numbers() > tally.cells() / 2 && tally.other > 0)
         note(fmt::format("{}: {}: {} of {} cells are no numbers (the first: {}): its values are texts",
                          path(), name, tally.other, tally.cells(), first()));
       else if (tally.other == 0 && tally.numbers() > 0)

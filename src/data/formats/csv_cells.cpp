@@ -140,6 +140,12 @@ bool csv_missing_number(std::string_view text) {
   return std::find(missing_words.begin(), missing_words.end(), word) != missing_words.end();
 }
 
+bool csv_padded(std::string_view number) {
+  return number.size() > 1 && number[0] == '0' && std::all_of(number.begin(), number.end(), [](char c) {
+           return std::isdigit(static_cast<unsigned char>(c)) != 0;
+         });
+}
+
 std::optional<double> csv_written_number(std::string_view text, bool decimal_comma) {
   double value = 0;
   if (!decimal_comma && csv_real(text, value)) return value;
@@ -159,8 +165,9 @@ void CsvTally::add(const CsvField& field, uint64_t at, std::span<const std::stri
   int64_t integer = 0;
   double real = 0;
   if (csv_short_integer(field, integer)) {
-    if (missing.empty() || std::find(missing.begin(), missing.end(), field.text()) == missing.end())
-      ++integers;
+    if (!missing.empty() && std::find(missing.begin(), missing.end(), field.text()) != missing.end()) return;
+    ++integers;
+    padded += field.size > 1 && field.data[0] == '0';
     return;
   }
   if (csv_missing(field)) return;
@@ -173,6 +180,7 @@ void CsvTally::add(const CsvField& field, uint64_t at, std::span<const std::stri
   if (csv_missing_number(text) || std::find(missing.begin(), missing.end(), text) != missing.end()) return;
   if (csv_integer(text, integer)) {
     ++integers;
+    padded += csv_padded(text);
     return;
   }
   if (csv_real(text, real)) {
@@ -207,6 +215,7 @@ void CsvTally::add(const CsvTally& later) {
   if (later.currency != 0)
     currency = currency == 0 || currency == later.currency ? later.currency : differing;
   integers += later.integers;
+  padded += later.padded;
   reals += later.reals;
   grouped_reals += later.grouped_reals;
   point += later.point;
@@ -228,6 +237,10 @@ CsvColumn csv_column(const CsvTally& t, bool commas_likely) {
   // "12 %" and "0.12" in one column: who knows what they mean.
   const bool agree = t.currency != differing && (t.percent == 0 || t.percent + allowed >= t.numbers());
   if (numbers == 0 || column.bad > allowed || !agree) return {};
+  if (t.padded > 0) {
+    column.codes = true;
+    return column;
+  }
   column.decimal_comma = comma;
   column.type = written_plainly && t.reals == 0 ? CsvColumn::Type::integer : CsvColumn::Type::real;
   return column;

@@ -29,6 +29,7 @@ struct CsvTally {
   uint32_t point = 0, comma = 0;     // numbers otherwise written, by how their decimals may be
   uint32_t either = 0;               // of those both ways: in both of the above
   uint32_t percent = 0;              // of those otherwise written: with "%"
+  uint32_t padded = 0;               // of the integers: with zeros in front ("007"), as codes are written
   uint32_t other = 0;                // no numbers, nor missing
   char currency = 0;                 // which sign they have: 0 for none
   uint32_t first_size = 0;           // of the first other one, and where it is in the file
@@ -46,12 +47,17 @@ struct CsvTally {
 struct CsvColumn {
   enum class Type : uint8_t { text, integer, real } type = Type::text;
   bool decimal_comma = false;
-  int64_t bad = 0;  // cells of a column of numbers that are none
+  int64_t bad = 0;     // cells of a column of numbers that are none
+  bool codes = false;  // would be of numbers, but some have zeros in front, which numbers would lose
+  bool of_digits() const { return type != Type::text || codes; }
 };
 
+/// A whole number with a zero in front: "007", not "0", "-07" or "0.5".
+bool csv_padded(std::string_view number);
+
 /// Numbers, where all cells that are not missing are, but one in a hundred (or one, of 20 or more), and agree
-/// on how they are written. Numbers that fit both ways have decimal commas where `commas_likely`, as in files
-/// delimited by semicolons.
+/// on how they are written; texts, where one of them is csv_padded(). Numbers that fit both ways have decimal
+/// commas where `commas_likely`, as in files delimited by semicolons.
 CsvColumn csv_column(const CsvTally& tally, bool commas_likely);
 
 }  // namespace millrace::data

@@ -83,7 +83,7 @@ bool holds_numbers(const Rows& rows, size_t first, size_t column, std::span<cons
   CsvTally tally;
   for (size_t r = first; r < rows.size(); ++r)
     if (column < rows[r].size()) tally.add(rows[r][column], 0, missing);
-  return csv_column(tally, false).type != CsvColumn::Type::text;
+  return csv_column(tally, false).of_digits();
 }
 
 bool is_number(const CsvField& field) {

@@ -44,9 +44,8 @@ DelimitedRows cut_rows(std::string_view text, bool whole, CsvDialect dialect) {
 }
 
 bool has_numbers(const std::vector<CsvTally>& columns) {
-  return std::any_of(columns.begin(), columns.end(), [](const CsvTally& tally) {
-    return csv_column(tally, false).type != CsvColumn::Type::text;
-  });
+  return std::any_of(columns.begin(), columns.end(),
+                     [](const CsvTally& tally) { return csv_column(tally, false).of_digits(); });
 }
 
 bool is_delimited(std::string_view text, bool whole) {

@@ -326,6 +326,7 @@ MILLRACE_INPUT(table){
           "columns that are dates: days, and where they stand in the year, the week and the day; whole "
           "numbers are their digits (20241231) where all are such, else microseconds since 1970",
           std::vector<std::string>()}},
+    .as_written = "categories",
     .recognise =
         [](const data::Dataset& samples, const std::vector<std::string>& taken) {
           std::vector<std::string> names;

@@ -295,3 +295,18 @@ TEST_CASE("CSV: names without rows are told from a row without names") {
   CHECK(refused("name,age,town\n", {.header = false}) == "");
   CHECK(refused("name,age,town\n", {.texts = {"c0"}}) == "");
 }
+
+TEST_CASE("CSV: whole numbers with zeros in front are codes, and stay as they are written") {
+  const std::string csv = "zip,x,day\n01234,1,2024-01-01\n20500,0.5,2024-01-02\n02139,-3,2024-01-03\n";
+  const auto set = open_text("x.csv", csv);
+  CHECK(names(*set) == "zip:text x:real day:text ");
+  CHECK(std::get<std::string>(set->read(0, 0)) == "01234");
+  REQUIRE(set->notes().size() == 1);
+  CHECK(
+      set->notes()[0].ends_with("zip: 2 of 3 numbers begin with 0, as codes do (007): its values are texts"));
+  // Padding alone, quotes, and codes among numbers of another kind.
+  CHECK(names(*open_text("x.csv", "a,b,c\n007,\"00\",01\n008,\"01\",2.5\n")) == "a:text b:text c:text ");
+  // None of these are.
+  CHECK(names(*open_text("x.csv", "a,b,c,d\n0,0.5,-05,00\n10,00.5,7,1\n", {.missing = {"00"}})) ==
+        "a:integer b:real c:integer d:integer ");
+}
