@@ -103,6 +103,49 @@ bool different_words(const std::vector<CsvField>& row) {
   return true;
 }
 
+/// A year, as columns are called: 1990.
+std::optional<int64_t> year_of(const CsvField& field) {
+  constexpr int64_t first = 1800, last = 2100;
+  int64_t year = 0;
+  return csv_integer(content(field), year) && year >= first && year <= last ? std::optional(year)
+                                                                            : std::nullopt;
+}
+
+/// Are all numbers in quotes, in the first row, above numbers without?
+bool quoted_above_bare(const Rows& rows, size_t column) {
+  const auto bare = [&](const auto& row) { return column >= row.size() || !row[column].quoted; };
+  return rows[0][column].quoted && std::all_of(rows.begin() + 1, rows.end(), bare) &&
+         holds_numbers(rows, 1, column, {});
+}
+
+/// Names of which some are numbers: in quotes above numbers without, or two years and more, growing, above
+/// what are no years, beside words that differ and do not come again.
+bool numbers_as_names(const Rows& rows) {
+  std::set<std::string> words;
+  bool all_quoted = true;
+  int64_t years = 0, latest = 0;
+  for (size_t c = 0; c < rows[0].size(); ++c) {
+    const CsvField& field = rows[0][c];
+    if (is_number(field)) {
+      all_quoted = all_quoted && quoted_above_bare(rows, c);
+      const auto year = year_of(field);
+      const bool grows = year && *year > latest;
+      bool others = false;
+      for (size_t r = 1; r < rows.size(); ++r)
+        others = others || (c < rows[r].size() && !csv_missing(rows[r][c]) && !year_of(rows[r][c]));
+      latest = grows && others ? *year : INT64_MAX;
+      ++years;
+      continue;
+    }
+    const bool unnamed = content(field).empty() && (c == 0 || c + 1 == rows[0].size());
+    if (unnamed) continue;
+    if (!different_words({field}) || !words.insert(content(field)).second) return false;
+    for (size_t r = 1; r < rows.size(); ++r)
+      if (c < rows[r].size() && content(rows[r][c]) == content(field)) return false;
+  }
+  return years > 0 && (all_quoted || (years > 1 && latest != INT64_MAX && !words.empty()));
+}
+
 /// Could the first row be names: texts over numbers, or texts that differ over texts that come again and
 /// again without them?
 bool looks_like_header(const Rows& rows, std::span<const std::string> missing) {
@@ -111,6 +154,7 @@ bool looks_like_header(const Rows& rows, std::span<const std::string> missing) {
   // Even where some names are numbers, such as years.
   for (size_t c = 0; c < first.size(); ++c)
     if (different_words({first[c]}) && holds_numbers(rows, 1, c, missing)) return true;
+  if (numbers_as_names(rows)) return true;
   std::set<std::string> names;
   for (size_t c = 0; c < first.size(); ++c) {
     // Columns without a name are called nothing: that of row numbers that pandas writes, what stands behind a

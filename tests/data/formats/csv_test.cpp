@@ -310,3 +310,22 @@ TEST_CASE("CSV: whole numbers with zeros in front are codes, and stay as they ar
   CHECK(names(*open_text("x.csv", "a,b,c,d\n0,0.5,-05,00\n10,00.5,7,1\n", {.missing = {"00"}})) ==
         "a:integer b:real c:integer d:integer ");
 }
+
+TEST_CASE("CSV: years and other numbers are names of columns, too") {
+  const auto first = [](const std::string& csv) { return names(*open_text("x.csv", csv)); };
+  CHECK(
+      first("\"Country Name\",\"Indicator Name\",\"1990\",\"2000\",\"2010\"\n\"Aruba\",\"GDP\",0.5,0.1,0.2\n"
+            "\"Spain\",\"GDP\",0.5,,3\n") ==
+      "Country Name:text Indicator Name:text 1990:real 2000:real 2010:real ");
+  CHECK(first("country,1990,2000,2010,y\nB,0.5,0.2,0.5,u\nA,0.9,0.1,0.6,u\nA,7,0.7,0.7,v\n") ==
+        "country:text 1990:real 2000:real 2010:real y:text ");
+  CHECK(first("\"\",\"1940\",\"1945\"\n\"Food\",22.2,44.5\n\"Health\",10.5,15.5\n") ==
+        "c0:text 1940:real 1945:real ");
+  CHECK(first("\"1\",\"2\",\"10\"\n0.5,0.2,3\n0.1,0.2,4\n") == "1:real 2:real 10:integer ");
+  // Rows: years above years, a word that comes again, one number, numbers that do not grow.
+  CHECK(first("Ada,1815,1852\nAlan,1912,1954\nGrace,1906,1992\n").starts_with("c0:"));
+  CHECK(first("a,1990,2000\nb,5,6\na,7,8\n").starts_with("c0:"));
+  CHECK(first("a,1990,u\nb,5,v\nc,7,w\n").starts_with("c0:"));
+  CHECK(first("a,2000,1990\nb,5,6\nc,7,8\n").starts_with("c0:"));
+  CHECK(first("\"1\",\"2\"\n\"3\",\"4\"\n").starts_with("c0:"));
+}
