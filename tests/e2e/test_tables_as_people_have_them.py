@@ -253,3 +253,18 @@ def test_codes_are_as_they_are_written_also_in_an_exported_model(millrace, tmp_p
     assert "3 classes" in said or len(classes.get("classes", [])) == 3, said
     out = train(millrace, path, "--out", tmp_path / "numbers", 'input.numbers=["zip"]')
     assert "zip is taken as number: named in numbers" in out
+
+
+def test_what_a_table_does_not_take_is_named(millrace, tmp_path):
+    draw = random.Random(2)
+    lines = [{"a": round(draw.random(), 3), "tags": ["x"], "y": draw.choice("uv")} for _ in range(200)]
+    lines[50]["a"] = "n/a"
+    table = tmp_path / "rows.jsonl"
+    table.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    of = columns(millrace, table)
+    assert of["a"]["kind"] == "real" and of["a"]["missing"] == 1 and of["a"]["taken_as"]["kind"] == "number"
+    assert of["tags"]["taken_as"]["why"] == "it holds json, and a table takes numbers and texts"
+    path = recipe(tmp_path, f'[data]\ntrain = "{table}"\ntest_share = 0.2\n[input]\nkind = "table"\n[output]\ncolumn = "y"\n[train]\nbatch = 16\nepochs = 1\n')
+    out = train(millrace, path, "--out", tmp_path / "run")
+    assert "1 columns of numbers" in out and out.count("tags is left out: it holds json") == 1, out
+    assert "tags is left out" not in train(millrace, path, "--out", tmp_path / "said", 'input.leave_out=["tags"]')

@@ -95,6 +95,15 @@ std::vector<TableUse> used_columns(const Dataset& dataset, const TableOptions& o
   return used;
 }
 
+/// Would it be used, were it of numbers or texts?
+bool is_other_kind(const Column& column, const TableOptions& options) {
+  const bool table = column.kind == ColumnKind::integer || column.kind == ColumnKind::real ||
+                     column.kind == ColumnKind::text;
+  return !table && column.name != "__key__" &&
+         std::find(options.leave_out.begin(), options.leave_out.end(), column.name) ==
+             options.leave_out.end();
+}
+
 /// Nothing is left of the columns: each with its reason.
 [[noreturn]] void fail_with_nothing(const Dataset& dataset, const std::vector<TableColumn>& decisions) {
   std::vector<std::string> reasons;
@@ -129,10 +138,18 @@ TableEncoder TableEncoder::learn(const Dataset& dataset, const TableOptions& opt
 
   auto state = std::make_shared<TableState>();
   state->hash_ids = options.hash_ids;
-  for (size_t u = 0; u < used.size(); ++u) {
-    add_column(dataset, used[u], seen[u], options, *state);
-    seen[u] = {};
-  }
+  for (size_t c = 0, u = 0; c < dataset.columns().size(); ++c)
+    if (u < used.size() && used[u].column == c) {
+      add_column(dataset, used[u], seen[u], options, *state);
+      seen[u++] = {};
+    } else if (options.decide && is_other_kind(dataset.columns()[c], options)) {
+      TableColumn other;
+      other.column = dataset.columns()[c].name;
+      other.taken_as = "left out";
+      other.why = fmt::format("it holds {}, and a table takes numbers and texts",
+                              kind_name(dataset.columns()[c].kind));
+      state->decisions.push_back(std::move(other));
+    }
   if (state->dense.empty() && state->categories.empty()) fail_with_nothing(dataset, state->decisions);
   state->index();
   return TableEncoder(std::move(state));

@@ -140,6 +140,8 @@ bool csv_missing_number(std::string_view text) {
   return std::find(missing_words.begin(), missing_words.end(), word) != missing_words.end();
 }
 
+int64_t csv_bad_allowed(int64_t cells) { return std::max<int64_t>(cells >= 20, cells / 100); }
+
 bool csv_padded(std::string_view number) {
   return number.size() > 1 && number[0] == '0' && std::all_of(number.begin(), number.end(), [](char c) {
            return std::isdigit(static_cast<unsigned char>(c)) != 0;
@@ -233,7 +235,7 @@ CsvColumn csv_column(const CsvTally& t, bool commas_likely) {
   const bool comma = !written_plainly && (by_comma > by_point || (by_comma == by_point && commas_likely));
   const int64_t numbers = comma ? by_comma : by_point;
   column.bad = t.cells() - numbers;
-  const int64_t allowed = std::max<int64_t>(t.cells() >= 20, t.cells() / 100);
+  const int64_t allowed = csv_bad_allowed(t.cells());
   // "12 %" and "0.12" in one column: who knows what they mean.
   const bool agree = t.currency != differing && (t.percent == 0 || t.percent + allowed >= t.numbers());
   if (numbers == 0 || column.bad > allowed || !agree) return {};

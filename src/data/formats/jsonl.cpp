@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/parallel_for.h"
+#include "data/formats/csv_cells.h"
 #include "data/formats/formats.h"
 #include "data/formats/lines.h"
 
@@ -18,18 +19,53 @@ using Json = nlohmann::json;
 
 constexpr size_t most_json_columns = 100'000, deepest_json = 200;
 
-/// What a column holds so far. Numbers widen to reals; what does not go together is JSON.
 enum class JsonKind : uint8_t { none, integer, real, text, nested };
 
-JsonKind joined(JsonKind a, JsonKind b) {
-  if (a == JsonKind::none || a == b) return b;
-  if (b == JsonKind::none) return a;
-  return a <= JsonKind::real && b <= JsonKind::real ? JsonKind::real : JsonKind::nested;
-}
+/// Of the values of a column: how many are what. Numbers widen to reals; among them words for what is missing
+/// ("n/a"), and a few other texts, as in CSV, are no values; what else does not go together is JSON.
+struct JsonTally {
+  int64_t integers = 0, reals = 0, nested = 0;
+  int64_t texts = 0, words = 0;  // words: those of the texts that stand for a missing number
+  int64_t first = -1;            // sample of the first other text, and that
+  std::string first_text;
+
+  void add(JsonKind kind, const std::string& text, int64_t sample) {
+    constexpr size_t shown = 40;
+    integers += kind == JsonKind::integer;
+    reals += kind == JsonKind::real;
+    nested += kind == JsonKind::nested;
+    if (kind != JsonKind::text) return;
+    ++texts;
+    if (csv_missing_number(text))
+      ++words;
+    else if (first < 0) {
+      first = sample;
+      first_text = text.substr(0, shown);
+    }
+  }
+  void add(const JsonTally& later) {
+    integers += later.integers;
+    reals += later.reals;
+    nested += later.nested;
+    texts += later.texts;
+    words += later.words;
+    if (first >= 0) return;
+    first = later.first;
+    first_text = later.first_text;
+  }
+  int64_t numbers() const { return integers + reals; }
+  int64_t bad() const { return texts - words; }
+  ColumnKind kind() const {
+    if (nested > 0) return ColumnKind::json;
+    if (numbers() == 0) return ColumnKind::text;
+    if (bad() > csv_bad_allowed(numbers() + bad())) return ColumnKind::json;
+    return reals > 0 ? ColumnKind::real : ColumnKind::integer;
+  }
+};
 
 std::string text_of(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-/// Goes through an object and tells of its members: `member(name, kind)`. `wrong` says why it stopped.
+/// Goes through an object and tells of its members: `member(name, kind, text)`. `wrong` says why it stopped.
 template <typename Member>
 class MemberKinds final : public nlohmann::json_sax<Json> {
  public:
@@ -43,7 +79,7 @@ class MemberKinds final : public nlohmann::json_sax<Json> {
     return value(number <= static_cast<uint64_t>(INT64_MAX) ? JsonKind::integer : JsonKind::real);
   }
   bool number_float(double, const std::string&) override { return value(JsonKind::real); }
-  bool string(std::string&) override { return value(JsonKind::text); }
+  bool string(std::string& text) override { return value(JsonKind::text, text); }
   bool binary(Json::binary_t&) override { return value(JsonKind::nested); }
   bool start_object(size_t) override { return depth_ == 0 ? begin() : value(JsonKind::nested) && begin(); }
   bool start_array(size_t) override { return value(JsonKind::nested) && begin(); }
@@ -69,9 +105,9 @@ class MemberKinds final : public nlohmann::json_sax<Json> {
     --depth_;
     return true;
   }
-  bool value(JsonKind kind) {
+  bool value(JsonKind kind, const std::string& text = {}) {
     if (depth_ == 0) wrong = "must be a JSON object, this is another value";
-    if (depth_ == 1) member_(name_, kind);
+    if (depth_ == 1) member_(name_, kind, text);
     return depth_ > 0;
   }
 
@@ -85,44 +121,43 @@ class JsonLines final : public LineDataset {
   JsonLines(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
       : LineDataset(path, std::move(files), line_with_text) {
     constexpr int64_t part = 1024;
-    using Found = std::vector<std::pair<std::string, JsonKind>>;
+    using Found = std::vector<std::pair<std::string, JsonTally>>;
     std::vector<Found> list(static_cast<size_t>((count() + part - 1) / part));
     parallel_for(static_cast<int64_t>(list.size()), 0, [&](int64_t p) {
       Found& found = list[static_cast<size_t>(p)];
       std::map<std::string, size_t> places;
       for (int64_t i = p * part; i < std::min(count(), (p + 1) * part); ++i)
-        examine(i, [&](const std::string& key, JsonKind kind) {
+        examine(i, [&](const std::string& key, JsonKind kind, const std::string& text) {
           const auto [at, added] = places.try_emplace(key, found.size());
-          if (added) found.emplace_back(key, JsonKind::none);
-          found[at->second].second = joined(found[at->second].second, kind);
+          if (added) found.emplace_back(key, JsonTally());
+          found[at->second].second.add(kind, text, i);
           if (found.size() > most_json_columns)
             fail<InputError>("{}: has more than {} different names; are they data?", path, most_json_columns);
         });
     });
     std::map<std::string, size_t> places;
-    std::vector<JsonKind> kinds;
+    std::vector<JsonTally> tallies;
     for (const Found& found : list)
-      for (const auto& [key, kind] : found) {
-        const auto [at, added] = places.try_emplace(key, kinds.size());
+      for (const auto& [key, tally] : found) {
+        const auto [at, added] = places.try_emplace(key, tallies.size());
         if (added) {
           columns_.push_back({key, ColumnKind::text});
-          kinds.push_back(JsonKind::none);
+          tallies.emplace_back();
         }
-        kinds[at->second] = joined(kinds[at->second], kind);
-        if (kinds.size() > most_json_columns)
+        tallies[at->second].add(tally);
+        if (tallies.size() > most_json_columns)
           fail<InputError>("{}: has more than {} different names; are they data?", path, most_json_columns);
       }
     if (columns_.empty()) fail<InputError>("{}: its objects have no members", path);
-    for (size_t c = 0; c < kinds.size(); ++c)
-      columns_[c].kind = kinds[c] == JsonKind::integer  ? ColumnKind::integer
-                         : kinds[c] == JsonKind::real   ? ColumnKind::real
-                         : kinds[c] == JsonKind::nested ? ColumnKind::json
-                                                        : ColumnKind::text;
+    for (size_t c = 0; c < tallies.size(); ++c) {
+      columns_[c].kind = tallies[c].kind();
+      note_texts(c, tallies[c]);
+    }
   }
 
   Value read(int64_t index, size_t column) const override {
     try {
-      return value_of(*parsed(index), columns_.at(column));
+      return value_of(*parsed(index), column);
     } catch (const Json::exception&) {
       fail<InputError>("{}: '{}' is of another kind than before: the file has changed since it was opened",
                        name(index), columns_[column].name);
@@ -130,6 +165,17 @@ class JsonLines final : public LineDataset {
   }
 
  private:
+  /// Texts among numbers: what the user should know of them.
+  void note_texts(size_t c, const JsonTally& tally) {
+    const bool numbers = columns_[c].kind == ColumnKind::integer || columns_[c].kind == ColumnKind::real;
+    texts_in_.push_back(numbers && tally.texts > 0);
+    if (tally.numbers() == 0 || tally.bad() == 0 || tally.nested > 0) return;
+    note(fmt::format("{}: {}: {} of {} values {} (the first: '{}' in {}) {}", path(), columns_[c].name,
+                     tally.bad(), tally.numbers() + tally.bad(),
+                     tally.bad() == 1 ? "is no number" : "are no numbers", tally.first_text,
+                     name(tally.first), numbers ? "and counts as missing" : "and its values are JSON"));
+  }
+
   /// The line, and what keeps it.
   std::pair<Bytes, std::string_view> line(int64_t index) const {
     Bytes bytes = lines_.read(index);
@@ -167,10 +213,10 @@ class JsonLines final : public LineDataset {
     return object;
   }
 
-  Value value_of(const Json& object, const Column& column) const {
-    const auto at = object.find(column.name);
-    if (at == object.end() || at->is_null()) return {};
-    switch (column.kind) {
+  Value value_of(const Json& object, size_t column) const {
+    const auto at = object.find(columns_.at(column).name);
+    if (at == object.end() || at->is_null() || (texts_in_[column] && at->is_string())) return {};
+    switch (columns_[column].kind) {
       case ColumnKind::integer:
         return at->is_boolean() ? int64_t{at->get<bool>()} : at->get<int64_t>();
       case ColumnKind::real:
@@ -182,6 +228,7 @@ class JsonLines final : public LineDataset {
     }
   }
 
+  std::vector<char> texts_in_;  // of each column: is it one of numbers that has texts
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const Json> kept_;
   mutable int64_t kept_index_ = -1;

@@ -95,3 +95,35 @@ TEST_CASE("lines that begin where a part of the file begins are read, once") {
   const size_t label = dataset->column("label");
   for (int64_t i = count - 8; i < count; ++i) CHECK(std::get<int64_t>(dataset->read(i, label)) == i % 2);
 }
+
+TEST_CASE("JSON lines: words for what is missing, and a bad value, leave a column of numbers one") {
+  const TempFolder folder;
+  const auto open_lines = [&](const std::string& text) {
+    write_file(folder / "x.jsonl", text);
+    return open_dataset(folder / "x.jsonl");
+  };
+  std::string lines;
+  for (int i = 0; i < 250; ++i)
+    lines += "{\"a\": " +
+             (i == 7   ? "\"n/a\""
+              : i == 9 ? "\"many\""
+                       : std::to_string(i)) +
+             ", \"b\": " + (i % 2 ? "\"NA\"" : "0.5") + ", \"c\": " + (i % 9 ? "1" : "\"x\"") +
+             ", \"d\": " + (i % 2 ? "\"-\"" : "\"t\"") + "}\n";
+  const auto set = open_lines(lines);
+  REQUIRE(set->columns().size() == 4);
+  CHECK(set->columns()[0] == Column{"a", ColumnKind::integer});
+  CHECK(set->columns()[1] == Column{"b", ColumnKind::real});
+  CHECK(set->columns()[2] == Column{"c", ColumnKind::json});
+  CHECK(set->columns()[3] == Column{"d", ColumnKind::text});
+  CHECK(same(set->read(6, 0), int64_t{6}));
+  CHECK(same(set->read(7, 0), Value()));
+  CHECK(same(set->read(9, 0), Value()));
+  CHECK(same(set->read(1, 1), Value()));
+  CHECK(same(set->read(2, 1), 0.5));
+  REQUIRE(set->notes().size() == 2);
+  CHECK(set->notes()[0].find("a: 1 of 249 values is no number (the first: 'many' in ") != std::string::npos);
+  CHECK(set->notes()[0].ends_with("and counts as missing"));
+  CHECK(set->notes()[1].find("c: 28 of 250 values are no numbers (the first: 'x' in ") != std::string::npos);
+  CHECK(set->notes()[1].ends_with("and its values are JSON"));
+}
