@@ -23,9 +23,9 @@ struct CsvField {
 };
 
 struct CsvDialect {
-  char delimiter = ',';
-  bool quotes = true;   // else they are letters like others
-  char newline = '\n';  // '\r' in files of old Macs and Excel for Mac
+  char delimiter = ',';  // ' ': blanks, one or more; there are no empty fields then
+  bool quotes = true;    // else they are letters like others
+  char newline = '\n';   // '\r' in files of old Macs and Excel for Mac
 };
 
 namespace csv_detail {
@@ -75,12 +75,16 @@ bool scan_csv(const char* begin, const char* end, CsvDialect dialect, Field&& fi
   const char* ignore = nullptr;  // the second of two quotes
   bool inside = false;           // quotes
   bool fresh = true;             // nothing of the row was told yet
+  const bool blanks = dialect.delimiter == ' ';
+  const auto tell = [&](const CsvField& found) {
+    if (!blanks || found.size > 0) field(found);
+  };
   char tail[64];
   for (const char* block = begin; block < end; block += 64) {
     const auto left = static_cast<size_t>(end - block);
     const char* bytes = block;
     if (left < 64) {
-      std::memset(tail, ' ', sizeof tail);
+      std::memset(tail, 0, sizeof tail);
       std::memcpy(tail, block, left);
       bytes = tail;
     }
@@ -106,7 +110,7 @@ bool scan_csv(const char* begin, const char* end, CsvDialect dialect, Field&& fi
         continue;
       }
       if (inside) continue;
-      field(trimmed_field(start, at, dialect.quotes));
+      tell(trimmed_field(start, at, dialect.quotes));
       start = at + 1;
       fresh = *at == dialect.newline;
       if (fresh && !row(start)) return true;
@@ -114,7 +118,7 @@ bool scan_csv(const char* begin, const char* end, CsvDialect dialect, Field&& fi
   }
   if (inside) return false;
   if (!fresh || start < end) {
-    field(trimmed_field(start, end, dialect.quotes));
+    tell(trimmed_field(start, end, dialect.quotes));
     row(end);
   }
   return true;

@@ -26,7 +26,7 @@ Rows first_rows(std::string_view head, bool whole, CsvDialect dialect, std::vect
       [&](const char* next) {
         const auto at = static_cast<size_t>(next - head.data());
         const bool complete = whole || head[at - 1] == dialect.newline;
-        if (complete && (fields.size() > 1 || fields[0].size > 0)) {
+        if (complete && (fields.size() > 1 || (!fields.empty() && fields[0].size > 0))) {
           widest = std::max(widest, fields.size());
           rows.push_back(std::move(fields));
           ends.push_back(at);
@@ -43,21 +43,6 @@ std::pair<double, size_t> evenness(const Rows& rows) {
   size_t same = 0;
   for (const auto& row : rows) same += row.size() == rows[0].size();
   return {static_cast<double>(same) / static_cast<double>(rows.size()), rows[0].size()};
-}
-
-/// Rare ones first: a tab that stands equally often in every row is there to delimit, a comma may be in texts
-/// or numbers.
-char delimiter_of(std::string_view head, bool whole, char newline) {
-  char best = ',';
-  double best_share = 0;
-  for (const char delimiter : {'\t', ';', '|', ','}) {
-    std::vector<size_t> ends;
-    const auto [share, fields] = evenness(first_rows(head, whole, {delimiter, true, newline}, ends));
-    if (fields < 2 || share <= best_share) continue;
-    best = delimiter;
-    best_share = share;
-  }
-  return best;
 }
 
 std::string content(const CsvField& field) {
@@ -101,6 +86,39 @@ bool different_words(const std::vector<CsvField>& row) {
     if (!word || name.size() > 64 || csv_missing_number(name) || !names.insert(name).second) return false;
   }
   return true;
+}
+
+/// Tables of numbers are also written with blanks between: equally many in each row, below numbers or names.
+bool blanks_delimit(std::string_view head, bool whole, char newline) {
+  std::vector<size_t> ends;
+  const Rows rows = first_rows(head, whole, {' ', true, newline}, ends);
+  const auto [share, fields] = evenness(rows);
+  if (fields < 2 || share < 1) return false;
+  const bool names = different_words(rows[0]);
+  const auto numbers = [&](const Rows& of, size_t column) {
+    CsvTally tally;
+    for (size_t r = names && of.size() > 1 ? 1 : 0; r < of.size(); ++r) tally.add(of[r][column], 0, {});
+    return tally.other == 0 && csv_column(tally, false).of_digits();
+  };
+  for (size_t c = 0; c < fields; ++c)
+    if (!numbers(rows, c)) return false;
+  // "1 234" in one column is one number.
+  return !numbers(first_rows(head, whole, {',', true, newline}, ends), 0);
+}
+
+/// Rare ones first: a tab that stands equally often in every row is there to delimit, a comma may be in texts
+/// or numbers.
+char delimiter_of(std::string_view head, bool whole, char newline) {
+  char best = ',';
+  double best_share = 0;
+  for (const char delimiter : {'\t', ';', '|', ','}) {
+    std::vector<size_t> ends;
+    const auto [share, fields] = evenness(first_rows(head, whole, {delimiter, true, newline}, ends));
+    if (fields < 2 || share <= best_share) continue;
+    best = delimiter;
+    best_share = share;
+  }
+  return best_share == 0 && blanks_delimit(head, whole, newline) ? ' ' : best;
 }
 
 /// A year, as columns are called: 1990.

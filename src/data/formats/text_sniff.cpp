@@ -26,7 +26,7 @@ DelimitedRows cut_rows(std::string_view text, bool whole, CsvDialect dialect) {
       text.data(), text.data() + text.size(), dialect, [&](const CsvField& field) { row.push_back(field); },
       [&](const char* next) {
         const bool complete = whole || next[-1] == '\n' || found.rows == 0;
-        if (complete && (row.size() > 1 || row[0].size > 0)) {
+        if (complete && (row.size() > 1 || (!row.empty() && row[0].size > 0))) {
           if (found.rows == 0) found.first.resize(found.fields = row.size());
           if (found.rows == 1) found.all.resize(found.fields);
           found.even &= row.size() == found.fields;
@@ -48,6 +48,19 @@ bool has_numbers(const std::vector<CsvTally>& columns) {
                      [](const CsvTally& tally) { return csv_column(tally, false).of_digits(); });
 }
 
+/// Blanks delimit numbers only: two or more in each row, below numbers or names.
+bool is_delimited_by_blanks(std::string_view text, bool whole) {
+  const DelimitedRows found = cut_rows(text, whole, {' ', true});
+  if (!found.even || found.rows < 2 || found.fields < 2) return false;
+  const auto numbers = [](const CsvTally& tally) {
+    return tally.other == 0 && csv_column(tally, false).of_digits();
+  };
+  const auto word = [](const CsvTally& tally) { return tally.numbers() == 0 && tally.other > 0; };
+  return std::all_of(found.all.begin(), found.all.end(), numbers) &&
+         (std::all_of(found.first.begin(), found.first.end(), numbers) ||
+          std::all_of(found.first.begin(), found.first.end(), word));
+}
+
 bool is_delimited(std::string_view text, bool whole) {
   for (const CsvDialect dialect :
        {CsvDialect{'\t', true}, {'\t', false}, {';', true}, {'|', true}, {',', true}}) {
@@ -58,7 +71,7 @@ bool is_delimited(std::string_view text, bool whole) {
     if (found.fields < 2 && !(numbers && found.rows > 1 && !has_numbers(found.first))) continue;
     if (numbers || (found.rows > 1 && (found.fields >= sure_fields || !found.blank_after))) return true;
   }
-  return false;
+  return is_delimited_by_blanks(text, whole);
 }
 
 /// UTF-8, or another code of bytes, but nothing that only machines write.

@@ -329,3 +329,30 @@ TEST_CASE("CSV: years and other numbers are names of columns, too") {
   CHECK(first("a,2000,1990\nb,5,6\nc,7,8\n").starts_with("c0:"));
   CHECK(first("\"1\",\"2\"\n\"3\",\"4\"\n").starts_with("c0:"));
 }
+
+TEST_CASE("CSV: blanks between numbers, one or more, where nothing else delimits") {
+  const auto check = [](const std::string& csv, const std::string& columns, const Rows& wanted) {
+    CAPTURE(csv);
+    const auto dataset = open_text("x.csv", csv);
+    CHECK(names(*dataset) == columns);
+    CHECK(difference(read_rows(*dataset), wanted) == "");
+    CHECK(difference(run_of(*dataset, 0, dataset->count()), wanted) == "");
+  };
+  const Rows rows = {{int64_t{191}, 36.5}, {int64_t{-9}, 1e3}};
+  check("Weight Waist\n191 36.5\n-9 1e3\n", "Weight:integer Waist:real ", rows);
+  check("  Weight   Waist \r\n\r\n 191     36.5\r\n  -9      1e3 \r\n", "Weight:integer Waist:real ", rows);
+  check("191 36.5\n-9 1e3", "c0:integer c1:real ", rows);
+  check("a b\n1 NA\n2 3\n", "a:integer b:integer ", {{int64_t{1}, Value()}, {int64_t{2}, int64_t{3}}});
+  std::string many;
+  Rows all;
+  for (int64_t i = 0; i < 3000; ++i) {
+    many +=
+        std::to_string(i) + std::string(static_cast<size_t>(1 + i % 70), ' ') + std::to_string(i * 7) + "\n";
+    all.push_back({i, i * 7});
+  }
+  check(many, "c0:integer c1:integer ", all);
+  // Texts, prose, and numbers with blanks between their thousands.
+  CHECK(names(*open_text("x.csv", "name\nAda Lovelace\nAlan Turing\n")) == "c0:text ");
+  CHECK(names(*open_text("x.csv", "name\n1 Ada\n2 Alan\n")) == "c0:text ");
+  CHECK(names(*open_text("x.csv", "1 234\n5 678\n")) == "c0:real ");
+}

@@ -27,6 +27,15 @@ TEST_CASE("delimited rows are known without a name") {
   CHECK(kind_of("a,b\n1,2\n3,4,", false, false) == "csv");  // what the head cuts off is no row
 }
 
+TEST_CASE("blanks delimit numbers, and nothing else") {
+  for (const char* text : {"Weight Waist Pulse\n191 36 50\n189 37 52\n", "59 2 32.1\n48 1 21.6\n",
+                           "  1  0.5\n 10 -0.5 \n", "a b\n1 NA\n2 3\n"})
+    CHECK_MESSAGE(kind_of(text, true) == "csv", text);
+  for (const char* text :
+       {"one two\nthree four\n", "1 2\n3\n4 5 6\n", "the 5\nhas 6\n", "1 2 3\n", "a 2\n3 4\n"})
+    CHECK_MESSAGE(kind_of(text, true) == "text", text);
+}
+
 TEST_CASE("prose, JSON lines and what no one writes are no rows") {
   for (const char* text :
        {"Hello, world\nGood day, moon\n", "to be or not to be\nthat is the question\n", "one, two\nthree\n",
