@@ -3,6 +3,7 @@ is as good as what a careful person would have made of it."""
 
 import json
 import random
+import subprocess
 
 import pytest
 
@@ -268,3 +269,25 @@ def test_what_a_table_does_not_take_is_named(millrace, tmp_path):
     out = train(millrace, path, "--out", tmp_path / "run")
     assert "1 columns of numbers" in out and out.count("tags is left out: it holds json") == 1, out
     assert "tags is left out" not in train(millrace, path, "--out", tmp_path / "said", 'input.leave_out=["tags"]')
+
+
+def test_rows_to_predict_that_are_damaged_or_none(millrace, binary, tmp_path):
+    """Names without rows, and a row that lacks a value, also from standard input, where no name says that it is CSV."""
+    draw = random.Random(2)
+    table = tmp_path / "rows.csv"
+    table.write_text("x,colour,y\n" + "".join(f"{draw.random():.3f},{draw.choice(['red', 'blue'])},{draw.choice('uv')}\n" for _ in range(120)))
+    path = recipe(tmp_path, f'[data]\ntrain = "{table}"\n[output]\ncolumn = "y"\n[train]\nbatch = 16\nepochs = 1\n')
+    train(millrace, path, "--out", tmp_path / "run")
+
+    def said(text):
+        return subprocess.run(
+            [binary, "predict", tmp_path / "run", "-"], input=text, capture_output=True, text=True, check=False
+        )
+
+    assert "has names of columns (x, colour) and no rows" in said("x,colour\n").stderr
+    assert "line 3 has 1 value, the first row has 2" in said("x,colour\n0.5,red\n0.7\n").stderr
+    assert said("x,colour\n0.5,red\n").returncode == 0
+    for names in (",x,colour,y\n", '"","x","colour","y"\n'):
+        (tmp_path / "none.csv").write_text(names)
+        for verb in (("predict", tmp_path / "run"), ("data", "head")):
+            assert "has names of columns (c0, x, colour, y) and no rows" in millrace(*verb, tmp_path / "none.csv", code=1).stderr

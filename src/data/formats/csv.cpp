@@ -132,9 +132,15 @@ class Csv final : public Dataset {
     std::vector<Column> columns;
     for (const std::string& name : shape.columns) columns.push_back({name, ColumnKind::text});
     if (f == 0) {
-      // Where texts are known by name, the columns are, and the line may be the one row to predict.
-      if (!header && shape.only_words && options.texts.empty() && files_.size() == 1)
-        shape = csv_shape(file.path(), file.read(0, file.size()).text(), true, true);
+      if (!header && shape.only_words && files_.size() == 1) {
+        // Names without rows; but where columns are known by name, and it has none of these, the one row.
+        const CsvShape named = csv_shape(file.path(), file.read(0, file.size()).text(), true, true);
+        const auto has = [&](const std::string& name) {
+          return std::find(named.columns.begin(), named.columns.end(), name) != named.columns.end();
+        };
+        if (options.texts.empty() || std::any_of(options.texts.begin(), options.texts.end(), has))
+          shape = named;
+      }
       columns_.clear();
       for (const std::string& name : shape.columns) columns_.push_back({name, ColumnKind::text});
       tallies_.resize(columns_.size());
@@ -188,9 +194,10 @@ class Csv final : public Dataset {
     }
     if (chunk.odd_fields > 0)
       fail<InputError>(
-          "{}: line {} has {} values, the first row has {}; repair that line, or quote a value that has the "
+          "{}: line {} has {} value{}, the first row has {}; repair that line, or quote a value that has the "
           "delimiter in it",
-          file.path(), line_of(file, chunk.odd_at), chunk.odd_fields, columns_.size());
+          file.path(), line_of(file, chunk.odd_at), chunk.odd_fields, chunk.odd_fields == 1 ? "" : "s",
+          columns_.size());
     for (size_t c = 0; c < chunk.tallies.size(); ++c) {
       if (tallies_[c].tally.other == 0) tallies_[c].file = chunk.file;
       tallies_[c].tally.add(chunk.tallies[c]);

@@ -245,7 +245,9 @@ CsvShape csv_shape(const std::string& path, std::string_view head, bool whole, s
   if (rows.empty())
     fail<InputError>("{}: there is no whole row in it: it is empty, or a quote is never closed", path);
   shape.header = header.value_or(looks_like_header(rows, missing));
-  shape.only_words = rows.size() == 1 && rows[0].size() > 1 && different_words(rows[0]);
+  std::vector<CsvField> words = rows[0];
+  if (words.size() > 1 && words[0].size <= 2 && content(words[0]).empty()) words.erase(words.begin());
+  shape.only_words = rows.size() == 1 && rows[0].size() > 1 && different_words(words);
   std::set<std::string> taken;
   for (size_t c = 0; c < rows[0].size(); ++c) {
     std::string name = shape.header ? content(rows[0][c]) : std::string();

@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "data/formats/formats.h"
+#include "data/formats/text_sniff.h"
 #include "data/io/compression.h"
 #include "data/io/expand_paths.h"
 #include "data/io/location.h"
@@ -43,6 +44,15 @@ void refuse_known(const std::string& path, const RandomAccessFile& file) {
         path);
   if (head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff"))
     fail<InputError>("{}: is UTF-16; convert it to UTF-8 first (iconv -f utf-16 -t utf-8)", path);
+}
+
+/// Rows of columns that are known: nothing else tells that a line of names alone, or rows that are damaged,
+/// are no plain text.
+bool known_rows(const RandomAccessFile& file, const Format* found, const OpenOptions& options) {
+  if (found && (found->name != "text" || !is_piped(file.path()))) return false;
+  const auto is_text = [](const std::string& name) { return name == "text"; };  // what lines are called
+  if (std::all_of(options.texts.begin(), options.texts.end(), is_text)) return false;
+  return begins_with_names(file.read(0, std::min<uint64_t>(file.size(), sniffed_text)).text(), options.texts);
 }
 
 /// The files of a folder that are parts of one table, as Spark writes them: all but hidden ones, "_SUCCESS"
@@ -118,6 +128,7 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector
       if (files.back()->size() == 0) fail<InputError>("{}: there is nothing in it; pack it again", item);
       found = format_of(*files.back());
     }
+    if (known_rows(*files.back(), found, options)) found = &formats().at("csv");
     if (!found) {
       refuse_known(item, *files.back());
       std::vector<std::string> known;

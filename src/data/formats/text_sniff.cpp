@@ -101,4 +101,22 @@ const char* text_format(std::string_view head, bool whole, bool lines) {
   return lines ? "text" : nullptr;
 }
 
+bool begins_with_names(std::string_view head, std::span<const std::string> columns) {
+  if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
+  const std::string_view line = head.substr(0, head.find('\n'));
+  for (const char delimiter : {'\t', ';', '|', ','}) {
+    size_t fields = 0, known = 0;
+    scan_csv(
+        line.data(), line.data() + line.size(), {delimiter, true},
+        [&](const CsvField& field) {
+          const std::string name = field.quoted ? csv_unquoted(field) : std::string(field.text());
+          known += std::find(columns.begin(), columns.end(), name) != columns.end();
+          ++fields;
+        },
+        [](const char*) { return false; });
+    if (fields > 1 && known > 0 && (known >= columns.size() || known > 1)) return true;
+  }
+  return false;
+}
+
 }  // namespace millrace::data

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace millrace::data {
@@ -13,5 +15,9 @@ constexpr size_t sniffed_text = 1 << 16;
 /// fields, two or more, and it is no prose with commas; with `lines` "text" for other texts. Null for none.
 /// `whole`: the head is all of it.
 const char* text_format(std::string_view head, bool whole, bool lines);
+
+/// Is the first line names of columns, two or more, among them all of these or several? Then what is behind
+/// it are rows, be there none, or such as have other numbers of fields.
+bool begins_with_names(std::string_view head, std::span<const std::string> columns);
 
 }  // namespace millrace::data
