@@ -16,6 +16,23 @@ size_t width(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
+/// What would break the table, as C writes it.
+std::string on_one_line(const std::string& text) {
+  std::string line;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n')
+      line += "\\n";
+    else if (c == '\t')
+      line += "\\t";
+    else if (byte < 0x20 || byte == 0x7f)
+      line += fmt::format("\\x{:02x}", byte);
+    else
+      line += c;
+  }
+  return line;
+}
+
 struct Unit {
   double size;
   const char* name;
@@ -38,6 +55,7 @@ Table::Table(std::vector<std::string> titles) : titles_(std::move(titles)) {
 
 void Table::row(std::vector<std::string> cells) {
   cells.resize(titles_.size());
+  for (std::string& cell : cells) cell = on_one_line(cell);
   rows_.push_back(std::move(cells));
 }
 

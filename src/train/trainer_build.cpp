@@ -32,6 +32,7 @@ void TrainerState::open_data(const std::string& encoding) {
   prepared.cached = feed().cached();
   prepared.sample_bytes = static_cast<double>(feed().sample_bytes());
   for (const std::string& line : notes) observer.message(line);
+  told = std::move(notes);
   for (const std::string& line : skipped_samples(feed(), bad)) observer.message(line);
   if (task::has_tests(recipe())) open_tests();
   if (encoding.empty() && most_samples == 0 && tests.samples && training.samples)
@@ -55,7 +56,9 @@ void TrainerState::open_tests() {
   prepared.read_tests = seconds_since(begin);
   prepared.opened_tests = tests.feed->count();
   prepared.tests = tests.count;
-  for (const std::string& line : notes) observer.message(line);
+  // Of one table there is nothing new to say about its columns.
+  for (const std::string& line : notes)
+    if (std::find(told.begin(), told.end(), line) == told.end()) observer.message(line);
   for (const std::string& line : skipped_samples(*tests.feed, bad_tests)) observer.message(line);
   const std::vector<std::string> metrics = task.metrics();
   const std::string& by = recipe().train.keep_best;

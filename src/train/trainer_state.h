@@ -52,7 +52,8 @@ struct TrainerState {
   std::optional<BadList> bad_list;
   int64_t bad_listed = 0, bad_tests_listed = 0;  // counts when last looked at
 
-  int64_t most_samples = 0;  // > 0: a sample
+  int64_t most_samples = 0;       // > 0: a sample
+  std::vector<std::string> told;  // notes on the samples to train on
   Preparation prepared;
   mutable std::optional<task::CheaperSamples> cheaper;  // once it was asked for
   int64_t steps_per_epoch = 0, total = 0;

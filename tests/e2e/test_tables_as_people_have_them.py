@@ -291,3 +291,25 @@ def test_rows_to_predict_that_are_damaged_or_none(millrace, binary, tmp_path):
         (tmp_path / "none.csv").write_text(names)
         for verb in (("predict", tmp_path / "run"), ("data", "head")):
             assert "has names of columns (c0, x, colour, y) and no rows" in millrace(*verb, tmp_path / "none.csv", code=1).stderr
+
+
+def test_files_that_are_no_tables_say_what_they_are(millrace, tmp_path):
+    table = "a,b\n1,x\n2,y\n"
+
+    def refused(content):
+        (tmp_path / "x.csv").write_bytes(content)
+        return millrace("data", "head", tmp_path / "x.csv", code=1).stderr
+
+    assert "is UTF-16 without its mark; convert it to UTF-8 first (iconv -f utf-16le -t utf-8)" in refused(table.encode("utf-16-le"))
+    assert "(iconv -f utf-16be -t utf-8)" in refused(table.encode("utf-16-be"))
+    assert "has bytes of 0 among its text, the first at byte 6" in refused(table.replace("x", "\0").encode())
+    assert "is an Excel workbook (.xls)" in refused(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600))
+
+
+def test_names_and_cells_of_several_lines_do_not_break_tables_and_notes_come_once(millrace, tmp_path):
+    table = tmp_path / "rows.csv"
+    table.write_text('"the\nname",x,x,y\n' + "".join(f'"two\nlines",{i % 7},{i / 4},{"uv"[i % 2]}\n' for i in range(120)))
+    lines = millrace("data", "stat", table).stdout.splitlines()
+    assert len(lines) == 6 and "the\\nname" in lines[2] and "two\\nlines (120)" in lines[2], lines
+    path = recipe(tmp_path, f'[data]\ntrain = "{table}"\ntest_share = 0.2\n[output]\ncolumn = "y"\n[train]\nbatch = 16\nepochs = 1\n')
+    assert train(millrace, path, "--out", tmp_path / "run").count("some names of columns come again") == 1

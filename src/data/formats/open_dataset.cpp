@@ -1,6 +1,7 @@
 #include "data/formats/open_dataset.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <filesystem>
 #include <set>
@@ -34,16 +35,42 @@ std::vector<std::shared_ptr<const Index>> indices_of(
   return indices;
 }
 
+/// Text with bytes of 0 in it: every second one is UTF-16 without its mark.
+void refuse_nuls(const std::string& path, std::string_view head) {
+  std::array<size_t, 2> nuls = {};
+  for (size_t i = 0; i < head.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(head[i]);
+    if ((byte < 0x20 && byte != 0 && !std::isspace(byte)) || byte == 0x7f) return;
+    nuls[i % 2] += byte == 0;
+  }
+  if (nuls[0] + nuls[1] == 0) return;
+  for (const size_t k : {size_t{0}, size_t{1}})
+    if (nuls[k] >= 2 && nuls[1 - k] == 0 && nuls[k] * 8 > head.size() * 3)
+      fail<InputError>(
+          "{}: is UTF-16 without its mark; convert it to UTF-8 first (iconv -f utf-16{} -t utf-8)", path,
+          k == 0 ? "be" : "le");
+  fail<InputError>(
+      "{}: has bytes of 0 among its text, the first at byte {}: it is damaged, or no text; copy it "
+      "again, or take them out (tr -d '\\0')",
+      path, head.find('\0'));
+}
+
 /// What is not read, but often given.
 void refuse_known(const std::string& path, const RandomAccessFile& file) {
-  const Bytes bytes = file.read(0, std::min<uint64_t>(file.size(), 4));
+  const Bytes bytes = file.read(0, std::min<uint64_t>(file.size(), 4096));
   const std::string_view head = bytes.text();
-  if (head == "PK\3\4")
+  if (head.starts_with("PK\3\4"))
     fail<InputError>(
         "{}: is a zip archive or an Excel workbook, which are not read: unpack it (unzip), or save it as CSV",
         path);
   if (head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff"))
     fail<InputError>("{}: is UTF-16; convert it to UTF-8 first (iconv -f utf-16 -t utf-8)", path);
+  if (head.starts_with("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"))
+    fail<InputError>(
+        "{}: is an Excel workbook (.xls) or another document of old Office programs, which are "
+        "not read: save it as CSV",
+        path);
+  refuse_nuls(path, head);
 }
 
 /// Rows of columns that are known: nothing else tells that a line of names alone, or rows that are damaged,
