@@ -31,15 +31,27 @@ inline int edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-/// The candidate with the smallest edit distance to `word` (the first of equals); the beginning of a word, as
-/// "acc" of "accuracy", counts as one edit. "" when there is no candidate.
+/// Is the word the candidate with letters left out, and nothing else wrong?
+inline bool lacks_letters(std::string_view word, std::string_view candidate) {
+  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+  size_t at = 0;
+  for (const char c : candidate) at += at < word.size() && lower(word[at]) == lower(c);
+  return at == word.size();
+}
+
+/// The candidate with the smallest edit distance to `word`; of equals the first that it lacks letters of
+/// ("columns" for "colums", rather than "column"), else the first. The beginning of a word, as "acc" of
+/// "accuracy", counts as one edit. "" when there is no candidate.
 inline std::string nearest(std::string_view word, std::span<const std::string> candidates) {
   const std::string* best = nullptr;
   int best_distance = 0;
   for (const std::string& candidate : candidates) {
     const bool beginning = word.size() >= 3 && candidate.starts_with(word) && candidate != word;
     const int distance = beginning ? 1 : edit_distance(word, candidate);
-    if (best && distance >= best_distance) continue;
+    const bool closer =
+        !best || distance < best_distance ||
+        (distance == best_distance && lacks_letters(word, candidate) && !lacks_letters(word, *best));
+    if (!closer) continue;
     best = &candidate;
     best_distance = distance;
   }

@@ -20,6 +20,8 @@ TEST_CASE("nearest finds the closest candidate, the first of equals, and nothing
   CHECK(nearest("bacth", names) == "batch");
   CHECK(nearest("batc", names) == "batch");
   CHECK(nearest("x", {}) == "");
+  CHECK(nearest("colums", std::vector<std::string>{"column", "columns", "colour"}) == "columns");
+  CHECK(nearest("columm", std::vector<std::string>{"columns", "column", "colour"}) == "column");
 }
 
 TEST_CASE("what is far from every candidate gets no suggestion, or all of them") {
