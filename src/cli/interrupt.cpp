@@ -1,6 +1,7 @@
 #include "cli/interrupt.h"
 
 #include <csignal>
+#include <initializer_list>
 #include <unistd.h>
 
 namespace millrace::cli {
