@@ -116,14 +116,15 @@ def test_a_recipe_of_two_lines_and_one_that_is_drafted_train(millrace, tmp_path)
 
 
 def test_a_draft_says_what_each_column_is_taken_as(millrace, tmp_path):
-    head = '"line 1\nline ""2""",number,code,day,member,town,target\n'
-    rows = [f"{i * 37 % 101 / 7},{i + 1},{i % 4},{1 + i % 28}/{1 + i % 12}/2024,{'yes' if i % 3 else 'no'},{'ABC'[i % 3]},{'uv'[i % 2]}\n" for i in range(300)]
+    head = '"line 1\nline ""2""",number,code,day,member,town,cabin,target\n'
+    rows = [f"{i * 37 % 101 / 7},{i + 1},{i % 4},{1 + i % 28}/{1 + i % 12}/2024,{'yes' if i % 3 else 'no'},{'ABC'[i % 3]},{f'C{i}' if i % 4 else ''},{'uv'[i % 2]}\n" for i in range(300)]
     (tmp_path / "x.csv").write_text(head + "".join(rows))
     drafted = millrace("init", "x.csv", cwd=tmp_path).stdout
-    lines = [line for line in drafted.splitlines() if line.startswith("# taken as") or line.startswith("# left out")]
+    lines = [line for line in drafted.splitlines() if line.startswith(("# taken as", "# left out"))]
     odd = r"""["line 1\u000aline \"2\"", "code"]"""
     assert lines == [
-        f"# taken as number: {odd}", '# taken as yes or no: ["member"]', '# taken as date: ["day"]', '# taken as category: ["town"]', '# left out: ["number"]']
+        f"# taken as number: {odd}", '# taken as yes or no: ["member"]', '# taken as date: ["day"]', '# taken as category: ["town"]',
+        '# taken as there or not: ["cabin"]', '# left out: ["number"]']
     assert '# categories = ["code"]' in drafted
     (tmp_path / "drafted.toml").write_text(drafted)
     assert "done: " in millrace("train", "drafted.toml", "train.steps=3", "--out", "run", cwd=tmp_path).stdout

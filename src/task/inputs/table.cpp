@@ -279,7 +279,7 @@ std::string draft_table(const data::Dataset& samples, const std::vector<std::str
       places.push_back(place);
   }
   std::string draft;
-  for (const char* kind : {"number", "yes or no", "date", "category", "left out"}) {
+  for (const char* kind : {"number", "yes or no", "date", "category", "there or not", "left out"}) {
     std::vector<std::string>& names = taken_as[kind];
     if (names.empty()) continue;
     const size_t count = names.size(), shown = std::min<size_t>(count, 12);
