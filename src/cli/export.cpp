@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/is_run.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
 #include "onnx/onnx_file.h"
@@ -22,9 +23,7 @@ fs::path run_of(const fs::path& file) {
   std::error_code ignored;
   fs::path folder = fs::canonical(file, ignored).parent_path();
   for (int depth = 0; depth < 2; ++depth, folder = folder.parent_path())
-    if (fs::is_regular_file(folder / "recipe.toml", ignored) &&
-        fs::is_directory(folder / "checkpoints", ignored))
-      return folder;
+    if (is_run(folder)) return folder;
   return {};
 }
 

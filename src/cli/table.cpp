@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "cli/progress.h"
 
 namespace millrace::cli {
@@ -19,18 +20,14 @@ size_t width(const std::string& text) {
 /// What would break the table, as C writes it.
 std::string on_one_line(const std::string& text) {
   std::string line;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
+  for (const char c : text)
     if (c == '\n')
       line += "\\n";
     else if (c == '\t')
       line += "\\t";
-    else if (byte < 0x20 || byte == 0x7f)
-      line += fmt::format("\\x{:02x}", byte);
     else
       line += c;
-  }
-  return line;
+  return printable(line);
 }
 
 struct Unit {

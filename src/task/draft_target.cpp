@@ -60,8 +60,7 @@ bool is_no_target(const data::Dataset& samples, size_t column) {
     if (values.kind == data::ColumnKind::text) {
       const std::string_view text = values.contents[i];
       different.emplace(text);
-      dates += data::parse_date(text, data::DateOrder::day_first) ||
-               data::parse_date(text, data::DateOrder::month_first);
+      dates += data::is_date(text);
       continue;
     }
     different.insert(data::category_text(values, i));

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/is_run.h"
 #include "base/words.h"
 #include "data/codecs/pictures/decode.h"
 #include "data/codecs/pictures/picture.h"
@@ -24,13 +25,6 @@ constexpr int most_depth = 16;
 bool is_debris(const std::string& name) {
   return name.front() == '.' || name == "__MACOSX" || name == "@eaDir" || name == "$RECYCLE.BIN" ||
          name == "System Volume Information";
-}
-
-/// A run of millrace train, which makes them below the folder that it is called in.
-bool is_run(const fs::path& folder) {
-  std::error_code ignored;
-  return fs::is_regular_file(folder / "recipe.toml", ignored) &&
-         fs::is_directory(folder / "checkpoints", ignored);
 }
 
 /// By its name where that says it, else by its first bytes. What cameras put beside their pictures and what

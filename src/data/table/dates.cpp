@@ -234,6 +234,10 @@ std::optional<double> parse_date(std::string_view text, DateOrder order) {
   return *day + *time;
 }
 
+bool is_date(std::string_view text) {
+  return parse_date(text, DateOrder::day_first) || parse_date(text, DateOrder::month_first);
+}
+
 std::optional<FoundDates> find_dates(std::span<const std::pair<std::string, int64_t>> texts) {
   int64_t all = 0, days = 0, months = 0;
   bool differ = false;

@@ -20,6 +20,9 @@ enum class DateOrder { day_first, month_first };
 /// Nothing when it is none.
 std::optional<double> parse_date(std::string_view text, DateOrder order);
 
+/// Is it one, whichever way round?
+bool is_date(std::string_view text);
+
 /// The order that all but one in a hundred of the texts (or all) fit, and whether the other one fits as well;
 /// nothing when they are no dates. `texts`: each with how often it occurs.
 struct FoundDates {
