@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <millrace/error.h>
+#include <millrace/version.h>
 
 #include "base/format.h"
 #include "base/suggest.h"
@@ -124,7 +125,7 @@ int run_command_line(int argc, char** argv) {
       "  millrace init DATA > recipe.toml             begin with data of your own\n\n"
       "millrace VERB --help explains each verb.");
   app.require_subcommand(0, 1);
-  app.set_version_flag("--version", "millrace " MILLRACE_VERSION);
+  app.set_version_flag("--version", std::string("millrace ") + version());
   std::vector<Action> actions;
   std::vector<CLI::App*> subcommands;
   int threads = 0;

@@ -1,4 +1,4 @@
-// Where verbs write to.
+// Where verbs write to, and how they write words.
 #pragma once
 
 #include <string>
@@ -12,6 +12,15 @@ namespace millrace::cli {
 inline void require_named(const std::string& out, std::string_view what) {
   if (out == "-")
     fail<InputError>("{} -: cannot be standard output; give it a name (./- for one that is called so)", what);
+}
+
+/// A word as a shell takes it.
+inline std::string shell_quoted(const std::string& word) {
+  const bool plain = !word.empty() && word.find_first_of(" \t\n\"'\\$`&|;<>()*?[]{}!#~") == std::string::npos;
+  if (plain) return word;
+  std::string text;
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return fmt::format("'{}'", text);
 }
 
 }  // namespace millrace::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/format.h"
 
@@ -55,7 +56,8 @@ Judged Judged::at(int64_t row) const {
   return one;
 }
 
-Measurement::Measurement(const std::vector<std::string>& names, const std::string& output_kind) {
+Measurement::Measurement(const std::vector<std::string>& names, const std::string& output_kind,
+                         int64_t parts) {
   for (const std::string& name : names) {
     const MetricKind& kind = metric_kinds().at(name);
     if (!applies(kind, output_kind))
@@ -64,8 +66,22 @@ Measurement::Measurement(const std::vector<std::string>& names, const std::strin
           output_kind, fmt::join(kind.outputs, " and "), output_kind,
           fmt::join(metrics_for({&output_kind, 1}), ", "));
     kinds_.push_back(&kind);
-    for (auto& metric : metrics_.emplace_back()) metric = kind.init();
   }
+  begin(static_cast<size_t>(parts));
+}
+
+void Measurement::begin(size_t groups_wanted) {
+  rows_.assign(groups_wanted, 0);
+  kept_.resize(kinds_.size());
+  for (const MetricKind* kind : kinds_)
+    for (auto& metric : metrics_.emplace_back(groups_wanted)) metric = kind->init();
+}
+
+Measurement Measurement::empty() const {
+  Measurement made;
+  made.kinds_ = kinds_;
+  made.begin(rows_.size());
+  return made;
 }
 
 void Measurement::update(const Judged& judged) {
@@ -81,16 +97,37 @@ void Measurement::update(const Judged& judged) {
   for (const int64_t label : judged.labels)
     MILLRACE_CHECK(label >= 0 && label < judged.width, "label {} of {}", label, judged.width);
   for (int64_t row = 0; row < judged.rows; ++row) {
-    const auto group = static_cast<size_t>(next_++ % groups);
+    const int64_t number = std::exchange(next_, next_ + step_);
+    const auto group = static_cast<size_t>(number % parts());
     const Judged one = judged.at(row);
     for (auto& metric : metrics_) metric[group]->update(one);
     ++rows_[group];
+    if (keep_rows_) keep_row(number, one);
   }
 }
 
+void Measurement::keep_row(int64_t number, const Judged& row) {
+  for (size_t i = 0; i < kinds_.size(); ++i) {
+    if (kinds_[i]->interval != MetricKind::wilson) continue;
+    const auto place = static_cast<size_t>(number);
+    if (kept_[i].size() <= place) kept_[i].resize(place + 1, std::numeric_limits<float>::quiet_NaN());
+    const std::unique_ptr<Metric> alone = kinds_[i]->init();
+    alone->update(row);
+    kept_[i][place] = static_cast<float>(alone->finalize());
+  }
+}
+
+double Measurement::resampled(size_t metric, std::span<const int> times) const {
+  const std::unique_ptr<Metric> all = kinds_[metric]->init();
+  for (size_t group = 0; group < times.size(); ++group)
+    for (int i = 0; i < times[group]; ++i) all->merge(*metrics_[metric][group]);
+  return all->finalize();
+}
+
 void Measurement::merge(const Measurement& other) {
-  MILLRACE_CHECK(kinds_ == other.kinds_, "measurements of other metrics cannot be merged");
-  for (size_t group = 0; group < groups; ++group) {
+  MILLRACE_CHECK(kinds_ == other.kinds_ && rows_.size() == other.rows_.size(),
+                 "measurements of other metrics cannot be merged");
+  for (size_t group = 0; group < rows_.size(); ++group) {
     for (size_t i = 0; i < metrics_.size(); ++i) metrics_[i][group]->merge(*other.metrics_[i][group]);
     rows_[group] += other.rows_[group];
   }
@@ -104,7 +141,7 @@ int64_t Measurement::count() const {
 
 double Measurement::value(size_t metric, int64_t left_out) const {
   const std::unique_ptr<Metric> all = kinds_[metric]->init();
-  for (int64_t group = 0; group < groups; ++group)
+  for (int64_t group = 0; group < parts(); ++group)
     if (group != left_out) all->merge(*metrics_[metric][static_cast<size_t>(group)]);
   return all->finalize();
 }
@@ -116,13 +153,14 @@ std::pair<double, double> Measurement::interval(size_t metric, double value) con
     return wilson_interval(value, count());
   }
   if (std::find(rows_.begin(), rows_.end(), 0) != rows_.end()) return {unknown, unknown};
-  std::array<double, groups> without{};
+  std::vector<double> without(rows_.size());
+  const auto count = static_cast<double>(rows_.size());
   double mean = 0, squares = 0;
-  for (int64_t group = 0; group < groups; ++group)
+  for (int64_t group = 0; group < parts(); ++group)
     mean += without[static_cast<size_t>(group)] = this->value(metric, group);
-  mean /= groups;
+  mean /= count;
   for (const double x : without) squares += (x - mean) * (x - mean);
-  const double error = std::sqrt(squares * static_cast<double>(groups - 1) / static_cast<double>(groups));
+  const double error = std::sqrt(squares * (count - 1) / count);
   return {value - quantile * error, value + quantile * error};
 }
 

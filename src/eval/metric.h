@@ -1,7 +1,6 @@
 // Metrics gathered over the batches of a pass. Each kind is a file in src/eval/metrics/.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -37,12 +36,16 @@ class Measurement {
   static constexpr int64_t groups = 20;
 
   /// InputError when there is no such metric, or it does not apply to this kind of output
-  /// (MetricKind::outputs).
-  Measurement(const std::vector<std::string>& names, const std::string& output_kind);
+  /// (MetricKind::outputs). `parts`: another number of groups, for what compares two models by more of them.
+  Measurement(const std::vector<std::string>& names, const std::string& output_kind, int64_t parts = groups);
 
   /// The row of the pass that update() goes on with, 0 at first: who measures a part of a pass says where it
   /// begins, and merged parts give the same bits as the whole.
-  void at(int64_t row) { next_ = row; }
+  /// `step`: from one row to the next; 0 where all that follows belongs together, as the tokens of a text.
+  void at(int64_t row, int64_t step = 1) {
+    next_ = row;
+    step_ = step;
+  }
   void update(const Judged& judged);
   /// Adds the rows of another measurement with the same metrics.
   void merge(const Measurement& other);
@@ -52,16 +55,35 @@ class Measurement {
   /// Rows.
   int64_t count() const;
 
+  // ---- for comparisons (compare.h)
+
+  /// The same metrics and groups, of no rows yet.
+  Measurement empty() const;
+  const std::vector<const MetricKind*>& kinds() const { return kinds_; }
+  int64_t parts() const { return static_cast<int64_t>(rows_.size()); }
+  int64_t rows_in(size_t group) const { return rows_[group]; }
+  /// A metric where group i has been seen times[i] times.
+  double resampled(size_t metric, std::span<const int> times) const;
+  /// Of shares of rows (MetricKind::wilson) what each row is by itself, by the row's number, once this is on:
+  /// 1 or 0, NaN of rows that were not seen.
+  void keep_rows() { keep_rows_ = true; }
+  const std::vector<float>& rows_of(size_t metric) const { return kept_[metric]; }
+
  private:
+  Measurement() = default;
+  void begin(size_t groups_wanted);
   /// A metric over all groups but `left_out`; −1: over all.
   double value(size_t metric, int64_t left_out) const;
   std::pair<double, double> interval(size_t metric, double value) const;
+  void keep_row(int64_t number, const Judged& row);
 
   std::optional<bool> labelled_;  // its batches have labels, not values; unknown before the first
   std::vector<const MetricKind*> kinds_;
-  std::vector<std::array<std::unique_ptr<Metric>, groups>> metrics_;
-  std::array<int64_t, groups> rows_{};
-  int64_t next_ = 0;
+  std::vector<std::vector<std::unique_ptr<Metric>>> metrics_;  // of each group
+  std::vector<int64_t> rows_;
+  int64_t next_ = 0, step_ = 1;
+  bool keep_rows_ = false;
+  std::vector<std::vector<float>> kept_;
 };
 
 /// Wilson's 95 % interval of a share of n (E. B. Wilson, 1927).

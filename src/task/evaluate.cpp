@@ -35,7 +35,8 @@ double bytes_of(const Output& output, const Task& task, const TaskFeed& set) {
 }
 
 std::vector<JudgedOutput> judged_outputs(const Task& task, const TaskFeed& set,
-                                         const std::vector<std::string>& metrics) {
+                                         const std::vector<std::string>& metrics,
+                                         int64_t groups = eval::Measurement::groups) {
   std::vector<JudgedOutput> all;
   std::set<std::string> found;
   for (const auto& output : task.outputs) {
@@ -47,7 +48,7 @@ std::vector<JudgedOutput> judged_outputs(const Task& task, const TaskFeed& set,
       }
     const std::string targets =
         output->from() ? output->from()->prefix() + "targets" : output->prefix() + "target";
-    all.push_back({output.get(), names, eval::Measurement(names, output->section().kind),
+    all.push_back({output.get(), names, eval::Measurement(names, output->section().kind, groups),
                    set.feed->field(targets), bytes_of(*output, task, set)});
   }
   for (const std::string& name : metrics)
@@ -80,18 +81,11 @@ std::vector<eval::Measured> in_order(const std::vector<JudgedOutput>& outputs,
   return all;
 }
 
-}  // namespace
-
-Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
-                    const std::function<void(int64_t, int64_t)>& progress) {
-  return evaluate(predictor, task, set, task.metrics(), progress);
-}
-
-Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
-                    const std::vector<std::string>& metrics,
-                    const std::function<void(int64_t, int64_t)>& progress) {
-  const auto begin = std::chrono::steady_clock::now();
-  std::vector<JudgedOutput> outputs = judged_outputs(task, set, metrics);
+/// Goes once through the set, from its beginning: use(batch, logits of each output, which rows count).
+/// Samples that stand in for bad ones count once.
+template <typename Use>
+void each_batch(Predictor& predictor, TaskFeed& set, const std::function<void(int64_t, int64_t)>& progress,
+                Use&& use) {
   data::Feed& feed = *set.feed;
   data::Cursor start = feed.cursor();
   start.epoch = start.position = 0;
@@ -111,17 +105,65 @@ Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
     rows.assign(static_cast<size_t>(feed.batch_size()), 0);
     for (size_t row = 0; row < static_cast<size_t>(batch.valid); ++row)
       rows[row] = batch.samples.empty() || first_time(batch.samples[row]);
-    const std::vector<Array> logits = predictor.logits(feed, batch);
-    for (size_t k = 0; k < outputs.size(); ++k)
-      outputs[k].output->judge(logits[k].as<float>(), batch.arrays[outputs[k].field],
-                               outputs[k].output->at_places() ? places_of(feed, outputs[k].field, batch) : 0,
-                               rows, outputs[k].bytes, outputs[k].measurement);
+    use(batch, predictor.logits(feed, batch), rows);
     if (progress) progress(i + 1, total);
   }
+}
+
+}  // namespace
+
+Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
+                    const std::function<void(int64_t, int64_t)>& progress) {
+  return evaluate(predictor, task, set, task.metrics(), progress);
+}
+
+Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
+                    const std::vector<std::string>& metrics,
+                    const std::function<void(int64_t, int64_t)>& progress) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<JudgedOutput> outputs = judged_outputs(task, set, metrics);
+  const data::Feed& feed = *set.feed;
+  each_batch(predictor, set, progress,
+             [&](const data::FeedBatch& batch, const auto& logits, const auto& rows) {
+               for (size_t k = 0; k < outputs.size(); ++k)
+                 outputs[k].output->judge(
+                     logits[k].template as<float>(), batch.arrays[outputs[k].field],
+                     outputs[k].output->at_places() ? places_of(feed, outputs[k].field, batch) : 0, rows,
+                     outputs[k].bytes, outputs[k].measurement);
+             });
   // Rows of which several targets count are told by these.
   return {in_order(outputs, metrics), outputs.front().measurement.count(),
           std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), feed.path(),
           task.outputs.front()->at_places() ? "targets" : feed.unit()};
+}
+
+std::vector<OutputMeasurement> measure_by_sample(Predictor& predictor, const Task& task, TaskFeed& set,
+                                                 const std::vector<std::string>& metrics, int64_t groups,
+                                                 const std::function<void(int64_t, int64_t)>& progress) {
+  std::vector<JudgedOutput> outputs = judged_outputs(task, set, metrics, groups);
+  for (JudgedOutput& each : outputs)
+    if (!each.output->at_places()) each.measurement.keep_rows();
+  const data::Feed& feed = *set.feed;
+  int64_t seen = 0;  // of streams, whose samples have no numbers
+  each_batch(predictor, set, progress,
+             [&](const data::FeedBatch& batch, const auto& logits, const auto& rows) {
+               for (size_t row = 0; row < static_cast<size_t>(batch.valid); ++row) {
+                 const int64_t number = batch.samples.empty() ? seen++ : batch.samples[row];
+                 for (size_t k = 0; k < outputs.size() && rows[row]; ++k) {
+                   JudgedOutput& each = outputs[k];
+                   const std::span<const float> all = logits[k].template as<float>();
+                   const std::span<const std::byte> targets = batch.arrays[each.field];
+                   const size_t wide = all.size() / rows.size(), bytes = targets.size() / rows.size();
+                   const int64_t places = each.output->at_places() ? places_of(feed, each.field, batch) : 0;
+                   each.measurement.at(number, 0);
+                   each.output->judge(all.subspan(row * wide, wide), targets.subspan(row * bytes, bytes),
+                                      places, {1}, each.bytes, each.measurement);
+                 }
+               }
+             });
+  std::vector<OutputMeasurement> made;
+  for (JudgedOutput& each : outputs) made.push_back({each.output->prefix(), std::move(each.measurement)});
+  return made;
 }
 
 std::string metrics_text(const Task& /*task*/, const std::vector<eval::Measured>& metrics) {

@@ -21,6 +21,17 @@ Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
                     const std::vector<std::string>& metrics,
                     const std::function<void(int64_t, int64_t)>& progress = nullptr);
 
+/// What comparisons of two models need: of each output the metrics that `metrics` names, in so many groups of
+/// rows, where a row's number is its sample's. So two measurements of one set have the same rows in the same
+/// groups.
+struct OutputMeasurement {
+  std::string prefix;  // of the output's metrics: "price."
+  eval::Measurement measured;
+};
+std::vector<OutputMeasurement> measure_by_sample(
+    Predictor& predictor, const Task& task, TaskFeed& set, const std::vector<std::string>& metrics,
+    int64_t groups, const std::function<void(int64_t, int64_t)>& progress = nullptr);
+
 /// "accuracy 97.31 %  log-loss 0.0912"
 std::string metrics_text(const Task& task, const std::vector<eval::Measured>& metrics);
 /// The kind of a metric by its name in Task::metrics().

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <ctime>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -12,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/utc_time.h"
 #include "base/words.h"
 #include "track/metrics_log.h"
 
@@ -21,14 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
-
-std::string time_text() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  ::gmtime_r(&now, &utc);
-  char text[32];
-  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
-}
 
 /// A number as the recipe's parser takes it: whole ones without a point.
 std::string number_text(double value) {
@@ -231,7 +223,7 @@ void Control::replay(int64_t step, const Apply& apply) {
 }
 
 void Control::note(int64_t step, std::span<const Change> changes) {
-  const std::string time = time_text();
+  const std::string time = utc_time();
   std::string lines;
   for (const Change& change : changes)
     lines += track::json_line(

@@ -37,6 +37,8 @@ class RunFolder {
   /// What was changed while training ran, and where requests for that wait.
   std::filesystem::path journal() const { return path_ / "control.jsonl"; }
   std::filesystem::path requests() const { return path_ / "control"; }
+  /// Where it comes from: a line for each time that it was begun or gone on with (origin.h).
+  std::filesystem::path origin() const { return path_ / "origin.jsonl"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   std::filesystem::path model() const { return path_ / "model.onnx"; }
 

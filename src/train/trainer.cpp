@@ -24,6 +24,7 @@ const RunFolder& Trainer::begin(const std::filesystem::path& out, const std::str
   s.log = std::make_unique<track::MetricsLog>(s.run->metrics());
   s.events = std::make_unique<track::EventWriter>(s.run->path());
   s.open_journals();
+  s.record([&] { s.note_origin(); });
   s.save();
   return *s.run;
 }
@@ -56,6 +57,7 @@ const RunFolder& Trainer::resume(const RunFolder& run, std::span<const std::stri
     s.events = std::make_unique<track::EventWriter>(run.path(), s.done());
   });
   s.record([&] { s.open_journals(); });
+  s.record([&] { s.note_origin(); });
   s.control->replay(s.done(), [&](int64_t at, std::span<const Change> changes) { s.change(at, changes); });
   if (!told.empty()) {
     s.change(s.done(), told);

@@ -2,6 +2,7 @@
 #include "base/format.h"
 #include "task/model.h"
 #include "train/load_model.h"
+#include "train/origin.h"
 #include "train/trainer_state.h"
 
 namespace millrace::train {
@@ -101,6 +102,13 @@ void TrainerState::restore_best(const Checkpoint& from) {
   if (value == from.sums.end() || kept == from.counters.end()) return;
   best = value->second;
   best_step = kept->second;
+}
+
+void TrainerState::note_origin() const {
+  Origin origin = origin_now(done(), recipe().train.seed);
+  if (training.samples) origin.data.push_back({"train", data::fingerprint(*training.samples)});
+  if (tests.samples) origin.data.push_back({"test", data::fingerprint(*tests.samples)});
+  write_origin(*run, origin);
 }
 
 void TrainerState::open_journals() {

@@ -121,6 +121,8 @@ struct TrainerState {
   /// What is the best so far, by the metric that the recipe names now; none when it named another before.
   void restore_best(const Checkpoint& from);
   bool checkpoint_due() const;
+  /// Says in the run folder by what it is begun or gone on with.
+  void note_origin() const;
   /// Opens the journals of the run folder.
   void open_journals();
   /// Changes of `millrace ctl`, noted or new.

@@ -1,0 +1,7 @@
+#include <millrace/version.h>
+
+namespace millrace {
+
+const char* version() { return MILLRACE_VERSION; }
+
+}  // namespace millrace
