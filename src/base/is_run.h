@@ -1,7 +1,10 @@
 // Telling folders of runs from folders of data.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <string_view>
 
 namespace millrace {
 
@@ -11,6 +14,15 @@ inline bool is_run(const std::filesystem::path& folder) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(folder / "recipe.toml", ignored) &&
          std::filesystem::is_directory(folder / "checkpoints", ignored);
+}
+
+/// Is it called as one of those that a training writes into its folder (train/run_folder.h) or an export of
+/// it? All else there is the user's.
+inline bool is_of_run(std::string_view name) {
+  constexpr std::string_view names[] = {"recipe.toml",   "checkpoints",       "control",   "control.jsonl",
+                                        "metrics.jsonl", "bad_samples.jsonl", "model.onnx"};
+  return name.starts_with("events.out.tfevents.") ||
+         std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
 }  // namespace millrace

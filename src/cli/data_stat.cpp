@@ -132,6 +132,11 @@ void print_picture_statistics(const Sources& sources, const data::PictureStatist
   fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
+/// Cells without a value. What a word such as "none" is, only what the column is taken as says.
+int64_t missing_of(const data::ColumnStatistics& of, const data::TableColumn* decision) {
+  return decision ? std::max(of.missing, decision->missing - decision->bad) : of.missing;
+}
+
 /// What an input of kind table would make of each column.
 std::map<std::string, data::TableColumn> decisions_of(const data::Dataset& dataset) {
   std::map<std::string, data::TableColumn> decisions;
@@ -168,9 +173,12 @@ int table_statistics(const data::Dataset& dataset, bool as_json, const data::Sta
     const data::Column& column = dataset.columns()[c];
     const bool number = column.kind == data::ColumnKind::integer || column.kind == data::ColumnKind::real;
     const bool sound = column.kind == data::ColumnKind::audio;
+    const auto found = decisions.find(column.name);
+    const data::TableColumn* const decision = found != decisions.end() ? &found->second : nullptr;
+    const int64_t missing = missing_of(of, decision);
     std::string frequent;
     nlohmann::ordered_json one{
-        {"name", column.name}, {"kind", data::kind_name(column.kind)}, {"missing", of.missing}};
+        {"name", column.name}, {"kind", data::kind_name(column.kind)}, {"missing", missing}};
     if (of.different >= 0) one["different"] = of.different;
     if (number)
       one.update({{"least", of.least}, {"mean", of.mean}, {"std", of.std}, {"most", of.most}});
@@ -182,13 +190,12 @@ int table_statistics(const data::Dataset& dataset, bool as_json, const data::Sta
                                 thousands(of.frequent[i].second));
       one["frequent"].push_back({stored_text(of.frequent[i].first), of.frequent[i].second});
     }
-    const auto decision = decisions.find(column.name);
-    if (decision != decisions.end())
-      one["taken_as"] = {{"kind", decision->second.taken_as},
-                         {"why", decision->second.why},
-                         {"missing", decision->second.missing},
-                         {"categories", decision->second.values},
-                         {"rare", decision->second.rare}};
+    if (decision)
+      one["taken_as"] = {{"kind", decision->taken_as},
+                         {"why", decision->why},
+                         {"missing", decision->missing},
+                         {"categories", decision->values},
+                         {"rare", decision->rare}};
     json["columns"].push_back(one);
     if (sound)
       one.update({{"seconds", {{"least", of.least}, {"mean", of.mean}, {"most", of.most}}}, {"bad", of.bad}});
@@ -198,9 +205,9 @@ int table_statistics(const data::Dataset& dataset, bool as_json, const data::Sta
     const auto n = [&](double value) {
       return number ? fmt::format("{:.6g}", value) : sound ? fmt::format("{:.2f} s", value) : std::string();
     };
-    table.row({column.name, data::kind_name(column.kind), thousands(of.missing),
+    table.row({column.name, data::kind_name(column.kind), thousands(missing),
                of.different >= 0 ? thousands(of.different) : "many", n(of.least), n(of.mean), n(of.most),
-               frequent, decision != decisions.end() ? decision_text(decision->second) : ""});
+               frequent, decision ? decision_text(*decision) : ""});
   }
   if (as_json)
     fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));

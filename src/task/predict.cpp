@@ -6,6 +6,7 @@
 #include <millrace/feed.h>
 
 #include "base/format.h"
+#include "data/table/place.h"
 #include "data/table/select.h"
 #include "task/feed_parts.h"
 #include "task/feeds.h"
@@ -168,7 +169,9 @@ void predict_arguments(Predictor& predictor, const Task& task, const std::vector
       predict_samples(predictor, task, opened.samples,
                       {[&](int64_t sample, const auto& logits) { on.predicted(name(sample), logits); },
                        [&](int64_t sample, const std::string& why) {
-                         on.failed(fmt::format("{}: {}", name(sample), why));
+                         const std::string place =
+                             opened.sample ? name(sample) : data::place_of(*opened.samples, sample);
+                         on.failed(why.starts_with(place) ? why : fmt::format("{}: {}", place, why));
                        }});
     } catch (const Error& error) {
       on.failed(error.what());

@@ -98,6 +98,14 @@ std::string kind_of_input_targets(const Recipe& recipe, const std::string& name)
   fail<InputError>("no kind of input makes targets that an output could predict");
 }
 
+/// Do samples have nothing but these columns, and names?
+bool has_only(const data::Dataset& samples, const std::vector<std::string>& columns) {
+  return std::all_of(samples.columns().begin(), samples.columns().end(), [&](const data::Column& column) {
+    return column.name == "__key__" ||
+           std::find(columns.begin(), columns.end(), column.name) != columns.end();
+  });
+}
+
 /// By the data alone: the surest kind that finds a column.
 std::string found_kind(const Recipe& recipe, Section& output, const data::Dataset& samples) {
   for (const Section& input : recipe.inputs)
@@ -109,14 +117,23 @@ std::string found_kind(const Recipe& recipe, Section& output, const data::Datase
     name_found_column(output, *kind, samples, column);
     return kind->name;
   }
-  // A corpus, of which nothing but what an input makes of it can be predicted.
+  // A corpus, of which nothing but what an input makes of it can be predicted. In a table that has other
+  // columns, too, it is one of these that somebody wants.
+  std::string of_an_input;
   if (recipe.inputs.size() == 1 && recipe.inputs[0].kind.empty())
-    for (const InputKind* kind : by_rank(input_kinds()))
-      if (!kind->targets.empty() && !kind->recognise(samples, {}).empty()) return kind->targets;
+    for (const InputKind* kind : by_rank(input_kinds())) {
+      if (kind->targets.empty()) continue;
+      const std::vector<std::string> columns = kind->recognise(samples, {});
+      if (columns.empty()) continue;
+      if (has_only(samples, columns)) return kind->targets;
+      if (of_an_input.empty())
+        of_an_input = fmt::format(" (or what {} has by itself, {}: input.kind = \"{}\")", columns[0],
+                                  kind->targets, kind->name);
+    }
   fail<InputError>(
       "{}: what is to be predicted? No column is called as targets usually are: name it, as {}.column; there "
-      "are {}",
-      samples.path(), output_key(output), data::columns_text(samples));
+      "are {}{}",
+      samples.path(), output_key(output), data::columns_text(samples), of_an_input);
 }
 
 void settle_output(const Recipe& recipe, Section& output, const data::Dataset& samples) {

@@ -31,19 +31,19 @@ def test_cells_that_cannot_be_read_are_missing_in_training_and_evaluation(millra
     write_visits(tmp_path / "test.csv", 10, {7: ("2023-03-05", "#REF!"), 4: ("?", "3")})
     r = recipe(tmp_path / "r.toml", tmp_path / "train.csv", f'test = "{tmp_path}/test.csv"')
     out = said(millrace, "train", r, "--out", tmp_path / "run", 'input.numbers=["age"]')
-    assert f"seen: 2 of 300 values cannot be read as dates and count as missing (the first: 'last week' in {tmp_path}/train.csv#40)" in out
-    assert f"age: 4 of 300 values cannot be read as numbers and count as missing (the first: 'thirty' in {tmp_path}/train.csv#90)" in out
-    assert f"test.csv: age: 1 of 10 values cannot be read as numbers and counts as missing (the first: '#REF!' in {tmp_path}/test.csv#7)" in out
+    assert f"seen: 2 of 300 values cannot be read as dates and count as missing (the first: 'last week' in {tmp_path}/train.csv, line 42)" in out
+    assert f"age: 4 of 300 values cannot be read as numbers and count as missing (the first: 'thirty' in {tmp_path}/train.csv, line 92)" in out
+    assert f"test.csv: age: 1 of 10 values cannot be read as numbers and counts as missing (the first: '#REF!' in {tmp_path}/test.csv, line 9)" in out
     result = millrace("eval", tmp_path / "run", "--json")
     assert json.loads(result.stdout)["targets"] == 10
-    assert "test.csv#7)" in said(millrace, "eval", tmp_path / "run")
+    assert "test.csv, line 9)" in said(millrace, "eval", tmp_path / "run")
     # A bad value counts as what is missing does; a prediction of it is refused by name.
     (tmp_path / "other.csv").write_text((tmp_path / "test.csv").read_text().replace("#REF!", ""))
     losses = [json.loads(millrace("eval", tmp_path / "run", *more, "--json").stdout)["log-loss"] for more in ([], [tmp_path / "other.csv"])]
     assert losses[0] == losses[1]
     result = millrace("predict", tmp_path / "run", tmp_path / "test.csv", "--json", code=1)
     assert len(result.stdout.splitlines()) == 9
-    assert "test.csv#7: its age is '#REF!', and in training the column holds numbers" in result.stderr
+    assert "test.csv, line 9: its age is '#REF!', and in training the column holds numbers" in result.stderr
     # A column of which nothing can be read is another column.
     write_visits(tmp_path / "words.csv", 10, {i: ("2023-03-05", "young") for i in range(10)})
     assert "age: none of its 10 values can be read as numbers (the first: 'young' in " in said(
@@ -99,3 +99,68 @@ def test_newer_days_are_unknown_only_where_days_are_categories(millrace, tmp_pat
     assert "day is taken as date" in out and "is one of input's categories" not in out
     out = said(millrace, "train", divided, "--out", tmp_path / "codes", "data.test_by=time:day", 'input.categories=["day"]')
     assert "day is one of input's categories, and all that are tested on are unknown to the model" in out
+
+
+def test_words_for_what_is_missing_are_known_of_dates_and_of_answers(millrace, tmp_path):
+    draw = random.Random(3)
+    words = ["none", "NONE", "-", "--", "?", "nil", "na"]
+    rows = []
+    for i in range(200):
+        day = words[i % 7] if i % 10 == 3 else f"2024-{draw.randint(1, 12):02}-{draw.randint(1, 28):02}"
+        answer = words[i % 7] if i % 8 == 5 else draw.choice(["yes", "no"])
+        rows.append(f"{day},{answer},{draw.randint(1, 9)},{draw.choice('ab')}")
+    rows[50] = "last week" + rows[50][rows[50].index(",") :]  # a bad cell is none of them
+    (tmp_path / "t.csv").write_text("\n".join(["day,answer,n,y", *rows]) + "\n")
+    stat = {c["name"]: c for c in json.loads(millrace("data", "stat", tmp_path / "t.csv", "--json").stdout)["columns"]}
+    assert stat["day"]["taken_as"]["kind"] == "date" and stat["answer"]["taken_as"]["kind"] == "yes or no"
+    assert (stat["day"]["missing"], stat["answer"]["missing"], stat["n"]["missing"]) == (20, 25, 0)
+    assert stat["day"]["taken_as"]["missing"] == 21
+    out = said(millrace, "train", recipe(tmp_path / "r.toml", tmp_path / "t.csv", ""), "--out", tmp_path / "run")
+    assert "3 columns of numbers with 2 flags of what is missing (day, answer), 0 of categories" in out
+    assert "day: 1 of 180 values cannot be read as dates and counts as missing (the first: 'last week' in " in out
+
+
+def test_amounts_of_different_currencies_are_no_numbers(millrace, tmp_path):
+    draw = random.Random(4)
+    for name, ways in {"mixed": ["$%d", "%d €"], "alike": ["$%d"]}.items():
+        rows = [{"price": draw.choice(ways) % draw.randint(1, 10**6), "n": i % 7, "y": "ab"[i % 2]} for i in range(200)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        stat = json.loads(millrace("data", "stat", tmp_path / f"{name}.jsonl", "--json").stdout)["columns"][0]
+        assert stat["taken_as"]["kind"] == ("left out" if name == "mixed" else "number"), stat
+
+
+def test_how_numbers_are_written_is_told_as_it_is(millrace, tmp_path):
+    draw = random.Random(5)
+    columns = {
+        "typeset": lambda: draw.choice(["−", ""]) + str(draw.randint(1, 99)),
+        "share": lambda: f"{draw.randint(1, 99)} %",
+        "comma": lambda: f"{draw.randint(1, 99)},5",
+        "dots": lambda: draw.choice(["1.234.567", "12"]),
+        "blanks": lambda: f"1 {draw.randint(100, 999)}",
+    }
+    rows = [";".join(make() for make in columns.values()) for _ in range(50)]
+    (tmp_path / "t.csv").write_text(";".join(columns) + "\n" + "\n".join(rows) + "\n")
+    notes = said(millrace, "data", "stat", tmp_path / "t.csv")
+    for column, way in {
+        "typeset": "the minus sign of typesetters (−5)",
+        "share": "% (12 % is 12)",
+        "comma": "decimal commas (1.234,5)",
+        "dots": "thousands separated by dots (1.234.567)",
+        "blanks": "separated thousands (1 234)",
+    }.items():
+        assert f"t.csv: {column}: numbers are written with {way}\n" in notes, notes
+
+
+def test_numbers_of_rows_are_left_out_in_any_order(millrace, tmp_path):
+    draw = random.Random(6)
+    ids, ranks, twice = list(range(1, 201)), list(range(200)), [i // 2 for i in range(200)]
+    for column in (ids, ranks, twice):
+        draw.shuffle(column)
+    rows = [f"{ids[i]},{ranks[i]},{twice[i]},{draw.randint(1, 9)},{draw.choice('ab')}" for i in range(200)]
+    (tmp_path / "t.csv").write_text("id,rank,twice,n,y\n" + "\n".join(rows) + "\n")
+    r = recipe(tmp_path / "r.toml", tmp_path / "t.csv", "test_share = 0.1")
+    out = said(millrace, "train", r, "--out", tmp_path / "run")
+    assert "id is left out: its whole numbers are all different" in out and "rank is left out: its whole" in out
+    assert "twice is left out" not in out and "2 columns of numbers" in out
+    out = said(millrace, "train", r, 'input.columns=["id","n"]', "--out", tmp_path / "named")
+    assert "left out" not in out and "2 columns of numbers" in out

@@ -527,6 +527,17 @@ def test_training_in_the_folder_of_data_makes_no_classes_of_its_runs(millrace, t
     millrace("train", folder / "runs/r-1", "--resume", "train.steps=3", cwd=folder)
     stat = json.loads(millrace("data", "stat", folder, "--json").stdout)["sources"][0]
     assert stat["classes"] == {"cat": 4, "dog": 4} and stat["bad"] == []
+    # Pictures that lie beside a run's own files count; these do not.
+    (folder / "cat/mine/notes.md").write_text("nice")
+    for run in (folder, folder / "cat"):
+        shutil.copytree(folder / "runs/r-1", run, dirs_exist_ok=True)
+    stat = json.loads(millrace("data", "stat", folder, "--json").stdout)["sources"][0]
+    assert stat["classes"] == {"cat": 4, "dog": 4} and stat["bad"] == []
+    assert "8 pictures" in millrace("train", recipe, cwd=folder).stdout
+    shutil.copy(next((folder / "dog").glob("*.*")), folder / "cat/mine")
+    stat = json.loads(millrace("data", "stat", folder, "--json").stdout)["sources"][0]
+    assert stat["classes"] == {"cat": 4, "dog": 4, "mine": 1} and stat["bad"] == []
+    shutil.rmtree(folder / "cat/mine")
     # A folder that is empty, or has something else, is a class still.
     (folder / "runs/other").mkdir()
     assert "class other: no pictures" in millrace("train", recipe, cwd=folder, code=1).stderr

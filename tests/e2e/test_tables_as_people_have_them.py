@@ -147,8 +147,8 @@ def test_a_model_reads_what_is_predicted_as_its_training_data(millrace, tmp_path
     (tmp_path / "some.csv").write_text("size;day;member\n5,00;03.04.2023;yes\nbig;03.04.2023;yes\n2,5;03.04.2023;no\n1;soon;no\n")
     result = millrace("predict", tmp_path / "run", tmp_path / "some.csv", "--json", code=1)
     assert len(result.stdout.splitlines()) == 2
-    assert "some.csv#1: its size is 'big', and in training the column holds numbers" in result.stderr
-    assert "some.csv#3: its day is 'soon', and in training the column holds dates" in result.stderr
+    assert "some.csv, line 3: its size is 'big', and in training the column holds numbers" in result.stderr
+    assert "some.csv, line 5: its day is 'soon', and in training the column holds dates" in result.stderr
     assert "2 of 4 could not be predicted" in result.stderr
 
 

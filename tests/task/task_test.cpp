@@ -105,6 +105,11 @@ TEST_CASE("texts and pictures are recognised by what they are") {
       learn_from(write_data(folder, "corpus.txt", "to be or not to be\nthat is the question\n"), {});
   CHECK(corpus.recipe.inputs[0].kind == "tokens");
   CHECK(corpus.recipe.outputs[0].kind == "tokens");
+  // Of a table with a text among other columns nobody wants the next letters.
+  const std::string table = write_data(folder, "notes.csv", "text,size\nto be or not,1\nthat is it,2\n");
+  CHECK_THROWS_WITH_AS(learn_from(table, {}), doctest::Contains("what is to be predicted?"), InputError);
+  CHECK_THROWS_WITH_AS(learn_from(table, {}), doctest::Contains("input.kind = \"tokens\""), InputError);
+  CHECK(learn_from(table, {"input.kind=tokens"}).recipe.outputs[0].kind == "tokens");
 }
 
 TEST_CASE("several inputs and outputs share the columns") {

@@ -8,6 +8,7 @@
 #include "data/encode/table_seen.h"
 #include "data/formats/csv_cells.h"
 #include "data/table/dates.h"
+#include "data/table/read_columns.h"
 
 namespace millrace::data {
 namespace {
@@ -48,7 +49,8 @@ int64_t rows_of(const Counted& list) {
 class ColumnDecider {
  public:
   ColumnDecider(const Dataset& dataset, const TableUse& use, const TableOptions& options, TableState& state)
-      : use_(use),
+      : dataset_(dataset),
+        use_(use),
         options_(options),
         state_(state),
         source_(dataset.columns()[use.column]),
@@ -91,8 +93,11 @@ class ColumnDecider {
     const bool counts_rows = source_.kind == ColumnKind::integer && seen.growing && seen.missing == 0 &&
                              seen.first >= 0 && seen.first <= latest_begin &&
                              seen.last - seen.first < 2 * static_cast<double>(all_);
-    if (decided(least_counted_rows) && !use_.forced_number && !use_.forced_date && counts_rows)
-      return leave_out("it counts the rows");
+    if (decided(least_counted_rows) && !use_.named && !use_.forced_number && !use_.forced_date) {
+      if (counts_rows) return leave_out("it counts the rows");
+      if (numbers_rows(seen))
+        return leave_out("its whole numbers are all different, as those of rows in another order are");
+    }
     if (options_.decide && seen.numbers == 0) return leave_out("it has no value in any row");
     using Whole = TableDense::Whole;
     if (use_.forced_date)
@@ -102,6 +107,27 @@ class ColumnDecider {
       decision_.why =
           "its whole numbers could all be dates, such as 20241231; input.dates takes them as such";
     dense(seen, {.column = source_.name, .decimal_comma = decimal_comma_});
+  }
+
+  /// Numbers of rows in any order, as files have them that were shuffled: from 0 or 1 on, each once; of a
+  /// part of the rows, of which no column of amounts has so many without one twice, at least half of those.
+  bool numbers_rows(const TableSeen& seen) const {
+    constexpr int64_t least_part = 100;
+    if (source_.kind != ColumnKind::integer || seen.missing > 0 || seen.least < 0) return false;
+    const double rows = static_cast<double>(all_);
+    const bool whole = seen.least <= 1 && seen.most - seen.least + 1 == rows;
+    const bool part = all_ >= least_part && seen.most < 2 * rows;
+    if (!whole && !part) return false;
+    std::vector<bool> there(static_cast<size_t>(seen.most) + 1);
+    for (int64_t first = 0; first < all_; first += 4096) {
+      const auto values =
+          read_columns(dataset_, first, std::min<int64_t>(4096, all_ - first), {&use_.column, 1});
+      for (const int64_t value : values[0].integers) {
+        if (value < 0 || value >= std::ssize(there) || there[static_cast<size_t>(value)]) return false;
+        there[static_cast<size_t>(value)] = true;
+      }
+    }
+    return true;
   }
 
   void dense(const TableSeen& seen, TableDense column) {
@@ -154,22 +180,31 @@ class ColumnDecider {
   }
 
   void texts(const TableSeen& seen) {
-    const Counted list = sorted_texts(seen);
-    const int64_t present = rows_of(list);
+    const Counted all = sorted_texts(seen), list = without_missing(all);
+    const int64_t present = rows_of(all);
     if (use_.forced_date) {
       const auto found = find_dates(list);
-      return as_dates(list, found.value_or(FoundDates()), "named in dates");
+      return as_dates(all, found.value_or(FoundDates()), "named in dates");
     }
-    if (use_.forced_number) return as_numbers(list, "named in numbers");
+    if (use_.forced_number) return as_numbers(all, "named in numbers");
     if (options_.decide && present == 0) return leave_out("it has no value in any row");
     const auto answers =
         std::all_of(list.begin(), list.end(), [](const auto& each) { return yes_or_no(each.first) >= 0; });
-    if (options_.decide && answers && list.size() >= 2) return as_answers(list);
+    if (options_.decide && answers && list.size() >= 2) return as_answers(all);
     if (options_.decide)
       if (const auto found = find_dates(list))
-        return as_dates(list, *found, found->either ? "12/31 or 31/12 fit alike: taken as month first" : "");
-    if (decided(least_differing_rows) && nearly_unique(list, present)) return;
-    category(list);
+        return as_dates(all, *found, found->either ? "12/31 or 31/12 fit alike: taken as month first" : "");
+    if (decided(least_differing_rows) && nearly_unique(all, present)) return;
+    category(all);
+  }
+
+  /// Numbers, dates and answers know more words for missing values than categories do, of which "none" may be
+  /// one.
+  static Counted without_missing(const Counted& all) {
+    Counted list;
+    for (const auto& each : all)
+      if (!csv_missing_number(each.first)) list.push_back(each);
+    return list;
   }
 
   /// Fewer than half of the rows have a value that comes more than a few times: what would be learnt of the
@@ -179,13 +214,10 @@ class ColumnDecider {
     for (const auto& [text, times] : list)
       if (times >= std::max<int64_t>(options_.least_count, 2)) kept += times;
     if (2 * kept >= present) return false;
-    int64_t numbers = 0;
-    bool codes = false;
-    for (const auto& [text, times] : list) {
-      if (csv_written_number(text, false)) numbers += times;
-      codes = codes || csv_padded(text);
-    }
-    if (!codes && numbers + present / 100 >= present) {
+    // Agreeing on how they are written, as in CSV: "$5" and "5 €" are not the same amount.
+    CsvTally tally;
+    for (const auto& [text, times] : list) tally.add(text, static_cast<uint32_t>(times));
+    if (csv_column(tally, false).type != CsvColumn::Type::text) {
       as_numbers(list, "texts that are numbers");
       return true;
     }
@@ -209,6 +241,10 @@ class ColumnDecider {
     TableSeen seen;
     seen.missing = decision_.missing;
     for (const auto& [text, times] : list) {
+      if (csv_missing_number(text)) {
+        seen.missing += times;
+        continue;
+      }
       const std::optional<double> value = read(text);
       if (!value || !is_number(*value)) {
         seen.missing += times;
@@ -248,6 +284,7 @@ class ColumnDecider {
     dense(seen, {.column = source_.name, .reads = TableDense::Reads::boolean});
   }
 
+  const Dataset& dataset_;
   const TableUse& use_;
   const TableOptions& options_;
   TableState& state_;

@@ -12,6 +12,7 @@
 #include "data/formats/csv_cells.h"
 #include "data/table/column_values.h"
 #include "data/table/dates.h"
+#include "data/table/place.h"
 #include "data/table/read_columns.h"
 
 namespace millrace::data {
@@ -160,7 +161,7 @@ class TableEncoder::Bound {
     if (const auto value = dense_at(column, values, i)) return *value;
     if (bad == Bad::missing) return NAN;
     fail<InputError>("{}: its {} is '{}', and in training the column holds {}",
-                     dataset_.name(first + static_cast<int64_t>(i)), column.column, shown(values, i),
+                     place_of(dataset_, first + static_cast<int64_t>(i)), column.column, shown(values, i),
                      kind_of(column));
   }
 

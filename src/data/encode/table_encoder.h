@@ -22,6 +22,8 @@ namespace millrace::data {
 struct TableOptions {
   /// Columns that are not used. Arrays, bytes and the like never are.
   std::vector<std::string> leave_out;
+  /// Columns that stay although their numbers are those of the rows.
+  std::vector<std::string> named;
   /// Columns that are categories: of numbers (codes), or of texts that would be taken for something else.
   std::vector<std::string> categories;
   /// Columns that are numbers, or dates, whatever they look like: values that are none are missing. Whole

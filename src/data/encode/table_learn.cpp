@@ -74,8 +74,10 @@ std::vector<TableUse> used_columns(const Dataset& dataset, const TableOptions& o
     const auto& [name, kind] = dataset.columns()[c];
     if (name == "__key__" || in(options.leave_out, name)) continue;
     const auto ordinal = options.ordinals.find(name);
-    TableUse use{
-        .column = c, .forced_number = in(options.numbers, name), .forced_date = in(options.dates, name)};
+    TableUse use{.column = c,
+                 .forced_number = in(options.numbers, name),
+                 .forced_date = in(options.dates, name),
+                 .named = in(options.named, name)};
     if (ordinal != options.ordinals.end()) {
       use.role = TableUse::Role::ordinal;
       use.order = &ordinal->second;

@@ -46,6 +46,7 @@ struct TableUse {
   bool forced_number = false, forced_date = false;
   bool digits = false;  // of a forced date: all its whole numbers are 20241231
   bool only = false;    // there is no other, so that it stays
+  bool named = false;   // by who wants it, numbers of rows or not
 };
 
 /// Adds what the column becomes to `state`, and why to its decisions.

@@ -254,13 +254,7 @@ class Csv final : public Dataset {
       note(fmt::format("{}: {}: {} of {} cells {} (the first: {}) and {} as missing", path(), name,
                        column.bad, tally.cells(), column.bad == 1 ? "is no number" : "are no numbers",
                        first(), column.bad == 1 ? "counts" : "count"));
-    std::vector<std::string> written;
-    if (column.decimal_comma) written.push_back("decimal commas (1.234,5)");
-    if (!column.decimal_comma && tally.point > 0 && tally.currency == 0 && tally.percent == 0)
-      written.push_back("separated thousands (1,234.5)");
-    if (tally.currency != 0) written.push_back("a currency's sign");
-    if (tally.percent > 0) written.push_back("% (12 % is 12)");
-    if (!written.empty())
+    if (const auto written = csv_ways(tally, column); !written.empty())
       note(fmt::format("{}: {}: numbers are written with {}", path(), name, fmt::join(written, ", ")));
   }
 

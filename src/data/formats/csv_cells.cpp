@@ -45,6 +45,7 @@ struct BareNumber {
   std::string digits;  // "-1,234.5": sign, digits, separators
   char currency = 0;
   bool percent = false;
+  uint8_t signs = 0;  // CsvTally::Sign
 };
 
 std::optional<BareNumber> bare_number(std::string_view text) {
@@ -52,7 +53,9 @@ std::optional<BareNumber> bare_number(std::string_view text) {
   if (text.size() > longest) return std::nullopt;
   BareNumber bare;
   trim(text);
-  const bool minus = take(text, "-") || take(text, "\xe2\x88\x92");  // U+2212 is how typesetters write it
+  const bool typeset = take(text, "\xe2\x88\x92");  // U+2212 is how typesetters write it
+  const bool minus = typeset || take(text, "-");
+  if (typeset) bare.signs |= CsvTally::minus_sign;
   if (!minus) (void)take(text, "+");
   for (size_t k = 0; k < currency_signs.size() && bare.currency == 0; ++k)
     if (take(text, currency_signs[k]) || take_end(text, currency_signs[k]))
@@ -64,6 +67,10 @@ std::optional<BareNumber> bare_number(std::string_view text) {
   if (text.empty() ||
       !(std::isdigit(static_cast<unsigned char>(text[0])) || text[0] == '.' || text[0] == ','))
     return std::nullopt;
+  const auto has = [&](std::string_view sign) { return text.find(sign) != std::string_view::npos; };
+  if (has(",")) bare.signs |= CsvTally::comma_sign;
+  if (has(".")) bare.signs |= CsvTally::dot_sign;
+  if (has("'") || std::any_of(blanks.begin(), blanks.end(), has)) bare.signs |= CsvTally::blank_sign;
   bare.digits = minus || again ? "-" : "";
   bare.digits += text;
   return bare;
@@ -165,7 +172,6 @@ void CsvTally::add(const CsvField& field, uint64_t at, std::span<const std::stri
   // A column of texts is one soon, and none of its cells is looked at after that.
   constexpr uint32_t enough = 200;
   int64_t integer = 0;
-  double real = 0;
   if (csv_short_integer(field, integer)) {
     if (!missing.empty() && std::find(missing.begin(), missing.end(), field.text()) != missing.end()) return;
     ++integers;
@@ -179,34 +185,49 @@ void CsvTally::add(const CsvField& field, uint64_t at, std::span<const std::stri
   }
   std::string unquoted;
   const std::string_view text = content_of(field, unquoted);
-  if (csv_missing_number(text) || std::find(missing.begin(), missing.end(), text) != missing.end()) return;
+  if (std::find(missing.begin(), missing.end(), text) != missing.end()) return;
+  bool is_other = false;
+  count(text, 1, is_other);
+  if (!is_other || other > 1) return;
+  first_at = at;
+  first_size = static_cast<uint32_t>(std::min<size_t>(field.size, 1000));
+}
+
+void CsvTally::add(std::string_view text, uint32_t times) {
+  bool is_other = false;
+  count(text, times, is_other);
+}
+
+void CsvTally::count(std::string_view text, uint32_t times, bool& is_other) {
+  int64_t integer = 0;
+  double real = 0;
+  if (csv_missing_number(text)) return;
   if (csv_integer(text, integer)) {
-    ++integers;
-    padded += csv_padded(text);
+    integers += times;
+    padded += csv_padded(text) ? times : 0;
     return;
   }
   if (csv_real(text, real)) {
-    ++reals;
-    grouped_reals += may_be_grouped(text);
+    reals += times;
+    grouped_reals += may_be_grouped(text) ? times : 0;
     return;
   }
   if (const auto bare = bare_number(text)) {
     const bool by_point = number_of(bare->digits, '.').has_value(),
                by_comma = number_of(bare->digits, ',').has_value();
     if (by_point || by_comma) {
-      point += by_point;
-      comma += by_comma;
-      either += by_point && by_comma;
-      percent += bare->percent;
+      point += by_point ? times : 0;
+      comma += by_comma ? times : 0;
+      either += by_point && by_comma ? times : 0;
+      percent += bare->percent ? times : 0;
+      signs |= bare->signs;
       if (bare->currency != 0)
         currency = currency == 0 || currency == bare->currency ? bare->currency : differing;
       return;
     }
   }
-  if (other++ == 0) {
-    first_at = at;
-    first_size = static_cast<uint32_t>(std::min<size_t>(field.size, 1000));
-  }
+  other += times;
+  is_other = true;
 }
 
 void CsvTally::add(const CsvTally& later) {
@@ -216,6 +237,7 @@ void CsvTally::add(const CsvTally& later) {
   }
   if (later.currency != 0)
     currency = currency == 0 || currency == later.currency ? later.currency : differing;
+  signs |= later.signs;
   integers += later.integers;
   padded += later.padded;
   reals += later.reals;
@@ -246,6 +268,25 @@ CsvColumn csv_column(const CsvTally& t, bool commas_likely) {
   column.decimal_comma = comma;
   column.type = written_plainly && t.reals == 0 ? CsvColumn::Type::integer : CsvColumn::Type::real;
   return column;
+}
+
+std::vector<std::string> csv_ways(const CsvTally& tally, const CsvColumn& column) {
+  std::vector<std::string> ways;
+  const auto has = [&](CsvTally::Sign sign) { return (tally.signs & sign) != 0; };
+  if (column.decimal_comma && has(CsvTally::comma_sign))
+    ways.emplace_back("decimal commas (1.234,5)");
+  else if (column.decimal_comma && has(CsvTally::dot_sign))
+    ways.emplace_back("thousands separated by dots (1.234.567)");
+  else if (has(CsvTally::comma_sign))
+    ways.emplace_back("separated thousands (1,234.5)");
+  if (has(CsvTally::blank_sign)) ways.emplace_back("separated thousands (1 234)");
+  if (has(CsvTally::minus_sign))
+    ways.emplace_back(
+        "the minus sign of typesetters (\xe2\x88\x92"
+        "5)");
+  if (tally.currency != 0) ways.emplace_back("a currency's sign");
+  if (tally.percent > 0) ways.emplace_back("% (12 % is 12)");
+  return ways;
 }
 
 }  // namespace millrace::data

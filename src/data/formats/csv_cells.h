@@ -32,15 +32,22 @@ struct CsvTally {
   uint32_t padded = 0;               // of the integers: with zeros in front ("007"), as codes are written
   uint32_t other = 0;                // no numbers, nor missing
   char currency = 0;                 // which sign they have: 0 for none
-  uint32_t first_size = 0;           // of the first other one, and where it is in the file
+  enum Sign : uint8_t { comma_sign = 1, dot_sign = 2, blank_sign = 4, minus_sign = 8 };
+  uint8_t signs = 0;        // which of these they have; minus: that of typesetters; blank: or ' in it
+  uint32_t first_size = 0;  // of the first other one, and where it is in the file
   uint64_t first_at = 0;
 
   /// `missing`: what the user says is missing.
   void add(const CsvField& field, uint64_t at, std::span<const std::string> missing);
+  /// A text that comes so often.
+  void add(std::string_view text, uint32_t times);
   /// Those of later rows.
   void add(const CsvTally& later);
   int64_t cells() const { return numbers() + other; }
   int64_t numbers() const { return int64_t{integers} + reals + point + comma - either; }
+
+ private:
+  void count(std::string_view text, uint32_t times, bool& is_other);
 };
 
 /// What a column is.
@@ -62,5 +69,8 @@ bool csv_padded(std::string_view number);
 /// written; texts, where one of them is csv_padded(). Numbers that fit both ways have decimal commas where
 /// `commas_likely`, as in files delimited by semicolons.
 CsvColumn csv_column(const CsvTally& tally, bool commas_likely);
+
+/// How the numbers of a column are written, where C would not: "decimal commas (1.234,5)".
+std::vector<std::string> csv_ways(const CsvTally& tally, const CsvColumn& column);
 
 }  // namespace millrace::data

@@ -89,8 +89,8 @@ class Folder final : public Dataset {
   const std::string& folder(const File& file) const { return folders_[file.folder]; }
   fs::path full_path(int64_t index) const { return fs::path(path()) / folder(at(index)) / at(index).name; }
 
-  /// Files and folders in order of name, so that the order does not depend on the file system. False, and
-  /// nothing taken, of a folder that has runs and nothing else.
+  /// Files and folders in order of name, so that the order does not depend on the file system. Of a run only
+  /// what others put there. False, and nothing taken, of a folder that has (or is) runs and nothing else.
   bool scan(const std::string& below, int depth) {
     if (depth > most_depth)
       fail<InputError>("{}: folders are nested too deeply (a link that leads back?)",
@@ -107,13 +107,18 @@ class Folder final : public Dataset {
     }
     std::sort(entries.begin(), entries.end());
     leaves_.push_back(true);
-    bool runs = false, others = false;
+    const bool run = is_run(fs::path(path()) / below);
+    bool runs = run, others = false;
     for (const auto& [name, folder] : entries) {
+      if (run && is_of_run(name)) continue;
       const fs::path at = fs::path(below) / name;
       if (!folder) {
-        files_.push_back({here, name, kind_of(path() / at, name)});
+        const ColumnKind kind = kind_of(path() / at, name);
+        // Notes, predictions and the like, of which a folder of data has none below it.
+        if (run && !below.empty() && kind != ColumnKind::picture && kind != ColumnKind::audio) continue;
+        files_.push_back({here, name, kind});
         others = true;
-      } else if (is_run(path() / at) || !scan(at.generic_string(), depth + 1)) {
+      } else if (!scan(at.generic_string(), depth + 1)) {
         runs = true;
       } else {
         leaves_[here] = false;

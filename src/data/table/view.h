@@ -23,6 +23,8 @@ class View : public Dataset {
   std::string name(int64_t index) const override { return whole_->name(at(index)); }
   void will_read(int64_t index) const override { whole_->will_read(at(index)); }
   void verify(int64_t index) const override { whole_->verify(at(index)); }
+  /// Of which data set a sample is, and its number there.
+  std::pair<const Dataset*, int64_t> original(int64_t index) const { return {whole_.get(), at(index)}; }
 
  protected:
   explicit View(std::shared_ptr<const Dataset> whole) : Dataset(whole->path()), whole_(std::move(whole)) {

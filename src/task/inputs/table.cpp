@@ -12,6 +12,7 @@
 #include "data/encode/table_graph.h"
 #include "data/feed/array_part.h"
 #include "data/table/dates.h"
+#include "data/table/place.h"
 #include "data/table/read_columns.h"
 #include "task/input.h"
 #include "task/inputs/suiting.h"
@@ -80,7 +81,7 @@ class TableInput final : public Input {
   std::string encoding() const override { return encoder_.json(); }
   std::vector<std::string> notes() const override {
     std::vector<std::string> lines = {
-        fmt::format("{} columns of numbers, {} of categories", numbers(), ids())};
+        fmt::format("{} columns of numbers{}, {} of categories", numbers(), flags_text(), ids())};
     for (const data::TableColumn& each : encoder_.decisions())
       if (std::string line = decision_line(each); !line.empty()) lines.push_back(std::move(line));
     return lines;
@@ -92,11 +93,11 @@ class TableInput final : public Input {
       if (each.bad == each.values && each.bad > 1)
         fail<InputError>("{}: {}: none of its {} values can be read as {} (the first: '{}' in {})",
                          samples.path(), each.column, each.values, each.kind, each.text,
-                         samples.name(each.sample));
+                         data::place_of(samples, each.sample));
       lines.push_back(fmt::format(
           "{}: {}: {} of {} values cannot be read as {} and {} as missing (the first: '{}' in {})",
           samples.path(), each.column, each.bad, each.values, each.kind, each.bad == 1 ? "counts" : "count",
-          each.text, samples.name(each.sample)));
+          each.text, data::place_of(samples, each.sample)));
     }
     return lines;
   }
@@ -180,6 +181,21 @@ class TableInput final : public Input {
   }
 
  private:
+  /// Which columns say, too, where they have no value: they are more inputs of the model than there are
+  /// columns.
+  std::string flags_text() const {
+    constexpr size_t shown = 5;
+    std::vector<std::string> names;
+    for (const auto& column : encoder_.dense())
+      if (column.flag) names.push_back(column.column);
+    if (names.empty()) return "";
+    const size_t count = names.size();
+    names.resize(std::min(count, shown));
+    return fmt::format(" with {} of what is missing ({}{})",
+                       count == 1 ? "a flag" : fmt::format("{} flags", count), fmt::join(names, ", "),
+                       count > shown ? " …" : "");
+  }
+
   /// Makes some ids of a row those of values that training does not have.
   std::function<void(const data::Row&, std::span<std::byte* const>)> hiding() const {
     std::vector<double> shares;
@@ -211,6 +227,7 @@ data::TableOptions table_options(const Section& section, const Reading& reading)
   options.categories = s.texts("categories");
   options.numbers = s.texts("numbers");
   options.dates = s.texts("dates");
+  options.named = columns;
   for (const std::string& name : leave_out) (void)samples.column(name);
   for (const std::string& name : columns)
     if (const data::Column& column = samples.columns()[samples.column(name)];

@@ -19,6 +19,7 @@
 #include "data/table/column_values.h"
 #include "data/table/contents.h"
 #include "data/table/labels.h"
+#include "data/table/place.h"
 #include "data/table/query.h"
 #include "data/table/read_columns.h"
 #include "task/class_doubts.h"
@@ -91,7 +92,7 @@ class ClassColumn {
       if (!values[0].has(at))
         fail<InputError>(
             "{}: has no {}; every sample needs a class: leave such samples out by data.where = \"{}\"",
-            from.name(first + i), column_, data::has_a_value(column_));
+            data::place_of(from, first + i), column_, data::has_a_value(column_));
       if (kind == ColumnKind::integer)
         number(from, first + i, values[0].integers[at], names, use);
       else if (kind == ColumnKind::real)
@@ -114,8 +115,8 @@ class ClassColumn {
               Use&& use) const {
     if (names.empty()) return use(sample, WrittenClass{std::to_string(value), value});
     if (value < 0 || value >= static_cast<int64_t>(names.size()))
-      fail<InputError>("{}: its '{}' is {}, there are {} classes", from.name(sample), column_, value,
-                       names.size());
+      fail<InputError>("{}: its '{}' is {}, there are {} classes", data::place_of(from, sample), column_,
+                       value, names.size());
     use(sample, WrittenClass{names[static_cast<size_t>(value)], std::nullopt});
   }
 
@@ -126,7 +127,7 @@ class ClassColumn {
     const auto found = pattern_->find(bare);
     if (!found && lenient) return;
     if (!found)
-      fail<InputError>("{}: its {}, '{}'{}, does not match {}.pattern", from.name(sample), column_,
+      fail<InputError>("{}: its {}, '{}'{}, does not match {}.pattern", data::place_of(from, sample), column_,
                        bare.substr(0, 80), bare.size() > 80 ? " …" : "", key_);
     use(sample, WrittenClass{*found, std::nullopt});
   }
@@ -204,7 +205,7 @@ SeenClasses see_classes(const Dataset& samples, const ClassColumn& column, const
           mine.labels.push_back(known->find(written));
           if (mine.labels.back() < 0)
             fail<InputError>("{}: has the class '{}', which the model does not know (it knows {})",
-                             samples.name(sample), written.text, names_text(known->names));
+                             data::place_of(samples, sample), written.text, names_text(known->names));
         },
         lenient);
   });
@@ -313,7 +314,7 @@ class ClassOutput final : public Output {
             const int64_t label = known->find(written);
             if (label < 0)
               fail<InputError>("{}: has the class '{}', which the model does not know (it knows {})",
-                               from.name(sample), written.text, names_text(known->names));
+                               data::place_of(from, sample), written.text, names_text(known->names));
             to[sample - first] = label;
           });
         },

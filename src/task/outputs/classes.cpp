@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "base/words.h"
 #include "data/feed/array_part.h"
+#include "data/table/place.h"
 #include "data/table/read_columns.h"
 #include "task/class_names.h"
 #include "task/class_weights.h"
@@ -80,8 +81,8 @@ struct LabelColumns {
       if (values.kind == ColumnKind::text && values.contents[at] == "1") value = 1;
     }
     if (value != 0 && value != 1)
-      fail<InputError>("{}: its {} is neither 0 nor 1, which say whether a label holds", from.name(sample),
-                       name);
+      fail<InputError>("{}: its {} is neither 0 nor 1, which say whether a label holds",
+                       data::place_of(from, sample), name);
     return value == 1;
   }
 };
@@ -164,7 +165,7 @@ class ClassesOutput final : public Output {
             const auto at = known->ids.find(label);
             if (at == known->ids.end())
               fail<InputError>("{}: has the label '{}', which the model does not know (it knows {})",
-                               from.name(sample), label, names_text(known->names));
+                               data::place_of(from, sample), label, names_text(known->names));
             to[(sample - first) * each + static_cast<int64_t>(at->second)] = 1;
           });
         },

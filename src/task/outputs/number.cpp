@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "data/encode/table_state.h"
 #include "data/feed/array_part.h"
+#include "data/table/place.h"
 #include "data/table/query.h"
 #include "data/table/read_columns.h"
 #include "task/class_names.h"
@@ -38,7 +39,7 @@ double number_at(const Dataset& from, const data::ColumnValues& values, size_t a
   if (!values.has(at))
     fail<InputError>(
         "{}: has no {}; every sample needs a number: leave such samples out by data.where = \"{}\"",
-        from.name(sample), name, data::has_a_value(name));
+        data::place_of(from, sample), name, data::has_a_value(name));
   double value = 0;
   if (values.kind == ColumnKind::integer) {
     value = static_cast<double>(values.integers[at]);
@@ -48,10 +49,12 @@ double number_at(const Dataset& from, const data::ColumnValues& values, size_t a
     const std::string_view text = values.contents[at];
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size())
-      fail<InputError>("{}: its {} is '{}', which is no number", from.name(sample), name, text.substr(0, 40));
+      fail<InputError>("{}: its {} is '{}', which is no number", data::place_of(from, sample), name,
+                       text.substr(0, 40));
   }
   if (!data::is_number(value))
-    fail<InputError>("{}: its {} is {}, not a number that can be predicted", from.name(sample), name, value);
+    fail<InputError>("{}: its {} is {}, not a number that can be predicted", data::place_of(from, sample),
+                     name, value);
   return value;
 }
 
