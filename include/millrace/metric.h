@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,10 +26,22 @@ struct Judged {
   double bytes = 0;
   /// [rows, width]: predicted numbers instead of `outputs`, which f32 may round more than they are wrong.
   std::span<const double> predicted = {};
+  /// Logits that decisions are made at: of labels [width], a label is told to hold where its logit is
+  /// greater; of two classes [1], the second is told where its logit exceeds the first's by more. Empty: 0.
+  std::span<const double> thresholds = {};
+  /// [rows]: of outputs that rank, the query of each row. Rows of a query stand together, in one batch.
+  std::span<const int64_t> queries = {};
 
   double number(size_t i) const { return predicted.empty() ? static_cast<double>(outputs[i]) : predicted[i]; }
-  /// One row, as a batch.
-  Judged at(int64_t row) const;
+  /// Some rows, as a batch.
+  Judged part(int64_t first, int64_t count) const;
+  /// The class that a row is told to be of: the first of the most probable ones, unless a threshold decides.
+  int64_t told(int64_t row) const;
+  /// Is the label of `outputs[i]` told to hold?
+  bool told_to_hold(size_t i) const {
+    const double threshold = thresholds.empty() ? 0 : thresholds[i % static_cast<size_t>(width)];
+    return static_cast<double>(outputs[i]) > threshold;
+  }
   std::span<const float> logits(int64_t row) const {
     return outputs.subspan(static_cast<size_t>(row * width), static_cast<size_t>(width));
   }
@@ -63,12 +76,16 @@ struct MetricKind {
   std::string name;
   std::string doc = {};
   /// Kinds of outputs that it applies to: "class" (one of several), "classes" (any of several), "number" (one
-  /// or more), "tokens".
+  /// or more), "tokens", "rank" (scores of rows that belong to queries).
   std::vector<std::string> outputs = {};
   bool higher_is_better = false;
   bool share = false;  // shown in percent
   Interval interval = jackknife;
-  std::unique_ptr<Metric> (*init)() = nullptr;
+  std::function<std::unique_ptr<Metric>()> init = nullptr;
+  /// Of a kind that is one of many, which differ by the whole number at the end of their names ("top-5"):
+  /// makes the one of another number, from `least` to `most`.
+  std::function<std::unique_ptr<Metric>(int64_t)> init_of = nullptr;
+  int64_t least = 1, most = 1'000'000;
 };
 
 /// Adds a metric to those of the library: recipes name it in eval.metrics. InputError when its name is taken,

@@ -7,6 +7,7 @@
 #include <millrace/exact_sum.h>
 
 #include "base/format.h"
+#include "eval/metric.h"
 
 namespace millrace::eval {
 
@@ -38,5 +39,32 @@ double mean_of_columns(size_t columns, const Value& value) {
   for (size_t i = 0; i < columns; ++i) sum += value(i);
   return columns ? sum / static_cast<double>(columns) : NAN;
 }
+
+/// The mean over rows of what Own::add(sum, target, prediction) adds for each; of several columns their mean.
+template <typename Own>
+class ColumnMeans : public Metric {
+ public:
+  void update(const Judged& judged) override {
+    if (judged.rows == 0) return;
+    const auto columns = static_cast<size_t>(judged.width);
+    sums_.begin(judged.width);
+    for (size_t i = 0; i < judged.values.size(); ++i)
+      static_cast<Own*>(this)->add(sums_[i % columns], judged.values[i], judged.number(i));
+    count_ += judged.rows;
+  }
+  void merge(const Metric& other) override {
+    const ColumnMeans& more = same_metric<Own>(other);
+    sums_.merge(more.sums_);
+    count_ += more.count_;
+  }
+  double finalize() const override {
+    const auto rows = static_cast<double>(count_);
+    return mean_of_columns(sums_.size(), [&](size_t column) { return sums_[column].value() / rows; });
+  }
+
+ private:
+  ColumnSums sums_;
+  int64_t count_ = 0;
+};
 
 }  // namespace millrace::eval

@@ -1,8 +1,11 @@
 #include "eval/metric.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <deque>
 #include <limits>
+#include <mutex>
 #include <utility>
 
 #include "base/format.h"
@@ -21,6 +24,17 @@ bool applies(const MetricKind& kind, const std::string& output) {
   return std::find(kind.outputs.begin(), kind.outputs.end(), output) != kind.outputs.end();
 }
 
+/// "top-5" is of those whose names begin with "top-", and its number is 5; nothing where a name ends in none.
+std::optional<int64_t> number_in(const std::string& name, const std::string& family) {
+  const size_t begin = family.rfind('-') + 1;
+  int64_t number = 0;
+  const char* const end = name.data() + name.size();
+  if (begin == 0 || name.size() <= begin || name.compare(0, begin, family, 0, begin) != 0 ||
+      name[begin] == '0' || std::from_chars(name.data() + begin, end, number).ptr != end)
+    return std::nullopt;
+  return number;
+}
+
 }  // namespace
 
 Registry<MetricKind>& metric_kinds() {
@@ -33,7 +47,30 @@ Registry<MetricKind>& metric_kinds() {
 }
 
 const MetricKind& register_metric(const MetricKind& kind) {
-  return metric_kinds().add(kind, {{"init", kind.init}, {"outputs", !kind.outputs.empty()}});
+  return metric_kinds().add(kind, {{"init", bool{kind.init}}, {"outputs", !kind.outputs.empty()}});
+}
+
+const MetricKind* find_metric(const std::string& name) {
+  if (const MetricKind* kind = metric_kinds().find(name)) return kind;
+  static std::mutex mutex;
+  static std::deque<MetricKind> made;  // for as long as the program runs, as the others
+  const std::lock_guard lock(mutex);
+  for (const MetricKind& kind : made)
+    if (kind.name == name) return &kind;
+  for (const MetricKind* kind : metric_kinds().all()) {
+    const auto number = kind->init_of ? number_in(name, kind->name) : std::nullopt;
+    if (!number || *number < kind->least || *number > kind->most) continue;
+    MetricKind& own = made.emplace_back(*kind);
+    own.name = name;
+    own.init = [init = kind->init_of, number = *number] { return init(number); };
+    return &own;
+  }
+  return nullptr;
+}
+
+const MetricKind& metric_kind(const std::string& name) {
+  const MetricKind* const kind = find_metric(name);
+  return kind ? *kind : metric_kinds().at(name);
 }
 
 std::vector<std::string> metrics_for(std::span<const std::string> outputs) {
@@ -45,21 +82,25 @@ std::vector<std::string> metrics_for(std::span<const std::string> outputs) {
   return names;
 }
 
-Judged Judged::at(int64_t row) const {
-  Judged one{{}, 1, width, {}, {}, bytes};
-  if (!outputs.empty()) one.outputs = logits(row);
-  if (!predicted.empty())
-    one.predicted = predicted.subspan(static_cast<size_t>(row * width), static_cast<size_t>(width));
-  if (!labels.empty()) one.labels = labels.subspan(static_cast<size_t>(row), 1);
-  if (!values.empty())
-    one.values = values.subspan(static_cast<size_t>(row * width), static_cast<size_t>(width));
-  return one;
+Judged Judged::part(int64_t first, int64_t count) const {
+  const auto cut = [&](const auto& list, int64_t each) {
+    return list.empty() ? list
+                        : list.subspan(static_cast<size_t>(first * each), static_cast<size_t>(count * each));
+  };
+  return {cut(outputs, width),   count,      width,          cut(labels, 1), cut(values, width), bytes,
+          cut(predicted, width), thresholds, cut(queries, 1)};
+}
+
+int64_t Judged::told(int64_t row) const {
+  const std::span<const float> own = logits(row);
+  if (thresholds.empty()) return most_probable(own);
+  return static_cast<double>(own[1]) - static_cast<double>(own[0]) > thresholds[0] ? 1 : 0;
 }
 
 Measurement::Measurement(const std::vector<std::string>& names, const std::string& output_kind,
                          int64_t parts) {
   for (const std::string& name : names) {
-    const MetricKind& kind = metric_kinds().at(name);
+    const MetricKind& kind = metric_kind(name);
     if (!applies(kind, output_kind))
       fail<InputError>(
           "the metric {} does not apply to an output of kind {}, but to {}; {} is measured by {}", name,
@@ -96,10 +137,20 @@ void Measurement::update(const Judged& judged) {
       "{} rows have {} labels and {} values", rows, judged.labels.size(), judged.values.size());
   for (const int64_t label : judged.labels)
     MILLRACE_CHECK(label >= 0 && label < judged.width, "label {} of {}", label, judged.width);
-  for (int64_t row = 0; row < judged.rows; ++row) {
+  MILLRACE_CHECK(judged.queries.empty() || judged.queries.size() == rows, "{} rows have {} queries", rows,
+                 judged.queries.size());
+  const size_t decided = *labelled_ ? 1 : static_cast<size_t>(judged.width);
+  MILLRACE_CHECK(judged.thresholds.empty() ||
+                     (judged.thresholds.size() == decided && (!*labelled_ || judged.width == 2)),
+                 "{} thresholds of outputs {} wide", judged.thresholds.size(), judged.width);
+  if (listener_) listener_(judged, next_);
+  for (int64_t row = 0; row < judged.rows;) {
     const int64_t number = std::exchange(next_, next_ + step_);
     const auto group = static_cast<size_t>(number % parts());
-    const Judged one = judged.at(row);
+    const int64_t first = row++;
+    const auto query = [&](int64_t i) { return judged.queries[static_cast<size_t>(i)]; };
+    while (!judged.queries.empty() && row < judged.rows && query(row) == query(first)) ++row;
+    const Judged one = judged.part(first, row - first);
     for (auto& metric : metrics_) metric[group]->update(one);
     ++rows_[group];
     if (keep_rows_) keep_row(number, one);
@@ -154,13 +205,18 @@ std::pair<double, double> Measurement::interval(size_t metric, double value) con
   }
   if (std::find(rows_.begin(), rows_.end(), 0) != rows_.end()) return {unknown, unknown};
   std::vector<double> without(rows_.size());
-  const auto count = static_cast<double>(rows_.size());
-  double mean = 0, squares = 0;
   for (int64_t group = 0; group < parts(); ++group)
-    mean += without[static_cast<size_t>(group)] = this->value(metric, group);
-  mean /= count;
+    without[static_cast<size_t>(group)] = this->value(metric, group);
+  return jackknife_interval(value, without);
+}
+
+std::pair<double, double> jackknife_interval(double value, std::span<const double> without) {
+  const auto groups = static_cast<double>(without.size());
+  double mean = 0, squares = 0;
+  for (const double x : without) mean += x;
+  mean /= groups;
   for (const double x : without) squares += (x - mean) * (x - mean);
-  const double error = std::sqrt(squares * (count - 1) / count);
+  const double error = std::sqrt(squares * (groups - 1) / groups);
   return {value - quantile * error, value + quantile * error};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,8 +22,15 @@ namespace millrace::eval {
   const MetricKind name##_metric
 
 Registry<MetricKind>& metric_kinds();
+/// The metric of that name, also one that is told from others by its number: "top-10". Null for none.
+const MetricKind* find_metric(const std::string& name);
+/// The same; InputError names the nearest.
+const MetricKind& metric_kind(const std::string& name);
 /// Names of the metrics that apply to any of these kinds of outputs.
 std::vector<std::string> metrics_for(std::span<const std::string> outputs);
+
+/// Of an estimate, by what it is without each of the groups of rows; NaN where one of these is not known.
+std::pair<double, double> jackknife_interval(double value, std::span<const double> without);
 
 /// Several metrics of one output at once.
 ///
@@ -30,7 +38,7 @@ std::vector<std::string> metrics_for(std::span<const std::string> outputs);
 /// 20; a metric is taken over all groups but one, for each of them, and ± 1.96 standard errors of that make
 /// the interval, which is NaN where a group is empty: below 20 rows. It takes rows for independent, so for
 /// tokens, which are not, it is too narrow; and it is symmetric, so it may reach beyond the values that a
-/// metric can have.
+/// metric can have. Where rows belong to queries, these take the place of rows.
 class Measurement {
  public:
   static constexpr int64_t groups = 20;
@@ -47,12 +55,16 @@ class Measurement {
     step_ = step;
   }
   void update(const Judged& judged);
+  /// Who else is to see what update() gets, and the number of its first row.
+  void listen(std::function<void(const Judged& judged, int64_t first)> listener) {
+    listener_ = std::move(listener);
+  }
   /// Adds the rows of another measurement with the same metrics.
   void merge(const Measurement& other);
 
   /// In the order of the names.
   std::vector<Measured> finalize() const;
-  /// Rows.
+  /// Rows, or queries.
   int64_t count() const;
 
   // ---- for comparisons (compare.h)
@@ -84,6 +96,7 @@ class Measurement {
   int64_t next_ = 0, step_ = 1;
   bool keep_rows_ = false;
   std::vector<std::vector<float>> kept_;
+  std::function<void(const Judged&, int64_t)> listener_;
 };
 
 /// Wilson's 95 % interval of a share of n (E. B. Wilson, 1927).

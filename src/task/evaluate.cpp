@@ -177,7 +177,7 @@ std::string metrics_text(const Task& /*task*/, const std::vector<eval::Measured>
 
 const eval::MetricKind& metric_of(const std::string& name) {
   const size_t dot = name.rfind('.');
-  return eval::metric_kinds().at(dot == std::string::npos ? name : name.substr(dot + 1));
+  return eval::metric_kind(dot == std::string::npos ? name : name.substr(dot + 1));
 }
 
 }  // namespace millrace::task

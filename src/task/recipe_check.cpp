@@ -66,7 +66,7 @@ void check_metric(const Recipe& recipe, const std::string& name, const char* key
     metric = name.substr(dot + 1);
   }
   const std::vector<std::string> known = eval::metric_kinds().names();
-  const eval::MetricKind* const kind = eval::metric_kinds().find(metric);
+  const eval::MetricKind* const kind = eval::find_metric(metric);
   if (!kind)
     fail<InputError>("{}: there is no metric '{}'{} ({})", key, metric, did_you_mean(metric, known),
                      fmt::join(known, ", "));

@@ -8,7 +8,7 @@ namespace millrace::train {
 
 std::string metric_text(const NamedValue& metric) {
   const auto& [name, value] = metric;
-  const eval::MetricKind* const kind = eval::metric_kinds().find(name.substr(name.rfind('.') + 1));
+  const eval::MetricKind* const kind = eval::find_metric(name.substr(name.rfind('.') + 1));
   return kind && kind->share ? fmt::format("{} {:.2f} %", name, 100 * value)
                              : fmt::format("{} {}", name, number_text(value));
 }

@@ -22,6 +22,7 @@ struct JudgedRows {
   std::vector<int64_t> labels;
   std::vector<double> values;
   double bytes = 0;
+  std::vector<int64_t> queries = {};
 
   int64_t rows() const { return static_cast<int64_t>(outputs.size()) / width; }
   Judged part(int64_t begin, int64_t end) const {
@@ -29,14 +30,15 @@ struct JudgedRows {
       const auto from = static_cast<size_t>(begin * each), count = static_cast<size_t>((end - begin) * each);
       return list.empty() ? std::span(list) : std::span(list).subspan(from, count);
     };
-    return {cut(outputs, width), end - begin, width, cut(labels, 1), cut(values, width), bytes};
+    return {cut(outputs, width), end - begin, width, cut(labels, 1), cut(values, width), bytes, {}, {},
+            cut(queries, 1)};
   }
 };
 
 Measured measured(const std::string& metric, const std::string& output, const JudgedRows& rows) {
   Measurement measurement({metric}, output);
   measurement.update(rows.part(0, rows.rows()));
-  CHECK(measurement.count() == rows.rows());
+  if (rows.queries.empty()) CHECK(measurement.count() == rows.rows());
   return measurement.finalize().front();
 }
 
@@ -55,6 +57,8 @@ JudgedRows random_rows(const std::string& output, int64_t rows, int64_t width) {
     made.outputs.push_back(static_cast<float>(number ? target + draw(2, i) : 3 * draw(2, i)));
     if (number) made.values.push_back(target);
     if (output == "classes") made.values.push_back(draw(1, i) > 0.5);
+    if (output == "rank") made.values.push_back(philox({i, 1, 0, 0}, {1, 2})[0] % 4);
+    if (output == "rank") made.queries.push_back(i / 5);
   }
   if (made.values.empty())
     for (uint32_t i = 0; i < rows; ++i) made.labels.push_back(philox({i, 0, 0, 0}, {1, 2})[0] % width);
@@ -161,25 +165,27 @@ TEST_CASE("a confidence on the edge of a calibration bin belongs to the bin belo
 }
 
 TEST_CASE("parts of a pass, merged in any order, give every metric and interval to the last bit") {
-  constexpr int64_t count = 203;
+  constexpr int64_t count = 205;
   for (const MetricKind* kind : metric_kinds().all())
     for (const std::string& output : kind->outputs) {
       CAPTURE(kind->name);
-      const JudgedRows rows = random_rows(output, count, 7);
+      const int64_t width = output == "rank" ? 1 : 7, together = output == "rank" ? 5 : 1;
+      const JudgedRows rows = random_rows(output, count, width);
       const Measured whole = measured(kind->name, output, rows);
       CHECK(std::isfinite(whole.value));
       CHECK(whole.low < whole.value);
       CHECK(whole.value < whole.high);
       for (uint32_t trial = 0; trial < 10; ++trial) {
         std::vector<int64_t> cuts = {0, count};
-        for (uint32_t i = 0; i < 6; ++i) cuts.push_back(philox({i, trial, 1, 0}, {3, 4})[0] % (count + 1));
+        for (uint32_t i = 0; i < 6; ++i)
+          cuts.push_back(philox({i, trial, 1, 0}, {3, 4})[0] % (count / together + 1) * together);
         std::sort(cuts.begin(), cuts.end());
         std::vector<Measurement> parts;
         std::unique_ptr<Metric> alone = kind->init();
         for (size_t i = 0; i + 1 < cuts.size(); ++i) {
           const Judged judged = rows.part(cuts[i], cuts[i + 1]);
           parts.emplace_back(std::vector<std::string>{kind->name}, output);
-          parts.back().at(cuts[i]);
+          parts.back().at(cuts[i] / together);
           parts.back().update(judged);
           std::unique_ptr<Metric> piece = kind->init();
           piece->update(judged);
@@ -192,7 +198,7 @@ TEST_CASE("parts of a pass, merged in any order, give every metric and interval 
           std::swap(order[i], order[philox({i, trial, 2, 0}, {3, 4})[0] % order.size()]);
         for (size_t i = 1; i < order.size(); ++i) parts[order[0]].merge(parts[order[i]]);
         const Measured merged = parts[order[0]].finalize().front();
-        CHECK(parts[order[0]].count() == count);
+        CHECK(parts[order[0]].count() == count / together);
         CHECK(same_bits(merged.value, whole.value));
         CHECK(same_bits(merged.low, whole.low));
         CHECK(same_bits(merged.high, whole.high));
@@ -259,10 +265,13 @@ TEST_CASE("unknown metrics name the nearest, those of other outputs which apply"
   CHECK_THROWS_WITH_AS(
       Measurement({"mae", "accuracy"}, "number"),
       "the metric accuracy does not apply to an output of kind number, but to class and tokens; "
-      "number is measured by mae, r2, rmse",
+      "number is measured by mae, mape, mse, pinball-50, r2, rmse",
       InputError);
   const std::vector<std::string> outputs = {"classes"};
-  CHECK(metrics_for(outputs) == std::vector<std::string>{"f1", "label-accuracy"});
+  const std::vector<std::string> all = metrics_for(outputs);
+  for (const char* name : {"f1", "label-accuracy", "roc-auc"})
+    CHECK(std::find(all.begin(), all.end(), name) != all.end());
+  CHECK(std::find(all.begin(), all.end(), "accuracy") == all.end());
   Measurement accuracy({"accuracy"}, "class"), loss({"log-loss"}, "class");
   CHECK_THROWS_AS(accuracy.merge(loss), InternalError);
   CHECK_THROWS_AS(accuracy.update(JudgedRows{{1, 2}, 2, {2}, {}}.part(0, 1)), InternalError);

@@ -7,7 +7,7 @@ class MetricAccuracy : public ShareMetric<MetricAccuracy> {
  public:
   void update(const Judged& judged) override {
     for (int64_t row = 0; row < judged.rows; ++row)
-      right_ += most_probable(judged.logits(row)) == judged.labels[static_cast<size_t>(row)];
+      right_ += judged.told(row) == judged.labels[static_cast<size_t>(row)];
     count_ += judged.rows;
   }
 };

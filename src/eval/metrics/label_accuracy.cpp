@@ -8,7 +8,7 @@ class MetricLabelAccuracy : public ShareMetric<MetricLabelAccuracy> {
  public:
   void update(const Judged& judged) override {
     for (size_t i = 0; i < judged.values.size(); ++i)
-      right_ += (judged.outputs[i] > 0) == (judged.values[i] > 0.5);
+      right_ += judged.told_to_hold(i) == (judged.values[i] > 0.5);
     count_ += static_cast<int64_t>(judged.values.size());
   }
 };

@@ -9,8 +9,8 @@ class MetricLogLoss : public LogLossMetric<MetricLogLoss> {};
 
 MILLRACE_METRIC(log_loss){
     .name = "log-loss",
-    .doc = "mean of −log p(true class)",
-    .outputs = {"class", "tokens"},
+    .doc = "mean of −log p(true class); of labels the mean over them of −log p(what each is)",
+    .outputs = {"class", "classes", "tokens"},
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricLogLoss>(); },
 };
 

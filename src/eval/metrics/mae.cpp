@@ -6,31 +6,9 @@
 namespace millrace::eval {
 namespace {
 
-class MetricAbsoluteError : public Metric {
+class MetricAbsoluteError : public ColumnMeans<MetricAbsoluteError> {
  public:
-  void update(const Judged& judged) override {
-    if (judged.rows == 0) return;
-    const auto columns = static_cast<size_t>(judged.width);
-    sums_.begin(judged.width);
-    for (size_t i = 0; i < judged.values.size(); ++i) {
-      const double error = judged.values[i] - judged.number(i);
-      sums_[i % columns].add(std::abs(error));
-    }
-    count_ += judged.rows;
-  }
-  void merge(const Metric& other) override {
-    const auto& more = same_metric<MetricAbsoluteError>(other);
-    sums_.merge(more.sums_);
-    count_ += more.count_;
-  }
-  double finalize() const override {
-    const auto rows = static_cast<double>(count_);
-    return mean_of_columns(sums_.size(), [&](size_t column) { return sums_[column].value() / rows; });
-  }
-
- private:
-  ColumnSums sums_;  // of absolute errors
-  int64_t count_ = 0;
+  static void add(ExactSum& sum, double value, double predicted) { sum.add(std::abs(value - predicted)); }
 };
 
 }  // namespace

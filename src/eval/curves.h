@@ -1,0 +1,123 @@
+// ROC and precision-recall curves of classes against the rest, and of labels: the scores that they are made
+// of.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "eval/metric.h"
+
+namespace millrace::eval {
+
+/// use(curve, score, whether it is positive) for all scores of a batch: of two classes one curve, that of the
+/// second; of more one of each class against the rest, by the logit of its probability; of labels one of
+/// each.
+template <typename Use>
+void each_score(const Judged& judged, Use&& use);
+
+/// How many curves each_score() tells of.
+inline int64_t curves_of(const Judged& judged) {
+  return !judged.labels.empty() && judged.width == 2 ? 1 : judged.width;
+}
+/// log(p / (1 − p)) of each class.
+void log_odds(std::span<const float> logits, std::vector<double>& odds);
+
+/// Positives and negatives of one score, or of scores that are not told apart.
+struct Tally {
+  int64_t positive = 0, negative = 0;
+};
+
+/// Scores as they are: their number grows with the rows.
+class KeptScores {
+ public:
+  explicit KeptScores(int64_t /*curves*/) {}
+  void add(double score, bool positive) { (positive ? positive_ : negative_).push_back(score); }
+  void merge(const KeptScores& other);
+  /// From the highest score to the lowest; empty where a score is no number.
+  std::vector<Tally> descending() const;
+
+ private:
+  std::vector<double> positive_, negative_;
+};
+
+/// Scores in bins that become wider with the distance from 0: of up to 64 curves by 1/128 of 1 + |score|, of
+/// more by 1/16. So a curve takes some kilobytes, whatever the number of rows.
+class BinnedScores {
+ public:
+  explicit BinnedScores(int64_t curves) : shift_(curves <= 64 ? 16 : 19) {}
+  void add(double score, bool positive);
+  void merge(const BinnedScores& other);
+  std::vector<Tally> descending() const;
+
+ private:
+  int64_t bin_of(double score) const;
+  /// Makes room for these bins.
+  void reach(int64_t first, int64_t last);
+
+  int shift_;
+  int64_t first_ = 0;  // of bins_
+  std::vector<Tally> bins_;
+  bool nan_ = false;
+};
+
+/// The share of pairs of a positive and a negative that are in order, where those of equal scores count half
+/// (the area under the ROC curve); NaN where one kind is missing.
+double area_under_roc(const std::vector<Tally>& descending);
+/// The mean over positives of the precision at their score (average precision); NaN without positives.
+double average_precision(const std::vector<Tally>& descending);
+/// The same where those of one tally only stand for scores near each other: as if they came evenly mixed.
+double mixed_average_precision(const std::vector<Tally>& descending);
+
+/// The mean over curves; those that have none (a class that no row has) are left out.
+template <typename Scores, double (*area)(const std::vector<Tally>&)>
+class CurveMetric final : public Metric {
+ public:
+  void update(const Judged& judged) override {
+    if (judged.rows == 0) return;
+    const int64_t count = curves_of(judged);
+    curves_.resize(static_cast<size_t>(count), Scores(count));
+    each_score(judged,
+               [&](size_t curve, double score, bool positive) { curves_[curve].add(score, positive); });
+  }
+  void merge(const Metric& other) override {
+    const auto& more = same_metric<CurveMetric>(other);
+    if (curves_.empty())
+      curves_ = more.curves_;
+    else if (!more.curves_.empty())
+      for (size_t i = 0; i < curves_.size(); ++i) curves_[i].merge(more.curves_[i]);
+  }
+  double finalize() const override {
+    double sum = 0, count = 0;
+    for (const Scores& curve : curves_) {
+      const double value = area(curve.descending());
+      if (value != value) continue;
+      sum += value;
+      ++count;
+    }
+    return sum / count;
+  }
+
+ private:
+  std::vector<Scores> curves_;
+};
+
+template <typename Use>
+void each_score(const Judged& judged, Use&& use) {
+  const auto width = static_cast<size_t>(judged.width);
+  for (size_t i = 0; i < judged.values.size(); ++i)
+    use(i % width, static_cast<double>(judged.outputs[i]), judged.values[i] > 0.5);
+  std::vector<double> odds;
+  for (size_t row = 0; row < judged.labels.size(); ++row) {
+    const auto label = static_cast<size_t>(judged.labels[row]);
+    const std::span<const float> logits = judged.logits(static_cast<int64_t>(row));
+    if (width == 2) {
+      use(0, static_cast<double>(logits[1]) - static_cast<double>(logits[0]), label == 1);
+      continue;
+    }
+    log_odds(logits, odds);
+    for (size_t i = 0; i < width; ++i) use(i, odds[i], i == label);
+  }
+}
+
+}  // namespace millrace::eval

@@ -1,0 +1,15 @@
+#include "eval/label_counts.h"
+
+namespace millrace::eval {
+
+MILLRACE_METRIC(macro_recall){
+    .name = "macro-recall",
+    .doc = "of those of a class, the share that is told: the mean over the classes, or labels",
+    .outputs = {"class", "classes"},
+    .higher_is_better = true,
+    .init = []() -> std::unique_ptr<Metric> {
+      return std::make_unique<LabelShareMetric<LabelShare::recall, Average::macro>>();
+    },
+};
+
+}  // namespace millrace::eval

@@ -1,0 +1,87 @@
+#include "eval/ranking.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "base/format.h"
+
+namespace millrace::eval {
+namespace {
+
+double gain_of(Gain gain, double relevance) {
+  return gain == Gain::linear ? relevance : std::exp2(relevance) - 1;
+}
+
+/// Of place 0, 1 …
+double discount(size_t place) { return 1 / std::log2(static_cast<double>(place) + 2); }
+
+/// Places of rows, the highest score first.
+std::vector<size_t> ranked(std::span<const float> scores) {
+  std::vector<size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t x, size_t y) { return scores[x] > scores[y]; });
+  return order;
+}
+
+bool can_be_ranked(std::span<const float> scores, std::span<const double> relevance) {
+  MILLRACE_CHECK(scores.size() == relevance.size(), "{} scores of {} rows", scores.size(), relevance.size());
+  return std::none_of(scores.begin(), scores.end(), [](float score) { return std::isnan(score); });
+}
+
+/// How many rows have this score or a higher one, and how many relevant ones.
+std::pair<double, double> reaching(float score, std::span<const float> scores,
+                                   std::span<const double> relevance) {
+  double all = 0, relevant = 0;
+  for (size_t i = 0; i < scores.size(); ++i)
+    if (scores[i] >= score) {
+      ++all;
+      relevant += relevance[i] > 0 ? 1 : 0;
+    }
+  return {all, relevant};
+}
+
+}  // namespace
+
+double ndcg(std::span<const float> scores, std::span<const double> relevance, int64_t k, Gain gain) {
+  if (!can_be_ranked(scores, relevance)) return NAN;
+  const size_t rows = scores.size(), most = k > 0 ? std::min(rows, static_cast<size_t>(k)) : rows;
+  std::vector<double> gains(rows);
+  for (size_t i = 0; i < rows; ++i) gains[i] = gain_of(gain, relevance[i]);
+  const std::vector<size_t> order = ranked(scores);
+  double found = 0;
+  for (size_t begin = 0, end = 0; begin < most; begin = end) {
+    double sum = 0, weight = 0;  // of those that share the places from begin on
+    for (; end < rows && scores[order[end]] == scores[order[begin]]; ++end) {
+      sum += gains[order[end]];
+      if (end < most) weight += discount(end);
+    }
+    found += sum / static_cast<double>(end - begin) * weight;
+  }
+  std::sort(gains.begin(), gains.end(), std::greater<>());
+  double best = 0;
+  for (size_t i = 0; i < most; ++i) best += gains[i] * discount(i);
+  return best > 0 ? found / best : NAN;
+}
+
+double query_average_precision(std::span<const float> scores, std::span<const double> relevance) {
+  if (!can_be_ranked(scores, relevance)) return NAN;
+  double sum = 0, count = 0;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    if (relevance[i] <= 0) continue;
+    const auto [all, relevant] = reaching(scores[i], scores, relevance);
+    sum += relevant / all;
+    ++count;
+  }
+  return count > 0 ? sum / count : NAN;
+}
+
+double reciprocal_rank(std::span<const float> scores, std::span<const double> relevance) {
+  if (!can_be_ranked(scores, relevance)) return NAN;
+  double best = NAN;
+  for (size_t i = 0; i < scores.size(); ++i)
+    if (relevance[i] > 0 && !(scores[i] <= best)) best = scores[i];
+  return std::isnan(best) ? NAN : 1 / reaching(static_cast<float>(best), scores, relevance).first;
+}
+
+}  // namespace millrace::eval
