@@ -1,6 +1,8 @@
 // A batch as training sees it.
 #include <algorithm>
+#include <filesystem>
 #include <fmt/core.h>
+#include <fstream>
 
 #include "base/file.h"
 #include "base/format.h"
@@ -9,6 +11,7 @@
 #include "cli/verbs.h"
 #include "data/codecs/pictures/picture.h"
 #include "data/codecs/pictures/png.h"
+#include "data/formats/overwrite.h"
 #include "data/tools/contact_sheet.h"
 #include "train/feed_at_step.h"
 #include "train/run_folder.h"
@@ -20,7 +23,24 @@ struct ShowArguments {
   std::string recipe, out = "batch.png";
   std::vector<std::string> changes;
   int64_t step = 1, count = 64, columns = 8;
+  bool force = false;
 };
+
+constexpr const char* sheet_software = "millrace data show";
+
+/// Another sheet of this command may be replaced, other files not.
+void require_free_sheet(const std::string& out, bool force) {
+  std::error_code none;
+  if (force || !std::filesystem::is_regular_file(out, none)) return;
+  std::ifstream file(out, std::ios::binary);
+  std::vector<uint8_t> begin(256);
+  file.read(reinterpret_cast<char*>(begin.data()), std::ssize(begin));
+  begin.resize(static_cast<size_t>(file.gcount()));
+  if (!data::is_png_by(begin, sheet_software))
+    fail<InputError>(
+        "{}: is there already, and was not made by {}; --force replaces it, or write to another place", out,
+        sheet_software);
+}
 
 /// What a row's targets say, those at each place left out: "cat", "price 12, kind new".
 std::string row_label(const task::Task& task, const data::Feed& feed, const data::FeedBatch& batch,
@@ -77,7 +97,11 @@ int run_data_show(const ShowArguments& a) {
   const int64_t each = std::ssize(tiles) / count;
   const data::ContactSheet sheet =
       data::contact_sheet(tiles, static_cast<int>(a.columns * std::max<int64_t>(each, 1)));
-  write_file(a.out, data::encode_png(sheet.picture));
+  const std::filesystem::path outputs[] = {a.out};
+  if (opened.training.samples)
+    data::require_free(*opened.training.samples, outputs, true);  // the data's never
+  require_free_sheet(a.out, a.force);
+  write_file(a.out, data::encode_png(sheet.picture, sheet_software));
   fmt::print("{}: {} {} of step {}, {}x{}\n", a.out, count, feed.unit(), a.step, sheet.picture.width,
              sheet.picture.height);
   return 0;
@@ -91,6 +115,8 @@ Action declare_data_show(Command& command) {
       .option("--step", a->step, "the step whose batch is drawn")
       .option("-n,--count", a->count, "samples, at most")
       .option("--columns", a->columns, "samples in a row")
+      .flag("--force", a->force,
+            "replace a file that is there and that this command did not write; never the data's")
       .footer(
           "Draws samples as the model gets them: resized, cropped, augmented, mixed, each with its target "
           "below "

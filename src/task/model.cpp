@@ -1,6 +1,7 @@
 #include "task/model.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <set>
 
@@ -179,6 +180,19 @@ Graph logits_graph(const Task& task) {
   return optim::build_eval_graph(*task.network, specs_of(task.fields(), 0, task.length()), logits, true);
 }
 
+/// Which of the layers that the recipe lists a weight, or a place in the graph, belongs to: "layer 5, 'linear
+/// 10'"; else the place itself, "layer 'blocks.0.conv1'"; "" of none.
+std::string layer_text(const Task& task, std::string_view name) {
+  if (name.empty()) return "";
+  const std::vector<std::string>& lines = task.recipe.model.layers;
+  size_t index = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
+  const bool whole = error == std::errc() && (end == name.data() + name.size() || *end == '.');
+  if (whole && index < lines.size() && !is_combined(task))
+    return fmt::format("layer {}, '{}'", index + 1, lines[index]);
+  return fmt::format("layer '{}'", name);
+}
+
 double bytes_of(const Type& type) {
   double bytes = static_cast<double>(type.dtype.bytes());
   for (int d = 0; d < type.shape.rank(); ++d) bytes *= static_cast<double>(type.shape[d].size());
@@ -198,11 +212,13 @@ void refuse_too_large(const Task& task, const Graph& graph) {
     weights += bytes;
     if (bytes <= largest) continue;
     largest = bytes;
-    what = fmt::format("{} {}", named.name, named.tensor->shape().str());
+    const size_t dot = named.name.rfind('.');
+    what = fmt::format("{}, {} of {}", named.name, named.tensor->shape().str(),
+                       layer_text(task, std::string_view(named.name).substr(0, dot)));
   }
   if (weights > memory)
-    fail<InputError>("{} has {:.3g} parameters, {} alone, and this machine has {}; the largest is {}",
-                     model_text(task), weights / 4, gigabytes(weights), gigabytes(memory), what);
+    fail<InputError>("the model has {:.3g} parameters, {} alone, and this machine has {}; the largest is {}",
+                     weights / 4, gigabytes(weights), gigabytes(memory), what);
   const Recipe::Train& train = task.recipe.train;
   const Bindings batch = {{"batch", train.batch / train.accumulate}};
   for (int i = 0; i < graph.size(); ++i) {
@@ -211,10 +227,10 @@ void refuse_too_large(const Task& task, const Graph& graph) {
     for (const Type& type : node.types) {
       const Type whole = {type.dtype, type.shape.specialise(batch)};
       if (!whole.shape.is_static() || bytes_of(whole) <= memory) continue;
+      const std::string layer = layer_text(task, node.location.layer);
       fail<InputError>(
-          "{} makes {} of {} {}, of a batch of {}, and this machine has {}: take a smaller layer, or batch",
-          model_text(task), whole.shape.str(), gigabytes(bytes_of(whole)),
-          node.location.layer.empty() ? "" : fmt::format("in layer '{}'", node.location.layer),
+          "{} makes {} of {}, of a batch of {}, and this machine has {}: take a smaller layer, or batch",
+          layer.empty() ? model_text(task) : layer, gigabytes(bytes_of(whole)), whole.shape.str(),
           batch.at("batch"), gigabytes(memory));
     }
   }
@@ -228,7 +244,8 @@ void refuse_large_step(const Task& task) {
   const Graph graph = logits_graph(task);
   const size_t arrays = task.fields().size();
   std::set<int> weights, kept;
-  double bytes = 0;
+  double bytes = 0, largest = 0;
+  std::string layer;  // what the largest of them is for
   for (size_t i = 0; i < graph.inputs().size(); ++i)
     if (i >= arrays) weights.insert(graph.inputs()[i].node);
   for (const int weight : weights) bytes += bytes_of(graph.node(weight).types[0]);
@@ -244,16 +261,21 @@ void refuse_large_step(const Task& task) {
       if (!weighed || weights.contains(operand.node)) continue;
       const Type& type = graph.type(operand);
       const Type whole = {type.dtype, type.shape.specialise({{"batch", rows}})};
-      if (whole.shape.is_static() && kept.insert(operand.node).second) bytes += width * bytes_of(whole);
+      if (!whole.shape.is_static() || !kept.insert(operand.node).second) continue;
+      bytes += width * bytes_of(whole);
+      if (width * bytes_of(whole) <= largest) continue;
+      largest = width * bytes_of(whole);
+      layer = layer_text(task, node.location.layer);
     }
   }
   if (bytes <= static_cast<double>(machine_memory())) return;
   fail<InputError>(
       "the model is too large for this machine: a step of training keeps {} at least, of weights and of "
-      "activations for their gradients, of a batch of {}, and there are {}: take a smaller batch or model, "
+      "activations for their gradients, of a batch of {}, and there are {}{}: take a smaller batch or model, "
       "or "
       "train.memory, which computes some again",
-      gigabytes(bytes), rows, gigabytes(static_cast<double>(machine_memory())));
+      gigabytes(bytes), rows, gigabytes(static_cast<double>(machine_memory())),
+      layer.empty() ? "" : fmt::format(" (the most, {}, for {})", gigabytes(largest), layer));
 }
 
 Network::Network(const Task& task, nn::Model model, std::vector<std::function<void(const Array&)>> fits)

@@ -1,8 +1,9 @@
 // Paths of a recipe, wherever it is used.
+#include "task/recipe_paths.h"
+
 #include <filesystem>
 
 #include "data/io/location.h"
-#include "task/recipe.h"
 
 namespace millrace::task {
 namespace {
@@ -24,14 +25,31 @@ void anchor(const fs::path& base, std::string& text) {
   if (fs::exists(fixed_part(there), ignored)) text = there;
 }
 
-void anchor(const fs::path& base, Section& section) {
-  for (auto& [key, item] : section.items) {
-    const Setting* const setting = section.settings.find(key);
-    auto* const text = std::get_if<std::string>(&item.value);
-    if (!setting || !setting->path || !text) continue;
-    anchor(base, *text);
-    section.settings.set(key, *text);
+/// Absolute, without links and a last '/'.
+fs::path place(const fs::path& path) {
+  std::error_code failed;
+  const fs::path whole = fs::weakly_canonical(fs::absolute(path, failed), failed);
+  return whole.has_filename() ? whole : whole.parent_path();
+}
+
+/// use(path) of each that the recipe has, in one order.
+template <typename Use>
+void each_path(Recipe& recipe, Use&& use) {
+  for (const RecipeKey& key : recipe_keys()) {
+    if (!key.path) continue;
+    const RecipeSlot slot = key.slot(recipe);
+    if (auto* const* text = std::get_if<std::string*>(&slot)) use(**text);
+    if (auto* const* named = std::get_if<std::map<std::string, std::string>*>(&slot))
+      for (auto& [name, text] : **named) use(text);
   }
+  for (Section& section : recipe.inputs)
+    for (auto& [key, item] : section.items) {
+      const Setting* const setting = section.settings.find(key);
+      auto* const text = std::get_if<std::string>(&item.value);
+      if (!setting || !setting->path || !text) continue;
+      use(*text);
+      section.settings.set(key, *text);
+    }
 }
 
 }  // namespace
@@ -41,14 +59,25 @@ void anchor_paths(Recipe& recipe) {
   const fs::path base = expand(recipe.data.base);
   std::error_code ignored;
   if (fs::equivalent(base, ".", ignored)) return;  // as they were written
-  for (const RecipeKey& key : recipe_keys()) {
-    if (!key.path) continue;
-    const RecipeSlot slot = key.slot(recipe);
-    if (auto* const* text = std::get_if<std::string*>(&slot)) anchor(base, **text);
-    if (auto* const* named = std::get_if<std::map<std::string, std::string>*>(&slot))
-      for (auto& [name, text] : **named) anchor(base, text);
-  }
-  for (Section& input : recipe.inputs) anchor(base, input);
+  each_path(recipe, [&](std::string& text) { anchor(base, text); });
+}
+
+bool same_but_for_paths(const Recipe& changed, const Recipe& other) {
+  Recipe now = changed, before = other;
+  std::vector<std::string> old;
+  each_path(before, [&](std::string& text) { old.push_back(text); });
+  const fs::path base = expand(other.data.base);
+  size_t at = 0;
+  // Each becomes the old one's text where it is the same place.
+  each_path(now, [&](std::string& text) {
+    if (at >= old.size()) return;
+    const std::string& was = old[at++];
+    if (text == was || text.empty() || was.empty()) return;
+    const std::string here = expand(text), there = expand(was);
+    if (data::is_elsewhere(here) || data::is_elsewhere(there)) return;
+    if (place(here) == place(base / there)) text = was;
+  });
+  return at == old.size() && recipe_toml(now) == recipe_toml(before);
 }
 
 }  // namespace millrace::task

@@ -13,6 +13,7 @@
 #include "base/format.h"
 #include "base/utc_time.h"
 #include "base/words.h"
+#include "task/recipe_paths.h"
 #include "track/metrics_log.h"
 
 namespace millrace::train {
@@ -118,7 +119,7 @@ std::vector<Change> parse_changes(std::span<const std::string> texts) {
 
 std::vector<Change> resume_changes(const RunFolder& run, const task::Recipe& now,
                                    std::span<const std::string> overrides) {
-  const std::string begun = task::recipe_toml(task::load_recipe(run.recipe()));
+  const task::Recipe begun = task::load_recipe(run.recipe());
   std::vector<Change> changes;
   task::Recipe changed = now;
   for (const std::string& text : overrides) {
@@ -126,7 +127,7 @@ std::vector<Change> resume_changes(const RunFolder& run, const task::Recipe& now
     const std::string name(trimmed(std::string_view(text).substr(0, text.find('='))));
     const task::RecipeKey* const key = task::find_key(name);
     if (!key || !key->resumable) {
-      if (task::recipe_toml(with) == begun) continue;
+      if (task::same_but_for_paths(with, begun)) continue;
       std::vector<std::string> keys;
       for (const task::RecipeKey& each : task::recipe_keys())
         if (each.resumable) keys.push_back(each.name);

@@ -9,6 +9,7 @@
 #include "task/model.h"
 #include "train/init_weights.h"
 #include "train/load_model.h"
+#include "train/long_work.h"
 #include "train/trainer_state.h"
 
 namespace millrace::train {
@@ -70,8 +71,11 @@ void TrainerState::open_tests() {
 /// Compiles the programs. With a checkpoint its recorded choices are used.
 void TrainerState::build(const Checkpoint* from) {
   auto begin = Clock::now();
-  task::make_network(task);
-  task::refuse_large_step(task);
+  {
+    const LongWork work(observer.message, "building the network");
+    task::make_network(task);
+    task::refuse_large_step(task);
+  }
   if (from)
     restore_model(task, *from);
   else
@@ -85,10 +89,16 @@ void TrainerState::build(const Checkpoint* from) {
   // Before anything freezes: a run that is resumed later looks ahead with the same parameters.
   if (recipe().train.lookahead > 0) lookahead.emplace(model);
   freeze_due(model, freezes, from ? from->step : 0);
-  build_steps();
+  {
+    const LongWork work(observer.message,
+                        fmt::format("compiling the step of a network of {} tensors of weights",
+                                    thousands(std::ssize(model.parameters()))));
+    build_steps();
+  }
   make_schedule();
   for (const std::string& name : task::step_metrics(task, feed().fields())) sums.emplace_back(name, 0.0);
   if (tests.feed) {
+    const LongWork work(observer.message, "compiling the test");
     // Compiled now, so that the choices it makes stand in every checkpoint.
     predictor = std::make_unique<task::Predictor>(task);
     const std::vector<int64_t> lengths = tests.feed->lengths();

@@ -195,8 +195,11 @@ void TrainerState::end_epoch() {
   observer.message(text + fmt::format("; {:.1f} s", train_seconds + (tests.feed ? test_seconds : 0)));
   tell_verdict(times, "");
   if (done() == total && times_told > 1) tell_verdict(data_times() - first_times, "over all epochs, ");
-  loss_sum = 0;
-  for (NamedValue& sum : sums) sum.second = 0;
+  // Of a training that ends within an epoch more may be asked for, and then the epoch goes on.
+  if (done() % steps_per_epoch == 0) {
+    loss_sum = 0;
+    for (NamedValue& sum : sums) sum.second = 0;
+  }
   epoch_begin = Clock::now();
   epoch_times = data_times();
 }

@@ -82,6 +82,26 @@ def test_show_draws_the_augmented_batch(millrace, recipe, tmp_path):
     assert "--columns takes" in millrace("data", "show", recipe, "--columns", 0, code=1).stderr
 
 
+def test_show_replaces_its_own_pictures_and_no_others(millrace, recipe, shard, tmp_path):
+    millrace("data", "show", recipe, "-o", tmp_path / "b.png")
+    first = (tmp_path / "b.png").read_bytes()
+    assert Image.open(tmp_path / "b.png").info["Software"] == "millrace data show"
+    millrace("data", "show", recipe, "--step", 2, "-o", tmp_path / "b.png")
+    assert (tmp_path / "b.png").read_bytes() != first
+    Image.new("RGB", (9, 9)).save(tmp_path / "mine.png")
+    mine = (tmp_path / "mine.png").read_bytes()
+    assert "--force replaces it" in millrace("data", "show", recipe, "-o", tmp_path / "mine.png", code=1).stderr
+    assert (tmp_path / "mine.png").read_bytes() == mine
+    # The data are not replaced at all, whatever they are called.
+    (tmp_path / "link.png").symlink_to(shard)
+    before = shard.read_bytes()
+    for out in (tmp_path / "link.png", shard):
+        assert "would be lost" in millrace("data", "show", recipe, "-o", out, "--force", code=1).stderr
+    assert shard.read_bytes() == before
+    millrace("data", "show", recipe, "-o", tmp_path / "mine.png", "--force")
+    assert (tmp_path / "mine.png").read_bytes() != mine
+
+
 def test_show_draws_the_pixels_of_the_samples(millrace, recipe, shard, tmp_path):
     millrace("data", "show", recipe, "--step", 2, "-o", tmp_path / "b.png", "--columns", 3)
     sheet = np.asarray(Image.open(tmp_path / "b.png"))

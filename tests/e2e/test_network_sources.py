@@ -242,6 +242,24 @@ def test_an_epoch_in_random_order_fetches_its_bytes_once(millrace, large, serve,
     assert len(begun) > 500 and twice <= 0.75 * LIMIT / (SIDE * SIDE * 3) + 10
 
 
+@pytest.mark.parametrize("disk", ["0", "10GB"])
+def test_measuring_pictures_fetches_them_once(millrace, large, serve, environment, tmp_path, disk):
+    """Where a recipe has no mean and std: what is looked at comes as planned as a feed's samples do."""
+    environment["MILLRACE_DATA_CACHE"] = disk
+    there = serve(large)
+
+    def measured(source, name):
+        path = recipe(tmp_path, source, f"{name}.toml")
+        path.write_text("".join(line for line in path.read_text().splitlines(True) if not line.startswith(("mean", "std"))))
+        millrace("train", path, "train.steps=1", "--out", tmp_path / name, env=environment)
+        return [line for line in (tmp_path / name / "recipe.toml").read_text().splitlines() if line.startswith(("mean", "std"))]
+
+    assert len(measured(there.url, "there")) == 2
+    # All are measured; a few more are looked at for their colours, and one batch is trained on.
+    assert there.bytes <= 1.1 * stored(large)
+    assert measured(large, "here") == measured(there.url, "again")
+
+
 def test_a_disk_that_holds_the_data_gets_it_once(millrace, large, serve, environment, tmp_path):
     server = serve(large)
     environment["MILLRACE_DATA_CACHE"] = "10GB"

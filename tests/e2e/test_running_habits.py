@@ -103,6 +103,11 @@ def test_absurd_models_are_refused_before_time_is_spent(millrace, recipe, tmp_pa
     deep = ", ".join(["conv 32 3, relu"] * 100)
     error = refusal(millrace, recipe, tmp_path, "input.resize=512", "train.batch=64", "train.freeze=[]", f"model.layers=[{deep}, global-avg-pool, linear 10]")
     assert "too large for this machine: a step of training keeps" in error
+    # What is too large is named, not what comes last.
+    error = refusal(millrace, recipe, tmp_path, "model.layers=[flatten, linear 30, linear 10000000000, relu, linear 10]")
+    assert "of layer 3, 'linear 10000000000'" in error and "linear 10'" not in error.replace("linear 10000000000'", "")
+    error = refusal(millrace, recipe, tmp_path, "train.batch=64", "model.layers=[conv 8 3, relu, conv 10000000 1, global-avg-pool, linear 10]")
+    assert error.startswith("error: layer 3, 'conv 10000000 1' makes "), error
     many = ", ".join(["relu"] * 100_000)
     text = recipe.read_text().replace('layers = ["conv 8 3 stride=2"', f'layers = [{many.replace("relu", chr(34) + "relu" + chr(34))}, "conv 8 3"')
     assert "100007 layers, and at most" in refusal(millrace, recipe, tmp_path, text=text)
@@ -164,6 +169,37 @@ def test_resume_takes_changes_of_what_is_still_to_come(millrace, recipe, whole, 
     shutil.copy(run / "control.jsonl", longer)
     millrace("train", longer, "--resume")
     assert_same_run(run, longer)
+
+
+def test_an_epoch_that_goes_on_has_the_means_of_all_its_steps(millrace, recipe, tmp_path):
+    """Where its training ended within it, and was lengthened, too."""
+    run = tmp_path / "run"
+    millrace("train", recipe, "train.steps=37", "--out", run)
+    shown = millrace("train", run, "--resume", "train.epochs=3").stdout
+    lines = list(map(json.loads, (run / "metrics.jsonl").read_text().splitlines()))
+    steps = [line["loss"] for line in lines if "loss" in line]
+    epochs = {line["epoch"]: line["train/loss"] for line in lines if "train/loss" in line}
+    assert len(steps) == 75 and list(epochs) == [1, 37 / 25, 2, 3]
+    for epoch, mean in epochs.items():
+        begin, end = 25 * (np.ceil(epoch) - 1), round(25 * epoch)
+        assert mean == pytest.approx(np.mean(steps[int(begin) : end])), epoch
+        assert epoch < 1.5 or f"epoch {epoch:g}: train loss {mean:.4g}"[:-1] in shown
+
+
+def test_the_same_path_written_otherwise_changes_nothing(millrace, letters, recipe, tmp_path):
+    (tmp_path / "data").symlink_to(letters)
+    (tmp_path / "sub").mkdir()
+    text = recipe.read_text()
+    path = text.split('train = "')[1].split('"')[0]
+    name = "data/" + path.split("/")[-1]
+    (tmp_path / "r.toml").write_text(text.replace(path, name))
+    assert (tmp_path / name).exists(), name
+    millrace("train", "r.toml", "train.epochs=0.2", "--out", "run", cwd=tmp_path)
+    whole = (tmp_path / "run/metrics.jsonl").read_text()
+    for same, here in [(f"./{name}", tmp_path), (f"sub/../{name}", tmp_path), (path, tmp_path), (f"../{name}", tmp_path / "sub"), (name, tmp_path / "sub")]:
+        millrace("train", tmp_path / "run", "--resume", f"data.train={same}", cwd=here)
+    assert (tmp_path / "run/metrics.jsonl").read_text() == whole
+    assert "begin a new run" in millrace("train", tmp_path / "run", "--resume", "data.train=./other", cwd=tmp_path, code=1).stderr
 
 
 def layers_of(recipe):

@@ -1,7 +1,6 @@
 #include "data/feed/readings.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "base/crc32c.h"
 #include "base/format.h"
@@ -100,14 +99,7 @@ void Readings::keep(int threads, const std::function<void(int64_t, int64_t)>& pr
   const int64_t count = samples_->count();
   for (const size_t size : sizes_) cache_.emplace_back(size * static_cast<size_t>(count));
   kept_ = true;
-  std::optional<RowsAhead> ahead;
-  if (RemoteCache* const cache = remote_cache_of(*samples_)) {
-    ahead.emplace(*samples_, *cache);
-    ahead->start([next = int64_t{0}, count](std::vector<int64_t>& samples) mutable {
-      samples.push_back(next);
-      return next++ < count;
-    });
-  }
+  const auto ahead = ahead_of(*samples_, count, [](int64_t i) { return i; });
   std::mutex reporting;
   std::atomic<int64_t> done{0};
   // Large enough for formats that read runs, small enough for all threads to have some.
@@ -117,7 +109,7 @@ void Readings::keep(int threads, const std::function<void(int64_t, int64_t)>& pr
   parallel_for((count + chunk - 1) / chunk, threads, [&](int64_t block) {
     Reader own = reader();
     const int64_t first = block * chunk, size = std::min(chunk, count - first);
-    keep_run(first, size, own, ahead ? &*ahead : nullptr);
+    keep_run(first, size, own, ahead.get());
     const int64_t now = done += size;
     // Whoever finds another reporting leaves it at that; the last report is made below.
     if (progress && reporting.try_lock()) {

@@ -11,6 +11,7 @@
 #include "data/augment/mix.h"
 #include "data/codecs/pictures/decode.h"
 #include "data/feed/picture_part.h"
+#include "data/feed/rows_ahead.h"
 #include "data/io/location.h"
 #include "data/table/select.h"
 #include "data/tools/statistics/repeated_pictures.h"
@@ -67,12 +68,15 @@ Array sample_pictures(const Section& section, const Reading& reading) {
   const size_t bytes = extent.bytes();
   std::vector<std::byte> all(static_cast<size_t>(count) * bytes);
   std::vector<char> good(static_cast<size_t>(count));
+  const auto ahead = data::ahead_of(*samples, count, [](int64_t i) { return i; });
   constexpr int64_t chunk = 64;
   parallel_for((count + chunk - 1) / chunk, 0, [&](int64_t block) {
     const auto scratch = part->scratch();
     for (int64_t i = block * chunk; i < std::min(count, (block + 1) * chunk); ++i) {
+      if (ahead) ahead->reach(static_cast<uint64_t>(i));
       std::byte* const to = all.data() + static_cast<size_t>(i) * bytes;
       good[static_cast<size_t>(i)] = part->read(*samples, i, nullptr, scratch.get(), to).empty();
+      if (ahead) ahead->done(static_cast<uint64_t>(i));
     }
   });
   const auto kept = static_cast<int64_t>(std::count(good.begin(), good.end(), 1));

@@ -1,8 +1,10 @@
 #include "data/codecs/pictures/png.h"
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstring>
 #include <png.h>
+#include <zlib.h>
 
 #include "base/format.h"
 
@@ -88,7 +90,34 @@ std::string decode_png(std::span<const uint8_t> bytes, Picture& picture) {
   return why ? why : "";
 }
 
-std::vector<uint8_t> encode_png(const Picture& picture) {
+namespace {
+
+constexpr size_t png_header = 33;  // the signature and the chunk that is always first
+
+/// A chunk with a text, as libpng's simple writer makes none.
+std::vector<uint8_t> software_chunk(std::string_view software) {
+  std::string content = "tEXtSoftware";
+  content += '\0';
+  content += software;
+  std::vector<uint8_t> chunk;
+  const auto number = [&](uint64_t value) {
+    for (int shift = 24; shift >= 0; shift -= 8) chunk.push_back(static_cast<uint8_t>(value >> shift));
+  };
+  number(content.size() - 4);
+  chunk.insert(chunk.end(), content.begin(), content.end());
+  number(crc32(0, reinterpret_cast<const Bytef*>(content.data()), static_cast<uInt>(content.size())));
+  return chunk;
+}
+
+}  // namespace
+
+bool is_png_by(std::span<const uint8_t> bytes, std::string_view software) {
+  const std::vector<uint8_t> chunk = software_chunk(software);
+  return is_png(bytes) && bytes.size() >= png_header + chunk.size() &&
+         std::equal(chunk.begin(), chunk.end(), bytes.begin() + png_header);
+}
+
+std::vector<uint8_t> encode_png(const Picture& picture, std::string_view software) {
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
   image.width = static_cast<png_uint_32>(picture.width);
@@ -98,8 +127,13 @@ std::vector<uint8_t> encode_png(const Picture& picture) {
   std::vector<uint8_t> bytes;
   if (png_image_write_to_memory(&image, nullptr, &size, 0, picture.pixels.data(), 0, nullptr)) {
     bytes.resize(size);
-    if (png_image_write_to_memory(&image, bytes.data(), &size, 0, picture.pixels.data(), 0, nullptr))
+    if (png_image_write_to_memory(&image, bytes.data(), &size, 0, picture.pixels.data(), 0, nullptr)) {
+      bytes.resize(size);
+      if (software.empty()) return bytes;
+      const std::vector<uint8_t> chunk = software_chunk(software);
+      bytes.insert(bytes.begin() + png_header, chunk.begin(), chunk.end());
       return bytes;
+    }
   }
   fail<InternalError>("PNG encoding: {}", image.message);
 }
