@@ -106,7 +106,7 @@ TEST_CASE("texts and pictures are recognised by what they are") {
   CHECK(corpus.recipe.inputs[0].kind == "tokens");
   CHECK(corpus.recipe.outputs[0].kind == "tokens");
   // Of a table with a text among other columns nobody wants the next letters.
-  const std::string table = write_data(folder, "notes.csv", "text,size\nto be or not,1\nthat is it,2\n");
+  const std::string table = write_data(folder, "notes.csv", "text,size\nto be or not,1.5\nthat is it,2.5\n");
   CHECK_THROWS_WITH_AS(learn_from(table, {}), doctest::Contains("what is to be predicted?"), InputError);
   CHECK_THROWS_WITH_AS(learn_from(table, {}), doctest::Contains("input.kind = \"tokens\""), InputError);
   CHECK(learn_from(table, {"input.kind=tokens"}).recipe.outputs[0].kind == "tokens");

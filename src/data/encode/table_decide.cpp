@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "base/words.h"
 #include "data/encode/table_seen.h"
 #include "data/formats/csv_cells.h"
 #include "data/table/dates.h"
@@ -96,7 +97,7 @@ class ColumnDecider {
     if (decided(least_counted_rows) && !use_.named && !use_.forced_number && !use_.forced_date) {
       if (counts_rows) return leave_out("it counts the rows");
       if (numbers_rows(seen))
-        return leave_out("its whole numbers are all different, as those of rows in another order are");
+        return leave_out("it numbers the rows, in another order");
     }
     if (options_.decide && seen.numbers == 0) return leave_out("it has no value in any row");
     using Whole = TableDense::Whole;
@@ -109,11 +110,24 @@ class ColumnDecider {
     dense(seen, {.column = source_.name, .decimal_comma = decimal_comma_});
   }
 
+  /// Does its name say that a column numbers rows ("id", "PassengerId", "row_no")? A rank among all rows has
+  /// such values, too, and is worth learning from.
+  static bool names_rows(const std::string& name) {
+    const std::string lower = lower_case(name);
+    for (const char* whole : {"id", "index", "idx", "row", "rowid", "rownames", "no", "nr", "number", "#", "key"})
+      if (lower == whole) return true;
+    if (lower.starts_with("unnamed")) return true;
+    for (const char* end : {"_id", "-id", " id", ".id", "_no", "_nr", "_index", " index"})
+      if (lower.ends_with(end)) return true;
+    return name.size() > 2 && (name.ends_with("Id") || name.ends_with("ID"));
+  }
+
   /// Numbers of rows in any order, as files have them that were shuffled: from 0 or 1 on, each once; of a
-  /// part of the rows, of which no column of amounts has so many without one twice, at least half of those.
+  /// part of the rows at least half of those.
   bool numbers_rows(const TableSeen& seen) const {
     constexpr int64_t least_part = 100;
-    if (source_.kind != ColumnKind::integer || seen.missing > 0 || seen.least < 0) return false;
+    if (!names_rows(source_.name) || source_.kind != ColumnKind::integer || seen.missing > 0 || seen.least < 0)
+      return false;
     const double rows = static_cast<double>(all_);
     const bool whole = seen.least <= 1 && seen.most - seen.least + 1 == rows;
     const bool part = all_ >= least_part && seen.most < 2 * rows;

@@ -461,7 +461,7 @@ TEST_CASE("rows to predict are read as training read them, whatever a few rows l
     FAIL("'abc' is no price");
   } catch (const InputError& error) {
     CHECK(std::string(error.what())
-              .find("few.csv#2: its price is 'abc', and in training the column holds numbers") !=
+              .find("few.csv, line 4: its price is 'abc', and in training the column holds numbers") !=
           std::string::npos);
   }
 
