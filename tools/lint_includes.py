@@ -48,6 +48,7 @@ FLOORS = [
     ["task"],
     ["task/inputs", "task/outputs", "task/losses"],
     ["train"],
+    ["check"],
     ["cli"],
 ]
 RANK = {folder: rank for rank, row in enumerate(FLOORS) for folder in row}

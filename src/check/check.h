@@ -1,0 +1,45 @@
+// Checks before a training: each is one file here with MILLRACE_CHECK_KIND(name){…}.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millrace/check.h>
+
+#include "base/registry.h"
+
+namespace millrace::check {
+
+class Context;
+
+struct CheckKind {
+  std::string name;     // "batch-leakage"
+  std::string group;    // "data", "model" or "loop"
+  std::string doc;      // what it looks for: a line
+  std::string matters;  // why
+  int place = 0;        // in the list: the library's data 100 …, model 200 …, loop 300 …
+  /// It compiles nothing and reads little: a part of the short form.
+  bool quick = false;
+  /// Its verdict, what it saw and what to do. Errors that it throws are failures with their message.
+  Finding (*run)(Context& context) = nullptr;
+};
+
+#define MILLRACE_CHECK_KIND(NAME)      \
+  extern const CheckKind check_##NAME; \
+  const CheckKind check_##NAME
+
+Registry<CheckKind>& check_kinds();
+
+/// Findings, as checks return them.
+Finding passed(std::string saw);
+Finding warned(std::string saw, std::string advice);
+Finding failed(std::string saw, std::string advice);
+Finding not_for(std::string why);
+/// The worse of both; where they are alike, what both saw.
+Finding worse(Finding one, const Finding& other);
+
+/// Runs those that `options` names on what is to be checked.
+std::vector<Finding> run_checks(Context& context, const Options& options);
+
+}  // namespace millrace::check

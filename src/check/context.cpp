@@ -1,0 +1,330 @@
+#include "check/context.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "autodiff/gradient.h"
+#include "base/format.h"
+#include "optim/kinds.h"
+#include "optim/model_scope.h"
+#include "task/model.h"
+#include "train/init_weights.h"
+
+namespace millrace::check {
+namespace {
+
+/// A number of rows that no dimension of the model or of a sample has, so that a dimension of so many is the
+/// batch: few, so that all is quick.
+int64_t unusual_rows(const task::Task& task, std::span<const data::Field> fields, int64_t most) {
+  std::set<int64_t> sizes;
+  for (const nn::Named& p : task.network->parameters())
+    for (const Dim& dim : p.tensor->shape()) sizes.insert(dim.size());
+  for (const data::Field& field : fields)
+    for (int d = 1; d < field.type.shape.rank(); ++d)
+      if (field.type.shape[d].is_static()) sizes.insert(field.type.shape[d].size());
+  for (const int64_t rows : {17, 19, 23, 13, 29, 31, 11, 37, 41, 43})
+    if (rows <= most && !sizes.contains(rows)) return rows;
+  return std::min<int64_t>(most, 17);
+}
+
+std::vector<optim::NamedTensor> logits_of(nn::Module& module, std::span<const Tensor> fields) {
+  std::vector<optim::NamedTensor> named;
+  for (Tensor& tensor : dynamic_cast<task::Network&>(module).logits(fields, false))
+    named.emplace_back(fmt::format("logits {}", named.size()), std::move(tensor));
+  return named;
+}
+
+/// A result that a layer hands on: the last of it that depends on the data, for each layer.
+std::vector<std::pair<std::string, Value>> layer_results(const Recorded& recorded, int64_t rows) {
+  const Graph& graph = recorded.graph;
+  const auto data =
+      recorded.reached_from(std::span(graph.inputs()).first(static_cast<size_t>(recorded.inputs)));
+  const auto needed = recorded.needed();
+  std::map<std::string, int> last;
+  for (int i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node(i);
+    if (!data[static_cast<size_t>(i)] || !needed[static_cast<size_t>(i)] || node.location.empty()) continue;
+    const Type& type = node.types[0];
+    if (!type.dtype.is_float() || type.shape.rank() < 2 || !type.shape[0].is_static()) continue;
+    if (type.shape[0].size() != rows && !(type.shape.rank() > 2 && type.shape[1].size() == rows)) continue;
+    if (node.location.layer.find(".cpp:") != std::string::npos) continue;  // a loss's, not a layer's
+    last[node.location.layer] = i;
+  }
+  std::vector<std::pair<std::string, Value>> results;
+  for (const auto& [layer, node] : last) results.push_back({layer, {node, 0}});
+  std::sort(results.begin(), results.end(),
+            [](const auto& one, const auto& other) { return one.second < other.second; });
+  // Of many layers some from all over the model tell enough.
+  constexpr size_t most = 48;
+  if (results.size() > most) {
+    std::vector<std::pair<std::string, Value>> some;
+    for (size_t i = 0; i < most; ++i) some.push_back(results[i * (results.size() - 1) / (most - 1)]);
+    results = std::move(some);
+  }
+  return results;
+}
+
+}  // namespace
+
+Array first_rows(const Array& array, int64_t rows) {
+  Shape shape = array.shape();
+  if (shape.rank() == 0 || shape[0].size() <= rows) return array.clone();
+  shape[0] = rows;
+  Array part(array.dtype(), shape);
+  std::memcpy(part.data(), array.data(), static_cast<size_t>(part.bytes()));
+  return part;
+}
+
+std::string short_number(double value) { return fmt::format("{:.3g}", value); }
+
+std::string share_text(double share) {
+  return share != 0 && share < 0.1 ? fmt::format("{:.2g} %", 100 * share)
+                                   : fmt::format("{:.0f} %", 100 * share);
+}
+
+double rms(const Array& array) {
+  double squares = 0;
+  for (const double x : array.to_doubles()) squares += x * x;
+  return array.count() ? std::sqrt(squares / static_cast<double>(array.count())) : 0;
+}
+
+Context::~Context() = default;
+
+Context::Context(const task::Recipe& recipe, const Options& options) {
+  const task::ReadProgress reading = [&](const std::string& what, int64_t done, int64_t of) {
+    if (options.progress) options.progress("reading " + what, done, of);
+  };
+  opened_ = task::open_training(recipe, "", 0, reading, notes_);
+  training_ = &opened_->training;
+  if (task::has_tests(opened_->task.recipe))
+    opened_tests_ = task::open_tests(opened_->task, "", 0, opened_->training.feed->memory(), reading, notes_);
+  if (opened_tests_) tests_ = &*opened_tests_;
+  task::Task& task = opened_->task;
+  task::make_network(task);
+  task::refuse_large_step(task);
+  task::fit_network(task, {task.recipe, training_->first ? training_->first : training_->samples});
+  (void)train::init_weights(task);
+  task_ = &task;
+  subject_of_task();
+}
+
+Context::Context(const task::Task& task, const task::TaskFeed& training, const task::TaskFeed& tests)
+    : task_(&task), training_(&training), tests_(&tests) {
+  subject_of_task();
+}
+
+Context::Context(Subject subject) : subject_(std::move(subject)) {
+  Subject& s = subject_;
+  if (!s.make || !s.loss || s.batches.empty() || s.inputs.empty())
+    fail<InputError>("what is to be checked needs `make`, `inputs`, `loss` and one of `batches` at least");
+  for (const auto& batch : s.batches) {
+    if (batch.size() != s.inputs.size())
+      fail<InputError>("a batch has {} arrays, the step takes {}", batch.size(), s.inputs.size());
+    for (size_t i = 0; i < batch.size(); ++i)
+      if (batch[i].type() != s.batches[0][i].type())
+        fail<InputError>("the array '{}' is {} in one batch and {} in another", s.inputs[i].name,
+                         s.batches[0][i].type().str(), batch[i].type().str());
+  }
+  for (size_t i = 0; i < s.inputs.size(); ++i) s.inputs[i].type = s.batches[0][i].type();
+  for (const size_t at : s.given)
+    if (at >= s.inputs.size()) fail<InputError>("`given` names input {} of {}", at, s.inputs.size());
+  if (s.targets.empty())
+    for (size_t i = 0; i < s.inputs.size(); ++i)
+      if (std::find(s.given.begin(), s.given.end(), i) == s.given.end()) s.targets.push_back(i);
+  if (!s.outputs)
+    s.outputs = [](nn::Module& module, std::span<const Tensor> in) {
+      return std::vector<optim::NamedTensor>{{"output", module(in)}};
+    };
+  rows_ = s.batches[0][s.given.empty() ? 0 : s.given[0]].shape()[0].size();
+}
+
+void Context::subject_of_task() {
+  const task::Task& task = *task_;
+  const auto& feed = *training_->feed;
+  const std::vector<data::Field> fields(feed.fields().begin(), feed.fields().end());
+  rows_ = unusual_rows(task, fields, feed.batch_size());
+  Subject& s = subject_;
+  s.loss = task::step_function(task, fields);
+  s.outputs = logits_of;
+  s.given.clear();
+  const auto place = [&](const std::string& name) {
+    return std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.name == name; }) -
+           fields.begin();
+  };
+  for (const data::Field& field : task.fields()) s.given.push_back(static_cast<size_t>(place(field.name)));
+  for (const auto& output : task.outputs) {
+    const auto at = static_cast<size_t>(
+        place(output->from() ? output->from()->prefix() + "targets" : output->prefix() + "target"));
+    if (std::find(s.targets.begin(), s.targets.end(), at) == s.targets.end()) s.targets.push_back(at);
+  }
+  s.lr = task.recipe.train.optimizer.settings.number("lr");
+  s.ignorance = 0;
+  for (const auto& output : task.outputs) s.ignorance += output->weight() * output->ignorance();
+  s.causal = std::any_of(task.inputs.begin(), task.inputs.end(),
+                         [](const auto& input) { return input->continuable() != nullptr; });
+  model_ = task.network;
+  for (const auto& list : {model_->parameters(), model_->buffers()})
+    for (const nn::Named& named : list) drawn_.push_back(optim::value_of(named).clone());
+}
+
+const std::shared_ptr<nn::Module>& Context::model() {
+  if (!model_) {
+    model_ = subject_.make();
+    if (!model_) fail<InputError>("`make` gives no model");
+    for (const auto& list : {model_->parameters(), model_->buffers()})
+      for (const nn::Named& named : list) drawn_.push_back(optim::value_of(named).clone());
+  }
+  return model_;
+}
+
+int64_t Context::rows() const { return rows_; }
+
+void Context::take_batches(size_t count) {
+  Subject& s = subject_;
+  if (!training_ || s.batches.size() >= count) return;
+  data::Feed& feed = *training_->feed;
+  for (int64_t tried = 0; s.batches.size() < count && tried < 64; ++tried) {
+    const data::FeedBatch& batch = feed.next();
+    if (!s.batches.empty() && batch.length != length_) continue;
+    length_ = batch.length;
+    std::vector<Array> arrays;
+    for (size_t i = 0; i < feed.fields().size(); ++i)
+      arrays.push_back(first_rows(feed.array(batch, i), rows_));
+    if (s.batches.empty()) {
+      s.inputs.clear();
+      for (size_t i = 0; i < arrays.size(); ++i)
+        s.inputs.push_back({feed.fields()[i].name, arrays[i].type()});
+    }
+    s.batches.push_back(std::move(arrays));
+  }
+}
+
+const std::vector<Array>& Context::batch(size_t i) {
+  take_batches(i + 1);
+  return subject_.batches[i % subject_.batches.size()];
+}
+
+std::vector<Array> Context::given(const std::vector<Array>& batch) const {
+  std::vector<Array> arrays;
+  for (const size_t at : subject_.given) arrays.push_back(batch[at]);
+  return arrays;
+}
+
+void Context::reset() {
+  if (!model_) return;
+  size_t at = 0;
+  for (const auto& list : {model_->parameters(), model_->buffers()})
+    for (const nn::Named& named : list) {
+      Array array = optim::value_of(named);
+      array.assign(drawn_[at++]);
+    }
+  if (!step_) return;
+  for (auto& [name, array] : step_->state()) std::memset(array.data(), 0, static_cast<size_t>(array.bytes()));
+  step_->set_step(0);
+}
+
+std::vector<Array> Context::outputs(std::span<const Array> given) {
+  (void)batch();
+  (void)model();
+  if (!eval_) {
+    std::vector<optim::TensorSpec> specs;
+    for (size_t i = 0; i < given.size(); ++i)
+      specs.push_back({subject_.inputs[subject_.given[i]].name, given[i].type()});
+    eval_ = std::make_unique<optim::EvalStep>(model_, specs, subject_.outputs);
+  }
+  std::vector<Array> results;
+  for (const Array& result : eval_->run(given))
+    results.push_back(result.dtype() == f32 ? result.clone() : result.converted(f32));
+  return results;
+}
+
+const std::vector<std::string>& Context::output_names() {
+  (void)outputs(given(batch()));
+  return eval_->output_names();
+}
+
+const Recorded& Context::recorded() {
+  (void)batch();
+  if (!recorded_) recorded_ = record(*model(), subject_.inputs, subject_.loss);
+  return *recorded_;
+}
+
+void Context::measure() {
+  if (measured_) return;
+  measured_ = true;
+  const Recorded& r = recorded();
+  Graph graph = r.graph;
+  const auto layers = layer_results(r, rows_);
+  std::vector<Value> wrt, outputs = {r.loss};
+  std::vector<std::string> names;
+  for (const auto& [layer, value] : layers) wrt.push_back(value);
+  for (size_t i = 0; i < r.parameters.size(); ++i)
+    if (r.trainable[i]) wrt.push_back(r.parameter(i));
+  const std::vector<Value> found = gradients(graph, r.loss, wrt);
+  for (const auto& [layer, value] : layers) outputs.push_back(value);
+  outputs.insert(outputs.end(), found.begin(), found.end());
+  graph.set_outputs(outputs);
+  Program program = Program::compile(graph);
+  int at = 0;
+  for (const Array& array : batch()) program.bind_input(at++, array.clone());
+  program.input(at++).set_int(0, 1);
+  for (const auto& list : {model_->parameters(), model_->buffers()})
+    for (const nn::Named& named : list) program.bind_input(at++, optim::value_of(named).clone());
+  program.run();
+  first_loss_ = program.output(0).at(0);
+  const size_t count = layers.size();
+  for (size_t i = 0; i < count; ++i) {
+    Signal signal{.name = layers[i].first,
+                  .value = program.output(static_cast<int>(1 + i)).converted(f32),
+                  .gradient = program.output(static_cast<int>(1 + count + i)).converted(f32)};
+    const auto x = std::as_const(signal.value).as<float>();
+    signal.rectified = std::all_of(x.begin(), x.end(), [](float v) { return v >= 0; });
+    signals_.push_back(std::move(signal));
+  }
+  size_t next = 1 + 2 * count;
+  for (size_t i = 0; i < r.parameters.size(); ++i)
+    if (r.trainable[i])
+      signals_.push_back({.name = r.parameters[i],
+                          .value = optim::value_of(model_->parameters()[i]).converted(f32),
+                          .gradient = program.output(static_cast<int>(next++)).converted(f32),
+                          .parameter = true});
+}
+
+const std::vector<Signal>& Context::signals() {
+  measure();
+  return signals_;
+}
+
+double Context::first_loss() {
+  measure();
+  return first_loss_;
+}
+
+std::shared_ptr<const optim::Optimizer> Context::optimizer() {
+  if (subject_.optimizer) return subject_.optimizer;
+  if (!task_) return optim::adamw();
+  const task::Recipe::Train& train = task_->recipe.train;
+  return optim::make_optimizer(optim::optimizer_kinds().at(train.optimizer.kind), train.optimizer.settings,
+                               train.clip_norm, train.clip_value, *model());
+}
+
+optim::TrainStep& Context::step() {
+  (void)batch();
+  if (!step_) {
+    optim::TrainOptions options;
+    options.seed = 1;
+    step_ = std::make_unique<optim::TrainStep>(model(), subject_.inputs, subject_.loss, optimizer(), options);
+  }
+  reset();
+  return *step_;
+}
+
+double Context::train(const std::vector<Array>& batch, double lr) {
+  for (size_t i = 0; i < batch.size(); ++i) step_->input(static_cast<int>(i)).assign(batch[i]);
+  step_->run(lr);
+  return step_->loss();
+}
+
+}  // namespace millrace::check

@@ -1,0 +1,110 @@
+// What is being checked, and what several checks look at: made once, when it is first asked for.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <millrace/check.h>
+#include <millrace/optim.h>
+
+#include "check/record.h"
+#include "task/feeds.h"
+#include "task/task.h"
+
+namespace millrace::check {
+
+/// A layer's result, or a parameter, in the forward and backward pass of one batch.
+struct Signal {
+  std::string name;       // of the layer or parameter
+  Array value, gradient;  // of the loss
+  bool parameter = false;
+  bool rectified = false;  // no element is below 0: what a ReLU leaves
+};
+
+class Context {
+ public:
+  /// Reads the recipe's data as a training does, and draws its weights.
+  Context(const task::Recipe& recipe, const Options& options);
+  explicit Context(Subject subject);
+  /// Of a training that has all this already: only what is cheap is asked of it. They must outlive it.
+  Context(const task::Task& task, const task::TaskFeed& training, const task::TaskFeed& tests);
+  ~Context();
+  Context(const Context&) = delete;
+
+  // ---- the data; null of a subject of C++
+
+  const task::Task* task() const { return task_; }
+  const task::TaskFeed* training() const { return training_; }
+  /// Null where the recipe has no test set.
+  const task::TaskFeed* tests() const { return tests_ && tests_->feed ? tests_ : nullptr; }
+  /// As few as samples that are labelled, unchanged, as evaluation has them.
+  /// Notes and warnings of opening.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+  // ---- the model
+
+  const Subject& subject() const { return subject_; }
+  const std::shared_ptr<nn::Module>& model();
+  /// Of a batch of the subject.
+  int64_t rows() const;
+  /// Batch `i` of training, as the step takes it.
+  const std::vector<Array>& batch(size_t i = 0);
+  /// Of those the arrays that the model is given.
+  std::vector<Array> given(const std::vector<Array>& batch) const;
+  /// Weights and buffers as they were drawn.
+  void reset();
+  /// What the model makes of these, in evaluation, f32; the arrays are the caller's.
+  std::vector<Array> outputs(std::span<const Array> given);
+  /// Logits, as far as they were named.
+  const std::vector<std::string>& output_names();
+
+  /// The loss as a graph.
+  const Recorded& recorded();
+  /// The loss of a batch in training mode, its gradients by the weights as they are now, and the results of
+  /// layers, of batch 0.
+  const std::vector<Signal>& signals();
+  /// That loss.
+  double first_loss();
+  /// The compiled step; its optimiser's state is zero and the weights are as they were drawn.
+  optim::TrainStep& step();
+  std::shared_ptr<const optim::Optimizer> optimizer();
+  /// One step on a batch, at `lr`; the loss before it.
+  double train(const std::vector<Array>& batch, double lr);
+
+ private:
+  void subject_of_task();
+  void take_batches(size_t count);
+  void measure();
+
+  Subject subject_;
+  std::optional<task::Opened> opened_;
+  std::optional<task::TaskFeed> opened_tests_;
+  const task::Task* task_ = nullptr;
+  const task::TaskFeed *training_ = nullptr, *tests_ = nullptr;
+  std::vector<std::string> notes_;
+  std::shared_ptr<nn::Module> model_;
+  std::vector<Array> drawn_;  // parameters, then buffers
+  int64_t length_ = 0;        // of the rows of its batches
+  int64_t rows_ = 0;
+  std::unique_ptr<optim::EvalStep> eval_;
+  std::optional<Recorded> recorded_;
+  std::vector<Signal> signals_;
+  double first_loss_ = 0;
+  bool measured_ = false;
+  std::unique_ptr<optim::TrainStep> step_;
+};
+
+/// The first `rows` of an array.
+Array first_rows(const Array& array, int64_t rows);
+/// "0.123", "1.2e-07"
+std::string short_number(double value);
+/// Root of the mean square; 0 of none.
+double rms(const Array& array);
+/// "37 %", "0.4 %"
+std::string share_text(double share);
+
+}  // namespace millrace::check

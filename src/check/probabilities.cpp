@@ -1,0 +1,147 @@
+// Probabilities handed to a loss that makes probabilities itself.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include <millrace/operator.h>
+#include <millrace/rewrite.h>
+
+#include "base/format.h"
+#include "check/check.h"
+#include "check/context.h"
+#include "check/rows.h"
+
+namespace millrace::check {
+namespace {
+
+/// Operators whose first operand is to be logits.
+struct WantsLogits {
+  const char* op;
+  bool single;         // each element is a probability by itself (sigmoid)
+  bool model = false;  // what a model itself may end in, too
+};
+constexpr WantsLogits wanting[] = {{"cross_entropy", false},
+                                   {"cross_entropy_soft", false},
+                                   {"log_softmax", false},
+                                   {"softmax", false, true},
+                                   {"binary_cross_entropy_with_logits", true}};
+
+const WantsLogits* wants_logits(const Node& node) {
+  for (const WantsLogits& each : wanting)
+    if (node.op == find_operator(each.op)) return &each;
+  return nullptr;
+}
+
+bool makes_probabilities(const Node& node) {
+  for (const char* name : {"softmax", "sigmoid"})
+    if (node.op == find_operator(name)) return true;
+  return false;
+}
+
+/// The node that a value is of, behind views and casts.
+const Node& origin(const Graph& graph, Value value) {
+  for (;;) {
+    const Node& node = graph.node(value);
+    const bool passes =
+        (node.op->op_class == OpClass::view || node.op->op_class == OpClass::movement || node.op->converts) &&
+        node.operands.size() == 1;
+    if (!passes) return node;
+    value = node.operands[0];
+  }
+}
+
+/// What the loss makes of the model's outputs; null where it takes them as they are.
+const WantsLogits* logits_loss(const Recorded& recorded) {
+  const auto needed = recorded.needed();
+  const WantsLogits* found = nullptr;
+  // The last one: those before are the model's own (attention).
+  for (int i = 0; i < recorded.graph.size(); ++i)
+    if (needed[static_cast<size_t>(i)])
+      if (const WantsLogits* wants = wants_logits(recorded.graph.node(i)); wants && !wants->model)
+        found = wants;
+  return found;
+}
+
+/// A layer that makes probabilities, and what makes probabilities of these again; "" where there is none.
+std::string twice(const Recorded& recorded) {
+  const Graph& graph = recorded.graph;
+  const auto needed = recorded.needed();
+  for (int i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.node(i);
+    const WantsLogits* wants = wants_logits(node);
+    if (!wants || !needed[static_cast<size_t>(i)]) continue;
+    const Node& from = origin(graph, node.operands[0]);
+    if (makes_probabilities(from))
+      return fmt::format("{} takes what {}{} made", wants->op, from.op->name,
+                         from.location.empty() ? "" : " in " + from.location.place());
+  }
+  return {};
+}
+
+/// With weights all over the place, are outputs in 0 … 1 (and do they sum to 1)?
+struct OutputRange {
+  bool probabilities = false, sum_to_one = false;
+  double least = 0, most = 0;
+};
+OutputRange range_of(const Array& output) {
+  OutputRange range;
+  if (output.count() < 8 || output.shape().rank() < 1) return range;
+  const auto x = output.as<float>();
+  const auto [least, most] = std::minmax_element(x.begin(), x.end());
+  range.least = *least;
+  range.most = *most;
+  range.probabilities = *least >= 0 && *most <= 1 && *most - *least > 1e-3;
+  const auto width = static_cast<size_t>(output.shape().back().size());
+  range.sum_to_one = width > 1;
+  for (size_t r = 0; r + width <= x.size() && range.sum_to_one; r += width) {
+    double sum = 0;
+    for (size_t i = 0; i < width; ++i) sum += x[r + i];
+    range.sum_to_one = std::abs(sum - 1) < 1e-3;
+  }
+  return range;
+}
+
+Finding run_probabilities(Context& context) {
+  const Recorded& recorded = context.recorded();
+  const WantsLogits* wants = logits_loss(recorded);
+  if (!wants) return not_for("the loss makes no probabilities");
+  constexpr const char* advice =
+      "take the softmax or sigmoid out of the model: the loss has its own, and a second one leaves gradients "
+      "that are small and a loss that cannot come near 0";
+  if (const std::string found = twice(recorded); !found.empty()) return failed(found, advice);
+  widen_weights(context);
+  const std::vector<Array> outputs = context.outputs(context.given(context.batch()));
+  double least = INFINITY, most = -INFINITY;
+  for (const Array& output : outputs) {
+    const OutputRange range = range_of(output);
+    least = std::min(least, range.least);
+    most = std::max(most, range.most);
+    if (!range.probabilities || !(wants->single || range.sum_to_one)) continue;
+    Finding finding = failed(
+        fmt::format("whatever the weights, outputs are between {} and {}{}, and {} takes them for logits",
+                    short_number(range.least), short_number(range.most),
+                    range.sum_to_one ? " and sum to 1" : "", wants->op),
+        advice);
+    finding.numbers = {{"least", range.least}, {"most", range.most}};
+    return finding;
+  }
+  Finding finding = passed(fmt::format("with weights drawn wide, outputs reach from {} to {}: logits",
+                                       short_number(least), short_number(most)));
+  finding.numbers = {{"least", least}, {"most", most}};
+  return finding;
+}
+
+}  // namespace
+
+MILLRACE_CHECK_KIND(probabilities){
+    .name = "probabilities",
+    .group = "model",
+    .doc = "probabilities fed into a loss that wants logits (softmax or sigmoid twice)",
+    .matters =
+        "softmax of a softmax hardly tells classes apart: training runs, slowly, and ends at a loss that it "
+        "cannot go below",
+    .place = 240,
+    .run = run_probabilities,
+};
+
+}  // namespace millrace::check
