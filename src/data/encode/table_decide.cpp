@@ -96,8 +96,7 @@ class ColumnDecider {
                              seen.last - seen.first < 2 * static_cast<double>(all_);
     if (decided(least_counted_rows) && !use_.named && !use_.forced_number && !use_.forced_date) {
       if (counts_rows) return leave_out("it counts the rows");
-      if (numbers_rows(seen))
-        return leave_out("it numbers the rows, in another order");
+      if (numbers_rows(seen)) return leave_out("it numbers the rows, in another order");
     }
     if (options_.decide && seen.numbers == 0) return leave_out("it has no value in any row");
     using Whole = TableDense::Whole;
@@ -114,7 +113,8 @@ class ColumnDecider {
   /// such values, too, and is worth learning from.
   static bool names_rows(const std::string& name) {
     const std::string lower = lower_case(name);
-    for (const char* whole : {"id", "index", "idx", "row", "rowid", "rownames", "no", "nr", "number", "#", "key"})
+    for (const char* whole :
+         {"id", "index", "idx", "row", "rowid", "rownames", "no", "nr", "number", "#", "key"})
       if (lower == whole) return true;
     if (lower.starts_with("unnamed")) return true;
     for (const char* end : {"_id", "-id", " id", ".id", "_no", "_nr", "_index", " index"})
@@ -126,7 +126,8 @@ class ColumnDecider {
   /// part of the rows at least half of those.
   bool numbers_rows(const TableSeen& seen) const {
     constexpr int64_t least_part = 100;
-    if (!names_rows(source_.name) || source_.kind != ColumnKind::integer || seen.missing > 0 || seen.least < 0)
+    if (!names_rows(source_.name) || source_.kind != ColumnKind::integer || seen.missing > 0 ||
+        seen.least < 0)
       return false;
     const double rows = static_cast<double>(all_);
     const bool whole = seen.least <= 1 && seen.most - seen.least + 1 == rows;
