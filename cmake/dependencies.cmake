@@ -15,6 +15,7 @@ pkg_check_modules(SNDFILE REQUIRED IMPORTED_TARGET sndfile)
 pkg_check_modules(SOXR REQUIRED IMPORTED_TARGET soxr)
 pkg_check_modules(KISSFFT REQUIRED IMPORTED_TARGET kissfft-float)
 pkg_check_modules(ICU REQUIRED IMPORTED_TARGET icu-uc icu-i18n)
+pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 find_package(BZip2 REQUIRED)
 find_package(LibLZMA REQUIRED)
@@ -45,7 +46,7 @@ function(millrace_link_dependencies target)
     PRIVATE fmt::fmt CURL::libcurl JPEG::JPEG PNG::PNG GIF::GIF PkgConfig::WEBP PkgConfig::TIFF ZLIB::ZLIB
             BZip2::BZip2 LibLZMA::LibLZMA nlohmann_json::nlohmann_json PkgConfig::FREETYPE PkgConfig::HWLOC
             PkgConfig::ICU PkgConfig::ZSTD PkgConfig::XXHASH PkgConfig::CRYPTO PkgConfig::SNDFILE PkgConfig::SOXR
-            PkgConfig::KISSFFT DNNL::dnnl gomp)
+            PkgConfig::KISSFFT PkgConfig::SQLITE DNNL::dnnl gomp)
   target_include_directories(${target} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
   target_compile_definitions(${target} PRIVATE ${LLVM_DEFINITIONS})
   target_link_libraries(${target} PRIVATE LLVM-19)

@@ -44,7 +44,7 @@ FLOORS = [
     ["data/tools/pack", "data/tools/statistics"],
     ["data/tools"],
     ["eval", "track", "onnx"],
-    ["eval/metrics"],
+    ["eval/metrics", "track/logs"],
     ["task"],
     ["task/inputs", "task/outputs", "task/losses"],
     ["train"],

@@ -82,6 +82,7 @@ struct Recipe {
     double checkpoint_minutes = 10;
     int64_t keep_checkpoints = 2;
     std::string keep_best, init_from;
+    std::vector<std::string> log;
     std::string memory;
     bool exact = false;
     int64_t verify = 0;

@@ -15,6 +15,7 @@
 #include "task/output.h"
 #include "task/recipe.h"
 #include "task/recipe_sections.h"
+#include "track/log_kind.h"
 
 namespace millrace::task {
 namespace {
@@ -92,6 +93,15 @@ void check_best(const Recipe& recipe) {
   if (!metrics.empty() && std::find(metrics.begin(), metrics.end(), best) == metrics.end())
     fail<InputError>("train.keep_best = \"{}\" is none of eval.metrics ({}): add it there", best,
                      fmt::join(metrics, ", "));
+}
+
+/// `check` throws what follows the key.
+void check_named(const std::string& key, const std::string& text, void (*check)(const std::string&)) {
+  try {
+    check(text);
+  } catch (const InputError& error) {
+    fail<InputError>("{}: {}", key, error.what());
+  }
 }
 
 /// Also where the output's kind is not known yet, which may take long.
@@ -189,6 +199,7 @@ void check_kinds(const Recipe& recipe, const std::string& name) {
     check_sections(recipe);
     for (const std::string& metric : recipe.eval.metrics) check_metric(recipe, metric, "eval.metrics");
     if (!recipe.train.keep_best.empty()) check_best(recipe);
+    for (const std::string& log : recipe.train.log) check_named("train.log", log, track::check_log);
   });
 }
 

@@ -41,6 +41,9 @@ void require_short_key(const std::string& key, const std::string& where);
 /// A recipe's TOML. InputError names line and column of what is no TOML, or no value that recipes have.
 Items read_toml(std::string_view text, const std::string& file);
 
+/// Every key of a recipe's TOML with its value as TOML, by dotted key. Errors as of read_toml().
+std::map<std::string, std::string> keys_and_values(std::string_view text, const std::string& file);
+
 /// Applies "train.epochs=2", "train.optimizer={kind=adam, lr=1e-3}", "input.augment=[flip, rotate 10]": an
 /// override of a whole table, or of its kind by the table's name, replaces the table. InputError when it is
 /// not key=value.

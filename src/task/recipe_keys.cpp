@@ -171,6 +171,11 @@ std::vector<RecipeKey> train_keys() {
                  "is kept, too, "
                  "as checkpoints/best.safetensors; empty: none",
                  SLOT(train.keep_best)}),
+      resumable(
+          {"train.log",
+           "logs beside metrics.jsonl and TensorBoard's events, as \"sqlite runs/all.sqlite\" or \"mlflow "
+           "http://localhost:5000 letters\"",
+           SLOT(train.log)}),
       path({"train.init_from",
             "weights to begin with: a run folder, a checkpoint of one, or any .safetensors with the names of "
             "the "

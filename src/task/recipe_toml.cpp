@@ -19,6 +19,7 @@ struct MalformedToml {};
 
 #include "base/format.h"
 #include "task/recipe_items.h"
+#include "task/toml_text.h"
 
 namespace millrace::task {
 namespace {
@@ -147,6 +148,12 @@ Items read_toml(std::string_view text, const std::string& file) {
         file, malformed_line(text));
   }
   return items;
+}
+
+std::map<std::string, std::string> keys_and_values(std::string_view text, const std::string& file) {
+  std::map<std::string, std::string> keys;
+  for (const auto& [key, raw] : read_toml(text, file).values) keys[key] = toml_text(setting_value(raw, key));
+  return keys;
 }
 
 bool read_toml_value(std::string_view text, Raw& into) {

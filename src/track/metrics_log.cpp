@@ -2,7 +2,7 @@
 
 #include <cerrno>
 #include <cmath>
-#include <cstring>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
@@ -55,12 +55,28 @@ MetricsLog::~MetricsLog() {
   if (file_) std::fclose(file_);
 }
 
-void MetricsLog::append(int64_t step, const Fields& fields) {
-  Fields all{{"step", step}};
-  all.insert(all.end(), fields.begin(), fields.end());
-  const std::string line = json_line(all) + "\n";
-  if (std::fwrite(line.data(), 1, line.size(), file_) != line.size() || std::fflush(file_) != 0)
+void MetricsLog::write(const Record& record) {
+  if (names_ != record.names) {
+    names_ = record.names;
+    keys_.clear();
+    for (const std::string& key : names_->keys) keys_.push_back(fmt::format(", {}: ", json(key).dump()));
+  }
+  line_.clear();
+  fmt::format_to(std::back_inserter(line_), "{{\"step\": {}", record.step);
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    line_ += keys_[i];
+    if (std::isfinite(record.values[i]))
+      fmt::format_to(std::back_inserter(line_), "{}", record.values[i]);
+    else
+      line_ += "null";
+  }
+  line_ += "}\n";
+  if (std::fwrite(line_.data(), 1, line_.size(), file_) != line_.size())
     fail_writing(path_, "write the metrics", errno);
+}
+
+void MetricsLog::flush() {
+  if (std::fflush(file_) != 0) fail_writing(path_, "write the metrics", errno);
 }
 
 }  // namespace millrace::track

@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "track/record.h"
+
 namespace millrace::track {
 
 /// The fields of one line, in order. Doubles that are not finite are written as null.
@@ -17,21 +19,25 @@ using Fields = std::vector<std::pair<std::string, std::variant<int64_t, double, 
 /// The fields as one JSON object, without a line end. Doubles read back to the same bits.
 std::string json_line(const Fields& fields);
 
-/// Appends lines; each is flushed at once. The first field of every line is "step".
-class MetricsLog {
+/// Appends lines, whose first field is "step".
+class MetricsLog final : public Sink {
  public:
   /// Begins an empty file. With `resume_step` ≥ 0, keeps the lines of an existing one up to that step (a line
   /// cut off by a kill goes too). IoError when the file cannot be written.
   explicit MetricsLog(std::filesystem::path path, int64_t resume_step = -1);
-  ~MetricsLog();
+  ~MetricsLog() override;
   MetricsLog(const MetricsLog&) = delete;
   MetricsLog& operator=(const MetricsLog&) = delete;
 
-  void append(int64_t step, const Fields& fields);
+  void write(const Record& record) override;
+  void flush() override;
 
  private:
   std::filesystem::path path_;
   std::FILE* file_ = nullptr;
+  std::shared_ptr<const Names> names_;  // that `keys_` are of
+  std::vector<std::string> keys_;       // ", \"loss\": "
+  std::string line_;
 };
 
 }  // namespace millrace::track

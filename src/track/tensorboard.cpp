@@ -59,6 +59,18 @@ std::optional<std::filesystem::path> newest_event_file(const std::filesystem::pa
 
 }  // namespace
 
+namespace {
+
+/// A summary of one scalar, to the last byte before its value: an f32 that stands at the end.
+std::string scalar_summary(std::string_view tag) {
+  std::string text =
+      WireWriter().message(5, WireWriter().message(1, WireWriter().bytes(1, tag).number(2, 0.0f))).text();
+  text.resize(text.size() - sizeof(float));
+  return text;
+}
+
+}  // namespace
+
 std::string tfrecord(std::string_view data) {
   const uint64_t length = data.size();
   std::string result(reinterpret_cast<const char*>(&length), sizeof length);
@@ -96,19 +108,36 @@ EventWriter::EventWriter(const std::filesystem::path& folder, int64_t resume_ste
   file_ = std::fopen(path_.c_str(), "ab");
   if (!file_) fail_writing(path_, "write the event file", errno);
   std::fseek(file_, 0, SEEK_END);
-  if (std::ftell(file_) == 0) write(file_version_record(now()));
+  if (std::ftell(file_) == 0) put(file_version_record(now()));
 }
 
 EventWriter::~EventWriter() {
   if (file_) std::fclose(file_);
 }
 
-void EventWriter::scalar(std::string_view tag, int64_t step, double value) {
-  write(scalar_record(now(), step, tag, static_cast<float>(value)));
+void EventWriter::write(const Record& record) {
+  if (names_ != record.names) {
+    names_ = record.names;
+    summaries_.clear();
+    for (const std::string& curve : names_->curves)
+      summaries_.push_back(curve.empty() ? "" : scalar_summary(curve));
+  }
+  for (size_t i = 0; i < summaries_.size(); ++i) {
+    if (summaries_[i].empty()) continue;
+    const auto value = static_cast<float>(record.values[i]);
+    event_ = WireWriter().number(1, record.time).integer(2, record.step).text();
+    event_ += summaries_[i];
+    event_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    put(tfrecord(event_));
+  }
 }
 
-void EventWriter::write(const std::string& record) {
-  if (std::fwrite(record.data(), 1, record.size(), file_) != record.size() || std::fflush(file_) != 0)
+void EventWriter::flush() {
+  if (std::fflush(file_) != 0) fail_writing(path_, "write the event file", errno);
+}
+
+void EventWriter::put(std::string_view bytes) {
+  if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size())
     fail_writing(path_, "write the event file", errno);
 }
 

@@ -6,6 +6,9 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "track/record.h"
 
 namespace millrace::track {
 
@@ -16,23 +19,26 @@ std::string file_version_record(double wall_time);
 /// One value of the curve `tag`.
 std::string scalar_record(double wall_time, int64_t step, std::string_view tag, float value);
 
-/// Writes scalars into a folder that TensorBoard can watch. Every write is flushed, so that a killed run
-/// keeps its curves.
-class EventWriter {
+/// Writes curves into a folder that TensorBoard can watch.
+class EventWriter final : public Sink {
  public:
   /// Begins a new event file. With `resume_step` ≥ 0, continues the newest one in the folder instead, what
   /// was written after that step cut away. IoError when the folder cannot be written.
   explicit EventWriter(const std::filesystem::path& folder, int64_t resume_step = -1);
-  ~EventWriter();
+  ~EventWriter() override;
   EventWriter(const EventWriter&) = delete;
   EventWriter& operator=(const EventWriter&) = delete;
 
-  void scalar(std::string_view tag, int64_t step, double value);
+  void write(const Record& record) override;
+  void flush() override;
 
  private:
-  void write(const std::string& record);
+  void put(std::string_view bytes);
   std::filesystem::path path_;
   std::FILE* file_ = nullptr;
+  std::shared_ptr<const Names> names_;  // that `summaries_` are of
+  std::vector<std::string> summaries_;  // of each curve, without its value; "" of what is none
+  std::string event_;
 };
 
 }  // namespace millrace::track

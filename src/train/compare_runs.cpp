@@ -12,7 +12,6 @@
 #include "task/evaluate.h"
 #include "task/feeds.h"
 #include "task/recipe_items.h"
-#include "task/toml_text.h"
 #include "train/control.h"
 #include "train/load_model.h"
 #include "train/origin.h"
@@ -32,9 +31,7 @@ using Keys = std::map<std::string, std::string>;
 /// The keys of a run's recipe, then what its journal changed.
 Keys keys_of(const fs::path& path) {
   const RunFolder run = RunFolder::open(path);
-  Keys keys;
-  for (const auto& [key, raw] : task::read_toml(read_text(run.recipe()), run.recipe().string()).values)
-    keys[key] = task::toml_text(task::setting_value(raw, key));
+  Keys keys = task::keys_and_values(read_text(run.recipe()), run.recipe().string());
   for (const Applied& change : read_journal(run.journal()))
     keys[fmt::format("{}, from step {} on", change.change.key, change.step + 1)] = change.change.value_text();
   return keys;

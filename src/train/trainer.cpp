@@ -21,8 +21,7 @@ const RunFolder& Trainer::begin(const std::filesystem::path& out, const std::str
   s.open_data("");
   s.build(nullptr);
   s.run = RunFolder::create(out, name, s.recipe());
-  s.log = std::make_unique<track::MetricsLog>(s.run->metrics());
-  s.events = std::make_unique<track::EventWriter>(s.run->path());
+  s.open_logs();
   s.open_journals();
   s.record([&] { s.note_origin(); });
   s.save();
@@ -52,10 +51,7 @@ const RunFolder& Trainer::resume(const RunFolder& run, std::span<const std::stri
   s.open_data(loaded ? loaded->checkpoint.encoding : "");
   s.build(loaded ? &loaded->checkpoint : nullptr);
   if (loaded) s.restore(loaded->checkpoint);
-  s.record([&] {
-    s.log = std::make_unique<track::MetricsLog>(run.metrics(), s.done());
-    s.events = std::make_unique<track::EventWriter>(run.path(), s.done());
-  });
+  s.record([&] { s.open_logs(s.done()); });
   s.record([&] { s.open_journals(); });
   s.record([&] { s.note_origin(); });
   s.control->replay(s.done(), [&](int64_t at, std::span<const Change> changes) { s.change(at, changes); });
@@ -124,6 +120,7 @@ Outcome Trainer::run() {
     s.take_changes();
     if (s.observer.stop()) {
       s.save();
+      s.record([&] { s.log->finish("stopped"); });
       return {false, s.done(), s.tests.feed != nullptr, s.last_test};
     }
     const auto begin = Clock::now();
@@ -137,6 +134,7 @@ Outcome Trainer::run() {
     if (epoch_ends || s.checkpoint_due()) s.save();
     s.check_bad();
   }
+  s.record([&] { s.log->finish("finished"); });
   std::vector<std::string> notes;
   s.record([&] { write_file(s.run->model(), task::export_model(s.task, notes)); });
   for (const std::string& line : notes) s.observer.message(line);

@@ -40,6 +40,8 @@ Checkpoint TrainerState::checkpoint() const {
 }
 
 void TrainerState::save() {
+  // A run that goes on from here has what was logged up to here.
+  record([&] { log->flush(); });
   const Checkpoint now = checkpoint();
   save_checkpoint(run->checkpoints(), now, recipe().train.keep_checkpoints);
   if (best_step == done()) record([&] { keep_as_best(run->checkpoints(), now); });

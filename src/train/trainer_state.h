@@ -15,8 +15,7 @@
 #include "task/evaluate.h"
 #include "task/feeds.h"
 #include "task/predictor.h"
-#include "track/metrics_log.h"
-#include "track/tensorboard.h"
+#include "track/recorder.h"
 #include "train/checkpoint.h"
 #include "train/control.h"
 #include "train/freeze.h"
@@ -46,8 +45,8 @@ struct TrainerState {
   std::optional<optim::Lookahead> lookahead;
   optim::Schedule schedule;
   std::vector<Freeze> freezes;
-  std::unique_ptr<track::MetricsLog> log;
-  std::unique_ptr<track::EventWriter> events;
+  std::unique_ptr<track::Recorder> log;
+  std::shared_ptr<const track::Names> step_names;  // of what a step's records hold
   std::optional<Control> control;
   std::optional<BadList> bad_list;
   int64_t bad_listed = 0, bad_tests_listed = 0;  // counts when last looked at
@@ -114,6 +113,15 @@ struct TrainerState {
 
   Checkpoint checkpoint() const;
   void save();
+  /// Opens the run's logs; with `resume_step` ≥ 0 they go on behind that step.
+  void open_logs(int64_t resume_step = -1);
+  void log_step(double loss, double lr, std::span<const NamedValue> metrics);
+  /// Of an epoch: by key, and by curve where it is one.
+  struct Summary {
+    std::string key, curve;
+    double value = 0;
+  };
+  void log_epoch(const std::vector<Summary>& values);
   /// Runs what writes into the run folder; when the disk is full or gone, the message says what is safe.
   void record(const std::function<void()>& write) const;
   std::string best_key() const { return "best/" + recipe().train.keep_best; }

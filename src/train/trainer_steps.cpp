@@ -101,18 +101,7 @@ bool TrainerState::one_step(StepMarks* marks) {
   }
   first_step = false;
   if (!log) return true;
-  record([&] {
-    std::vector<NamedValue> curves = {{"loss", loss}};
-    curves.insert(curves.end(), metrics.begin(), metrics.begin() + std::ssize(sums));
-    curves.emplace_back("lr", lr);
-    curves.insert(curves.end(), metrics.begin() + std::ssize(sums), metrics.end());
-    track::Fields fields = {{"epoch", static_cast<double>(done()) / static_cast<double>(steps_per_epoch)}};
-    for (const auto& [name, value] : curves) {
-      fields.emplace_back(name, value);
-      events->scalar("train/" + name, done(), value);
-    }
-    log->append(done(), fields);
-  });
+  log_step(loss, lr, metrics);
   mark(&StepMarks::end);
   return true;
 }
@@ -170,25 +159,22 @@ void TrainerState::end_epoch() {
   const double steps = static_cast<double>((done() - 1) % steps_per_epoch + 1);
   const double train_seconds = seconds_since(epoch_begin);
   const DataTimes times = data_times() - epoch_times;
-  track::Fields fields = {{"epoch", static_cast<double>(done()) / static_cast<double>(steps_per_epoch)},
-                          {"train/loss", loss_sum / steps}};
-  for (const auto& [name, value] : means(steps)) fields.emplace_back("train/" + name, value);
-  std::string text = fmt::format("epoch {:.4g}: train {}",
-                                 static_cast<double>(done()) / static_cast<double>(steps_per_epoch),
-                                 progress_text(loss_sum / steps, means(steps)));
+  const double epoch = static_cast<double>(done()) / static_cast<double>(steps_per_epoch);
+  std::vector<Summary> values = {{"epoch", "", epoch}, {"train/loss", "", loss_sum / steps}};
+  for (const auto& [name, value] : means(steps)) values.push_back({"train/" + name, "", value});
+  std::string text =
+      fmt::format("epoch {:.4g}: train {}", epoch, progress_text(loss_sum / steps, means(steps)));
   if (tests.feed) {
     run_test(done() == total);
-    for (const eval::Measured& each : last_test) {
-      fields.emplace_back("test/" + each.name, each.value);
-      record([&] { events->scalar("test/" + each.name, done(), each.value); });
-    }
+    for (const eval::Measured& each : last_test)
+      values.push_back({"test/" + each.name, "test/" + each.name, each.value});
     if (!last_test.empty()) text += fmt::format("; test {}", task::metrics_text(task, last_test));
     if (best_step == done()) text += " (the best so far)";
   }
-  fields.emplace_back("seconds", seconds_since(epoch_begin));
-  fields.emplace_back("seconds_waiting", times.waiting);
-  fields.emplace_back("seconds_loading_a_sample", times.cpu_per_sample());
-  record([&] { log->append(done(), fields); });
+  values.push_back({"seconds", "", seconds_since(epoch_begin)});
+  values.push_back({"seconds_waiting", "", times.waiting});
+  values.push_back({"seconds_loading_a_sample", "", times.cpu_per_sample()});
+  log_epoch(values);
   for (const std::string& line : skipped_samples(feed(), bad)) observer.message(line);
   if (tests.feed)
     for (const std::string& line : skipped_samples(*tests.feed, bad_tests)) observer.message(line);

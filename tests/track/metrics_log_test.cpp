@@ -20,10 +20,13 @@ TEST_CASE("a resumed metrics file equals that of an uninterrupted run") {
   testing::TempFolder folder;
   const auto run = [&](const std::string& name, int64_t resume, int64_t from, int64_t to) {
     MetricsLog log(folder / name, resume);
+    const auto steps = std::make_shared<Names>(Names{{"loss"}, {"train/loss"}});
+    const auto epochs = std::make_shared<Names>(Names{{"test/accuracy", "odd"}, {"", ""}, true});
     for (int64_t step = from; step <= to; ++step) {
-      log.append(step, {{"loss", 1 / std::sqrt(static_cast<double>(step))}});
-      if (step % 10 == 0) log.append(step, {{"test/accuracy", 0.5}});
+      log.write({steps, step, 0, {1 / std::sqrt(static_cast<double>(step))}});
+      if (step % 10 == 0) log.write({epochs, step, 0, {0.5, NAN}});
     }
+    log.flush();
   };
   run("whole.jsonl", -1, 1, 40);
   run("killed.jsonl", -1, 1, 27);
@@ -34,6 +37,8 @@ TEST_CASE("a resumed metrics file equals that of an uninterrupted run") {
   write_file(folder / "killed.jsonl", read_text(folder / "whole.jsonl") + "{\"step\": \"x\"}\n[1]\n\n");
   run("killed.jsonl", 40, 41, 40);
   CHECK(read_text(folder / "killed.jsonl") == read_text(folder / "whole.jsonl"));
+  CHECK(read_text(folder / "whole.jsonl").find("{\"step\": 10, \"test/accuracy\": 0.5, \"odd\": null}\n") !=
+        std::string::npos);
   run("whole.jsonl", -1, 1, 1);
   CHECK(read_text(folder / "whole.jsonl") == "{\"step\": 1, \"loss\": 1}\n");
 }

@@ -35,14 +35,18 @@ TEST_CASE("event records are those that TensorFlow writes, byte for byte") {
 TEST_CASE("a resumed event file loses what came after the checkpoint, and a record that a kill cut off") {
   testing::TempFolder folder;
   const auto write = [](EventWriter& writer, int64_t from, int64_t to) {
+    const auto names = std::make_shared<Names>(Names{{"epoch", "loss"}, {"", "train/loss"}});
     for (int64_t step = from; step <= to; ++step)
-      writer.scalar("train/loss", step, 1.0 / static_cast<double>(step));
+      writer.write({names, step, 3.0, {7, 1.0 / static_cast<double>(step)}});
+    writer.flush();
   };
   {
     EventWriter writer(folder.path());
     write(writer, 1, 300);
   }
   const std::string whole = read_text(only_file(folder.path()));
+  CHECK(whole.substr(whole.size() - scalar_record(3.0, 300, "train/loss", 1.0f / 300).size()) ==
+        scalar_record(3.0, 300, "train/loss", 1.0f / 300));
   std::filesystem::resize_file(only_file(folder.path()), whole.size() - 5);
   {
     EventWriter writer(folder.path(), 200);

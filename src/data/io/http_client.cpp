@@ -131,6 +131,11 @@ std::string attempt(const HttpRequest& request, Transfer& transfer) {
     header("x-amz-content-sha256: UNSIGNED-PAYLOAD");
     if (!request.token.empty()) header("x-amz-security-token: " + request.token);
   }
+  if (!request.post.empty()) {
+    header("Content-Type: application/json");
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request.post.data());
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.post.size()));
+  }
   curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
@@ -179,7 +184,7 @@ std::string attempt(const HttpRequest& request, Transfer& transfer) {
 HttpResponse http_get(const HttpRequest& request) {
   Transfer transfer;
   std::string fault;
-  const int attempts = attempts_allowed();
+  const int attempts = request.attempts > 0 ? request.attempts : attempts_allowed();
   for (int i = 0; i < attempts; ++i) {
     for (int waited = 0; i > 0 && !stopped() && waited < 100 << std::min(i, 7); waited += 50)
       std::this_thread::sleep_for(std::chrono::milliseconds(50));

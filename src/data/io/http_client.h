@@ -18,6 +18,10 @@ struct HttpRequest {
   std::string region, key, secret, token;
   /// Bodies larger than this are refused.
   uint64_t most_bytes = uint64_t{1} << 30;
+  /// Sent as JSON, by POST; nothing: a GET.
+  std::string post = {};
+  /// Tries instead of MILLRACE_HTTP_ATTEMPTS where more than 0.
+  int attempts = 0;
   /// Where the content goes instead of into HttpResponse::body; more than fits is refused.
   std::span<uint8_t> into = {};
 };
@@ -32,10 +36,10 @@ struct HttpResponse {
   uint64_t total = 0;
 };
 
-/// Sends a GET until it is answered by anything but a fault that may pass: no connection, no data for 20
-/// seconds, a body cut short, 408, 429 and 5xx. Waits 0.2, 0.4, 0.8 … seconds in between; RemoteError, naming
-/// the URL and the last fault, after five attempts (MILLRACE_HTTP_ATTEMPTS). Connections are kept for the
-/// thread's next request.
+/// Sends a GET (or POST) until it is answered by anything but a fault that may pass: no connection, no data
+/// for 20 seconds, a body cut short, 408, 429 and 5xx. Waits 0.2, 0.4, 0.8 … seconds in between; RemoteError,
+/// naming the URL and the last fault, after five attempts (MILLRACE_HTTP_ATTEMPTS). Connections are kept for
+/// the thread's next request.
 HttpResponse http_get(const HttpRequest& request);
 
 /// Requests of this thread end with an IoError as soon as the flag is set; it must outlive the thread's

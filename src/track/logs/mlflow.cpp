@@ -1,0 +1,204 @@
+// MLflow's tracking server, by its REST interface (mlflow.org/docs/latest/rest-api.html).
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include <millrace/error.h>
+
+#include "base/file.h"
+#include "base/format.h"
+#include "base/words.h"
+#include "data/io/http_client.h"
+#include "track/log_kind.h"
+
+namespace millrace::track {
+namespace {
+
+using nlohmann::json;
+
+/// The server's limits for one request.
+constexpr size_t most_metrics = 1000, most_params = 100;
+/// Of a parameter's value, in bytes.
+constexpr size_t longest_value = 6000;
+/// Points that wait for a server which is away. The oldest go first, and that is told.
+constexpr size_t most_kept = 200'000;
+/// Between two tries when the server does not answer.
+constexpr double patience = 10;
+
+struct MlflowAddress {
+  std::string server, experiment;
+};
+
+/// "http://localhost:5000 my-experiment"
+MlflowAddress address_of(const std::string& where) {
+  const std::vector<std::string> words = split_words(where);
+  if (words.empty() || words.size() > 2 || !words[0].starts_with("http"))
+    fail<InputError>(
+        "mlflow wants the address of a server, and the name of an experiment: \"mlflow http://localhost:5000 "
+        "letters\"");
+  MlflowAddress address{words[0], words.size() > 1 ? words[1] : "millrace"};
+  while (address.server.ends_with('/')) address.server.pop_back();
+  return address;
+}
+
+int64_t milliseconds(double seconds) { return static_cast<int64_t>(seconds * 1000); }
+
+class Mlflow final : public Sink {
+ public:
+  Mlflow(const MlflowAddress& address, const LoggedRun& run) : address_(address), message_(run.message) {
+    const std::filesystem::path noted = run.folder / "mlflow.json";
+    if (run.resume_step < 0 || !go_on(noted)) begin(run, noted);
+  }
+
+  void write(const Record& record) override {
+    if (!thinned_.wanted(record)) return;
+    const Names& names = *record.names;
+    for (size_t i = 0; i < names.curves.size(); ++i) {
+      const std::string& name = names.summary ? names.keys[i] : names.curves[i];
+      // NaN is no number of JSON; the step at which a loss was none stands in metrics.jsonl.
+      if (name.empty() || name == "epoch" || !std::isfinite(record.values[i])) continue;
+      waiting_.push_back({{"key", names.summary && names.curves[i].empty() ? "epoch/" + name : name},
+                          {"value", record.values[i]},
+                          {"timestamp", milliseconds(record.time)},
+                          {"step", record.step}});
+    }
+    now_ = record.time;
+  }
+  void flush() override {
+    if (now_ < again_) return;  // the server was away a moment ago
+    send(1);
+  }
+  void finish(const std::string& state) override {
+    send(0);
+    if (!waiting_.empty())
+      message_(fmt::format("{}: does not answer; {} points are not there, but all are in metrics.jsonl",
+                           address_.server, waiting_.size()));
+    try {
+      (void)call("runs/update",
+                 {{"run_id", id_},
+                  {"status", state == "finished" ? "FINISHED" : "KILLED"},
+                  {"end_time", milliseconds(now_)}},
+                 1);
+    } catch (const Error&) {  // told above, or the next time
+    }
+  }
+
+ private:
+  json call(const std::string& what, const json& body, int attempts = 0) const {
+    data::HttpRequest request;
+    request.url = address_.server + "/api/2.0/mlflow/" + what;
+    request.post = body.dump(-1, ' ', false, json::error_handler_t::replace);
+    request.attempts = attempts;
+    const data::HttpResponse answer = data::http_get(request);
+    const json told = json::parse(answer.body, nullptr, false);
+    if (answer.status / 100 != 2)
+      fail<IoError>("{}: refuses {}: {}", address_.server, what,
+                    told.is_object() ? told.value("message", "status " + std::to_string(answer.status))
+                                     : "status " + std::to_string(answer.status));
+    if (!told.is_object())
+      fail<IoError>("{}: its answer to {} is not one of MLflow's", address_.server, what);
+    return told;
+  }
+
+  std::string experiment() const {
+    try {
+      return call("experiments/create", {{"name", address_.experiment}})
+          .at("experiment_id")
+          .get<std::string>();
+    } catch (const IoError&) {  // it is there
+      data::HttpRequest request;
+      request.url = address_.server +
+                    "/api/2.0/mlflow/experiments/get-by-name?experiment_name=" + escaped(address_.experiment);
+      const data::HttpResponse answer = data::http_get(request);
+      const json told = json::parse(answer.body, nullptr, false);
+      if (answer.status != 200 || !told.is_object()) throw;
+      return told.at("experiment").at("experiment_id").get<std::string>();
+    }
+  }
+  /// For a query of an address (RFC 3986).
+  static std::string escaped(const std::string& text) {
+    std::string result;
+    for (const char c : text) {
+      const auto byte = static_cast<unsigned char>(c);
+      const bool plain = byte < 128 && (std::isalnum(byte) || c == '-' || c == '_' || c == '.' || c == '~');
+      result += plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
+    }
+    return result;
+  }
+
+  void begin(const LoggedRun& run, const std::filesystem::path& noted) {
+    const auto start = std::chrono::system_clock::now().time_since_epoch();
+    const json made = call(
+        "runs/create",
+        {{"experiment_id", experiment()},
+         {"run_name", run.folder.filename().string()},
+         {"start_time", std::chrono::duration_cast<std::chrono::milliseconds>(start).count()},
+         {"tags", {{{"key", "millrace.run"}, {"value", std::filesystem::absolute(run.folder).string()}}}}});
+    id_ = made.at("run").at("info").at("run_id").get<std::string>();
+    json params = json::array();
+    for (const auto& [key, value] : run.params) {
+      params.push_back({{"key", key}, {"value", value.substr(0, longest_value)}});
+      if (params.size() < most_params && key != run.params.back().first) continue;
+      (void)call("runs/log-batch", {{"run_id", id_}, {"params", params}});
+      params = json::array();
+    }
+    write_file(noted, json{{"server", address_.server}, {"run_id", id_}}.dump() + "\n");
+  }
+  /// The run that this one was before; false where it is not known.
+  bool go_on(const std::filesystem::path& noted) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(noted, ignored)) return false;
+    const json told = json::parse(read_text(noted), nullptr, false);
+    if (!told.is_object() || told.value("server", "") != address_.server || !told.contains("run_id"))
+      return false;
+    id_ = told["run_id"].get<std::string>();
+    (void)call("runs/update", {{"run_id", id_}, {"status", "RUNNING"}});
+    return true;
+  }
+
+  void send(int attempts) {
+    while (!waiting_.empty()) {
+      const size_t count = std::min(waiting_.size(), most_metrics);
+      const json batch(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(count));
+      try {
+        (void)call("runs/log-batch", {{"run_id", id_}, {"metrics", batch}}, attempts);
+      } catch (const Error& error) {
+        again_ = now_ + patience;
+        if (!away_)
+          message_(
+              fmt::format("{} (training goes on, and what is missing there is sent later)", error.what()));
+        away_ = true;
+        if (waiting_.size() > most_kept)
+          waiting_.erase(waiting_.begin(), waiting_.end() - static_cast<ptrdiff_t>(most_kept));
+        return;
+      }
+      away_ = false;
+      waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(count));
+    }
+  }
+
+  MlflowAddress address_;
+  std::function<void(const std::string&)> message_;
+  std::string id_;
+  std::vector<json> waiting_;
+  Thinned thinned_;
+  double now_ = 0, again_ = 0;
+  bool away_ = false;
+};
+
+void check_mlflow(const std::string& where) { (void)address_of(where); }
+
+std::unique_ptr<Sink> open_mlflow(const std::string& where, const LoggedRun& run) {
+  try {
+    return std::make_unique<Mlflow>(address_of(where), run);
+  } catch (const json::exception&) {
+    fail<IoError>("{}: its answers are not those of MLflow; check the address in train.log", where);
+  }
+}
+
+}  // namespace
+
+MILLRACE_LOG(mlflow){"mlflow", "mlflow URL [EXPERIMENT]",
+                     "MLflow's tracking server, ten steps a second at most", open_mlflow, check_mlflow};
+
+}  // namespace millrace::track

@@ -1,0 +1,180 @@
+// A database of runs (SQLite 3): one file for as many runs as are told to use it, also at a time.
+//
+// runs(id, path, begun, state, version, recipe), params(run, key, value), metrics(run, step, name, value,
+// time)
+#include <sqlite3.h>
+
+#include <millrace/version.h>
+
+#include "base/format.h"
+#include "base/utc_time.h"
+#include "track/log_kind.h"
+
+namespace millrace::track {
+namespace {
+
+constexpr const char* schema = R"sql(
+CREATE TABLE IF NOT EXISTS runs (
+  id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, begun TEXT NOT NULL, state TEXT NOT NULL,
+  version TEXT NOT NULL, recipe TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS params (
+  run INTEGER NOT NULL REFERENCES runs(id), key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (run, key))
+  WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS metrics (
+  run INTEGER NOT NULL REFERENCES runs(id), name TEXT NOT NULL, step INTEGER NOT NULL, value REAL,
+  time REAL NOT NULL, PRIMARY KEY (run, name, step)) WITHOUT ROWID;
+)sql";
+
+/// A database file, with errors as exceptions.
+class Database {
+ public:
+  explicit Database(std::string path) : path_(std::move(path)) {
+    std::error_code ignored;
+    const std::filesystem::path folder = std::filesystem::path(path_).parent_path();
+    if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
+    const int code =
+        ::sqlite3_open_v2(path_.c_str(), &base_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+    if (code != SQLITE_OK) {
+      const std::string why = base_ ? ::sqlite3_errmsg(base_) : "no memory";
+      ::sqlite3_close(base_);
+      fail<IoError>("{}: cannot open the database of runs: {}", path_, why);
+    }
+    // Other trainings may write at the same time.
+    ::sqlite3_busy_timeout(base_, 60'000);
+  }
+  ~Database() { ::sqlite3_close_v2(base_); }
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  void run(const char* sql) { require(::sqlite3_exec(base_, sql, nullptr, nullptr, nullptr)); }
+  void require(int code) const {
+    if (code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW) return;
+    const std::string why = ::sqlite3_errmsg(base_);
+    if (code == SQLITE_NOTADB)
+      fail<InputError>("{}: is no SQLite database; choose another file in train.log", path_);
+    fail<IoError>("{}: cannot write the database of runs: {}", path_, why);
+  }
+  sqlite3* handle() const { return base_; }
+
+ private:
+  std::string path_;
+  sqlite3* base_ = nullptr;
+};
+
+class Statement {
+ public:
+  Statement(const Database& base, const char* sql) : base_(base) {
+    base.require(::sqlite3_prepare_v2(base.handle(), sql, -1, &statement_, nullptr));
+  }
+  ~Statement() { ::sqlite3_finalize(statement_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  Statement& bind(int place, int64_t value) {
+    base_.require(::sqlite3_bind_int64(statement_, place, value));
+    return *this;
+  }
+  Statement& bind(int place, double value) {  // NaN becomes NULL
+    base_.require(::sqlite3_bind_double(statement_, place, value));
+    return *this;
+  }
+  Statement& bind(int place, const std::string& value) {
+    base_.require(::sqlite3_bind_text(statement_, place, value.data(), static_cast<int>(value.size()),
+                                      SQLITE_TRANSIENT));
+    return *this;
+  }
+  /// Runs it; true when it gives a row, whose first column number() has until the next call.
+  bool step() {
+    const int code = ::sqlite3_step(statement_);
+    base_.require(code);
+    return code == SQLITE_ROW;
+  }
+  int64_t number() const { return ::sqlite3_column_int64(statement_, 0); }
+  void reset() { ::sqlite3_reset(statement_); }
+
+ private:
+  const Database& base_;
+  sqlite3_stmt* statement_ = nullptr;
+};
+
+class RunDatabase final : public Sink {
+ public:
+  RunDatabase(const std::string& path, const LoggedRun& run) : base_(path) {
+    base_.run("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
+    base_.run(schema);
+    base_.run("BEGIN IMMEDIATE");
+    begin(run);
+    base_.run("COMMIT");
+    insert_ = std::make_unique<Statement>(
+        base_, "INSERT OR REPLACE INTO metrics (run, name, step, value, time) VALUES (?, ?, ?, ?, ?)");
+  }
+
+  void write(const Record& record) override {
+    if (!thinned_.wanted(record)) return;
+    if (!begun_) base_.run("BEGIN IMMEDIATE");
+    begun_ = true;
+    const Names& names = *record.names;
+    for (size_t i = 0; i < names.curves.size(); ++i) {
+      // Those of an epoch are under their keys: the loss of all its steps is no curve of steps.
+      const std::string& name = names.summary ? names.keys[i] : names.curves[i];
+      if (name.empty() || name == "epoch") continue;
+      insert_->bind(1, id_).bind(2, names.summary && names.curves[i].empty() ? "epoch/" + name : name);
+      insert_->bind(3, record.step).bind(4, record.values[i]).bind(5, record.time);
+      insert_->step();
+      insert_->reset();
+    }
+  }
+  void flush() override {
+    if (begun_) base_.run("COMMIT");
+    begun_ = false;
+  }
+  void finish(const std::string& state) override { set_state(state); }
+
+ private:
+  void begin(const LoggedRun& run) {
+    const std::string path = std::filesystem::absolute(run.folder).lexically_normal().string();
+    Statement find(base_, "SELECT id FROM runs WHERE path = ?");
+    const bool known = find.bind(1, path).step();
+    if (known) id_ = find.number();
+    if (!known) {
+      Statement add(base_,
+                    "INSERT INTO runs (path, begun, state, version, recipe) VALUES (?, ?, 'running', ?, ?)");
+      add.bind(1, path).bind(2, utc_time()).bind(3, std::string(version())).bind(4, run.recipe).step();
+      id_ = ::sqlite3_last_insert_rowid(base_.handle());
+    } else {
+      Statement forget(base_, "DELETE FROM metrics WHERE run = ? AND step > ?");
+      forget.bind(1, id_).bind(2, run.resume_step).step();
+      set_state("running");
+    }
+    for (const auto& [key, value] : run.params) {
+      Statement add(base_, "INSERT OR REPLACE INTO params (run, key, value) VALUES (?, ?, ?)");
+      add.bind(1, id_).bind(2, key).bind(3, value).step();
+    }
+  }
+  void set_state(const std::string& state) {
+    Statement update(base_, "UPDATE runs SET state = ? WHERE id = ?");
+    update.bind(1, state).bind(2, id_).step();
+  }
+
+  Database base_;
+  int64_t id_ = 0;
+  std::unique_ptr<Statement> insert_;
+  Thinned thinned_;
+  bool begun_ = false;
+};
+
+void check_sqlite(const std::string& where) {
+  if (where.empty()) fail<InputError>("sqlite wants a file: \"sqlite runs/all.sqlite\"");
+}
+
+std::unique_ptr<Sink> open_sqlite(const std::string& where, const LoggedRun& run) {
+  return std::make_unique<RunDatabase>((run.base / where).string(), run);
+}
+
+}  // namespace
+
+MILLRACE_LOG(sqlite){"sqlite", "sqlite FILE",
+                     "a database of runs, one for as many as use it: tables runs, params and metrics",
+                     open_sqlite, check_sqlite};
+
+}  // namespace millrace::track

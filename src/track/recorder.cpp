@@ -1,0 +1,94 @@
+#include "track/recorder.h"
+
+#include <chrono>
+#include <utility>
+
+namespace millrace::track {
+
+namespace {
+
+/// Between two rounds of writing: records that come meanwhile are written together, and who adds them does
+/// not have to wake anybody.
+constexpr std::chrono::milliseconds rest{20};
+
+}  // namespace
+
+Recorder::Recorder(std::vector<std::unique_ptr<Sink>> sinks)
+    : sinks_(std::move(sinks)), writer_([this] { work(); }) {}
+
+Recorder::~Recorder() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = hurry_ = true;
+  }
+  arrived_.notify_all();
+  writer_.join();
+}
+
+void Recorder::rethrow() {
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void Recorder::add(Record record) {
+  bool wake = false;
+  {
+    std::unique_lock lock(mutex_);
+    if (waiting_.size() >= most_waiting) {
+      hurry_ = true;
+      arrived_.notify_all();
+      written_.wait(lock, [&] { return waiting_.size() < most_waiting; });
+    }
+    rethrow();
+    waiting_.push_back(std::move(record));
+    wake = std::exchange(asleep_, false);
+  }
+  if (wake) arrived_.notify_one();
+}
+
+void Recorder::flush() {
+  std::unique_lock lock(mutex_);
+  hurry_ = true;
+  arrived_.notify_all();
+  written_.wait(lock, [&] { return waiting_.empty() && !busy_; });
+  rethrow();
+}
+
+void Recorder::finish(const std::string& state) {
+  flush();
+  // The writer is idle, and nobody adds.
+  for (const auto& sink : sinks_) sink->finish(state);
+}
+
+void Recorder::work() {
+  std::vector<Record> taken;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (waiting_.empty()) {
+      hurry_ = false;
+      asleep_ = true;
+      arrived_.wait(lock, [&] { return !waiting_.empty() || over_; });
+      asleep_ = false;
+      if (waiting_.empty()) return;
+    }
+    taken.swap(waiting_);
+    busy_ = true;
+    lock.unlock();
+    std::exception_ptr failed;
+    for (const auto& sink : sinks_) {
+      try {
+        for (const Record& record : taken) sink->write(record);
+        sink->flush();
+      } catch (...) {
+        if (!failed) failed = std::current_exception();
+      }
+    }
+    taken.clear();
+    lock.lock();
+    busy_ = false;
+    if (failed && !failure_) failure_ = failed;
+    written_.notify_all();
+    if (!over_) arrived_.wait_for(lock, rest, [&] { return hurry_ || over_; });
+  }
+}
+
+}  // namespace millrace::track

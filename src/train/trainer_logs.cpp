@@ -1,0 +1,70 @@
+// What a training writes down of its steps and epochs.
+#include "base/file.h"
+#include "task/recipe_items.h"
+#include "track/log_kind.h"
+#include "track/metrics_log.h"
+#include "track/tensorboard.h"
+#include "train/trainer_state.h"
+
+namespace millrace::train {
+namespace {
+
+double unix_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+void TrainerState::open_logs(int64_t resume_step) {
+  log.reset();
+  std::vector<std::unique_ptr<track::Sink>> sinks;
+  sinks.push_back(std::make_unique<track::MetricsLog>(run->metrics(), resume_step));
+  sinks.push_back(std::make_unique<track::EventWriter>(run->path(), resume_step));
+  if (!recipe().train.log.empty()) {
+    const std::string recipe_text = read_text(run->recipe());
+    const auto keys = task::keys_and_values(recipe_text, run->recipe().string());
+    const track::LoggedRun logged{run->path(), recipe().data.base, recipe_text, {keys.begin(), keys.end()},
+                                  resume_step, observer.message};
+    for (const std::string& text : recipe().train.log) sinks.push_back(track::open_log(text, logged));
+  }
+  log = std::make_unique<track::Recorder>(std::move(sinks));
+}
+
+void TrainerState::log_step(double loss, double lr, std::span<const NamedValue> metrics) {
+  // Those of the outputs stand before the rate, others (the scale of the loss) behind it.
+  const size_t own = sums.size();
+  if (!step_names) {
+    track::Names names{{"epoch", "loss"}, {"", "train/loss"}};
+    const auto add = [&](const std::string& name) {
+      names.keys.push_back(name);
+      names.curves.push_back("train/" + name);
+    };
+    for (size_t i = 0; i < own; ++i) add(metrics[i].first);
+    add("lr");
+    for (size_t i = own; i < metrics.size(); ++i) add(metrics[i].first);
+    step_names = std::make_shared<const track::Names>(std::move(names));
+  }
+  track::Record made{step_names, done(), unix_time(), {}};
+  made.values.reserve(metrics.size() + 3);
+  made.values.push_back(static_cast<double>(done()) / static_cast<double>(steps_per_epoch));
+  made.values.push_back(loss);
+  for (size_t i = 0; i < own; ++i) made.values.push_back(metrics[i].second);
+  made.values.push_back(lr);
+  for (size_t i = own; i < metrics.size(); ++i) made.values.push_back(metrics[i].second);
+  record([&] { log->add(std::move(made)); });
+}
+
+void TrainerState::log_epoch(const std::vector<Summary>& values) {
+  track::Names names;
+  names.summary = true;
+  track::Record made{nullptr, done(), unix_time(), {}};
+  for (const auto& [key, curve, value] : values) {
+    names.keys.push_back(key);
+    names.curves.push_back(curve);
+    made.values.push_back(value);
+  }
+  made.names = std::make_shared<const track::Names>(std::move(names));
+  record([&] { log->add(std::move(made)); });
+}
+
+}  // namespace millrace::train

@@ -1,0 +1,190 @@
+"""What a training writes down: databases of runs, MLflow's server, and that all logs are whole whatever happens."""
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from test_train import assert_same_run, letters, metric_lines, recipe, start, wait_for_step  # noqa: F401
+
+
+def rows(path, sql, *values):
+    with sqlite3.connect(path) as base:
+        return base.execute(sql, values).fetchall()
+
+
+def test_a_database_has_the_runs_their_recipes_and_curves(recipe, millrace, tmp_path):
+    base = tmp_path / "all.sqlite"
+    log = f"train.log=[sqlite {base}]"
+    for name, lr in (("one", 0.05), ("two", 0.1)):
+        millrace("train", recipe, log, f"train.optimizer.lr={lr}", "--out", tmp_path / name)
+    runs = dict((path, (id, state)) for id, path, state in rows(base, "SELECT id, path, state FROM runs"))
+    assert set(runs) == {str(tmp_path / "one"), str(tmp_path / "two")} and {state for _, state in runs.values()} == {"finished"}
+    rates = rows(base, "SELECT path, value FROM runs JOIN params ON run = id WHERE key = 'train.optimizer.lr' ORDER BY path")
+    assert rates == [(str(tmp_path / "one"), "0.05"), (str(tmp_path / "two"), "0.1")]
+    epochs = [line for line in metric_lines(tmp_path / "one") if "test/accuracy" in line]
+    stored = rows(base, "SELECT step, value FROM metrics WHERE run = ? AND name = 'test/accuracy' ORDER BY step", runs[str(tmp_path / "one")][0])
+    assert stored == [(line["step"], line["test/accuracy"]) for line in epochs] and len(stored) == 3
+    steps = {line["step"]: line["loss"] for line in metric_lines(tmp_path / "one") if "lr" in line}
+    losses = rows(base, "SELECT step, value FROM metrics WHERE run = ? AND name = 'train/loss'", runs[str(tmp_path / "one")][0])
+    assert losses and all(steps[step] == value for step, value in losses)
+
+
+def test_what_a_resumed_run_left_behind_is_forgotten(recipe, millrace, binary, tmp_path):
+    base, log = tmp_path / "all.sqlite", f"train.log=[sqlite {tmp_path}/all.sqlite]"
+    process = start(binary, "train", recipe, "train.epochs=60", log, "--out", tmp_path / "run")
+    wait_for_step(process, tmp_path / "run", 60)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert rows(base, "SELECT state FROM runs") == [("running",)]
+    millrace("train", tmp_path / "run", "--resume")
+    ((state,),) = rows(base, "SELECT state FROM runs")
+    lines = [line for line in metric_lines(tmp_path / "run") if "test/accuracy" in line]
+    assert state == "finished" and len(lines) == 60
+    stored = rows(base, "SELECT step, value FROM metrics WHERE name = 'test/accuracy' ORDER BY step")
+    assert stored == [(line["step"], line["test/accuracy"]) for line in lines]
+
+
+def test_two_trainings_share_a_database(recipe, binary, tmp_path):
+    base = tmp_path / "all.sqlite"
+    both = [start(binary, "train", recipe, "train.epochs=20", f"train.log=[sqlite {base}]", "--out", tmp_path / name) for name in "ab"]
+    for process in both:
+        text = process.communicate(timeout=120)[0]
+        assert process.returncode == 0, text
+    assert rows(base, "SELECT count(*) FROM metrics WHERE name = 'test/accuracy'") == [(40,)]
+
+
+def test_logs_that_are_none_are_refused_before_training(recipe, millrace, tmp_path):
+    def refused(*changes):
+        return millrace("train", recipe, *changes, "--out", tmp_path / "run", code=1).stderr
+
+    assert "there is no log 'sqlit' (did you mean 'sqlite'?)" in refused("train.log=[sqlit x]") or "sqlite" in refused("train.log=[sqlit x]")
+    assert "train.log: sqlite wants a file" in refused("train.log=[sqlite]")
+    assert "train.log: mlflow wants the address" in refused("train.log=[mlflow here]")
+    assert not (tmp_path / "run").exists()
+    (tmp_path / "no.sqlite").write_text("a text, and no database" * 100)
+    assert "is no SQLite database" in refused(f"train.log=[sqlite {tmp_path}/no.sqlite]")
+
+
+# ---- MLflow
+
+
+class Server(ThreadingHTTPServer):
+    """As much of MLflow's interface as is used, with its limits."""
+
+    def __init__(self):
+        self.runs, self.away = {}, False
+        super().__init__(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def answer(self, code, body):
+        text = json.dumps(body).encode()
+        self.send_response(code)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def do_GET(self):
+        self.answer(200, {"experiment": {"experiment_id": "7"}})
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.server.away:
+            return self.answer(503, {"message": "away"})
+        verb = self.path.removeprefix("/api/2.0/mlflow/")
+        if verb == "experiments/create":
+            if self.server.runs:
+                return self.answer(400, {"error_code": "RESOURCE_ALREADY_EXISTS", "message": "it is there"})
+            return self.answer(200, {"experiment_id": "7"})
+        if verb == "runs/create":
+            assert body["experiment_id"] == "7"
+            self.server.runs[f"r{len(self.server.runs)}"] = {"params": {}, "metrics": [], "status": "RUNNING"}
+            return self.answer(200, {"run": {"info": {"run_id": f"r{len(self.server.runs) - 1}"}}})
+        run = self.server.runs[body["run_id"]]
+        if verb == "runs/update":
+            run["status"] = body["status"]
+        else:
+            assert len(body.get("metrics", [])) <= 1000 and len(body.get("params", [])) <= 100
+            run["metrics"] += body.get("metrics", [])
+            run["params"].update({each["key"]: each["value"] for each in body.get("params", [])})
+        self.answer(200, {})
+
+
+@pytest.fixture
+def server():
+    with Server() as made:
+        yield made
+        made.shutdown()
+
+
+def curve(run, key):
+    return [(each["step"], each["value"]) for each in run["metrics"] if each["key"] == key]
+
+
+def test_mlflow_gets_parameters_and_curves(recipe, millrace, server, tmp_path):
+    log = f"train.log=[mlflow {server.url} letters]"
+    for name in ("one", "two"):
+        millrace("train", recipe, log, "--out", tmp_path / name)
+    assert [run["status"] for run in server.runs.values()] == ["FINISHED", "FINISHED"]
+    run = server.runs["r0"]
+    assert run["params"]["train.batch"] == "20" and len(run["params"]) > 40
+    lines = [line for line in metric_lines(tmp_path / "one") if "test/accuracy" in line]
+    assert curve(run, "test/accuracy") == [(line["step"], line["test/accuracy"]) for line in lines]
+    assert curve(run, "train/loss")
+    # A run that goes on is the same run there.
+    millrace("train", tmp_path / "one", "--resume", "train.epochs=4")
+    assert len(server.runs) == 2 and len(curve(server.runs["r0"], "test/accuracy")) == 4
+
+
+def test_a_server_that_goes_away_stops_no_training(recipe, binary, millrace, server, tmp_path):
+    millrace("train", recipe, "train.epochs=30", "--out", tmp_path / "whole")
+    process = start(binary, "train", recipe, "train.epochs=30", f"train.log=[mlflow {server.url}]", "--out", tmp_path / "run")
+    wait_for_step(process, tmp_path / "run", 60)
+    server.away = True
+    text = process.communicate(timeout=120)[0]
+    assert process.returncode == 0, text
+    assert "points are not there, but all are in metrics.jsonl" in text
+    assert_same_run(tmp_path / "whole", tmp_path / "run")
+    # Nobody is there at the beginning.
+    server.shutdown()
+    server.server_close()
+    said = millrace("train", recipe, f"train.log=[mlflow {server.url}]", "--out", tmp_path / "none", code=1, env={"MILLRACE_HTTP_ATTEMPTS": "2"}).stderr
+    assert "not answered after 2 attempts" in said
+
+
+def test_the_real_mlflow_server(recipe, millrace, tmp_path):
+    mlflow = shutil.which("mlflow")
+    if not mlflow:
+        pytest.skip("mlflow is not installed")
+    port = 5000 + hash(str(tmp_path)) % 20000
+    process = subprocess.Popen([mlflow, "server", "--backend-store-uri", f"sqlite:///{tmp_path}/m.db", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        for _ in range(120):
+            if subprocess.run(["curl", "-sf", f"{url}/health"], capture_output=True).returncode == 0:
+                break
+            time.sleep(0.5)
+        millrace("train", recipe, f"train.log=[mlflow {url} letters]", "--out", tmp_path / "run")
+        with sqlite3.connect(tmp_path / "m.db") as base:
+            stored = base.execute("SELECT step, value FROM metrics WHERE key = 'test/accuracy' ORDER BY step").fetchall()
+            (status,) = base.execute("SELECT status FROM runs").fetchone()
+        lines = [line for line in metric_lines(tmp_path / "run") if "test/accuracy" in line]
+        assert stored == [(line["step"], line["test/accuracy"]) for line in lines] and status == "FINISHED"
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
