@@ -46,6 +46,13 @@ struct Update {
   double weight_decay;
   std::vector<Value> scalars;  // Optimizer::scalars, as scalars of the graph
   std::vector<Value> state;    // the parameter's state arrays; update() replaces them with the new ones
+  std::string name = {};       // the parameter's
+};
+
+/// An array that an optimiser keeps for a parameter.
+struct StateArray {
+  std::string name;
+  Type type;
 };
 
 /// A rule that changes parameters by gradients. All arithmetic is in f32. Where parameters are stored as bf16
@@ -57,7 +64,9 @@ class Optimizer {
   explicit Optimizer(Options common);
   virtual ~Optimizer() = default;
   /// Names of the arrays kept for each parameter, of its type, zero at first.
-  virtual std::vector<std::string> state_names() const = 0;
+  virtual std::vector<std::string> state_names() const { return {}; }
+  /// The arrays kept for one parameter, where they are not state_names() of its type.
+  virtual std::vector<StateArray> state_of(const std::string& name, const Type& type) const;
   /// Numbers that only depend on the step (1, 2 …), computed on the host.
   virtual std::vector<double> scalars(int64_t step) const = 0;
   /// Appends the update, element by element; returns the new parameter. Parameter, gradient and state may be
@@ -65,6 +74,8 @@ class Optimizer {
   virtual Value update(Update& update) const = 0;
   /// Whether rows without a gradient may be left out.
   virtual bool rows_suffice(double /*weight_decay*/) const { return options.lazy; }
+  /// > 0: a step's gradients are those at the parameters plus so much of the gradient's direction (sam()).
+  virtual double ascent() const { return 0; }
 
   const Options options;
 };
@@ -94,6 +105,76 @@ std::shared_ptr<const Optimizer> adam(const AdamOptions& options = {});
 /// Loshchilov and Hutter, arXiv 1711.05101: weight decay is decoupled (p −= lr·decay·p).
 std::shared_ptr<const Optimizer> adamw(const AdamOptions& options = {});
 
+struct RmspropOptions {
+  double alpha = 0.99, epsilon = 1e-8, momentum = 0;
+  bool centred = false;  // the second moment less the square of the first
+  Options common = {};
+};
+/// Tieleman and Hinton, 2012; centred as Graves, arXiv 1308.0850; momentum and decay as PyTorch.
+std::shared_ptr<const Optimizer> rmsprop(const RmspropOptions& options = {});
+
+struct NadamOptions {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, momentum_decay = 4e-3;
+  bool decoupled = false;  // weight decay, as AdamW has it; else it is added to the gradient
+  Options common = {};
+};
+/// Dozat, 2016, with the momentum schedule that PyTorch takes from it.
+std::shared_ptr<const Optimizer> nadam(const NadamOptions& options = {});
+
+struct RadamOptions {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  bool decoupled = false;
+  Options common = {};
+};
+/// Liu et al., arXiv 1908.03265: without the second moment until its variance can be told.
+std::shared_ptr<const Optimizer> radam(const RadamOptions& options = {});
+
+struct LionOptions {
+  double beta1 = 0.9, beta2 = 0.99;
+  Options common = {};
+};
+/// Chen et al., arXiv 2302.06675: the sign of a momentum; weight decay is decoupled.
+std::shared_ptr<const Optimizer> lion(const LionOptions& options = {});
+
+struct LambOptions {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6;
+  Options common = {};
+};
+/// You et al., arXiv 1904.00962: AdamW's step of each parameter made as long as the parameter itself (where
+/// one of both is 0: as it is).
+std::shared_ptr<const Optimizer> lamb(const LambOptions& options = {});
+
+struct AdafactorOptions {
+  double beta2_decay = -0.8, epsilon = 1e-3, clip = 1;
+  Options common = {};
+};
+/// Shazeer and Stern, arXiv 1804.04235, as PyTorch: of the second moment of a matrix (of more dimensions:
+/// with all but the first one joined) only the means of rows and columns are kept, in f32. lr is relative to
+/// the size of the parameter, at least `epsilon`, and at most 1 / sqrt(step); updates of a root mean square
+/// above `clip` are scaled down to it.
+std::shared_ptr<const Optimizer> adafactor(const AdafactorOptions& options = {});
+
+struct MuonOptions {
+  double momentum = 0.95;
+  bool nesterov = true;
+  int64_t iterations = 5;
+  /// Updates are times 0.2·sqrt(max(rows, columns)), which makes them as large as AdamW's (arXiv 2502.16982);
+  /// false: times sqrt(max(1, rows / columns)), Jordan's own.
+  bool match_adamw = true;
+  /// Of what AdamW updates: parameters of less than two dimensions, and those that this is true for.
+  double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
+  std::function<bool(const std::string& name)> by_adamw = {};
+  Options common = {};
+};
+/// Jordan et al., 2024: the momentum of a matrix (of more dimensions: with all but the first one joined),
+/// made nearly orthogonal by Newton and Schulz's iteration; weight decay is decoupled.
+std::shared_ptr<const Optimizer> muon(const MuonOptions& options = {});
+
+/// Foret et al., arXiv 2010.01412: `base` with the gradients at parameters + rho · gradient / norm of all
+/// gradients. Loss, metrics and buffers are those at the parameters; both passes draw the same random
+/// numbers.
+std::shared_ptr<const Optimizer> sam(std::shared_ptr<const Optimizer> base, double rho = 0.05);
+
 /// The learning rate of a step (0, 1 …). InputError for numbers that make no schedule.
 using Schedule = std::function<double(int64_t step)>;
 Schedule constant(double lr);
@@ -103,6 +184,13 @@ Schedule step_decay(double lr, int64_t every, double factor = 0.1);
 Schedule cosine(double lr, int64_t total, double last = 0);
 /// From lr to lr·last along a straight line over `total` steps, then lr·last.
 Schedule linear_decay(double lr, int64_t total, double last = 0);
+/// From lr to lr·last along the power of the share of `total` that is left, then lr·last.
+Schedule polynomial(double lr, int64_t total, double power = 2, double last = 0);
+/// From lr to `last` along half a cosine in `first` steps, then again in `times` as many … (arXiv
+/// 1608.03983).
+Schedule cosine_restarts(double lr, int64_t first, double times = 2, double last = 0);
+/// lr for `flat` steps, then lr · sqrt(flat / steps).
+Schedule inverse_sqrt(double lr, int64_t flat);
 /// PyTorch's OneCycleLR with cosine annealing: lr / divide up to lr over `rise` of the steps, then down to
 /// lr / divide / final_divide (Smith and Topin, arXiv 1708.07120).
 Schedule one_cycle(double lr, int64_t total, double rise = 0.3, double divide = 25,
@@ -155,20 +243,25 @@ struct TrainOptions {
   /// be the whole batch's. Batch norm's statistics are each part's, the running ones go from part to part;
   /// each part draws random numbers of its own.
   int64_t accumulate = 1;
+  /// Decay of a moving average of parameters and f32 buffers, which is part of the step's state: "ema.NAME",
+  /// in f32, without the weight of what they began with. 0: none.
+  double ema = 0;
   /// A step of the same model, optimiser and precision whose state this one shares: for batches of other
   /// sizes. Which of them runs may change with every step; set_step() takes the count over.
   const TrainStep* share = nullptr;
 };
 
 /// The graph of a training step. Inputs: data, learning rates (one a group, the default group last), the
-/// optimiser's scalars, the random key i64[2] (seed, step), then parameters, buffers and optimiser state.
-/// Outputs: loss, metrics, then what replaces parameters, buffers and state (donations).
+/// optimiser's scalars (then, with an average, its weight of the new), the random key i64[2] (seed, step),
+/// then parameters, buffers and optimiser state. Outputs: loss, metrics, then what replaces parameters,
+/// buffers and state (donations).
 struct TrainGraph {
   Graph graph;
   std::map<int, int> donations;
   std::vector<std::string> parameters, buffers, state;  // names of those inputs
   std::vector<std::string> metrics;
   int data_inputs = 0, lr_inputs = 0, scalar_inputs = 0;
+  bool averages = false;  // the last of the scalars is the weight of the new in them
   /// With loss scaling: the first state inputs are "loss_scale" (f32), "good_steps" since it changed and
   /// "skipped_steps" (i64), and the last metric is the "loss_scale" that the step was made with.
   bool scales_loss = false;
@@ -183,10 +276,10 @@ struct TrainGraph {
 /// come from a loss (or, with clip_norm, a gradient norm) that is not finite is not made. With `scaling` the
 /// loss is scaled; `parts` is TrainOptions::accumulate. Throws TypeError when the loss is no scalar or a
 /// shape is not static, InputError for a scaling that cannot be and for a batch that cannot be divided into
-/// equal parts.
+/// equal parts. With `averages` the state has moving averages (TrainOptions::ema).
 TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& inputs,
                              const StepFunction& function, const Optimizer& optimizer,
-                             const LossScaling* scaling = nullptr, int64_t parts = 1);
+                             const LossScaling* scaling = nullptr, int64_t parts = 1, bool averages = false);
 
 /// A compiled training step. It shares memory with the model's parameters and buffers, which are updated in
 /// place.

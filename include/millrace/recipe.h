@@ -69,7 +69,7 @@ struct Recipe {
 
   struct Train {
     double epochs = 10;
-    int64_t steps = 0, batch = 128, accumulate = 1;
+    int64_t steps = 0, batch = 128, accumulate = 1;  // a batch of 0: "auto"
     std::string precision = "fp32";
     Section optimizer, schedule;  // kinds "adamw" and "constant" unless another is written
     double lr_scale = 1;
@@ -77,6 +77,10 @@ struct Recipe {
     std::vector<std::string> freeze;
     int64_t lookahead = 0;
     double lookahead_decay = 0.95;
+    std::vector<std::string> rates;
+    double layer_decay = 1;
+    double ema = 0, swa = 0;
+    int64_t early_stopping = 0;
     int64_t seed = 1;
     int64_t checkpoint_steps = 0;
     double checkpoint_minutes = 10;

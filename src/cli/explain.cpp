@@ -265,7 +265,7 @@ int run_explain(ExplainArguments& a) {
   };
   train::Trainer trainer(recipe, observer);
   return show_program(a, trainer.program(),
-                      fmt::format("{}, training, batch {}, {}", a.recipe, recipe.train.batch,
+                      fmt::format("{}, training, batch {}, {}", a.recipe, trainer.recipe().train.batch,
                                   precision_text(recipe.train.precision, trainer.program())),
                       trainer.lengths());
 }

@@ -48,9 +48,9 @@ Profile profile_recipe(const ProfileArguments& a, ProfileTitle& title) {
     return done < warm_up + a.steps;
   });
   title = {a.recipe,
-           fmt::format("training, batch {}, {}", recipe.train.batch,
+           fmt::format("training, batch {}, {}", trainer.recipe().train.batch,
                        precision_text(recipe.train.precision, program)),
-           recipe.train.batch, trainer.verdict(trainer.data_times() - begin)};
+           trainer.recipe().train.batch, trainer.verdict(trainer.data_times() - begin)};
   if (program.run_times().empty())
     fail<InputError>(
         "none of the {} steps had rows of the longest rows, whose step is profiled: --steps more", a.steps);

@@ -3,9 +3,9 @@
 
 #include <millrace/optim.h>
 
-#include "base/format.h"
 #include "ops/build.h"
 #include "optim/kinds.h"
+#include "optim/moments.h"
 
 namespace millrace::optim {
 namespace {
@@ -14,10 +14,7 @@ class Adam final : public Optimizer {
  public:
   Adam(const AdamOptions& o, bool decoupled)
       : Optimizer(o.common), beta1_(o.beta1), beta2_(o.beta2), epsilon_(o.epsilon), decoupled_(decoupled) {
-    for (const double beta : {beta1_, beta2_})
-      if (!(beta >= 0 && beta < 1)) fail<InputError>("the betas must be in [0, 1), not {}", beta);
-    if (!(epsilon_ >= 0 && std::isfinite(epsilon_)))
-      fail<InputError>("epsilon must be at least 0, not {}", epsilon_);
+    check_moments(beta1_, beta2_, epsilon_);
   }
 
   std::vector<std::string> state_names() const override { return {"exp_avg", "exp_avg_sq"}; }
@@ -30,15 +27,8 @@ class Adam final : public Optimizer {
 
   Value update(Update& u) const override {
     ops::Build b(u.graph);
-    Value parameter = u.parameter, gradient = u.gradient;
-    if (u.weight_decay != 0) {
-      if (decoupled_)
-        parameter = b.sub(parameter, b.mul(parameter, b.mul(u.lr, u.weight_decay)));
-      else
-        gradient = b.add(gradient, b.mul(parameter, u.weight_decay));
-    }
-    u.state[0] = b.add(u.state[0], b.mul(b.sub(gradient, u.state[0]), 1 - beta1_));
-    u.state[1] = b.add(b.mul(u.state[1], beta2_), b.mul(b.mul(gradient, gradient), 1 - beta2_));
+    const Value parameter = decayed(u, decoupled_);
+    update_moments(u, beta1_, beta2_);
     const Value root = b.add(b.mul(b.unary("sqrt", u.state[1]), u.scalars[1]), epsilon_);
     return b.sub(parameter, b.mul(b.div(u.state[0], root), b.mul(u.lr, u.scalars[0])));
   }
@@ -67,10 +57,9 @@ std::vector<Setting> adam_settings() {
 
 template <bool decoupled, bool lazy>
 std::shared_ptr<const Optimizer> adam_by(const Settings& settings, Options common) {
-  const std::vector<double>& betas = settings.numbers("betas");
-  if (betas.size() != 2) fail<InputError>("betas must be two numbers, not {}", betas.size());
+  const auto [beta1, beta2] = betas_of(settings);
   common.lazy = lazy;
-  const AdamOptions options{betas[0], betas[1], settings.number("eps"), std::move(common)};
+  const AdamOptions options{beta1, beta2, settings.number("eps"), std::move(common)};
   return std::make_shared<Adam>(options, decoupled);
 }
 

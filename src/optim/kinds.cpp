@@ -74,11 +74,13 @@ std::vector<Setting> optimizer_settings(const OptimizerKind& kind) {
 }
 
 std::shared_ptr<const Optimizer> make_optimizer(const OptimizerKind& kind, const Settings& settings,
-                                                double clip_norm, double clip_value, nn::Module& model) {
-  return kind.make(settings, {.weight_decay = settings.number("weight_decay"),
-                              .clip_value = clip_value,
-                              .clip_norm = clip_norm,
-                              .groups = common_groups(settings, model)});
+                                                double clip_norm, double clip_value, nn::Module& model,
+                                                const Rates& rates) {
+  return kind.make(
+      settings, {.weight_decay = settings.number("weight_decay"),
+                 .clip_value = clip_value,
+                 .clip_norm = clip_norm,
+                 .groups = with_factors(common_groups(settings, model), rate_factors(rates, model), model)});
 }
 
 }  // namespace millrace::optim

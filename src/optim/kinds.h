@@ -11,6 +11,7 @@
 #include <millrace/settings.h>
 
 #include "base/registry.h"
+#include "optim/rates.h"
 #include "optim/schedules/schedule.h"
 
 namespace millrace::optim {
@@ -37,8 +38,10 @@ std::vector<Setting> common_optimizer_settings();
 std::vector<Setting> optimizer_settings(const OptimizerKind& kind);
 
 /// `settings`: of optimizer_settings(kind); the limits as in Options; `model` tells which biases belong to
-/// batch norms. InputError as Optimizer and the kind have it.
+/// batch norms, and its names what trains at other rates. InputError as Optimizer, the kind and
+/// rate_factors() have it.
 std::shared_ptr<const Optimizer> make_optimizer(const OptimizerKind& kind, const Settings& settings,
-                                                double clip_norm, double clip_value, nn::Module& model);
+                                                double clip_norm, double clip_value, nn::Module& model,
+                                                const Rates& rates = {});
 
 }  // namespace millrace::optim

@@ -30,4 +30,10 @@ Options checked(Options options) {
 
 Optimizer::Optimizer(Options common) : options(checked(std::move(common))) {}
 
+std::vector<StateArray> Optimizer::state_of(const std::string& /*name*/, const Type& type) const {
+  std::vector<StateArray> arrays;
+  for (std::string& name : state_names()) arrays.push_back({std::move(name), type});
+  return arrays;
+}
+
 }  // namespace millrace::optim

@@ -45,7 +45,7 @@ class Disturber {
         continue;
       }
       rewrite_.copy(i);
-      if (!computes || !multiplies(node)) continue;
+      if (!multiplies(node)) continue;  // in an update, too: Muon's are products
       for (size_t r = 0; r < node.types.size(); ++r)
         if (const Value result{i, static_cast<int32_t>(r)}; takes(result))
           rewrite_.set(result,

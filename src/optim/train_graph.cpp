@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "ops/build.h"
 #include "optim/accumulate.h"
+#include "optim/ascend.h"
 #include "optim/loss_scale.h"
 #include "optim/model_scope.h"
 #include "optim/row_gradient.h"
@@ -95,8 +96,20 @@ struct Updates {
   Value sound;  // whether the step is made
   std::vector<Value> scalars;
 
-  /// Of the parameter that is input `at`: all of it, or the rows that have a gradient.
-  void add(const nn::Named& p, int at, Value gradient, double decay, const std::optional<RowGradient>& rows) {
+  /// The moving average of what becomes `fresh`.
+  void average(const std::string& name, Value fresh) {
+    ops::Build b(graph);
+    graph.set_location({name, Phase::update});
+    made.state.push_back("ema." + name);
+    const Value old = graph.input(made.state.back(), {f32, b.shape(fresh)});
+    const Value moved = b.add(old, b.mul(b.sub(b.widen(fresh), old), scalars.back()));
+    outputs.replace(static_cast<int>(graph.inputs().size()) - 1, b.select(sound, moved, old),
+                    made.state.back());
+  }
+
+  /// Of the parameter that is input `at`: all of it, or the rows that have a gradient. The new one.
+  Value add(const nn::Named& p, int at, Value gradient, double decay,
+            const std::optional<RowGradient>& rows) {
     ops::Build b(graph);
     const Value old = graph.inputs()[at];
     const Type type = graph.type(old);
@@ -104,26 +117,28 @@ struct Updates {
     const auto part_of = [&](Value whole) { return rows ? rows_of(graph, *rows, whole) : whole; };
     graph.set_location({p.name, Phase::update});
     const Value old_part = part_of(old), lr = graph.inputs()[made.data_inputs + static_cast<int>(group)];
-    Update update{graph, b.widen(old_part), gradient, lr, decay, scalars, {}};
+    Update update{graph, b.widen(old_part), gradient, lr, decay, scalars, {}, p.name};
     std::vector<Value> old_state, old_parts;
-    for (const std::string& name : optimizer.state_names()) {
-      made.state.push_back(name + "." + p.name);
-      old_state.push_back(graph.input(made.state.back(), type));
+    for (const StateArray& kept : optimizer.state_of(p.name, type)) {
+      made.state.push_back(kept.name + "." + p.name);
+      old_state.push_back(graph.input(made.state.back(), kept.type));
       old_parts.push_back(part_of(old_state.back()));
       update.state.push_back(b.widen(old_parts.back()));
     }
     const Value fresh = optimizer.update(update);
     Rounder rounded(graph, graph.inputs()[made.key_input()], at - made.first_parameter());
     const auto replace = [&](int input, Value whole, Value part, Value fresh_part, const std::string& name) {
-      const Value chosen = b.select(sound, rounded(fresh_part, type.dtype), part);
+      const Value chosen = b.select(sound, rounded(fresh_part, graph.type(whole).dtype), part);
       outputs.replace(input, rows ? with_rows(graph, *rows, whole, chosen) : chosen, name);
+      return outputs.values.back();
     };
-    replace(at, old, old_part, fresh, p.name);
+    const Value whole = replace(at, old, old_part, fresh, p.name);
     for (size_t i = 0; i < old_state.size(); ++i) {
       const size_t index = made.state.size() - old_state.size() + i;
       replace(made.first_state() + static_cast<int>(index), old_state[i], old_parts[i], update.state[i],
               made.state[index]);
     }
+    return whole;
   }
 };
 
@@ -143,7 +158,7 @@ std::vector<Tensor> declare_inputs(const std::vector<TensorSpec>& data, const Op
   made.lr_inputs = static_cast<int>(optimizer.options.groups.size()) + 1;
   for (int i = 0; i < made.lr_inputs; ++i)
     symbols.push_back(Tensor::symbol(fmt::format("lr.{}", i), {f32, {}}));
-  made.scalar_inputs = static_cast<int>(optimizer.scalars(1).size());
+  made.scalar_inputs = static_cast<int>(optimizer.scalars(1).size()) + (made.averages ? 1 : 0);
   for (int i = 0; i < made.scalar_inputs; ++i)
     symbols.push_back(Tensor::symbol(fmt::format("scalar.{}", i), {f32, {}}));
   symbols.push_back(Tensor::symbol("key", {i64, {2}}));
@@ -274,17 +289,22 @@ void append_update(Differentiated step, const ModelScope& scope, const Optimizer
   Updates updates{graph, optimizer, made, outputs, sound, std::move(scalars)};
   int position = made.first_parameter();
   size_t next = 0;
+  std::vector<std::pair<std::string, Value>> moved;
   for (const nn::Named& p : scope.parameters()) {
     const int at = position++;
     if (!p.trainable) continue;
-    updates.add(p, at, clipped.gradients[next], decays[next], by_rows[next]);
+    moved.emplace_back(p.name, updates.add(p, at, clipped.gradients[next], decays[next], by_rows[next]));
     ++next;
   }
   for (size_t i = 0; i < scope.buffers().size(); ++i) {
     const int at = position++;
     const Value fresh = step.buffers[i], old = graph.inputs()[at];
-    if (fresh != old) outputs.replace(at, b.select(sound, fresh, old), scope.buffers()[i].name);
+    if (fresh == old) continue;
+    outputs.replace(at, b.select(sound, fresh, old), scope.buffers()[i].name);
+    if (b.dtype(fresh) == f32) moved.emplace_back(scope.buffers()[i].name, outputs.values.back());
   }
+  if (made.averages)
+    for (const auto& [name, fresh] : moved) updates.average(name, fresh);
   graph.set_location("");
   made.donations = outputs.donations;
   graph.set_outputs(std::move(outputs.values), std::move(outputs.names));
@@ -295,11 +315,12 @@ void append_update(Differentiated step, const ModelScope& scope, const Optimizer
 
 TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& inputs,
                              const StepFunction& function, const Optimizer& optimizer,
-                             const LossScaling* scaling, int64_t parts) {
+                             const LossScaling* scaling, int64_t parts, bool averages) {
   if (scaling) check_scaling(*scaling);
   if (!function) fail<InputError>("a training step needs a function that computes the loss");
   const std::vector<TensorSpec> data = part_inputs(inputs, parts);
   TrainGraph made;
+  made.averages = averages;
   ModelScope scope(model, true);
   for (const nn::Named& p : scope.parameters()) made.parameters.push_back(p.name);
   for (const nn::Named& buffer : scope.buffers()) made.buffers.push_back(buffer.name);
@@ -311,6 +332,15 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
   if (parts > 1) {
     const int first_buffer = made.first_parameter() + static_cast<int>(made.parameters.size());
     step = accumulate(step, parts, {made.data_inputs, made.key_input(), first_buffer}, inputs);
+  }
+  if (optimizer.ascent() > 0) {
+    std::vector<int> trainable;
+    int at = made.first_parameter();
+    for (const nn::Named& p : scope.parameters()) {
+      if (p.trainable) trainable.push_back(at);
+      ++at;
+    }
+    step = ascended(step, optimizer.ascent(), trainable);
   }
   append_update(std::move(step), scope, optimizer, scaling, made);
   return made;

@@ -24,12 +24,19 @@ std::shared_ptr<nn::Module> stored(std::shared_ptr<nn::Module> model, const Comp
   return model;
 }
 
-/// The optimiser's state, zero at first, except the loss scale.
-std::vector<Array> fresh_state(const TrainGraph& made, const LossScaling& scaling) {
+/// The optimiser's state, zero at first, except the loss scale and averages, which are what they are of.
+std::vector<Array> fresh_state(const TrainGraph& made, const LossScaling& scaling, nn::Module& model) {
   std::vector<Array> state;
   for (size_t i = 0; i < made.state.size(); ++i)
     state.emplace_back(made.graph.type(made.graph.inputs()[static_cast<size_t>(made.first_state()) + i]));
   if (made.scales_loss) state[0].set(0, scaling.initial);
+  if (made.averages)
+    for (const auto& list : {model.parameters(), model.buffers()})
+      for (const nn::Named& named : list) {
+        const auto at = std::find(made.state.begin(), made.state.end(), "ema." + named.name);
+        if (at != made.state.end())
+          state[static_cast<size_t>(at - made.state.begin())] = value_of(named).converted(f32).clone();
+      }
   return state;
 }
 
@@ -57,6 +64,12 @@ CompileOptions prepared(CompileOptions options, const TrainGraph& made, nn::Modu
   return options;
 }
 
+double checked_ema(double decay) {
+  if (!(decay >= 0 && decay < 1))
+    fail<InputError>("the decay of a moving average is from 0 on and below 1, not {}", decay);
+  return decay;
+}
+
 /// The nodes that the loss needs.
 std::vector<char> forward_nodes(const Graph& graph, Value loss) {
   std::vector<char> needed(static_cast<size_t>(loss.node) + 1, 0);
@@ -77,8 +90,9 @@ TrainStep::TrainStep(std::shared_ptr<nn::Module> model, const std::vector<Tensor
       options_(options),
       made_(build_train_graph(*model_, inputs, function, *optimizer_,
                               options.compile.precision == "fp16" ? &options.loss_scaling : nullptr,
-                              options.accumulate)),
-      state_(options.share ? shared_state(made_, *options.share) : fresh_state(made_, options.loss_scaling)),
+                              options.accumulate, checked_ema(options.ema) > 0)),
+      state_(options.share ? shared_state(made_, *options.share)
+                           : fresh_state(made_, options.loss_scaling, *model_)),
       program_(Program::compile(made_.graph, prepared(options.compile, made_, *model_, state_,
                                                       options.share ? &options.share->program() : nullptr))) {
 }
@@ -117,6 +131,10 @@ void TrainStep::prepare(std::span<const double> lrs) {
   int at = made_.data_inputs;
   for (const double lr : lrs) program_.input(at++).set(0, lr);
   for (const double scalar : optimizer_->scalars(updates() + 1)) program_.input(at++).set(0, scalar);
+  // All weights up to a step together are 1, so that the first one's are the parameters as they are.
+  if (made_.averages)
+    program_.input(at++).set(
+        0, (1 - options_.ema) / (1 - std::pow(options_.ema, static_cast<double>(updates() + 1))));
   program_.input(at).set_int(0, static_cast<int64_t>(options_.seed));
   program_.input(at).set_int(1, step_);
 }

@@ -258,6 +258,11 @@ Learnt learn(const Recipe& recipe, const std::string& encoding, int64_t most, co
 
 Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, const ReadProgress& progress,
                      std::vector<std::string>& notes) {
+  if (recipe.train.batch == 0)
+    fail<InputError>(
+        "train.batch = \"auto\" is measured when a training begins: for this, say how many samples a batch "
+        "has, "
+        "as in train.batch=128");
   if (recipe.data.stream) return open_streams(std::move(recipe), encoding, notes);
   // Some batches at least, so that the order of an epoch is a usual one.
   const int64_t sample = most > 0 ? std::max(most, 4 * recipe.train.batch) : 0;

@@ -370,6 +370,26 @@ std::vector<std::vector<std::string>> head_parameters(const Task& task) {
   return heads;
 }
 
+std::vector<std::string> parameters_by_use(const Task& task) {
+  const Graph graph = logits_graph(task);
+  std::map<int, std::string> inputs;
+  for (size_t i = 0; i < graph.inputs().size(); ++i)
+    inputs.emplace(graph.inputs()[i].node, graph.input_names()[i]);
+  std::vector<std::string> names;
+  for (int i = 0; i < graph.size(); ++i)
+    for (const Value& operand : graph.node(i).operands)
+      if (const auto found = inputs.find(operand.node); found != inputs.end()) {
+        names.push_back(found->second);
+        inputs.erase(found);
+      }
+  const std::vector<nn::Named> parameters = task.network->parameters();
+  std::erase_if(names, [&](const std::string& name) {
+    return std::none_of(parameters.begin(), parameters.end(),
+                        [&](const nn::Named& each) { return each.name == name; });
+  });
+  return names;
+}
+
 void fit_network(Task& task, const Reading& reading) {
   for (size_t i = 0; i < task.inputs.size(); ++i) {
     if (!task.network->fits(i)) continue;

@@ -58,6 +58,9 @@ void fit_network(Task& task, const Reading& reading);
 /// Of each output the parameters and buffers behind the last product or convolution: its head.
 std::vector<std::vector<std::string>> head_parameters(const Task& task);
 
+/// The names of all parameters, in the order in which a prediction comes to use them.
+std::vector<std::string> parameters_by_use(const Task& task);
+
 /// The arrays of a feed as a compiled step takes them; `batch` and `length` where they are not 0.
 std::vector<optim::TensorSpec> specs_of(std::span<const data::Field> fields, int64_t batch, int64_t length);
 

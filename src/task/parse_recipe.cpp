@@ -52,6 +52,10 @@ void require_variables(const std::string& text, const std::string& where, const 
 void assign(const Raw& raw, const RecipeKey& key, double& slot) { slot = number_of(raw, key); }
 
 void assign(const Raw& raw, const RecipeKey& key, int64_t& slot) {
+  if (const auto* text = std::get_if<std::string>(&raw.value); key.word && text && *text == key.word) {
+    slot = 0;
+    return;
+  }
   const double value = number_of(raw, key);
   if (value != std::floor(value)) wrong_type(raw, key, "a whole number");
   slot =

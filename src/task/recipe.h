@@ -32,6 +32,8 @@ struct RecipeKey {
   bool path = false;
   /// A run that goes on may be told another value: what is trained up to there does not depend on it.
   bool resumable = false;
+  /// Of a whole number: the word that stands for 0. May be null.
+  const char* word = nullptr;
 };
 /// In the order in which recipes are written.
 std::span<const RecipeKey> recipe_keys();

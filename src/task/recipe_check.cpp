@@ -79,19 +79,17 @@ void check_metric(const Recipe& recipe, const std::string& name, const char* key
                    output->kind, fmt::join(eval::metrics_for(kinds), ", "));
 }
 
-/// The best is told by what the test after each epoch reports.
-void check_best(const Recipe& recipe) {
-  const std::string& best = recipe.train.keep_best;
+/// A metric that training goes by, of those that the test after each epoch reports. `key`: what names it.
+void check_tested(const Recipe& recipe, const std::string& metric, const char* key) {
   const Recipe::Data& data = recipe.data;
-  check_metric(recipe, best, "train.keep_best");
+  check_metric(recipe, metric, key);
   if (data.test.empty() && data.test_where.empty() && data.test_share == 0)
     fail<InputError>(
-        "train.keep_best = \"{}\" is measured on a test set, and the recipe names none: set data.test or "
-        "data.test_share",
-        best);
+        "{} = \"{}\" is measured on a test set, and the recipe names none: set data.test or data.test_share",
+        key, metric);
   const std::vector<std::string>& metrics = recipe.eval.metrics;
-  if (!metrics.empty() && std::find(metrics.begin(), metrics.end(), best) == metrics.end())
-    fail<InputError>("train.keep_best = \"{}\" is none of eval.metrics ({}): add it there", best,
+  if (!metrics.empty() && std::find(metrics.begin(), metrics.end(), metric) == metrics.end())
+    fail<InputError>("{} = \"{}\" is none of eval.metrics ({}): add it there", key, metric,
                      fmt::join(metrics, ", "));
 }
 
@@ -102,6 +100,19 @@ void check_named(const std::string& key, const std::string& text, void (*check)(
   } catch (const InputError& error) {
     fail<InputError>("{}: {}", key, error.what());
   }
+}
+
+void check_measured(const Recipe& recipe) {
+  const Recipe::Train& train = recipe.train;
+  if (!train.keep_best.empty()) check_tested(recipe, train.keep_best, "train.keep_best");
+  if (train.early_stopping > 0 && train.keep_best.empty())
+    fail<InputError>(
+        "train.early_stopping = {} goes by the metric of train.keep_best, which is not set: name one, as "
+        "train.keep_best = \"{}\"",
+        train.early_stopping, recipe.eval.metrics.empty() ? "log-loss" : recipe.eval.metrics[0]);
+  const Settings& schedule = train.schedule.settings;
+  if (schedule.find("metric") && !schedule.text("metric").empty())
+    check_tested(recipe, schedule.text("metric"), "train.schedule.metric");
 }
 
 /// Also where the output's kind is not known yet, which may take long.
@@ -139,6 +150,21 @@ void check_sections(const Recipe& recipe) {
                      recipe.outputs.size() > 1 ? "one of them" : "it");
 }
 
+/// Averages of weights.
+void check_averages(const Recipe::Train& train) {
+  std::vector<std::string> given;
+  if (train.ema > 0) given.emplace_back("train.ema");
+  if (train.swa > 0) given.emplace_back("train.swa");
+  if (train.lookahead > 0) given.emplace_back("train.lookahead");
+  if (given.size() > 1)
+    fail<InputError>("{} and {} both average the weights: give one of them", given[0], given[1]);
+  if (!given.empty() && train.precision == "bf16-pure")
+    fail<InputError>(
+        "{} averages f32 weights, which train.precision = \"bf16-pure\" does not keep: use \"bf16\", or no "
+        "{}",
+        given[0], given[0].substr(given[0].find('.') + 1));
+}
+
 void check_training(const Recipe& recipe) {
   const Recipe::Train& train = recipe.train;
   if (!train.optimizer.kind.empty()) {
@@ -151,16 +177,22 @@ void check_training(const Recipe& recipe) {
   }
   if (train.steps == 0 && train.epochs <= 0)
     fail<InputError>("train.epochs must be more than 0 (or give train.steps)");
+  if (train.batch == 0 && train.accumulate > 1)
+    fail<InputError>(
+        "train.batch = \"auto\" looks for a batch that fits the memory whole, which leaves nothing for "
+        "train.accumulate = {}: give one of them",
+        train.accumulate);
+  if (train.batch == 0 && recipe.data.stream)
+    fail<InputError>(
+        "train.batch = \"auto\" tries batches on the data, which a stream gives once: say how large it is");
   if (train.batch % train.accumulate != 0)
     fail<InputError>("train.batch = {} cannot be divided into train.accumulate = {} equal parts", train.batch,
                      train.accumulate);
   if (!recipe.data.memory.empty()) (void)parse_bytes("data.memory", recipe.data.memory);
   if (!train.memory.empty()) (void)parse_bytes("train.memory", train.memory);
-  if (train.lookahead > 0 && train.precision == "bf16-pure")
-    fail<InputError>(
-        "train.lookahead averages f32 weights, which train.precision = \"bf16-pure\" does not keep: use "
-        "\"bf16\", or no lookahead");
   for (const std::string& entry : train.freeze) (void)parse_freeze(entry);
+  for (const std::string& entry : train.rates) (void)parse_rate(entry);
+  check_averages(train);
 }
 
 }  // namespace
@@ -175,6 +207,18 @@ std::pair<std::string, double> parse_freeze(const std::string& entry) {
         "'white.bias 3'",
         entry);
   return {name, epochs};
+}
+
+std::pair<std::string, double> parse_rate(const std::string& entry) {
+  std::istringstream words(entry);
+  std::string name, rest;
+  double factor = 0;
+  if (!(words >> name >> factor) || words >> rest || !(factor > 0) || factor > 1e6)
+    fail<InputError>(
+        "train.rates: '{}' is not a pattern of names and the factor of their rate, above 0, such as "
+        "'encoder.* 0.1' (train.freeze stops what is not to train)",
+        entry);
+  return {name, factor};
 }
 
 namespace {
@@ -198,7 +242,7 @@ void check_kinds(const Recipe& recipe, const std::string& name) {
     check_model(recipe);
     check_sections(recipe);
     for (const std::string& metric : recipe.eval.metrics) check_metric(recipe, metric, "eval.metrics");
-    if (!recipe.train.keep_best.empty()) check_best(recipe);
+    check_measured(recipe);
     for (const std::string& log : recipe.train.log) check_named("train.log", log, track::check_log);
   });
 }

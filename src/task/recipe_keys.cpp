@@ -16,6 +16,12 @@ RecipeKey path(RecipeKey key) {
   return key;
 }
 
+/// Of a whole number: `word` stands for 0.
+RecipeKey worded(RecipeKey key, const char* word) {
+  key.word = word;
+  return key;
+}
+
 RecipeKey resumable(RecipeKey key) {
   key.resumable = true;
   return key;
@@ -133,7 +139,11 @@ std::vector<RecipeKey> train_keys() {
       resumable({"train.epochs", "times the training samples are gone through; parts of one are allowed",
                  SLOT(train.epochs), 0, 1e6}),
       resumable({"train.steps", "number of steps, instead of epochs; 0: by epochs", SLOT(train.steps)}),
-      {"train.batch", "samples a step", SLOT(train.batch), 1, 1 << 20},
+      worded({"train.batch",
+              "samples a step; \"auto\": measured at the beginning, the fastest that fits the memory, which "
+              "the run's recipe then has",
+              SLOT(train.batch), 1, 1 << 20},
+             "auto"),
       {"train.accumulate",
        "the batch is worked off in so many equal parts, one after the other, whose gradients are summed "
        "for one update: activations take the memory of one part",
@@ -155,6 +165,29 @@ std::vector<RecipeKey> train_keys() {
        SLOT(train.lookahead)},
       {"train.lookahead_decay", "decay of the slow average a step, times (step / steps)³",
        SLOT(train.lookahead_decay), 0, 1},
+      {"train.rates",
+       "parameters that train at another rate, by name, * being any letters, and factor: [\"*embed* 0.1\"]; "
+       "the "
+       "first that fits counts",
+       SLOT(train.rates)},
+      {"train.layer_decay",
+       "the rate of each layer is so many times that of the one behind it (0.8, for fine-tuning), of models "
+       "whose parameters' names number their layers; 1: not",
+       SLOT(train.layer_decay), 1e-3, 1},
+      {"train.ema",
+       "decay of a moving average of the weights at each step (0.999), which is what is tested, predicted "
+       "with "
+       "and exported; 0: off",
+       SLOT(train.ema), 0, 0.9999999},
+      {"train.swa",
+       "from this share of the run on (0.75) the weights at the end of each epoch are averaged, and their "
+       "mean "
+       "is what is tested, predicted with and exported; 0: off",
+       SLOT(train.swa), 0, 1},
+      resumable({"train.early_stopping",
+                 "the training ends when the metric of train.keep_best has not become better for so many "
+                 "tests; 0: it goes on to its end",
+                 SLOT(train.early_stopping), 0, 1e9}),
       resumable({"train.lr_scale",
                  "multiplies the whole schedule; millrace ctl changes it while training runs",
                  SLOT(train.lr_scale), 0, 1e6}),

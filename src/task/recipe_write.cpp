@@ -72,8 +72,12 @@ std::string keys_text(Recipe& recipe, std::string_view table) {
     if ((name == "data.train" && sources) || (name == "data.train.NAME" && !sources)) continue;
     if (name.ends_with(".NAME")) name.remove_suffix(5);
     if (name == "model.layers" && recipe.model.layers.empty()) continue;
+    const RecipeSlot slot = key.slot(recipe);
+    const auto* const* whole = std::get_if<int64_t*>(&slot);
+    const bool worded = key.word && whole && **whole == 0;
     text += line_text(std::string(name.substr(name.rfind('.') + 1)),
-                      std::visit([](auto* slot) { return toml_text(*slot); }, key.slot(recipe)));
+                      worded ? toml_text(std::string(key.word))
+                             : std::visit([](auto* value) { return toml_text(*value); }, slot));
   }
   return text;
 }

@@ -140,7 +140,7 @@ Estimates estimate(const task::Recipe& recipe, const DescribedMachine& described
   const Profile profile = measure_steps(trainer, all.machine);
   const double test_sample = trainer.rehearse_test();
   const Preparation& p = all.prepared = trainer.preparation();
-  const auto batch = static_cast<double>(recipe.train.batch);
+  const auto batch = static_cast<double>(trainer.recipe().train.batch);
 
   Estimate& here = all.here;
   const double tests = ratio(p.tests, p.opened_tests);

@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "optim/model_scope.h"
 #include "task/model.h"
+#include "train/averages.h"
 #include "train/run_folder.h"
 
 namespace millrace::train {
@@ -46,6 +47,7 @@ task::Task load_model(const std::filesystem::path& path, std::vector<std::string
   task::Task task = task::load_task(recipe, loaded.checkpoint.encoding);
   task::make_network(task);
   restore_model(task, loaded.checkpoint);
+  use_averages(*task.network, loaded.checkpoint);
   return task;
 }
 

@@ -11,6 +11,7 @@
 #include "task/generate.h"
 #include "task/model.h"
 #include "task/predict.h"
+#include "train/auto_batch.h"
 #include "train/checkpoint.h"
 #include "train/init_weights.h"
 #include "train/load_model.h"
@@ -147,6 +148,7 @@ Run Run::prepare(const task::Recipe& recipe, const train::Observer& observer) {
   auto state = std::make_unique<State>();
   state->observer = observer;
   state->task.recipe = recipe;
+  if (recipe.train.batch == 0) state->task.recipe.train.batch = train::fastest_batch(recipe, observer);
   task::Opened opened = state->open_training("");
   state->task = std::move(opened.task);
   state->training = std::move(opened.training);

@@ -116,7 +116,7 @@ Outcome Trainer::run() {
   s.last_checkpoint = s.epoch_begin = Clock::now();
   s.epoch_times = s.first_times = s.data_times();
   s.check_bad();
-  while (s.done() < s.total) {
+  while (s.done() < s.total && !s.ends_early()) {
     s.take_changes();
     if (s.observer.stop()) {
       s.save();
@@ -134,8 +134,15 @@ Outcome Trainer::run() {
     if (epoch_ends || s.checkpoint_due()) s.save();
     s.check_bad();
   }
+  if (s.done() < s.total)
+    s.observer.message(
+        fmt::format("the training ends with step {} of {}: {} has not become better for {} tests; it was "
+                    "best at step {}, whose "
+                    "weights are the checkpoint best",
+                    s.done(), s.total, s.recipe().train.keep_best, s.tests_waited, s.best_step));
   s.record([&] { s.log->finish("finished"); });
   std::vector<std::string> notes;
+  const Exchanged averaged(*s.task.network, s.averages());
   s.record([&] { write_file(s.run->model(), task::export_model(s.task, notes)); });
   for (const std::string& line : notes) s.observer.message(line);
   return {true, s.done(), s.tests.feed != nullptr, s.last_test};

@@ -6,7 +6,9 @@
 #include "base/memory_nodes.h"
 #include "base/size_text.h"
 #include "optim/kinds.h"
+#include "task/freeze_entry.h"
 #include "task/model.h"
+#include "train/auto_batch.h"
 #include "train/init_weights.h"
 #include "train/load_model.h"
 #include "train/long_work.h"
@@ -21,6 +23,7 @@ int64_t TrainerState::steps_of(const task::Recipe& recipe, int64_t in_epoch) {
 }
 
 void TrainerState::open_data(const std::string& encoding) {
+  if (recipe().train.batch == 0) task.recipe.train.batch = fastest_batch(recipe(), observer);
   const auto begin = Clock::now();
   std::vector<std::string> notes;
   task::Opened opened = task::open_training(task.recipe, encoding, most_samples, reading(), notes);
@@ -62,10 +65,14 @@ void TrainerState::open_tests() {
     if (std::find(told.begin(), told.end(), line) == told.end()) observer.message(line);
   for (const std::string& line : skipped_samples(*tests.feed, bad_tests)) observer.message(line);
   const std::vector<std::string> metrics = task.metrics();
-  const std::string& by = recipe().train.keep_best;
-  if (!by.empty() && std::find(metrics.begin(), metrics.end(), by) == metrics.end())
-    fail<InputError>("train.keep_best = \"{}\" is none of what the test reports ({}): add it to eval.metrics",
-                     by, fmt::join(metrics, ", "));
+  const auto require = [&](const std::string& metric, const char* key) {
+    if (!metric.empty() && std::find(metrics.begin(), metrics.end(), metric) == metrics.end())
+      fail<InputError>("{} = \"{}\" is none of what the test reports ({}): add it to eval.metrics", key,
+                       metric, fmt::join(metrics, ", "));
+  };
+  require(recipe().train.keep_best, "train.keep_best");
+  const Settings& schedule_by = recipe().train.schedule.settings;
+  if (schedule_by.find("metric")) require(schedule_by.text("metric"), "train.schedule.metric");
 }
 
 /// Compiles the programs. With a checkpoint its recorded choices are used.
@@ -95,6 +102,7 @@ void TrainerState::build(const Checkpoint* from) {
                                     thousands(std::ssize(model.parameters()))));
     build_steps();
   }
+  build_mean();
   make_schedule();
   for (const std::string& name : task::step_metrics(task, feed().fields())) sums.emplace_back(name, 0.0);
   if (tests.feed) {
@@ -133,6 +141,9 @@ void TrainerState::build_steps() {
   by_length.clear();
   step = nullptr;
   const task::Recipe::Train& train = recipe().train;
+  optim::Rates rates{{}, train.layer_decay, {}};
+  if (train.layer_decay != 1) rates.by_use = task::parameters_by_use(task);
+  for (const std::string& entry : train.rates) rates.by_name.push_back(task::parse_rate(entry));
   // The longest first: it is the one that may not fit into memory.
   for (auto length = lengths.rbegin(); length != lengths.rend(); ++length) {
     optim::TrainOptions options{static_cast<uint64_t>(train.seed),
@@ -140,10 +151,11 @@ void TrainerState::build_steps() {
                                 {},
                                 train.accumulate};
     options.share = step;
+    options.ema = train.ema;
     auto made = std::make_unique<optim::TrainStep>(
         task.network, task::specs_of(fields, train.batch, *length), task::step_function(task, fields),
         optim::make_optimizer(optim::optimizer_kinds().at(train.optimizer.kind), train.optimizer.settings,
-                              train.clip_norm, train.clip_value, *task.network),
+                              train.clip_norm, train.clip_value, *task.network, rates),
         options);
     for (const auto& [key, choice] : made->program().choices()) task.choices.emplace(key, choice);
     if (!step) step = made.get();

@@ -1,4 +1,6 @@
 // What a training writes and takes from its run folder: checkpoints, journals, lists of bad samples.
+#include <cmath>
+
 #include "base/format.h"
 #include "task/model.h"
 #include "train/load_model.h"
@@ -29,6 +31,16 @@ Checkpoint TrainerState::checkpoint() const {
   if (best_step >= 0) {
     c.sums[best_key()] = best;
     c.counters[best_key()] = best_step;
+  }
+  c.counters["tests_waited"] = tests_waited;
+  c.sums["schedule/factor"] = watched.factor;
+  if (std::isfinite(watched.best)) c.sums["schedule/best"] = watched.best;
+  c.counters["schedule/waited"] = watched.waited;
+  c.counters["schedule/resting"] = watched.resting;
+  if (mean && mean->count > 0) {
+    c.counters["average.count"] = mean->count;
+    for (const auto& [name, array] : const_cast<WeightMean&>(*mean).get())
+      c.tensors.emplace_back(kWeightMean + name, array);
   }
   c.sums["loss"] = loss_sum;
   for (const auto& [name, value] : sums) c.sums["train/" + name] = value;
@@ -86,6 +98,18 @@ void TrainerState::restore(const Checkpoint& from) {
   }
   if (lookahead)
     for (auto& [name, array] : lookahead->slow()) restore_array(from, "lookahead." + name, array);
+  const auto counter = [&](const std::string& name) {
+    const auto found = from.counters.find(name);
+    return found == from.counters.end() ? 0 : found->second;
+  };
+  if (from.sums.contains("schedule/factor")) watched.factor = sum("schedule/factor");
+  if (from.sums.contains("schedule/best")) watched.best = sum("schedule/best");
+  watched.waited = counter("schedule/waited");
+  watched.resting = counter("schedule/resting");
+  if (mean && counter("average.count") > 0) {
+    mean->count = counter("average.count");
+    for (auto& [name, array] : mean->get()) restore_array(from, kWeightMean + name, array);
+  }
   data::Cursor cursor = feed().cursor();
   cursor.epoch = from.counters.at("data.epoch");
   cursor.position = from.counters.at("data.position");
@@ -104,6 +128,8 @@ void TrainerState::restore_best(const Checkpoint& from) {
   if (value == from.sums.end() || kept == from.counters.end()) return;
   best = value->second;
   best_step = kept->second;
+  const auto waited = from.counters.find("tests_waited");
+  tests_waited = waited == from.counters.end() ? 0 : waited->second;
 }
 
 void TrainerState::note_origin() const {
@@ -128,10 +154,7 @@ void TrainerState::change(int64_t at, std::span<const Change> changes) {
                      at + 1);
   const bool shares = changed.data.weights != recipe().data.weights;
   // What was best by another metric is no measure of this one.
-  if (changed.train.keep_best != recipe().train.keep_best) {
-    best = std::numeric_limits<double>::quiet_NaN();
-    best_step = -1;
-  }
+  if (changed.train.keep_best != recipe().train.keep_best) forget_best();
   task.recipe = std::move(changed);
   if (shares) feed().set_shares(task::shares_of(recipe(), {}));
   if (steps != total) {

@@ -11,11 +11,13 @@
 
 #include <millrace/optim.h>
 
+#include "optim/schedules/schedule.h"
 #include "runtime/profile.h"
 #include "task/evaluate.h"
 #include "task/feeds.h"
 #include "task/predictor.h"
 #include "track/recorder.h"
+#include "train/averages.h"
 #include "train/checkpoint.h"
 #include "train/control.h"
 #include "train/freeze.h"
@@ -43,7 +45,10 @@ struct TrainerState {
   optim::TrainStep* step = nullptr;  // the one that ran last, or runs
   std::unique_ptr<task::Predictor> predictor;
   std::optional<optim::Lookahead> lookahead;
+  std::optional<WeightMean> mean;        // with train.swa
+  std::optional<Statistics> statistics;  // where the mean's must be measured anew
   optim::Schedule schedule;
+  optim::Watched watched;  // of a schedule that goes by measurements
   std::vector<Freeze> freezes;
   std::unique_ptr<track::Recorder> log;
   std::shared_ptr<const track::Names> step_names;  // of what a step's records hold
@@ -61,6 +66,7 @@ struct TrainerState {
   std::vector<eval::Measured> last_test;
   double best = std::numeric_limits<double>::quiet_NaN();  // by train.keep_best; NaN: none yet
   int64_t best_step = -1;
+  int64_t tests_waited = 0;  // since it was best
   Clock::time_point last_checkpoint, epoch_begin;
   double step_seconds = 0, test_seconds = 0;  // lately
   bool first_step = true;                     // since the loader was put to its place
@@ -99,9 +105,24 @@ struct TrainerState {
   const data::FeedBatch* take_batch();
   void check_finite(double loss) const;
   void end_epoch();
-  /// The test after an epoch: as it is reported, and whether it is the best so far.
-  void run_test(bool last);
+
+  // ---- tests, and what follows from them (trainer_tests.cpp)
+
+  /// The averages that are tested and exported instead of the weights; empty: none.
+  Averaged averages();
+  void build_mean();
+  /// At the end of an epoch.
+  void take_mean();
+  /// The test after an epoch, as it is reported; gives what is compared with others.
+  std::vector<eval::Measured> run_test(bool last);
+  /// Is it the best so far?
   void compare_with_best(const std::vector<eval::Measured>& metrics);
+  /// Of a schedule that goes by measurements: by these, or by the mean loss of the epoch.
+  void measure_schedule(const std::vector<eval::Measured>& metrics, double loss);
+  /// By train.early_stopping.
+  bool ends_early() const;
+  /// Anew, by whatever metric.
+  void forget_best();
   void report(double seconds);
   /// The sums of so many steps as means.
   std::vector<NamedValue> means(double steps) const;

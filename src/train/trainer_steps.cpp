@@ -72,7 +72,7 @@ bool TrainerState::one_step(StepMarks* marks) {
     copy_to_nodes(ThreadPool::global(), step->input(static_cast<int>(i)).data(), batch.arrays[i].data(),
                   batch.arrays[i].size());
   mark(&StepMarks::inputs);
-  const double lr = recipe().train.lr_scale * schedule(done());
+  const double lr = recipe().train.lr_scale * schedule(done()) * watched.factor;
   if (recipe().train.verify > 0 && (done() + 1) % recipe().train.verify == 0) {
     if (const std::string found = step->run_verified(lr); !found.empty())
       fail<Error>(
@@ -127,34 +127,6 @@ void TrainerState::report(double seconds) {
   observer.step(status);
 }
 
-void TrainerState::run_test(bool last) {
-  const auto test = [&](bool views) {
-    predictor->use_views(views);
-    return task::evaluate(*predictor, task, tests,
-                          [&](int64_t at, int64_t of) { observer.busy("evaluating", at, of); });
-  };
-  // Test-time augmentation is for the result; on the way there it would cost as much as training.
-  const task::Evaluation evaluation = test(last);
-  test_seconds = evaluation.seconds;
-  last_test = evaluation.metrics;
-  if (recipe().train.keep_best.empty()) return;
-  // Compared is what was measured in the same way.
-  const bool viewed = last && std::any_of(task.inputs.begin(), task.inputs.end(),
-                                          [](const auto& input) { return input->views() > 1; });
-  compare_with_best(viewed ? test(false).metrics : last_test);
-}
-
-void TrainerState::compare_with_best(const std::vector<eval::Measured>& metrics) {
-  const std::string& name = recipe().train.keep_best;
-  const auto found =
-      std::find_if(metrics.begin(), metrics.end(), [&](const auto& each) { return each.name == name; });
-  if (found == metrics.end() || !std::isfinite(found->value)) return;
-  const bool higher = task::metric_of(name).higher_is_better;
-  if (best_step >= 0 && (higher ? found->value <= best : found->value >= best)) return;
-  best = found->value;
-  best_step = done();
-}
-
 void TrainerState::end_epoch() {
   const double steps = static_cast<double>((done() - 1) % steps_per_epoch + 1);
   const double train_seconds = seconds_since(epoch_begin);
@@ -164,12 +136,19 @@ void TrainerState::end_epoch() {
   for (const auto& [name, value] : means(steps)) values.push_back({"train/" + name, "", value});
   std::string text =
       fmt::format("epoch {:.4g}: train {}", epoch, progress_text(loss_sum / steps, means(steps)));
+  take_mean();
   if (tests.feed) {
-    run_test(done() == total);
+    const std::vector<eval::Measured> compared = run_test(done() == total);
+    compare_with_best(compared);
+    measure_schedule(compared, loss_sum / steps);
+    // Only now is it known that this was the last test.
+    if (done() < total && ends_early()) run_test(true);
     for (const eval::Measured& each : last_test)
       values.push_back({"test/" + each.name, "test/" + each.name, each.value});
     if (!last_test.empty()) text += fmt::format("; test {}", task::metrics_text(task, last_test));
     if (best_step == done()) text += " (the best so far)";
+  } else {
+    measure_schedule({}, loss_sum / steps);
   }
   values.push_back({"seconds", "", seconds_since(epoch_begin)});
   values.push_back({"seconds_waiting", "", times.waiting});

@@ -71,9 +71,11 @@ TEST_CASE("every optimiser and schedule is found, described, and made with what 
   const std::vector<std::string> optimizers = optim::optimizer_kinds().names(),
                                  schedules = optim::schedule_kinds().names();
   CHECK(std::set(optimizers.begin(), optimizers.end()) ==
-        std::set<std::string>{"sgd", "adam", "adamw", "adagrad", "lazy-sgd", "lazy-adam", "lazy-adamw"});
+        std::set<std::string>{"sgd", "adam", "adamw", "adagrad", "lazy-sgd", "lazy-adam", "lazy-adamw",
+                              "rmsprop", "nadam", "radam", "lion", "lamb", "adafactor", "muon", "sam"});
   CHECK(std::set(schedules.begin(), schedules.end()) ==
-        std::set<std::string>{"constant", "step", "cosine", "one-cycle", "triangle", "linear"});
+        std::set<std::string>{"constant", "step", "cosine", "one-cycle", "triangle", "linear", "polynomial",
+                              "cosine-restarts", "inverse-sqrt", "plateau"});
   const auto model = kinds_model();
   for (const optim::OptimizerKind* kind : optim::optimizer_kinds().all()) {
     CAPTURE(kind->name);
@@ -114,7 +116,32 @@ TEST_CASE("an optimiser made by name updates as the one made directly") {
       {"lazy-adam", {{"eps", 0.1}}, optim::adam({.epsilon = 0.1, .common = {.lazy = true}})},
       {"adamw", {{"weight_decay", 0.1}, {"betas", betas}}, optim::adamw({0.8, 0.95, 1e-8, decay})},
       {"lazy-adamw", {{"weight_decay", 0.1}}, optim::adamw({.common = {.weight_decay = 0.1, .lazy = true}})},
-      {"adagrad", {{"weight_decay", 0.1}}, optim::adagrad({.common = decay})}};
+      {"adagrad", {{"weight_decay", 0.1}}, optim::adagrad({.common = decay})},
+      {"rmsprop",
+       {{"alpha", 0.9}, {"eps", 0.1}, {"momentum", 0.5}, {"centred", true}, {"weight_decay", 0.1}},
+       optim::rmsprop({0.9, 0.1, 0.5, true, decay})},
+      {"nadam",
+       {{"betas", betas}, {"momentum_decay", 0.1}, {"decoupled", true}, {"weight_decay", 0.1}},
+       optim::nadam({0.8, 0.95, 1e-8, 0.1, true, decay})},
+      {"radam",
+       {{"betas", betas}, {"eps", 0.1}, {"weight_decay", 0.1}},
+       optim::radam({0.8, 0.95, 0.1, false, decay})},
+      {"lion", {{"betas", betas}, {"weight_decay", 0.1}}, optim::lion({0.8, 0.95, decay})},
+      {"lamb", {{"eps", 0.1}}, optim::lamb({.epsilon = 0.1})},
+      {"adafactor",
+       {{"beta2_decay", -0.5}, {"eps", 0.1}, {"clip", 0.5}},
+       optim::adafactor({-0.5, 0.1, 0.5, {}})},
+      {"muon",
+       {{"scale", std::string("original")}, {"iterations", int64_t{3}}, {"adamw", std::string("4.*")}},
+       optim::muon({.iterations = 3,
+                    .match_adamw = false,
+                    .by_adamw = [](const std::string& name) { return name.starts_with("4."); }})},
+      {"sam",
+       {{"rho", 0.5}, {"momentum", 0.8}, {"nesterov", true}},
+       optim::sam(optim::sgd({.momentum = 0.8, .nesterov = true}), 0.5)},
+      {"sam",
+       {{"base", std::string("adamw")}, {"betas", betas}, {"weight_decay", 0.1}},
+       optim::sam(optim::adamw({0.8, 0.95, 1e-8, decay}))}};
   std::set<std::vector<double>> results;
   for (const Case& c : cases) {
     CAPTURE(c.name);
@@ -158,7 +185,7 @@ TEST_CASE("settings that make no optimiser or schedule are told") {
                        InputError);
   CHECK_THROWS_WITH_AS(optimizer_by("sgd", {{"betas", 1.0}}), doctest::Contains("unknown key 'betas'"),
                        InputError);
-  CHECK_THROWS_WITH_AS(schedule_by("one-cycle", {{"warmup", 1.0}}), doctest::Contains("unknown key 'warmup'"),
+  CHECK_THROWS_WITH_AS(schedule_by("one-cycle", {{"power", 1.0}}), doctest::Contains("unknown key 'power'"),
                        InputError);
   CHECK_THROWS_WITH_AS(schedule_by("triangle", {{"peak", 1.0}}), doctest::Contains("lies between 0 and 1"),
                        InputError);
@@ -174,18 +201,138 @@ TEST_CASE("a schedule made by name gives the rates of the one made directly") {
                    optim::triangle(0.4, 50, 0.25, 0.2, 0.07));
   check_same_rates(schedule_by("one-cycle", {{"start", 0.04}, {"end", 0.01}}),
                    optim::one_cycle(0.4, 50, 0.3, 1 / 0.04, 0.04 / 0.01));
+  check_same_rates(schedule_by("polynomial", {{"power", 3.0}, {"end", 0.1}}),
+                   optim::polynomial(0.4, 50, 3, 0.1));
+  check_same_rates(schedule_by("cosine-restarts", {{"first", 1.5}, {"times", 3.0}, {"end", 0.1}}),
+                   optim::cosine_restarts(0.4, 15, 3, 0.4 * 0.1));
+  check_same_rates(schedule_by("inverse-sqrt", {{"warmup", 0.8}}),
+                   optim::warm_up(optim::inverse_sqrt(0.4, 8), 8));
+  check_same_rates(schedule_by("plateau", {}), optim::constant(0.4));
   // A share of 0 is close to it.
   CHECK(schedule_by("one-cycle", {{"start", 0.0}})(0) < 1e-8);
   CHECK(optim::linear_decay(0.4, 50, 0.5)(25) == doctest::Approx(0.3));
   CHECK(optim::linear_decay(0.4, 50, 0.5)(80) == doctest::Approx(0.2));
 }
 
-TEST_CASE("warm-up is given in epochs and goes before the kinds that do not rise themselves") {
-  for (const char* name : {"constant", "step", "cosine", "linear"}) {
+TEST_CASE("warm-up is given in epochs and goes before every kind") {
+  for (const optim::ScheduleKind* kind : optim::schedule_kinds().all()) {
+    const std::string& name = kind->name;
+    if (name == "inverse-sqrt") continue;  // falls from the end of its warm-up on
     CAPTURE(name);
     const optim::Schedule warm = schedule_by(name, {{"warmup", 0.8}});
     check_same_rates(warm, optim::warm_up(schedule_by(name, {}), 8));
-    CHECK(warm(0) == doctest::Approx(0.4 / 8));
+    CHECK(warm(0) == doctest::Approx(schedule_by(name, {})(0) / 8));
     CHECK(warm(20) == schedule_by(name, {})(20));
   }
+}
+
+TEST_CASE("schedules follow PyTorch's and the papers'") {
+  // torch.optim.lr_scheduler.PolynomialLR(total_iters=10, power=2) and CosineAnnealingWarmRestarts(4, 2,
+  // 0.01), PyTorch 2.13, from a rate of 0.5.
+  const std::vector<double> polynomial = {0.5,  0.405, 0.32, 0.245, 0.18, 0.125,
+                                          0.08, 0.045, 0.02, 0.005, 0,    0},
+                            restarts = {0.5,   0.428241161391, 0.255,           0.0817588386093,
+                                        0.5,   0.481350485465, 0.428241161391,  0.348757440929,
+                                        0.255, 0.161242559071, 0.0817588386093, 0.0286495145347,
+                                        0.5,   0.495292393699, 0.481350485465,  0.458710055014};
+  const optim::Schedule down = optim::polynomial(0.5, 10, 2), again = optim::cosine_restarts(0.5, 4, 2, 0.01);
+  for (size_t i = 0; i < polynomial.size(); ++i)
+    CHECK(down(static_cast<int64_t>(i)) == doctest::Approx(polynomial[i]).epsilon(1e-9).scale(1));
+  for (size_t i = 0; i < restarts.size(); ++i)
+    CHECK(again(static_cast<int64_t>(i)) == doctest::Approx(restarts[i]).epsilon(1e-9));
+  const optim::Schedule root = optim::inverse_sqrt(0.5, 4);
+  CHECK(root(3) == 0.5);
+  CHECK(root(15) == doctest::Approx(0.25));
+  CHECK(optim::cosine_restarts(0.5, 4, 1)(400000001) == doctest::Approx(optim::cosine(0.5, 4)(1)));
+  CHECK_THROWS_AS(optim::polynomial(1, 10, -1), InputError);
+  CHECK_THROWS_AS(optim::cosine_restarts(1, 4, 0.5), InputError);
+}
+
+TEST_CASE("a plateau's rate follows PyTorch's for the same measurements") {
+  // ReduceLROnPlateau(factor=0.5, patience=1, cooldown=0 or 2, threshold=0.01, min_lr=0.1 of the rate).
+  const std::vector<double> measured = {1,    0.9,  0.899, 0.895, 0.91, 0.7, 0.71, 0.72, 0.73, 0.74,
+                                        0.75, 0.76, 0.69,  0.8,   0.8,  0.8, 0.8,  0.8,  0.8,  0.8};
+  const optim::ScheduleKind& kind = optim::schedule_kinds().at("plateau");
+  const auto factors = [&](bool higher, int64_t cooldown) {
+    Settings settings(kind.settings);
+    settings.set("factor", 0.5);
+    settings.set("patience", int64_t{1});
+    settings.set("threshold", 0.01);
+    settings.set("cooldown", cooldown);
+    settings.set("end", 0.1);
+    optim::Watched state;
+    std::vector<double> all;
+    for (const double value : measured) {
+      kind.measured(settings, value, higher, state);
+      all.push_back(state.factor);
+    }
+    return all;
+  };
+  CHECK(factors(false, 0) == std::vector<double>{1,     1,   1,   0.5, 0.5, 0.5, 0.5, 0.25, 0.25, 0.125,
+                                                 0.125, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1,  0.1,  0.1});
+  CHECK(factors(false, 2) == std::vector<double>{1,     1,    1,    0.5,  0.5,   0.5,   0.5,
+                                                 0.25,  0.25, 0.25, 0.25, 0.125, 0.125, 0.125,
+                                                 0.125, 0.1,  0.1,  0.1,  0.1,   0.1});
+  CHECK(factors(true, 0) == std::vector<double>{1,   1,   0.5, 0.5, 0.25, 0.25, 0.125, 0.125, 0.1, 0.1,
+                                                0.1, 0.1, 0.1, 0.1, 0.1,  0.1,  0.1,   0.1,   0.1, 0.1});
+}
+
+TEST_CASE("rates by name and by depth") {
+  const auto model = kinds_model();  // 0: convolution, 1: batch norm, 4: linear
+  CHECK(optim::rate_factors({}, *model).empty());
+  const auto by_name = optim::rate_factors({{{"0.*", 0.5}, {"*.bias", 0.1}}}, *model);
+  CHECK(by_name ==
+        std::map<std::string, double>{{"0.weight", 0.5}, {"0.bias", 0.5}, {"1.bias", 0.1}, {"4.bias", 0.1}});
+  const auto by_depth = optim::rate_factors({{{"4.bias", 3}}, 0.5}, *model);
+  CHECK(by_depth == std::map<std::string, double>{{"0.weight", 0.25},
+                                                  {"0.bias", 0.25},
+                                                  {"1.weight", 0.5},
+                                                  {"1.bias", 0.5},
+                                                  {"4.weight", 1},
+                                                  {"4.bias", 3}});
+  CHECK_THROWS_WITH_AS(optim::rate_factors({{{"o.weight", 0.5}}}, *model),
+                       doctest::Contains("no parameter is called 'o.weight'; did you mean '0.weight'"),
+                       InputError);
+  // A transformer: embeddings, blocks, head.
+  const nn::ModelOptions small{.input = {8}, .vocabulary = 16, .width = 8, .depth = 3, .heads = 2};
+  const nn::Model gpt = nn::make_model("gpt", small);
+  CHECK(gpt.module->parameters().back().name ==
+        "blocks.2.fc2.bias");  // registered last, used before the head
+  const std::vector<std::string> names = {"tok",
+                                          "pos",
+                                          "blocks.0.qkv.weight",
+                                          "between.weight",
+                                          "blocks.1.qkv.weight",
+                                          "blocks.1.qkv.bias",
+                                          "norm.weight",
+                                          "head.weight"};
+  CHECK(optim::layers_behind(names) == std::map<std::string, int64_t>{{"tok", 3},
+                                                                      {"pos", 3},
+                                                                      {"blocks.0.qkv.weight", 2},
+                                                                      {"between.weight", 1},
+                                                                      {"blocks.1.qkv.weight", 1},
+                                                                      {"blocks.1.qkv.bias", 1},
+                                                                      {"norm.weight", 0},
+                                                                      {"head.weight", 0}});
+  const std::vector<std::string> unnumbered = {"a.weight", "b.weight"};
+  CHECK_THROWS_WITH_AS(optim::layers_behind(unnumbered), doctest::Contains("number no layers (a.weight"),
+                       InputError);
+}
+
+TEST_CASE("parameters with factors train at their rates, and keep what their group says of decay") {
+  const auto model = kinds_model();
+  const auto settings = optimizer_by("sgd", {{"weight_decay", 0.1}, {"decay_all", false}});
+  const auto by_name = optim::make_optimizer(optim::optimizer_kinds().at("sgd"), settings, 0, 0, *model,
+                                             {{{"4.*", 0.5}, {"0.bias", 2}}});
+  const auto named = [](const std::string& name) {
+    return [name](const std::string& each, const Type&) { return each == name; };
+  };
+  const std::vector<optim::Group> groups = {
+      {named("4.weight"), 0.5, {}},
+      {named("4.bias"), 0.5, 0.0},
+      {named("0.bias"), 2, 0.0},
+      {[](const std::string&, const Type& type) { return type.shape.rank() <= 1; }, 1, 0.0}};
+  const std::vector<double> expected = kinds_trained(
+      kinds_model(), optim::sgd({.momentum = 0.9, .common = {.weight_decay = 0.1, .groups = groups}}));
+  CHECK(kinds_trained(model, by_name) == expected);
 }

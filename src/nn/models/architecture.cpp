@@ -58,6 +58,13 @@ Setting width_setting() { return {"width", "of the embeddings", int64_t{128}, 1,
 Setting depth_setting() { return {"depth", "blocks, or layers", int64_t{4}, 1, 1000}; }
 Setting heads_setting() { return {"heads", "heads of attention", int64_t{4}, 1, 1 << 12}; }
 Setting dropout_setting() { return {"dropout", "share of values set to 0 in training", 0.0, 0, 0.9}; }
+Setting drop_path_setting() {
+  return {
+      "drop_path",
+      "stochastic depth: in training a sample goes without the last block's branches with this probability, "
+      "without earlier ones' less often",
+      0.0, 0, 0.9};
+}
 
 ModelOptions sized(ModelOptions options, const Settings& settings) {
   if (settings.find("width")) options.width = settings.integer("width");

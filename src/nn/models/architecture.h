@@ -37,6 +37,7 @@ Setting width_setting();
 Setting depth_setting();
 Setting heads_setting();
 Setting dropout_setting();
+Setting drop_path_setting();
 /// The options with the sizes of the settings.
 ModelOptions sized(ModelOptions options, const Settings& settings);
 }  // namespace models

@@ -50,6 +50,21 @@ Shape picture_shape(const ModelOptions& options, const Shape& usual, const std::
   return options.input;
 }
 
+DropPath::DropPath(double p) : p_(p) {
+  if (!(p >= 0 && p < 1)) fail<InputError>("drop_path takes a probability in [0, 1), not {}", p);
+}
+
+Tensor DropPath::forward(const Tensor& x) {
+  if (!training() || p_ == 0) return x;
+  Shape each = {x.dim(0)};
+  for (int64_t i = 1; i < x.rank(); ++i) each.push_back(1);
+  return x * dropout(Tensor::ones(each), p_, next_random_key());
+}
+
+double drop_path_of(double last, int64_t i, int64_t blocks) {
+  return blocks > 1 ? last * static_cast<double>(i) / static_cast<double>(blocks - 1) : last;
+}
+
 int64_t usual_columns(const ModelOptions& options, const std::string& kind) {
   if (options.numbers > 0) return options.numbers;
   if (options.input.empty()) return 14;

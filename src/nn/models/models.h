@@ -15,6 +15,20 @@ int64_t usual_columns(const ModelOptions& options, const std::string& kind);
 /// A convolution without bias, batch norm, and an activation.
 void append_conv_norm(Sequential& layers, int64_t in, int64_t out, int64_t kernel, const ConvOptions& options,
                       std::shared_ptr<Module> activation);
+/// Stochastic depth (Huang et al., arXiv 1603.09382) at the end of a residual branch: in training each sample
+/// goes without the branch with probability p, and the others have it 1 / (1 − p) times, so that evaluation,
+/// which always has it, is the mean.
+class DropPath : public Module {
+ public:
+  explicit DropPath(double p);
+  Tensor forward(const Tensor& x) override;
+
+ private:
+  double p_;
+};
+/// The p of block `i` of so many: grows in equal steps up to `last` of the last one.
+double drop_path_of(double last, int64_t i, int64_t blocks);
+
 /// The way around a residual block: a 1×1 convolution and batch norm where its output has another shape, else
 /// null.
 std::shared_ptr<Sequential> shortcut_of(int64_t in, int64_t out, int64_t stride);

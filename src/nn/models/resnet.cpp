@@ -1,4 +1,6 @@
 // Residual networks (He et al., arXiv 1512.03385): resnet18, resnet50, and resnet18_cifar for small pictures.
+#include <numeric>
+
 #include "nn/models/architecture.h"
 #include "nn/models/models.h"
 
@@ -6,7 +8,8 @@ namespace millrace::nn::models {
 namespace {
 
 /// Two 3×3 convolutions, or 1×1, 3×3, 1×1 (`bottleneck`, four times as wide at the end).
-std::shared_ptr<Module> residual_block(int64_t in, int64_t mid, int64_t stride, bool bottleneck) {
+std::shared_ptr<Module> residual_block(int64_t in, int64_t mid, int64_t stride, bool bottleneck,
+                                       double drop_path) {
   const int64_t out = bottleneck ? 4 * mid : mid;
   auto body = std::make_shared<Sequential>();
   int convs = 0;
@@ -26,22 +29,26 @@ std::shared_ptr<Module> residual_block(int64_t in, int64_t mid, int64_t stride, 
     add(in, mid, 3, stride);
     add(mid, mid, 3, 1);
   }
+  body->append("", std::make_shared<DropPath>(drop_path));
   return std::make_shared<Residual>(body, shortcut_of(in, out, stride), nn::relu(),
                                     ResidualNames{"", "down"});
 }
 
 class ResNet : public Module {
  public:
-  ResNet(const std::vector<int>& depths, bool bottleneck, int64_t channels, int64_t classes, bool small)
+  ResNet(const std::vector<int>& depths, bool bottleneck, int64_t channels, int64_t classes, bool small,
+         double drop_path)
       : stem_(make<Sequential>("stem")), layers_(make<Sequential>("layers")) {
     append_conv_norm(stem_, channels, 64, small ? 3 : 7, {.stride = small ? 1 : 2, .padding = small ? 1 : 3},
                      nn::relu());
     if (!small) stem_.append(nn::max_pool2d(3, 2, 1));
-    int64_t in = 64;
+    int64_t in = 64, block = 0;
+    const int64_t blocks = std::accumulate(depths.begin(), depths.end(), int64_t{0});
     for (size_t stage = 0; stage < depths.size(); ++stage) {
       const int64_t width = int64_t{64} << stage;
       for (int i = 0; i < depths[stage]; ++i) {
-        layers_.append(residual_block(in, width, stage > 0 && i == 0 ? 2 : 1, bottleneck));
+        layers_.append(residual_block(in, width, stage > 0 && i == 0 ? 2 : 1, bottleneck,
+                                      drop_path_of(drop_path, block++, blocks)));
         in = bottleneck ? 4 * width : width;
       }
     }
@@ -55,14 +62,15 @@ class ResNet : public Module {
   Linear* head_ = nullptr;
 };
 
-Model resnet(const std::string& kind, const ModelOptions& options) {
+Model resnet(const std::string& kind, const Settings& settings, const ModelOptions& options) {
   const bool small = kind == "resnet18_cifar", deep = kind == "resnet50";
   const Shape input = picture_shape(options, small ? Shape{3, 32, 32} : Shape{3, 224, 224}, kind);
   const int64_t classes = options.classes ? options.classes : small ? 10 : 1000;
   const std::vector<int> depths = deep ? std::vector{3, 4, 6, 3} : std::vector{2, 2, 2, 2};
-  return {kind,
-          std::make_shared<ResNet>(depths, deep, input[0].size(), classes, small),
-          {{"x0", batch_of(input)}}};
+  return {
+      kind,
+      std::make_shared<ResNet>(depths, deep, input[0].size(), classes, small, settings.number("drop_path")),
+      {{"x0", batch_of(input)}}};
 }
 
 }  // namespace
@@ -71,21 +79,27 @@ MILLRACE_ARCHITECTURE(resnet18){
     .name = "resnet18",
     .doc = "ResNet-18, of blocks of two convolutions",
     .takes = "picture",
-    .make = [](const Settings&, const ModelOptions& options) { return resnet("resnet18", options); },
+    .settings = {drop_path_setting()},
+    .make = [](const Settings& settings,
+               const ModelOptions& options) { return resnet("resnet18", settings, options); },
 };
 
 MILLRACE_ARCHITECTURE(resnet50){
     .name = "resnet50",
     .doc = "ResNet-50, of blocks of three convolutions",
     .takes = "picture",
-    .make = [](const Settings&, const ModelOptions& options) { return resnet("resnet50", options); },
+    .settings = {drop_path_setting()},
+    .make = [](const Settings& settings,
+               const ModelOptions& options) { return resnet("resnet50", settings, options); },
 };
 
 MILLRACE_ARCHITECTURE(resnet18_cifar){
     .name = "resnet18_cifar",
     .doc = "ResNet-18 for pictures of about 32 × 32",
     .takes = "picture",
-    .make = [](const Settings&, const ModelOptions& options) { return resnet("resnet18_cifar", options); },
+    .settings = {drop_path_setting()},
+    .make = [](const Settings& settings,
+               const ModelOptions& options) { return resnet("resnet18_cifar", settings, options); },
 };
 
 }  // namespace millrace::nn::models

@@ -26,7 +26,7 @@ Tensor mean_of_present(const Tensor& x, const Tensor* segments) {
 
 class TransformerBlock : public Module {
  public:
-  TransformerBlock(const ModelOptions& o, bool causal)
+  TransformerBlock(const ModelOptions& o, bool causal, double drop_path)
       : heads_(o.heads),
         causal_(causal),
         norm1_(make<LayerNorm>("norm1", o.width)),
@@ -35,14 +35,15 @@ class TransformerBlock : public Module {
         norm2_(make<LayerNorm>("norm2", o.width)),
         fc1_(make<Linear>("fc1", o.width, 4 * o.width)),
         fc2_(make<Linear>("fc2", 4 * o.width, o.width)),
-        drop_(make<Dropout>("drop", o.dropout)) {}
+        drop_(make<Dropout>("drop", o.dropout)),
+        path_(make<DropPath>("path", drop_path)) {}
 
   /// x, and a mask where one is needed.
   Tensor forward_many(std::span<const Tensor> inputs) override {
     const Tensor& x = inputs[0];
     const Tensor mask = inputs.size() > 1 ? inputs[1] : Tensor();
-    const Tensor y = x + drop_(proj_(self_attention(qkv_(norm1_(x)), heads_, causal_, 0, mask)));
-    return y + drop_(fc2_(millrace::gelu(fc1_(norm2_(y)))));
+    const Tensor y = x + path_(drop_(proj_(self_attention(qkv_(norm1_(x)), heads_, causal_, 0, mask))));
+    return y + path_(drop_(fc2_(millrace::gelu(fc1_(norm2_(y))))));
   }
 
  private:
@@ -53,11 +54,12 @@ class TransformerBlock : public Module {
   LayerNorm& norm2_;
   Linear &fc1_, &fc2_;
   Dropout& drop_;
+  DropPath& path_;
 };
 
 class TextTransformer : public Module {
  public:
-  TextTransformer(const ModelOptions& o, int64_t length, bool causal, int64_t outputs)
+  TextTransformer(const ModelOptions& o, int64_t length, bool causal, int64_t outputs, double drop_path)
       : causal_(causal),
         classes_(!causal && !o.tokens),
         positions_(parameter("pos", {length, o.width}, init::normal(0, 0.02))),
@@ -66,7 +68,9 @@ class TextTransformer : public Module {
         norm_(make<LayerNorm>("norm", o.width)),
         head_(make<Linear>("head", o.width, outputs, classes_)) {
     for (int64_t i = 0; i < o.depth; ++i)
-      blocks_.push_back(child(fmt::format("blocks.{}", i), std::make_shared<TransformerBlock>(o, causal)));
+      blocks_.push_back(
+          child(fmt::format("blocks.{}", i),
+                std::make_shared<TransformerBlock>(o, causal, drop_path_of(drop_path, i, o.depth))));
   }
 
   Tensor forward_many(std::span<const Tensor> inputs) override {
@@ -130,14 +134,16 @@ Model of_tokens(const std::string& kind, const ModelOptions& options, std::share
           tokens ? Task::tokens : Task::classes};
 }
 
-Model text_transformer(const std::string& kind, const ModelOptions& options) {
+Model text_transformer(const std::string& kind, const Settings& settings, const ModelOptions& given) {
+  const ModelOptions options = sized(given, settings);
   if (options.heads < 1 || options.width % options.heads != 0)
     fail<InputError>("model.width = {} cannot be divided among model.heads = {}", options.width,
                      options.heads);
   const bool causal = kind == "gpt", tokens = causal || options.tokens;
   const int64_t outputs = tokens ? options.vocabulary : options.classes ? options.classes : 2;
   return of_tokens(kind, options,
-                   std::make_shared<TextTransformer>(options, length_of(kind, options), causal, outputs),
+                   std::make_shared<TextTransformer>(options, length_of(kind, options), causal, outputs,
+                                                     settings.number("drop_path")),
                    tokens);
 }
 
@@ -153,18 +159,18 @@ MILLRACE_ARCHITECTURE(gpt){
     .name = "gpt",
     .doc = "causal transformer; predicts the next token",
     .takes = "tokens",
-    .settings = {width_setting(), depth_setting(), heads_setting(), dropout_setting()},
+    .settings = {width_setting(), depth_setting(), heads_setting(), dropout_setting(), drop_path_setting()},
     .make = [](const Settings& settings,
-               const ModelOptions& options) { return text_transformer("gpt", sized(options, settings)); },
+               const ModelOptions& options) { return text_transformer("gpt", settings, options); },
 };
 
 MILLRACE_ARCHITECTURE(encoder){
     .name = "encoder",
     .doc = "transformer that sees both sides; classes, or tokens that were masked",
     .takes = "tokens",
-    .settings = {width_setting(), depth_setting(), heads_setting(), dropout_setting()},
+    .settings = {width_setting(), depth_setting(), heads_setting(), dropout_setting(), drop_path_setting()},
     .make = [](const Settings& settings,
-               const ModelOptions& options) { return text_transformer("encoder", sized(options, settings)); },
+               const ModelOptions& options) { return text_transformer("encoder", settings, options); },
 };
 
 MILLRACE_ARCHITECTURE(bag){

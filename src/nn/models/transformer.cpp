@@ -9,7 +9,7 @@ namespace {
 
 class EncoderBlock : public Module {
  public:
-  EncoderBlock(int64_t width, int64_t heads, bool causal)
+  EncoderBlock(int64_t width, int64_t heads, bool causal, double drop_path)
       : heads_(heads),
         causal_(causal),
         qkv_(make<Linear>("qkv", width, 3 * width)),
@@ -17,15 +17,16 @@ class EncoderBlock : public Module {
         fc1_(make<Linear>("fc1", width, 4 * width)),
         fc2_(make<Linear>("fc2", 4 * width, width)),
         norm1_(make<LayerNorm>("norm1", width)),
-        norm2_(make<LayerNorm>("norm2", width)) {}
+        norm2_(make<LayerNorm>("norm2", width)),
+        path_(make<DropPath>("path", drop_path)) {}
 
   Tensor forward(const Tensor& x) override {
     if (causal_) {
-      const Tensor y = x + attend(norm1_(x));
-      return y + transform(norm2_(y));
+      const Tensor y = x + path_(attend(norm1_(x)));
+      return y + path_(transform(norm2_(y)));
     }
-    const Tensor y = norm1_(x + attend(x));
-    return norm2_(y + transform(y));
+    const Tensor y = norm1_(x + path_(attend(x)));
+    return norm2_(y + path_(transform(y)));
   }
 
  private:
@@ -36,12 +37,14 @@ class EncoderBlock : public Module {
   bool causal_;
   Linear &qkv_, &proj_, &fc1_, &fc2_;
   LayerNorm &norm1_, &norm2_;
+  DropPath& path_;
 };
 
 struct Sizes {
   int64_t vocabulary, width, depth, heads, longest;
   bool causal;
   int64_t length;  // of the samples
+  double drop_path = 0;
 };
 
 class Transformer : public Module {
@@ -54,7 +57,8 @@ class Transformer : public Module {
         blocks_(make<Sequential>("blocks")),
         head_(make<Linear>("head", sizes.width, classes, !sizes.causal)) {
     for (int64_t i = 0; i < sizes.depth; ++i)
-      blocks_.append(std::make_shared<EncoderBlock>(sizes.width, sizes.heads, sizes.causal));
+      blocks_.append(std::make_shared<EncoderBlock>(sizes.width, sizes.heads, sizes.causal,
+                                                    drop_path_of(sizes.drop_path, i, sizes.depth)));
   }
 
   Tensor forward(const Tensor& ids) override {
@@ -75,11 +79,12 @@ class Transformer : public Module {
   Linear& head_;
 };
 
-Model transformer(const std::string& kind, const ModelOptions& options) {
+Model transformer(const std::string& kind, const Settings& settings, const ModelOptions& options) {
   Sizes sizes{30522, 768, 12, 12, 512, false, 128};
   if (kind == "bert_base_14") sizes.length = 14;
   if (kind == "minilm") sizes = {30522, 384, 6, 12, 512, false, 128};
   if (kind == "gpt_mini") sizes = {256, 384, 6, 6, 256, true, 256};
+  sizes.drop_path = settings.number("drop_path");
   if (!options.input.empty()) {
     if (options.input.rank() != 1) fail<InputError>("{} takes samples of shape [length]", kind);
     sizes.length = options.input[0].size();
@@ -97,28 +102,36 @@ MILLRACE_ARCHITECTURE(bert_base){
     .name = "bert_base",
     .doc = "the size of BERT base; classes",
     .takes = "tokens",
-    .make = [](const Settings&, const ModelOptions& options) { return transformer("bert_base", options); },
+    .settings = {drop_path_setting()},
+    .make = [](const Settings& settings,
+               const ModelOptions& options) { return transformer("bert_base", settings, options); },
 };
 
 MILLRACE_ARCHITECTURE(bert_base_14){
     .name = "bert_base_14",
     .doc = "bert_base for 14 tokens",
     .takes = "tokens",
-    .make = [](const Settings&, const ModelOptions& options) { return transformer("bert_base_14", options); },
+    .settings = {drop_path_setting()},
+    .make = [](const Settings& settings,
+               const ModelOptions& options) { return transformer("bert_base_14", settings, options); },
 };
 
 MILLRACE_ARCHITECTURE(minilm){
     .name = "minilm",
     .doc = "BERT of 6 layers, 384 wide; classes",
     .takes = "tokens",
-    .make = [](const Settings&, const ModelOptions& options) { return transformer("minilm", options); },
+    .settings = {drop_path_setting()},
+    .make = [](const Settings& settings,
+               const ModelOptions& options) { return transformer("minilm", settings, options); },
 };
 
 MILLRACE_ARCHITECTURE(gpt_mini){
     .name = "gpt_mini",
     .doc = "causal, 6 layers, 384 wide; predicts the next token",
     .takes = "tokens",
-    .make = [](const Settings&, const ModelOptions& options) { return transformer("gpt_mini", options); },
+    .settings = {drop_path_setting()},
+    .make = [](const Settings& settings,
+               const ModelOptions& options) { return transformer("gpt_mini", settings, options); },
 };
 
 }  // namespace millrace::nn::models

@@ -24,7 +24,8 @@ Schedule one_cycle(double lr, int64_t total, double rise, double divide, double 
 MILLRACE_SCHEDULE(one_cycle){
     .name = "one-cycle",
     .doc = "up and down again, along half a cosine each",
-    .settings = {{"peak", "share of the run at which the rate is highest", 0.3, 0, 1},
+    .settings = {warmup_setting(),
+                 {"peak", "share of the run at which the rate is highest", 0.3, 0, 1},
                  {"start", "rate at the start, as a share of lr", 0.2, 0, 1},
                  end_setting()},
     .make =
@@ -32,7 +33,9 @@ MILLRACE_SCHEDULE(one_cycle){
           // Shares of 0 would be divisions by it.
           const double start = std::max(settings.number("start"), 1e-9),
                        end = std::max(settings.number("end"), 1e-12);
-          return one_cycle(span.lr, span.total_steps, settings.number("peak"), 1 / start, start / end);
+          return warmed_up(
+              one_cycle(span.lr, span.total_steps, settings.number("peak"), 1 / start, start / end), settings,
+              span);
         },
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -22,11 +23,22 @@ struct ScheduleSpan {
   int64_t steps(double epochs) const;
 };
 
+/// What a schedule that goes by measurements remembers: a part of a training's state.
+struct Watched {
+  double factor = 1;                                       // of the rate
+  double best = std::numeric_limits<double>::quiet_NaN();  // NaN: none yet
+  int64_t waited = 0;                                      // measurements since it was best
+  int64_t resting = 0;                                     // measurements that do not count yet
+};
+
 struct ScheduleKind {
   std::string name, doc;
   std::vector<Setting> settings = {};
   /// InputError for numbers that make no schedule.
   Schedule (*make)(const Settings& settings, const ScheduleSpan& span) = nullptr;
+  /// Of a schedule that goes by measurements, whose setting "metric" names what: takes one into account. The
+  /// rate is then that of the step times state.factor. Null: it goes by the step alone.
+  void (*measured)(const Settings& settings, double value, bool higher_is_better, Watched& state) = nullptr;
 };
 
 #define MILLRACE_SCHEDULE(NAME)              \

@@ -20,13 +20,15 @@ Schedule triangle(double lr, int64_t total, double peak, double first, double la
 MILLRACE_SCHEDULE(triangle){
     .name = "triangle",
     .doc = "up and down again, along straight lines",
-    .settings = {{"peak", "share of the run at which the rate is highest", 0.3, 0, 1},
+    .settings = {warmup_setting(),
+                 {"peak", "share of the run at which the rate is highest", 0.3, 0, 1},
                  {"start", "rate at the start, as a share of lr", 0.2, 0, 1},
                  end_setting()},
     .make =
         [](const Settings& settings, const ScheduleSpan& span) {
-          return triangle(span.lr, span.total_steps, settings.number("peak"), settings.number("start"),
-                          settings.number("end"));
+          return warmed_up(triangle(span.lr, span.total_steps, settings.number("peak"),
+                                    settings.number("start"), settings.number("end")),
+                           settings, span);
         },
 };
 

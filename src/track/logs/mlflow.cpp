@@ -159,7 +159,7 @@ class Mlflow final : public Sink {
   void send(int attempts) {
     while (!waiting_.empty()) {
       const size_t count = std::min(waiting_.size(), most_metrics);
-      const json batch(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(count));
+      const std::vector<json> batch(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(count));
       try {
         (void)call("runs/log-batch", {{"run_id", id_}, {"metrics", batch}}, attempts);
       } catch (const Error& error) {

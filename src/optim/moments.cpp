@@ -1,0 +1,37 @@
+#include "optim/moments.h"
+
+#include <cmath>
+
+#include "base/format.h"
+#include "ops/build.h"
+
+namespace millrace::optim {
+
+void check_moments(double beta1, double beta2, double epsilon) {
+  for (const double beta : {beta1, beta2})
+    if (!(beta >= 0 && beta < 1)) fail<InputError>("the betas must be in [0, 1), not {}", beta);
+  if (!(epsilon >= 0 && std::isfinite(epsilon)))
+    fail<InputError>("epsilon must be at least 0, not {}", epsilon);
+}
+
+std::pair<double, double> betas_of(const Settings& settings) {
+  const std::vector<double>& betas = settings.numbers("betas");
+  if (betas.size() != 2) fail<InputError>("betas must be two numbers, not {}", betas.size());
+  return {betas[0], betas[1]};
+}
+
+Value decayed(Update& u, bool decoupled) {
+  if (u.weight_decay == 0) return u.parameter;
+  ops::Build b(u.graph);
+  if (decoupled) return b.sub(u.parameter, b.mul(u.parameter, b.mul(u.lr, u.weight_decay)));
+  u.gradient = b.add(u.gradient, b.mul(u.parameter, u.weight_decay));
+  return u.parameter;
+}
+
+void update_moments(Update& u, double beta1, double beta2) {
+  ops::Build b(u.graph);
+  u.state[0] = b.add(u.state[0], b.mul(b.sub(u.gradient, u.state[0]), 1 - beta1));
+  u.state[1] = b.add(b.mul(u.state[1], beta2), b.mul(b.mul(u.gradient, u.gradient), 1 - beta2));
+}
+
+}  // namespace millrace::optim

@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <cmath>
+#include <fnmatch.h>
+
+#include <millrace/optim.h>
+
+#include "base/format.h"
+#include "ops/build.h"
+#include "optim/kinds.h"
+#include "optim/moments.h"
+
+namespace millrace::optim {
+namespace {
+
+class Muon final : public Optimizer {
+ public:
+  explicit Muon(MuonOptions o) : Optimizer(o.common), own_(std::move(o)) {
+    check_moments(own_.beta1, own_.beta2, own_.epsilon);
+    check_moments(own_.momentum, 0, 0);
+    if (own_.iterations < 1 || own_.iterations > kMostIterations)
+      fail<InputError>("muon makes 1 to {} iterations, not {}", kMostIterations, own_.iterations);
+  }
+
+  std::vector<StateArray> state_of(const std::string& name, const Type& type) const override {
+    if (is_matrix(name, type)) return {{"momentum", type}};
+    return {{"exp_avg", type}, {"exp_avg_sq", type}};
+  }
+
+  /// AdamW's.
+  std::vector<double> scalars(int64_t step) const override {
+    const auto t = static_cast<double>(step);
+    return {1 / (1 - std::pow(own_.beta1, t)), 1 / std::sqrt(1 - std::pow(own_.beta2, t))};
+  }
+
+  Value update(Update& u) const override {
+    ops::Build b(u.graph);
+    const Value parameter = decayed(u, true);
+    const Shape shape = b.shape(u.gradient);
+    if (!is_matrix(u.name, {f32, shape})) {
+      update_moments(u, own_.beta1, own_.beta2);
+      const Value root = b.add(b.mul(b.unary("sqrt", u.state[1]), u.scalars[1]), own_.epsilon);
+      return b.sub(parameter, b.mul(b.div(u.state[0], root), b.mul(u.lr, u.scalars[0])));
+    }
+    const auto towards = [&](Value from, Value to, double part) {
+      return b.add(from, b.mul(b.sub(to, from), part));
+    };
+    u.state[0] = towards(u.state[0], u.gradient, 1 - own_.momentum);
+    const Value blended = own_.nesterov ? towards(u.gradient, u.state[0], own_.momentum) : u.state[0];
+    const int64_t rows = shape[0].size(), columns = shape.count() / rows;
+    const Value direction = b.reshape(orthogonal(b, b.reshape(blended, {rows, columns})), shape);
+    const auto tall = static_cast<double>(rows), wide = static_cast<double>(columns);
+    const double scale =
+        own_.match_adamw ? 0.2 * std::sqrt(std::max(tall, wide)) : std::sqrt(std::max(1.0, tall / wide));
+    return b.sub(parameter, b.mul(direction, b.mul(u.lr, scale)));
+  }
+
+ private:
+  static constexpr int64_t kMostIterations = 99;
+
+  bool is_matrix(const std::string& name, const Type& type) const {
+    return type.shape.rank() >= 2 && type.shape.count() > 0 && !(own_.by_adamw && own_.by_adamw(name));
+  }
+
+  /// Newton and Schulz's iteration with Jordan's coefficients, which brings all singular values near 1.
+  Value orthogonal(ops::Build& b, Value matrix) const {
+    constexpr double a = 3.4445, c = -4.7750, d = 2.0315, least = 1e-7;
+    const Value norm = b.unary("sqrt", b.sum(b.mul(matrix, matrix), {}, false));
+    Value x = b.div(matrix, b.binary("maximum", norm, b.scalar(f32, least)));
+    // Products with the smaller of both squares.
+    const bool tall = b.shape(x)[0].size() > b.shape(x)[1].size();
+    for (int64_t i = 0; i < own_.iterations; ++i) {
+      const Value square = tall ? b.matmul(x, x, true, false) : b.matmul(x, x, false, true);
+      const Value polynomial = b.add(b.mul(square, c), b.mul(b.matmul(square, square), d));
+      x = b.add(b.mul(x, a), tall ? b.matmul(x, polynomial) : b.matmul(polynomial, x));
+    }
+    return x;
+  }
+
+  MuonOptions own_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Optimizer> muon(const MuonOptions& options) { return std::make_shared<Muon>(options); }
+
+MILLRACE_OPTIMIZER(muon){
+    .name = "muon",
+    .doc = "nearly orthogonal steps of matrices; what is no matrix, and adamw's, as adamw",
+    .settings = {{"lr", "learning rate, which the schedule multiplies", 1e-3, 0},
+                 {"momentum", "share of the momentum kept", 0.95, 0, 0.999999},
+                 {"nesterov", "momentum looks one step ahead", true},
+                 {"iterations", "of Newton and Schulz", int64_t{5}, 1, 99},
+                 {"scale",
+                  "how large a matrix's step is: as adamw's would be, or as Jordan has it (lr is then 0.02)",
+                  std::string("match-adamw"),
+                  -1e18,
+                  1e18,
+                  {"match-adamw", "original"}},
+                 {"adamw", "names of matrices that adamw updates; * is any letters",
+                  std::vector<std::string>{"*emb*", "*tok*", "*pos*", "*head*"}},
+                 {"betas", "adamw's decays of the first and second moment", std::vector<double>{0.9, 0.95}, 0,
+                  0.9999999},
+                 {"eps", "adamw's, keeps the division by the second moment from zero", 1e-8, 0, 1}},
+    .make =
+        [](const Settings& settings, Options common) {
+          const auto [beta1, beta2] = betas_of(settings);
+          return muon({.momentum = settings.number("momentum"),
+                       .nesterov = settings.flag("nesterov"),
+                       .iterations = settings.integer("iterations"),
+                       .match_adamw = settings.text("scale") == "match-adamw",
+                       .beta1 = beta1,
+                       .beta2 = beta2,
+                       .epsilon = settings.number("eps"),
+                       .by_adamw =
+                           [patterns = settings.texts("adamw")](const std::string& name) {
+                             return std::any_of(patterns.begin(), patterns.end(),
+                                                [&](const std::string& each) {
+                                                  return ::fnmatch(each.c_str(), name.c_str(), 0) == 0;
+                                                });
+                           },
+                       .common = std::move(common)});
+        },
+};
+
+}  // namespace millrace::optim
