@@ -45,7 +45,10 @@ class Disturber {
         continue;
       }
       rewrite_.copy(i);
-      if (!multiplies(node)) continue;  // in an update, too: Muon's are products
+      // Of an update only what is narrowed like a model's products (Muon's): rows that are put into their
+      // places are exact.
+      const bool narrowed = node.op->arithmetic && *node.op->arithmetic == Arithmetic::narrow;
+      if (!(computes || narrowed) || !multiplies(node)) continue;
       for (size_t r = 0; r < node.types.size(); ++r)
         if (const Value result{i, static_cast<int32_t>(r)}; takes(result))
           rewrite_.set(result,

@@ -53,7 +53,6 @@ const RunFolder& Trainer::resume(const RunFolder& run, std::span<const std::stri
   if (loaded) s.restore(loaded->checkpoint);
   s.record([&] { s.open_logs(s.done()); });
   s.record([&] { s.open_journals(); });
-  s.record([&] { s.note_origin(); });
   s.control->replay(s.done(), [&](int64_t at, std::span<const Change> changes) { s.change(at, changes); });
   if (!told.empty()) {
     s.change(s.done(), told);
@@ -65,6 +64,7 @@ const RunFolder& Trainer::resume(const RunFolder& run, std::span<const std::stri
     s.observer.message(fmt::format("going on from step {} of {}", s.done(), s.total));
   else
     s.save();
+  s.record([&] { s.note_origin(); });
   return *s.run;
 }
 

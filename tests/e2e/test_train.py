@@ -321,8 +321,8 @@ def test_a_training_on_a_full_disk_ends_with_one_message_and_resumes(binary, rec
 
     (run / "model.onnx").unlink()
     used = shutil.disk_usage(run).used // 1024
-    # The metrics are rewritten when a run is resumed, and fit; the model does not.
-    assert not train(used + (whole / "metrics.jsonl").stat().st_size // 1024 + 8)
+    # The metrics and the origin are rewritten when a run is resumed, and fit; the model does not.
+    assert not train(used + (whole / "metrics.jsonl").stat().st_size // 1024 + 16)
     for part in ("recipe.toml", "metrics.jsonl", "events.out.tfevents", "checkpoint of step", "model.onnx"):
         assert any(part in text for text in failed), (part, failed)
     assert train(size)

@@ -103,7 +103,7 @@ TEST_CASE("sizes come from settings, and from the options where those give them"
   CHECK(made->find("blocks.3.qkv.weight") == nullptr);
   CHECK(made->parameter_count() == asked->parameter_count());
   CHECK(nn::make_model("gpt", options).module->find("blocks.3.qkv.weight")->shape() == Shape{3 * 128, 128});
-  CHECK(nn::architectures().at("resnet18").settings.empty());
+  CHECK(nn::architectures().at("lenet").settings.empty());
   same.depth = -1;
   CHECK_THROWS_WITH_AS(nn::make_model("gpt", same),
                        "the depth of the model 'gpt' must be from 1 to 1000, not -1", InputError);
