@@ -36,6 +36,13 @@ std::string writable_formats(bool pipes = false) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+/// Which names of classes are not written.
+std::string lost_in(const data::Dataset& dataset, size_t column, const data::Format& to) {
+  const auto& [name, kind] = dataset.columns()[column];
+  if (kind != data::ColumnKind::integer || data::writes_names(to)) return {};
+  return lost_names(name, dataset.class_names(column));
+}
+
 Action declare_data_convert(Command& command) {
   struct ConvertArguments {
     std::string source, out, format, columns;
@@ -67,7 +74,8 @@ Action declare_data_convert(Command& command) {
     if (piped) a->out = standard_output;
     const auto dataset = data::open_dataset(task::expand(a->source), a->header.options());
     const std::vector<size_t> chosen = data::choose_columns(*dataset, split_columns(a->columns));
-    const std::vector<data::Column> columns = data::columns_at(*dataset, chosen);
+    const bool names = data::writes_names(format);
+    const std::vector<data::Column> columns = data::columns_at(*dataset, chosen, names);
     std::vector<std::filesystem::path> written = {a->out};
     if (format.beside) written.emplace_back(format.beside(a->out));
     data::require_free(*dataset, written, a->force || piped);
@@ -75,8 +83,11 @@ Action declare_data_convert(Command& command) {
     options.zstd = a->zstd;
     const auto writer = a->zstd ? data::create_mds(a->out, columns, options) : format.create(a->out, columns);
     Progress progress(piped ? stderr : stdout);
-    data::copy_samples(*dataset, chosen, *writer,
-                       [&](int64_t done, int64_t total) { progress.count("", done, total, "samples"); });
+    data::copy_samples(
+        *dataset, chosen, *writer,
+        [&](int64_t done, int64_t total) { progress.count("", done, total, "samples"); }, names);
+    for (const size_t column : chosen)
+      if (const std::string line = lost_in(*dataset, column, format); !line.empty()) progress.print(line);
     progress.print(fmt::format("{}: {} samples of {} columns as {}", a->out, thousands(dataset->count()),
                                columns.size(), format.doc));
     return 0;

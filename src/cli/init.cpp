@@ -9,8 +9,9 @@ namespace millrace::cli {
 namespace {
 
 Action declare_init(Command& command) {
-  auto path = std::make_shared<std::string>();
+  auto path = std::make_shared<std::string>(), test = std::make_shared<std::string>();
   command.positional("DATA", *path, "what to train on: a folder, a table, tars, texts … data of any format")
+      .option("--test", *test, "what to test on; by default test, val … beside train, else a share of DATA")
       .footer(
           "Looks at the data and prints a recipe for them, with comments: what a sample is, what is to be "
           "predicted, which\n"
@@ -18,13 +19,14 @@ Action declare_init(Command& command) {
           "leads.\n\n"
           "  millrace init photos > photos.toml              a folder with a folder of files for each class\n"
           "  millrace init people.csv > people.toml          a table; the column to predict can be changed\n"
+          "  millrace init old.csv --test new.csv > r.toml   with another to test on\n"
           "  millrace init 'speech-{000..007}.tar' > speech.toml\n\n"
           "Then:\n"
           "  millrace data show photos.toml                  look at a batch as training sees it\n"
           "  millrace estimate photos.toml                   say how long it takes\n"
           "  millrace train photos.toml                      train; --help there explains all keys\n");
-  return [path] {
-    fmt::print("{}", task::draft_recipe(*path));
+  return [path, test] {
+    fmt::print("{}", task::draft_recipe(*path, *test));
     return 0;
   };
 }

@@ -6,6 +6,7 @@
 #include <millrace/feed.h>
 
 #include "base/format.h"
+#include "cli/data_notes.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
@@ -173,6 +174,10 @@ int run_pack(PackArguments& a) {
     progress.print("interrupted; the same command goes on behind the shards that are complete");
     return 130;
   }
+  if (!options.format.empty())
+    if (const std::string line = lost_names("label", data::PackSource(*parts[0].set).classes());
+        !line.empty())
+      progress.print(line);
   return report_packed(progress, parts, results, options.verify);
 }
 

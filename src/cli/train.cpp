@@ -79,6 +79,9 @@ train::RunFolder start_training(std::unique_ptr<train::Trainer>& trainer, const 
     trainer = std::make_unique<train::Trainer>(train::recipe_of(run.path()), std::move(observer));
     return trainer->resume(run, a.overrides);
   }
+  if (fs::is_directory(a.recipe) && !fs::exists(fs::path(a.recipe) / "recipe.toml"))
+    fail<InputError>(
+        "{0} is a folder, not a recipe; millrace init {0} > recipe.toml drafts one for data there", a.recipe);
   if (fs::is_directory(a.recipe))
     fail<InputError>("{} is a folder: to go on with a run there, add --resume", a.recipe);
   const task::Recipe recipe = train::recipe_of(a.recipe, a.overrides);

@@ -44,6 +44,20 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
+/// The only file of a folder that is called train, whatever its ending; else the path itself.
+std::string train_in(const std::string& path) {
+  std::string found;
+  std::error_code none;
+  for (fs::directory_iterator at(path, none), end; !none && at != end; at.increment(none)) {
+    const std::string name = at->path().filename().string();
+    if (name.substr(0, name.find('.')) != "train" || name.ends_with(".mrx") || !at->is_regular_file(none))
+      continue;
+    if (!found.empty()) return path;
+    found = at->path().string();
+  }
+  return found.empty() ? path : found;
+}
+
 /// The names by which test sets go beside "train": of folders, of files, of MNIST.
 DraftPaths draft_paths(const std::string& path) {
   static constexpr const char* tests[] = {"test", "val", "valid", "validation", "dev", "t10k"};
@@ -51,6 +65,8 @@ DraftPaths draft_paths(const std::string& path) {
   if (is_there(whole / "train"))
     for (const char* test : tests)
       if (is_there(whole / test)) return {(whole / "train").string(), (whole / test).string()};
+  if (const std::string train = train_in(path); train != path)
+    if (DraftPaths paths = draft_paths(train); !paths.test.empty()) return paths;
   // "data/train/" ends in an empty name.
   const fs::path file = whole.has_filename() ? whole : whole.parent_path();
   const std::string name = file.filename().string();
@@ -283,9 +299,9 @@ void Draft::cut_corpus(const Task& task) {
 
 }  // namespace
 
-std::string draft_recipe(const std::string& path) {
+std::string draft_recipe(const std::string& path, const std::string& test) {
   Draft draft;
-  draft.paths = draft_paths(path);
+  draft.paths = test.empty() ? draft_paths(path) : DraftPaths{path, test};
   draft.all = open_set(draft.paths.train);
   if (draft.all->count() == 0) fail<InputError>("{}: there are no samples", path);
   refuse_folder_of_sets(*draft.all);
@@ -300,6 +316,7 @@ std::string draft_recipe(const std::string& path) {
   std::string input = draft.input(recipe, taken);
   Task task = draft.learn(section, input);
   draft.look_at_tests(task);
+  if (!test.empty() && !draft.no_tests.empty()) throw InputError(draft.no_tests);
   draft.cut_corpus(task);
   const bool shorter = draft.length > 0 && draft.length < usual_length;
   if (shorter) input += fmt::format("length = {}\n", draft.length);

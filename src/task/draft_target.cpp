@@ -82,6 +82,22 @@ std::string last_target(const data::Dataset& samples) {
   return columns.back().name;
 }
 
+/// Of what is said of pictures, sounds or the like the only column that could be a target; "" for none.
+std::string only_other_target(const data::Dataset& samples) {
+  bool contents = false;
+  std::string found;
+  for (size_t c = 0; c < samples.columns().size(); ++c) {
+    const auto& [name, kind] = samples.columns()[c];
+    using enum data::ColumnKind;
+    const bool plain = kind == integer || kind == real || kind == text;
+    contents |= !plain;
+    if (!plain || name == key_column_name || is_no_target(samples, c)) continue;
+    if (!found.empty()) return {};
+    found = name;
+  }
+  return contents ? found : "";
+}
+
 /// A pattern by which the names of files tell a class, "7_ann_12" or "cat12": of each at least five; "" for
 /// none.
 std::string pattern_of_keys(const data::Dataset& samples) {
@@ -113,6 +129,11 @@ std::string recognise_target(Recipe& recipe, const data::Dataset& samples) {
     column = last_target(samples);
     why = fmt::format("the last column{}: name another if that is not what you want",
                       column == samples.columns().back().name ? "" : " that says something");
+  }
+  if (column.empty()) {
+    column = only_other_target(samples);
+    if (!column.empty())
+      why = "the only column that could be a target: name another if that is not what you want";
   }
   if (!column.empty()) output.set("column", column);
   try {

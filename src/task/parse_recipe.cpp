@@ -7,6 +7,9 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/suggest.h"
+#include "data/formats/content.h"
+#include "data/formats/formats.h"
+#include "data/io/open_file.h"
 #include "task/recipe.h"
 #include "task/recipe_items.h"
 #include "task/recipe_moved.h"
@@ -399,8 +402,27 @@ Recipe parse_recipe(std::string_view text, const std::string& name, std::span<co
   return typed_recipe(std::move(items));
 }
 
+namespace {
+
+/// What the file holds, where it is data rather than a recipe; "" where it is not.
+std::string data_in(const std::string& path) {
+  const data::ColumnKind kind = data::file_kind(path);
+  if (kind == data::ColumnKind::picture || kind == data::ColumnKind::audio) return data::kind_name(kind);
+  const data::Format* const format = data::format_of(*data::open_file(path));
+  return format && format->name != std::string_view("text") ? format->doc : "";
+}
+
+}  // namespace
+
 Recipe load_recipe(const std::filesystem::path& path, std::span<const std::string> overrides) {
-  return parse_recipe(read_text(path), path.string(), overrides);
+  try {
+    return parse_recipe(read_text(path), path.string(), overrides);
+  } catch (const InputError&) {
+    const std::string what = path.extension() == ".toml" ? "" : data_in(path.string());
+    if (what.empty()) throw;
+    fail<InputError>("{0}: that is data ({1}), not a recipe; millrace init {0} > recipe.toml drafts one",
+                     path.string(), what);
+  }
 }
 
 }  // namespace millrace::task

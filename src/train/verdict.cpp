@@ -26,7 +26,7 @@ std::string remedy(const DataMeans& means, double faster) {
   const double gain = std::min(1 / std::max(means.cheaper_cost, 1e-3), faster) - 1;
   if (!means.cheaper.empty() && gain >= 0.01)
     return fmt::format("{} would give about +{:.0f} %", means.cheaper, 100 * gain);
-  return "fewer augmentations or more CPUs would help";
+  return means.augments ? "fewer augmentations or more CPUs would help" : "more CPUs would help";
 }
 
 }  // namespace

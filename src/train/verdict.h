@@ -29,6 +29,7 @@ struct DataMeans {
   int64_t cache_mb = 0;          // data.cache_mb that would keep all of them so, where memory allows; else 0
   std::string cheaper = {};  // how they could be stored to be read in less time; "" when that is not known
   double cheaper_cost = 1;   // CPU time of reading those, of what it is now
+  bool augments = true;      // there are random changes of which some could be left out
 };
 
 /// One line, or "" when there is nothing to say (nothing measured; cached and hardly any waiting). Where more

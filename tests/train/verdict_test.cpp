@@ -56,6 +56,9 @@ TEST_CASE("decoding that binds is named with its limit, the model's own rate and
   keeping.cache_mb = 300;
   CHECK(has(data_verdict(times, keeping), "data.cache_mb = 300"));
   CHECK(has(data_verdict(times, means()), "fewer augmentations"));
+  DataMeans plain = means();  // as of tables, which have none
+  plain.augments = false;
+  CHECK(has(data_verdict(times, plain), "; more CPUs would help"));
   CHECK(has(data_verdict(times, means("sounds")), "decode-bound at 1,510 sounds/s"));
 }
 

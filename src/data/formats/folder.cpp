@@ -1,8 +1,10 @@
-// A folder of files: a sample is a file, its class the folder that it lies in.
+// A folder of files: a sample is a file, its class the folder that it lies in; or, where all lie together,
+// what a table there says of it.
 #include "data/formats/folder.h"
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 
 #include "base/file.h"
 #include "base/format.h"
@@ -12,6 +14,7 @@
 #include "data/codecs/pictures/picture.h"
 #include "data/codecs/sounds/sound.h"
 #include "data/formats/content.h"
+#include "data/formats/folder_table.h"
 #include "data/formats/formats.h"
 #include "data/formats/open_dataset.h"
 
@@ -54,14 +57,19 @@ class Folder final : public Dataset {
                         : kind_ == ColumnKind::text  ? "text"
                                                      : "data",
                         kind_});
+    if (!classes || std::all_of(files_.begin(), files_.end(),
+                                [&](const File& file) { return file.folder == files_[0].folder; }))
+      look_for_table();
   }
 
   int64_t count() const override { return static_cast<int64_t>(files_.size()); }
   std::string name(int64_t index) const override { return full_path(index).string(); }
   bool has(int64_t index, size_t column) const override {
+    if (column >= own_) return !std::holds_alternative<std::monostate>(told(index, column));
     return columns_.at(column).name != "label" || !folder(at(index)).empty();
   }
   Value read(int64_t index, size_t column) const override {
+    if (column >= own_) return told(index, column);
     const File& file = at(index);
     if (column == 0) return (fs::path(folder(file)) / file.name).generic_string();
     if (columns_.at(column).name == "label")
@@ -83,6 +91,7 @@ class Folder final : public Dataset {
     size_t folder;  // into folders_
     std::string name;
     ColumnKind kind;
+    int64_t row = -1;  // of the table; -1: none
   };
 
   const File& at(int64_t index) const { return files_.at(static_cast<size_t>(index)); }
@@ -117,6 +126,7 @@ class Folder final : public Dataset {
         // Notes, predictions and the like, of which a folder of data has none below it.
         if (run && !below.empty() && kind != ColumnKind::picture && kind != ColumnKind::audio) continue;
         files_.push_back({here, name, kind});
+        if (below.empty() && has_ending(name, {".csv", ".tsv"})) tables_.push_back((path() / at).string());
         others = true;
       } else if (!scan(at.generic_string(), depth + 1)) {
         runs = true;
@@ -156,6 +166,47 @@ class Folder final : public Dataset {
     find_fault(wanted, other);
   }
 
+  /// A table that names the files: its columns are theirs, and a file is a sample for each row that names it.
+  void look_for_table() {
+    if (tables_.empty() || (kind_ != ColumnKind::picture && kind_ != ColumnKind::audio)) return;
+    std::vector<std::string> names;
+    for (const File& file : files_) names.push_back((fs::path(folder(file)) / file.name).generic_string());
+    table_ = folder_table(tables_, names);
+    if (!table_ || table_->columns.empty()) return;
+    std::erase_if(columns_, [](const Column& column) { return column.name == "label"; });
+    own_ = columns_.size();
+    std::vector<File> samples;
+    int64_t untold = 0;
+    for (size_t i = 0; i < files_.size(); ++i) {
+      File file = files_[i];
+      untold += table_->rows[i].empty();
+      if (table_->rows[i].empty()) samples.push_back(file);
+      for (file.row = -1; const int64_t row : table_->rows[i]) {
+        file.row = row;
+        samples.push_back(file);
+      }
+    }
+    files_ = std::move(samples);
+    fault_.clear();
+    std::string text = fmt::format("{} says what the files are:", table_->path);
+    for (const Column& column : table_->columns) {
+      columns_.push_back(column);
+      // As it is called there, unless that is taken.
+      for (size_t c = 0; c < own_; ++c)
+        if (columns_[c].name == column.name) columns_.back().name = "table_" + column.name;
+      text += " " + columns_.back().name;
+    }
+    if (untold > 0) text += fmt::format("; {} of {} files are not in it", untold, names.size());
+    if (table_->lost > 0) text += fmt::format("; {} of its rows name no file", table_->lost);
+    note(text);
+  }
+
+  /// What the table says of a sample.
+  Value told(int64_t index, size_t column) const {
+    const int64_t row = at(index).row;
+    return row < 0 ? Value() : value_at(table_->read.at(column - own_), static_cast<size_t>(row));
+  }
+
   /// Why the folders are no classes.
   void find_fault(const std::vector<int64_t>& wanted, const std::vector<std::string>& other) {
     const char* what = kind_ == ColumnKind::picture ? "pictures"
@@ -164,8 +215,11 @@ class Folder final : public Dataset {
     if (wanted[0] > 0) {
       const auto outside =
           std::find_if(files_.begin(), files_.end(), [](const File& file) { return file.folder == 0; });
-      fault_ = fmt::format("{}: {} lies outside of class folders; put the {} into one folder for each class",
-                           path(), outside->name, what);
+      fault_ = fmt::format(
+          "{0}: {1} lies outside of class folders; put the {2} into one folder for each class, or beside "
+          "them a "
+          "table, {0}/labels.csv, with the lines filename,label and {1},CLASS …",
+          path(), outside->name, what);
       return;
     }
     for (size_t f = 1; f < folders_.size() && fault_.empty(); ++f)
@@ -181,6 +235,9 @@ class Folder final : public Dataset {
   std::vector<File> files_;
   ColumnKind kind_ = ColumnKind::bytes;
   std::string fault_;
+  std::vector<std::string> tables_;  // that lie there
+  std::shared_ptr<const FolderTable> table_;
+  size_t own_ = std::numeric_limits<size_t>::max();  // columns before those of the table
 };
 
 }  // namespace

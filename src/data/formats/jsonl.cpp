@@ -149,6 +149,7 @@ class JsonLines final : public LineDataset {
           fail<InputError>("{}: has more than {} different names; are they data?", path, most_json_columns);
       }
     if (columns_.empty()) fail<InputError>("{}: its objects have no members", path);
+    refuse_columns(tallies);
     for (size_t c = 0; c < tallies.size(); ++c) {
       columns_[c].kind = tallies[c].kind();
       note_texts(c, tallies[c]);
@@ -165,6 +166,18 @@ class JsonLines final : public LineDataset {
   }
 
  private:
+  /// One object whose members are all columns, or lists, is what pandas writes unless it is told otherwise.
+  void refuse_columns(const std::vector<JsonTally>& tallies) const {
+    const bool nested =
+        std::all_of(tallies.begin(), tallies.end(), [](const JsonTally& tally) { return tally.nested == 1; });
+    if (count() == 1 && nested)
+      fail<InputError>(
+          "{}: is one JSON object with all rows in it, column by column; JSON lines have an object for each "
+          "row: "
+          "in pandas to_json(…, orient=\"records\", lines=True)",
+          path());
+  }
+
   /// Texts among numbers: what the user should know of them.
   void note_texts(size_t c, const JsonTally& tally) {
     const bool numbers = columns_[c].kind == ColumnKind::integer || columns_[c].kind == ColumnKind::real;

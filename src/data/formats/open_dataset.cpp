@@ -70,6 +70,12 @@ void refuse_known(const std::string& path, const RandomAccessFile& file) {
         "{}: is an Excel workbook (.xls) or another document of old Office programs, which are "
         "not read: save it as CSV",
         path);
+  if (const size_t at = head.find_first_not_of(" \t\r\n");
+      at != head.npos && (head[at] == '[' || head[at] == '{'))
+    fail<InputError>(
+        "{}: is JSON, of which only JSON lines are read, an object a line: in pandas to_json(…, "
+        "orient=\"records\", lines=True); of an array, jq -c '.[]' makes them",
+        path);
   refuse_nuls(path, head);
 }
 

@@ -171,7 +171,7 @@ TEST_CASE("in training some ids of a table are those of unknown values, by seed,
   // Where values are rare enough, these teach it.
   std::vector<std::vector<data::Value>> rows;
   for (int64_t i = 0; i < 300; ++i)
-    rows.push_back({std::string(i % 30 ? "usual" : "once " + std::to_string(i)), i * 7 % 300});
+    rows.push_back({std::string(i % 30 ? "usual" : "once " + std::to_string(i)), i * 7 % 290});
   const auto rare = std::make_shared<RowsDataset>(
       "rare", std::vector<data::Column>{{"work", ColumnKind::text}, {"age", ColumnKind::integer}},
       std::move(rows));
@@ -214,7 +214,7 @@ TEST_CASE(
     "a CSV file to be predicted is read as training read its own: texts are texts, a first line are names") {
   const TempFolder folder;
   std::string rows = "size,code\n";
-  for (int i = 0; i < 30; ++i) rows += fmt::format("{},{}\n", 29 - i, i % 3 ? "007" : "x7");
+  for (int i = 0; i < 30; ++i) rows += fmt::format("{},{}\n", 3 * (29 - i), i % 3 ? "007" : "x7");
   write_file(folder / "train.csv", rows);
   write_file(folder / "one.csv", "size,code\n3,007\n");
   const std::shared_ptr<const data::Dataset> samples = data::open_dataset((folder / "train.csv").string());
