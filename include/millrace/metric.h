@@ -98,6 +98,12 @@ struct Measured {
   double value = 0, low = 0, high = 0;
 };
 
+/// Of one class, or label, among several.
+struct ClassMeasured {
+  int64_t count = 0, told = 0;  // rows of it, and rows told to be of it
+  Measured precision, recall, f1;
+};
+
 /// softmax of one row.
 void softmax(std::span<const float> logits, std::vector<double>& probabilities);
 /// The log of one class's softmax, exact where the probability itself underflows.

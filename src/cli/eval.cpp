@@ -1,15 +1,13 @@
-#include <cmath>
 #include <filesystem>
 #include <fmt/core.h>
 
 #include <millrace/run.h>
 
 #include "base/format.h"
-#include "base/number_text.h"
+#include "cli/evaluation_text.h"
 #include "cli/json.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
-#include "task/evaluate.h"
 #include "task/open.h"
 
 namespace millrace::cli {
@@ -30,20 +28,7 @@ bool is_change(const std::string& word) {
          !std::filesystem::exists(word, ignored);
 }
 
-/// "  accuracy      97.31 %  (95 % interval 96.97 to 97.62 %)"
-std::string metric_line(const eval::Measured& metric, size_t name_width) {
-  const bool share = task::metric_of(metric.name).share;
-  const char* const unit = share ? " %" : "";
-  const auto text = [&](double value) {
-    return share ? fmt::format("{:.2f}", 100 * value) : number_text(value, metric.value);
-  };
-  std::string line = fmt::format("  {:<{}} {}{}", metric.name, name_width, text(metric.value), unit);
-  if (std::isfinite(metric.low) && std::isfinite(metric.high))
-    line += fmt::format("  (95 % interval {} to {}{})", text(metric.low), text(metric.high), unit);
-  return line;
-}
-
-std::string evaluation_json(const task::Evaluation& result) {
+std::string evaluation_json(const task::Evaluation& result, const std::vector<std::string>& calibrations) {
   std::vector<std::pair<std::string, Json>> fields = {{"data", result.data}, {"targets", result.count}},
                                             intervals;
   for (const eval::Measured& metric : result.metrics) {
@@ -51,6 +36,13 @@ std::string evaluation_json(const task::Evaluation& result) {
     intervals.emplace_back(metric.name, std::vector<Json>{metric.low, metric.high});
   }
   fields.emplace_back("intervals", json_object(intervals));
+  if (!result.classes.empty()) {
+    std::vector<Json> reports;
+    for (const task::ClassReport& report : result.classes) reports.push_back(class_report_json(report));
+    fields.emplace_back("classes", reports);
+  }
+  if (!calibrations.empty())
+    fields.emplace_back("calibrated", std::vector<Json>(calibrations.begin(), calibrations.end()));
   fields.emplace_back("seconds", result.seconds);
   return json_object(fields).text;
 }
@@ -82,14 +74,15 @@ int run_eval(const EvalArguments& a) {
     fail<InputError>("the recipe of {} names no test set: millrace eval {} DATA", a.model, a.model);
   const task::Evaluation result = run.evaluate(data);
   if (a.json) {
-    fmt::print("{}\n", evaluation_json(result));
+    fmt::print("{}\n", evaluation_json(result, run.calibrations()));
     return 0;
   }
   progress.print(fmt::format("{}: {} {} in {:.1f} s", result.data, thousands(result.count), result.unit,
                              result.seconds));
-  size_t name_width = 14;
-  for (const eval::Measured& metric : result.metrics) name_width = std::max(name_width, metric.name.size());
-  for (const eval::Measured& metric : result.metrics) progress.print(metric_line(metric, name_width));
+  for (const std::string& line : run.calibrations()) progress.print("calibrated: " + line);
+  for (const std::string& line : metric_lines(result.metrics)) progress.print(line);
+  for (const task::ClassReport& report : result.classes)
+    if (const std::string table = class_report_text(report); !table.empty()) progress.print(table);
   return 0;
 }
 
@@ -104,7 +97,10 @@ Action declare_eval(Command& command) {
       .option("--checkpoint", a->checkpoint, checkpoint_doc)
       .flag("--json", a->json, "print one JSON object")
       .footer(
-          "Prints the recipe's metrics (eval.metrics), each with its 95 % interval.\n\n"
+          "Prints the recipe's metrics (eval.metrics), each with its 95 % interval, and of up to 20 classes "
+          "or "
+          "labels what is\n"
+          "said of each and which are taken for which.\n\n"
           "  millrace eval runs/letters-1\n"
           "  millrace eval runs/cifar10-1 ${MILLRACE_DATA}/cifar10/test.tar input.tta=none --json\n");
   return [a] { return run_eval(*a); };

@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "base/number_text.h"
+#include "eval/class_tally.h"
 
 namespace millrace::task {
 namespace {
@@ -81,6 +82,34 @@ std::vector<eval::Measured> in_order(const std::vector<JudgedOutput>& outputs,
   return all;
 }
 
+/// Counts of the classes of each output, and who else wants to see the rows.
+class JudgedRows {
+ public:
+  JudgedRows(std::vector<JudgedOutput>& outputs, const OnJudged& on_judged) : tallies_(outputs.size()) {
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      const Output& output = *outputs[k].output;
+      const bool few = !output.at_places() && !output.classes().empty() && output.width() <= most_reported;
+      outputs[k].measurement.listen([this, k, few, &on_judged](const eval::Judged& judged, int64_t first) {
+        if (few) tallies_[k].update(judged, first);
+        if (on_judged) on_judged(k, judged, first);
+      });
+    }
+  }
+  std::vector<ClassReport> reports(const std::vector<JudgedOutput>& outputs) const {
+    std::vector<ClassReport> reports;
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      const Output& output = *outputs[k].output;
+      if (auto classes = tallies_[k].finalize(); !classes.empty())
+        reports.push_back({output.name(), output.classes(), std::move(classes), tallies_[k].confusion()});
+    }
+    return reports;
+  }
+
+ private:
+  static constexpr int64_t most_reported = 20;
+  std::vector<eval::ClassTally> tallies_;
+};
+
 /// Goes once through the set, from its beginning: use(batch, logits of each output, which rows count).
 /// Samples that stand in for bad ones count once.
 template <typename Use>
@@ -119,9 +148,10 @@ Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
 
 Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
                     const std::vector<std::string>& metrics,
-                    const std::function<void(int64_t, int64_t)>& progress) {
+                    const std::function<void(int64_t, int64_t)>& progress, const OnJudged& on_judged) {
   const auto begin = std::chrono::steady_clock::now();
   std::vector<JudgedOutput> outputs = judged_outputs(task, set, metrics);
+  JudgedRows judged(outputs, on_judged);
   const data::Feed& feed = *set.feed;
   each_batch(predictor, set, progress,
              [&](const data::FeedBatch& batch, const auto& logits, const auto& rows) {
@@ -132,9 +162,12 @@ Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
                      outputs[k].bytes, outputs[k].measurement);
              });
   // Rows of which several targets count are told by these.
-  return {in_order(outputs, metrics), outputs.front().measurement.count(),
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), feed.path(),
-          task.outputs.front()->at_places() ? "targets" : feed.unit()};
+  return {in_order(outputs, metrics),
+          outputs.front().measurement.count(),
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
+          feed.path(),
+          task.outputs.front()->at_places() ? "targets" : feed.unit(),
+          judged.reports(outputs)};
 }
 
 std::vector<OutputMeasurement> measure_by_sample(Predictor& predictor, const Task& task, TaskFeed& set,

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "data/codecs/pictures/frame_graph.h"
 #include "optim/model_scope.h"
+#include "task/calibrated.h"
 #include "task/json_text.h"
 #include "task/model.h"
 
@@ -22,8 +23,11 @@ Graph model_graph(const Task& task) {
     std::vector<optim::NamedTensor> named;
     for (size_t i = 0; i < logits.size(); ++i) {
       const Output& output = *task.outputs[i];
-      named.emplace_back(output.prefix() + "logits", logits[i]);
-      named.emplace_back(output.prefix() + output.predictions_name(), output.predictions(logits[i]));
+      const Tensor own = calibrated(output, logits[i]);
+      named.emplace_back(output.prefix() + "logits", own);
+      named.emplace_back(output.prefix() + output.predictions_name(), output.predictions(own));
+      if (Tensor decided = decisions(output, own); decided.defined())
+        named.emplace_back(output.prefix() + "decisions", std::move(decided));
     }
     return named;
   };
@@ -104,6 +108,8 @@ std::map<std::string, std::string> metadata_of(const Task& task) {
     std::string list;  // in JSON, as names may hold any characters
     for (const std::string& name : output->classes()) list += (list.empty() ? "[" : ", ") + json_string(name);
     if (!list.empty()) metadata[output->prefix() + "classes"] = list + "]";
+    if (!output->calibration().empty())
+      metadata[output->prefix() + "calibration"] = calibration_json(output->calibration());
   }
   for (const auto& input : task.inputs)
     if (const std::string encoding = input->encoding(); !encoding.empty())

@@ -12,7 +12,8 @@ std::span<const int64_t> labels_in(std::span<const std::byte> targets) {
 }
 
 void judge_labels(std::span<const float> logits, std::span<const std::byte> targets, int64_t places,
-                  int64_t width, const std::vector<char>& rows, double bytes, eval::Measurement& into) {
+                  int64_t width, const std::vector<char>& rows, double bytes, eval::Measurement& into,
+                  std::span<const double> thresholds) {
   const std::span<const int64_t> all = labels_in(targets);
   const auto each = static_cast<size_t>(std::max<int64_t>(places, 1)), wide = static_cast<size_t>(width);
   MILLRACE_CHECK(all.size() == rows.size() * each && logits.size() == all.size() * wide,
@@ -40,7 +41,8 @@ void judge_labels(std::span<const float> logits, std::span<const std::byte> targ
                .width = width,
                .labels = labels,
                .values = {},
-               .bytes = bytes});
+               .bytes = bytes,
+               .thresholds = thresholds});
 }
 
 std::vector<size_t> most_probable(const std::vector<double>& probabilities, int64_t top) {

@@ -12,7 +12,8 @@ namespace millrace::task {
 /// Adds rows of a batch to the metrics: `logits` (rows × places × width) against `targets` i64 (rows ×
 /// places). Those of rows that do not count, and where the target is -1, are left out.
 void judge_labels(std::span<const float> logits, std::span<const std::byte> targets, int64_t places,
-                  int64_t width, const std::vector<char>& rows, double bytes, eval::Measurement& into);
+                  int64_t width, const std::vector<char>& rows, double bytes, eval::Measurement& into,
+                  std::span<const double> thresholds = {});
 /// Targets i64.
 std::span<const int64_t> labels_in(std::span<const std::byte> targets);
 /// The `top` most probable, at least one; of equals the first.

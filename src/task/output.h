@@ -13,6 +13,7 @@
 
 #include "base/registry.h"
 #include "data/feed/part.h"
+#include "eval/calibration.h"
 #include "eval/metric.h"
 #include "task/loss.h"
 #include "task/reading.h"
@@ -76,6 +77,15 @@ class Output {
   virtual Tensor predictions(const Tensor& logits) const = 0;
   virtual std::string predictions_name() const = 0;  // "probabilities"
 
+  /// How logits become probabilities, where these can be calibrated.
+  virtual eval::Link link() const { return eval::Link::none; }
+  /// Logits that judge() and predict() get are calibrated already (calibrated.h); the thresholds are theirs.
+  void calibrate(eval::Calibration calibration) {
+    thresholds_ = calibration.logit_thresholds();
+    calibration_ = std::move(calibration);
+  }
+  const eval::Calibration& calibration() const { return calibration_; }
+
   /// Adds rows of a batch to the metrics: logits f32 (rows × width, at_places() rows × length × width), the
   /// target array as the feed has it. `rows`: which rows count. `bytes` of text that a target stands for, or
   /// 0.
@@ -88,7 +98,14 @@ class Output {
   virtual std::string target_text(std::span<const std::byte> target) const = 0;
 
  protected:
+  /// Of logits (Judged::thresholds); empty: 0.
+  const std::vector<double>& thresholds() const { return thresholds_; }
+
   Section section_;
+
+ private:
+  eval::Calibration calibration_;
+  std::vector<double> thresholds_;
 };
 
 /// A kind of output.

@@ -1,17 +1,11 @@
 #include "task/predictor.h"
 
 #include "base/format.h"
+#include "task/calibrated.h"
 #include "task/model.h"
 
 namespace millrace::task {
 namespace {
-
-std::vector<optim::NamedTensor> named_logits(nn::Module& module, std::span<const Tensor> fields) {
-  std::vector<optim::NamedTensor> named;
-  for (Tensor& tensor : static_cast<Network&>(module).logits(fields, false))
-    named.emplace_back(fmt::format("logits {}", named.size()), std::move(tensor));
-  return named;
-}
 
 /// What all inputs see in one way of looking at a batch, and how much it counts.
 struct Sight {
@@ -45,6 +39,14 @@ Predictor::Predictor(Task& task, bool views, const std::string& precision)
     : task_(task), views_(views), precision_(precision.empty() ? task.recipe.train.precision : precision) {}
 
 std::vector<Array> Predictor::run(std::span<const Array> arrays, int64_t length) {
+  const auto named_logits = [this](nn::Module& module, std::span<const Tensor> fields) {
+    std::vector<optim::NamedTensor> named;
+    for (const Tensor& logits : static_cast<Network&>(module).logits(fields, false)) {
+      const size_t k = named.size();
+      named.emplace_back(fmt::format("logits {}", k), calibrated(*task_.outputs[k], logits));
+    }
+    return named;
+  };
   auto& step = steps_[length];
   if (!step)
     step = std::make_unique<optim::EvalStep>(task_.network,

@@ -15,7 +15,8 @@
 
 namespace millrace::task {
 
-/// Precision is the recipe's. New kernel choices go to the task.
+/// Precision is the recipe's; logits are calibrated as the outputs were when they were first asked for. New
+/// kernel choices go to the task.
 class Predictor {
  public:
   /// `views`: average the logits over the inputs' views (test-time augmentation). `precision`: another than

@@ -6,6 +6,7 @@
 #include "optim/model_scope.h"
 #include "task/model.h"
 #include "train/averages.h"
+#include "train/calibration_file.h"
 #include "train/run_folder.h"
 
 namespace millrace::train {
@@ -35,7 +36,7 @@ void require_evaluation_keys(const task::Recipe& recipe, std::span<const std::st
 }  // namespace
 
 task::Task load_model(const std::filesystem::path& path, std::vector<std::string>& warnings,
-                      std::span<const std::string> changes, const std::string& which) {
+                      std::span<const std::string> changes, const std::string& which, int64_t* step) {
   const RunFolder run = RunFolder::open(path);
   const Loaded loaded = load_checkpoint(run.path(), which);
   warnings.insert(warnings.end(), loaded.warnings.begin(), loaded.warnings.end());
@@ -48,6 +49,8 @@ task::Task load_model(const std::filesystem::path& path, std::vector<std::string
   task::make_network(task);
   restore_model(task, loaded.checkpoint);
   use_averages(*task.network, loaded.checkpoint);
+  read_calibration(run.path(), task, loaded.checkpoint.step, warnings);
+  if (step) *step = loaded.checkpoint.step;
   return task;
 }
 

@@ -7,11 +7,14 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "task/calibrate.h"
+#include "task/calibrated.h"
 #include "task/evaluate.h"
 #include "task/generate.h"
 #include "task/model.h"
 #include "task/predict.h"
 #include "train/auto_batch.h"
+#include "train/calibration_file.h"
 #include "train/checkpoint.h"
 #include "train/init_weights.h"
 #include "train/load_model.h"
@@ -24,6 +27,8 @@ namespace millrace {
 struct Run::State {
   train::Observer observer;
   std::filesystem::path folder;
+  int64_t step = 0;  // of the checkpoint in the folder that the weights are of
+  std::string calibrated_on;
   train::Outcome outcome;
   task::Task task;
   std::shared_ptr<nn::Module> model;  // of the task
@@ -97,6 +102,13 @@ class PredictionRows {
   Predictions made_;
 };
 
+/// The same for all ways to name a file, or a folder.
+std::string place_of(const std::string& data) {
+  std::error_code error;
+  const std::filesystem::path place = std::filesystem::canonical(data, error);
+  return error ? data : place.string();
+}
+
 }  // namespace
 
 Run::Run(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -137,8 +149,9 @@ Run Run::open(const std::filesystem::path& folder, const train::Observer& observ
   state->observer = observer;
   state->folder = folder;
   std::vector<std::string> warnings;
-  state->task = train::load_model(folder, warnings, changes, checkpoint);
+  state->task = train::load_model(folder, warnings, changes, checkpoint, &state->step);
   state->tell(warnings);
+  state->calibrated_on = train::calibration_data(folder);
   state->model = state->task.network;
   return Run(std::move(state));
 }
@@ -209,7 +222,39 @@ task::Evaluation Run::evaluate(const std::string& data) {
       fmt::format("Mend the data, or raise data.most_bad{}.",
                   s.folder.empty() ? "" : " in " + train::RunFolder::open(s.folder).recipe().string()));
   s.tell_skipped(feed);
+  if (!calibrations().empty() && place_of(feed.path()) == s.calibrated_on)
+    s.observer.message(fmt::format(
+        "the model was calibrated on {}: how well calibrated it is, other samples must say", feed.path()));
   return result;
+}
+
+std::vector<task::Calibrated> Run::calibrate(const task::CalibrateOptions& options) {
+  State& s = *state_;
+  const data::Feed& feed = tests(options.data);
+  std::vector<task::Calibrated> results =
+      task::calibrate(s.task, s.tests, options,
+                      [&](int64_t done, int64_t total) { s.observer.busy("evaluating", done, total); });
+  s.predictor.reset();  // what it has compiled is not calibrated
+  s.calibrated_on = place_of(feed.path());
+  s.tell_skipped(feed);
+  if (s.folder.empty()) return results;
+  train::write_calibration(s.folder, s.task, s.step, s.calibrated_on);
+  // The model that training left is of the newest checkpoint.
+  const train::RunFolder run = train::RunFolder::open(s.folder);
+  const auto kept = train::list_checkpoints(run.checkpoints());
+  if (std::filesystem::exists(run.model()) && !kept.empty() &&
+      kept.back().filename() == train::checkpoint_name(s.step))
+    s.tell(export_onnx(run.model()));
+  return results;
+}
+
+std::vector<std::string> Run::calibrations() const {
+  std::vector<std::string> lines;
+  for (const auto& output : state_->task.outputs)
+    if (!output->calibration().empty())
+      lines.push_back(fmt::format("{}{}{}", output->name(), output->name().empty() ? "" : ": ",
+                                  task::calibration_text(output->calibration())));
+  return lines;
 }
 
 Predictions Run::predict(const std::vector<std::string>& samples) {
@@ -250,6 +295,8 @@ void Run::save(const std::filesystem::path& folder, int64_t step) {
   train::store_model(s.task, checkpoint);
   train::save_checkpoint(run.checkpoints(), checkpoint, 1);
   s.folder = run.path();
+  s.step = step;
+  train::write_calibration(s.folder, s.task, step, s.calibrated_on);
 }
 
 }  // namespace millrace

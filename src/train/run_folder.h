@@ -40,6 +40,8 @@ class RunFolder {
   /// Where it comes from: a line for each time that it was begun or gone on with (origin.h).
   std::filesystem::path origin() const { return path_ / "origin.jsonl"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  /// What was fitted on top of a checkpoint (calibration_file.h).
+  std::filesystem::path calibration() const { return path_ / "calibration.json"; }
   std::filesystem::path model() const { return path_ / "model.onnx"; }
 
  private:

@@ -329,16 +329,21 @@ class ClassOutput final : public Output {
   }
   Tensor predictions(const Tensor& logits) const override { return softmax(cast(logits, f32), -1); }
   std::string predictions_name() const override { return "probabilities"; }
+  eval::Link link() const override { return eval::Link::softmax; }
 
   void judge(std::span<const float> logits, std::span<const std::byte> targets, int64_t /*length*/,
              const std::vector<char>& rows, double bytes, eval::Measurement& into) const override {
-    judge_labels(logits, targets, 1, width(), rows, bytes, into);
+    judge_labels(logits, targets, 1, width(), rows, bytes, into, thresholds());
   }
 
   Prediction predict(std::span<const float> logits, int64_t top) const override {
     std::vector<double> probabilities;
     eval::softmax(logits, probabilities);
-    const std::vector<size_t> order = most_probable(probabilities, top);
+    std::vector<size_t> order = most_probable(probabilities, top);
+    if (!thresholds().empty()) {  // what is told comes first, be it less probable
+      const size_t first = logits[1] - logits[0] > thresholds()[0] ? 1 : 0;
+      if (order[0] != first) order = order.size() > 1 ? std::vector{first, order[0]} : std::vector{first};
+    }
     Prediction told;
     std::vector<std::pair<std::string, double>> shares;
     for (const size_t i : order) {

@@ -181,6 +181,7 @@ class ClassesOutput final : public Output {
   }
   Tensor predictions(const Tensor& logits) const override { return sigmoid(cast(logits, f32)); }
   std::string predictions_name() const override { return "probabilities"; }
+  eval::Link link() const override { return eval::Link::sigmoid; }
 
   void judge(std::span<const float> logits, std::span<const std::byte> targets, int64_t /*length*/,
              const std::vector<char>& rows, double bytes, eval::Measurement& into) const override {
@@ -201,7 +202,8 @@ class ClassesOutput final : public Output {
                  .width = width(),
                  .labels = {},
                  .values = values,
-                 .bytes = bytes});
+                 .bytes = bytes,
+                 .thresholds = thresholds()});
   }
 
   Prediction predict(std::span<const float> logits, int64_t top) const override {
@@ -216,7 +218,8 @@ class ClassesOutput final : public Output {
       shares.emplace_back(known_->names[i], probabilities[i]);
     }
     for (size_t i = 0; i < probabilities.size(); ++i)
-      if (logits[i] > 0) holding += (holding.empty() ? "" : ", ") + json_string(known_->names[i]);
+      if (logits[i] > (thresholds().empty() ? 0 : thresholds()[i]))
+        holding += (holding.empty() ? "" : ", ") + json_string(known_->names[i]);
     told.json = {{"classes", "[" + holding + "]"},
                  {"probabilities", json_numbers(shares)},
                  {"logits", json_numbers(logits)}};

@@ -38,6 +38,7 @@ class TokensOutput final : public Output {
   }
   Tensor predictions(const Tensor& logits) const override { return softmax(cast(logits, f32), -1); }
   std::string predictions_name() const override { return "probabilities"; }
+  eval::Link link() const override { return eval::Link::softmax; }
 
   void judge(std::span<const float> logits, std::span<const std::byte> targets, int64_t length,
              const std::vector<char>& rows, double bytes, eval::Measurement& into) const override {

@@ -1,0 +1,22 @@
+// Fits calibrations of a task's outputs on labelled samples.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <millrace/run.h>
+
+#include "task/feeds.h"
+#include "task/task.h"
+
+namespace millrace::task {
+
+/// Gives every output that the method applies to a calibration, of the logits of one pass over the set (with
+/// at most `most_bytes` of them). temperature and isotonic take the place of what was there; threshold
+/// decides on top of it. InputError when the method applies to none, or does not exist.
+std::vector<Calibrated> calibrate(Task& task, TaskFeed& set, const CalibrateOptions& options,
+                                  const std::function<void(int64_t, int64_t)>& progress = nullptr,
+                                  int64_t most_bytes = int64_t{1} << 29);
+
+}  // namespace millrace::task
