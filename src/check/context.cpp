@@ -10,6 +10,7 @@
 #include "optim/kinds.h"
 #include "optim/model_scope.h"
 #include "task/model.h"
+#include "train/freeze.h"
 #include "train/init_weights.h"
 
 namespace millrace::check {
@@ -77,7 +78,9 @@ Array first_rows(const Array& array, int64_t rows) {
   return part;
 }
 
-std::string short_number(double value) { return fmt::format("{:.3g}", value); }
+std::string short_number(double value) {
+  return std::isnan(value) ? "no number" : fmt::format("{:.3g}", value);
+}
 
 std::string share_text(double share) {
   return share != 0 && share < 0.1 ? fmt::format("{:.2g} %", 100 * share)
@@ -106,6 +109,8 @@ Context::Context(const task::Recipe& recipe, const Options& options) {
   task::refuse_large_step(task);
   task::fit_network(task, {task.recipe, training_->first ? training_->first : training_->samples});
   (void)train::init_weights(task);
+  const int64_t epoch = training_->feed->batches_per_epoch();
+  train::freeze_due(*task.network, train::parse_freezes(task.recipe.train.freeze, *task.network, epoch), 0);
   task_ = &task;
   subject_of_task();
 }
@@ -181,24 +186,41 @@ const std::shared_ptr<nn::Module>& Context::model() {
 
 int64_t Context::rows() const { return rows_; }
 
-void Context::take_batches(size_t count) {
-  Subject& s = subject_;
-  if (!training_ || s.batches.size() >= count) return;
+/// Of the length of those before.
+std::vector<Array> Context::next_batch() {
   data::Feed& feed = *training_->feed;
-  for (int64_t tried = 0; s.batches.size() < count && tried < 64; ++tried) {
+  constexpr int tries = 256;
+  for (int tried = 0; tried < tries; ++tried) {
     const data::FeedBatch& batch = feed.next();
-    if (!s.batches.empty() && batch.length != length_) continue;
+    if (!subject_.batches.empty() && batch.length != length_) continue;
     length_ = batch.length;
     std::vector<Array> arrays;
     for (size_t i = 0; i < feed.fields().size(); ++i)
       arrays.push_back(first_rows(feed.array(batch, i), rows_));
+    return arrays;
+  }
+  return subject_.batches[0];  // the only one of its length
+}
+
+void Context::take_batches(size_t count) {
+  Subject& s = subject_;
+  if (!training_) return;
+  while (s.batches.size() < count) {
+    std::vector<Array> arrays = next_batch();
     if (s.batches.empty()) {
       s.inputs.clear();
       for (size_t i = 0; i < arrays.size(); ++i)
-        s.inputs.push_back({feed.fields()[i].name, arrays[i].type()});
+        s.inputs.push_back({training_->feed->fields()[i].name, arrays[i].type()});
     }
     s.batches.push_back(std::move(arrays));
   }
+}
+
+const std::vector<Array>& Context::fresh_batch() {
+  (void)batch();
+  if (!training_) return batch(freshly_++);
+  fresh_ = next_batch();
+  return fresh_;
 }
 
 const std::vector<Array>& Context::batch(size_t i) {
@@ -228,21 +250,19 @@ void Context::reset() {
 std::vector<Array> Context::outputs(std::span<const Array> given) {
   (void)batch();
   (void)model();
-  if (!eval_) {
+  std::string types;
+  for (const Array& array : given) types += array.type().str() + " ";
+  auto& step = evals_[types];
+  if (!step) {
     std::vector<optim::TensorSpec> specs;
     for (size_t i = 0; i < given.size(); ++i)
       specs.push_back({subject_.inputs[subject_.given[i]].name, given[i].type()});
-    eval_ = std::make_unique<optim::EvalStep>(model_, specs, subject_.outputs);
+    step = std::make_unique<optim::EvalStep>(model_, specs, subject_.outputs);
   }
   std::vector<Array> results;
-  for (const Array& result : eval_->run(given))
+  for (const Array& result : step->run(given))
     results.push_back(result.dtype() == f32 ? result.clone() : result.converted(f32));
   return results;
-}
-
-const std::vector<std::string>& Context::output_names() {
-  (void)outputs(given(batch()));
-  return eval_->output_names();
 }
 
 const Recorded& Context::recorded() {

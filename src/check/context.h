@@ -41,7 +41,6 @@ class Context {
   const task::TaskFeed* training() const { return training_; }
   /// Null where the recipe has no test set.
   const task::TaskFeed* tests() const { return tests_ && tests_->feed ? tests_ : nullptr; }
-  /// As few as samples that are labelled, unchanged, as evaluation has them.
   /// Notes and warnings of opening.
   const std::vector<std::string>& notes() const { return notes_; }
 
@@ -53,14 +52,16 @@ class Context {
   int64_t rows() const;
   /// Batch `i` of training, as the step takes it.
   const std::vector<Array>& batch(size_t i = 0);
+  /// Another one each time, as a training goes on; of a subject its batches over and over.
+  const std::vector<Array>& fresh_batch();
   /// Of those the arrays that the model is given.
   std::vector<Array> given(const std::vector<Array>& batch) const;
   /// Weights and buffers as they were drawn.
   void reset();
-  /// What the model makes of these, in evaluation, f32; the arrays are the caller's.
+  /// What the model makes of these, in evaluation, f32. Compiled once for each of their types.
   std::vector<Array> outputs(std::span<const Array> given);
-  /// Logits, as far as they were named.
-  const std::vector<std::string>& output_names();
+  /// The graph of outputs(), once that was called.
+  const Graph& evaluation_graph() const { return evals_.begin()->second->graph(); }
 
   /// The loss as a graph.
   const Recorded& recorded();
@@ -71,6 +72,8 @@ class Context {
   double first_loss();
   /// The compiled step; its optimiser's state is zero and the weights are as they were drawn.
   optim::TrainStep& step();
+  /// The same as it is now.
+  optim::TrainStep& current_step() { return *step_; }
   std::shared_ptr<const optim::Optimizer> optimizer();
   /// One step on a batch, at `lr`; the loss before it.
   double train(const std::vector<Array>& batch, double lr);
@@ -78,6 +81,7 @@ class Context {
  private:
   void subject_of_task();
   void take_batches(size_t count);
+  std::vector<Array> next_batch();
   void measure();
 
   Subject subject_;
@@ -90,7 +94,9 @@ class Context {
   std::vector<Array> drawn_;  // parameters, then buffers
   int64_t length_ = 0;        // of the rows of its batches
   int64_t rows_ = 0;
-  std::unique_ptr<optim::EvalStep> eval_;
+  std::vector<Array> fresh_;
+  size_t freshly_ = 0;
+  std::map<std::string, std::unique_ptr<optim::EvalStep>> evals_;  // by the types of what they take
   std::optional<Recorded> recorded_;
   std::vector<Signal> signals_;
   double first_loss_ = 0;

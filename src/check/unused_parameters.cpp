@@ -21,7 +21,8 @@ std::string few_names(const std::vector<std::string>& names) {
 }
 
 /// Constants that a product or convolution takes beside data: a weight that nobody registered looks so.
-std::vector<std::string> weights_that_are_constants(const Recorded& recorded, int64_t rows) {
+/// `layers`: only within those, not where an input makes numbers of its data.
+std::vector<std::string> weights_that_are_constants(const Recorded& recorded, int64_t rows, bool layers) {
   const Graph& graph = recorded.graph;
   const auto data =
       recorded.reached_from(std::span(graph.inputs()).first(static_cast<size_t>(recorded.inputs)));
@@ -38,6 +39,7 @@ std::vector<std::string> weights_that_are_constants(const Recorded& recorded, in
         node.op->op_class == OpClass::movement || node.op->op_class == OpClass::view || node.op->converts;
     if (moves && node.operands.size() == 1)
       constant[static_cast<size_t>(i)] = constant[static_cast<size_t>(node.operands[0].node)];
+    if (layers && node.location.layer.find(".cpp:") != std::string::npos) continue;
     if (!node.op->flops || !std::any_of(node.operands.begin(), node.operands.end(),
                                         [&](const Value& v) { return data[static_cast<size_t>(v.node)]; }))
       continue;
@@ -89,7 +91,8 @@ Finding run_unused_parameters(Context& context) {
     without.insert(signal.name);
   }
   const std::vector<std::string> still = unmoved(context, without),
-                                 constants = weights_that_are_constants(recorded, context.rows());
+                                 constants = weights_that_are_constants(recorded, context.rows(),
+                                                                        context.task() != nullptr);
   Finding finding = [&] {
     if (!unused.empty())
       return failed(fmt::format("the loss does not depend on {}", few_names(unused)),

@@ -1,0 +1,145 @@
+#include "check/columns.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "base/fnv.h"
+#include "base/format.h"
+#include "data/table/read_columns.h"
+#include "data/table/select.h"
+
+namespace millrace::check {
+namespace {
+
+using data::ColumnKind;
+
+constexpr double none = std::numeric_limits<double>::quiet_NaN();
+
+uint64_t mixed(uint64_t x) {
+  x = (x ^ (x >> 31)) * 0x9E3779B97F4A7C15;
+  x = (x ^ (x >> 29)) * 0xBF58476D1CE4E5B9;
+  return (x ^ (x >> 32)) | 1;
+}
+
+void take_values(const data::ColumnValues& values, Column& into) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const bool there = values.has(i);
+    double number = none;
+    uint64_t code = 0;
+    if (there && values.kind == ColumnKind::integer) number = static_cast<double>(values.integers[i]);
+    if (there && values.kind == ColumnKind::real) number = values.reals[i];
+    if (there && values.kind == ColumnKind::text) code = mixed(fnv1a(values.contents[i]));
+    if (into.numeric && !std::isnan(number)) code = mixed(std::bit_cast<uint64_t>(number + 0.0));
+    if (into.numeric) into.numbers.push_back(number);
+    into.codes.push_back(code);
+    into.missing += code == 0;
+  }
+}
+
+bool among(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::vector<std::string> target_columns(const task::Task& task) {
+  std::vector<std::string> names;
+  for (const auto& output : task.outputs) {
+    if (output->settings().find("column")) names.push_back(output->settings().text("column"));
+    if (output->settings().find("columns"))
+      for (const std::string& name : output->settings().texts("columns")) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace
+
+Columns read_table(const Context& context, const data::Dataset& from, int64_t most) {
+  Columns table;
+  table.of = from.count();
+  std::vector<std::string> inputs;
+  for (const auto& input : context.task()->inputs)
+    for (const std::string& name : input->columns()) inputs.push_back(name);
+  const std::vector<std::string> targets = target_columns(*context.task());
+  std::vector<size_t> places;
+  for (size_t c = 0; c < from.columns().size(); ++c) {
+    const data::Column& column = from.columns()[c];
+    const bool numeric = column.kind == ColumnKind::integer || column.kind == ColumnKind::real;
+    if (!numeric && column.kind != ColumnKind::text) continue;
+    Column one{.name = column.name, .numeric = numeric, .integer = column.kind == ColumnKind::integer};
+    one.input = among(inputs, column.name);
+    one.target = among(targets, column.name);
+    table.columns.push_back(std::move(one));
+    places.push_back(c);
+  }
+  // Runs of samples from all over the data: read_run() is what is quick.
+  constexpr int64_t run = 512;
+  const int64_t runs = std::max<int64_t>(1, std::min(most, table.of) / run),
+                length = table.of <= most ? (table.of + runs - 1) / runs : run;
+  for (int64_t r = 0; r < runs && !places.empty(); ++r) {
+    const int64_t first =
+        table.of <= most ? r * length : r * (table.of - length) / std::max<int64_t>(1, runs - 1);
+    const int64_t count = std::min(length, table.of - first);
+    if (count <= 0) break;
+    const auto values = data::read_columns(from, first, count, places);
+    for (size_t c = 0; c < places.size(); ++c) take_values(values[c], table.columns[c]);
+    table.samples += count;
+  }
+  return table;
+}
+
+Targets read_targets(const Context& context, const std::shared_ptr<const data::Dataset>& from, int64_t most) {
+  Targets targets;
+  const task::Task& task = *context.task();
+  const Columns table = read_table(context, *from, most);
+  for (const auto& output : task.outputs) {
+    if (output->from()) continue;
+    if (output->settings().find("column")) targets.column = output->settings().text("column");
+    targets.names = output->classes();
+    const Column* column = find_column(table, targets.column);
+    std::vector<int64_t> labels;
+    if (!targets.names.empty()) labels = output->labels({task.recipe, from});
+    if (!labels.empty()) {
+      // Of the same samples as read_table() took.
+      const int64_t of = from->count();
+      constexpr int64_t run = 512;
+      const int64_t runs = std::max<int64_t>(1, std::min(most, of) / run),
+                    length = of <= most ? (of + runs - 1) / runs : run;
+      for (int64_t r = 0; r < runs; ++r) {
+        const int64_t first = of <= most ? r * length : r * (of - length) / std::max<int64_t>(1, runs - 1);
+        for (int64_t i = first; i < std::min(first + length, of); ++i)
+          targets.classes.push_back(labels[static_cast<size_t>(i)]);
+      }
+      return targets;
+    }
+    if (targets.names.empty() && column && column->numeric) {
+      targets.numbers = column->numbers;
+      return targets;
+    }
+  }
+  return {};
+}
+
+const Column* find_column(const Columns& columns, const std::string& name) {
+  for (const Column& column : columns.columns)
+    if (column.name == name) return &column;
+  return nullptr;
+}
+
+Moments moments_of(const std::vector<double>& numbers) {
+  Moments m;
+  double squares = 0;
+  for (const double x : numbers) {
+    if (!std::isfinite(x)) continue;
+    m.least = m.count ? std::min(m.least, x) : x;
+    m.most = m.count ? std::max(m.most, x) : x;
+    ++m.count;
+    const double before = x - m.mean;
+    m.mean += before / static_cast<double>(m.count);
+    squares += before * (x - m.mean);
+  }
+  if (m.count > 0) m.deviation = std::sqrt(squares / static_cast<double>(m.count));
+  return m;
+}
+
+}  // namespace millrace::check

@@ -1,0 +1,51 @@
+// The columns of training and test set as numbers, for checks of data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "check/context.h"
+
+namespace millrace::check {
+
+/// A column of integers, numbers or texts.
+struct Column {
+  std::string name;
+  bool numeric = false, integer = false;
+  bool input = false, target = false;  // is it taken by an input; is it what is predicted
+  /// Of each sample: a number for what stands there, 0 where it is missing; equal numbers, equal values.
+  std::vector<uint64_t> codes;
+  std::vector<double> numbers;  // of numeric ones, NaN where missing
+  int64_t missing = 0;
+};
+
+/// What is known of some thousand samples, spread over all.
+struct Columns {
+  std::vector<Column> columns;
+  int64_t samples = 0, of = 0;  // looked at, of how many
+};
+Columns read_table(const Context& context, const data::Dataset& from, int64_t most = 40000);
+
+/// What the first output with one target for a sample is to be, of the same samples: classes, or numbers.
+struct Targets {
+  std::string column;
+  std::vector<int64_t> classes;  // -1 where unknown
+  std::vector<double> numbers;
+  std::vector<std::string> names;  // of the classes
+  bool known() const { return !classes.empty() || !numbers.empty(); }
+};
+Targets read_targets(const Context& context, const std::shared_ptr<const data::Dataset>& from,
+                     int64_t most = 40000);
+
+/// A column of the set by its name; null.
+const Column* find_column(const Columns& columns, const std::string& name);
+
+/// Mean and standard deviation of those that are there.
+struct Moments {
+  double mean = 0, deviation = 0, least = 0, most = 0;
+  int64_t count = 0;
+};
+Moments moments_of(const std::vector<double>& numbers);
+
+}  // namespace millrace::check

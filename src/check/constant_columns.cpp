@@ -1,0 +1,79 @@
+// Columns that say nothing, or the same as others.
+#include <algorithm>
+#include <map>
+
+#include "base/format.h"
+#include "check/check.h"
+#include "check/columns.h"
+#include "check/context.h"
+
+namespace millrace::check {
+namespace {
+
+bool is_constant(const Column& column) {
+  return std::all_of(column.codes.begin(), column.codes.end(),
+                     [&](uint64_t code) { return code == column.codes[0]; });
+}
+
+/// Each value as the number of the sample where it stood first: the same where two columns name the same
+/// things in other words.
+std::vector<int64_t> pattern_of(const Column& column) {
+  std::map<uint64_t, int64_t> first;
+  std::vector<int64_t> pattern;
+  pattern.reserve(column.codes.size());
+  for (size_t i = 0; i < column.codes.size(); ++i)
+    pattern.push_back(first.emplace(column.codes[i], static_cast<int64_t>(i)).first->second);
+  return pattern;
+}
+
+Finding run_constant_columns(Context& context) {
+  if (!context.task() || !context.training()->samples) return not_for("no table to look at");
+  const Columns table = read_table(context, *context.training()->samples);
+  std::vector<std::string> constant, twins;
+  std::map<std::vector<int64_t>, std::string> seen;
+  int64_t inputs = 0;
+  for (const Column& column : table.columns) {
+    if (!column.input || column.codes.empty()) continue;
+    ++inputs;
+    if (is_constant(column)) {
+      constant.push_back(column.name);
+      continue;
+    }
+    const auto [at, first] = seen.emplace(pattern_of(column), column.name);
+    // What is different in each sample is told apart by nothing here.
+    const auto different = static_cast<int64_t>(std::ssize(at->first));
+    if (!first && (different == 0 || std::any_of(at->first.begin(), at->first.end(),
+                                                 [i = int64_t{0}](int64_t v) mutable { return v != i++; })))
+      twins.push_back(fmt::format("{} and {}", at->second, column.name));
+  }
+  if (inputs < 2) return not_for("inputs have no columns of values");
+  Finding finding = [&] {
+    if (!constant.empty() && std::ssize(constant) == inputs)
+      return failed("all columns of the inputs are constant", "are these the right columns?");
+    if (!constant.empty() || !twins.empty())
+      return warned(
+          fmt::format("{}{}{}",
+                      constant.empty() ? "" : fmt::format("always the same: {}", fmt::join(constant, ", ")),
+                      !constant.empty() && !twins.empty() ? "; " : "",
+                      twins.empty() ? "" : fmt::format("say the same: {}", fmt::join(twins, ", "))),
+          "leave them out (input.leave_out): they teach nothing, and importance is divided among "
+          "twins");
+    return passed(fmt::format("{} columns, none constant, no two that say the same", inputs));
+  }();
+  finding.numbers = {{"constant", static_cast<double>(constant.size())},
+                     {"duplicated", static_cast<double>(twins.size())}};
+  return finding;
+}
+
+}  // namespace
+
+MILLRACE_CHECK_KIND(constant_columns){
+    .name = "constant-columns",
+    .group = "data",
+    .doc = "columns of inputs that are constant, or say the same as another",
+    .matters = "they teach nothing, hide broken exports of data, and divide what a column is worth among two",
+    .place = 110,
+    .run = run_constant_columns,
+};
+
+}  // namespace millrace::check

@@ -1,0 +1,88 @@
+// What is frozen must stay as it is, its statistics included.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/format.h"
+#include "check/check.h"
+#include "check/context.h"
+#include "optim/model_scope.h"
+
+namespace millrace::check {
+namespace {
+
+std::string layer_of(const std::string& name) {
+  const size_t dot = name.rfind('.');
+  return dot == std::string::npos ? "" : name.substr(0, dot);
+}
+
+/// Layers all of whose parameters are frozen.
+std::set<std::string> frozen_layers(const std::vector<nn::Named>& parameters) {
+  std::map<std::string, bool> all;
+  for (const nn::Named& p : parameters) {
+    const auto [at, first] = all.emplace(layer_of(p.name), !p.trainable);
+    at->second = at->second && !p.trainable;
+  }
+  std::set<std::string> layers;
+  for (const auto& [layer, frozen] : all)
+    if (frozen) layers.insert(layer);
+  return layers;
+}
+
+std::vector<Array> values_of(const std::vector<nn::Named>& named) {
+  std::vector<Array> values;
+  for (const nn::Named& each : named) values.push_back(optim::value_of(each).clone());
+  return values;
+}
+
+Finding run_frozen(Context& context) {
+  const auto parameters = context.model()->parameters(), buffers = context.model()->buffers();
+  const auto frozen =
+      std::count_if(parameters.begin(), parameters.end(), [](const auto& p) { return !p.trainable; });
+  if (frozen == 0) return not_for("nothing is frozen");
+  const std::set<std::string> layers = frozen_layers(parameters);
+  (void)context.step();
+  const auto after = context.model()->parameters();
+  std::vector<std::string> thawed;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (!parameters[i].trainable && after[i].trainable) thawed.push_back(parameters[i].name);
+  const std::vector<Array> before = values_of(parameters), kept = values_of(buffers);
+  for (size_t i = 0; i < 3; ++i) context.train(context.batch(i), context.subject().lr);
+  std::vector<std::string> moved, statistics;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (!parameters[i].trainable && !optim::value_of(parameters[i]).identical(before[i]))
+      moved.push_back(parameters[i].name);
+  for (size_t i = 0; i < buffers.size(); ++i)
+    if (layers.contains(layer_of(buffers[i].name)) && !optim::value_of(buffers[i]).identical(kept[i]))
+      statistics.push_back(buffers[i].name);
+  Finding finding = [&] {
+    if (!moved.empty() || !thawed.empty())
+      return failed(
+          fmt::format("{} {} frozen and moved in 3 steps", fmt::join(moved.empty() ? thawed : moved, ", "),
+                      (moved.empty() ? thawed : moved).size() == 1 ? "was" : "were"),
+          "freeze parameters before the step is compiled, and let nothing thaw them (set_trainable)");
+    if (!statistics.empty())
+      return warned(fmt::format("{} moved in 3 steps, in layers whose parameters are all frozen",
+                                fmt::join(statistics, ", ")),
+                    "a norm that is frozen goes on following the statistics of its batches: keep it in "
+                    "evaluation mode, or thaw it, if the features are to stay as they were");
+    return passed(fmt::format("{} of {} parameters are frozen, and stayed", frozen, parameters.size()));
+  }();
+  finding.numbers = {{"frozen", static_cast<double>(frozen)},
+                     {"moved", static_cast<double>(moved.size())},
+                     {"statistics_moved", static_cast<double>(statistics.size())}};
+  return finding;
+}
+
+}  // namespace
+
+MILLRACE_CHECK_KIND(frozen){
+    .name = "frozen",
+    .group = "model",
+    .doc = "frozen parameters that move, and running statistics of frozen layers",
+    .matters = "features that were to be kept drift away, and the pretrained model is no longer what it was",
+    .place = 285,
+    .run = run_frozen,
+};
+
+}  // namespace millrace::check

@@ -1,0 +1,120 @@
+// Labels: there, readable, of all classes, and not of one alone.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/format.h"
+#include "check/check.h"
+#include "check/columns.h"
+#include "check/context.h"
+
+namespace millrace::check {
+namespace {
+
+std::vector<double> class_shares(const std::vector<int64_t>& labels, size_t classes) {
+  std::vector<double> shares(classes);
+  double all = 0;
+  for (const int64_t label : labels)
+    if (label >= 0) {
+      ++shares[static_cast<size_t>(label)];
+      ++all;
+    }
+  for (double& share : shares) share /= std::max(all, 1.0);
+  return shares;
+}
+
+Finding judge_classes(const Targets& training, const Targets& tests) {
+  const auto count = static_cast<double>(training.classes.size());
+  const auto unknown = static_cast<double>(std::count(training.classes.begin(), training.classes.end(), -1));
+  const std::vector<double> shares = class_shares(training.classes, training.names.size());
+  const auto most = std::max_element(shares.begin(), shares.end()),
+             least = std::min_element(shares.begin(), shares.end());
+  const auto name = [&](auto at) { return training.names[static_cast<size_t>(at - shares.begin())]; };
+  const std::string saw = fmt::format("{} classes, from {} ('{}') to {} ('{}') of the samples", shares.size(),
+                                      share_text(*least), name(least), share_text(*most), name(most));
+  Finding finding = passed(saw);
+  if (unknown > 0.01 * count)
+    finding = failed(fmt::format("{} of the samples have no label", share_text(unknown / count)),
+                     "label them, or leave them out (data.where)");
+  else if (*most > 0.999)
+    finding = failed(saw, "there is next to nothing to learn: add samples of other classes");
+  else if (*most > 0.95 || *least * count < 5)
+    finding = warned(saw,
+                     "report a metric that sees rare classes (F1, PR-AUC), weigh classes in the loss, or "
+                     "draw them alike (data.order); accuracy says little here");
+  if (!tests.classes.empty()) {
+    const std::vector<double> other = class_shares(tests.classes, training.names.size());
+    double apart = 0;
+    for (size_t c = 0; c < shares.size(); ++c) apart += std::abs(shares[c] - other[c]) / 2;
+    if (apart > 0.25)
+      finding = worse(finding,
+                      warned(fmt::format("classes are as frequent in the test set for {} of the samples only",
+                                         share_text(1 - apart)),
+                             "data sorted by class was cut in two? data.test_by = \"stratified\""));
+  }
+  finding.numbers.insert(finding.numbers.end(), {{"classes", static_cast<double>(shares.size())},
+                                                 {"least_share", *least},
+                                                 {"most_share", *most},
+                                                 {"unlabelled", unknown}});
+  return finding;
+}
+
+Finding judge_numbers(const Targets& targets) {
+  const Moments m = moments_of(targets.numbers);
+  const auto count = static_cast<int64_t>(targets.numbers.size());
+  const std::string saw = fmt::format("{}: {} ± {}, from {} to {}", targets.column, short_number(m.mean),
+                                      short_number(m.deviation), short_number(m.least), short_number(m.most));
+  Finding finding = passed(saw);
+  const double far = m.deviation > 0 ? std::max(m.most - m.mean, m.mean - m.least) / m.deviation : 0;
+  if (count - m.count > count / 100)
+    finding =
+        failed(fmt::format("{} of the samples have no number in {}",
+                           share_text(static_cast<double>(count - m.count) / static_cast<double>(count)),
+                           targets.column),
+               "leave them out (data.where), or say how what is missing is written (data.missing)");
+  else if (m.deviation == 0)
+    finding = failed(saw + ": always the same", "is it the right column?");
+  else if (far > 30)
+    finding =
+        warned(saw + fmt::format("; the farthest is {} deviations away", short_number(far)),
+               "a few such numbers rule a squared loss: look at them (a unit, a word for missing such as "
+               "-999?), take output.loss = \"huber\", or learn the logarithm");
+  finding.numbers = {{"mean", m.mean}, {"deviation", m.deviation}, {"farthest", far}};
+  return finding;
+}
+
+/// Samples that could not be read, of those that were tried.
+Finding judge_reading(Context& context) {
+  for (size_t i = 0; i < 4; ++i) (void)context.batch(i);
+  const data::Tried tried = context.training()->feed->tried();
+  if (tried.bad == 0 && tried.known_bad == 0) return passed("all samples tried can be read");
+  const double share =
+      static_cast<double>(tried.bad) / static_cast<double>(std::max<int64_t>(1, tried.samples));
+  const std::string saw = fmt::format("{} of {} samples tried cannot be read", tried.bad, tried.samples);
+  constexpr const char* advice = "millrace data verify and millrace data stat name them: mend or remove them";
+  return share > 0.01 ? failed(saw, advice) : warned(saw, advice);
+}
+
+Finding run_labels(Context& context) {
+  if (!context.task()) return not_for("no data: a model of C++");
+  Finding finding = judge_reading(context);
+  if (!context.training()->samples) return finding;
+  const Targets training = read_targets(context, context.training()->samples);
+  if (!training.known()) return finding;
+  Targets tests;
+  if (context.tests() && context.tests()->samples) tests = read_targets(context, context.tests()->samples);
+  return worse(training.classes.empty() ? judge_numbers(training) : judge_classes(training, tests), finding);
+}
+
+}  // namespace
+
+MILLRACE_CHECK_KIND(labels){
+    .name = "labels",
+    .group = "data",
+    .doc = "targets: there, readable, more than one, none that nearly all samples have",
+    .matters = "a model learns what its labels say: where they are missing, odd or all alike, it learns that",
+    .place = 100,
+    .run = run_labels,
+};
+
+}  // namespace millrace::check
