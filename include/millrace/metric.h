@@ -15,13 +15,13 @@ namespace millrace::eval {
 /// What metrics see of a batch of one output. Only rows that have a target: others are left out.
 struct Judged {
   /// [rows, width]: logits of the classes, labels or tokens; or predicted numbers, in the target's own unit.
-  std::span<const float> outputs;
+  std::span<const float> outputs = {};
   int64_t rows = 0, width = 0;
   /// [rows], 0 … width − 1: the class or token of each row. Empty for other outputs.
-  std::span<const int64_t> labels;
+  std::span<const int64_t> labels = {};
   /// [rows, width]: targets of numbers, in their own unit; of several labels, 1 where one holds and 0 where
   /// not. Else empty.
-  std::span<const double> values;
+  std::span<const double> values = {};
   /// Of text that each row's target stands for; 0 where that says nothing.
   double bytes = 0;
   /// [rows, width]: predicted numbers instead of `outputs`, which f32 may round more than they are wrong.

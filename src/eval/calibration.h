@@ -26,9 +26,9 @@ struct Calibration {
   /// Probabilities instead of what the link gives: of two classes that of the second, by the difference of
   /// their logits; of more that of each, by log_softmax, before they are made to sum to 1; of each label, by
   /// its logit. Empty: none.
-  std::vector<Curve> curves;
+  std::vector<Curve> curves = {};
   /// Probabilities from which on the second of two classes, or each label, is told. Empty: the more probable.
-  std::vector<double> thresholds;
+  std::vector<double> thresholds = {};
 
   bool scales() const { return temperature != 1 || !curves.empty(); }
   bool empty() const { return !scales() && thresholds.empty(); }

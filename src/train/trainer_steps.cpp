@@ -208,11 +208,11 @@ const data::FeedBatch* TrainerState::take_batch() {
   // A source that gives nothing must not keep Ctrl-C from being heard.
   constexpr double look = 0.05, patience = 10;
   const auto begin = Clock::now();
-  for (bool told = false; !feed().ready(look);) {
+  for (bool said = false; !feed().ready(look);) {
     if (observer.stop()) return nullptr;
-    if (told || seconds_since(begin) < patience) continue;
+    if (said || seconds_since(begin) < patience) continue;
     observer.message(fmt::format("step {} waits for data: {} gives nothing", done() + 1, feed().path()));
-    told = true;
+    said = true;
   }
   const auto saved = [&](const Error& error) {
     if (!run) return std::string(error.what());
