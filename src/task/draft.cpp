@@ -10,7 +10,9 @@
 
 #include "base/format.h"
 #include "base/words.h"
+#include "data/formats/content.h"
 #include "data/formats/open_dataset.h"
+#include "data/io/location.h"
 #include "data/table/column_values.h"
 #include "data/table/labels.h"
 #include "data/table/query.h"
@@ -90,6 +92,35 @@ void refuse_folder_of_sets(const data::Dataset& samples) {
         "{}: its files are no samples: neither pictures nor sounds nor texts, such as {}; give one that is a "
         "data set by itself",
         samples.path(), samples.name(0));
+}
+
+/// A table of the names of files: it is their folder that is the data, and goes with it.
+void refuse_names_of_files(const std::string& path, const data::Dataset& table) {
+  constexpr int64_t looked_at = 5;
+  const fs::path folder = fs::path(path).parent_path();
+  std::error_code none;
+  if (data::is_elsewhere(path) || !fs::is_regular_file(path, none)) return;
+  std::vector<fs::path> beside = {folder};
+  for (fs::directory_iterator at(folder.empty() ? "." : folder, none), end; !none && at != end;
+       at.increment(none))
+    if (std::error_code lost; at->is_directory(lost)) beside.push_back(at->path());
+  const auto names_file = [&](const data::Value& value) {
+    const auto* const text = std::get_if<std::string>(&value);
+    return text && !text->empty() && std::any_of(beside.begin(), beside.end(), [&](const fs::path& in) {
+             const data::ColumnKind kind = data::file_kind((in / *text).string());
+             return kind == data::ColumnKind::picture || kind == data::ColumnKind::audio;
+           });
+  };
+  const int64_t rows = std::min(table.count(), looked_at);
+  for (size_t c = 0; c < table.columns().size(); ++c) {
+    if (table.columns()[c].kind != data::ColumnKind::text) continue;
+    int64_t named = 0;
+    while (named < rows && names_file(table.read(named, c))) ++named;
+    if (named == rows)
+      fail<InputError>(
+          "{}: its column '{}' names files that lie there: give their folder, {}, which the table goes with",
+          path, table.columns()[c].name, folder.empty() ? "." : folder.string());
+  }
 }
 
 /// What an output's targets are: "3 classes: cat, dog, bird", "numbers from 1.5 to 90".
@@ -305,6 +336,7 @@ std::string draft_recipe(const std::string& path, const std::string& test) {
   draft.all = open_set(draft.paths.train);
   if (draft.all->count() == 0) fail<InputError>("{}: there are no samples", path);
   refuse_folder_of_sets(*draft.all);
+  refuse_names_of_files(draft.paths.train, *draft.all);
   draft.some = data::sample_of(draft.all, draft_samples);
 
   Recipe recipe;

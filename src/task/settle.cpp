@@ -130,6 +130,9 @@ std::string found_kind(const Recipe& recipe, Section& output, const data::Datase
         of_an_input = fmt::format(" (or what {} has by itself, {}: input.kind = \"{}\")", columns[0],
                                   kind->targets, kind->name);
     }
+  if (const std::string why = samples.lacks(); !why.empty())
+    fail<InputError>("{}; or name what else is to be predicted, as {}.column (there are {})", why,
+                     output_key(output), data::columns_text(samples));
   fail<InputError>(
       "{}: what is to be predicted? No column is called as targets usually are: name it, as {}.column; there "
       "are {}{}",

@@ -59,6 +59,8 @@ def test_a_table_beside_pictures_says_their_classes(millrace, tmp_path, layout):
     millrace("data", "convert", folder, tmp_path / "told.jsonl", "--format", "jsonl", "--columns", f"__key__,{column}")
     told = map(json.loads, (tmp_path / "told.jsonl").read_text().splitlines())
     assert {row["__key__"]: row[column] for row in told} == {file.format(f"p{i}"): name for i, name in enumerate(classes)}
+    if layout != "stems":  # of which the table alone does not tell
+        assert f"give their folder, {tmp_path}/pictures," in millrace("init", tmp_path / "pictures/labels.csv", code=1).stderr
 
 
 def test_a_table_that_names_some_pictures_leaves_the_others_without_a_class(millrace, tmp_path):
@@ -72,6 +74,10 @@ def test_a_table_that_names_some_pictures_leaves_the_others_without_a_class(mill
     assert "61 samples" in head.stdout  # the first picture has two rows
     draft, out = train_draft(millrace, tmp_path, folder)
     assert "10 of 61 have no label" in draft
+    # Without a table, what to write is said.
+    (folder / "labels.csv").unlink()
+    error = millrace("init", folder, code=1).stderr
+    assert "labels.csv, with the lines filename,label" in error
 
 
 def test_data_given_instead_of_a_recipe_are_told_apart(millrace, tmp_path):

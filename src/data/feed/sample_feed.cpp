@@ -1,6 +1,7 @@
 #include "data/feed/sample_feed.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -201,8 +202,9 @@ void SampleFeed::lay_out() {
   const int64_t count = rows_->count();
   epoch_length_ = options_.drop_last ? count / together_ * together_ : count;
   if (epoch_length_ == 0)
-    fail<InputError>("{}: its {} {} do not fill a batch of {}; make the batch smaller", path_, count,
-                     options_.unit, together_);
+    fail<InputError>("{}: its {} {} do not fill a batch of {}; make the batch smaller, such as {}", path_,
+                     count, options_.unit, together_,
+                     std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, count / 8))));
   rows_->set_epoch(epoch_length_);
   firsts_.push_back(0);
   for (const NamedPart& each : parts_) {
