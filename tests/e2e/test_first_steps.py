@@ -40,6 +40,7 @@ LAYOUTS = {
     "below": ("images/{}.png", "file,label", "{}.png"),
     "paths": ("images/{}.png", "path,breed", "./images/{}.png"),
     "stems": ("train/{}.png", "id,breed", "{}"),
+    "outside": ("images/{}.png", "image,label", "{}.png"),  # and what is named is the folder of pictures
 }
 
 
@@ -49,6 +50,8 @@ def test_a_table_beside_pictures_says_their_classes(millrace, tmp_path, layout):
     folder = tmp_path / "pictures"
     classes = write_pictures(folder, [file.format(f"p{i}") for i in range(80)])
     (folder / "labels.csv").write_text(header + "\n" + "".join(f"{cell.format(f'p{i}')},{name}\n" for i, name in enumerate(classes)))
+    if layout == "outside":
+        file, folder = file.removeprefix("images/"), folder / "images"
     draft, out = train_draft(millrace, tmp_path, folder)
     assert 'kind = "picture"' in draft and f'column = "{header.split(",")[1]}"' in draft and "# 2 classes: cat, dog" in draft
     batch = int(draft.split("batch = ")[1].split("\n")[0])

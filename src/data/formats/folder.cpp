@@ -168,7 +168,8 @@ class Folder final : public Dataset {
 
   /// A table that names the files: its columns are theirs, and a file is a sample for each row that names it.
   void look_for_table() {
-    if (tables_.empty() || (kind_ != ColumnKind::picture && kind_ != ColumnKind::audio)) return;
+    if (kind_ != ColumnKind::picture && kind_ != ColumnKind::audio) return;
+    if (tables_.empty()) tables_ = tables_beside();
     std::vector<std::string> names;
     for (const File& file : files_) names.push_back((fs::path(folder(file)) / file.name).generic_string());
     table_ = folder_table(tables_, names);
@@ -199,6 +200,20 @@ class Folder final : public Dataset {
     if (untold > 0) text += fmt::format("; {} of {} files are not in it", untold, names.size());
     if (table_->lost > 0) text += fmt::format("; {} of its rows name no file", table_->lost);
     note(text);
+  }
+
+  /// Tables beside the folder whose names say that they go with it.
+  std::vector<std::string> tables_beside() const {
+    std::error_code none;
+    fs::path folder = fs::absolute(path(), none).lexically_normal();
+    if (!folder.has_filename()) folder = folder.parent_path();
+    const std::string name = folder.filename().string();
+    std::vector<std::string> tables;
+    for (const std::string& stem : {std::string("labels"), std::string("metadata"), name, name + "_labels"})
+      for (const char* ending : {".csv", ".tsv"})
+        if (const fs::path table = folder.parent_path() / (stem + ending); fs::is_regular_file(table, none))
+          tables.push_back(table.string());
+    return tables;
   }
 
   /// What the table says of a sample.

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <unordered_map>
 
+#include <millrace/error.h>
+
 #include "data/formats/open_dataset.h"
 #include "data/table/column_values.h"
 #include "data/table/read_columns.h"
