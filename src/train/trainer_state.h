@@ -115,6 +115,9 @@ struct TrainerState {
   void take_mean();
   /// The test after an epoch, as it is reported; gives what is compared with others.
   std::vector<eval::Measured> run_test(bool last);
+  /// Puts into the last epoch's line how far the loss went with the test's first metric, or train.keep_best;
+  /// says so where it did not.
+  std::string compare_loss(double loss, std::vector<Summary>& values) const;
   /// Is it the best so far?
   void compare_with_best(const std::vector<eval::Measured>& metrics);
   /// Of a schedule that goes by measurements: by these, or by the mean loss of the epoch.

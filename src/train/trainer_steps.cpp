@@ -9,6 +9,7 @@
 #include "base/thread_pool.h"
 #include "runtime/run_clock.h"
 #include "task/model.h"
+#include "train/loss_proxy.h"
 #include "train/trainer_state.h"
 
 namespace millrace::train {
@@ -150,15 +151,18 @@ void TrainerState::end_epoch() {
   } else {
     measure_schedule({}, loss_sum / steps);
   }
+  const bool last = done() == total || ends_early();
+  const std::string proxy = last && log ? compare_loss(loss_sum / steps, values) : "";
   values.push_back({"seconds", "", seconds_since(epoch_begin)});
   values.push_back({"seconds_waiting", "", times.waiting});
   values.push_back({"seconds_loading_a_sample", "", times.cpu_per_sample()});
-  log_epoch(values);
+  if (log) log_epoch(values);
   for (const std::string& line : skipped_samples(feed(), bad)) observer.message(line);
   if (tests.feed)
     for (const std::string& line : skipped_samples(*tests.feed, bad_tests)) observer.message(line);
   observer.message(text + fmt::format("; {:.1f} s", train_seconds + (tests.feed ? test_seconds : 0)));
   tell_verdict(times, "");
+  if (!proxy.empty()) observer.message(proxy);
   if (done() == total && times_told > 1) tell_verdict(data_times() - first_times, "over all epochs, ");
   // Of a training that ends within an epoch more may be asked for, and then the epoch goes on.
   if (done() % steps_per_epoch == 0) {
@@ -167,6 +171,22 @@ void TrainerState::end_epoch() {
   }
   epoch_begin = Clock::now();
   epoch_times = data_times();
+}
+
+std::string TrainerState::compare_loss(double loss, std::vector<Summary>& values) const {
+  if (last_test.empty()) return {};
+  const std::string& chosen = recipe().train.keep_best;
+  const std::string metric = chosen.empty() ? last_test.front().name : chosen;
+  const auto now =
+      std::find_if(last_test.begin(), last_test.end(), [&](const auto& each) { return each.name == metric; });
+  if (now == last_test.end()) return {};
+  record([&] { log->flush(); });
+  LossProxy proxy = read_loss_proxy(run->metrics(), metric, task::metric_of(metric).higher_is_better);
+  proxy.losses.push_back(loss);
+  proxy.values.push_back(now->value);
+  if (proxy.losses.size() < 2) return {};
+  values.push_back({"loss_rank_correlation", "", proxy.correlation()});
+  return loss_proxy_text(proxy, metric, !chosen.empty());
 }
 
 std::vector<NamedValue> TrainerState::means(double steps) const {
