@@ -45,10 +45,8 @@ class Disturber {
         continue;
       }
       rewrite_.copy(i);
-      // Of an update only what is narrowed like a model's products (Muon's): rows that are put into their
-      // places are exact.
-      const bool narrowed = node.op->arithmetic && *node.op->arithmetic == Arithmetic::narrow;
-      if (!(computes || narrowed) || !multiplies(node)) continue;
+      // Of an update only products (Muon's): the rows that it moves are moved exactly.
+      if (!multiplies(node) || !(computes || arithmetic_of(*node.op) == Arithmetic::narrow)) continue;
       for (size_t r = 0; r < node.types.size(); ++r)
         if (const Value result{i, static_cast<int32_t>(r)}; takes(result))
           rewrite_.set(result,

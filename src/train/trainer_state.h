@@ -105,6 +105,11 @@ struct TrainerState {
   const data::FeedBatch* take_batch();
   void check_finite(double loss) const;
   void end_epoch();
+  /// A value of an epoch: by key, and by curve where it is one.
+  struct Summary {
+    std::string key, curve;
+    double value = 0;
+  };
 
   // ---- tests, and what follows from them (trainer_tests.cpp)
 
@@ -140,11 +145,6 @@ struct TrainerState {
   /// Opens the run's logs; with `resume_step` ≥ 0 they go on behind that step.
   void open_logs(int64_t resume_step = -1);
   void log_step(double loss, double lr, std::span<const NamedValue> metrics);
-  /// Of an epoch: by key, and by curve where it is one.
-  struct Summary {
-    std::string key, curve;
-    double value = 0;
-  };
   void log_epoch(const std::vector<Summary>& values);
   /// Runs what writes into the run folder; when the disk is full or gone, the message says what is safe.
   void record(const std::function<void()>& write) const;
