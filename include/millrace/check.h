@@ -22,11 +22,11 @@ const char* verdict_name(Verdict verdict);
 
 /// What one check made of it. Texts are for people; `numbers` are those of `saw`, for programs.
 struct Finding {
-  std::string check, group;  // "batch-leakage", "model"
+  std::string check = {}, group = {};  // "batch-leakage", "model"
   Verdict verdict = Verdict::pass;
-  std::string saw;      // with numbers; of does_not_apply, why
-  std::string matters;  // why one should care
-  std::string advice;   // what to do; empty unless it warns or fails
+  std::string saw = {};      // with numbers; of does_not_apply, why
+  std::string matters = {};  // why one should care
+  std::string advice = {};   // what to do; empty unless it warns or fails
   std::vector<std::pair<std::string, double>> numbers = {};
   double seconds = 0;  // that it took
 };
@@ -64,7 +64,7 @@ struct Subject {
 struct Options {
   /// Names of checks; empty: all.
   std::vector<std::string> only = {};
-  /// Only those that need nothing compiled and no whole reading of the data.
+  /// Only those of the data that need nothing compiled.
   bool quick = false;
   /// Before each check: its name, how many are done, of how many; and while data are read, what.
   std::function<void(const std::string& what, int64_t done, int64_t total)> progress = {};

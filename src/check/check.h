@@ -9,6 +9,11 @@
 
 #include "base/registry.h"
 
+namespace millrace::task {
+struct Task;
+struct TaskFeed;
+}  // namespace millrace::task
+
 namespace millrace::check {
 
 class Context;
@@ -19,7 +24,7 @@ struct CheckKind {
   std::string doc;      // what it looks for: a line
   std::string matters;  // why
   int place = 0;        // in the list: the library's data 100 …, model 200 …, loop 300 …
-  /// It compiles nothing and reads little: a part of the short form.
+  /// It compiles nothing and takes nothing of the feeds: a part of the short form.
   bool quick = false;
   /// Its verdict, what it saw and what to do. Errors that it throws are failures with their message.
   Finding (*run)(Context& context) = nullptr;
@@ -38,6 +43,11 @@ Finding failed(std::string saw, std::string advice);
 Finding not_for(std::string why);
 /// The worse of both; where they are alike, what both saw.
 Finding worse(Finding one, const Finding& other);
+
+/// Those of the data of a training that is about to begin that take less than a second, all together: nothing
+/// of its feeds is taken.
+std::vector<Finding> quick_checks(const task::Task& task, const task::TaskFeed& training,
+                                  const task::TaskFeed& tests);
 
 /// Runs those that `options` names on what is to be checked.
 std::vector<Finding> run_checks(Context& context, const Options& options);

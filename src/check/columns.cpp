@@ -55,6 +55,7 @@ std::vector<std::string> target_columns(const task::Task& task) {
 }  // namespace
 
 Columns read_table(const Context& context, const data::Dataset& from, int64_t most) {
+  if (most == 0) most = context.most_samples();
   Columns table;
   table.of = from.count();
   std::vector<std::string> inputs;
@@ -89,6 +90,7 @@ Columns read_table(const Context& context, const data::Dataset& from, int64_t mo
 }
 
 Targets read_targets(const Context& context, const std::shared_ptr<const data::Dataset>& from, int64_t most) {
+  if (most == 0) most = context.most_samples();
   Targets targets;
   const task::Task& task = *context.task();
   const Columns table = read_table(context, *from, most);

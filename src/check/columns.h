@@ -15,17 +15,17 @@ struct Column {
   bool numeric = false, integer = false;
   bool input = false, target = false;  // is it taken by an input; is it what is predicted
   /// Of each sample: a number for what stands there, 0 where it is missing; equal numbers, equal values.
-  std::vector<uint64_t> codes;
-  std::vector<double> numbers;  // of numeric ones, NaN where missing
+  std::vector<uint64_t> codes = {};
+  std::vector<double> numbers = {};  // of numeric ones, NaN where missing
   int64_t missing = 0;
 };
 
-/// What is known of some thousand samples, spread over all.
+/// What is known of some thousand samples, spread over all: `most`, or Context::most_samples().
 struct Columns {
   std::vector<Column> columns;
   int64_t samples = 0, of = 0;  // looked at, of how many
 };
-Columns read_table(const Context& context, const data::Dataset& from, int64_t most = 40000);
+Columns read_table(const Context& context, const data::Dataset& from, int64_t most = 0);
 
 /// What the first output with one target for a sample is to be, of the same samples: classes, or numbers.
 struct Targets {
@@ -36,7 +36,7 @@ struct Targets {
   bool known() const { return !classes.empty() || !numbers.empty(); }
 };
 Targets read_targets(const Context& context, const std::shared_ptr<const data::Dataset>& from,
-                     int64_t most = 40000);
+                     int64_t most = 0);
 
 /// A column of the set by its name; null.
 const Column* find_column(const Columns& columns, const std::string& name);

@@ -1,5 +1,7 @@
 // Columns that say nothing, or the same as others.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 
 #include "base/format.h"
@@ -23,7 +25,37 @@ std::vector<int64_t> pattern_of(const Column& column) {
   pattern.reserve(column.codes.size());
   for (size_t i = 0; i < column.codes.size(); ++i)
     pattern.push_back(first.emplace(column.codes[i], static_cast<int64_t>(i)).first->second);
-  return pattern;
+  // Where all differ, that says nothing.
+  return first.size() == column.codes.size() ? std::vector<int64_t>() : pattern;
+}
+
+/// Numbers less their mean, in hundredths of their deviation and of one sign: the same in another unit.
+std::vector<int64_t> scaled_of(const Column& column) {
+  const Moments m = moments_of(column.numbers);
+  std::vector<int64_t> scaled;
+  if (m.deviation == 0) return scaled;
+  double sign = 0;
+  for (const double x : column.numbers) {
+    const double z = (x - m.mean) / m.deviation;
+    if (sign == 0 && std::abs(z) > 0.1) sign = z > 0 ? 1 : -1;
+    scaled.push_back(std::isnan(z) ? std::numeric_limits<int64_t>::min()
+                                   : std::llround(100 * z * (sign == 0 ? 1 : sign)));
+  }
+  return scaled;
+}
+
+/// What two columns that say the same have in common, marked by what it is.
+std::vector<std::vector<int64_t>> signs_of(const Column& column) {
+  std::vector<std::vector<int64_t>> signs;
+  const auto add = [&](std::vector<int64_t> sign, int64_t what) {
+    if (sign.empty()) return;
+    sign.push_back(what);
+    signs.push_back(std::move(sign));
+  };
+  add(pattern_of(column), 1);
+  if (column.numeric) add(scaled_of(column), 2);
+  if (!column.numeric) add({column.codes.begin(), column.codes.end()}, 3);
+  return signs;
 }
 
 Finding run_constant_columns(Context& context) {
@@ -39,12 +71,10 @@ Finding run_constant_columns(Context& context) {
       constant.push_back(column.name);
       continue;
     }
-    const auto [at, first] = seen.emplace(pattern_of(column), column.name);
-    // What is different in each sample is told apart by nothing here.
-    const auto different = static_cast<int64_t>(std::ssize(at->first));
-    if (!first && (different == 0 || std::any_of(at->first.begin(), at->first.end(),
-                                                 [i = int64_t{0}](int64_t v) mutable { return v != i++; })))
-      twins.push_back(fmt::format("{} and {}", at->second, column.name));
+    std::string twin;
+    for (std::vector<int64_t>& sign : signs_of(column))
+      if (const auto [at, first] = seen.emplace(std::move(sign), column.name); !first) twin = at->second;
+    if (!twin.empty()) twins.push_back(fmt::format("{} and {}", twin, column.name));
   }
   if (inputs < 2) return not_for("inputs have no columns of values");
   Finding finding = [&] {
@@ -73,6 +103,7 @@ MILLRACE_CHECK_KIND(constant_columns){
     .doc = "columns of inputs that are constant, or say the same as another",
     .matters = "they teach nothing, hide broken exports of data, and divide what a column is worth among two",
     .place = 110,
+    .quick = true,
     .run = run_constant_columns,
 };
 

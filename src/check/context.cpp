@@ -116,9 +116,7 @@ Context::Context(const task::Recipe& recipe, const Options& options) {
 }
 
 Context::Context(const task::Task& task, const task::TaskFeed& training, const task::TaskFeed& tests)
-    : task_(&task), training_(&training), tests_(&tests) {
-  subject_of_task();
-}
+    : task_(&task), training_(&training), tests_(&tests), quick_(true) {}
 
 Context::Context(Subject subject) : subject_(std::move(subject)) {
   Subject& s = subject_;

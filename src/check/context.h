@@ -30,7 +30,8 @@ class Context {
   /// Reads the recipe's data as a training does, and draws its weights.
   Context(const task::Recipe& recipe, const Options& options);
   explicit Context(Subject subject);
-  /// Of a training that has all this already: only what is cheap is asked of it. They must outlive it.
+  /// Of a training that has all this already, and whose feeds are its own: for quick checks, which ask for
+  /// nothing below "the model". They must outlive it.
   Context(const task::Task& task, const task::TaskFeed& training, const task::TaskFeed& tests);
   ~Context();
   Context(const Context&) = delete;
@@ -41,6 +42,10 @@ class Context {
   const task::TaskFeed* training() const { return training_; }
   /// Null where the recipe has no test set.
   const task::TaskFeed* tests() const { return tests_ && tests_->feed ? tests_ : nullptr; }
+  /// Only a short look, at data alone?
+  bool quick() const { return quick_; }
+  /// As many samples as a check of a table looks at.
+  int64_t most_samples() const { return quick_ ? 8'000 : 40'000; }
   /// Notes and warnings of opening.
   const std::vector<std::string>& notes() const { return notes_; }
 
@@ -100,7 +105,7 @@ class Context {
   std::optional<Recorded> recorded_;
   std::vector<Signal> signals_;
   double first_loss_ = 0;
-  bool measured_ = false;
+  bool measured_ = false, quick_ = false;
   std::unique_ptr<optim::TrainStep> step_;
 };
 

@@ -138,6 +138,7 @@ MILLRACE_CHECK_KIND(giveaway){
     .matters =
         "what was written down after the outcome, or made from it, is not there when the model is to predict",
     .place = 120,
+    .quick = true,
     .run = run_giveaway,
 };
 

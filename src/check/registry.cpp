@@ -100,6 +100,15 @@ std::vector<Finding> run_checks(Context& context, const Options& options) {
   return findings;
 }
 
+std::vector<Finding> quick_checks(const task::Task& task, const task::TaskFeed& training,
+                                  const task::TaskFeed& tests) {
+  // Of sets as large as that even the labels alone take longer.
+  constexpr int64_t most = 200'000;
+  if (!training.samples || training.samples->count() > most) return {};
+  Context context(task, training, tests);
+  return run_checks(context, {.quick = true});
+}
+
 std::vector<Finding> check(const task::Recipe& recipe, const Options& options) {
   (void)chosen_checks(options);  // names are wrong before data are read
   task::check_recipe(recipe, "the recipe");

@@ -87,6 +87,9 @@ const task::Recipe& Trainer::recipe() {
   return state_->recipe();
 }
 
+const task::Task& Trainer::task() const { return state_->task; }
+const task::TaskFeed& Trainer::training() const { return state_->training; }
+const task::TaskFeed& Trainer::tests() const { return state_->tests; }
 const Preparation& Trainer::preparation() const { return state_->prepared; }
 DataTimes Trainer::data_times() const { return state_->data_times(); }
 std::string Trainer::verdict(const DataTimes& times) const { return state_->verdict(times); }

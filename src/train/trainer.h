@@ -15,6 +15,11 @@
 #include "train/status.h"
 #include "train/verdict.h"
 
+namespace millrace::task {
+struct Task;
+struct TaskFeed;
+}  // namespace millrace::task
+
 namespace millrace::train {
 
 struct TrainerState;  // trainer_state.h
@@ -44,6 +49,10 @@ class Trainer {
   std::vector<int64_t> lengths();
   /// The recipe with everything that the data decided; builds the step when that has not been done.
   const task::Recipe& recipe();
+  /// What is trained, and on what; after begin(), resume() or program(). The feed of `tests` may be null.
+  const task::Task& task() const;
+  const task::TaskFeed& training() const;
+  const task::TaskFeed& tests() const;
   /// Of what has been done so far.
   const Preparation& preparation() const;
   /// Of all steps so far but the first, which waits for the loader to begin.

@@ -1,0 +1,145 @@
+// Samples of the test set that training has, too.
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/format.h"
+#include "check/check.h"
+#include "check/columns.h"
+#include "check/context.h"
+#include "data/tools/statistics/content_hash.h"
+
+namespace millrace::check {
+namespace {
+
+constexpr const char* overlap_advice =
+    "results on these say what was learnt by heart: remove copies before the data is divided, and keep "
+    "copies "
+    "and changed versions of one thing together (data.test_by = \"group:COLUMN\")";
+
+/// Of each sample a number for all that the inputs see of it; `near`: numbers rounded to 4 digits, texts as
+/// they are.
+std::vector<uint64_t> row_codes(const Columns& table) {
+  std::vector<uint64_t> codes(static_cast<size_t>(table.samples), 0xcbf29ce484222325);
+  bool any = false;
+  for (const Column& column : table.columns) {
+    if (!column.input || column.target) continue;
+    any = true;
+    for (size_t i = 0; i < codes.size(); ++i) {
+      codes[i] = (codes[i] ^ column.codes[i]) * 0x9E3779B97F4A7C15;
+      codes[i] ^= codes[i] >> 29;
+    }
+  }
+  if (!any) codes.clear();
+  return codes;
+}
+
+/// Of samples that have a content of their own (files): a number for the bytes; as many as a second allows.
+std::vector<uint64_t> content_codes(const data::Dataset& from, int64_t most, double seconds) {
+  std::vector<uint64_t> codes;
+  size_t place = from.columns().size();
+  for (size_t c = 0; c < from.columns().size(); ++c)
+    if (from.columns()[c].kind == data::ColumnKind::audio ||
+        from.columns()[c].kind == data::ColumnKind::bytes)
+      place = c;
+  if (place == from.columns().size()) return codes;
+  const auto begin = std::chrono::steady_clock::now();
+  for (int64_t i = 0; i < std::min(from.count(), most); ++i) {
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > seconds) break;
+    const data::Value value = from.read(i, place);
+    if (const auto* bytes = std::get_if<data::Bytes>(&value))
+      codes.push_back(data::content_hash(bytes->view()));
+  }
+  return codes;
+}
+
+struct Shared {
+  double tests = 0;     // share of the test set that training has
+  double training = 0;  // share of training samples that training has once more
+  int64_t count = 0;
+};
+Shared shared_codes(const std::vector<uint64_t>& training, const std::vector<uint64_t>& tests) {
+  std::unordered_map<uint64_t, int64_t> times;
+  for (const uint64_t code : training) ++times[code];
+  Shared shared;
+  for (const uint64_t code : tests) shared.count += times.contains(code);
+  int64_t again = 0;
+  for (const uint64_t code : training) again += times[code] > 1;
+  shared.tests = static_cast<double>(shared.count) / static_cast<double>(std::max<size_t>(1, tests.size()));
+  shared.training = static_cast<double>(again) / static_cast<double>(std::max<size_t>(1, training.size()));
+  return shared;
+}
+
+Finding judge_shared(const Shared& shared, const char* what) {
+  const std::string saw = fmt::format(
+      "{} of the {} to test on ({}) are among those of training; of training's "
+      "own {} are there twice",
+      shared.count, what, share_text(shared.tests), share_text(shared.training));
+  Finding finding = passed(saw);
+  // Rows of few values are alike by chance, in training as well.
+  if (shared.tests > 0.01 && shared.tests > 2 * shared.training)
+    finding = failed(saw, overlap_advice);
+  else if (shared.tests > 0.02 || (shared.tests > 0.001 && shared.tests > 2 * shared.training))
+    finding = warned(saw, overlap_advice);
+  finding.numbers = {{"shared", static_cast<double>(shared.count)},
+                     {"share_of_tests", shared.tests},
+                     {"repeated_in_training", shared.training}};
+  return finding;
+}
+
+/// What an input finds by its own look ("12 of 1,000 pictures …").
+Finding judge_repeated(const std::string& line) {
+  std::string digits;
+  double count = 0, of = 0;
+  for (const char c : line) {
+    if (c >= '0' && c <= '9') digits += c;
+    if (c != ' ' || digits.empty()) continue;
+    (count == 0 ? count : of) = std::stod(digits);
+    digits.clear();
+    if (of > 0) break;
+  }
+  Finding finding = of > 0 && count / of > 0.01 ? failed(line, overlap_advice) : warned(line, overlap_advice);
+  finding.numbers = {{"shared", count}, {"tests", of}};
+  return finding;
+}
+
+Finding run_overlap(Context& context) {
+  if (!context.task() || !context.tests() || !context.tests()->samples || !context.training()->samples)
+    return not_for("there is no test set beside samples to train on");
+  const data::Dataset &training = *context.training()->samples, &tests = *context.tests()->samples;
+  Finding finding =
+      not_for("inputs have no columns of values and no files of their own, or are extracts of one text");
+  for (const auto& input : context.task()->inputs) {
+    if (input->cuts()) return finding;
+    if (const std::string line = input->repeated(training, tests); !line.empty())
+      finding = worse(finding, judge_repeated(line));
+    else if (input->gives() == "picture")
+      finding = worse(
+          finding, passed("no sample of the test set was found among those of training, by bytes or looks"));
+  }
+  constexpr int64_t most = 1 << 20;
+  const std::vector<uint64_t> trained = row_codes(read_table(context, training, most)),
+                              tested = row_codes(read_table(context, tests, most));
+  if (!trained.empty() && !tested.empty())
+    return worse(finding, judge_shared(shared_codes(trained, tested), "rows"));
+  const std::vector<uint64_t> contents = content_codes(training, 50000, 2),
+                              others = content_codes(tests, 5000, 1);
+  if (!contents.empty() && !others.empty())
+    return worse(finding, judge_shared(shared_codes(contents, others), "samples"));
+  return finding;
+}
+
+}  // namespace
+
+MILLRACE_CHECK_KIND(overlap){
+    .name = "overlap",
+    .group = "data",
+    .doc = "samples of the test set that are among those of training, the same or nearly",
+    .matters = "on samples that it has seen a model is tested for its memory, and looks better than it is",
+    .place = 130,
+    .run = run_overlap,
+};
+
+}  // namespace millrace::check

@@ -1,0 +1,153 @@
+// The same preprocessing wherever the model is used.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/format.h"
+#include "check/check.h"
+#include "check/context.h"
+#include "data/table/select.h"
+#include "task/feed_parts.h"
+
+namespace millrace::check {
+namespace {
+
+constexpr int64_t looked_at = 512;
+
+/// The arrays that a task makes of samples to predict, a few hundred from all over.
+struct Made {
+  std::vector<std::string> names;
+  std::vector<std::vector<Array>> batches;
+  int64_t rows = 0;  // that count
+  std::vector<int64_t> valid;
+};
+Made made_of(const task::Task& task, const std::shared_ptr<const data::Dataset>& samples) {
+  const auto some = data::sample_of(samples, looked_at);
+  task::TaskFeed set = task::open_predictions(task, some, std::min<int64_t>(some->count(), 64));
+  Made made;
+  for (const data::Field& field : task.fields()) made.names.push_back(field.name);
+  for (int64_t i = 0; i < set.feed->batches_per_epoch(); ++i) {
+    const data::FeedBatch& batch = set.feed->next();
+    std::vector<Array> arrays;
+    for (const std::string& name : made.names)
+      arrays.push_back(set.feed->array(batch, set.feed->field(name)));
+    made.batches.push_back(std::move(arrays));
+    made.valid.push_back(batch.valid);
+    made.rows += batch.valid;
+  }
+  return made;
+}
+
+bool same_arrays(const Made& one, const Made& other) {
+  if (one.batches.size() != other.batches.size()) return false;
+  for (size_t b = 0; b < one.batches.size(); ++b)
+    for (size_t k = 0; k < one.batches[b].size(); ++k)
+      if (!one.batches[b][k].identical(other.batches[b][k])) return false;
+  return true;
+}
+
+/// Mean and deviation of each column of an array [rows, columns], of all elements of others.
+struct Spread {
+  std::vector<double> mean, deviation;
+};
+Spread spread_of(const Made& made, size_t k) {
+  const Array& first = made.batches[0][k];
+  const int64_t columns =
+      first.shape().rank() == 2 && first.shape()[1].size() <= 256 ? first.shape()[1].size() : 1;
+  std::vector<double> sums(static_cast<size_t>(columns)), squares(sums.size()), counts(sums.size());
+  for (size_t b = 0; b < made.batches.size(); ++b) {
+    const Array& array = made.batches[b][k];
+    const int64_t width = array.count() / array.shape()[0].size();
+    for (int64_t i = 0; i < made.valid[b] * width; ++i) {
+      const double x = array.at(i);
+      if (!std::isfinite(x)) continue;
+      const auto c = static_cast<size_t>(i % columns);
+      sums[c] += x;
+      squares[c] += x * x;
+      ++counts[c];
+    }
+  }
+  Spread spread;
+  for (size_t c = 0; c < sums.size(); ++c) {
+    const double mean = counts[c] ? sums[c] / counts[c] : 0;
+    spread.mean.push_back(mean);
+    spread.deviation.push_back(counts[c] ? std::sqrt(std::max(0.0, squares[c] / counts[c] - mean * mean))
+                                         : 0);
+  }
+  return spread;
+}
+
+/// How far apart training and test set are, in deviations or as a factor of them; and where.
+struct Apart {
+  double shift = 0, factor = 1;
+  std::string where;
+};
+Apart apart(const Made& training, const Made& tests) {
+  Apart worst;
+  for (size_t k = 0; k < training.names.size(); ++k) {
+    if (training.batches.empty() || tests.batches.empty()) continue;
+    const DType dtype = training.batches[0][k].dtype();
+    if (!dtype.is_float() && dtype != u8) continue;  // ids
+    const Spread one = spread_of(training, k), other = spread_of(tests, k);
+    for (size_t c = 0; c < std::min(one.mean.size(), other.mean.size()); ++c) {
+      const double size = std::max(one.deviation[c], 1e-9 * std::abs(one.mean[c]));
+      if (size == 0 || one.deviation[c] == 0) continue;
+      const double shift = std::abs(one.mean[c] - other.mean[c]) / size, factor = other.deviation[c] / size;
+      const double off = std::max(factor, 1 / std::max(factor, 1e-6));
+      if (std::max(shift, off - 1) <= std::max(worst.shift, worst.factor - 1)) continue;
+      worst = {shift, off,
+               one.mean.size() > 1 ? fmt::format("{}, column {}", training.names[k], c) : training.names[k]};
+    }
+  }
+  return worst;
+}
+
+Finding judge_apart(const Apart& found) {
+  const std::string saw =
+      found.where.empty()
+          ? std::string("training and test set have the same spread")
+          : fmt::format(
+                "training and test set are farthest apart in {}: their means by {} deviations, their "
+                "deviations by a factor of {}",
+                found.where, short_number(found.shift), short_number(found.factor));
+  constexpr const char* advice =
+      "were both made in the same way (units, scale 0…1 or 0…255, order of columns or channels, words for "
+      "missing)? If the world has changed, a result on the old part says little";
+  Finding finding = found.shift > 5 || found.factor > 10    ? failed(saw, advice)
+                    : found.shift > 1.5 || found.factor > 4 ? warned(saw, advice)
+                                                            : passed(saw);
+  finding.numbers = {{"shift", found.shift}, {"factor", found.factor}};
+  return finding;
+}
+
+Finding run_preprocessing(Context& context) {
+  const task::Task* task = context.task();
+  if (!task || !context.training()->samples) return not_for("no data: a model of C++, or a stream");
+  if (task::cuts_corpus(*task)) return not_for("rows are extracts of a text, cut alike everywhere");
+  const task::Task again = task::load_task(task->recipe, task->encoding());
+  const Made training = made_of(*task, context.training()->samples);
+  if (!same_arrays(training, made_of(again, context.training()->samples)))
+    return failed(
+        "opened again by what the checkpoint will hold, the task makes other arrays of the same samples",
+        "this is a defect of the input's encoding() and load()");
+  Finding finding = passed(
+      fmt::format("{} samples: training and what a checkpoint opens make the same arrays", training.rows));
+  if (context.tests() && context.tests()->samples)
+    finding = worse(finding, judge_apart(apart(training, made_of(*task, context.tests()->samples))));
+  return finding;
+}
+
+}  // namespace
+
+MILLRACE_CHECK_KIND(preprocessing){
+    .name = "preprocessing",
+    .group = "data",
+    .doc = "the same samples make the same arrays in training, test and export; both sets look alike",
+    .matters =
+        "a model that is given numbers in another unit or order than it was trained on is wrong without a "
+        "word",
+    .place = 170,
+    .run = run_preprocessing,
+};
+
+}  // namespace millrace::check

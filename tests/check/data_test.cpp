@@ -1,0 +1,349 @@
+// Mistakes in data that checks must find, and data without any.
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include "base/file.h"
+#include "subjects.h"
+#include "support/temp_folder.h"
+
+using namespace millrace;
+using namespace millrace::testing;
+
+namespace {
+
+/// A table as it is written: what `row` gives for each row, under the names of columns.
+std::string table_text(const std::string& header, int64_t rows,
+                       const std::function<std::string(RandomStream&, int64_t)>& row, uint64_t seed = 1) {
+  std::string text = header + "\n";
+  RandomStream random(seed, 5);
+  for (int64_t i = 0; i < rows; ++i) text += row(random, i) + "\n";
+  return text;
+}
+
+/// Two numbers and a kind, from which a class, or a number, follows more or less.
+struct Row {
+  double a, b;
+  std::string kind, label;
+  double price;
+};
+Row draw_row(RandomStream& random) {
+  Row row;
+  row.a = 2 * random.uniform() - 1;
+  row.b = 3 * random.uniform();
+  row.kind = std::vector<std::string>{"oak", "elm", "fir"}[random.below(3)];
+  row.label = row.a + row.b - 1.5 + (random.uniform() - 0.5) > 0 ? "yes" : "no";
+  row.price = 3 * row.a + row.b + random.uniform();
+  return row;
+}
+std::string usual_row(RandomStream& random) {
+  const Row r = draw_row(random);
+  return fmt::format("{:.5f},{:.5f},{},{}", r.a, r.b, r.kind, r.label);
+}
+std::string usual_price(RandomStream& random) {
+  const Row r = draw_row(random);
+  return fmt::format("{:.5f},{:.5f},{},{:.4f}", r.a, r.b, r.kind, r.price);
+}
+
+/// A recipe's findings on files in a folder of its own.
+class Desk {
+ public:
+  void write(const std::string& name, const std::string& text) { write_file(folder_ / name, text); }
+  check::Finding find(const std::string& check, const std::string& data, const std::string& output,
+                      const std::string& input = "kind = \"table\"") const {
+    const std::string text =
+        fmt::format("[data]\nbase = \"{}\"\n{}\n[input]\n{}\n[output]\n{}\n[train]\nbatch = 32\n",
+                    folder_.path().string(), data, input, output);
+    task::Recipe recipe = task::parse_recipe(text, "test.toml");
+    recipe.data.train = (folder_ / "train.csv").string();
+    if (recipe.data.test_share == 0) recipe.data.test = (folder_ / "test.csv").string();
+    check::Options options;
+    options.only = {check};
+    return check::check(recipe, options).at(0);
+  }
+
+ private:
+  TempFolder folder_;
+};
+
+const char* const by_class = "kind = \"class\"\ncolumn = \"label\"";
+const char* const by_price = "kind = \"number\"\ncolumn = \"price\"";
+const char* const share = "test_share = 0.25";
+
+/// What a check makes of one table that is divided.
+check::Finding of_table(const std::string& check, const std::string& header, int64_t rows,
+                        const std::function<std::string(RandomStream&, int64_t)>& row, const char* output) {
+  Desk desk;
+  desk.write("train.csv", table_text(header, rows, row));
+  return desk.find(check, share, output);
+}
+/// And of two.
+check::Finding of_tables(const std::string& check, const std::string& training, const std::string& tests,
+                         const char* output) {
+  Desk desk;
+  desk.write("train.csv", training);
+  desk.write("test.csv", tests);
+  return desk.find(check, "", output);
+}
+
+void is_caught(const check::Finding& finding) {
+  CAPTURE(finding.check);
+  CAPTURE(finding.saw);
+  CHECK((finding.verdict == check::Verdict::warn || finding.verdict == check::Verdict::fail));
+  CHECK(!finding.advice.empty());
+}
+void is_well(const check::Finding& finding) {
+  CAPTURE(finding.check);
+  CAPTURE(finding.saw);
+  CHECK((finding.verdict == check::Verdict::pass || finding.verdict == check::Verdict::does_not_apply));
+}
+
+const std::string class_header = "a,b,kind,label", price_header = "a,b,kind,price";
+
+}  // namespace
+
+TEST_CASE("check: healthy tables pass what looks at data") {
+  for (const check::Kind& kind : check::kinds()) {
+    if (kind.group != "data") continue;
+    is_well(of_table(
+        kind.name, class_header, 800, [](RandomStream& r, int64_t) { return usual_row(r); }, by_class));
+    is_well(of_table(
+        kind.name, price_header, 800, [](RandomStream& r, int64_t) { return usual_price(r); }, by_price));
+    is_well(of_tables(kind.name,
+                      table_text(class_header, 600, [](RandomStream& r, int64_t) { return usual_row(r); }),
+                      table_text(
+                          class_header, 300, [](RandomStream& r, int64_t) { return usual_row(r); }, 9),
+                      by_class));
+  }
+}
+
+TEST_CASE("check labels: one class for nearly all, sorted files, numbers that are words for missing") {
+  is_caught(of_table(
+      "labels", class_header, 2000,
+      [](RandomStream& r, int64_t i) {
+        const Row row = draw_row(r);
+        return fmt::format("{:.4f},{:.4f},{},{}", row.a, row.b, row.kind, i % 100 == 7 ? "yes" : "no");
+      },
+      by_class));
+  // The test file is the end of a sorted one.
+  const auto sorted = [](const char* label, const char* other) {
+    return [=](RandomStream& r, int64_t i) {
+      const Row row = draw_row(r);
+      return fmt::format("{:.4f},{:.4f},{},{}", row.a, row.b, row.kind, i % 10 ? label : other);
+    };
+  };
+  is_caught(of_tables("labels", table_text(class_header, 500, sorted("no", "yes")),
+                      table_text(class_header, 200, sorted("yes", "no"), 4), by_class));
+  is_caught(of_table(
+      "labels", price_header, 4000,
+      [](RandomStream& r, int64_t i) {
+        const Row row = draw_row(r);
+        return fmt::format("{:.4f},{:.4f},{},{}", row.a, row.b, row.kind, i == 1500 ? -9999 : row.price);
+      },
+      by_price));
+}
+
+TEST_CASE("check constant-columns: always the same, the same twice, the same in other words") {
+  const auto with = [](const char* header, std::function<std::string(const Row&)> more, const char* output) {
+    return of_table(
+        "constant-columns", header, 400,
+        [=](RandomStream& r, int64_t) {
+          const Row row = draw_row(r);
+          return fmt::format("{:.5f},{:.5f},{},{},{}", row.a, row.b, row.kind, more(row),
+                             output == by_class ? row.label : fmt::format("{:.4f}", row.price));
+        },
+        output);
+  };
+  is_caught(with(
+      "a,b,kind,more,label", [](const Row&) { return "7"; }, by_class));
+  is_caught(with(
+      "a,b,kind,more,price", [](const Row& row) { return fmt::format("{:.5f}", row.a); }, by_price));
+  is_caught(with(
+      "a,b,kind,more,label",
+      [](const Row& row) { return row.kind == "oak"   ? "Q"
+                                  : row.kind == "elm" ? "U"
+                                                      : "A"; }, by_class));
+}
+
+TEST_CASE("check giveaway: the target in other words, in other units, in what is missing") {
+  const auto with = [](const char* header, std::function<std::string(RandomStream&, const Row&)> more,
+                       const char* output) {
+    return of_table(
+        "giveaway", header, 800,
+        [=](RandomStream& r, int64_t) {
+          const Row row = draw_row(r);
+          return fmt::format("{:.5f},{:.5f},{},{},{}", row.a, row.b, row.kind, more(r, row),
+                             output == by_class ? row.label : fmt::format("{:.4f}", row.price));
+        },
+        output);
+  };
+  is_caught(with(
+      "a,b,kind,outcome,label",
+      [](RandomStream&, const Row& row) { return row.label == "yes" ? "closed" : "open"; }, by_class));
+  is_caught(with(
+      "a,b,kind,total,price",
+      [](RandomStream&, const Row& row) { return fmt::format("{:.2f}", 1.19 * row.price + 4); }, by_price));
+  is_caught(with(
+      "a,b,kind,paid,label",
+      [](RandomStream& r, const Row& row) {
+        return row.label == "yes" ? fmt::format("{:.3f}", r.uniform()) : "";
+      },
+      by_class));
+}
+
+TEST_CASE("check overlap: rows of training in the test file") {
+  const auto lines_of = [](const std::string& text, size_t first, size_t count) {
+    std::string lines;
+    size_t at = text.find('\n') + 1;
+    for (size_t i = 0; i < first + count; ++i) {
+      const size_t end = text.find('\n', at) + 1;
+      if (i >= first) lines += text.substr(at, end - at);
+      at = end;
+    }
+    return lines;
+  };
+  for (const auto& [header, row, output] :
+       {std::tuple{class_header, &usual_row, by_class}, {price_header, &usual_price, by_price}}) {
+    const auto draw = [row = row](RandomStream& r, int64_t) { return row(r); };
+    const std::string training = table_text(header, 600, draw);
+    is_caught(of_tables("overlap", training, table_text(header, 150, draw, 6) + lines_of(training, 20, 40),
+                        output));
+  }
+  // Each row is there twice before the table is divided.
+  std::string last;
+  is_caught(of_table(
+      "overlap", class_header, 800,
+      [&](RandomStream& r, int64_t i) { return i % 2 ? last : last = usual_row(r); }, by_class));
+  Desk desk;
+  const auto message = [](RandomStream& r, int64_t i) {
+    std::string text;
+    for (int w = 0; w < 6; ++w) text += fmt::format("w{} ", r.below(400));
+    return fmt::format("{},{}", text, i % 2 ? "spam" : "ham");
+  };
+  const std::string texts = table_text("text,label", 400, message);
+  desk.write("train.csv", texts);
+  desk.write("test.csv", table_text("text,label", 90, message, 3) + lines_of(texts, 5, 30));
+  is_caught(desk.find("overlap", "", by_class,
+                      "kind = \"text\"\ncolumn = \"text\"\ntokenizer = \"byte\"\nlength = 64"));
+}
+
+TEST_CASE("check group-overlap and time-overlap: patients and days on both sides") {
+  const auto with = [](const std::string& check, const char* column,
+                       std::function<std::string(int64_t, RandomStream&)> more, const char* output,
+                       const char* how = share) {
+    Desk desk;
+    desk.write("train.csv",
+               table_text(fmt::format("a,b,{},{}", column, output == by_class ? "label" : "price"), 900,
+                          [&](RandomStream& r, int64_t i) {
+                            const Row row = draw_row(r);
+                            return fmt::format(
+                                "{:.5f},{:.5f},{},{}", row.a, row.b, more(i, r),
+                                output == by_class ? row.label : fmt::format("{:.4f}", row.price));
+                          }));
+    return desk.find(check, how, output);
+  };
+  const auto group = [](int64_t i, RandomStream&) { return fmt::format("p{}", i % 60); };
+  is_caught(with("group-overlap", "patient", group, by_class));
+  is_caught(with(
+      "group-overlap", "userId", [](int64_t i, RandomStream&) { return fmt::format("{}", 1000 + i % 45); },
+      by_price));
+  is_caught(
+      with("group-overlap", "session_id", group, by_class, "test_share = 0.25\ntest_by = \"stratified\""));
+  is_well(
+      with("group-overlap", "patient", group, by_class, "test_share = 0.25\ntest_by = \"group:patient\""));
+  const auto day = [](int64_t, RandomStream& r) {
+    return fmt::format("2024-{:02}-{:02}", 1 + r.below(12), 1 + r.below(28));
+  };
+  is_caught(with("time-overlap", "sold", day, by_price));
+  is_caught(with(
+      "time-overlap", "timestamp",
+      [](int64_t, RandomStream& r) { return fmt::format("{}", 1700000000 + 7 * r.below(100000)); },
+      by_class));
+  is_caught(with(
+      "time-overlap", "year", [](int64_t, RandomStream& r) { return fmt::format("{}", 1990 + r.below(30)); },
+      by_class));
+  is_well(with("time-overlap", "sold", day, by_price, "test_share = 0.25\ntest_by = \"time:sold\""));
+}
+
+TEST_CASE("check fitted-statistics: scaled or filled up before the data was divided") {
+  // Column a of both sets together, changed as whole columns are.
+  const auto both = [](std::function<void(std::vector<double>&)> change, bool price) {
+    std::vector<Row> rows;
+    RandomStream random(3, 1);
+    for (int i = 0; i < 800; ++i) rows.push_back(draw_row(random));
+    std::vector<double> column;
+    for (const Row& row : rows) column.push_back(row.a);
+    change(column);
+    std::string sets[2];
+    for (int s = 0; s < 2; ++s) {
+      sets[s] = price ? "a,b,kind,price\n" : "a,b,kind,label\n";
+      for (size_t i = s ? 560 : 0; i < (s ? 800 : 560); ++i)
+        sets[s] += fmt::format("{:.9f},{:.5f},{},{}\n", column[i], rows[i].b, rows[i].kind,
+                               price ? fmt::format("{:.4f}", rows[i].price) : rows[i].label);
+    }
+    return of_tables("fitted-statistics", sets[0], sets[1], price ? by_price : by_class);
+  };
+  const auto standardise = [](std::vector<double>& x) {
+    double mean = 0, squares = 0;
+    for (const double v : x) mean += v / static_cast<double>(x.size());
+    for (const double v : x) squares += (v - mean) * (v - mean);
+    for (double& v : x) v = (v - mean) / std::sqrt(squares / static_cast<double>(x.size()));
+  };
+  is_caught(both(standardise, false));
+  is_caught(both(standardise, true));
+  is_caught(both(
+      [](std::vector<double>& x) {
+        x[600] = -2;
+        x[700] = 3;
+        for (double& v : x) v = (v + 2) / 5;
+      },
+      false));
+  is_caught(both(
+      [](std::vector<double>& x) {
+        double mean = 0, count = 0;
+        for (size_t i = 0; i < x.size(); ++i)
+          if (i % 20) {
+            mean += x[i];
+            ++count;
+          }
+        for (size_t i = 0; i < x.size(); i += 20) x[i] = mean / count;
+      },
+      true));
+}
+
+TEST_CASE("check preprocessing: other units, other order, another scale") {
+  const auto draw = [](std::function<std::string(const Row&)> text) {
+    return [=](RandomStream& r, int64_t) { return text(draw_row(r)); };
+  };
+  const auto plain = draw(
+      [](const Row& row) { return fmt::format("{:.5f},{:.5f},{},{}", row.a, row.b, row.kind, row.label); });
+  const std::string training = table_text(class_header, 500, plain);
+  is_caught(of_tables("preprocessing", training, table_text(class_header, 200, draw([](const Row& row) {
+                                                              return fmt::format("{:.5f},{:.5f},{},{}",
+                                                                                 1000 * row.a, row.b,
+                                                                                 row.kind, row.label);
+                                                            })),
+                      by_class));
+  is_caught(of_tables("preprocessing", training, table_text(class_header, 200, draw([](const Row& row) {
+                                                              return fmt::format("{:.5f},{:.5f},{},{}",
+                                                                                 row.b + 2, row.a, row.kind,
+                                                                                 row.label);
+                                                            })),
+                      by_class));
+  is_caught(of_tables("preprocessing",
+                      table_text(price_header, 500, [](RandomStream& r, int64_t) { return usual_price(r); }),
+                      table_text(price_header, 200, draw([](const Row& row) {
+                                   return fmt::format("{:.6f},{:.6f},{},{:.4f}", row.a / 255, row.b / 255,
+                                                      row.kind, row.price);
+                                 })),
+                      by_price));
+}
+
+TEST_CASE("check end-of-sequence: an end that is never a target") {
+  check::Subject s = tokens_subject(small_gpt());
+  s.end_token = test_vocabulary - 1;
+  CHECK_PASSES("end-of-sequence", s);
+  for (auto& batch : s.batches)
+    for (int64_t i = 0; i < batch[1].count(); ++i)
+      if (batch[1].int_at(i) == s.end_token) batch[1].set_int(i, 0);
+  CHECK_CAUGHT("end-of-sequence", s);
+}
