@@ -24,7 +24,7 @@ constexpr auto kPatience = 120s;
 
 std::vector<Change> parse(const std::vector<std::string>& texts) { return parse_changes(texts); }
 
-struct Run {
+struct ControlledRun {
   TempFolder folder;
   RunFolder run = RunFolder::create(folder / "run", "run", task::Recipe());
 };
@@ -70,7 +70,7 @@ TEST_CASE("every key that can change is a number of the recipe") {
 }
 
 TEST_CASE("a request is taken, noted, and replayed at its step") {
-  Run r;
+  ControlledRun r;
   task::Recipe recipe;
   const Control::Apply apply = [&](int64_t, std::span<const Change> changes) {
     apply_changes(recipe, changes);
@@ -128,7 +128,7 @@ TEST_CASE("a request is taken, noted, and replayed at its step") {
 }
 
 TEST_CASE("requests that nobody takes are withdrawn; a new training clears what is left") {
-  Run r;
+  ControlledRun r;
   CHECK_THROWS_WITH_AS(request_changes(r.run, parse({"train.steps=9"}), 0.2),
                        doctest::Contains("has not taken the request"), IoError);
   CHECK(std::filesystem::is_empty(r.run.requests()));
@@ -159,7 +159,7 @@ TEST_CASE("without a training in the folder a request is refused") {
 }
 
 TEST_CASE("what a full disk takes of a change is not in the journal") {
-  Run run;
+  ControlledRun run;
   const auto nothing = [](int64_t, std::span<const Change>) {};
   const std::string request = "{\"train.lr_scale\": 0.5, \"train.steps\": 9}";
   Control control(run.run);
