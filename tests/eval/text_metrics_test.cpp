@@ -71,6 +71,9 @@ TEST_CASE("BLEU is sacreBLEU's, its tokens those of 13a") {
         doctest::Approx(12.703318703865365).epsilon(1e-12));
   CHECK(one<Bleu>("the cat", "the cat sat") == 0);
   CHECK(one<Bleu>("zzz", "the cat") == 0);
+  Bleu tied;  // of references as near in length, the shorter
+  tied.add("a b c d x", std::vector<std::string>{"a b c d", "a b c d e f"});
+  CHECK(tied.value() == doctest::Approx(66.87403049764218).epsilon(1e-12));
   CHECK(std::isnan(Bleu().value()));
 }
 
