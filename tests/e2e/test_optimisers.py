@@ -179,3 +179,20 @@ def test_a_batch_found_by_measuring_stands_in_the_run(millrace, table, tmp_path)
     error = millrace("train", table, "train.batch=auto", "train.accumulate=2", "--out", tmp_path / "no", code=1).stderr
     assert "leaves nothing for train.accumulate = 2" in error
     assert "train.batch must be a number, not" in millrace("train", table, "train.batch=many", "--out", tmp_path / "no", code=1).stderr
+
+
+def test_layers_far_from_the_output_train_slower(millrace, tmp_path):
+    (tmp_path / "corpus.txt").write_text("the king of no land sings\n" * 400)
+    (tmp_path / "gpt.toml").write_text(
+        f'[data]\ntrain = "{tmp_path}/corpus.txt"\n[input]\nkind = "tokens"\nlength = 16\n'
+        '[model]\nkind = "gpt"\nwidth = 16\ndepth = 2\nheads = 2\n'
+        '[train]\nsteps = 1\nbatch = 8\nlayer_decay = 0.1\noptimizer = { kind = "lion", lr = 0.01 }\n'
+    )
+    millrace("train", tmp_path / "gpt.toml", "--out", tmp_path / "run")
+    first, last = sorted((tmp_path / "run/checkpoints").glob("step-*"))
+    # Lion's steps are of one size: the rate. The final norm and the head are registered before the blocks.
+    expected = {"tok": 1e-5, "pos": 1e-5, "blocks.0.fc1.weight": 1e-4, "blocks.1.fc1.weight": 1e-3, "norm.weight": 1e-2, "head.weight": 1e-2}
+    with safe_open(first, "np") as a, safe_open(last, "np") as b:
+        for name, step in expected.items():
+            moved = np.abs(a.get_tensor("model." + name) - b.get_tensor("model." + name)).max()
+            assert moved == pytest.approx(step, rel=0.01), name
