@@ -10,7 +10,6 @@
 #include "base/size_text.h"
 #include "data/codecs/pictures/picture_reader.h"
 #include "data/codecs/pictures/picture_size.h"
-#include "data/feed/rows_ahead.h"
 #include "data/table/contents.h"
 
 namespace millrace::task {
@@ -38,19 +37,14 @@ PictureColours picture_colours(const data::Dataset& samples, const std::string& 
   const data::Contents pictures(samples, data::ColumnKind::picture, column);
   const int64_t count = samples.count(), looks = std::min(count, most);
   std::vector<int> found(static_cast<size_t>(looks));
-  const auto ahead = data::ahead_of(samples, looks, [&](int64_t i) { return i * count / looks; });
   constexpr int64_t chunk = 32;
   parallel_for((looks + chunk - 1) / chunk, 0, [&](int64_t block) {
     data::PictureReader reader;
-    for (int64_t i = block * chunk; i < std::min(looks, (block + 1) * chunk); ++i) {
-      if (ahead) ahead->reach(static_cast<uint64_t>(i));
-      try {
+    for (int64_t i = block * chunk; i < std::min(looks, (block + 1) * chunk); ++i) try {
         found[static_cast<size_t>(i)] =
             channels_of(data::stored_picture(pictures.read(i * count / looks)), reader);
       } catch (const Error&) {  // a bad sample, which is told of where it is read
       }
-      if (ahead) ahead->done(static_cast<uint64_t>(i));
-    }
   });
   PictureColours colours;
   for (const int channels : found) {
