@@ -125,7 +125,7 @@ run("nadam decay", lambda m: O.NAdam(m.parameters(), 0.05, betas=(0.8, 0.9), mom
 run("nadam decoupled", lambda m: O.NAdam(m.parameters(), 0.05, weight_decay=0.1, decoupled_weight_decay=True))
 run("radam", lambda m: O.RAdam(m.parameters(), 0.05, weight_decay=0.1))
 run("radam decoupled", lambda m: O.RAdam(m.parameters(), 0.05, betas=(0.8, 0.95), weight_decay=0.1, decoupled_weight_decay=True))
-run("lion", lambda m: Lion(m.parameters(), lr=0.02, betas=(0.9, 0.99), decay=0.1))
+run("lion", lambda m: Lion(m.parameters(), lr=0.3, betas=(0.6, 0.99), decay=0.1))
 run("lamb", lambda m: Lamb(m.parameters(), lr=0.05, betas=(0.9, 0.999), eps=1e-6, decay=0.1))
 run("adafactor", lambda m: O.Adafactor(m.parameters(), 0.4, eps=(2.0**-23, 1e-3), weight_decay=0.1))
 run("adafactor clip", lambda m: O.Adafactor(m.parameters(), 0.2, eps=(2.0**-23, 0.5), beta2_decay=-0.5, d=1.2))

@@ -70,7 +70,7 @@ std::vector<PublishedCase> published_cases() {
           {"nadam decoupled", 0.05, optim::nadam({.decoupled = true, .common = decay})},
           {"radam", 0.05, optim::radam({.common = decay})},
           {"radam decoupled", 0.05, optim::radam({0.8, 0.95, 1e-8, true, decay})},
-          {"lion", 0.02, optim::lion({.common = decay})},
+          {"lion", 0.3, optim::lion({.beta1 = 0.6, .common = decay})},
           {"lamb", 0.05, optim::lamb({.common = decay})},
           {"adafactor", 0.4, optim::adafactor({.common = decay})},
           {"adafactor clip", 0.2, optim::adafactor({-0.5, 0.5, 1.2, {}})},
