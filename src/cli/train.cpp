@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 #include "base/number_text.h"
+#include "check/check.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/outputs.h"
@@ -31,7 +32,7 @@ struct TrainArguments {
   std::string recipe, out;
   std::vector<std::string> overrides;
   int64_t seeds = 0;
-  bool resume = false, json = false;
+  bool resume = false, json = false, no_check = false;
 };
 
 /// The run to go on with: the folder itself, --out, or the newest run of the recipe.
@@ -98,12 +99,27 @@ struct Trained {
   train::Outcome outcome;
 };
 
+/// The short form of `millrace check`: a line for each check that does not pass.
+void tell_checks(const train::Trainer& trainer, const std::string& recipe, Progress& progress) {
+  bool any = false;
+  for (const check::Finding& each :
+       check::quick_checks(trainer.task(), trainer.training(), trainer.tests())) {
+    if (each.verdict != check::Verdict::warn && each.verdict != check::Verdict::fail) continue;
+    progress.print(fmt::format("check: {}: {}", each.check, each.saw));
+    any = true;
+  }
+  if (any)
+    progress.print(
+        fmt::format("  millrace check {} tells more; --no-check leaves this out", shell_quoted(recipe)));
+}
+
 Trained train_once(const TrainArguments& a) {
   Progress progress;
   std::unique_ptr<train::Trainer> trainer;
   const train::RunFolder run = start_training(trainer, a, observer_of(progress, a.json));
   catch_interrupts();  // before this point there is nothing to save: Ctrl-C just ends the program
   if (!a.json) progress.print(fmt::format("run folder: {}", run.path().string()));
+  if (!a.json && !a.resume && !a.no_check) tell_checks(*trainer, a.recipe, progress);
   train::Outcome outcome = trainer->run();
   progress.finish();
   return {run.path(), std::move(outcome)};
@@ -171,6 +187,7 @@ int train_seeds(const TrainArguments& a) {
     one.out = (folder / fmt::format("seed-{}", i + 1)).string();
     one.resume = fs::exists(fs::path(one.out) / "recipe.toml", ignored);
     one.overrides.clear();
+    one.no_check = a.no_check || i > 0;  // of the same data it would say the same
     if (!one.resume) {
       one.overrides = a.overrides;
       one.overrides.push_back(fmt::format("train.seed={}", first + i));
@@ -277,6 +294,7 @@ Action declare_train(Command& command) {
       .option("--seeds", a->seeds,
               "train so many times, with seeds from train.seed on: is a gain more than chance?")
       .flag("--resume", a->resume, "go on with a stopped or killed run, as if it had never stopped")
+      .flag("--no-check", a->no_check, "begin without the short form of millrace check")
       .flag("--json", a->json, "print one JSON object at the end, nothing else")
       .footer(
           "  millrace train examples/letters.toml\n"
