@@ -17,6 +17,8 @@ struct Rung {
   LearningLimit limit;  // its loss is set
 };
 
+bool is_falling(const Learning& learning) { return learning.last < 0.8 * learning.first; }
+
 /// With the recipe's learning rate, else with smaller ones: those of large batches and of warm-up are too
 /// large for these few samples.
 Learning best_learning(Context& context, const Rung& rung,
@@ -26,7 +28,7 @@ Learning best_learning(Context& context, const Rung& rung,
     Learning learning = learn(context, batch, rung.round, context.subject().lr * scale, rung.limit);
     const bool better = best.steps == 0 || (learning.finite && (!best.finite || learning.last < best.last));
     if (better) best = learning;
-    if (best.finite && best.last < rung.limit.loss) break;
+    if (best.finite && (best.last < rung.limit.loss || is_falling(best))) break;
   }
   return best;
 }
@@ -45,6 +47,8 @@ Finding judge_rung(Context& context, const Rung& rung, const Learning& learning)
                   fmt::format("the learning rate, {}, is too large: take {}", short_number(lr),
                               short_number(learning.lr)));
   if (learnt) return passed(saw);
+  if (learning.finite && is_falling(learning) && learning.steps < rung.limit.steps)
+    return passed(saw + ", and falling when time was up");
   if (!learning.finite)
     return failed(saw, "the loss is not finite at any of three learning rates: look for what overflows");
   if (learning.last > 0.97 * learning.first && rung.round == 1)
