@@ -73,7 +73,8 @@ Finding judge_numbers(const Targets& targets) {
                            targets.column),
                "leave them out (data.where), or say how what is missing is written (data.missing)");
   else if (m.deviation == 0)
-    finding = failed(saw + ": always the same", "is it the right column?");
+    finding = failed(fmt::format("{} is always {}", targets.column, short_number(m.mean)),
+                     "is it the right column?");
   else if (far > 30)
     finding =
         warned(saw + fmt::format("; the farthest is {} deviations away", short_number(far)),

@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "check/check.h"
 #include "check/context.h"
 
@@ -92,6 +93,8 @@ std::vector<Finding> run_checks(Context& context, const Options& options) {
     }
     context.reset();
     finding.check = kind.name;
+    // Names of classes and samples come from files, in whatever bytes.
+    finding.saw = printable(stored_text(finding.saw));
     finding.group = kind.group;
     finding.matters = kind.matters;
     finding.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

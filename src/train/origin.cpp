@@ -1,6 +1,8 @@
 #include "train/origin.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sys/utsname.h>
@@ -113,13 +115,23 @@ Origin origin_now(int64_t step, int64_t seed) {
 }
 
 void write_origin(const RunFolder& run, const Origin& origin) {
-  std::string text;
-  std::error_code ignored;
-  if (std::filesystem::exists(run.origin(), ignored)) text = read_text(run.origin());
-  // What a kill left of a line must not become a part of the next one.
-  text.resize(text.empty() ? 0 : text.rfind('\n') + 1);
-  text += json_of(origin).dump(-1, ' ', false, ordered::error_handler_t::replace) + "\n";
-  write_file(run.origin(), text);
+  const std::filesystem::path path = run.origin();
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) {
+    // What a kill or a full disk left of a line must not become a part of the next one.
+    const std::string text = read_text(path);
+    const size_t whole = text.empty() ? 0 : text.rfind('\n') + 1;
+    if (whole != text.size()) std::filesystem::resize_file(path, whole, error);
+  }
+  const std::string line = json_of(origin).dump(-1, ' ', false, ordered::error_handler_t::replace) + "\n";
+  // Added to, not written anew: where the disk is nearly full, that takes no second copy.
+  std::FILE* const file = std::fopen(path.c_str(), "ab");
+  errno = file ? ENOSPC : errno;  // what a write that ends early means
+  const bool written =
+      file && std::fwrite(line.data(), 1, line.size(), file) == line.size() && std::fflush(file) == 0;
+  const int failure = errno;
+  if (file) std::fclose(file);
+  if (!written) fail_writing(path, "write where the run comes from", failure);
 }
 
 std::vector<Origin> parse_origins(std::string_view text, const std::string& name) {

@@ -1,6 +1,7 @@
 """Training from the outside: what a run folder holds, who can read it, resuming, and bad input."""
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -321,10 +322,11 @@ def test_a_training_on_a_full_disk_ends_with_one_message_and_resumes(binary, rec
 
     (run / "model.onnx").unlink()
     used = shutil.disk_usage(run).used // 1024
-    # The metrics and the origin are rewritten when a run is resumed, and fit; the model does not.
-    assert not train(used + (whole / "metrics.jsonl").stat().st_size // 1024 + 16)
-    for part in ("recipe.toml", "metrics.jsonl", "events.out.tfevents", "checkpoint of step", "model.onnx"):
-        assert any(part in text for text in failed), (part, failed)
+    # The metrics are rewritten when a run is resumed, and fit; the model does not.
+    assert not train(used + (whole / "metrics.jsonl").stat().st_size // 1024 + 8)
+    # Both logs are written in turns by one thread: which of them takes the last block is a matter of luck.
+    for part in ("recipe.toml", "metrics.jsonl|events.out.tfevents", "checkpoint of step", "model.onnx"):
+        assert any(re.search(part, text) for text in failed), (part, failed)
     assert train(size)
     assert_same_run(whole, run)
 
