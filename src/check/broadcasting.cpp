@@ -40,8 +40,8 @@ struct Accidents {
     for (const Value& operand : node.operands) {
       if (!is(data, operand)) continue;
       const auto repeated = repeated_of(recorded.graph, operand);
-      const std::vector<int64_t> sizes =
-          repeated ? repeated->sizes : recorded.graph.type(operand).shape.sizes();
+      std::vector<int64_t> sizes = recorded.graph.type(operand).shape.sizes();
+      if (repeated) sizes = repeated->sizes;
       if (sizes.empty()) continue;
       bool elsewhere = false;
       for (size_t d = 1; d < sizes.size(); ++d) elsewhere |= sizes[d] == rows;
