@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <fstream>
 
+#include <millrace/error.h>
+
 #include "support/temp_folder.h"
 
 using namespace millrace;
