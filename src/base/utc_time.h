@@ -1,6 +1,7 @@
 // The time as files say it.
 #pragma once
 
+#include <chrono>
 #include <ctime>
 #include <string>
 
@@ -13,6 +14,11 @@ inline std::string utc_time() {
   ::gmtime_r(&now, &parts);
   char text[32];
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+/// Now, in seconds since 1970.
+inline double unix_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace millrace

@@ -51,16 +51,7 @@ void print_calibrated(Progress& progress, const task::Calibrated& each) {
 
 int run_calibrate(const CalibrateArguments& a) {
   Progress progress;
-  train::Observer observer;
-  observer.message = [&](const std::string& line) {
-    if (a.json)
-      fmt::print(stderr, "{}\n", line);
-    else
-      progress.print(line);
-  };
-  observer.busy = [&](const std::string& what, int64_t done, int64_t total) {
-    if (!a.json) progress.count(what + ": ", done, total);
-  };
+  const train::Observer observer = measuring_observer(progress, a.json);
   Run run = Run::open(a.model, observer, {}, a.checkpoint);
   if (a.options.data.empty() && !task::has_tests(run.recipe()))
     fail<InputError>(

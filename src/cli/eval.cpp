@@ -49,16 +49,7 @@ std::string evaluation_json(const task::Evaluation& result, const std::vector<st
 
 int run_eval(const EvalArguments& a) {
   Progress progress;
-  train::Observer observer;
-  observer.message = [&](const std::string& line) {
-    if (a.json)
-      fmt::print(stderr, "{}\n", line);
-    else
-      progress.print(line);
-  };
-  observer.busy = [&](const std::string& what, int64_t done, int64_t total) {
-    if (!a.json) progress.count(what + ": ", done, total);
-  };
+  const train::Observer observer = measuring_observer(progress, a.json);
   std::vector<std::string> changes;
   std::string data;
   for (const std::string& word : a.words) {

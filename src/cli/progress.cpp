@@ -117,4 +117,18 @@ void Progress::finish() {
   std::fflush(to_);
 }
 
+train::Observer measuring_observer(Progress& progress, bool json) {
+  train::Observer observer;
+  observer.message = [&progress, json](const std::string& line) {
+    if (json)
+      fmt::print(stderr, "{}\n", line);
+    else
+      progress.print(line);
+  };
+  observer.busy = [&progress, json](const std::string& what, int64_t done, int64_t total) {
+    if (!json) progress.count(what + ": ", done, total);
+  };
+  return observer;
+}
+
 }  // namespace millrace::cli

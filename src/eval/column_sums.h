@@ -57,9 +57,12 @@ class ColumnMeans : public Metric {
     sums_.merge(more.sums_);
     count_ += more.count_;
   }
+  /// What a column's mean is shown as, where Own says nothing else.
+  static double of_mean(double mean) { return mean; }
   double finalize() const override {
     const auto rows = static_cast<double>(count_);
-    return mean_of_columns(sums_.size(), [&](size_t column) { return sums_[column].value() / rows; });
+    return mean_of_columns(sums_.size(),
+                           [&](size_t column) { return Own::of_mean(sums_[column].value() / rows); });
   }
 
  private:

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <optional>
 #include <unistd.h>
 #include <vector>
@@ -10,14 +9,11 @@
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/format.h"
+#include "base/utc_time.h"
 #include "base/wire.h"
 
 namespace millrace::track {
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 void append_u32(std::string& text, uint32_t value) {
   text.append(reinterpret_cast<const char*>(&value), sizeof value);
@@ -69,6 +65,12 @@ std::string scalar_summary(std::string_view tag) {
   return text;
 }
 
+std::string scalar_event(double wall_time, int64_t step, const std::string& summary, float value) {
+  std::string event = WireWriter().number(1, wall_time).integer(2, step).text() + summary;
+  event.append(reinterpret_cast<const char*>(&value), sizeof value);
+  return event;
+}
+
 }  // namespace
 
 std::string tfrecord(std::string_view data) {
@@ -85,8 +87,7 @@ std::string file_version_record(double wall_time) {
 }
 
 std::string scalar_record(double wall_time, int64_t step, std::string_view tag, float value) {
-  const WireWriter summary = WireWriter().message(1, WireWriter().bytes(1, tag).number(2, value));
-  return tfrecord(WireWriter().number(1, wall_time).integer(2, step).message(5, summary).text());
+  return tfrecord(scalar_event(wall_time, step, scalar_summary(tag), value));
 }
 
 EventWriter::EventWriter(const std::filesystem::path& folder, int64_t resume_step) {
@@ -102,13 +103,13 @@ EventWriter::EventWriter(const std::filesystem::path& folder, int64_t resume_ste
   if (path_.empty()) {
     char host[64] = "localhost";
     ::gethostname(host, sizeof host - 1);
-    path_ = folder /
-            fmt::format("events.out.tfevents.{:010d}.{}.{}.0", static_cast<int64_t>(now()), host, ::getpid());
+    path_ = folder / fmt::format("events.out.tfevents.{:010d}.{}.{}.0", static_cast<int64_t>(unix_time()),
+                                 host, ::getpid());
   }
   file_ = std::fopen(path_.c_str(), "ab");
   if (!file_) fail_writing(path_, "write the event file", errno);
   std::fseek(file_, 0, SEEK_END);
-  if (std::ftell(file_) == 0) put(file_version_record(now()));
+  if (std::ftell(file_) == 0) put(file_version_record(unix_time()));
 }
 
 EventWriter::~EventWriter() {
@@ -124,11 +125,8 @@ void EventWriter::write(const Record& record) {
   }
   for (size_t i = 0; i < summaries_.size(); ++i) {
     if (summaries_[i].empty()) continue;
-    const auto value = static_cast<float>(record.values[i]);
-    event_ = WireWriter().number(1, record.time).integer(2, record.step).text();
-    event_ += summaries_[i];
-    event_.append(reinterpret_cast<const char*>(&value), sizeof value);
-    put(tfrecord(event_));
+    put(tfrecord(
+        scalar_event(record.time, record.step, summaries_[i], static_cast<float>(record.values[i]))));
   }
 }
 

@@ -38,7 +38,6 @@ class EventWriter final : public Sink {
   std::FILE* file_ = nullptr;
   std::shared_ptr<const Names> names_;  // that `summaries_` are of
   std::vector<std::string> summaries_;  // of each curve, without its value; "" of what is none
-  std::string event_;
 };
 
 }  // namespace millrace::track

@@ -1,5 +1,6 @@
 // What a training writes down of its steps and epochs.
 #include "base/file.h"
+#include "base/utc_time.h"
 #include "task/recipe_items.h"
 #include "track/log_kind.h"
 #include "track/metrics_log.h"
@@ -7,13 +8,6 @@
 #include "train/trainer_state.h"
 
 namespace millrace::train {
-namespace {
-
-double unix_time() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-}  // namespace
 
 void TrainerState::open_logs(int64_t resume_step) {
   log.reset();

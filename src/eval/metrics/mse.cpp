@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "eval/column_sums.h"
 #include "eval/metric.h"
 

@@ -6,32 +6,13 @@
 namespace millrace::eval {
 namespace {
 
-class MetricRootSquaredError : public Metric {
+class MetricRootSquaredError : public ColumnMeans<MetricRootSquaredError> {
  public:
-  void update(const Judged& judged) override {
-    if (judged.rows == 0) return;
-    const auto columns = static_cast<size_t>(judged.width);
-    sums_.begin(judged.width);
-    for (size_t i = 0; i < judged.values.size(); ++i) {
-      const double error = judged.values[i] - judged.number(i);
-      sums_[i % columns].add_product(error, error);
-    }
-    count_ += judged.rows;
+  static void add(ExactSum& sum, double value, double predicted) {
+    const double error = value - predicted;
+    sum.add_product(error, error);
   }
-  void merge(const Metric& other) override {
-    const auto& more = same_metric<MetricRootSquaredError>(other);
-    sums_.merge(more.sums_);
-    count_ += more.count_;
-  }
-  double finalize() const override {
-    const auto rows = static_cast<double>(count_);
-    return mean_of_columns(sums_.size(),
-                           [&](size_t column) { return std::sqrt(sums_[column].value() / rows); });
-  }
-
- private:
-  ColumnSums sums_;  // of squared errors
-  int64_t count_ = 0;
+  static double of_mean(double mean) { return std::sqrt(mean); }
 };
 
 }  // namespace
