@@ -273,7 +273,7 @@ LAYERS = (
     '"global-avg-pool", "linear 2"]\n'
 )
 RECIPES = {
-    **{name: PICTURE for name in ["airbench", "convnet", "lenet", "mobilenet_v2", "resnet18_cifar", "resnet18"]},
+    **{name: PICTURE for name in ["airbench", "convnet", "lenet", "mobilenet_v2", "resnet18_cifar", "resnet18", "vit"]},
     "mlp": TABLE.replace("[output]", '[input]\ncolumns = ["a", "b"]\n[output]'),
     "table": TABLE,
     **{name: TEXT for name in ["encoder", "bag"]},

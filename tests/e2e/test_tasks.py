@@ -266,6 +266,27 @@ def test_an_exported_table_of_numbers_gives_them_in_onnx_runtime(millrace, tmp_p
     assert "numbers" in [i.name for i in session.get_inputs()]
 
 
+def test_ranges_of_numbers_show_what_a_line_cannot(millrace, tmp_path):
+    """A price that goes up and down with the size: one layer knows it by the ranges, and not by the size alone."""
+    sizes = np.random.default_rng(5).uniform(0, 1, 600)
+    prices = np.abs(4 * sizes % 2 - 1)
+    (tmp_path / "x.csv").write_text("size,price\n" + "".join(f"{s:.6f},{p:.6f}\n" for s, p in zip(sizes, prices)))
+    (tmp_path / "r.toml").write_text('[data]\ntrain = "x.csv"\ntest_share = 0.2\n[input]\nbins = 16\n[output]\ncolumn = "price"\n'
+                                     '[model]\nlayers = ["linear 1"]\n[train]\nepochs = 60\nbatch = 32\n'
+                                     'optimizer = { kind = "adamw", lr = 2e-2 }\n')
+    for bins, least, most in ((16, 0.9, 1), (0, -1, 0.3)):
+        run = tmp_path / f"run-{bins}"
+        millrace("train", "r.toml", f"input.bins={bins}", "--out", run, cwd=tmp_path)
+        assert least < evaluated(millrace, run, cwd=tmp_path)["r2"] <= most
+    rows = [{"size": 0.1}, {"size": None}, {"size": -3.0}, {"size": 7.5}]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    wanted = [row["numbers"]["price"] for row in predictions(millrace, "run-16", "p.jsonl", cwd=tmp_path)]
+    session = onnxruntime.InferenceSession(tmp_path / "run-16/model.onnx")
+    numbers = np.array([[0.1], [np.nan], [-3.0], [7.5]])
+    found = session.run(["values"], {"numbers": numbers})[0][:, 0]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("loss", ["mse", "huber", "quantile"])
 def test_losses_of_numbers_train(millrace, tmp_path, loss):
     write_flats(tmp_path / "x.csv", 500)

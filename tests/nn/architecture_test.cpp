@@ -65,7 +65,7 @@ TEST_CASE("every architecture builds from small options and gives outputs of the
   const std::set<std::string> known = {
       "resnet18", "resnet50", "resnet18_cifar", "mobilenet_v2", "bert_base", "bert_base_14", "minilm",
       "gpt_mini", "gpt",      "encoder",        "bag",          "dlrm",      "mlp",          "lenet",
-      "lstm",     "airbench", "convnet",        "table"};
+      "lstm",     "airbench", "convnet",        "table",        "vit"};
   const std::vector<std::string> names = nn::model_kinds();
   CHECK(std::set(names.begin(), names.end()) == known);
   for (const nn::Architecture* kind : nn::architectures().all()) {

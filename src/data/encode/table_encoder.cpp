@@ -282,6 +282,7 @@ std::string TableEncoder::json() const {
     auto& added = json["dense"].back();
     if (dense.reads != Dense::Reads::number) added["reads"] = reads_names[static_cast<size_t>(dense.reads)];
     if (dense.period > 0) added.update({{"period", dense.period}, {"cosine", dense.cosine}});
+    if (dense.ranged()) added.update({{"low", dense.low}, {"high", dense.high}});
     if (dense.decimal_comma) added["decimal_comma"] = true;
     if (dense.day_first) added["day_first"] = true;
     if (dense.whole != Dense::Whole::none) added["whole"] = whole_names[static_cast<size_t>(dense.whole)];
@@ -311,6 +312,8 @@ TableEncoder TableEncoder::parse(std::string_view text) {
                               .reads = reads_of(each),
                               .period = each.value("period", 0.0),
                               .cosine = each.value("cosine", false),
+                              .low = each.value("low", 0.0),
+                              .high = each.value("high", 0.0),
                               .decimal_comma = each.value("decimal_comma", false),
                               .day_first = each.value("day_first", false),
                               .whole = whole_of(each)});
@@ -324,7 +327,8 @@ TableEncoder TableEncoder::parse(std::string_view text) {
   bool good =
       state->hash_ids >= 0 && state->hash_ids != 1 && (state->dense.empty() || !state->dense[0].derived());
   for (const Dense& dense : state->dense)
-    good &= std::isfinite(dense.mean) && dense.deviation >= 0 && dense.period >= 0;
+    good &= std::isfinite(dense.mean) && dense.deviation >= 0 && dense.period >= 0 &&
+            std::isfinite(dense.low) && std::isfinite(dense.high) && dense.low <= dense.high;
   for (const Category& category : state->categories)
     good &= category.hidden >= 0 && category.hidden < 1 &&
             category.ids == (state->hash_ids > 0 ? state->hash_ids

@@ -35,6 +35,9 @@ struct TableOptions {
   /// Floats are (x - mean) / deviation; else as they are. What is not finite, or larger than any float, is
   /// missing.
   bool standardise = true;
+  /// Numbers are also told by where they stand among so many ranges, each of which has as many rows as the
+  /// others (piecewise linear encoding, Gorishniy et al., arXiv 2203.05556); 0: only by themselves.
+  int64_t bins = 0;
   /// Categories that are rarer, or beyond so many, are "other".
   int64_t least_count = 1, most_categories = int64_t{1} << 20;
   /// Texts are dates, or yes and no, where all are; columns that say nothing are left out: without a value,

@@ -13,7 +13,7 @@ int64_t raw_numbers(const std::vector<TableEncoder::Dense>& dense) {
 namespace {
 
 /// What is done with the raw columns, one number each, and how the result is put together: behind the numbers
-/// stand the flags, and behind these the waves.
+/// stand the flags, behind these the waves, then the ranges.
 struct NumberColumns {
   std::vector<double> means, scales;
   std::vector<float> filled;
@@ -21,12 +21,14 @@ struct NumberColumns {
   std::vector<int64_t> waved;       // the raw column of each wave
   std::vector<double> frequencies;  // of the waves, per day
   std::vector<double> shifts;       // in turns: a cosine is a sine a quarter ahead
+  std::vector<int64_t> ranged;      // the raw column of each range
+  std::vector<double> lows, parts;  // where each range begins, and 1 / its width
   std::vector<int64_t> places;      // where each column of the result is
 
   explicit NumberColumns(const std::vector<TableEncoder::Dense>& dense) {
-    const int64_t numbers = raw_numbers(dense),
-                  flags =
-                      std::count_if(dense.begin(), dense.end(), [](const auto&each) { return each.flag; });
+    const auto count = [&](auto of) { return std::count_if(dense.begin(), dense.end(), of); };
+    const int64_t numbers = raw_numbers(dense), flags = count([](const auto&each) { return each.flag; }),
+                  waves = count([](const auto&each) { return each.period > 0; });
     for (const TableEncoder::Dense& column : dense) {
       const int64_t raw = static_cast<int64_t>(means.size()) - 1;
       if (column.flag) {
@@ -37,6 +39,11 @@ struct NumberColumns {
         waved.push_back(raw);
         frequencies.push_back(1 / column.period);
         shifts.push_back(column.cosine ? 0.25 : 0);
+      } else if (column.ranged()) {
+        places.push_back(numbers + flags + waves + static_cast<int64_t>(ranged.size()));
+        ranged.push_back(raw);
+        lows.push_back(column.low);
+        parts.push_back(1 / (column.high - column.low));
       } else {
         const bool standard = column.deviation > 0;
         places.push_back(static_cast<int64_t>(means.size()));
@@ -71,6 +78,15 @@ Tensor waves(const Tensor& numbers, const Tensor& there, const NumberColumns& c)
   return where(columns_of(there, c.waved), of_each("sin", turn * (2 * std::numbers::pi)), none);
 }
 
+/// How much of each range lies below the number.
+Tensor shares(const Tensor& numbers, const Tensor& there, const NumberColumns& c) {
+  const Shape shape{1, static_cast<int64_t>(c.ranged.size())};
+  const Tensor above = columns_of(numbers, c.ranged) - constants(f64, shape, c.lows);
+  const Tensor share = clamp(cast(above * constants(f64, shape, c.parts), f32), 0, 1);
+  const Tensor none = constants(f32, shape, std::vector<float>(c.ranged.size()));
+  return where(columns_of(there, c.ranged), share, none);
+}
+
 }  // namespace
 
 Tensor encode_numbers(const Tensor& numbers, const std::vector<TableEncoder::Dense>& dense) {
@@ -81,6 +97,7 @@ Tensor encode_numbers(const Tensor& numbers, const std::vector<TableEncoder::Den
   std::vector<Tensor> parts = {where(there, cast(standard, f32), constants(f32, shape, c.filled))};
   if (!c.flagged.empty()) parts.push_back(cast(logical_not(columns_of(there, c.flagged)), f32));
   if (!c.waved.empty()) parts.push_back(waves(numbers, there, c));
+  if (!c.ranged.empty()) parts.push_back(shares(numbers, there, c));
   return parts.size() == 1 ? parts[0] : columns_of(concat(parts, 1), c.places);
 }
 

@@ -22,13 +22,17 @@ struct TableDense {
   /// is missing.
   double period = 0;
   bool cosine = false;
+  /// low < high: derived of a number: how much of this range lies below it, from 0 to 1; 0 where it is
+  /// missing.
+  double low = 0, high = 0;
   bool decimal_comma = false;  // numbers: written as 1.234,5
   bool day_first = false;      // dates: 31/12/2024
   /// Dates that training had as whole numbers: microseconds since 1970, or their digits, 20241231.
   enum class Whole { none, microseconds, digits } whole = Whole::none;
   bool operator==(const TableDense&) const = default;
 
-  bool derived() const { return flag || period > 0; }
+  bool ranged() const { return low < high; }
+  bool derived() const { return flag || period > 0 || ranged(); }
 };
 /// A column of the id matrix. Id 0 is "other": what training did not have, or too rarely; with hashes, what
 /// is missing.

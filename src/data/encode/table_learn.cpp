@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/parallel_for.h"
 #include "data/encode/table_encoder.h"
+#include "data/encode/table_ranges.h"
 #include "data/encode/table_seen.h"
 #include "data/encode/table_state.h"
 #include "data/table/column_values.h"
@@ -154,6 +155,7 @@ TableEncoder TableEncoder::learn(const Dataset& dataset, const TableOptions& opt
     }
   if (state->dense.empty() && state->categories.empty()) fail_with_nothing(dataset, state->decisions);
   state->index();
+  if (options.bins > 0) add_ranges(*state, numbers_of_rows(TableEncoder(state), dataset), options.bins);
   return TableEncoder(std::move(state));
 }
 

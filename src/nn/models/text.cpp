@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "nn/models/architecture.h"
 #include "nn/models/models.h"
+#include "nn/models/transformer_block.h"
 
 namespace millrace::nn::models {
 namespace {
@@ -24,39 +25,6 @@ Tensor mean_of_present(const Tensor& x, const Tensor* segments) {
   return sum / reshape(maximum(there.sum({1}), 1), {batch, 1});
 }
 
-class TransformerBlock : public Module {
- public:
-  TransformerBlock(const ModelOptions& o, bool causal, double drop_path)
-      : heads_(o.heads),
-        causal_(causal),
-        norm1_(make<LayerNorm>("norm1", o.width)),
-        qkv_(make<Linear>("qkv", o.width, 3 * o.width)),
-        proj_(make<Linear>("proj", o.width, o.width)),
-        norm2_(make<LayerNorm>("norm2", o.width)),
-        fc1_(make<Linear>("fc1", o.width, 4 * o.width)),
-        fc2_(make<Linear>("fc2", 4 * o.width, o.width)),
-        drop_(make<Dropout>("drop", o.dropout)),
-        path_(make<DropPath>("path", drop_path)) {}
-
-  /// x, and a mask where one is needed.
-  Tensor forward_many(std::span<const Tensor> inputs) override {
-    const Tensor& x = inputs[0];
-    const Tensor mask = inputs.size() > 1 ? inputs[1] : Tensor();
-    const Tensor y = x + path_(drop_(proj_(self_attention(qkv_(norm1_(x)), heads_, causal_, 0, mask))));
-    return y + path_(drop_(fc2_(millrace::gelu(fc1_(norm2_(y))))));
-  }
-
- private:
-  int64_t heads_;
-  bool causal_;
-  LayerNorm& norm1_;
-  Linear &qkv_, &proj_;
-  LayerNorm& norm2_;
-  Linear &fc1_, &fc2_;
-  Dropout& drop_;
-  DropPath& path_;
-};
-
 class TextTransformer : public Module {
  public:
   TextTransformer(const ModelOptions& o, int64_t length, bool causal, int64_t outputs, double drop_path)
@@ -68,9 +36,9 @@ class TextTransformer : public Module {
         norm_(make<LayerNorm>("norm", o.width)),
         head_(make<Linear>("head", o.width, outputs, classes_)) {
     for (int64_t i = 0; i < o.depth; ++i)
-      blocks_.push_back(
-          child(fmt::format("blocks.{}", i),
-                std::make_shared<TransformerBlock>(o, causal, drop_path_of(drop_path, i, o.depth))));
+      blocks_.push_back(child(fmt::format("blocks.{}", i),
+                              std::make_shared<TransformerBlock>(o.width, o.heads, o.dropout, causal,
+                                                                 drop_path_of(drop_path, i, o.depth))));
   }
 
   Tensor forward_many(std::span<const Tensor> inputs) override {
@@ -136,9 +104,7 @@ Model of_tokens(const std::string& kind, const ModelOptions& options, std::share
 
 Model text_transformer(const std::string& kind, const Settings& settings, const ModelOptions& given) {
   const ModelOptions options = sized(given, settings);
-  if (options.heads < 1 || options.width % options.heads != 0)
-    fail<InputError>("model.width = {} cannot be divided among model.heads = {}", options.width,
-                     options.heads);
+  check_heads(options);
   const bool causal = kind == "gpt", tokens = causal || options.tokens;
   const int64_t outputs = tokens ? options.vocabulary : options.classes ? options.classes : 2;
   return of_tokens(kind, options,

@@ -228,6 +228,7 @@ data::TableOptions table_options(const Section& section, const Reading& reading)
   options.numbers = s.texts("numbers");
   options.dates = s.texts("dates");
   options.named = columns;
+  options.bins = s.integer("bins");
   for (const std::string& name : leave_out) (void)samples.column(name);
   for (const std::string& name : columns)
     if (const data::Column& column = samples.columns()[samples.column(name)];
@@ -342,7 +343,11 @@ MILLRACE_INPUT(table){
          {"dates",
           "columns that are dates: days, and where they stand in the year, the week and the day; whole "
           "numbers are their digits (20241231) where all are such, else microseconds since 1970",
-          std::vector<std::string>()}},
+          std::vector<std::string>()},
+         {"bins",
+          "numbers are also given by where they stand among so many ranges with equal numbers of rows, which "
+          "helps where amounts are skewed or effects have steps; 0: not",
+          int64_t{0}, 0, 1024}},
     .as_written = "categories",
     .recognise =
         [](const data::Dataset& samples, const std::vector<std::string>& taken) {

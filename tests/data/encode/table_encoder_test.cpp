@@ -479,3 +479,53 @@ TEST_CASE("rows to predict are read as training read them, whatever a few rows l
   CHECK(bad[0].sample == 2);
   CHECK(encoder.bad_cells(*table).empty());
 }
+
+TEST_CASE("numbers are also told by where they stand among ranges of equally many rows") {
+  const TempFolder folder;
+  std::string text = "amount,flag,none,way\n";
+  for (int i = 0; i < 101; ++i) text += fmt::format("{},{},{},x{}\n", i < 51 ? 0 : i, i % 2, i, i % 3);
+  const auto table = open_text(folder, "x.csv", text);
+  TableOptions options;
+  options.leave_out = {"none"};
+  options.bins = 4;
+  const TableEncoder encoder = TableEncoder::learn(*table, options);
+  // Quantiles 0, 0, 0, 75, 100: two ranges are left of the amounts, and none of two values.
+  std::vector<std::string> columns;
+  for (const auto& dense : encoder.dense())
+    columns.push_back(fmt::format("{} {:g} {:g}", dense.column, dense.low, dense.high));
+  CHECK(columns == std::vector<std::string>{"amount 0 0", "amount 0 75", "amount 75 100", "flag 0 0"});
+
+  const auto rows = open_text(
+      folder, "y.csv", "amount,flag,none,way\n-5,0,1,x\n15,1,1,x\n75,0,1,x\n95,0,1,x\n1e30,0,1,x\n,0,1,x\n");
+  const Array dense = encode_rows(encoder, *rows).dense;
+  const double shares[6][2] = {{0, 0}, {0.2, 0}, {1, 0}, {1, 0.8}, {1, 1}, {0, 0}};
+  for (int64_t row = 0; row < 6; ++row)
+    for (int64_t k = 0; k < 2; ++k) {
+      CAPTURE(row);
+      CHECK(dense.at(row * 4 + 1 + k) == doctest::Approx(shares[row][k]).epsilon(1e-6));
+    }
+  const TableEncoder again = TableEncoder::parse(encoder.json());
+  CHECK(again.dense() == encoder.dense());
+  CHECK(encode_rows(again, *rows).dense.to_doubles() == dense.to_doubles());
+
+  std::string damaged = encoder.json();
+  const size_t at = damaged.find("\"high\": 75");
+  REQUIRE(at != std::string::npos);
+  damaged.replace(at, 10, "\"high\": -1");
+  CHECK_THROWS_WITH_AS(TableEncoder::parse(damaged), doctest::Contains("damaged"), InputError);
+}
+
+TEST_CASE("ranges are those of all rows, where more are looked at than are kept") {
+  const TempFolder folder;
+  std::string text = "a,b\n";
+  for (int i = 0; i < 250'000; ++i) text += fmt::format("{}.5,{}\n", (i * 7919LL) % 250'000, i % 5);
+  const auto table = open_text(folder, "x.csv", text);
+  TableOptions options;
+  options.bins = 4;
+  std::vector<double> highs;
+  for (const auto& dense : TableEncoder::learn(*table, options).dense())
+    if (dense.column == "a" && dense.ranged()) highs.push_back(dense.high);
+  REQUIRE(highs.size() == 4);
+  for (size_t k = 0; k < 4; ++k)
+    CHECK(highs[k] == doctest::Approx(62'500 * static_cast<double>(k + 1)).epsilon(0.01));
+}
