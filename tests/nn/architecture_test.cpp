@@ -55,6 +55,10 @@ std::vector<std::vector<double>> values_of(nn::Module& module) {
   return all;
 }
 
+Tensor numbers_of(DType dtype, const Shape& shape, const std::vector<double>& values) {
+  return Tensor(Array::of(dtype, shape, values));
+}
+
 void fill_ids(Array array, int64_t count) {
   for (int64_t i = 0; i < array.count(); ++i) array.set(i, static_cast<double>(i % count));
 }
@@ -62,10 +66,13 @@ void fill_ids(Array array, int64_t count) {
 }  // namespace
 
 TEST_CASE("every architecture builds from small options and gives outputs of the shape that it says") {
-  const std::set<std::string> known = {
-      "resnet18", "resnet50", "resnet18_cifar", "mobilenet_v2", "bert_base", "bert_base_14", "minilm",
-      "gpt_mini", "gpt",      "encoder",        "bag",          "dlrm",      "mlp",          "lenet",
-      "lstm",     "airbench", "convnet",        "table",        "vit"};
+  const std::set<std::string> known = {"resnet18",     "resnet50",  "resnet18_cifar",
+                                       "mobilenet_v2", "bert_base", "bert_base_14",
+                                       "minilm",       "gpt_mini",  "gpt",
+                                       "encoder",      "bag",       "dlrm",
+                                       "mlp",          "lenet",     "lstm",
+                                       "airbench",     "convnet",   "table",
+                                       "linear",       "fm", "vit"};
   const std::vector<std::string> names = nn::model_kinds();
   CHECK(std::set(names.begin(), names.end()) == known);
   for (const nn::Architecture* kind : nn::architectures().all()) {
@@ -129,6 +136,68 @@ TEST_CASE("the model of a table takes numbers, ids, or both") {
                        InputError);
   CHECK_THROWS_WITH_AS(nn::make_model("dlrm", {.numbers = 3}), doctest::Contains("13 numbers"), InputError);
   CHECK(nn::make_model("mlp", {.numbers = 3}).inputs[0].type == Type{f32, {any_batch, 3}});
+}
+
+TEST_CASE("a linear model sums the weights of numbers and of the values of categories") {
+  const nn::Model model = nn::make_model("linear", {.classes = 2, .numbers = 2, .ids = {3, 2}});
+  model.module->initialise(1);
+  for (const nn::Named& p : model.module->parameters())
+    for (const double value : p.tensor->to_array().to_doubles()) CHECK(value == 0);
+  const auto set = [&](const char* name, std::vector<double> values) {
+    Tensor* const to = model.module->find(name);
+    REQUIRE(to != nullptr);
+    *to = numbers_of(f32, to->shape(), values);
+  };
+  set("weight", {1, 2, 3, 4});
+  set("bias", {0.5, -0.5});
+  set("category0.weight", {10, 20, 30, 40, 50, 60});
+  set("category1.weight", {0, 0, 100, 200});
+  const Tensor inputs[] = {numbers_of(f32, {2, 2}, {1, 1, 2, -1}), numbers_of(i64, {2, 2}, {2, 1, 0, 0})};
+  CHECK((*model.module)(inputs).to_array().to_doubles() == std::vector<double>{153.5, 266.5, 10.5, 21.5});
+  // Without numbers there is a bias, too.
+  const nn::Model ids = nn::make_model("linear", {.classes = 1, .ids = {4}});
+  CHECK(ids.module->parameter_count() == 5);
+  CHECK(output_of(ids).shape == Shape{any_batch, 1});
+}
+
+TEST_CASE("a factorisation machine is the sum over all pairs of columns") {
+  const int64_t outputs = 2, factors = 3;
+  Settings settings(nn::architectures().at("fm").settings);
+  settings.set("factors", factors);
+  settings.set("deviation", 0.5);
+  const nn::Model model =
+      nn::architectures().at("fm").make(settings, {.classes = outputs, .numbers = 2, .ids = {3, 4}});
+  model.module->initialise(7);
+  const std::vector<double> x = {1.5, -0.5};
+  const std::vector<int64_t> ids = {2, 1};
+  const Tensor inputs[] = {numbers_of(f32, {1, 2}, x), numbers_of(i64, {1, 2}, {2, 1})};
+  const auto found = (*model.module)(inputs).to_array().to_doubles();
+  // Each column is a value times a row of weights and vectors.
+  const auto table = [&](const std::string& name) {
+    return model.module->find(name)->to_array().to_doubles();
+  };
+  const size_t width = static_cast<size_t>(outputs * (1 + factors));
+  std::vector<std::pair<double, std::vector<double>>> columns;
+  const auto row = [&](const std::vector<double>& from, size_t at) {
+    return std::vector<double>(from.begin() + static_cast<std::ptrdiff_t>(at * width),
+                               from.begin() + static_cast<std::ptrdiff_t>((at + 1) * width));
+  };
+  for (size_t i = 0; i < 2; ++i) columns.emplace_back(x[i], row(table("numbers.weight"), i));
+  for (size_t i = 0; i < 2; ++i)
+    columns.emplace_back(1,
+                         row(table("category" + std::to_string(i) + ".weight"), static_cast<size_t>(ids[i])));
+  for (size_t k = 0; k < 2; ++k) {
+    double sum = 0;
+    for (size_t i = 0; i < columns.size(); ++i) {
+      CHECK(columns[i].second[k] == 0);  // a weight begins at 0
+      for (size_t j = i + 1; j < columns.size(); ++j)
+        for (size_t f = 0; f < static_cast<size_t>(factors); ++f) {
+          const size_t at = static_cast<size_t>(outputs) + k * static_cast<size_t>(factors) + f;
+          sum += columns[i].first * columns[i].second[at] * columns[j].first * columns[j].second[at];
+        }
+    }
+    CHECK(found[k] == doctest::Approx(sum).epsilon(1e-5));
+  }
 }
 
 TEST_CASE("branches are joined and each head gives its part of the output") {

@@ -1,5 +1,7 @@
 #include "nn/models/models.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 
 namespace millrace::nn {
@@ -48,6 +50,33 @@ Shape picture_shape(const ModelOptions& options, const Shape& usual, const std::
                      options.input.str());
   batch_of(options.input);
   return options.input;
+}
+
+ModelOptions table_columns_of(ModelOptions options, const std::string& kind) {
+  if (options.numbers < 0) fail<InputError>("a table cannot have {} columns of numbers", options.numbers);
+  if (options.numbers == 0 && options.ids.empty()) options.numbers = usual_columns(options, kind);
+  for (const int64_t ids : options.ids)
+    if (ids < 1) fail<InputError>("each column of categories of a table needs ids, not {} of them", ids);
+  return options;
+}
+
+std::vector<InputSpec> inputs_of_table(const ModelOptions& options) {
+  std::vector<InputSpec> inputs;
+  if (options.numbers > 0) inputs.push_back({"numbers", batch_of({options.numbers})});
+  if (!options.ids.empty())
+    inputs.push_back({"ids", batch_of({static_cast<int64_t>(options.ids.size())}, i64), 0,
+                      static_cast<double>(*std::min_element(options.ids.begin(), options.ids.end()))});
+  return inputs;
+}
+
+void check_table_inputs(std::span<const Tensor> inputs, bool numbers, bool ids) {
+  const size_t wanted = (numbers ? 1 : 0) + (ids ? 1 : 0);
+  if (inputs.size() != wanted)
+    fail<TypeError>("the model of this table takes {} inputs ({}), {} are given", wanted,
+                    !ids      ? "numbers"
+                    : numbers ? "numbers and ids"
+                              : "ids",
+                    inputs.size());
 }
 
 DropPath::DropPath(double p) : p_(p) {

@@ -12,6 +12,13 @@ Shape picture_shape(const ModelOptions& options, const Shape& usual, const std::
 /// How many columns of numbers: options.numbers, else options.input [columns], else 14. InputError for
 /// another shape.
 int64_t usual_columns(const ModelOptions& options, const std::string& kind);
+/// The options of a table's model; where they name no columns, the usual numbers. InputError for columns that
+/// none can have.
+ModelOptions table_columns_of(ModelOptions options, const std::string& kind);
+/// Numbers f32 [batch, columns] and ids i64 [batch, columns], those of both that the options have.
+std::vector<InputSpec> inputs_of_table(const ModelOptions& options);
+/// TypeError unless there is a tensor for each of them.
+void check_table_inputs(std::span<const Tensor> inputs, bool numbers, bool ids);
 /// A convolution without bias, batch norm, and an activation.
 void append_conv_norm(Sequential& layers, int64_t in, int64_t out, int64_t kernel, const ConvOptions& options,
                       std::shared_ptr<Module> activation);

@@ -29,13 +29,7 @@ class Table final : public Module {
   }
 
   Tensor forward_many(std::span<const Tensor> inputs) override {
-    const size_t wanted = (numbers_ > 0 ? 1 : 0) + (embeddings_.empty() ? 0 : 1);
-    if (inputs.size() != wanted)
-      fail<TypeError>("the model of this table takes {} inputs ({}), {} are given", wanted,
-                      embeddings_.empty() ? "numbers"
-                      : numbers_ > 0      ? "numbers and ids"
-                                          : "ids",
-                      inputs.size());
+    check_table_inputs(inputs, numbers_ > 0, !embeddings_.empty());
     std::vector<Tensor> parts;
     if (numbers_ > 0) parts.push_back(inputs[0]);
     for (size_t c = 0; c < embeddings_.size(); ++c)
@@ -51,19 +45,9 @@ class Table final : public Module {
 
 /// Each category has embeddings of half as many numbers as it has ids, 2 to 32.
 Model table(const Settings& settings, const ModelOptions& given) {
-  ModelOptions options = sized(given, settings);
-  if (options.numbers < 0) fail<InputError>("a table cannot have {} columns of numbers", options.numbers);
-  if (options.numbers == 0 && options.ids.empty()) options.numbers = usual_columns(options, "table");
-  std::vector<InputSpec> inputs;
-  if (options.numbers > 0) inputs.push_back({"numbers", batch_of({options.numbers})});
-  if (!options.ids.empty()) {
-    const int64_t least = *std::min_element(options.ids.begin(), options.ids.end());
-    if (least < 1) fail<InputError>("each column of categories of a table needs ids, not {} of them", least);
-    inputs.push_back(
-        {"ids", batch_of({static_cast<int64_t>(options.ids.size())}, i64), 0, static_cast<double>(least)});
-  }
-  return {"table", std::make_shared<Table>(options, options.classes ? options.classes : 2), std::move(inputs),
-          Task::classes};
+  const ModelOptions options = table_columns_of(sized(given, settings), "table");
+  return {"table", std::make_shared<Table>(options, options.classes ? options.classes : 2),
+          inputs_of_table(options), Task::classes};
 }
 
 }  // namespace
