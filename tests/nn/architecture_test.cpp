@@ -66,13 +66,10 @@ void fill_ids(Array array, int64_t count) {
 }  // namespace
 
 TEST_CASE("every architecture builds from small options and gives outputs of the shape that it says") {
-  const std::set<std::string> known = {"resnet18",     "resnet50",  "resnet18_cifar",
-                                       "mobilenet_v2", "bert_base", "bert_base_14",
-                                       "minilm",       "gpt_mini",  "gpt",
-                                       "encoder",      "bag",       "dlrm",
-                                       "mlp",          "lenet",     "lstm",
-                                       "airbench",     "convnet",   "table",
-                                       "linear",       "fm", "vit"};
+  const std::set<std::string> known = {
+      "resnet18", "resnet50", "resnet18_cifar", "mobilenet_v2", "bert_base", "bert_base_14", "minilm",
+      "gpt_mini", "gpt",      "encoder",        "bag",          "dlrm",      "mlp",          "lenet",
+      "lstm",     "airbench", "convnet",        "table",        "linear",    "fm",           "vit"};
   const std::vector<std::string> names = nn::model_kinds();
   CHECK(std::set(names.begin(), names.end()) == known);
   for (const nn::Architecture* kind : nn::architectures().all()) {
