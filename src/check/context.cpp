@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "optim/kinds.h"
 #include "optim/model_scope.h"
+#include "task/fitting.h"
 #include "task/model.h"
 #include "train/freeze.h"
 #include "train/init_weights.h"
@@ -106,12 +107,13 @@ Context::Context(const task::Recipe& recipe, const Options& options) {
   if (opened_tests_) tests_ = &*opened_tests_;
   task::Task& task = opened_->task;
   task::make_network(task);
+  task_ = &task;
+  if (fitted()) return;
   task::refuse_large_step(task);
   task::fit_network(task, {task.recipe, training_->first ? training_->first : training_->samples});
   (void)train::init_weights(task);
   const int64_t epoch = training_->feed->batches_per_epoch();
   train::freeze_due(*task.network, train::parse_freezes(task.recipe.train.freeze, *task.network, epoch), 0);
-  task_ = &task;
   subject_of_task();
 }
 
@@ -181,6 +183,8 @@ const std::shared_ptr<nn::Module>& Context::model() {
   }
   return model_;
 }
+
+bool Context::fitted() const { return task_ && task::fitted_model(*task_); }
 
 int64_t Context::rows() const { return rows_; }
 

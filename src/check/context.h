@@ -53,6 +53,8 @@ class Context {
 
   const Subject& subject() const { return subject_; }
   const std::shared_ptr<nn::Module>& model();
+  /// A recipe's model that is fitted to all samples at once: it has no steps, and nothing is drawn.
+  bool fitted() const;
   /// Of a batch of the subject.
   int64_t rows() const;
   /// Batch `i` of training, as the step takes it.

@@ -87,7 +87,9 @@ std::vector<Finding> run_checks(Context& context, const Options& options) {
     const auto begin = std::chrono::steady_clock::now();
     Finding finding;
     try {
-      finding = kind.run(context);
+      finding = context.fitted() && kind.group != "data"
+                    ? not_for("the model is fitted to all samples at once, it has no steps")
+                    : kind.run(context);
     } catch (const Error& error) {
       finding = failed(error.what(), "mend what this message names; a training would stop at it, too");
     }

@@ -25,6 +25,9 @@ class Walk {
     for (size_t i = 0; i < graph.inputs().size(); ++i) names_[graph.inputs()[i]] = inputs[i];
   }
 
+  /// What an input holds.
+  void know(Value input, const Array& array) { known_[input] = &array; }
+
   std::vector<std::string> run() {
     mark_needed();
     for (int i = 0; i < graph_.size(); ++i)
@@ -74,7 +77,7 @@ class Walk {
       return;
     }
 
-    OnnxCall call{writer_, node, {}, {}, {}};
+    OnnxCall call{writer_, node, {}, {}, {}, {}};
     for (size_t r = 0; r < node.types.size(); ++r)
       call.wanted.push_back(read_.contains({index, static_cast<int32_t>(r)}));
     bool has_full = false;
@@ -84,6 +87,8 @@ class Walk {
       const auto lazy = lazy_.find(operand);
       call.operands.push_back(implicit && lazy != lazy_.end() ? lazy->second : full(operand));
       call.types.push_back(graph_.type(operand));
+      const auto known = known_.find(operand);
+      call.values.push_back(known == known_.end() ? graph_.constant_value(operand) : known->second);
     }
     const std::vector<std::string> results = write(call);
     for (size_t i = 0; i < results.size(); ++i) names_[{index, static_cast<int32_t>(i)}] = results[i];
@@ -138,6 +143,7 @@ class Walk {
   std::vector<bool> needed_;  // nodes
   std::set<Value> read_;
   std::map<Value, std::string> names_;
+  std::map<Value, const Array*> known_;
   std::map<Value, std::string> lazy_;  // broadcasts not written: the name of what is broadcast
 };
 
@@ -185,7 +191,9 @@ std::string export_model(const Graph& graph, const ExportOptions& options) {
     else
       writer.input(names[i], type);
   }
-  const std::vector<std::string> results = Walk(writer, graph, names).run();
+  Walk walk(writer, graph, names);
+  for (const auto& [at, array] : options.weights) walk.know(graph.inputs()[static_cast<size_t>(at)], array);
+  const std::vector<std::string> results = walk.run();
   for (size_t i = 0; i < results.size(); ++i) {
     writer.named_node("Identity", {results[i]}, graph.output_names()[i]);
     writer.output(graph.output_names()[i], graph.type(graph.outputs()[i]));
@@ -194,7 +202,7 @@ std::string export_model(const Graph& graph, const ExportOptions& options) {
   WireWriter model;
   model.varint(1, 8).bytes(2, "millrace").message(7, writer.finish(options.name));
   model.message(8, WireWriter().bytes(1, "").varint(2, static_cast<uint64_t>(writer.opset())));
-  if (!options.texts.empty()) model.message(8, WireWriter().bytes(1, "ai.onnx.ml").varint(2, 2));
+  if (writer.learns_otherwise()) model.message(8, WireWriter().bytes(1, "ai.onnx.ml").varint(2, 2));
   for (const auto& [key, value] : options.metadata)
     model.message(14, WireWriter().bytes(1, key).bytes(2, value));
   if (model.text().size() >= (uint64_t{1} << 31))

@@ -33,8 +33,8 @@ struct ExportOptions {
 };
 
 /// The bytes of an .onnx file. Named dimensions stay named. Composites without an own rule are written
-/// through their body. Models with texts import ai.onnx.ml, version 2. InputError when an operator has no
-/// counterpart in ONNX or the model exceeds protobuf's 2 GB.
+/// through their body. Models with texts or trees import ai.onnx.ml, version 2. InputError when an operator
+/// has no counterpart in ONNX or the model exceeds protobuf's 2 GB.
 std::string export_model(const Graph& graph, const ExportOptions& options);
 
 }  // namespace millrace::onnx

@@ -23,7 +23,8 @@ WireWriter tensor_proto(const std::string& name, const Array& array) {
   return tensor;
 }
 
-constexpr uint64_t kTexts = 8;  // TensorProto.DataType.STRING
+constexpr const char* kLearning = "ai.onnx.ml";  // a domain of operators
+constexpr uint64_t kTexts = 8;                   // TensorProto.DataType.STRING
 
 WireWriter value_info(const std::string& name, uint64_t data_type, const Shape& dims) {
   WireWriter shape;
@@ -52,6 +53,12 @@ WireWriter attribute_proto(const std::string& name, const OnnxAttribute& attribu
     proto.number(2, *number).varint(20, 1);
   } else if (const auto* text = std::get_if<std::string>(&attribute)) {
     proto.bytes(4, *text).varint(20, 3);
+  } else if (const auto* numbers = std::get_if<std::vector<float>>(&attribute)) {
+    for (const float value : *numbers) proto.number(7, value);
+    proto.varint(20, 6);
+  } else if (const auto* texts = std::get_if<std::vector<std::string>>(&attribute)) {
+    for (const std::string& value : *texts) proto.bytes(9, value);
+    proto.varint(20, 8);
   } else {
     for (const int64_t value : std::get<std::vector<int64_t>>(attribute)) proto.integer(8, value);
     proto.varint(20, 7);
@@ -98,7 +105,8 @@ std::string GraphWriter::text_ids(const std::string& texts,
   values.varint(20, 7);
   proto.bytes(1, texts).bytes(2, result).bytes(3, result).bytes(4, "LabelEncoder");
   proto.message(5, keys).message(5, values);
-  proto.message(5, attribute_proto("default_int64", int64_t{0})).bytes(7, "ai.onnx.ml");
+  proto.message(5, attribute_proto("default_int64", int64_t{0})).bytes(7, kLearning);
+  *ml_ = true;
   nodes_.message(1, proto);
   return result;
 }
@@ -123,6 +131,7 @@ GraphWriter GraphWriter::inner() {
   writer.location_ = location_;
   writer.taken_ = taken_;
   writer.read_ = read_;
+  writer.ml_ = ml_;
   return writer;
 }
 
@@ -146,10 +155,23 @@ void GraphWriter::append(const std::string& type, const std::vector<std::string>
   read_->insert(inputs.begin(), inputs.end());
   for (const std::string& name : results) proto.bytes(2, name);
   proto.bytes(3, location_.empty() ? results[0] : location_ + "/" + results[0]);
-  proto.bytes(4, type);
+  const size_t dot = type.rfind('.');
+  proto.bytes(4, dot == std::string::npos ? type : type.substr(dot + 1));
   if (body) proto.message(5, WireWriter().bytes(1, "body").message(6, *body).varint(20, 5));
   for (const auto& [name, attribute] : attributes) proto.message(5, attribute_proto(name, attribute));
+  if (dot != std::string::npos) {
+    proto.bytes(7, type.substr(0, dot));
+    *ml_ = *ml_ || type.starts_with(kLearning);
+  }
   nodes_.message(1, proto);
+}
+
+std::vector<std::string> GraphWriter::nodes(const std::string& type, const std::vector<std::string>& inputs,
+                                            int results, const OnnxAttributes& attributes) {
+  std::vector<std::string> names;
+  for (int i = 0; i < results; ++i) names.push_back(fresh(type));
+  append(type, inputs, names, attributes);
+  return names;
 }
 
 std::vector<std::string> GraphWriter::nodes(const std::string& type, const std::vector<std::string>& inputs,

@@ -43,6 +43,8 @@ class GraphWriter : public OnnxBuilder {
   void take(const std::string& name) { taken_.insert(name); }
   std::string node(const std::string& type, const std::vector<std::string>& inputs,
                    const OnnxAttributes& attributes = {}) override;
+  std::vector<std::string> nodes(const std::string& type, const std::vector<std::string>& inputs, int results,
+                                 const OnnxAttributes& attributes = {}) override;
   /// Appends a node that carries a graph (its GraphProto, as attribute `body`) and returns its results'
   /// names.
   std::vector<std::string> nodes(const std::string& type, const std::vector<std::string>& inputs, int results,
@@ -52,6 +54,8 @@ class GraphWriter : public OnnxBuilder {
   std::string shape_of(const Shape& shape) override;
   /// Names of nodes appended from now on begin with this.
   void set_location(const std::string& location) { location_ = location; }
+  /// Is there an operator of the domain ai.onnx.ml?
+  bool learns_otherwise() const { return *ml_; }
 
   /// The GraphProto. Of the initialisers only those that a node reads: statistics of training, such as the
   /// batches counted by batch norm, are nothing to the model, and ONNX Runtime warns of them.
@@ -68,9 +72,10 @@ class GraphWriter : public OnnxBuilder {
   WireWriter nodes_, inputs_, outputs_;
   std::vector<std::pair<std::string, WireWriter>> initialisers_;
   std::shared_ptr<std::set<std::string>> read_ =
-      std::make_shared<std::set<std::string>>();             // also by inner()
-  std::map<std::string, std::pair<std::string, int>> dims_;  // name → input and axis that have it
-  std::map<std::string, std::string> dim_values_;            // name → 1-element tensor
+      std::make_shared<std::set<std::string>>();              // also by inner()
+  std::shared_ptr<bool> ml_ = std::make_shared<bool>(false);  // also by inner()
+  std::map<std::string, std::pair<std::string, int>> dims_;   // name → input and axis that have it
+  std::map<std::string, std::string> dim_values_;             // name → 1-element tensor
   std::string location_, prefix_;
   int counter_ = 0;
   std::set<std::string> taken_;

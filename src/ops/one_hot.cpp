@@ -1,3 +1,5 @@
+#include <millrace/onnx_rule.h>
+
 #include "ops/registry.h"
 
 using namespace millrace;
@@ -22,6 +24,15 @@ MILLRACE_OPERATOR(one_hot) {
   op.element = [](ElementBuilder& b, std::span<const Scalar> index, const ElementContext& c) {
     const Scalar picked = b.cast(b.load(0, index.first(index.size() - 1)), i64);
     return b.cast(b.equal(picked, index.back()), c.node.types[0].dtype);
+  };
+  op.onnx = {"Equal"};
+  // ONNX's OneHot counts negative indices from the end.
+  op.onnx_rule = [](const OnnxCall& c) {
+    Array classes(c.types[0].dtype, {c.attributes().integer("depth")});
+    for (int64_t i = 0; i < classes.count(); ++i) classes.set_int(i, i);
+    const std::string column = c.onnx.node("Unsqueeze", {c.operands[0], c.onnx.ints({-1})});
+    return c.one("Cast", {c.onnx.node("Equal", {column, c.onnx.constant(classes)})},
+                 {{"to", c.onnx.data_type(c.attributes().dtype("dtype"))}});
   };
   for (const DType dtype : all_dtypes())
     op.samples.push_back(

@@ -10,10 +10,13 @@
 #include "data/table/select.h"
 #include "data/table/split.h"
 #include "task/feed_parts.h"
+#include "task/fitting.h"
 #include "task/settle.h"
 
 namespace millrace::task {
 namespace {
+
+constexpr int64_t fit_batch = 4096;  // samples that are read at a time
 
 /// What a feed of samples is opened with.
 struct FeedRequest {
@@ -21,6 +24,7 @@ struct FeedRequest {
   int64_t batch = 1;
   int64_t cache_bytes = 0, memory = 0;
   std::vector<int64_t> parts;  // of a mixture
+  bool weights = false;        // with data.sample_weight
   std::vector<std::string> notes;
 };
 
@@ -82,7 +86,7 @@ TaskFeed feed_of(const Task& task, const Reading& opened, FeedRequest request) {
   TaskFeed made;
   PlannedRows planned = planned_rows(task, parts, reading, request.purpose, request.batch);
   const std::string& weight = task.recipe.data.sample_weight;
-  if (training && !weight.empty()) {
+  if (request.weights && !weight.empty()) {
     if (cuts_corpus(task))
       fail<InputError>("data.sample_weight = \"{}\": rows are extracts of a corpus, which have no weights",
                        weight);
@@ -263,6 +267,7 @@ Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, c
         "train.batch = \"auto\" is measured when a training begins: for this, say how many samples a batch "
         "has, "
         "as in train.batch=128");
+  if (recipe.data.stream) require_steps(recipe, "data.stream, which gives each sample once and never all,");
   if (recipe.data.stream) return open_streams(std::move(recipe), encoding, notes);
   // Some batches at least, so that the order of an epoch is a usual one.
   const int64_t sample = most > 0 ? std::max(most, 4 * recipe.train.batch) : 0;
@@ -272,11 +277,19 @@ Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, c
   const Reading reading{task.recipe, learnt.source.samples,
                         {},          learnt.whole ? Reading::Share::train : Reading::Share::all,
                         false,       progress};
-  FeedRequest request{.batch = task.recipe.train.batch,
+  // Who is fitted looks at each sample once, in order.
+  const bool fitted = is_fitted(task.recipe);
+  FeedRequest request{.purpose = fitted ? Purpose::evaluation : Purpose::training,
+                      .batch = fitted ? std::min<int64_t>(learnt.source.samples->count(), fit_batch)
+                                      : task.recipe.train.batch,
                       .cache_bytes = task.recipe.data.cache_mb << 20,
                       .memory = memory_of(task.recipe),
                       .parts = learnt.source.parts,
+                      .weights = true,
                       .notes = {}};
+  if (const std::string unused = unused_keys(task.recipe); fitted && encoding.empty() && !unused.empty())
+    notes.push_back(unused);
+  if (fitted) opened.task.recipe.train.precision = "fp32";
   opened.training = feed_of(task, reading, request);
   if (sample > 0) {
     const TrainingSource all = open_training_source(task.recipe, learnt.whole, 0, classes_of(task));
@@ -321,6 +334,7 @@ TaskFeed open_tests(const Task& task, const std::string& path, int64_t most, int
                       .cache_bytes = recipe.data.cache_mb << 20,
                       .memory = memory_of(recipe),
                       .parts = {},
+                      .weights = false,
                       .notes = {}};
   if (request.memory > 0)  // what the training has left
     request.memory = std::max<int64_t>(1, request.memory - memory_used);
@@ -350,6 +364,7 @@ TaskFeed open_predictions(const Task& task, std::shared_ptr<const data::Dataset>
                   .cache_bytes = recipe.data.cache_mb << 20,
                   .memory = memory_of(recipe),
                   .parts = {},
+                  .weights = false,
                   .notes = {}});
 }
 

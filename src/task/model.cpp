@@ -43,6 +43,11 @@ nn::Model architecture_of(const Section& section, const std::string& key, const 
   const std::vector<std::string> fitting = input.architectures();
   const std::string kind = section.kind.empty() ? fitting.front() : section.kind;
   const nn::Architecture& architecture = nn::architectures().at(kind);
+  if (architecture.fitted && key != "model")
+    fail<InputError>(
+        "{}.kind = \"{}\" is fitted to its samples, not by steps: it is a whole model, of one input and "
+        "one output, and no part of one",
+        key, kind);
   if (!architecture.takes.empty() && architecture.takes != input.gives())
     fail<InputError>("{}.kind = \"{}\" does not go with {}, which gives \"{}\": choose one of {}", key, kind,
                      input_key(input.section()), input.gives(), fmt::join(fitting, ", "));
@@ -128,6 +133,13 @@ Settings settings_between(const Task& task) {
 }
 
 nn::Model combined_model(const Task& task, std::vector<std::function<void(const Array&)>>& fits) {
+  const nn::Architecture* const kind = nn::architectures().find(task.recipe.model.kind);
+  if (kind && kind->fitted)
+    fail<InputError>(
+        "model.kind = \"{}\" is fitted to its samples, not by steps, and tells one thing of one input: there "
+        "are "
+        "{} inputs and {} outputs; make a model of each output, or choose another kind",
+        kind->name, task.inputs.size(), task.outputs.size());
   std::vector<nn::Head> heads;
   for (const auto& output : task.outputs) {
     if (output->at_places())
@@ -285,7 +297,7 @@ Network::Network(const Task& task, nn::Model model, std::vector<std::function<vo
   child("", model_.module);
 }
 
-std::vector<Tensor> Network::logits(std::span<const Tensor> fields, bool training) {
+std::vector<Tensor> Network::features(std::span<const Tensor> fields, bool training) const {
   std::vector<Tensor> given;
   for (const Input* input : inputs_) {
     const size_t count = input->fields().size() + (training ? input->training_fields().size() : 0);
@@ -295,6 +307,11 @@ std::vector<Tensor> Network::logits(std::span<const Tensor> fields, bool trainin
     for (Tensor& tensor : input->graph(fields.first(count), training)) given.push_back(std::move(tensor));
     fields = fields.subspan(count);
   }
+  return given;
+}
+
+std::vector<Tensor> Network::logits(std::span<const Tensor> fields, bool training) {
+  const std::vector<Tensor> given = features(fields, training);
   if (combined_) return combined_->heads(given);
   return {(*model_.module)(given)};
 }

@@ -26,6 +26,8 @@ class Network : public nn::Module {
   /// Logits of each output. `fields`: of each input its fields(), with `training` each input's
   /// training_fields() behind its own.
   std::vector<Tensor> logits(std::span<const Tensor> fields, bool training);
+  /// What the architecture takes, of the same.
+  std::vector<Tensor> features(std::span<const Tensor> fields, bool training) const;
   /// The logits of all outputs side by side, in evaluation.
   Tensor forward_many(std::span<const Tensor> fields) override;
 

@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "optim/model_scope.h"
+#include "task/fitting.h"
 #include "task/model.h"
 #include "train/averages.h"
 #include "train/calibration_file.h"
@@ -62,20 +63,25 @@ void store_model(const task::Task& task, Checkpoint& checkpoint) {
       checkpoint.tensors.emplace_back("model." + named.name, optim::value_of(named));
 }
 
-void restore_array(const Checkpoint& checkpoint, const std::string& name, Array& array) {
+const Array& stored_array(const Checkpoint& checkpoint, const std::string& name) {
   const auto found = std::find_if(checkpoint.tensors.begin(), checkpoint.tensors.end(),
                                   [&](const auto& item) { return item.first == name; });
   if (found == checkpoint.tensors.end())
     fail<InputError>(
         "the checkpoint has no tensor '{}': the model, optimizer or train.precision of its run is another",
         name);
-  if (found->second.type() != array.type())
-    fail<InputError>("the checkpoint's '{}' is {}, the recipe's model wants {}{}", name,
-                     found->second.type().str(), array.type().str(),
-                     found->second.dtype() == array.dtype()
+  return found->second;
+}
+
+void restore_array(const Checkpoint& checkpoint, const std::string& name, Array& array) {
+  const Array& stored = stored_array(checkpoint, name);
+  if (stored.type() != array.type())
+    fail<InputError>("the checkpoint's '{}' is {}, the recipe's model wants {}{}", name, stored.type().str(),
+                     array.type().str(),
+                     stored.dtype() == array.dtype()
                          ? ""
                          : ": go on with the train.precision that the run was begun with");
-  array.assign(found->second);
+  array.assign(stored);
 }
 
 void restore_model(task::Task& task, const Checkpoint& checkpoint) {
@@ -83,11 +89,18 @@ void restore_model(task::Task& task, const Checkpoint& checkpoint) {
     fail<InputError>("what the checkpoint knows of the data is not what this program would write");
   task.choices = checkpoint.choices;
   if (task.recipe.train.precision == "bf16-pure") task.network->store_parameters(bf16);
+  nn::Fitted* const fitted = task::fitted_model(task);
   for (const auto& list : {task.network->parameters(), task.network->buffers()})
     for (const nn::Named& named : list) {
+      // How large these are came from the data.
+      if (fitted) {
+        *named.tensor = Tensor(stored_array(checkpoint, "model." + named.name));
+        continue;
+      }
       Array array = optim::value_of(named);
       restore_array(checkpoint, "model." + named.name, array);
     }
+  if (fitted) fitted->check();
 }
 
 }  // namespace millrace::train

@@ -26,6 +26,8 @@ task::Task load_model(const std::filesystem::path& run, std::vector<std::string>
 /// InputError when they do not fit.
 void store_model(const task::Task& task, Checkpoint& checkpoint);
 void restore_model(task::Task& task, const Checkpoint& checkpoint);
+/// The checkpoint's tensor of that name; InputError when it is missing.
+const Array& stored_array(const Checkpoint& checkpoint, const std::string& name);
 /// Copies the checkpoint's tensor of that name; InputError when it is missing or of another type.
 void restore_array(const Checkpoint& checkpoint, const std::string& name, Array& array);
 

@@ -123,6 +123,7 @@ RateFinding find_rate(task::Recipe recipe, const RateSweep& sweep, const Observe
                      sweep.high);
   if (sweep.steps < least_steps || sweep.steps > most_steps)
     fail<InputError>("a sweep has {} to {} steps, not {}", least_steps, most_steps, sweep.steps);
+  task::require_steps(recipe, "a sweep of learning rates");
   task::Recipe::Train& train = recipe.train;
   train.lr_scale = 1;
   train.lookahead = train.verify = train.early_stopping = 0;

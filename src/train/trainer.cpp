@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "task/fitting.h"
 #include "task/model.h"
 #include "train/trainer_state.h"
 
@@ -69,6 +70,7 @@ const RunFolder& Trainer::resume(const RunFolder& run, std::span<const std::stri
 }
 
 Program& Trainer::program() {
+  task::require_steps(state_->recipe(), "what looks at a step of training");
   if (!state_->training.feed) state_->open_data("");
   if (!state_->step) state_->build(nullptr);
   return state_->step->program();
@@ -83,7 +85,8 @@ std::vector<int64_t> Trainer::lengths() {
 }
 
 const task::Recipe& Trainer::recipe() {
-  program();
+  if (!state_->training.feed) state_->open_data("");
+  if (!state_->fitting) program();
   return state_->recipe();
 }
 
@@ -125,6 +128,11 @@ Outcome Trainer::run() {
       s.save();
       s.record([&] { s.log->finish("stopped"); });
       return {false, s.done(), s.tests.feed != nullptr, s.last_test};
+    }
+    if (s.fitting) {
+      s.one_round();
+      if (s.done() == s.total || s.ends_early() || s.checkpoint_due()) s.save();
+      continue;
     }
     const auto begin = Clock::now();
     if (!s.one_step()) continue;  // to be stopped above

@@ -23,7 +23,9 @@ int64_t TrainerState::steps_of(const task::Recipe& recipe, int64_t in_epoch) {
 }
 
 void TrainerState::open_data(const std::string& encoding) {
-  if (recipe().train.batch == 0) task.recipe.train.batch = fastest_batch(recipe(), observer);
+  if (recipe().train.batch == 0)
+    task.recipe.train.batch =
+        task::is_fitted(recipe()) ? task::Recipe().train.batch : fastest_batch(recipe(), observer);
   const auto begin = Clock::now();
   std::vector<std::string> notes;
   task::Opened opened = task::open_training(task.recipe, encoding, most_samples, reading(), notes);
@@ -81,6 +83,7 @@ void TrainerState::build(const Checkpoint* from) {
   {
     const LongWork work(observer.message, "building the network");
     task::make_network(task);
+    if (task::fitted_model(task)) return build_fitted(from);
     task::refuse_large_step(task);
   }
   if (from)

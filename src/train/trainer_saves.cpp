@@ -1,5 +1,6 @@
 // What a training writes and takes from its run folder: checkpoints, journals, lists of bad samples.
 #include <cmath>
+#include <cstring>
 
 #include "base/format.h"
 #include "task/model.h"
@@ -43,6 +44,9 @@ Checkpoint TrainerState::checkpoint() const {
       c.tensors.emplace_back(kWeightMean + name, array);
   }
   c.sums["loss"] = loss_sum;
+  if (fitting)
+    for (auto& [name, array] : fitting->state()) c.tensors.emplace_back(kFitting + name, std::move(array));
+  if (fitting) return c;
   for (const auto& [name, value] : sums) c.sums["train/" + name] = value;
   for (const auto& [name, array] : step->state()) c.tensors.emplace_back("optimizer." + name, array);
   if (lookahead)
@@ -54,9 +58,11 @@ Checkpoint TrainerState::checkpoint() const {
 void TrainerState::save() {
   // A run that goes on from here has what was logged up to here.
   record([&] { log->flush(); });
+  if (fitting) store_rounds(done());
   const Checkpoint now = checkpoint();
   save_checkpoint(run->checkpoints(), now, recipe().train.keep_checkpoints);
   if (best_step == done()) record([&] { keep_as_best(run->checkpoints(), now); });
+  if (fitting) save_best_round();
   last_checkpoint = Clock::now();
 }
 
@@ -91,6 +97,14 @@ void TrainerState::restore(const Checkpoint& from) {
     if (from.sums.contains("test/" + name))
       last_test.push_back(
           {name, sum("test/" + name), sum("test/" + name + "/low"), sum("test/" + name + "/high")});
+  if (fitting) {
+    std::vector<std::pair<std::string, Array>> state;
+    for (const auto& [name, array] : from.tensors)
+      if (name.starts_with(kFitting)) state.emplace_back(name.substr(std::strlen(kFitting)), array);
+    rounds_done = from.step;
+    fitting->resume(rounds_done, state);
+    return;
+  }
   step->set_step(from.step);
   for (auto& [name, array] : step->state()) {
     Array target = array;
@@ -148,7 +162,7 @@ void TrainerState::change(int64_t at, std::span<const Change> changes) {
   task::Recipe changed = recipe();
   apply_changes(changed, changes);
   task::check_recipe(changed, "the recipe with these changes");
-  const int64_t steps = steps_of(changed, steps_per_epoch);
+  const int64_t steps = fitting ? total : steps_of(changed, steps_per_epoch);
   if (steps != total && steps <= at)
     fail<InputError>("step {} is done already, so that {} steps cannot be all: at least {}", at, steps,
                      at + 1);

@@ -15,6 +15,7 @@
 #include "runtime/profile.h"
 #include "task/evaluate.h"
 #include "task/feeds.h"
+#include "task/fitting.h"
 #include "task/predictor.h"
 #include "track/recorder.h"
 #include "train/averages.h"
@@ -33,6 +34,8 @@ inline double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+constexpr const char* kFitting = "fitting.";  // names of tensors of Fitting::state() in checkpoints
+
 struct TrainerState {
   task::Task task;  // its recipe is the training's
   Observer observer;
@@ -43,6 +46,11 @@ struct TrainerState {
   /// One for each of the feed's lengths (key 0 where it has none); they share the optimiser's state.
   std::map<int64_t, std::unique_ptr<optim::TrainStep>> by_length;
   optim::TrainStep* step = nullptr;  // the one that ran last, or runs
+  /// Of a model that is fitted instead, whose steps are rounds; then there is no step.
+  std::unique_ptr<nn::Fitting> fitting;
+  nn::FitData fit_rows;  // its samples
+  std::optional<task::FitLoss> fit_loss;
+  int64_t rounds_done = 0, best_saved = -1;
   std::unique_ptr<task::Predictor> predictor;
   std::optional<optim::Lookahead> lookahead;
   std::optional<WeightMean> mean;        // with train.swa
@@ -77,7 +85,7 @@ struct TrainerState {
 
   const task::Recipe& recipe() const { return task.recipe; }
   data::Feed& feed() const { return *training.feed; }
-  int64_t done() const { return step->step(); }
+  int64_t done() const { return fitting ? rounds_done : step->step(); }
   task::ReadProgress reading() {
     return
         [this](const std::string& what, int64_t at, int64_t of) { observer.busy("reading " + what, at, of); };
@@ -93,6 +101,17 @@ struct TrainerState {
   void build(const Checkpoint* from);
   void build_steps();
   void make_schedule();
+
+  // ---- models that are fitted (trainer_fit.cpp)
+
+  void build_fitted(const Checkpoint* from);
+  /// One more round, with its tests, logs and progress.
+  void one_round();
+  std::vector<eval::Measured> test_round(bool last);
+  /// What the rounds so far have learnt becomes the network's.
+  void store_rounds(int64_t rounds);
+  /// Writes the best one of the rounds so far, where that is another than it was.
+  void save_best_round();
 
   // ---- steps
 

@@ -9,6 +9,7 @@
 namespace millrace::train {
 
 Averaged TrainerState::averages() {
+  if (fitting) return {};
   if (mean) return mean->count > 0 ? mean->get() : Averaged();
   Averaged found;
   constexpr std::string_view prefix = "ema.";

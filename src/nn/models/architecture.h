@@ -19,6 +19,8 @@ struct Architecture {
   std::string takes;
   /// Of width, depth, heads and dropout those that it has.
   std::vector<Setting> settings = {};
+  /// It is fitted to all training data at once, not by steps: its module is a Fitted (fitted.h).
+  bool fitted = false;
   /// Sizes are those of `settings`, whatever ModelOptions says of them. InputError for what makes no model.
   Model (*make)(const Settings& settings, const ModelOptions& options) = nullptr;
 };

@@ -1,0 +1,116 @@
+// Trainings of models that are fitted to all samples at once: a round of the fitting is a step, and an epoch.
+#include <algorithm>
+#include <cmath>
+
+#include "base/format.h"
+#include "task/model.h"
+#include "train/load_model.h"
+#include "train/long_work.h"
+#include "train/trainer_state.h"
+
+namespace millrace::train {
+
+void TrainerState::build_fitted(const Checkpoint* from) {
+  const auto begin = Clock::now();
+  if (from) restore_model(task, *from);
+  fit_rows = task::fit_data(task, training, tests, [this](int64_t done_batches, int64_t of) {
+    observer.busy("encoding " + feed().path(), done_batches, of);
+  });
+  fit_rows.stop = observer.stop;
+  {
+    const LongWork work(observer.message, "preparing the samples");
+    fitting = task::fitted_model(task)->fit(fit_rows);
+  }
+  fit_loss.emplace(task, fit_rows.training);
+  total = fitting->rounds();
+  steps_per_epoch = 1;
+  prepared.fit = seconds_since(begin);
+}
+
+void TrainerState::store_rounds(int64_t rounds) {
+  fitting->store(rounds);
+  predictor.reset();  // compiled for arrays of other sizes
+}
+
+std::vector<eval::Measured> TrainerState::test_round(bool last) {
+  const auto begin = Clock::now();
+  if (const auto logits = fitting->logits(true)) {
+    last_test = task::measure_logits(task, fit_rows.tests, *logits, last);
+  } else {
+    store_rounds(done());
+    predictor = std::make_unique<task::Predictor>(task);
+    last_test = task::evaluate(*predictor, task, tests, [&](int64_t at, int64_t of) {
+                  observer.busy("evaluating", at, of);
+                }).metrics;
+  }
+  test_seconds = seconds_since(begin);
+  return last_test;
+}
+
+void TrainerState::one_round() {
+  // Each round is tested where something goes by it; else some of all, for the curves.
+  constexpr int64_t tests_told = 20, lines = 10;
+  const auto begin = Clock::now();
+  {
+    const LongWork work(observer.message, "fitting");
+    fitting->round();
+  }
+  ++rounds_done;
+  const auto every = [&](int64_t parts) { return done() % std::max<int64_t>(1, total / parts) == 0; };
+  std::vector<Summary> values = {{"epoch", "", static_cast<double>(done())}};
+  Status status;
+  std::string text;
+  if (const auto logits = fitting->logits(false)) {
+    const auto [loss, metric] = (*fit_loss)(*logits);
+    if (!std::isfinite(loss))
+      fail<Error>("the loss of round {} is {}: a smaller model.learning_rate may help", done(),
+                  std::isnan(loss) ? "NaN" : "infinite");
+    values.push_back({"train/loss", "train/loss", loss});
+    values.push_back({"train/" + metric.first, "train/" + metric.first, metric.second});
+    status.loss = loss;
+    status.metrics = {metric};
+    text = fmt::format(": train {}", progress_text(loss, status.metrics));
+  }
+  const bool last = done() == total;
+  if (tests.feed && (last || !recipe().train.keep_best.empty() || every(tests_told))) {
+    compare_with_best(test_round(last));
+    // Only now is it known that this was the last test.
+    if (!last && ends_early()) test_round(true);
+    for (const eval::Measured& each : last_test)
+      values.push_back({"test/" + each.name, "test/" + each.name, each.value});
+    text += fmt::format("{} test {}", text.empty() ? ":" : ";", task::metrics_text(task, last_test));
+    if (best_step == done() && last) text += " (the best so far)";
+  }
+  const double seconds = seconds_since(begin);
+  values.push_back({"seconds", "", seconds});
+  if (log) log_epoch(values);
+  step_seconds = step_seconds == 0 ? seconds : 0.9 * step_seconds + 0.1 * seconds;
+  status.step = done();
+  status.steps = total;
+  status.epoch = static_cast<double>(done());
+  status.epochs = static_cast<double>(total);
+  status.unit = feed().unit();
+  status.samples = done() * fit_rows.training.count;
+  status.per_second = static_cast<double>(fit_rows.training.count) / std::max(step_seconds, 1e-9);
+  status.seconds_left = static_cast<double>(total - done()) * step_seconds;
+  if (!status.metrics.empty()) observer.step(status);
+  if (every(lines) || last || ends_early())
+    observer.message(total == 1 ? fmt::format("fitted to {} {}{}; {:.1f} s", fit_rows.training.count,
+                                              status.unit, text, seconds)
+                                : fmt::format("round {} of {}{}", done(), total, text));
+}
+
+void TrainerState::save_best_round() {
+  if (best_step <= 0 || best_step == best_saved) return;
+  best_saved = best_step;
+  if (best_step == done()) return;  // keep_as_best() had it
+  store_rounds(best_step);
+  Checkpoint best_of_all = checkpoint();
+  best_of_all.step = best_step;
+  // Nothing goes on from there.
+  std::erase_if(best_of_all.tensors, [](const auto& each) { return each.first.starts_with(kFitting); });
+  record([&] { keep_as_best(run->checkpoints(), best_of_all); });
+  store_rounds(done());
+}
+
+}  // namespace millrace::train
