@@ -164,7 +164,8 @@ void Context::subject_of_task() {
         place(output->from() ? output->from()->prefix() + "targets" : output->prefix() + "target"));
     if (std::find(s.targets.begin(), s.targets.end(), at) == s.targets.end()) s.targets.push_back(at);
   }
-  s.lr = task.recipe.train.optimizer.settings.number("lr");
+  const Settings& rates = task.recipe.train.optimizer.settings;
+  if (rates.find("lr")) s.lr = rates.number("lr");
   s.ignorance = 0;
   for (const auto& output : task.outputs) s.ignorance += output->weight() * output->ignorance();
   s.causal = std::any_of(task.inputs.begin(), task.inputs.end(),
@@ -328,6 +329,8 @@ std::shared_ptr<const optim::Optimizer> Context::optimizer() {
   if (subject_.optimizer) return subject_.optimizer;
   if (!task_) return optim::adamw();
   const task::Recipe::Train& train = task_->recipe.train;
+  // What goes by passes over all samples learns nothing from a few batches.
+  if (optim::optimizer_kinds().at(train.optimizer.kind).whole) return optim::adamw();
   return optim::make_optimizer(optim::optimizer_kinds().at(train.optimizer.kind), train.optimizer.settings,
                                train.clip_norm, train.clip_value, *model());
 }

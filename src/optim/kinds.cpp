@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/format.h"
+
 namespace millrace::optim {
 
 #define KIND(NAME) extern const OptimizerKind optimizer_##NAME;
@@ -62,6 +64,9 @@ std::vector<Setting> common_optimizer_settings() {
 
 std::vector<Setting> optimizer_settings(const OptimizerKind& kind) {
   std::vector<Setting> settings = common_optimizer_settings();
+  if (kind.whole)
+    std::erase_if(settings,
+                  [](const Setting& each) { return each.name == "lr" || each.name == "norm_bias_lr"; });
   for (const Setting& own : kind.settings) {
     const auto common = std::find_if(settings.begin(), settings.end(),
                                      [&](const Setting& each) { return each.name == own.name; });
@@ -73,9 +78,16 @@ std::vector<Setting> optimizer_settings(const OptimizerKind& kind) {
   return settings;
 }
 
+double learning_rate(const Settings& settings) { return settings.find("lr") ? settings.number("lr") : 0; }
+
 std::shared_ptr<const Optimizer> make_optimizer(const OptimizerKind& kind, const Settings& settings,
                                                 double clip_norm, double clip_value, nn::Module& model,
                                                 const Rates& rates) {
+  if (kind.whole)
+    fail<InputError>(
+        "{} goes by the loss of all samples, which millrace train measures; here one of steps is wanted, as "
+        "adamw",
+        kind.name);
   return kind.make(
       settings, {.weight_decay = settings.number("weight_decay"),
                  .clip_value = clip_value,

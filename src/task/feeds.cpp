@@ -9,6 +9,7 @@
 #include "data/table/labels.h"
 #include "data/table/select.h"
 #include "data/table/split.h"
+#include "optim/kinds.h"
 #include "task/feed_parts.h"
 #include "task/fitting.h"
 #include "task/settle.h"
@@ -277,11 +278,13 @@ Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, c
   const Reading reading{task.recipe, learnt.source.samples,
                         {},          learnt.whole ? Reading::Share::train : Reading::Share::all,
                         false,       progress};
-  // Who is fitted looks at each sample once, in order.
+  // Who is fitted, or goes by the loss of all samples, wants each once, as it is, in order.
   const bool fitted = is_fitted(task.recipe);
-  FeedRequest request{.purpose = fitted ? Purpose::evaluation : Purpose::training,
-                      .batch = fitted ? std::min<int64_t>(learnt.source.samples->count(), fit_batch)
-                                      : task.recipe.train.batch,
+  const bool whole = fitted || optim::optimizer_kinds().at(task.recipe.train.optimizer.kind).whole;
+  const int64_t count = learnt.source.samples->count();
+  if (whole && !fitted) opened.task.recipe.train.batch = std::min(task.recipe.train.batch, count);
+  FeedRequest request{.purpose = whole ? Purpose::evaluation : Purpose::training,
+                      .batch = fitted ? std::min(count, fit_batch) : task.recipe.train.batch,
                       .cache_bytes = task.recipe.data.cache_mb << 20,
                       .memory = memory_of(task.recipe),
                       .parts = learnt.source.parts,

@@ -165,8 +165,40 @@ void check_averages(const Recipe::Train& train) {
         given[0], given[0].substr(given[0].find('.') + 1));
 }
 
+/// What an optimiser that goes by the loss of all samples leaves no room for.
+void check_whole(const Recipe& recipe) {
+  const Recipe::Train& train = recipe.train;
+  if (train.optimizer.kind.empty() || !optim::optimizer_kinds().at(train.optimizer.kind).whole) return;
+  const auto refuse = [&](bool given, const char* key, const char* why) {
+    if (given)
+      fail<InputError>("{} does not go with train.optimizer = \"{}\", {}: leave it out", key,
+                       train.optimizer.kind, why);
+  };
+  constexpr const char *lengths = "which searches for the length of its steps",
+                       *losses = "which compares losses of all samples";
+  refuse(recipe.data.stream, "data.stream", "which goes over the same samples again and again");
+  refuse(!recipe.data.weights.empty(), "data.weights", "for which each sample counts once");
+  refuse(train.steps > 0, "train.steps", "whose passes train.epochs limits");
+  refuse(train.precision != "fp32", "train.precision", "which needs all digits of the loss");
+  refuse(!train.schedule.kind.empty() && train.schedule.kind != "constant", "train.schedule", lengths);
+  refuse(train.clip_norm > 0, "train.clip_norm", lengths);
+  refuse(train.clip_value > 0, "train.clip_value", lengths);
+  refuse(!train.rates.empty(), "train.rates", lengths);
+  refuse(train.layer_decay != 1, "train.layer_decay", lengths);
+  refuse(!train.freeze.empty(), "train.freeze", losses);
+  refuse(train.lookahead > 0, "train.lookahead", losses);
+  refuse(train.ema > 0, "train.ema", losses);
+  refuse(train.swa > 0, "train.swa", losses);
+  refuse(train.batch == 0, "train.batch = \"auto\"",
+         "for which batches only say how many samples are looked at at a time");
+  for (const Section& output : recipe.outputs)
+    refuse(!texts_of(output, "class_weights").empty(), "output.class_weights",
+           "as these are divided by the weights of each batch (data.sample_weight weighs samples)");
+}
+
 void check_training(const Recipe& recipe) {
   const Recipe::Train& train = recipe.train;
+  check_whole(recipe);
   if (!train.optimizer.kind.empty()) {
     const optim::OptimizerKind& kind = optim::optimizer_kinds().at(train.optimizer.kind);
     try {

@@ -89,7 +89,7 @@ std::vector<Setting> section_settings(SectionType type, const std::string& kind)
     case SectionType::output:
       return with_own(common_output_settings(), output_kinds().at(kind).settings);
     case SectionType::optimizer:
-      return with_own(optim::common_optimizer_settings(), optim::optimizer_kinds().at(kind).settings);
+      return optim::optimizer_settings(optim::optimizer_kinds().at(kind));
     case SectionType::schedule:
       return optim::schedule_kinds().at(kind).settings;
     case SectionType::loss:

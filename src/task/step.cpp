@@ -49,7 +49,7 @@ OutputResult result_of(const Output& output, const Tensor& logits, const StepArr
                *mix = arrays.find("mix"), *mixed = arrays.find("mixed." + targets_name(output));
   const Tensor& target = arrays.at(targets_name(output));
   // What does not count is -1, and has the weight 0.
-  const Tensor known = counted ? maximum(target, 0) : target;
+  const Tensor known = counted && !target.dtype().is_float() ? maximum(target, 0) : target;
   auto [name, right] = output.progress(logits, known);
   if (!weights && !counted && !(mix && mixed))
     return {output.loss(logits, target, true), right.mean(), std::move(name)};

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/format.h"
+#include "optim/kinds.h"
 #include "train/trainer_state.h"
 
 namespace millrace::train {
@@ -125,6 +126,9 @@ RateFinding find_rate(task::Recipe recipe, const RateSweep& sweep, const Observe
     fail<InputError>("a sweep has {} to {} steps, not {}", least_steps, most_steps, sweep.steps);
   task::require_steps(recipe, "a sweep of learning rates");
   task::Recipe::Train& train = recipe.train;
+  if (optim::optimizer_kinds().at(train.optimizer.kind).whole)
+    fail<InputError>("train.optimizer = \"{}\" has no rate: the lengths of its steps are searched for",
+                     train.optimizer.kind);
   train.lr_scale = 1;
   train.lookahead = train.verify = train.early_stopping = 0;
   train.ema = train.swa = 0;

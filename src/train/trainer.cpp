@@ -145,7 +145,9 @@ Outcome Trainer::run() {
     if (epoch_ends || s.checkpoint_due()) s.save();
     s.check_bad();
   }
-  if (s.done() < s.total)
+  if (s.passes)
+    s.observer.message(fmt::format("lbfgs {}", s.passes->text(s.done() / s.steps_per_epoch)));
+  else if (s.done() < s.total)
     s.observer.message(
         fmt::format("the training ends with step {} of {}: {} has not become better for {} tests; it was "
                     "best at step {}, whose "

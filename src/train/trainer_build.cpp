@@ -17,6 +17,8 @@
 namespace millrace::train {
 
 int64_t TrainerState::steps_of(const task::Recipe& recipe, int64_t in_epoch) {
+  if (optim::optimizer_kinds().at(recipe.train.optimizer.kind).whole)  // half a pass measures nothing
+    return static_cast<int64_t>(std::ceil(recipe.train.epochs)) * in_epoch;
   return recipe.train.steps > 0
              ? recipe.train.steps
              : std::max<int64_t>(1, std::llround(recipe.train.epochs * static_cast<double>(in_epoch)));
@@ -137,8 +139,7 @@ void TrainerState::build(const Checkpoint* from) {
 }
 
 void TrainerState::build_steps() {
-  const auto all = feed().fields();
-  const std::vector<data::Field> fields(all.begin(), all.end());
+  const std::vector<data::Field> fields = step_fields();
   std::vector<int64_t> lengths = feed().lengths();
   if (lengths.empty()) lengths = {0};
   by_length.clear();
@@ -147,6 +148,7 @@ void TrainerState::build_steps() {
   optim::Rates rates{{}, train.layer_decay, {}};
   if (train.layer_decay != 1) rates.by_use = task::parameters_by_use(task);
   for (const std::string& entry : train.rates) rates.by_name.push_back(task::parse_rate(entry));
+  const optim::OptimizerKind& kind = optim::optimizer_kinds().at(train.optimizer.kind);
   // The longest first: it is the one that may not fit into memory.
   for (auto length = lengths.rbegin(); length != lengths.rend(); ++length) {
     optim::TrainOptions options{static_cast<uint64_t>(train.seed),
@@ -157,21 +159,31 @@ void TrainerState::build_steps() {
     options.ema = train.ema;
     auto made = std::make_unique<optim::TrainStep>(
         task.network, task::specs_of(fields, train.batch, *length), task::step_function(task, fields),
-        optim::make_optimizer(optim::optimizer_kinds().at(train.optimizer.kind), train.optimizer.settings,
-                              train.clip_norm, train.clip_value, *task.network, rates),
+        kind.whole ? kind.make(train.optimizer.settings, {})
+                   : optim::make_optimizer(kind, train.optimizer.settings, train.clip_norm, train.clip_value,
+                                           *task.network, rates),
         options);
     for (const auto& [key, choice] : made->program().choices()) task.choices.emplace(key, choice);
     if (!step) step = made.get();
     by_length.emplace(*length, std::move(made));
   }
+  if (kind.whole && !passes) passes.emplace(train.optimizer.settings, *task.network, *step);
+}
+
+std::vector<data::Field> TrainerState::step_fields() const {
+  const auto own = feed().fields();
+  std::vector<data::Field> fields(own.begin(), own.end());
+  if (optim::optimizer_kinds().at(recipe().train.optimizer.kind).whole)
+    for (data::Field& extra : Passes::extra_fields(task, own)) fields.push_back(std::move(extra));
+  return fields;
 }
 
 void TrainerState::make_schedule() {
   const task::Recipe::Train& train = recipe().train;
-  schedule =
-      optim::schedule_kinds()
-          .at(train.schedule.kind)
-          .make(train.schedule.settings, {train.optimizer.settings.number("lr"), steps_per_epoch, total});
+  schedule = optim::schedule_kinds()
+                 .at(train.schedule.kind)
+                 .make(train.schedule.settings,
+                       {optim::learning_rate(train.optimizer.settings), steps_per_epoch, total});
   const Settings& settings = train.schedule.settings;
   const double epochs = static_cast<double>(total) / static_cast<double>(steps_per_epoch);
   if (most_samples == 0 && settings.find("warmup") && settings.number("warmup") > epochs)

@@ -49,6 +49,7 @@ Checkpoint TrainerState::checkpoint() const {
   if (fitting) return c;
   for (const auto& [name, value] : sums) c.sums["train/" + name] = value;
   for (const auto& [name, array] : step->state()) c.tensors.emplace_back("optimizer." + name, array);
+  if (passes) passes->store(c);
   if (lookahead)
     for (const auto& [name, array] : const_cast<optim::Lookahead&>(*lookahead).slow())
       c.tensors.emplace_back("lookahead." + name, array);
@@ -110,6 +111,7 @@ void TrainerState::restore(const Checkpoint& from) {
     Array target = array;
     restore_array(from, "optimizer." + name, target);
   }
+  if (passes) passes->restore(from);
   if (lookahead)
     for (auto& [name, array] : lookahead->slow()) restore_array(from, "lookahead." + name, array);
   const auto counter = [&](const std::string& name) {

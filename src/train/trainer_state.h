@@ -22,6 +22,7 @@
 #include "train/checkpoint.h"
 #include "train/control.h"
 #include "train/freeze.h"
+#include "train/passes.h"
 #include "train/quarantine.h"
 #include "train/status.h"
 #include "train/verdict.h"
@@ -56,7 +57,8 @@ struct TrainerState {
   std::optional<WeightMean> mean;        // with train.swa
   std::optional<Statistics> statistics;  // where the mean's must be measured anew
   optim::Schedule schedule;
-  optim::Watched watched;  // of a schedule that goes by measurements
+  optim::Watched watched;        // of a schedule that goes by measurements
+  std::optional<Passes> passes;  // of an optimiser that goes by the loss of all samples
   std::vector<Freeze> freezes;
   std::unique_ptr<track::Recorder> log;
   std::shared_ptr<const track::Names> step_names;  // of what a step's records hold
@@ -101,6 +103,8 @@ struct TrainerState {
   void build(const Checkpoint* from);
   void build_steps();
   void make_schedule();
+  /// The arrays of a step: the feed's, and with passes what those add.
+  std::vector<data::Field> step_fields() const;
 
   // ---- models that are fitted (trainer_fit.cpp)
 

@@ -7,6 +7,7 @@
 #include "base/memory_nodes.h"
 #include "base/parallel_copy.h"
 #include "base/thread_pool.h"
+#include "optim/kinds.h"
 #include "runtime/run_clock.h"
 #include "task/model.h"
 #include "train/loss_proxy.h"
@@ -53,7 +54,7 @@ void TrainerState::check_finite(double loss) const {
                                         std::isnan(loss) ? "NaN"
                                         : loss > 0       ? "infinite"
                                                          : "minus infinite"),
-      first, recipe().train.optimizer.settings.number("lr"),
+      first, optim::learning_rate(recipe().train.optimizer.settings),
       kept.empty() ? "no checkpoint" : kept.back().string());
 }
 
@@ -69,9 +70,13 @@ bool TrainerState::one_step(StepMarks* marks) {
   const int64_t given = clock_now();
   mark(&StepMarks::data);
   choose_step(batch.length);
+  if (passes && done() % steps_per_epoch == 0) passes->begin(*step);
   for (size_t i = 0; i < batch.arrays.size(); ++i)
     copy_to_nodes(ThreadPool::global(), step->input(static_cast<int>(i)).data(), batch.arrays[i].data(),
                   batch.arrays[i].size());
+  if (passes)
+    for (int i = static_cast<int>(batch.arrays.size()); i < step->input_count(); ++i)
+      Passes::fill(step->input(i), batch, feed());
   mark(&StepMarks::inputs);
   const double lr = recipe().train.lr_scale * schedule(done()) * watched.factor;
   if (recipe().train.verify > 0 && (done() + 1) % recipe().train.verify == 0) {
@@ -137,6 +142,13 @@ void TrainerState::end_epoch() {
   for (const auto& [name, value] : means(steps)) values.push_back({"train/" + name, "", value});
   std::string text =
       fmt::format("epoch {:.4g}: train {}", epoch, progress_text(loss_sum / steps, means(steps)));
+  if (passes) {
+    passes->end(*step, loss_sum / steps, steps);
+    values.push_back({"gradient", "", passes->gradient()});
+    text += fmt::format("  gradient {:.2g}", passes->gradient());
+    if ((done() == total || passes->over()) && passes->take_best())
+      text += " (the weights of the best pass are taken)";
+  }
   take_mean();
   if (tests.feed) {
     const std::vector<eval::Measured> compared = run_test(done() == total);
@@ -161,7 +173,7 @@ void TrainerState::end_epoch() {
   if (tests.feed)
     for (const std::string& line : skipped_samples(*tests.feed, bad_tests)) observer.message(line);
   observer.message(text + fmt::format("; {:.1f} s", train_seconds + (tests.feed ? test_seconds : 0)));
-  tell_verdict(times, "");
+  if (!passes) tell_verdict(times, "");  // a pass may take milliseconds
   if (!proxy.empty()) observer.message(proxy);
   if (done() == total && times_told > 1) tell_verdict(data_times() - first_times, "over all epochs, ");
   // Of a training that ends within an epoch more may be asked for, and then the epoch goes on.

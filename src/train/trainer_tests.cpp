@@ -92,6 +92,7 @@ void TrainerState::forget_best() {
 }
 
 bool TrainerState::ends_early() const {
+  if (passes && passes->over()) return true;
   return recipe().train.early_stopping > 0 && tests_waited >= recipe().train.early_stopping;
 }
 

@@ -72,7 +72,8 @@ TEST_CASE("every optimiser and schedule is found, described, and made with what 
                                  schedules = optim::schedule_kinds().names();
   CHECK(std::set(optimizers.begin(), optimizers.end()) ==
         std::set<std::string>{"sgd", "adam", "adamw", "adagrad", "lazy-sgd", "lazy-adam", "lazy-adamw",
-                              "rmsprop", "nadam", "radam", "lion", "lamb", "adafactor", "muon", "sam"});
+                              "rmsprop", "nadam", "radam", "lion", "lamb", "adafactor", "muon", "sam",
+                              "lbfgs"});
   CHECK(std::set(schedules.begin(), schedules.end()) ==
         std::set<std::string>{"constant", "step", "cosine", "one-cycle", "triangle", "linear", "polynomial",
                               "cosine-restarts", "inverse-sqrt", "plateau"});
@@ -84,6 +85,11 @@ TEST_CASE("every optimiser and schedule is found, described, and made with what 
     for (const Setting& setting : optim::optimizer_settings(*kind)) {
       CHECK(!setting.doc.empty());
       CHECK_MESSAGE(names.insert(setting.name).second, setting.name);
+    }
+    if (kind->whole) {  // only a training can use it
+      CHECK_THROWS_WITH_AS(made_optimizer(kind->name, {}, *model), doctest::Contains("millrace train"),
+                           InputError);
+      continue;
     }
     const auto optimizer = made_optimizer(kind->name, {}, *model);
     CHECK(optimizer->options.lazy == kind->name.starts_with("lazy-"));
