@@ -109,9 +109,7 @@ Json metric_json(const train::MetricDifference& each) {
 std::vector<std::string> doubts_of(const std::vector<train::Side>& sides) {
   std::vector<std::string> lines;
   for (const train::Side& side : sides)
-    for (const auto& run : side.runs)
-      if (const std::string why = train::unfinished(run); !why.empty())
-        lines.push_back(fmt::format("{} {}", run.string(), why));
+    for (std::string& line : train::unfinished_runs(side.runs)) lines.push_back(std::move(line));
   return lines;
 }
 

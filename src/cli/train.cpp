@@ -1,3 +1,5 @@
+#include "cli/train.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <fmt/core.h>
@@ -7,7 +9,6 @@
 #include <millrace/nn.h>
 
 #include "base/format.h"
-#include "base/number_text.h"
 #include "check/check.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
@@ -16,24 +17,14 @@
 #include "cli/verbs.h"
 #include "data/augment/augment.h"
 #include "data/order/order.h"
-#include "eval/compare.h"
 #include "eval/metric.h"
 #include "nn/models/architecture.h"
-#include "task/evaluate.h"
 #include "task/recipe.h"
-#include "train/trainer.h"
 
 namespace millrace::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct TrainArguments {
-  std::string recipe, out;
-  std::vector<std::string> overrides;
-  int64_t seeds = 0;
-  bool resume = false, json = false, no_check = false;
-};
 
 /// The run to go on with: the folder itself, --out, or the newest run of the recipe.
 fs::path run_to_resume(const TrainArguments& a) {
@@ -94,11 +85,6 @@ train::RunFolder start_training(std::unique_ptr<train::Trainer>& trainer, const 
   return trainer->begin(a.out, fs::path(a.recipe).stem().string());
 }
 
-struct Trained {
-  fs::path run;
-  train::Outcome outcome;
-};
-
 /// The short form of `millrace check`: a line for each check that does not pass.
 void tell_checks(const train::Trainer& trainer, const std::string& recipe, Progress& progress) {
   bool any = false;
@@ -113,6 +99,8 @@ void tell_checks(const train::Trainer& trainer, const std::string& recipe, Progr
         fmt::format("  millrace check {} tells more; --no-check leaves this out", shell_quoted(recipe)));
 }
 
+}  // namespace
+
 Trained train_once(const TrainArguments& a) {
   Progress progress;
   std::unique_ptr<train::Trainer> trainer;
@@ -125,90 +113,20 @@ Trained train_once(const TrainArguments& a) {
   return {run.path(), std::move(outcome)};
 }
 
-/// Of each metric its mean and standard deviation over the seeds.
-std::vector<std::pair<std::string, eval::Spread>> spreads_of(
-    const std::vector<std::vector<eval::Measured>>& tests) {
-  std::vector<std::pair<std::string, eval::Spread>> spreads;
-  if (tests.empty()) return spreads;
-  for (size_t i = 0; i < tests.front().size(); ++i) {
-    std::vector<double> values;
-    for (const auto& test : tests) values.push_back(test.at(i).value);
-    spreads.emplace_back(tests.front()[i].name, eval::spread_of(values));
-  }
-  return spreads;
+namespace {
+
+/// --sample as the key of the recipe that it stands for.
+TrainArguments with_sample(TrainArguments a) {
+  if (a.sample.empty()) return a;
+  if (a.resume && a.seeds == 0)
+    fail<InputError>("--sample {}: a run goes on with the samples that it was begun with; leave it out",
+                     a.sample);
+  a.overrides.push_back("data.sample=" + a.sample);
+  return a;
 }
 
-void print_seeds(const TrainArguments& a, const fs::path& folder,
-                 const std::vector<std::vector<eval::Measured>>& tests) {
-  const auto spreads = spreads_of(tests);
-  if (a.json) {
-    std::vector<std::pair<std::string, Json>> fields;
-    for (const auto& [name, spread] : spreads)
-      fields.emplace_back(name,
-                          json_object({{"mean", Json(spread.mean)}, {"deviation", Json(spread.deviation)}}));
-    fmt::print("{}\n", json_object({{"folder", Json(folder.string())},
-                                    {"seeds", static_cast<int64_t>(tests.size())},
-                                    {"test", json_object(fields)}})
-                           .text);
-    return;
-  }
-  for (const auto& [name, spread] : spreads) {
-    const bool share = task::metric_of(name).share;
-    const double unit = share ? 100 : 1;
-    fmt::print("  {:<14} {} ± {}{} over {} seeds\n", name, millrace::number_text(unit * spread.mean),
-               millrace::number_text(unit * spread.deviation, unit * spread.mean), share ? " %" : "",
-               tests.size());
-  }
-  fmt::print("done: {0}\n  millrace diff {0} ANOTHER\n", shell_quoted(folder.string()));
-}
-
-/// Several trainings that differ in their seed alone, each a run in one folder: seed-1, seed-2 … Those that
-/// are there are gone on with, or left as they are when they are finished.
-int train_seeds(const TrainArguments& a) {
-  if (a.seeds < 2 || a.seeds > 1000) fail<InputError>("--seeds is from 2 to 1000, not {}", a.seeds);
-  if (fs::is_directory(a.recipe))
-    fail<InputError>("{} is a folder: --seeds takes a recipe; to go on, add --resume and --out {}", a.recipe,
-                     a.recipe);
-  const std::string name = fs::path(a.recipe).stem().string();
-  const int newest = train::newest_run(name);
-  if (a.resume && a.out.empty() && newest == 0)
-    fail<InputError>("there is no run of {} in runs/ to go on with; name it with --out FOLDER", a.recipe);
-  const fs::path folder =
-      a.out.empty() ? train::run_path(name, a.resume ? newest : newest + 1) : fs::path(a.out);
-  std::error_code ignored;
-  if (fs::exists(folder / "recipe.toml", ignored))
-    fail<InputError>("{} is a run of one seed; choose another folder with --out", folder.string());
-  if (!a.resume && fs::exists(folder / "seed-1", ignored))
-    fail<InputError>("{} holds seeds already: --resume goes on with them", folder.string());
-  const int64_t first = train::recipe_of(a.recipe, a.overrides).train.seed;
-  std::vector<std::vector<eval::Measured>> tests;
-  for (int64_t i = 0; i < a.seeds; ++i) {
-    TrainArguments one = a;
-    one.out = (folder / fmt::format("seed-{}", i + 1)).string();
-    one.resume = fs::exists(fs::path(one.out) / "recipe.toml", ignored);
-    one.overrides.clear();
-    one.no_check = a.no_check || i > 0;  // of the same data it would say the same
-    if (!one.resume) {
-      one.overrides = a.overrides;
-      one.overrides.push_back(fmt::format("train.seed={}", first + i));
-    } else {
-      one.recipe = one.out;
-    }
-    const Trained trained = train_once(one);
-    if (!trained.outcome.finished) {
-      fmt::print(
-          "stopped in seed {} of {}, everything is saved; this goes on:\n  millrace train {} --seeds {} "
-          "--resume --out {}\n",
-          i + 1, a.seeds, shell_quoted(a.recipe), a.seeds, shell_quoted(folder.string()));
-      return 130;
-    }
-    tests.push_back(trained.outcome.test);
-  }
-  print_seeds(a, folder, tests);
-  return 0;
-}
-
-int run_train(const TrainArguments& a) {
+int run_train(const TrainArguments& given) {
+  const TrainArguments a = with_sample(given);
   if (a.seeds != 0) return train_seeds(a);
   const auto [run, outcome] = train_once(a);
   if (a.json) {
@@ -293,6 +211,8 @@ Action declare_train(Command& command) {
       .option("--out", a->out, "the run folder; by default runs/<recipe>-<n>")
       .option("--seeds", a->seeds,
               "train so many times, with seeds from train.seed on: is a gain more than chance?")
+      .option("--sample", a->sample,
+              "train on a small part that is like the whole, as 2% or 500 samples (data.sample)")
       .flag("--resume", a->resume, "go on with a stopped or killed run, as if it had never stopped")
       .flag("--no-check", a->no_check, "begin without the short form of millrace check")
       .flag("--json", a->json, "print one JSON object at the end, nothing else")
@@ -300,7 +220,8 @@ Action declare_train(Command& command) {
           "  millrace train examples/letters.toml\n"
           "  millrace train examples/cifar10.toml train.epochs=2 train.optimizer.lr=0.3\n"
           "  millrace train runs/cifar10-1 --resume\n"
-          "  millrace train examples/letters.toml --seeds 5\n\n"
+          "  millrace train examples/letters.toml --seeds 5\n"
+          "  millrace train examples/cifar10.toml --sample 2%\n\n"
           "Ctrl-C, or closing the terminal, saves a checkpoint; a second Ctrl-C stops at once. "
           "${MILLRACE_DATA} in "
           "a recipe is\n"

@@ -180,6 +180,15 @@ ClassesOf classes_of(const Task& task) {
   };
 }
 
+/// What kinds samples are of, as the first output that knows some tells them.
+ClassesOf strata_of(const Task& task) {
+  return [&task](const std::shared_ptr<const data::Dataset>& samples) {
+    for (const auto& output : task.outputs)
+      if (auto strata = output->strata({task.recipe, samples}); !strata.empty()) return strata;
+    return std::vector<int64_t>();
+  };
+}
+
 /// ", whole groups of patient": how data.test_share divides.
 std::string divided_text(const Recipe& recipe) {
   const data::SplitBy by = data::SplitBy::parse(recipe.data.test_by);
@@ -224,8 +233,8 @@ void note_division(const Task& task, const data::Dataset& samples, std::vector<s
 }
 
 /// Only the task knows whether samples are a corpus, and only the training part of samples may be learnt
-/// from. So with data.test_share a corpus is taken for granted first, and all is opened again where it is
-/// none.
+/// from. So with data.test_share or data.sample a corpus is taken for granted first, and all is opened again
+/// where it is none.
 Learnt learn(const Recipe& recipe, const std::string& encoding, int64_t most, const ReadProgress& progress) {
   Learnt learnt;
   const auto reading = [&] {
@@ -233,11 +242,12 @@ Learnt learn(const Recipe& recipe, const std::string& encoding, int64_t most, co
                    {},     learnt.whole ? Reading::Share::train : Reading::Share::all,
                    false,  progress};
   };
-  const bool divided = recipe.data.test_share > 0;
+  const bool divided = recipe.data.test_share > 0 || !recipe.data.sample.empty();
   if (!encoding.empty()) {
     learnt.task = load_task(recipe, encoding);
     learnt.whole = divided && cuts_corpus(learnt.task);
-    learnt.source = open_training_source(recipe, learnt.whole, most, classes_of(learnt.task));
+    learnt.source =
+        open_training_source(recipe, learnt.whole, most, classes_of(learnt.task), strata_of(learnt.task));
     return learnt;
   }
   learnt.whole = divided;
@@ -254,7 +264,7 @@ Learnt learn(const Recipe& recipe, const std::string& encoding, int64_t most, co
     return learnt;
   }
   learnt.whole = false;
-  learnt.source = open_training_source(recipe, false, most, classes_of(learnt.task));
+  learnt.source = open_training_source(recipe, false, most, classes_of(learnt.task), strata_of(learnt.task));
   learnt.task = learn_task(reading());
   return learnt;
 }
@@ -295,7 +305,8 @@ Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, c
   if (fitted) opened.task.recipe.train.precision = "fp32";
   opened.training = feed_of(task, reading, request);
   if (sample > 0) {
-    const TrainingSource all = open_training_source(task.recipe, learnt.whole, 0, classes_of(task));
+    const TrainingSource all =
+        open_training_source(task.recipe, learnt.whole, 0, classes_of(task), strata_of(task));
     opened.training.count = all.samples->count();
     const double bytes = static_cast<double>(opened.training.feed->sample_bytes()) *
                          static_cast<double>(opened.training.count);
@@ -311,6 +322,9 @@ Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, c
   append(notes, feed.notes());
   append(notes,
          count_notes(task, feed.path(), fmt::format("{} {}", learnt.source.samples->count(), task.unit())));
+  if (!task.recipe.data.sample.empty() && !learnt.whole)
+    notes.push_back(fmt::format("data.sample = {}: {} of {} {} to train on", task.recipe.data.sample,
+                                learnt.source.samples->count(), learnt.source.of, task.unit()));
   append(notes, unreadable(task, *learnt.source.samples));
   note_division(task, *learnt.source.samples, notes);
   append(notes, empty_classes(task, reading, feed));
@@ -327,6 +341,11 @@ TaskFeed open_tests(const Task& task, const std::string& path, int64_t most, int
   auto samples =
       open_test_source(recipe, corpus && recipe.data.test_share > 0, path, texts, classes_of(task));
   if (!samples) return {};
+  // A test of all would take longer than a training on a small part; the rows are those of every part and
+  // seed.
+  constexpr int64_t enough = 10'000;
+  const int64_t there = samples->count();
+  if (path.empty() && !recipe.data.sample.empty() && !corpus) samples = data::sample_of(samples, enough);
   const int64_t count = samples->count();
   if (most > 0) samples = data::sample_of(samples, std::max(most, 2 * recipe.eval.batch));
   const bool own = path.empty() && recipe.data.test.empty() && recipe.data.test_share > 0;
@@ -347,7 +366,8 @@ TaskFeed open_tests(const Task& task, const std::string& path, int64_t most, int
     notes.push_back(fmt::format("{}: its end is kept to test on, by data.test_share:", tests.feed->path()));
   append(notes, tests.feed->notes());
   if (!cuts_corpus(task))
-    notes.push_back(fmt::format("{}: {} {} to test on{}", tests.feed->path(), samples->count(), task.unit(),
+    notes.push_back(fmt::format("{}: {}{} {} to test on{}", tests.feed->path(), samples->count(),
+                                count < there ? fmt::format(" of {}", there) : "", task.unit(),
                                 own ? ", kept by data.test_share" + divided_text(recipe) : ""));
   append(notes, unreadable(task, *samples));
   append(notes, empty_classes(task, reading, *tests.feed));

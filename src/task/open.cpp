@@ -8,6 +8,7 @@
 #include "data/io/location.h"
 #include "data/table/join.h"
 #include "data/table/labels.h"
+#include "data/table/part_of.h"
 #include "data/table/query.h"
 #include "data/table/select.h"
 #include "data/table/split.h"
@@ -86,6 +87,19 @@ Set open_source(const Recipe& recipe, const std::string& text, bool whole, Wante
   return data::select(std::move(set), std::move(samples));
 }
 
+/// What data.sample takes of one source of so many samples in `all`.
+Set part_of_set(const Recipe& recipe, Set set, int64_t all, const ClassesOf& strata) {
+  const auto size = data::PartSize::parse(recipe.data.sample);
+  const double share = static_cast<double>(size.of(all)) / static_cast<double>(std::max<int64_t>(all, 1));
+  const data::PartSize own{share, 0};
+  const data::SplitBy by = data::SplitBy::parse(recipe.data.test_by);
+  const std::string group = by.how == data::SplitBy::How::group ? by.column : "";
+  const std::vector<int64_t> kinds = strata && group.empty() ? strata(set) : std::vector<int64_t>();
+  auto chosen =
+      data::part_of(*set, own.of(set->count()), static_cast<uint64_t>(recipe.train.seed), kinds, group);
+  return std::ssize(chosen) == set->count() ? set : data::select(std::move(set), std::move(chosen));
+}
+
 /// Numbers of classes mean the same in all sets only where no set has names of its own for them; else classes
 /// are put together by their names.
 void number_classes(NamedSets& sets) {
@@ -153,20 +167,23 @@ Set with_names(Set set, const std::string& path, data::OpenOptions options,
   return named && has_columns(*named, columns) ? named : set;
 }
 
-TrainingSource open_training_source(const Recipe& recipe, bool whole, int64_t most,
-                                    const ClassesOf& classes) {
-  const auto opened = [&](const std::string& text) {
-    Set set = open_source(recipe, text, whole, Wanted::training, {}, classes);
-    return most > 0 ? data::sample_of(std::move(set), most) : set;
-  };
-  if (recipe.data.sources.empty()) return {opened(recipe.data.train), {}};
+TrainingSource open_training_source(const Recipe& recipe, bool whole, int64_t most, const ClassesOf& classes,
+                                    const ClassesOf& strata) {
+  const bool several = !recipe.data.sources.empty();
   TrainingSource all;
   NamedSets sets;
-  for (const auto& [name, text] : recipe.data.sources) {
-    sets.emplace_back(name, opened(text));
-    all.parts.push_back(sets.back().second->count());
+  const auto open = [&](const std::string& name, const std::string& text) {
+    sets.emplace_back(name, open_source(recipe, text, whole, Wanted::training, {}, classes));
+    all.of += sets.back().second->count();
+  };
+  if (!several) open("", recipe.data.train);
+  for (const auto& [name, text] : recipe.data.sources) open(name, text);
+  for (auto& [name, set] : sets) {
+    if (!recipe.data.sample.empty() && !whole) set = part_of_set(recipe, std::move(set), all.of, strata);
+    if (most > 0) set = data::sample_of(std::move(set), most);
+    if (several) all.parts.push_back(set->count());
   }
-  all.samples = joined(std::move(sets));
+  all.samples = several ? joined(std::move(sets)) : sets[0].second;
   return all;
 }
 
@@ -190,13 +207,14 @@ Set open_unselected(const Reading& reading) {
   Recipe recipe = reading.recipe;
   Recipe::Data& data = recipe.data;
   const bool kept = data.test.empty() && (data.test_share > 0 || !data.test_where.empty());
-  if ((!kept && data.where.empty()) || reading.share != Reading::Share::all || reading.streamed)
+  if ((!kept && data.where.empty() && data.sample.empty()) || reading.share != Reading::Share::all ||
+      reading.streamed)
     return nullptr;
   const auto once = [](const std::string& text) { return data::is_piped(expand(text)); };
   if (once(data.train) || std::any_of(data.sources.begin(), data.sources.end(),
                                       [&](const auto& source) { return once(source.second); }))
     return nullptr;
-  data.where = data.test_where = "";
+  data.where = data.test_where = data.sample = "";
   data.test_share = 0;
   return open_training_source(recipe, true).samples;
 }

@@ -31,16 +31,18 @@ std::shared_ptr<const data::Dataset> with_names(std::shared_ptr<const data::Data
 /// What a recipe trains on, where it has random access: one source, or the sources of data.train by name, one
 /// after the other. data.where, data.test_where and data.test_share (of samples, not of a corpus; of each
 /// source by itself, among those that data.where leaves) have been applied. `parts`: samples of each source,
-/// in the order of their names; empty for one.
+/// in the order of their names; empty for one. `of`: how many data.sample chose these among.
 struct TrainingSource {
   std::shared_ptr<const data::Dataset> samples;
   std::vector<int64_t> parts;
+  int64_t of = 0;
 };
 /// The class of each sample of a data set, which data.test_by = "stratified" asks for.
 using ClassesOf = std::function<std::vector<int64_t>(const std::shared_ptr<const data::Dataset>&)>;
-/// `most` > 0: a sample of about so many. `whole`: a corpus, which its input cuts for testing.
+/// `most` > 0: a sample of about so many. `whole`: a corpus, which its input cuts for testing, and for
+/// data.sample. `strata`: what kind each sample is of, which data.sample keeps the shares of.
 TrainingSource open_training_source(const Recipe& recipe, bool whole, int64_t most = 0,
-                                    const ClassesOf& classes = nullptr);
+                                    const ClassesOf& classes = nullptr, const ClassesOf& strata = nullptr);
 /// What it is tested on: data.test, or what data.test_where or data.test_share keep of data.train; `path` not
 /// empty: that instead (labelled samples given to `millrace eval`). Null where the recipe has no test set.
 /// Columns that were texts in training are texts: `texts`.

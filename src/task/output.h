@@ -65,6 +65,9 @@ class Output {
   /// The class of each sample for orders by class, and the classes; empty where there are none.
   virtual std::vector<int64_t> labels(const Reading& /*reading*/) const { return {}; }
   virtual std::vector<std::string> classes() const { return {}; }
+  /// What kind each sample is of, where a part of them is to be like the whole: its class, or where its
+  /// number lies among all; empty where nothing is known.
+  virtual std::vector<int64_t> strata(const Reading& reading) const { return labels(reading); }
 
   /// Loss of each row (and place), or their mean: LossKind::make() on the targets as the field has them (-1
   /// taken for 0: `counted` weighs it 0).

@@ -1,6 +1,7 @@
 // The one list of the keys that every recipe may have: parsing, checking, writing and help all go by it.
 #include "base/format.h"
 #include "data/order/order.h"
+#include "data/table/part_of.h"
 #include "data/table/query.h"
 #include "data/table/split.h"
 #include "task/recipe.h"
@@ -86,6 +87,18 @@ std::vector<RecipeKey> data_keys() {
        0,
        {},
        [](const std::string& text) { (void)data::SplitBy::parse(text); }},
+      {"data.sample",
+       "only a small part of what is trained on, as \"2%\" or \"500\" samples, for trying things out: of "
+       "each "
+       "class, or range of the number to be predicted, its share; whole groups of data.test_by = "
+       "\"group:COLUMN\"; of a corpus a piece. train.seed decides which; empty: all",
+       SLOT(data.sample),
+       0,
+       0,
+       {},
+       [](const std::string& text) {
+         if (!text.empty()) (void)data::PartSize::parse(text);
+       }},
       {"data.where",
        "only samples of data.train that this is true for, as in \"label in (3, 5) and width > 200\"; "
        "data.test_share keeps some of those, data.test_where chooses among all; empty: all",

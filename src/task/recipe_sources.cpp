@@ -32,6 +32,11 @@ void check_stream(const Recipe& recipe, const std::string& name) {
   if (data.test_share > 0 || !data.test_where.empty())
     fail<InputError>("{}: of a stream nothing can be kept to test on: give data.test instead of data.{}",
                      name, data.test_share > 0 ? "test_share" : "test_where");
+  if (!data.sample.empty())
+    fail<InputError>(
+        "{}: data.sample = \"{}\" takes a part of what has random access: of a stream train on less of it "
+        "(train.steps, data.epoch_samples)",
+        name, data.sample);
   for (const Section& output : recipe.outputs)
     if (output.settings.find("classes") && output.settings.texts("classes").empty() && data.test.empty())
       fail<InputError>(

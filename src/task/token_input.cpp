@@ -14,6 +14,7 @@
 #include "data/feed/sequences/token_rows.h"
 #include "data/io/location.h"
 #include "data/order/order.h"
+#include "data/table/part_of.h"
 
 namespace millrace::task {
 
@@ -154,6 +155,19 @@ int64_t most_token_bytes(const Recipe& recipe) {
   return std::min(most, static_cast<int64_t>(parse_bytes("data.memory", recipe.data.memory) / 2));
 }
 
+/// What data.sample leaves of a corpus.
+void take_piece(data::TextOptions& options, const data::Dataset& samples, const Recipe& recipe) {
+  if (recipe.data.sample.empty()) return;
+  const auto size = data::PartSize::parse(recipe.data.sample);
+  if (size.share == 0 && samples.count() == 1)
+    fail<InputError>(
+        "data.sample = \"{0}\": {1} is one text, of which {0} cannot be taken; give a share, as 2%",
+        recipe.data.sample, samples.path());
+  const double texts = static_cast<double>(samples.count()) * (1 - recipe.data.test_share);
+  options.sample = size.share > 0 ? size.share : std::min(1.0, static_cast<double>(size.count) / texts);
+  options.seed = static_cast<uint64_t>(recipe.train.seed);
+}
+
 bool has_text_column(const data::Dataset& dataset, const std::string& name) {
   const auto found = dataset.find_column(name);
   return found && dataset.columns()[*found].kind == data::ColumnKind::text;
@@ -189,6 +203,7 @@ std::shared_ptr<const data::Part> TokenInput::part(const Reading& reading, Purpo
   options.part = reading.share == Reading::Share::train  ? data::TextOptions::Part::train
                  : reading.share == Reading::Share::test ? data::TextOptions::Part::test
                                                          : data::TextOptions::Part::all;
+  if (reading.share == Reading::Share::train) take_piece(options, samples, reading.recipe);
   options.most_bytes = most_token_bytes(reading.recipe);
   if (reading.progress)
     options.progress = [&](int64_t done, int64_t total) { reading.progress(samples.path(), done, total); };

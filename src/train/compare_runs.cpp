@@ -234,4 +234,12 @@ std::string unfinished(const fs::path& path) {
       number_text(losses[quarter]), number_text(losses.back()));
 }
 
+std::vector<std::string> unfinished_runs(std::span<const fs::path> runs) {
+  std::vector<std::string> lines;
+  for (const fs::path& run : runs)
+    if (const std::string why = unfinished(run); !why.empty())
+      lines.push_back(fmt::format("{} {}", run.string(), why));
+  return lines;
+}
+
 }  // namespace millrace::train

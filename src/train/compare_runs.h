@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -62,5 +63,7 @@ class MeasuredSide {
 /// Why a run may say little yet: it was stopped, or its loss still fell when it ended. Empty where nothing
 /// speaks against it.
 std::string unfinished(const std::filesystem::path& run);
+/// Of each of these that may say little, a line that names it: who compares runs shows them.
+std::vector<std::string> unfinished_runs(std::span<const std::filesystem::path> runs);
 
 }  // namespace millrace::train

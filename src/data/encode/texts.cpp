@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cmath>
 
+#include <millrace/random.h>
+
 #include "base/format.h"
 #include "base/parallel_for.h"
 
@@ -131,6 +133,25 @@ Cut end_cut(const std::vector<int64_t>& ends, const TextOptions& options) {
   return train ? Cut{0, last, 0, -1} : Cut{last, count, 0, -1};
 }
 
+/// Of what is trained on a piece: texts from one on, or of a single text the tokens from one on.
+Cut sample_cut(const Cut& all, const std::vector<int64_t>& ends, const TextOptions& options) {
+  if (options.part != TextOptions::Part::train || options.sample >= 1 || all.last <= all.first) return all;
+  const int64_t begin = all.first > 0 ? ends[static_cast<size_t>(all.first) - 1] : 0;
+  const int64_t end = ends[static_cast<size_t>(all.last) - 1];
+  const int64_t tokens = all.to < 0 ? end - begin : all.to - all.from;
+  const auto size = std::max<int64_t>(1, std::llround(options.sample * static_cast<double>(tokens)));
+  const auto from = static_cast<int64_t>(
+      static_cast<double>(tokens - size) *
+      (philox({0, 0, 0, 0}, {static_cast<uint32_t>(options.seed), 0x73616d70})[0] * 0x1p-32));
+  if (all.last - all.first == 1) return {all.first, all.last, all.from + from, all.from + from + size};
+  const auto text_at = [&](int64_t token) {
+    return std::upper_bound(ends.begin() + all.first, ends.begin() + all.last - 1, begin + token) -
+           ends.begin();
+  };
+  const int64_t first = text_at(from);
+  return {first, std::max(first + 1, std::min<int64_t>(text_at(from + size), all.last)), 0, -1};
+}
+
 }  // namespace
 
 std::string find_text_column(const Dataset& dataset, const std::vector<std::string>& taken) {
@@ -169,7 +190,7 @@ Texts read_texts(const Dataset& dataset, const Tokenizer& tokenizer, const TextO
   Texts texts;
   texts.path = dataset.path();
   texts.file = all.file;
-  const Cut cut = end_cut(all.ends, options);
+  const Cut cut = sample_cut(end_cut(all.ends, options), all.ends, options);
   texts.begins = {0};
   int64_t origin = -1;
   for (int64_t i = cut.first; i < cut.last; ++i) {

@@ -28,6 +28,9 @@ struct TextOptions {
   /// Which part: all, what is trained on, or what is kept to test on (`test_share` of it).
   enum class Part { all, train, test } part = Part::all;
   double test_share = 0;
+  /// Of what is trained on only a piece, somewhere by `seed`: that share of its tokens.
+  double sample = 1;
+  uint64_t seed = 0;
   /// Tokens beyond so many bytes go to a file (token_store.h).
   int64_t most_bytes = int64_t{2} << 30;
   std::function<void(int64_t, int64_t)> progress;  // (texts done, in all)

@@ -22,13 +22,6 @@ namespace {
 
 using Samples = std::vector<std::vector<int64_t>>;
 
-/// FNV-1a of the seed and the text, its bits then mixed.
-uint64_t hash_of(std::string_view text, uint64_t seed) {
-  std::string bytes;
-  for (int i = 0; i < 8; ++i) bytes += static_cast<char>(seed >> (8 * i));
-  return mixed_bits(fnv1a(bytes.append(text)) + 0x9e3779b97f4a7c15);
-}
-
 /// Where parts end: shares summed up, the last one exactly 1.
 std::vector<double> ends_of(const SplitRule& rule) {
   std::vector<double> ends;
@@ -89,7 +82,7 @@ std::vector<Value> values_of(const Dataset& set, const SplitRule& rule) {
 void split_random(const Dataset& set, const SplitRule& rule, Samples& parts) {
   const std::vector<double> ends = ends_of(rule);
   for (int64_t i = 0; i < set.count(); ++i) {
-    const auto place = static_cast<double>(hash_of(key_of(set, i), rule.seed) >> 11) * 0x1p-53;
+    const auto place = static_cast<double>(split_hash(key_of(set, i), rule.seed) >> 11) * 0x1p-53;
     parts[part_at(ends, place)].push_back(i);
   }
 }
@@ -102,7 +95,7 @@ void split_stratified(const Dataset& set, const SplitRule& rule, std::span<const
   std::map<int64_t, std::vector<std::pair<uint64_t, int64_t>>> classes;
   for (int64_t i = 0; i < set.count(); ++i)
     classes[given.empty() ? labels[i] : given[static_cast<size_t>(i)]].emplace_back(
-        hash_of(key_of(set, i), rule.seed), i);
+        split_hash(key_of(set, i), rule.seed), i);
   const std::vector<double> ends = ends_of(rule);
   for (auto& [label, samples] : classes) {
     std::sort(samples.begin(), samples.end());
@@ -143,7 +136,7 @@ void split_groups(const Dataset& set, const SplitRule& rule, Samples& parts) {
                              : std::holds_alternative<int64_t>(value)
                                  ? fmt::format("{}", std::get<int64_t>(value))
                                  : fmt::format("{}", std::get<double>(value));
-    groups[{hash_of(text, rule.seed), text}].push_back(i);
+    groups[{split_hash(text, rule.seed), text}].push_back(i);
   }
   std::vector<std::vector<int64_t>> runs;
   for (auto& [key, samples] : groups) runs.push_back(std::move(samples));
@@ -273,6 +266,12 @@ void split_time(const Dataset& set, const SplitRule& rule, Samples& parts) {
 }
 
 }  // namespace
+
+uint64_t split_hash(std::string_view text, uint64_t seed) {
+  std::string bytes;
+  for (int i = 0; i < 8; ++i) bytes += static_cast<char>(seed >> (8 * i));
+  return mixed_bits(fnv1a(bytes.append(text)) + 0x9e3779b97f4a7c15);
+}
 
 SplitBy SplitBy::parse(std::string_view text) {
   static const std::vector<std::string> words = {"random", "stratified", "group", "time"};

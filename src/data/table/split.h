@@ -36,6 +36,9 @@ struct SplitRule {
   static SplitRule parse(std::string_view parts, std::string_view by, uint64_t seed);
 };
 
+/// What samples are divided by: FNV-1a of the seed and the sample's key (labels.h), its bits then mixed.
+uint64_t split_hash(std::string_view key, uint64_t seed);
+
 /// The samples of each part, in the order of the data set. InputError when a part has none, a column is
 /// missing or not of small values, or a sample lacks its value.
 ///  - random: by a hash of key (key_of() in labels.h) and seed alone, so that a sample stays in its part

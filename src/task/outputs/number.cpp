@@ -114,6 +114,21 @@ class NumberOutput final : public Output {
   double ignorance() const override { return ignorance_; }
   int64_t width() const override { return static_cast<int64_t>(columns_.size()); }
 
+  /// Twentieths of all samples by the first number.
+  std::vector<int64_t> strata(const Reading& reading) const override {
+    const Dataset& from = *reading.samples;
+    std::vector<std::pair<double, int64_t>> sorted;
+    for (int64_t first = 0; first < from.count(); first += numbers_run)
+      each_number(from, {columns_[0]}, first, std::min(numbers_run, from.count() - first),
+                  [&](int64_t sample, size_t, double value) { sorted.emplace_back(value, sample); });
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<int64_t> ranges(sorted.size());
+    constexpr size_t parts = 20;
+    for (size_t i = 0; i < sorted.size(); ++i)
+      ranges[static_cast<size_t>(sorted[i].second)] = static_cast<int64_t>(i * parts / sorted.size());
+    return ranges;
+  }
+
   std::shared_ptr<const data::Part> part(const Reading& reading) const override {
     for (const NumberColumn& column : columns_) (void)reading.samples->column(column.name);
     return std::make_shared<data::ArrayPart>(

@@ -1,0 +1,30 @@
+// Trainings as verbs begin them: one, or several of one recipe.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "train/trainer.h"
+
+namespace millrace::cli {
+
+struct TrainArguments {
+  std::string recipe, out, sample;
+  std::vector<std::string> overrides;
+  int64_t seeds = 0;
+  bool resume = false, json = false, no_check = false;
+};
+
+struct Trained {
+  std::filesystem::path run;
+  train::Outcome outcome;
+};
+
+/// A new run, or one that is gone on with, with what is shown meanwhile; Ctrl-C saves it.
+Trained train_once(const TrainArguments& a);
+/// Several trainings that differ in their seed alone, each a run in one folder: seed-1, seed-2 … Those that
+/// are there are gone on with, or left as they are when they are finished. The exit code.
+int train_seeds(const TrainArguments& a);
+
+}  // namespace millrace::cli
