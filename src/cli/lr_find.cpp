@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "cli/json.h"
+#include "cli/plot.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
 
@@ -35,84 +36,29 @@ ShownRange shown_range(const train::RateFinding& found) {
   return {low, high};
 }
 
+PlotRange plot_range(const train::RateFinding& found, const std::string& x_name) {
+  const ShownRange shown = shown_range(found);
+  const double from = found.rates.front(), to = found.rates.back();
+  return {from, to, shown.low, shown.high, x_name, decades(from, to)};
+}
+
 /// The smoothed losses over the logarithm of the rate, and under it the decades.
 std::string rate_plot(const train::RateFinding& found) {
-  constexpr int columns = 72, rows = 14;
-  const ShownRange shown = shown_range(found);
-  std::vector<std::string> lines(rows, std::string(columns, ' '));
-  const double from = std::log10(found.rates.front()), to = std::log10(found.rates.back());
-  const auto column = [&](double rate) {
-    const double part = to > from ? (std::log10(rate) - from) / (to - from) : 0;
-    return std::clamp(static_cast<int>(std::lround(part * (columns - 1))), 0, columns - 1);
-  };
-  if (found.suggested && *found.suggested >= found.rates.front())
-    for (std::string& line : lines) line[static_cast<size_t>(column(*found.suggested))] = '|';
-  for (size_t i = 0; i < found.smoothed.size(); ++i) {
-    const double part = (found.smoothed[i] - shown.low) / (shown.high - shown.low);
-    if (part > 1) continue;
-    const int row = std::clamp(static_cast<int>(std::lround((1 - part) * (rows - 1))), 0, rows - 1);
-    lines[static_cast<size_t>(row)][static_cast<size_t>(column(found.rates[i]))] = '*';
-  }
-  std::string text;
-  for (int row = 0; row < rows; ++row) {
-    const double value = shown.high - (shown.high - shown.low) * row / (rows - 1);
-    text += fmt::format("{:>9} {}\n", row % 4 == 0 || row == rows - 1 ? fmt::format("{:.4g}", value) : "",
-                        lines[row]);
-  }
-  std::string axis(columns + 8, ' ');
-  for (int decade = static_cast<int>(std::ceil(from - 1e-9)); decade <= to + 1e-9; ++decade) {
-    const std::string label = fmt::format("1e{}", decade);
-    const auto at = static_cast<size_t>(column(std::pow(10, decade)));
-    if (axis[at] == ' ' && (at == 0 || axis[at - 1] == ' ')) axis.replace(at, label.size(), label);
-  }
-  axis.resize(axis.find_last_not_of(' ') + 1);
-  return text + fmt::format("{:>9} {}\n", "rate", axis);
+  TextPlot plot(plot_range(found, "rate"));
+  if (found.suggested && *found.suggested >= found.rates.front()) plot.column(*found.suggested, '|');
+  for (size_t i = 0; i < found.smoothed.size(); ++i) plot.mark(found.rates[i], found.smoothed[i], '*');
+  return plot.text();
 }
 
 std::string rate_svg(const train::RateFinding& found, const std::string& title) {
-  constexpr double width = 800, height = 420, left = 70, right = 20, top = 50, bottom = 50;
-  const ShownRange shown = shown_range(found);
-  const double from = std::log10(found.rates.front()), to = std::log10(found.rates.back());
-  const auto x = [&](double rate) {
-    return left + (width - left - right) * (to > from ? (std::log10(rate) - from) / (to - from) : 0);
-  };
-  const auto y = [&](double loss) {
-    const double part = std::clamp((loss - shown.low) / (shown.high - shown.low), 0.0, 1.0);
-    return height - bottom - (height - top - bottom) * part;
-  };
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
-      "font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
-      "fill=\"#fff\"/>\n"
-      "<text x=\"{2}\" y=\"24\" font-size=\"15\">{3}</text>\n",
-      width, height, left, title);
-  for (int decade = static_cast<int>(std::ceil(from - 1e-9)); decade <= to + 1e-9; ++decade)
-    svg += fmt::format(
-        "<line x1=\"{0:.1f}\" y1=\"{1}\" x2=\"{0:.1f}\" y2=\"{2}\" stroke=\"#e3e6ea\"/>"
-        "<text x=\"{0:.1f}\" y=\"{3}\" text-anchor=\"middle\">1e{4}</text>\n",
-        x(std::pow(10, decade)), top, height - bottom, height - bottom + 18, decade);
-  for (int k = 0; k <= 4; ++k) {
-    const double value = shown.low + (shown.high - shown.low) * k / 4;
-    svg += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:.4g}</text>\n", left - 8,
-                       y(value) + 4, value);
-  }
-  svg += "<g fill=\"#b9c2cc\">\n";
-  for (size_t i = 0; i < found.losses.size(); ++i)
-    if (std::isfinite(found.losses[i]))
-      svg +=
-          fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2\"/>", x(found.rates[i]), y(found.losses[i]));
-  svg += "\n</g>\n<polyline fill=\"none\" stroke=\"#2f7ed8\" stroke-width=\"2\" points=\"";
-  for (size_t i = 0; i < found.smoothed.size(); ++i)
-    svg += fmt::format("{:.1f},{:.1f} ", x(found.rates[i]), y(found.smoothed[i]));
-  svg += "\"/>\n";
+  SvgPlot plot(plot_range(found, "learning rate"), title);
+  const std::span rates(found.rates);
+  plot.dots(rates.first(found.losses.size()), found.losses, "#b9c2cc", 2);
+  plot.line(rates.first(found.smoothed.size()), found.smoothed, "#2f7ed8");
   if (found.suggested)
-    svg += fmt::format(
-        "<line x1=\"{0:.1f}\" y1=\"{1}\" x2=\"{0:.1f}\" y2=\"{2}\" stroke=\"#d9822b\" stroke-dasharray=\"4 "
-        "3\"/>"
-        "<text x=\"{0:.1f}\" y=\"{3}\" fill=\"#d9822b\" text-anchor=\"middle\">{4:.2g}</text>\n",
-        x(std::max(*found.suggested, found.rates.front())), top, height - bottom, top - 6, *found.suggested);
-  return svg + fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">learning rate</text>\n</svg>\n",
-                           width / 2, height - 12);
+    plot.vertical(std::max(*found.suggested, found.rates.front()), fmt::format("{:.2g}", *found.suggested),
+                  "#d9822b");
+  return plot.text();
 }
 
 Json rates_json(const LrFindArguments& a, const train::RateFinding& found) {

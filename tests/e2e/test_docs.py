@@ -305,3 +305,9 @@ def test_formats_on_the_page_of_data_are_those_of_the_program(millrace):
     tables = "\n".join(table.split("\n\n")[0] for table in page.split("\n| Format | ")[1:])
     named = {{"FFCV": "beton"}.get(name, name.lower()) for name in re.findall(r"^\| (\w+)", tables, re.M)}
     assert written - named - set(re.findall(r"`--format (\w+)`", tables)) == {"webdataset"}  # which pack is for
+
+
+def test_commands_of_the_page_about_scale_run(at_desk, desk):
+    lines = commands("docs/scale.md")
+    assert len(lines) == 1
+    assert "10 times the data: accuracy" in at_desk(lines[0], "train.epochs=1", *SHORT) and (desk / "curve.svg").exists()
