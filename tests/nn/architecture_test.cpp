@@ -88,7 +88,8 @@ TEST_CASE("every architecture builds from small options and gives outputs of the
                                        "fm",
                                        "vit",
                                        "naive_bayes",
-                                       "nearest_neighbours"};
+                                       "nearest_neighbours",
+                                       "boosting"};
   const std::vector<std::string> names = nn::model_kinds();
   CHECK(std::set(names.begin(), names.end()) == known);
   for (const nn::Architecture* kind : nn::architectures().all()) {
