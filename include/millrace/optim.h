@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -246,15 +247,26 @@ struct TrainOptions {
   /// Decay of a moving average of parameters and f32 buffers, which is part of the step's state: "ema.NAME",
   /// in f32, without the weight of what they began with. 0: none.
   double ema = 0;
+  /// Leaves out the update of a step whose loss is above set_loss_limit() or whose gradients are not finite,
+  /// within the step's graph; their norm is then a metric, "grad_norm". Updates wait for all gradients.
+  bool guard = false;
+  /// TrainStep::norms() are there: sums that the updates' own kernels make on the way.
+  bool norms = false;
   /// A step of the same model, optimiser and precision whose state this one shares: for batches of other
   /// sizes. Which of them runs may change with every step; set_step() takes the count over.
   const TrainStep* share = nullptr;
 };
 
+/// What a training step may have beside the update.
+struct StepExtras {
+  bool averages = false;  // TrainOptions::ema
+  bool guard = false, norms = false;
+};
+
 /// The graph of a training step. Inputs: data, learning rates (one a group, the default group last), the
-/// optimiser's scalars (then, with an average, its weight of the new), the random key i64[2] (seed, step),
-/// then parameters, buffers and optimiser state. Outputs: loss, metrics, then what replaces parameters,
-/// buffers and state (donations).
+/// optimiser's scalars (then, with a guard, the loss limit; with an average, its weight of the new), the
+/// random key i64[2] (seed, step), then parameters, buffers and optimiser state. Outputs: loss, metrics, then
+/// what replaces parameters, buffers and state (donations), then the squares of norms.
 struct TrainGraph {
   Graph graph;
   std::map<int, int> donations;
@@ -262,6 +274,10 @@ struct TrainGraph {
   std::vector<std::string> metrics;
   int data_inputs = 0, lr_inputs = 0, scalar_inputs = 0;
   bool averages = false;  // the last of the scalars is the weight of the new in them
+  bool guard = false;
+  /// Of these trainable parameters the last outputs are sums of squares, three each: of the gradient before
+  /// clipping, of the parameter before the update, of the update.
+  std::vector<std::string> normed;
   /// With loss scaling: the first state inputs are "loss_scale" (f32), "good_steps" since it changed and
   /// "skipped_steps" (i64), and the last metric is the "loss_scale" that the step was made with.
   bool scales_loss = false;
@@ -276,10 +292,19 @@ struct TrainGraph {
 /// come from a loss (or, with clip_norm, a gradient norm) that is not finite is not made. With `scaling` the
 /// loss is scaled; `parts` is TrainOptions::accumulate. Throws TypeError when the loss is no scalar or a
 /// shape is not static, InputError for a scaling that cannot be and for a batch that cannot be divided into
-/// equal parts. With `averages` the state has moving averages (TrainOptions::ema).
+/// equal parts.
 TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& inputs,
                              const StepFunction& function, const Optimizer& optimizer,
-                             const LossScaling* scaling = nullptr, int64_t parts = 1, bool averages = false);
+                             const LossScaling* scaling = nullptr, int64_t parts = 1,
+                             const StepExtras& extras = {});
+
+/// Euclidean norms of one parameter in a step. Of an embedding whose rows are updated alone: of those rows.
+struct ParameterNorms {
+  std::string name;
+  double gradient = 0;  // before clipping
+  double weight = 0;    // before the update
+  double update = 0;    // of what it was changed by
+};
 
 /// A compiled training step. It shares memory with the model's parameters and buffers, which are updated in
 /// place.
@@ -308,16 +333,25 @@ class TrainStep {
   double loss() const;
   std::vector<std::pair<std::string, double>> metrics() const;
 
-  /// Steps done; set when resuming.
+  /// Steps done, and those of them whose update was not made (left_out(); loss scaling counts its own in the
+  /// state); set when resuming. Optimisers that count go by updates.
   int64_t step() const { return step_; }
-  void set_step(int64_t step);
+  int64_t left_out() const { return left_out_; }
+  void set_step(int64_t step, int64_t left_out = 0);
+  /// Steps that changed the parameters.
+  int64_t updates() const;
+  /// With a guard: a loss above it makes no update. Infinite at first.
+  void set_loss_limit(double limit) { loss_limit_ = limit; }
+  /// Of the last run's parameters that train, with TrainOptions::norms; else empty.
+  std::vector<ParameterNorms> norms() const;
+  bool scales_loss() const { return made_.scales_loss; }
   /// Optimiser state by name ("exp_avg.layers.0.weight"); the memory is the step's own and may be written.
   std::vector<NamedArray> state() const;
 
-  /// Whether the last run's loss, and the norm of its gradients where Options::clip_norm asked for it, were
-  /// finite; when they were not, parameters, buffers and optimiser state stayed as they were. With loss
-  /// scaling gradients are only at fault when they are not finite even at a scale of 2^-14: a skipped step is
-  /// sound.
+  /// Whether the last run's loss, and the norm of its gradients where Options::clip_norm or a guard asked for
+  /// it, were finite, and the loss within its limit; when they were not, parameters, buffers and optimiser
+  /// state stayed as they were. With loss scaling gradients are only at fault when they are not finite even
+  /// at a scale of 2^-14: a skipped step is sound.
   bool sound() const;
   /// After a run that was not sound: the first input, parameter or operation, of the forward pass or else of
   /// the backward pass, whose values are not finite, with its layer; empty when all are finite. Uses the
@@ -330,8 +364,10 @@ class TrainStep {
 
  private:
   void bind_model();
-  /// Steps that changed the parameters.
-  int64_t updates() const;
+  /// Runs the program and counts.
+  void run_program();
+  /// Was the last update made, as far as loss and norm say?
+  bool within_limits() const;
   std::vector<double> group_rates(double lr) const;
   /// Sets every input of the program for a step.
   void prepare(std::span<const double> lrs);
@@ -346,7 +382,8 @@ class TrainStep {
   Program program_;
   std::vector<nn::Named> tensors_;  // parameters and buffers
   std::vector<Tensor> bound_;       // what each of them was when its memory was bound
-  int64_t step_ = 0;
+  int64_t step_ = 0, left_out_ = 0;
+  double loss_limit_ = std::numeric_limits<double>::infinity();
 };
 
 using EvalFunction =

@@ -83,6 +83,10 @@ struct Recipe {
     double ema = 0, swa = 0;
     int64_t early_stopping = 0;
     int64_t seed = 1;
+    std::string on_bad_step = "stop";
+    double loss_spike = 0;
+    int64_t most_bad_steps = 10, most_rollbacks = 3;
+    double rollback_lr = 0.5;
     int64_t checkpoint_steps = 0;
     double checkpoint_minutes = 10;
     int64_t keep_checkpoints = 2;

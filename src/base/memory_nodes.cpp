@@ -142,6 +142,22 @@ int64_t machine_memory() {
   return static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<int64_t>(::sysconf(_SC_PAGESIZE));
 }
 
+namespace {
+
+int64_t free_memory(const std::string& meminfo, int64_t cgroup_left) {
+  int64_t free = -1;
+  if (const size_t at = meminfo.find("MemAvailable:"); at != std::string::npos)
+    free = std::atoll(meminfo.c_str() + at + 13) * 1024;
+  if (cgroup_left >= 0) free = free < 0 ? cgroup_left : std::min(free, cgroup_left);
+  return free;
+}
+
+}  // namespace
+
+int64_t free_memory() {
+  return free_memory(contents("/proc/meminfo"), cgroup_memory_left("/sys/fs/cgroup", "/proc/self/cgroup"));
+}
+
 std::string memory_warning(int64_t bytes) {
   return memory_warning(bytes, contents("/proc/meminfo"), contents("/proc/sys/vm/zone_reclaim_mode"),
                         MemoryNodes::here().count(),
@@ -150,10 +166,7 @@ std::string memory_warning(int64_t bytes) {
 
 std::string memory_warning(int64_t bytes, const std::string& meminfo, const std::string& reclaim_mode,
                            int nodes, int64_t cgroup_left) {
-  int64_t free = -1;
-  if (const size_t at = meminfo.find("MemAvailable:"); at != std::string::npos)
-    free = std::atoll(meminfo.c_str() + at + 13) * 1024;
-  if (cgroup_left >= 0) free = free < 0 ? cgroup_left : std::min(free, cgroup_left);
+  const int64_t free = free_memory(meminfo, cgroup_left);
   if (free >= 0 && bytes > free)
     return fmt::format(
         "{:.1f} GB are needed, but {:.1f} GB are free: the machine will swap, or end the process; a smaller "

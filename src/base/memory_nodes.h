@@ -40,6 +40,9 @@ class MemoryNodes {
 /// The memory of the machine, in bytes, whoever uses it now.
 int64_t machine_memory();
 
+/// What is free of it for this process, as the kernel and its control groups say; −1 where they do not.
+int64_t free_memory();
+
 /// What the memory limits of the control groups (version 2) leave that the file `membership` (as
 /// /proc/self/cgroup) names below `root`, and of all groups above them; −1 where there is none. Pages of
 /// files are not counted as used: they make way, and what reads a data set soon fills its group with them.

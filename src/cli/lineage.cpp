@@ -7,6 +7,7 @@
 #include "cli/json.h"
 #include "cli/outputs.h"
 #include "cli/verbs.h"
+#include "train/bad_steps.h"
 #include "train/checkpoint.h"
 #include "train/control.h"
 #include "train/origin.h"
@@ -76,13 +77,30 @@ void print_origin(const train::Origin& origin, bool first) {
     fmt::print("  {:<9} {}\n            {}\n", role, print.source, print_text(print));
 }
 
+/// Rollbacks, and of the steps that were skipped the first ones.
+void print_bad_steps(std::span<const train::BadStep> steps) {
+  constexpr int64_t most = 5;
+  int64_t skipped = 0;
+  for (const train::BadStep& each : steps)
+    if (each.to >= 0 || ++skipped <= most) fmt::print("  {}  ({})\n", train::bad_step_text(each), each.time);
+  if (skipped > most) fmt::print("  and {} more steps that were skipped\n", skipped - most);
+}
+
 int run_lineage(const LineageArguments& a) {
   const train::RunFolder run = train::RunFolder::open(a.run);
   const std::vector<train::Origin> origins = train::read_origins(run);
   const std::vector<train::Applied> journal = train::read_journal(run.journal());
   const auto loaded = train::load_newest_checkpoint(run.checkpoints());
+  const std::vector<train::BadStep> bad_steps = train::read_bad_steps(run.bad_steps());
   if (a.json) {
-    std::vector<Json> begun, changes;
+    std::vector<Json> begun, changes, bad;
+    for (const train::BadStep& each : bad_steps)
+      bad.push_back(json_object({{"step", Json(each.step)},
+                                 {"what", each.what},
+                                 {"why", each.why},
+                                 {"to", each.to},
+                                 {"lr_factor", each.lr_factor},
+                                 {"time", each.time}}));
     std::vector<std::pair<std::string, double>> numbers;
     for (const train::Origin& origin : origins) begun.push_back(origin_json(origin));
     for (const train::Applied& each : journal)
@@ -97,7 +115,8 @@ int run_lineage(const LineageArguments& a) {
                                     {"step", loaded ? loaded->checkpoint.step : 0},
                                     {"numbers", json_object(numbers)},
                                     {"origins", begun},
-                                    {"changes", changes}})
+                                    {"changes", changes},
+                                    {"bad_steps", bad}})
                            .text);
     return 0;
   }
@@ -112,6 +131,7 @@ int run_lineage(const LineageArguments& a) {
   fmt::print("  recipe: {}\n", run.recipe().string());
   for (const train::Applied& each : journal)
     fmt::print("  from step {} on: {}  ({})\n", each.step + 1, each.change.spoken(), each.time);
+  print_bad_steps(bad_steps);
   if (origins.empty())
     fmt::print("  an older Millrace made it, which did not write down where it came from\n");
   for (const train::Origin& origin : origins) print_origin(origin, &origin == &origins.front());

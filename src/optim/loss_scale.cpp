@@ -31,7 +31,8 @@ Value all_finite(Graph& graph, std::span<const Value> gradients) {
   return bad.valid() ? b.binary("equal", bad, b.zeros(bad)) : graph.constant(Array::full(boolean, {}, 1));
 }
 
-ScaleState next_scale(Graph& graph, const ScaleState& old, Value finite, const LossScaling& scaling) {
+ScaleState next_scale(Graph& graph, const ScaleState& old, Value finite, Value made,
+                      const LossScaling& scaling) {
   ops::Build b(graph);
   const Value zero = b.scalar(i64, 0), good = b.add(old.good, b.scalar(i64, 1));
   const Value due = b.binary("greater_equal", good, b.scalar(i64, static_cast<double>(scaling.growth_steps)));
@@ -39,7 +40,7 @@ ScaleState next_scale(Graph& graph, const ScaleState& old, Value finite, const L
   ScaleState next;
   next.scale = b.select(finite, b.select(due, grown, old.scale), b.mul(old.scale, 0.5));
   next.good = b.select(finite, b.select(due, zero, good), zero);
-  next.skipped = b.add(old.skipped, b.select(finite, zero, b.scalar(i64, 1)));
+  next.skipped = b.add(old.skipped, b.select(made, zero, b.scalar(i64, 1)));
   return next;
 }
 

@@ -27,7 +27,8 @@ struct ScaleState {
 std::vector<Value> unscaled(Graph& graph, std::vector<Value> gradients, Value scale);
 /// Whether all elements of all gradients are finite.
 Value all_finite(Graph& graph, std::span<const Value> gradients);
-/// The state after a step whose gradients were finite or not.
-ScaleState next_scale(Graph& graph, const ScaleState& old, Value finite, const LossScaling& scaling);
+/// The state after a step whose gradients were finite or not, and whose update was made or not.
+ScaleState next_scale(Graph& graph, const ScaleState& old, Value finite, Value made,
+                      const LossScaling& scaling);
 
 }  // namespace millrace::optim

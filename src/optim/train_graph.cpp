@@ -21,19 +21,22 @@ struct Clipped {
   Value norm;
 };
 
-Clipped clip(Graph& graph, std::vector<Value> gradients, const Options& options) {
+/// `norm`: whether it is wanted where nothing is clipped by it.
+Clipped clip(Graph& graph, std::vector<Value> gradients, const Options& options, bool norm_wanted) {
   ops::Build b(graph);
   graph.set_location({"clip", Phase::update});
   if (options.clip_value > 0)
     for (Value& g : gradients)
       g = graph.add("clamp", {g}, {{"low", -options.clip_value}, {"high", options.clip_value}});
-  if (!(options.clip_norm > 0) || gradients.empty()) return {gradients, {}};
+  const bool clips = options.clip_norm > 0;
+  if (!(clips || norm_wanted) || gradients.empty()) return {gradients, {}};
   Value squares;
   for (const Value& g : gradients) {
     const Value part = b.sum(b.mul(g, g), {}, false);
     squares = squares.valid() ? b.add(squares, part) : part;
   }
   const Value norm = b.unary("sqrt", squares);
+  if (!clips) return {gradients, norm};
   const Value limit = b.div(b.scalar(f32, options.clip_norm), b.add(norm, 1e-6));
   const Value factor = b.binary("minimum", limit, b.scalar(f32, 1));
   for (Value& g : gradients) g = b.mul(g, factor);
@@ -93,8 +96,10 @@ struct Updates {
   const Optimizer& optimizer;
   TrainGraph& made;
   Outputs& outputs;
+  bool norms;
   Value sound;  // whether the step is made
   std::vector<Value> scalars;
+  std::vector<Value> squares = {};  // TrainGraph::normed
 
   /// The moving average of what becomes `fresh`.
   void average(const std::string& name, Value fresh) {
@@ -108,7 +113,8 @@ struct Updates {
   }
 
   /// Of the parameter that is input `at`: all of it, or the rows that have a gradient. The new one.
-  Value add(const nn::Named& p, int at, Value gradient, double decay,
+  /// `raw`: the gradient before clipping.
+  Value add(const nn::Named& p, int at, Value gradient, Value raw, double decay,
             const std::optional<RowGradient>& rows) {
     ops::Build b(graph);
     const Value old = graph.inputs()[at];
@@ -127,12 +133,19 @@ struct Updates {
     }
     const Value fresh = optimizer.update(update);
     Rounder rounded(graph, graph.inputs()[made.key_input()], at - made.first_parameter());
+    Value chosen;
     const auto replace = [&](int input, Value whole, Value part, Value fresh_part, const std::string& name) {
-      const Value chosen = b.select(sound, rounded(fresh_part, graph.type(whole).dtype), part);
+      chosen = b.select(sound, rounded(fresh_part, graph.type(whole).dtype), part);
       outputs.replace(input, rows ? with_rows(graph, *rows, whole, chosen) : chosen, name);
       return outputs.values.back();
     };
     const Value whole = replace(at, old, old_part, fresh, p.name);
+    if (norms) {
+      made.normed.push_back(p.name);
+      const Value before = b.widen(old_part);
+      for (const Value part : {b.widen(raw), before, b.sub(b.widen(chosen), before)})
+        squares.push_back(b.sum(b.mul(part, part), {}, false));
+    }
     for (size_t i = 0; i < old_state.size(); ++i) {
       const size_t index = made.state.size() - old_state.size() + i;
       replace(made.first_state() + static_cast<int>(index), old_state[i], old_parts[i], update.state[i],
@@ -158,7 +171,8 @@ std::vector<Tensor> declare_inputs(const std::vector<TensorSpec>& data, const Op
   made.lr_inputs = static_cast<int>(optimizer.options.groups.size()) + 1;
   for (int i = 0; i < made.lr_inputs; ++i)
     symbols.push_back(Tensor::symbol(fmt::format("lr.{}", i), {f32, {}}));
-  made.scalar_inputs = static_cast<int>(optimizer.scalars(1).size()) + (made.averages ? 1 : 0);
+  made.scalar_inputs =
+      static_cast<int>(optimizer.scalars(1).size()) + (made.guard ? 1 : 0) + (made.averages ? 1 : 0);
   for (int i = 0; i < made.scalar_inputs; ++i)
     symbols.push_back(Tensor::symbol(fmt::format("scalar.{}", i), {f32, {}}));
   symbols.push_back(Tensor::symbol("key", {i64, {2}}));
@@ -244,7 +258,7 @@ std::vector<double> decays_of(const ModelScope& scope, const Options& options) {
 
 /// Appends clipping and the updates, and names the outputs.
 void append_update(Differentiated step, const ModelScope& scope, const Optimizer& optimizer,
-                   const LossScaling* scaling, TrainGraph& made) {
+                   const LossScaling* scaling, bool norms, TrainGraph& made) {
   Graph& graph = step.graph;
   ops::Build b(graph);
   const Options& options = optimizer.options;
@@ -257,14 +271,24 @@ void append_update(Differentiated step, const ModelScope& scope, const Optimizer
       if (by_rows[i] = row_gradient(graph, step.gradients[i]); by_rows[i])
         step.gradients[i] = by_rows[i]->values;
   graph.set_location({"update", Phase::update});
-  Value sound = b.unary("is_finite", step.means[0]);
+  std::vector<Value> scalars;
+  for (int i = 0; i < made.scalar_inputs; ++i)
+    scalars.push_back(graph.inputs()[made.data_inputs + made.lr_inputs + i]);
+  Value finite = b.unary("is_finite", step.means[0]);
   ScaleState scale;
   if (scaling) {
     scale = scale_state(graph, made);
     step.gradients = unscaled(graph, std::move(step.gradients), scale.scale);
-    sound = b.binary("logical_and", sound, all_finite(graph, step.gradients));
+    finite = b.binary("logical_and", finite, all_finite(graph, step.gradients));
   }
-  const Clipped clipped = clip(graph, std::move(step.gradients), options);
+  const Clipped clipped = clip(graph, step.gradients, options, made.guard);
+  graph.set_location({"update", Phase::update});
+  Value sound = finite;
+  if (made.guard) {
+    const Value limit = scalars[scalars.size() - (made.averages ? 2 : 1)];
+    sound = b.binary("logical_and", sound, b.binary("less_equal", step.means[0], limit));
+  }
+  if (clipped.norm.valid()) sound = b.binary("logical_and", sound, b.unary("is_finite", clipped.norm));
 
   Outputs outputs;
   outputs.add(step.means[0], "loss");
@@ -277,23 +301,20 @@ void append_update(Differentiated step, const ModelScope& scope, const Optimizer
   if (scaling) {
     made.metrics.push_back("loss_scale");
     outputs.add(scale.scale, "loss_scale");
-    const ScaleState next = next_scale(graph, scale, sound, *scaling);
+    const ScaleState next = next_scale(graph, scale, finite, sound, *scaling);
     outputs.replace(made.first_state(), next.scale, made.state[0]);
     outputs.replace(made.first_state() + 1, next.good, made.state[1]);
     outputs.replace(made.first_state() + 2, next.skipped, made.state[2]);
   }
-  if (clipped.norm.valid()) sound = b.binary("logical_and", sound, b.unary("is_finite", clipped.norm));
-  std::vector<Value> scalars;
-  for (int i = 0; i < made.scalar_inputs; ++i)
-    scalars.push_back(graph.inputs()[made.data_inputs + made.lr_inputs + i]);
-  Updates updates{graph, optimizer, made, outputs, sound, std::move(scalars)};
+  Updates updates{graph, optimizer, made, outputs, norms, sound, std::move(scalars)};
   int position = made.first_parameter();
   size_t next = 0;
   std::vector<std::pair<std::string, Value>> moved;
   for (const nn::Named& p : scope.parameters()) {
     const int at = position++;
     if (!p.trainable) continue;
-    moved.emplace_back(p.name, updates.add(p, at, clipped.gradients[next], decays[next], by_rows[next]));
+    moved.emplace_back(p.name, updates.add(p, at, clipped.gradients[next], step.gradients[next], decays[next],
+                                           by_rows[next]));
     ++next;
   }
   for (size_t i = 0; i < scope.buffers().size(); ++i) {
@@ -305,6 +326,7 @@ void append_update(Differentiated step, const ModelScope& scope, const Optimizer
   }
   if (made.averages)
     for (const auto& [name, fresh] : moved) updates.average(name, fresh);
+  for (const Value square : updates.squares) outputs.add(square, "squares");
   graph.set_location("");
   made.donations = outputs.donations;
   graph.set_outputs(std::move(outputs.values), std::move(outputs.names));
@@ -315,12 +337,13 @@ void append_update(Differentiated step, const ModelScope& scope, const Optimizer
 
 TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& inputs,
                              const StepFunction& function, const Optimizer& optimizer,
-                             const LossScaling* scaling, int64_t parts, bool averages) {
+                             const LossScaling* scaling, int64_t parts, const StepExtras& extras) {
   if (scaling) check_scaling(*scaling);
   if (!function) fail<InputError>("a training step needs a function that computes the loss");
   const std::vector<TensorSpec> data = part_inputs(inputs, parts);
   TrainGraph made;
-  made.averages = averages;
+  made.averages = extras.averages;
+  made.guard = extras.guard;
   ModelScope scope(model, true);
   for (const nn::Named& p : scope.parameters()) made.parameters.push_back(p.name);
   for (const nn::Named& buffer : scope.buffers()) made.buffers.push_back(buffer.name);
@@ -342,7 +365,7 @@ TrainGraph build_train_graph(nn::Module& model, const std::vector<TensorSpec>& i
     }
     step = ascended(step, optimizer.ascent(), trainable);
   }
-  append_update(std::move(step), scope, optimizer, scaling, made);
+  append_update(std::move(step), scope, optimizer, scaling, extras.norms, made);
   return made;
 }
 

@@ -90,7 +90,8 @@ TrainStep::TrainStep(std::shared_ptr<nn::Module> model, const std::vector<Tensor
       options_(options),
       made_(build_train_graph(*model_, inputs, function, *optimizer_,
                               options.compile.precision == "fp16" ? &options.loss_scaling : nullptr,
-                              options.accumulate, checked_ema(options.ema) > 0)),
+                              options.accumulate,
+                              {checked_ema(options.ema) > 0, options.guard, options.norms})),
       state_(options.share ? shared_state(made_, *options.share)
                            : fresh_state(made_, options.loss_scaling, *model_)),
       program_(Program::compile(made_.graph, prepared(options.compile, made_, *model_, state_,
@@ -113,7 +114,9 @@ void TrainStep::bind_model() {
   }
 }
 
-int64_t TrainStep::updates() const { return made_.scales_loss ? step_ - state_[2].int_at(0) : step_; }
+int64_t TrainStep::updates() const {
+  return step_ - left_out_ - (made_.scales_loss ? state_[2].int_at(0) : 0);
+}
 
 std::vector<double> TrainStep::group_rates(double lr) const {
   std::vector<double> lrs;
@@ -131,6 +134,9 @@ void TrainStep::prepare(std::span<const double> lrs) {
   int at = made_.data_inputs;
   for (const double lr : lrs) program_.input(at++).set(0, lr);
   for (const double scalar : optimizer_->scalars(updates() + 1)) program_.input(at++).set(0, scalar);
+  // The largest number stands for no limit: what is finite is not above it.
+  if (made_.guard)
+    program_.input(at++).set(0, std::min(loss_limit_, double{std::numeric_limits<float>::max()}));
   // All weights up to a step together are 1, so that the first one's are the parameters as they are.
   if (made_.averages)
     program_.input(at++).set(
@@ -143,13 +149,20 @@ void TrainStep::run(double lr) { run(group_rates(lr)); }
 
 void TrainStep::run(std::span<const double> lrs) {
   prepare(lrs);
-  program_.run();
-  ++step_;
+  run_program();
 }
 
-void TrainStep::set_step(int64_t step) {
-  if (step < 0) fail<InputError>("the number of steps done cannot be {}", step);
+void TrainStep::run_program() {
+  program_.run();
+  ++step_;
+  if (!made_.scales_loss && !within_limits()) ++left_out_;
+}
+
+void TrainStep::set_step(int64_t step, int64_t left_out) {
+  if (step < 0 || left_out < 0 || left_out > step)
+    fail<InputError>("the number of steps done cannot be {}, {} of them left out", step, left_out);
   step_ = step;
+  left_out_ = left_out;
 }
 
 double TrainStep::loss() const { return program_.output(0).at(0); }
@@ -167,17 +180,31 @@ std::vector<NamedArray> TrainStep::state() const {
   return named;
 }
 
+bool TrainStep::within_limits() const {
+  if (!std::isfinite(loss()) || (made_.guard && loss() > static_cast<float>(loss_limit_))) return false;
+  const auto norm = std::find(made_.metrics.begin(), made_.metrics.end(), "grad_norm");
+  return norm == made_.metrics.end() ||
+         std::isfinite(program_.output(static_cast<int>(norm - made_.metrics.begin()) + 1).at(0));
+}
+
 bool TrainStep::sound() const {
-  if (!std::isfinite(loss())) return false;
-  const auto values = metrics();
-  if (made_.scales_loss) {
-    const double used = values.back().second;
+  if (made_.scales_loss && std::isfinite(loss()) && loss() <= static_cast<float>(loss_limit_)) {
+    const double used = metrics().back().second;
     const bool skipped = state_[0].at(0) < used;
     if (skipped) return used > kLeastLossScale;
   }
-  return std::all_of(values.begin(), values.end(), [](const auto& metric) {
-    return metric.first != "grad_norm" || std::isfinite(metric.second);
-  });
+  return within_limits();
+}
+
+std::vector<ParameterNorms> TrainStep::norms() const {
+  std::vector<ParameterNorms> list;
+  int at = static_cast<int>(made_.graph.outputs().size() - 3 * made_.normed.size());
+  const auto next = [&] { return std::sqrt(program_.output(at++).at(0)); };
+  for (const std::string& name : made_.normed) {
+    const double gradient = next(), weight = next();
+    list.push_back({name, gradient, weight, next()});
+  }
+  return list;
 }
 
 std::string TrainStep::find_non_finite() const {

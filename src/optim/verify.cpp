@@ -244,8 +244,7 @@ std::string TrainStep::run_verified(double lr) {
   prepare(group_rates(lr));
   std::vector<Array> inputs;
   for (int i = 0; i < program_.input_count(); ++i) inputs.push_back(program_.input(i).clone());
-  program_.run();
-  ++step_;
+  run_program();
   const StepDifference found = StepReference(made_, inputs, options_.compile).compare(program_);
   if (found.share <= 1) return {};
   const std::string first = first_difference(made_.graph, inputs, options_.compile, least_allowed(program_));

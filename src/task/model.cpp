@@ -11,6 +11,7 @@
 #include "base/memory_nodes.h"
 #include "base/size_text.h"
 #include "nn/models/architecture.h"
+#include "task/would_fit.h"
 
 namespace millrace::task {
 namespace {
@@ -256,11 +257,11 @@ void refuse_large_step(const Task& task) {
   const Graph graph = logits_graph(task);
   const size_t arrays = task.fields().size();
   std::set<int> weights, kept;
-  double bytes = 0, largest = 0;
+  double fixed = 0, bytes = 0, largest = 0;
   std::string layer;  // what the largest of them is for
   for (size_t i = 0; i < graph.inputs().size(); ++i)
     if (i >= arrays) weights.insert(graph.inputs()[i].node);
-  for (const int weight : weights) bytes += bytes_of(graph.node(weight).types[0]);
+  for (const int weight : weights) fixed += bytes_of(graph.node(weight).types[0]);
   const int64_t rows = train.batch / train.accumulate;
   const double width = train.precision == "fp32" ? 1 : 0.5;
   for (int i = 0; i < graph.size(); ++i) {
@@ -280,14 +281,16 @@ void refuse_large_step(const Task& task) {
       layer = layer_text(task, node.location.layer);
     }
   }
-  if (bytes <= static_cast<double>(machine_memory())) return;
+  const auto memory = static_cast<double>(machine_memory());
+  if (fixed + bytes <= memory) return;
+  const std::string ways = would_fit(train, fixed, bytes, memory);
   fail<InputError>(
       "the model is too large for this machine: a step of training keeps {} at least, of weights and of "
-      "activations for their gradients, of a batch of {}, and there are {}{}: take a smaller batch or model, "
-      "or "
-      "train.memory, which computes some again",
-      gigabytes(bytes), rows, gigabytes(static_cast<double>(machine_memory())),
-      layer.empty() ? "" : fmt::format(" (the most, {}, for {})", gigabytes(largest), layer));
+      "activations for their gradients, of a batch of {}, and there are {}{}: {}, or train.memory, which "
+      "computes some again",
+      gigabytes(fixed + bytes), rows, gigabytes(memory),
+      layer.empty() ? "" : fmt::format(" (the most, {}, for {})", gigabytes(largest), layer),
+      ways.empty() ? "take a smaller model" : "what would fit at most is " + ways);
 }
 
 Network::Network(const Task& task, nn::Model model, std::vector<std::function<void(const Array&)>> fits)

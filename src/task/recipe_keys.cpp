@@ -161,14 +161,15 @@ std::vector<RecipeKey> train_keys() {
        "the batch is worked off in so many equal parts, one after the other, whose gradients are summed "
        "for one update: activations take the memory of one part",
        SLOT(train.accumulate), 1, 1 << 20},
-      {"train.precision",
-       "arithmetic of heavy operators: fp32 or bf16 (where it is not slower; weights stay fp32); bf16-pure: "
-       "weights and optimizer "
-       "state are stored as bf16 too, in half the memory; fp16: as a GPU would compute it, not faster here",
-       SLOT(train.precision),
-       0,
-       0,
-       {"fp32", "bf16", "bf16-pure", "fp16"}},
+      resumable(
+          {"train.precision",
+           "arithmetic of heavy operators: fp32 or bf16 (where it is not slower; weights stay fp32); "
+           "bf16-pure: weights and optimizer state are stored as bf16 too, in half the memory; fp16: as a "
+           "GPU would compute it, not faster here",
+           SLOT(train.precision),
+           0,
+           0,
+           {"fp32", "bf16", "bf16-pure", "fp16"}}),
       {"train.clip_norm", "gradients are scaled down to this norm over all; 0: not", SLOT(train.clip_norm)},
       {"train.clip_value", "gradient elements are cut to ± this; 0: not", SLOT(train.clip_value)},
       {"train.freeze",
@@ -205,6 +206,27 @@ std::vector<RecipeKey> train_keys() {
                  "multiplies the whole schedule; millrace ctl changes it while training runs",
                  SLOT(train.lr_scale), 0, 1e6}),
       {"train.seed", "of everything random", SLOT(train.seed)},
+      resumable(
+          {"train.on_bad_step",
+           "what becomes of the training where the loss or the gradients of a step are not finite, or the "
+           "loss is beyond train.loss_spike; its update is not made in any case. stop: it ends; skip: it "
+           "goes on with the next batch; rollback: it goes on with the next batch, the weights of the last "
+           "checkpoint and a lower rate",
+           SLOT(train.on_bad_step),
+           0,
+           0,
+           {"stop", "skip", "rollback"}}),
+      resumable(
+          {"train.loss_spike",
+           "a loss is a spike where it is above the median of the last 100 steps by more than so many robust "
+           "deviations (1.4826 times the median absolute deviation; 20 is a cautious choice); 0: never",
+           SLOT(train.loss_spike), 0, 1e9}),
+      resumable({"train.most_bad_steps", "so many bad steps in a row end a training that skips them",
+                 SLOT(train.most_bad_steps), 1, 1e9}),
+      resumable({"train.most_rollbacks", "a training goes back to a checkpoint so often, then it ends",
+                 SLOT(train.most_rollbacks), 1, 1e9}),
+      resumable({"train.rollback_lr", "each rollback multiplies the rate by this", SLOT(train.rollback_lr),
+                 1e-6, 1}),
       resumable({"train.checkpoint_steps",
                  "a checkpoint every so many steps, besides those at the ends of epochs; 0: none",
                  SLOT(train.checkpoint_steps)}),

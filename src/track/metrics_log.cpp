@@ -13,6 +13,15 @@ namespace {
 
 using nlohmann::json;
 
+std::string value_text(const std::variant<int64_t, double, std::string>& value) {
+  if (const auto* number = std::get_if<double>(&value))
+    return std::isfinite(*number) ? fmt::format("{}", *number) : "null";
+  if (const auto* integer = std::get_if<int64_t>(&value)) return fmt::format("{}", *integer);
+  return json(std::get<std::string>(value)).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace
+
 std::string lines_until(const std::string& text, int64_t step) {
   std::string kept;
   for (size_t at = 0;;) {
@@ -26,15 +35,6 @@ std::string lines_until(const std::string& text, int64_t step) {
     at = end + 1;
   }
 }
-
-std::string value_text(const std::variant<int64_t, double, std::string>& value) {
-  if (const auto* number = std::get_if<double>(&value))
-    return std::isfinite(*number) ? fmt::format("{}", *number) : "null";
-  if (const auto* integer = std::get_if<int64_t>(&value)) return fmt::format("{}", *integer);
-  return json(std::get<std::string>(value)).dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-}  // namespace
 
 std::string json_line(const Fields& fields) {
   std::string text = "{";

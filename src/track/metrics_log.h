@@ -19,6 +19,9 @@ using Fields = std::vector<std::pair<std::string, std::variant<int64_t, double, 
 /// The fields as one JSON object, without a line end. Doubles read back to the same bits.
 std::string json_line(const Fields& fields);
 
+/// The whole lines of such a text up to a step; those without a step, too.
+std::string lines_until(const std::string& text, int64_t step);
+
 /// Appends lines, whose first field is "step".
 class MetricsLog final : public Sink {
  public:

@@ -40,6 +40,7 @@ void Recorder::add(Record record) {
     }
     rethrow();
     waiting_.push_back(std::move(record));
+    ++added_;
     wake = std::exchange(asleep_, false);
   }
   if (wake) arrived_.notify_one();
@@ -47,9 +48,10 @@ void Recorder::add(Record record) {
 
 void Recorder::flush() {
   std::unique_lock lock(mutex_);
+  const uint64_t wanted = added_;
   hurry_ = true;
   arrived_.notify_all();
-  written_.wait(lock, [&] { return waiting_.empty() && !busy_; });
+  written_.wait(lock, [&] { return done_ >= wanted; });
   rethrow();
 }
 
@@ -71,7 +73,6 @@ void Recorder::work() {
       if (waiting_.empty()) return;
     }
     taken.swap(waiting_);
-    busy_ = true;
     lock.unlock();
     std::exception_ptr failed;
     for (const auto& sink : sinks_) {
@@ -82,9 +83,10 @@ void Recorder::work() {
         if (!failed) failed = std::current_exception();
       }
     }
+    const uint64_t count = taken.size();
     taken.clear();
     lock.lock();
-    busy_ = false;
+    done_ += count;
     if (failed && !failure_) failure_ = failed;
     written_.notify_all();
     if (!over_) arrived_.wait_for(lock, rest, [&] { return hurry_ || over_; });

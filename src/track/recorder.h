@@ -28,7 +28,8 @@ class Recorder {
 
   /// Takes less than a microsecond. Throws what an earlier record failed with (IoError: the disk is full).
   void add(Record record);
-  /// Returns when all records are in their files. Throws what one failed with.
+  /// Returns when all records that were added before are in their files, whoever adds more meanwhile. Throws
+  /// what one failed with.
   void flush();
   /// flush(), then Sink::finish() of each.
   void finish(const std::string& state);
@@ -41,7 +42,8 @@ class Recorder {
   std::mutex mutex_;
   std::condition_variable arrived_, written_;
   std::vector<Record> waiting_;
-  bool busy_ = false, asleep_ = false, hurry_ = false, over_ = false;
+  uint64_t added_ = 0, done_ = 0;  // records in all
+  bool asleep_ = false, hurry_ = false, over_ = false;
   std::exception_ptr failure_;
   std::thread writer_;
 };

@@ -80,7 +80,7 @@ std::vector<fs::path> list_checkpoints(const fs::path& folder) {
   return found;
 }
 
-void save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint, int64_t keep) {
+void save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint, int64_t keep, int64_t keep_too) {
   try {
     write_checkpoint(folder / checkpoint_name(checkpoint.step), checkpoint);
   } catch (const IoError& error) {
@@ -93,7 +93,8 @@ void save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint, int64
   remove_unfinished(
       folder, [](const std::string& name) { return name.find(".safetensors.tmp-") != std::string::npos; });
   std::error_code ignored;
-  for (size_t i = 0; i + static_cast<size_t>(keep) < files.size(); ++i) fs::remove(files[i], ignored);
+  for (size_t i = 0; i + static_cast<size_t>(keep) < files.size(); ++i)
+    if (keep_too < 0 || files[i].filename() != checkpoint_name(keep_too)) fs::remove(files[i], ignored);
 }
 
 void keep_as_best(const fs::path& folder, const Checkpoint& checkpoint) {

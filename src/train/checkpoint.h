@@ -41,9 +41,11 @@ std::string checkpoint_name(int64_t step);
 /// The checkpoints in a folder, oldest first.
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
 
-/// Writes checkpoint_name() into the folder and then removes all but the `keep` newest. When it cannot be
+/// Writes checkpoint_name() into the folder and then removes all but the `keep` newest and that of step
+/// `keep_too`. When it cannot be
 /// written the IoError names the newest checkpoint that stays.
-void save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint, int64_t keep);
+void save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint, int64_t keep,
+                     int64_t keep_too = -1);
 
 /// Keeps the checkpoint of that step, which is in the folder, as the best one, in one step.
 void keep_as_best(const std::filesystem::path& folder, const Checkpoint& checkpoint);

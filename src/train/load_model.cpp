@@ -8,6 +8,7 @@
 #include "task/model.h"
 #include "train/averages.h"
 #include "train/calibration_file.h"
+#include "train/control.h"
 #include "train/run_folder.h"
 
 namespace millrace::train {
@@ -34,6 +35,23 @@ void require_evaluation_keys(const task::Recipe& recipe, std::span<const std::st
   }
 }
 
+/// The precision that a run had at a checkpoint, where it was changed on the way.
+void use_precision(task::Recipe& recipe, const RunFolder& run, const Checkpoint& checkpoint) {
+  bool changed = false;
+  for (const Applied& entry : read_journal(run.journal()))
+    if (entry.change.key == "train.precision") {
+      if (entry.step <= checkpoint.step) apply_changes(recipe, {&entry.change, 1});
+      changed = true;
+    }
+  if (!changed) return;
+  // One that was written just before the change is of the same step.
+  const bool halves = std::any_of(
+      checkpoint.tensors.begin(), checkpoint.tensors.end(),
+      [](const auto& tensor) { return tensor.first.starts_with("model.") && tensor.second.dtype() == bf16; });
+  std::string& precision = recipe.train.precision;
+  if (halves != (precision == "bf16-pure")) precision = halves ? "bf16-pure" : "bf16";
+}
+
 }  // namespace
 
 task::Task load_model(const std::filesystem::path& path, std::vector<std::string>& warnings,
@@ -46,6 +64,7 @@ task::Task load_model(const std::filesystem::path& path, std::vector<std::string
   task::Recipe recipe = task::load_recipe(run.recipe(), changes);
   require_evaluation_keys(recipe, changes);
   task::anchor_paths(recipe);
+  use_precision(recipe, run, loaded.checkpoint);
   task::Task task = task::load_task(recipe, loaded.checkpoint.encoding);
   task::make_network(task);
   restore_model(task, loaded.checkpoint);
@@ -73,18 +92,24 @@ const Array& stored_array(const Checkpoint& checkpoint, const std::string& name)
   return found->second;
 }
 
-void restore_array(const Checkpoint& checkpoint, const std::string& name, Array& array) {
+void restore_array(const Checkpoint& checkpoint, const std::string& name, Array& array, bool converts) {
   const Array& stored = stored_array(checkpoint, name);
+  if (converts && stored.shape() == array.shape() && stored.dtype().is_float() && array.dtype().is_float()) {
+    array.assign(stored.dtype() == array.dtype() ? stored : stored.converted(array.dtype()));
+    return;
+  }
   if (stored.type() != array.type())
-    fail<InputError>("the checkpoint's '{}' is {}, the recipe's model wants {}{}", name, stored.type().str(),
-                     array.type().str(),
-                     stored.dtype() == array.dtype()
-                         ? ""
-                         : ": go on with the train.precision that the run was begun with");
+    fail<InputError>(
+        "the checkpoint's '{}' is {}, the recipe's model wants {}{}", name, stored.type().str(),
+        array.type().str(),
+        stored.dtype() == array.dtype()
+            ? ""
+            : ": go on with the train.precision that the run was begun with, or give another one "
+              "behind --resume, which converts it");
   array.assign(stored);
 }
 
-void restore_model(task::Task& task, const Checkpoint& checkpoint) {
+void restore_model(task::Task& task, const Checkpoint& checkpoint, bool converts) {
   if (checkpoint.encoding != task.encoding())
     fail<InputError>("what the checkpoint knows of the data is not what this program would write");
   task.choices = checkpoint.choices;
@@ -98,7 +123,7 @@ void restore_model(task::Task& task, const Checkpoint& checkpoint) {
         continue;
       }
       Array array = optim::value_of(named);
-      restore_array(checkpoint, "model." + named.name, array);
+      restore_array(checkpoint, "model." + named.name, array, converts);
     }
   if (fitted) fitted->check();
 }

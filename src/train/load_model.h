@@ -25,10 +25,12 @@ task::Task load_model(const std::filesystem::path& run, std::vector<std::string>
 /// Parameters, buffers, what was learnt from the data, and choices of kernels to and from a checkpoint.
 /// InputError when they do not fit.
 void store_model(const task::Task& task, Checkpoint& checkpoint);
-void restore_model(task::Task& task, const Checkpoint& checkpoint);
+/// `converts`: numbers may be stored as another type (a run that changed its precision).
+void restore_model(task::Task& task, const Checkpoint& checkpoint, bool converts = false);
 /// The checkpoint's tensor of that name; InputError when it is missing.
 const Array& stored_array(const Checkpoint& checkpoint, const std::string& name);
 /// Copies the checkpoint's tensor of that name; InputError when it is missing or of another type.
-void restore_array(const Checkpoint& checkpoint, const std::string& name, Array& array);
+void restore_array(const Checkpoint& checkpoint, const std::string& name, Array& array,
+                   bool converts = false);
 
 }  // namespace millrace::train

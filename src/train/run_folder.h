@@ -37,6 +37,8 @@ class RunFolder {
   /// What was changed while training ran, and where requests for that wait.
   std::filesystem::path journal() const { return path_ / "control.jsonl"; }
   std::filesystem::path requests() const { return path_ / "control"; }
+  /// Steps whose update was not made, and rollbacks (bad_steps.h).
+  std::filesystem::path bad_steps() const { return path_ / "recovery.jsonl"; }
   /// Where it comes from: a line for each time that it was begun or gone on with (origin.h).
   std::filesystem::path origin() const { return path_ / "origin.jsonl"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }

@@ -1,5 +1,8 @@
 #include "train/trainer.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/file.h"
 #include "base/format.h"
 #include "task/fitting.h"
@@ -25,7 +28,7 @@ const RunFolder& Trainer::begin(const std::filesystem::path& out, const std::str
   s.open_logs();
   s.open_journals();
   s.record([&] { s.note_origin(); });
-  s.save();
+  s.save(false, true);
   return *s.run;
 }
 
@@ -44,27 +47,36 @@ const RunFolder& Trainer::resume(const RunFolder& run, std::span<const std::stri
   apply_changes(now, noted);
   const std::vector<Change> told = resume_changes(run, now, overrides);
   apply_changes(now, told);
+  task::check_recipe(now, "the recipe with these changes");
+  const auto of_precision = [](const Change& change) { return change.key == "train.precision"; };
+  const bool another = std::any_of(told.begin(), told.end(), of_precision);
+  s.converts = another || std::any_of(noted.begin(), noted.end(), of_precision);
   // How data are read and measured counts from the beginning on; the rest is replayed where it was made.
   s.task.recipe.data.cache_mb = now.data.cache_mb;
   s.task.recipe.data.memory = now.data.memory;
   s.task.recipe.eval = now.eval;
   s.task.recipe.train.keep_best = now.train.keep_best;
+  // So does what the step is compiled by: it is built once, as it will be.
+  s.task.recipe.train.precision = now.train.precision;
+  s.task.recipe.train.on_bad_step = now.train.on_bad_step;
+  s.task.recipe.train.loss_spike = now.train.loss_spike;
   s.open_data(loaded ? loaded->checkpoint.encoding : "");
   s.build(loaded ? &loaded->checkpoint : nullptr);
   if (loaded) s.restore(loaded->checkpoint);
   s.record([&] { s.open_logs(s.done()); });
   s.record([&] { s.open_journals(); });
+  s.replaying = true;
   s.control->replay(s.done(), [&](int64_t at, std::span<const Change> changes) { s.change(at, changes); });
   if (!told.empty()) {
     s.change(s.done(), told);
     s.record([&] { s.control->note(s.done(), told); });
   }
+  s.replaying = false;
   // Only now is it known by which metric: the journal and what was told may name another than the recipe.
   if (loaded) s.restore_best(loaded->checkpoint);
-  if (loaded)
-    s.observer.message(fmt::format("going on from step {} of {}", s.done(), s.total));
-  else
-    s.save();
+  if (loaded) s.observer.message(fmt::format("going on from step {} of {}", s.done(), s.total));
+  // What the new step chose by timing stands in the checkpoint that it would be resumed from.
+  if (!loaded || another) s.save(false, !loaded);
   s.record([&] { s.note_origin(); });
   return *s.run;
 }
@@ -124,6 +136,7 @@ Outcome Trainer::run() {
   s.check_bad();
   while (s.done() < s.total && !s.ends_early()) {
     s.take_changes();
+    if (s.writer) s.writer->check();
     if (s.observer.stop()) {
       s.save();
       s.record([&] { s.log->finish("stopped"); });
@@ -142,7 +155,10 @@ Outcome Trainer::run() {
     // Before saving: what the new step chose by timing stands in the checkpoint that it would be resumed
     // from.
     s.freeze();
-    if (epoch_ends || s.checkpoint_due()) s.save();
+    const bool rolled_back = std::exchange(s.rolled_back, false);
+    const bool planned = epoch_ends || rolled_back || s.step_planned();
+    // The last one is waited for: no copy is made of it.
+    if (planned || s.time_for_checkpoint()) s.save(s.done() < s.total, planned);
     s.check_bad();
   }
   if (s.passes)
@@ -153,6 +169,10 @@ Outcome Trainer::run() {
                     "best at step {}, whose "
                     "weights are the checkpoint best",
                     s.done(), s.total, s.recipe().train.keep_best, s.tests_waited, s.best_step));
+  if (s.writer) s.writer->wait();
+  if (s.bad_steps + s.rollbacks > 0)
+    s.observer.message(fmt::format("of {} steps, {} were bad and left out; {} rollbacks: {}", s.done(),
+                                   s.bad_steps, s.rollbacks, s.run->bad_steps().string()));
   s.record([&] { s.log->finish("finished"); });
   std::vector<std::string> notes;
   const Exchanged averaged(*s.task.network, s.averages());

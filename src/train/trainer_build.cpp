@@ -8,6 +8,7 @@
 #include "optim/kinds.h"
 #include "task/freeze_entry.h"
 #include "task/model.h"
+#include "task/would_fit.h"
 #include "train/auto_batch.h"
 #include "train/init_weights.h"
 #include "train/load_model.h"
@@ -89,7 +90,7 @@ void TrainerState::build(const Checkpoint* from) {
     task::refuse_large_step(task);
   }
   if (from)
-    restore_model(task, *from);
+    restore_model(task, *from, converts);
   else
     task::fit_network(task, {recipe(), training.first ? training.first : training.samples});
   if (!from)
@@ -112,11 +113,7 @@ void TrainerState::build(const Checkpoint* from) {
   for (const std::string& name : task::step_metrics(task, feed().fields())) sums.emplace_back(name, 0.0);
   if (tests.feed) {
     const LongWork work(observer.message, "compiling the test");
-    // Compiled now, so that the choices it makes stand in every checkpoint.
-    predictor = std::make_unique<task::Predictor>(task);
-    const std::vector<int64_t> lengths = tests.feed->lengths();
-    for (const int64_t length : lengths.empty() ? std::vector<int64_t>{0} : lengths)
-      predictor->prepare(*tests.feed, length);
+    build_predictor();
   }
   prepared.compile = seconds_since(begin);
   const Program& program = step->program();
@@ -134,8 +131,19 @@ void TrainerState::build(const Checkpoint* from) {
                                static_cast<double>(program.arena_bytes() + program.bound_bytes()) / 1e6,
                                largest));
   // Intermediate values are taken by the first step; the rest is there.
-  if (const std::string warning = memory_warning(program.arena_bytes()); !warning.empty())
-    observer.message("memory: " + warning);
+  if (const std::string warning = memory_warning(program.arena_bytes()); !warning.empty()) {
+    const std::string ways = task::would_fit(recipe().train, 0, static_cast<double>(program.arena_bytes()),
+                                             static_cast<double>(free_memory()));
+    observer.message("memory: " + warning + (ways.empty() ? "" : "; what would fit: about " + ways));
+  }
+}
+
+/// Compiled before it is needed, so that the choices it makes stand in every checkpoint.
+void TrainerState::build_predictor() {
+  predictor = std::make_unique<task::Predictor>(task);
+  const std::vector<int64_t> lengths = tests.feed->lengths();
+  for (const int64_t length : lengths.empty() ? std::vector<int64_t>{0} : lengths)
+    predictor->prepare(*tests.feed, length);
 }
 
 void TrainerState::build_steps() {
@@ -157,6 +165,7 @@ void TrainerState::build_steps() {
                                 train.accumulate};
     options.share = step;
     options.ema = train.ema;
+    options.guard = guards(recipe());
     auto made = std::make_unique<optim::TrainStep>(
         task.network, task::specs_of(fields, train.batch, *length), task::step_function(task, fields),
         kind.whole ? kind.make(train.optimizer.settings, {})

@@ -3,12 +3,20 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "base/memory_nodes.h"
+#include "base/size_text.h"
 #include "task/model.h"
 #include "train/load_model.h"
 #include "train/origin.h"
 #include "train/trainer_state.h"
 
 namespace millrace::train {
+namespace {
+
+/// Of the last sound steps, as LossWatch has them.
+constexpr const char* kLosses = "bad.losses";
+
+}  // namespace
 
 Checkpoint TrainerState::checkpoint() const {
   Checkpoint c;
@@ -34,6 +42,18 @@ Checkpoint TrainerState::checkpoint() const {
     c.counters[best_key()] = best_step;
   }
   c.counters["tests_waited"] = tests_waited;
+  c.counters["left_out"] = step->left_out();
+  c.counters["bad/in_row"] = bad_in_row;
+  c.counters["bad/in_epoch"] = bad_in_epoch;
+  c.counters["bad/skipped"] = bad_steps;
+  c.counters["bad/rollbacks"] = rollbacks;
+  c.counters["bad/rollback_step"] = rollback_step;
+  c.sums["bad/rate"] = rollback_factor;
+  if (!losses.losses().empty()) {
+    Array kept(f64, {std::ssize(losses.losses())});
+    std::copy(losses.losses().begin(), losses.losses().end(), kept.as<double>().begin());
+    c.tensors.emplace_back(kLosses, std::move(kept));
+  }
   c.sums["schedule/factor"] = watched.factor;
   if (std::isfinite(watched.best)) c.sums["schedule/best"] = watched.best;
   c.counters["schedule/waited"] = watched.waited;
@@ -56,15 +76,38 @@ Checkpoint TrainerState::checkpoint() const {
   return c;
 }
 
-void TrainerState::save() {
-  // A run that goes on from here has what was logged up to here.
-  record([&] { log->flush(); });
+void TrainerState::save(bool aside, bool planned) {
+  const auto begin = Clock::now();
   if (fitting) store_rounds(done());
-  const Checkpoint now = checkpoint();
-  save_checkpoint(run->checkpoints(), now, recipe().train.keep_checkpoints);
-  if (best_step == done()) record([&] { keep_as_best(run->checkpoints(), now); });
+  if (planned) rollback_step = done();
+  const auto write = [this, keep = recipe().train.keep_checkpoints,
+                      keep_too = recipe().train.on_bad_step == "rollback" ? rollback_step : -1,
+                      best = best_step == done()](const Checkpoint& now) {
+    // A run that goes on from here has what was logged up to here.
+    record([&] { log->flush(); });
+    save_checkpoint(run->checkpoints(), now, keep, keep_too);
+    if (best) record([&] { keep_as_best(run->checkpoints(), now); });
+  };
+  Checkpoint now = checkpoint();
+  if (aside && !fitting && (writer || copy_fits(bytes_of_tensors(now)))) {
+    if (!writer) writer.emplace();
+    writer->start(std::move(now), write);
+  } else {
+    if (writer) writer->wait();
+    write(now);
+  }
   if (fitting) save_best_round();
   last_checkpoint = Clock::now();
+  saving_seconds += seconds_since(begin);
+}
+
+bool TrainerState::copy_fits(int64_t bytes) const {
+  const std::string& most = recipe().train.memory;
+  const Program& program = step->program();
+  if (!most.empty() && static_cast<double>(program.arena_bytes() + program.bound_bytes() + bytes) >
+                           parse_bytes("train.memory", most))
+    return false;
+  return memory_warning(bytes).empty();
 }
 
 void TrainerState::record(const std::function<void()>& write) const {
@@ -106,26 +149,21 @@ void TrainerState::restore(const Checkpoint& from) {
     fitting->resume(rounds_done, state);
     return;
   }
-  step->set_step(from.step);
-  for (auto& [name, array] : step->state()) {
-    Array target = array;
-    restore_array(from, "optimizer." + name, target);
-  }
-  if (passes) passes->restore(from);
-  if (lookahead)
-    for (auto& [name, array] : lookahead->slow()) restore_array(from, "lookahead." + name, array);
+  restore_weights(from);
   const auto counter = [&](const std::string& name) {
     const auto found = from.counters.find(name);
     return found == from.counters.end() ? 0 : found->second;
   };
+  bad_in_row = counter("bad/in_row");
+  bad_in_epoch = counter("bad/in_epoch");
+  bad_steps = counter("bad/skipped");
+  rollbacks = counter("bad/rollbacks");
+  rollback_step = counter("bad/rollback_step");
+  if (from.sums.contains("bad/rate")) rollback_factor = sum("bad/rate");
   if (from.sums.contains("schedule/factor")) watched.factor = sum("schedule/factor");
   if (from.sums.contains("schedule/best")) watched.best = sum("schedule/best");
   watched.waited = counter("schedule/waited");
   watched.resting = counter("schedule/resting");
-  if (mean && counter("average.count") > 0) {
-    mean->count = counter("average.count");
-    for (auto& [name, array] : mean->get()) restore_array(from, kWeightMean + name, array);
-  }
   data::Cursor cursor = feed().cursor();
   cursor.epoch = from.counters.at("data.epoch");
   cursor.position = from.counters.at("data.position");
@@ -136,6 +174,47 @@ void TrainerState::restore(const Checkpoint& from) {
   feed().seek(cursor);
   loss_sum = sum("loss");
   for (auto& [name, value] : sums) value = sum("train/" + name);
+}
+
+void TrainerState::restore_weights(const Checkpoint& from) {
+  const auto counter = [&](const std::string& name) {
+    const auto found = from.counters.find(name);
+    return found == from.counters.end() ? 0 : found->second;
+  };
+  const auto tensor = [&](const std::string& name) {
+    return std::find_if(from.tensors.begin(), from.tensors.end(),
+                        [&](const auto& t) { return t.first == name; });
+  };
+  // What another precision had, or has not, of the scale of its loss: it begins anew, and the steps that it
+  // has left out stay so.
+  const std::set<std::string> scale = {"loss_scale", "good_steps", "skipped_steps"};
+  const bool scaled = tensor("optimizer.loss_scale") != from.tensors.end(), scales = step->scales_loss();
+  int64_t left_out = counter("left_out");
+  if (converts && scaled && !scales) left_out += tensor("optimizer.skipped_steps")->second.int_at(0);
+  step->set_step(from.step, left_out);
+  for (auto& [name, array] : step->state()) {
+    Array target = array;
+    if (converts && !scaled && scale.contains(name)) continue;
+    restore_array(from, "optimizer." + name, target, converts);
+  }
+  if (passes) passes->restore(from);
+  if (lookahead)
+    for (auto& [name, array] : lookahead->slow()) restore_array(from, "lookahead." + name, array);
+  if (mean) mean->count = counter("average.count");
+  if (mean && mean->count > 0)
+    for (auto& [name, array] : mean->get()) restore_array(from, kWeightMean + name, array);
+  const auto known = tensor(kLosses);
+  losses.set(known == from.tensors.end() ? std::vector<double>() : known->second.to_doubles());
+}
+
+void TrainerState::rebuild() {
+  const Checkpoint now = checkpoint();
+  task.network->store_parameters(recipe().train.precision == "bf16-pure" ? bf16 : f32);
+  build_steps();
+  converts = true;
+  step_names.reset();  // a scale of the loss may have come, or gone
+  restore_weights(now);
+  if (predictor) build_predictor();
 }
 
 void TrainerState::restore_best(const Checkpoint& from) {
@@ -156,6 +235,7 @@ void TrainerState::note_origin() const {
 }
 
 void TrainerState::open_journals() {
+  forget_bad_steps(run->bad_steps(), done());
   control.emplace(*run);
   bad_list.emplace(run->bad_samples());
 }
@@ -168,10 +248,13 @@ void TrainerState::change(int64_t at, std::span<const Change> changes) {
   if (steps != total && steps <= at)
     fail<InputError>("step {} is done already, so that {} steps cannot be all: at least {}", at, steps,
                      at + 1);
+  const bool another_step =
+      changed.train.precision != recipe().train.precision || guards(changed) != guards(recipe());
   const bool shares = changed.data.weights != recipe().data.weights;
   // What was best by another metric is no measure of this one.
   if (changed.train.keep_best != recipe().train.keep_best) forget_best();
   task.recipe = std::move(changed);
+  if (another_step && !replaying) rebuild();
   if (shares) feed().set_shares(task::shares_of(recipe(), {}));
   if (steps != total) {
     total = steps;
@@ -202,8 +285,11 @@ void TrainerState::check_bad() {
   if (tests.feed) check(*tests.feed, "test", bad_tests_listed);
 }
 
-bool TrainerState::checkpoint_due() const {
-  if (recipe().train.checkpoint_steps > 0 && done() % recipe().train.checkpoint_steps == 0) return true;
+bool TrainerState::step_planned() const {
+  return recipe().train.checkpoint_steps > 0 && done() % recipe().train.checkpoint_steps == 0;
+}
+
+bool TrainerState::time_for_checkpoint() const {
   return recipe().train.checkpoint_minutes > 0 &&
          seconds_since(last_checkpoint) >= 60 * recipe().train.checkpoint_minutes;
 }

@@ -1,5 +1,6 @@
 // What a training is made of while it runs: trainer_build.cpp (what comes before the first step),
-// trainer_steps.cpp (a step, an epoch's end) and trainer_saves.cpp (checkpoints, journals) share it.
+// trainer_steps.cpp (a step, an epoch's end), trainer_recovery.cpp (bad steps) and trainer_saves.cpp
+// (checkpoints, journals) share it.
 #pragma once
 
 #include <chrono>
@@ -19,7 +20,9 @@
 #include "task/predictor.h"
 #include "track/recorder.h"
 #include "train/averages.h"
+#include "train/bad_steps.h"
 #include "train/checkpoint.h"
+#include "train/checkpoint_writer.h"
 #include "train/control.h"
 #include "train/freeze.h"
 #include "train/passes.h"
@@ -64,7 +67,17 @@ struct TrainerState {
   std::shared_ptr<const track::Names> step_names;  // of what a step's records hold
   std::optional<Control> control;
   std::optional<BadList> bad_list;
+  std::optional<CheckpointWriter> writer;        // from the first checkpoint on that is written aside
   int64_t bad_listed = 0, bad_tests_listed = 0;  // counts when last looked at
+
+  LossWatch losses;  // with train.loss_spike
+  int64_t bad_in_row = 0, bad_in_epoch = 0;
+  int64_t bad_steps = 0, rollbacks = 0;  // of the whole run: those skipped, and those gone back from
+  double rollback_factor = 1;            // of the rate
+  int64_t rollback_step = 0;             // the checkpoint to go back to
+  bool rolled_back = false;              // in the step that was made last
+  bool converts = false;   // the run had several precisions: a checkpoint may have weights of another type
+  bool replaying = false;  // changes that the steps are built with already
 
   int64_t most_samples = 0;       // > 0: a sample
   std::vector<std::string> told;  // notes on the samples to train on
@@ -79,6 +92,7 @@ struct TrainerState {
   int64_t tests_waited = 0;  // since it was best
   Clock::time_point last_checkpoint, epoch_begin;
   double step_seconds = 0, test_seconds = 0;  // lately
+  double saving_seconds = 0;                  // that the epoch's checkpoints held it up
   bool first_step = true;                     // since the loader was put to its place
   int64_t timed = 0;                          // samples
   double timed_seconds = 0, timed_waiting = 0;
@@ -102,6 +116,7 @@ struct TrainerState {
   void open_tests();
   void build(const Checkpoint* from);
   void build_steps();
+  void build_predictor();
   void make_schedule();
   /// The arrays of a step: the feed's, and with passes what those add.
   std::vector<data::Field> step_fields() const;
@@ -126,7 +141,11 @@ struct TrainerState {
   bool one_step(StepMarks* marks = nullptr);
   /// The next batch; null when the observer stops it before. What goes wrong is thrown after a checkpoint.
   const data::FeedBatch* take_batch();
-  void check_finite(double loss) const;
+  /// So many of the epoch's steps count in its means.
+  double counted_steps() const {
+    return static_cast<double>((done() - 1) % steps_per_epoch + 1 - bad_in_epoch);
+  }
+  void apply_lookahead();
   void end_epoch();
   /// A value of an epoch: by key, and by curve where it is one.
   struct Summary {
@@ -161,10 +180,28 @@ struct TrainerState {
   std::string verdict(const DataTimes& times) const;
   void tell_verdict(const DataTimes& times, const std::string& of);
 
+  // ---- bad steps (trainer_recovery.cpp)
+
+  /// Does the step's graph have to look out for them?
+  static bool guards(const task::Recipe& recipe);
+  /// After a step: does what train.on_bad_step says of one that is bad. Error where the training ends.
+  void judge_step(double loss);
+  /// What is wrong with the last step: names the operation.
+  std::string why_bad(double loss) const;
+  [[noreturn]] void stop_at_bad_step(const std::string& why, const std::string& which);
+  void note_bad_step(BadStep noted);
+  /// The checkpoint to go back to.
+  Checkpoint rollback_target();
+  void roll_back(const std::string& why);
+
   // ---- what is written
 
   Checkpoint checkpoint() const;
-  void save();
+  /// Writes a checkpoint. `aside`: by the writer's thread where its memory allows that, else it is on the
+  /// disk when this returns. `planned`: it would be there had the training never been stopped.
+  void save(bool aside = false, bool planned = false);
+  /// Is there memory for a copy of what a checkpoint holds?
+  bool copy_fits(int64_t bytes) const;
   /// Opens the run's logs; with `resume_step` ≥ 0 they go on behind that step.
   void open_logs(int64_t resume_step = -1);
   void log_step(double loss, double lr, std::span<const NamedValue> metrics);
@@ -173,9 +210,15 @@ struct TrainerState {
   void record(const std::function<void()>& write) const;
   std::string best_key() const { return "best/" + recipe().train.keep_best; }
   void restore(const Checkpoint& from);
+  /// What belongs to the weights: the optimiser's state, averages, the losses they gave.
+  void restore_weights(const Checkpoint& from);
+  /// Compiles the steps anew for a recipe that asks for others, which go on where the old ones were.
+  void rebuild();
   /// What is the best so far, by the metric that the recipe names now; none when it named another before.
   void restore_best(const Checkpoint& from);
-  bool checkpoint_due() const;
+  /// Is a checkpoint due by the number of steps, or by the clock?
+  bool step_planned() const;
+  bool time_for_checkpoint() const;
   /// Says in the run folder by what it is begun or gone on with.
   void note_origin() const;
   /// Opens the journals of the run folder.

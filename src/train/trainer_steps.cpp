@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "base/format.h"
 #include "base/memory_nodes.h"
@@ -18,44 +19,30 @@ namespace millrace::train {
 void TrainerState::choose_step(int64_t length) {
   optim::TrainStep* const wanted = by_length.at(length).get();
   if (wanted == step) return;
-  wanted->set_step(step->step());
+  wanted->set_step(step->step(), step->left_out());
   step = wanted;
 }
 
 /// Where parameters stop training, a step without their gradients goes on with the others' optimiser state.
 void TrainerState::freeze() {
-  const int64_t at = done();
+  const int64_t at = done(), left_out = step->left_out();
   if (at == total || !freeze_due(*task.network, freezes, at)) return;
   std::map<std::string, Array> state;
   for (const auto& [name, array] : step->state()) state.emplace(name, array.clone());
   build_steps();
-  step->set_step(at);
+  step->set_step(at, left_out);
   for (auto& [name, array] : step->state()) {
     const Array& kept = state.at(name);
     std::memcpy(array.data(), kept.data(), static_cast<size_t>(kept.bytes()));
   }
 }
 
-void TrainerState::check_finite(double loss) const {
-  if (step->sound()) return;
-  std::string first = step->find_non_finite();
-  if (first.empty()) first = "no operation repeats it";
-  if (first.starts_with("parameter"))
-    first +=
-        " (the gradient of the step before overflowed: with train.clip_norm the operation that did it is "
-        "named)";
-  const auto kept = run ? list_checkpoints(run->checkpoints()) : std::vector<std::filesystem::path>{};
-  fail<Error>(
-      "{}: {}. A smaller train.optimizer.lr (now {}), train.clip_norm or train.schedule.warmup may help; {} "
-      "holds the "
-      "last sound weights.",
-      std::isfinite(loss) ? fmt::format("the gradients of step {} are not finite", done())
-                          : fmt::format("the loss of step {} is {}", done(),
-                                        std::isnan(loss) ? "NaN"
-                                        : loss > 0       ? "infinite"
-                                                         : "minus infinite"),
-      first, optim::learning_rate(recipe().train.optimizer.settings),
-      kept.empty() ? "no checkpoint" : kept.back().string());
+void TrainerState::apply_lookahead() {
+  if (!lookahead || (done() % recipe().train.lookahead != 0 && done() != total)) return;
+  const double part = static_cast<double>(done()) / static_cast<double>(total);
+  lookahead->update(done() == total ? 1.0
+                                    : std::pow(recipe().train.lookahead_decay, recipe().train.lookahead) *
+                                          std::pow(part, 3));
 }
 
 bool TrainerState::one_step(StepMarks* marks) {
@@ -78,7 +65,8 @@ bool TrainerState::one_step(StepMarks* marks) {
     for (int i = static_cast<int>(batch.arrays.size()); i < step->input_count(); ++i)
       Passes::fill(step->input(i), batch, feed());
   mark(&StepMarks::inputs);
-  const double lr = recipe().train.lr_scale * schedule(done()) * watched.factor;
+  const double lr = recipe().train.lr_scale * schedule(done()) * watched.factor * rollback_factor;
+  step->set_loss_limit(losses.limit(recipe().train.loss_spike));
   if (recipe().train.verify > 0 && (done() + 1) % recipe().train.verify == 0) {
     if (const std::string found = step->run_verified(lr); !found.empty())
       fail<Error>(
@@ -90,15 +78,13 @@ bool TrainerState::one_step(StepMarks* marks) {
   mark(&StepMarks::ran);
   const double loss = step->loss();
   const auto metrics = step->metrics();  // those of the outputs, then maybe the scale of the loss
-  check_finite(loss);
-  if (lookahead && (done() % recipe().train.lookahead == 0 || done() == total)) {
-    const double part = static_cast<double>(done()) / static_cast<double>(total);
-    lookahead->update(done() == total ? 1.0
-                                      : std::pow(recipe().train.lookahead_decay, recipe().train.lookahead) *
-                                            std::pow(part, 3));
+  const int64_t bad_before = bad_in_epoch;
+  judge_step(loss);
+  apply_lookahead();
+  if (bad_in_epoch == bad_before) {
+    loss_sum += loss;
+    for (size_t i = 0; i < sums.size(); ++i) sums[i].second += metrics[i].second;
   }
-  loss_sum += loss;
-  for (size_t i = 0; i < sums.size(); ++i) sums[i].second += metrics[i].second;
   mark(&StepMarks::end);
   if (!first_step) {
     timed += batch.valid;
@@ -114,7 +100,7 @@ bool TrainerState::one_step(StepMarks* marks) {
 
 void TrainerState::report(double seconds) {
   step_seconds = step_seconds == 0 ? seconds : 0.9 * step_seconds + 0.1 * seconds;
-  const int64_t in_epoch = (done() - 1) % steps_per_epoch + 1;
+  const double in_epoch = counted_steps();
   const auto ratio = [&](int64_t steps) {
     return static_cast<double>(steps) / static_cast<double>(steps_per_epoch);
   };
@@ -125,8 +111,8 @@ void TrainerState::report(double seconds) {
   status.epochs = ratio(total);
   status.unit = feed().unit();
   status.samples = done() * recipe().train.batch;
-  status.loss = loss_sum / static_cast<double>(in_epoch);
-  status.metrics = means(static_cast<double>(in_epoch));
+  status.loss = loss_sum / in_epoch;
+  status.metrics = means(in_epoch);
   status.per_second = static_cast<double>(recipe().train.batch) / step_seconds;
   const double tests_left = tests.feed ? std::ceil(status.epochs) - std::floor(status.epoch) : 0;
   status.seconds_left = static_cast<double>(total - done()) * step_seconds + tests_left * test_seconds;
@@ -134,7 +120,7 @@ void TrainerState::report(double seconds) {
 }
 
 void TrainerState::end_epoch() {
-  const double steps = static_cast<double>((done() - 1) % steps_per_epoch + 1);
+  const double steps = counted_steps();
   const double train_seconds = seconds_since(epoch_begin);
   const DataTimes times = data_times() - epoch_times;
   const double epoch = static_cast<double>(done()) / static_cast<double>(steps_per_epoch);
@@ -167,6 +153,7 @@ void TrainerState::end_epoch() {
   const std::string proxy = last && log ? compare_loss(loss_sum / steps, values) : "";
   values.push_back({"seconds", "", seconds_since(epoch_begin)});
   values.push_back({"seconds_waiting", "", times.waiting});
+  values.push_back({"seconds_saving", "", std::exchange(saving_seconds, 0)});
   values.push_back({"seconds_loading_a_sample", "", times.cpu_per_sample()});
   if (log) log_epoch(values);
   for (const std::string& line : skipped_samples(feed(), bad)) observer.message(line);
@@ -179,6 +166,7 @@ void TrainerState::end_epoch() {
   // Of a training that ends within an epoch more may be asked for, and then the epoch goes on.
   if (done() % steps_per_epoch == 0) {
     loss_sum = 0;
+    bad_in_epoch = 0;
     for (NamedValue& sum : sums) sum.second = 0;
   }
   epoch_begin = Clock::now();

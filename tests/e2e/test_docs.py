@@ -120,6 +120,13 @@ def test_commands_of_the_page_of_recipes_run(at_desk, desk):
     assert "done: run" in at_desk("millrace train run --resume")
 
 
+def test_commands_of_the_page_about_recovery_run_in_their_order(at_desk, desk):
+    lines = commands("docs/recovery.md")
+    assert len(lines) >= 4
+    for line in lines:
+        assert at_desk(line, *(SHORT if "train examples" in line else [])), line
+
+
 def test_recipes_on_the_pages_train(at_desk, desk):
     recipes = [(page, text) for page in PAGES for text in blocks(page, "toml")]
     assert len(recipes) >= 2

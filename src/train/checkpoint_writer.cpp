@@ -1,0 +1,94 @@
+#include "train/checkpoint_writer.h"
+
+#include <utility>
+
+#include "base/parallel_copy.h"
+
+namespace millrace::train {
+
+CheckpointWriter::CheckpointWriter() : thread_([this] { work(); }) {}
+
+CheckpointWriter::~CheckpointWriter() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void CheckpointWriter::rethrow() {
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+// The memory of arrays is asked for once: fresh pages take longer than the copy does.
+void CheckpointWriter::copy_tensors(track::NamedArrays& tensors) {
+  const bool same =
+      memory_.size() == tensors.size() &&
+      std::equal(memory_.begin(), memory_.end(), tensors.begin(), [](const auto& a, const auto& b) {
+        return a.first == b.first && a.second.type() == b.second.type();
+      });
+  if (!same) {
+    memory_.clear();
+    for (const auto& [name, array] : tensors) memory_.emplace_back(name, Array(array.type()));
+  }
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Array& from = tensors[i].second;
+    constexpr int64_t worth = 1 << 18;  // bytes, for waking threads
+    if (from.bytes() >= worth)
+      copy_in_parts(ThreadPool::global(), memory_[i].second.data(), from.data(),
+                    static_cast<size_t>(from.bytes()));
+    else if (from.bytes() > 0)
+      std::memcpy(memory_[i].second.data(), from.data(), static_cast<size_t>(from.bytes()));
+    tensors[i].second = memory_[i].second;
+  }
+}
+
+void CheckpointWriter::start(Checkpoint checkpoint, Write write) {
+  wait();
+  copy_tensors(checkpoint.tensors);
+  {
+    const std::lock_guard lock(mutex_);
+    taken_ = std::move(checkpoint);
+    write_ = std::move(write);
+  }
+  changed_.notify_all();
+}
+
+void CheckpointWriter::wait() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return !write_; });
+  rethrow();
+}
+
+void CheckpointWriter::check() {
+  const std::lock_guard lock(mutex_);
+  rethrow();
+}
+
+void CheckpointWriter::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return write_ || over_; });
+    if (!write_) return;
+    lock.unlock();
+    std::exception_ptr failed;
+    try {
+      write_(taken_);
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    lock.lock();
+    failure_ = failed;
+    write_ = nullptr;
+    changed_.notify_all();
+  }
+}
+
+int64_t bytes_of_tensors(const Checkpoint& checkpoint) {
+  int64_t bytes = 0;
+  for (const auto& [name, array] : checkpoint.tensors) bytes += array.bytes();
+  return bytes;
+}
+
+}  // namespace millrace::train
