@@ -144,7 +144,7 @@ Outcome Trainer::run() {
     }
     if (s.fitting) {
       s.one_round();
-      if (s.done() == s.total || s.ends_early() || s.checkpoint_due()) s.save();
+      if (s.done() == s.total || s.ends_early() || s.step_planned() || s.time_for_checkpoint()) s.save();
       continue;
     }
     const auto begin = Clock::now();
