@@ -48,7 +48,7 @@ FLOORS = [
     ["task"],
     ["task/inputs", "task/outputs", "task/losses"],
     ["train"],
-    ["check"],
+    ["check", "baseline"],
     ["cli"],
 ]
 RANK = {folder: rank for rank, row in enumerate(FLOORS) for folder in row}

@@ -103,6 +103,11 @@ struct Recipe {
     std::vector<std::string> metrics;
     int64_t batch = 500;
   } eval;
+
+  /// What `millrace baseline` measures beside the models that it trains.
+  struct Baseline {
+    std::string heuristic, human;
+  } baseline;
 };
 
 /// Reads a TOML recipe and applies overrides ("train.epochs=2", "train.optimizer=adam", "input.augment=[flip,

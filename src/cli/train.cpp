@@ -9,6 +9,7 @@
 #include <millrace/nn.h>
 
 #include "base/format.h"
+#include "baseline/baseline.h"
 #include "check/check.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
@@ -17,6 +18,7 @@
 #include "cli/verbs.h"
 #include "data/augment/augment.h"
 #include "data/order/order.h"
+#include "data/tools/fingerprint.h"
 #include "eval/metric.h"
 #include "nn/models/architecture.h"
 #include "task/recipe.h"
@@ -85,6 +87,20 @@ train::RunFolder start_training(std::unique_ptr<train::Trainer>& trainer, const 
   return trainer->begin(a.out, fs::path(a.recipe).stem().string());
 }
 
+/// What the network has to beat, where millrace baseline has measured that on the same samples.
+std::vector<std::string> beside_baselines(const train::Trainer& trainer, const fs::path& recipe,
+                                          const fs::path& run, const train::Outcome& outcome) {
+  if (!outcome.finished || outcome.test.empty() || fs::is_directory(recipe)) return {};
+  const auto report = baseline::read_report(baseline::report_path(recipe));
+  if (!report || !trainer.training().samples || !trainer.tests().samples) return {};
+  if (data::fingerprint(*trainer.training().samples).digest != report->train_digest ||
+      data::fingerprint(*trainer.tests().samples).digest != report->test_digest)
+    return {fmt::format("baseline: {} is of other samples: millrace baseline {} measures again",
+                        baseline::report_path(recipe).string(), shell_quoted(recipe.string()))};
+  return baseline::compare(*report, outcome.test,
+                           baseline::last_of_training(run / "metrics.jsonl", report->progress));
+}
+
 /// The short form of `millrace check`: a line for each check that does not pass.
 void tell_checks(const train::Trainer& trainer, const std::string& recipe, Progress& progress) {
   bool any = false;
@@ -109,8 +125,11 @@ Trained train_once(const TrainArguments& a) {
   if (!a.json) progress.print(fmt::format("run folder: {}", run.path().string()));
   if (!a.json && !a.resume && !a.no_check) tell_checks(*trainer, a.recipe, progress);
   train::Outcome outcome = trainer->run();
+  std::vector<std::string> beside = beside_baselines(*trainer, a.recipe, run.path(), outcome);
+  if (!a.json)
+    for (const std::string& line : beside) progress.print(line);
   progress.finish();
-  return {run.path(), std::move(outcome)};
+  return {run.path(), std::move(outcome), std::move(beside)};
 }
 
 namespace {
@@ -128,14 +147,15 @@ TrainArguments with_sample(TrainArguments a) {
 int run_train(const TrainArguments& given) {
   const TrainArguments a = with_sample(given);
   if (a.seeds != 0) return train_seeds(a);
-  const auto [run, outcome] = train_once(a);
+  const auto [run, outcome, beside] = train_once(a);
   if (a.json) {
     std::vector<std::pair<std::string, Json>> test;
     for (const eval::Measured& metric : outcome.test) test.emplace_back(metric.name, metric.value);
     fmt::print("{}\n", json_object({{"run", run.string()},
                                     {"finished", outcome.finished},
                                     {"step", outcome.step},
-                                    {"test", json_object(test)}})
+                                    {"test", json_object(test)},
+                                    {"baseline", std::vector<Json>(beside.begin(), beside.end())}})
                            .text);
   } else if (outcome.finished) {
     const std::string path = shell_quoted(run.string());

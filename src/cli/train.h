@@ -19,6 +19,7 @@ struct TrainArguments {
 struct Trained {
   std::filesystem::path run;
   train::Outcome outcome;
+  std::vector<std::string> beside;  // the baselines, in words
 };
 
 /// A new run, or one that is gone on with, with what is shown meanwhile; Ctrl-C saves it.

@@ -68,7 +68,8 @@ std::string recipe_help() {
           settings_help("train.optimizer", optim::common_optimizer_settings()) +
           kinds_help("train.optimizer", optim::optimizer_kinds()) +
           kinds_help("train.schedule", optim::schedule_kinds());
-  return text + "\n[eval]\n" + table_help(defaults, "eval.");
+  return text + "\n[eval]\n" + table_help(defaults, "eval.") + "\n[baseline]\n" +
+         table_help(defaults, "baseline.");
 }
 
 }  // namespace millrace::task

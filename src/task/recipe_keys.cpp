@@ -269,6 +269,17 @@ std::vector<RecipeKey> train_keys() {
                  "by default",
                  SLOT(eval.metrics)}),
       resumable({"eval.batch", "samples at a time", SLOT(eval.batch), 1, 1 << 20}),
+
+      resumable({"baseline.heuristic",
+                 "a rule of your own that millrace baseline measures: \"hours > 40 -> 'rich'; 'poor'\" "
+                 "(CONDITION -> CLASS, the "
+                 "first that is true; of two classes a condition alone tells the second), or arithmetic on "
+                 "columns for a "
+                 "number, \"40000 * median_income\"",
+                 SLOT(baseline.heuristic)}),
+      {"baseline.human",
+       "a column with what people said, which millrace baseline measures; no input takes it",
+       SLOT(baseline.human)},
   };
 }
 

@@ -12,12 +12,13 @@ namespace millrace::task {
 namespace {
 
 const std::vector<std::string>& top_sections() {
-  static const std::vector<std::string> names = {"data",    "input", "inputs", "output",
-                                                 "outputs", "model", "train",  "eval"};
+  static const std::vector<std::string> names = {"data",  "input", "inputs", "output",  "outputs",
+                                                 "model", "train", "eval",   "baseline"};
   return names;
 }
 
-constexpr const char* recipe_has = "a recipe has [data], [input], [output], [model], [train] and [eval]";
+constexpr const char* recipe_has =
+    "a recipe has [data], [input], [output], [model], [train], [eval] and [baseline]";
 
 /// The sections that choose a kind, by name.
 const std::vector<std::pair<std::string, SectionType>>& kind_sections() {
@@ -49,7 +50,7 @@ bool belongs(const std::string& section, const std::string& key, const Raw& raw)
 
 /// The only section that has all keys of a table; "" where none has, or several.
 std::string section_by_keys(const Items& items, const std::string& table) {
-  std::vector<std::string> sections = {"data", "train", "eval"};
+  std::vector<std::string> sections = {"data", "train", "eval", "baseline"};
   for (const auto& [name, type] : kind_sections()) sections.push_back(name);
   const std::string inside = table + ".";
   std::erase_if(sections, [&](const std::string& section) {
@@ -82,7 +83,7 @@ void refuse_inner(const Items& items, const std::string& name, size_t dot) {
       fail<InputError>(
           "{}: there is no section [{}]: one {} is [{}], of several each is [{}s.NAME], as [{}s.{}]", where,
           name, one, one, one, one, inner);
-  if (section == "train" || section == "data" || section == "eval") {
+  if (section == "train" || section == "data" || section == "eval" || section == "baseline") {
     std::vector<std::string> known;
     if (section == "train") known = {"train.optimizer", "train.schedule"};
     if (section == "data") known = {"data.train", "data.weights"};

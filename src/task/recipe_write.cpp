@@ -122,6 +122,8 @@ std::string recipe_toml(const Recipe& recipe) {
   add("train.optimizer", section_text(SectionType::optimizer, recipe.train.optimizer));
   add("train.schedule", section_text(SectionType::schedule, recipe.train.schedule));
   add("eval", keys_text(copy, "eval."));
+  if (!recipe.baseline.heuristic.empty() || !recipe.baseline.human.empty())
+    add("baseline", keys_text(copy, "baseline."));
   return text;
 }
 

@@ -215,6 +215,7 @@ std::vector<std::string> taken_columns(const Recipe& recipe) {
   std::vector<std::string> taken;
   for (const Section& output : recipe.outputs) add_columns(taken, columns_of(output));
   if (!recipe.data.sample_weight.empty()) add_columns(taken, {recipe.data.sample_weight});
+  if (!recipe.baseline.human.empty()) add_columns(taken, {recipe.baseline.human});
   if (const std::string group = group_column(recipe); !group.empty()) add_columns(taken, {group});
   return taken;
 }

@@ -152,7 +152,11 @@ TEST_CASE("the model of a table takes numbers, ids, or both") {
   CHECK_THROWS_WITH_AS(table_of(0, {3, 0}), doctest::Contains("needs ids"), InputError);
   CHECK_THROWS_WITH_AS(nn::make_model("mlp", {.numbers = 3, .ids = {2}}), doctest::Contains("'table'"),
                        InputError);
-  CHECK_THROWS_WITH_AS(nn::make_model("dlrm", {.numbers = 3}), doctest::Contains("13 numbers"), InputError);
+  CHECK_THROWS_WITH_AS(nn::make_model("dlrm", {.numbers = 3}), doctest::Contains("with categories"),
+                       InputError);
+  const nn::Model clicks = nn::make_model("dlrm", {.classes = 3, .numbers = 2, .ids = {4, 5}});
+  CHECK(output_of(clicks) == Type{f32, {any_batch, 3}});
+  CHECK(clicks.module->find("emb.weight")->shape() == Shape{9, 32});
   CHECK(nn::make_model("mlp", {.numbers = 3}).inputs[0].type == Type{f32, {any_batch, 3}});
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/murmur3.h"
 #include "base/parallel_for.h"
 #include "base/utf8.h"
 #include "data/encode/table_state.h"
@@ -179,9 +180,7 @@ class TableEncoder::Bound {
         text = made = code_text(text);
       if (is_missing_text(text)) text = {};
       if (state_.hash_ids > 0) {
-        *to = !there ? 0
-                     : 1 + static_cast<int64_t>(XXH64(text.data(), text.size(), 0) %
-                                                static_cast<uint64_t>(state_.hash_ids - 1));
+        *to = text.empty() ? 0 : 1 + murmur3_32(text) % (state_.hash_ids - 1);
         continue;
       }
       const auto at = vocabulary.find(text);

@@ -45,7 +45,7 @@ struct TableOptions {
   /// whether there is one may be told), and numbers that count the rows. `categories`, `numbers`, `dates`
   /// decide before.
   bool decide = false;
-  /// > 0: no vocabulary; ids are 1 + XXH64(text) mod (hash_ids - 1), missing ones 0.
+  /// > 0: no vocabulary; ids are 1 + murmur3_32(text) mod (hash_ids - 1), missing ones 0.
   int64_t hash_ids = 0;
   int threads = 0;
   /// Called by many threads.

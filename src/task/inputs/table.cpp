@@ -156,8 +156,10 @@ class TableInput final : public Input {
       const int64_t id = row[place].as<int64_t>()[k];
       const bool known = id >= 1 && id <= static_cast<int64_t>(category.vocabulary.size());
       const std::string* const value = known ? &category.vocabulary[static_cast<size_t>(id - 1)] : nullptr;
+      const bool hashed = category.vocabulary.empty() && id > 0;
       parts.push_back(fmt::format("{} {}", category.column,
-                                  !value           ? "unknown"
+                                  hashed           ? fmt::format("hashed to {}", id)
+                                  : !value         ? "unknown"
                                   : value->empty() ? "missing"
                                                    : quoted(*value)));
     }
@@ -167,6 +169,7 @@ class TableInput final : public Input {
   }
   std::vector<ExportedTexts> exported_texts() const override {
     std::vector<ExportedTexts> list;
+    if (settings().integer("hash") > 0) return list;  // who serves the model hashes them
     for (const auto& category : encoder_.categories()) {
       ExportedTexts texts{"ids", std::ssize(list), category.column, {}};
       for (size_t i = 0; i < category.vocabulary.size(); ++i) {
@@ -229,6 +232,7 @@ data::TableOptions table_options(const Section& section, const Reading& reading)
   options.dates = s.texts("dates");
   options.named = columns;
   options.bins = s.integer("bins");
+  options.hash_ids = s.integer("hash");
   for (const std::string& name : leave_out) (void)samples.column(name);
   for (const std::string& name : columns)
     if (const data::Column& column = samples.columns()[samples.column(name)];
@@ -270,6 +274,9 @@ std::unique_ptr<Input> load_table(const Section& section, const std::string& enc
 void check_table(const Section& section, const Recipe& /*recipe*/) {
   const Settings& s = section.settings;
   const std::string key = input_key(section);
+  if (s.integer("hash") == 1)
+    fail<InputError>("{}.hash = 1: id 0 is what is missing, so that no id is left for values: give 2 or more",
+                     key);
   if (!s.texts("columns").empty() && !s.texts("leave_out").empty())
     fail<InputError>("{0}.columns and {0}.leave_out both say which columns are used: give one", key);
   std::map<std::string, std::string> said;
@@ -347,7 +354,12 @@ MILLRACE_INPUT(table){
          {"bins",
           "numbers are also given by where they stand among so many ranges with equal numbers of rows, which "
           "helps where amounts are skewed or effects have steps; 0: not",
-          int64_t{0}, 0, 1024}},
+          int64_t{0}, 0, 1024},
+         {"hash",
+          "> 0: all texts are categories, and ids no vocabulary but 1 + murmur3_32(text) mod (hash - 1), 0 "
+          "for what is "
+          "missing: so many for each column, however many values there are",
+          int64_t{0}, 0, int64_t{1} << 30}},
     .as_written = "categories",
     .recognise =
         [](const data::Dataset& samples, const std::vector<std::string>& taken) {

@@ -1,0 +1,197 @@
+#include "baseline/trained.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/format.h"
+#include "nn/models/architecture.h"
+#include "optim/kinds.h"
+#include "train/trainer.h"
+
+namespace millrace::baseline {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Gone with all that is in it.
+class ShortLivedFolder {
+ public:
+  ShortLivedFolder() {
+    std::string name = (fs::temp_directory_path() / "millrace-baseline-XXXXXX").string();
+    if (!::mkdtemp(name.data()))
+      fail<IoError>("no folder can be made in {}", fs::temp_directory_path().string());
+    path_ = name;
+  }
+  ~ShortLivedFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ShortLivedFolder(const ShortLivedFolder&) = delete;
+  ShortLivedFolder& operator=(const ShortLivedFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+}  // namespace
+
+double last_of_training(const fs::path& metrics, const std::string& name) {
+  double value = std::numeric_limits<double>::quiet_NaN();
+  if (name.empty() || !fs::exists(metrics)) return value;
+  const std::string text = read_text(metrics), key = "train/" + name;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const auto line = nlohmann::json::parse(text.begin() + static_cast<std::ptrdiff_t>(at),
+                                            text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    if (line.is_object() && line.contains(key) && line[key].is_number()) value = line[key].get<double>();
+    at = end + 1;
+  }
+  return value;
+}
+
+task::Recipe plain_recipe(const Context& context) {
+  task::Recipe recipe = context.task().recipe;
+  const int64_t seed = recipe.train.seed;
+  recipe.train = {};
+  recipe.train.seed = seed;
+  recipe.train.optimizer.settle("train.optimizer", "lbfgs",
+                                optim::optimizer_settings(optim::optimizer_kinds().at("lbfgs")));
+  recipe.train.schedule.settle("train.schedule", "constant", optim::schedule_kinds().at("constant").settings);
+  recipe.train.keep_checkpoints = 1;
+  recipe.train.checkpoint_minutes = 0;
+  recipe.model = {};
+  return recipe;
+}
+
+void choose_model(task::Recipe& recipe, const std::string& kind) {
+  recipe.model.settle("model", kind, nn::architectures().at(kind).settings);
+}
+
+Result trained(Context& context, const task::Recipe& recipe, const std::string& name) {
+  const ShortLivedFolder folder;
+  const auto begin = std::chrono::steady_clock::now();
+  bool late = false;
+  train::Observer observer;
+  observer.step = [&](const train::Status& status) { context.progress(name, status.step, status.steps); };
+  observer.busy = [&](const std::string& what, int64_t done, int64_t of) {
+    context.progress(name + ": " + what, done, of);
+  };
+  observer.stop = [&] {
+    late = late || std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() >
+                       context.options().seconds;
+    return late || context.options().stop();
+  };
+  train::Trainer trainer(recipe, observer);
+  const fs::path run = trainer.begin(folder.path() / "run", "baseline").path();
+  const train::Outcome outcome = trainer.run();
+  Result result;
+  result.metrics = outcome.test;
+  if (result.metrics.empty())
+    result.note = "nothing was measured within the time";
+  else if (!outcome.finished)
+    result.note = fmt::format("stopped after {:.0f} s, before its end", context.options().seconds);
+  const auto& outputs = context.task().outputs;
+  if (outputs.size() == 1)
+    result.train = last_of_training(run / "metrics.jsonl", progress_name(context.task()));
+  return result;
+}
+
+namespace {
+
+/// Why nothing that learns by itself is tried on these data; "" where it is.
+std::string no_training(const task::Task& task) {
+  if (task.inputs.size() > 1 || task.outputs.size() > 1)
+    return "is tried on recipes of one input and one output";
+  if (task.outputs[0]->at_places() || task.outputs[0]->from())
+    return "predicts one thing of each sample, not at places of a row";
+  return "";
+}
+
+Result run_linear(Context& context) {
+  const task::Task& task = context.task();
+  if (const std::string why = no_training(task); !why.empty()) return not_for(why);
+  task::Recipe recipe = plain_recipe(context);
+  const std::string gives = task.inputs[0]->gives();
+  const int64_t width = task.outputs[0]->width(), rows = context.samples(false)->count();
+  recipe.train.epochs = 100;
+  recipe.train.batch = 4096;
+  recipe.train.optimizer.set("tolerance", 1e-4);
+  recipe.train.optimizer.set("weight_decay", 1 / static_cast<double>(std::max<int64_t>(1, rows)));
+  std::string note;
+  if (gives == "table") {
+    choose_model(recipe, "linear");
+  } else if (gives == "tokens") {
+    choose_model(recipe, "bag");
+    recipe.train.optimizer = {};
+    recipe.train.optimizer.settle("train.optimizer", "adamw",
+                                  optim::optimizer_settings(optim::optimizer_kinds().at("adamw")));
+    recipe.train.optimizer.set("lr", 5e-3);
+    recipe.train.batch = 64;
+    recipe.train.epochs = 5;
+    note = "of the mean of vectors of tokens";
+  } else {
+    recipe.model.layers = {"flatten", fmt::format("linear {}", width)};
+    recipe.train.batch = 1024;
+    note = "of all numbers of a sample";
+  }
+  Result result = trained(context, recipe, "linear");
+  if (result.note.empty()) result.note = note;
+  return result;
+}
+
+/// An architecture that is fitted to all samples, where this program has it.
+Result run_fitted(Context& context, const std::string& kind) {
+  const task::Task& task = context.task();
+  if (const std::string why = no_training(task); !why.empty()) return not_for(why);
+  const nn::Architecture* const architecture = nn::architectures().find(kind);
+  if (!architecture) return not_for("this program was built without it");
+  if (!architecture->takes.empty() && architecture->takes != task.inputs[0]->gives())
+    return not_for(fmt::format("takes a {}", architecture->takes));
+  task::Recipe recipe = plain_recipe(context);
+  recipe.train.optimizer = {};
+  recipe.train.optimizer.settle("train.optimizer", "adamw",
+                                optim::optimizer_settings(optim::optimizer_kinds().at("adamw")));
+  choose_model(recipe, kind);
+  try {
+    return trained(context, recipe, kind);
+  } catch (const InputError& error) {
+    return not_for(error.what());
+  }
+}
+
+}  // namespace
+
+MILLRACE_BASELINE(linear){
+    .name = "linear",
+    .doc = "linear or logistic regression",
+    .place = 40,
+    .run = run_linear,
+};
+
+MILLRACE_BASELINE(nearest_neighbours){
+    .name = "nearest_neighbours",
+    .doc = "what the most similar samples of training have",
+    .place = 50,
+    .run = [](Context& context) { return run_fitted(context, "nearest_neighbours"); },
+};
+
+MILLRACE_BASELINE(naive_bayes){
+    .name = "naive_bayes",
+    .doc = "each column by itself",
+    .place = 60,
+    .run = [](Context& context) { return run_fitted(context, "naive_bayes"); },
+};
+
+MILLRACE_BASELINE(boosting){
+    .name = "boosting",
+    .doc = "gradient-boosted trees",
+    .place = 70,
+    .run = [](Context& context) { return run_fitted(context, "boosting"); },
+};
+
+}  // namespace millrace::baseline
