@@ -42,7 +42,7 @@ Checkpoint TrainerState::checkpoint() const {
     c.counters[best_key()] = best_step;
   }
   c.counters["tests_waited"] = tests_waited;
-  c.counters["left_out"] = step->left_out();
+  if (step) c.counters["left_out"] = step->left_out();
   c.counters["bad/in_row"] = bad_in_row;
   c.counters["bad/in_epoch"] = bad_in_epoch;
   c.counters["bad/skipped"] = bad_steps;
