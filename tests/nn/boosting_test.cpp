@@ -1,6 +1,7 @@
 #include <cmath>
 #include <doctest/doctest.h>
 #include <limits>
+#include <set>
 
 #include <millrace/error.h>
 
@@ -186,6 +187,29 @@ TEST_CASE("boosting goes on with the same bits, whatever it samples, and knows i
     CHECK(boosted_logits(boosted_model(width, 3, sampling), reseeded, f.x) !=
           second->logits(false)->to_doubles());
   }
+}
+
+TEST_CASE("boosting: missing values go the ways that they went in training, one row or many at once") {
+  const ByFormula f;
+  Array x = f.x.clone();
+  for (int64_t i = 0; i < x.count(); i += 5) x.set(i, std::numeric_limits<double>::quiet_NaN());
+  const nn::Model model = boosted_model(1, 3, some_settings);
+  const auto fitting = fitted_of(model).fit(boosted_data(x, f.numbers, nn::Predicted::numbers, 1));
+  for (int i = 0; i < 5; ++i) fitting->round();
+  fitting->store(5);
+  const Array known = fitting->logits(false)->clone();
+  const Tensor all(x);
+  CHECK(fitted_of(model)({&all, 1}).to_array().identical(known));
+  std::set<double> ways;
+  const Array missing = fitted_of(model).find("missing")->to_array();
+  for (int64_t row = 0; row < 24; ++row) {
+    Array one(f32, {1, 3});
+    for (int64_t c = 0; c < 3; ++c) one.set(c, x.at(3 * row + c));
+    const Tensor alone(one);
+    CHECK(fitted_of(model)({&alone, 1}).to_array().at(0) == known.at(row));
+  }
+  for (const double way : missing.to_doubles()) ways.insert(way);
+  CHECK(ways.size() == 2);
 }
 
 TEST_CASE("boosting: fewer rounds are the first ones") {
