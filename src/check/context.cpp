@@ -171,16 +171,14 @@ void Context::subject_of_task() {
   s.causal = std::any_of(task.inputs.begin(), task.inputs.end(),
                          [](const auto& input) { return input->continuable() != nullptr; });
   model_ = task.network;
-  for (const auto& list : {model_->parameters(), model_->buffers()})
-    for (const nn::Named& named : list) drawn_.push_back(optim::value_of(named).clone());
+  drawn_ = weights();
 }
 
 const std::shared_ptr<nn::Module>& Context::model() {
   if (!model_) {
     model_ = subject_.make();
     if (!model_) fail<InputError>("`make` gives no model");
-    for (const auto& list : {model_->parameters(), model_->buffers()})
-      for (const nn::Named& named : list) drawn_.push_back(optim::value_of(named).clone());
+    drawn_ = weights();
   }
   return model_;
 }
@@ -239,15 +237,26 @@ std::vector<Array> Context::given(const std::vector<Array>& batch) const {
 
 void Context::reset() {
   if (!model_) return;
+  set_weights(drawn_);
+  if (!step_) return;
+  for (auto& [name, array] : step_->state()) std::memset(array.data(), 0, static_cast<size_t>(array.bytes()));
+  step_->set_step(0);
+}
+
+std::vector<Array> Context::weights() {
+  std::vector<Array> all;
+  for (const auto& list : {model()->parameters(), model()->buffers()})
+    for (const nn::Named& named : list) all.push_back(optim::value_of(named).clone());
+  return all;
+}
+
+void Context::set_weights(const std::vector<Array>& to) {
   size_t at = 0;
   for (const auto& list : {model_->parameters(), model_->buffers()})
     for (const nn::Named& named : list) {
       Array array = optim::value_of(named);
-      array.assign(drawn_[at++]);
+      array.assign(to[at++]);
     }
-  if (!step_) return;
-  for (auto& [name, array] : step_->state()) std::memset(array.data(), 0, static_cast<size_t>(array.bytes()));
-  step_->set_step(0);
 }
 
 std::vector<Array> Context::outputs(std::span<const Array> given) {

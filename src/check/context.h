@@ -25,6 +25,14 @@ struct Signal {
   bool rectified = false;  // no element is below 0: what a ReLU leaves
 };
 
+/// How a short training went.
+struct Learning {
+  double first = 0, last = 0;  // mean loss of the first and of the last round through the batches
+  int64_t steps = 0;
+  double lr = 0;
+  bool finite = true;
+};
+
 class Context {
  public:
   /// Reads the recipe's data as a training does, and draws its weights.
@@ -84,6 +92,16 @@ class Context {
   std::shared_ptr<const optim::Optimizer> optimizer();
   /// One step on a batch, at `lr`; the loss before it.
   double train(const std::vector<Array>& batch, double lr);
+  /// What is found out once about short trainings (learning.h): their rate, and weights after one of new
+  /// batches.
+  struct Short {
+    std::optional<double> rate;
+    std::vector<Array> weights;
+    Learning learning;
+  } short_training;
+  /// Copies of parameters and buffers as they are; and back.
+  std::vector<Array> weights();
+  void set_weights(const std::vector<Array>& to);
 
  private:
   void subject_of_task();

@@ -50,8 +50,9 @@ Finding run_input_independent(Context& context) {
   std::vector<std::vector<Array>> blind;
   for (size_t i = 0; i < batches; ++i) blind.push_back(without_inputs(context, context.batch(i)));
   Learning seeing, not_seeing;
+  const double rate = small_batch_rate(context);
   for (const double scale : {1.0, 0.1}) {
-    const double lr = context.subject().lr * scale;
+    const double lr = rate * scale;
     seeing = learn(
         context, [&](size_t i) -> const std::vector<Array>& { return context.batch(i % batches); }, batches,
         lr, limit);

@@ -24,8 +24,9 @@ bool is_falling(const Learning& learning) { return learning.last < 0.8 * learnin
 Learning best_learning(Context& context, const Rung& rung,
                        const std::function<const std::vector<Array>&(size_t)>& batch) {
   Learning best;
+  const double rate = small_batch_rate(context);
   for (const double scale : {1.0, 0.1, 0.01}) {
-    Learning learning = learn(context, batch, rung.round, context.subject().lr * scale, rung.limit);
+    Learning learning = learn(context, batch, rung.round, rate * scale, rung.limit);
     const bool better = best.steps == 0 || (learning.finite && (!best.finite || learning.last < best.last));
     if (better) best = learning;
     if (best.finite && (best.last < rung.limit.loss || is_falling(best))) break;
@@ -71,17 +72,14 @@ Finding run_ladder(Context& context) {
   std::vector<std::string> saw;
   std::vector<Rung> rungs = {{"one batch", 1, 0.5, {.steps = 200, .seconds = 3}},
                              {"4 batches", 4, 0.7, {.steps = 200, .seconds = 3}}};
-  if (context.task()) rungs.push_back({"new batches", 8, 0.95, {.steps = 96, .seconds = 4}});
+  if (context.task()) rungs.push_back({"new batches", 8, 0.95, {}});
   for (Rung& rung : rungs) {
     const double ignorance = context.subject().ignorance;
     const double from = std::isfinite(ignorance) && ignorance > 0 ? std::min(first, ignorance) : first;
     rung.limit.loss = rung.share * from;
     const bool fresh = rung.round == 8;
     const Learning learning =
-        fresh ? learn(
-                    context, [&](size_t) -> const std::vector<Array>& { return context.fresh_batch(); },
-                    rung.round, context.subject().lr, rung.limit)
-              : best_learning(context, rung, fixed(rung.round));
+        fresh ? learn_new_batches(context) : best_learning(context, rung, fixed(rung.round));
     Finding one = judge_rung(context, rung, learning);
     // New samples in small batches for a few seconds: that the loss does not fall yet proves nothing.
     if (fresh && one.verdict != Verdict::pass) one = passed(one.saw);

@@ -112,6 +112,29 @@ double change_of_real(const Array& before, const Array& now, const Padding& padd
   return most;
 }
 
+/// By how much other targets in padded places move the loss, as a share of it: of subjects, whose loss may be
+/// any function.
+double change_of_loss(Context& context, const Padding& padding) {
+  const Subject& s = context.subject();
+  std::vector<Array> batch = context.batch();
+  std::vector<Array> targets;
+  Padding of_targets;
+  for (const size_t at : s.targets) {
+    const auto mask = std::find_if(padding.masks.begin(), padding.masks.end(), [&](const Array& m) {
+      return !m.empty() && m.shape() == batch[at].shape();
+    });
+    targets.push_back(batch[at]);
+    of_targets.masks.push_back(mask == padding.masks.end() ? Array() : *mask);
+  }
+  const std::vector<Array> changed = filled_up(targets, of_targets);
+  optim::EvalStep step(context.model(), s.inputs, [&](nn::Module& model, std::span<const Tensor> in) {
+    return std::vector<optim::NamedTensor>{{"loss", s.loss(model, in).loss}};
+  });
+  const double before = step.run(batch)[0].at(0);
+  for (size_t i = 0; i < changed.size(); ++i) batch[s.targets[i]] = changed[i];
+  return std::abs(step.run(batch)[0].at(0) - before) / std::max(std::abs(before), 1e-6);
+}
+
 Finding run_padding_leakage(Context& context) {
   constexpr size_t batches = 8;
   std::vector<Array> given = context.given(context.batch());
@@ -136,6 +159,13 @@ Finding run_padding_leakage(Context& context) {
                    "or the same text gives another result in a longer batch")
           : passed(fmt::format("{} padded places filled with something else: no output moved",
                                padding.elements));
+  if (!context.task())
+    if (const double change = change_of_loss(context, padding); change > 1e-5)
+      finding = worse(
+          finding,
+          failed(fmt::format("other targets in padded places change the loss by {}", share_text(change)),
+                 "leave padded places out of the loss: weigh them 0 and divide by how many "
+                 "count, or the loss says how much is padded"));
   finding.numbers = {{"padded", static_cast<double>(padding.elements)}, {"change", most}};
   return finding;
 }

@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "check/check.h"
 #include "check/context.h"
+#include "check/learning.h"
 
 namespace millrace::check {
 namespace {
@@ -69,9 +70,10 @@ Finding run_train_eval(Context& context) {
   constexpr size_t batches = 4;
   double before = 0, trained = 0;
   for (size_t i = 0; i < batches; ++i) before += context.train(context.batch(i), 0) / batches;
+  const double rate = small_batch_rate(context);
   (void)context.step();
   for (int64_t i = 0; step.step() < train_eval_steps; ++i) {
-    const double loss = context.train(context.batch(static_cast<size_t>(i) % batches), context.subject().lr);
+    const double loss = context.train(context.batch(static_cast<size_t>(i) % batches), rate);
     if (step.step() > train_eval_steps - static_cast<int64_t>(batches)) trained += loss / batches;
   }
   Finding finding = std::isfinite(trained)
