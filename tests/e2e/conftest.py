@@ -3,9 +3,12 @@
 import os
 import random
 import subprocess
+import wave
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -20,6 +23,30 @@ def write_texts(folder):
         text = " ".join(draw.choices(words, k=draw.choice([2, 3, 4, 5, 9, 30])))
         rows.append(f"spam\t{text} win a prize\n" if i % 3 == 0 else f"ham\t{text}\n")
     (folder / "messages.tsv").write_text("".join(rows))
+
+
+def write_samples(folder):
+    """photos/, customers.csv and words/ as the pages about pictures, tables and sounds have them, made up."""
+    draw = np.random.default_rng(5)
+    for name, colour in (("cat", (200, 120, 40)), ("dog", (60, 90, 160))):
+        (folder / "photos" / name).mkdir(parents=True)
+        for i in range(120):
+            pixels = np.clip(draw.normal(colour, 50, (36 + i % 5, 40, 3)), 0, 255).astype("uint8")
+            Image.fromarray(pixels).save(folder / "photos" / name / f"{i}.png")
+    lines = ["id,age,plan,calls,left"]
+    for i in range(600):
+        age, calls, plan = draw.integers(18, 80), draw.poisson(3), draw.choice(["basic", "plus", "max"])
+        lines.append(f"{7919 * i % 6007},{age},{plan},{calls},{'yes' if calls + 2 * (plan == 'basic') + draw.normal() > 4 else 'no'}")
+    (folder / "customers.csv").write_text("\n".join(lines) + "\n")
+    for name, pitch in (("yes", 400), ("no", 1500)):
+        (folder / "words" / name).mkdir(parents=True)
+        for i in range(80):
+            values = 8000 * np.sin(np.arange(3200) * pitch * draw.uniform(0.9, 1.1) / 8000 * 6.283) + draw.normal(0, 600, 3200)
+            with wave.open(str(folder / "words" / name / f"{i}.wav"), "wb") as file:
+                file.setnchannels(1)
+                file.setsampwidth(2)
+                file.setframerate(8000)
+                file.writeframes(values.astype("<i2").tobytes())
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -41,8 +41,9 @@ def pictures(path, seed, count, label, change=lambda x: x, order=None):
     for i in range(count // 4):
         y = i % 4
         pixels = np.clip(np.array([[200, 60, 60], [60, 60, 200], [60, 200, 60], [180, 180, 60]][y]) + draw.normal(0, 40, (16, 16, 3)), 0, 255)
-        (path / label(y)).mkdir(parents=True, exist_ok=True)
-        Image.fromarray(change(pixels.astype("uint8"))).save(path / label(y) / f"{i}.png")
+        folder = path / label(y)
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(change(pixels.astype("uint8"))).save(folder / f"{i}.png")
 
 
 def texts(path, seed, count, label, change=lambda x: x, order=None):

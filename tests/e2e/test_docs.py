@@ -6,6 +6,7 @@ docs/profile.md's commands are run by test_profile.py, docs/text.md's by test_te
 import gzip
 import importlib
 import io
+import json
 import re
 import shlex
 import struct
@@ -15,7 +16,7 @@ import tomllib
 
 import numpy as np
 import pytest
-from conftest import ROOT, write_texts
+from conftest import ROOT, write_samples, write_texts
 from PIL import Image
 
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
@@ -81,6 +82,7 @@ def desk(binary, tmp_path_factory):
     (folder / "shared/tabular/california-housing.csv").write_text("\n".join([names, *rows]) + "\n")
     (folder / "cat.jpg").write_bytes(jpeg(random, 3))
     write_texts(folder)
+    write_samples(folder)
     return folder
 
 
@@ -318,3 +320,18 @@ def test_commands_of_the_page_about_scale_run(at_desk, desk):
     lines = commands("docs/scale.md")
     assert len(lines) == 1
     assert "10 times the data: accuracy" in at_desk(lines[0], "train.epochs=1", *SHORT) and (desk / "curve.svg").exists()
+
+
+@pytest.mark.parametrize("page, name, least", [("pictures", "photos", 9), ("tables", "customers", 9), ("sounds", "words", 7)])
+def test_commands_of_the_pages_of_tasks_run_in_their_order(at_desk, desk, page, name, least):
+    (desk / f"{name}.toml").write_text(blocks(f"docs/{page}.md", "toml")[0])
+    lines = commands(f"docs/{page}.md")
+    assert len(lines) >= least
+    for line in lines:
+        assert at_desk(line), line
+    found = json.loads(at_desk(f"millrace eval runs/{name} --json"))
+    assert found["accuracy"] > 0.75
+    spoken = [span for span in spans(f"docs/{page}.md") if re.match(r"millrace \w+ \w+[./]", span)]
+    for span in spoken:
+        if not span.startswith(("millrace train", "millrace lr-find")):
+            at_desk(span)
