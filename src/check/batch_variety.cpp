@@ -69,6 +69,7 @@ double share_of_all(const Context& context, const std::vector<int64_t>& seen) {
 }
 
 Finding run_batch_variety(Context& context) {
+  if (context.fitted()) return not_for("the model is fitted to all samples at once");
   std::vector<int64_t> seen;
   double most = 0;
   int64_t alike = 0, rows = 0, batches = 0;
