@@ -80,15 +80,19 @@ Calibrated fit(Output& output, const eval::KeptRows& rows, const std::string& me
   return result;
 }
 
+/// What a threshold is tuned for, and what is printed.
+std::string calibration_metric(const CalibrateOptions& options) {
+  return options.metric.empty() && options.method == "threshold" ? "f1" : options.metric;
+}
+
 }  // namespace
 
-std::vector<Calibrated> calibrate(Task& task, TaskFeed& set, const CalibrateOptions& options,
-                                  const std::function<void(int64_t, int64_t)>& progress, int64_t most_bytes) {
+std::vector<Output*> outputs_to_calibrate(const Task& task, const CalibrateOptions& options) {
   const std::string& method = options.method;
   if (std::find(calibration_methods.begin(), calibration_methods.end(), method) == calibration_methods.end())
     fail<InputError>("there is no method '{}'{} ({})", method, did_you_mean(method, calibration_methods),
                      fmt::join(calibration_methods, ", "));
-  const std::string metric = options.metric.empty() && method == "threshold" ? "f1" : options.metric;
+  const std::string metric = calibration_metric(options);
   std::vector<Output*> fitted;
   for (const auto& output : task.outputs)
     if (method_applies(method, *output)) {
@@ -100,6 +104,14 @@ std::vector<Calibrated> calibrate(Task& task, TaskFeed& set, const CalibrateOpti
                      method == "threshold"  ? "a threshold decides between two classes, or of each label"
                      : method == "isotonic" ? "it is for classes or labels of whole samples"
                                             : "no output gives probabilities");
+  return fitted;
+}
+
+std::vector<Calibrated> calibrate(Task& task, TaskFeed& set, const CalibrateOptions& options,
+                                  const std::function<void(int64_t, int64_t)>& progress, int64_t most_bytes) {
+  const std::vector<Output*> fitted = outputs_to_calibrate(task, options);
+  const std::string& method = options.method;
+  const std::string metric = calibration_metric(options);
   for (Output* output : fitted) {
     eval::Calibration kept;
     if (method == "threshold") kept = output->calibration();

@@ -12,9 +12,13 @@
 
 namespace millrace::task {
 
+/// The outputs that the method applies to. InputError when there is no such method or metric, or it applies
+/// to none: without any data.
+std::vector<Output*> outputs_to_calibrate(const Task& task, const CalibrateOptions& options);
+
 /// Gives every output that the method applies to a calibration, of the logits of one pass over the set (with
 /// at most `most_bytes` of them). temperature and isotonic take the place of what was there; threshold
-/// decides on top of it. InputError when the method applies to none, or does not exist.
+/// decides on top of it. InputError as outputs_to_calibrate().
 std::vector<Calibrated> calibrate(Task& task, TaskFeed& set, const CalibrateOptions& options,
                                   const std::function<void(int64_t, int64_t)>& progress = nullptr,
                                   int64_t most_bytes = int64_t{1} << 29);

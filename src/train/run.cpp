@@ -230,6 +230,7 @@ task::Evaluation Run::evaluate(const std::string& data) {
 
 std::vector<task::Calibrated> Run::calibrate(const task::CalibrateOptions& options) {
   State& s = *state_;
+  (void)task::outputs_to_calibrate(s.task, options);  // what cannot be is said before data is read
   const data::Feed& feed = tests(options.data);
   std::vector<task::Calibrated> results =
       task::calibrate(s.task, s.tests, options,

@@ -9,48 +9,22 @@
 #include <millrace/optim.h>
 
 #include "optim/verify.h"
+#include "support/stored_steps.h"
 
 using namespace millrace;
+using namespace millrace::testing;
 
 namespace {
 
-struct Stored {
-  std::string name;
-  std::vector<double> curve, values;  // losses or rates; final parameters or fixed arrays
-};
-
-const Stored& stored(const std::string& name) {
-  static const std::vector<Stored> all = {
+const StoredValues& stored() {
+  static const StoredValues all({
 #include "optim/reference_values.inc"
-  };
-  for (const Stored& s : all)
-    if (s.name == name) return s;
-  throw std::runtime_error("no stored values " + name);
-}
-
-std::shared_ptr<nn::Sequential> small_model() {
-  auto model = std::make_shared<nn::Sequential>();
-  model->append(std::make_shared<nn::Linear>(4, 3));
-  model->append(nn::tanh());
-  model->append(std::make_shared<nn::Linear>(3, 2));
-  int i = 0;
-  for (const nn::Named& p : model->parameters())
-    *p.tensor = Array::of(f32, p.tensor->shape(), stored("start " + std::to_string(i++)).values);
-  return model;
+  });
+  return all;
 }
 
 optim::StepResult squared_error(nn::Module& model, std::span<const Tensor> inputs) {
   return {mse_loss(model(inputs[0]), inputs[1])};
-}
-
-std::unique_ptr<optim::TrainStep> small_step(const std::shared_ptr<nn::Module>& model,
-                                             std::shared_ptr<const optim::Optimizer> optimizer) {
-  auto step = std::make_unique<optim::TrainStep>(
-      model, std::vector<optim::TensorSpec>{{"x", {f32, {6, 4}}}, {"y", {f32, {6, 2}}}}, squared_error,
-      std::move(optimizer));
-  step->bind_input(0, Array::of(f32, {6, 4}, stored("x").values));
-  step->bind_input(1, Array::of(f32, {6, 2}, stored("y").values));
-  return step;
 }
 
 optim::Options biases_without_decay(optim::Options options) {
@@ -87,9 +61,9 @@ TEST_CASE("optimisers follow PyTorch's, with weight decay, groups and clipping")
            {.common = biases_without_decay({.weight_decay = 0.1, .clip_value = 1, .clip_norm = 0.5})})}};
   for (const Case& c : cases) {
     CAPTURE(c.name);
-    const auto model = small_model();
-    const auto step = small_step(model, c.optimizer);
-    const Stored& expected = stored(c.name);
+    const auto model = stored().model();
+    const auto step = stored().step(model, c.optimizer);
+    const Stored& expected = stored().at(c.name);
     for (const double loss : expected.curve) {
       step->run(c.lr);
       CHECK(step->loss() == doctest::Approx(loss).epsilon(2e-5));
@@ -113,7 +87,7 @@ TEST_CASE("schedules follow PyTorch's") {
   for (const auto& [name, schedule] : schedules) {
     CAPTURE(name);
     int64_t step = 0;
-    for (const double rate : stored(name).curve)
+    for (const double rate : stored().at(name).curve)
       CHECK(schedule(step++) == doctest::Approx(rate).epsilon(1e-9));
   }
   const optim::Schedule triangle = optim::triangle(2, 100);
@@ -124,8 +98,8 @@ TEST_CASE("schedules follow PyTorch's") {
 }
 
 TEST_CASE("a step whose loss is not finite changes nothing, and its first bad operation is named") {
-  const auto model = small_model();
-  const auto step = small_step(model, optim::adamw());
+  const auto model = stored().model();
+  const auto step = stored().step(model, optim::adamw());
   step->run(0.1);
   CHECK(step->find_non_finite().empty());
   const auto before = step->state();
@@ -133,7 +107,7 @@ TEST_CASE("a step whose loss is not finite changes nothing, and its first bad op
   for (const nn::Named& p : model->parameters()) kept.push_back(p.tensor->to_array().clone());
   for (const auto& named : before) kept.push_back(named.second.clone());
 
-  Array bad = Array::of(f32, {6, 4}, stored("x").values);
+  Array bad = Array::of(f32, {6, 4}, stored().at("x").values);
   bad.set(5, NAN);
   step->bind_input(0, bad);
   step->run(0.1);
@@ -160,8 +134,8 @@ TEST_CASE("a step whose loss is not finite changes nothing, and its first bad op
 
 TEST_CASE("verified steps are steps, and agree with the reference") {
   for (const auto& optimizer : {optim::sgd({.momentum = 0.9}), optim::adamw()}) {
-    const auto plain = small_model(), verified = small_model();
-    const auto a = small_step(plain, optimizer), b = small_step(verified, optimizer);
+    const auto plain = stored().model(), verified = stored().model();
+    const auto a = stored().step(plain, optimizer), b = stored().step(verified, optimizer);
     for (int i = 0; i < 3; ++i) {
       a->run(0.05);
       CHECK(b->run_verified(0.05) == "");
@@ -194,8 +168,8 @@ TEST_CASE("the first operation that differs from the reference is named") {
 }
 
 TEST_CASE("clipped gradients that are not finite under a finite loss change nothing and are named") {
-  const auto model = small_model();
-  const auto step = small_step(model, optim::sgd({.common = {.clip_norm = 1}}));
+  const auto model = stored().model();
+  const auto step = stored().step(model, optim::sgd({.common = {.clip_norm = 1}}));
   step->run(0.1);
   CHECK(step->sound());
   Array weight = model->find("2.weight")->to_array();
@@ -209,7 +183,7 @@ TEST_CASE("clipped gradients that are not finite under a finite loss change noth
 }
 
 TEST_CASE("a training step reports its inputs' and the loss's mistakes") {
-  const auto model = small_model();
+  const auto model = stored().model();
   CHECK_THROWS_WITH_AS(optim::TrainStep(model, {{"x", {f32, {Dim::named("batch"), 4}}}, {"y", {f32, {6, 2}}}},
                                         squared_error, optim::sgd()),
                        "input 'x' of a training step has shape [batch, 4]: give it sizes", TypeError);
@@ -232,12 +206,12 @@ TEST_CASE("a training step reports its inputs' and the loss's mistakes") {
 
   auto fresh = std::make_shared<nn::Sequential>();
   fresh->append(std::make_shared<nn::Linear>(4, 2));
-  CHECK_THROWS_WITH_AS(small_step(fresh, optim::sgd()),
+  CHECK_THROWS_WITH_AS(stored().step(fresh, optim::sgd()),
                        doctest::Contains("parameter '0.weight' has no value"), InputError);
 }
 
 TEST_CASE("lookahead pulls fast weights to slow ones") {
-  const auto model = small_model();
+  const auto model = stored().model();
   optim::Lookahead lookahead(*model);
   Tensor& bias = *model->find("0.bias");
   bias = Array::of(f32, {3}, std::vector<double>{1.5, 0.75, -0.75});
@@ -263,7 +237,7 @@ TEST_CASE("numbers that no optimiser, step or schedule can take are refused") {
   CHECK_THROWS_AS(optim::warm_up({}, 3), InputError);
 
   const std::vector<optim::TensorSpec> specs = {{"x", {f32, {4, 4}}}, {"target", {f32, {4, 2}}}};
-  const auto model = small_model();
+  const auto model = stored().model();
   CHECK_THROWS_AS(optim::TrainStep(nullptr, specs, squared_error, optim::sgd()), InputError);
   CHECK_THROWS_AS(optim::TrainStep(model, specs, squared_error, nullptr), InputError);
   CHECK_THROWS_AS(optim::TrainStep(model, specs, {}, optim::sgd()), InputError);

@@ -7,45 +7,18 @@
 #include <millrace/nn.h>
 #include <millrace/optim.h>
 
+#include "support/stored_steps.h"
+
 using namespace millrace;
+using namespace millrace::testing;
 
 namespace {
 
-struct Published {
-  std::string name;
-  std::vector<double> curve, values;  // losses; final parameters or fixed arrays
-};
-
-const Published& published(const std::string& name) {
-  static const std::vector<Published> all = {
+const StoredValues& published() {
+  static const StoredValues all({
 #include "optim/published_values.inc"
-  };
-  for (const Published& p : all)
-    if (p.name == name) return p;
-  throw std::runtime_error("no stored values " + name);
-}
-
-std::shared_ptr<nn::Sequential> published_model() {
-  auto model = std::make_shared<nn::Sequential>();
-  model->append(std::make_shared<nn::Linear>(4, 3));
-  model->append(nn::tanh());
-  model->append(std::make_shared<nn::Linear>(3, 2));
-  int i = 0;
-  for (const nn::Named& p : model->parameters())
-    *p.tensor = Array::of(f32, p.tensor->shape(), published("start " + std::to_string(i++)).values);
-  return model;
-}
-
-std::unique_ptr<optim::TrainStep> published_step(const std::shared_ptr<nn::Module>& model,
-                                                 std::shared_ptr<const optim::Optimizer> optimizer,
-                                                 const optim::TrainOptions& options = {}) {
-  auto step = std::make_unique<optim::TrainStep>(
-      model, std::vector<optim::TensorSpec>{{"x", {f32, {6, 4}}}, {"y", {f32, {6, 2}}}},
-      [](nn::Module& m, std::span<const Tensor> in) { return optim::StepResult{mse_loss(m(in[0]), in[1])}; },
-      std::move(optimizer), options);
-  step->bind_input(0, Array::of(f32, {6, 4}, published("x").values));
-  step->bind_input(1, Array::of(f32, {6, 2}, published("y").values));
-  return step;
+  });
+  return all;
 }
 
 std::vector<double> all_parameters(nn::Module& model) {
@@ -85,9 +58,9 @@ std::vector<PublishedCase> published_cases() {
 TEST_CASE("optimisers make the steps that were published") {
   for (const PublishedCase& c : published_cases()) {
     CAPTURE(c.name);
-    const auto model = published_model();
-    const auto step = published_step(model, c.optimizer);
-    const Published& expected = published(c.name);
+    const auto model = published().model();
+    const auto step = published().step(model, c.optimizer);
+    const Stored& expected = published().at(c.name);
     for (const double loss : expected.curve) {
       step->run(c.lr);
       CHECK(step->loss() == doctest::Approx(loss).epsilon(2e-5));
@@ -102,8 +75,8 @@ TEST_CASE("optimisers make the steps that were published") {
 TEST_CASE("published optimisers: verified steps agree with the reference") {
   for (const PublishedCase& c : published_cases()) {
     CAPTURE(c.name);
-    const auto model = published_model();
-    const auto step = published_step(model, c.optimizer);
+    const auto model = published().model();
+    const auto step = published().step(model, c.optimizer);
     for (int i = 0; i < 8; ++i) CHECK(step->run_verified(c.lr) == "");
   }
 }
@@ -111,11 +84,11 @@ TEST_CASE("published optimisers: verified steps agree with the reference") {
 TEST_CASE("published optimisers go on from their state and their count of steps to the same bits") {
   for (const PublishedCase& c : published_cases()) {
     CAPTURE(c.name);
-    const auto model = published_model();
-    const auto whole = published_step(model, c.optimizer);
+    const auto model = published().model();
+    const auto whole = published().step(model, c.optimizer);
     for (int i = 0; i < 4; ++i) whole->run(c.lr);
-    const auto copy = published_model();
-    const auto later = published_step(copy, c.optimizer);
+    const auto copy = published().model();
+    const auto later = published().step(copy, c.optimizer);
     for (size_t i = 0; i < model->parameters().size(); ++i)
       *copy->parameters()[i].tensor = model->parameters()[i].tensor->to_array().clone();
     auto target = later->state();
@@ -131,9 +104,9 @@ TEST_CASE("published optimisers go on from their state and their count of steps 
 }
 
 TEST_CASE("sam's second pass is accumulated as the first one, and leaves loss and metrics as they are") {
-  const auto one = published_model(), parts = published_model();
+  const auto one = published().model(), parts = published().model();
   const auto optimizer = optim::sam(optim::sgd({.momentum = 0.9}), 0.5);
-  const auto a = published_step(one, optimizer), b = published_step(parts, optimizer, {.accumulate = 3});
+  const auto a = published().step(one, optimizer), b = published().step(parts, optimizer, {.accumulate = 3});
   for (int i = 0; i < 4; ++i) {
     a->run(0.05);
     b->run(0.05);
@@ -142,14 +115,15 @@ TEST_CASE("sam's second pass is accumulated as the first one, and leaves loss an
   const std::vector<double> expected = all_parameters(*one), found = all_parameters(*parts);
   for (size_t i = 0; i < expected.size(); ++i)
     CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-4).scale(1));
-  CHECK_THROWS_WITH_AS(published_step(published_model(), optimizer, {.compile = {.precision = "bf16-pure"}}),
-                       doctest::Contains("sam looks a little beside the weights"), InputError);
+  CHECK_THROWS_WITH_AS(
+      published().step(published().model(), optimizer, {.compile = {.precision = "bf16-pure"}}),
+      doctest::Contains("sam looks a little beside the weights"), InputError);
 }
 
 TEST_CASE("what a matrix is: Adafactor keeps its means, Muon leaves to AdamW what it is told to") {
-  const auto model = published_model();
+  const auto model = published().model();
   std::map<std::string, Shape> kept;
-  for (const auto& [name, array] : published_step(model, optim::adafactor())->state())
+  for (const auto& [name, array] : published().step(model, optim::adafactor())->state())
     kept.emplace(name, array.type().shape);
   CHECK(kept.size() == 6);
   CHECK(kept.at("row_variance.0.weight") == Shape{3, 1});
@@ -157,7 +131,7 @@ TEST_CASE("what a matrix is: Adafactor keeps its means, Muon leaves to AdamW wha
   CHECK(kept.at("variance.0.bias") == Shape{3});
   kept.clear();
   const auto muon = optim::muon({.by_adamw = [](const std::string& name) { return name == "2.weight"; }});
-  for (const auto& [name, array] : published_step(model, muon)->state())
+  for (const auto& [name, array] : published().step(model, muon)->state())
     kept.emplace(name, array.type().shape);
   CHECK(kept.size() == 7);
   CHECK(kept.contains("momentum.0.weight"));

@@ -10,22 +10,18 @@
 #include <millrace/optim.h>
 #include <millrace/random.h>
 
+#include "support/stored_steps.h"
+
 using namespace millrace;
+using namespace millrace::testing;
 
 namespace {
 
-struct StoredRows {
-  std::string name;
-  std::vector<double> curve, values;
-};
-
-const StoredRows& stored_rows(const std::string& name) {
-  static const std::vector<StoredRows> all = {
+const Stored& stored_rows(const std::string& name) {
+  static const StoredValues all({
 #include "optim/reference_values.inc"
-  };
-  for (const StoredRows& s : all)
-    if (s.name == name) return s;
-  throw std::runtime_error("no stored values " + name);
+  });
+  return all.at(name);
 }
 
 optim::StepResult squared_error_of_rows(nn::Module& model, std::span<const Tensor> inputs) {
@@ -74,7 +70,7 @@ TEST_CASE("optimisers update tables by rows as PyTorch's do") {
     *table->parameters()[0].tensor = Array::of(f32, {24, 3}, stored_rows("table").values);
     const auto step = table_step(table, 5, 3, c.optimizer);
     CHECK((ops_of(step->graph()).find("scatter_rows") != std::string::npos) == c.by_rows);
-    const StoredRows& expected = stored_rows(c.name);
+    const Stored& expected = stored_rows(c.name);
     for (size_t i = 0; i < expected.curve.size(); ++i) {
       step->bind_input(0, Array::of(i64, {5}, part(stored_rows("table ids").values, i, 5)));
       step->bind_input(1, Array::of(f32, {5, 3}, part(stored_rows("table target").values, i, 15)));
