@@ -132,7 +132,8 @@ int main(int argc, char** argv) {
     const double theirs = seconds_of([&] {
       const bst_ulong* shape = nullptr;
       bst_ulong dimensions = 0;
-      require(XGBoosterPredictFromDense(booster, values.c_str(), config, nullptr, &shape, &dimensions, &told));
+      require(
+          XGBoosterPredictFromDense(booster, values.c_str(), config, nullptr, &shape, &dimensions, &told));
     });
     double away = 0;
     for (int64_t row = 0; row < rows; ++row)

@@ -76,6 +76,21 @@ struct SampleExtent {
   uint64_t offset = 0, size = 0;
 };
 
+class Dataset;
+
+/// The rows of a table that one sample is made of (data/table/group.h); no table where a sample is a row
+/// itself.
+struct SampleRows {
+  std::shared_ptr<const Dataset> table = nullptr;
+  std::span<const int64_t> rows = {};
+};
+
+/// A column of arrays that are so many columns of numbers: what the first is numbered in the data, and how
+/// many there are. Any others are zeros that the data do not say (LIBSVM).
+struct ArrayElements {
+  int64_t first = 0, count = 0;
+};
+
 /// An opened data set. All members may be called from many threads at once; indices go from 0 to count() - 1.
 class Dataset {
  public:
@@ -102,6 +117,9 @@ class Dataset {
   virtual std::optional<size_t> class_column() const { return std::nullopt; }
   /// A column of numbers that are written with decimal commas: "1.234,5".
   virtual bool decimal_comma(size_t /*column*/) const { return false; }
+  virtual std::optional<ArrayElements> elements(size_t /*column*/) const { return std::nullopt; }
+  /// Of samples that are made of several rows: which. They live as long as the data set.
+  virtual SampleRows rows(int64_t /*index*/) const { return {}; }
   /// What it lacks to learn classes from, as a whole message; empty when nothing is known.
   virtual std::string lacks() const { return {}; }
   /// Where a sample is, for messages: "train.rec#17".

@@ -54,6 +54,7 @@ struct Recipe {
     double test_share = 0;
     std::string test_by = "random";
     std::string sample;  // "2%" or "500" of what is trained on; empty: all
+    std::string group;
     int64_t cache_mb = 2048;
     std::string memory;
     double most_bad = 0.01;

@@ -26,9 +26,11 @@ class PredictionPrinter {
  public:
   PredictionPrinter(const PredictArguments& a, const task::Task& task) : a_(a), task_(task) {}
 
-  void print(const std::string& name, const std::vector<std::span<const float>>& logits) {
+  void print(const std::string& name, const std::vector<std::span<const float>>& logits,
+             std::span<const int64_t> rows) {
     std::string text;
     std::vector<std::pair<std::string, Json>> fields = {{"input", name}};
+    if (!rows.empty()) fields.emplace_back("rows", std::vector<Json>(rows.begin(), rows.end()));
     for (size_t i = 0; i < task_.outputs.size(); ++i) {
       const task::Output& output = *task_.outputs[i];
       const task::Prediction prediction = output.predict(logits[i], a_.top);
@@ -113,9 +115,8 @@ int run_predict(const PredictArguments& a) {
   }
   PredictionPrinter printer(a, task);
   task::predict_arguments(predictor, task, a.samples,
-                          {[&](const std::string& name, const std::vector<std::span<const float>>& logits) {
-                             printer.print(name, logits);
-                           },
+                          {[&](const std::string& name, const std::vector<std::span<const float>>& logits,
+                               std::span<const int64_t> rows) { printer.print(name, logits, rows); },
                            [&](const std::string& message) { printer.failed(message); }});
   if (printer.failures > 0 && printer.predicted > 0)
     fmt::print(stderr, "warning: {} of {} could not be predicted, as said above\n", printer.failures,

@@ -14,6 +14,8 @@
 #include "data/formats/open_dataset.h"
 #include "data/io/location.h"
 #include "data/table/column_values.h"
+#include "data/table/elements.h"
+#include "data/table/group.h"
 #include "data/table/labels.h"
 #include "data/table/query.h"
 #include "data/table/read_columns.h"
@@ -221,6 +223,8 @@ void Draft::leave_out_untold(const Section& output) {
 
 std::string Draft::data(const Task& task) {
   std::string text = "[data]\n" + fmt::format("train = {}\n", toml_text(paths.train));
+  if (const std::string& group = task.recipe.data.group; !group.empty())
+    text += fmt::format("group = {}  # rows of one {} are one sample\n", toml_text(group), group);
   if (!where.empty()) text += comment(untold) + fmt::format("where = {}\n", toml_text(where));
   trained = all->count();
   if (!paths.test.empty() && no_tests.empty())
@@ -301,8 +305,9 @@ void Draft::look_at_tests(const Task& task) {
   Recipe recipe = task.recipe;
   recipe.data.test = paths.test;
   try {
-    const auto tests =
-        data::sample_of(open_test_source(recipe, false, "", task.inputs[0]->text_columns()), draft_samples);
+    const auto tests = data::sample_of(
+        open_test_source(recipe, false, "", {task.inputs[0]->text_columns(), task.inputs[0]->columns()}),
+        draft_samples);
     (void)task.inputs[0]->part({recipe, data::sample_of(tests, 100)}, Purpose::evaluation);
     if (task.outputs[0]->from()) return;
     if (trims)
@@ -333,7 +338,7 @@ void Draft::cut_corpus(const Task& task) {
 std::string draft_recipe(const std::string& path, const std::string& test) {
   Draft draft;
   draft.paths = test.empty() ? draft_paths(path) : DraftPaths{path, test};
-  draft.all = open_set(draft.paths.train);
+  draft.all = data::spread_arrays(open_set(draft.paths.train));
   if (draft.all->count() == 0) fail<InputError>("{}: there are no samples", path);
   refuse_folder_of_sets(*draft.all);
   refuse_names_of_files(draft.paths.train, *draft.all);
@@ -341,6 +346,10 @@ std::string draft_recipe(const std::string& path, const std::string& test) {
 
   Recipe recipe;
   draft.why = recognise_target(recipe, *draft.some);
+  if (recipe.data.group = group_of(recipe, *draft.all); !recipe.data.group.empty()) {
+    draft.all = data::grouped(draft.all, recipe.data.group);
+    draft.some = data::sample_of(draft.all, draft_samples);
+  }
   draft.leave_out_untold(recipe.outputs[0]);
   const std::vector<std::string> taken = taken_columns(recipe);
   settle_inputs(recipe, *draft.some, taken);

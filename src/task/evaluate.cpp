@@ -166,7 +166,7 @@ Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
           outputs.front().measurement.count(),
           std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
           feed.path(),
-          task.outputs.front()->at_places() ? "targets" : feed.unit(),
+          task.outputs.front()->from() ? "targets" : feed.unit(),
           judged.reports(outputs)};
 }
 

@@ -17,7 +17,9 @@ namespace {
 
 /// From raw inputs to logits and predictions of each output.
 Graph model_graph(const Task& task) {
-  const auto specs = specs_of(task.fields(), 0, task.length());
+  const bool any_length = std::all_of(task.inputs.begin(), task.inputs.end(),
+                                      [](const auto& input) { return input->any_length(); });
+  const auto specs = specs_of(task.fields(), 0, any_length ? 0 : task.length());
   const auto function = [&](nn::Module& module, std::span<const Tensor> fields) {
     const std::vector<Tensor> logits = static_cast<Network&>(module).logits(fields, false);
     std::vector<optim::NamedTensor> named;

@@ -335,11 +335,14 @@ TaskFeed open_tests(const Task& task, const std::string& path, int64_t most, int
                     const ReadProgress& progress, std::vector<std::string>& notes) {
   const Recipe& recipe = task.recipe;
   if (path.empty() && !has_tests(recipe)) return {};
-  std::vector<std::string> texts;
-  for (const auto& input : task.inputs) append(texts, input->text_columns());
+  KnownColumns known;
+  for (const auto& input : task.inputs) {
+    append(known.texts, input->text_columns());
+    append(known.all, input->columns());
+  }
   const bool corpus = cuts_corpus(task);
   auto samples =
-      open_test_source(recipe, corpus && recipe.data.test_share > 0, path, texts, classes_of(task));
+      open_test_source(recipe, corpus && recipe.data.test_share > 0, path, known, classes_of(task));
   if (!samples) return {};
   // A test of all would take longer than a training on a small part; the rows are those of every part and
   // seed.

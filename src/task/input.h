@@ -83,6 +83,8 @@ class Input {
   virtual std::string gives() const = 0;
   /// The longest rows, where fields have the dimension `length`; else 0.
   virtual int64_t length() const { return 0; }
+  /// May rows be longer than that, outside of training? The exported model then takes rows of any length.
+  virtual bool any_length() const { return false; }
 
   /// Its arrays of the samples of a data set. InputError when the data set does not have what it takes.
   virtual std::shared_ptr<const data::Part> part(const Reading& reading, Purpose purpose) const = 0;
@@ -159,6 +161,8 @@ struct InputKind {
   std::string name;  // "picture"
   std::string doc;
   const char* unit = "samples";  // "pictures": what samples are called
+  /// Are its samples made of several rows each (data.group)?
+  bool groups = false;
   /// The kind of output whose targets it makes itself, where nothing else is there to be predicted
   /// ("tokens"); "" for none.
   std::string targets = {};

@@ -86,8 +86,8 @@ nn::Model single_model(const Task& task) {
   InputTensors given = tensors_of(input);
   const Recipe::Model& wanted = task.recipe.model;
   if (!wanted.layers.empty()) return layers_of(wanted.layers, input, given);
-  given.options.tokens = output.at_places();
-  given.options.classes = output.at_places() ? 0 : output.width();
+  given.options.tokens = output.from() != nullptr;
+  given.options.classes = output.from() ? 0 : output.width();
   return architecture_of(wanted, "model", input, given.options);
 }
 
@@ -175,7 +175,7 @@ void check_logits(const Task& task, const Output& output, const Type& logits) {
   if (shape.rank() == (places ? 3 : 2) && shape.back() == output.width()) return;
   fail<InputError>("{} gives {}, but {} has {} {}: the model must end in [batch, {}{}]", model_text(task),
                    shape.str(), output_key(output.section()), output.width(),
-                   places                     ? "tokens"
+                   output.from()              ? "tokens"
                    : output.classes().empty() ? "values"
                                               : "classes",
                    places ? "length, " : "", output.width());

@@ -6,6 +6,8 @@
 
 #include "base/format.h"
 #include "data/io/location.h"
+#include "data/table/elements.h"
+#include "data/table/group.h"
 #include "data/table/join.h"
 #include "data/table/labels.h"
 #include "data/table/part_of.h"
@@ -15,6 +17,7 @@
 #include "data/table/test_share.h"
 #include "task/input.h"
 #include "task/recipe_sections.h"
+#include "task/settle.h"
 
 namespace millrace::task {
 namespace {
@@ -69,17 +72,28 @@ std::vector<int64_t> shared_out(const Recipe::Data& data, const Set& source, std
 
 /// One source of data.train, or what is kept of it.
 Set open_source(const Recipe& recipe, const std::string& text, bool whole, Wanted wanted,
-                const std::vector<std::string>& texts, const ClassesOf& classes) {
+                const KnownColumns& known, const ClassesOf& classes) {
   const Recipe::Data& data = recipe.data;
-  const data::OpenOptions options = open_options(recipe, texts);
-  Set set = with_names(open_set(text, options), expand(text), options, texts);
+  const data::OpenOptions options = open_options(recipe, known.texts);
+  Set set =
+      data::spread_arrays(with_names(open_set(text, options), expand(text), options, known.texts), known.all);
   // data.test_where stands for itself: "split = 'train'" and "split = 'test'".
   if (data.test.empty() && !data.test_where.empty()) {
     set = data::where(set, wanted == Wanted::tests ? data.test_where : "not (" + data.test_where + ")");
-    return data.where.empty() || wanted == Wanted::tests ? set : data::where(set, data.where);
+    if (!data.where.empty() && wanted == Wanted::training) set = data::where(set, data.where);
+    return in_groups(recipe, std::move(set));
   }
   const bool share = data.test.empty() && data.test_share > 0 && !whole;
-  if (!share) return data.where.empty() ? set : data::where(set, data.where);
+  const bool groups = !group_of(recipe, *set).empty();
+  if (!share || groups) {
+    if (!data.where.empty()) set = data::where(set, data.where);
+    set = in_groups(recipe, std::move(set));
+    if (!share) return set;
+    std::vector<int64_t> all(static_cast<size_t>(set->count()));
+    std::iota(all.begin(), all.end(), 0);
+    std::vector<int64_t> some = shared_out(data, set, std::move(all), wanted, classes);
+    return data::select(std::move(set), std::move(some));
+  }
   std::vector<int64_t> samples(static_cast<size_t>(set->count()));
   std::iota(samples.begin(), samples.end(), 0);
   if (!data.where.empty()) samples = data::chosen(*set, data::Query::parse(data.where));
@@ -167,6 +181,11 @@ Set with_names(Set set, const std::string& path, data::OpenOptions options,
   return named && has_columns(*named, columns) ? named : set;
 }
 
+Set in_groups(const Recipe& recipe, Set rows) {
+  const std::string group = group_of(recipe, *rows);
+  return group.empty() ? rows : data::grouped(std::move(rows), group);
+}
+
 TrainingSource open_training_source(const Recipe& recipe, bool whole, int64_t most, const ClassesOf& classes,
                                     const ClassesOf& strata) {
   const bool several = !recipe.data.sources.empty();
@@ -187,19 +206,20 @@ TrainingSource open_training_source(const Recipe& recipe, bool whole, int64_t mo
   return all;
 }
 
-Set open_test_source(const Recipe& recipe, bool whole, const std::string& path,
-                     const std::vector<std::string>& texts, const ClassesOf& classes) {
+Set open_test_source(const Recipe& recipe, bool whole, const std::string& path, const KnownColumns& known,
+                     const ClassesOf& classes) {
   const Recipe::Data& data = recipe.data;
   if (!path.empty() || !data.test.empty()) {
-    const data::OpenOptions options = open_options(recipe, texts);
+    const data::OpenOptions options = open_options(recipe, known.texts);
     const std::string& text = path.empty() ? data.test : path;
-    return with_names(open_set(text, options), expand(text), options, texts);
+    Set set = with_names(open_set(text, options), expand(text), options, known.texts);
+    return in_groups(recipe, data::spread_arrays(std::move(set), known.all));
   }
   if (!has_tests(recipe)) return nullptr;
-  if (data.sources.empty()) return open_source(recipe, data.train, whole, Wanted::tests, texts, classes);
+  if (data.sources.empty()) return open_source(recipe, data.train, whole, Wanted::tests, known, classes);
   NamedSets sets;
   for (const auto& [name, text] : data.sources)
-    sets.emplace_back(name, open_source(recipe, text, whole, Wanted::tests, texts, classes));
+    sets.emplace_back(name, open_source(recipe, text, whole, Wanted::tests, known, classes));
   return joined(std::move(sets));
 }
 

@@ -28,6 +28,16 @@ std::shared_ptr<const data::Dataset> with_names(std::shared_ptr<const data::Data
                                                 const std::string& path, data::OpenOptions options,
                                                 const std::vector<std::string>& columns);
 
+/// The samples that a recipe has of rows: each by itself, or those that belong together (data.group) as one.
+std::shared_ptr<const data::Dataset> in_groups(const Recipe& recipe,
+                                               std::shared_ptr<const data::Dataset> rows);
+
+/// Columns that a model takes: those that were texts in training are texts, and all are there where a format
+/// leaves out what is zero.
+struct KnownColumns {
+  std::vector<std::string> texts = {}, all = {};
+};
+
 /// What a recipe trains on, where it has random access: one source, or the sources of data.train by name, one
 /// after the other. data.where, data.test_where and data.test_share (of samples, not of a corpus; of each
 /// source by itself, among those that data.where leaves) have been applied. `parts`: samples of each source,
@@ -45,10 +55,8 @@ TrainingSource open_training_source(const Recipe& recipe, bool whole, int64_t mo
                                     const ClassesOf& classes = nullptr, const ClassesOf& strata = nullptr);
 /// What it is tested on: data.test, or what data.test_where or data.test_share keep of data.train; `path` not
 /// empty: that instead (labelled samples given to `millrace eval`). Null where the recipe has no test set.
-/// Columns that were texts in training are texts: `texts`.
 std::shared_ptr<const data::Dataset> open_test_source(const Recipe& recipe, bool whole,
-                                                      const std::string& path,
-                                                      const std::vector<std::string>& texts = {},
+                                                      const std::string& path, const KnownColumns& known = {},
                                                       const ClassesOf& classes = nullptr);
 /// All samples of what data.train names, whatever data.where, data.test_where and data.test_share choose
 /// among them: those that are left out may have the only ones of a class, and the test set, too. Null where

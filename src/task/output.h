@@ -115,6 +115,8 @@ class Output {
 struct OutputKind {
   std::string name;  // "class"
   std::string doc;
+  /// Does it say something of rows that belong together (data.group)?
+  bool groups = false;
   /// Beside those that all have (common_output_settings(): weight, loss …).
   std::vector<Setting> settings;
   std::vector<std::string>

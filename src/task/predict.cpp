@@ -56,17 +56,21 @@ class InOrder {
 };
 
 /// `first`: the number of the feed's first sample.
-void run_feed(Predictor& predictor, data::Feed& feed, int64_t first, InOrder& out) {
+void run_feed(Predictor& predictor, const Task& task, const data::Dataset& samples, data::Feed& feed,
+              int64_t first, InOrder& out) {
   const int64_t batches = feed.batches_per_epoch();
   for (int64_t b = 0; b < batches; ++b) {
     const data::FeedBatch& batch = feed.next();
     const std::vector<Array> logits = predictor.logits(feed, batch);
     for (size_t row = 0; row < static_cast<size_t>(batch.valid); ++row) {
       std::vector<std::vector<float>> own;
-      for (const Array& each : logits) {
-        const std::span<const float> all = each.as<float>();
+      const data::SampleRows group = samples.rows(batch.samples[row]);
+      for (size_t k = 0; k < logits.size(); ++k) {
+        const std::span<const float> all = logits[k].as<float>();
         const size_t width = all.size() / static_cast<size_t>(feed.batch_size());
-        const auto from = all.subspan(row * width, width);
+        auto from = all.subspan(row * width, width);
+        // Of a sample of several rows there is something at each; what pads it says nothing.
+        if (group.table) from = from.first(group.rows.size() * static_cast<size_t>(task.outputs[k]->width()));
         own.emplace_back(from.begin(), from.end());
       }
       out.add(first + batch.samples[row], std::move(own));
@@ -104,7 +108,7 @@ void predict_part(Predictor& predictor, const Task& task, const std::shared_ptr<
     if (!all_bad(task, samples, first, out)) throw;
     return;
   }
-  run_feed(predictor, *set.feed, first, out);
+  run_feed(predictor, task, *samples, *set.feed, first, out);
 }
 
 /// What an argument is, or several, opened.
@@ -167,7 +171,9 @@ void predict_arguments(Predictor& predictor, const Task& task, const std::vector
         return opened.sample ? arguments[first] : opened.samples->name(sample);
       };
       predict_samples(predictor, task, opened.samples,
-                      {[&](int64_t sample, const auto& logits) { on.predicted(name(sample), logits); },
+                      {[&](int64_t sample, const auto& logits) {
+                         on.predicted(name(sample), logits, opened.samples->rows(sample).rows);
+                       },
                        [&](int64_t sample, const std::string& why) {
                          const std::string place =
                              opened.sample ? name(sample) : data::place_of(*opened.samples, sample);

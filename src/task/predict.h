@@ -28,9 +28,12 @@ void predict_samples(Predictor& predictor, const Task& task, std::shared_ptr<con
 
 /// One argument of `predict` after the other: lists and patterns become paths, paths are opened (those that
 /// may, together), samples are taken as they stand. `on` gets the name of each sample ("photo.jpg",
-/// "people.csv#3", the text itself) and the logits; errors of one do not stop the others.
+/// "people.csv#3", the text itself), the logits, and the numbers of its rows where a sample is made of
+/// several; errors of one do not stop the others.
 struct OnPrediction {
-  std::function<void(const std::string& name, const std::vector<std::span<const float>>& logits)> predicted;
+  std::function<void(const std::string& name, const std::vector<std::span<const float>>& logits,
+                     std::span<const int64_t> rows)>
+      predicted;
   std::function<void(const std::string& message)> failed;
 };
 void predict_arguments(Predictor& predictor, const Task& task, const std::vector<std::string>& arguments,

@@ -107,6 +107,11 @@ std::vector<RecipeKey> data_keys() {
        0,
        {},
        check_condition},
+      {"data.group",
+       "column whose values say which rows are one sample together, as the documents of a query: batches, "
+       "data.test_share and orders are then of these; empty: each row is a sample, and of outputs of kind "
+       "rank the column qid, query_id or query says it",
+       SLOT(data.group)},
       {"data.header",
        "of CSV files: does the first line name the columns? Empty: found from the content",
        SLOT(data.header),

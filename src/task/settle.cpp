@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "base/suggest.h"
 #include "data/table/contents.h"
+#include "data/table/group.h"
 #include "data/table/split.h"
 #include "task/output.h"
 #include "task/recipe_sections.h"
@@ -217,12 +218,61 @@ std::vector<std::string> taken_columns(const Recipe& recipe) {
   if (!recipe.data.sample_weight.empty()) add_columns(taken, {recipe.data.sample_weight});
   if (!recipe.baseline.human.empty()) add_columns(taken, {recipe.baseline.human});
   if (const std::string group = group_column(recipe); !group.empty()) add_columns(taken, {group});
+  if (!recipe.data.group.empty()) add_columns(taken, {recipe.data.group});
   return taken;
 }
 
 std::string group_column(const Recipe& recipe) {
   const data::SplitBy by = data::SplitBy::parse(recipe.data.test_by);
   return by.how == data::SplitBy::How::group ? by.column : "";
+}
+
+std::string group_of(const Recipe& recipe, const data::Dataset& rows) {
+  if (const std::string& group = recipe.data.group; !group.empty()) {
+    (void)rows.column(group);
+    return group;
+  }
+  const auto of_groups = [](const Section& output) {
+    const OutputKind* const kind = output_kinds().find(output.kind);
+    return kind && kind->groups;
+  };
+  Recipe settled = recipe;
+  for (Section& output : settled.outputs)
+    if (output.kind.empty()) try {
+        settle_output(settled, output, rows);
+      } catch (const InputError&) {
+        // Said where it is settled for good.
+      }
+  const auto found = std::find_if(settled.outputs.begin(), settled.outputs.end(), of_groups);
+  if (found == settled.outputs.end()) return {};
+  const std::string column = data::query_column(rows);
+  if (column.empty())
+    fail<InputError>(
+        "{}.kind = \"{}\" puts the rows of a query in order: which column of {} says what query a row is of? "
+        "Set data.group to it; there are {}",
+        output_key(*found), found->kind, rows.path(), data::columns_text(rows));
+  return column;
+}
+
+void check_groups(const Recipe& recipe) {
+  const std::string& group = recipe.data.group;
+  const auto check = [&](bool groups, const std::string& key, const std::string& kind, const char* other) {
+    if (groups && group.empty())
+      fail<InputError>(
+          "{}.kind = \"{}\" is of rows that belong together: say which column tells that, as data.group = "
+          "\"query\"",
+          key, kind);
+    if (!groups && !group.empty())
+      fail<InputError>(
+          "data.group = \"{0}\" makes a sample of several rows, and {1}.kind = \"{2}\" is of single ones: "
+          "set "
+          "{1}.kind = \"{3}\", or leave data.group out",
+          group, key, kind, other);
+  };
+  for (const Section& input : recipe.inputs)
+    check(input_kinds().at(input.kind).groups, input_key(input), input.kind, "queries");
+  for (const Section& output : recipe.outputs)
+    check(output_kinds().at(output.kind).groups, output_key(output), output.kind, "rank");
 }
 
 std::vector<std::vector<std::string>> settle_inputs(Recipe& recipe, const data::Dataset& samples,

@@ -21,6 +21,12 @@ void settle_outputs(Recipe& recipe, const data::Dataset& samples);
 std::vector<std::string> taken_columns(const Recipe& recipe);
 /// The column of data.test_by = "group:COLUMN"; "" where it is another.
 std::string group_column(const Recipe& recipe);
+/// The column that makes samples of several rows: data.group, or where an output is of groups the one that
+/// usually says it; "" where a row is a sample. Kinds of outputs that are open are settled by the rows.
+/// InputError where there is no such column.
+std::string group_of(const Recipe& recipe, const data::Dataset& rows);
+/// InputError where inputs and outputs do not agree on whether samples are several rows.
+void check_groups(const Recipe& recipe);
 /// The same for inputs. For each of them the columns that it is not to take by itself: `taken`, and those
 /// that others name. InputError for one that names an output's target.
 std::vector<std::vector<std::string>> settle_inputs(Recipe& recipe, const data::Dataset& samples,

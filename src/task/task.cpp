@@ -71,10 +71,16 @@ Task learn_task(const Reading& reading) {
   Task task;
   Recipe& recipe = task.recipe = reading.recipe;
   settle_outputs(recipe, *reading.samples);
+  recipe.data.group = group_of(recipe, *reading.samples);
+  if (reading.streamed && !recipe.data.group.empty())
+    fail<InputError>(
+        "data.group = \"{}\": what belongs together may lie anywhere in a stream: leave data.stream out",
+        recipe.data.group);
   std::vector<std::string> taken = reading.taken;
   for (std::string& column : taken_columns(recipe)) taken.push_back(std::move(column));
   const auto of_inputs = settle_inputs(recipe, *reading.samples, taken);
   settle_rows(recipe, reading.streamed);
+  check_groups(recipe);
   const auto with = [&](std::vector<std::string> columns) {
     return Reading{recipe,        reading.samples,  std::move(columns),
                    reading.share, reading.streamed, reading.progress};

@@ -72,9 +72,10 @@ class PredictionRows {
   explicit PredictionRows(const task::Task& task) : task_(task), rows_(task.outputs.size()) {
     for (const auto& output : task.outputs)
       if (output->at_places())
-        fail<InputError>(
-            "{} are predicted at each place of a row, not for a sample: generate() goes on with a text",
-            output->kind().name);
+        fail<InputError>("{}: something is predicted at each place of a row, not one thing for a sample: {}",
+                         output->kind().name,
+                         output->from() ? "generate() goes on with a text"
+                                        : "the exported model and millrace predict give it");
   }
   void add(const std::string& name, const std::vector<std::span<const float>>& logits) {
     made_.samples.push_back(name);
@@ -262,7 +263,7 @@ Predictions Run::predict(const std::vector<std::string>& samples) {
   State& s = *state_;
   PredictionRows rows(s.task);
   task::predict_arguments(s.predicting(false), s.task, samples,
-                          {[&](const std::string& name, const auto& logits) { rows.add(name, logits); },
+                          {[&](const std::string& name, const auto& logits, auto) { rows.add(name, logits); },
                            [&](const std::string& message) { rows.failed(message); }});
   return rows.finish();
 }

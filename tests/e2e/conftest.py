@@ -49,6 +49,46 @@ def write_samples(folder):
                 file.writeframes(values.astype("<i2").tobytes())
 
 
+def queries(count, seed, features=6):
+    """Sizes, features and grades of queries: the first two features say how relevant a row is, beside noise."""
+    chance = random.Random(seed)
+    rows = []
+    for query in range(count):
+        for _ in range(chance.choice([1, 3, 5, 9, 14])):
+            x = [round(chance.random(), 3) if chance.random() < 0.7 else 0 for _ in range(features)]
+            grade = min(4, int(5 * (0.6 * x[0] + 0.4 * x[1]) + chance.gauss(0, 0.3) > 0.8) * (1 + int(3 * x[0])))
+            rows.append((query, x, grade))
+    return rows
+
+
+def write_libsvm(path, rows, qid=False):
+    lines = []
+    for query, x, grade in rows:
+        pairs = " ".join(f"{i}:{v}" for i, v in enumerate(x, 1) if v)
+        lines.append(f"{grade} " + (f"qid:{query + 100} " if qid else "") + pairs)
+    path.write_text("\n".join(lines) + "\n")
+    if not qid:
+        sizes = {}
+        for query, _, _ in rows:
+            sizes[query] = sizes.get(query, 0) + 1
+        path.with_name(path.name + ".query").write_text("".join(f"{size}\n" for size in sizes.values()))
+
+
+WINS = {("Anna", "Bert"): 3, ("Anna", "Cleo"): 4, ("Bert", "Anna"): 1, ("Bert", "Cleo"): 2, ("Cleo", "Anna"): 1, ("Cleo", "Bert"): 3}
+
+
+def write_duels(path):
+    rows = [f"{winner},{loser}" for (winner, loser), times in WINS.items() for _ in range(times)]
+    path.write_text("\n".join(["winner,loser", *rows]) + "\n")
+
+
+def write_rankings(folder):
+    """rank.train and rank.test with the sizes of their queries, and duels.csv, as docs/ranking.md has them."""
+    write_libsvm(folder / "rank.train", queries(60, 1))
+    write_libsvm(folder / "rank.test", queries(25, 2))
+    write_duels(folder / "duels.csv")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cache():
     """Where compiled kernels, choices, indexes and tokens are kept: beside the binary, never in the user's own cache folder."""

@@ -1,6 +1,6 @@
 """The pages: their commands run, their recipes train, their code is compiled, and what they name is there.
 
-docs/profile.md's commands are run by test_profile.py, docs/text.md's by test_text.py, docs/predict.md's by test_predict.py. Not run: PyTorch itself (bench/peers) or a bare machine
+docs/profile.md's commands are run by test_profile.py, docs/text.md's by test_text.py, docs/ranking.md's by test_ranking.py, docs/predict.md's by test_predict.py. Not run: PyTorch itself (bench/peers) or a bare machine
 (tools/bare_debian.sh), and ./dev's verbs, of which this is a part; those are only looked up.
 """
 import gzip
@@ -16,7 +16,7 @@ import tomllib
 
 import numpy as np
 import pytest
-from conftest import ROOT, write_samples, write_texts
+from conftest import ROOT, write_rankings, write_samples, write_texts
 from PIL import Image
 
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
@@ -83,6 +83,8 @@ def desk(binary, tmp_path_factory):
     (folder / "cat.jpg").write_bytes(jpeg(random, 3))
     write_texts(folder)
     write_samples(folder)
+    (folder / "shared/ranking").mkdir()
+    write_rankings(folder / "shared/ranking")
     return folder
 
 

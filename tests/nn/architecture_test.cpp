@@ -89,13 +89,14 @@ TEST_CASE("every architecture builds from small options and gives outputs of the
                                        "vit",
                                        "naive_bayes",
                                        "nearest_neighbours",
-                                       "boosting"};
+                                       "boosting",
+                                       "bradley_terry"};
   const std::vector<std::string> names = nn::model_kinds();
   CHECK(std::set(names.begin(), names.end()) == known);
   for (const nn::Architecture* kind : nn::architectures().all()) {
     CAPTURE(kind->name);
     CHECK(!kind->doc.empty());
-    CHECK(std::set<std::string>{"picture", "tokens", "table"}.contains(kind->takes));
+    CHECK(std::set<std::string>{"picture", "tokens", "table", "duel"}.contains(kind->takes));
     for (const Setting& setting : kind->settings) CHECK(!setting.doc.empty());
     const nn::Model model = nn::make_model(kind->name, small_options(*kind));
     CHECK(model.kind == kind->name);
@@ -103,6 +104,7 @@ TEST_CASE("every architecture builds from small options and gives outputs of the
     if (kind->name == "gpt") expected = {any_batch, 14, 20};
     if (kind->name == "gpt_mini") expected = {any_batch, 14, 5};
     if (kind->name == "dlrm") expected = {any_batch};
+    if (kind->name == "bradley_terry") expected = {any_batch, 2};
     CHECK(output_of(model) == Type{f32, expected});
     // What is usual builds too.
     const auto usual = nn::make_model(kind->name).module;

@@ -130,7 +130,7 @@ TEST_CASE("an argument that cannot be opened does not stop the others") {
   std::vector<std::string> names, errors;
   task::predict_arguments(predictor, opened.task,
                           {(fruit.folder / "missing.csv").string(), (fruit.folder / "test.csv").string()},
-                          {[&](const std::string& name, const auto&) { names.push_back(name); },
+                          {[&](const std::string& name, const auto&, auto) { names.push_back(name); },
                            [&](const std::string& message) { errors.push_back(message); }});
   REQUIRE(errors.size() == 1);
   CHECK(errors[0].find("missing.csv") != std::string::npos);

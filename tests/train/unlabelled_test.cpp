@@ -59,7 +59,7 @@ Predicted predicted(Task& task, const std::vector<std::string>& arguments) {
   Predictor predictor(task);
   Predicted out;
   predict_arguments(predictor, task, arguments,
-                    {[&](const std::string& name, const std::vector<std::span<const float>>& logits) {
+                    {[&](const std::string& name, const std::vector<std::span<const float>>& logits, auto) {
                        out.names.push_back(name);
                        out.logits.emplace_back(logits.at(0).begin(), logits.at(0).end());
                      },

@@ -64,7 +64,7 @@ Tensor constants(DType dtype, const Shape& shape, const std::vector<T>& values) 
 
 Tensor columns_of(const Tensor& from, const std::vector<int64_t>& which) {
   const Tensor operands[] = {from, constants(i64, {static_cast<int64_t>(which.size())}, which)};
-  return apply("gather", operands, {{"axis", int64_t{1}}})[0];
+  return apply("gather", operands, {{"axis", int64_t{from.rank() - 1}}})[0];
 }
 
 /// Sines of where days stand in periods: the turn is computed in f64, so that no day is lost.
@@ -98,7 +98,7 @@ Tensor encode_numbers(const Tensor& numbers, const std::vector<TableEncoder::Den
   if (!c.flagged.empty()) parts.push_back(cast(logical_not(columns_of(there, c.flagged)), f32));
   if (!c.waved.empty()) parts.push_back(waves(numbers, there, c));
   if (!c.ranged.empty()) parts.push_back(shares(numbers, there, c));
-  return parts.size() == 1 ? parts[0] : columns_of(concat(parts, 1), c.places);
+  return parts.size() == 1 ? parts[0] : columns_of(concat(parts, numbers.rank() - 1), c.places);
 }
 
 }  // namespace millrace::data

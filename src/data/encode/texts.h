@@ -36,16 +36,16 @@ struct TextOptions {
   std::function<void(int64_t, int64_t)> progress;  // (texts done, in all)
 };
 
-struct Texts {
+/// What rows are planned from: how long each text is, or whatever else has a length.
+struct Lengths {
   std::string path;
-  TokenStore tokens;
-  std::vector<int64_t> begins;   // of text i in `tokens`; one more than there are texts
+  std::vector<int64_t> begins;   // of text i in all of them; one more than there are texts
   std::vector<int64_t> indices;  // of text i in the data set
   /// What an order by class goes by; empty where there are none, as of texts that were just read.
   std::vector<int64_t> labels;
   std::vector<std::string> classes;
-  int64_t bytes = 0;  // of the texts, separators included
-  std::string file;   // where the tokens are, if not in memory
+  /// What they are called, and what they are made of.
+  const char *unit = "texts", *items = "tokens";
 
   int64_t count() const { return static_cast<int64_t>(begins.size()) - 1; }
   int64_t length(int64_t text) const {
@@ -56,6 +56,12 @@ struct Texts {
     for (int64_t text = 0; text < count(); ++text) texts += this->length(text) > length;
     return texts;
   }
+};
+
+struct Texts : Lengths {
+  TokenStore tokens;
+  int64_t bytes = 0;  // of the texts, separators included
+  std::string file;   // where the tokens are, if not in memory
 };
 
 /// Reads and tokenises on all CPUs; the same for any number of them. The part to test on is the end (from the

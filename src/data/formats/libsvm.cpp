@@ -117,6 +117,11 @@ class LibSvm final : public LineDataset {
     return values;
   }
 
+  std::optional<ArrayElements> elements(size_t column) const override {
+    if (!dense_ || column != 1) return std::nullopt;
+    return ArrayElements{first_index_, last_index_ - first_index_ + 1};
+  }
+
  private:
   void parse(int64_t index, Row& row) const {
     const std::string wrong = parse_row(lines_.read(index).text(), row);

@@ -73,6 +73,10 @@ class Joined final : public Dataset {
       if (const auto own = own_[set].at(column)) return sets_[set].second->decimal_comma(*own);
     return false;
   }
+  SampleRows rows(int64_t index) const override {
+    const auto [set, at] = place(index);
+    return sets_[set].second->rows(at);
+  }
   std::vector<std::string> class_names(size_t column) const override {
     if (column == class_column_) return classes_;
     const auto own = own_[0].at(column);

@@ -19,6 +19,8 @@ class View : public Dataset {
   std::vector<std::string> class_names(size_t column) const override { return whole_->class_names(column); }
   std::optional<size_t> class_column() const override { return whole_->class_column(); }
   bool decimal_comma(size_t column) const override { return whole_->decimal_comma(column); }
+  std::optional<ArrayElements> elements(size_t column) const override { return whole_->elements(column); }
+  SampleRows rows(int64_t index) const override { return whole_->rows(at(index)); }
   std::string lacks() const override { return whole_->lacks(); }
   std::string name(int64_t index) const override { return whole_->name(at(index)); }
   void will_read(int64_t index) const override { whole_->will_read(at(index)); }

@@ -17,7 +17,7 @@ class MetricAccuracy : public ShareMetric<MetricAccuracy> {
 MILLRACE_METRIC(accuracy){
     .name = "accuracy",
     .doc = "share of rows whose most probable class is the true one",
-    .outputs = {"class", "tokens"},
+    .outputs = {"class", "tokens", "duel"},
     .higher_is_better = true,
     .share = true,
     .interval = MetricKind::wilson,

@@ -10,7 +10,7 @@ class MetricLogLoss : public LogLossMetric<MetricLogLoss> {};
 MILLRACE_METRIC(log_loss){
     .name = "log-loss",
     .doc = "mean of −log p(true class); of labels the mean over them of −log p(what each is)",
-    .outputs = {"class", "classes", "tokens"},
+    .outputs = {"class", "classes", "tokens", "duel"},
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricLogLoss>(); },
 };
 

@@ -32,9 +32,11 @@ class Table final : public Module {
     check_table_inputs(inputs, numbers_ > 0, !embeddings_.empty());
     std::vector<Tensor> parts;
     if (numbers_ > 0) parts.push_back(inputs[0]);
+    // The columns are the last axis: rows of several samples may stand before it, too.
+    const int columns = inputs.back().rank() - 1;
     for (size_t c = 0; c < embeddings_.size(); ++c)
-      parts.push_back((*embeddings_[c])(select_index(inputs.back(), 1, static_cast<int64_t>(c))));
-    return (*mlp_)(parts.size() == 1 ? parts[0] : concat(parts, 1));
+      parts.push_back((*embeddings_[c])(select_index(inputs.back(), columns, static_cast<int64_t>(c))));
+    return (*mlp_)(parts.size() == 1 ? parts[0] : concat(parts, columns));
   }
 
  private:

@@ -24,7 +24,7 @@ Tensor weighted_cross_entropy(const Tensor& logits, const Tensor& targets, const
 MILLRACE_LOSS(cross_entropy){
     .name = "cross-entropy",
     .doc = "the negative log of the probability (softmax) of the right class or token",
-    .outputs = {"class", "tokens"},
+    .outputs = {"class", "tokens", "duel"},
     .settings = {{"label_smoothing", "share of the target given to all classes alike", 0.0, 0, 0.999}},
     .make = [](const Tensor& logits, const Tensor& targets, const Settings& settings, bool mean) -> Tensor {
       const double smoothing = settings.number("label_smoothing");

@@ -13,16 +13,16 @@ namespace {
 
 class Buckets : public Plan {
  public:
-  Buckets(const Texts& texts, const PlanOptions& options) : texts_(texts), options_(options) {
+  Buckets(const Lengths& texts, const PlanOptions& options) : texts_(texts), options_(options) {
     const OrderText text = parse_order(options.order);
     if (text.kind->by_column)
-      fail<InputError>("data.order = \"{}\": texts have no columns to weigh them by", options.order);
+      fail<InputError>("data.order = \"{}\": {} have no columns to weigh them by", options.order, texts.unit);
     order_ = text.make({texts.count(), texts.labels, texts.classes, {}});
     if (options_.buckets.empty()) options_.buckets = {options.length};
     rows_ = options.whole_batches ? order_->length() / options.batch * options.batch : order_->length();
     if (rows_ < 1)
-      fail<InputError>("{}: its {} texts do not fill a batch of {}; make the batch smaller", texts.path,
-                       order_->length(), options.batch);
+      fail<InputError>("{}: its {} {} do not fill a batch of {}; make the batch smaller", texts.path,
+                       order_->length(), texts.unit, options.batch);
     const BucketsEpoch first(*this, 1, 0);
     int64_t tokens = 0;
     std::vector<Extract> pieces;
@@ -44,8 +44,8 @@ class Buckets : public Plan {
 
   std::vector<std::string> describe() const override {
     return {fmt::format(
-        "{} texts, padded to {} tokens: {:.1f} % of the places are padding{}", texts_.count(),
-        fmt::join(options_.buckets, ", "), 100 * waste_,
+        "{} {}, padded to {} {}: {:.1f} % of the places are padding{}", texts_.count(), texts_.unit,
+        fmt::join(options_.buckets, ", "), texts_.items, 100 * waste_,
         options_.buckets.size() > 1 ? fmt::format(" ({:.1f} % without buckets)", 100 * plain_) : "")};
   }
 
@@ -90,7 +90,7 @@ class Buckets : public Plan {
     return std::clamp<int64_t>(texts_.length(text) - behind(), 0, options_.length);
   }
 
-  const Texts& texts_;
+  const Lengths& texts_;
   PlanOptions options_;
   std::unique_ptr<Order> order_;
   int64_t rows_ = 0, places_ = 0;
@@ -99,7 +99,7 @@ class Buckets : public Plan {
 
 }  // namespace
 
-std::unique_ptr<Plan> bucket_plan(const Texts& texts, const PlanOptions& options) {
+std::unique_ptr<Plan> bucket_plan(const Lengths& texts, const PlanOptions& options) {
   return std::make_unique<Buckets>(texts, options);
 }
 

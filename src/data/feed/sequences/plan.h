@@ -64,7 +64,7 @@ std::unique_ptr<Plan> packed_plan(const Texts& texts, const PlanOptions& options
 /// the buckets that holds them. With one bucket every batch is padded to `length`. Which texts come in an
 /// epoch, and how often, says the order; of these, the ones of similar length form a batch, and batches come
 /// at random.
-std::unique_ptr<Plan> bucket_plan(const Texts& texts, const PlanOptions& options);
+std::unique_ptr<Plan> bucket_plan(const Lengths& texts, const PlanOptions& options);
 
 /// The `count` lengths (fewer where that suffices) that pad batches least, the last one the longest of
 /// `lengths` (each cut to `most`).

@@ -16,11 +16,12 @@ std::unique_ptr<Plan> plan_of(Layout layout, const Texts& texts, const PlanOptio
 
 class TokenRows final : public RowPlan {
  public:
-  TokenRows(std::shared_ptr<const Texts> texts, Layout layout, const PlanOptions& options)
+  /// `samples`: a row is one of the texts, whole.
+  TokenRows(std::shared_ptr<const Lengths> texts, std::unique_ptr<Plan> plan, bool samples, bool same_order)
       : texts_(std::move(texts)),
-        samples_(layout == Layout::padded),
-        same_order_(!options.whole_batches),
-        plan_(plan_of(layout, *texts_, options)),
+        samples_(samples),
+        same_order_(same_order),
+        plan_(std::move(plan)),
         lengths_(plan_->lengths()) {}
 
   int64_t count() const override { return plan_->rows(); }
@@ -67,7 +68,7 @@ class TokenRows final : public RowPlan {
     return begun_.back().rows;
   }
 
-  std::shared_ptr<const Texts> texts_;
+  std::shared_ptr<const Lengths> texts_;
   bool samples_, same_order_;
   std::unique_ptr<Plan> plan_;
   std::vector<int64_t> lengths_;
@@ -81,7 +82,14 @@ std::unique_ptr<RowPlan> token_rows(std::shared_ptr<const Texts> texts, const To
                                     PlanOptions plan) {
   plan.length = options.length;
   plan.next_token = options.learn == TokenOptions::Learn::next;
-  return std::make_unique<TokenRows>(std::move(texts), options.layout, plan);
+  auto rows = plan_of(options.layout, *texts, plan);
+  return std::make_unique<TokenRows>(std::move(texts), std::move(rows), options.layout == Layout::padded,
+                                     !plan.whole_batches);
+}
+
+std::unique_ptr<RowPlan> bucket_rows(std::shared_ptr<const Lengths> samples, const PlanOptions& plan) {
+  auto rows = bucket_plan(*samples, plan);
+  return std::make_unique<TokenRows>(std::move(samples), std::move(rows), true, !plan.whole_batches);
 }
 
 }  // namespace millrace::data

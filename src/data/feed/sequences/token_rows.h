@@ -17,5 +17,7 @@ namespace millrace::data {
 /// that texts do not take.
 std::unique_ptr<RowPlan> token_rows(std::shared_ptr<const Texts> texts, const TokenOptions& options,
                                     PlanOptions plan);
+/// The same of whole samples, padded to one of `plan`'s buckets.
+std::unique_ptr<RowPlan> bucket_rows(std::shared_ptr<const Lengths> samples, const PlanOptions& plan);
 
 }  // namespace millrace::data
