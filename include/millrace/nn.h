@@ -88,6 +88,8 @@ class Module {
   void set_trainable(const std::function<bool(const std::string&)>& which, bool trainable);
 
   const std::string& name() const { return name_; }
+  /// Itself and all modules in it under their full names, outer ones first.
+  std::vector<std::pair<std::string, Module*>> modules();
 
  protected:
   // InputError when a name is used twice within a module, or a child with parameters is registered twice.
@@ -109,6 +111,8 @@ class Module {
   M& make(const std::string& name, Args&&... args) {
     return *child(name, std::make_shared<M>(std::forward<Args>(args)...));
   }
+  /// Takes a child out; it keeps its values.
+  void remove_child(const std::string& name);
 
  private:
   struct Entry {
@@ -129,13 +133,52 @@ class Module {
   std::vector<std::shared_ptr<Module>> children_;
 };
 
-/// y = x·Wᵀ + b over the last dimension.
+/// A low-rank adapter (LoRA, Hu et al., arXiv 2106.09685): x·Aᵀ·Bᵀ · alpha / rank, parameters a [rank, in]
+/// and b [out, rank], which begins as 0.
+class Adapter : public Module {
+ public:
+  Adapter(int64_t in, int64_t out, int64_t rank, double alpha);
+  Tensor forward(const Tensor& x) override;
+  /// weight + B·A · alpha / rank, as f32.
+  Array merged(const Array& weight);
+
+ private:
+  Tensor &a_, &b_;
+  double scale_;
+};
+
+/// y = x·Wᵀ + b over the last dimension, and what an adapter adds to that.
 class Linear : public Module {
  public:
   Linear(int64_t in, int64_t out, bool bias = true);
   Tensor forward(const Tensor& x) override;
+  /// Registers an adapter, the child "lora"; null takes it away. InputError for a rank that is not below both
+  /// sizes (it would be no saving).
+  void adapt(int64_t rank, double alpha);
+  void adapt(std::shared_ptr<Adapter> adapter);
+  const std::shared_ptr<Adapter>& adapter() const { return adapter_; }
   Tensor& weight;
   Tensor* bias = nullptr;
+
+ private:
+  std::shared_ptr<Adapter> adapter_;
+};
+
+/// While it lives, what adapters add is in the weights, and a model has the parameters that it has without
+/// them: to be exported. At its end all is as it was.
+class MergedAdapters {
+ public:
+  explicit MergedAdapters(Module& model);
+  ~MergedAdapters();
+  MergedAdapters(const MergedAdapters&) = delete;
+
+ private:
+  struct Kept {
+    Linear* layer;
+    std::shared_ptr<Adapter> adapter;
+    Tensor weight;
+  };
+  std::vector<Kept> kept_;
 };
 
 struct ConvOptions {
@@ -392,7 +435,7 @@ struct ModelOptions {
   /// Outputs: classes, or numbers that are predicted; 0: the architecture's usual number.
   int64_t classes = 0;
   Shape input = {};          // one sample, e.g. [3, 32, 32]; empty: the architecture's usual one
-  int64_t vocabulary = 256;  // of "gpt", "encoder" and "bag"
+  int64_t vocabulary = 256;  // of models of texts
   /// Of those and "table", as far as they have them; others have sizes of their own. 0: as usual (128, 4, 4).
   int64_t width = 0, depth = 0, heads = 0;
   double dropout = 0;

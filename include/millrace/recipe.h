@@ -92,6 +92,10 @@ struct Recipe {
     double checkpoint_minutes = 10;
     int64_t keep_checkpoints = 2;
     std::string keep_best, init_from;
+    std::vector<std::string> init_names;
+    int64_t lora = 0;
+    double lora_alpha = 16;
+    std::vector<std::string> lora_layers;
     std::vector<std::string> log;
     std::string memory;
     bool exact = false;

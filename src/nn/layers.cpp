@@ -27,7 +27,10 @@ Linear::Linear(int64_t in, int64_t out, bool with_bias)
   if (with_bias) bias = &parameter("bias", {out}, bias_init(in));
 }
 
-Tensor Linear::forward(const Tensor& x) { return linear(x, weight, bias ? *bias : Tensor()); }
+Tensor Linear::forward(const Tensor& x) {
+  const Tensor y = linear(x, weight, bias ? *bias : Tensor());
+  return adapter_ ? y + (*adapter_)(x) : y;
+}
 
 Conv2d::Conv2d(int64_t in, int64_t out, int64_t kernel, const ConvOptions& o)
     : weight(parameter("weight",

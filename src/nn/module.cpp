@@ -76,6 +76,20 @@ void Module::visit(const std::string& prefix, const std::function<void(const std
     module->visit(module->name_.empty() ? prefix : prefix + module->name_ + ".", f);
 }
 
+void Module::remove_child(const std::string& name) {
+  std::erase_if(children_, [&](const auto& module) { return module->name_ == name; });
+}
+
+std::vector<std::pair<std::string, Module*>> Module::modules() {
+  std::vector<std::pair<std::string, Module*>> all = {{"", this}};
+  for (const auto& module : children_)
+    for (const auto& [inner, each] : module->modules()) {
+      const std::string& own = module->name_;
+      all.emplace_back(own + (own.empty() || inner.empty() ? "" : ".") + inner, each);
+    }
+  return all;
+}
+
 std::vector<Named> Module::parameters() {
   std::vector<Named> found;
   visit("", [&](const std::string& name, Entry& entry) {

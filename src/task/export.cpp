@@ -122,6 +122,7 @@ std::map<std::string, std::string> metadata_of(const Task& task) {
 }  // namespace
 
 std::string export_model(const Task& task, std::vector<std::string>& notes, int height, int width) {
+  const nn::MergedAdapters merged(*task.network);
   Graph graph = model_graph(task);
   if (height > 0) graph = resizing(task, graph, height, width);
   onnx::ExportOptions options;

@@ -142,6 +142,8 @@ class Input {
   virtual std::optional<Array> fitting(const Reading& /*reading*/) const { return std::nullopt; }
   /// For going on with a text, token by token (generate.h); null where nothing can follow.
   virtual const Continuable* continuable() const { return nullptr; }
+  /// Of ids (of tokens) how many, from 0 on, mean the same to another input; 0 where that cannot be told.
+  virtual int64_t shared_ids(const Input& /*other*/) const { return 0; }
   /// A line for `data why`: what stands in a row of extracts.
   virtual std::string row_text(const data::Part& /*part*/, const data::RowPick& /*row*/) const { return {}; }
   virtual CheaperSamples cheaper(const data::Dataset& /*samples*/) const { return {}; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fnmatch.h>
 #include <map>
 #include <set>
 
@@ -10,6 +11,7 @@
 #include "base/format.h"
 #include "base/memory_nodes.h"
 #include "base/size_text.h"
+#include "base/suggest.h"
 #include "nn/models/architecture.h"
 #include "task/would_fit.h"
 
@@ -330,6 +332,45 @@ void Network::fit(size_t input, const Array& samples) {
   fits_[input](given[0].to_array());
 }
 
+namespace {
+
+/// Gives the layers that the recipe names adapters; all but these and the heads is frozen.
+void add_adapters(const Task& task) {
+  const Recipe::Train& train = task.recipe.train;
+  std::set<std::string> heads;
+  for (const auto& names : head_parameters(task)) heads.insert(names.begin(), names.end());
+  task.network->set_trainable([&](const std::string& name) { return !heads.contains(name); }, false);
+  std::vector<std::string> names;
+  std::set<std::string> used;
+  for (const auto& [name, module] : task.network->modules()) {
+    auto* const layer = dynamic_cast<nn::Linear*>(module);
+    if (!layer || heads.contains(name + ".weight")) continue;
+    names.push_back(name);
+    const std::string& own = name;
+    const auto fits = [&](const std::string& pattern) {
+      return fnmatch(pattern.c_str(), own.c_str(), 0) == 0;
+    };
+    for (const std::string& pattern : train.lora_layers)
+      if (fits(pattern)) used.insert(pattern);
+    if (!train.lora_layers.empty() && std::none_of(train.lora_layers.begin(), train.lora_layers.end(), fits))
+      continue;
+    try {
+      layer->adapt(train.lora, train.lora_alpha);
+    } catch (const InputError& error) {
+      fail<InputError>("train.lora = {}: {}: {}", train.lora, name, error.what());
+    }
+  }
+  if (names.empty())
+    fail<InputError>("train.lora: {} has no linear layers but its heads, which train anyway",
+                     model_text(task));
+  for (const std::string& pattern : train.lora_layers)
+    if (!used.contains(pattern))
+      fail<InputError>("train.lora_layers: no linear layer but heads is called '{}'{}", pattern,
+                       did_you_mean_or_list(pattern, names));
+}
+
+}  // namespace
+
 void make_network(Task& task) {
   std::vector<std::function<void(const Array&)>> fits;
   nn::Model model;
@@ -352,6 +393,7 @@ void make_network(Task& task) {
   } catch (const TypeError& error) {
     fail<InputError>("{} does not go with the data: {}", model_text(task), error.what());
   }
+  if (task.recipe.train.lora > 0) add_adapters(task);
   task.network->initialise(static_cast<uint64_t>(task.recipe.train.seed));
 }
 

@@ -16,6 +16,7 @@
 #include "task/recipe.h"
 #include "task/recipe_sections.h"
 #include "track/log_kind.h"
+#include "track/weight_names.h"
 
 namespace millrace::task {
 namespace {
@@ -224,6 +225,14 @@ void check_training(const Recipe& recipe) {
   if (!train.memory.empty()) (void)parse_bytes("train.memory", train.memory);
   for (const std::string& entry : train.freeze) (void)parse_freeze(entry);
   for (const std::string& entry : train.rates) (void)parse_rate(entry);
+  for (const std::string& rule : train.init_names)
+    check_named("train.init_names", rule,
+                [](const std::string& text) { (void)track::parse_name_rule(text); });
+  if (!train.init_names.empty() && train.init_from.empty())
+    fail<InputError>("train.init_names are names of a file of weights, and train.init_from names none");
+  if (!train.lora_layers.empty() && train.lora == 0)
+    fail<InputError>(
+        "train.lora_layers says which layers get adapters, and train.lora not of which rank: 8?");
   check_averages(train);
 }
 

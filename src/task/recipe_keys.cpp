@@ -254,6 +254,18 @@ std::vector<RecipeKey> train_keys() {
             "the "
             "model's parameters; a head for other classes is new",
             SLOT(train.init_from)}),
+      {"train.init_names",
+       "what tensors of train.init_from are called in the model, as [\"encoder.*.query.* blocks.*.qkv.* "
+       "1/3\"]: a "
+       "pattern, the model's name, which of how many parts, and transposed; the first that fits counts",
+       SLOT(train.init_names)},
+      {"train.lora",
+       "rank of low-rank adapters (LoRA): they and the heads train, and all else stays as it is; 0: none",
+       SLOT(train.lora), 0, 1 << 16},
+      {"train.lora_alpha", "adapters count lora_alpha / lora times", SLOT(train.lora_alpha), 1e-6, 1e6},
+      {"train.lora_layers",
+       "linear layers that get adapters, by name, * being any letters: [\"*.qkv\"]; empty: all but the heads",
+       SLOT(train.lora_layers)},
       {"train.memory",
        "most memory that a step may need, e.g. 1.5GB: activations are computed again in the backward pass "
        "where that saves most; empty: as much as it takes",

@@ -135,6 +135,11 @@ void TokenInput::describe(nn::ModelOptions& options) const {
   options.vocabulary = vocabulary();
 }
 
+int64_t TokenInput::shared_ids(const Input& other) const {
+  const auto* tokens = dynamic_cast<const TokenInput*>(&other);
+  return tokens && tokens->known_.digest == known_.digest ? tokenizer_->size() : 0;
+}
+
 std::vector<Array> TokenInput::row_of(std::span<const int32_t> ids) const {
   std::vector<Array> row;
   for (const data::Field& field : fields()) {

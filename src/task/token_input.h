@@ -51,6 +51,7 @@ class TokenInput : public Input, private Continuable {
   const Continuable* continuable() const override {
     return learns() == data::TokenOptions::Learn::next ? this : nullptr;
   }
+  int64_t shared_ids(const Input& other) const override;
 
   std::string encoding() const override;
   std::vector<std::string> notes() const override;

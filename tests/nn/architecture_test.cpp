@@ -90,7 +90,8 @@ TEST_CASE("every architecture builds from small options and gives outputs of the
                                        "naive_bayes",
                                        "nearest_neighbours",
                                        "boosting",
-                                       "bradley_terry"};
+                                       "bradley_terry",
+                                       "bert"};
   const std::vector<std::string> names = nn::model_kinds();
   CHECK(std::set(names.begin(), names.end()) == known);
   for (const nn::Architecture* kind : nn::architectures().all()) {

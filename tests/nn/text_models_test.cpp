@@ -48,7 +48,7 @@ nn::Model drawn(const char* kind, bool tokens) {
 }  // namespace
 
 TEST_CASE("texts packed into a row give what each gives alone") {
-  for (const char* kind : {"gpt", "encoder"}) {
+  for (const char* kind : {"gpt", "encoder", "bert"}) {
     CAPTURE(kind);
     const nn::Model model = drawn(kind, true);
     const Tensor packed[] = {ids({1, 8}, {1, 2, 3, 4, 5, 6, 7, 0}), ids({1, 8}, {1, 1, 1, 2, 2, 2, 2, 0}),
@@ -62,7 +62,7 @@ TEST_CASE("texts packed into a row give what each gives alone") {
 }
 
 TEST_CASE("padding changes nothing about a text's class") {
-  for (const char* kind : {"encoder", "bag"}) {
+  for (const char* kind : {"encoder", "bag", "bert"}) {
     CAPTURE(kind);
     const nn::Model model = drawn(kind, false);
     const Tensor padded[] = {ids({3, 6}, {1, 2, 3, 0, 0, 0, 1, 2, 3, 9, 9, 9, 0, 0, 0, 0, 0, 0}),

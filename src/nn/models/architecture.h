@@ -21,6 +21,8 @@ struct Architecture {
   std::vector<Setting> settings = {};
   /// It is fitted to all training data at once, not by steps: its module is a Fitted (fitted.h).
   bool fitted = false;
+  /// What its weights are called in other programs' files, as rules of train.init_names.
+  std::vector<std::string> foreign = {};
   /// Sizes are those of `settings`, whatever ModelOptions says of them. InputError for what makes no model.
   Model (*make)(const Settings& settings, const ModelOptions& options) = nullptr;
 };

@@ -24,7 +24,7 @@ Tensor TransformerBlock::forward_many(std::span<const Tensor> inputs) {
   return y + path_(drop_(fc2_(millrace::gelu(fc1_(norm2_(y))))));
 }
 
-void check_heads(const ModelOptions& options) {
+void require_heads(const ModelOptions& options) {
   if (options.heads < 1 || options.width % options.heads != 0)
     fail<InputError>("model.width = {} cannot be divided among model.heads = {}", options.width,
                      options.heads);

@@ -27,6 +27,6 @@ class TransformerBlock : public Module {
 };
 
 /// InputError where model.width cannot be divided among model.heads.
-void check_heads(const ModelOptions& options);
+void require_heads(const ModelOptions& options);
 
 }  // namespace millrace::nn::models

@@ -55,7 +55,7 @@ int64_t patch_of(const Settings& settings, int64_t height, int64_t width) {
 
 Model vit(const Settings& settings, const ModelOptions& given) {
   ModelOptions options = sized(given, settings);
-  check_heads(options);
+  require_heads(options);
   const Shape input = picture_shape(options, {3, 224, 224}, "vit");
   if (options.classes == 0) options.classes = 1000;
   const int64_t patch = patch_of(settings, input[1].size(), input[2].size());

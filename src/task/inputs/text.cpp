@@ -20,7 +20,7 @@ SequenceLayout text_layout(const Section& section) {
 class TextInput final : public TokenInput {
  public:
   using TokenInput::TokenInput;
-  std::vector<std::string> architectures() const override { return {"encoder", "bag"}; }
+  std::vector<std::string> architectures() const override { return {"encoder", "bag", "bert"}; }
   data::TokenOptions::Learn learns() const override { return data::TokenOptions::Learn::nothing; }
 };
 

@@ -63,22 +63,23 @@ void check_tokens(const Section& section, const Recipe& recipe) {
   const bool masked = !section.settings.text("masked").empty();
   if (kind == "bag")
     fail<InputError>("model.kind = \"bag\" gives classes, it cannot predict tokens: take gpt");
-  if (kind == "encoder" && !masked)
+  if ((kind == "encoder" || kind == "bert") && !masked)
     fail<InputError>(
-        "model.kind = \"encoder\" sees the tokens on both sides, so the next one is no task for it: set "
-        "{}.masked "
-        "= \"0.15 3\", or take gpt",
-        key);
+        "model.kind = \"{}\" sees the tokens on both sides, so the next one is no task for it: set {}.masked "
+        "= "
+        "\"0.15 3\", or take gpt",
+        kind, key);
   if (kind == "gpt" && masked)
     fail<InputError>(
         "model.kind = \"gpt\" sees only the tokens before, and {}.masked = \"{}\" asks for masked ones: take "
-        "encoder, or leave {}.masked empty",
+        "encoder or bert, or leave {}.masked empty",
         key, section.settings.text("masked"), key);
-  if (layout.layout != Layout::windows && !kind.empty() && kind != "gpt" && kind != "encoder")
+  if (layout.layout != Layout::windows && !kind.empty() && kind != "gpt" && kind != "encoder" &&
+      kind != "bert")
     fail<InputError>(
-        "model.kind = \"{}\" takes rows without padding only ({}.sequences = \"windows\"); gpt and encoder "
-        "take "
-        "others",
+        "model.kind = \"{}\" takes rows without padding only ({}.sequences = \"windows\"); gpt, encoder and "
+        "bert "
+        "take others",
         kind, key);
 }
 
