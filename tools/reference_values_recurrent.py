@@ -26,7 +26,7 @@ def flag(value):
     return "true" if value else "false"
 
 
-def case(name, kind, length, rows, width, hidden, with_state=True, **options):
+def case(name, kind, length, rows, width, hidden, with_state=True, lengths=None, **options):
     layer = getattr(torch.nn, kind)(width, hidden, **options).double()
     first = options.get("batch_first", False)
     x = draw(*((rows, length, width) if first else (length, rows, width))).requires_grad_()
@@ -35,7 +35,13 @@ def case(name, kind, length, rows, width, hidden, with_state=True, **options):
     with torch.no_grad():
         for p in layer.parameters():
             p.copy_(draw(*p.shape))
-    output, last = layer(x, (tuple(state) if kind == "LSTM" else state[0]) if with_state else None)
+    given = (tuple(state) if kind == "LSTM" else state[0]) if with_state else None
+    if lengths:  # of padded sequences; PyTorch packs them
+        packed = torch.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=first, enforce_sorted=False)
+        output, last = layer(packed, given)
+        output, _ = torch.nn.utils.rnn.pad_packed_sequence(output, batch_first=first, total_length=length)
+    else:
+        output, last = layer(x, given)
     results = [output, *(last if kind == "LSTM" else [last])]
     weights = [draw(*r.shape) for r in results]
     sum((r * w).sum() for r, w in zip(results, weights)).backward()
@@ -47,14 +53,19 @@ def case(name, kind, length, rows, width, hidden, with_state=True, **options):
     print(f' {{.layers = {options.get("num_layers", 1)}, .bias = {flag(options.get("bias", True))}, '
           f'.batch_first = {flag(first)}, .bidirectional = {flag(options.get("bidirectional", False))}}},')
     print(" {" + ",\n  ".join(inputs) + "},")
-    print(" {" + ",\n  ".join(stored(f"result {i}", r, w) for i, (r, w) in enumerate(zip(results, weights))) + "}},")
+    print(" {" + ",\n  ".join(stored(f"result {i}", r, w) for i, (r, w) in enumerate(zip(results, weights))) + "}" +
+          (f",\n {{{', '.join(map(str, lengths))}}}" if lengths else "") + "},")
 
 
 print("// Written by tools/reference_values_recurrent.py with PyTorch; do not edit.")
-print("// name, LSTM or GRU, in, hidden, states given, options, inputs with gradients, results with their weights")
+print("// name, LSTM or GRU, in, hidden, states given, options, inputs with gradients, results with their weights, lengths of padded sequences")
 print("// clang-format off")
 for kind in ("LSTM", "GRU"):
     case(f"{kind}", kind, 3, 2, 3, 2)
     case(f"{kind}, batch first, from zeros", kind, 4, 1, 2, 3, with_state=False, batch_first=True)
     case(f"{kind} of one step without bias", kind, 1, 2, 2, 2, bias=False)
     case(f"{kind}, two layers in both directions", kind, 2, 2, 2, 2, num_layers=2, bidirectional=True)
+for kind in ("LSTM", "GRU"):
+    case(f"{kind}, padded", kind, 3, 3, 2, 2, lengths=[1, 3, 2])
+    case(f"{kind}, padded, two layers in both directions, batch first", kind, 4, 3, 2, 2, lengths=[4, 1, 2], num_layers=2, bidirectional=True,
+         batch_first=True, with_state=False)

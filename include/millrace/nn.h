@@ -291,7 +291,9 @@ class Recurrent : public Module {
     std::vector<Tensor> state;  // after the last step, each [layers · directions, N, hidden]
   };
   /// x: f32 [length, N, in], or [N, length, in] (batch_first). `state`: as in Result, zeros when empty.
-  Result run(const Tensor& x, std::span<const Tensor> state = {});
+  /// `lengths`: i64 [N], of sequences that are padded behind so many steps: what is padded changes nothing,
+  /// its outputs are 0, and the state is the one after the last real step (PyTorch's packed sequences).
+  Result run(const Tensor& x, std::span<const Tensor> state = {}, const Tensor& lengths = {});
   /// The outputs of run().
   Tensor forward(const Tensor& x) override;
 

@@ -1,5 +1,6 @@
 // Layers over sequences.
 #include <cmath>
+#include <numeric>
 
 #include <millrace/nn.h>
 
@@ -39,7 +40,22 @@ Tensor Recurrent::gate(const Tensor& gates, int64_t index) const {
 
 Tensor Recurrent::forward(const Tensor& x) { return run(x).output; }
 
-Recurrent::Result Recurrent::run(const Tensor& x, std::span<const Tensor> state) {
+namespace {
+
+/// Is step t of a sequence a real one: bool [length, N, 1].
+Tensor real_steps(const Tensor& lengths, const Dim& steps, const Dim& rows) {
+  if (lengths.rank() != 1 || lengths.dtype() != i64 || !(lengths.dim(0) == rows) || !steps.is_static())
+    fail<TypeError>("a recurrent layer: lengths {} given, i64 [{}] expected (in layer '{}')",
+                    lengths.type().str(), rows.str(), trace::current_layer());
+  std::vector<double> numbers(static_cast<size_t>(steps.size()));
+  std::iota(numbers.begin(), numbers.end(), 0.0);
+  const Tensor place = Array::of(i64, {steps, 1}, numbers);
+  return unsqueeze(place < unsqueeze(lengths, 0), 2);
+}
+
+}  // namespace
+
+Recurrent::Result Recurrent::run(const Tensor& x, std::span<const Tensor> state, const Tensor& lengths) {
   if (x.rank() != 3 || !(x.dim(2) == in_))
     fail<TypeError>("a recurrent layer: {} given, [{}, {}] expected (in layer '{}')", x.type().str(),
                     options_.batch_first ? "N, length" : "length, N", in_, trace::current_layer());
@@ -53,6 +69,7 @@ Recurrent::Result Recurrent::run(const Tensor& x, std::span<const Tensor> state)
       fail<TypeError>("the state of a recurrent layer: {} given, {} expected (in layer '{}')",
                       part.type().str(), whole.str(), trace::current_layer());
   Tensor y = options_.batch_first ? transpose(x, {1, 0, 2}) : x;
+  const Tensor real = lengths.defined() ? real_steps(lengths, y.dim(0), rows) : Tensor();
   std::vector<std::vector<Tensor>> last(states_);
   for (size_t k = 0; k < weights_.size(); k += directions) {
     if (k > 0 && training() && options_.dropout > 0) y = dropout(y, options_.dropout, next_random_key());
@@ -64,10 +81,15 @@ Recurrent::Result Recurrent::run(const Tensor& x, std::span<const Tensor> state)
                                       : select_index(state[s], 0, static_cast<int64_t>(k + d)));
       const auto step = [&](std::span<const Tensor> carries, std::span<const Tensor> slices) {
         std::vector<Tensor> next = cell(slices[0], carries, weights_[k + d]);
+        // Behind its end a sequence keeps its state, and before its end the other way round its first one.
+        for (size_t s = 0; s < next.size() && slices.size() > 1; ++s)
+          next[s] = where(slices[1], next[s], carries[s]);
         return ScanResult{next, {next[0]}};
       };
-      const ScanResult done = scan(step, first, std::span(&y, 1), d == 1);
-      outputs.push_back(done.stacked[0]);
+      std::vector<Tensor> over = {y};
+      if (real.defined()) over.push_back(real);
+      const ScanResult done = scan(step, first, over, d == 1);
+      outputs.push_back(real.defined() ? where(real, done.stacked[0], 0) : done.stacked[0]);
       for (size_t s = 0; s < states_; ++s) last[s].push_back(unsqueeze(done.carries[s], 0));
     }
     y = directions == 1 ? outputs[0] : concat(outputs, 2);

@@ -91,7 +91,8 @@ TEST_CASE("every architecture builds from small options and gives outputs of the
                                        "nearest_neighbours",
                                        "boosting",
                                        "bradley_terry",
-                                       "bert"};
+                                       "bert",
+                                       "gru"};
   const std::vector<std::string> names = nn::model_kinds();
   CHECK(std::set(names.begin(), names.end()) == known);
   for (const nn::Architecture* kind : nn::architectures().all()) {

@@ -23,6 +23,7 @@ struct Case {
   size_t states;  // given; 0: from zeros
   nn::RecurrentOptions options;
   std::vector<Stored> inputs, results;
+  std::vector<double> lengths = {};  // of padded sequences
 };
 
 const std::vector<Case> cases = {
@@ -39,7 +40,7 @@ Tensor tensor(const Shape& shape, const std::vector<double>& values) { return Ar
 }  // namespace
 
 TEST_CASE("recurrent layers give PyTorch's outputs, states and gradients") {
-  REQUIRE(cases.size() >= 8);
+  REQUIRE(cases.size() >= 12);
   for (const Case& c : cases) {
     CAPTURE(c.name);
     const auto layer = make(c);
@@ -52,7 +53,10 @@ TEST_CASE("recurrent layers give PyTorch's outputs, states and gradients") {
         REQUIRE_MESSAGE(parameter, c.inputs[k].name);
         *parameter = at[k];
       }
-      const nn::Recurrent::Result result = layer->run(at[0], at.subspan(1, c.states));
+      const Tensor lengths =
+          c.lengths.empty() ? Tensor()
+                            : Tensor(Array::of(i64, {static_cast<int64_t>(c.lengths.size())}, c.lengths));
+      const nn::Recurrent::Result result = layer->run(at[0], at.subspan(1, c.states), lengths);
       std::vector<Tensor> all = {result.output};
       all.insert(all.end(), result.state.begin(), result.state.end());
       return all;
@@ -95,6 +99,8 @@ TEST_CASE("recurrent layers say what does not fit") {
         std::string::npos);
   CHECK(message(Tensor::zeros({5, 2, 3}), {Tensor::zeros({1, 2, 4}), Tensor::zeros({1, 3, 4})})
             .find("[1, 2, 4] expected") != std::string::npos);
+  CHECK_THROWS_WITH_AS(lstm.run(Tensor::zeros({5, 2, 3}), {}, Tensor::zeros({3}, i64)),
+                       doctest::Contains("lengths i64[3] given, i64 [2] expected"), TypeError);
   CHECK_THROWS_AS(nn::GRU(0, 4), InputError);
 }
 

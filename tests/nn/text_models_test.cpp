@@ -3,6 +3,9 @@
 
 #include <millrace/error.h>
 #include <millrace/nn.h>
+#include <millrace/settings.h>
+
+#include "nn/models/architecture.h"
 
 using namespace millrace;
 
@@ -62,7 +65,7 @@ TEST_CASE("texts packed into a row give what each gives alone") {
 }
 
 TEST_CASE("padding changes nothing about a text's class") {
-  for (const char* kind : {"encoder", "bag", "bert"}) {
+  for (const char* kind : {"encoder", "bag", "bert", "lstm", "gru"}) {
     CAPTURE(kind);
     const nn::Model model = drawn(kind, false);
     const Tensor padded[] = {ids({3, 6}, {1, 2, 3, 0, 0, 0, 1, 2, 3, 9, 9, 9, 0, 0, 0, 0, 0, 0}),
@@ -88,4 +91,32 @@ TEST_CASE("gpt does not look ahead, encoder does") {
   odd.heads = 3;
   CHECK_THROWS_WITH_AS(nn::make_model("encoder", odd), doctest::Contains("cannot be divided among"),
                        InputError);
+}
+
+TEST_CASE("recurrent models read texts in both directions, whatever is padded behind them") {
+  for (const char* kind : {"lstm", "gru"})
+    for (const char* pooling : {"last", "mean"}) {
+      CAPTURE(kind);
+      CAPTURE(pooling);
+      const nn::Architecture& architecture = nn::architectures().at(kind);
+      Settings settings(architecture.settings);
+      settings.set("width", int64_t{6});
+      settings.set("depth", int64_t{2});
+      settings.set("embedding", int64_t{4});
+      settings.set("bidirectional", true);
+      settings.set("pooling", std::string(pooling));
+      const nn::Model model = architecture.make(settings, small(false));
+      model.module->initialise(5);
+      model.module->eval();
+      const Tensor alone = (*model.module)(ids({1, 3}, {4, 2, 7}));
+      for (const int64_t length : {3, 4, 8}) {
+        std::vector<double> tokens = {4, 2, 7}, segments = {1, 1, 1};
+        tokens.resize(static_cast<size_t>(length), 9);
+        segments.resize(static_cast<size_t>(length), 0);
+        const Tensor padded[] = {ids({1, length}, tokens), ids({1, length}, segments)};
+        check_near(row((*model.module)(padded), 0, 3), row(alone, 0, 3));
+      }
+      const Tensor turned = (*model.module)(ids({1, 3}, {7, 2, 4}));
+      CHECK(std::abs(turned.to_array().at(0) - alone.to_array().at(0)) > 1e-4);
+    }
 }

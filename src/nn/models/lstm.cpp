@@ -1,43 +1,96 @@
-// A classifier of texts: embeddings of bytes, one LSTM layer, and its last output.
+// Recurrent models of texts, "lstm" and "gru": embeddings, layers over them, and of each text the state after
+// its last token (of both directions), or the mean of what the layers give.
 #include "base/format.h"
 #include "nn/models/architecture.h"
 #include "nn/models/models.h"
+#include "nn/models/text_parts.h"
 
 namespace millrace::nn::models {
 namespace {
 
-constexpr int64_t vocabulary = 256, kEmbedded = 64, hidden = 128;
-
-class LstmClassifier : public Module {
+template <typename Layer>
+class RecurrentText : public Module {
  public:
-  explicit LstmClassifier(int64_t classes)
-      : emb_(make<Embedding>("emb", vocabulary, kEmbedded)),
-        rnn_(make<LSTM>("rnn", kEmbedded, hidden, RecurrentOptions{.batch_first = true})),
-        head_(make<nn::Linear>("head", hidden, classes)) {}
-  Tensor forward(const Tensor& ids) override { return head_(select_index(rnn_(emb_(ids)), 1, -1)); }
+  RecurrentText(const ModelOptions& o, int64_t embedded, bool bidirectional, bool mean, int64_t outputs)
+      : directions_(bidirectional ? 2 : 1),
+        mean_(mean),
+        emb_(make<Embedding>("emb", o.vocabulary, embedded)),
+        rnn_(make<Layer>("rnn", embedded, o.width,
+                         RecurrentOptions{.layers = o.depth,
+                                          .batch_first = true,
+                                          .bidirectional = bidirectional,
+                                          .dropout = o.dropout})),
+        drop_(make<Dropout>("drop", o.dropout)),
+        head_(make<Linear>("head", directions_ * o.width, outputs)) {}
+
+  Tensor forward_many(std::span<const Tensor> inputs) override {
+    require_text(inputs);
+    const Tensor* segments = inputs.size() > 1 ? &inputs[1] : nullptr;
+    const Tensor lengths = segments ? sum(cast(*segments > 0, i64), {1}) : Tensor();
+    const Recurrent::Result result = rnn_.run(drop_(emb_(inputs[0])), {}, lengths);
+    if (mean_) return head_(drop_(mean_of_present(result.output, segments)));
+    // Of the last layer the forward direction, then the reverse one.
+    const Tensor& states = result.state[0];
+    const int64_t count = states.dim(0).size();
+    std::vector<Tensor> ends;
+    for (int64_t d = count - directions_; d < count; ++d) ends.push_back(select_index(states, 0, d));
+    return head_(drop_(ends.size() == 1 ? ends[0] : concat(ends, 1)));
+  }
 
  private:
+  int64_t directions_;
+  bool mean_;
   Embedding& emb_;
-  LSTM& rnn_;
+  Layer& rnn_;
+  Dropout& drop_;
   Linear& head_;
 };
 
-Model lstm(const std::string& kind, const ModelOptions& options) {
-  if (!options.input.empty() && options.input.rank() != 1)
-    fail<InputError>("{} takes samples of shape [length]", kind);
-  const Shape input = options.input.empty() ? Shape{64} : options.input;
-  return {kind,
-          std::make_shared<LstmClassifier>(options.classes ? options.classes : 2),
-          {{"x0", batch_of(input, i64), 0, static_cast<double>(vocabulary)}}};
+template <typename Layer>
+Model recurrent_text(const std::string& kind, const Settings& settings, const ModelOptions& given) {
+  ModelOptions options = sized(given, settings);
+  if (options.tokens) fail<InputError>("the model '{}' gives classes, it cannot predict tokens", kind);
+  if (given.input.empty()) options.input = {64};
+  auto module = std::make_shared<RecurrentText<Layer>>(
+      options, settings.integer("embedding"), settings.flag("bidirectional"),
+      settings.text("pooling") == "mean", options.classes ? options.classes : 2);
+  Model model = model_of_tokens(kind, options, std::move(module), false);
+  model.inputs[0].name = "x0";
+  return model;
+}
+
+std::vector<Setting> recurrent_settings() {
+  Setting depth = depth_setting();
+  depth.usual = int64_t{1};
+  return {width_setting(),
+          depth,
+          {"embedding", "width of the embeddings of tokens", int64_t{64}, 1, 1 << 16},
+          {"bidirectional", "also from the end of a text to its beginning", false},
+          {.name = "pooling",
+           .doc = "a text is the state after its last token, or the mean of what all give",
+           .usual = std::string("last"),
+           .choices = {"last", "mean"}},
+          dropout_setting()};
 }
 
 }  // namespace
 
 MILLRACE_ARCHITECTURE(lstm){
     .name = "lstm",
-    .doc = "one LSTM layer over bytes; classes",
+    .doc = "LSTM layers over tokens; classes",
     .takes = "tokens",
-    .make = [](const Settings&, const ModelOptions& options) { return lstm("lstm", options); },
+    .settings = recurrent_settings(),
+    .make = [](const Settings& settings,
+               const ModelOptions& options) { return recurrent_text<LSTM>("lstm", settings, options); },
+};
+
+MILLRACE_ARCHITECTURE(gru){
+    .name = "gru",
+    .doc = "GRU layers over tokens; classes",
+    .takes = "tokens",
+    .settings = recurrent_settings(),
+    .make = [](const Settings& settings,
+               const ModelOptions& options) { return recurrent_text<GRU>("gru", settings, options); },
 };
 
 }  // namespace millrace::nn::models

@@ -20,7 +20,9 @@ SequenceLayout text_layout(const Section& section) {
 class TextInput final : public TokenInput {
  public:
   using TokenInput::TokenInput;
-  std::vector<std::string> architectures() const override { return {"encoder", "bag", "bert"}; }
+  std::vector<std::string> architectures() const override {
+    return {"encoder", "bag", "lstm", "gru", "bert"};
+  }
   data::TokenOptions::Learn learns() const override { return data::TokenOptions::Learn::nothing; }
 };
 
@@ -31,7 +33,7 @@ void check_text(const Section& section, const Recipe& recipe) {
     fail<InputError>(
         "model.kind = \"gpt\" predicts the next token, and {}.kind = \"text\" is for what is known of whole "
         "texts: "
-        "take encoder or bag, or {}.kind = \"tokens\"",
+        "take encoder, bag, lstm or gru, or {}.kind = \"tokens\"",
         input_key(section), input_key(section));
 }
 

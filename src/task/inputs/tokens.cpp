@@ -61,8 +61,8 @@ void check_tokens(const Section& section, const Recipe& recipe) {
   check_masked(section);
   const std::string kind = model_kind_of(section, recipe);
   const bool masked = !section.settings.text("masked").empty();
-  if (kind == "bag")
-    fail<InputError>("model.kind = \"bag\" gives classes, it cannot predict tokens: take gpt");
+  if (kind == "bag" || kind == "lstm" || kind == "gru")
+    fail<InputError>("model.kind = \"{}\" gives classes, it cannot predict tokens: take gpt", kind);
   if ((kind == "encoder" || kind == "bert") && !masked)
     fail<InputError>(
         "model.kind = \"{}\" sees the tokens on both sides, so the next one is no task for it: set {}.masked "
