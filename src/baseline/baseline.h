@@ -14,7 +14,6 @@
 #include <millrace/recipe.h>
 
 #include "base/registry.h"
-#include "baseline/neighbours.h"
 
 namespace millrace::baseline {
 
@@ -52,6 +51,19 @@ struct Options {
   std::function<bool()> stop = [] { return false; };
   /// What learns stops after so long.
   double seconds = 30;
+};
+
+/// Of the nearest neighbours of samples to train on (neighbours.h).
+struct Neighbours {
+  int64_t looked = 0;  // samples whose nearest neighbour was looked for
+  int64_t near = 0;    // of them, those with one that is nearly the same
+  /// How far their targets differ, and how far those of any two samples: shares of pairs of different
+  /// classes, or mean squared differences of numbers. Of near duplicates where there are enough, else of
+  /// nearest neighbours.
+  double disagreement = 0, chance = 0;
+  bool duplicates = false;
+  /// 0: they agree; 1: they differ as any two do.
+  double ratio() const { return chance > 0 ? disagreement / chance : 0; }
 };
 
 struct Report {

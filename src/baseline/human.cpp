@@ -5,27 +5,39 @@
 #include "baseline/context.h"
 #include "data/table/query.h"
 #include "data/table/select.h"
+#include "data/table/view.h"
 
 namespace millrace::baseline {
 namespace {
+
+/// Two columns under each other's names: people's answers stand where the targets are read.
+class Renamed final : public data::View {
+ public:
+  Renamed(std::shared_ptr<const data::Dataset> whole, const std::string& one, const std::string& other)
+      : View(std::move(whole)) {
+    std::swap(columns_[column(one)].name, columns_[column(other)].name);
+  }
+  bool read_run(int64_t first, int64_t count, std::span<const size_t> columns,
+                std::vector<data::ColumnValues>& values) const override {
+    return whole().read_run(first, count, columns, values);
+  }
+};
 
 /// The targets as that column has them, of the samples that have a value there.
 PartRows answers_of(const task::Task& task, const std::string& column,
                     const std::shared_ptr<const data::Dataset>& from, std::vector<char>& known) {
   const task::Output& output = *task.outputs[0];
-  task::Section section = output.section();
-  section.settings.set("column", column);
-  const auto reader = task::output_kinds().at(section.kind).load(section, output.encoding(), task.inputs);
   const std::vector<int64_t> answered = data::matching(*from, data::Query::parse(data::has_a_value(column)));
   if (answered.empty())
     fail<InputError>("{}: baseline.human = \"{}\": no sample has a value there", from->path(), column);
   known.assign(static_cast<size_t>(from->count()), 0);
-  const auto some = data::select(from, answered);
+  const auto some =
+      data::select(std::make_shared<Renamed>(from, output.settings().text("column"), column), answered);
   std::vector<int64_t> all(answered.size());
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int64_t>(i);
   PartRows rows;
   try {
-    rows = read_rows(*reader->part({task.recipe, some}), *some, all);
+    rows = read_rows(*output.part({task.recipe, some}), *some, all);
   } catch (const InputError& error) {
     fail<InputError>("baseline.human = \"{}\": {}", column, error.what());
   }

@@ -93,7 +93,7 @@ double difference(const Array& targets, size_t a, size_t b) {
 
 std::optional<Neighbours> look_at_neighbours(Context& context) {
   constexpr int64_t most_samples = 20'000, most_looked = 2'000, least_samples = 50, enough = 30;
-  constexpr double most_work = 2e10, nearly = 0.01;
+  constexpr double most_work = 2e10, nearly = 1e-4;
   const task::Task& task = context.task();
   if (task.outputs.size() != 1 || task.outputs[0]->from()) return std::nullopt;
   for (const auto& input : task.inputs)

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "base/number_text.h"
 #include "baseline/context.h"
+#include "baseline/neighbours.h"
 #include "data/tools/fingerprint.h"
 #include "task/evaluate.h"
 #include "task/model.h"

@@ -132,7 +132,7 @@ Result run_linear(Context& context) {
                                   optim::optimizer_settings(optim::optimizer_kinds().at("adamw")));
     recipe.train.optimizer.set("lr", 5e-3);
     recipe.train.batch = 64;
-    recipe.train.epochs = 5;
+    recipe.train.steps = std::max<int64_t>(300, 5 * rows / recipe.train.batch);
     note = "of the mean of vectors of tokens";
   } else {
     recipe.model.layers = {"flatten", fmt::format("linear {}", width)};

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "baseline/neighbours.h"
 #include "cli/evaluation_text.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"

@@ -252,7 +252,7 @@ TEST_CASE("a section that is none is named with the one that is meant, by its na
   for (const char* text : {"[foo]\nbar = 1\n", "foo = 1\n"}) {
     const std::string error = recipe_error(text);
     CHECK(!says(error, "did you mean"));
-    CHECK(says(error, "[data], [input], [output], [model], [train] and [eval]"));
+    CHECK(says(error, "[data], [input], [output], [model], [train], [eval] and [baseline]"));
   }
   CHECK(!says(recipe_error("[train]\nfoo = 1\n"), "did you mean"));
   CHECK(!says(recipe_error("[output]\nfoo = 1\n"), "did you mean"));
