@@ -21,9 +21,9 @@ struct PackedNode {
   int32_t step;  // to the node that a NaN goes to: 0 or 1 from `left`
 };
 
-constexpr int64_t kRowsAtOnce = 8;    // whose walks are interleaved: none waits for another's loads
-constexpr int64_t kRowsAChunk = 128;  // which stay in the cache while the trees go by
-constexpr int64_t kNodesAChunk = 1 << 14;
+constexpr int64_t kRowsAtOnce = 8;   // whose walks are interleaved: none waits for another's loads
+constexpr int64_t kRowsAChunk = 64;  // which stay in the cache while the trees go by
+constexpr int64_t kNodesAChunk = 1 << 13;
 
 class TreeEnsemble : public ChunkedKernel {
  public:
@@ -41,7 +41,7 @@ class TreeEnsemble : public ChunkedKernel {
     return (rows_ + kRowsAChunk - 1) / kRowsAChunk;
   }
   int64_t scratch_bytes() const override {
-    return packs_ ? nodes_ * static_cast<int64_t>(sizeof(PackedNode) + sizeof(float)) : 0;
+    return packs_ ? nodes_ * static_cast<int64_t>(sizeof(PackedNode)) : 0;
   }
   double nanoseconds() const override { return static_cast<double>(nodes_ + rows_ * trees_ * 10) + 100; }
   std::string description() const override {
@@ -68,12 +68,20 @@ class TreeEnsemble : public ChunkedKernel {
     for (int64_t row = first; row < end; ++row) std::copy_n(base, width_, out + row * width_);
     int64_t row = first;
     if (packs_) {
-      const auto* const values = reinterpret_cast<const float*>(packed + nodes_);
       const int64_t together = (end - first) / kRowsAtOnce * kRowsAtOnce;
+      // Most tables have a value everywhere, and then nobody need look for what is none.
+      const float* const all = x + first * columns_;
+      int none = 0;
+      for (int64_t i = 0; i < together * columns_; ++i) none |= all[i] != all[i] ? 1 : 0;
       for (int64_t t = 0; t < trees_; ++t) {
         if (trees.root[t] < 0 || trees.root[t] >= nodes_) continue;
         for (int64_t at = first; at < first + together; at += kRowsAtOnce)
-          walk(packed, values, trees.root[t], x + at * columns_, out + at * width_ + t % width_);
+          if (none)
+            walk<true>(packed, trees.threshold, trees.root[t], x + at * columns_,
+                       out + at * width_ + t % width_);
+          else
+            walk<false>(packed, trees.threshold, trees.root[t], x + at * columns_,
+                        out + at * width_ + t % width_);
       }
       row = first + together;
     }
@@ -85,26 +93,40 @@ class TreeEnsemble : public ChunkedKernel {
 
  private:
   void pack(const ops::Trees& trees, int64_t chunk, PackedNode* packed) const {
-    auto* const values = reinterpret_cast<float*>(packed + nodes_);
+    // As Trees::is_leaf() has it, without branches: which nodes are leaves is not to be foreseen.
     for (int64_t i = chunk * kNodesAChunk; i < std::min(nodes_, (chunk + 1) * kNodesAChunk); ++i) {
-      const bool leaf = trees.is_leaf(i);
-      packed[i] = {leaf ? std::numeric_limits<float>::quiet_NaN() : trees.threshold[i],
-                   leaf ? 0 : trees.column[i], leaf ? static_cast<int32_t>(i) : trees.left[i],
-                   !leaf && trees.missing[i] == 0 ? 1 : 0};
-      values[i] = trees.threshold[i];
+      const int32_t left = trees.left[i], column = trees.column[i];
+      const bool leaf = (left <= i) | (left + int64_t{1} >= nodes_) | (column < 0) | (column >= columns_);
+      packed[i].threshold = leaf ? std::numeric_limits<float>::quiet_NaN() : trees.threshold[i];
+      packed[i].column = leaf ? 0 : column;
+      packed[i].left = leaf ? static_cast<int32_t>(i) : left;
+      packed[i].step = (trees.missing[i] == 0) & !leaf;
     }
   }
 
+  /// Adds a tree's leaves for rows that follow each other. `Missing`: some value may be none.
+  template <bool Missing>
   void walk(const PackedNode* nodes, const float* values, int32_t root, const float* x, float* out) const {
     int32_t at[kRowsAtOnce];
-    for (int32_t& each : at) each = root;
+    const float* row[kRowsAtOnce];
+    for (int64_t i = 0; i < kRowsAtOnce; ++i) {
+      at[i] = root;
+      row[i] = x + i * columns_;
+    }
+    const auto step = [&](int64_t i) {
+      const PackedNode& node = nodes[at[i]];
+      const float value = row[i][node.column];
+      int32_t right = value >= node.threshold ? 1 : 0;
+      if constexpr (Missing) right |= value != value ? node.step : 0;
+      return node.left + right;
+    };
     for (bool moved = true; moved;) {
       int32_t away = 0;
+#pragma GCC unroll 8
+      for (int64_t i = 0; i < kRowsAtOnce; ++i) at[i] = step(i);
+#pragma GCC unroll 8
       for (int64_t i = 0; i < kRowsAtOnce; ++i) {
-        const PackedNode& node = nodes[at[i]];
-        const float value = x[i * columns_ + node.column];
-        const int32_t step = value >= node.threshold ? 1 : 0, missing = value != value ? node.step : 0;
-        const int32_t next = node.left + (step | missing);
+        const int32_t next = step(i);
         away |= next ^ at[i];
         at[i] = next;
       }
