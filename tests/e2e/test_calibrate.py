@@ -153,6 +153,8 @@ def test_what_it_cannot_do_it_says(binary, desk):
     assert "decides between two classes" in run(binary, desk, "calibrate", "third", "--method", "threshold", code=1).stderr
     assert "did you mean 'isotonic'" in run(binary, desk, "calibrate", "kind", "--method", "isotonik", code=1).stderr
     assert "does not apply" in run(binary, desk, "calibrate", "kind", "--method", "threshold", "--metric", "rmse", code=1).stderr
+    # Before it looks for the data.
+    assert "did you mean 'isotonic'" in run(binary, desk, "calibrate", "kind", "none.csv", "--method", "isotonik", code=1).stderr
     error = run(binary, desk, "calibrate", "kind", "--method", "threshold", "--metric", "log-loss", code=1).stderr
     assert "the same at every threshold" in error
     # Its own data cannot measure it.
