@@ -42,18 +42,6 @@ Checkpoint TrainerState::checkpoint() const {
     c.counters[best_key()] = best_step;
   }
   c.counters["tests_waited"] = tests_waited;
-  if (step) c.counters["left_out"] = step->left_out();
-  c.counters["bad/in_row"] = bad_in_row;
-  c.counters["bad/in_epoch"] = bad_in_epoch;
-  c.counters["bad/skipped"] = bad_steps;
-  c.counters["bad/rollbacks"] = rollbacks;
-  c.counters["bad/rollback_step"] = rollback_step;
-  c.sums["bad/rate"] = rollback_factor;
-  if (!losses.losses().empty()) {
-    Array kept(f64, {std::ssize(losses.losses())});
-    std::copy(losses.losses().begin(), losses.losses().end(), kept.as<double>().begin());
-    c.tensors.emplace_back(kLosses, std::move(kept));
-  }
   c.sums["schedule/factor"] = watched.factor;
   if (std::isfinite(watched.best)) c.sums["schedule/best"] = watched.best;
   c.counters["schedule/waited"] = watched.waited;
@@ -67,6 +55,18 @@ Checkpoint TrainerState::checkpoint() const {
   if (fitting)
     for (auto& [name, array] : fitting->state()) c.tensors.emplace_back(kFitting + name, std::move(array));
   if (fitting) return c;
+  c.counters["left_out"] = step->left_out();
+  c.counters["bad/in_row"] = bad_in_row;
+  c.counters["bad/in_epoch"] = bad_in_epoch;
+  c.counters["bad/skipped"] = bad_steps;
+  c.counters["bad/rollbacks"] = rollbacks;
+  c.counters["bad/rollback_step"] = rollback_step;
+  c.sums["bad/rate"] = rollback_factor;
+  if (!losses.losses().empty()) {
+    Array kept(f64, {std::ssize(losses.losses())});
+    std::copy(losses.losses().begin(), losses.losses().end(), kept.as<double>().begin());
+    c.tensors.emplace_back(kLosses, std::move(kept));
+  }
   for (const auto& [name, value] : sums) c.sums["train/" + name] = value;
   for (const auto& [name, array] : step->state()) c.tensors.emplace_back("optimizer." + name, array);
   if (passes) passes->store(c);
@@ -254,7 +254,7 @@ void TrainerState::change(int64_t at, std::span<const Change> changes) {
   // What was best by another metric is no measure of this one.
   if (changed.train.keep_best != recipe().train.keep_best) forget_best();
   task.recipe = std::move(changed);
-  if (another_step && !replaying) rebuild();
+  if (another_step && !replaying && !fitting) rebuild();
   if (shares) feed().set_shares(task::shares_of(recipe(), {}));
   if (steps != total) {
     total = steps;
