@@ -1,4 +1,6 @@
 // Losses and progress of a training step.
+#include <algorithm>
+
 #include "base/format.h"
 #include "task/model.h"
 
@@ -69,11 +71,12 @@ OutputResult result_of(const Output& output, const Tensor& logits, const StepArr
 }
 
 /// What Network::logits() takes in training.
-std::vector<Tensor> training_arrays(std::span<const Input* const> inputs, const StepArrays& arrays) {
+std::vector<Tensor> training_arrays(std::span<const Input* const> inputs, const StepArrays& arrays,
+                                    bool changed) {
   std::vector<Tensor> taken;
   for (const Input* input : inputs) {
     for (const data::Field& field : input->fields()) taken.push_back(arrays.at(input->prefix() + field.name));
-    for (const data::Field& field : input->training_fields())
+    for (const data::Field& field : changed ? input->training_fields() : std::vector<data::Field>())
       taken.push_back(arrays.at(input->prefix() + field.name));
   }
   return taken;
@@ -89,7 +92,14 @@ optim::StepFunction step_function(const Task& task, std::vector<data::Field> fie
   for (const auto& output : task.outputs) outputs.push_back(output.get());
   return [=, fields = std::move(fields)](nn::Module& module, std::span<const Tensor> tensors) {
     const StepArrays arrays(fields, tensors);
-    const auto logits = dynamic_cast<Network&>(module).logits(training_arrays(inputs, arrays), true);
+    // A feed of samples as they are has nothing of what changes them at random.
+    const bool changed = std::all_of(inputs.begin(), inputs.end(), [&](const Input* input) {
+      const auto extra = input->training_fields();
+      return std::all_of(extra.begin(), extra.end(),
+                         [&](const auto& field) { return arrays.find(input->prefix() + field.name); });
+    });
+    const auto logits =
+        dynamic_cast<Network&>(module).logits(training_arrays(inputs, arrays, changed), changed);
     optim::StepResult all;
     for (size_t i = 0; i < outputs.size(); ++i) {
       OutputResult one = result_of(*outputs[i], logits[i], arrays);

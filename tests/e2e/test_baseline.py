@@ -216,5 +216,8 @@ def test_adult_and_houses(millrace, data, tmp_path):
     report, of = measured(millrace, "examples/adult-linear.toml", "--only", "constant,linear", "baseline.heuristic=c4 > 12")
     assert of["constant"]["accuracy"] == pytest.approx(0.7638, abs=1e-4) and of["linear"]["accuracy"] > 0.85
     assert rows_of(report) == 16281
+    # Spectrograms, without what training hides of them.
+    _, of = measured(millrace, "examples/spoken-digits.toml", "--only", "constant,linear")
+    assert of["constant"]["accuracy"] < 0.2 and of["linear"]["accuracy"] > 0.5
     _, of = measured(millrace, "examples/houses.toml", "baseline.heuristic=50000 * median_income", "--only", "constant,heuristic,linear")
     assert of["linear"]["r2"] > 0.6 and 0.2 < of["heuristic"]["r2"] < of["linear"]["r2"]
