@@ -155,7 +155,7 @@ def test_what_does_not_go_together_is_refused(millrace, rankings, tmp_path):
     write_csv(tmp_path / "rows.csv", queries(20, 1))
     def refused(text, *more):
         (tmp_path / "r.toml").write_text(text)
-        return millrace("train", tmp_path / "r.toml", *more, "--out", tmp_path / "run", code=1).stderr
+        return millrace("train", tmp_path / "r.toml", "train.batch=4", *more, "--out", tmp_path / "run", code=1).stderr
     data = f'[data]\ntrain = "{tmp_path}/rows.csv"\n'
     rank = '[output]\nkind = "rank"\ncolumn = "stars"\n'
     assert "Set data.group" in refused(data + rank)
@@ -188,6 +188,7 @@ def test_real_queries(millrace, data, tmp_path):
 DUELS = """
 [data]
 train = "{train}"
+header = "yes"
 [input]
 kind = "duel"
 [output]
