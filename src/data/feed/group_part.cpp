@@ -28,6 +28,7 @@ void GroupPart::read_rows(const Dataset& from, int64_t index, std::byte* stored)
   const SampleRows sample = from.rows(index);
   const auto count = static_cast<int64_t>(sample.rows.size());
   if (count > longest_) fail<InternalError>("{}: {} rows, at most {}", from.name(index), count, longest_);
+  std::memset(stored, 0, begins_.back());  // what is kept is compared by its digest, to its end
   std::memcpy(stored, &count, sizeof count);
   std::vector<std::byte*> to(fields_.size());
   for (int64_t at = 0, end = 0; at < count; at = end) {
