@@ -204,7 +204,8 @@ TEST_CASE("data.header and the texts that a model knows decide how CSV is read")
   CHECK(open_training_source(recipe_of({"data.train=" + path, "data.header=yes"}), false).samples->count() ==
         1);
   const std::string codes = write_set(folder, "codes.csv", "code,label\n007,1\n008,2\n009,1\n");
-  const auto set = open_test_source(recipe_of({"data.train=x"}), false, codes, {.texts = {"code"}, .all = {}});
+  const auto set =
+      open_test_source(recipe_of({"data.train=x"}), false, codes, {.texts = {"code"}, .all = {}});
   CHECK(set->columns()[set->column("code")].kind == data::ColumnKind::text);
   CHECK(std::get<std::string>(set->read(0, set->column("code"))) == "007");
 }

@@ -33,7 +33,7 @@ void check_text(const Section& section, const Recipe& recipe) {
     fail<InputError>(
         "model.kind = \"gpt\" predicts the next token, and {}.kind = \"text\" is for what is known of whole "
         "texts: "
-        "take encoder, bag, lstm or gru, or {}.kind = \"tokens\"",
+        "take encoder, bag, bert, lstm or gru, or {}.kind = \"tokens\"",
         input_key(section), input_key(section));
 }
 

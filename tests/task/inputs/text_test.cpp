@@ -267,7 +267,7 @@ TEST_CASE("models that cannot learn what an input asks for are refused by the ke
   CHECK(
       check_message("tokens", {{"sequences", std::string("packed")}}, "lstm_char").find("without padding") !=
       std::string::npos);
-  CHECK(check_message("text", {}, "gpt").find("take encoder or bag") != std::string::npos);
+  CHECK(check_message("text", {}, "gpt").find("take encoder, bag, bert, lstm or gru") != std::string::npos);
   CHECK(check_message("text", {{"sequences", std::string("windows")}}, "bag")
             .find("give \"padded\", \"buckets 4\"") != std::string::npos);
   CHECK(check_message("text", {{"sequences", std::string("buckets 32 16")}}, "bag").find("must ascend") !=
