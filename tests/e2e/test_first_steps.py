@@ -134,7 +134,7 @@ def test_drafts_find_what_to_test_on_or_are_told(millrace, tmp_path):
 def test_architectures_that_do_not_go_with_the_data_name_those_that_do(millrace, tmp_path):
     table = write_table(tmp_path / "four.csv")
     (tmp_path / "r.toml").write_text(f'[data]\ntrain = "{table}"\n[output]\ncolumn = "y"\n')
-    for kind, words in {"minilm": "choose one of table, dlrm, mlp", "resnet50x": "did you mean 'resnet50'?", "lightgbm": "minilm, mlp, mobilenet_v2"}.items():
+    for kind, words in {"minilm": "choose one of table, boosting, dlrm, fm", "resnet50x": "did you mean 'resnet50'?", "lightgbm": "minilm, mlp, mobilenet_v2"}.items():
         assert words in millrace("train", tmp_path / "r.toml", f"model.kind={kind}", code=1).stderr
 
 
