@@ -22,6 +22,7 @@
 #include "eval/metric.h"
 #include "nn/models/architecture.h"
 #include "task/recipe.h"
+#include "task/task_feed.h"
 
 namespace millrace::cli {
 namespace {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <numeric>
 
 #include "base/format.h"
@@ -17,9 +18,8 @@ PartSize PartSize::parse(std::string_view text) {
   const bool share = text.ends_with('%');
   std::string_view number = text.substr(0, text.size() - (share ? 1 : 0));
   while (number.ends_with(' ')) number.remove_suffix(1);
-  const char* const end = number.data() + number.size();
-  const auto read = share ? std::from_chars(number.data(), end, size.share)
-                          : std::from_chars(number.data(), end, size.count);
+  const char *const begin = std::to_address(number.begin()), *const end = begin + number.size();
+  const auto read = share ? std::from_chars(begin, end, size.share) : std::from_chars(begin, end, size.count);
   const bool whole = !number.empty() && read.ec == std::errc() && read.ptr == end;
   size.share /= 100;
   if (!whole || (share ? !(size.share > 0 && size.share <= 1) : size.count < 1))
