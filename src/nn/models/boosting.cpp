@@ -322,14 +322,8 @@ MILLRACE_ARCHITECTURE(boosting){
     .settings = boosting_settings(),
     .fitted = true,
     .make =
-        [](const Settings& settings, const ModelOptions& given) {
-          ModelOptions options = given;
-          if (options.classes == 0) options.classes = 2;
-          if (options.numbers == 0 && options.ids.empty())
-            options.numbers = usual_columns(options, "boosting");
-          std::vector<InputSpec> inputs = table_inputs(options, "boosting");
-          return Model{"boosting", std::make_shared<Boosting>(std::move(options), settings),
-                       std::move(inputs), Task::classes};
+        [](const Settings& settings, const ModelOptions& options) {
+          return fitted_model_of<Boosting>("boosting", settings, options);
         },
 };
 

@@ -36,4 +36,10 @@ std::vector<InputSpec> table_inputs(const ModelOptions& options, const std::stri
   return inputs;
 }
 
+ModelOptions fitted_options(ModelOptions options, const std::string& kind) {
+  if (options.classes == 0) options.classes = 2;
+  if (options.numbers == 0 && options.ids.empty()) options.numbers = usual_columns(options, kind);
+  return options;
+}
+
 }  // namespace millrace::nn::models

@@ -15,6 +15,7 @@
 
 #include <millrace/array.h>
 #include <millrace/nn.h>
+#include <millrace/settings.h>
 
 namespace millrace::nn {
 
@@ -75,6 +76,30 @@ Tensor table_columns(std::span<const Tensor> inputs, const ModelOptions& options
 int64_t table_width(const ModelOptions& options);
 /// The inputs of an architecture of tables, and InputError for a table without columns.
 std::vector<InputSpec> table_inputs(const ModelOptions& options, const std::string& kind);
+/// Two classes and the usual columns, where the options say nothing of them.
+ModelOptions fitted_options(ModelOptions options, const std::string& kind);
+
+/// The architecture `kind` of tables, whose module is made of options and settings.
+template <typename Own>
+Model fitted_model_of(const std::string& kind, const Settings& settings, const ModelOptions& given) {
+  const ModelOptions options = fitted_options(given, kind);
+  return {kind, std::make_shared<Own>(options, settings), table_inputs(options, kind), Task::classes};
+}
+
+/// One round, in which the module learns all: its learn(data).
+template <typename Own>
+class OneRound final : public Fitting {
+ public:
+  OneRound(Own& model, FitData data) : model_(model), data_(std::move(data)) {}
+  void round() override {}
+  void store(int64_t rounds) override {
+    if (rounds > 0) model_.learn(data_);
+  }
+
+ private:
+  Own& model_;
+  FitData data_;
+};
 }  // namespace models
 
 }  // namespace millrace::nn

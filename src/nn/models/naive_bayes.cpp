@@ -85,26 +85,13 @@ class NaiveBayes final : public Fitted {
   Tensor &prior_, &mean_, &variance_, &frequency_;
 };
 
-class BayesFitting final : public Fitting {
- public:
-  BayesFitting(NaiveBayes& model, FitData data) : model_(model), data_(std::move(data)) {}
-  void round() override {}
-  void store(int64_t rounds) override {
-    if (rounds > 0) model_.learn(data_);
-  }
-
- private:
-  NaiveBayes& model_;
-  FitData data_;
-};
-
 std::unique_ptr<Fitting> NaiveBayes::fit(FitData data) {
   if (data.predicted == Predicted::numbers)
     fail<InputError>(
         "model.kind = \"naive_bayes\" tells classes and labels, not numbers: boosting, nearest_neighbours "
         "and "
         "table do");
-  return std::make_unique<BayesFitting>(*this, std::move(data));
+  return std::make_unique<OneRound<NaiveBayes>>(*this, std::move(data));
 }
 
 void NaiveBayes::learn(const FitData& data) {
@@ -200,14 +187,8 @@ MILLRACE_ARCHITECTURE(naive_bayes){
                   1.0}},
     .fitted = true,
     .make =
-        [](const Settings& settings, const ModelOptions& given) {
-          ModelOptions options = given;
-          if (options.classes == 0) options.classes = 2;
-          if (options.numbers == 0 && options.ids.empty())
-            options.numbers = usual_columns(options, "naive_bayes");
-          std::vector<InputSpec> inputs = table_inputs(options, "naive_bayes");
-          return Model{"naive_bayes", std::make_shared<NaiveBayes>(std::move(options), settings),
-                       std::move(inputs), Task::classes};
+        [](const Settings& settings, const ModelOptions& options) {
+          return fitted_model_of<NaiveBayes>("naive_bayes", settings, options);
         },
 };
 

@@ -80,19 +80,6 @@ class NearestNeighbours final : public Fitted {
   Tensor &rows_, &targets_, &weights_, &kind_;
 };
 
-class NeighbourFitting final : public Fitting {
- public:
-  NeighbourFitting(NearestNeighbours& model, FitData data) : model_(model), data_(std::move(data)) {}
-  void round() override {}
-  void store(int64_t rounds) override {
-    if (rounds > 0) model_.learn(data_);
-  }
-
- private:
-  NearestNeighbours& model_;
-  FitData data_;
-};
-
 std::unique_ptr<Fitting> NearestNeighbours::fit(FitData data) {
   const double bytes = 4.0 * static_cast<double>(data.training.count) *
                        static_cast<double>(table_width(options_) + options_.classes);
@@ -102,7 +89,7 @@ std::unique_ptr<Fitting> NearestNeighbours::fit(FitData data) {
         "too "
         "much for this machine; leave columns of many categories out (input.leave_out), or take fewer rows",
         data.training.count, table_width(options_), bytes / 1e9);
-  return std::make_unique<NeighbourFitting>(*this, std::move(data));
+  return std::make_unique<OneRound<NearestNeighbours>>(*this, std::move(data));
 }
 
 }  // namespace
@@ -120,15 +107,8 @@ MILLRACE_ARCHITECTURE(nearest_neighbours){
                   {"uniform", "distance"}}},
     .fitted = true,
     .make =
-        [](const Settings& settings, const ModelOptions& given) {
-          ModelOptions options = given;
-          if (options.classes == 0) options.classes = 2;
-          if (options.numbers == 0 && options.ids.empty())
-            options.numbers = usual_columns(options, "nearest_neighbours");
-          std::vector<InputSpec> inputs = table_inputs(options, "nearest_neighbours");
-          return Model{"nearest_neighbours",
-                       std::make_shared<NearestNeighbours>(std::move(options), settings), std::move(inputs),
-                       Task::classes};
+        [](const Settings& settings, const ModelOptions& options) {
+          return fitted_model_of<NearestNeighbours>("nearest_neighbours", settings, options);
         },
 };
 
