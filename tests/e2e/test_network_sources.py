@@ -255,8 +255,9 @@ def test_measuring_pictures_fetches_them_once(millrace, large, serve, environmen
         return [line for line in (tmp_path / name / "recipe.toml").read_text().splitlines() if line.startswith(("mean", "std"))]
 
     assert len(measured(there.url, "there")) == 2
-    # All are measured; a few more are looked at for their colours, and one batch is trained on.
-    assert there.bytes <= 1.1 * stored(large)
+    # All are measured; a few more are looked at for their colours; one batch is trained on, and the feed reads ahead of it:
+    # how far depends on how long the step takes.
+    assert there.bytes <= stored(large) + 3 * LIMIT
     assert measured(large, "here") == measured(there.url, "again")
 
 
