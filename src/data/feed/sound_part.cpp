@@ -35,14 +35,10 @@ std::string sound_column(const Dataset& dataset, const std::string& name) {
 }  // namespace
 
 SoundPart::SoundPart(const Dataset& dataset, SoundOptions options)
-    : options_(std::move(options)),
-      column_(dataset, sound_column(dataset, options_.column)),
-      stored_(static_cast<int64_t>(std::ceil(static_cast<double>(options_.samples) * (1 + options_.speed)))) {
+    : options_(std::move(options)), column_(dataset, sound_column(dataset, options_.column)) {
   if (options_.rate < 100 || options_.rate > 1'000'000)
     fail<InputError>("input.rate = {}: a rate is 100 to 1,000,000 samples a second", options_.rate);
   if (options_.samples < 1) fail<InputError>("sounds of {} samples: there is at least one", options_.samples);
-  if (!(options_.speed >= 0 && options_.speed <= 0.5))
-    fail<InputError>("input.speed = {}: sounds are played faster or slower by 0 to 0.5", options_.speed);
   const Dim batch = Dim::named("batch");
   fields_ = {{"sounds", {f32, {batch, options_.samples}}}};
   if (options_.spec_augment.empty()) return;
@@ -76,7 +72,7 @@ std::string SoundPart::read(const Dataset& from, int64_t index, const SampleKey*
   }
   mix_to_mono(sound);
   resample(sound, options_.rate);
-  sound.samples.resize(static_cast<size_t>(stored_));
+  sound.samples.resize(static_cast<size_t>(options_.samples));
   // The square of a sum of a window of them, as spectrograms take it, must be an f32.
   constexpr float most = 1e15F;
   if (!std::all_of(sound.samples.begin(), sound.samples.end(), [](float x) { return std::abs(x) <= most; }))
@@ -85,36 +81,9 @@ std::string SoundPart::read(const Dataset& from, int64_t index, const SampleKey*
   return {};
 }
 
-namespace {
-
-/// `sound` at `speed` times its own, by cubic interpolation (Catmull and Rom, 1974); silence behind its end.
-void play(std::span<const float> sound, double speed, std::span<float> to) {
-  const auto at = [&](int64_t i) {
-    return i >= 0 && i < std::ssize(sound) ? sound[static_cast<size_t>(i)] : 0.0F;
-  };
-  for (size_t i = 0; i < to.size(); ++i) {
-    const double place = static_cast<double>(i) * speed;
-    const auto whole = static_cast<int64_t>(place);
-    const auto t = static_cast<float>(place - static_cast<double>(whole));
-    const float a = at(whole - 1), b = at(whole), c = at(whole + 1), d = at(whole + 2);
-    to[i] = b + 0.5F * t * (c - a + t * (2 * a - 5 * b + 4 * c - d + t * (3 * (b - c) + d - a)));
-  }
-}
-
-}  // namespace
-
 void SoundPart::put(const std::byte* stored, const Row& row, Scratch* /*scratch*/,
                     std::span<std::byte* const> arrays) const {
-  const auto samples = static_cast<size_t>(options_.samples);
-  if (options_.speed > 0) {
-    constexpr uint64_t speed_stream = 0x7370656564000000;
-    RandomStream random(row.key.seed, speed_stream ^ static_cast<uint64_t>(row.key.epoch),
-                        static_cast<uint64_t>(row.key.position));
-    play({reinterpret_cast<const float*>(stored), static_cast<size_t>(stored_)},
-         1 + options_.speed * (2 * random.uniform() - 1), {reinterpret_cast<float*>(arrays[0]), samples});
-  } else {
-    std::memcpy(arrays[0], stored, samples * sizeof(float));
-  }
+  std::memcpy(arrays[0], stored, stored_bytes());
   if (!augment_) return;
   RandomStream random(row.key.seed, 0x6368616e00000000 ^ static_cast<uint64_t>(row.key.epoch),
                       static_cast<uint64_t>(row.key.position));

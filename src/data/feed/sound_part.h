@@ -17,9 +17,6 @@ struct SoundOptions {
   /// does.
   std::string spec_augment = {};
   int64_t mels = 0, frames = 0;
-  /// Of training: each time a sound is played faster or slower by at most this share, which changes its pitch
-  /// and its length (Ko et al., Audio augmentation for speech recognition, 2015).
-  double speed = 0;
 };
 
 /// Fields:
@@ -33,19 +30,18 @@ class SoundPart final : public Part {
 
   std::span<const Field> fields() const override { return fields_; }
   std::unique_ptr<Scratch> scratch() const override;
-  size_t stored_bytes() const override { return static_cast<size_t>(stored_) * sizeof(float); }
+  size_t stored_bytes() const override { return static_cast<size_t>(options_.samples) * sizeof(float); }
   std::string read(const Dataset& from, int64_t index, const SampleKey* random, Scratch* scratch,
                    std::byte* stored) const override;
   void put(const std::byte* stored, const Row& row, Scratch* scratch,
            std::span<std::byte* const> arrays) const override;
-  bool only_copies() const override { return !augment_ && options_.speed == 0; }
+  bool only_copies() const override { return !augment_; }
 
   const SoundOptions& options() const { return options_; }
 
  private:
   SoundOptions options_;
   ColumnPlace column_;
-  int64_t stored_;  // samples: the most that is played
   std::optional<SpecAugment> augment_;
   std::vector<Field> fields_;
 };

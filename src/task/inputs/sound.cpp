@@ -50,15 +50,12 @@ int64_t sound_frames(const Settings& settings) {
   return 1 + sound_samples(settings) / mel_options(settings).hop;
 }
 
-data::SoundOptions sound_options(const Settings& settings, bool training) {
+data::SoundOptions sound_options(const Settings& settings, bool masks) {
   data::SoundOptions options;
   options.column = settings.text("column");
   options.rate = static_cast<int>(settings.integer("rate"));
   options.samples = sound_samples(settings);
-  if (training) {
-    options.spec_augment = settings.text("spec_augment");
-    options.speed = settings.number("speed");
-  }
+  if (masks) options.spec_augment = settings.text("spec_augment");
   options.mels = settings.integer("mels");
   options.frames = sound_frames(settings);
   return options;
@@ -298,11 +295,7 @@ MILLRACE_INPUT(sound){
                  {"spec_augment",
                   "masks of spectrograms in training, \"spec-augment 2 15 2 25 0.2\": masks of mels and how "
                   "wide, of frames and how wide, at most that share",
-                  std::string()},
-                 {"speed",
-                  "in training each sound is played faster or slower by at most this share, which changes "
-                  "its pitch and its length: for voices that training does not have",
-                  0.0, 0, 0.5}},
+                  std::string()}},
     .recognise =
         [](const data::Dataset& samples, const std::vector<std::string>& taken) {
           return free_columns(samples, data::ColumnKind::audio, taken);

@@ -1,6 +1,5 @@
 #include "data/feed/sound_part.h"
 
-#include <algorithm>
 #include <cstring>
 #include <doctest/doctest.h>
 #include <limits>
@@ -146,42 +145,4 @@ TEST_CASE("sounds that no part can be made of are refused") {
   CHECK_THROWS_AS(sound_part(*set, {.spec_augment = "spec-augment"}), InputError);
   CHECK_THROWS_WITH_AS(sound_part(MemoryPictures(2), {}), doctest::Contains("no column holds sounds"),
                        InputError);
-}
-
-TEST_CASE("sounds are played faster and slower, by seed, epoch and position alone") {
-  // A line is played as a line, whatever interpolates it; its slope is the speed.
-  std::vector<float> line(400);
-  for (size_t i = 0; i < line.size(); ++i) line[i] = static_cast<float>(i);
-  const auto set = sound_rows_of(std::vector<Bytes>(40, wav_file(line, 1, 8000)));
-  const auto part = sound_part(*set, {.rate = 8000, .samples = 200, .speed = 0.2});
-  CHECK(part->stored_bytes() == 240 * sizeof(float));
-  CHECK(!part->only_copies());
-  const auto slopes_of = [&](int threads) {
-    FeedOptions options;
-    options.batch = 8;
-    options.seed = 3;
-    options.threads = threads;
-    const auto feed = sample_feed(set, {{"", part, false}}, sample_rows(*set, {}), options);
-    std::vector<float> slopes;
-    for (int b = 0; b < 10; ++b) {
-      const auto sounds = values_of<float>(feed->next().arrays[0]);
-      for (size_t row = 0; row < 8; ++row) {
-        const float* sound = &sounds[row * 200];
-        slopes.push_back(sound[100] / 100);
-        for (size_t i = 2; i < 195; ++i)
-          CHECK(sound[i] == doctest::Approx(slopes.back() * static_cast<float>(i)).epsilon(1e-4));
-      }
-    }
-    return slopes;
-  };
-  const std::vector<float> slopes = slopes_of(2);
-  CHECK(slopes == slopes_of(1));
-  CHECK(std::set(slopes.begin(), slopes.end()).size() == slopes.size());  // others in the next epoch
-  const auto [least, most] = std::minmax_element(slopes.begin(), slopes.end());
-  CHECK(*least >= 0.8F);
-  CHECK(*least < 0.85F);
-  CHECK(*most <= 1.2F);
-  CHECK(*most > 1.15F);
-  CHECK_THROWS_WITH_AS(sound_part(*set, {.rate = 8000, .samples = 200, .speed = 0.7}),
-                       doctest::Contains("input.speed"), InputError);
 }
