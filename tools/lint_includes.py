@@ -61,8 +61,8 @@ ONE_PIECE = [
     {"src/autodiff/gradient", "src/autodiff/scan_gradient"},
     # The cache of remote files, and its inside, which the plans of readers see too.
     {"src/data/io/remote_cache", "src/data/io/remote_pieces"},
-    # The plan of a loop holds the plan of its body.
-    {"src/plan/loop", "src/plan/plan"},
+    # The plan of a loop holds the plan of its body, and its kernel runs it.
+    {"src/plan/loop", "src/plan/plan", "src/plan/plan_kernels"},
 ]
 # Circles that are being taken apart.
 WAITING = [

@@ -11,6 +11,7 @@
 
 namespace millrace {
 
+class Executable;
 class Program;
 
 /// Options of compilation.
@@ -80,6 +81,23 @@ struct PassInfo {
   int nodes = 0;  // of the graph after it
 };
 
+/// A graph compiled for a target and for its shapes: the plan, kernels and constants, packed where kernels
+/// want them so. Nothing changes it: any number of programs may run it at the same time, on any threads, and
+/// what it holds is in memory once.
+class Executable {
+ public:
+  /// Compiles; throws as Program::compile() does. `inputs` and `share_copies` of the options are a program's
+  /// and mean nothing here.
+  static std::shared_ptr<const Executable> compile(const Graph& graph, const CompileOptions& options = {});
+  ~Executable();
+
+ private:
+  friend class Program;
+  struct Impl;
+  explicit Executable(std::unique_ptr<const Impl> impl);
+  std::unique_ptr<const Impl> impl_;
+};
+
 /// Replays a compiled graph. Inputs and outputs are Arrays owned by the program (fill inputs before run(),
 /// read outputs after); donated outputs share their input's array. run() does not allocate.
 class Program {
@@ -87,6 +105,12 @@ class Program {
   /// Compiles; throws TypeError for unbound dimensions and arrays or donations of the wrong type, InputError
   /// for donations that cannot be and for too little memory (naming the least), InternalError for defects.
   static Program compile(const Graph& graph, const CompileOptions& options = {});
+  /// One more program of what was compiled once, with an arena, inputs and outputs of its own. TypeError for
+  /// arrays of another type than the inputs that they are for. `share_copies` as in CompileOptions.
+  explicit Program(std::shared_ptr<const Executable> executable, const std::map<int, Array>& inputs = {},
+                   const Program* share_copies = nullptr);
+  /// What it runs.
+  const std::shared_ptr<const Executable>& executable() const;
   Program(Program&&) noexcept;
   Program& operator=(Program&&) noexcept;
   ~Program();
@@ -134,7 +158,6 @@ class Program {
 
  private:
   struct Impl;
-  explicit Program(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

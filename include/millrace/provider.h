@@ -39,6 +39,10 @@ struct KernelRequest {
 class Kernel {
  public:
   virtual ~Kernel() = default;
+  /// Programs of one Executable run at the same time. Null: they may share this kernel, since a run writes
+  /// to results and scratch alone. Else a kernel for one more of them, which shares what no run changes
+  /// (packed constants, code).
+  virtual std::unique_ptr<Kernel> another() const { return nullptr; }
   /// operands, results: dense buffers in the requested layouts; scratch: scratch_bytes() bytes, 64-byte
   /// aligned.
   virtual void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) = 0;

@@ -7,7 +7,7 @@
 
 #include "base/format.h"
 #include "ops/scan.h"
-#include "plan/plan.h"
+#include "plan/plan_kernels.h"
 
 namespace millrace {
 namespace {
@@ -54,22 +54,40 @@ class Part {
     options.exact = true;  // what is measured faster may differ from part to part
     for (int k = 0; k < static_cast<int>(inputs_.size()); ++k)
       options.steady_inputs.push_back(k >= s_.carries + s_.sequences);
-    plan_ = make_plan(choose_layouts(body, target), target, options, pool);
+    plan_ = std::make_shared<const Plan>(make_plan(choose_layouts(body, target), target, options, pool));
+    kernels_ = PlanKernels::own_of(*plan_);
     reserve();
   }
+  /// For one more program.
+  Part(const Part& other)
+      : s_(other.s_),
+        unique_(other.unique_),
+        slot_of_(other.slot_of_),
+        stack_of_(other.stack_of_),
+        inputs_(other.inputs_),
+        outputs_(other.outputs_),
+        plan_(other.plan_),
+        kernels_(PlanKernels::another_of(*plan_)),
+        buffers_(other.buffers_),
+        buffer_bytes_(other.buffer_bytes_),
+        kept_(other.kept_),
+        scratch_bytes_(other.scratch_bytes_),
+        in_(other.in_.size()),
+        out_(other.out_.size()),
+        pointers_(other.pointers_.size()) {}
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
-  const Plan& plan() const { return plan_; }
+  const Plan& plan() const { return *plan_; }
 
   void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) {
     scratch_ = scratch;
     for (size_t k = 0; k < inputs_.size(); ++k) in_[k] = at(operands[k], inputs_[k].offset);
     const int64_t length = s_.length.size();
-    for (size_t l = 0; l < plan_.launches.size() && length > 0; ++l)
+    for (size_t l = 0; l < plan_->launches.size() && length > 0; ++l)
       if (kept_[l] >= 0) {
-        const PlannedLaunch& launch = plan_.launches[l];
+        const PlannedLaunch& launch = plan_->launches[l];
         point(launch);
-        launch.kernel->prepare(pointers_.data(), at(scratch, kept_[l]), scratch_of(launch), pool);
+        kernels_[l].prepare(pointers_.data(), at(scratch, kept_[l]), scratch_of(launch), pool);
       }
     for (int64_t step = 0; step < length; ++step) {
       const int64_t position = s_.reverse ? length - 1 - step : step;
@@ -107,7 +125,7 @@ class Part {
 
   /// Scratch: the arena, then two buffers for each slot that is only carried (the last value and the next).
   void reserve() {
-    scratch_bytes_ = round_up(plan_.arena_bytes);
+    scratch_bytes_ = round_up(plan_->arena_bytes);
     in_.resize(inputs_.size());
     out_.resize(unique_.size());
     for (size_t u = 0; u < unique_.size(); ++u) {
@@ -116,19 +134,19 @@ class Part {
       buffers_.push_back(scratch_bytes_);
       scratch_bytes_ += 2 * buffer_bytes_.back();
     }
-    for (const PlannedLaunch& launch : plan_.launches) {
+    for (const PlannedLaunch& launch : plan_->launches) {
       const int64_t bytes = round_up(launch.kernel->kept_bytes());
       kept_.push_back(bytes > 0 ? scratch_bytes_ : -1);
       scratch_bytes_ += bytes;
     }
     size_t count = 0;
-    for (const PlannedLaunch& launch : plan_.launches)
+    for (const PlannedLaunch& launch : plan_->launches)
       count = std::max(count, launch.operands.size() + launch.results.size());
     pointers_.resize(count);
   }
 
   void* address(int storage) {
-    const Storage& s = plan_.storages[storage];
+    const Storage& s = plan_->storages[storage];
     switch (s.kind) {
       case StorageKind::arena:
         return at(scratch_, std::max<int64_t>(s.offset, 0));
@@ -137,7 +155,7 @@ class Part {
       case StorageKind::output:
         return out_[s.index];
       case StorageKind::constant:
-        return const_cast<void*>(plan_.source.graph.node(s.index).attributes.get<Array>("value").data());
+        return const_cast<void*>(plan_->source.graph.node(s.index).attributes.get<Array>("value").data());
     }
     return nullptr;
   }
@@ -157,12 +175,12 @@ class Part {
   }
 
   void run_step(ThreadPool& pool) {
-    for (const PlannedLaunch& launch : plan_.launches) {
+    for (size_t l = 0; l < plan_->launches.size(); ++l) {
+      const PlannedLaunch& launch = plan_->launches[l];
       point(launch);
-      launch.kernel->run(pointers_.data(), pointers_.data() + launch.operands.size(), scratch_of(launch),
-                         pool);
+      kernels_[l].run(pointers_.data(), pointers_.data() + launch.operands.size(), scratch_of(launch), pool);
     }
-    for (const PlannedCopy& copy : plan_.copies)
+    for (const PlannedCopy& copy : plan_->copies)
       std::memcpy(out_[copy.index], address(copy.from), static_cast<size_t>(copy.bytes));
   }
 
@@ -170,7 +188,8 @@ class Part {
   std::vector<Value> unique_;
   std::vector<int> slot_of_, stack_of_;  // result → slot; slot → result that is its stack, or −1
   std::vector<Piece> inputs_, outputs_;  // of body inputs and results
-  Plan plan_;
+  std::shared_ptr<const Plan> plan_;
+  PlanKernels kernels_;
   std::vector<int64_t> buffers_, buffer_bytes_;  // of slots, in scratch
   std::vector<int64_t> kept_;                    // of launches, in scratch; −1: none
   int64_t scratch_bytes_ = 0;
@@ -203,6 +222,15 @@ class LoopKernel : public Kernel {
                                   parts_[0]->plan().source.graph.node(launch.node).op->name,
                                   launch.kernel->description());
   }
+
+  LoopKernel(const LoopKernel& other)
+      : offsets_(other.offsets_),
+        scratch_bytes_(other.scratch_bytes_),
+        slots_bytes_(other.slots_bytes_),
+        description_(other.description_) {
+    for (const auto& part : other.parts_) parts_.push_back(std::make_unique<Part>(*part));
+  }
+  std::unique_ptr<Kernel> another() const override { return std::make_unique<LoopKernel>(*this); }
 
   void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override {
     if (parts_.size() == 1) return parts_[0]->run(operands, results, scratch, pool);

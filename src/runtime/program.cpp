@@ -20,6 +20,7 @@
 #include "backend/ref/provider.h"
 #include "base/format.h"
 #include "ops/check.h"
+#include "plan/plan_kernels.h"
 #include "runtime/kept_copies.h"
 #include "runtime/launches.h"
 #include "runtime/lower.h"
@@ -92,15 +93,28 @@ void check_donations(const Graph& graph, const std::map<int, int>& donations) {
 
 }  // namespace
 
-/// What was lowered, and what it takes to run it.
-struct Program::Impl : Lowered {
+struct Executable::Impl : Lowered {
+  std::string target, precision;
+  int user_inputs = 0, user_outputs = 0;
+  std::vector<char> donated;  // of each input: whether an output is written into it
+};
+
+Executable::Executable(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+Executable::~Executable() = default;
+
+/// What it takes to run an executable.
+struct Program::Impl {
+  std::shared_ptr<const Executable> executable;
+  const Executable::Impl& compiled;
+  const Plan& plan;
+  PlanKernels plan_kernels;
   ThreadPool* pool = nullptr;
   std::unique_ptr<void, Free> arena;
   std::vector<Array> inputs, outputs;  // the user's, then copies of parameters
-  int user_inputs = 0, user_outputs = 0;
-  std::shared_ptr<KeptCopies> kept;  // null: nothing is kept from run to run
-  std::vector<char> donated;         // of each input: whether an output is written into it
-  std::string precision;
+  std::shared_ptr<KeptCopies> kept;    // null: nothing is kept from run to run
+
+  Impl(std::shared_ptr<const Executable> which, const std::map<int, Array>& given,
+       const Program* share_copies);
 
   struct Launch {
     Kernel* kernel;
@@ -132,8 +146,8 @@ struct Program::Impl : Lowered {
     std::vector<std::pair<int64_t, int64_t>> windows;
   };
   std::vector<Wave> waves;
-  std::vector<Link> links;                  // of each launch
-  std::deque<std::atomic<uint64_t>> slots;  // of each chain: those in use
+  std::vector<Link> links;       // of each launch
+  std::deque<cpu::Slots> slots;  // of each chain: those in use
   std::vector<Task> tasks;
   std::vector<void*> pointers;      // what launches point into: operands and results of all, in order
   std::vector<const void*> bound;   // the inputs' memory that pointers were made for
@@ -157,11 +171,11 @@ struct Program::Impl : Lowered {
   /// Writes every launch's pointers; again whenever an input is bound elsewhere.
   void bind_pointers() {
     size_t at = 0;
-    for (PlannedLaunch& launch : plan.launches) {
+    for (const PlannedLaunch& launch : plan.launches) {
       for (int s : launch.operands) pointers[at++] = address(s);
       for (int s : launch.results) pointers[at++] = address(s);
     }
-    for (const auto& [output, input] : donations) outputs[output] = inputs[input];
+    for (const auto& [output, input] : compiled.donations) outputs[output] = inputs[input];
     for (size_t i = 0; i < inputs.size(); ++i) bound[i] = address_of(inputs[i]);
   }
 
@@ -178,10 +192,10 @@ struct Program::Impl : Lowered {
   void check_shared(size_t i) const {
     const auto begin = [&](size_t k) { return static_cast<const char*>(inputs[k].data()); };
     for (size_t k = 0; k < inputs.size(); ++k)
-      if (k != i && (donated[i] || donated[k]) && begin(i) && begin(i) < begin(k) + inputs[k].bytes() &&
-          begin(k) < begin(i) + inputs[i].bytes())
+      if (k != i && (compiled.donated[i] || compiled.donated[k]) && begin(i) &&
+          begin(i) < begin(k) + inputs[k].bytes() && begin(k) < begin(i) + inputs[i].bytes())
         fail<InputError>("inputs '{}' and '{}' share memory, and '{}' is updated in place: give each its own",
-                         input_name(i), input_name(k), input_name(donated[i] ? i : k));
+                         input_name(i), input_name(k), input_name(compiled.donated[i] ? i : k));
   }
 
   /// Takes note of inputs that were bound or assigned another array, and refuses those that cannot be used.
@@ -205,15 +219,15 @@ struct Program::Impl : Lowered {
     bound.resize(inputs.size());
     bind_pointers();
     size_t at = 0;
-    for (PlannedLaunch& launch : plan.launches) {
-      Launch ready{launch.kernel.get(), pointers.data() + at, pointers.data() + at + launch.operands.size(),
-                   nullptr};
+    for (const PlannedLaunch& launch : plan.launches) {
+      Launch ready{&plan_kernels[launches.size()], pointers.data() + at,
+                   pointers.data() + at + launch.operands.size(), nullptr};
       at += launch.operands.size() + launch.results.size();
       if (launch.scratch >= 0) ready.scratch = address(launch.scratch);
       launches.push_back(ready);
     }
     links.resize(launches.size());
-    for (size_t c = 0; c < plan.chains.size(); ++c) slots.emplace_back(0);
+    for (size_t c = 0; c < plan.chains.size(); ++c) slots.emplace_back();
     for (size_t first = 0, last; first < launches.size(); first = last) {
       for (last = first; last < launches.size() && plan.launches[last].wave == plan.launches[first].wave;)
         ++last;
@@ -267,8 +281,8 @@ struct Program::Impl : Lowered {
   void prepare_link(int l) {
     const PlannedLaunch& launch = plan.launches[l];
     const Chain& chain = plan.chains[launch.chain];
-    links[l].kernel = dynamic_cast<RowKernel*>(launch.kernel.get());
-    links[l].chunked = dynamic_cast<ChunkedKernel*>(launch.kernel.get());
+    links[l].kernel = dynamic_cast<RowKernel*>(launches[l].kernel);
+    links[l].chunked = dynamic_cast<ChunkedKernel*>(launches[l].kernel);
     for (const std::vector<int>* list : {&launch.operands, &launch.results})
       for (const int s : *list) {
         const Storage& storage = plan.storages[s];
@@ -370,12 +384,7 @@ struct Program::Impl : Lowered {
   }
 };
 
-Program::Program(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Program::Program(Program&&) noexcept = default;
-Program& Program::operator=(Program&&) noexcept = default;
-Program::~Program() = default;
-
-Program Program::compile(const Graph& graph, const CompileOptions& options) {
+std::shared_ptr<const Executable> Executable::compile(const Graph& graph, const CompileOptions& options) {
   check_operators();
   const Target& target = target_named(options.target);
   // What "bf16-pure" stores is the business of those who make graphs; its arithmetic is that of "bf16".
@@ -385,48 +394,64 @@ Program Program::compile(const Graph& graph, const CompileOptions& options) {
   if (options.memory < 0)
     fail<InputError>("the memory allowed is {} bytes; 0 stands for as much as it takes", options.memory);
   auto impl = std::make_unique<Impl>();
-  impl->pool = &ThreadPool::global();
+  impl->target = options.target;
   impl->precision = narrow && target.fast_bf16 ? "bf16" : options.precision == "fp16" ? "fp16" : "fp32";
   const Graph special = specialise(graph, options.bindings);
   check_donations(special, options.donations);
   impl->user_inputs = static_cast<int>(special.inputs().size());
   impl->user_outputs = static_cast<int>(special.outputs().size());
-  static_cast<Lowered&>(*impl) = lower(special, target, impl->precision, options, *impl->pool);
-  if (!impl->copies.make.outputs().empty()) {
-    const std::shared_ptr<KeptCopies> others =
-        options.share_copies ? options.share_copies->impl_->kept : nullptr;
-    impl->kept = others && others->fits(impl->copies.make)
-                     ? others
-                     : std::make_shared<KeptCopies>(impl->copies.make, options.target);
-  }
-  const Graph& final_graph = impl->plan.source.graph;
-  for (size_t i = 0; i < final_graph.inputs().size(); ++i) {
-    const Type& type = final_graph.type(final_graph.inputs()[i]);
-    const int copy = static_cast<int>(i) - impl->user_inputs;
-    const auto given = options.inputs.find(static_cast<int>(i));
-    if (copy >= 0)
-      impl->inputs.push_back(impl->kept->copy(copy));
-    else
-      impl->inputs.push_back(given == options.inputs.end() ? Array(type) : given->second);
-    impl->check_type(i, impl->inputs.back());
-  }
-  impl->donated.resize(impl->inputs.size());
+  static_cast<Lowered&>(*impl) = lower(special, target, impl->precision, options, ThreadPool::global());
+  impl->donated.resize(impl->plan.source.graph.inputs().size());
   for (const auto& donation : impl->donations) impl->donated[donation.second] = 1;
-  for (size_t i = 0; i < impl->inputs.size(); ++i)
-    if (impl->donated[i]) impl->check_shared(i);
-  for (const Value& output : final_graph.outputs()) {
-    const int o = static_cast<int>(impl->outputs.size());
-    const auto donation = impl->donations.find(o);
-    if (donation == impl->donations.end()) {
-      impl->outputs.emplace_back(final_graph.type(output));
-      continue;
-    }
-    impl->outputs.push_back(impl->inputs[donation->second]);
-  }
-  impl->arena = allocate_arena(impl->plan.arena_bytes);
-  impl->prepare();
-  return Program(std::move(impl));
+  return std::shared_ptr<const Executable>(new Executable(std::move(impl)));
 }
+
+Program::Impl::Impl(std::shared_ptr<const Executable> which, const std::map<int, Array>& given,
+                    const Program* share_copies)
+    : executable(std::move(which)),
+      compiled(*executable->impl_),
+      plan(compiled.plan),
+      plan_kernels(PlanKernels::another_of(plan)),
+      pool(&ThreadPool::global()) {
+  if (!compiled.copies.make.outputs().empty()) {
+    const std::shared_ptr<KeptCopies> others = share_copies ? share_copies->impl_->kept : nullptr;
+    kept = others && others->fits(compiled.copies.make)
+               ? others
+               : std::make_shared<KeptCopies>(compiled.copies.make, compiled.target);
+  }
+  const Graph& graph = plan.source.graph;
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const int copy = static_cast<int>(i) - compiled.user_inputs;
+    const auto bound_to = given.find(static_cast<int>(i));
+    if (copy >= 0)
+      inputs.push_back(kept->copy(copy));
+    else
+      inputs.push_back(bound_to == given.end() ? Array(graph.type(graph.inputs()[i])) : bound_to->second);
+    check_type(i, inputs.back());
+  }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (compiled.donated[i]) check_shared(i);
+  for (const Value& output : graph.outputs()) {
+    const auto donation = compiled.donations.find(static_cast<int>(outputs.size()));
+    outputs.push_back(donation == compiled.donations.end() ? Array(graph.type(output))
+                                                           : inputs[donation->second]);
+  }
+  arena = allocate_arena(plan.arena_bytes);
+  prepare();
+}
+
+Program::Program(std::shared_ptr<const Executable> executable, const std::map<int, Array>& inputs,
+                 const Program* share_copies)
+    : impl_(std::make_unique<Impl>(std::move(executable), inputs, share_copies)) {}
+Program::Program(Program&&) noexcept = default;
+Program& Program::operator=(Program&&) noexcept = default;
+Program::~Program() = default;
+
+Program Program::compile(const Graph& graph, const CompileOptions& options) {
+  return Program(Executable::compile(graph, options), options.inputs, options.share_copies);
+}
+
+const std::shared_ptr<const Executable>& Program::executable() const { return impl_->executable; }
 
 Array& Program::input(int i) {
   if (i < 0 || i >= input_count())
@@ -440,21 +465,21 @@ const Array& Program::output(int i) const {
   return impl_->outputs[i];
 }
 
-int Program::input_count() const { return impl_->user_inputs; }
-int Program::output_count() const { return impl_->user_outputs; }
+int Program::input_count() const { return impl_->compiled.user_inputs; }
+int Program::output_count() const { return impl_->compiled.user_outputs; }
 
 void Program::bind_input(int i, Array array) {
   Array& bound = input(i);
   impl_->check_type(i, array);
   bound = std::move(array);
-  for (const auto& [output, from] : impl_->donations)
+  for (const auto& [output, from] : impl_->compiled.donations)
     if (from == i) impl_->outputs[output] = bound;
 }
 
 void Program::run() {
   Impl& impl = *impl_;
   impl.check_bound();
-  if (impl.kept) impl.kept->refresh(impl.inputs, impl.copies.parameters);
+  if (impl.kept) impl.kept->refresh(impl.inputs, impl.compiled.copies.parameters);
   for (const Array& output : impl.outputs) output.mark_written();
   if (impl.clock) {
     impl.run_timed();
@@ -462,12 +487,12 @@ void Program::run() {
     impl.replay();
     impl.finish_outputs();
   }
-  if (impl.kept) impl.kept->note(impl.inputs, impl.copies.parameters);
+  if (impl.kept) impl.kept->note(impl.inputs, impl.compiled.copies.parameters);
 }
 
 std::vector<CopyInfo> Program::copies() const {
   std::vector<CopyInfo> list;
-  for (const Copies::Copy& copy : impl_->copies.copies)
+  for (const Copies::Copy& copy : impl_->compiled.copies.copies)
     list.push_back({impl_->input_name(copy.parameter), copy.type, copy.location, copy.why_not});
   return list;
 }
@@ -476,7 +501,7 @@ int64_t Program::times_copied() const { return impl_->kept ? impl_->kept->times_
 
 int64_t Program::arena_bytes() const { return impl_->plan.arena_bytes; }
 
-int64_t Program::bound_bytes() const { return impl_->bound_bytes(); }
+int64_t Program::bound_bytes() const { return impl_->compiled.bound_bytes(); }
 
 std::vector<std::pair<int64_t, std::string>> Program::peak_breakdown(int count) const {
   std::vector<std::pair<int64_t, std::string>> tensors;
@@ -490,11 +515,11 @@ std::vector<std::pair<int64_t, std::string>> Program::peak_breakdown(int count) 
   return tensors;
 }
 
-const std::string& Program::precision() const { return impl_->precision; }
+const std::string& Program::precision() const { return impl_->compiled.precision; }
 
 const std::map<std::string, std::string>& Program::choices() const { return impl_->plan.choices; }
 
-const std::vector<PassInfo>& Program::passes() const { return impl_->passes; }
+const std::vector<PassInfo>& Program::passes() const { return impl_->compiled.passes; }
 
 std::vector<LaunchInfo> Program::launches() const { return describe_launches(impl_->plan); }
 

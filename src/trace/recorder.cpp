@@ -65,7 +65,7 @@ void Recorder::enter(Piece piece, const Linear& linear) {
     return;
   }
   if (!piece.computed.empty())
-    made.executable = find_executable(structure(linear, piece.computed), target_, [&] {
+    made.executable = find_compiled(structure(linear, piece.computed), target_, [&] {
       Graph graph;
       const std::map<Slot, Value> values = append(graph, linear);
       std::vector<Value> outputs;

@@ -8,7 +8,7 @@
 
 #include <millrace/array.h>
 
-#include "trace/executable.h"
+#include "trace/compiled_segment.h"
 #include "trace/record.h"
 
 namespace millrace::trace {
@@ -16,11 +16,11 @@ namespace millrace::trace {
 /// One segment and how it ends. Values live in slots, numbered along the path from the root: the arguments
 /// first, then for each segment its constants and its results.
 struct Segment {
-  std::string structure;                   // for recognising it when the function is recorded again
-  std::shared_ptr<Executable> executable;  // null when nothing has to be computed
-  std::vector<int> inputs;                 // slots
-  std::vector<Array> constants;            // captured tensors: new slots
-  int operations = 0, results = 0;         // results: further new slots
+  std::string structure;                        // for recognising it when the function is recorded again
+  std::shared_ptr<CompiledSegment> executable;  // null when nothing has to be computed
+  std::vector<int> inputs;                      // slots
+  std::vector<Array> constants;                 // captured tensors: new slots
+  int operations = 0, results = 0;              // results: further new slots
 
   bool returns = false;
   std::vector<int> returned;  // slots

@@ -3,7 +3,7 @@
 #include <millrace/tensor.h>
 
 #include "base/format.h"
-#include "trace/executable.h"
+#include "trace/compiled_segment.h"
 #include "trace/linearise.h"
 #include "trace/node.h"
 #include "trace/record.h"
@@ -95,7 +95,7 @@ void compute(std::span<const Tensor> tensors) {
     for (size_t r = 0; r < node->types.size(); ++r) outputs.push_back({node, static_cast<int>(r)});
   std::vector<Array> inputs;
   for (const Slot& leaf : linear.leaves) inputs.push_back(leaf.first->values[leaf.second]);
-  const auto executable = find_executable(structure(linear, outputs), target, [&] {
+  const auto executable = find_compiled(structure(linear, outputs), target, [&] {
     Graph graph;
     const std::map<Slot, Value> values = append(graph, linear);
     std::vector<Value> results;

@@ -3,7 +3,7 @@
 #include <millrace/compile.h>
 #include <millrace/error.h>
 
-#include "trace/executable.h"
+#include "trace/compiled_segment.h"
 
 using namespace millrace;
 

@@ -4,7 +4,7 @@
 #include <millrace/error.h>
 #include <millrace/tensor.h>
 
-#include "trace/executable.h"
+#include "trace/compiled_segment.h"
 #include "trace/node.h"
 
 using namespace millrace;

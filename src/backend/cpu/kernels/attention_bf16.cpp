@@ -19,6 +19,7 @@ class AttentionForwardBf16 : public AttentionForward {
  public:
   explicit AttentionForwardBf16(const AttentionProblem& problem)
       : AttentionForward(problem, attention_math_avx512()), bf16_(*attention_bf16_math()) {}
+  std::unique_ptr<Kernel> another() const override { return std::make_unique<AttentionForwardBf16>(*this); }
 
  protected:
   struct Own {
@@ -75,6 +76,7 @@ class AttentionBackwardBf16 : public AttentionBackward {
  public:
   explicit AttentionBackwardBf16(const AttentionProblem& problem)
       : AttentionBackward(problem, attention_math_avx512()), bf16_(*attention_bf16_math()) {}
+  std::unique_ptr<Kernel> another() const override { return std::make_unique<AttentionBackwardBf16>(*this); }
 
  protected:
   struct Own {

@@ -15,6 +15,7 @@ constexpr float kNone = -1e30f;  // the highest score of a query that sees no ke
 class AttentionForwardF32 : public AttentionForward {
  public:
   using AttentionForward::AttentionForward;
+  std::unique_ptr<Kernel> another() const override { return std::make_unique<AttentionForwardF32>(*this); }
 
  protected:
   struct Own {

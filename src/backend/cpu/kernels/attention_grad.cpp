@@ -14,6 +14,7 @@ constexpr int64_t block = attention_block;
 class AttentionBackwardF32 : public AttentionBackward {
  public:
   using AttentionBackward::AttentionBackward;
+  std::unique_ptr<Kernel> another() const override { return std::make_unique<AttentionBackwardF32>(*this); }
 
  protected:
   struct Own {

@@ -2,10 +2,10 @@
 // them.
 #pragma once
 
-#include <atomic>
 #include <string>
 
 #include "backend/cpu/kernels/attention_problem.h"
+#include "backend/cpu/kernels/slot.h"
 
 namespace millrace::cpu {
 
@@ -50,7 +50,7 @@ class AttentionForward : public Kernel {
 
   int64_t per_chunk_, chunks_;  // blocks of queries; chunks of a head
   int slots_;
-  std::atomic<uint64_t> taken_{0};
+  Slots taken_;
 };
 
 /// A chunk has a head of k and v, all heads of q that share it, and one part of its keys. Over blocks of keys
@@ -111,7 +111,7 @@ class AttentionBackward : public Kernel {
 
   int64_t parts_, part_blocks_, query_blocks_;
   int slots_;
-  std::atomic<uint64_t> taken_{0};
+  Slots taken_;
 };
 
 }  // namespace millrace::cpu

@@ -8,11 +8,23 @@
 
 namespace millrace::cpu {
 
+/// Which slots are in use. A copy, which belongs to other scratch memory, begins with none.
+class Slots {
+ public:
+  Slots() = default;
+  Slots(const Slots& /*other*/) {}
+  Slots& operator=(const Slots&) = delete;
+
+ private:
+  friend class Slot;
+  std::atomic<uint64_t> taken_{0};  // a bit each
+};
+
 /// Holds one of the slots. There are as many as CPUs, so that with more threads than that one may have to
 /// wait.
 class Slot {
  public:
-  Slot(std::atomic<uint64_t>& taken, int slots) : taken_(taken) {
+  Slot(Slots& of, int slots) : taken_(of.taken_) {
     const uint64_t all = slots >= 64 ? ~uint64_t{0} : (uint64_t{1} << slots) - 1;
     uint64_t seen = taken_.load(std::memory_order_relaxed);
     for (;;) {

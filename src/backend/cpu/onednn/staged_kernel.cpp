@@ -50,14 +50,26 @@ Call::Call(dnnl::primitive primitive, const std::vector<Argument>& arguments)
   for (const Argument& a : arguments) {
     memories_.emplace_back(a.desc, engine(), a.place.fixed);
     arguments_.push_back({a.name, memories_.back().get()});
-    if (!a.place.fixed) bindings_.push_back({memories_.back().get(), a.place});
+    if (!a.place.fixed) bindings_.push_back({memories_.size() - 1, a.place});
+  }
+}
+
+Call::Call(const Call& other)
+    : primitive_(other.primitive_),
+      stream_(engine()),
+      bindings_(other.bindings_),
+      arguments_(other.arguments_) {
+  for (size_t i = 0; i < other.memories_.size(); ++i) {
+    memories_.emplace_back(other.memories_[i].get_desc(), engine(), other.memories_[i].get_data_handle());
+    arguments_[i].memory = memories_[i].get();
   }
 }
 
 // Through the C interface: the C++ one builds a vector of arguments each time.
 void Call::execute(const Buffers& buffers) {
   for (const Binding& b : bindings_)
-    dnnl_memory_set_data_handle(b.memory, buffers[static_cast<int>(b.place.buffer)] + b.place.offset);
+    dnnl_memory_set_data_handle(arguments_[b.memory].memory,
+                                buffers[static_cast<int>(b.place.buffer)] + b.place.offset);
   const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), stream_.get(),
                                                       static_cast<int>(arguments_.size()), arguments_.data());
   MILLRACE_CHECK(status == dnnl_success, "oneDNN reports status {}", static_cast<int>(status));

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <dnnl.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "backend/cpu/kernels/slot.h"
 #include "target/provider.h"
 
 namespace millrace::onednn {
@@ -62,11 +62,14 @@ struct Argument {
 class Call {
  public:
   Call(dnnl::primitive primitive, const std::vector<Argument>& arguments);
+  /// The same call, with memory objects of its own.
+  Call(const Call& other);
+  Call(Call&&) = default;
   void execute(const Buffers& buffers);
 
  private:
   struct Binding {
-    dnnl_memory_t memory;
+    size_t memory;  // of memories_
     Place place;
   };
   dnnl::primitive primitive_;
@@ -80,6 +83,7 @@ class Call {
 /// rows when the chunks of the last stage make equal pieces of the result, in order.
 class StagedKernel : public ChunkedKernel, public RowKernel {
  public:
+  std::unique_ptr<Kernel> another() const override { return std::make_unique<StagedKernel>(*this); }
   /// Starts a stage: the chunks added from now on run when all earlier ones are done.
   void stage() { open_ = stages_.size(), stages_.emplace_back(); }
   /// The stages added so far run in prepare() only.
@@ -151,7 +155,7 @@ class StagedKernel : public ChunkedKernel, public RowKernel {
   int64_t scratch_bytes_ = 0;  // without slots
   int slots_ = 0;
   int64_t slot_bytes_ = 0, chunk_bytes_ = 0;
-  std::atomic<uint64_t> taken_{0};  // a bit a slot
+  cpu::Slots taken_;
   double nanoseconds_ = 0;
   std::vector<Array> packed_;  // constants in a primitive's own format
   std::string description_;

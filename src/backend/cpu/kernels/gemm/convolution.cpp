@@ -1,7 +1,6 @@
 #include "ops/convolution.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 #include <millrace/operator.h>
@@ -52,6 +51,7 @@ class Convolution : public ChunkedKernel, public RowKernel {
     if (constant) pack_constant(*constant);
   }
 
+  std::unique_ptr<Kernel> another() const override { return std::make_unique<Convolution>(*this); }
   int stages() const override { return packed_.empty() ? (moves_taps() ? 3 : 2) : 1; }
   int64_t chunks(int stage) const override {
     switch (stages() - stage) {
@@ -249,7 +249,7 @@ class Convolution : public ChunkedKernel, public RowKernel {
   int64_t rows_ = 0, columns_ = 0;  // of a chunk
   int slots_ = 1;
   Array packed_;  // constant weights
-  std::atomic<uint64_t> taken_{0};
+  Slots taken_;
 };
 
 }  // namespace

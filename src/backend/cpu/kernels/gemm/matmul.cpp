@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <atomic>
 
 #include "backend/cpu/kernels/gemm/kernels.h"
 #include "backend/cpu/kernels/slot.h"
@@ -51,6 +50,7 @@ class Matmul : public ChunkedKernel, public RowKernel {
     }
   }
 
+  std::unique_ptr<Kernel> another() const override { return std::make_unique<Matmul>(*this); }
   int stages() const override { return packs_first() ? 2 : 1; }
   int64_t chunks(int stage) const override {
     return packs_first() && stage == 0 ? pack_chunks() : chunks_of_result();
@@ -196,7 +196,7 @@ class Matmul : public ChunkedKernel, public RowKernel {
   int slots_ = 1;
   Array packed_;          // a constant right side
   Unit* kept_ = nullptr;  // a steady one
-  std::atomic<uint64_t> taken_{0};
+  Slots taken_;
 };
 
 }  // namespace

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 #include "backend/cpu/kernels/gemm/kernels.h"
@@ -30,6 +29,7 @@ class WeightGradient : public ChunkedKernel {
     slots_ = static_cast<int>(std::min<int64_t>({chunks(0), available_cpus(), 64}));
   }
 
+  std::unique_ptr<Kernel> another() const override { return std::make_unique<WeightGradient>(*this); }
   int stages() const override { return 2; }
   int64_t chunks(int stage) const override {
     return stage == 0 ? splits_ * row_chunks() * panel_chunks()
@@ -143,7 +143,7 @@ class WeightGradient : public ChunkedKernel {
   TapOrder order_;
   int64_t rows_ = 0, panels_ = 0, splits_ = 1;  // of a chunk; into how many ranges positions are divided
   int slots_ = 1;
-  std::atomic<uint64_t> taken_{0};
+  Slots taken_;
 };
 
 }  // namespace

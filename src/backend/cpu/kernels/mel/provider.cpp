@@ -1,7 +1,6 @@
 #include "target/provider.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cmath>
 #include <numbers>
@@ -44,6 +43,7 @@ class MelSpectrogramKernel : public Kernel {
     }
   }
 
+  std::unique_ptr<Kernel> another() const override { return std::make_unique<MelSpectrogramKernel>(*this); }
   int64_t scratch_bytes() const override { return ranges_bytes() + slots_bytes(); }
   int64_t slots_bytes() const override { return slots_ * slot_bytes(); }
   std::string description() const override {
@@ -80,7 +80,7 @@ class MelSpectrogramKernel : public Kernel {
   int64_t all_ = 0, chunks_ = 0;
   int slots_ = 0;
   std::vector<float> turns_;
-  std::atomic<uint64_t> taken_{0};
+  Slots taken_;
 };
 
 std::unique_ptr<Kernel> build(const KernelRequest& request) {

@@ -59,10 +59,12 @@ class Convolution : public TiledConvolution {
         v_row_(p.depth % 256 == 0 ? p.depth + 16 : (p.depth + 15) / 16 * 16),
         slots_(static_cast<int>(std::min<int64_t>({tile_chunks(), available_cpus(), 64}))) {
     if (!weights) return;
-    packed_.resize(static_cast<size_t>(weights_size()));
-    for (int64_t c = 0; c < weight_chunks(); ++c) transform(weights->as<float>().data(), packed_.data(), c);
+    packed_ = Array(f32, Shape(std::vector<int64_t>{weights_size()}));
+    auto* const packed = static_cast<float*>(packed_.data());
+    for (int64_t c = 0; c < weight_chunks(); ++c) transform(weights->as<float>().data(), packed, c);
   }
 
+  std::unique_ptr<Kernel> another() const override { return std::make_unique<Convolution>(*this); }
   int stages() const override { return packed_.empty() ? 2 : 1; }
   int64_t chunks(int stage) const override { return stage + 1 < stages() ? weight_chunks() : tile_chunks(); }
   double nanoseconds() const override {
@@ -86,6 +88,7 @@ class Convolution : public TiledConvolution {
   }
 
  private:
+  const float* fixed() const { return static_cast<const float*>(packed_.data()); }
   int64_t weights_size() const { return points * panels_ * panel * p_.depth; }
   int64_t slot_size() const { return points * tiles_ * (v_row_ + block); }
 
@@ -108,7 +111,7 @@ class Convolution : public TiledConvolution {
     auto* const memory = static_cast<float*>(scratch);
     auto* const x = static_cast<float*>(operands[0]);
     auto* const y = static_cast<float*>(results[0]);
-    const float* const u = packed_.empty() ? memory : packed_.data();
+    const float* const u = packed_.empty() ? memory : fixed();
     float* const v = memory + (packed_.empty() ? weights_size() : 0) + slot.index() * slot_size();
     const int64_t count = last - first;
     float* const m = v + points * tiles_ * v_row_;
@@ -136,8 +139,8 @@ class Convolution : public TiledConvolution {
   Problem p_;
   int64_t panels_, v_row_;
   int slots_;
-  std::vector<float> packed_;  // of constant weights
-  std::atomic<uint64_t> taken_{0};
+  Array packed_;  // constant weights
+  Slots taken_;
 };
 
 }  // namespace

@@ -43,6 +43,7 @@ class Convolution : public TiledConvolution {
     if (weights) pack_constant(*weights);
   }
 
+  std::unique_ptr<Kernel> another() const override { return std::make_unique<Convolution>(*this); }
   int stages() const override { return packed_.empty() ? 3 : 1; }
   int64_t chunks(int stage) const override {
     switch (stages() - stage) {
@@ -173,7 +174,7 @@ class Convolution : public TiledConvolution {
   int64_t units_, panels_;
   int slots_ = 1;
   Array packed_;  // constant weights
-  std::atomic<uint64_t> taken_{0};
+  Slots taken_;
 };
 
 }  // namespace

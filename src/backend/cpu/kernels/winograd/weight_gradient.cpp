@@ -27,6 +27,7 @@ class WeightGradient : public Kernel {
     slots_ = segmented_ ? static_cast<int>(std::min<int64_t>({segments_, available_cpus(), 64})) : 1;
   }
 
+  std::unique_ptr<Kernel> another() const override { return std::make_unique<WeightGradient>(*this); }
   void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override {
     auto* x = static_cast<float*>(operands[0]);
     auto* dy = static_cast<float*>(operands[1]);
@@ -138,7 +139,7 @@ class WeightGradient : public Kernel {
   bool segmented_;
   int64_t segments_ = 1, group_ = 1;
   int slots_ = 1;
-  std::atomic<uint64_t> taken_{0};
+  Slots taken_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "trace/executable.h"
+#include "trace/compiled_segment.h"
 
 #include <list>
 #include <mutex>
@@ -9,7 +9,7 @@ namespace {
 
 /// The executables used last, by key.
 struct Cache {
-  using Entry = std::pair<std::string, std::shared_ptr<Executable>>;
+  using Entry = std::pair<std::string, std::shared_ptr<CompiledSegment>>;
   std::mutex mutex;
   std::list<Entry> entries;  // most recent first
   std::unordered_map<std::string_view, std::list<Entry>::iterator> index;
@@ -32,10 +32,10 @@ CompileOptions options_for(const Graph& graph, const std::string& target) {
 
 }  // namespace
 
-Executable::Executable(const Graph& graph, const std::string& target)
+CompiledSegment::CompiledSegment(const Graph& graph, const std::string& target)
     : program_(Program::compile(graph, options_for(graph, target))) {}
 
-std::vector<Array> Executable::run(std::span<const Array> inputs) {
+std::vector<Array> CompiledSegment::run(std::span<const Array> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) program_.bind_input(static_cast<int>(i), inputs[i]);
   program_.run();
   std::vector<Array> results;
@@ -46,7 +46,7 @@ std::vector<Array> Executable::run(std::span<const Array> inputs) {
   return results;
 }
 
-std::shared_ptr<Executable> cached_executable(const std::string& key) {
+std::shared_ptr<CompiledSegment> cached_compiled(const std::string& key) {
   Cache& c = cache();
   const std::scoped_lock lock(c.mutex);
   const auto it = c.index.find(key);
@@ -55,7 +55,7 @@ std::shared_ptr<Executable> cached_executable(const std::string& key) {
   return it->second->second;
 }
 
-void cache_executable(const std::string& key, std::shared_ptr<Executable> executable) {
+void cache_compiled(const std::string& key, std::shared_ptr<CompiledSegment> executable) {
   Cache& c = cache();
   const std::scoped_lock lock(c.mutex);
   ++c.compiled;
