@@ -31,6 +31,8 @@ struct Judged {
   std::span<const double> thresholds = {};
   /// [rows]: of outputs that rank, the query of each row. Rows of a query stand together, in one batch.
   std::span<const int64_t> queries = {};
+  /// [rows]: of generated texts (then `width` is 0) what was generated, and what it should have been.
+  std::span<const std::string> generated = {}, references = {};
 
   double number(size_t i) const { return predicted.empty() ? static_cast<double>(outputs[i]) : predicted[i]; }
   /// Some rows, as a batch.
@@ -80,6 +82,7 @@ struct MetricKind {
   std::vector<std::string> outputs = {};
   bool higher_is_better = false;
   bool share = false;  // shown in percent
+  bool texts = false;  // judges generated texts (Judged::generated), not outputs
   Interval interval = jackknife;
   std::function<std::unique_ptr<Metric>()> init = nullptr;
   /// Of a kind that is one of many, which differ by the whole number at the end of their names ("top-5"):

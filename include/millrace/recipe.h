@@ -107,6 +107,7 @@ struct Recipe {
     /// default.
     std::vector<std::string> metrics;
     int64_t batch = 500;
+    int64_t generated = 32;
   } eval;
 
   /// What `millrace baseline` measures beside the models that it trains.

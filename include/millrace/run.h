@@ -190,6 +190,8 @@ class Run {
   /// `height`, `width`: of decoded pictures that the model is to bring to its size itself; 0: its own.
   /// Returns what the user should know of it: arrays that got other names.
   std::vector<std::string> export_onnx(const std::filesystem::path& path, int height = 0, int width = 0);
+  /// The weights as .safetensors, under the model's names; what adapters add (train.lora) is in them.
+  void export_weights(const std::filesystem::path& path);
   /// Makes a run folder of it, which open() and the verbs take; `step`: how many were made. It cannot be
   /// resumed: a loop of one's own keeps its optimiser. InputError when the folder holds a run already.
   void save(const std::filesystem::path& folder, int64_t step = 0);

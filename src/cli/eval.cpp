@@ -3,11 +3,13 @@
 
 #include <millrace/run.h>
 
+#include "base/file.h"
 #include "base/format.h"
 #include "cli/evaluation_text.h"
 #include "cli/json.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
+#include "eval/metric.h"
 #include "task/open.h"
 
 namespace millrace::cli {
@@ -16,7 +18,7 @@ namespace {
 struct EvalArguments {
   std::string model;
   std::vector<std::string> words;  // what to measure on, and changes
-  std::string checkpoint;
+  std::string checkpoint, references;
   bool json = false;
 };
 
@@ -47,7 +49,47 @@ std::string evaluation_json(const task::Evaluation& result, const std::vector<st
   return json_object(fields).text;
 }
 
+std::vector<std::string> lines_of(const std::string& path) {
+  std::vector<std::string> lines;
+  const std::string text = read_text(path);
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    if (lines.back().ends_with('\r')) lines.back().pop_back();
+    at = end + 1;
+  }
+  return lines;
+}
+
+/// Texts of a file against those of another, line by line.
+int eval_texts(const EvalArguments& a) {
+  if (!a.words.empty() || !a.checkpoint.empty())
+    fail<InputError>("--references compares two files of texts, line by line: nothing else goes with it");
+  const std::vector<std::string> generated = lines_of(a.model), references = lines_of(a.references);
+  if (generated.size() != references.size() || references.empty())
+    fail<InputError>("{} has {} lines, and {} {}: each line is a text, and they belong together", a.model,
+                     generated.size(), a.references, references.size());
+  std::vector<std::string> names;
+  for (const eval::MetricKind* kind : eval::metric_kinds().all())
+    if (kind->texts) names.push_back(kind->name);
+  eval::Measurement measurement(names, "tokens");
+  eval::Judged judged;
+  judged.rows = static_cast<int64_t>(generated.size());
+  judged.generated = generated;
+  judged.references = references;
+  measurement.update(judged);
+  const task::Evaluation result{measurement.finalize(), judged.rows, 0, a.model, "texts", {}};
+  if (a.json) {
+    fmt::print("{}\n", evaluation_json(result, {}));
+    return 0;
+  }
+  fmt::print("{}: {} texts\n", a.model, thousands(judged.rows));
+  for (const std::string& line : metric_lines(result.metrics)) fmt::print("{}\n", line);
+  return 0;
+}
+
 int run_eval(const EvalArguments& a) {
+  if (!a.references.empty()) return eval_texts(a);
   Progress progress;
   const train::Observer observer = measuring_observer(progress, a.json);
   std::vector<std::string> changes;
@@ -79,13 +121,16 @@ int run_eval(const EvalArguments& a) {
 
 Action declare_eval(Command& command) {
   auto a = std::make_shared<EvalArguments>();
-  command.positional("MODEL", a->model, "a run folder")
+  command.positional("MODEL", a->model, "a run folder; with --references a file of texts, one a line")
       .positional(
           "DATA", a->words,
           "a labelled set, by default what the recipe keeps to test on; and KEY=VALUE: changes of the "
           "recipe's [eval], or input.tta (test-time augmentation)",
           false)
       .option("--checkpoint", a->checkpoint, checkpoint_doc)
+      .option(
+          "--references", a->references,
+          "compare texts of a file with these, line by line: BLEU, chrF, ROUGE, word and character errors")
       .flag("--json", a->json, "print one JSON object")
       .footer(
           "Prints the recipe's metrics (eval.metrics), each with its 95 % interval, and of up to 20 classes "
@@ -93,7 +138,8 @@ Action declare_eval(Command& command) {
           "labels what is\n"
           "said of each and which are taken for which.\n\n"
           "  millrace eval runs/letters-1\n"
-          "  millrace eval runs/cifar10-1 ${MILLRACE_DATA}/cifar10/test.tar input.tta=none --json\n");
+          "  millrace eval runs/cifar10-1 ${MILLRACE_DATA}/cifar10/test.tar input.tta=none --json\n"
+          "  millrace eval translations.txt --references references.txt\n");
   return [a] { return run_eval(*a); };
 }
 

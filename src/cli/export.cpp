@@ -62,14 +62,16 @@ Action declare_export(Command& command) {
   };
   auto a = std::make_shared<Arguments>();
   command.positional("MODEL", a->model, "a run folder")
-      .positional("FILE", a->out, "the .onnx file to write; - for standard output")
+      .positional("FILE", a->out,
+                  "the .onnx file to write; - for standard output; or a .safetensors file of the weights")
       .option(
           "--pictures", a->pictures,
           "HEIGHTxWIDTH of decoded pictures that the model is to resize and crop itself, as evaluation does")
       .option("--checkpoint", a->checkpoint, checkpoint_doc)
       .flag("--force", a->force, "replace a file that is there and is no ONNX model, unless it is of a run")
       .footer(
-          "  millrace export runs/letters-1 letters.onnx\n\n"
+          "  millrace export runs/letters-1 letters.onnx\n"
+          "  millrace export runs/letters-1 letters.safetensors\n\n"
           "The model takes samples as they are decoded, such as u8 pictures [batch, channels, height, "
           "width], "
           "f32 signals,\n"
@@ -89,8 +91,13 @@ Action declare_export(Command& command) {
         Run::open(a->model, {.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); }},
                   {}, a->checkpoint);
     const auto [height, width] = decoded_sizes(a->pictures);
-    for (const std::string& line : run.export_onnx(a->out, height, width))
-      fmt::print(piped ? stderr : stdout, "{}\n", line);
+    if (fs::path(a->out).extension() == ".safetensors") {
+      if (height > 0) fail<InputError>("--pictures is of an .onnx file: weights alone resize nothing");
+      run.export_weights(a->out);
+    } else {
+      for (const std::string& line : run.export_onnx(a->out, height, width))
+        fmt::print(piped ? stderr : stdout, "{}\n", line);
+    }
     std::error_code none;  // a device, or a pipe, which may be where this line would go
     const auto bytes = fs::file_size(a->out, none);
     if (!none && !piped) fmt::print("{}: {:.1f} MB\n", a->out, static_cast<double>(bytes) / 1e6);
@@ -100,6 +107,6 @@ Action declare_export(Command& command) {
 
 }  // namespace
 
-MILLRACE_VERB(export){"export", "write a trained model as ONNX", declare_export, 90};
+MILLRACE_VERB(export){"export", "write a trained model as ONNX, or its weights", declare_export, 90};
 
 }  // namespace millrace::cli

@@ -87,8 +87,8 @@ Judged Judged::part(int64_t first, int64_t count) const {
     return list.empty() ? list
                         : list.subspan(static_cast<size_t>(first * each), static_cast<size_t>(count * each));
   };
-  return {cut(outputs, width),   count,      width,          cut(labels, 1), cut(values, width), bytes,
-          cut(predicted, width), thresholds, cut(queries, 1)};
+  return {cut(outputs, width),   count,      width,           cut(labels, 1),    cut(values, width), bytes,
+          cut(predicted, width), thresholds, cut(queries, 1), cut(generated, 1), cut(references, 1)};
 }
 
 int64_t Judged::told(int64_t row) const {
@@ -129,6 +129,8 @@ void Measurement::update(const Judged& judged) {
   const auto rows = static_cast<size_t>(judged.rows), numbers = rows * static_cast<size_t>(judged.width);
   const size_t outputs = judged.outputs.size() + judged.predicted.size();
   MILLRACE_CHECK(outputs == numbers, "{} outputs of {} rows", outputs, rows);
+  MILLRACE_CHECK(judged.generated.size() == judged.references.size(), "{} texts have {} references",
+                 judged.generated.size(), judged.references.size());
   if (rows == 0) return;
   // One or the other, and the same all through a pass.
   if (!labelled_) labelled_ = !judged.labels.empty();

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <iterator>
 #include <set>
 
 #include "base/format.h"
 #include "base/number_text.h"
 #include "eval/class_tally.h"
+#include "task/generate.h"
 
 namespace millrace::task {
 namespace {
@@ -16,8 +19,9 @@ struct JudgedOutput {
   const Output* output;
   std::vector<std::string> names;  // of metrics, without the output's
   eval::Measurement measurement;
-  size_t field;      // of the targets
-  double bytes = 0;  // of text that a target stands for
+  eval::Measurement of_texts;  // what judges generated texts
+  size_t field;                // of the targets
+  double bytes = 0;            // of text that a target stands for
 };
 
 /// Does a metric's name belong to this output; what is it called without the output's name?
@@ -41,16 +45,17 @@ std::vector<JudgedOutput> judged_outputs(const Task& task, const TaskFeed& set,
   std::vector<JudgedOutput> all;
   std::set<std::string> found;
   for (const auto& output : task.outputs) {
-    std::vector<std::string> names;
+    std::vector<std::string> names, texts;
     for (const std::string& name : metrics)
       if (std::string own; split_metric(*output, name, own)) {
-        names.push_back(own);
+        (eval::metric_kind(own).texts ? texts : names).push_back(own);
         found.insert(name);
       }
     const std::string targets =
         output->from() ? output->from()->prefix() + "targets" : output->prefix() + "target";
     all.push_back({output.get(), names, eval::Measurement(names, output->section().kind, groups),
-                   set.feed->field(targets), bytes_of(*output, task, set)});
+                   eval::Measurement(texts, output->section().kind, groups), set.feed->field(targets),
+                   bytes_of(*output, task, set)});
   }
   for (const std::string& name : metrics)
     if (!found.contains(name))
@@ -71,10 +76,11 @@ std::vector<eval::Measured> in_order(const std::vector<JudgedOutput>& outputs,
                                      const std::vector<std::string>& metrics) {
   std::vector<eval::Measured> all;
   for (const JudgedOutput& each : outputs)
-    for (eval::Measured& measured : each.measurement.finalize()) {
-      measured.name = each.output->prefix() + measured.name;
-      all.push_back(std::move(measured));
-    }
+    for (const eval::Measurement* part : {&each.measurement, &each.of_texts})
+      for (eval::Measured& measured : part->finalize()) {
+        measured.name = each.output->prefix() + measured.name;
+        all.push_back(std::move(measured));
+      }
   const auto place = [&](const eval::Measured& measured) {
     return std::find(metrics.begin(), metrics.end(), measured.name);
   };
@@ -139,6 +145,64 @@ void each_batch(Predictor& predictor, TaskFeed& set, const std::function<void(in
   }
 }
 
+/// Rows of the set from its beginning on, as the model takes them, as long as `use` wants more.
+template <typename Use>
+void each_row(const Task& task, TaskFeed& set, Use&& use) {
+  data::Feed& feed = *set.feed;
+  data::Cursor start = feed.cursor();
+  start.epoch = start.position = 0;
+  feed.seek(start);
+  for (int64_t i = 0; i < feed.batches_per_epoch(); ++i) {
+    const data::FeedBatch& batch = feed.next();
+    for (int64_t at = 0; at < batch.valid; ++at) {
+      std::vector<Array> row;
+      for (const data::Field& field : task.fields()) {
+        const Array whole = feed.array(batch, feed.field(field.name));
+        Shape one = whole.shape();
+        one[0] = 1;
+        Array own(whole.dtype(), one);
+        std::memcpy(own.data(),
+                    static_cast<const std::byte*>(whole.data()) + static_cast<size_t>(at) * own.bytes(),
+                    own.bytes());
+        row.push_back(std::move(own));
+      }
+      if (!use(row)) return;
+    }
+  }
+}
+
+/// Generates the second halves of rows of the set from the first ones, where metrics judge texts.
+void judge_texts(Predictor& predictor, const Task& task, TaskFeed& set, std::vector<JudgedOutput>& outputs,
+                 const std::function<void(int64_t, int64_t)>& progress) {
+  for (JudgedOutput& each : outputs) {
+    if (each.of_texts.kinds().empty()) continue;
+    const Continuable* const input = each.output->from() ? each.output->from()->continuable() : nullptr;
+    if (!input)
+      fail<InputError>("eval.metrics: {} is of generated texts, and {} predicts no next tokens",
+                       each.of_texts.kinds()[0]->name, output_key(each.output->section()));
+    std::vector<std::vector<int32_t>> rows;
+    const auto most = static_cast<size_t>(task.recipe.eval.generated);
+    each_row(task, set, [&](std::span<const Array> row) {
+      std::vector<int32_t> ids = input->ids_of(row);
+      if (ids.size() >= 2) rows.push_back(std::move(ids));
+      return rows.size() < most;
+    });
+    std::vector<std::string> generated, references;
+    for (const std::vector<int32_t>& ids : rows) {
+      const auto half = ids.begin() + static_cast<std::ptrdiff_t>(ids.size() / 2);
+      references.push_back(input->decode({half, ids.end()}));
+      generated.push_back(
+          input->decode(most_probable_tokens(predictor, *input, {ids.begin(), half}, ids.end() - half)));
+      if (progress) progress(static_cast<int64_t>(generated.size()), static_cast<int64_t>(rows.size()));
+    }
+    eval::Judged judged;
+    judged.rows = static_cast<int64_t>(generated.size());
+    judged.generated = generated;
+    judged.references = references;
+    each.of_texts.update(judged);
+  }
+}
+
 }  // namespace
 
 Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
@@ -161,6 +225,7 @@ Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
                      outputs[k].output->at_places() ? places_of(feed, outputs[k].field, batch) : 0, rows,
                      outputs[k].bytes, outputs[k].measurement);
              });
+  judge_texts(predictor, task, set, outputs, progress);
   // Rows of which several targets count are told by these.
   return {in_order(outputs, metrics),
           outputs.front().measurement.count(),
@@ -173,7 +238,10 @@ Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
 std::vector<OutputMeasurement> measure_by_sample(Predictor& predictor, const Task& task, TaskFeed& set,
                                                  const std::vector<std::string>& metrics, int64_t groups,
                                                  const std::function<void(int64_t, int64_t)>& progress) {
-  std::vector<JudgedOutput> outputs = judged_outputs(task, set, metrics, groups);
+  std::vector<std::string> of_rows;  // generating texts for two models is another matter
+  std::copy_if(metrics.begin(), metrics.end(), std::back_inserter(of_rows),
+               [](const std::string& name) { return !metric_of(name).texts; });
+  std::vector<JudgedOutput> outputs = judged_outputs(task, set, of_rows, groups);
   for (JudgedOutput& each : outputs)
     if (!each.output->at_places()) each.measurement.keep_rows();
   const data::Feed& feed = *set.feed;

@@ -27,6 +27,17 @@ void next_probabilities(Predictor& predictor, const Continuable& input, std::spa
 
 }  // namespace
 
+std::vector<int32_t> most_probable_tokens(Predictor& predictor, const Continuable& input,
+                                          std::vector<int32_t> ids, int64_t count) {
+  const size_t own = ids.size();
+  std::vector<double> probabilities;
+  for (int64_t k = 0; k < count; ++k) {
+    next_probabilities(predictor, input, ids, probabilities);
+    ids.push_back(static_cast<int32_t>(most_probable(probabilities, 1)[0]));
+  }
+  return {ids.begin() + static_cast<std::ptrdiff_t>(own), ids.end()};
+}
+
 bool generates(const Task& task) { return next_token_input(task) != nullptr; }
 
 Continuation go_on(Predictor& predictor, const Task& task, const std::string& text, int64_t tokens,

@@ -24,6 +24,8 @@ class Continuable {
   virtual int64_t vocabulary() const = 0;
   /// Most tokens in a row.
   virtual int64_t most() const = 0;
+  /// The tokens of the first text of a row of arrays.
+  virtual std::vector<int32_t> ids_of(std::span<const Array> row) const = 0;
   /// The arrays of one row, as long as rows can be, that begins with these tokens (at most most() of them).
   virtual std::vector<Array> row_of(std::span<const int32_t> ids) const = 0;
 };
@@ -38,6 +40,10 @@ struct Continuation {
   };
   std::vector<Token> next;  // the `top` most probable first tokens
 };
+
+/// What follows tokens when the most probable one is taken each time.
+std::vector<int32_t> most_probable_tokens(Predictor& predictor, const Continuable& input,
+                                          std::vector<int32_t> ids, int64_t count);
 
 /// Does the task predict the next token of a text?
 bool generates(const Task& task);

@@ -286,6 +286,11 @@ std::vector<RecipeKey> train_keys() {
                  "by default",
                  SLOT(eval.metrics)}),
       resumable({"eval.batch", "samples at a time", SLOT(eval.batch), 1, 1 << 20}),
+      resumable(
+          {"eval.generated",
+           "of so many rows of the test set the second half is generated from the first and compared, for "
+           "bleu, chrf, rouge-l, wer …",
+           SLOT(eval.generated), 1, 1 << 20}),
 
       resumable({"baseline.heuristic",
                  "a rule of your own that millrace baseline measures: \"hours > 40 -> 'rich'; 'poor'\" "

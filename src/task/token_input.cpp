@@ -274,13 +274,27 @@ std::shared_ptr<const data::Dataset> TokenInput::sample(const std::string& argum
   return data::memory_dataset(argument, {{column(), data::ColumnKind::text}}, {{argument}});
 }
 
-std::string TokenInput::text(std::span<const Array> row) const {
+namespace {
+
+/// The tokens of a row of arrays, of all of its texts or of the first.
+std::vector<int32_t> ids_in(std::span<const Array> row, bool windows, bool all) {
   const std::span<const int64_t> tokens = row[0].as<int64_t>();
   std::vector<int32_t> ids;
-  for (size_t i = 0; i < tokens.size(); ++i)
-    if (layout_.layout == Layout::windows || row[1].as<int64_t>()[i] > 0)
-      ids.push_back(static_cast<int32_t>(tokens[i]));
-  return tokenizer_->decode(ids, false);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const int64_t text = windows ? 1 : row[1].as<int64_t>()[i];
+    if (text == 1 || (all && text > 1)) ids.push_back(static_cast<int32_t>(tokens[i]));
+  }
+  return ids;
+}
+
+}  // namespace
+
+std::vector<int32_t> TokenInput::ids_of(std::span<const Array> row) const {
+  return ids_in(row, layout_.layout == Layout::windows, false);
+}
+
+std::string TokenInput::text(std::span<const Array> row) const {
+  return tokenizer_->decode(ids_in(row, layout_.layout == Layout::windows, true), false);
 }
 
 std::string TokenInput::row_text(const data::Part& part, const data::RowPick& row) const {

@@ -48,6 +48,7 @@ class TokenInput : public Input, private Continuable {
   /// What evaluation learns of a row.
   virtual data::TokenOptions::Learn learns() const = 0;
   std::vector<Array> row_of(std::span<const int32_t> ids) const final;
+  std::vector<int32_t> ids_of(std::span<const Array> row) const final;
   const Continuable* continuable() const override {
     return learns() == data::TokenOptions::Learn::next ? this : nullptr;
   }

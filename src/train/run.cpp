@@ -4,6 +4,7 @@
 #include <set>
 
 #include <millrace/run.h>
+#include <millrace/weights.h>
 
 #include "base/file.h"
 #include "base/format.h"
@@ -287,6 +288,11 @@ std::vector<std::string> Run::export_onnx(const std::filesystem::path& path, int
   std::vector<std::string> notes;
   write_file(path, task::export_model(state_->task, notes, height, width));
   return notes;
+}
+
+void Run::export_weights(const std::filesystem::path& path) {
+  const nn::MergedAdapters merged(*state_->task.network);
+  nn::save_weights(*state_->task.network, path);
 }
 
 void Run::save(const std::filesystem::path& folder, int64_t step) {

@@ -216,6 +216,14 @@ def test_adapters_train_and_nothing_else_and_are_merged_on_export(millrace, desk
     state = [name for name in tensors(newest(run)) if name.startswith("optimizer.") and "blocks.0.fc1.weight" in name]
     assert not state, "what is frozen has no state"
 
+    millrace("export", run, tmp_path / "w.safetensors", cwd=desk)
+    merged = tensors(tmp_path / "w.safetensors")
+    assert merged.keys() == model_of(newest(trained)).keys()
+    for name in ("blocks.0.qkv", "blocks.1.fc2"):
+        product = after[f"{name}.lora.b"].astype(np.float64) @ after[f"{name}.lora.a"] * 2
+        assert np.abs(product).max() > 1e-4
+        np.testing.assert_allclose(merged[name + ".weight"], after[name + ".weight"] + product, atol=1e-6)
+
     # What the program says with adapters, ONNX Runtime says without them.
     texts = ["the king sings", "no land never sleeps win a prize"]
     rows = [json.loads(line) for line in millrace("predict", run, *texts, "--json", cwd=desk).stdout.splitlines()]
@@ -227,15 +235,12 @@ def test_adapters_train_and_nothing_else_and_are_merged_on_export(millrace, desk
     for row, judge in zip(rows, own):
         np.testing.assert_allclose(row["logits"], judge, atol=1e-5)
 
-    # Another training takes the run as it is exported: adapters are in the weights then.
-    out = tmp_path / "next"
-    millrace("train", "r.toml", *SMALL, f"train.init_from={run}", "train.steps=1", "--out", out, cwd=desk)
-    merged = model_of(out / "checkpoints/step-00000000.safetensors")
-    assert merged.keys() == model_of(newest(trained)).keys()
-    for name in ("blocks.0.qkv", "blocks.1.fc2"):
-        product = after[f"{name}.lora.b"].astype(np.float64) @ after[f"{name}.lora.a"] * 2
-        assert np.abs(product).max() > 1e-4
-        np.testing.assert_allclose(merged[name + ".weight"], after[name + ".weight"] + product, atol=1e-6)
+    # Another training takes the merged file as it takes the run: adapters are in the weights then.
+    for number, source in enumerate([run, tmp_path / "w.safetensors"]):
+        out = tmp_path / f"next{number}"
+        millrace("train", "r.toml", *SMALL, f"train.init_from={source}", "train.steps=1", "--out", out, cwd=desk)
+        for name, value in model_of(out / "checkpoints/step-00000000.safetensors").items():
+            np.testing.assert_array_equal(value, merged[name], name)
 
 
 def test_a_resumed_training_of_adapters_equals_the_uninterrupted_one(millrace, desk, trained, tmp_path):

@@ -304,6 +304,22 @@ def test_recurrent_models_see_no_padding(millrace, desk, tmp_path, kind):
         np.testing.assert_allclose(row["logits"], own, atol=1e-5)
 
 
+def test_texts_that_a_model_writes_are_judged(millrace, desk, tmp_path):
+    small = ["input.length=32", "model.width=16", "model.depth=1", "train.batch=8", "train.steps=12", "eval.generated=6"]
+    millrace("train", "corpus.toml", *small, "eval.metrics=[log-loss, bleu, chrf, rouge-l, wer, cer]", "--out", tmp_path / "run", cwd=desk)
+    first, second = (json.loads(millrace("eval", tmp_path / "run", "--json", cwd=desk).stdout) for _ in range(2))
+    assert {k: v for k, v in first.items() if k != "seconds"} == {k: v for k, v in second.items() if k != "seconds"}
+    assert 0 <= first["bleu"] <= first["chrf"] < 60 and 0 <= first["rouge-l"] < 1 and 0.3 < first["cer"] < 3
+    (tmp_path / "a.txt").write_text("the cat sat on a mat today\nno\n")
+    (tmp_path / "b.txt").write_text("the cat sat on the mat\nyes\n")
+    found = json.loads(millrace("eval", tmp_path / "a.txt", "--references", tmp_path / "b.txt", "--json").stdout)
+    assert found["wer"] == pytest.approx(3 / 7) and found["rouge-1"] == pytest.approx(5 / 13)
+    same = json.loads(millrace("eval", tmp_path / "b.txt", "--references", tmp_path / "b.txt", "--json").stdout)
+    assert same["bleu"] == pytest.approx(100) and same["chrf"] == pytest.approx(100) and same["wer"] == same["cer"] == 0
+    (tmp_path / "c.txt").write_text("one\n")
+    assert "has 1 lines" in millrace("eval", tmp_path / "c.txt", "--references", tmp_path / "b.txt", code=1).stderr
+
+
 def test_examples_of_texts_learn(millrace, data, tmp_path):
     environment = {"MILLRACE_DATA": str(data)}
     spam = json.loads(millrace("train", "examples/sms-spam.toml", "train.epochs=1", "--out", tmp_path / "spam", "--json", env=environment).stdout)
@@ -343,6 +359,7 @@ def test_recipes_of_texts_that_make_no_sense_are_refused(millrace, desk):
     assert "nothing can be masked" in error("corpus.toml", *masked, "eval.metrics=[log-loss]")
     assert "gives classes, it cannot predict tokens" in error("corpus.toml", "model={kind=lstm}", "input.sequences=packed")
     assert "takes rows without padding only" in error("corpus.toml", "model={kind=gpt_mini}", "input.sequences=packed")
+    assert "eval.metrics: bleu is of models that predict the next token" in error("corpus.toml", *masked[:2], "input.length=64", "eval.metrics=[bleu]")
     assert "data.tokenizer is now input.tokenizer" in error("corpus.toml", "data.tokenizer=byte")
 
 

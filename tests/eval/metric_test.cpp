@@ -10,6 +10,9 @@
 #include <millrace/error.h>
 #include <millrace/random.h>
 
+#include "base/format.h"
+#include "eval/text_metrics.h"
+
 using namespace millrace;
 using namespace millrace::eval;
 
@@ -23,6 +26,7 @@ struct JudgedRows {
   std::vector<double> values;
   double bytes = 0;
   std::vector<int64_t> queries = {};
+  std::vector<std::string> generated = {}, references = {};
 
   int64_t rows() const { return static_cast<int64_t>(outputs.size()) / width; }
   Judged part(int64_t begin, int64_t end) const {
@@ -30,8 +34,17 @@ struct JudgedRows {
       const auto from = static_cast<size_t>(begin * each), count = static_cast<size_t>((end - begin) * each);
       return list.empty() ? std::span(list) : std::span(list).subspan(from, count);
     };
-    return {cut(outputs, width), end - begin, width, cut(labels, 1), cut(values, width), bytes, {}, {},
-            cut(queries, 1)};
+    return {cut(outputs, width),
+            end - begin,
+            width,
+            cut(labels, 1),
+            cut(values, width),
+            bytes,
+            {},
+            {},
+            cut(queries, 1),
+            cut(generated, 1),
+            cut(references, 1)};
   }
 };
 
@@ -59,6 +72,16 @@ JudgedRows random_rows(const std::string& output, int64_t rows, int64_t width) {
     if (output == "classes") made.values.push_back(draw(1, i) > 0.5);
     if (output == "rank") made.values.push_back(philox({i, 1, 0, 0}, {1, 2})[0] % 4);
     if (output == "rank") made.queries.push_back(i / 5);
+  }
+  for (uint32_t i = 0; output == "tokens" && i < rows; ++i) {
+    std::string own, right;
+    for (uint32_t word = 0; word < 8; ++word) {
+      const uint32_t drawn = philox({i, word, 0, 0}, {3, 4})[0];
+      right += fmt::format("word{} ", drawn % 5);
+      own += fmt::format("word{} ", drawn % 7 == 0 ? 9 : drawn % 5);
+    }
+    made.generated.push_back(own);
+    made.references.push_back(right);
   }
   if (made.values.empty())
     for (uint32_t i = 0; i < rows; ++i) made.labels.push_back(philox({i, 0, 0, 0}, {1, 2})[0] % width);
@@ -119,6 +142,25 @@ TEST_CASE("metrics of labels count at a logit above 0") {
   CHECK(measured("f1", "classes", rows).value == doctest::Approx(8.0 / 13));
   CHECK(std::pair(accuracy.low, accuracy.high) == wilson_interval(7.0 / 12, 4));
   CHECK(measured("f1", "classes", {{-1, -1}, 2, {}, {0, 0}}).value == 0);
+}
+
+TEST_CASE("metrics of texts are those of the functions that they stand for") {
+  Judged rows;
+  const std::vector<std::string> generated = {"the cat sat on a mat today", "no"},
+                                 references = {"the cat sat on the mat", "yes"};
+  rows.rows = 2;
+  rows.generated = generated;
+  rows.references = references;
+  Measurement measurement({"wer", "cer", "rouge-1", "bleu"}, "tokens");
+  measurement.update(rows);
+  const std::vector<Measured> results = measurement.finalize();
+  // Of 7 words one is changed, one put in, and "no" for "yes"; 6 of 7 and 0 of 1 words overlap.
+  CHECK(results[0].value == doctest::Approx(3.0 / 7));
+  CHECK(results[2].value == doctest::Approx((2 * 5.0 / 13 + 0) / 2));
+  Bleu bleu;
+  for (size_t i = 0; i < 2; ++i) bleu.add(generated[i], rows.references.subspan(i, 1));
+  CHECK(results[3].value == bleu.value());
+  CHECK(metric_kind("wer").texts);
 }
 
 TEST_CASE("log-loss stays exact where a probability underflows") {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/format.h"
+#include "eval/metric.h"
 #include "task/json_text.h"
 #include "task/judge_labels.h"
 #include "task/output.h"
@@ -113,9 +114,14 @@ void check_tokens_output(const Section& section, const Recipe& recipe) {
   if (!section.settings.text("column").empty())
     fail<InputError>("{}.column = \"{}\": tokens are predicted of an input; name it by {}.of", key,
                      section.settings.text("column"), key);
-  const std::string metric = section.name.empty() ? "bits-per-byte" : section.name + ".bits-per-byte";
-  const auto& metrics = recipe.eval.metrics;
-  if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end()) return;
+  const std::string prefix = section.name.empty() ? "" : section.name + ".";
+  std::string metric;
+  for (const std::string& name : recipe.eval.metrics) {
+    const eval::MetricKind* const kind =
+        name.starts_with(prefix) ? eval::find_metric(name.substr(prefix.size())) : nullptr;
+    if (kind && (kind->texts || kind->name == "bits-per-byte")) metric = name;
+  }
+  if (metric.empty()) return;
   const std::string& wanted = section.settings.text("of");
   for (const Section& input : recipe.inputs)
     if ((wanted.empty() || input.name == wanted) && input.settings.find("masked") &&
