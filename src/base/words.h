@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,33 @@ inline std::string lower_case(std::string text) {
 inline bool has_ending(std::string_view name, std::initializer_list<std::string_view> endings) {
   const std::string lower = lower_case(std::string(name));
   return std::any_of(endings.begin(), endings.end(), [&](auto ending) { return lower.ends_with(ending); });
+}
+
+/// Runs of letters (whatever is beyond ASCII is one) and digits, letters of ASCII in lower case.
+inline std::vector<std::string> words_in(std::string_view text) {
+  std::vector<std::string> words;
+  std::string word;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(i < text.size() ? text[i] : ' ');
+    if (c >= 0x80 || std::isalnum(c)) {
+      word += static_cast<char>(c < 0x80 ? std::tolower(c) : c);
+    } else if (!word.empty()) {
+      words.push_back(std::move(word));
+      word.clear();
+    }
+  }
+  return words;
+}
+
+/// "one, two and three".
+inline std::string listed(std::span<const std::string> words, std::string_view last = "and") {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i)
+    text += (i == 0                  ? std::string()
+             : i + 1 == words.size() ? " " + std::string(last) + " "
+                                     : std::string(", ")) +
+            words[i];
+  return text;
 }
 
 }  // namespace millrace

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/words.h"
 
 namespace millrace::eval {
 
@@ -104,8 +105,7 @@ Measurement::Measurement(const std::vector<std::string>& names, const std::strin
     if (!applies(kind, output_kind))
       fail<InputError>(
           "the metric {} does not apply to an output of kind {}, but to {}; {} is measured by {}", name,
-          output_kind, fmt::join(kind.outputs, " and "), output_kind,
-          fmt::join(metrics_for({&output_kind, 1}), ", "));
+          output_kind, listed(kind.outputs), output_kind, fmt::join(metrics_for({&output_kind, 1}), ", "));
     kinds_.push_back(&kind);
   }
   begin(static_cast<size_t>(parts));

@@ -44,6 +44,7 @@ class Lbfgs {
   /// The function at point(), which moves on. A loss that is not finite is a step too far.
   State measured(double loss, std::span<const double> gradient);
   State state() const { return state_; }
+  bool begun() const { return begun_; }  // has anything been measured
 
   /// All that it goes on by: of equal arrays, equal steps.
   std::vector<std::pair<std::string, Array>> arrays() const;

@@ -176,7 +176,8 @@ void check_whole(const Recipe& recipe) {
                        train.optimizer.kind, why);
   };
   constexpr const char *lengths = "which searches for the length of its steps",
-                       *losses = "which compares losses of all samples";
+                       *losses = "which compares losses of all samples",
+                       *itself = "which by itself comes back from where the loss is large or not finite";
   refuse(recipe.data.stream, "data.stream", "which goes over the same samples again and again");
   refuse(!recipe.data.weights.empty(), "data.weights", "for which each sample counts once");
   refuse(train.steps > 0, "train.steps", "whose passes train.epochs limits");
@@ -190,6 +191,8 @@ void check_whole(const Recipe& recipe) {
   refuse(train.lookahead > 0, "train.lookahead", losses);
   refuse(train.ema > 0, "train.ema", losses);
   refuse(train.swa > 0, "train.swa", losses);
+  refuse(train.on_bad_step != "stop", "train.on_bad_step", itself);
+  refuse(train.loss_spike > 0, "train.loss_spike", itself);
   refuse(train.batch == 0, "train.batch = \"auto\"",
          "for which batches only say how many samples are looked at at a time");
   for (const Section& output : recipe.outputs)

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "base/words.h"
 
 namespace millrace::task {
 
@@ -28,10 +29,7 @@ std::string would_fit(const Recipe::Train& train, double fixed, double of_rows, 
     ways.emplace_back("train.precision = \"bf16\"");
   else if (train.precision == "fp32" && (fixed + of_rows) / 2 <= memory)
     ways.emplace_back("train.precision = \"bf16-pure\"");
-  std::string text;
-  for (size_t i = 0; i < ways.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == ways.size() ? " or " : ", ") + ways[i];
-  return text;
+  return listed(ways, "or");
 }
 
 }  // namespace millrace::task

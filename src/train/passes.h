@@ -36,6 +36,8 @@ class Passes {
   void end(const optim::TrainStep& step, double loss, double steps);
   /// Puts the best point measured so far into the model. False where it is there already.
   bool take_best();
+  /// Has a pass been made, so that there is a point to come back to?
+  bool begun() const { return lbfgs_.begun(); }
   bool over() const { return lbfgs_.state() != optim::Lbfgs::State::going; }
   /// The largest element of the gradient at the best point.
   double gradient() const { return lbfgs_.largest(); }

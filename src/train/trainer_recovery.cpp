@@ -57,6 +57,8 @@ void TrainerState::judge_step(double loss) {
   const task::Recipe::Train& train = recipe().train;
   ++bad_in_row;
   ++bad_in_epoch;
+  if (passes && passes->begun())
+    return;  // the pass has measured an infinite loss, and a nearer point follows
   if (!run || train.on_bad_step == "stop") stop_at_bad_step(why_bad(loss), "");
   // Naming the operation compiles the step once more, so it is done for the first of several.
   const std::string why =
@@ -77,6 +79,11 @@ void TrainerState::judge_step(double loss) {
 void TrainerState::stop_at_bad_step(const std::string& why, const std::string& which) {
   if (writer) writer->wait();
   const auto kept = run ? list_checkpoints(run->checkpoints()) : std::vector<std::filesystem::path>{};
+  if (passes)
+    fail<Error>(
+        "{}. These are the weights that the model began with: look for samples far from all others, "
+        "or take another model, or another train.seed.",
+        why);
   fail<Error>(
       "{}{}. A smaller train.optimizer.lr (now {}), train.clip_norm or train.schedule.warmup may help{}; {} "
       "holds the last sound weights.",

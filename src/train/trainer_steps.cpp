@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "base/format.h"
@@ -121,15 +122,15 @@ void TrainerState::report(double seconds) {
 
 void TrainerState::end_epoch() {
   const double steps = counted_steps();
+  const double loss = passes && bad_in_epoch > 0 ? std::numeric_limits<double>::infinity() : loss_sum / steps;
   const double train_seconds = seconds_since(epoch_begin);
   const DataTimes times = data_times() - epoch_times;
   const double epoch = static_cast<double>(done()) / static_cast<double>(steps_per_epoch);
-  std::vector<Summary> values = {{"epoch", "", epoch}, {"train/loss", "", loss_sum / steps}};
+  std::vector<Summary> values = {{"epoch", "", epoch}, {"train/loss", "", loss}};
   for (const auto& [name, value] : means(steps)) values.push_back({"train/" + name, "", value});
-  std::string text =
-      fmt::format("epoch {:.4g}: train {}", epoch, progress_text(loss_sum / steps, means(steps)));
+  std::string text = fmt::format("epoch {:.4g}: train {}", epoch, progress_text(loss, means(steps)));
   if (passes) {
-    passes->end(*step, loss_sum / steps, steps);
+    passes->end(*step, loss, steps);
     values.push_back({"gradient", "", passes->gradient()});
     text += fmt::format("  gradient {:.2g}", passes->gradient());
     if ((done() == total || passes->over()) && passes->take_best())
@@ -139,7 +140,7 @@ void TrainerState::end_epoch() {
   if (tests.feed) {
     const std::vector<eval::Measured> compared = run_test(done() == total);
     compare_with_best(compared);
-    measure_schedule(compared, loss_sum / steps);
+    measure_schedule(compared, loss);
     // Only now is it known that this was the last test.
     if (done() < total && ends_early()) run_test(true);
     for (const eval::Measured& each : last_test)
@@ -147,10 +148,10 @@ void TrainerState::end_epoch() {
     if (!last_test.empty()) text += fmt::format("; test {}", task::metrics_text(task, last_test));
     if (best_step == done()) text += " (the best so far)";
   } else {
-    measure_schedule({}, loss_sum / steps);
+    measure_schedule({}, loss);
   }
   const bool last = done() == total || ends_early();
-  const std::string proxy = last && log ? compare_loss(loss_sum / steps, values) : "";
+  const std::string proxy = last && log ? compare_loss(loss, values) : "";
   values.push_back({"seconds", "", seconds_since(epoch_begin)});
   values.push_back({"seconds_waiting", "", times.waiting});
   values.push_back({"seconds_saving", "", std::exchange(saving_seconds, 0)});

@@ -75,6 +75,8 @@ def test_resumed_is_as_if_it_had_never_stopped(millrace, recipes, tmp_path):
 def test_more_passes_go_on(millrace, recipes, tmp_path):
     run = tmp_path / "run"
     text = millrace("train", recipes["two"], "train.epochs=3", "--out", run).stdout
+    refused = millrace("train", run, "--resume", "train.epochs=300", "train.on_bad_step=skip", code=1).stderr
+    assert "train.on_bad_step does not go with" in refused, refused
     assert "lbfgs has not converged in 3 passes" in text and "--resume train.epochs=" in text, text
     assert "lbfgs converged after" in millrace("train", run, "--resume", "train.epochs=300").stdout
     whole = tmp_path / "whole"
@@ -106,6 +108,9 @@ def test_weights_of_samples_are_as_rows_that_come_again(millrace, recipes, tmp_p
         (["train.ema=0.9"], "train.ema does not go with"),
         (["train.schedule=cosine"], "train.schedule does not go with"),
         (["output.class_weights=balanced"], "class_weights does not go with"),
+        (["train.on_bad_step=skip"], "train.on_bad_step does not go with train.optimizer = \"lbfgs\""),
+        (["train.on_bad_step=rollback"], "train.on_bad_step does not go with train.optimizer = \"lbfgs\""),
+        (["train.loss_spike=20"], "train.loss_spike does not go with train.optimizer = \"lbfgs\""),
         (["train.optimizer.lr=0.1"], "train.optimizer.lr means nothing to"),
         (["model={kind=table, dropout=0.5}"], "draws random numbers"),
         (["model={layers=[linear 4, batch-norm, linear 2]}", "input.columns=[a, b]"], "running statistics"),

@@ -306,7 +306,7 @@ TEST_CASE("unknown metrics name the nearest, those of other outputs which apply"
                        InputError);
   CHECK_THROWS_WITH_AS(
       Measurement({"mae", "accuracy"}, "number"),
-      "the metric accuracy does not apply to an output of kind number, but to class and tokens and duel; "
+      "the metric accuracy does not apply to an output of kind number, but to class, tokens and duel; "
       "number is measured by mae, mape, mse, pinball-50, r2, rmse",
       InputError);
   const std::vector<std::string> outputs = {"classes"};
