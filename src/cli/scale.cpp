@@ -89,7 +89,14 @@ class ScaleTrainings {
                           a_.by == "data" ? size_text(run.size) + " of the data"
                                           : fmt::format("{} × {}", a_.by, size_text(run.size)),
                           run.seed);
-      if (!one(run)) return false;
+      try {
+        if (!one(run)) return false;
+      } catch (const InputError& error) {
+        if (a_.by != "data" || run.size == 1) throw;
+        // A part may be too small to be trained on or measured with.
+        left_out_.push_back(
+            fmt::format("{} of the data, seed {}: {}", size_text(run.size), run.seed, error.what()));
+      }
       done_ += run.work;
       left_ -= run.work;
     }
@@ -97,6 +104,8 @@ class ScaleTrainings {
     return true;
   }
   bool out_of_time() const { return out_of_time_; }
+  /// What was not trained, and why.
+  const std::vector<std::string>& left_out() const { return left_out_; }
 
  private:
   double seconds() const { return seconds_since(begin_); }
@@ -145,6 +154,7 @@ class ScaleTrainings {
   double done_ = 0, left_ = 0;
   bool out_of_time_ = false;
   std::string what_;
+  std::vector<std::string> left_out_;
 };
 
 /// Sizes that nobody trained on and that are told of: twice and ten times the largest.
@@ -224,7 +234,7 @@ std::string interval_value(const train::ScaleFinding& found, const eval::ScaleVa
 }
 
 Json scale_json(const ScaleArguments& a, const train::ScaleFinding& found, const eval::ScaleFit& fit,
-                bool out_of_time) {
+                const ScaleTrainings& trained) {
   std::vector<Json> trainings, larger;
   for (size_t i = 0; i < found.runs.size(); ++i)
     trainings.push_back(json_object({{"size", Json(found.runs[i].size)},
@@ -250,7 +260,9 @@ Json scale_json(const ScaleArguments& a, const train::ScaleFinding& found, const
                       {"larger", larger},
                       {"doubt", fit.doubt()},
                       {"unfinished", std::vector<Json>(found.unfinished.begin(), found.unfinished.end())},
-                      {"complete", !out_of_time}});
+                      {"small_batches", std::vector<Json>(found.small.begin(), found.small.end())},
+                      {"left_out", std::vector<Json>(trained.left_out().begin(), trained.left_out().end())},
+                      {"complete", !trained.out_of_time()}});
 }
 
 void print_scale(const ScaleArguments& a, const train::ScaleFinding& found, const eval::ScaleFit& fit,
@@ -279,6 +291,7 @@ void print_scale(const ScaleArguments& a, const train::ScaleFinding& found, cons
                metric_value(found, value.value), interval_value(found, value));
   }
   if (!fit.doubt().empty()) fmt::print("\nthis says little: {}\n", fit.doubt());
+  for (const std::string& line : found.small) fmt::print("  note: {}\n", line);
   for (const std::string& line : found.unfinished) fmt::print("  note: {}\n", line);
   if (!found.unfinished.empty())
     fmt::print(
@@ -301,15 +314,18 @@ int run_scale(const ScaleArguments& a) {
     fmt::print(stderr, "stopped, everything is saved; the same command goes on\n");
     return 130;
   }
-  const train::ScaleFinding found = train::read_scale(runs, a.metric);
+  if (trainings.left_out().size() == runs.size())
+    fail<InputError>("nothing could be trained: {}", trainings.left_out()[0]);
+  const train::ScaleFinding found = train::read_scale(runs, a.metric, recipe.train.batch);
   const eval::ScaleFit fit(found.points);
   const Curve curve = curve_of(fit, found.runs.front().size, 10 * found.runs.back().size);
   if (!a.svg.empty()) write_file(a.svg, scale_svg(found, curve, a.by));
   if (a.json) {
-    fmt::print("{}\n", scale_json(a, found, fit, trainings.out_of_time()).text);
+    fmt::print("{}\n", scale_json(a, found, fit, trainings).text);
     return 0;
   }
   print_scale(a, found, fit, curve);
+  for (const std::string& line : trainings.left_out()) fmt::print("  left out: {}\n", line);
   if (trainings.out_of_time())
     fmt::print("  --minutes {:g} were not enough for all: the same command with more of them goes on\n",
                a.minutes);

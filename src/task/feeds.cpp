@@ -269,6 +269,18 @@ Learnt learn(const Recipe& recipe, const std::string& encoding, int64_t most, co
   return learnt;
 }
 
+/// A part of the data may be less than a batch: then batches are as small.
+void fit_to_part(Task& task, int64_t count, std::vector<std::string>& notes) {
+  Recipe::Train& train = task.recipe.train;
+  if (task.recipe.data.sample.empty() || cuts_corpus(task) || count >= train.batch ||
+      count < train.accumulate)
+    return;
+  const int64_t batch = count / train.accumulate * train.accumulate;
+  notes.push_back(fmt::format("train.batch = {}: the {} {} of data.sample do not fill a batch of {}", batch,
+                              count, task.unit(), train.batch));
+  train.batch = batch;
+}
+
 }  // namespace
 
 Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, const ReadProgress& progress,
@@ -293,6 +305,7 @@ Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, c
   const bool whole = fitted || optim::optimizer_kinds().at(task.recipe.train.optimizer.kind).whole;
   const int64_t count = learnt.source.samples->count();
   if (whole && !fitted) opened.task.recipe.train.batch = std::min(task.recipe.train.batch, count);
+  if (!whole && !learnt.whole) fit_to_part(opened.task, count, notes);
   FeedRequest request{.purpose = whole ? Purpose::evaluation : Purpose::training,
                       .batch = fitted ? std::min(count, fit_batch) : task.recipe.train.batch,
                       .cache_bytes = task.recipe.data.cache_mb << 20,

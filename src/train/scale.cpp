@@ -120,7 +120,7 @@ void claim_scale_folder(const fs::path& folder, const task::Recipe& recipe, cons
   write_file(mark, text);
 }
 
-ScaleFinding read_scale(const std::vector<ScaleRun>& runs, const std::string& metric) {
+ScaleFinding read_scale(const std::vector<ScaleRun>& runs, const std::string& metric, int64_t batch) {
   ScaleFinding found;
   std::vector<fs::path> paths;
   for (const ScaleRun& run : runs)
@@ -149,6 +149,10 @@ ScaleFinding read_scale(const std::vector<ScaleRun>& runs, const std::string& me
     found.points.push_back({run.size, std::max(none, kind.higher_is_better ? 1 - value : value)});
   }
   found.unfinished = unfinished_runs(paths);
+  for (const ScaleRun& run : found.runs)
+    if (const int64_t own = recipe_of(run.path).train.batch; own < batch)
+      found.small.push_back(fmt::format("{} has batches of {}, as its samples do not fill one of {}",
+                                        run.path.string(), own, batch));
   return found;
 }
 

@@ -52,11 +52,12 @@ struct ScaleFinding {
   std::vector<ScaleRun> runs;            // those that are finished
   std::vector<eval::ScalePoint> points;  // of each: its error is 1 less the metric where higher is better
   std::vector<std::string> unfinished;   // that still learned when they ended, a line each
+  std::vector<std::string> small;        // whose parts did not fill the recipe's batch, a line each
   /// The metric of an error.
   double metric_of(double error) const { return higher_is_better ? 1 - error : error; }
 };
-/// `metric`: of the test; empty: the first that the recipe reports. InputError when no training is finished,
-/// or nothing was tested.
-ScaleFinding read_scale(const std::vector<ScaleRun>& runs, const std::string& metric);
+/// `metric`: of the test; empty: the first that the recipe reports. `batch`: of the recipe. InputError when
+/// no training is finished, or nothing was tested.
+ScaleFinding read_scale(const std::vector<ScaleRun>& runs, const std::string& metric, int64_t batch);
 
 }  // namespace millrace::train

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from conftest import write_texts
+from conftest import write_rankings, write_texts
 from test_sample import CLASS, write_table
 from test_train import letters  # noqa: F401
 
@@ -71,3 +71,28 @@ def test_ctrl_c_loses_nothing(millrace, tmp_path, binary):
     before = first.stat().st_mtime_ns
     assert "law:" in millrace(*arguments).stdout
     assert first.stat().st_mtime_ns == before
+
+
+def test_parts_smaller_than_a_batch_have_smaller_ones(millrace, tmp_path):
+    recipe = write_table(tmp_path, CLASS)
+    arguments = ["scale", recipe, "train.epochs=1", "train.batch=200", "--metric", "log-loss", "--seeds", "1", "--out", tmp_path / "s"]
+    found = json.loads(millrace(*arguments, "--json").stdout)
+    assert len(found["trainings"]) == 5 and found["left_out"] == []
+    # Of 800 rows, 1/8 and 1/16 do not fill 200.
+    batches = {part: int(re.search(r"^batch += +(\d+)", (tmp_path / f"s/data-1_{part}-seed-1/recipe.toml").read_text(), re.M)[1]) for part in (2, 4, 8, 16)}
+    assert batches[2] == 200 and 80 < batches[8] < 120 and 40 < batches[16] < 60
+    assert len(found["small_batches"]) == sum(batch < 200 for batch in batches.values())
+    assert f"has batches of {batches[16]}, as its samples do not fill one of 200" in millrace(*arguments).stdout
+    said = millrace("train", recipe, "--sample", "5%", "train.batch=200", "--out", tmp_path / "run").stdout
+    assert re.search(r"train.batch = \d\d: the \d\d rows of data.sample do not fill a batch of 200", said)
+
+
+def test_rankings_are_scaled_by_whole_queries(millrace, tmp_path):
+    write_rankings(tmp_path)
+    recipe = tmp_path / "r.toml"
+    recipe.write_text(f'[data]\ntrain = "{tmp_path}/rank.train"\ntest = "{tmp_path}/rank.test"\n[output]\nkind = "rank"\n[model]\nkind = "table"\n'
+                      "width = 8\ndepth = 1\n[train]\nepochs = 1\nbatch = 8\n[eval]\nbatch = 20\n")
+    found = json.loads(millrace("scale", recipe, "--seeds", "1", "--sizes", "1/15,1/4,1/2,1", "--out", tmp_path / "s", "--json").stdout)
+    assert len(found["trainings"]) == 4, found["left_out"]
+    said = millrace("train", recipe, "--sample", "25%", "--out", tmp_path / "run").stdout
+    assert "data.sample = 25%: 15 of 60 queries to train on" in said, said

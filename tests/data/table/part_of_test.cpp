@@ -9,6 +9,9 @@
 #include <millrace/dataset.h>
 #include <millrace/error.h>
 
+#include "data/table/group.h"
+#include "data/table/select.h"
+
 using namespace millrace;
 using namespace millrace::data;
 
@@ -64,4 +67,18 @@ TEST_CASE("a part takes whole groups") {
   for (const int64_t i : part) people.insert(i * 31 % 40);
   for (int64_t i = 0; i < 400; ++i) CHECK(inside.contains(i) == people.contains(i * 31 % 40));
   CHECK(is_within(part, part_of(*set, 200, 3, {}, "person")));
+}
+
+TEST_CASE("a part of samples that are groups of rows has all rows of each") {
+  const auto rows = numbered_rows(400);
+  const auto people = grouped(rows, "person");
+  const auto part = part_of(*people, people->count() / 4, 3, {}, "");
+  CHECK(std::ssize(part) == people->count() / 4);
+  CHECK(is_within(part, part_of(*people, people->count() / 2, 3, {}, "")));
+  const auto taken = rows_of(*select(people, part));
+  std::map<std::string, int64_t> all, own;
+  for (int64_t i = 0; i < rows->count(); ++i) ++all[std::get<std::string>(rows->read(i, 1))];
+  for (int64_t i = 0; i < taken->count(); ++i) ++own[std::get<std::string>(taken->read(i, 1))];
+  CHECK(own.size() == part.size());
+  for (const auto& [person, count] : own) CHECK(count == all[person]);
 }
