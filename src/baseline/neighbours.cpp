@@ -11,20 +11,6 @@
 namespace millrace::baseline {
 namespace {
 
-/// What a model is given of samples, side by side.
-struct Features {
-  std::vector<float> numbers;
-  std::vector<int64_t> ids;
-  size_t width = 0, columns = 0;  // of a row
-};
-
-std::vector<int64_t> spread(int64_t all, int64_t most) {
-  std::vector<int64_t> samples;
-  const int64_t count = std::min(all, most);
-  for (int64_t i = 0; i < count; ++i) samples.push_back(i * all / count);
-  return samples;
-}
-
 template <typename T>
 void join_columns(std::vector<T>& all, size_t& width, std::span<const T> more, size_t rows) {
   const size_t add = more.size() / rows;
@@ -38,27 +24,6 @@ void join_columns(std::vector<T>& all, size_t& width, std::span<const T> more, s
   }
   all = std::move(joined);
   width += add;
-}
-
-Features features_of(Context& context, std::span<const int64_t> samples) {
-  Features features;
-  for (const auto& input : context.task().inputs) {
-    const auto& from = context.samples(false);
-    const auto part = input->part({context.task().recipe, from}, task::Purpose::evaluation);
-    const PartRows rows = read_rows(*part, *from, samples);
-    std::vector<Tensor> fields;
-    for (const Array& each : rows.arrays) fields.emplace_back(each);
-    for (const Tensor& tensor : input->graph(fields, false)) {
-      const Array array = tensor.to_array();
-      if (array.dtype() == i64)
-        join_columns(features.ids, features.columns, array.as<int64_t>(), samples.size());
-      else
-        join_columns(features.numbers, features.width,
-                     std::as_const(static_cast<const Array&>(array.converted(f32))).as<float>(),
-                     samples.size());
-    }
-  }
-  return features;
 }
 
 /// Numbers are standardised: a category that differs counts as two one-hot columns do.
@@ -91,6 +56,34 @@ double difference(const Array& targets, size_t a, size_t b) {
 
 }  // namespace
 
+std::vector<int64_t> spread(int64_t all, int64_t most) {
+  std::vector<int64_t> samples;
+  const int64_t count = std::min(all, most);
+  for (int64_t i = 0; i < count; ++i) samples.push_back(i * all / count);
+  return samples;
+}
+
+Features features_of(Context& context, std::span<const int64_t> samples, bool tests) {
+  Features features;
+  for (const auto& input : context.task().inputs) {
+    const auto& from = context.samples(tests);
+    const auto part = input->part({context.task().recipe, from}, task::Purpose::evaluation);
+    const PartRows rows = read_rows(*part, *from, samples);
+    std::vector<Tensor> fields;
+    for (const Array& each : rows.arrays) fields.emplace_back(each);
+    for (const Tensor& tensor : input->graph(fields, false)) {
+      const Array array = tensor.to_array();
+      if (array.dtype() == i64)
+        join_columns(features.ids, features.columns, array.as<int64_t>(), samples.size());
+      else
+        join_columns(features.numbers, features.width,
+                     std::as_const(static_cast<const Array&>(array.converted(f32))).as<float>(),
+                     samples.size());
+    }
+  }
+  return features;
+}
+
 std::optional<Neighbours> look_at_neighbours(Context& context) {
   constexpr int64_t most_samples = 20'000, most_looked = 2'000, least_samples = 50, enough = 30;
   constexpr double most_work = 2e10, nearly = 1e-4;
@@ -102,12 +95,12 @@ std::optional<Neighbours> look_at_neighbours(Context& context) {
   std::vector<int64_t> samples = spread(all, most_samples);
   if (std::ssize(samples) < least_samples) return std::nullopt;
   // Large samples: fewer of them.
-  const Features few = features_of(context, spread(all, 2));
+  const Features few = features_of(context, spread(all, 2), false);
   const double dimensions = static_cast<double>(few.width + few.columns);
   const auto fitting = static_cast<int64_t>(most_work / (dimensions * static_cast<double>(most_looked)));
   samples = spread(all, std::clamp<int64_t>(fitting, least_samples, most_samples));
   context.progress("near duplicates", 0, 1);
-  const Features features = features_of(context, samples);
+  const Features features = features_of(context, samples, false);
   const PartRows rows = read_rows(*task.outputs[0]->part({task.recipe, context.samples(false)}),
                                   *context.samples(false), samples);
   const Array& targets = rows.arrays[0];

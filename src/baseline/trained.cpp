@@ -6,8 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include <millrace/run.h>
+
 #include "base/file.h"
 #include "base/format.h"
+#include "baseline/neighbours.h"
 #include "nn/models/architecture.h"
 #include "optim/kinds.h"
 #include "train/trainer.h"
@@ -91,6 +94,9 @@ Result trained(Context& context, const task::Recipe& recipe, const std::string& 
   const train::Outcome outcome = trainer.run();
   Result result;
   result.metrics = outcome.test;
+  // What stopped early has been tested between, without intervals.
+  if (late && !outcome.finished && !context.options().stop())
+    result.metrics = Run::open(run).evaluate().metrics;
   if (result.metrics.empty())
     result.note = "nothing was measured within the time";
   else if (!outcome.finished)
@@ -177,7 +183,14 @@ MILLRACE_BASELINE(nearest_neighbours){
     .name = "nearest_neighbours",
     .doc = "what the most similar samples of training have",
     .place = 50,
-    .run = [](Context& context) { return run_fitted(context, "nearest_neighbours"); },
+    .run =
+        [](Context& context) {
+          const task::Task& task = context.task();
+          const std::string why = no_training(task);
+          return !why.empty() || task.inputs[0]->gives() == "table"
+                     ? run_fitted(context, "nearest_neighbours")
+                     : nearest_samples(context);
+        },
 };
 
 MILLRACE_BASELINE(naive_bayes){

@@ -8,6 +8,7 @@
 
 #include <millrace/nn.h>
 
+#include "base/file.h"
 #include "base/format.h"
 #include "baseline/baseline.h"
 #include "check/check.h"
@@ -85,13 +86,17 @@ train::RunFolder start_training(std::unique_ptr<train::Trainer>& trainer, const 
   require_named(a.out, "--out");
   require_writable(a.out.empty() ? "runs" : a.out);
   trainer = std::make_unique<train::Trainer>(recipe, std::move(observer));
-  return trainer->begin(a.out, fs::path(a.recipe).stem().string());
+  const train::RunFolder run = trainer->begin(a.out, fs::path(a.recipe).stem().string());
+  // So that a run that goes on by its folder alone knows what it has to beat.
+  if (const fs::path kept = baseline::report_path(a.recipe); fs::is_regular_file(kept))
+    write_file(baseline::report_path(run.path()), read_text(kept));
+  return run;
 }
 
 /// What the network has to beat, where millrace baseline has measured that on the same samples.
 std::vector<std::string> beside_baselines(const train::Trainer& trainer, const fs::path& recipe,
                                           const fs::path& run, const train::Outcome& outcome) {
-  if (!outcome.finished || outcome.test.empty() || fs::is_directory(recipe)) return {};
+  if (!outcome.finished || outcome.test.empty()) return {};
   const auto report = baseline::read_report(baseline::report_path(recipe));
   if (!report || !trainer.training().samples || !trainer.tests().samples) return {};
   if (data::fingerprint(*trainer.training().samples).digest != report->train_digest ||

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from PIL import Image
 from conftest import ROOT
 
 RECIPE = """
@@ -145,6 +146,48 @@ def test_labels_pictures_and_texts(millrace, tmp_path):
     shares = np.unique(letters, return_counts=True)[1] / len(letters)
     assert of["constant"]["log-loss"] == pytest.approx(-(shares * np.log(shares)).sum(), abs=0.02)
     assert set(of) >= {"constant", "linear"} and not of["linear"]
+
+
+def test_pictures_and_texts_have_nearest_neighbours(millrace, tmp_path):
+    """As scikit-learn's KNeighborsClassifier(5) of pixels, and of tf-idf by cosine, would: computed here."""
+    draw = np.random.default_rng(5)
+    pixels = {}
+    for part, count in (("train", 120), ("test", 60)):
+        for i in range(count):
+            kind = i % 3
+            values = np.clip(draw.normal(120, 60, (6, 6)), 0, 255)
+            values[kind * 2:kind * 2 + 2] += 50
+            values = np.clip(values, 0, 255).astype("uint8")
+            folder = tmp_path / part / "abc"[kind]
+            folder.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(values).save(folder / f"{i:03d}.png")
+            pixels.setdefault(part, []).append((kind, values.astype(float).ravel()))
+    recipe = tmp_path / "pictures.toml"
+    recipe.write_text(f'[data]\ntrain = "{tmp_path}/train"\ntest = "{tmp_path}/test"\n[input]\nkind = "picture"\n[model]\nlayers = ["flatten", "linear 3"]\n[train]\nbatch = 16\n')
+    _, of = measured(millrace, recipe, "--only", "nearest_neighbours")
+    kinds, train = np.array([k for k, _ in pixels["train"]]), np.stack([v for _, v in pixels["train"]])
+    right = 0
+    for kind, values in pixels["test"]:
+        votes = np.bincount(kinds[np.argsort(((train - values) ** 2).sum(1))[:5]], minlength=3)
+        right += votes.argmax() == kind if (votes == votes.max()).sum() == 1 else 0.5
+    assert of["nearest_neighbours"]["accuracy"] == pytest.approx(right / 60, abs=0.06)
+    words = {"ham": "see you soon at home".split(), "spam": "win a prize at once".split()}
+    lines = ["label\ttext"] + [f"{kind}\t{' '.join(draw.choice(words[kind], 3))} {draw.integers(1000)}" for i in range(300) for kind in [["ham", "spam"][i % 2]]]
+    (tmp_path / "rows.tsv").write_text("\n".join(lines) + "\n")
+    text = tmp_path / "text.toml"
+    text.write_text(f'[data]\ntrain = "{tmp_path}/rows.tsv"\ntest_share = 0.2\n[output]\ncolumn = "label"\n')
+    report, of = measured(millrace, text, "--only", "nearest_neighbours")
+    assert of["nearest_neighbours"]["accuracy"] > 0.97 and report["baselines"][0]["note"] == "by their words"
+
+
+def test_a_run_that_goes_on_is_compared_too(millrace, people):
+    recipe, _ = people
+    assert (recipe.parent / "planted.baseline.json").exists() or measured(millrace, recipe)
+    run = recipe.parent / "goes-on"
+    millrace("train", recipe, "train.optimizer={kind=sgd, lr=1e-6}", "--out", run)
+    assert (run / "baseline.json").read_text() == (recipe.parent / "planted.baseline.json").read_text()
+    text = millrace("train", run, "--resume", "train.epochs=4").stdout
+    assert re.search(r"baseline: the network (loses to|is no better than) human in accuracy", text), text
 
 
 def test_a_network_that_loses_to_a_line_is_told(millrace, people):
