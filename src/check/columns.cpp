@@ -7,6 +7,7 @@
 
 #include "base/fnv.h"
 #include "base/format.h"
+#include "data/table/group.h"
 #include "data/table/read_columns.h"
 #include "data/table/select.h"
 
@@ -54,6 +55,23 @@ std::vector<std::string> target_columns(const task::Task& task) {
 
 }  // namespace
 
+std::vector<std::pair<int64_t, int64_t>> looked_at(int64_t of, int64_t most) {
+  constexpr int64_t run = 512;
+  const int64_t runs = std::max<int64_t>(1, std::min(most, of) / run),
+                length = of <= most ? (of + runs - 1) / runs : run;
+  std::vector<std::pair<int64_t, int64_t>> all;
+  for (int64_t r = 0; r < runs; ++r) {
+    const int64_t first = of <= most ? r * length : r * (of - length) / std::max<int64_t>(1, runs - 1);
+    if (first < of) all.emplace_back(first, std::min(length, of - first));
+  }
+  return all;
+}
+
+std::shared_ptr<const data::Dataset> rows_of_samples(const Context& context,
+                                                     const std::shared_ptr<const data::Dataset>& samples) {
+  return context.task()->recipe.data.group.empty() ? samples : data::rows_of(*samples);
+}
+
 Columns read_table(const Context& context, const data::Dataset& from, int64_t most) {
   if (most == 0) most = context.most_samples();
   Columns table;
@@ -73,15 +91,8 @@ Columns read_table(const Context& context, const data::Dataset& from, int64_t mo
     table.columns.push_back(std::move(one));
     places.push_back(c);
   }
-  // Runs of samples from all over the data: read_run() is what is quick.
-  constexpr int64_t run = 512;
-  const int64_t runs = std::max<int64_t>(1, std::min(most, table.of) / run),
-                length = table.of <= most ? (table.of + runs - 1) / runs : run;
-  for (int64_t r = 0; r < runs && !places.empty(); ++r) {
-    const int64_t first =
-        table.of <= most ? r * length : r * (table.of - length) / std::max<int64_t>(1, runs - 1);
-    const int64_t count = std::min(length, table.of - first);
-    if (count <= 0) break;
+  for (const auto& [first, count] : looked_at(table.of, most)) {
+    if (places.empty()) break;
     const auto values = data::read_columns(from, first, count, places);
     for (size_t c = 0; c < places.size(); ++c) take_values(values[c], table.columns[c]);
     table.samples += count;
@@ -102,16 +113,9 @@ Targets read_targets(const Context& context, const std::shared_ptr<const data::D
     std::vector<int64_t> labels;
     if (!targets.names.empty()) labels = output->labels({task.recipe, from});
     if (!labels.empty()) {
-      // Of the same samples as read_table() took.
-      const int64_t of = from->count();
-      constexpr int64_t run = 512;
-      const int64_t runs = std::max<int64_t>(1, std::min(most, of) / run),
-                    length = of <= most ? (of + runs - 1) / runs : run;
-      for (int64_t r = 0; r < runs; ++r) {
-        const int64_t first = of <= most ? r * length : r * (of - length) / std::max<int64_t>(1, runs - 1);
-        for (int64_t i = first; i < std::min(first + length, of); ++i)
+      for (const auto& [first, count] : looked_at(from->count(), most))
+        for (int64_t i = first; i < first + count; ++i)
           targets.classes.push_back(labels[static_cast<size_t>(i)]);
-      }
       return targets;
     }
     if (targets.names.empty() && column && column->numeric) {

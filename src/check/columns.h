@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "check/context.h"
@@ -19,6 +21,14 @@ struct Column {
   std::vector<double> numbers = {};  // of numeric ones, NaN where missing
   int64_t missing = 0;
 };
+
+/// Which samples of so many are looked at, as first ones and counts of runs from all over the data, which is
+/// what is quick to read.
+std::vector<std::pair<int64_t, int64_t>> looked_at(int64_t of, int64_t most);
+
+/// The samples, or where these are groups of rows (data.group) all their rows.
+std::shared_ptr<const data::Dataset> rows_of_samples(const Context& context,
+                                                     const std::shared_ptr<const data::Dataset>& samples);
 
 /// What is known of some thousand samples, spread over all: `most`, or Context::most_samples().
 struct Columns {

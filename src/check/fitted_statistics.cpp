@@ -70,8 +70,8 @@ Finding run_fitted_statistics(Context& context) {
   // Statistics of all are only seen in all.
   constexpr int64_t all = 1 << 20;
   const int64_t most = context.quick() ? 50'000 : all;
-  const Columns training = read_table(context, *context.training()->samples, most),
-                tests = read_table(context, *context.tests()->samples, most);
+  const Columns training = read_table(context, *rows_of_samples(context, context.training()->samples), most),
+                tests = read_table(context, *rows_of_samples(context, context.tests()->samples), most);
   std::vector<std::string> found;
   int64_t looked = 0;
   for (const Column& column : training.columns) {

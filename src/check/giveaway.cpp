@@ -7,6 +7,7 @@
 #include "check/check.h"
 #include "check/columns.h"
 #include "check/context.h"
+#include "check/telltales.h"
 
 namespace millrace::check {
 namespace {
@@ -32,33 +33,6 @@ std::vector<int64_t> cells_of(const Column& column) {
                    ? -1
                    : std::upper_bound(ends.begin(), ends.end(), column.numbers[i]) - ends.begin();
   return cells;
-}
-
-/// How much of what is to be known the cell tells, on samples that it was not learnt from (every other one):
-/// 0: no more than the most frequent class, 1: all.
-double told_of_classes(const std::vector<int64_t>& cells, const Targets& targets) {
-  std::map<int64_t, std::map<int64_t, int64_t>> counts;
-  std::map<int64_t, int64_t> all;
-  for (size_t i = 0; i < cells.size(); i += 2)
-    if (targets.classes[i] >= 0) {
-      ++counts[cells[i]][targets.classes[i]];
-      ++all[targets.classes[i]];
-    }
-  const auto most = [](const std::map<int64_t, int64_t>& of) {
-    return std::max_element(of.begin(), of.end(), [](auto& a, auto& b) { return a.second < b.second; })
-        ->first;
-  };
-  if (all.size() < 2) return 0;
-  const int64_t usual = most(all);
-  double right = 0, base = 0, count = 0;
-  for (size_t i = 1; i < cells.size(); i += 2) {
-    if (targets.classes[i] < 0) continue;
-    const auto at = counts.find(cells[i]);
-    right += (at == counts.end() ? usual : most(at->second)) == targets.classes[i];
-    base += usual == targets.classes[i];
-    ++count;
-  }
-  return count > base ? (right - base) / (count - base) : 0;
 }
 
 double told_of_numbers(const Column& column, const std::vector<int64_t>& cells, const Targets& targets) {
@@ -96,12 +70,8 @@ double told_of_numbers(const Column& column, const std::vector<int64_t>& cells, 
   return squares > 0 ? 1 - errors / squares : 0;
 }
 
-Finding run_giveaway(Context& context) {
-  if (!context.task() || !context.training()->samples) return not_for("no table to look at");
+Finding judge_columns(Context& context, const Targets& targets, size_t count) {
   const Columns table = read_table(context, *context.training()->samples);
-  const Targets targets = read_targets(context, context.training()->samples);
-  const size_t count = targets.classes.empty() ? targets.numbers.size() : targets.classes.size();
-  if (!targets.known() || count < 50) return not_for("no target of its own for each of enough samples");
   double best = 0;
   std::string name;
   int64_t inputs = 0;
@@ -109,8 +79,8 @@ Finding run_giveaway(Context& context) {
     if (!column.input || column.target || column.codes.size() != count) continue;
     ++inputs;
     const std::vector<int64_t> cells = cells_of(column);
-    const double told =
-        targets.classes.empty() ? told_of_numbers(column, cells, targets) : told_of_classes(cells, targets);
+    const double told = targets.classes.empty() ? told_of_numbers(column, cells, targets)
+                                                : told_of_classes(cells, targets.classes);
     if (told <= best) continue;
     best = told;
     name = column.name;
@@ -129,12 +99,54 @@ Finding run_giveaway(Context& context) {
   return finding;
 }
 
+/// Something about contents that tells nearly all: what it is, and what to do. It may be what there is to
+/// learn, so files only warn.
+Finding judge_telltale(const Telltale& found, bool fails, const char* advice) {
+  const std::string saw = found.what.empty() ? fmt::format("no {} alone tells anything", found.kind)
+                                             : fmt::format("{} alone tells {} of what is to be known",
+                                                           found.what, share_text(std::min(found.told, 1.0)));
+  Finding finding = found.told > 0.98 && fails ? failed(saw, advice)
+                    : found.told > 0.9         ? warned(saw, advice)
+                                               : passed(saw);
+  finding.numbers = {{"told", found.told}};
+  return finding;
+}
+
+Finding run_giveaway(Context& context) {
+  if (!context.task() || !context.training()->samples) return not_for("no table to look at");
+  const Targets targets = read_targets(context, context.training()->samples);
+  const size_t count = targets.classes.empty() ? targets.numbers.size() : targets.classes.size();
+  if (!targets.known() || count < 50) return not_for("no target of its own for each of enough samples");
+  Finding finding = judge_columns(context, targets, count);
+  if (targets.classes.empty()) return finding;
+  const auto add = [&](const Finding& more) {
+    finding = finding.verdict == Verdict::does_not_apply ? more : worse(finding, more);
+  };
+  for (const auto& input : context.task()->inputs) {
+    const bool texts = input->gives() == "tokens" && !input->cuts();
+    if (texts)
+      add(judge_telltale(telling_words(context, *input, targets), true,
+                         "was it put into the texts by who labelled or collected them? Then take it out: "
+                         "new texts do not have it"));
+    if (texts || input->gives() == "table" || context.quick()) continue;
+    add(judge_telltale(telling_file(context, targets), false,
+                       "were the files of the classes made in different ways (cameras, programs, lengths)? A "
+                       "model may learn that instead: bring them to one form, or take classes from the same "
+                       "sources"));
+    if (input->gives() == "picture")
+      add(judge_telltale(telling_place(context, *input), false,
+                         "is there a stamp, a mark or a border that only pictures of this class have? Cut it "
+                         "off, or paint it over in all"));
+  }
+  return finding;
+}
+
 }  // namespace
 
 MILLRACE_CHECK_KIND(giveaway){
     .name = "giveaway",
     .group = "data",
-    .doc = "a single column of the inputs from which the target can be read off",
+    .doc = "a single column, word, mark or kind of file from which the target can be read off",
     .matters =
         "what was written down after the outcome, or made from it, is not there when the model is to predict",
     .place = 120,

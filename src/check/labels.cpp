@@ -46,6 +46,16 @@ Finding judge_classes(const Targets& training, const Targets& tests) {
     const std::vector<double> other = class_shares(tests.classes, training.names.size());
     double apart = 0;
     for (size_t c = 0; c < shares.size(); ++c) apart += std::abs(shares[c] - other[c]) / 2;
+    constexpr double expected = 10;  // samples to test on: fewer may be missing by chance
+    for (size_t c = 0; c < shares.size(); ++c)
+      if (other[c] == 0 && shares[c] * static_cast<double>(tests.classes.size()) >= expected) {
+        finding =
+            worse(finding, warned(fmt::format("'{}', {} of the samples to train on, is never in the test set",
+                                              training.names[c], share_text(shares[c])),
+                                  "nothing is known of how well it is told: test on samples of all classes "
+                                  "(data.test_by = \"stratified\")"));
+        break;
+      }
     if (apart > 0.25)
       finding = worse(finding,
                       warned(fmt::format("classes are as frequent in the test set for {} of the samples only",

@@ -5,7 +5,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/fnv.h"
 #include "base/format.h"
+#include "base/words.h"
 #include "check/check.h"
 #include "check/columns.h"
 #include "check/context.h"
@@ -105,6 +107,61 @@ Finding judge_repeated(const std::string& line) {
   return finding;
 }
 
+/// The words of a corpus, up to some millions.
+std::vector<std::string> corpus_words(const data::Dataset& from, const std::string& column) {
+  constexpr size_t most = 2'000'000;
+  std::vector<std::string> words;
+  const auto place = from.find_column(column);
+  for (int64_t i = 0; place && i < from.count() && words.size() < most; ++i) {
+    const data::Value value = from.read(i, *place);
+    const auto* const text = std::get_if<std::string>(&value);
+    const auto* const bytes = std::get_if<data::Bytes>(&value);
+    if (!text && !bytes) continue;
+    const std::string_view view =
+        text ? std::string_view(*text)
+             : std::string_view(reinterpret_cast<const char*>(bytes->view().data()), bytes->view().size());
+    for (std::string& word : words_in(view)) words.push_back(std::move(word));
+  }
+  return words;
+}
+
+/// A number for each passage of some words, one at each word.
+std::vector<uint64_t> passage_codes(std::span<const std::string> words) {
+  constexpr size_t length = 10;
+  std::vector<uint64_t> codes, own;
+  for (const std::string& word : words) own.push_back(fnv1a(word));
+  for (size_t i = 0; i + length <= own.size(); ++i) {
+    uint64_t code = 0;
+    for (size_t k = 0; k < length; ++k) {
+      code = (code ^ own[i + k]) * 0x9E3779B97F4A7C15;
+      code ^= code >> 29;
+    }
+    codes.push_back(code);
+  }
+  return codes;
+}
+
+/// Extracts of a corpus: passages to test on that are in what is trained on, word for word.
+Finding judge_passages(Context& context, const task::Input& input) {
+  const std::vector<std::string> columns = input.text_columns();
+  if (columns.size() != 1) return not_for("rows are extracts of one text");
+  const task::Recipe& recipe = context.task()->recipe;
+  const std::vector<std::string> words = corpus_words(*context.training()->samples, columns[0]);
+  std::vector<uint64_t> trained, tested;
+  if (recipe.data.test.empty()) {
+    // Of one corpus the end is tested on.
+    const auto cut = static_cast<size_t>((1 - recipe.data.test_share) * static_cast<double>(words.size()));
+    trained = passage_codes(std::span(words).subspan(0, cut));
+    tested = passage_codes(std::span(words).subspan(cut));
+  } else {
+    trained = passage_codes(words);
+    tested = passage_codes(corpus_words(*context.tests()->samples, columns[0]));
+  }
+  constexpr size_t enough = 50;
+  if (trained.size() < enough || tested.size() < enough) return not_for("these are few words");
+  return judge_shared(shared_codes(trained, tested), "passages of ten words");
+}
+
 Finding run_overlap(Context& context) {
   if (!context.task() || !context.tests() || !context.tests()->samples || !context.training()->samples)
     return not_for("there is no test set beside samples to train on");
@@ -112,7 +169,7 @@ Finding run_overlap(Context& context) {
   Finding finding =
       not_for("inputs have no columns of values and no files of their own, or are extracts of one text");
   for (const auto& input : context.task()->inputs) {
-    if (input->cuts()) return finding;
+    if (input->cuts()) return judge_passages(context, *input);
     if (const std::string line = input->repeated(training, tests); !line.empty())
       finding = worse(finding, judge_repeated(line));
     else if (input->gives() == "picture")

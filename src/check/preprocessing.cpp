@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "check/check.h"
+#include "check/columns.h"
 #include "check/context.h"
 #include "data/table/select.h"
 #include "task/feed_parts.h"
@@ -120,6 +121,49 @@ Finding judge_apart(const Apart& found) {
   return finding;
 }
 
+/// Numbers that a network does not want, of one channel of [rows, channels, …].
+bool is_odd_scale(const Moments& m) {
+  constexpr double large = 10, little = 0.05, far = 8;
+  return m.deviation > large || (m.deviation > 0 && m.deviation < little) ||
+         std::abs(m.mean) > far * std::max(1.0, m.deviation);
+}
+
+/// What the model is given of pictures should be of about the size of 1: a mean and deviation of another
+/// scale (0…1, 0…255) are a mistake that nothing else shows. Other inputs are scaled as they are learnt.
+Finding judge_scale(const task::Task& task, const Made& made) {
+  Finding finding = passed("");
+  for (const auto& input : task.inputs) {
+    if (!input->settings().find("mean") || made.batches.empty()) continue;
+    std::vector<Tensor> fields;
+    for (const data::Field& field : input->fields()) {
+      const auto at = std::find(made.names.begin(), made.names.end(), input->prefix() + field.name);
+      if (at == made.names.end()) return finding;
+      fields.emplace_back(
+          first_rows(made.batches[0][static_cast<size_t>(at - made.names.begin())], made.valid[0]));
+    }
+    const Array array = input->graph(fields, false).at(0).to_array();
+    if (array.shape().rank() != 4) continue;
+    const std::vector<double> all = array.to_doubles();
+    const int64_t channels = array.shape()[1].size(),
+                  inner = array.shape()[2].size() * array.shape()[3].size();
+    for (int64_t channel = 0; channel < channels; ++channel) {
+      std::vector<double> own;
+      for (size_t i = 0; i < all.size(); ++i)
+        if (static_cast<int64_t>(i) / inner % channels == channel) own.push_back(all[i]);
+      const Moments m = moments_of(own);
+      if (!is_odd_scale(m)) continue;
+      finding =
+          warned(fmt::format("the model is given numbers of mean {} and deviation {}", short_number(m.mean),
+                             short_number(m.deviation)),
+                 fmt::format("networks want numbers of about the size of 1: are {0}.mean and {0}.std of the "
+                             "same scale as the samples (0…1, not 0…255)? Left out, they are measured",
+                             task::input_key(input->section())));
+      break;
+    }
+  }
+  return finding;
+}
+
 Finding run_preprocessing(Context& context) {
   const task::Task* task = context.task();
   if (!task || !context.training()->samples) return not_for("no data: a model of C++, or a stream");
@@ -132,6 +176,8 @@ Finding run_preprocessing(Context& context) {
         "this is a defect of the input's encoding() and load()");
   Finding finding = passed(
       fmt::format("{} samples: training and what a checkpoint opens make the same arrays", training.rows));
+  if (const Finding scale = judge_scale(*task, training); scale.verdict != Verdict::pass)
+    finding = worse(finding, scale);
   if (context.tests() && context.tests()->samples)
     finding = worse(finding, judge_apart(apart(training, made_of(*task, context.tests()->samples))));
   return finding;
