@@ -210,3 +210,21 @@ def test_a_class_that_the_test_set_lacks(millrace, tmp_path):
     recipe = tmp_path / "r.toml"
     recipe.write_text(f'[data]\ntrain = "{tmp_path}/x.csv"\ntest = "{tmp_path}/y.csv"\n[output]\ncolumn = "label"\n[train]\nbatch = 32\n')
     assert "'maybe'" in is_caught(millrace, recipe, "labels")
+
+
+def test_columns_of_queries_are_those_of_all_rows(millrace, tmp_path):
+    """Scaled within each query, best first: the first rows alone are all 1, and their ranges are nobody's."""
+    draw = np.random.default_rng(1)
+    for name, count in (("train", 60), ("test", 25)):
+        rows = []
+        for query in range(count):
+            values = draw.normal(size=(8, 2))
+            values = (values - values.min(0)) / (values.max(0) - values.min(0))
+            values = values[np.argsort(-values[:, 0])]
+            rows += [f"{query},{draw.integers(3)},{a:.5f},{b:.5f}" for a, b in values]
+        (tmp_path / f"{name}.csv").write_text("qid,stars,a,b\n" + "\n".join(rows) + "\n")
+    recipe = tmp_path / "r.toml"
+    recipe.write_text(f'[data]\ntrain = "{tmp_path}/train.csv"\ntest = "{tmp_path}/test.csv"\n[output]\nkind = "rank"\ncolumn = "stars"\n'
+                      '[model]\nkind = "table"\nwidth = 8\ndepth = 1\n[train]\nbatch = 8\n')
+    found = findings(millrace, recipe, "--only", "constant-columns,fitted-statistics,sentinels", code=None)
+    assert {name: each["saw"] for name, each in found.items() if each["verdict"] != "pass"} == {}
