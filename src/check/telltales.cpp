@@ -227,14 +227,13 @@ Telltale telling_place(const Context& context, const task::Input& input) {
       for (size_t i = 0; i < cells.size(); ++i)
         if (own[i] == 1) ++times[cells[i]];
       if (of_kind < 10 || 20 * times[most_frequent(times)] < 19 * of_kind) continue;
+      const int64_t left = static_cast<int64_t>(p) % columns, above = static_cast<int64_t>(p) / columns;
       if (const double told = told_of_classes(cells, own); told > found.told)
         found = {found.kind,
                  fmt::format("one place of '{}' ({} from the left, {} from above)",
                              static_cast<size_t>(kind) < names.size() ? names[static_cast<size_t>(kind)] : "",
-                             share_text(static_cast<double>(static_cast<int64_t>(p) % columns) /
-                                        static_cast<double>(columns)),
-                             share_text(static_cast<double>(static_cast<int64_t>(p) / columns) /
-                                        static_cast<double>(rows))),
+                             share_text(static_cast<double>(left) / static_cast<double>(columns)),
+                             share_text(static_cast<double>(above) / static_cast<double>(rows))),
                  told};
     }
   }
