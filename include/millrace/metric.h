@@ -89,6 +89,8 @@ struct MetricKind {
   /// makes the one of another number, from `least` to `most`.
   std::function<std::unique_ptr<Metric>(int64_t)> init_of = nullptr;
   int64_t least = 1, most = 1'000'000;
+  /// Where it is not defined for all rows (finalize() is NaN): what it takes, to follow "it needs".
+  std::string needs = {};
 };
 
 /// Adds a metric to those of the library: recipes name it in eval.metrics. InputError when its name is taken,

@@ -9,9 +9,10 @@
 namespace millrace {
 
 /// At least five digits that say something, and no more than four decimals: "0.1235", "1.2346e-07", "251000".
-/// `like`: a number whose decimals it is to have, as those of an interval have its value's.
+/// "-" of none (NaN). `like`: a number whose decimals it is to have, as those of an interval have its
+/// value's.
 inline std::string number_text(double value, double like) {
-  if (std::isnan(value)) return "not known";  // as the ROC-AUC of rows of one class
+  if (std::isnan(value)) return "-";
   const double size = std::abs(like);
   const bool usual = size == 0 || (size >= 0.001 && size < 1e15);
   if (!usual || !std::isfinite(value) || std::abs(value) >= 1e15) return fmt::format("{:.5g}", value);

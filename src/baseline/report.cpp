@@ -6,7 +6,6 @@
 
 #include "base/file.h"
 #include "base/format.h"
-#include "base/number_text.h"
 #include "baseline/context.h"
 #include "baseline/neighbours.h"
 #include "data/tools/fingerprint.h"
@@ -31,10 +30,6 @@ Registry<BaselineKind>& baseline_kinds() {
 namespace {
 
 constexpr int report_version = 1;
-
-std::string value_text(const std::string& metric, double value) {
-  return task::metric_of(metric).share ? fmt::format("{:.2f} %", 100 * value) : number_text(value);
-}
 
 nlohmann::json number_json(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
@@ -180,12 +175,13 @@ std::vector<std::string> compare(const Report& report, const std::vector<eval::M
         lines.push_back(fmt::format(
             "baseline: the network is no more than chance above {} in {}: {} against {}, which is "
             "within its 95 % interval",
-            best->name, own.name, value_text(own.name, own.value), value_text(own.name, best_value)));
+            best->name, own.name, task::metric_text(own.name, own.value),
+            task::metric_text(own.name, best_value)));
     } else {
       lines.push_back(fmt::format("baseline: the network {} {} in {}: {} against {}",
                                   own.value == best_value ? "is no better than" : "loses to", best->name,
-                                  own.name, value_text(own.name, own.value),
-                                  value_text(own.name, best_value)));
+                                  own.name, task::metric_text(own.name, own.value),
+                                  task::metric_text(own.name, best_value)));
     }
   }
   if (lines.empty() && won > 0) lines.emplace_back("baseline: the network beats all of them");
@@ -205,8 +201,8 @@ std::string pattern(const Report& report, const std::string& strong, double stro
   return fmt::format(
       "{} is far above linear on the rows that both learnt from ({} {} against {}), and {}: what it has "
       "learnt there may be noise by heart; look at the labels, and at its metrics on other rows",
-      strong, report.progress, value_text(report.progress, strong_train),
-      value_text(report.progress, weak->train), neighbours_text(*report.neighbours));
+      strong, report.progress, task::metric_text(report.progress, strong_train),
+      task::metric_text(report.progress, weak->train), neighbours_text(*report.neighbours));
 }
 
 }  // namespace millrace::baseline

@@ -40,7 +40,7 @@ int list_baselines(bool json) {
 
 /// "85.25 % (84.70 to 85.79)"
 std::string with_interval(const eval::Measured& metric) {
-  std::string text = metric_value(metric, metric.value) + (task::metric_of(metric.name).share ? " %" : "");
+  std::string text = task::metric_text(metric.name, metric.value);
   if (!std::isfinite(metric.low)) return text;
   return fmt::format("{} ({} to {})", text, metric_value(metric, metric.low),
                      metric_value(metric, metric.high));

@@ -14,6 +14,8 @@ namespace millrace::cli {
 namespace {
 
 std::string metric_line(const eval::Measured& metric, size_t name_width) {
+  if (std::isnan(metric.value))
+    return fmt::format("  {:<{}} -  ({})", metric.name, name_width, task::undefined_text(metric.name));
   const char* const unit = task::metric_of(metric.name).share ? " %" : "";
   std::string line =
       fmt::format("  {:<{}} {}{}", metric.name, name_width, metric_value(metric, metric.value), unit);
@@ -37,8 +39,9 @@ Json share_json(const eval::Measured& share) {
 }  // namespace
 
 std::string metric_value(const eval::Measured& metric, double value) {
-  return task::metric_of(metric.name).share ? fmt::format("{:.2f}", 100 * value)
-                                            : millrace::number_text(value, metric.value);
+  return task::metric_of(metric.name).share && !std::isnan(value)
+             ? fmt::format("{:.2f}", 100 * value)
+             : millrace::number_text(value, metric.value);
 }
 
 std::vector<std::string> metric_lines(const std::vector<eval::Measured>& metrics) {

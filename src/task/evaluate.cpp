@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <set>
@@ -267,12 +268,20 @@ std::vector<OutputMeasurement> measure_by_sample(Predictor& predictor, const Tas
   return made;
 }
 
+std::string metric_text(const std::string& name, double value) {
+  return metric_of(name).share && !std::isnan(value) ? fmt::format("{:.2f} %", 100 * value)
+                                                     : number_text(value);
+}
+
+std::string undefined_text(const std::string& name) {
+  const std::string& needs = metric_of(name).needs;
+  return needs.empty() ? "not a number" : "not defined: it needs " + needs;
+}
+
 std::string metrics_text(const Task& /*task*/, const std::vector<eval::Measured>& metrics) {
   std::string text;
   for (const eval::Measured& each : metrics)
-    text += fmt::format(
-        "{}{} {}", text.empty() ? "" : "  ", each.name,
-        metric_of(each.name).share ? fmt::format("{:.2f} %", 100 * each.value) : number_text(each.value));
+    text += fmt::format("{}{} {}", text.empty() ? "" : "  ", each.name, metric_text(each.name, each.value));
   return text;
 }
 

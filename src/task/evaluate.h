@@ -35,6 +35,10 @@ std::vector<OutputMeasurement> measure_by_sample(
     Predictor& predictor, const Task& task, TaskFeed& set, const std::vector<std::string>& metrics,
     int64_t groups, const std::function<void(int64_t, int64_t)>& progress = nullptr);
 
+/// "97.31 %", "0.0912"; "-" where a metric has no value.
+std::string metric_text(const std::string& name, double value);
+/// Why it has none: "not defined: it needs rows of a class and rows of others".
+std::string undefined_text(const std::string& name);
 /// "accuracy 97.31 %  log-loss 0.0912"
 std::string metrics_text(const Task& task, const std::vector<eval::Measured>& metrics);
 /// The kind of a metric by its name in Task::metrics().

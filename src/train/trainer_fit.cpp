@@ -44,6 +44,7 @@ std::vector<eval::Measured> TrainerState::test_round(bool last) {
                 }).metrics;
   }
   test_seconds = seconds_since(begin);
+  tell_undefined();
   return last_test;
 }
 

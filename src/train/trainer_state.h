@@ -87,6 +87,7 @@ struct TrainerState {
   double loss_sum = 0;  // of this epoch's steps
   std::vector<NamedValue> sums;
   std::vector<eval::Measured> last_test;
+  std::set<std::string> undefined_told;                    // metrics without a value
   double best = std::numeric_limits<double>::quiet_NaN();  // by train.keep_best; NaN: none yet
   int64_t best_step = -1;
   int64_t tests_waited = 0;  // since it was best
@@ -160,6 +161,8 @@ struct TrainerState {
   void build_mean();
   /// At the end of an epoch.
   void take_mean();
+  /// Says of each metric that the last test has no value of why that is, once.
+  void tell_undefined();
   /// The test after an epoch, as it is reported; gives what is compared with others.
   std::vector<eval::Measured> run_test(bool last);
   /// Puts into the last epoch's line how far the loss went with the test's first metric, or train.keep_best;

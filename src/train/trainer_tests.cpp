@@ -64,11 +64,18 @@ std::vector<eval::Measured> TrainerState::run_test(bool last) {
   const task::Evaluation evaluation = test(last);
   test_seconds = evaluation.seconds;
   last_test = evaluation.metrics;
+  tell_undefined();
   // Compared is what was measured in the same way.
   const bool viewed = last && std::any_of(task.inputs.begin(), task.inputs.end(),
                                           [](const auto& input) { return input->views() > 1; });
   const bool wanted = !recipe().train.keep_best.empty() || recipe().train.schedule.settings.find("metric");
   return viewed && wanted ? test(false).metrics : last_test;
+}
+
+void TrainerState::tell_undefined() {
+  for (const eval::Measured& each : last_test)
+    if (std::isnan(each.value) && undefined_told.insert(each.name).second)
+      observer.message(fmt::format("test {} is {}", each.name, task::undefined_text(each.name)));
 }
 
 void TrainerState::compare_with_best(const std::vector<eval::Measured>& metrics) {

@@ -304,6 +304,36 @@ def test_losses_of_numbers_train(millrace, tmp_path, loss):
     assert np.sqrt(np.mean(np.square(off))) == pytest.approx(result["rmse"], rel=1e-4)
 
 
+def test_a_metric_that_the_test_rows_do_not_define_is_absent(millrace, tmp_path):
+    draw = random.Random(4)
+    for name, rows in (("train", 200), ("test", 50)):
+        lines = [(x := draw.random(), "yes" if x > 0.5 and name == "train" else "no") for _ in range(rows)]
+        (tmp_path / f"{name}.csv").write_text("x,y\n" + "".join(f"{x:.4f},{y}\n" for x, y in lines))
+    (tmp_path / "r.toml").write_text("""
+[data]
+train = "train.csv"
+test = "test.csv"
+[output]
+column = "y"
+[train]
+epochs = 2
+batch = 20
+[eval]
+metrics = ["accuracy", "roc-auc", "pr-auc-exact"]
+""")
+    text = millrace("train", "r.toml", "--out", "run", "train.keep_best=roc-auc", cwd=tmp_path).stdout
+    assert text.count("test roc-auc is not defined: it needs rows of a class and rows of others") == 1
+    assert "roc-auc -  pr-auc-exact -" in text and "nan" not in text
+    lines = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
+    assert [line["test/roc-auc"] for line in lines if "test/accuracy" in line] == [None, None]
+    shown = millrace("eval", "run", cwd=tmp_path).stdout
+    assert re.search(r"roc-auc +-  \(not defined: it needs rows of a class and rows of others\)", shown) and "nan" not in shown
+    found = evaluated(millrace, "run", cwd=tmp_path)
+    assert found["roc-auc"] is None and found["pr-auc-exact"] is None and 0 <= found["accuracy"] <= 1
+    text = millrace("train", "run", "--resume", "train.epochs=3", cwd=tmp_path).stdout
+    assert "nan" not in text
+
+
 LABELS = """
 [data]
 train = "train.csv"

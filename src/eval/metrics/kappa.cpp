@@ -31,6 +31,7 @@ MILLRACE_METRIC(kappa){
     .outputs = {"class"},
     .higher_is_better = true,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricKappa>(); },
+    .needs = "more than one class among targets and predictions",
 };
 
 }  // namespace millrace::eval

@@ -19,6 +19,7 @@ MILLRACE_METRIC(map){
     .outputs = {"rank"},
     .higher_is_better = true,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricMeanAveragePrecision>(); },
+    .needs = "a query with a relevant row",
 };
 
 }  // namespace millrace::eval

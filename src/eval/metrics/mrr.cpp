@@ -18,6 +18,7 @@ MILLRACE_METRIC(mrr){
     .outputs = {"rank"},
     .higher_is_better = true,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricReciprocalRank>(); },
+    .needs = "a query with a relevant row",
 };
 
 }  // namespace millrace::eval

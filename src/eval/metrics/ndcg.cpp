@@ -21,6 +21,7 @@ MILLRACE_METRIC(ndcg){
     .outputs = {"rank"},
     .higher_is_better = true,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricNdcg>(); },
+    .needs = "a query with a relevant row",
 };
 
 }  // namespace millrace::eval

@@ -23,6 +23,7 @@ MILLRACE_METRIC(ndcg_k){
     .higher_is_better = true,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricNdcgAt>(10); },
     .init_of = [](int64_t k) -> std::unique_ptr<Metric> { return std::make_unique<MetricNdcgAt>(k); },
+    .needs = "a query with a relevant row",
 };
 
 }  // namespace millrace::eval

@@ -13,6 +13,7 @@ MILLRACE_METRIC(pr_auc){
     .init = []() -> std::unique_ptr<Metric> {
       return std::make_unique<CurveMetric<BinnedScores, mixed_average_precision>>();
     },
+    .needs = "rows of the class whose scores it is about",
 };
 
 }  // namespace millrace::eval

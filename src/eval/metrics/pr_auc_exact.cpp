@@ -12,6 +12,7 @@ MILLRACE_METRIC(pr_auc_exact){
     .init = []() -> std::unique_ptr<Metric> {
       return std::make_unique<CurveMetric<KeptScores, average_precision>>();
     },
+    .needs = "rows of the class whose scores it is about",
 };
 
 }  // namespace millrace::eval

@@ -63,6 +63,7 @@ MILLRACE_METRIC(r2){
     .outputs = {"number"},
     .higher_is_better = true,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricR2>(); },
+    .needs = "two rows at least",
 };
 
 }  // namespace millrace::eval

@@ -12,6 +12,7 @@ MILLRACE_METRIC(roc_auc){
     .init = []() -> std::unique_ptr<Metric> {
       return std::make_unique<CurveMetric<BinnedScores, area_under_roc>>();
     },
+    .needs = "rows of a class and rows of others",
 };
 
 }  // namespace millrace::eval

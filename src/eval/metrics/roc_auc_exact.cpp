@@ -12,6 +12,7 @@ MILLRACE_METRIC(roc_auc_exact){
     .init = []() -> std::unique_ptr<Metric> {
       return std::make_unique<CurveMetric<KeptScores, area_under_roc>>();
     },
+    .needs = "rows of a class and rows of others",
 };
 
 }  // namespace millrace::eval
