@@ -97,6 +97,7 @@ struct Recipe {
     double lora_alpha = 16;
     std::vector<std::string> lora_layers;
     std::vector<std::string> log;
+    int64_t log_every = 0, histograms = 0, samples = 8;
     std::string memory;
     bool exact = false;
     int64_t verify = 0;

@@ -48,7 +48,7 @@ std::string row_label(const task::Task& task, const data::Feed& feed, const data
   std::string label;
   for (const auto& output : task.outputs) {
     if (output->at_places()) continue;
-    const std::string text = row_target(*output, feed, batch, row);
+    const std::string text = task::row_target(*output, feed, batch, row);
     label += fmt::format("{}{}{}{}", label.empty() ? "" : ", ", output->name(),
                          output->name().empty() ? "" : " ", text);
   }
@@ -64,7 +64,7 @@ int run_data_show(const ShowArguments& a) {
   data::Feed& feed = *opened.training.feed;
   const data::FeedBatch& batch = feed.next();
   const int64_t count = std::min(a.count, batch.valid);
-  std::vector<InputRows> rows;  // by input
+  std::vector<task::InputRows> rows;  // by input
   for (const auto& input : opened.task.inputs) rows.emplace_back(*input, feed, batch);
   std::vector<data::Tile> tiles;
   std::string words;
@@ -74,7 +74,7 @@ int run_data_show(const ShowArguments& a) {
     for (size_t i = 0; i < rows.size(); ++i) {
       const auto& input = opened.task.inputs[i];
       const std::vector<Array> arrays = rows[i].row(row);
-      if (const auto planes = row_picture(*input, arrays)) {
+      if (const auto planes = task::row_picture(*input, arrays)) {
         tiles.push_back({data::picture_of(*planes), drawn ? "" : label});
         drawn = true;
       } else {

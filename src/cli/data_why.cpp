@@ -37,9 +37,9 @@ struct ExplainedBatch {
       if (!output->at_places()) list.push_back(output.get());
     return list;
   }
-  std::optional<double> weight(int64_t row) const { return row_number(feed(), batch, "weights", row); }
+  std::optional<double> weight(int64_t row) const { return task::row_number(feed(), batch, "weights", row); }
   /// The share that a row keeps of itself.
-  std::optional<double> kept(int64_t row) const { return row_number(feed(), batch, "mix", row); }
+  std::optional<double> kept(int64_t row) const { return task::row_number(feed(), batch, "mix", row); }
 };
 
 /// "class" of the only output, else its name.
@@ -56,15 +56,16 @@ void print_why_json(const ExplainedBatch& of, int64_t step) {
     const auto at = static_cast<size_t>(i);
     nlohmann::ordered_json sample{{"position", of.batch.start.position + i}};
     if (of.samples()) sample["index"] = of.batch.samples[at];
-    if (std::string name = row_name(of.set, of.batch, i); !name.empty()) sample["name"] = std::move(name);
+    if (std::string name = task::row_name(of.set, of.batch, i); !name.empty())
+      sample["name"] = std::move(name);
     for (const task::Output* output : of.outputs())
-      sample[output_title(*output)] = row_target(*output, of.feed(), of.batch, i);
+      sample[output_title(*output)] = task::row_target(*output, of.feed(), of.batch, i);
     if (const auto weight = of.weight(i)) sample["weight"] = *weight;
     if (const auto kept = of.kept(i)) {
       sample["kept"] = *kept;
       nlohmann::ordered_json mixed;
       for (const task::Output* output : of.outputs())
-        mixed[output_title(*output)] = row_target(*output, of.feed(), of.batch, i, true);
+        mixed[output_title(*output)] = task::row_target(*output, of.feed(), of.batch, i, true);
       sample["mixed_with"] = mixed.size() == 1 ? *mixed.begin() : mixed;
     }
     if (at < of.rows.size()) sample["row"] = of.rows[at];
@@ -83,7 +84,7 @@ void print_why_table(const ExplainedBatch& of, int64_t step) {
       of.feed().samples_per_epoch(), start.seed);
   const auto outputs = of.outputs();
   const bool weights = of.weight(0).has_value(), mixed = of.kept(0).has_value(),
-             names = !row_name(of.set, of.batch, 0).empty();
+             names = !task::row_name(of.set, of.batch, 0).empty();
   std::vector<std::string> titles = {"position"};
   if (of.samples()) titles.emplace_back("index");
   for (const task::Output* output : outputs) titles.push_back("<" + output_title(*output));
@@ -98,13 +99,13 @@ void print_why_table(const ExplainedBatch& of, int64_t step) {
     if (of.samples()) row.push_back(std::to_string(of.batch.samples[at]));
     std::string with;
     for (const task::Output* output : outputs) {
-      row.push_back(row_target(*output, of.feed(), of.batch, i));
-      if (mixed) with += (with.empty() ? "" : ", ") + row_target(*output, of.feed(), of.batch, i, true);
+      row.push_back(task::row_target(*output, of.feed(), of.batch, i));
+      if (mixed) with += (with.empty() ? "" : ", ") + task::row_target(*output, of.feed(), of.batch, i, true);
     }
     if (weights) row.push_back(fmt::format("{:.4g}", *of.weight(i)));
     if (mixed) row.push_back(fmt::format("{:.0f} % {}", 100 * (1 - *of.kept(i)), with));
     if (!of.rows.empty()) row.push_back(at < of.rows.size() ? of.rows[at] : "");
-    if (names) row.push_back(row_name(of.set, of.batch, i));
+    if (names) row.push_back(task::row_name(of.set, of.batch, i));
     table.row(std::move(row));
   }
   fmt::print("{}", table.str());

@@ -213,13 +213,15 @@ Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
 
 Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
                     const std::vector<std::string>& metrics,
-                    const std::function<void(int64_t, int64_t)>& progress, const OnJudged& on_judged) {
+                    const std::function<void(int64_t, int64_t)>& progress, const OnJudged& on_judged,
+                    const OnBatch& on_batch) {
   const auto begin = std::chrono::steady_clock::now();
   std::vector<JudgedOutput> outputs = judged_outputs(task, set, metrics);
   JudgedRows judged(outputs, on_judged);
   const data::Feed& feed = *set.feed;
   each_batch(predictor, set, progress,
              [&](const data::FeedBatch& batch, const auto& logits, const auto& rows) {
+               if (on_batch) on_batch(batch, logits);
                for (size_t k = 0; k < outputs.size(); ++k)
                  outputs[k].output->judge(
                      logits[k].template as<float>(), batch.arrays[outputs[k].field],

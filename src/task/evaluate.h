@@ -18,11 +18,13 @@ Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
                     const std::function<void(int64_t, int64_t)>& progress = nullptr);
 /// Gets what the metrics get of an output's rows, by its place in the task, and the number of the first one.
 using OnJudged = std::function<void(size_t output, const eval::Judged& judged, int64_t first)>;
+/// Gets each batch with the logits of each output.
+using OnBatch = std::function<void(const data::FeedBatch& batch, std::span<const Array> logits)>;
 /// The same with other metrics.
 Evaluation evaluate(Predictor& predictor, const Task& task, TaskFeed& set,
                     const std::vector<std::string>& metrics,
                     const std::function<void(int64_t, int64_t)>& progress = nullptr,
-                    const OnJudged& on_judged = nullptr);
+                    const OnJudged& on_judged = nullptr, const OnBatch& on_batch = nullptr);
 
 /// What comparisons of two models need: of each output the metrics that `metrics` names, in so many groups of
 /// rows, where a row's number is its sample's. So two measurements of one set have the same rows in the same

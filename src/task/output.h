@@ -99,6 +99,12 @@ class Output {
   virtual Prediction predict(std::span<const float> logits, int64_t top) const = 0;
   /// The same of a target, for `data show` and `data why`.
   virtual std::string target_text(std::span<const std::byte> target) const = 0;
+  /// A row's prediction to stand beside its target_text(): of outputs at_places() for each place that has a
+  /// target.
+  virtual std::string predicted_text(std::span<const float> logits,
+                                     std::span<const std::byte> /*target*/) const {
+    return predict(logits, 1).text;
+  }
 
  protected:
   /// Of logits (Judged::thresholds); empty: 0.

@@ -249,6 +249,21 @@ std::vector<RecipeKey> train_keys() {
            "logs beside metrics.jsonl and TensorBoard's events, as \"sqlite runs/all.sqlite\" or \"mlflow "
            "http://localhost:5000 letters\"",
            SLOT(train.log)}),
+      resumable(
+          {"train.log_every",
+           "every so many steps the norms of gradients, weights and updates of each part of the model, the "
+           "speed, and what is used of the machine are logged, too; 0: speed and use at the ends of epochs",
+           SLOT(train.log_every)}),
+      resumable(
+          {"train.histograms",
+           "at the end of every so many epochs TensorBoard gets histograms of weights and gradients, of "
+           "each parameter; 0: none",
+           SLOT(train.histograms)}),
+      resumable(
+          {"train.samples",
+           "so many samples of the test set are shown after each test with their targets and predictions, "
+           "in TensorBoard and the run folder; 0: none",
+           SLOT(train.samples), 0, 64}),
       path({"train.init_from",
             "weights to begin with: a run folder, a checkpoint of one, or any .safetensors with the names of "
             "the "

@@ -2,9 +2,11 @@
 // run has. Each is a file in src/track/logs/ with MILLRACE_LOG(name){…}.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -48,19 +50,21 @@ void check_log(const std::string& text);
 /// "sqlite FILE" …
 std::vector<std::string> log_usages();
 
-/// Lets a step's records through ten times a second at most, and all of epochs: for logs that are slower than
-/// a training can be. metrics.jsonl has every step.
+/// Lets records of each kind of steps through ten times a second at most, longer ones at 200 values a second,
+/// and all of epochs: for logs that are slower than a training can be. metrics.jsonl has every step.
 class Thinned {
  public:
   bool wanted(const Record& record) {
     if (record.names->summary) return true;
-    if (record.time - last_ < 0.1) return false;
-    last_ = record.time;
+    const auto [last, first] = last_.try_emplace(record.names, record.time);
+    if (!first && record.time - last->second < std::max(0.1, static_cast<double>(record.values.size()) / 200))
+      return false;
+    last->second = record.time;
     return true;
   }
 
  private:
-  double last_ = 0;
+  std::map<std::shared_ptr<const Names>, double> last_;
 };
 
 }  // namespace millrace::track

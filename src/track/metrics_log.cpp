@@ -1,6 +1,7 @@
 #include "track/metrics_log.h"
 
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -34,6 +35,16 @@ std::string lines_until(const std::string& text, int64_t step) {
       kept.append(text, at, end + 1 - at);
     at = end + 1;
   }
+}
+
+std::optional<double> last_value(const std::string& text, const std::string& key) {
+  const std::string wanted = json(key).dump() + ": ";
+  const size_t at = text.rfind(wanted);
+  if (at == std::string::npos) return std::nullopt;
+  double value = 0;
+  const char* const begin = text.data() + at + wanted.size();
+  const bool is_number = std::from_chars(begin, text.data() + text.size(), value).ec == std::errc();
+  return is_number ? std::optional(value) : std::nullopt;
 }
 
 std::string json_line(const Fields& fields) {

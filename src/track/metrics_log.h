@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -21,6 +22,9 @@ std::string json_line(const Fields& fields);
 
 /// The whole lines of such a text up to a step; those without a step, too.
 std::string lines_until(const std::string& text, int64_t step);
+
+/// The last number that such lines have under a key.
+std::optional<double> last_value(const std::string& text, const std::string& key);
 
 /// Appends lines, whose first field is "step".
 class MetricsLog final : public Sink {

@@ -75,9 +75,20 @@ void Recorder::work() {
     taken.swap(waiting_);
     lock.unlock();
     std::exception_ptr failed;
+    std::vector<std::vector<Exhibit>> shown(taken.size());
+    for (size_t i = 0; i < taken.size(); ++i) {
+      try {
+        if (taken[i].exhibits) shown[i] = taken[i].exhibits();
+      } catch (...) {
+        failed = std::current_exception();
+      }
+    }
     for (const auto& sink : sinks_) {
       try {
-        for (const Record& record : taken) sink->write(record);
+        for (size_t i = 0; i < taken.size(); ++i) {
+          for (const Exhibit& exhibit : shown[i]) sink->show(exhibit, taken[i].step, taken[i].time);
+          if (!taken[i].exhibits) sink->write(taken[i]);
+        }
         sink->flush();
       } catch (...) {
         if (!failed) failed = std::current_exception();

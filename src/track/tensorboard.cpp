@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "base/utc_time.h"
 #include "base/wire.h"
+#include "track/tensorboard_summary.h"
 
 namespace millrace::track {
 namespace {
@@ -114,6 +115,29 @@ EventWriter::EventWriter(const std::filesystem::path& folder, int64_t resume_ste
 
 EventWriter::~EventWriter() {
   if (file_) std::fclose(file_);
+}
+
+void EventWriter::describe(std::span<const std::pair<std::string, std::string>> params,
+                           std::span<const std::string> curves) {
+  const double now = unix_time();
+  put_summary(hparams_experiment(params, curves), 0, now);
+  put_summary(hparams_begin(params, now), 0, now);
+}
+
+void EventWriter::show(const Exhibit& exhibit, int64_t step, double time) {
+  put_summary(exhibit_summary(exhibit), step, time);
+}
+
+void EventWriter::finish(const std::string& state) {
+  // Of a run that was stopped it is not known how it ends.
+  if (state != "finished") return;
+  const double now = unix_time();
+  put_summary(hparams_end(now), 0, now);
+  flush();
+}
+
+void EventWriter::put_summary(const WireWriter& summary, int64_t step, double time) {
+  put(tfrecord(WireWriter().number(1, time).integer(2, step).raw(summary).text()));
 }
 
 void EventWriter::write(const Record& record) {

@@ -4,10 +4,13 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/wire.h"
 #include "track/record.h"
 
 namespace millrace::track {
@@ -25,15 +28,22 @@ class EventWriter final : public Sink {
   /// Begins a new event file. With `resume_step` ≥ 0, continues the newest one in the folder instead, what
   /// was written after that step cut away. IoError when the folder cannot be written.
   explicit EventWriter(const std::filesystem::path& folder, int64_t resume_step = -1);
+  /// Makes a run that begins a line of the table of hyperparameters: keys with their values as TOML, and the
+  /// curves whose last points are its results.
+  void describe(std::span<const std::pair<std::string, std::string>> params,
+                std::span<const std::string> curves);
   ~EventWriter() override;
   EventWriter(const EventWriter&) = delete;
   EventWriter& operator=(const EventWriter&) = delete;
 
   void write(const Record& record) override;
+  void show(const Exhibit& exhibit, int64_t step, double time) override;
   void flush() override;
+  void finish(const std::string& state) override;
 
  private:
   void put(std::string_view bytes);
+  void put_summary(const WireWriter& summary, int64_t step, double time);
   std::filesystem::path path_;
   std::FILE* file_ = nullptr;
   std::shared_ptr<const Names> names_;  // that `summaries_` are of

@@ -60,6 +60,7 @@ const RunFolder& Trainer::resume(const RunFolder& run, std::span<const std::stri
   s.task.recipe.train.precision = now.train.precision;
   s.task.recipe.train.on_bad_step = now.train.on_bad_step;
   s.task.recipe.train.loss_spike = now.train.loss_spike;
+  s.task.recipe.train.log_every = now.train.log_every;
   s.open_data(loaded ? loaded->checkpoint.encoding : "");
   s.build(loaded ? &loaded->checkpoint : nullptr);
   if (loaded) s.restore(loaded->checkpoint);
@@ -132,7 +133,9 @@ void Trainer::rehearse(const std::function<bool(const StepMarks&)>& more) {
 Outcome Trainer::run() {
   TrainerState& s = *state_;
   s.last_checkpoint = s.epoch_begin = Clock::now();
+  s.begun = s.last_checkpoint;
   s.epoch_times = s.first_times = s.data_times();
+  s.epoch_since = s.details_since = s.progress();
   s.check_bad();
   while (s.done() < s.total && !s.ends_early()) {
     s.take_changes();

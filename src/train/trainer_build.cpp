@@ -166,6 +166,7 @@ void TrainerState::build_steps() {
     options.share = step;
     options.ema = train.ema;
     options.guard = guards(recipe());
+    options.norms = train.log_every > 0 && most_samples == 0;
     auto made = std::make_unique<optim::TrainStep>(
         task.network, task::specs_of(fields, train.batch, *length), task::step_function(task, fields),
         kind.whole ? kind.make(train.optimizer.settings, {})
@@ -175,6 +176,7 @@ void TrainerState::build_steps() {
     for (const auto& [key, choice] : made->program().choices()) task.choices.emplace(key, choice);
     if (!step) step = made.get();
     by_length.emplace(*length, std::move(made));
+    tokens_of[*length] = task::tokens_of_row(task, *length);
   }
   if (kind.whole && !passes) passes.emplace(train.optimizer.settings, *task.network, *step);
 }

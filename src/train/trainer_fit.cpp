@@ -48,6 +48,21 @@ std::vector<eval::Measured> TrainerState::test_round(bool last) {
   return last_test;
 }
 
+void TrainerState::show_fitted_samples() {
+  store_rounds(done());
+  predictor = std::make_unique<task::Predictor>(task);
+  task::ShownRows shown(task, tests, recipe().train.samples);
+  data::Cursor start = tests.feed->cursor();
+  start.epoch = start.position = 0;
+  tests.feed->seek(start);
+  for (int64_t i = 0; i < tests.feed->batches_per_epoch(); ++i) {
+    const data::FeedBatch& batch = tests.feed->next();
+    shown.add(batch, shown.wants(batch) ? predictor->logits(*tests.feed, batch) : std::vector<Array>());
+  }
+  shown_rows = shown.take();
+  show_samples();
+}
+
 void TrainerState::one_round() {
   // Each round is tested where something goes by it; else some of all, for the curves.
   constexpr int64_t tests_told = 20, lines = 10;
@@ -81,8 +96,11 @@ void TrainerState::one_round() {
       values.push_back({"test/" + each.name, "test/" + each.name, each.value});
     text += fmt::format("{} test {}", text.empty() ? ":" : ";", task::metrics_text(task, last_test));
     if (best_step == done() && last) text += " (the best so far)";
+    if (log && (last || ends_early())) show_fitted_samples();
   }
   const double seconds = seconds_since(begin);
+  samples_seen += fit_rows.training.count;
+  for (Summary& each : progress_values(epoch_since)) values.push_back(std::move(each));
   values.push_back({"seconds", "", seconds});
   if (log) log_epoch(values);
   step_seconds = step_seconds == 0 ? seconds : 0.9 * step_seconds + 0.1 * seconds;

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/utc_time.h"
 #include "task/recipe_items.h"
+#include "track/exhibit_files.h"
 #include "track/log_kind.h"
 #include "track/metrics_log.h"
 #include "track/tensorboard.h"
@@ -13,10 +14,20 @@ void TrainerState::open_logs(int64_t resume_step) {
   log.reset();
   std::vector<std::unique_ptr<track::Sink>> sinks;
   sinks.push_back(std::make_unique<track::MetricsLog>(run->metrics(), resume_step));
-  sinks.push_back(std::make_unique<track::EventWriter>(run->path(), resume_step));
+  if (resume_step >= 0)
+    seconds_before = 3600 * track::last_value(read_text(run->metrics()), hours_key).value_or(0);
+  sinks.push_back(std::make_unique<track::ExhibitFiles>(run->path()));
+  auto events = std::make_unique<track::EventWriter>(run->path(), resume_step);
+  const std::string recipe_text = read_text(run->recipe());
+  const auto keys = task::keys_and_values(recipe_text, run->recipe().string());
+  if (resume_step < 0) {
+    std::vector<std::string> curves = {"train/loss"};
+    if (tests.feed)
+      for (const std::string& name : task.metrics()) curves.push_back("test/" + name);
+    events->describe(std::vector<std::pair<std::string, std::string>>(keys.begin(), keys.end()), curves);
+  }
+  sinks.push_back(std::move(events));
   if (!recipe().train.log.empty()) {
-    const std::string recipe_text = read_text(run->recipe());
-    const auto keys = task::keys_and_values(recipe_text, run->recipe().string());
     const track::LoggedRun logged{run->path(), recipe().data.base, recipe_text, {keys.begin(), keys.end()},
                                   resume_step, observer.message};
     for (const std::string& text : recipe().train.log) sinks.push_back(track::open_log(text, logged));
@@ -48,17 +59,24 @@ void TrainerState::log_step(double loss, double lr, std::span<const NamedValue> 
   record([&] { log->add(std::move(made)); });
 }
 
-void TrainerState::log_epoch(const std::vector<Summary>& values) {
-  track::Names names;
-  names.summary = true;
-  track::Record made{nullptr, done(), unix_time(), {}};
-  for (const auto& [key, curve, value] : values) {
-    names.keys.push_back(key);
-    names.curves.push_back(curve);
-    made.values.push_back(value);
+void TrainerState::log_values(const std::vector<Summary>& values, std::shared_ptr<const track::Names>& names,
+                              bool epoch) {
+  if (!names || names->keys.size() != values.size()) {
+    track::Names made{{}, {}, epoch};
+    for (const Summary& each : values) {
+      made.keys.push_back(each.key);
+      made.curves.push_back(each.curve);
+    }
+    names = std::make_shared<const track::Names>(std::move(made));
   }
-  made.names = std::make_shared<const track::Names>(std::move(names));
+  track::Record made{names, done(), unix_time(), {}};
+  for (const Summary& each : values) made.values.push_back(each.value);
   record([&] { log->add(std::move(made)); });
+}
+
+void TrainerState::log_epoch(const std::vector<Summary>& values) {
+  std::shared_ptr<const track::Names> names;
+  log_values(values, names, true);
 }
 
 }  // namespace millrace::train

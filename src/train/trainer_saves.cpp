@@ -52,6 +52,8 @@ Checkpoint TrainerState::checkpoint() const {
       c.tensors.emplace_back(kWeightMean + name, array);
   }
   c.sums["loss"] = loss_sum;
+  c.counters["progress/samples"] = samples_seen;
+  c.counters["progress/tokens"] = tokens_seen;
   if (fitting)
     for (auto& [name, array] : fitting->state()) c.tensors.emplace_back(kFitting + name, std::move(array));
   if (fitting) return c;
@@ -141,6 +143,12 @@ void TrainerState::restore(const Checkpoint& from) {
     if (from.sums.contains("test/" + name))
       last_test.push_back(
           {name, sum("test/" + name), sum("test/" + name + "/low"), sum("test/" + name + "/high")});
+  const auto counter = [&](const std::string& name) {
+    const auto found = from.counters.find(name);
+    return found == from.counters.end() ? 0 : found->second;
+  };
+  samples_seen = counter("progress/samples");
+  tokens_seen = counter("progress/tokens");
   if (fitting) {
     std::vector<std::pair<std::string, Array>> state;
     for (const auto& [name, array] : from.tensors)
@@ -150,10 +158,6 @@ void TrainerState::restore(const Checkpoint& from) {
     return;
   }
   restore_weights(from);
-  const auto counter = [&](const std::string& name) {
-    const auto found = from.counters.find(name);
-    return found == from.counters.end() ? 0 : found->second;
-  };
   bad_in_row = counter("bad/in_row");
   bad_in_epoch = counter("bad/in_epoch");
   bad_steps = counter("bad/skipped");
@@ -248,8 +252,9 @@ void TrainerState::change(int64_t at, std::span<const Change> changes) {
   if (steps != total && steps <= at)
     fail<InputError>("step {} is done already, so that {} steps cannot be all: at least {}", at, steps,
                      at + 1);
-  const bool another_step =
-      changed.train.precision != recipe().train.precision || guards(changed) != guards(recipe());
+  const bool another_step = changed.train.precision != recipe().train.precision ||
+                            guards(changed) != guards(recipe()) ||
+                            (changed.train.log_every > 0) != (recipe().train.log_every > 0);
   const bool shares = changed.data.weights != recipe().data.weights;
   // What was best by another metric is no measure of this one.
   if (changed.train.keep_best != recipe().train.keep_best) forget_best();

@@ -18,6 +18,7 @@
 #include "task/feeds.h"
 #include "task/fitting.h"
 #include "task/predictor.h"
+#include "task/rows.h"
 #include "track/recorder.h"
 #include "train/averages.h"
 #include "train/bad_steps.h"
@@ -39,6 +40,14 @@ inline double seconds_since(Clock::time_point begin) {
 }
 
 constexpr const char* kFitting = "fitting.";  // names of tensors of Fitting::state() in checkpoints
+
+/// Under which a run that goes on finds the time that it had taken.
+constexpr const char* hours_key = "system/hours";
+
+/// What was done and used up to a moment.
+struct Progress {
+  double seconds = 0, cpu = 0, waiting = 0, samples = 0, tokens = 0;
+};
 
 struct TrainerState {
   task::Task task;  // its recipe is the training's
@@ -97,8 +106,15 @@ struct TrainerState {
   bool first_step = true;                     // since the loader was put to its place
   int64_t timed = 0;                          // samples
   double timed_seconds = 0, timed_waiting = 0;
-  DataTimes epoch_times, first_times;  // when the epoch, or the first of several, began
-  int64_t times_told = 0;              // verdicts
+  DataTimes epoch_times, first_times;      // when the epoch, or the first of several, began
+  int64_t times_told = 0;                  // verdicts
+  Clock::time_point begun = Clock::now();  // run()
+  double seconds_before = 0;               // of the run, before that
+  int64_t samples_seen = 0, tokens_seen = 0;
+  std::map<int64_t, int64_t> tokens_of;  // a row, by its length
+  Progress epoch_since, details_since;
+  std::shared_ptr<const track::Names> detail_names;  // of what is logged every train.log_every steps
+  std::vector<task::ShownRow> shown_rows;            // of the last test
 
   const task::Recipe& recipe() const { return task.recipe; }
   data::Feed& feed() const { return *training.feed; }
@@ -130,6 +146,8 @@ struct TrainerState {
   std::vector<eval::Measured> test_round(bool last);
   /// What the rounds so far have learnt becomes the network's.
   void store_rounds(int64_t rounds);
+  /// What is predicted of the test's samples that are shown.
+  void show_fitted_samples();
   /// Writes the best one of the rounds so far, where that is another than it was.
   void save_best_round();
 
@@ -183,6 +201,20 @@ struct TrainerState {
   std::string verdict(const DataTimes& times) const;
   void tell_verdict(const DataTimes& times, const std::string& of);
 
+  // ---- what is logged besides (trainer_details.cpp)
+
+  Progress progress() const;
+  /// How far and how fast it goes, and what it uses, `since` then, which becomes now.
+  std::vector<Summary> progress_values(Progress& since) const;
+  /// Every train.log_every steps.
+  void log_details();
+  void add_norms(std::vector<Summary>& values) const;
+  /// `made` is called by the thread of the logs.
+  void show(std::function<std::vector<track::Exhibit>()> made);
+  /// Every train.histograms epochs.
+  void show_histograms();
+  void show_samples();
+
   // ---- bad steps (trainer_recovery.cpp)
 
   /// Does the step's graph have to look out for them?
@@ -208,6 +240,8 @@ struct TrainerState {
   /// Opens the run's logs; with `resume_step` ≥ 0 they go on behind that step.
   void open_logs(int64_t resume_step = -1);
   void log_step(double loss, double lr, std::span<const NamedValue> metrics);
+  /// `names`: of these values; made where they are not there.
+  void log_values(const std::vector<Summary>& values, std::shared_ptr<const track::Names>& names, bool epoch);
   void log_epoch(const std::vector<Summary>& values);
   /// Runs what writes into the run folder; when the disk is full or gone, the message says what is safe.
   void record(const std::function<void()>& write) const;

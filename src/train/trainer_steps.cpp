@@ -93,8 +93,11 @@ bool TrainerState::one_step(StepMarks* marks) {
     timed_waiting += static_cast<double>(given - asked) * 1e-9;
   }
   first_step = false;
+  samples_seen += batch.valid;
+  tokens_seen += batch.valid * tokens_of.at(batch.length);
   if (!log) return true;
   log_step(loss, lr, metrics);
+  log_details();
   mark(&StepMarks::end);
   return true;
 }
@@ -152,11 +155,14 @@ void TrainerState::end_epoch() {
   }
   const bool last = done() == total || ends_early();
   const std::string proxy = last && log ? compare_loss(loss, values) : "";
+  for (Summary& each : progress_values(epoch_since)) values.push_back(std::move(each));
   values.push_back({"seconds", "", seconds_since(epoch_begin)});
   values.push_back({"seconds_waiting", "", times.waiting});
   values.push_back({"seconds_saving", "", std::exchange(saving_seconds, 0)});
   values.push_back({"seconds_loading_a_sample", "", times.cpu_per_sample()});
   if (log) log_epoch(values);
+  show_samples();
+  show_histograms();
   for (const std::string& line : skipped_samples(feed(), bad)) observer.message(line);
   if (tests.feed)
     for (const std::string& line : skipped_samples(*tests.feed, bad_tests)) observer.message(line);

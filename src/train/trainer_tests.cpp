@@ -55,21 +55,27 @@ void TrainerState::take_mean() {
 
 std::vector<eval::Measured> TrainerState::run_test(bool last) {
   const Exchanged averaged(*task.network, averages());
-  const auto test = [&](bool views) {
+  const auto test = [&](bool views, const task::OnBatch& on_batch) {
     predictor->use_views(views);
-    return task::evaluate(*predictor, task, tests,
-                          [&](int64_t at, int64_t of) { observer.busy("evaluating", at, of); });
+    return task::evaluate(
+        *predictor, task, tests, task.metrics(),
+        [&](int64_t at, int64_t of) { observer.busy("evaluating", at, of); }, nullptr, on_batch);
+  };
+  task::ShownRows shown(task, tests, log ? recipe().train.samples : 0);
+  const auto show = [&](const data::FeedBatch& batch, std::span<const Array> logits) {
+    shown.add(batch, logits);
   };
   // Test-time augmentation is for the result; on the way there it would cost as much as training.
-  const task::Evaluation evaluation = test(last);
+  const task::Evaluation evaluation = test(last, show);
   test_seconds = evaluation.seconds;
   last_test = evaluation.metrics;
+  shown_rows = shown.take();
   tell_undefined();
   // Compared is what was measured in the same way.
   const bool viewed = last && std::any_of(task.inputs.begin(), task.inputs.end(),
                                           [](const auto& input) { return input->views() > 1; });
   const bool wanted = !recipe().train.keep_best.empty() || recipe().train.schedule.settings.find("metric");
-  return viewed && wanted ? test(false).metrics : last_test;
+  return viewed && wanted ? test(false, nullptr).metrics : last_test;
 }
 
 void TrainerState::tell_undefined() {

@@ -16,6 +16,16 @@ TEST_CASE("metric lines are JSON: doubles to the last bit, NaN as null, strings 
   CHECK(json_line({{"x", 2.0}}) == R"({"x": 2})");
 }
 
+TEST_CASE("the last value under a key is found, whatever stands around it") {
+  const std::string lines =
+      "{\"step\": 1, \"a\": 0.5, \"b\": 2}\n{\"step\": 2, \"a\": -1e-3}\n{\"b\": null}\n";
+  CHECK(last_value(lines, "a") == -1e-3);
+  CHECK(last_value(lines, "step") == 2);
+  CHECK_FALSE(last_value(lines, "b"));
+  CHECK_FALSE(last_value(lines, "c"));
+  CHECK_FALSE(last_value("", "a"));
+}
+
 TEST_CASE("a resumed metrics file equals that of an uninterrupted run") {
   testing::TempFolder folder;
   const auto run = [&](const std::string& name, int64_t resume, int64_t from, int64_t to) {

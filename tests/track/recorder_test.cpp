@@ -124,3 +124,39 @@ TEST_CASE("what fails is told to who adds or waits, once, and other logs get all
   CHECK_NOTHROW(recorder.flush());
   CHECK(good->steps.size() == 4);
 }
+
+TEST_CASE(
+    "what is shown is made by the thread that writes, once for all logs, in its place among the steps") {
+  struct Viewer final : Sink {
+    std::vector<std::string>& seen;
+    explicit Viewer(std::vector<std::string>& all) : seen(all) {}
+    void write(const Record& record) override { seen.push_back(std::to_string(record.step)); }
+    void show(const Exhibit& exhibit, int64_t step, double /*time*/) override {
+      seen.push_back(exhibit.tag + std::to_string(step));
+    }
+    void flush() override {}
+  };
+  std::vector<std::string> a, b;
+  std::vector<std::unique_ptr<Sink>> sinks;
+  sinks.push_back(std::make_unique<Viewer>(a));
+  sinks.push_back(std::make_unique<Viewer>(b));
+  std::thread::id maker;
+  int made = 0;
+  Recorder recorder(std::move(sinks));
+  recorder.add({loss, 1, 0, {0.5}});
+  recorder.add({nullptr, 1, 0, {}, [&] {
+                  maker = std::this_thread::get_id();
+                  ++made;
+                  return std::vector<Exhibit>{{"x", "", "", {}, {}}, {"y", "", "", {}, {}}};
+                }});
+  recorder.add({loss, 2, 0, {0.5}});
+  recorder.flush();
+  CHECK(a == std::vector<std::string>{"1", "x1", "y1", "2"});
+  CHECK(a == b);
+  CHECK(made == 1);
+  CHECK(maker != std::this_thread::get_id());
+  recorder.add({nullptr, 3, 0, {}, []() -> std::vector<Exhibit> { throw InputError("no picture"); }});
+  recorder.add({loss, 3, 0, {0.5}});
+  CHECK_THROWS_WITH_AS(recorder.flush(), "no picture", InputError);
+  CHECK(a.back() == "3");
+}

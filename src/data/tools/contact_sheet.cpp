@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/format.h"
+#include "data/codecs/pictures/png.h"
 #include "data/tools/letters.h"
 
 namespace millrace::data {
@@ -139,5 +140,7 @@ ContactSheet contact_sheet(std::span<const Tile> tiles, int columns, const std::
   }
   return sheet;
 }
+
+std::vector<uint8_t> png_of(const ContactSheet& sheet) { return encode_png(sheet.picture); }
 
 }  // namespace millrace::data

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <millrace/array.h>
 
@@ -31,5 +32,8 @@ struct ContactSheet {
 };
 ContactSheet contact_sheet(std::span<const Tile> tiles, int columns,
                            const std::filesystem::path& fonts = "/usr/share/fonts");
+
+/// As a file.
+std::vector<uint8_t> png_of(const ContactSheet& sheet);
 
 }  // namespace millrace::data

@@ -218,8 +218,7 @@ class ClassesOutput final : public Output {
       shares.emplace_back(known_->names[i], probabilities[i]);
     }
     for (size_t i = 0; i < probabilities.size(); ++i)
-      if (logits[i] > (thresholds().empty() ? 0 : thresholds()[i]))
-        holding += (holding.empty() ? "" : ", ") + json_string(known_->names[i]);
+      if (is_told(logits, i)) holding += (holding.empty() ? "" : ", ") + json_string(known_->names[i]);
     told.json = {{"classes", "[" + holding + "]"},
                  {"probabilities", json_numbers(shares)},
                  {"logits", json_numbers(logits)}};
@@ -232,8 +231,20 @@ class ClassesOutput final : public Output {
       if (holds[i] > 0.5F) text += (text.empty() ? "" : ", ") + stored_text(known_->names[i]);
     return text.empty() ? "none" : text;
   }
+  std::string predicted_text(std::span<const float> logits,
+                             std::span<const std::byte> /*target*/) const override {
+    std::string text;
+    for (size_t i = 0; i < known_->names.size(); ++i)
+      if (is_told(logits, i)) text += (text.empty() ? "" : ", ") + stored_text(known_->names[i]);
+    return text.empty() ? "none" : text;
+  }
 
  private:
+  /// Is it told of a row that label i holds?
+  bool is_told(std::span<const float> logits, size_t i) const {
+    return static_cast<double>(logits[i]) > (thresholds().empty() ? 0 : thresholds()[i]);
+  }
+
   LabelColumns columns_;
   std::shared_ptr<KnownLabels> known_;
   ChosenLoss loss_;

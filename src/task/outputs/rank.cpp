@@ -145,6 +145,13 @@ class RankOutput final : public Output {
       texts.push_back(fmt::format("{:.6g}", values[i]));
     return fmt::format("{} of its rows: {}", column_, fmt::join(texts, " "));
   }
+  std::string predicted_text(std::span<const float> logits,
+                             std::span<const std::byte> target) const override {
+    constexpr int64_t told = 5;
+    const auto* const values = reinterpret_cast<const float*>(target.data());
+    const auto there = std::find_if(values, values + logits.size(), [](float value) { return value < 0; });
+    return predict(logits.first(static_cast<size_t>(there - values)), told).text;
+  }
 
  private:
   std::string column_;

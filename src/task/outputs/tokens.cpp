@@ -69,6 +69,18 @@ class TokensOutput final : public Output {
       if (id >= 0) ids.push_back(static_cast<int32_t>(id));
     return input_->tokenizer().decode(ids, false);
   }
+  std::string predicted_text(std::span<const float> logits,
+                             std::span<const std::byte> target) const override {
+    const auto labels = labels_in(target);
+    const auto vocabulary = static_cast<size_t>(width());
+    std::vector<int32_t> ids;
+    for (size_t i = 0; i < labels.size(); ++i) {
+      if (labels[i] < 0) continue;
+      const auto place = logits.subspan(i * vocabulary, vocabulary);
+      ids.push_back(static_cast<int32_t>(std::max_element(place.begin(), place.end()) - place.begin()));
+    }
+    return input_->tokenizer().decode(ids, false);
+  }
 
  private:
   const TokenInput* input_;
