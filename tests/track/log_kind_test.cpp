@@ -1,6 +1,10 @@
 #include "track/log_kind.h"
 
+#include <condition_variable>
 #include <doctest/doctest.h>
+#include <mutex>
+
+#include "track/aside.h"
 
 using namespace millrace::track;
 
@@ -20,4 +24,40 @@ TEST_CASE("slow logs get ten steps a second, longer records at 200 values a seco
   CHECK(counts[0] <= 20);
   CHECK(counts[1] == 4);
   CHECK(counts[2] == 4);
+}
+
+TEST_CASE("a log aside holds up nobody until it is finished") {
+  struct Gate {
+    std::mutex mutex;
+    std::condition_variable opened;
+    bool open = false;
+    std::vector<int64_t> steps;
+    std::string state;
+  } gate;
+  struct Hanging final : Sink {
+    Gate& gate;
+    explicit Hanging(Gate& own) : gate(own) {}
+    void write(const Record& record) override {
+      std::unique_lock lock(gate.mutex);
+      gate.opened.wait(lock, [&] { return gate.open; });
+      gate.steps.push_back(record.step);
+    }
+    void flush() override {}
+    void finish(const std::string& state) override { gate.state = state; }
+  };
+  std::vector<std::unique_ptr<Sink>> logs;
+  logs.push_back(std::make_unique<Aside>(std::make_unique<Hanging>(gate)));
+  Recorder recorder(std::move(logs));
+  const auto epochs = std::make_shared<const Names>(Names{{}, {}, true});
+  for (int64_t step = 0; step < 100; ++step) recorder.add({epochs, step, 0, {}});
+  recorder.flush();  // as a checkpoint does
+  CHECK(gate.steps.empty());
+  {
+    const std::lock_guard lock(gate.mutex);
+    gate.open = true;
+  }
+  gate.opened.notify_all();
+  recorder.finish("finished");
+  CHECK(gate.steps.size() == 100);
+  CHECK(gate.state == "finished");
 }

@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/words.h"
 #include "data/io/http_client.h"
+#include "track/aside.h"
 #include "track/log_kind.h"
 
 namespace millrace::track {
@@ -51,7 +52,6 @@ class Mlflow final : public Sink {
   }
 
   void write(const Record& record) override {
-    if (!thinned_.wanted(record)) return;
     const Names& names = *record.names;
     for (size_t i = 0; i < names.curves.size(); ++i) {
       const std::string& name = names.summary ? names.keys[i] : names.curves[i];
@@ -69,7 +69,7 @@ class Mlflow final : public Sink {
     send(1);
   }
   void finish(const std::string& state) override {
-    send(0);
+    send(away_ ? 1 : 0);
     if (!waiting_.empty())
       message_(fmt::format("{}: does not answer; {} points are not there, but all are in metrics.jsonl",
                            address_.server, waiting_.size()));
@@ -181,7 +181,6 @@ class Mlflow final : public Sink {
   std::function<void(const std::string&)> message_;
   std::string id_;
   std::vector<json> waiting_;
-  Thinned thinned_;
   double now_ = 0, again_ = 0;
   bool away_ = false;
 };
@@ -190,7 +189,8 @@ void check_mlflow(const std::string& where) { (void)address_of(where); }
 
 std::unique_ptr<Sink> open_mlflow(const std::string& where, const LoggedRun& run) {
   try {
-    return std::make_unique<Mlflow>(address_of(where), run);
+    // A server that hangs must hold up no other log, and no checkpoint.
+    return std::make_unique<Aside>(std::make_unique<Mlflow>(address_of(where), run));
   } catch (const json::exception&) {
     fail<IoError>("{}: its answers are not those of MLflow; check the address in train.log", where);
   }
