@@ -47,6 +47,16 @@ class Database {
   Database& operator=(const Database&) = delete;
 
   void run(const char* sql) { require(::sqlite3_exec(base_, sql, nullptr, nullptr, nullptr)); }
+  /// The same of what SQLite does not wait with when two programs make a database at the same time.
+  void run_when_free(const char* sql) {
+    constexpr int pause = 20, tries = 60'000 / pause;  // milliseconds
+    int code = ::sqlite3_exec(base_, sql, nullptr, nullptr, nullptr);
+    for (int i = 0; i < tries && (code & 0xff) == SQLITE_BUSY; ++i) {
+      ::sqlite3_sleep(pause);
+      code = ::sqlite3_exec(base_, sql, nullptr, nullptr, nullptr);
+    }
+    require(code);
+  }
   void require(int code) const {
     if (code == SQLITE_OK || code == SQLITE_DONE || code == SQLITE_ROW) return;
     const std::string why = ::sqlite3_errmsg(base_);
@@ -100,8 +110,8 @@ class Statement {
 class RunDatabase final : public Sink {
  public:
   RunDatabase(const std::string& path, const LoggedRun& run) : base_(path) {
-    base_.run("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
-    base_.run(schema);
+    base_.run_when_free("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
+    base_.run_when_free(schema);
     base_.run("BEGIN IMMEDIATE");
     begin(run);
     base_.run("COMMIT");
