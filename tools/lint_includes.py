@@ -27,6 +27,7 @@ FLOORS = [
     ["backend/cpu/codegen", "backend/cpu/onednn"],
     ["backend/cpu"],
     ["runtime"],
+    ["session"],
     ["trace"],
     ["optim/schedules"],
     ["nn/models", "optim"],
@@ -48,7 +49,7 @@ FLOORS = [
     ["task"],
     ["task/inputs", "task/outputs", "task/losses"],
     ["train"],
-    ["check", "baseline"],
+    ["check", "baseline", "model_formats"],
     ["cli"],
 ]
 RANK = {folder: rank for rank, row in enumerate(FLOORS) for folder in row}

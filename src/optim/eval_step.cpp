@@ -3,29 +3,11 @@
 #include <millrace/optim.h>
 
 #include "base/format.h"
+#include "ir/bind.h"
 #include "optim/model_scope.h"
 
 namespace millrace::optim {
 namespace {
-
-/// Sizes of the named dimensions that make `spec` the type of `array`.
-void bind_dimensions(const TensorSpec& spec, const Array& array, Bindings& bindings) {
-  const Shape &wanted = spec.type.shape, &given = array.shape();
-  bool fits = array.dtype() == spec.type.dtype && wanted.rank() == given.rank();
-  for (int d = 0; fits && d < wanted.rank(); ++d) {
-    const int64_t size = given[d].size();
-    if (wanted[d].is_static()) {
-      fits = wanted[d] == size;
-    } else {
-      if (wanted[d].names().size() != 1 || wanted[d].factor() != 1)
-        fail<TypeError>("input '{}' has shape {}: an input's dimensions are numbers or names", spec.name,
-                        wanted.str());
-      fits = bindings.try_emplace(wanted[d].names()[0], size).first->second == size;
-    }
-  }
-  if (!fits)
-    fail<TypeError>("input '{}' is {}, the model takes {}", spec.name, array.type().str(), spec.type.str());
-}
 
 nn::Module& given(const std::shared_ptr<nn::Module>& model) {
   if (!model) fail<InputError>("an evaluation needs a model");
@@ -52,7 +34,8 @@ std::vector<Array> EvalStep::run(std::span<const Array> inputs) {
   if (inputs.size() != inputs_.size())
     fail<TypeError>("the model takes {} inputs, {} are given", inputs_.size(), inputs.size());
   Bindings bindings;
-  for (size_t i = 0; i < inputs.size(); ++i) bind_dimensions(inputs_[i], inputs[i], bindings);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    bind_dimensions(inputs_[i].name, inputs_[i].type, inputs[i], bindings);
   auto it = std::find_if(programs_.begin(), programs_.end(),
                          [&](const auto& compiled) { return compiled->bindings == bindings; });
   if (it == programs_.end()) {

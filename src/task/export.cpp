@@ -11,30 +11,10 @@
 #include "task/calibrated.h"
 #include "task/json_text.h"
 #include "task/model.h"
+#include "task/session_model.h"
 
 namespace millrace::task {
 namespace {
-
-/// From raw inputs to logits and predictions of each output.
-Graph model_graph(const Task& task) {
-  const bool any_length = std::all_of(task.inputs.begin(), task.inputs.end(),
-                                      [](const auto& input) { return input->any_length(); });
-  const auto specs = specs_of(task.fields(), 0, any_length ? 0 : task.length());
-  const auto function = [&](nn::Module& module, std::span<const Tensor> fields) {
-    const std::vector<Tensor> logits = static_cast<Network&>(module).logits(fields, false);
-    std::vector<optim::NamedTensor> named;
-    for (size_t i = 0; i < logits.size(); ++i) {
-      const Output& output = *task.outputs[i];
-      const Tensor own = calibrated(output, logits[i]);
-      named.emplace_back(output.prefix() + "logits", own);
-      named.emplace_back(output.prefix() + output.predictions_name(), output.predictions(own));
-      if (Tensor decided = decisions(output, own); decided.defined())
-        named.emplace_back(output.prefix() + "decisions", std::move(decided));
-    }
-    return named;
-  };
-  return optim::build_eval_graph(*task.network, specs, function, true);
-}
 
 /// The place of an input's first array among the graph's inputs.
 size_t first_field(const Task& task, const Input& input) {
@@ -123,7 +103,7 @@ std::map<std::string, std::string> metadata_of(const Task& task) {
 
 std::string export_model(const Task& task, std::vector<std::string>& notes, int height, int width) {
   const nn::MergedAdapters merged(*task.network);
-  Graph graph = model_graph(task);
+  Graph graph = inference_graph(task, 0, {.weights_as_inputs = true});
   if (height > 0) graph = resizing(task, graph, height, width);
   onnx::ExportOptions options;
   const std::string& kind = task.network->model().kind;

@@ -1,0 +1,110 @@
+// Sessions: a model that is there to be run.
+//
+// Session::load() opens what one of the model formats recognises (a run folder) and answers from then on,
+// whoever asks, from any number of threads at the same time:
+//
+//   const Session session = Session::load("runs/letters-1");
+//   for (const SessionValue& input : session.inputs())      // image: u8[batch, 1, 28, 28]
+//     std::cout << input.name << ": " << input.type.str() << "\n";
+//   const std::vector<Array> results = session.run({{pictures}});  // in the order of outputs()
+//
+// Inputs and outputs are those of the exported model: arrays as samples are decoded, logits and predictions.
+// Dimensions are numbers or names, such as `batch` and `length`; any size may be given for a name. The arrays
+// given are read where they lie, results are the caller's.
+//
+// What is in memory. Weights are constants of the graph. For each set of sizes there is an Executable
+// (program.h), compiled when such sizes are first asked for, while those that are there go on running. The
+// SessionOptions::executables used last are kept. Each has as many programs (an arena each) as ever ran it at
+// the same time, and callers share them. So a result does not depend on who else asks, bit for bit. All of it
+// goes with the last copy of the session.
+//
+// Sizes in between. Of a dimension that the model lets be filled up (rows of a batch, which do not see each
+// other) not every size gets an executable: a run takes the next size of 1, 2, 3, 4, 6, 8, 12, 16, 24, …, is
+// filled up with zeros, and its results are cut. Who knows the sizes to come says so by prepare(): these run
+// as they are.
+//
+// Who uses it. Prediction by a trained run (`millrace predict`) makes arrays of samples and
+// hands them to a session; anyone else makes the arrays himself. A session knows graphs and arrays, neither
+// training nor recipes nor kinds of data: a model format (session/format.h) gives it a SessionModel, and
+// whoever has a graph can make one without a file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <millrace/array.h>
+#include <millrace/graph.h>
+#include <millrace/program.h>
+
+namespace millrace {
+
+/// An input or output: a name, and a type whose dimensions are numbers or names.
+struct SessionValue {
+  std::string name;
+  Type type;
+};
+
+/// A model as a session takes it.
+struct SessionModel {
+  std::vector<SessionValue> inputs, outputs;
+  /// Its graph for these sizes of the inputs' named dimensions, from `inputs` to `outputs`, weights as
+  /// constants; dimensions may still be named in it. InputError for sizes that the model cannot have. One at
+  /// a time calls it.
+  std::function<Graph(const Bindings&)> graph;
+  /// Named dimensions along which nothing in the model looks at another place: always the first one of a
+  /// type.
+  std::vector<std::string> independent;
+  /// Precision, target, choices of kernels …
+  CompileOptions compile;
+  /// Lines for the user about what was loaded (a damaged checkpoint that was passed over).
+  std::vector<std::string> notes;
+};
+
+struct SessionOptions {
+  /// As in CompileOptions; empty: the model's own.
+  std::string precision = {};
+  /// Most sets of sizes whose executables are kept.
+  int executables = 8;
+};
+
+/// Cheap to copy: copies are the same session.
+class Session {
+ public:
+  /// InputError when no model format recognises what is there, with what a format makes of damaged files.
+  static Session load(const std::filesystem::path& path, const SessionOptions& options = {});
+  /// InputError when the model lacks its graph or has no inputs.
+  explicit Session(SessionModel model, const SessionOptions& options = {});
+
+  const std::vector<SessionValue>& inputs() const;
+  const std::vector<SessionValue>& outputs() const;
+  const std::vector<std::string>& notes() const;
+
+  /// Results in the order of outputs(). TypeError when the arrays are not those of inputs(), InputError when
+  /// the model cannot have such sizes.
+  std::vector<Array> run(std::span<const Array> inputs) const;
+  /// The sizes of all named dimensions that these arrays have. TypeError.
+  Bindings sizes(std::span<const Array> inputs) const;
+  /// Compiles for such sizes, which are then run as they are. The same errors.
+  void prepare(const Bindings& sizes) const;
+
+  /// Choices of kernels made by timing so far (Program::choices()).
+  std::map<std::string, std::string> choices() const;
+  struct Counts {
+    int64_t compiled = 0;  // executables so far
+    int kept = 0;          // of these
+    int programs = 0;      // of the kept ones, those that no caller runs now
+  };
+  Counts counts() const;
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,28 @@
+// Model formats: what a session can be loaded from. Each of the library's is a file with
+// MILLRACE_MODEL_FORMAT(name){…} in the folder that knows such files.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include <millrace/session.h>
+
+#include "base/registry.h"
+
+namespace millrace {
+
+struct ModelFormat {
+  std::string name;  // "run"
+  std::string doc;   // what it is, for messages: "a run folder"
+  /// Is it one? Looks at names and first bytes.
+  bool (*recognise)(const std::filesystem::path& path) = nullptr;
+  SessionModel (*load)(const std::filesystem::path& path) = nullptr;
+};
+
+#define MILLRACE_MODEL_FORMAT(name)                         \
+  extern const ::millrace::ModelFormat name##_model_format; \
+  const ::millrace::ModelFormat name##_model_format
+
+Registry<ModelFormat>& model_formats();
+
+}  // namespace millrace
