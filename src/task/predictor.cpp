@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "task/calibrated.h"
 #include "task/model.h"
+#include "task/session_model.h"
 
 namespace millrace::task {
 namespace {
@@ -35,10 +36,25 @@ Sight sight(const Task& task, std::span<const Array> arrays, int number) {
 
 }  // namespace
 
-Predictor::Predictor(Task& task, bool views, const std::string& precision)
-    : task_(task), views_(views), precision_(precision.empty() ? task.recipe.train.precision : precision) {}
+Predictor::Predictor(Task& task, bool views, const std::string& precision, Weights weights)
+    : task_(task), views_(views), precision_(precision.empty() ? task.recipe.train.precision : precision) {
+  // Texts come in batches of several lengths.
+  if (weights == Weights::trained)
+    session_.emplace(session_model(task, {.predictions = false}),
+                     SessionOptions{.precision = precision_, .executables = 32});
+}
+
+/// Batches of a feed are as large as each other, so they run as they are: filling up would take time.
+std::vector<Array> Predictor::run_session(std::span<const Array> arrays) {
+  session_->prepare(session_->sizes(arrays));
+  std::vector<Array> results;
+  for (const Array& result : session_->run(arrays)) results.push_back(result.converted(f32));
+  task_.choices.merge(session_->choices());
+  return results;
+}
 
 std::vector<Array> Predictor::run(std::span<const Array> arrays, int64_t length) {
+  if (session_) return run_session(arrays);
   const auto named_logits = [this](nn::Module& module, std::span<const Tensor> fields) {
     std::vector<optim::NamedTensor> named;
     for (const Tensor& logits : static_cast<Network&>(module).logits(fields, false)) {

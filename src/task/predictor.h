@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,10 +11,15 @@
 #include <millrace/array.h>
 #include <millrace/feed.h>
 #include <millrace/optim.h>
+#include <millrace/session.h>
 
 #include "task/task.h"
 
 namespace millrace::task {
+
+/// Of a model that goes on changing, weights are looked up in every run. Those of one that is trained are
+/// constants of a session.
+enum class Weights { changing, trained };
 
 /// Precision is the recipe's; logits are calibrated as the outputs were when they were first asked for. New
 /// kernel choices go to the task.
@@ -21,7 +27,8 @@ class Predictor {
  public:
   /// `views`: average the logits over the inputs' views (test-time augmentation). `precision`: another than
   /// the recipe's where not empty.
-  explicit Predictor(Task& task, bool views = false, const std::string& precision = "");
+  explicit Predictor(Task& task, bool views = false, const std::string& precision = "",
+                     Weights weights = Weights::changing);
   /// Logits f32 of each output for arrays as Task::fields() has them.
   std::vector<Array> logits(std::span<const Array> arrays, int64_t length = 0);
   /// The same of a feed's batch, which may have more arrays than the model takes.
@@ -32,9 +39,11 @@ class Predictor {
 
  private:
   std::vector<Array> run(std::span<const Array> arrays, int64_t length);
+  std::vector<Array> run_session(std::span<const Array> arrays);
   Task& task_;
   bool views_;
   std::string precision_;
+  std::optional<Session> session_;                             // of a trained model
   std::map<int64_t, std::unique_ptr<optim::EvalStep>> steps_;  // by length
 };
 
