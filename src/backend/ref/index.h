@@ -48,8 +48,11 @@ void for_each_index(const std::vector<int64_t>& sizes, F f) {
   for (int64_t size : sizes) count *= size;
   std::vector<int64_t> index(sizes.size());
   for (int64_t i = 0; i < count; ++i) {
-    unflatten(i, sizes, index);
     f(i, index);
+    for (size_t d = sizes.size(); d-- > 0;) {
+      if (++index[d] < sizes[d]) break;
+      index[d] = 0;
+    }
   }
 }
 
