@@ -12,7 +12,8 @@
 // Dimensions are numbers or names, such as `batch` and `length`; any size may be given for a name. The arrays
 // given are read where they lie, results are the caller's.
 //
-// What is in memory. Weights are constants of the graph. For each set of sizes there is an Executable
+// What is in memory. Weights are constants of the graph, folded and packed for each set of sizes, or arrays
+// that all share (SessionModel::weights). For each set of sizes there is an Executable
 // (program.h), compiled when such sizes are first asked for, while those that are there go on running. The
 // SessionOptions::executables used last are kept. Each has as many programs (an arena each) as ever ran it at
 // the same time, and callers share them. So a result does not depend on who else asks, bit for bit. All of it
@@ -53,10 +54,13 @@ struct SessionValue {
 /// A model as a session takes it.
 struct SessionModel {
   std::vector<SessionValue> inputs, outputs;
-  /// Its graph for these sizes of the inputs' named dimensions, from `inputs` to `outputs`, weights as
-  /// constants; dimensions may still be named in it. InputError for sizes that the model cannot have. One at
+  /// Its graph for these sizes of the inputs' named dimensions, from `inputs`, and `weights` behind them, to
+  /// `outputs`; dimensions may still be named in it. InputError for sizes that the model cannot have. One at
   /// a time calls it.
   std::function<Graph(const Bindings&)> graph;
+  /// Weights that are no constants of the graph: nothing is folded and packed, which saves time at the
+  /// beginning and memory, and takes more time in each run.
+  std::vector<Array> weights;
   /// Named dimensions along which nothing in the model looks at another place: always the first one of a
   /// type.
   std::vector<std::string> independent;

@@ -127,12 +127,13 @@ struct Session::Impl {
   }
 
   Context make(const Sized& sized) const {
-    std::map<int, Array> none;
+    std::map<int, Array> arrays;
     for (size_t i = 0; i < model.inputs.size(); ++i) {
       const Type& type = model.inputs[i].type;
-      none[static_cast<int>(i)] = unbound({type.dtype, type.shape.specialise(sized.sizes)});
+      arrays[static_cast<int>(i)] = unbound({type.dtype, type.shape.specialise(sized.sizes)});
     }
-    return {Program(sized.executable, none), std::vector<Array>(model.inputs.size())};
+    for (const Array& weight : model.weights) arrays.emplace(static_cast<int>(arrays.size()), weight);
+    return {Program(sized.executable, arrays), std::vector<Array>(model.inputs.size())};
   }
 
   Context take(const std::shared_ptr<Sized>& sized) {

@@ -38,9 +38,10 @@ Sight sight(const Task& task, std::span<const Array> arrays, int number) {
 
 Predictor::Predictor(Task& task, bool views, const std::string& precision, Weights weights)
     : task_(task), views_(views), precision_(precision.empty() ? task.recipe.train.precision : precision) {
-  // Texts come in batches of several lengths.
+  // Texts come in batches of several lengths. Weights are no constants, so that evaluation, whose programs
+  // these are, says the same bits.
   if (weights == Weights::trained)
-    session_.emplace(session_model(task, {.predictions = false}),
+    session_.emplace(session_model(task, {.weights_as_inputs = true, .predictions = false}),
                      SessionOptions{.precision = precision_, .executables = 32});
 }
 

@@ -17,8 +17,8 @@
 
 namespace millrace::task {
 
-/// Of a model that goes on changing, weights are looked up in every run. Those of one that is trained are
-/// constants of a session.
+/// Whether the model may have other weights, or another calibration, in the next run. Those of one that is
+/// trained are bound once, and a session runs it.
 enum class Weights { changing, trained };
 
 /// Precision is the recipe's; logits are calibrated as the outputs were when they were first asked for. New

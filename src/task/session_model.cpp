@@ -5,6 +5,7 @@
 #include <millrace/optim.h>
 
 #include "base/format.h"
+#include "optim/model_scope.h"
 #include "task/calibrated.h"
 #include "task/model.h"
 
@@ -52,6 +53,9 @@ SessionModel session_model(const Task& task, const InferenceParts& parts) {
       fail<InputError>("rows of {} places: the model takes rows of {} at most", length, task.length());
     return inference_graph(task, length, parts);
   };
+  if (parts.weights_as_inputs)
+    for (const auto& list : {task.network->parameters(), task.network->buffers()})
+      for (const nn::Named& named : list) model.weights.push_back(optim::value_of(named));
   model.independent = {"batch"};
   model.compile = compile_options(task, task.recipe.train.precision);
   return model;

@@ -113,6 +113,27 @@ TEST_CASE("callers at the same time get what each gets alone") {
   CHECK(session.counts().compiled == 4);
 }
 
+TEST_CASE("weights may be arrays that all programs share") {
+  SessionModel model;
+  model.inputs = {{"x", {f32, {Dim::named("batch"), 2}}}};
+  model.outputs = {{"y", {f32, {Dim::named("batch"), 2}}}};
+  const double values[] = {1, 2, 3, 4};
+  Array weights = Array::of(f32, {2, 2}, values);
+  model.weights = {weights};
+  Graph graph;
+  const Value x = graph.input("x", model.inputs[0].type), w = graph.input("w", weights.type());
+  graph.set_outputs({graph.add("matmul", {x, w})}, {"y"});
+  model.graph = [graph](const Bindings&) { return graph; };
+  model.independent = {"batch"};
+  const Session session(std::move(model));
+  const double row[] = {1, 1};
+  const Array one = Array::of(f32, {1, 2}, row);
+  CHECK(session.run({{one}})[0].to_doubles() == std::vector<double>{4, 6});
+  weights.set(0, 11);
+  CHECK(session.run({{one}})[0].to_doubles() == std::vector<double>{14, 6});
+  CHECK(session.run({{Array(f32, {3, 2})}})[0].to_doubles() == std::vector<double>(6));
+}
+
 TEST_CASE("sizes are compiled once, though several ask at the same time") {
   const Session session(session_mlp());
   std::vector<std::thread> threads;
