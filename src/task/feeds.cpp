@@ -325,10 +325,10 @@ Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, c
                          static_cast<double>(opened.training.count);
     if (opened.training.feed->cached() && bytes > static_cast<double>(request.cache_bytes)) {
       // The sample would be kept in memory, the whole set will not.
-      const int64_t count = opened.training.count;
+      const int64_t of_all = opened.training.count;
       request.cache_bytes = 0;
       opened.training = feed_of(task, reading, request);
-      opened.training.count = count;
+      opened.training.count = of_all;
     }
   }
   const data::Feed& feed = *opened.training.feed;
