@@ -45,7 +45,7 @@ FLOORS = [
     ["data/tools/pack", "data/tools/statistics"],
     ["data/tools"],
     ["eval", "track", "onnx"],
-    ["eval/metrics", "track/logs"],
+    ["eval/metrics", "track/logs", "onnx/import"],
     ["task"],
     ["task/inputs", "task/outputs", "task/losses"],
     ["train"],

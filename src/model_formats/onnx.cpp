@@ -1,0 +1,60 @@
+// An ONNX model (.onnx), whoever wrote it.
+#include <memory>
+
+#include "base/format.h"
+#include "onnx/import/import.h"
+#include "onnx/onnx_file.h"
+#include "session/format.h"
+
+namespace millrace {
+namespace {
+
+/// Dimensions without a number are named as the model names them, else by their place.
+SessionValue described(const onnx::ValueInfo& info) {
+  SessionValue value{info.name, {}};
+  const std::optional<DType> dtype = onnx::dtype_of(info.data_type);
+  if (!info.is_tensor || !dtype)
+    fail<InputError>("'{}' is {}; Millrace runs models of numbers in tensors", info.name,
+                     info.is_tensor ? "a tensor of " + onnx::data_type_name(info.data_type) : "no tensor");
+  value.type.dtype = *dtype;
+  for (size_t axis = 0; axis < info.shape.size(); ++axis) {
+    const onnx::ValueInfo::Dimension& dim = info.shape[axis];
+    value.type.shape.push_back(
+        dim.size >= 0 ? Dim(dim.size)
+                      : Dim::named(dim.name.empty() ? fmt::format("{}_{}", info.name, axis) : dim.name));
+  }
+  return value;
+}
+
+SessionModel load_onnx(const std::filesystem::path& path) {
+  const auto model = std::make_shared<onnx::Model>(onnx::read_model(path));
+  SessionModel session;
+  std::map<std::string, Type> given;
+  for (const onnx::ValueInfo& input : model->graph.inputs) {
+    bool initialised = false;
+    for (const onnx::TensorProto& each : model->graph.initialisers)
+      initialised = initialised || each.name == input.name;
+    if (initialised) continue;
+    if (!input.has_shape)
+      fail<InputError>("{}: the model does not say the shape of its input '{}'", path.string(), input.name);
+    session.inputs.push_back(described(input));
+    given[input.name] = session.inputs.back().type;
+  }
+  for (const onnx::ValueInfo& output : model->graph.outputs) session.outputs.push_back(described(output));
+  session.graph = [model, given](const Bindings& sizes) {
+    onnx::ImportOptions options;
+    for (const auto& [name, type] : given) options.inputs[name] = {type.dtype, type.shape.specialise(sizes)};
+    return onnx::import_model(*model, options).graph;
+  };
+  return session;
+}
+
+}  // namespace
+
+MILLRACE_MODEL_FORMAT(onnx){"onnx", "an ONNX model",
+                            [](const std::filesystem::path& path) {
+                              return std::filesystem::is_regular_file(path) && is_onnx_file(path);
+                            },
+                            load_onnx};
+
+}  // namespace millrace

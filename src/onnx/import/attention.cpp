@@ -1,0 +1,117 @@
+#include <cmath>
+#include <limits>
+
+#include "onnx/import/call.h"
+
+using namespace millrace;
+using onnx::Ints;
+
+// Attention (opset 23): q, k and v of three or four dimensions, groups of heads, a cache of keys and values,
+// soft caps.
+namespace {
+
+/// [batch, length, heads · width] as [batch, heads, length, width].
+Value heads_apart(onnx::ImportCall& call, Value x, int64_t heads) {
+  const Ints s = call.b.shape(x).sizes();
+  if (s.size() == 4) return x;
+  if (heads < 1 || s.size() != 3 || s[2] % heads != 0) call.refuse("its heads do not fit its inputs");
+  return call.b.transpose(call.b.reshape(x, {s[0], s[1], heads, s[2] / heads}), {0, 2, 1, 3});
+}
+
+/// Keys and values of groups of heads, once for each head.
+Value for_all_heads(onnx::ImportCall& call, Value x, int64_t heads) {
+  const Ints s = call.b.shape(x).sizes();
+  if (s[1] == heads) return x;
+  if (s[1] < 1 || heads % s[1] != 0) call.refuse("its heads are no multiple of those of the keys");
+  const Value wide = call.b.broadcast(call.b.reshape(x, {s[0], s[1], 1, s[2], s[3]}),
+                                      {s[0], s[1], heads / s[1], s[2], s[3]});
+  return call.b.reshape(wide, {s[0], heads, s[2], s[3]});
+}
+
+/// 0 where a key may be seen, −∞ where not.
+Value as_bias(onnx::ImportCall& call, Value seen, DType dtype) {
+  const Value zero = call.b.broadcast(call.scalar(dtype, 0), call.b.shape(seen));
+  return call.b.select(seen, zero, call.fill(zero, -std::numeric_limits<double>::infinity()));
+}
+
+}  // namespace
+
+MILLRACE_ONNX_IMPORT(Attention) {
+  const bool flat = call.rank(0) == 3;
+  const DType dtype = call.dtype(0);
+  const Value q = heads_apart(call, call[0], call.integer("q_num_heads", 0));
+  Value k = heads_apart(call, call[1], call.integer("kv_num_heads", 0)),
+        v = heads_apart(call, call[2], call.integer("kv_num_heads", 0));
+  int64_t past = 0;
+  if (call.given(4) && call.given(5)) {
+    past = call.shape(4)[2].size();
+    k = call.graph.add("concat", {call[4], k}, {{"axis", int64_t{2}}});
+    v = call.graph.add("concat", {call[5], v}, {{"axis", int64_t{2}}});
+  }
+  const Value present_k = k, present_v = v;
+  const Ints s = call.b.shape(q).sizes();
+  const int64_t keys = call.b.shape(k)[2].size();
+  k = for_all_heads(call, k, s[1]);
+  v = for_all_heads(call, v, s[1]);
+  const double scale = call.number("scale", 1 / std::sqrt(static_cast<double>(s[3])));
+  // As the standard says: both sides by the root of the scale.
+  const Value left = call.b.mul(call.b.widen(q), std::sqrt(scale)),
+              right = call.b.mul(call.b.widen(k), std::sqrt(scale));
+  Value scores = call.b.matmul(left, right, false, true);
+  const Value plain = scores;
+  const Shape all = call.b.shape(scores);
+  const DType wide = call.b.dtype(scores);
+  Value bias;
+  const auto add_bias = [&](Value each) { bias = bias.valid() ? call.b.add(bias, each) : each; };
+  if (call.given(3)) {
+    Value mask = call[3];
+    // Of fewer keys than there are: the others are not seen.
+    const int64_t has = call.b.shape(mask).back().size();
+    mask = call.b.dtype(mask) == boolean ? as_bias(call, mask, wide) : call.b.cast(mask, wide);
+    if (has < keys && has != 1) {
+      Ints low(call.b.shape(mask).size(), 0), high = low;
+      high.back() = keys - has;
+      mask = call.graph.add(
+          "pad", {mask}, {{"low", low}, {"high", high}, {"value", -std::numeric_limits<double>::infinity()}});
+    }
+    add_bias(mask);
+  }
+  const auto places = [&](int64_t axis) {
+    return call.graph.add("iota", {}, {{"shape", Shape{s[2], keys}}, {"axis", axis}});
+  };
+  if (call.integer("is_causal", 0) != 0) {
+    if (call.given(6)) {
+      // The queries stand at the end of what each sample has.
+      const Value length = call.b.reshape(call.b.cast(call[6], i64), {s[0], 1, 1, 1});
+      const Value row = call.b.add(call.b.reshape(places(0), {1, 1, s[2], keys}),
+                                   call.b.sub(length, static_cast<double>(s[2])));
+      add_bias(as_bias(
+          call, call.b.binary("greater_equal", row, call.b.reshape(places(1), {1, 1, s[2], keys})), wide));
+    } else {
+      const Value row = call.b.add(places(0), static_cast<double>(past));
+      add_bias(as_bias(call, call.graph.add("greater_equal", {row, places(1)}), wide));
+    }
+  }
+  if (call.given(6)) {
+    const Value length = call.b.reshape(call.b.cast(call[6], i64), {s[0], 1, 1, 1});
+    add_bias(
+        as_bias(call, call.b.binary("less", call.b.reshape(places(1), {1, 1, s[2], keys}), length), wide));
+  }
+  const double cap = call.number("softcap", 0);
+  const auto capped = [&](Value x) {
+    return cap > 0 ? call.b.mul(call.graph.add("tanh", {call.b.div(x, cap)}), cap) : x;
+  };
+  scores = capped(scores);
+  const Value soft = scores;
+  if (bias.valid()) scores = call.b.add(scores, bias);
+  const Value masked = scores;
+  const Value shares = call.b.softmax(call.b.broadcast(scores, all), 3, true);
+  Value y = call.b.cast(call.b.matmul(shares, call.b.widen(v)), dtype);
+  if (flat) {
+    const Ints out = call.b.shape(y).sizes();
+    y = call.b.reshape(call.b.transpose(y, {0, 2, 1, 3}), {out[0], out[2], out[1] * out[3]});
+  }
+  const int64_t mode = call.integer("qk_matmul_output_mode", 0);
+  const Value shown = mode == 0 ? plain : mode == 1 ? masked : mode == 2 ? soft : shares;
+  return {y, present_k, present_v, call.b.cast(call.b.broadcast(shown, all), dtype)};
+}

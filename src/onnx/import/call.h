@@ -1,0 +1,103 @@
+// One ONNX node on its way in, and the rules that write it in Millrace's operators: one file an operator, or
+// a family of operators that share their code.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millrace/graph.h>
+
+#include "onnx/import/control.h"
+#include "onnx/model.h"
+#include "ops/build.h"
+
+namespace millrace::onnx {
+
+using Ints = std::vector<int64_t>;
+
+/// Handed to a rule. What a rule returns are the node's results, in order; those that nobody names may be
+/// missing at the end. Errors that it throws are told with the node's name and operator.
+class ImportCall {
+ public:
+  ImportCall(const NodeProto& node_, int64_t opset_, Graph& graph_, std::vector<Value> operands,
+             const std::filesystem::path& folder_, NestedGraphs& nested_)
+      : node(node_),
+        opset(opset_),
+        graph(graph_),
+        b(graph_),
+        folder(folder_),
+        nested(nested_),
+        operands_(std::move(operands)) {}
+
+  const NodeProto& node;
+  int64_t opset;  // of the node's domain
+  Graph& graph;
+  ops::Build b;
+  const std::filesystem::path& folder;  // of external data
+  NestedGraphs& nested;
+
+  /// Operands, those that are left out counted; given(k) is false for these.
+  int count() const { return static_cast<int>(operands_.size()); }
+  bool given(int k) const { return k < count() && operands_[static_cast<size_t>(k)].valid(); }
+  /// Operand k. InputError when it is left out.
+  Value operand(int k) const;
+  Value operator[](int k) const { return operand(k); }
+  const std::vector<Value>& operands() const { return operands_; }
+  const Type& type(int k) const { return graph.type(operand(k)); }
+  const Shape& shape(int k) const { return type(k).shape; }
+  int rank(int k) const { return shape(k).rank(); }
+  DType dtype(int k) const { return type(k).dtype; }
+
+  /// What an operand holds where that is known now, else null.
+  const Array* known(int k) const { return given(k) ? graph.constant_value(operand(k)) : nullptr; }
+  /// The whole numbers of an operand that must be known, since sizes depend on it.
+  Ints known_ints(int k) const;
+  double known_number(int k) const;
+
+  bool has(std::string_view attribute) const { return node.find(attribute) != nullptr; }
+  int64_t integer(std::string_view attribute, std::optional<int64_t> fallback = std::nullopt) const;
+  double number(std::string_view attribute, std::optional<double> fallback = std::nullopt) const;
+  std::string text(std::string_view attribute, std::optional<std::string> fallback = std::nullopt) const;
+  Ints ints(std::string_view attribute, std::optional<Ints> fallback = std::nullopt) const;
+  std::vector<double> numbers(std::string_view attribute,
+                              std::optional<std::vector<double>> fallback = std::nullopt) const;
+  const AttributeProto& attribute(std::string_view name) const;
+  /// ONNX's axes of an operand (attribute or operand since some opset): counted from 0.
+  int64_t axis(int64_t axis, int rank) const;
+  /// The axes that operand `from` says, else the attribute `axes`; nullopt when neither does.
+  std::optional<Ints> axes(int from, int rank) const;
+
+  Value scalar(DType dtype, double value) const { return graph.scalar(dtype, value); }
+  Value constant(const Array& array) const { return graph.constant(array); }
+  Value ints_constant(const Ints& values) const;
+  Value fill(Value like, double value) { return b.fill(like, value); }
+
+  /// Why this node cannot be had, and what would help.
+  [[noreturn]] void refuse(const std::string& reason) const;
+
+ private:
+  std::vector<Value> operands_;
+};
+
+struct ImportRule {
+  std::string_view name;  // "Conv", "ai.onnx.ml.Scaler"
+  std::vector<Value> (*run)(ImportCall& call);
+};
+
+/// Null for an operator without one.
+const ImportRule* find_import_rule(std::string_view name);
+std::vector<std::string> import_rule_names();
+
+}  // namespace millrace::onnx
+
+/// Defines the rule of an operator: MILLRACE_ONNX_IMPORT(Conv) { return {call.graph.add(…)}; }. CMake finds
+/// it by this word in the files of src/onnx/import/ and writes the list that onnx/import/rules.cpp includes.
+#define MILLRACE_ONNX_IMPORT(NAME)                                                         \
+  static std::vector<::millrace::Value> import_##NAME(::millrace::onnx::ImportCall& call); \
+  const ::millrace::onnx::ImportRule& onnx_import_##NAME() {                               \
+    static const ::millrace::onnx::ImportRule rule{#NAME, import_##NAME};                  \
+    return rule;                                                                           \
+  }                                                                                        \
+  static std::vector<::millrace::Value> import_##NAME([[maybe_unused]] ::millrace::onnx::ImportCall& call)

@@ -1,0 +1,22 @@
+#include "onnx/import/call.h"
+
+using namespace millrace;
+using onnx::Ints;
+
+MILLRACE_ONNX_IMPORT(Constant) {
+  for (const onnx::AttributeProto& each : call.node.attributes) {
+    if (each.name == "value" && each.tensor) return {call.constant(array_of(*each.tensor, call.folder))};
+    if (each.name == "value_float") return {call.scalar(f32, static_cast<double>(each.number))};
+    if (each.name == "value_int") {
+      Array one(i64, Shape{});
+      one.set_int(0, each.integer);
+      return {call.constant(one)};
+    }
+    if (each.name == "value_ints") return {call.ints_constant(each.integers)};
+    if (each.name == "value_floats") {
+      const std::vector<double> list(each.numbers.begin(), each.numbers.end());
+      return {call.constant(Array::of(f32, {static_cast<int64_t>(list.size())}, list))};
+    }
+  }
+  call.refuse("it has no value of numbers");
+}

@@ -1,0 +1,34 @@
+#include "onnx/import/call.h"
+
+using namespace millrace;
+using onnx::Ints;
+
+namespace {
+
+/// Each position takes that which lies 1, 2, 4 … before: log2(size) steps.
+std::vector<Value> cumulative(onnx::ImportCall& call, std::string_view op, double neutral) {
+  const int rank = call.rank(0);
+  const int64_t axis = call.axis(static_cast<int64_t>(call.known_number(1)), rank);
+  const bool reverse = call.integer("reverse", 0) != 0, exclusive = call.integer("exclusive", 0) != 0;
+  const Ints sizes = call.shape(0).sizes();
+  const auto at = static_cast<size_t>(axis);
+  const auto shifted = [&](Value x, int64_t by) {
+    Ints starts(sizes.size(), 0), ends = sizes, low(sizes.size(), 0), high(sizes.size(), 0);
+    (reverse ? starts[at] : low[at]) = by;
+    if (reverse)
+      high[at] = by;
+    else
+      ends[at] = sizes[at] - by;
+    const Value part = call.graph.add("slice", {x}, {{"starts", starts}, {"ends", ends}});
+    return call.graph.add("pad", {part}, {{"low", low}, {"high", high}, {"value", neutral}});
+  };
+  Value x = call[0];
+  if (exclusive && sizes[at] > 0) x = shifted(x, 1);
+  for (int64_t by = 1; by < sizes[at]; by *= 2) x = call.b.binary(op, x, shifted(x, by));
+  return {x};
+}
+
+}  // namespace
+
+MILLRACE_ONNX_IMPORT(CumSum) { return cumulative(call, "add", 0); }
+MILLRACE_ONNX_IMPORT(CumProd) { return cumulative(call, "mul", 1); }

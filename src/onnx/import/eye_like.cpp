@@ -1,0 +1,15 @@
+#include "onnx/import/call.h"
+
+using namespace millrace;
+using onnx::Ints;
+
+MILLRACE_ONNX_IMPORT(EyeLike) {
+  const std::optional<DType> dtype =
+      call.has("dtype") ? onnx::dtype_of(call.integer("dtype")) : call.dtype(0);
+  if (!dtype) call.refuse("Millrace does not compute with its type");
+  const Shape shape = call.shape(0);
+  const Value row = call.graph.add("iota", {}, {{"shape", shape}, {"axis", int64_t{0}}}),
+              column = call.graph.add("iota", {}, {{"shape", shape}, {"axis", int64_t{1}}});
+  return {call.b.cast(
+      call.graph.add("equal", {column, call.b.add(row, static_cast<double>(call.integer("k", 0)))}), *dtype)};
+}

@@ -1,0 +1,24 @@
+#include "onnx/import/call.h"
+
+using namespace millrace;
+using onnx::Ints;
+
+MILLRACE_ONNX_IMPORT(OneHot) {
+  const auto depth = static_cast<int64_t>(call.known_number(1));
+  if (depth < 0) call.refuse("its depth is negative");
+  const int rank = call.rank(0) + 1;
+  const int64_t axis = call.axis(call.integer("axis", -1), rank);
+  Shape one = call.shape(0), whole = call.shape(0);
+  one.insert(one.begin() + axis, Dim(1));
+  whole.insert(whole.begin() + axis, Dim(depth));
+  Value indices = call.b.cast(call[0], i64);
+  indices = call.b.select(call.graph.add("less", {indices, call.fill(indices, 0)}),
+                          call.b.add(indices, static_cast<double>(depth)), indices);
+  const Value place = call.graph.add("iota", {}, {{"shape", whole}, {"axis", axis}});
+  const Value hot = call.b.binary("equal", place, call.b.reshape(indices, one));
+  const auto value = [&](int64_t at) {
+    return call.b.reshape(call.graph.add("slice", {call[2]}, {{"starts", Ints{at}}, {"ends", Ints{at + 1}}}),
+                          {});
+  };
+  return {call.b.select(hot, value(1), value(0))};
+}

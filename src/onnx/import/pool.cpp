@@ -1,0 +1,144 @@
+#include <algorithm>
+#include <limits>
+
+#include "onnx/import/windows.h"
+
+using namespace millrace;
+using onnx::Ints;
+
+namespace {
+
+/// With ceil_mode more is padded behind, so that the last window is whole; it must begin inside. How much
+/// that is, for each dimension.
+Ints round_up(const onnx::ImportCall& call, onnx::Windows& w) {
+  const auto dims = static_cast<size_t>(w.dims);
+  Ints added(dims, 0);
+  if (call.integer("ceil_mode", 0) == 0) return added;
+  for (size_t d = 0; d < dims; ++d) {
+    const int64_t size = call.shape(0)[d + 2].size();
+    const int64_t free = size + w.pads[d] + w.pads[d + dims] - w.extent(d), over = free % w.strides[d];
+    if (over > 0 && free - over + w.strides[d] < size + w.pads[d]) added[d] = w.strides[d] - over;
+    w.pads[d + dims] += added[d];
+  }
+  return added;
+}
+
+/// Whether our operators of two dimensions have such windows.
+bool is_plain(const onnx::Windows& w) {
+  const auto dims = static_cast<size_t>(w.dims);
+  for (size_t d = 0; d < dims; ++d)
+    if (w.dilations[d] != 1 || w.pads[d] >= w.kernel[d] || w.pads[d + dims] >= w.kernel[d]) return false;
+  return w.dims <= 2;
+}
+
+/// One by one the places of a window, each for all windows at once, put together by `op`.
+Value gathered(onnx::ImportCall& call, Value x, const onnx::Windows& w, std::string_view op, double outside) {
+  const auto dims = static_cast<size_t>(w.dims);
+  Ints low(dims + 2, 0), high(dims + 2, 0);
+  for (size_t d = 0; d < dims; ++d) {
+    low[d + 2] = w.pads[d];
+    high[d + 2] = w.pads[d + dims];
+  }
+  const Value padded = call.graph.add("pad", {x}, {{"low", low}, {"high", high}, {"value", outside}});
+  const Ints sizes = call.b.shape(padded).sizes();
+  Ints place(dims, 0);
+  Value result;
+  while (true) {
+    Ints starts(dims + 2, 0), ends = sizes, steps(dims + 2, 1);
+    for (size_t d = 0; d < dims; ++d) {
+      if (sizes[d + 2] < w.extent(d)) call.refuse("its window is larger than what it looks at");
+      const int64_t count = (sizes[d + 2] - w.extent(d)) / w.strides[d] + 1;
+      starts[d + 2] = place[d] * w.dilations[d];
+      ends[d + 2] = starts[d + 2] + (count - 1) * w.strides[d] + 1;
+      steps[d + 2] = w.strides[d];
+    }
+    const Value part =
+        call.graph.add("slice", {padded}, {{"starts", starts}, {"ends", ends}, {"steps", steps}});
+    result = result.valid() ? call.b.binary(op, result, part) : part;
+    size_t d = dims;
+    while (d > 0 && ++place[d - 1] == w.kernel[d - 1]) place[--d] = 0;
+    if (d == 0) return result;
+  }
+}
+
+Value two(onnx::ImportCall& call, std::string_view op, Value x, const onnx::Windows& of,
+          Attributes attributes = {}) {
+  const onnx::Windows w = as_two(of);
+  attributes.set("kernel", w.kernel);
+  attributes.set("strides", w.strides);
+  attributes.set("pads", w.pads);
+  return as_it_was(call, call.graph.add(op, {two_dimensional(call, x, of)}, attributes), of);
+}
+
+/// How many elements each window has: of the picture, with `with_pads` of what the model pads, too.
+Value counts(onnx::ImportCall& call, const onnx::Windows& w, const Ints& added, bool with_pads) {
+  const auto dims = static_cast<size_t>(w.dims);
+  Value ones = call.b.broadcast(call.scalar(call.dtype(0), 1), Shape(call.shape(0)));
+  onnx::Windows inner = w;
+  if (with_pads) {
+    Ints low(dims + 2, 0), high(dims + 2, 0);
+    for (size_t d = 0; d < dims; ++d) {
+      low[d + 2] = w.pads[d];
+      high[d + 2] = w.pads[d + dims] - added[d];
+      inner.pads[d] = 0;
+      inner.pads[d + dims] = added[d];
+    }
+    ones = call.graph.add("pad", {ones}, {{"low", low}, {"high", high}, {"value", 1.0}});
+  }
+  return gathered(call, ones, inner, "add", 0);
+}
+
+Ints positions(const onnx::ImportCall& call) {
+  Ints axes;
+  for (int d = 2; d < call.rank(0); ++d) axes.push_back(d);
+  return axes;
+}
+
+Value of_all_positions(onnx::ImportCall& call, std::string_view op, Value x) {
+  const Ints axes = positions(call);
+  return axes.empty() ? x : call.graph.add(op, {x}, {{"axes", axes}, {"keep_dims", true}});
+}
+
+Value power(onnx::ImportCall& call, Value x, double exponent) {
+  return call.graph.add("pow", {x, call.fill(x, exponent)});
+}
+
+}  // namespace
+
+MILLRACE_ONNX_IMPORT(MaxPool) {
+  onnx::Windows w = windows_of(call, call.ints("kernel_shape"));
+  round_up(call, w);
+  if (call.node.outputs.size() > 1) call.refuse("the positions of the maxima are not known");
+  const DType dtype = call.dtype(0);
+  const Value x = dtype.is_float() ? call[0] : call.b.cast(call[0], f32);
+  constexpr double lowest = -std::numeric_limits<double>::infinity();
+  const Value y =
+      is_plain(w) ? two(call, "max_pool2d_values", x, w) : gathered(call, x, w, "maximum", lowest);
+  return {call.b.cast(y, dtype)};
+}
+
+MILLRACE_ONNX_IMPORT(AveragePool) {
+  onnx::Windows w = windows_of(call, call.ints("kernel_shape"));
+  const bool counted = call.integer("count_include_pad", 0) != 0;
+  const Ints added = round_up(call, w);
+  const bool rounds = std::any_of(added.begin(), added.end(), [](int64_t each) { return each > 0; });
+  if (is_plain(w) && !(counted && rounds))
+    return {two(call, "avg_pool2d", call[0], w, {{"count_include_pad", counted}})};
+  return {call.b.div(gathered(call, call[0], w, "add", 0), counts(call, w, added, counted))};
+}
+
+MILLRACE_ONNX_IMPORT(LpPool) {
+  onnx::Windows w = windows_of(call, call.ints("kernel_shape"));
+  round_up(call, w);
+  const auto p = static_cast<double>(call.integer("p", 2));
+  const Value powers = power(call, call.graph.add("abs", {call[0]}), p);
+  return {power(call, gathered(call, powers, w, "add", 0), 1 / p)};
+}
+
+MILLRACE_ONNX_IMPORT(GlobalAveragePool) { return {of_all_positions(call, "mean", call[0])}; }
+MILLRACE_ONNX_IMPORT(GlobalMaxPool) { return {of_all_positions(call, "max", call[0])}; }
+MILLRACE_ONNX_IMPORT(GlobalLpPool) {
+  const auto p = static_cast<double>(call.integer("p", 2));
+  const Value powers = power(call, call.graph.add("abs", {call[0]}), p);
+  return {power(call, of_all_positions(call, "sum", powers), 1 / p)};
+}

@@ -1,0 +1,124 @@
+#include <algorithm>
+#include <utility>
+
+#include "onnx/import/call.h"
+
+using namespace millrace;
+using onnx::Ints;
+
+// Whole numbers that stand for floats: x = (q − zero point) · scale.
+namespace {
+
+/// Scale or zero point, one for all, one along `axis`, or one for each block of it, as the operand's shape.
+Value spread_out(onnx::ImportCall& call, Value of, const Shape& shape, int64_t axis, int64_t block) {
+  const Shape own = call.b.shape(of);
+  if (own.count() == 1 && own.rank() <= 1) return call.b.broadcast(call.b.reshape(of, {}), shape);
+  if (own.rank() == 1) {
+    Shape one(shape.size(), Dim(1));
+    one[static_cast<size_t>(axis)] = own[0];
+    return call.b.broadcast(call.b.reshape(of, one), shape);
+  }
+  if (own.rank() != shape.rank()) call.refuse("its scale fits neither all, nor an axis, nor blocks");
+  Ints places;
+  const int64_t size = shape[static_cast<size_t>(axis)].size(),
+                blocks = own[static_cast<size_t>(axis)].size();
+  if (block == 0) block = (size + blocks - 1) / std::max<int64_t>(1, blocks);
+  for (int64_t i = 0; i < size; ++i) places.push_back(i / block);
+  return call.graph.add("gather", {of, call.ints_constant(places)}, {{"axis", axis}});
+}
+
+std::pair<double, double> range_of(onnx::ImportCall& call, DType dtype) {
+  if (dtype == u8) return {0, 255};
+  if (dtype == i8) return {-128, 127};
+  call.refuse("only u8 and i8 are known");
+}
+
+}  // namespace
+
+MILLRACE_ONNX_IMPORT(QuantizeLinear) {
+  const Shape shape = call.shape(0);
+  const int64_t axis =
+      shape.rank() == 0
+          ? 0
+          : call.axis(call.integer("axis", 1) >= shape.rank() ? shape.rank() - 1 : call.integer("axis", 1),
+                      shape.rank());
+  const int64_t block = call.integer("block_size", 0);
+  DType to = call.given(2) ? call.dtype(2) : u8;
+  if (!call.given(2) && call.integer("output_dtype", 0) != 0) {
+    const std::optional<DType> said = onnx::dtype_of(call.integer("output_dtype"));
+    if (!said) call.refuse("only u8 and i8 are known");
+    to = *said;
+  }
+  const auto [low, high] = range_of(call, to);
+  const Value scale = call.b.cast(spread_out(call, call[1], shape, axis, block), f32);
+  Value q = call.graph.add("round", {call.b.div(call.b.cast(call[0], f32), scale)});
+  if (call.given(2)) q = call.b.add(q, call.b.cast(spread_out(call, call[2], shape, axis, block), f32));
+  return {call.b.cast(call.graph.add("clamp", {q}, {{"low", low}, {"high", high}}), to)};
+}
+
+MILLRACE_ONNX_IMPORT(DequantizeLinear) {
+  const Shape shape = call.shape(0);
+  const int64_t axis =
+      shape.rank() == 0
+          ? 0
+          : call.axis(call.integer("axis", 1) >= shape.rank() ? shape.rank() - 1 : call.integer("axis", 1),
+                      shape.rank());
+  const int64_t block = call.integer("block_size", 0);
+  Value x = call.b.cast(call[0], f32);
+  if (call.given(2)) x = call.b.sub(x, call.b.cast(spread_out(call, call[2], shape, axis, block), f32));
+  return {call.b.cast(call.b.mul(x, call.b.cast(spread_out(call, call[1], shape, axis, block), f32)),
+                      call.dtype(1))};
+}
+
+MILLRACE_ONNX_IMPORT(DynamicQuantizeLinear) {
+  Ints all;
+  for (int d = 0; d < call.rank(0); ++d) all.push_back(d);
+  const Value x = call[0], zero = call.scalar(f32, 0);
+  const Value high = call.b.binary("maximum", call.b.max(x, all, false), zero);
+  const Value low =
+      call.b.binary("minimum", call.graph.add("min", {x}, {{"axes", all}, {"keep_dims", false}}), zero);
+  const Value scale = call.b.div(call.b.sub(high, low), 255);
+  const auto as_byte = [&](Value y) {
+    return call.graph.add("clamp", {call.graph.add("round", {y})}, {{"low", 0.0}, {"high", 255.0}});
+  };
+  const Value point = as_byte(call.b.div(call.graph.add("neg", {low}), scale));
+  // Rounded before the zero point is added.
+  const Value q = call.b.add(call.graph.add("round", {call.b.binary("div", x, scale)}), point);
+  return {call.b.cast(as_byte(q), u8), scale, call.b.cast(point, u8)};
+}
+
+namespace {
+
+/// Of whole numbers, without their zero point, as floats that hold sums of products exactly up to 2^53.
+Value centred(onnx::ImportCall& call, int k, int point, int64_t axis) {
+  Value x = call.b.cast(call[k], f64);
+  if (call.given(point))
+    x = call.b.sub(x, call.b.cast(spread_out(call, call[point], call.b.shape(x), axis, 0), f64));
+  return x;
+}
+
+}  // namespace
+
+MILLRACE_ONNX_IMPORT(MatMulInteger) {
+  const int64_t rows = call.rank(0) - 2, columns = call.rank(1) - 1;
+  if (rows < 0 || columns < 1 || call.rank(0) != call.rank(1))
+    call.refuse("only matrices of the same rank are known");
+  return {call.b.cast(call.b.matmul(centred(call, 0, 2, rows), centred(call, 1, 3, columns)), i32)};
+}
+
+MILLRACE_ONNX_IMPORT(QLinearMatMul) {
+  const Value a = call.b.cast(call[0], f64), b = call.b.cast(call[3], f64);
+  const auto of = [&](int k, Value like, int64_t axis) {
+    return call.b.cast(spread_out(call, call[k], call.b.shape(like), axis, 0), f64);
+  };
+  const int rank = call.rank(0);
+  if (rank < 2 || rank != call.rank(3)) call.refuse("only matrices of the same rank are known");
+  const Value left = call.b.mul(call.b.sub(a, of(2, a, rank - 2)), of(1, a, rank - 2));
+  const Value right = call.b.mul(call.b.sub(b, of(5, b, rank - 1)), of(4, b, rank - 1));
+  const Value y = call.b.matmul(left, right);
+  const DType to = call.dtype(7);
+  const auto [low, high] = range_of(call, to);
+  const Value q =
+      call.b.add(call.graph.add("round", {call.b.div(y, of(6, y, rank - 2))}), of(7, y, rank - 2));
+  return {call.b.cast(call.graph.add("clamp", {q}, {{"low", low}, {"high", high}}), to)};
+}

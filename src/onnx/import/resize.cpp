@@ -1,0 +1,204 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "onnx/import/call.h"
+
+using namespace millrace;
+using onnx::Ints;
+
+// Resize: along each axis a known linear map, as picked rows (nearest) or a product with a matrix.
+namespace {
+
+struct Axis {
+  int64_t from, to;
+  double scale, low, high;  // low, high: of the region, as shares of the size
+};
+
+double source(const std::string& transformation, const Axis& axis, int64_t at) {
+  const auto i = static_cast<double>(at), from = static_cast<double>(axis.from), to = axis.scale * from;
+  if (transformation == "asymmetric") return i / axis.scale;
+  if (transformation == "align_corners")
+    return to <= 1 ? 0 : i * (from - 1) / (static_cast<double>(axis.to) - 1);
+  if (transformation == "pytorch_half_pixel") return to > 1 ? (i + 0.5) / axis.scale - 0.5 : 0;
+  if (transformation == "tf_half_pixel_for_nn") return (i + 0.5) / axis.scale;
+  if (transformation == "half_pixel_symmetric") {
+    const double adjustment = static_cast<double>(axis.to) / to, centre = from / 2;
+    return centre * (1 - adjustment) + (i + 0.5) / axis.scale - 0.5;
+  }
+  if (transformation == "tf_crop_and_resize")
+    return axis.to > 1 ? axis.low * (from - 1) +
+                             i * (axis.high - axis.low) * (from - 1) / (static_cast<double>(axis.to) - 1)
+                       : 0.5 * (axis.low + axis.high) * (from - 1);
+  return (i + 0.5) / axis.scale - 0.5;  // half_pixel
+}
+
+int64_t nearest(const std::string& mode, double at, int64_t size) {
+  double place = 0;
+  if (mode == "floor")
+    place = std::floor(at);
+  else if (mode == "ceil")
+    place = std::ceil(at);
+  else if (mode == "round_prefer_ceil")
+    place = std::floor(at + 0.5);
+  else
+    place = std::ceil(at - 0.5);
+  return std::clamp<int64_t>(static_cast<int64_t>(place), 0, size - 1);
+}
+
+double cubic(double x, double a) {
+  x = std::abs(x);
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+struct Filter {
+  bool cubic, antialias, exclude_outside;
+  double a, outside;
+  bool crops;
+};
+
+/// [to, from]: the share of each position in each.
+Array matrix(const std::string& transformation, const Axis& axis, const Filter& filter) {
+  Array weights(f32, {axis.to, axis.from});
+  const double stretch = filter.antialias ? std::max(1.0, 1 / axis.scale) : 1.0,
+               reach = (filter.cubic ? 2 : 1) * stretch;
+  for (int64_t i = 0; i < axis.to; ++i) {
+    const double at = source(transformation, axis, i);
+    if (filter.crops && (at < 0 || at > static_cast<double>(axis.from - 1))) continue;
+    double total = 0;
+    std::vector<std::pair<int64_t, double>> taps;
+    for (int64_t k = static_cast<int64_t>(std::floor(at - reach));
+         k <= static_cast<int64_t>(std::ceil(at + reach)); ++k) {
+      const double distance = (at - static_cast<double>(k)) / stretch;
+      double weight = filter.cubic ? cubic(distance, filter.a) : std::max(0.0, 1 - std::abs(distance));
+      if (filter.exclude_outside && (k < 0 || k >= axis.from)) weight = 0;
+      total += weight;
+      taps.emplace_back(std::clamp<int64_t>(k, 0, axis.from - 1), weight);
+    }
+    for (const auto& [k, weight] : taps) {
+      const int64_t place = i * axis.from + k;
+      weights.set(place, weights.at(place) + weight / total);
+    }
+  }
+  return weights;
+}
+
+/// x · matrixᵀ along an axis.
+Value along(onnx::ImportCall& call, Value x, int64_t axis, const Array& weights) {
+  Ints order;
+  for (int d = 0; d < call.b.shape(x).rank(); ++d) order.push_back(d);
+  std::swap(order[static_cast<size_t>(axis)], order.back());
+  const Value turned = call.b.transpose(x, order);
+  Shape shape = call.b.shape(turned);
+  const int64_t from = shape.back().size();
+  const Value flat = call.b.reshape(turned, {shape.count() / std::max<int64_t>(from, 1), from});
+  shape.back() = weights.shape()[0];
+  return call.b.transpose(call.b.reshape(call.b.matmul(flat, call.constant(weights), false, true), shape),
+                          order);
+}
+
+/// The axes that change; sizes and scales from what is given.
+std::vector<std::pair<int64_t, Axis>> axes_of(onnx::ImportCall& call, bool old) {
+  const int rank = call.rank(0);
+  Ints axes;
+  for (int d = 0; d < rank; ++d) axes.push_back(d);
+  for (int64_t& each : axes = call.ints("axes", axes)) each = call.axis(each, rank);
+  const int at_scales = old ? 1 : 2;
+  std::vector<double> scales, region;
+  if (call.given(at_scales) && call.shape(at_scales).count() > 0) {
+    const Array* known = call.known(at_scales);
+    if (!known) call.refuse("its scales are not known before the model runs");
+    scales = known->to_doubles();
+  }
+  if (!old && call.given(1) &&
+      call.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize") {
+    const Array* known = call.known(1);
+    if (!known) call.refuse("its region is not known before the model runs");
+    region = known->to_doubles();
+  }
+  Ints sizes;
+  if (!old && call.given(3) && call.shape(3).count() > 0) sizes = call.known_ints(3);
+  if (call.has("scales")) scales = call.numbers("scales");
+  if (scales.size() != axes.size() && sizes.size() != axes.size())
+    call.refuse("it needs a scale or a size for each axis");
+  if (!region.empty() && region.size() != 2 * axes.size())
+    call.refuse("its region needs two numbers for each axis");
+  const std::string policy = call.text("keep_aspect_ratio_policy", "stretch");
+  std::vector<std::pair<int64_t, Axis>> found;
+  double common = 0;
+  if (!sizes.empty() && policy != "stretch")
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const double scale = static_cast<double>(sizes[i]) /
+                           static_cast<double>(call.shape(0)[static_cast<size_t>(axes[i])].size());
+      common = i == 0 ? scale : (policy == "not_larger" ? std::min(common, scale) : std::max(common, scale));
+    }
+  for (size_t i = 0; i < axes.size(); ++i) {
+    Axis axis{call.shape(0)[static_cast<size_t>(axes[i])].size(), 0, 1, 0, 1};
+    if (!region.empty()) {
+      axis.low = region[i];
+      axis.high = region[axes.size() + i];
+    }
+    if (sizes.empty()) {
+      axis.scale = scales[i];
+      axis.to = static_cast<int64_t>(
+          std::floor(static_cast<double>(axis.from) * (axis.high - axis.low) * axis.scale));
+    } else if (common > 0) {
+      axis.scale = common;
+      axis.to = static_cast<int64_t>(std::floor(static_cast<double>(axis.from) * common + 0.5));
+    } else {
+      axis.to = sizes[i];
+      axis.scale = static_cast<double>(axis.to) / (static_cast<double>(axis.from) * (axis.high - axis.low));
+      if (axis.low != 0 || axis.high != 1)
+        axis.scale = static_cast<double>(axis.to) / static_cast<double>(axis.from);
+    }
+    if (axis.from < 1 || axis.to < 1 || axis.to > (int64_t{1} << 31)) call.refuse("sizes must be positive");
+    if (axis.to != axis.from || axis.scale != 1 || axis.low != 0 || axis.high != 1)
+      found.emplace_back(axes[i], axis);
+  }
+  return found;
+}
+
+std::vector<Value> resized(onnx::ImportCall& call, bool old) {
+  const std::string mode = call.text("mode", "nearest");
+  const std::string transformation =
+      old ? "asymmetric" : call.text("coordinate_transformation_mode", "half_pixel");
+  const bool crops = transformation == "tf_crop_and_resize";
+  const Filter filter{mode == "cubic",
+                      call.integer("antialias", 0) != 0,
+                      call.integer("exclude_outside", 0) != 0,
+                      call.number("cubic_coeff_a", -0.75),
+                      call.number("extrapolation_value", 0),
+                      crops};
+  const DType dtype = call.dtype(0);
+  Value x = call[0], inside;
+  for (const auto& [at, axis] : axes_of(call, old)) {
+    if (mode == "nearest") {
+      Ints places;
+      for (int64_t i = 0; i < axis.to; ++i)
+        places.push_back(nearest(old ? "floor" : call.text("nearest_mode", "round_prefer_floor"),
+                                 source(transformation, axis, i), axis.from));
+      x = call.graph.add("gather", {x, call.ints_constant(places)}, {{"axis", at}});
+    } else {
+      x = along(call, call.b.cast(x, f32), at, matrix(transformation, axis, filter));
+    }
+    if (!crops) continue;
+    Array in(boolean, Shape(Ints(static_cast<size_t>(call.rank(0)), 1)));
+    Ints one(static_cast<size_t>(call.rank(0)), 1);
+    one[static_cast<size_t>(at)] = axis.to;
+    in = Array(boolean, Shape(one));
+    for (int64_t i = 0; i < axis.to; ++i) {
+      const double place = source(transformation, axis, i);
+      in.set(i, place >= 0 && place <= static_cast<double>(axis.from - 1) ? 1 : 0);
+    }
+    const Value here = call.constant(in);
+    inside = inside.valid() ? call.b.binary("logical_and", inside, here) : here;
+  }
+  if (inside.valid()) x = call.b.select(inside, x, call.fill(x, filter.outside));
+  return {call.b.cast(x, dtype)};
+}
+
+}  // namespace
+
+MILLRACE_ONNX_IMPORT(Resize) { return resized(call, call.opset < 11); }
+MILLRACE_ONNX_IMPORT(Upsample) { return resized(call, true); }

@@ -1,0 +1,82 @@
+#include <algorithm>
+
+#include "onnx/import/call.h"
+
+using namespace millrace;
+using onnx::Ints;
+
+namespace {
+
+/// Position `at` of an axis, which disappears.
+Value sliced(onnx::ImportCall& call, Value x, int64_t axis, int64_t at) {
+  Ints starts(call.b.shape(x).size(), 0), ends = call.b.shape(x).sizes();
+  const auto d = static_cast<size_t>(axis);
+  starts[d] = at;
+  ends[d] = at + 1;
+  const Value one = call.graph.add("slice", {x}, {{"starts", starts}, {"ends", ends}});
+  Shape shape = call.b.shape(one);
+  shape.erase(shape.begin() + axis);
+  return call.b.reshape(one, shape);
+}
+
+Value stacked(onnx::ImportCall& call, const std::vector<Value>& slices, int64_t axis) {
+  std::vector<Value> parts;
+  for (const Value each : slices) {
+    Shape shape = call.b.shape(each);
+    shape.insert(shape.begin() + axis, Dim(1));
+    parts.push_back(call.b.reshape(each, shape));
+  }
+  return parts.size() == 1 ? parts[0] : call.graph.add("concat", parts, {{"axis", axis}});
+}
+
+constexpr int64_t kMostScanned = 4096;  // steps that are written one after the other
+
+}  // namespace
+
+MILLRACE_ONNX_IMPORT(Scan) {
+  const onnx::AttributeProto& body = call.attribute("body");
+  if (!body.graph) call.refuse("it lacks its body");
+  if (call.opset < 9) call.refuse("before opset 9 it scans batches; convert the model to a later one");
+  const auto sequences = static_cast<size_t>(call.integer("num_scan_inputs")),
+             given = static_cast<size_t>(call.count());
+  if (sequences < 1 || sequences > given) call.refuse("it has fewer inputs than sequences");
+  const size_t carries = given - sequences, outputs = body.graph->outputs.size();
+  if (outputs < carries) call.refuse("its body gives too few values");
+  const size_t stacks = outputs - carries;
+  const Ints backwards = call.ints("scan_input_directions", Ints(sequences, 0)),
+             axes = call.ints("scan_input_axes", Ints(sequences, 0)),
+             out_backwards = call.ints("scan_output_directions", Ints(stacks, 0)),
+             out_axes = call.ints("scan_output_axes", Ints(stacks, 0));
+  if (backwards.size() != sequences || axes.size() != sequences || out_backwards.size() != stacks ||
+      out_axes.size() != stacks)
+    call.refuse("its axes or directions are not as many as its sequences");
+  std::vector<Value> carried;
+  for (size_t k = 0; k < carries; ++k) carried.push_back(call[static_cast<int>(k)]);
+  Ints at;
+  int64_t steps = -1;
+  for (size_t k = 0; k < sequences; ++k) {
+    const auto operand = static_cast<int>(carries + k);
+    at.push_back(call.axis(axes[k], call.rank(operand)));
+    const int64_t length = call.shape(operand)[static_cast<size_t>(at[k])].size();
+    if (steps >= 0 && length != steps) call.refuse("its sequences have different lengths");
+    steps = length;
+  }
+  if (steps < 1 || steps > kMostScanned)
+    call.refuse("it has no steps, or more than can be written one after the other");
+  std::vector<std::vector<Value>> slices(stacks);
+  for (int64_t step = 0; step < steps; ++step) {
+    std::vector<Value> arguments = carried;
+    for (size_t k = 0; k < sequences; ++k)
+      arguments.push_back(sliced(call, call[static_cast<int>(carries + k)], at[k],
+                                 backwards[k] != 0 ? steps - 1 - step : step));
+    const std::vector<Value> results = call.nested.inline_nested(*body.graph, arguments);
+    for (size_t k = 0; k < carries; ++k) carried[k] = results[k];
+    for (size_t k = 0; k < stacks; ++k) slices[k].push_back(results[carries + k]);
+  }
+  for (size_t k = 0; k < stacks; ++k) {
+    if (out_backwards[k] != 0) std::reverse(slices[k].begin(), slices[k].end());
+    const int64_t axis = call.axis(out_axes[k], call.b.shape(slices[k][0]).rank() + 1);
+    carried.push_back(stacked(call, slices[k], axis));
+  }
+  return carried;
+}

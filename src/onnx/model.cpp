@@ -1,0 +1,366 @@
+#include "onnx/model.h"
+
+#include <array>
+#include <cstring>
+
+#include "base/format.h"
+#include "base/mapped_file.h"
+#include "base/wire.h"
+
+namespace millrace::onnx {
+namespace {
+
+constexpr int kDeepest = 64;  // graphs within graphs
+
+/// Reads messages of one file; what is wrong is told with the file's name.
+class Parser {
+ public:
+  explicit Parser(std::string name) : name_(std::move(name)) {}
+
+  Model model(std::string_view bytes) {
+    Model model;
+    each(bytes, [&](WireReader& field) {
+      switch (field.field()) {
+        case 1:
+          model.ir_version = integer(field);
+          break;
+        case 2:
+          model.producer = text(field);
+          break;
+        case 7:
+          model.graph = graph(message(field), 0);
+          break;
+        case 8:
+          add_opset(model.opsets, message(field));
+          break;
+        case 14:
+          model.metadata.insert(entry(message(field)));
+          break;
+        case 25:
+          model.functions.push_back(function(message(field)));
+          break;
+        default:
+          break;
+      }
+    });
+    return model;
+  }
+
+  TensorProto tensor(std::string_view bytes) {
+    TensorProto tensor;
+    each(bytes, [&](WireReader& field) {
+      switch (field.field()) {
+        case 1:
+          add_integers(tensor.dims, field);
+          break;
+        case 2:
+          tensor.data_type = integer(field);
+          break;
+        case 4:
+          tensor.floats.push_back(field.bytes());
+          break;
+        case 5:
+          tensor.int32s.push_back(packed(field));
+          break;
+        case 6:
+          tensor.texts.push_back(text(field));
+          break;
+        case 7:
+          tensor.int64s.push_back(packed(field));
+          break;
+        case 8:
+          tensor.name = text(field);
+          break;
+        case 9:
+          tensor.raw = message(field);
+          break;
+        case 10:
+          tensor.doubles.push_back(field.bytes());
+          break;
+        case 11:
+          tensor.uint64s.push_back(packed(field));
+          break;
+        case 13:
+          tensor.external.insert(entry(message(field)));
+          break;
+        default:
+          break;
+      }
+    });
+    return tensor;
+  }
+
+ private:
+  [[noreturn]] void damaged() const { fail<InputError>("{}: the file is damaged or no ONNX model", name_); }
+
+  template <typename Take>
+  void each(std::string_view bytes, const Take& take) {
+    WireReader fields(bytes);
+    while (fields.next()) take(fields);
+    if (fields.damaged()) damaged();
+  }
+
+  int64_t integer(const WireReader& field) const {
+    if (field.type() != 0) damaged();
+    return static_cast<int64_t>(field.number());
+  }
+  std::string_view message(const WireReader& field) const {
+    if (field.type() != 2) damaged();
+    return field.bytes();
+  }
+  std::string text(const WireReader& field) const { return std::string(message(field)); }
+
+  /// A list of varints, of which this field is a part: packed, or a single one, which is written again.
+  std::string_view packed(const WireReader& field) {
+    if (field.type() == 2) return field.bytes();
+    if (field.type() != 0) damaged();
+    fail<InputError>("{}: numbers of a tensor that are not packed", name_);
+  }
+
+  void add_integers(std::vector<int64_t>& list, const WireReader& field) const {
+    if (field.type() == 0) {
+      list.push_back(static_cast<int64_t>(field.number()));
+      return;
+    }
+    std::string_view rest = message(field);
+    uint64_t value = 0;
+    while (!rest.empty()) {
+      if (!WireReader::varint(rest, value)) damaged();
+      list.push_back(static_cast<int64_t>(value));
+    }
+  }
+
+  void add_floats(std::vector<float>& list, const WireReader& field) const {
+    const std::string_view bytes = field.bytes();
+    if ((field.type() != 5 && field.type() != 2) || bytes.size() % 4 != 0) damaged();
+    const size_t before = list.size();
+    list.resize(before + bytes.size() / 4);
+    std::memcpy(list.data() + before, bytes.data(), bytes.size());
+  }
+
+  std::pair<std::string, std::string> entry(std::string_view bytes) {
+    std::pair<std::string, std::string> found;
+    each(bytes, [&](WireReader& field) {
+      if (field.field() == 1) found.first = text(field);
+      if (field.field() == 2) found.second = text(field);
+    });
+    return found;
+  }
+
+  void add_opset(std::map<std::string, int64_t>& opsets, std::string_view bytes) {
+    std::string domain;
+    int64_t version = 0;
+    each(bytes, [&](WireReader& field) {
+      if (field.field() == 1) domain = text(field);
+      if (field.field() == 2) version = integer(field);
+    });
+    opsets[domain == "ai.onnx" ? "" : domain] = version;
+  }
+
+  GraphProto graph(std::string_view bytes, int depth) {
+    if (depth > kDeepest) fail<InputError>("{}: graphs lie more than {} deep in each other", name_, kDeepest);
+    GraphProto graph;
+    each(bytes, [&](WireReader& field) {
+      switch (field.field()) {
+        case 1:
+          graph.nodes.push_back(node(message(field), depth));
+          break;
+        case 2:
+          graph.name = text(field);
+          break;
+        case 5:
+          graph.initialisers.push_back(tensor(message(field)));
+          break;
+        case 11:
+          graph.inputs.push_back(value_info(message(field)));
+          break;
+        case 12:
+          graph.outputs.push_back(value_info(message(field)));
+          break;
+        case 15:
+          graph.has_sparse = true;
+          break;
+        default:
+          break;
+      }
+    });
+    return graph;
+  }
+
+  NodeProto node(std::string_view bytes, int depth) {
+    NodeProto node;
+    each(bytes, [&](WireReader& field) {
+      switch (field.field()) {
+        case 1:
+          node.inputs.push_back(text(field));
+          break;
+        case 2:
+          node.outputs.push_back(text(field));
+          break;
+        case 3:
+          node.name = text(field);
+          break;
+        case 4:
+          node.op_type = text(field);
+          break;
+        case 5:
+          node.attributes.push_back(attribute(message(field), depth));
+          break;
+        case 7:
+          node.domain = text(field);
+          break;
+        case 8:
+          node.overload = text(field);
+          break;
+        default:
+          break;
+      }
+    });
+    if (node.domain == "ai.onnx") node.domain.clear();
+    return node;
+  }
+
+  AttributeProto attribute(std::string_view bytes, int depth) {
+    AttributeProto attribute;
+    each(bytes, [&](WireReader& field) {
+      switch (field.field()) {
+        case 1:
+          attribute.name = text(field);
+          break;
+        case 2: {
+          std::vector<float> one;
+          add_floats(one, field);
+          if (one.size() != 1) damaged();
+          attribute.number = one[0];
+          break;
+        }
+        case 3:
+          attribute.integer = integer(field);
+          break;
+        case 4:
+          attribute.text = text(field);
+          break;
+        case 5:
+          attribute.tensor = tensor(message(field));
+          break;
+        case 6:
+          attribute.graph = std::make_shared<GraphProto>(graph(message(field), depth + 1));
+          break;
+        case 7:
+          add_floats(attribute.numbers, field);
+          break;
+        case 8:
+          add_integers(attribute.integers, field);
+          break;
+        case 9:
+          attribute.texts.push_back(text(field));
+          break;
+        case 20:
+          attribute.type = integer(field);
+          break;
+        case 21:
+          attribute.refers_to = text(field);
+          break;
+        default:
+          break;
+      }
+    });
+    return attribute;
+  }
+
+  ValueInfo value_info(std::string_view bytes) {
+    ValueInfo info;
+    each(bytes, [&](WireReader& field) {
+      if (field.field() == 1) info.name = text(field);
+      if (field.field() != 2) return;
+      each(message(field), [&](WireReader& type) {
+        info.is_tensor = type.field() == 1;
+        if (info.is_tensor) tensor_type(info, message(type));
+      });
+    });
+    return info;
+  }
+
+  void tensor_type(ValueInfo& info, std::string_view bytes) {
+    each(bytes, [&](WireReader& field) {
+      if (field.field() == 1) info.data_type = integer(field);
+      if (field.field() != 2) return;
+      info.has_shape = true;
+      each(message(field), [&](WireReader& dim) {
+        if (dim.field() != 1) return;
+        ValueInfo::Dimension& dimension = info.shape.emplace_back();
+        each(message(dim), [&](WireReader& part) {
+          if (part.field() == 1) dimension.size = integer(part);
+          if (part.field() == 2) dimension.name = text(part);
+        });
+      });
+    });
+  }
+
+  FunctionProto function(std::string_view bytes) {
+    FunctionProto function;
+    each(bytes, [&](WireReader& field) {
+      switch (field.field()) {
+        case 1:
+          function.name = text(field);
+          break;
+        case 4:
+          function.inputs.push_back(text(field));
+          break;
+        case 5:
+          function.outputs.push_back(text(field));
+          break;
+        case 7:
+          function.nodes.push_back(node(message(field), 0));
+          break;
+        case 9:
+          add_opset(function.opsets, message(field));
+          break;
+        case 10:
+          function.domain = text(field);
+          break;
+        case 11:
+          function.defaults.push_back(attribute(message(field), 0));
+          break;
+        case 13:
+          function.overload = text(field);
+          break;
+        default:
+          break;
+      }
+    });
+    return function;
+  }
+
+  std::string name_;
+};
+
+}  // namespace
+
+const AttributeProto* NodeProto::find(std::string_view attribute) const {
+  for (const AttributeProto& each : attributes)
+    if (each.name == attribute) return &each;
+  return nullptr;
+}
+
+Model parse_model(std::string_view bytes, const std::string& name) {
+  Model model = Parser(name).model(bytes);
+  if (model.opsets.empty() && model.graph.nodes.empty() && model.graph.outputs.empty())
+    fail<InputError>("{}: the file is damaged or no ONNX model", name);
+  return model;
+}
+
+TensorProto parse_tensor(std::string_view bytes, const std::string& name) {
+  return Parser(name).tensor(bytes);
+}
+
+Model read_model(const std::filesystem::path& path) {
+  auto file = std::make_shared<MappedFile>(path);
+  Model model =
+      parse_model({reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()}, path.string());
+  model.folder = path.parent_path();
+  model.bytes = std::move(file);
+  return model;
+}
+
+}  // namespace millrace::onnx
