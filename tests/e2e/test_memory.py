@@ -40,7 +40,7 @@ def test_measured_memory_is_the_planned(binary, tmp_path, what):
 @pytest.mark.parametrize(
     "what, small, large, options", [("resnet18_cifar", 8, 48, "--optimizer sgd"), ("gpt_mini", 1, 6, "")])
 def test_memory_grows_as_planned(binary, tmp_path, what, small, large, options):
-    """What does not depend on the batch falls out: the growth is the plan's within 3 %, of which pages of 2 MB are a part. Looked
+    """What does not depend on the batch falls out: the growth is the plan's within 3 %. Looked
     at is the memory while it steps: a peak that lasts a moment may be missed on a busy machine, of one batch and not of the
     other."""
     planned, measured = {}, {}
