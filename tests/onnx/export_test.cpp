@@ -13,7 +13,7 @@
 #include "base/format.h"
 #include "ops/registry.h"
 #include "ops/scan.h"
-#include "optim/model_scope.h"
+#include "support/exported_network.h"
 #include "support/samples.h"
 #include "track/safetensors.h"
 
@@ -56,17 +56,7 @@ TEST_CASE("architectures are exported whole, normalisation included") {
       model = kind == "convnet" ? nn::normalised(std::move(model), {0.5}, {0.25})
                                 : nn::normalised(std::move(model), {0.5, 0.4, 0.6}, {0.25, 0.2, 0.3});
     model.module->initialise(3);
-    const optim::TensorSpec spec{"x0", model.inputs[0].type};
-    const Graph graph = optim::build_eval_graph(
-        *model.module, {spec},
-        [](nn::Module& module, std::span<const Tensor> x) {
-          return std::vector<optim::NamedTensor>{{"result", module(x[0])}};
-        },
-        true);
-    onnx::ExportOptions options;
-    int at = 1;
-    for (const auto& list : {model.module->parameters(), model.module->buffers()})
-      for (const nn::Named& named : list) options.weights[at++] = optim::value_of(named);
+    const auto [graph, options] = test::exported_network(model);
     const std::string bytes = onnx::export_model(graph, options);
     CHECK(bytes.size() > 10'000);
     if (!dump) continue;

@@ -1,4 +1,4 @@
-#include "onnx/import/call.h"
+#include "onnx/import/places.h"
 
 using namespace millrace;
 using onnx::Ints;
@@ -11,11 +11,7 @@ std::vector<Value> position(onnx::ImportCall& call, std::string_view op) {
   const bool keep = call.integer("keepdims", 1) != 0, last = call.integer("select_last_index", 0) != 0;
   Value x = call[0];
   const int64_t size = call.shape(0)[static_cast<size_t>(axis)].size();
-  if (last) {
-    Ints order;
-    for (int64_t i = size - 1; i >= 0; --i) order.push_back(i);
-    x = call.graph.add("gather", {x, call.ints_constant(order)}, {{"axis", axis}});
-  }
+  if (last) x = turned_round(call, x, axis);
   const Value at = call.graph.add(op, {x}, {{"axes", Ints{axis}}, {"keep_dims", keep}});
   return {last ? call.b.sub(call.fill(at, static_cast<double>(size - 1)), at) : at};
 }

@@ -1,40 +1,19 @@
-#include "onnx/import/call.h"
+#include "onnx/import/places.h"
 
 using namespace millrace;
 using onnx::Ints;
 
-namespace {
-
-/// Indices counted from the front.
-Value counted(onnx::ImportCall& call, Value indices, int64_t size) {
-  const Value zero = call.fill(indices, 0);
-  return call.b.select(call.graph.add("less", {indices, zero}),
-                       call.b.add(indices, static_cast<double>(size)), indices);
-}
-
-}  // namespace
-
 MILLRACE_ONNX_IMPORT(Gather) {
   const int64_t axis = call.axis(call.integer("axis", 0), call.rank(0));
-  const Value indices = counted(call, call[1], call.shape(0)[static_cast<size_t>(axis)].size());
+  const Value indices = counted_from_front(call, call[1], call.shape(0)[static_cast<size_t>(axis)].size());
   return {call.graph.add("gather", {call[0], indices}, {{"axis", axis}})};
 }
 
 /// Each position of the result takes one element: indices into the flattened data.
 MILLRACE_ONNX_IMPORT(GatherElements) {
-  const int rank = call.rank(0);
-  const int64_t axis = call.axis(call.integer("axis", 0), rank);
-  const Shape shape = call.shape(1);
-  const Ints sizes = call.shape(0).sizes();
-  Value flat = call.b.broadcast(call.scalar(i64, 0), shape);
-  int64_t stride = 1;
-  for (int d = rank - 1; d >= 0; --d) {
-    const Value at = d == axis ? call.b.cast(counted(call, call[1], sizes[static_cast<size_t>(d)]), i64)
-                               : call.graph.add("iota", {}, {{"shape", shape}, {"axis", int64_t{d}}});
-    flat = call.b.add(flat, call.b.mul(at, static_cast<double>(stride)));
-    stride *= sizes[static_cast<size_t>(d)];
-  }
-  return {call.graph.add("gather", {call.b.reshape(call[0], {stride}), flat}, {{"axis", int64_t{0}}})};
+  const Value flat = places_of_elements(call, call.axis(call.integer("axis", 0), call.rank(0)));
+  const Shape all{call.shape(0).count()};
+  return {call.graph.add("gather", {call.b.reshape(call[0], all), flat}, {{"axis", int64_t{0}}})};
 }
 
 /// Each row of indices takes a slice.
@@ -58,7 +37,7 @@ MILLRACE_ONNX_IMPORT(GatherND) {
       from.back() = d - batch;
       to.back() = d - batch + 1;
       const Value column = call.graph.add("slice", {call[1]}, {{"starts", from}, {"ends", to}});
-      at = call.b.cast(counted(call, call.b.reshape(column, rows), size), i64);
+      at = counted_from_front(call, call.b.reshape(column, rows), size);
     }
     flat = call.b.add(flat, call.b.mul(at, static_cast<double>(stride)));
     stride *= size;

@@ -27,6 +27,12 @@ Value spread_out(onnx::ImportCall& call, Value of, const Shape& shape, int64_t a
   return call.graph.add("gather", {of, call.ints_constant(places)}, {{"axis", axis}});
 }
 
+/// The axis that scales and zero points belong to, where they are not one for all; the last one at most.
+int64_t axis_of_scales(onnx::ImportCall& call) {
+  const int rank = call.rank(0);
+  return rank == 0 ? 0 : call.axis(std::min<int64_t>(call.integer("axis", 1), rank - 1), rank);
+}
+
 std::pair<double, double> range_of(onnx::ImportCall& call, DType dtype) {
   if (dtype == u8) return {0, 255};
   if (dtype == i8) return {-128, 127};
@@ -37,11 +43,7 @@ std::pair<double, double> range_of(onnx::ImportCall& call, DType dtype) {
 
 MILLRACE_ONNX_IMPORT(QuantizeLinear) {
   const Shape shape = call.shape(0);
-  const int64_t axis =
-      shape.rank() == 0
-          ? 0
-          : call.axis(call.integer("axis", 1) >= shape.rank() ? shape.rank() - 1 : call.integer("axis", 1),
-                      shape.rank());
+  const int64_t axis = axis_of_scales(call);
   const int64_t block = call.integer("block_size", 0);
   DType to = call.given(2) ? call.dtype(2) : u8;
   if (!call.given(2) && call.integer("output_dtype", 0) != 0) {
@@ -58,11 +60,7 @@ MILLRACE_ONNX_IMPORT(QuantizeLinear) {
 
 MILLRACE_ONNX_IMPORT(DequantizeLinear) {
   const Shape shape = call.shape(0);
-  const int64_t axis =
-      shape.rank() == 0
-          ? 0
-          : call.axis(call.integer("axis", 1) >= shape.rank() ? shape.rank() - 1 : call.integer("axis", 1),
-                      shape.rank());
+  const int64_t axis = axis_of_scales(call);
   const int64_t block = call.integer("block_size", 0);
   Value x = call.b.cast(call[0], f32);
   if (call.given(2)) x = call.b.sub(x, call.b.cast(spread_out(call, call[2], shape, axis, block), f32));

@@ -1,4 +1,4 @@
-#include "onnx/import/call.h"
+#include "onnx/import/places.h"
 
 using namespace millrace;
 using onnx::Ints;
@@ -22,25 +22,8 @@ Value scattered(onnx::ImportCall& call, Value places, Value updates, const std::
   return call.b.reshape(call.b.select(hit, added(call.fill(data, 0), what), data), shape);
 }
 
-Value placed(onnx::ImportCall& call, Value indices, int64_t size) {
-  const Value wide = call.b.cast(indices, i64);
-  return call.b.select(call.graph.add("less", {wide, call.fill(wide, 0)}),
-                       call.b.add(wide, static_cast<double>(size)), wide);
-}
-
 std::vector<Value> elements(onnx::ImportCall& call) {
-  const int rank = call.rank(0);
-  const int64_t axis = call.axis(call.integer("axis", 0), rank);
-  const Shape shape = call.shape(1);
-  const Ints sizes = call.shape(0).sizes();
-  Value flat = call.b.broadcast(call.scalar(i64, 0), shape);
-  int64_t stride = 1;
-  for (int d = rank - 1; d >= 0; --d) {
-    const Value at = d == axis ? placed(call, call[1], sizes[static_cast<size_t>(d)])
-                               : call.graph.add("iota", {}, {{"shape", shape}, {"axis", int64_t{d}}});
-    flat = call.b.add(flat, call.b.mul(at, static_cast<double>(stride)));
-    stride *= sizes[static_cast<size_t>(d)];
-  }
+  const Value flat = places_of_elements(call, call.axis(call.integer("axis", 0), call.rank(0)));
   return {scattered(call, flat, call[2], call.text("reduction", "none"))};
 }
 
@@ -66,7 +49,8 @@ MILLRACE_ONNX_IMPORT(ScatterND) {
     to.back() = from.back() + 1;
     const Value column =
         call.b.reshape(call.graph.add("slice", {call[1]}, {{"starts", from}, {"ends", to}}), rows);
-    flat = call.b.add(flat, call.b.mul(placed(call, column, sizes[d]), static_cast<double>(stride)));
+    flat =
+        call.b.add(flat, call.b.mul(counted_from_front(call, column, sizes[d]), static_cast<double>(stride)));
     stride *= sizes[d];
   }
   whole.emplace_back(inner);

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "onnx/import/call.h"
+#include "onnx/import/places.h"
 
 using namespace millrace;
 using onnx::Ints;
@@ -25,13 +25,6 @@ Range clipped(int64_t start, int64_t end, int64_t step, int64_t size) {
   start = std::clamp(from_end(start), step > 0 ? int64_t{0} : int64_t{-1}, most);
   end = end < -size ? least : std::clamp(from_end(end), least, most);
   return {start, end, step};
-}
-
-Value reversed(onnx::ImportCall& call, Value x, int64_t axis) {
-  const int64_t size = call.b.shape(x)[static_cast<size_t>(axis)].size();
-  Ints order;
-  for (int64_t i = size - 1; i >= 0; --i) order.push_back(i);
-  return call.graph.add("gather", {x, call.ints_constant(order)}, {{"axis", axis}});
 }
 
 }  // namespace
@@ -67,6 +60,6 @@ MILLRACE_ONNX_IMPORT(Slice) {
     }
   }
   Value x = call.graph.add("slice", {call[0]}, {{"starts", from}, {"ends", to}, {"steps", by}});
-  for (const int64_t axis : backwards) x = reversed(call, x, axis);
+  for (const int64_t axis : backwards) x = turned_round(call, x, axis);
   return {x};
 }

@@ -1,6 +1,5 @@
 #include "onnx/import/import.h"
 
-#include <cmath>
 #include <doctest/doctest.h>
 #include <set>
 #include <string>
@@ -16,26 +15,14 @@
 #include "base/file.h"
 #include "onnx/export.h"
 #include "ops/registry.h"
-#include "optim/model_scope.h"
+#include "support/exported_network.h"
+#include "support/random_graph.h"
 #include "support/samples.h"
 #include "support/temp_folder.h"
 
 using namespace millrace;
 
 namespace {
-
-/// The largest |a − b| / (1 + |b|); infinite where types differ.
-double difference(const Array& a, const Array& b) {
-  if (a.type() != b.type()) return INFINITY;
-  double largest = 0;
-  for (int64_t i = 0; i < a.count(); ++i) {
-    const double x = a.at(i), y = b.at(i);
-    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
-    const double off = std::abs(x - y) / (1 + std::abs(y));
-    largest = std::max(largest, std::isnan(off) ? INFINITY : off);
-  }
-  return largest;
-}
 
 bool has_negatives(const Array& numbers) {
   for (int64_t i = 0; i < numbers.count(); ++i)
@@ -88,7 +75,7 @@ TEST_CASE("what operators write as ONNX is read back as the same function") {
       REQUIRE(imported.graph.input_names() == graph.input_names());
       const Array should = ref::evaluate(graph, inputs)[0], is = ref::evaluate(imported.graph, inputs)[0];
       const double allowed = should.dtype().bits == 16 ? 2e-2 : 1e-4;
-      CHECK(difference(is, should) < allowed);
+      CHECK(test::difference(is, should) < allowed);
     }
   }
 }
@@ -99,17 +86,7 @@ TEST_CASE("networks that were exported answer in a session as they did before, a
     CAPTURE(kind);
     const nn::Model model = nn::make_model(kind);
     model.module->initialise(3);
-    const optim::TensorSpec spec{"x0", model.inputs[0].type};
-    const Graph graph = optim::build_eval_graph(
-        *model.module, {spec},
-        [](nn::Module& module, std::span<const Tensor> x) {
-          return std::vector<optim::NamedTensor>{{"result", module(x[0])}};
-        },
-        true);
-    onnx::ExportOptions options;
-    int at = 1;
-    for (const auto& list : {model.module->parameters(), model.module->buffers()})
-      for (const nn::Named& named : list) options.weights[at++] = optim::value_of(named);
+    const auto [graph, options] = test::exported_network(model);
     write_file(folder / (kind + ".onnx"), onnx::export_model(graph, options));
 
     const Session session = Session::load(folder / (kind + ".onnx"));
@@ -123,7 +100,7 @@ TEST_CASE("networks that were exported answer in a session as they did before, a
       program.bind_input(0, input);
       for (const auto& [i, weight] : options.weights) program.bind_input(i, weight);
       program.run();
-      CHECK(difference(session.run({{input}})[0], program.output(0)) < 1e-3);
+      CHECK(test::difference(session.run({{input}})[0], program.output(0)) < 1e-3);
     }
   }
 }
