@@ -36,6 +36,13 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/millraceConfigVersion.cmake
 install(FILES ${CMAKE_BINARY_DIR}/millraceConfig.cmake ${CMAKE_BINARY_DIR}/millraceConfigVersion.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/millrace)
 
+# For programs in C, and whoever asks pkg-config; the prefix is wherever the file lies.
+file(WRITE ${CMAKE_BINARY_DIR}/millrace.pc
+  "prefix=\${pcfiledir}/../..\nName: millrace\nDescription: compiler, trainer and inference engine for neural networks\n"
+  "Version: ${PROJECT_VERSION}\nCflags: -I\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}\n"
+  "Libs: -L\${prefix}/${CMAKE_INSTALL_LIBDIR} -lmillrace\n")
+install(FILES ${CMAKE_BINARY_DIR}/millrace.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
 if(TARGET millrace)
   set_target_properties(millrace PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/millrace")
   install(TARGETS millrace)

@@ -28,6 +28,7 @@ FLOORS = [
     ["backend/cpu"],
     ["runtime"],
     ["session"],
+    ["capi"],
     ["trace"],
     ["optim/schedules"],
     ["nn/models", "optim"],

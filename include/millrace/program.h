@@ -123,9 +123,12 @@ class Program {
   int output_count() const;
   /// Binds an input to foreign memory of the same type, without a copy. TypeError when the type is another.
   void bind_input(int i, Array array);
+  /// The same for an output, which is then written there: it must not overlap an input, nor another output.
+  /// InputError when it is written into an input anyway.
+  void bind_output(int i, Array array);
 
-  /// TypeError when an input was assigned an array of another type or without memory; InputError when two
-  /// inputs share memory and one of them is updated in place.
+  /// TypeError when an input was assigned an array of another type, or an array without memory is bound;
+  /// InputError when two inputs share memory and one of them is updated in place.
   void run();
 
   /// Bytes of the arena (intermediates and scratch), known before the first run.

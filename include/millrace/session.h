@@ -92,6 +92,11 @@ class Session {
   /// Results in the order of outputs(). TypeError when the arrays are not those of inputs(), InputError when
   /// the model cannot have such sizes.
   std::vector<Array> run(std::span<const Array> inputs) const;
+  /// Where a result goes, told its number and type before the model runs: an array of that type that the
+  /// caller has, or an empty one for new memory.
+  using Place = std::function<Array(int output, const Type& type)>;
+  /// The same; results are written where `place` says. They may overlap inputs, not each other.
+  std::vector<Array> run(std::span<const Array> inputs, const Place& place) const;
   /// The sizes of all named dimensions that these arrays have. TypeError.
   Bindings sizes(std::span<const Array> inputs) const;
   /// Compiles for such sizes, which are then run as they are. The same errors.

@@ -151,6 +151,7 @@ struct Program::Impl {
   std::vector<Task> tasks;
   std::vector<void*> pointers;      // what launches point into: operands and results of all, in order
   std::vector<const void*> bound;   // the inputs' memory that pointers were made for
+  bool output_bound = false;        // an output was bound elsewhere since then
   std::unique_ptr<RunClock> clock;  // while profiling
 
   void* address(int storage) {
@@ -177,6 +178,7 @@ struct Program::Impl {
     }
     for (const auto& [output, input] : compiled.donations) outputs[output] = inputs[input];
     for (size_t i = 0; i < inputs.size(); ++i) bound[i] = address_of(inputs[i]);
+    output_bound = false;
   }
 
   const std::string& input_name(size_t i) const { return plan.source.graph.input_names()[i]; }
@@ -200,7 +202,10 @@ struct Program::Impl {
 
   /// Takes note of inputs that were bound or assigned another array, and refuses those that cannot be used.
   void check_bound() {
-    bool changed = false;
+    bool changed = output_bound;
+    for (size_t o = 0; output_bound && o < outputs.size(); ++o)
+      if (outputs[o].empty() && outputs[o].type().shape.count() > 0)
+        fail<TypeError>("output {} is bound to an array without memory", o);
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (address_of(inputs[i]) == bound[i] && bound[i]) continue;
       check_type(i, inputs[i]);
@@ -474,6 +479,16 @@ void Program::bind_input(int i, Array array) {
   bound = std::move(array);
   for (const auto& [output, from] : impl_->compiled.donations)
     if (from == i) impl_->outputs[output] = bound;
+}
+
+void Program::bind_output(int i, Array array) {
+  const Type& type = output(i).type();
+  if (array.type() != type)
+    fail<TypeError>("output {} has type {}, the array given for it {}", i, type.str(), array.type().str());
+  if (impl_->compiled.donations.contains(i))
+    fail<InputError>("output {} is written into an input: bind that", i);
+  impl_->outputs[i] = std::move(array);
+  impl_->output_bound = true;
 }
 
 void Program::run() {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <list>
 #include <mutex>
 #include <set>
@@ -168,19 +169,53 @@ struct Session::Impl {
     }
   }
 
-  /// Copies of the results, without what was filled up: `sizes` were asked for, `run` was run.
-  std::vector<Array> results(const Program& program, const Bindings& sizes, const Bindings& run) const {
+  /// Arrays for the results, without what is filled up: `sizes` were asked for, `run` is run. The program
+  /// writes into them where it can.
+  std::vector<Array> place_results(Program& program, std::span<const Array> inputs, const Place& place,
+                                   const Bindings& sizes, const Bindings& run) const {
     std::vector<Array> all;
     for (size_t i = 0; i < model.outputs.size(); ++i) {
-      const Array& whole = program.output(static_cast<int>(i));
-      Shape shape = whole.shape();
-      if (shape.rank() > 0)
+      const int at = static_cast<int>(i);
+      const Type whole = program.output(at).type();
+      Type type = whole;
+      if (type.shape.rank() > 0)
         for (const std::string& name : model.outputs[i].type.shape[0].names())
-          if (sizes.at(name) != run.at(name)) shape[0] = shape[0].size() / run.at(name) * sizes.at(name);
-      Array& result = all.emplace_back(whole.dtype(), shape);
-      std::memcpy(result.data(), whole.data(), static_cast<size_t>(result.bytes()));
+          if (sizes.at(name) != run.at(name))
+            type.shape[0] = type.shape[0].size() / run.at(name) * sizes.at(name);
+      Array result = place ? place(at, type) : Array();
+      if (result.empty()) result = Array(type);
+      if (result.type() != type)
+        fail<TypeError>("result '{}' is {}, the array given for it {}", model.outputs[i].name, type.str(),
+                        result.type().str());
+      const bool direct =
+          type == whole && std::none_of(inputs.begin(), inputs.end(),
+                                        [&](const Array& input) { return overlap(input, result); });
+      if (direct)
+        program.bind_output(at, result);
+      else if (program.output(at).empty())
+        program.bind_output(at, Array(whole));
+      all.push_back(std::move(result));
     }
     return all;
+  }
+
+  static bool overlap(const Array& a, const Array& b) {
+    const auto *const at = static_cast<const char*>(a.data()), *const other =
+                                                                   static_cast<const char*>(b.data());
+    return std::less<>{}(at, other + b.bytes()) && std::less<>{}(other, at + a.bytes());
+  }
+
+  /// Copies the results that were not written where they belong. What is the caller's is let go.
+  static void finish(Program& program, std::span<const Array> inputs, std::vector<Array>& results) {
+    for (size_t i = 0; i < results.size(); ++i) {
+      const int at = static_cast<int>(i);
+      if (const Array& whole = program.output(at); whole.shares_memory(results[i]))
+        program.bind_output(at, unbound(whole.type()));
+      else
+        std::memcpy(results[i].data(), whole.data(), static_cast<size_t>(results[i].bytes()));
+    }
+    for (int i = 0; i < static_cast<int>(inputs.size()); ++i)
+      program.bind_input(i, unbound(program.input(i).type()));
   }
 };
 
@@ -199,17 +234,17 @@ const std::vector<SessionValue>& Session::outputs() const { return impl_->model.
 const std::vector<std::string>& Session::notes() const { return impl_->model.notes; }
 Bindings Session::sizes(std::span<const Array> inputs) const { return impl_->sizes_of(inputs); }
 
-std::vector<Array> Session::run(std::span<const Array> inputs) const {
+std::vector<Array> Session::run(std::span<const Array> inputs) const { return run(inputs, Place{}); }
+
+std::vector<Array> Session::run(std::span<const Array> inputs, const Place& place) const {
   Impl& impl = *impl_;
   const Bindings sizes = impl.sizes_of(inputs);
   const std::shared_ptr<Sized> sized = impl.find(impl.run_as(sizes));
   Context context = impl.take(sized);
   Impl::bind(context, inputs);
+  std::vector<Array> results = impl.place_results(context.program, inputs, place, sizes, sized->sizes);
   context.program.run();
-  std::vector<Array> results = impl.results(context.program, sizes, sized->sizes);
-  // What waits for the next caller must not keep this one's arrays alive.
-  for (int i = 0; i < static_cast<int>(inputs.size()); ++i)
-    context.program.bind_input(i, unbound(context.program.input(i).type()));
+  impl.finish(context.program, inputs, results);
   const std::lock_guard lock(sized->mutex);
   sized->idle.push_back(std::move(context));
   return results;

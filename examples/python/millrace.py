@@ -1,0 +1,130 @@
+"""Millrace from Python: numpy arrays in, numpy arrays out, by ctypes and <millrace/millrace.h>.
+
+    import millrace, numpy
+    session = millrace.Session("model.onnx")
+    logits = session.run(numpy.zeros((1, 3, 224, 224), numpy.float32))[0]
+
+The library is libmillrace.so, found as the linker finds it, or named by MILLRACE_LIBRARY. Copy this file where you need it. Arrays
+that are C-contiguous and of the model's dtype are read where they lie, results are written where numpy keeps them: nothing is
+copied. A session may be run by many threads; the interpreter is free meanwhile.
+"""
+import ctypes
+import os
+
+import numpy
+
+MOST_DIMS = 16
+DTYPES = {1 * 256 + 1: "bool", 2 * 256 + 8: "uint8", 3 * 256 + 8: "int8", 3 * 256 + 32: "int32", 3 * 256 + 64: "int64",
+          4 * 256 + 16: "float16", 4 * 256 + 32: "float32", 4 * 256 + 64: "float64", 5 * 256 + 16: "uint16"}  # bf16: as its bits
+DTYPES = {code: numpy.dtype(name) for code, name in DTYPES.items()}
+
+
+class Options(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("precision", ctypes.c_char_p), ("executables", ctypes.c_int32)]
+
+
+class Value(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32), ("dims", ctypes.POINTER(ctypes.c_int64)),
+                ("dim_names", ctypes.POINTER(ctypes.c_char_p))]
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("capacity", ctypes.c_int64), ("owner", ctypes.c_void_p), ("dtype", ctypes.c_int32),
+                ("rank", ctypes.c_int32), ("dims", ctypes.c_int64 * MOST_DIMS)]
+
+
+library = ctypes.CDLL(os.environ.get("MILLRACE_LIBRARY", "libmillrace.so"))
+library.millrace_error_message.restype = library.millrace_version.restype = ctypes.c_char_p
+library.millrace_load.argtypes = [ctypes.c_char_p, ctypes.POINTER(Options), ctypes.POINTER(ctypes.c_void_p)]
+library.millrace_free.argtypes = [ctypes.c_void_p]
+library.millrace_input_count.argtypes = library.millrace_output_count.argtypes = [ctypes.c_void_p]
+library.millrace_input.argtypes = library.millrace_output.argtypes = [ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(Value)]
+library.millrace_prepare.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_char_p), ctypes.POINTER(ctypes.c_int64), ctypes.c_int32]
+library.millrace_run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32]
+library.millrace_release.argtypes = [ctypes.c_void_p, ctypes.c_int32]
+
+
+class Error(RuntimeError):
+    pass
+
+
+def _check(status):
+    if status:
+        raise Error(library.millrace_error_message().decode())
+
+
+class Port:
+    """An input or output: name, dtype, and shape, whose dimensions are numbers or names."""
+
+    def __init__(self, value):
+        self.name, self.code, self.dtype = value.name.decode(), value.dtype, DTYPES[value.dtype]
+        self.shape = tuple(value.dim_names[d].decode() if value.dims[d] < 0 else value.dims[d] for d in range(value.rank))
+
+    def __repr__(self):
+        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+class Result:
+    """The memory of a result, for as long as an array stands in it."""
+
+    def __init__(self, tensor):
+        self.tensor = Tensor.from_buffer_copy(tensor)
+        shape = tuple(tensor.dims[: tensor.rank])
+        self.__array_interface__ = {"data": (tensor.data, False), "shape": shape, "typestr": DTYPES[tensor.dtype].str, "version": 3}
+
+    def __del__(self):
+        library.millrace_release(ctypes.byref(self.tensor), 1)
+
+
+class Session:
+    """A model that is there to be run."""
+
+    def __init__(self, path, precision=None, executables=0):
+        self._session = ctypes.c_void_p()
+        options = Options(ctypes.sizeof(Options), precision.encode() if precision else None, executables)
+        _check(library.millrace_load(os.fsencode(path), options, self._session))
+        self.inputs = self._ports(library.millrace_input_count, library.millrace_input)
+        self.outputs = self._ports(library.millrace_output_count, library.millrace_output)
+
+    def __del__(self):
+        library.millrace_free(self._session)
+
+    def _ports(self, count, describe):
+        value, ports = Value(), []
+        for i in range(count(self._session)):
+            _check(describe(self._session, i, value))
+            ports.append(Port(value))
+        return ports
+
+    def prepare(self, **sizes):
+        """Compiles for these sizes of named dimensions: prepare(batch=16)."""
+        names = (ctypes.c_char_p * len(sizes))(*[name.encode() for name in sizes])
+        _check(library.millrace_prepare(self._session, names, (ctypes.c_int64 * len(sizes))(*sizes.values()), len(sizes)))
+
+    def run(self, *arrays, out=None):
+        """The results, in the order of outputs, of arrays in the order of inputs. `out`: contiguous arrays to write them to."""
+        given = (Tensor * len(arrays))()
+        keep = []  # arrays that had to be copied, while they are read
+        for tensor, array, port in zip(given, arrays, self.inputs):
+            array = numpy.ascontiguousarray(array, port.dtype) if numpy.ndim(array) else numpy.asarray(array, port.dtype)
+            keep.append(array)
+            tensor.data, tensor.dtype, tensor.rank = array.ctypes.data, port.code, array.ndim
+            tensor.dims[: array.ndim] = array.shape
+        results = (Tensor * len(self.outputs))()
+        for tensor, array in zip(results, out or ()):
+            if not array.flags.c_contiguous or not array.flags.writeable:
+                raise Error("arrays for results must be C-contiguous and writeable")
+            tensor.data, tensor.capacity = array.ctypes.data, array.nbytes
+        _check(library.millrace_run(self._session, given, len(arrays), results, len(results)))
+        return list(out) if out else [numpy.asarray(Result(tensor)) for tensor in results]
+
+
+if __name__ == "__main__":
+    import sys
+
+    session = Session(sys.argv[1])
+    print("takes", *session.inputs)
+    print("gives", *session.outputs)
+    zeros = [numpy.zeros([1 if isinstance(d, str) else d for d in port.shape], port.dtype) for port in session.inputs]
+    for port, array in zip(session.outputs, session.run(*zeros)):
+        print(port.name, array.dtype, array.shape, array.ravel()[:3])

@@ -1,0 +1,131 @@
+/* Millrace from C, and from whatever calls C: load a model, ask what it takes, run it.
+ *
+ *   millrace_session* session;
+ *   if (millrace_load("model.onnx", NULL, &session)) return puts(millrace_error_message());
+ *
+ * examples/c/run_model.c is a whole program; docs/run.md says more. This is the session of C++
+ * (millrace/session.h): one may be run by any number of threads at the same time.
+ *
+ * What stays as it is. Functions, structs and numbers here keep their meaning within a major version of
+ * millrace_api_version(); functions and numbers may be added, and fields behind those of a struct that begins
+ * with its size. No exception and no signal crosses this interface. Nothing given is kept after a call
+ * returns, but for what millrace_load() says.
+ */
+#ifndef MILLRACE_MILLRACE_H_
+#define MILLRACE_MILLRACE_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define MILLRACE_API __attribute__((visibility("default")))
+#else
+#define MILLRACE_API
+#endif
+
+#define MILLRACE_API_VERSION 1 /* major; what millrace_api_version() gave when this header was written */
+#define MILLRACE_MOST_DIMS 16  /* of a tensor that goes in or comes out */
+
+/* What a function returns. Codes may be added. */
+typedef int32_t millrace_status;
+enum {
+  MILLRACE_OK = 0,
+  MILLRACE_BAD_ARGUMENT = 1, /* the call itself: a null pointer, an index out of range, a short buffer */
+  MILLRACE_INPUT_ERROR = 2,  /* the file, or the sizes asked for, are nothing that the model can have */
+  MILLRACE_TYPE_ERROR = 3,   /* tensors are not those that the model takes */
+  MILLRACE_IO_ERROR = 4,     /* a file could not be read */
+  MILLRACE_NO_MEMORY = 5,
+  MILLRACE_INTERNAL_ERROR = 6 /* a defect of Millrace */
+};
+
+/* Types of elements: kind times 256 plus bits. Booleans and numbers of less than 8 bits take a byte each. */
+#define MILLRACE_DTYPE(kind, bits) ((kind)*256 + (bits))
+enum {
+  MILLRACE_BOOL = MILLRACE_DTYPE(1, 1),
+  MILLRACE_U8 = MILLRACE_DTYPE(2, 8),
+  MILLRACE_I8 = MILLRACE_DTYPE(3, 8),
+  MILLRACE_I32 = MILLRACE_DTYPE(3, 32),
+  MILLRACE_I64 = MILLRACE_DTYPE(3, 64),
+  MILLRACE_F16 = MILLRACE_DTYPE(4, 16),
+  MILLRACE_F32 = MILLRACE_DTYPE(4, 32),
+  MILLRACE_F64 = MILLRACE_DTYPE(4, 64),
+  MILLRACE_BF16 = MILLRACE_DTYPE(5, 16)
+};
+
+/* A loaded model. */
+typedef struct millrace_session millrace_session;
+
+/* How to load. Zero is the default everywhere; `size` is sizeof(millrace_options). */
+typedef struct millrace_options {
+  size_t size;
+  const char* precision; /* "fp32", "bf16" or "fp16"; NULL: the model's own */
+  int32_t executables;   /* most sets of sizes that stay compiled */
+} millrace_options;
+
+/* An input or output of a model; the pointers live as long as the session. */
+typedef struct millrace_value {
+  const char* name;
+  int32_t dtype;
+  int32_t rank;
+  const int64_t* dims;          /* -1 where any size may be given */
+  const char* const* dim_names; /* "batch", "2*length" there; NULL where the size is fixed */
+} millrace_value;
+
+/* A dense array, row-major, in the machine's byte order. */
+typedef struct millrace_tensor {
+  void* data;
+  int64_t capacity; /* of a result: bytes that `data` has room for; not looked at elsewhere, never changed */
+  void* owner;      /* of a result: what millrace_release() frees; NULL when the memory is the caller's */
+  int32_t dtype;
+  int32_t rank;
+  int64_t dims[MILLRACE_MOST_DIMS];
+} millrace_tensor;
+
+/* "0.1.0" */
+MILLRACE_API const char* millrace_version(void);
+/* MILLRACE_API_VERSION of the library that runs. */
+MILLRACE_API int32_t millrace_api_version(void);
+/* Of the last call of this thread that failed: what is wrong, where, and what to do. Until the next one. */
+MILLRACE_API const char* millrace_error_message(void);
+/* "f32"; NULL for a number that is no dtype. */
+MILLRACE_API const char* millrace_dtype_name(int32_t dtype);
+
+/* Loads a run folder, an .onnx file or whatever else Millrace knows as a model; options may be NULL. What the
+ * file says may be mapped rather than read: it is not to be written to while the session lives. */
+MILLRACE_API millrace_status millrace_load(const char* path, const millrace_options* options,
+                                           millrace_session** session);
+/* Gives the memory back; runs that have not returned must be awaited first. NULL is fine. */
+MILLRACE_API void millrace_free(millrace_session* session);
+
+MILLRACE_API int32_t millrace_input_count(const millrace_session* session);
+MILLRACE_API int32_t millrace_output_count(const millrace_session* session);
+MILLRACE_API millrace_status millrace_input(const millrace_session* session, int32_t index,
+                                            millrace_value* value);
+MILLRACE_API millrace_status millrace_output(const millrace_session* session, int32_t index,
+                                             millrace_value* value);
+
+/* Compiles for these sizes of named dimensions, so that the first run of such does not have to. */
+MILLRACE_API millrace_status millrace_prepare(const millrace_session* session, const char* const* names,
+                                              const int64_t* sizes, int32_t count);
+
+/* Runs the model on inputs in their order: data, dtype, rank and dims are read, the data where they lie. Sets
+ * dtype, rank and dims of each output. One whose `data` is NULL gets memory of the session's, which
+ * millrace_release() frees; else the result is written there, and `capacity` says how much fits. Outputs may
+ * share memory with inputs, not with each other. After an error outputs hold nothing, and nothing is to be
+ * released. */
+MILLRACE_API millrace_status millrace_run(const millrace_session* session, const millrace_tensor* inputs,
+                                          int32_t input_count, millrace_tensor* outputs,
+                                          int32_t output_count);
+/* Frees what millrace_run() gave these outputs; their `data` is NULL then. Outputs in the caller's memory are
+ * left alone. */
+MILLRACE_API void millrace_release(millrace_tensor* outputs, int32_t count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* MILLRACE_MILLRACE_H_ */

@@ -1,0 +1,144 @@
+"""A model is run from C and from Python, by what is installed; docs/run.md's commands and code are run as they stand."""
+
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+onnx = pytest.importorskip("onnx")
+
+
+def write_model(path, bias=1.0):
+    """y = relu(x @ w + bias), x: f32[batch, 3]; and the sums of its rows."""
+    helper = onnx.helper
+    weights = np.arange(12, dtype=np.float32).reshape(3, 4) / 10
+    values = [helper.make_tensor_value_info("x", 1, ["batch", 3])]
+    outputs = [helper.make_tensor_value_info("y", 1, ["batch", 4]), helper.make_tensor_value_info("sums", 1, ["batch", 1])]
+    nodes = [
+        helper.make_node("Gemm", ["x", "w", "b"], ["z"]),
+        helper.make_node("Relu", ["z"], ["y"]),
+        helper.make_node("ReduceSum", ["y", "axes"], ["sums"]),
+    ]
+    given = {"w": weights, "b": np.full(4, bias, np.float32), "axes": np.array([1], np.int64)}
+    initialisers = [onnx.numpy_helper.from_array(array, name) for name, array in given.items()]
+    graph = helper.make_graph(nodes, "small", values, outputs, initialisers)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return lambda x: np.maximum(x @ weights + bias, 0)
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    path = tmp_path_factory.mktemp("run") / "prefix"
+    subprocess.run(["cmake", "--install", ROOT / "build/release", "--prefix", path], check=True, capture_output=True)
+    return path
+
+
+@pytest.fixture(scope="module")
+def desk(prefix):
+    """A folder with model.onnx and the examples, and what the page's PREFIX stands for."""
+    folder = prefix.parent / "desk"
+    folder.mkdir()
+    (folder / "examples").symlink_to(ROOT / "examples")
+    write_model(folder / "model.onnx")
+    return folder
+
+
+def blocks(language):
+    page = (ROOT / "docs/run.md").read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```", page, re.M | re.S)
+
+
+def shell(text, folder, prefix, **env):
+    text = text.replace("PREFIX", str(prefix)).replace("python3", sys.executable)
+    done = subprocess.run(["bash", "-e", "-c", text], cwd=folder, capture_output=True, text=True, env={**os.environ, **env})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def python(text, folder, prefix):
+    (folder / "program.py").write_text(text)
+    env = {"MILLRACE_LIBRARY": f"{prefix}/lib/libmillrace.so", "PYTHONPATH": str(ROOT / "examples/python")}
+    return shell("python3 program.py", folder, prefix, **env)
+
+
+def test_commands_of_the_page_run(desk, prefix):
+    printed = [shell(text, desk, prefix) for text in blocks("sh")]
+    assert printed[0] == "y: f32 [1, 4]\nsums: f32 [1, 1]\n", printed
+    assert "takes x: float32[batch, 3]\n" in printed[1]
+    assert "y float32 (1, 4) [1. 1. 1.]\n" in printed[1]
+
+
+def test_code_of_the_page_runs(desk, prefix):
+    for text in blocks("python"):
+        assert "x: float32[batch, 3]" in python(text, desk, prefix)
+    (source,) = blocks("cpp")
+    head, body = source.split("using namespace millrace;")
+    (desk / "page.cpp").write_text(f"#include <iostream>\n{head}using namespace millrace;\nint main() {{{body}std::cout << results[0].at(0) << '\\n';}}\n")
+    command = "c++ -std=c++20 page.cpp -IPREFIX/include -LPREFIX/lib -lmillrace -Wl,-rpath,PREFIX/lib -o page && ./page"
+    assert shell(command, desk, prefix) == "x: f32[batch, 3]\n2.2\n"
+
+
+def test_arrays_go_in_and_come_out_without_a_copy(desk, prefix):
+    program = """
+import gc, millrace, numpy, threading
+session = millrace.Session("model.onnx")
+w = numpy.arange(12, dtype=numpy.float32).reshape(3, 4) / 10
+def right(x): return numpy.maximum(x @ w + 1, 0)
+random = numpy.random.default_rng(1)
+for rows in (1, 2, 5, 64):
+    x = random.standard_normal((rows, 3)).astype(numpy.float32)
+    y, sums = session.run(x)
+    assert numpy.allclose(y, right(x), atol=1e-5) and numpy.allclose(sums[:, 0], y.sum(1), atol=1e-5)
+    out = [numpy.full_like(y, 9), numpy.full_like(sums, 9)]
+    again = session.run(x, out=out)
+    assert again[0] is out[0] and numpy.array_equal(out[0], y) and numpy.array_equal(out[1], sums)
+    # What numpy has in another order or type is copied, and says the same.
+    assert numpy.array_equal(session.run(numpy.asfortranarray(x))[0], y)
+    assert numpy.array_equal(session.run(x.astype(float))[0], y)
+    assert numpy.array_equal(session.run(numpy.repeat(x, 2, 1)[:, ::2])[0], y)
+kept = session.run(x)[0]
+expected = kept.copy()
+for _ in range(300):
+    session.run(random.standard_normal((64, 3)).astype(numpy.float32))
+gc.collect()
+assert numpy.array_equal(kept, expected)  # a result lives as long as its array
+wrong = []
+def ask(seed):
+    x = numpy.random.default_rng(seed).standard_normal((seed % 7 + 1, 3)).astype(numpy.float32)
+    wrong.extend(1 for _ in range(50) if not numpy.allclose(session.run(x)[0], right(x), atol=1e-5))
+threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(6)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert not wrong
+for bad in (numpy.zeros((2, 4), numpy.float32), numpy.zeros(3, numpy.float32)):
+    try: session.run(bad)
+    except millrace.Error as e: print(e)
+    else: raise SystemExit("no error")
+try: session.run(x, out=[numpy.zeros(3, numpy.float32), numpy.zeros(64, numpy.float32)])
+except millrace.Error as e: print(e)
+try: millrace.Session("absent.onnx")
+except millrace.Error as e: print(e)
+"""
+    printed = python(program, desk, prefix)
+    assert "result 'y' is f32[64, 4], 1024 bytes, but there is room for 12" in printed
+    assert "absent.onnx" in printed
+
+
+def test_the_example_in_c_is_thirty_lines_and_compiles_without_a_warning(desk, prefix):
+    source = (ROOT / "examples/c/run_model.c").read_text()
+    assert len([line for line in source.splitlines() if line.strip() and not re.match(r"\s*(/\*|\*)", line)]) <= 36
+    shell("cc -std=c99 -Wall -Wextra -Werror -pedantic -c examples/c/run_model.c -IPREFIX/include -o /dev/null", desk, prefix)
+    # The header is C++ too.
+    shell("echo '#include <millrace/millrace.h>' | c++ -std=c++11 -Wall -Werror -x c++ -c - -IPREFIX/include -o /dev/null", desk, prefix)
+
+
+def test_the_library_exports_the_interface(prefix):
+    header = (ROOT / "include/millrace/millrace.h").read_text()
+    declared = set(re.findall(r"(millrace_\w+)\(", re.sub(r"/\*.*?\*/", "", header, flags=re.S)))
+    symbols = subprocess.run(["nm", "-D", "--defined-only", prefix / "lib/libmillrace.so"], check=True, capture_output=True, text=True).stdout
+    exported = {line.split()[-1] for line in symbols.splitlines() if re.match(r"millrace_[a-z_]+$", line.split()[-1])}
+    assert exported == declared and len(declared) >= 12
