@@ -1,11 +1,14 @@
 #include "task/predict.h"
 
+#include <filesystem>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/is_run.h"
 #include "base/utf8.h"
 #include "cli/json.h"
+#include "cli/predict_model.h"
 #include "cli/verbs.h"
 #include "task/generate.h"
 #include "train/load_model.h"
@@ -19,7 +22,26 @@ struct PredictArguments {
   std::string checkpoint;
   int64_t top = 3, tokens = 0;
   bool json = false;
+  PredictModelArguments plain;  // of a model without a recipe
 };
+
+/// What only goes with a run folder, or only without one.
+void require_fitting(const PredictArguments& a, bool run) {
+  const auto refuse = [&](bool given, const char* option, const char* why) {
+    if (given) fail<InputError>("{}: {}", option, why);
+  };
+  if (run) {
+    const char* const why = "a run folder says that itself";
+    refuse(!a.plain.pictures.normalise.empty(), "--normalise", why);
+    refuse(a.plain.pictures.resize != task::PicturePreparation{}.resize, "--resize", why);
+    refuse(!a.plain.labels.empty(), "--labels", why);
+    refuse(!a.plain.out.empty(), "-o", "is for models without a recipe; --json prints what a run says");
+    refuse(!a.plain.precision.empty(), "--precision", why);
+  } else {
+    refuse(!a.checkpoint.empty(), "--checkpoint", "only a run folder has some");
+    refuse(a.tokens != 0, "--tokens", "only a run folder says what a token is");
+  }
+}
 
 /// One line, or one object, for each sample.
 class PredictionPrinter {
@@ -99,7 +121,17 @@ void go_on_with(const PredictArguments& a, const task::Task& task, task::Predict
   }
 }
 
-int run_predict(const PredictArguments& a) {
+int run_predict(PredictArguments& a) {
+  // What is neither there nor a run gives the run's error.
+  const bool run = !std::filesystem::is_regular_file(a.model) || is_run(a.model);
+  require_fitting(a, run);
+  if (!run) {
+    a.plain.model = a.model;
+    a.plain.samples = a.samples;
+    a.plain.top = a.top;
+    a.plain.json = a.json;
+    return predict_model(a.plain);
+  }
   if (a.top < 1) fail<InputError>("--top {}: at least one class, or token, is named", a.top);
   if (a.tokens < 0) fail<InputError>("--tokens {}: a beginning goes on by 1 token or more", a.tokens);
   std::vector<std::string> warnings;
@@ -126,15 +158,25 @@ int run_predict(const PredictArguments& a) {
 
 Action declare_predict(Command& command) {
   auto a = std::make_shared<PredictArguments>();
-  command.positional("MODEL", a->model, "a run folder")
+  command.positional("MODEL", a->model, "a run folder, or a model without a recipe (.onnx)")
       .positional(
           "SAMPLE", a->samples,
           "what the model was trained on more of: a file that is one sample (photo.jpg, word.wav), data "
-          "of any format with many of them (rows.csv, a folder, a tar), or the sample itself ('a text')")
+          "of any format with many of them (rows.csv, a folder, a tar), or the sample itself ('a text'); "
+          "for a model without a recipe pictures, .npy, .npz, JSON")
       .option("--top", a->top, "how many classes, or tokens, to name")
       .option("--tokens", a->tokens,
               "of a model that predicts the next token: go on by so many, each the most probable one")
       .option("--checkpoint", a->checkpoint, checkpoint_doc)
+      .option("--resize", a->plain.pictures.resize,
+              "without a recipe, pictures: crop (the middle, after resizing; the default) or stretch")
+      .option(
+          "--normalise", a->plain.pictures.normalise,
+          "without a recipe, pictures: imagenet (the default for three channels), unit (0 to 1, the default "
+          "for one), signed (-1 to 1) or none (0 to 255, the default for integers)")
+      .option("--labels", a->plain.labels, "without a recipe: names of classes, one a line")
+      .option("--precision", a->plain.precision, "without a recipe: fp32 (the default), bf16 or fp16")
+      .option("-o,--out", a->plain.out, "without a recipe: write results to FILE.npy or FILE.jsonl, too")
       .flag("--json", a->json, "print one JSON object each, with logits")
       .footer(
           "Samples are prepared as for evaluation. What the model knows of columns, classes and tokens comes "
@@ -144,7 +186,9 @@ Action declare_predict(Command& command) {
           "  millrace predict runs/adult-1 people.csv --json\n"
           "  millrace predict runs/spoken-digits-1 recordings/ one.wav\n"
           "  millrace predict runs/sms-spam-1 'You have won a prize, call now' messages.tsv\n"
-          "  millrace predict runs/shakespeare-1 'To be, or' --tokens 40\n");
+          "  millrace predict runs/shakespeare-1 'To be, or' --tokens 40\n"
+          "  millrace predict resnet50.onnx cat.jpg photos/ --labels imagenet.txt\n"
+          "  millrace predict model.onnx batch.npy -o results.npy\n");
   return [a] { return run_predict(*a); };
 }
 
