@@ -198,7 +198,7 @@ struct Operator {
   /// Nothing said: movement and views follow, all others are full.
   std::optional<Arithmetic> arithmetic;
   /// "bf16" narrows so many of the first operands even so (what attention multiplies; its statistics and mask
-  /// stay f32).
+  /// stay f32). Negative: all but so many of the last ones.
   int narrow_operands = 0;
   ErrorGrowth errors = ErrorGrowth::none;
   Repeat repeat = Repeat::cheap;

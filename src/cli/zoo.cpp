@@ -125,7 +125,7 @@ std::string precision_text(const std::string& wanted, const Program& program) {
   size_t narrow = 0, wide = 0;
   for (const LaunchInfo& launch : program.launches()) {
     const Operator* op = find_operator(launch.operation);
-    if (op && (arithmetic_of(*op) == Arithmetic::narrow || op->narrow_operands > 0))
+    if (op && (arithmetic_of(*op) == Arithmetic::narrow || op->narrow_operands != 0))
       ++(launch.bits == 16 ? narrow : wide);
   }
   if (used == "bf16" && wide > 0)

@@ -17,7 +17,8 @@ Arithmetic arithmetic_of(const Operator& op) {
 
 size_t narrow_operands(const Node& node) {
   if (arithmetic_of(*node.op) == Arithmetic::narrow) return node.operands.size();
-  return static_cast<size_t>(node.op->narrow_operands);
+  const int count = node.op->narrow_operands;
+  return count < 0 ? node.operands.size() - static_cast<size_t>(-count) : static_cast<size_t>(count);
 }
 
 }  // namespace millrace

@@ -7,6 +7,7 @@
 const millrace::Operator& op_conv2d();
 const millrace::Operator& op_conv2d_input_grad();
 const millrace::Operator& op_conv2d_weight_grad();
+const millrace::Operator& op_fused_conv2d();
 
 namespace millrace::ops {
 namespace {
@@ -158,7 +159,7 @@ const std::vector<ConvolutionSample>& convolution_samples() {
 }
 
 std::optional<ConvolutionPart> convolution_part(const Node& node) {
-  if (node.op == &op_conv2d()) return ConvolutionPart::forward;
+  if (node.op == &op_conv2d() || node.op == &op_fused_conv2d()) return ConvolutionPart::forward;
   if (node.op == &op_conv2d_input_grad()) return ConvolutionPart::input_gradient;
   if (node.op == &op_conv2d_weight_grad()) return ConvolutionPart::weight_gradient;
   return std::nullopt;

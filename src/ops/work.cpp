@@ -107,7 +107,7 @@ double bytes_read(const Graph& graph, const Node& node, int k) {
 
 int arithmetic_bits(const Graph& graph, const Node& node) {
   // Composites that are claimed whole (attention) multiply what precision narrows.
-  const bool multiplies = node.op->op_class == OpClass::heavy || node.op->narrow_operands > 0;
+  const bool multiplies = node.op->op_class == OpClass::heavy || node.op->narrow_operands != 0;
   if (!multiplies || node.operands.empty()) return 32;
   return graph.type(node.operands[0]).dtype.bits;
 }

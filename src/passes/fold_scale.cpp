@@ -4,33 +4,15 @@
 
 #include "ops/build.h"
 #include "ops/convolution.h"
+#include "ops/fused_conv2d.h"
 #include "passes/pass.h"
+#include "passes/per_channel.h"
 
 namespace millrace {
-namespace {
-
-/// The constant per output channel that `value` (of shape [N, C, H, W]) is a broadcast of, reshaped to [C];
-/// also scalars.
-std::optional<Value> per_channel(Graph& graph, Value value) {
-  if (!graph.node(value).op->broadcasts) return std::nullopt;
-  const Shape to = graph.type(value).shape;
-  const Value from = graph.node(value).operands[0];
-  if (!graph.constant_value(from) || to.rank() != 4) return std::nullopt;
-  const Shape shape = graph.type(from).shape;
-  const bool scalar = shape.elements() == 1;
-  const bool channel = shape.rank() >= 3 && shape[shape.rank() - 3] == to[1] && shape.elements() == to[1];
-  ops::Build build(graph);
-  if (scalar) return build.broadcast(build.reshape(from, {}), Shape{to[1]});
-  if (channel) return build.reshape(from, Shape{to[1]});
-  return std::nullopt;
-}
-
-}  // namespace
-
 // conv2d(x, w) · s, where w is constant and s a constant per channel, is conv2d(x, w·s); additions of
 // constants per channel in between move behind the product. So inference normalisation costs nothing but a
 // bias.
-static Graph fold_scale(const Graph& graph, const PassContext&) {
+static Graph fold_scale(const Graph& graph, const PassContext& context) {
   const std::vector<int> uses = graph.use_counts();
   Rewriter rewrite(graph);
   Graph& to = rewrite.graph();
@@ -54,7 +36,8 @@ static Graph fold_scale(const Graph& graph, const PassContext&) {
         at = graph.node(at).operands[0];
       }
       const Node& conv = graph.node(at);
-      if (!fits || ops::convolution_part(conv) != ops::ConvolutionPart::forward || uses[at.node] != 1 ||
+      if (!fits || ops::convolution_part(conv) != ops::ConvolutionPart::forward ||
+          ops::is_fused_convolution(conv) || uses[at.node] != 1 ||
           !to.constant_value(rewrite[conv.operands[1]]))
         continue;
       ops::Build build(to);
@@ -76,7 +59,7 @@ static Graph fold_scale(const Graph& graph, const PassContext&) {
     }
     return done;
   });
-  return rewrite.finish();
+  return fold_constants(eliminate_dead(rewrite.finish(), context), context);
 }
 
 MILLRACE_PASS(fold_scale){

@@ -9,7 +9,9 @@
 namespace millrace {
 namespace {
 
-constexpr int rounds = 3;  // after one that warms up
+// After one that warms up: so many, or more of short ones, which others on the machine disturb more.
+constexpr int least_rounds = 3, most_rounds = 12;
+constexpr double enough_seconds = 4e-3;  // of all kernels together
 
 }  // namespace
 
@@ -48,11 +50,14 @@ size_t fastest(const std::vector<std::unique_ptr<Kernel>>& kernels, const Kernel
   for (const auto& kernel : kernels) scratch_bytes = std::max(scratch_bytes, kernel->scratch_bytes());
   Array scratch(u8, Shape(std::vector<int64_t>{scratch_bytes}));
   std::vector<double> best(kernels.size(), 1e300);
-  for (int round = 0; round <= rounds; ++round)  // in turns, so that a disturbance meets all
+  double spent = 0;
+  // In turns, so that a disturbance meets all.
+  for (int round = 0; round <= least_rounds || (round <= most_rounds && spent < enough_seconds); ++round)
     for (size_t k = 0; k < kernels.size(); ++k) {
       const auto begin = std::chrono::steady_clock::now();
       kernels[k]->run(operands.data(), results.data(), scratch.data(), pool);
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      spent += seconds;
       if (round > 0) best[k] = std::min(best[k], seconds);
     }
   return static_cast<size_t>(std::min_element(best.begin(), best.end()) - best.begin());

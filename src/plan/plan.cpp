@@ -17,8 +17,11 @@ namespace {
 /// Identifies a node by what it computes, so that recorded choices fit the same node of a later compilation.
 std::string choice_key(const LaidOutGraph& source, const Node& node) {
   std::string key(node.op->name);
-  for (const Value& operand : node.operands)
-    key += fmt::format(" {}{}", source.graph.type(operand).str(), fmt::join(source.layout(operand), ""));
+  // Constant weights are packed once: another problem than packing them in every run.
+  for (size_t k = 0; k < node.operands.size(); ++k)
+    key += fmt::format(" {}{}{}", source.graph.type(node.operands[k]).str(),
+                       fmt::join(source.layout(node.operands[k]), ""),
+                       k == 1 && source.graph.constant_value(node.operands[k]) ? " constant" : "");
   for (const auto& [name, value] : node.attributes.items())
     if (const auto* list = std::get_if<std::vector<int64_t>>(&value))
       key += fmt::format(" {}={}", name, fmt::join(*list, ","));

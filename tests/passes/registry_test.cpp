@@ -94,11 +94,30 @@ std::vector<double> run_own(bool with_kept) {
 }  // namespace
 
 TEST_CASE("passes, rules and providers come in the order of their places") {
-  const std::vector<std::string> in_order = {
-      "scan",          "simplify-whole", "inline",    "simplify", "reassociate", "fold",
-      "fold-scale",    "precision",      "round-f16", "refold",   "hoist",       "simplify-hoisted",
-      "cse",           "sum-rounded",    "rescan",    "sparse",   "dce",         "widen-again",
-      "join-products", "keep-copies",    "recompute", "fuse",     "store-bf16"};
+  const std::vector<std::string> in_order = {"scan",
+                                             "simplify-whole",
+                                             "inline",
+                                             "simplify",
+                                             "reassociate",
+                                             "fold",
+                                             "fold-scale",
+                                             "fuse-epilogue",
+                                             "precision",
+                                             "round-f16",
+                                             "refold",
+                                             "hoist",
+                                             "simplify-hoisted",
+                                             "cse",
+                                             "sum-rounded",
+                                             "rescan",
+                                             "sparse",
+                                             "dce",
+                                             "widen-again",
+                                             "join-products",
+                                             "keep-copies",
+                                             "recompute",
+                                             "fuse",
+                                             "store-bf16"};
   CHECK(library_names(passes().names()) == in_order);
   const std::vector<std::string> rules_in_order = {"reshape-of-reshape",
                                                    "broadcast-of-broadcast",

@@ -32,7 +32,11 @@ LayoutWish product_layouts(const Node& node) {
   const auto part = ops::convolution_part(node);
   if (!part) return {{row_major, row_major}, {row_major}};
   if (part == ops::ConvolutionPart::weight_gradient) return {{channels_last, channels_last}, {row_major}};
-  return {{channels_last, row_major}, {channels_last}};
+  LayoutWish wish{{channels_last, row_major}, {channels_last}};
+  // Of fused_conv2d a residual, like the result, and a bias.
+  if (node.operands.size() == 4) wish.operands.emplace_back(channels_last);
+  if (node.operands.size() > 2) wish.operands.emplace_back(row_major);
+  return wish;
 }
 
 Geometry geometry_of(const Graph& graph, const Node& node) {

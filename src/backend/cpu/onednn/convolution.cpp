@@ -71,14 +71,18 @@ class Builder {
         split_(split_of(g_, forward)),
         x_{g_.in_channels, g_.in_height, g_.in_width},
         y_{g_.out_channels, g_.out_height, g_.out_width},
-        constant_(request.graph.constant_value(request.node.operands[1])) {}
+        constant_(request.graph.constant_value(request.node.operands[1])),
+        epilogue_(cpu::epilogue_of(request.node)) {}
 
   std::unique_ptr<Kernel> build() {
     const Layout &operand_layout = request_.operand_layouts[0], &result_layout = request_.result_layouts[0];
     const Type& result = request_.node.types[0];
+    kernel_->ends_with(epilogue_);
     kernel_->stage();
     operand_ = channels_last_operand(*kernel_, request_.operand_type(0), operand_layout, Buffer::operand0);
     result_ = channels_last_result(*kernel_, result, result_layout);
+    MILLRACE_CHECK(!epilogue_.present || result_.buffer == Buffer::result,
+                   "a result that is not channels-last");
     // Packing belongs to the first stage, and which formats are wanted the primitives say.
     each_chunk([&](int64_t n, int64_t y, int64_t c) { weights(primitive(key_of(n, y)).weights, c); });
     kernel_->stage();
@@ -124,7 +128,7 @@ class Builder {
     if (!fresh) return at->second;
     const int64_t out = forward_ ? k.channels : g_.out_channels, in = forward_ ? g_.in_channels : k.channels;
     const memory::desc x = activations(g_, k.images, in, k.slab.in_height, g_.in_width),
-                       y = activations(g_, k.images, out, k.slab.out_height, g_.out_width),
+                       y = sums(activations(g_, k.images, out, k.slab.out_height, g_.out_width)),
                        w = own_weights(g_, g_.dtype, out / g_.groups, in / g_.groups);
     const memory::dims strides{g_.stride_h, g_.stride_w}, dilations{g_.dilation_h - 1, g_.dilation_w - 1},
         before{k.slab.top, g_.left}, after{k.slab.bottom, g_.right};
@@ -142,6 +146,12 @@ class Builder {
       implementation_ = back.impl_info_str();
     }
     return at->second;
+  }
+
+  /// What primitives write: f32 where more is done to it.
+  memory::desc sums(const memory::desc& desc) const {
+    if (!epilogue_.present) return desc;
+    return {desc.get_dims(), memory::data_type::f32, memory::format_tag::nhwc};
   }
 
   /// The weights of channel part c in a primitive's format, packed once for all chunks that want the same.
@@ -168,15 +178,21 @@ class Builder {
                       bytes;
     const memory::desc operand = activations(g_, k.images, from().channels,
                                              forward_ ? k.slab.in_height : g_.out_height, from().width),
-                       part = activations(g_, k.images, k.channels,
-                                          forward_ ? k.slab.out_height : g_.in_height, to().width);
+                       part = sums(activations(g_, k.images, k.channels,
+                                               forward_ ? k.slab.out_height : g_.in_height, to().width));
     kernel_->chunk();
-    const bool whole = split_.channels == 1;
-    const Place written = whole ? target : kernel_->reserve_in_chunk(static_cast<int64_t>(part.get_size()));
+    const bool whole = split_.channels == 1, apart = !whole || (epilogue_.present && bytes != 4);
+    const Place written = apart ? kernel_->reserve_in_chunk(static_cast<int64_t>(part.get_size())) : target;
     kernel_->call(p.primitive, p,
                   {{forward_ ? DNNL_ARG_SRC : DNNL_ARG_DIFF_DST, operand, source},
                    {DNNL_ARG_WEIGHTS, p.weights, weights(p.weights, c)},
                    {forward_ ? DNNL_ARG_DST : DNNL_ARG_DIFF_SRC, part, written}});
+    if (epilogue_.present) {
+      kernel_->end_chunk({written, target, k.images * k.slab.out_height * to().width, k.channels,
+                          c * k.channels, apart ? 4 * k.channels : bytes * to().channels,
+                          bytes * to().channels});
+      return;
+    }
     if (whole) return;
     const int64_t row = to().width * to().channels;
     kernel_->copy(part, written,
@@ -195,6 +211,7 @@ class Builder {
   const Split split_;
   const Side x_, y_;
   const Array* constant_;
+  const cpu::Epilogue epilogue_;
   std::unique_ptr<StagedKernel> kernel_ = std::make_unique<StagedKernel>();
   Place operand_, result_;
   std::map<Key, Primitive> primitives_;

@@ -25,6 +25,7 @@ class OneDnnProvider : public OperatorProvider {
       : OperatorProvider("only matmul and 2-D convolutions",
                          {{"matmul", onednn::build_matmul},
                           {"conv2d", onednn::build_convolution},
+                          {"fused_conv2d", onednn::build_convolution},
                           {"conv2d_input_grad", onednn::build_convolution},
                           {"conv2d_weight_grad", onednn::build_weight_gradient}}) {}
   std::string name() const override { return "onednn"; }

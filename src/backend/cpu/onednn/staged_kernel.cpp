@@ -187,7 +187,8 @@ void StagedKernel::run_chunk(int stage, int64_t chunk, void* const* operands, vo
                              void* scratch) {
   run_calls(stages_[preparing_ + static_cast<size_t>(stage)][static_cast<size_t>(chunk)],
             {static_cast<char*>(operands[0]), static_cast<char*>(operands[1]), static_cast<char*>(results[0]),
-             static_cast<char*>(scratch), nullptr, kept_});
+             static_cast<char*>(scratch), nullptr, kept_},
+            operands);
 }
 
 void StagedKernel::prepare(void* const* operands, void* kept, void* scratch, ThreadPool& pool) {
@@ -196,15 +197,25 @@ void StagedKernel::prepare(void* const* operands, void* kept, void* scratch, Thr
       nullptr, static_cast<char*>(operands[1]), nullptr, static_cast<char*>(scratch), nullptr, kept_};
   for (size_t s = 0; s < preparing_; ++s)
     pool.parallel(static_cast<int64_t>(stages_[s].size()),
-                  [&](int64_t i) { run_calls(stages_[s][static_cast<size_t>(i)], shared); });
+                  [&](int64_t i) { run_calls(stages_[s][static_cast<size_t>(i)], shared, operands); });
 }
 
-void StagedKernel::run_calls(Chunk& chunk, Buffers buffers) {
+void StagedKernel::run_calls(Chunk& chunk, Buffers buffers, void* const* operands) {
   const OneThread one_thread;
   const cpu::Slot slot(taken_, slots_);
   buffers[static_cast<int>(Buffer::slot)] =
       buffers[static_cast<int>(Buffer::scratch)] + scratch_bytes_ + slot.index() * slot_bytes_;
-  for (Call& each : chunk) each.execute(buffers);
+  for (Call& each : chunk.calls) each.execute(buffers);
+  if (!chunk.ending) return;
+  const Ending& e = *chunk.ending;
+  const auto at = [&](const Place& place) { return buffers[static_cast<int>(place.buffer)] + place.offset; };
+  const char* from = at(e.from);
+  char* to = at(e.to);
+  cpu::Epilogue::At rest = epilogue_.at(operands, e.first, e.to.offset);
+  for (int64_t r = 0; r < e.rows; ++r, from += e.from_row, to += e.to_row) {
+    epilogue_(reinterpret_cast<const float*>(from), rest, to, e.channels);
+    if (rest.added) rest.added += e.to_row;
+  }
 }
 
 }  // namespace millrace::onednn

@@ -5,9 +5,11 @@
 #include <array>
 #include <dnnl.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "backend/cpu/kernels/epilogue.h"
 #include "backend/cpu/kernels/slot.h"
 #include "target/provider.h"
 
@@ -58,6 +60,14 @@ struct Argument {
   Place place;
 };
 
+/// What becomes of a chunk's sums: `rows` of them, `channels` wide, which are channels [first, first +
+/// channels) of the result at `to`.
+struct Ending {
+  Place from, to;
+  int64_t rows, channels, first;
+  int64_t from_row, to_row;  // bytes from one row to the next
+};
+
 /// One execution of a primitive. Has memory objects of its own, so that calls may run at the same time.
 class Call {
  public:
@@ -100,10 +110,13 @@ class StagedKernel : public ChunkedKernel, public RowKernel {
     const dnnl::memory::desc own = description.scratchpad_desc();
     const auto bytes = static_cast<int64_t>(own.get_size());
     if (bytes > 0) arguments.push_back({DNNL_ARG_SCRATCHPAD, own, reserve_in_chunk(bytes)});
-    stages_[open_].back().emplace_back(primitive, arguments);
+    stages_[open_].back().calls.emplace_back(primitive, arguments);
   }
   /// Adds a call that copies from one memory format (and dtype) to another.
   void copy(const dnnl::memory::desc& from, Place from_place, const dnnl::memory::desc& to, Place to_place);
+  /// What the node does to its sums: each chunk ends with its part of it.
+  void ends_with(const cpu::Epilogue& epilogue) { epilogue_ = epilogue; }
+  void end_chunk(const Ending& ending) { stages_[open_].back().ending = ending; }
   /// Adds chunks to the stage that together copy: parts of dimension `dim` where that is worth it.
   void copy_in_parts(const dnnl::memory::desc& from, Place from_place, const dnnl::memory::desc& to,
                      Place to_place, int dim);
@@ -145,8 +158,11 @@ class StagedKernel : public ChunkedKernel, public RowKernel {
   std::string description() const override { return description_; }
 
  private:
-  using Chunk = std::vector<Call>;
-  void run_calls(Chunk& chunk, Buffers buffers);
+  struct Chunk {
+    std::vector<Call> calls;
+    std::optional<Ending> ending;
+  };
+  void run_calls(Chunk& chunk, Buffers buffers, void* const* operands);
   std::vector<std::vector<Chunk>> stages_;
   size_t open_ = 0, preparing_ = 0;  // the stage that chunks are added to; how many run in prepare()
   int64_t kept_bytes_ = 0;
@@ -156,6 +172,7 @@ class StagedKernel : public ChunkedKernel, public RowKernel {
   int slots_ = 0;
   int64_t slot_bytes_ = 0, chunk_bytes_ = 0;
   cpu::Slots taken_;
+  cpu::Epilogue epilogue_;
   double nanoseconds_ = 0;
   std::vector<Array> packed_;  // constants in a primitive's own format
   std::string description_;

@@ -17,6 +17,9 @@ struct Strip {
   int64_t channels;
   int64_t ahead;  // bytes from the last row of the picture that is met to the one that will be met next
   int64_t next;   // bytes to the next row of the gradient
+  /// Of the result: what each channel begins with, stored as weights are (null: 0), and its limits.
+  const float* initial;
+  float low, high;
 };
 
 /// Taps of a row, and columns of the picture from one result to the next.

@@ -5,6 +5,7 @@
 #include <millrace/operator.h>
 
 #include "backend/cpu/kernels/depthwise/kernels.h"
+#include "backend/cpu/kernels/epilogue.h"
 #include "base/format.h"
 
 namespace millrace::cpu::depthwise {
@@ -14,8 +15,10 @@ namespace {
 // at a time. The rows of the picture that a row of the result needs are still in the cache for the next one.
 class Convolution : public ChunkedKernel {
  public:
-  Convolution(const Geometry& g, bool gradient, const Arithmetic& arithmetic, const Array* constant)
+  Convolution(const Geometry& g, bool gradient, const Arithmetic& arithmetic, const Array* constant,
+              const Epilogue& epilogue, const Array* bias)
       : g_(g),
+        epilogue_(epilogue),
         arithmetic_(arithmetic),
         blocks_(g.in_channels, arithmetic, g.dtype == bf16),
         from_height_(gradient ? g.out_height : g.in_height),
@@ -30,6 +33,10 @@ class Convolution : public ChunkedKernel {
     if (!constant) return;
     packed_.resize(static_cast<size_t>(taps() * blocks_.row_length()));
     pack(constant->data(), packed_.data(), 0, blocks_.row_length());
+    if (!epilogue_.present) return;
+    initial_.resize(static_cast<size_t>(blocks_.row_length()));
+    for (int64_t i = 0; i < blocks_.row_length(); ++i)
+      initial_[static_cast<size_t>(i)] = bias->as<float>()[static_cast<size_t>(blocks_.channel(i))];
   }
 
   int stages() const override { return packed_.empty() ? 2 : 1; }
@@ -90,6 +97,9 @@ class Convolution : public ChunkedKernel {
         for (int64_t j = 0; j < c.strip(); ++j)
           pointers.pixels[j] = to + (c.first + (begin + j) * c.step) * pixel_bytes();
         strip.channels = g_.in_channels;
+        strip.initial = initial_.empty() ? nullptr : initial_.data();
+        strip.low = epilogue_.low;
+        strip.high = epilogue_.high;
         strip.ahead = rows_[0].stride * from_width_ * pixel_bytes();
         compute(strip);
       }
@@ -97,6 +107,7 @@ class Convolution : public ChunkedKernel {
   }
 
   Geometry g_;
+  Epilogue epilogue_;
   const Arithmetic& arithmetic_;
   Blocks blocks_;
   int64_t from_height_, from_width_, height_, width_;
@@ -104,7 +115,7 @@ class Convolution : public ChunkedKernel {
   std::vector<Columns> columns_;
   std::vector<char> zeros_;
   int64_t chunks_;
-  std::vector<float> packed_;  // constant weights
+  std::vector<float> packed_, initial_;  // constant weights and bias
 };
 
 }  // namespace
@@ -113,7 +124,8 @@ std::unique_ptr<Kernel> build_convolution(const KernelRequest& request, const Ar
   return std::make_unique<Convolution>(
       geometry_of(request.graph, request.node),
       ops::convolution_part(request.node) == ops::ConvolutionPart::input_gradient, arithmetic,
-      request.graph.constant_value(request.node.operands[1]));
+      request.graph.constant_value(request.node.operands[1]), epilogue_of(request.node),
+      request.graph.constant_value(request.node.operands.back()));
 }
 
 }  // namespace millrace::cpu::depthwise

@@ -23,6 +23,7 @@ class DepthwiseProvider : public OperatorProvider {
  public:
   DepthwiseProvider()
       : OperatorProvider("only 2-D convolutions", {{"conv2d", convolution},
+                                                   {"fused_conv2d", convolution},
                                                    {"conv2d_input_grad", convolution},
                                                    {"conv2d_weight_grad", weight_gradient}}) {}
   std::string name() const override { return "depthwise"; }
@@ -36,6 +37,10 @@ class DepthwiseProvider : public OperatorProvider {
     const Geometry g = geometry_of(graph, node);
     if (g.in_channels != g.groups || g.out_channels != g.groups)
       return "only as many groups as channels and results";
+    if (node.operands.size() == 4) return "only a bias, no residual";
+    if (node.operands.size() == 3 &&
+        (!graph.constant_value(node.operands[1]) || !graph.constant_value(node.operands[2])))
+      return "only constant weights and bias";
     if (g.kernel_height * g.kernel_width > depthwise::max_taps) return "only kernels of up to 128 elements";
     return std::nullopt;
   }

@@ -104,7 +104,7 @@ Strip strip_of(const Columns& columns, int64_t begin, const MetRow* rows, int64_
       pointers.weights[count++] = weights + (met->kernel * kernel_width + taps[t].kernel) * row_length;
     }
   const int64_t step = taps.size() > 1 ? taps[1].kernel - taps[0].kernel : 0;
-  return {pointers.in, count, pointers.weights, step * row_length, pointers.pixels, 0, 0, 0};
+  return {pointers.in, count, pointers.weights, step * row_length, pointers.pixels, 0, 0, 0, nullptr, 0, 0};
 }
 
 }  // namespace millrace::cpu::depthwise

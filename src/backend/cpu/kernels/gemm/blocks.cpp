@@ -21,7 +21,7 @@ const Arithmetic& arithmetic_of(DType dtype) { return dtype == f32 ? arithmetic_
 Rectangle choose_chunks(int64_t batch, int64_t m, int64_t n, int64_t k, const Arithmetic& arithmetic) {
   const double operations = 2.0 * static_cast<double>(batch * m * k) * static_cast<double>(n);
   const auto wanted =
-      static_cast<int64_t>(std::clamp(operations / (arithmetic.unit == 1 ? 6e6 : 12e6), 1.0, 16.0));
+      static_cast<int64_t>(std::clamp(operations / (arithmetic.unit == 1 ? 3e6 : 5e6), 1.0, 16.0));
   int64_t by_m = 1, by_n = 1;
   const auto rows = [&] { return (m + by_m - 1) / by_m; };
   const auto columns = [&] { return (n + by_n - 1) / by_n; };

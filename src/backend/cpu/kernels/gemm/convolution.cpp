@@ -5,6 +5,7 @@
 
 #include <millrace/operator.h>
 
+#include "backend/cpu/kernels/epilogue.h"
 #include "backend/cpu/kernels/gemm/kernels.h"
 #include "backend/cpu/kernels/gemm/tap_order.h"
 #include "backend/cpu/kernels/gemm/taps.h"
@@ -35,13 +36,14 @@ struct Part {
 // part by part of the sum.
 class Convolution : public ChunkedKernel, public RowKernel {
  public:
-  Convolution(const Geometry& g, bool turns, const Array* constant)
+  Convolution(const Geometry& g, bool turns, const Array* constant, const Epilogue& epilogue)
       : g_(turns ? turned(g) : g),
         turns_(turns),
         arithmetic_(arithmetic_of(g.dtype)),
         window_(g_),
         order_(arithmetic_, window_.count()),
-        width_(round_up(g_.out_channels, block_columns)) {
+        width_(round_up(g_.out_channels, block_columns)),
+        epilogue_(epilogue) {
     divide_sum();
     const Rectangle chunk =
         choose_chunks(1, window_.positions(), g_.out_channels, g_.in_channels * window_.count(), arithmetic_);
@@ -79,7 +81,7 @@ class Convolution : public ChunkedKernel, public RowKernel {
     }
     const int64_t m = chunk % row_chunks() * rows_, n = chunk / row_chunks() * columns_;
     with_slot(scratch, [&](const Unit* right, Unit* own) {
-      multiply(operands[0], right, results[0], own, m, std::min(rows_, window_.positions() - m), n);
+      multiply(operands, right, results[0], own, m, std::min(rows_, window_.positions() - m), n);
     });
   }
 
@@ -98,7 +100,7 @@ class Convolution : public ChunkedKernel, public RowKernel {
     with_slot(scratch, [&](const Unit* right, Unit* own) {
       for (int64_t m = begin * each; m < end * each; m += rows_)
         for (int64_t n = 0; n < g_.out_channels; n += columns_)
-          multiply(operands[0], right, results[0], own, m, std::min(rows_, end * each - m), n);
+          multiply(operands, right, results[0], own, m, std::min(rows_, end * each - m), n);
     });
   }
 
@@ -218,13 +220,14 @@ class Convolution : public ChunkedKernel, public RowKernel {
 
   static constexpr int64_t max_rows = 320;
   /// Up to rows_ positions and columns_ channels of the result, from position m and channel n on.
-  void multiply(const void* operand, const Unit* right, void* result, Unit* own, int64_t m, int64_t rows,
+  void multiply(void* const* operands, const Unit* right, void* result, Unit* own, int64_t m, int64_t rows,
                 int64_t n) const {
     const int64_t columns = std::min(columns_, g_.out_channels - n), bytes = arithmetic_.bytes;
     Window windows[max_rows];
     window_.find(m, rows, windows);
-    const char* const x = static_cast<const char*>(operand);
-    char* const y = static_cast<char*>(result) + (m * g_.out_channels + n) * bytes;
+    const char* const x = static_cast<const char*>(operands[0]);
+    const int64_t offset = (m * g_.out_channels + n) * bytes;
+    char* const y = static_cast<char*>(result) + offset;
     auto* const sums =
         sums_apart() ? reinterpret_cast<float*>(own + left_units()) : reinterpret_cast<float*>(y);
     const int64_t row_length = sums_apart() ? sum_row() : g_.out_channels;
@@ -233,6 +236,14 @@ class Convolution : public ChunkedKernel, public RowKernel {
       gather(x, windows, rows, part, own);
       multiply_blocks(arithmetic_, own, true, right + p * depth * width_ + n * depth,
                       part.taps * tap_units(part), sums, row_length, rows, columns, p > 0);
+    }
+    if (epilogue_.present) {
+      Epilogue::At at = epilogue_.at(operands, n, offset);
+      for (int64_t r = 0; r < rows; ++r) {
+        epilogue_(sums + r * row_length, at, y + r * g_.out_channels * bytes, columns);
+        if (at.added) at.added += g_.out_channels * bytes;
+      }
+      return;
     }
     if (!sums_apart()) return;
     for (int64_t r = 0; r < rows; ++r)
@@ -244,7 +255,8 @@ class Convolution : public ChunkedKernel, public RowKernel {
   const Arithmetic& arithmetic_;
   Taps window_;
   TapOrder order_;
-  int64_t width_;                   // columns of whole panels
+  int64_t width_;  // columns of whole panels
+  Epilogue epilogue_;
   std::vector<Part> parts_;         // of the sum
   int64_t rows_ = 0, columns_ = 0;  // of a chunk
   int slots_ = 1;
@@ -259,9 +271,12 @@ std::optional<std::string> why_no_convolution(const Graph& graph, const Node& no
   const bool turns = ops::convolution_part(node) == ops::ConvolutionPart::input_gradient;
   if (g.groups != 1) return "only one group";
   if (turns && (g.stride_h != 1 || g.stride_w != 1)) return "gradients of strides need holes in the picture";
-  if (std::min(g.in_channels, g.out_channels) < block_columns) return "too few channels for blocks of 14×32";
+  // Constant weights are packed once, so less is worth it.
+  const bool packed = graph.constant_value(node.operands[1]) != nullptr;
+  const int64_t least = packed ? block_columns / 2 : block_columns;
+  if (std::min(g.in_channels, g.out_channels) < least) return "too few channels for blocks of 14×32";
   if (g.images * g.out_height * g.out_width < block_rows) return "too few positions for blocks of 14×32";
-  if (g.work() < 16e6) return "too little work to pack for";
+  if (g.work() < (packed ? 2e6 : 16e6)) return "too little work to pack for";
   return std::nullopt;
 }
 
@@ -269,7 +284,7 @@ std::unique_ptr<Kernel> build_convolution(const KernelRequest& request) {
   return std::make_unique<Convolution>(
       geometry_of(request.graph, request.node),
       ops::convolution_part(request.node) == ops::ConvolutionPart::input_gradient,
-      request.graph.constant_value(request.node.operands[1]));
+      request.graph.constant_value(request.node.operands[1]), epilogue_of(request.node));
 }
 
 }  // namespace millrace::cpu::gemm

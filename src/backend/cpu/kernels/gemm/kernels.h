@@ -30,7 +30,7 @@ std::unique_ptr<Kernel> build_convolution(const KernelRequest& request);
 struct Rectangle {
   int64_t rows, columns;  // columns: whole panels
 };
-/// For y[batch, m, n] with sums of k: a chunk is worth some 30 µs, and there are 16 of a large product, or 32
+/// For y[batch, m, n] with sums of k: a chunk is worth some 20 µs, and there are 16 of a large product, or 32
 /// and so on, so that threads get equal parts. Rectangles are near squares, and small enough for what they
 /// touch to stay in the second-level cache.
 Rectangle choose_chunks(int64_t batch, int64_t m, int64_t n, int64_t k, const Arithmetic& arithmetic);

@@ -19,6 +19,7 @@ class GemmProvider : public OperatorProvider {
       : OperatorProvider("only matmul and 2-D convolutions",
                          {{"matmul", gemm::build_matmul},
                           {"conv2d", gemm::build_convolution},
+                          {"fused_conv2d", gemm::build_convolution},
                           {"conv2d_input_grad", gemm::build_convolution},
                           {"conv2d_weight_grad", gemm::build_weight_gradient}}) {}
   std::string name() const override { return "gemm"; }

@@ -25,10 +25,18 @@ void transform_input(const Picture& x, int64_t row, int64_t column, float* v, in
 /// z[point][c] = (A d Aᵀ) of the 4×4 elements d of a result's gradient at (row, column).
 void transform_gradient(const Picture& dy, int64_t row, int64_t column, float* z, int64_t point_stride);
 
+/// What is done to results before they are stored: nothing where `bias` is null. Else bias[channel] and,
+/// where there is one, the element of a picture like y are added, and the sum limited; NaN stays NaN.
+struct OutputEnd {
+  const float* bias;
+  const float* added;
+  float low, high;
+};
+
 /// Writes (Aᵀ m A), as far as it lies in the picture, into the 4×4 elements at (row, column), channels
 /// [begin, begin + count) of it; m[point][c] counts from `begin`.
 void transform_output(const float* m, int64_t point_stride, const Picture& y, int64_t row, int64_t column,
-                      int64_t begin, int64_t count);
+                      int64_t begin, int64_t count, const OutputEnd& end);
 
 /// u[point][k][n] = (G g Gᵀ) for n in one panel and k in [0, rows): the 3×3 elements g of row k and column n
 /// begin at w + k·row_stride + n·column_stride; from the last to the first when `flipped`. Columns from

@@ -179,7 +179,7 @@ void transform_gradient(const Picture& dy, int64_t row, int64_t column, float* z
 }
 
 void transform_output(const float* m, int64_t point_stride, const Picture& y, int64_t row, int64_t column,
-                      int64_t begin, int64_t count) {
+                      int64_t begin, int64_t count, const OutputEnd& end) {
   const int64_t rows = y.height - row < tile ? y.height - row : tile,
                 columns = y.width - column < tile ? y.width - column : tile;
   for (int64_t c = 0; c < count; c += 16) {
@@ -191,7 +191,20 @@ void transform_output(const float* m, int64_t point_stride, const Picture& y, in
     for (int j = 0; j < 6; ++j) output_side<6>(d + j);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) output_side<1>(d + 6 * i);
-    float* to = y.data + (row * y.width + column) * y.channels + begin + c;
+    const int64_t first = (row * y.width + column) * y.channels + begin + c;
+    float* to = y.data + first;
+    if (end.bias) {
+      const V bias = _mm512_maskz_loadu_ps(mask, end.bias + begin + c);
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < columns; ++j) {
+          V& x = d[6 * i + j];
+          x = add(x, bias);
+          if (end.added)
+            x = add(x, _mm512_maskz_loadu_ps(mask, end.added + first + (i * y.width + j) * y.channels));
+          // In this order NaN stays.
+          x = _mm512_min_ps(_mm512_set1_ps(end.high), _mm512_max_ps(_mm512_set1_ps(end.low), x));
+        }
+    }
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < columns; ++j)
         _mm512_mask_storeu_ps(to + (i * y.width + j) * y.channels, mask, d[6 * i + j]);

@@ -34,10 +34,18 @@ void transform_gradient_pair(const Picture& first_picture, int64_t first_row, in
                              bool second, uint32_t* z, int64_t point_stride, int64_t odd_offset,
                              int64_t pair_stride);
 
+/// What is done to results before they are stored: nothing where `bias` is null. Else bias[channel] and,
+/// where there is one, the element of a picture like y are added, and the sum limited; NaN stays NaN.
+struct OutputEnd {
+  const float* bias;
+  const uint16_t* added;
+  float low, high;
+};
+
 /// Writes (Aᵀ m A), as far as it lies in the picture, into the 2×2 elements at (row, column), channels
 /// [begin, begin + count) of it, count ≤ 32; m[point][c] counts from `begin`.
 void transform_output(const float* m, int64_t point_stride, const Picture& y, int64_t row, int64_t column,
-                      int64_t begin, int64_t count);
+                      int64_t begin, int64_t count, const OutputEnd& end);
 
 /// u[point][c] = (G g Gᵀ) of the windows g[tap][c], taps tap_stride and points point_stride bf16 apart; the
 /// window from the last tap to the first when `flipped`.

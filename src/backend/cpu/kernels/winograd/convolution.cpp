@@ -5,6 +5,7 @@
 
 #include <millrace/operator.h>
 
+#include "backend/cpu/kernels/epilogue.h"
 #include "backend/cpu/kernels/slot.h"
 #include "backend/cpu/kernels/winograd/arithmetic.h"
 #include "backend/cpu/kernels/winograd/kernels.h"
@@ -49,12 +50,13 @@ int64_t chunk_tiles(const Problem& p, int64_t tiles) {
 
 class Convolution : public TiledConvolution {
  public:
-  Convolution(const Problem& p, const Array* weights)
-      : Convolution(p, grid_of(p.images, p.out_height, p.out_width, tile), weights) {}
+  Convolution(const Problem& p, const Array* weights, const Epilogue& epilogue)
+      : Convolution(p, grid_of(p.images, p.out_height, p.out_width, tile), weights, epilogue) {}
 
-  Convolution(const Problem& p, const TileGrid& grid, const Array* weights)
+  Convolution(const Problem& p, const TileGrid& grid, const Array* weights, const Epilogue& epilogue)
       : TiledConvolution(grid, p.out_height, chunk_tiles(p, grid.count())),
         p_(p),
+        epilogue_(epilogue),
         panels_(whole_panels(p.channels) / panel),
         v_row_(p.depth % 256 == 0 ? p.depth + 16 : (p.depth + 15) / 16 * 16),
         slots_(static_cast<int>(std::min<int64_t>({tile_chunks(), available_cpus(), 64}))) {
@@ -111,6 +113,8 @@ class Convolution : public TiledConvolution {
     auto* const memory = static_cast<float*>(scratch);
     auto* const x = static_cast<float*>(operands[0]);
     auto* const y = static_cast<float*>(results[0]);
+    const Epilogue::At rest = epilogue_.at(operands, 0, 0);
+    const OutputEnd end{rest.bias, reinterpret_cast<const float*>(rest.added), epilogue_.low, epilogue_.high};
     const float* const u = packed_.empty() ? memory : fixed();
     float* const v = memory + (packed_.empty() ? weights_size() : 0) + slot.index() * slot_size();
     const int64_t count = last - first;
@@ -131,12 +135,19 @@ class Convolution : public TiledConvolution {
         const Picture to{y + at.image * p_.out_height * p_.out_width * p_.channels, p_.out_height,
                          p_.out_width, p_.channels};
         transform_output(m + t * block, tiles_ * block, to, at.row, at.column, begin,
-                         std::min(block, p_.channels - begin));
+                         std::min(block, p_.channels - begin), end_of(end, at.image));
       }
     }
   }
 
+  /// For one image.
+  OutputEnd end_of(OutputEnd end, int64_t image) const {
+    if (end.added) end.added += image * p_.out_height * p_.out_width * p_.channels;
+    return end;
+  }
+
   Problem p_;
+  Epilogue epilogue_;
   int64_t panels_, v_row_;
   int slots_;
   Array packed_;  // constant weights
@@ -146,8 +157,8 @@ class Convolution : public TiledConvolution {
 }  // namespace
 
 std::unique_ptr<Kernel> build_convolution(const KernelRequest& request) {
-  return std::make_unique<Convolution>(problem_of(request),
-                                       request.graph.constant_value(request.node.operands[1]));
+  return std::make_unique<Convolution>(
+      problem_of(request), request.graph.constant_value(request.node.operands[1]), epilogue_of(request.node));
 }
 
 }  // namespace millrace::cpu::winograd

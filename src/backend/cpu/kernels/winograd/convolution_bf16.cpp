@@ -3,6 +3,7 @@
 
 #include <millrace/operator.h>
 
+#include "backend/cpu/kernels/epilogue.h"
 #include "backend/cpu/kernels/gemm/arithmetic.h"
 #include "backend/cpu/kernels/gemm/tap_order.h"
 #include "backend/cpu/kernels/slot.h"
@@ -29,12 +30,13 @@ int64_t chunk_tiles(const Problem& p, int64_t tiles) {
 // x, multiplies them with a panel of weights at every point, and transforms what comes out.
 class Convolution : public TiledConvolution {
  public:
-  Convolution(const Problem& p, const Array* weights)
-      : Convolution(p, grid_of(p.images, p.out_height, p.out_width, tile), weights) {}
+  Convolution(const Problem& p, const Array* weights, const Epilogue& epilogue)
+      : Convolution(p, grid_of(p.images, p.out_height, p.out_width, tile), weights, epilogue) {}
 
-  Convolution(const Problem& p, const TileGrid& grid, const Array* weights)
+  Convolution(const Problem& p, const TileGrid& grid, const Array* weights, const Epilogue& epilogue)
       : TiledConvolution(grid, p.out_height, chunk_tiles(p, grid.count())),
         p_(p),
+        epilogue_(epilogue),
         arithmetic_(gemm::arithmetic_bf16()),
         order_(arithmetic_, 9),
         units_((p.depth + 1) / 2),
@@ -139,6 +141,8 @@ class Convolution : public TiledConvolution {
     auto* const memory = static_cast<Unit*>(scratch);
     auto* const x = static_cast<uint16_t*>(operands[0]);
     auto* const y = static_cast<uint16_t*>(results[0]);
+    const Epilogue::At rest = epilogue_.at(operands, 0, 0);
+    const OutputEnd end{rest.bias, reinterpret_cast<const uint16_t*>(rest.added), epilogue_.low, epilogue_.high};
     const Unit* const u = packed_.empty() ? memory : static_cast<const Unit*>(packed_.data());
     Unit* const v =
         memory + (packed_.empty() ? packed_units() + transformed_units() : 0) + slot.index() * slot_units();
@@ -163,12 +167,19 @@ class Convolution : public TiledConvolution {
         const Picture to{y + at.image * p_.out_height * p_.out_width * p_.channels, p_.out_height,
                          p_.out_width, p_.channels};
         transform_output(m + t * panel, point_size(), to, at.row, at.column, n * panel,
-                         std::min(panel, p_.channels - n * panel));
+                         std::min(panel, p_.channels - n * panel), end_of(end, at.image));
       }
     }
   }
 
+  /// For one image.
+  OutputEnd end_of(OutputEnd end, int64_t image) const {
+    if (end.added) end.added += image * p_.out_height * p_.out_width * p_.channels;
+    return end;
+  }
+
   Problem p_;
+  Epilogue epilogue_;
   const gemm::Arithmetic& arithmetic_;
   gemm::TapOrder order_;
   int64_t units_, panels_;
@@ -180,8 +191,8 @@ class Convolution : public TiledConvolution {
 }  // namespace
 
 std::unique_ptr<Kernel> build_convolution_bf16(const KernelRequest& request) {
-  return std::make_unique<Convolution>(problem_of(request),
-                                       request.graph.constant_value(request.node.operands[1]));
+  return std::make_unique<Convolution>(
+      problem_of(request), request.graph.constant_value(request.node.operands[1]), epilogue_of(request.node));
 }
 
 }  // namespace millrace::cpu::winograd

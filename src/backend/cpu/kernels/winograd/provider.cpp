@@ -26,6 +26,7 @@ class WinogradProvider : public OperatorProvider {
  public:
   WinogradProvider()
       : OperatorProvider("only 2-D convolutions", {{"conv2d", convolution},
+                                                   {"fused_conv2d", convolution},
                                                    {"conv2d_input_grad", convolution},
                                                    {"conv2d_weight_grad", weight_gradient}}) {}
   std::string name() const override { return "winograd"; }
