@@ -5,7 +5,8 @@
 
 namespace millrace::ops {
 
-/// The convolution y = conv2d(x, w) itself (alone or fused_conv2d's), or one of its gradients, of the operands (w, dy) or (x, dy).
+/// The convolution y = conv2d(x, w) itself (alone or fused_conv2d's), or one of its gradients, of the
+/// operands (w, dy) or (x, dy).
 enum class ConvolutionPart { forward, input_gradient, weight_gradient };
 /// nullopt for any other operator.
 std::optional<ConvolutionPart> convolution_part(const Node& node);

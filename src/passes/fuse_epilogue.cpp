@@ -65,27 +65,33 @@ class EpilogueFusion {
     if (next < 0 || taken_[next] || limits(e)) return false;
     const Node& reader = graph_.node(next);
     if (reader.types[0] != graph_.type(e.end)) return false;
-    const bool subtracts = reader.op->is(ScalarOp::sub);
-    if (const auto found = ops::limited(graph_, {next, 0}); found && found->operand == e.end) {
-      if (uses_[e.end.node] != found->reads) return false;
+    const auto found = ops::limited(graph_, {next, 0});
+    const bool ends = found && found->operand == e.end;
+    if (uses_[e.end.node] != (ends ? found->reads : 1)) return false;
+    if (ends) {
       e.low = found->low;
       e.high = found->high;
-    } else if (uses_[e.end.node] != 1) {
-      return false;
-    } else if (reader.op->is(ScalarOp::add) || (subtracts && reader.operands[0] == e.end)) {
-      const Value other = reader.operands[reader.operands[0] == e.end ? 1 : 0];
-      if (other == e.end) return false;
-      if (is_per_channel(other))
-        e.terms.emplace_back(subtracts, other);
-      else if (!subtracts && !e.residual.valid())
-        e.residual = other;
-      else
-        return false;
-    } else {
+    } else if (!take_term(e, reader)) {
       return false;
     }
     e.end = {next, 0};
     members.push_back(next);
+    return true;
+  }
+
+  /// What `reader` adds to `e.end` or subtracts from it.
+  bool take_term(Epilogue& e, const Node& reader) const {
+    const bool subtracts = reader.op->is(ScalarOp::sub);
+    if (!subtracts && !reader.op->is(ScalarOp::add)) return false;
+    const bool first = reader.operands[0] == e.end;
+    const Value other = reader.operands[first ? 1 : 0];
+    if (subtracts && !first) return false;
+    if (is_per_channel(other)) {
+      e.terms.emplace_back(subtracts, other);
+      return true;
+    }
+    if (subtracts || e.residual.valid()) return false;
+    e.residual = other;
     return true;
   }
 

@@ -43,10 +43,19 @@ Value behind_reshapes(const Graph& graph, Value value) {
 class Narrower {
  public:
   Narrower(const Graph& graph, const PassContext& context)
-      : graph_(graph), context_(context), rewrite_(graph), to_(rewrite_.graph()), readers_(graph.size()) {
-    for (int i = 0; i < graph.size(); ++i)
+      : graph_(graph),
+        context_(context),
+        rewrite_(graph),
+        to_(rewrite_.graph()),
+        readers_(graph.size()),
+        others_(graph.size(), 0) {
+    for (int i = 0; i < graph.size(); ++i) {
+      for (size_t k = narrow_operands(graph.node(i)); k < graph.node(i).operands.size(); ++k)
+        others_[graph.node(i).operands[k].node] = 1;
       for (size_t k = 0; k < narrow_operands(graph.node(i)); ++k)
         readers_[behind_reshapes(graph, graph.node(i).operands[k]).node].insert(i);
+    }
+    for (const Value& output : graph.outputs()) others_[output.node] = 1;
   }
 
   Graph run() {
@@ -72,7 +81,7 @@ class Narrower {
   void emit(int i) {
     const Node& node = graph_.node(i);
     const size_t narrow = narrow_operands(node);
-    if (narrow == 0 || node.types[0].dtype != f32 || is_faster_wide(node)) return rewrite_.copy(i);
+    if (narrow == 0 || node.types[0].dtype != f32 || is_faster_wide(i)) return rewrite_.copy(i);
     to_.set_location(node.location);
     std::vector<Value> operands = rewrite_.mapped(node.operands);
     for (size_t k = 0; k < narrow; ++k) operands[k] = narrowed(to_, operands[k]);
@@ -94,8 +103,16 @@ class Narrower {
     const Value made = behind_reshapes(graph_, operand);
     if (context_.in_loop || readers_[made.node].size() > 1) return There::as_either;
     if (graph_.is_input(made)) return is_donated(made) ? There::as_either : There::as_f32;
-    return graph_.node(made).op->op_class == OpClass::heavy ? There::as_f32 : There::as_either;
+    return has_kernel(graph_.node(made)) ? There::as_f32 : There::as_either;
   }
+
+  /// Composites that are still there are claimed whole.
+  static bool has_kernel(const Node& node) {
+    return node.op->op_class == OpClass::heavy || node.op->op_class == OpClass::composite;
+  }
+
+  /// Whether nobody but products reads the node: where it gives f32, one more launch must narrow that.
+  bool goes_on_narrow(int i) const { return !readers_[i].empty() && !others_[i]; }
 
   bool is_donated(Value input) const {
     if (!context_.copies) return false;
@@ -103,7 +120,8 @@ class Narrower {
                        [&](const auto& donation) { return graph_.inputs()[donation.second] == input; });
   }
 
-  bool is_faster_wide(const Node& node) const {
+  bool is_faster_wide(int i) const {
+    const Node& node = graph_.node(i);
     if (context_.exact || !context_.faster || ops::flops(graph_, node) < kLeastFlops) return false;
     std::string problem = fmt::format("bf16 or f32: {}", node.op->name);
     const size_t narrow = narrow_operands(node);
@@ -119,11 +137,13 @@ class Narrower {
         problem += fmt::format(" {}={}", name, *number);
       else if (const auto* flag = std::get_if<bool>(&value); flag && *flag)
         problem += fmt::format(" {}", name);
-    return context_.faster(problem, {"bf16", form(node, bf16)}, {kWide, form(node, f32)});
+    if (goes_on_narrow(i)) problem += " to bf16";
+    return context_.faster(problem, {"bf16", form(i, bf16)}, {kWide, form(i, f32)});
   }
 
   /// The node as a graph of its own, each result read once, as in a step.
-  Graph form(const Node& node, DType dtype) const {
+  Graph form(int i, DType dtype) const {
+    const Node& node = graph_.node(i);
     Graph graph;
     std::map<Value, Value> inputs;
     std::vector<Value> operands;
@@ -145,8 +165,9 @@ class Narrower {
     std::vector<Value> results;
     for (int32_t r = 0; r < static_cast<int32_t>(node.types.size()); ++r) {
       Value result{first.node, r};
-      if (graph.type(result).dtype == bf16) result = graph.add("cast", {result}, {{"dtype", f32}});
-      results.push_back(graph.add("relu", {result}));
+      const DType wanted = goes_on_narrow(i) ? bf16 : f32;
+      if (graph.type(result).dtype != wanted) result = graph.add("cast", {result}, {{"dtype", wanted}});
+      results.push_back(wanted == bf16 ? result : graph.add("relu", {result}));
     }
     graph.set_outputs(std::move(results));
     return graph;
@@ -157,6 +178,7 @@ class Narrower {
   Rewriter rewrite_;
   Graph& to_;
   std::vector<std::set<int>> readers_;  // of each node: those that would narrow it, views of it included
+  std::vector<char> others_;            // of each node: whether anyone else reads it
 };
 
 }  // namespace

@@ -13,6 +13,10 @@ constexpr int64_t kChunkBytes = 192 << 10, kMostBytes = 2 << 20;
 // Work of a chunk that is not worth handing to another thread, in nanoseconds.
 constexpr double kChunkTime = 3000;
 constexpr double kMostChunks = 64;
+// What takes longer is no chain where so few chunks would leave threads without work: by itself a product is
+// cut along its columns, too.
+constexpr double kLong = 50e3;
+constexpr int64_t kLeastChunks = 8;
 constexpr int kFarthest = 64;  // launches looked at behind the first
 
 RowKernel* row_kernel(const PlannedLaunch& launch) {
@@ -89,8 +93,8 @@ class ChainFinder {
     rows_ = rows;
   }
 
-  /// Rows of a chunk: all its tensors fit the cache, and there are enough chunks for some threads; 0 when the
-  /// first cannot be.
+  /// Rows of a chunk: all its tensors fit the cache, and there are enough chunks for some threads; 0 when
+  /// that cannot be.
   int64_t chunk_rows() const {
     int64_t row_bytes = 0, grain = 1;
     double time = 0;
@@ -112,6 +116,7 @@ class ChainFinder {
     const int64_t fit =
         std::max<int64_t>(kChunkBytes / std::max<int64_t>(row_bytes, 1) / grain * grain, grain);
     const int64_t chunk = std::min(fit, up((rows_ + wanted - 1) / wanted));
+    if (time > kLong && (rows_ + chunk - 1) / chunk < kLeastChunks) return 0;
     return chunk * row_bytes > kMostBytes ? 0 : chunk;
   }
 

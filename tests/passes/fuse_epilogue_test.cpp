@@ -24,7 +24,7 @@ Array epilogue_numbers(const Shape& shape, uint64_t stream) { return test::value
 struct Layer {
   Shape x, w;
   int64_t stride = 1, pad = 0, groups = 1;
-  bool residual = false;
+  bool residual = false, subtracts = false;
   std::string end = "relu";  // or "relu6", or empty
 };
 
@@ -37,6 +37,7 @@ Graph layer_graph(const Layer& l) {
                        {"pads", std::vector<int64_t>(4, l.pad)},
                        {"groups", l.groups}});
   y = b.add(y, graph.constant(epilogue_numbers({l.w[0], 1, 1}, 4)));
+  if (l.subtracts) y = b.sub(y, graph.constant(epilogue_numbers({l.w[0], 1, 1}, 5)));
   if (l.residual) y = b.add(y, graph.input("r", {f32, b.shape(y)}));
   if (l.end == "relu") y = b.unary("relu", y);
   if (l.end == "relu6") y = graph.add("clamp", {y}, {{"low", 0.0}, {"high", 6.0}});
@@ -85,8 +86,9 @@ TEST_CASE("bias, residual and limits behind a convolution of constant weights ar
       {.x = {1, 64, 28, 28}, .w = {128, 64, 3, 3}, .stride = 2, .pad = 1},
       {.x = {3, 48, 9, 9}, .w = {48, 1, 3, 3}, .pad = 1, .groups = 48, .end = "relu6"},
       {.x = {1, 35, 8, 9}, .w = {35, 1, 3, 3}, .stride = 2, .pad = 1, .groups = 35},
+      {.x = {3, 16, 32, 33}, .w = {104, 16, 1, 1}, .residual = true},
       {.x = {1, 6, 5, 5}, .w = {6, 3, 3, 3}, .groups = 2, .residual = true},
-      {.x = {1, 3, 17, 17}, .w = {20, 3, 5, 5}, .stride = 2, .pad = 2, .end = ""},
+      {.x = {1, 3, 17, 17}, .w = {20, 3, 5, 5}, .stride = 2, .pad = 2, .subtracts = true, .end = ""},
   };
   std::map<std::string, int> tried;
   for (const Layer& layer : layers)

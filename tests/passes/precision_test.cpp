@@ -143,7 +143,8 @@ TEST_CASE("a problem says which operands must be cast for one form alone") {
   graph.set_outputs({third, alone, b.matmul(x, w, false, true)});
   std::vector<std::string> problems;
   narrowed_as_told(graph, false, problems);
-  CHECK(problems == std::vector<std::string>{"bf16 or f32: matmul [256, 64] [64, 64]",  // x is read twice
+  CHECK(problems == std::vector<std::string>{// x is read twice, the result by a product alone
+                                             "bf16 or f32: matmul [256, 64] [64, 64] to bf16",
                                              "bf16 or f32: matmul [256, 64] of bf16 [64, 64]",
                                              "bf16 or f32: matmul [256, 64] [64, 64]",
                                              "bf16 or f32: matmul [256, 64] of f32 [64, 64]",

@@ -50,6 +50,18 @@ Split split_of(const Geometry& g, bool forward) {
   return split;
 }
 
+// More and smaller chunks, where what a chunk's ending reads again would not stay in a core's own cache.
+Split cut_for_ending(Split split, const Geometry& g) {
+  constexpr int64_t kCacheBytes = 160 << 10;
+  const int64_t image = 4 * g.out_channels * g.out_width * g.out_height;
+  if (split.channels > 1 || g.images / split.images * image <= kCacheBytes) return split;
+  split.images = g.images;  // only the rows of one image lie side by side
+  if (can_cut_rows(g))
+    split.rows = std::max(split.rows, std::min((image + kCacheBytes - 1) / kCacheBytes,
+                                               std::max<int64_t>(g.out_height / 3, 1)));
+  return split;
+}
+
 /// One side of the convolution: x or y.
 struct Side {
   int64_t channels, height, width;
@@ -68,7 +80,8 @@ class Builder {
       : request_(request),
         forward_(forward),
         g_(geometry_of(request.graph, request.node)),
-        split_(split_of(g_, forward)),
+        split_(cpu::epilogue_of(request.node).present ? cut_for_ending(split_of(g_, forward), g_)
+                                                      : split_of(g_, forward)),
         x_{g_.in_channels, g_.in_height, g_.in_width},
         y_{g_.out_channels, g_.out_height, g_.out_width},
         constant_(request.graph.constant_value(request.node.operands[1])),

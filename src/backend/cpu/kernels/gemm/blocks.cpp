@@ -34,7 +34,8 @@ Rectangle choose_chunks(int64_t batch, int64_t m, int64_t n, int64_t k, const Ar
     else
       by_m *= 2;
   }
-  return {rows(), round_up(columns(), block_columns)};
+  const int64_t panels = (n + block_columns - 1) / block_columns, parts = std::min(by_n, panels);
+  return {rows(), (panels + parts - 1) / parts * block_columns, panels, parts};
 }
 
 void multiply_blocks(const Arithmetic& arithmetic, const Unit* left, bool by_rows, const Unit* right,

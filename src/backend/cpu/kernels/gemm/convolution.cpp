@@ -45,10 +45,9 @@ class Convolution : public ChunkedKernel, public RowKernel {
         width_(round_up(g_.out_channels, block_columns)),
         epilogue_(epilogue) {
     divide_sum();
-    const Rectangle chunk =
+    chunk_ =
         choose_chunks(1, window_.positions(), g_.out_channels, g_.in_channels * window_.count(), arithmetic_);
-    rows_ = chunk.rows;
-    columns_ = chunk.columns;
+    rows_ = chunk_.rows;
     slots_ = static_cast<int>(std::min<int64_t>({result_chunks(), available_cpus(), 64}));
     if (constant) pack_constant(*constant);
   }
@@ -79,9 +78,10 @@ class Convolution : public ChunkedKernel, public RowKernel {
       default:
         break;
     }
-    const int64_t m = chunk % row_chunks() * rows_, n = chunk / row_chunks() * columns_;
+    const int64_t m = chunk % row_chunks() * rows_;
     with_slot(scratch, [&](const Unit* right, Unit* own) {
-      multiply(operands, right, results[0], own, m, std::min(rows_, window_.positions() - m), n);
+      multiply(operands, right, results[0], own, m, std::min(rows_, window_.positions() - m),
+               chunk / row_chunks());
     });
   }
 
@@ -99,8 +99,8 @@ class Convolution : public ChunkedKernel, public RowKernel {
     const int64_t each = window_.positions() / rows;
     with_slot(scratch, [&](const Unit* right, Unit* own) {
       for (int64_t m = begin * each; m < end * each; m += rows_)
-        for (int64_t n = 0; n < g_.out_channels; n += columns_)
-          multiply(operands, right, results[0], own, m, std::min(rows_, end * each - m), n);
+        for (int64_t part = 0; part < chunk_.parts; ++part)
+          multiply(operands, right, results[0], own, m, std::min(rows_, end * each - m), part);
     });
   }
 
@@ -110,7 +110,8 @@ class Convolution : public ChunkedKernel, public RowKernel {
   int64_t slots_bytes() const override { return 4 * slots_ * slot_units(); }
   std::string description() const override {
     return fmt::format("{} chunks of {} positions × {} taps of {} × {}{}", result_chunks(), rows_,
-                       window_.count(), g_.in_channels, columns_, packed_.empty() ? "" : ", packed before");
+                       window_.count(), g_.in_channels, chunk_.columns,
+                       packed_.empty() ? "" : ", packed before");
   }
 
  private:
@@ -134,12 +135,11 @@ class Convolution : public ChunkedKernel, public RowKernel {
     return moves_taps() ? round_up(elements * arithmetic_.bytes / 4 + 1, 16) : 0;
   }
   int64_t row_chunks() const { return (window_.positions() + rows_ - 1) / rows_; }
-  int64_t column_chunks() const { return (g_.out_channels + columns_ - 1) / columns_; }
-  int64_t result_chunks() const { return row_chunks() * column_chunks(); }
+  int64_t result_chunks() const { return row_chunks() * chunk_.parts; }
   int64_t left_units() const { return blocks_of(rows_) * left_block; }
   // Rows of the result may lie multiples of 4 KB apart, all in the same cache sets.
   bool sums_apart() const { return g_.dtype != f32 || parts() > 1; }
-  int64_t sum_row() const { return columns_ + 16; }
+  int64_t sum_row() const { return chunk_.columns + 16; }
   int64_t slot_units() const { return round_up(left_units() + (sums_apart() ? rows_ * sum_row() : 0), 16); }
   int64_t tap_units(const Part& part) const { return (part.count + arithmetic_.unit - 1) / arithmetic_.unit; }
   Unit* fixed_right() { return static_cast<Unit*>(packed_.data()); }
@@ -219,10 +219,11 @@ class Convolution : public ChunkedKernel, public RowKernel {
   }
 
   static constexpr int64_t max_rows = 320;
-  /// Up to rows_ positions and columns_ channels of the result, from position m and channel n on.
+  /// Up to rows_ positions of the result from m on, and a part of its channels.
   void multiply(void* const* operands, const Unit* right, void* result, Unit* own, int64_t m, int64_t rows,
-                int64_t n) const {
-    const int64_t columns = std::min(columns_, g_.out_channels - n), bytes = arithmetic_.bytes;
+                int64_t columns_part) const {
+    const int64_t n = chunk_.first_column(columns_part), bytes = arithmetic_.bytes,
+                  columns = std::min(chunk_.first_column(columns_part + 1), g_.out_channels) - n;
     Window windows[max_rows];
     window_.find(m, rows, windows);
     const char* const x = static_cast<const char*>(operands[0]);
@@ -257,8 +258,9 @@ class Convolution : public ChunkedKernel, public RowKernel {
   TapOrder order_;
   int64_t width_;  // columns of whole panels
   Epilogue epilogue_;
-  std::vector<Part> parts_;         // of the sum
-  int64_t rows_ = 0, columns_ = 0;  // of a chunk
+  std::vector<Part> parts_;  // of the sum
+  int64_t rows_ = 0;         // of a chunk
+  Rectangle chunk_{};
   int slots_ = 1;
   Array packed_;  // constant weights
   Slots taken_;

@@ -28,7 +28,10 @@ std::unique_ptr<Kernel> build_convolution(const KernelRequest& request);
 
 /// Part of a result that one chunk computes.
 struct Rectangle {
-  int64_t rows, columns;  // columns: whole panels
+  int64_t rows, columns;  // at most; columns: whole panels
+  int64_t panels, parts;  // of all columns, cut as equally as panels can be
+
+  int64_t first_column(int64_t part) const { return panels * part / parts * block_columns; }
 };
 /// For y[batch, m, n] with sums of k: a chunk is worth some 20 µs, and there are 16 of a large product, or 32
 /// and so on, so that threads get equal parts. Rectangles are near squares, and small enough for what they

@@ -40,9 +40,8 @@ class Matmul : public ChunkedKernel, public RowKernel {
     step_ = depth * arithmetic_.unit;
     parts_ = (p.k + step_ - 1) / step_;
     width_ = round_up(p.n, block_columns);
-    const Rectangle chunk = choose_chunks(p.batch, p.m, p.n, p.k, arithmetic_);
-    rows_ = chunk.rows;
-    columns_ = chunk.columns;
+    chunk_ = choose_chunks(p.batch, p.m, p.n, p.k, arithmetic_);
+    rows_ = chunk_.rows;
     slots_ = static_cast<int>(std::min<int64_t>({chunks_of_result(), available_cpus(), 64}));
     if (constant) {
       packed_ = Array(Type{f32, Shape(std::vector<int64_t>{p.batch * right_units()})});
@@ -61,10 +60,10 @@ class Matmul : public ChunkedKernel, public RowKernel {
                  void* scratch) override {
     auto* const shared = static_cast<Unit*>(scratch);
     if (packs_first() && stage == 0) return pack_right(operands[1], shared, chunk);
-    const int64_t m = chunk % row_chunks() * rows_, n = chunk / row_chunks() % column_chunks() * columns_,
-                  matrix = chunk / row_chunks() / column_chunks();
+    const int64_t m = chunk % row_chunks() * rows_, part = chunk / row_chunks() % chunk_.parts,
+                  matrix = chunk / row_chunks() / chunk_.parts;
     with_slot(scratch, [&](const Unit* right, Unit* own) {
-      multiply(operands[0], right, results[0], own, matrix, m, std::min(rows_, p_.m - m), n);
+      multiply(operands[0], right, results[0], own, matrix, m, std::min(rows_, p_.m - m), part);
     });
   }
 
@@ -81,8 +80,8 @@ class Matmul : public ChunkedKernel, public RowKernel {
     const int64_t each = p_.m / rows;
     with_slot(scratch, [&](const Unit* right, Unit* own) {
       for (int64_t m = begin * each; m < end * each; m += rows_)
-        for (int64_t n = 0; n < p_.n; n += columns_)
-          multiply(operands[0], right, results[0], own, 0, m, std::min(rows_, end * each - m), n);
+        for (int64_t part = 0; part < chunk_.parts; ++part)
+          multiply(operands[0], right, results[0], own, 0, m, std::min(rows_, end * each - m), part);
     });
   }
 
@@ -97,7 +96,7 @@ class Matmul : public ChunkedKernel, public RowKernel {
     pool.parallel(pack_chunks(), [&](int64_t chunk) { pack_right(operands[1], kept_, chunk); });
   }
   std::string description() const override {
-    return fmt::format("{} chunks of {}×{}×{}{}", chunks_of_result(), rows_, p_.k, columns_,
+    return fmt::format("{} chunks of {}×{}×{}{}", chunks_of_result(), rows_, p_.k, chunk_.columns,
                        packs_first() ? "" : ", packed before");
   }
 
@@ -114,12 +113,11 @@ class Matmul : public ChunkedKernel, public RowKernel {
   bool packs_first() const { return packed_.empty() && !steady_; }
   int64_t right_units() const { return parts_ * depth * width_; }  // of one matrix
   int64_t row_chunks() const { return (p_.m + rows_ - 1) / rows_; }
-  int64_t column_chunks() const { return (p_.n + columns_ - 1) / columns_; }
-  int64_t chunks_of_result() const { return p_.batch * row_chunks() * column_chunks(); }
+  int64_t chunks_of_result() const { return p_.batch * row_chunks() * chunk_.parts; }
   int64_t left_units() const { return blocks_of(rows_) * left_block; }
   // Rows of the result may lie multiples of 4 KB apart, all in the same cache sets.
   bool sums_apart() const { return p_.dtype != f32 || parts_ > 1; }
-  int64_t sum_row() const { return columns_ + 16; }
+  int64_t sum_row() const { return chunk_.columns + 16; }
   int64_t slot_units() const { return round_up(left_units() + (sums_apart() ? rows_ * sum_row() : 0), 16); }
   Unit* fixed_right() { return static_cast<Unit*>(packed_.data()); }
 
@@ -166,10 +164,11 @@ class Matmul : public ChunkedKernel, public RowKernel {
     }
   }
 
-  /// Up to rows_ rows and columns_ columns of a result, from row m and column n on.
+  /// Up to rows_ rows of a result from m on, and a part of its columns.
   void multiply(const void* left, const Unit* right, void* result, Unit* own, int64_t matrix, int64_t m,
-                int64_t rows, int64_t n) const {
-    const int64_t columns = std::min(columns_, p_.n - n);
+                int64_t rows, int64_t columns_part) const {
+    const int64_t n = chunk_.first_column(columns_part),
+                  columns = std::min(chunk_.first_column(columns_part + 1), p_.n) - n;
     const char* const a = static_cast<const char*>(left) + matrix * p_.m * p_.k * arithmetic_.bytes;
     char* const y = static_cast<char*>(result) + (matrix * p_.m * p_.n + m * p_.n + n) * arithmetic_.bytes;
     auto* const sums =
@@ -191,8 +190,9 @@ class Matmul : public ChunkedKernel, public RowKernel {
   Problem p_;
   const Arithmetic& arithmetic_;
   bool steady_;
-  int64_t step_, parts_, width_;    // elements of the sum at a time, how often; columns of whole panels
-  int64_t rows_ = 0, columns_ = 0;  // of a chunk
+  int64_t step_, parts_, width_;  // elements of the sum at a time, how often; columns of whole panels
+  int64_t rows_ = 0;              // of a chunk
+  Rectangle chunk_{};
   int slots_ = 1;
   Array packed_;          // a constant right side
   Unit* kept_ = nullptr;  // a steady one

@@ -142,7 +142,8 @@ class Convolution : public TiledConvolution {
     auto* const x = static_cast<uint16_t*>(operands[0]);
     auto* const y = static_cast<uint16_t*>(results[0]);
     const Epilogue::At rest = epilogue_.at(operands, 0, 0);
-    const OutputEnd end{rest.bias, reinterpret_cast<const uint16_t*>(rest.added), epilogue_.low, epilogue_.high};
+    const OutputEnd end{rest.bias, reinterpret_cast<const uint16_t*>(rest.added), epilogue_.low,
+                        epilogue_.high};
     const Unit* const u = packed_.empty() ? memory : static_cast<const Unit*>(packed_.data());
     Unit* const v =
         memory + (packed_.empty() ? packed_units() + transformed_units() : 0) + slot.index() * slot_units();
