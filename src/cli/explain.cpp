@@ -10,6 +10,8 @@
 #include "base/format.h"
 #include "cli/explain_svg.h"
 #include "cli/json.h"
+#include "cli/model_sizes.h"
+#include "cli/model_step.h"
 #include "cli/outputs.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
@@ -22,7 +24,7 @@ namespace millrace::cli {
 namespace {
 
 struct ExplainArguments {
-  std::string recipe, svg;
+  std::string recipe, svg, sizes, precision;
   std::vector<std::string> overrides;
   ZooOptions zoo;
   bool infer = false, json = false;
@@ -248,7 +250,16 @@ int run_explain(ExplainArguments& a) {
   require_named(a.svg, "--svg");
   if (a.recipe.empty() == a.zoo.model.empty())
     fail<InputError>("give a RECIPE, or --model NAME: one of the two");
-  if (a.infer && a.zoo.model.empty()) fail<InputError>("--infer goes with --model NAME");
+  if (!a.precision.empty()) a.zoo.precision = a.precision;
+  const bool file = a.zoo.model.empty() && is_model(a.recipe, a.infer);
+  if (a.infer && a.zoo.model.empty() && !file)
+    fail<InputError>("--infer goes with --model NAME, a run folder or an ONNX model");
+  if (!a.sizes.empty() && !file) fail<InputError>("--sizes goes with a model's file, not with a recipe");
+  if (file) {
+    if (!a.overrides.empty()) fail<InputError>("{}: is no recipe, so it has no keys to change", a.recipe);
+    ModelStep step(a.recipe, a.sizes, a.precision);
+    return show_program(a, step.program(), fmt::format("{}, {}", a.recipe, step.detail()));
+  }
   if (!a.zoo.model.empty()) {
     if (a.zoo.batch < 1) fail<InputError>("--batch is 1 or more, not {}", a.zoo.batch);
     a.zoo.train = !a.infer;
@@ -279,15 +290,18 @@ std::string kinds_text(const Registry<Kind>& kinds) {
 
 Action declare_explain(Command& command) {
   auto a = std::make_shared<ExplainArguments>();
-  command.positional("RECIPE", a->recipe, "a recipe, or a run folder", false)
+  command
+      .positional("RECIPE", a->recipe, "a recipe, or a run folder; or a model (.onnx), for inference", false)
       .positional("KEY=VALUE", a->overrides, "changes of the recipe", false)
       .option("--model", a->zoo.model, "instead of a recipe a built-in network:" + model_names())
       .option("--batch", a->zoo.batch, "items a step, with --model")
       .option("--memory", a->zoo.memory, "most memory of a step, e.g. 1.5GB, with --model")
       .option("--accumulate", a->zoo.accumulate, "train in so many parts of the batch, with --model")
-      .option("--precision", a->zoo.precision, "fp32, bf16, bf16-pure or fp16, with --model (default fp32)")
+      .option("--precision", a->precision,
+              "fp32, bf16, bf16-pure or fp16, with --model or an .onnx (default fp32)")
+      .option("--sizes", a->sizes, sizes_doc)
       .option("--optimizer", a->zoo.optimizer, "sgd or adamw, with --model (default adamw)")
-      .flag("--infer", a->infer, "inference instead of training, with --model")
+      .flag("--infer", a->infer, "inference instead of training, with --model or a run folder")
       .option("--svg", a->svg, "draw the launches and what they read of each other")
       .flag("--json", a->json, "print one JSON object")
       .footer(
@@ -298,7 +312,8 @@ Action declare_explain(Command& command) {
           "is "
           "trained.\n\n"
           "  millrace explain examples/cifar10.toml train.precision=fp32\n"
-          "  millrace explain --model resnet18 --infer --svg resnet18.svg\n\n"
+          "  millrace explain --model resnet18 --infer --svg resnet18.svg\n"
+          "  millrace explain model.onnx --sizes batch=16\n\n"
           "Passes in their order (MILLRACE_DISABLE=fuse,cse leaves some out, MILLRACE_DUMP=fuse prints "
           "graphs):\n" +
           kinds_text(passes()) + "\nRules of simplify, which may be left out too:\n" + kinds_text(rules()) +

@@ -4,28 +4,12 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "cli/svg_text.h"
 
 namespace millrace::cli {
 namespace {
 
 constexpr int kRow = 24, kBox = 18, kTop = 60, kLeft = 260, kWidth = 900;
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += c;
-  }
-  return out;
-}
 
 const char* colour(Phase phase) {
   switch (phase) {
@@ -61,7 +45,7 @@ std::string launches_svg(const std::vector<LaunchInfo>& launches, const std::str
       "<tspan fill=\"{6}\">optimiser</tspan>; a curve leads from a launch to one that reads its "
       "result</text>\n"
       "<g fill=\"none\" stroke=\"#8a94a3\" stroke-opacity=\"0.55\">\n",
-      kLeft + kWidth, height, escaped(title), launches.size(), colour(Phase::forward),
+      kLeft + kWidth, height, svg_escaped(title), launches.size(), colour(Phase::forward),
       colour(Phase::backward), colour(Phase::update));
   for (size_t i = 0; i < launches.size(); ++i)
     for (const int from : launches[i].reads) svg += curve(from, static_cast<int>(i));
@@ -73,9 +57,9 @@ std::string launches_svg(const std::vector<LaunchInfo>& launches, const std::str
     svg += fmt::format(
         "<g><title>{}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"3\" fill=\"{}\"/>"
         "<text x=\"{}\" y=\"{}\" fill=\"#fff\">{} {}{}</text></g>\n",
-        escaped(fmt::format("{}: {} -> {} [{}]", l.provider, l.operation, l.types, l.kernel)), kLeft, y,
-        kWidth - 20, kBox, colour(l.location.phase), kLeft + 6, y + 13, i, escaped(operation),
-        escaped(l.location.empty() ? "" : " in " + l.location.place()));
+        svg_escaped(fmt::format("{}: {} -> {} [{}]", l.provider, l.operation, l.types, l.kernel)), kLeft, y,
+        kWidth - 20, kBox, colour(l.location.phase), kLeft + 6, y + 13, i, svg_escaped(operation),
+        svg_escaped(l.location.empty() ? "" : " in " + l.location.place()));
   }
   return svg + "</svg>\n";
 }

@@ -5,6 +5,8 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "cli/model_sizes.h"
+#include "cli/model_step.h"
 #include "cli/outputs.h"
 #include "cli/profile_report.h"
 #include "cli/verbs.h"
@@ -15,7 +17,7 @@ namespace millrace::cli {
 namespace {
 
 struct ProfileArguments {
-  std::string recipe, model, trace, html;
+  std::string recipe, model, trace, html, sizes, precision;
   std::vector<std::string> overrides;
   ZooOptions zoo;
   bool infer = false, json = false;
@@ -70,17 +72,32 @@ Profile profile_model(const ProfileArguments& a, ProfileTitle& title) {
   return profile_steps(step, static_cast<int>(a.steps), 0);
 }
 
+/// A model that a session loads: inference on made-up inputs.
+Profile profile_file(const ProfileArguments& a, ProfileTitle& title) {
+  if (!a.overrides.empty()) fail<InputError>("{}: is no recipe, so it has no keys to change", a.recipe);
+  ModelStep step(a.recipe, a.sizes, a.precision);
+  title = {a.recipe, step.detail(), step.items(), ""};
+  return profile_steps(
+      step.program(), [&] { step.run(); }, static_cast<int>(a.steps), 0);
+}
+
 int run_profile(ProfileArguments& a) {
   require_named(a.trace, "--trace");
   require_named(a.html, "--html");
   if (a.recipe.empty() == a.model.empty()) fail<InputError>("give a RECIPE, or --model NAME: one of the two");
   if (a.steps < 1) fail<InputError>("--steps is 1 or more, not {}", a.steps);
   a.zoo.model = a.model;
+  if (!a.precision.empty()) a.zoo.precision = a.precision;
   a.zoo.train = !a.infer;
-  if (a.infer && a.model.empty()) fail<InputError>("--infer goes with --model NAME");
+  const bool file = a.model.empty() && is_model(a.recipe, a.infer);
+  if (a.infer && a.model.empty() && !file)
+    fail<InputError>("--infer goes with --model NAME, a run folder or an ONNX model");
+  if (!a.sizes.empty() && !file) fail<InputError>("--sizes goes with a model's file, not with a recipe");
   if (a.zoo.batch < 1) fail<InputError>("--batch is 1 or more, not {}", a.zoo.batch);
   ProfileTitle title;
-  const Profile profile = a.model.empty() ? profile_recipe(a, title) : profile_model(a, title);
+  const Profile profile = file              ? profile_file(a, title)
+                          : a.model.empty() ? profile_recipe(a, title)
+                                            : profile_model(a, title);
   if (!a.trace.empty()) write_file(a.trace, profile_trace(profile, title));
   if (!a.html.empty()) write_file(a.html, profile_page(profile, title));
   if (a.json) {
@@ -95,14 +112,17 @@ int run_profile(ProfileArguments& a) {
 
 Action declare_profile(Command& command) {
   auto a = std::make_shared<ProfileArguments>();
-  command.positional("RECIPE", a->recipe, "a recipe, or a run folder", false)
+  command
+      .positional("RECIPE", a->recipe, "a recipe, or a run folder; or a model (.onnx), for inference", false)
       .positional("KEY=VALUE", a->overrides, "changes of the recipe", false)
       .option("--model", a->model, "instead of a recipe a built-in network on random inputs:" + model_names())
       .option("--batch", a->zoo.batch, "items a step, with --model")
       .option("--accumulate", a->zoo.accumulate, "train in so many parts of the batch, with --model")
-      .option("--precision", a->zoo.precision, "fp32, bf16, bf16-pure or fp16, with --model (default fp32)")
+      .option("--precision", a->precision,
+              "fp32, bf16, bf16-pure or fp16, with --model or an .onnx (default fp32)")
+      .option("--sizes", a->sizes, sizes_doc)
       .option("--optimizer", a->zoo.optimizer, "sgd or adamw, with --model (default adamw)")
-      .flag("--infer", a->infer, "inference instead of training, with --model")
+      .flag("--infer", a->infer, "inference instead of training, with --model or a run folder")
       .option("--steps", a->steps, "steps to measure, after a warm-up")
       .option("--depth", a->depth, "layers by their first so many parts; 0: whole names")
       .option("--kernels", a->kernels, "slowest kernels to list")
@@ -116,7 +136,8 @@ Action declare_profile(Command& command) {
           "explains "
           "the figures.\n\n"
           "  millrace profile examples/letters.toml --html profile.html\n"
-          "  millrace profile --model resnet18_cifar --batch 128 --optimizer sgd --depth 2\n");
+          "  millrace profile --model resnet18_cifar --batch 128 --optimizer sgd --depth 2\n"
+          "  millrace profile model.onnx --sizes batch=16 --html model.html\n");
   return [a] { return run_profile(*a); };
 }
 

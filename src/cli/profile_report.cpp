@@ -129,22 +129,27 @@ Json groups_json(const std::vector<LaunchGroup>& groups) {
 }  // namespace
 
 Profile profile_steps(ZooStep& step, int least, double seconds) {
-  for (int i = 0; i < 2; ++i) step.run();
-  step.program().set_profiling(true);
+  return profile_steps(
+      step.program(), [&] { step.run(); }, least, seconds);
+}
+
+Profile profile_steps(Program& program, const std::function<void()>& run, int least, double seconds) {
+  for (int i = 0; i < 2; ++i) run();
+  program.set_profiling(true);
   std::vector<StepMarks> marks;
   const StepCounters counters;
   const int64_t start = clock_now();
   while (static_cast<int>(marks.size()) < least || static_cast<double>(clock_now() - start) < seconds * 1e9) {
     StepMarks m;
     m.begin = m.data = m.inputs = clock_now();
-    step.run();
+    run();
     m.ran = m.end = clock_now();
     marks.push_back(m);
   }
   auto counts = counters.per_step(static_cast<int>(marks.size()));
-  const auto times = step.program().run_times();
-  step.program().set_profiling(false);
-  Profile profile = make_profile(step.program().launches(), times, marks, this_machine());
+  const auto times = program.run_times();
+  program.set_profiling(false);
+  Profile profile = make_profile(program.launches(), times, marks, this_machine());
   profile.counters = std::move(counts);
   return profile;
 }

@@ -1,6 +1,7 @@
 // A profile in the forms that people and programs read.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "base/counters.h"
@@ -31,6 +32,8 @@ class StepCounters {
 
 /// Runs a built-in network's step: a warm-up, then at least `least` steps and for at least `seconds`.
 Profile profile_steps(ZooStep& step, int least, double seconds);
+/// The same of what runs a program.
+Profile profile_steps(Program& program, const std::function<void()>& run, int least, double seconds);
 
 /// Tables: the split of a step, kinds of work, layers to `depth` (0: whole names), the `kernels` slowest
 /// launches, what would help most.

@@ -17,14 +17,21 @@ Registry<ModelFormat>& model_formats() {
   return kinds;
 }
 
-Session Session::load(const std::filesystem::path& path, const SessionOptions& options) {
+SessionModel load_session_model(const std::filesystem::path& path, std::string* doc) {
   std::string known;
   for (const ModelFormat* format : model_formats().all()) {
-    if (format->recognise(path)) return Session(format->load(path), options);
+    if (format->recognise(path)) {
+      if (doc) *doc = format->doc;
+      return format->load(path);
+    }
     known += (known.empty() ? "" : ", ") + format->doc;
   }
   if (!std::filesystem::exists(path)) fail<InputError>("{}: there is no such file or folder", path.string());
   fail<InputError>("{}: is no model that can be loaded ({})", path.string(), known);
+}
+
+Session Session::load(const std::filesystem::path& path, const SessionOptions& options) {
+  return Session(load_session_model(path), options);
 }
 
 }  // namespace millrace

@@ -25,4 +25,7 @@ struct ModelFormat {
 
 Registry<ModelFormat>& model_formats();
 
+/// What Session::load() makes a session of, and the format's word for it. The same errors.
+SessionModel load_session_model(const std::filesystem::path& path, std::string* doc = nullptr);
+
 }  // namespace millrace

@@ -18,8 +18,12 @@ def cache(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def desk(binary, tmp_path_factory):
-    """A folder like the repository's: examples/ and data/letters (small)."""
+    """A folder like the repository's: examples/, data/letters (small), and a model.onnx."""
+    onnx = pytest.importorskip("onnx")
     folder = tmp_path_factory.mktemp("desk")
+    ports = [[onnx.helper.make_tensor_value_info(name, 1, ["batch", 7])] for name in "xy"]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Softmax", ["x"], ["y"])], "small", *ports)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), folder / "model.onnx")
     (folder / "examples").symlink_to(ROOT / "examples")
     subprocess.run([binary, "letters", folder / "data/letters", "--train", "1300", "--test", "200"], check=True, capture_output=True)
     return folder
@@ -45,7 +49,7 @@ def test_commands_of_the_page_run(millrace, cache, desk):
     assert len(commands) >= 6
     for command in commands:
         assert millrace(*shlex.split(command), env=cache, cwd=desk, timeout=300).stdout
-    for verb in ("machine", "profile", "explain", "estimate"):
+    for verb in ("machine", "inspect", "profile", "explain", "estimate"):
         assert any(command.startswith(verb) for command in commands)
 
 

@@ -1,0 +1,44 @@
+#include "cli/model_sizes.h"
+
+#include <set>
+#include <sstream>
+
+#include "base/format.h"
+
+namespace millrace::cli {
+
+Bindings parse_sizes(const std::string& text, const std::vector<SessionValue>& inputs) {
+  std::set<std::string> known;
+  for (const SessionValue& input : inputs)
+    for (const Dim& dim : input.type.shape) known.insert(dim.names().begin(), dim.names().end());
+  Bindings sizes;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    part.erase(0,
+               part.find_first_not_of(' ') == std::string::npos ? part.size() : part.find_first_not_of(' '));
+    const size_t at = part.rfind('=');
+    size_t used = 0;
+    int64_t size = -1;
+    try {
+      if (at != std::string::npos) size = std::stoll(part.substr(at + 1), &used);
+    } catch (const std::exception&) {
+    }
+    if (at == std::string::npos || used != part.size() - at - 1 || size < 1)
+      fail<InputError>("--sizes {}: '{}' is no NAME=SIZE with a size of 1 or more", text, part);
+    const std::string name = part.substr(0, at);
+    if (!known.contains(name))
+      fail<InputError>("--sizes {}: the model's inputs have no dimension '{}'{}", text, name,
+                       known.empty() ? "; all their sizes are fixed"
+                                     : fmt::format("; they have {}", fmt::join(known, ", ")));
+    sizes[name] = size;
+  }
+  return sizes;
+}
+
+std::string sizes_text(const Bindings& sizes) {
+  std::string text;
+  for (const auto& [name, size] : sizes) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, size);
+  return text;
+}
+
+}  // namespace millrace::cli
