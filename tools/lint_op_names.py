@@ -16,6 +16,8 @@ ALLOWED = {
     ("src/passes/rules/log_of_softmax.cpp", "softmax"): "a rewrite of softmax",
     ("src/passes/rules/stable_log_sum_exp.cpp", "log_softmax"): "what that rule itself leads to, not to be rewritten again",
     ("src/passes/rules/gather_of_cast.cpp", "gather"): "a rewrite of gather",
+    ("src/passes/recognise_attention.cpp", "softmax"): "attention is recognised by its form",
+    ("src/passes/recognise_attention.cpp", "slice"): "the thirds of a merged projection are recognised by their form",
     ("src/passes/store_bf16.cpp", "square"): "the bell curve exp(-x²) is recognised by its form",
     ("src/runtime/compare.cpp", "copy"): "copies into other layouts at the edges of a form do not count",
     ("src/backend/cpu/kernels/layer_norm.cpp", "layer_norm"): "one builder makes the kernels of the norm and of its gradient",

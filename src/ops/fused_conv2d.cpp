@@ -5,32 +5,20 @@
 #include "base/format.h"
 #include "ops/build.h"
 #include "ops/convolution.h"
+#include "ops/number.h"
 #include "ops/registry.h"
 
 using namespace millrace;
 
 namespace millrace::ops {
-namespace {
-
-/// The scalar that `value` is everywhere.
-std::optional<double> number(const Graph& graph, Value value) {
-  while (graph.node(value).op->broadcasts || graph.node(value).op->reshapes())
-    value = graph.node(value).operands[0];
-  const Array* constant = graph.constant_value(value);
-  if (!constant || constant->count() != 1) return std::nullopt;
-  return constant->at(0);
-}
-
-}  // namespace
-
 std::optional<Limited> limited(const Graph& graph, Value value) {
   const Node& node = graph.node(value);
   if (node.op->name == "clamp")
     return Limited{node.operands[0], node.attributes.number("low"), node.attributes.number("high"), 1};
-  if (node.op->name != "select" || number(graph, node.operands[1]) != 0) return std::nullopt;
+  if (node.op->name != "select" || number_of(graph, node.operands[1]) != 0) return std::nullopt;
   const Node& condition = graph.node(node.operands[0]);
   if (condition.op->name != "less_equal" || condition.operands[0] != node.operands[2] ||
-      number(graph, condition.operands[1]) != 0)
+      number_of(graph, condition.operands[1]) != 0)
     return std::nullopt;
   return Limited{node.operands[2], 0, INFINITY, 2};
 }

@@ -1,0 +1,199 @@
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include <millrace/operator.h>
+
+#include "ops/build.h"
+#include "ops/is.h"
+#include "ops/matmul.h"
+#include "ops/number.h"
+#include "passes/pass.h"
+
+namespace millrace {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+/// softmax(scale · q·kᵀ + mask) · v, however it was written.
+struct Found {
+  Value q, k, v, mask;  // q, k, v: [batch, heads, length, width]
+  Shape k_shape;        // that k is reshaped to
+  bool turned = false;  // but it is [batch, heads, width, length]
+  double scale = 1;
+};
+
+class AttentionFinder {
+ public:
+  explicit AttentionFinder(const Graph& graph)
+      : graph_(graph), uses_(graph.use_counts()), rewrite_(graph), to_(rewrite_.graph()) {}
+
+  Graph run() {
+    rewrite_.go_through([&](int i) {
+      const auto found = match(i);
+      if (!found) return false;
+      to_.set_location(graph_.node(i).location);
+      rewrite_.set({i, 0}, write(*found));
+      return true;
+    });
+    return rewrite_.finish();
+  }
+
+ private:
+  std::optional<Found> match(int i) const {
+    const auto product = plain_product(graph_.node(i));
+    if (!product || graph_.node(i).types[0].shape.rank() != 4) return std::nullopt;
+    const Node& weights = graph_.node(graph_.node(i).operands[0]);
+    if (!ops::is(weights, "softmax") || uses_[graph_.node(i).operands[0].node] != 1) return std::nullopt;
+    const int64_t axis = weights.attributes.integer("axis");
+    if (axis != -1 && axis != 3) return std::nullopt;
+    Found found;
+    found.v = graph_.node(i).operands[1];
+    Value scores = weights.operands[0];
+    if (!take_mask(scores, found)) return std::nullopt;
+    scores = scaled(scores, found.scale);
+    const auto inner = ops::matmul_of(graph_.node(scores));
+    if (!inner || inner->transpose_a || uses_[scores.node] != 1) return std::nullopt;
+    found.q = scaled(graph_.node(scores).operands[0], found.scale);
+    found.k = scaled(graph_.node(scores).operands[1], found.scale);
+    found.k_shape = graph_.type(found.k).shape;
+    if (!inner->transpose_b) {
+      std::swap(found.k_shape[2], found.k_shape[3]);
+      const auto plain = untransposed(found.k);
+      found.turned = !plain;
+      if (plain) found.k = *plain;
+    }
+    return fits(found) ? std::optional(found) : std::nullopt;
+  }
+
+  std::optional<ops::Matmul> plain_product(const Node& node) const {
+    auto product = ops::matmul_of(node);
+    if (product && (product->transpose_a || product->transpose_b)) product.reset();
+    return product;
+  }
+
+  /// Takes an added mask off the scores. False where something is added that cannot be one.
+  bool take_mask(Value& scores, Found& found) const {
+    const Node& node = graph_.node(scores);
+    if (!node.op->is(ScalarOp::add)) return true;
+    if (uses_[scores.node] != 1) return false;
+    for (int side = 0; side < 2; ++side) {
+      double factor = 1;
+      const Value product = scaled(node.operands[side], factor);
+      if (!ops::matmul_of(graph_.node(product))) continue;
+      found.mask = node.operands[1 - side];
+      while (graph_.node(found.mask).op->broadcasts) found.mask = graph_.node(found.mask).operands[0];
+      scores = node.operands[side];
+      return true;
+    }
+    return false;
+  }
+
+  /// What `value` is a multiple of, where nobody else reads the multiple.
+  Value scaled(Value value, double& factor) const {
+    for (;;) {
+      const Node& node = graph_.node(value);
+      const bool divides = node.op->is(ScalarOp::div);
+      if (uses_[value.node] != 1 || (!divides && !node.op->is(ScalarOp::mul))) return value;
+      std::optional<double> number = ops::number_of(graph_, node.operands[1]);
+      Value rest = node.operands[0];
+      if (!number && !divides) {
+        number = ops::number_of(graph_, node.operands[0]);
+        rest = node.operands[1];
+      }
+      if (!number || *number == 0 || !std::isfinite(*number)) return value;
+      factor *= divides ? 1 / *number : *number;
+      value = rest;
+    }
+  }
+
+  /// What becomes `value` with its last two axes exchanged by a reshape alone: what it was made of by
+  /// exchanging them and by reshapes of the axes before them.
+  std::optional<Value> untransposed(Value value) const {
+    Value at = value;
+    for (; graph_.node(at).op->reshapes(); at = graph_.node(at).operands[0]) {
+      const Shape &to = graph_.type(at).shape, &from = graph_.type(graph_.node(at).operands[0]).shape;
+      if (from.rank() < 2 || from.back() != to.back() || from[from.rank() - 2] != to[to.rank() - 2])
+        return std::nullopt;
+    }
+    const Node& node = graph_.node(at);
+    if (!node.op->permutation) return std::nullopt;
+    Ints axes = node.op->permutation(node);
+    std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
+    if (!std::is_sorted(axes.begin(), axes.end())) return std::nullopt;
+    return node.operands[0];
+  }
+
+  bool fits(const Found& f) const {
+    const Type &q = graph_.type(f.q), k{graph_.type(f.k).dtype, f.k_shape}, &v = graph_.type(f.v);
+    if (q.shape.rank() != 4 || k.shape.rank() != 4 || v.shape.rank() != 4 || !q.dtype.is_float())
+      return false;
+    if (f.mask.valid() && (graph_.type(f.mask).shape.rank() > 4 || graph_.type(f.mask).dtype != q.dtype))
+      return false;
+    return q.dtype == k.dtype && q.dtype == v.dtype && q.shape[0] == k.shape[0] && q.shape[1] == k.shape[1] &&
+           q.shape[3] == k.shape[3] && k.shape == v.shape;
+  }
+
+  Value write(const Found& f) {
+    ops::Build b(to_);
+    const Attributes attributes{{"causal", false}, {"scale", f.scale}};
+    if (!f.mask.valid())
+      if (const auto packed = projection(f)) {
+        Attributes own = attributes;
+        const int64_t heads = graph_.type(f.q).shape[1].size();
+        own.set("heads", heads);
+        const Shape& q = graph_.type(f.q).shape;
+        const Value x = b.reshape(rewrite_[*packed], {q[0], q[2], Dim(3 * heads), q[3]});
+        return b.transpose(to_.add("self_attention", {x}, own), {0, 2, 1, 3});
+      }
+    const Value k = f.turned ? b.transpose(rewrite_[f.k], {0, 1, 3, 2}) : b.reshape(rewrite_[f.k], f.k_shape);
+    std::vector<Value> operands = {rewrite_[f.q], k, rewrite_[f.v]};
+    if (f.mask.valid()) operands.push_back(rewrite_[f.mask]);
+    return to_.add("attention", operands, attributes);
+  }
+
+  /// The one value [batch, length, 3 · heads · width] whose thirds q, k and v are, as a merged projection
+  /// gives them.
+  std::optional<Value> projection(const Found& f) const {
+    std::optional<Value> all;
+    const Shape& q = graph_.type(f.q).shape;
+    if (f.turned || !q[1].is_static() || f.k_shape != q) return std::nullopt;
+    int64_t part = 0;
+    for (Value at : {f.q, f.k, f.v}) {
+      while (graph_.node(at).op->reshapes()) at = graph_.node(at).operands[0];
+      const Node& slice = graph_.node(at);
+      const Shape whole{Dim(3), q[0], q[1], q[2], q[3]};
+      if (!ops::is(slice, "slice") || graph_.type(slice.operands[0]).shape != whole) return std::nullopt;
+      if (slice.types[0].shape[0] != Dim(1) || slice.attributes.ints("starts")[0] != part)
+        return std::nullopt;
+      for (int d = 1; d < 5; ++d)
+        if (slice.types[0].shape[d] != whole[d]) return std::nullopt;
+      if (!all) all = slice.operands[0];
+      if (*all != slice.operands[0]) return std::nullopt;
+      ++part;
+    }
+    const Node& turned = graph_.node(*all);
+    if (!turned.op->permutation || turned.op->permutation(turned) != Ints{2, 0, 3, 1, 4}) return std::nullopt;
+    return turned.operands[0];
+  }
+
+  const Graph& graph_;
+  std::vector<int> uses_;
+  Rewriter rewrite_;
+  Graph& to_;
+};
+
+}  // namespace
+
+// Attention that was written as products and a softmax (as exporters of other programs do) becomes the
+// operator, whose kernels keep no scores in memory.
+static Graph recognise_attention(const Graph& graph, const PassContext& context) {
+  return eliminate_dead(AttentionFinder(graph).run(), context);
+}
+
+MILLRACE_PASS(recognise_attention){.name = "recognise-attention",
+                                   .doc = "products around a softmax that are attention become that operator",
+                                   .place = 25,
+                                   .run = recognise_attention};
+
+}  // namespace millrace

@@ -1,0 +1,137 @@
+#include <cmath>
+#include <doctest/doctest.h>
+#include <functional>
+
+#include <millrace/operator.h>
+#include <millrace/program.h>
+
+#include "backend/ref/evaluate.h"
+#include "ops/build.h"
+#include "passes/pass.h"
+#include "support/graphs.h"
+#include "support/random_graph.h"
+
+using namespace millrace;
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+using Write = std::function<Value(ops::Build&)>;
+
+Graph attention_written(const Write& write) {
+  Graph graph;
+  ops::Build b(graph);
+  graph.set_outputs({write(b)});
+  return graph;
+}
+
+Graph recognised(const Graph& graph) {
+  static const Target target;
+  Graph result = passes().at("recognise-attention").run(graph, {target, "fp32", ref::evaluate_node});
+  result.verify();
+  return result;
+}
+
+/// It is recognised as `op`, nothing of the softmax is left, and the values are the same, also compiled.
+void check_recognised(const Write& write, std::string_view op) {
+  const Graph graph = attention_written(write), result = recognised(graph);
+  CHECK(test::count(result, op) == 1);
+  CHECK(test::count(result, "softmax") == 0);
+  CHECK(test::count(result, "matmul") == 0);
+  const std::vector<Array> inputs = test::inputs_for(graph);
+  const Array expected = ref::evaluate(graph, inputs)[0];
+  CHECK(test::difference(ref::evaluate(result, inputs)[0], expected) < 1e-5);
+  Program program = Program::compile(graph);
+  for (size_t i = 0; i < inputs.size(); ++i) program.bind_input(static_cast<int>(i), inputs[i]);
+  program.run();
+  CHECK(test::difference(program.output(0), expected) < 1e-5);
+}
+
+/// It is left as it is.
+void check_left(const Write& write) {
+  const Graph result = recognised(attention_written(write));
+  CHECK(test::count(result, "softmax") == 1);
+  CHECK(test::count(result, "attention") + test::count(result, "self_attention") == 0);
+}
+
+Value heads_input(ops::Build& b, const char* name, int64_t length = 6) {
+  return b.graph().input(name, {f32, {2, 3, length, 8}});
+}
+
+}  // namespace
+
+TEST_CASE("attention of a merged projection is recognised as PyTorch's exporter writes it") {
+  check_recognised(
+      [](ops::Build& b) {
+        const Value linear = b.graph().input("x", {f32, {2, 6, 72}});
+        const Value turned = b.transpose(b.reshape(linear, {2, 6, 3, 3, 8}), {2, 0, 3, 1, 4});
+        std::vector<Value> parts;
+        for (int64_t i = 0; i < 3; ++i)
+          parts.push_back(b.graph().add(
+              "slice", {turned}, {{"starts", Ints{i, 0, 0, 0, 0}}, {"ends", Ints{i + 1, 2, 3, 6, 8}}}));
+        const Value q = b.reshape(parts[0], {2, 3, 6, 8}), v = b.reshape(parts[2], {2, 3, 6, 8});
+        const Value k = b.reshape(b.transpose(b.reshape(parts[1], {6, 6, 8}), {0, 2, 1}), {2, 3, 8, 6});
+        return b.transpose(b.matmul(b.softmax(b.matmul(b.mul(q, 0.6), b.mul(k, 0.6)), -1), v), {0, 2, 1, 3});
+      },
+      "self_attention");
+}
+
+TEST_CASE("attention of three projections with a mask is recognised as other exporters write it") {
+  const auto split = [](ops::Build& b, const char* name, const Ints& order) {
+    return b.transpose(b.reshape(b.graph().input(name, {f32, {2, 6, 24}}), {2, 6, 3, 8}), order);
+  };
+  check_recognised(
+      [&](ops::Build& b) {
+        const Value scores = b.matmul(split(b, "q", {0, 2, 1, 3}), split(b, "k", {0, 2, 3, 1}));
+        const Value masked =
+            b.add(b.div(scores, std::sqrt(8.0)), b.graph().input("mask", {f32, {2, 1, 1, 6}}));
+        return b.matmul(b.softmax(masked, 3), split(b, "v", {0, 2, 1, 3}));
+      },
+      "attention");
+}
+
+TEST_CASE("attention between two sequences, with the keys stored or multiplied transposed, is recognised") {
+  check_recognised(
+      [](ops::Build& b) {
+        const Value scores = b.matmul(heads_input(b, "q"), heads_input(b, "k", 9), false, true);
+        return b.matmul(b.softmax(b.mul(scores, 0.25), -1), heads_input(b, "v", 9));
+      },
+      "attention");
+  check_recognised(
+      [](ops::Build& b) {
+        const Value k = b.graph().input("k", {f32, {2, 3, 8, 9}});
+        return b.matmul(b.softmax(b.matmul(heads_input(b, "q"), k), -1), heads_input(b, "v", 9));
+      },
+      "attention");
+}
+
+TEST_CASE("what is no attention, or is read in between, is left as it is") {
+  const auto plain = [](ops::Build& b, const std::function<Value(Value)>& change, int64_t axis) {
+    const Value scores = change(b.matmul(heads_input(b, "q"), heads_input(b, "k"), false, true));
+    return b.softmax(scores, axis);
+  };
+  const auto same = [](Value x) { return x; };
+  // The weights are an output, too.
+  check_left([&](ops::Build& b) {
+    const Value weights = plain(b, same, -1);
+    return b.add(b.matmul(weights, heads_input(b, "v")), b.sum(weights, {3}, true));
+  });
+  // Along the queries.
+  check_left([&](ops::Build& b) { return b.matmul(plain(b, same, 2), heads_input(b, "v")); });
+  // Something else happens to the scores.
+  check_left([&](ops::Build& b) {
+    return b.matmul(plain(
+                        b, [&](Value x) { return b.unary("tanh", x); }, -1),
+                    heads_input(b, "v"));
+  });
+  // Two are added of which none is a product.
+  check_left([&](ops::Build& b) {
+    return b.matmul(plain(
+                        b, [&](Value x) { return b.add(b.unary("tanh", x), b.unary("exp", x)); }, -1),
+                    heads_input(b, "v"));
+  });
+  // Values of another width than keys.
+  check_left([&](ops::Build& b) {
+    return b.matmul(plain(b, same, -1), b.graph().input("v", {f32, {2, 3, 6, 5}}));
+  });
+}
