@@ -103,20 +103,37 @@ class Session:
 
     def run(self, *arrays, out=None):
         """The results, in the order of outputs, of arrays in the order of inputs. `out`: contiguous arrays to write them to."""
-        given = (Tensor * len(arrays))()
+        given, results, keep = self._tensors(arrays, out)
+        _check(library.millrace_run(self._session, given, len(given), results, len(results)))
+        return list(out) if out else [numpy.asarray(Result(tensor)) for tensor in results]
+
+    def bind(self, *arrays, out):
+        """A function that runs on what is then in these arrays (not copies of them) and writes to `out`: nothing is looked at again."""
+        given, results, keep = self._tensors(arrays, out)
+        if any(one is not other for one, other in zip(keep, arrays)):
+            raise Error("arrays to bind must be C-contiguous and of the model's dtypes")
+        session, counts, call = self, (len(given), len(results)), library.millrace_run
+        held = (session, keep, out)  # for as long as the function is there
+
+        def run(handle=self._session, given=given, results=results, inputs=counts[0], outputs=counts[1], held=held):
+            if call(handle, given, inputs, results, outputs):
+                _check(1)
+
+        return run
+
+    def _tensors(self, arrays, out):
+        given, results = (Tensor * len(arrays))(), (Tensor * len(self.outputs))()
         keep = []  # arrays that had to be copied, while they are read
         for tensor, array, port in zip(given, arrays, self.inputs):
-            array = numpy.ascontiguousarray(array, port.dtype) if numpy.ndim(array) else numpy.asarray(array, port.dtype)
-            keep.append(array)
-            tensor.data, tensor.dtype, tensor.rank = array.ctypes.data, port.code, array.ndim
+            array = numpy.asarray(array, port.dtype)
+            keep.append(array if array.flags.c_contiguous else numpy.ascontiguousarray(array))
+            tensor.data, tensor.dtype, tensor.rank = keep[-1].ctypes.data, port.code, array.ndim
             tensor.dims[: array.ndim] = array.shape
-        results = (Tensor * len(self.outputs))()
         for tensor, array in zip(results, out or ()):
             if not array.flags.c_contiguous or not array.flags.writeable:
                 raise Error("arrays for results must be C-contiguous and writeable")
             tensor.data, tensor.capacity = array.ctypes.data, array.nbytes
-        _check(library.millrace_run(self._session, given, len(arrays), results, len(results)))
-        return list(out) if out else [numpy.asarray(Result(tensor)) for tensor in results]
+        return given, results, keep
 
 
 if __name__ == "__main__":

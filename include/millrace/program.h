@@ -27,6 +27,8 @@ struct CompileOptions {
   /// Only algorithms that differ from the plain computation by no more than the order of sums (no Winograd
   /// convolutions).
   bool exact = false;
+  /// Of a session's model: its graph is what passes made of one before, so only kernels are built.
+  bool ready = false;
   /// Most bytes that a run may need, inputs and outputs included; 0: as many as it takes. A training step
   /// then computes activations again for its backward pass where that saves most.
   int64_t memory = 0;
@@ -93,6 +95,7 @@ class Executable {
 
  private:
   friend class Program;
+  friend struct Compiler;
   struct Impl;
   explicit Executable(std::unique_ptr<const Impl> impl);
   std::unique_ptr<const Impl> impl_;

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/section_file.h"
 #include "base/size_text.h"
 #include "cli/graph_svg.h"
 #include "cli/json.h"
@@ -14,6 +15,7 @@
 #include "cli/outputs.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
+#include "model_formats/mill.h"
 #include "session/format.h"
 #include "session/summary.h"
 
@@ -22,7 +24,7 @@ namespace {
 
 struct InspectArguments {
   std::string model, sizes, svg;
-  bool json = false;
+  bool json = false, verify = false;
 };
 
 std::string values_text(const char* what, const std::vector<SessionValue>& values) {
@@ -127,10 +129,18 @@ std::string inspect_json(const GraphSummary& summary, const SessionModel& model,
 
 int run_inspect(const InspectArguments& a) {
   require_named(a.svg, "--svg");
+  const bool built = SectionFile::begins(a.model, mill::kMagic);
+  if (a.verify) {
+    if (!built) fail<InputError>("--verify: {} is no built model (.mill)", a.model);
+    mill::verify(a.model);
+    fmt::print("{}: every byte is as it was written\n", a.model);
+    return 0;
+  }
   std::string format;
   const SessionModel model = load_session_model(a.model, &format);
   for (const std::string& line : model.notes) fmt::print(stderr, "{}\n", line);
-  const Bindings sizes = example_sizes(model.inputs, parse_sizes(a.sizes, model.inputs));
+  Bindings sizes = example_sizes(model.inputs, parse_sizes(a.sizes, model.inputs));
+  if (built && a.sizes.empty()) sizes = mill::sizes_of(a.model).front();
   const Graph graph = specialise(model.graph(sizes), sizes);
   const GraphSummary summary = summarise(graph, static_cast<int>(model.inputs.size()));
   const std::string at = sizes.empty() ? "" : fmt::format(" ({})", sizes_text(sizes));
@@ -139,6 +149,8 @@ int run_inspect(const InspectArguments& a) {
     fmt::print("{}\n", inspect_json(summary, model, a.model, format, sizes));
     return 0;
   }
+  if (built)
+    for (const std::string& line : mill::describe(a.model)) fmt::print("{}\n", line);
   fmt::print("{}, {}\n{}{}", a.model, format, values_text("input ", model.inputs),
              values_text("output", model.outputs));
   fmt::print("{} operators, {} parameters in {}, {}, {} read and written at least{}\n", summary.rows.size(),
@@ -151,9 +163,10 @@ int run_inspect(const InspectArguments& a) {
 
 Action declare_inspect(Command& command) {
   auto a = std::make_shared<InspectArguments>();
-  command.positional("MODEL", a->model, "a model that a session loads: .onnx, a run folder")
+  command.positional("MODEL", a->model, "a model that a session loads: .onnx, .mill, a run folder")
       .option("--sizes", a->sizes, sizes_doc)
       .option("--svg", a->svg, "draw the graph")
+      .flag("--verify", a->verify, "of a built model: check every byte, and nothing else")
       .flag("--json", a->json, "print one JSON object")
       .footer(
           "Says what a model takes, gives and consists of, with shapes, operations (a multiply-add is two), "

@@ -9,6 +9,7 @@
 #include "base/is_run.h"
 #include "cli/model_sizes.h"
 #include "cli/zoo.h"
+#include "runtime/ready.h"
 #include "session/format.h"
 #include "session/summary.h"
 
@@ -46,7 +47,9 @@ ModelStep::ModelStep(const std::string& path, const std::string& sizes, const st
   for (size_t i = 0; i < model.weights.size(); ++i)
     options.inputs.emplace(static_cast<int>(model.inputs.size() + i), model.weights[i]);
   precision_ = options.precision;
-  program_ = Program::compile(model.graph(sizes_), options);
+  const Graph graph = model.graph(sizes_);
+  program_.emplace(model.compile.ready ? compile_ready(graph, options) : Executable::compile(graph, options),
+                   options.inputs);
   for (size_t i = 0; i < model.inputs.size(); ++i) fill_made_up(program_->input(static_cast<int>(i)), i + 1);
   if (!model.inputs.empty())
     if (const Shape& first = program_->input(0).shape(); first.rank() > 0) items_ = first[0].size();

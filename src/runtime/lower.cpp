@@ -26,13 +26,14 @@ constexpr double kManyCopies = 0.45;
 class Lowering {
  public:
   Lowering(const Graph& graph, const Target& target, const std::string& precision,
-           const CompileOptions& options, ThreadPool& pool)
+           const CompileOptions& options, ThreadPool& pool, Lower what = Lower::graph)
       : graph_(graph),
         target_(target),
         precision_(precision),
         options_(options),
         pool_(pool),
-        choices_(options.choices) {}
+        choices_(options.choices),
+        what_(what) {}
 
   Lowered run() {
     if (options_.memory > 0) {
@@ -61,17 +62,17 @@ class Lowering {
     const auto faster = [&](const std::string& problem, const Form& first, const Form& second) {
       return prefers(problem, first, second);
     };
-    Graph lowered =
-        run_passes(graph_,
-                   {target_,
-                    precision_,
-                    ref::evaluate_node,
-                    options_.exact,
-                    {},
-                    drop_bytes,
-                    &now_.copies,
-                    target_.fuses && options_.memory == 0 ? faster : decltype(PassContext::faster){}},
-                   &now_.passes);
+    const PassContext context{
+        target_,
+        precision_,
+        ref::evaluate_node,
+        options_.exact,
+        {},
+        drop_bytes,
+        &now_.copies,
+        target_.fuses && options_.memory == 0 ? faster : decltype(PassContext::faster){}};
+    Graph lowered = what_ == Lower::from_ready ? graph_ : run_passes(graph_, context, &now_.passes);
+    if (what_ == Lower::and_keep) now_.lowered = std::make_shared<const Graph>(lowered);
     now_.donations = now_.copies.donations;
     const int64_t lowered_at = clock_now();
     const LaidOutGraph laid_out = choose_layouts(lowered, target_);
@@ -234,6 +235,7 @@ class Lowering {
   const CompileOptions& options_;
   ThreadPool& pool_;
   std::map<std::string, std::string> choices_, compared_;  // all; those of prefers()
+  const Lower what_;
   std::set<std::string> undone_;  // second forms that are only taken where the caller has recorded it
   bool repeat_ = false;           // copies of parameters are made where they are read
   std::set<std::string> frugal_;  // problems whose fastest kernel took too much memory
@@ -254,8 +256,8 @@ int64_t Lowered::bound_bytes() const {
 }
 
 Lowered lower(const Graph& graph, const Target& target, const std::string& precision,
-              const CompileOptions& options, ThreadPool& pool) {
-  return Lowering(graph, target, precision, options, pool).run();
+              const CompileOptions& options, ThreadPool& pool, Lower what) {
+  return Lowering(graph, target, precision, options, pool, what).run();
 }
 
 }  // namespace millrace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,17 @@
 
 namespace millrace {
 
+/// What is lowered, and what for.
+enum class Lower {
+  graph,       // a graph, for a program
+  and_keep,    // the same; `lowered` is kept
+  from_ready,  // what another lowering kept: no pass is run
+};
+
 struct Lowered {
   Plan plan;
   std::vector<PassInfo> passes;
+  std::shared_ptr<const Graph> lowered;  // as the passes leave it, where that is asked for
   Copies copies;                 // kept of parameters; their inputs and outputs come behind the graph's own
   std::map<int, int> donations;  // output → input, those of copies included
 
@@ -26,6 +35,6 @@ struct Lowered {
 /// Lowers for a target in "fp32", "bf16" or "fp16". What is measured on the way is measured on `pool`.
 /// InputError when the memory that the options allow is too little (naming the least).
 Lowered lower(const Graph& graph, const Target& target, const std::string& precision,
-              const CompileOptions& options, ThreadPool& pool);
+              const CompileOptions& options, ThreadPool& pool, Lower what = Lower::graph);
 
 }  // namespace millrace

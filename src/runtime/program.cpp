@@ -24,6 +24,7 @@
 #include "runtime/kept_copies.h"
 #include "runtime/launches.h"
 #include "runtime/lower.h"
+#include "runtime/ready.h"
 #include "runtime/run_clock.h"
 
 namespace millrace {
@@ -389,7 +390,30 @@ struct Program::Impl {
   }
 };
 
+/// Makes executables, of graphs and of what passes made of them.
+struct Compiler {
+  static std::shared_ptr<const Executable> compile(const Graph& graph, const CompileOptions& options,
+                                                   Lower what);
+  static ReadyGraph ready_of(const Executable& executable) {
+    return {*executable.impl_->lowered, executable.impl_->plan.choices};
+  }
+};
+
 std::shared_ptr<const Executable> Executable::compile(const Graph& graph, const CompileOptions& options) {
+  return Compiler::compile(graph, options, Lower::graph);
+}
+
+ReadyGraph make_ready(const Graph& graph, const CompileOptions& options) {
+  MILLRACE_CHECK(options.donations.empty() && options.memory == 0, "what is kept has neither");
+  return Compiler::ready_of(*Compiler::compile(graph, options, Lower::and_keep));
+}
+
+std::shared_ptr<const Executable> compile_ready(const Graph& graph, const CompileOptions& options) {
+  return Compiler::compile(graph, options, Lower::from_ready);
+}
+
+std::shared_ptr<const Executable> Compiler::compile(const Graph& graph, const CompileOptions& options,
+                                                    Lower what) {
   check_operators();
   const Target& target = target_named(options.target);
   // What "bf16-pure" stores is the business of those who make graphs; its arithmetic is that of "bf16".
@@ -398,14 +422,14 @@ std::shared_ptr<const Executable> Executable::compile(const Graph& graph, const 
     fail<InputError>("there is no precision '{}'; choose fp32, bf16, bf16-pure or fp16", options.precision);
   if (options.memory < 0)
     fail<InputError>("the memory allowed is {} bytes; 0 stands for as much as it takes", options.memory);
-  auto impl = std::make_unique<Impl>();
+  auto impl = std::make_unique<Executable::Impl>();
   impl->target = options.target;
   impl->precision = narrow && target.fast_bf16 ? "bf16" : options.precision == "fp16" ? "fp16" : "fp32";
   const Graph special = specialise(graph, options.bindings);
   check_donations(special, options.donations);
   impl->user_inputs = static_cast<int>(special.inputs().size());
   impl->user_outputs = static_cast<int>(special.outputs().size());
-  static_cast<Lowered&>(*impl) = lower(special, target, impl->precision, options, ThreadPool::global());
+  static_cast<Lowered&>(*impl) = lower(special, target, impl->precision, options, ThreadPool::global(), what);
   impl->donated.resize(impl->plan.source.graph.inputs().size());
   for (const auto& donation : impl->donations) impl->donated[donation.second] = 1;
   return std::shared_ptr<const Executable>(new Executable(std::move(impl)));

@@ -10,6 +10,7 @@
 
 #include "base/format.h"
 #include "ir/bind.h"
+#include "runtime/ready.h"
 
 namespace millrace {
 namespace {
@@ -110,7 +111,9 @@ struct Session::Impl {
       CompileOptions options = model.compile;
       options.bindings = sized->sizes;
       for (const auto& choice : known_choices()) options.choices.insert(choice);
-      sized->executable = Executable::compile(model.graph(sized->sizes), options);
+      const Graph graph = model.graph(sized->sizes);
+      sized->executable =
+          model.compile.ready ? compile_ready(graph, options) : Executable::compile(graph, options);
       const Context& first = sized->idle.emplace_back(make(*sized));
       const std::lock_guard lock(mutex);
       choices.insert(first.program.choices().begin(), first.program.choices().end());
@@ -224,7 +227,12 @@ Session::Session(SessionModel model, const SessionOptions& options) : impl_(std:
   require_first(model);
   if (options.executables < 1)
     fail<InputError>("a session cannot keep {} executables: at least 1", options.executables);
-  if (!options.precision.empty()) model.compile.precision = options.precision;
+  if (!options.precision.empty()) {
+    if (model.compile.ready && options.precision != model.compile.precision)
+      fail<InputError>("the model was built for {}; it cannot be run in {}: build it for that",
+                       model.compile.precision, options.precision);
+    model.compile.precision = options.precision;
+  }
   impl_->model = std::move(model);
   impl_->most = static_cast<size_t>(options.executables);
 }

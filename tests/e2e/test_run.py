@@ -100,6 +100,10 @@ for rows in (1, 2, 5, 64):
     assert numpy.array_equal(session.run(numpy.asfortranarray(x))[0], y)
     assert numpy.array_equal(session.run(x.astype(float))[0], y)
     assert numpy.array_equal(session.run(numpy.repeat(x, 2, 1)[:, ::2])[0], y)
+bound = session.bind(x, out=out)
+x[:] = random.standard_normal(x.shape)
+bound()
+assert numpy.allclose(out[0], right(x), atol=1e-5)
 kept = session.run(x)[0]
 expected = kept.copy()
 for _ in range(300):

@@ -1,11 +1,15 @@
 #include "backend/cpu/codegen/object_cache.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <span>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 #include "base/cache_folder.h"
 #include "base/crc32c.h"
@@ -36,13 +40,25 @@ uint64_t hash(std::string_view key, uint64_t start) {
   return start ^ start >> 33;
 }
 
-}  // namespace
+struct Shared {
+  std::mutex mutex;
+  std::vector<const OfferedObjects*> offered;
+  bool recording = false;
+  std::map<std::string, std::string> recorded;
+};
 
-std::string hash_name(std::string_view key) {
-  return fmt::format("{:016x}{:016x}", hash(key, 0xCBF29CE484222325), hash(key, 0x9AE16A3B2F90404F));
+/// Outlives whatever may be destroyed at the end of the process.
+Shared& shared() {
+  static Shared& one = *new Shared;
+  return one;
 }
 
-std::optional<std::string> find_object(const std::string& key) {
+void record(const std::string& key, std::string_view object) {
+  const std::lock_guard lock(shared().mutex);
+  if (shared().recording) shared().recorded.emplace(key, object);
+}
+
+std::optional<std::string> read_object(const std::string& key) {
   const auto where = folder();
   if (!where) return std::nullopt;
   std::ifstream file(*where / (hash_name(key) + ".o"), std::ios::binary);
@@ -57,7 +73,56 @@ std::optional<std::string> find_object(const std::string& key) {
   return content.substr(key.size());
 }
 
+}  // namespace
+
+OfferedObjects::OfferedObjects(std::map<std::string, std::string_view, std::less<>> objects)
+    : objects_(std::move(objects)) {
+  const std::lock_guard lock(shared().mutex);
+  shared().offered.push_back(this);
+}
+
+OfferedObjects::~OfferedObjects() {
+  const std::lock_guard lock(shared().mutex);
+  std::erase(shared().offered, this);
+}
+
+RecordedObjects::RecordedObjects() {
+  const std::lock_guard lock(shared().mutex);
+  MILLRACE_CHECK(!shared().recording, "objects are recorded twice at the same time");
+  shared().recording = true;
+  shared().recorded.clear();
+}
+
+RecordedObjects::~RecordedObjects() {
+  const std::lock_guard lock(shared().mutex);
+  shared().recording = false;
+  shared().recorded.clear();
+}
+
+std::map<std::string, std::string> RecordedObjects::objects() const {
+  const std::lock_guard lock(shared().mutex);
+  return shared().recorded;
+}
+
+std::string hash_name(std::string_view key) {
+  return fmt::format("{:016x}{:016x}", hash(key, 0xCBF29CE484222325), hash(key, 0x9AE16A3B2F90404F));
+}
+
+std::optional<std::string> find_object(const std::string& key) {
+  std::optional<std::string> found;
+  {
+    const std::lock_guard lock(shared().mutex);
+    for (const OfferedObjects* offered : shared().offered)
+      if (const auto at = offered->objects_.find(key); !found && at != offered->objects_.end())
+        found = at->second;
+  }
+  if (!found) found = read_object(key);
+  if (found) record(key, *found);
+  return found;
+}
+
 void store_object(const std::string& key, std::string_view object) {
+  record(key, object);
   const auto where = folder();
   if (!where) return;
   static std::atomic<int> counter{0};

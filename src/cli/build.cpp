@@ -1,0 +1,92 @@
+// A model compiled ahead of time.
+#include <algorithm>
+#include <filesystem>
+#include <fmt/core.h>
+#include <set>
+#include <sstream>
+
+#include "base/format.h"
+#include "base/size_text.h"
+#include "cli/model_sizes.h"
+#include "cli/outputs.h"
+#include "cli/verbs.h"
+#include "model_formats/mill.h"
+#include "session/format.h"
+#include "session/summary.h"
+
+namespace millrace::cli {
+namespace {
+
+struct BuildArguments {
+  std::string model, out, sizes, precision;
+};
+
+/// "batch=1|8,length=64|128": every combination. A dimension that nobody names is as for inspect.
+std::vector<Bindings> combinations(const std::string& text, const std::vector<SessionValue>& inputs) {
+  std::vector<Bindings> all = {{}};
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const size_t equals = part.rfind('=');
+    if (equals == std::string::npos) parse_sizes(part, inputs);  // says what is wrong
+    std::istringstream choices(part.substr(equals + 1));
+    std::vector<Bindings> more;
+    for (std::string choice; std::getline(choices, choice, '|');) {
+      const Bindings one = parse_sizes(part.substr(0, equals + 1) + choice, inputs);
+      for (Bindings sizes : all) {
+        for (const auto& [name, size] : one)
+          if (!sizes.emplace(name, size).second)
+            fail<InputError>("--sizes {}: '{}' is there twice", text, name);
+        more.push_back(std::move(sizes));
+      }
+    }
+    if (more.empty()) fail<InputError>("--sizes {}: '{}' has no size", text, part);
+    all = std::move(more);
+  }
+  constexpr size_t most = 256;
+  if (all.size() > most)
+    fail<InputError>("--sizes {}: are {} sets, at most {} are built", text, all.size(), most);
+  for (Bindings& sizes : all) sizes = example_sizes(inputs, std::move(sizes));
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+int run_build(const BuildArguments& a) {
+  require_named(a.out, "-o");
+  if (a.out.empty()) fail<InputError>("-o is missing: the file to write, such as model.mill");
+  const SessionModel model = load_session_model(a.model);
+  for (const std::string& line : model.notes) fmt::print(stderr, "{}\n", line);
+  if (model.compile.ready) fail<InputError>("{}: is built already", a.model);
+  mill::BuildOptions options;
+  options.sizes = combinations(a.sizes, model.inputs);
+  options.independent = model.independent;
+  options.precision = a.precision;
+  options.report = [](const std::string& line) { fmt::print("{}\n", line); };
+  mill::build(model, options, a.out);
+  fmt::print("{}: {}\n", a.out, memory_text(static_cast<int64_t>(std::filesystem::file_size(a.out))));
+  return 0;
+}
+
+Action declare_build(Command& command) {
+  auto a = std::make_shared<BuildArguments>();
+  command.positional("MODEL", a->model, "a model that a session loads: .onnx, a run folder")
+      .option("-o,--out", a->out, "the file to write: model.mill")
+      .option("--sizes", a->sizes,
+              "sizes of the model's named dimensions to compile for, several of one with | between them: "
+              "batch=1|8,length=128 (else 1 for the first one of an input, 64)")
+      .option("--precision", a->precision, "fp32, bf16 or fp16 (else the model's own)")
+      .footer(
+          "Compiles a model ahead of time, into one file that a session maps and runs at once: graphs as the "
+          "passes left\nthem, weights, kernels' choices, and the code for this CPU. Elsewhere kernels are "
+          "chosen and "
+          "compiled anew when it\nis loaded. Code in the file is run: open only what you trust.\n\n"
+          "  millrace build model.onnx -o model.mill --sizes 'batch=1|2|4|8'\n"
+          "  millrace inspect model.mill --verify\n");
+  return [a] { return run_build(*a); };
+}
+
+}  // namespace
+
+MILLRACE_VERB(build){"build", "compile a model into one file that opens at once", declare_build, 96};
+
+}  // namespace millrace::cli

@@ -1,0 +1,281 @@
+// A built model (.mill).
+#include "model_formats/mill.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include <millrace/operator.h>
+#include <millrace/version.h>
+
+#include "backend/cpu/codegen/object_cache.h"
+#include "base/format.h"
+#include "base/section_file.h"
+#include "runtime/machine.h"
+#include "session/format.h"
+
+namespace millrace::mill {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMostValues = 1 << 20;  // in any list of the description
+
+/// A part of a section.
+struct Place {
+  uint64_t offset = 0, bytes = 0;
+};
+
+/// What the file holds. Nothing in it is trusted until it was looked at; checksums say that it is what was
+/// written, not that it was written in good faith.
+class Artifact {
+ public:
+  explicit Artifact(const std::filesystem::path& path)
+      : mapping_(std::make_shared<SectionFile>(path, kMagic, kVersion)), file_(*mapping_) {
+    const std::string_view text = file_.text("description", true);
+    const json all = json::parse(text, nullptr, false);
+    if (all.is_discarded() || !all.is_object()) damaged("its description is no JSON object");
+    try {
+      read(all);
+    } catch (const json::exception& e) {
+      damaged("{}", e.what());
+    }
+  }
+
+  SessionModel model(const std::shared_ptr<const Artifact>& self) const {
+    SessionModel model;
+    model.inputs = inputs_;
+    model.outputs = outputs_;
+    model.independent = independent_;
+    model.compile.precision = precision_;
+    model.compile.exact = exact_;
+    model.compile.ready = true;
+    // Which kernels were faster on another CPU says nothing here.
+    if (cpu_ == cpu_name())
+      model.compile.choices = choices_;
+    else
+      model.notes.push_back(fmt::format(
+          "{}: was built on {}: kernels are chosen and compiled anew for this CPU", file_.name(), cpu_));
+    const auto offered = std::make_shared<const codegen::OfferedObjects>(objects());
+    model.graph = [self, offered](const Bindings& sizes) { return self->graph(sizes); };
+    return model;
+  }
+
+  void verify() const {
+    file_.verify();
+    (void)objects();
+    for (const auto& [sizes, place] : graphs_) (void)graph(sizes);
+  }
+
+  std::vector<Bindings> sizes() const {
+    std::vector<Bindings> all;
+    for (const auto& each : graphs_) all.push_back(each.first);
+    return all;
+  }
+
+  std::vector<std::string> lines() const {
+    std::vector<std::string> all = {
+        fmt::format("built by Millrace {} on {}, {}", written_by_, cpu_, precision_)};
+    for (const auto& [sizes, place] : graphs_) all.push_back("compiled for " + words(sizes));
+    for (const Section& section : file_.sections())
+      all.push_back(fmt::format("section {}: {} bytes", section.name, section.size));
+    return all;
+  }
+
+ private:
+  template <typename... Args>
+  [[noreturn]] void damaged(fmt::format_string<Args...> pattern, Args&&... args) const {
+    fail<InputError>("{}: is damaged: {}", file_.name(), fmt::format(pattern, std::forward<Args>(args)...));
+  }
+
+  static std::string words(const Bindings& sizes) {
+    std::string text;
+    for (const auto& [name, size] : sizes)
+      text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, size);
+    return text.empty() ? "fixed sizes" : text;
+  }
+
+  const json& list(const json& all, const char* name) const {
+    const json& found = all.at(name);
+    if (!found.is_array() || found.size() > kMostValues) damaged("'{}' is no list", name);
+    return found;
+  }
+
+  Place place(const json& item, uint64_t bytes, uint64_t section) const {
+    const Place found{item.at("offset").get<uint64_t>(), bytes};
+    if (found.offset > section || bytes > section - found.offset)
+      damaged("a part lies outside of its section");
+    return found;
+  }
+
+  Type type(const json& item) const {
+    try {
+      return Type::parse(item.at("type").get<std::string>());
+    } catch (const Error& e) {
+      damaged("{}", e.what());
+    }
+  }
+
+  std::vector<SessionValue> values(const json& items) const {
+    std::vector<SessionValue> all;
+    for (const json& item : items) all.push_back({item.at("name").get<std::string>(), type(item)});
+    return all;
+  }
+
+  void read(const json& all) {
+    written_by_ = all.at("millrace").get<std::string>();
+    cpu_ = all.at("cpu").get<std::string>();
+    precision_ = all.at("precision").get<std::string>();
+    exact_ = all.at("exact").get<bool>();
+    inputs_ = values(list(all, "inputs"));
+    outputs_ = values(list(all, "outputs"));
+    for (const json& name : list(all, "independent")) independent_.push_back(name.get<std::string>());
+    choices_ = all.at("choices").get<std::map<std::string, std::string>>();
+    const uint64_t graphs = file_.bytes("graphs", true).size();
+    for (const json& item : list(all, "graphs")) {
+      Bindings sizes;
+      for (const auto& [name, size] : item.at("sizes").items()) sizes[name] = size.get<int64_t>();
+      graphs_.emplace_back(std::move(sizes), place(item, item.at("bytes").get<uint64_t>(), graphs));
+    }
+    if (graphs_.empty()) damaged("it has no graph");
+    const std::span<const uint8_t> weights = file_.bytes("weights", false);
+    for (const json& item : list(all, "constants")) {
+      const Type of = type(item);
+      if (!of.shape.is_static() || !of.fault().empty()) damaged("a constant cannot be {}", of.str());
+      const Place at = place(item, static_cast<uint64_t>(of.bytes()), weights.size());
+      if (at.offset % kSectionAlign != 0) damaged("a constant lies askew");
+      constants_.emplace_back(of, at.offset);
+    }
+  }
+
+  /// The file's objects, by their keys. Every byte is checked: they are run.
+  std::map<std::string, std::string_view, std::less<>> objects() const {
+    std::string_view rest = file_.text("objects", true);
+    std::map<std::string, std::string_view, std::less<>> all;
+    const auto take = [&] {
+      uint64_t size = 0;
+      if (rest.size() < sizeof size) damaged("its objects end too early");
+      std::memcpy(&size, rest.data(), sizeof size);
+      rest.remove_prefix(sizeof size);
+      if (size > rest.size()) damaged("its objects end too early");
+      const std::string_view part = rest.substr(0, size);
+      rest.remove_prefix(size);
+      return part;
+    };
+    while (!rest.empty()) {
+      const std::string_view key = take();
+      all.emplace(key, take());
+    }
+    return all;
+  }
+
+  Graph graph(const Bindings& sizes) const {
+    const auto at =
+        std::find_if(graphs_.begin(), graphs_.end(), [&](const auto& each) { return each.first == sizes; });
+    if (at == graphs_.end()) {
+      std::string there;
+      for (const auto& each : graphs_) there += (there.empty() ? "" : "; ") + words(each.first);
+      fail<InputError>("{}: was not built for {}; it was for {}", file_.name(), words(sizes), there);
+    }
+    const std::string_view text = file_.text("graphs", false).substr(at->second.offset, at->second.bytes);
+    Graph graph;
+    try {
+      graph = with_constants(Graph::parse(text));
+    } catch (const InternalError&) {
+      throw;
+    } catch (const Error& e) {
+      damaged("{}", e.what());
+    }
+    check_ports(graph, sizes);
+    return graph;
+  }
+
+  /// Which constant an input stands for; nullopt: it is one of the model's.
+  std::optional<size_t> constant_number(const std::string& name) const {
+    if (!name.starts_with(kConstant)) return std::nullopt;
+    size_t number = 0;
+    const char* const begin = name.data() + kConstant.size();
+    const auto [end, error] = std::from_chars(begin, name.data() + name.size(), number);
+    if (error != std::errc() || end == begin || number >= constants_.size())
+      damaged("a graph wants a constant that is not there");
+    return number;
+  }
+
+  Graph with_constants(const Graph& graph) const {
+    const std::span<const uint8_t> weights = file_.bytes("weights", false);
+    Rewriter rewrite(graph);
+    size_t inputs = 0;
+    for (int i = 0; i < graph.size(); ++i) {
+      const Value value{i, 0};
+      if (!graph.is_input(value)) {
+        rewrite.copy(i);
+        continue;
+      }
+      rewrite.graph().set_location(graph.node(i).location);
+      const std::string& name = graph.input_names()[inputs++];
+      const std::optional<size_t> number = constant_number(name);
+      if (!number) {
+        rewrite.set(value, rewrite.graph().input(name, graph.type(value)));
+        continue;
+      }
+      const auto& [type, offset] = constants_[*number];
+      if (type != graph.type(value))
+        damaged("constant {} is {}, not {}", *number, type.str(), graph.type(value).str());
+      // Nobody writes to a constant. The file stays mapped for as long as the session's model lives, and this
+      // for as long as somebody has the array.
+      auto* const data = const_cast<uint8_t*>(weights.data() + offset);
+      rewrite.set(value, rewrite.graph().constant(Array(type, data, mapping_)));
+    }
+    return rewrite.finish();
+  }
+
+  /// The graph's inputs and outputs are the model's.
+  void check_ports(const Graph& graph, const Bindings& sizes) const {
+    if (graph.inputs().size() != inputs_.size() || graph.outputs().size() != outputs_.size())
+      damaged("a graph has other inputs and outputs than the model");
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const Type should{inputs_[i].type.dtype, inputs_[i].type.shape.specialise(sizes)};
+      if (graph.type(graph.inputs()[i]) != should) damaged("a graph's input is not {}", should.str());
+    }
+  }
+
+  std::shared_ptr<SectionFile> mapping_;  // which arrays keep, too
+  const SectionFile& file_;
+  std::string written_by_, cpu_, precision_;
+  bool exact_ = false;
+  std::vector<SessionValue> inputs_, outputs_;
+  std::vector<std::string> independent_;
+  std::map<std::string, std::string> choices_;
+  std::vector<std::pair<Bindings, Place>> graphs_;
+  std::vector<std::pair<Type, uint64_t>> constants_;
+};
+
+}  // namespace
+
+SessionModel load(const std::filesystem::path& path) {
+  const auto artifact = std::make_shared<const Artifact>(path);
+  return artifact->model(artifact);
+}
+
+void verify(const std::filesystem::path& path) { Artifact(path).verify(); }
+
+std::vector<Bindings> sizes_of(const std::filesystem::path& path) { return Artifact(path).sizes(); }
+
+std::vector<std::string> describe(const std::filesystem::path& path) { return Artifact(path).lines(); }
+
+}  // namespace millrace::mill
+
+namespace millrace {
+
+MILLRACE_MODEL_FORMAT(mill){"mill", "a built model",
+                            [](const std::filesystem::path& path) {
+                              return std::filesystem::is_regular_file(path) &&
+                                     SectionFile::begins(path, mill::kMagic);
+                            },
+                            mill::load};
+
+}  // namespace millrace

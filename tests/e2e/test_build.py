@@ -1,0 +1,98 @@
+"""Models that are built ahead of time: docs/mill.md's commands, results, what is refused."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from test_predict_model import node, save
+
+onnx = pytest.importorskip("onnx")
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A folder with a small network and a batch for it."""
+    random = np.random.default_rng(2)
+    arrays = {"w": random.standard_normal((8, 3, 3, 3)), "b": random.standard_normal(8), "m": random.standard_normal((8 * 36, 10))}
+    nodes = [
+        node("Conv", ["x", "w", "b"], ["c"]),
+        node("Relu", ["c"], ["r"]),
+        node("Flatten", ["r"], ["f"]),
+        node("MatMul", ["f", "m"], ["z"]),
+        node("Softmax", ["z"], ["y"]),
+    ]
+    initialisers = [(name, array.astype(np.float32)) for name, array in arrays.items()]
+    save(tmp_path / "model.onnx", nodes, [("x", 1, ["batch", 3, 8, 8])], [("y", 1, ["batch", 10])], initialisers)
+    np.save(tmp_path / "batch.npy", random.standard_normal((4, 3, 8, 8)).astype(np.float32))
+    return tmp_path
+
+
+def predicted(millrace, desk, model):
+    return np.array([json.loads(line)["y"] for line in millrace("predict", model, "batch.npy", "--json", cwd=desk).stdout.splitlines()])
+
+
+def test_commands_of_the_page_run_and_say_what_the_model_says(millrace, desk):
+    page = (ROOT / "docs/mill.md").read_text()
+    lines = [line for block in re.findall(r"^```\n(.*?)^```", page, re.M | re.S) for line in block.splitlines()]
+    assert len(lines) == 4
+    printed = {line: millrace(*shlex.split(line)[1:], cwd=desk).stdout for line in lines}
+    assert "compiled for batch=4" in printed["millrace inspect model.mill"] and "section weights" in printed["millrace inspect model.mill"]
+    assert "every byte is as it was written" in printed["millrace inspect model.mill --verify"]
+    assert np.allclose(predicted(millrace, desk, "model.mill"), predicted(millrace, desk, "model.onnx"), atol=1e-6)
+    for verb in ("profile", "explain"):
+        assert "inference, batch=4" in millrace(verb, "model.mill", "--sizes", "batch=4", cwd=desk).stdout
+    # Nothing comes from the cache: an empty one does as well.
+    empty = {"MILLRACE_CACHE": str(desk / "empty")}
+    assert millrace("predict", "model.mill", "batch.npy", cwd=desk, env=empty).stdout
+    kernels = desk / "empty/kernels"
+    assert not kernels.exists() or not any(kernels.iterdir())
+
+
+def test_what_cannot_be_built_or_opened_is_said(millrace, desk):
+    build = lambda *words, code=1: millrace("build", "model.onnx", *words, cwd=desk, code=code).stderr
+    assert "-o is missing" in build()
+    assert "they have batch" in build("-o", "m.mill", "--sizes", "rows=3")
+    assert "NAME=SIZE" in build("-o", "m.mill", "--sizes", "batch")
+    assert "NAME=SIZE" in build("-o", "m.mill", "--sizes", "batch=1|x")
+    assert "there twice" in build("-o", "m.mill", "--sizes", "batch=1,batch=2")
+    assert "no precision" in build("-o", "m.mill", "--precision", "fp7")
+    assert not (desk / "m.mill").exists()
+    millrace("build", "model.onnx", "-o", "m.mill", cwd=desk)
+    assert "is built already" in millrace("build", "m.mill", "-o", "n.mill", cwd=desk, code=1).stderr
+    assert "was not built for batch=4; it was for batch=1" in millrace("predict", "m.mill", "batch.npy", cwd=desk, code=1).stderr
+    assert "built for fp32" in millrace("predict", "m.mill", "batch.npy", "--precision", "bf16", cwd=desk, code=1).stderr
+    whole = (desk / "m.mill").read_bytes()
+    for damaged, error in (
+        (whole[:-1], "cut short"),
+        (whole[: len(whole) // 2], "cut short"),
+        (whole[:8] + b"\x02" + whole[9:], "version 2"),
+        (whole.replace(b"millrace graph 1", b"millrace graph 2", 1), "'graphs'"),
+    ):
+        assert damaged != whole
+        (desk / "bad.mill").write_bytes(damaged)
+        for words in (("predict", "bad.mill", "batch.npy"), ("inspect", "bad.mill"), ("inspect", "bad.mill", "--verify")):
+            message = millrace(*words, cwd=desk, code=1).stderr
+            assert "bad.mill" in message and error in message, message
+    # Weights are looked at by --verify alone.
+    at = 4096 + 40
+    (desk / "bad.mill").write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    assert "'weights'" in millrace("inspect", "bad.mill", "--verify", cwd=desk, code=1).stderr
+    assert "no built model" in millrace("inspect", "model.onnx", "--verify", cwd=desk, code=1).stderr
+
+
+def test_run_folders_are_built_too(millrace, tmp_path):
+    millrace("letters", tmp_path / "letters", "--train", 300, "--test", 100)
+    (tmp_path / "r.toml").write_text('[data]\ntrain = "letters/train"\n[output]\nkind = "class"\n[model]\nkind = "lenet"\n')
+    millrace("train", "r.toml", "train.steps=3", "train.batch=20", "--out", "run", cwd=tmp_path)
+    millrace("build", "run", "-o", "run.mill", "--sizes", "batch=1|2", cwd=tmp_path)
+    shown = json.loads(millrace("inspect", "run.mill", "--json", cwd=tmp_path).stdout)
+    assert shown["format"] == "a built model" and shown["parameters"] > 1000
+    name, shape = re.match(r"(\w+)\[(.*)\]", shown["inputs"][0]["type"]).groups()
+    assert name == "u8" and shape.startswith("batch, ")
+    np.save(tmp_path / "x.npy", np.ones([2, *map(int, shape.split(", ")[1:])], np.uint8))
+    assert len(millrace("predict", "run.mill", "x.npy", cwd=tmp_path).stdout.splitlines()) == 2

@@ -1,0 +1,39 @@
+// Hostile built models. The first byte says what the rest is: a whole file, or its description and graphs
+// (behind each other, with a zero between), which then get sound checksums, as an attacker would give them.
+// Nothing is compiled or run: who opens a built model runs its code.
+#include "model_formats/mill.h"
+
+#include <algorithm>
+#include <string>
+
+#include <millrace/session.h>
+
+#include "base/section_file.h"
+#include "fuzz/folder.h"
+#include "fuzz/fuzz.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace millrace;
+  if (size < 1) return 0;
+  const std::filesystem::path path = fuzz::folder() / "input.mill";
+  const std::string_view rest = fuzz::text(data + 1, size - 1);
+  if (data[0] % 2 == 0) {
+    fuzz::put("input.mill", {data + 1, size - 1});
+  } else {
+    const size_t zero = std::min(rest.find('\0'), rest.size());
+    SectionWriter writer(path, mill::kMagic, mill::kVersion);
+    writer.add("weights", std::string(512, '\1'));
+    writer.add("objects", data[0] % 4 == 1 ? std::string_view() : rest.substr(0, 40));
+    writer.add("graphs", rest.substr(std::min(zero + 1, rest.size())));
+    writer.add("description", rest.substr(0, zero));
+    writer.commit();
+  }
+  fuzz::refuse_or_take([&] {
+    const SessionModel model = mill::load(path);
+    for (const Bindings& sizes : mill::sizes_of(path)) (void)model.graph(sizes);
+    (void)mill::describe(path);
+    mill::verify(path);
+    (void)Session(model);
+  });
+  return 0;
+}

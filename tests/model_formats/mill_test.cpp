@@ -1,0 +1,134 @@
+#include "model_formats/mill.h"
+
+#include <doctest/doctest.h>
+#include <string>
+
+#include <millrace/error.h>
+#include <millrace/nn.h>
+#include <millrace/optim.h>
+#include <millrace/random.h>
+
+#include "backend/cpu/codegen/jit.h"
+#include "base/file.h"
+#include "base/section_file.h"
+#include "support/cache_variable.h"
+#include "support/temp_folder.h"
+
+using namespace millrace;
+
+namespace {
+
+/// Small pictures → logits, with convolutions, norms, products and groups.
+SessionModel mill_lenet(bool weights_beside = false) {
+  SessionModel made;
+  made.inputs = {{"x", {f32, {Dim::named("batch"), 1, 12, 12}}}};
+  made.outputs = {{"y", {f32, {Dim::named("batch"), 7}}}};
+  const nn::Model model = nn::make_layers(
+      {"conv 6 3", "batch-norm", "relu", "max-pool 2", "flatten", "linear 33", "gelu", "linear 7"},
+      {1, 12, 12});
+  model.module->initialise(3);
+  const Graph graph = optim::build_eval_graph(
+      *model.module, std::vector<optim::TensorSpec>{{"x", made.inputs[0].type}},
+      [](nn::Module& module, std::span<const Tensor> in) {
+        return std::vector<optim::NamedTensor>{{"y", module(in)}};
+      },
+      false);
+  made.graph = [graph](const Bindings&) { return graph; };
+  made.independent = {"batch"};
+  if (!weights_beside) return made;
+  Graph scaled;
+  const Value x = scaled.input("x", made.inputs[0].type), w = scaled.input("w", {f32, {144, 7}});
+  const Value flat = scaled.add("reshape", {x}, {{"shape", Shape{Dim::named("batch"), 144}}});
+  scaled.set_outputs({scaled.add("matmul", {flat, w})}, {"y"});
+  made.weights = {Array::full(f32, {144, 7}, 0.25)};
+  made.graph = [scaled](const Bindings&) { return scaled; };
+  return made;
+}
+
+Array mill_pictures(int64_t count) {
+  Array array(f32, {count, 1, 12, 12});
+  RandomStream random(5, 1);
+  for (int64_t i = 0; i < array.count(); ++i) array.set(i, 2 * random.uniform() - 1);
+  return array;
+}
+
+std::filesystem::path mill_built(const testing::TempFolder& folder, const SessionModel& model) {
+  const std::filesystem::path path = folder / "model.mill";
+  mill::build(model, {.sizes = {{{"batch", 1}}, {{"batch", 4}}}, .independent = model.independent}, path);
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("a built model says what the model says, for all that it was built for") {
+  testing::TempFolder folder;
+  for (const bool beside : {false, true}) {
+    CAPTURE(beside);
+    const SessionModel model = mill_lenet(beside);
+    const std::filesystem::path path = mill_built(folder, model);
+    mill::verify(path);
+    CHECK(mill::sizes_of(path) == std::vector<Bindings>{{{"batch", 1}}, {{"batch", 4}}});
+    const Session plain(model), built = Session::load(path);
+    CHECK(built.notes().empty());
+    CHECK(built.inputs()[0].type.str() == "f32[batch, 1, 12, 12]");
+    CHECK(built.outputs()[0].name == "y");
+    for (const int64_t rows : {1, 4}) {
+      const Array x = mill_pictures(rows);
+      const Array should = plain.run({{x}})[0], is = built.run({{x}})[0];
+      REQUIRE(is.type() == should.type());
+      for (int64_t i = 0; i < is.count(); ++i) CHECK(is.at(i) == doctest::Approx(should.at(i)).epsilon(1e-5));
+    }
+    CHECK_THROWS_WITH_AS(built.run({{mill_pictures(6)}}),
+                         doctest::Contains("was not built for batch=6; it was for"), InputError);
+    CHECK_THROWS_WITH_AS(Session::load(path, {.precision = "bf16"}), doctest::Contains("built for fp32"),
+                         InputError);
+  }
+}
+
+TEST_CASE("nothing is compiled for a built model, though the cache is empty") {
+  testing::TempFolder folder;
+  const std::filesystem::path path = mill_built(folder, mill_lenet());
+  const testing::CacheVariable empty;
+  codegen::forget_unused_code();
+  const auto before = codegen::code_counts();
+  const Session built = Session::load(path);
+  (void)built.run({{mill_pictures(4)}});
+  const auto after = codegen::code_counts();
+  CHECK(after.compiled == before.compiled);
+  CHECK(after.from_disk > before.from_disk);
+}
+
+TEST_CASE("a built model that is damaged is refused, or at least by verification") {
+  testing::TempFolder folder;
+  const std::filesystem::path path = mill_built(folder, mill_lenet());
+  const std::string whole = read_text(path);
+  const std::filesystem::path other = folder / "damaged.mill";
+  const SectionFile sections(path, mill::kMagic, mill::kVersion);
+  const auto section_of = [&](size_t at) {
+    for (const Section& section : sections.sections())
+      if (at >= section.offset && at < section.offset + section.size) return section.name;
+    return std::string();
+  };
+  RandomStream random(9, 1);
+  for (int i = 0; i < 150; ++i) {
+    const auto at = random.below(static_cast<uint32_t>(whole.size()));
+    CAPTURE(at);
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << random.below(8)));
+    write_file(other, damaged);
+    CHECK_THROWS_AS(mill::verify(other), InputError);
+    // What is read at once is checked at once.
+    const std::string where = section_of(at);
+    if (where == "objects" || where == "graphs" || where == "description")
+      CHECK_THROWS_AS(Session::load(other), InputError);
+  }
+  for (int i = 0; i < 40; ++i) {
+    write_file(other, std::string_view(whole).substr(0, random.below(static_cast<uint32_t>(whole.size()))));
+    CHECK_THROWS_AS(Session::load(other), InputError);
+  }
+  std::string later = whole;
+  later[8] = static_cast<char>(mill::kVersion + 1);
+  write_file(other, later);
+  CHECK_THROWS_WITH_AS(Session::load(other),
+                       doctest::Contains("is of version 2, but only version 1 can be read"), InputError);
+}
