@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <millrace/array.h>
+#include <millrace/narrow_types.h>
 
 #include "base/format.h"
 
@@ -35,13 +36,24 @@ Type storable(Type type) {
 }
 
 template <typename T>
-T saturate(double value) {
+T saturate(double value, int spare_bits = 0) {
   if (std::isnan(value)) return 0;
-  constexpr double low = static_cast<double>(std::numeric_limits<T>::min());
-  constexpr double high = static_cast<double>(std::numeric_limits<T>::max());
-  if (value <= low) return std::numeric_limits<T>::min();
-  if (value >= high) return std::numeric_limits<T>::max();
+  constexpr T least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
+  const T lowest = static_cast<T>(least >> spare_bits), highest = static_cast<T>(most >> spare_bits);
+  const auto low = static_cast<double>(lowest), high = static_cast<double>(highest);
+  if (value <= low) return lowest;
+  if (value >= high) return highest;
   return static_cast<T>(value);
+}
+
+/// The integer in T's lower bits, those above as its sign says.
+template <typename T>
+T cut(int64_t value, int bits) {
+  const int spare = 64 - bits;
+  if constexpr (std::is_signed_v<T>)
+    return static_cast<T>(static_cast<int64_t>(static_cast<uint64_t>(value) << spare) >> spare);
+  else
+    return static_cast<T>(static_cast<uint64_t>(value) << spare >> spare);
 }
 
 }  // namespace
@@ -122,8 +134,12 @@ double Array::at(int64_t i) const {
       if (type_.dtype.bits == 64) return as<double>()[i];
       if (type_.dtype.bits == 16) return f16_to_float(as<uint16_t>()[i]);
       return as<float>()[i];
-    default:
+    case Kind::unsigned_int:
+      return static_cast<double>(static_cast<uint64_t>(int_at(i)));
+    case Kind::signed_int:
       return static_cast<double>(int_at(i));
+    default:
+      return narrow_to_float(type_.dtype, as<uint8_t>()[i]);
   }
 }
 
@@ -145,41 +161,62 @@ void Array::set(int64_t i, double value) {
         elements<float>()[i] = static_cast<float>(value);
       return;
     case Kind::unsigned_int:
-      elements<uint8_t>()[i] = saturate<uint8_t>(value);
+      if (dtype.bits == 64)
+        elements<uint64_t>()[i] = saturate<uint64_t>(value);
+      else if (dtype.bits == 32)
+        elements<uint32_t>()[i] = saturate<uint32_t>(value);
+      else if (dtype.bits == 16)
+        elements<uint16_t>()[i] = saturate<uint16_t>(value);
+      else
+        elements<uint8_t>()[i] = saturate<uint8_t>(value, 8 - dtype.bits);
       return;
     case Kind::signed_int:
-      if (dtype.bits == 8)
-        elements<int8_t>()[i] = saturate<int8_t>(value);
+      if (dtype.bits == 64)
+        elements<int64_t>()[i] = saturate<int64_t>(value);
       else if (dtype.bits == 32)
         elements<int32_t>()[i] = saturate<int32_t>(value);
+      else if (dtype.bits == 16)
+        elements<int16_t>()[i] = saturate<int16_t>(value);
       else
-        elements<int64_t>()[i] = saturate<int64_t>(value);
+        elements<int8_t>()[i] = saturate<int8_t>(value, 8 - dtype.bits);
+      return;
+    default:
+      elements<uint8_t>()[i] = float_to_narrow(dtype, static_cast<float>(value));
       return;
   }
 }
 
 int64_t Array::int_at(int64_t i) const {
   const DType dtype = type_.dtype;
-  if (dtype == i64) return as<int64_t>()[i];
-  if (dtype == i32) return as<int32_t>()[i];
-  if (dtype == i8) return as<int8_t>()[i];
-  if (dtype == u8) return as<uint8_t>()[i];
-  if (dtype == boolean) return as<uint8_t>()[i] != 0;
-  return static_cast<int64_t>(at(i));
+  if (is_real(dtype)) return static_cast<int64_t>(at(i));
+  if (dtype.is_bool()) return as<uint8_t>()[i] != 0;
+  const bool with_sign = dtype.kind == Kind::signed_int;
+  switch (dtype.bits) {
+    case 64:
+      return as<int64_t>()[i];
+    case 32:
+      return with_sign ? int64_t{as<int32_t>()[i]} : int64_t{as<uint32_t>()[i]};
+    case 16:
+      return with_sign ? int64_t{as<int16_t>()[i]} : int64_t{as<uint16_t>()[i]};
+    default:
+      return with_sign ? int64_t{as<int8_t>()[i]} : int64_t{as<uint8_t>()[i]};
+  }
 }
 
 void Array::set_int(int64_t i, int64_t value) {
   const DType dtype = type_.dtype;
-  if (dtype == i64)
+  if (!dtype.is_int()) return set(i, static_cast<double>(value));
+  const bool with_sign = dtype.kind == Kind::signed_int;
+  if (dtype.bits == 64)
     elements<int64_t>()[i] = value;
-  else if (dtype == i32)
-    elements<int32_t>()[i] = static_cast<int32_t>(value);
-  else if (dtype == i8)
-    elements<int8_t>()[i] = static_cast<int8_t>(value);
-  else if (dtype == u8)
-    elements<uint8_t>()[i] = static_cast<uint8_t>(value);
+  else if (dtype.bits == 32)
+    elements<uint32_t>()[i] = static_cast<uint32_t>(value);
+  else if (dtype.bits == 16)
+    elements<uint16_t>()[i] = static_cast<uint16_t>(value);
+  else if (with_sign)
+    elements<int8_t>()[i] = cut<int8_t>(value, dtype.bits);
   else
-    set(i, static_cast<double>(value));
+    elements<uint8_t>()[i] = cut<uint8_t>(value, dtype.bits);
 }
 
 std::vector<double> Array::to_doubles() const {
@@ -205,7 +242,7 @@ Array Array::reshaped(const Shape& shape) const {
 Array Array::converted(DType dtype) const {
   if (dtype == type_.dtype) return *this;
   Array out(dtype, type_.shape);
-  const bool whole = !type_.dtype.is_float() && !dtype.is_float();
+  const bool whole = !is_real(type_.dtype) && !is_real(dtype);
   for (int64_t i = 0; i < count_; ++i) whole ? out.set_int(i, int_at(i)) : out.set(i, at(i));
   return out;
 }

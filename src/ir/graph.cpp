@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <millrace/graph.h>
+#include <millrace/narrow_types.h>
 #include <millrace/operator.h>
 
 #include "base/format.h"
@@ -102,6 +103,24 @@ Value Graph::constant(Array value) {
   return add(op, {}, {{"value", std::move(value)}});
 }
 
+namespace {
+
+/// Types that few operators take.
+bool is_rare(DType dtype) {
+  return is_narrow_float(dtype) || (dtype.is_int() && (dtype.bits < 8 || dtype.bits == 16)) || dtype == u32 ||
+         dtype == u64;
+}
+
+/// Type rules that take any float, or any integer, mean common ones: of rare ones those that a sample has.
+bool has_sample(const Operator& op, DType dtype) {
+  return std::any_of(op.samples.begin(), op.samples.end(), [&](const Sample& sample) {
+    return std::any_of(sample.operands.begin(), sample.operands.end(),
+                       [&](const Type& type) { return type.dtype == dtype; });
+  });
+}
+
+}  // namespace
+
 Value Graph::add(std::string_view op, std::vector<Value> operands, Attributes attributes) {
   return add(get_operator(op), std::move(operands), std::move(attributes));
 }
@@ -114,6 +133,8 @@ Value Graph::add(const Operator& op, std::vector<Value> operands, Attributes att
   const int given = static_cast<int>(operands.size());
   if (given < op.min_operands || (op.max_operands >= 0 && given > op.max_operands))
     context.error(fmt::format("{} operands given, {} expected", given, op.min_operands));
+  for (const Type& type : given_types)
+    if (is_rare(type.dtype) && !has_sample(op, type.dtype)) context.error("dtype is not supported");
   Node node;
   node.op = &op;
   node.types = op.types(context);

@@ -17,6 +17,7 @@
 #include <cmath>
 
 #include <millrace/graph.h>
+#include <millrace/narrow_types.h>
 #include <millrace/operator.h>
 
 #include "base/format.h"
@@ -50,7 +51,8 @@ uint64_t bits_of(const Array& array, int64_t i) {
 }
 
 std::string element_text(const Array& array, int64_t i) {
-  if (!array.dtype().is_float()) return std::to_string(array.int_at(i));
+  if (array.dtype() == u64) return std::to_string(static_cast<uint64_t>(array.int_at(i)));
+  if (!is_real(array.dtype())) return std::to_string(array.int_at(i));
   const double value = array.at(i);
   if (std::isnan(value)) return fmt::format("{:#x}", bits_of(array, i));
   return array.dtype() == f64 ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
@@ -268,7 +270,9 @@ class Parser {
     const DType dtype = array.dtype();
     if (dtype.is_bool())
       array.set_int(i, number<uint8_t>(token) != 0);
-    else if (!dtype.is_float())
+    else if (dtype == u64)
+      array.set_int(i, static_cast<int64_t>(number<uint64_t>(token)));
+    else if (!is_real(dtype))
       set_whole(array, i, number<int64_t>(token));
     else if (token.starts_with("0x"))
       set_bits(array, i, number<uint64_t>(token.substr(2), 16));

@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
+#include <millrace/narrow_types.h>
+#include <millrace/scalar.h>
 #include <millrace/type.h>
 
 #include "base/format.h"
@@ -8,7 +11,9 @@
 namespace millrace {
 
 const std::vector<DType>& all_dtypes() {
-  static const std::vector<DType> list = {f32, bf16, f16, f64, i8, u8, i32, i64, boolean};
+  static const std::vector<DType> list = {
+      f32, bf16, f16, f64, i8, u8,       i32,        i64,    boolean,    i16,    u16,   u32,
+      u64, i4,   u4,  i2,  u2, f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, f8e8m0, f4e2m1};
   return list;
 }
 
@@ -25,13 +30,20 @@ std::string DType::name() const {
     case Kind::brain_floating:
       return fmt::format("bf{}", bits);
   }
+  constexpr std::pair<Kind, const char*> narrow[] = {{e4m3fn, "e4m3fn"}, {e4m3fnuz, "e4m3fnuz"},
+                                                     {e5m2, "e5m2"},     {e5m2fnuz, "e5m2fnuz"},
+                                                     {e8m0, "e8m0"},     {e2m1, "e2m1"}};
+  for (const auto& [own, word] : narrow)
+    if (own == kind) return fmt::format("f{}{}", bits, word);
   return "?";
 }
 
 DType DType::parse(std::string_view name) {
   for (const DType dtype : all_dtypes())
     if (dtype.name() == name) return dtype;
-  fail<InputError>("unknown dtype '{}'; known: f32, bf16, f16, f64, i8, u8, i32, i64, bool", name);
+  std::vector<std::string> known;
+  for (const DType dtype : all_dtypes()) known.push_back(dtype.name());
+  fail<InputError>("unknown dtype '{}'; known: {}", name, fmt::join(known, ", "));
 }
 
 Dim Dim::named(std::string name) {

@@ -13,9 +13,10 @@ namespace {
 SessionValue described(const onnx::ValueInfo& info) {
   SessionValue value{info.name, {}};
   const std::optional<DType> dtype = onnx::dtype_of(info.data_type);
-  if (!info.is_tensor || !dtype)
+  const bool tensor = info.form == onnx::ValueInfo::Form::tensor;
+  if (!tensor || !dtype)
     fail<InputError>("'{}' is {}; Millrace runs models of numbers in tensors", info.name,
-                     info.is_tensor ? "a tensor of " + onnx::data_type_name(info.data_type) : "no tensor");
+                     tensor ? "a tensor of " + onnx::data_type_name(info.data_type) : "no tensor");
   value.type.dtype = *dtype;
   for (size_t axis = 0; axis < info.shape.size(); ++axis) {
     const onnx::ValueInfo::Dimension& dim = info.shape[axis];
@@ -24,6 +25,14 @@ SessionValue described(const onnx::ValueInfo& info) {
                       : Dim::named(dim.name.empty() ? fmt::format("{}_{}", info.name, axis) : dim.name));
   }
   return value;
+}
+
+/// Whether the size of an output depends on data; then its true one is an output more.
+bool bounded(const onnx::Model& model, const std::string& output) {
+  for (const onnx::NodeProto& node : model.graph.nodes)
+    if (node.domain.empty() && !node.outputs.empty() && node.outputs[0] == output)
+      return node.op_type == "NonMaxSuppression" || node.op_type == "NonZero" || node.op_type == "Compress";
+  return false;
 }
 
 SessionModel load_onnx(const std::filesystem::path& path) {
@@ -40,11 +49,18 @@ SessionModel load_onnx(const std::filesystem::path& path) {
     session.inputs.push_back(described(input));
     given[input.name] = session.inputs.back().type;
   }
-  for (const onnx::ValueInfo& output : model->graph.outputs) session.outputs.push_back(described(output));
-  session.graph = [model, given](const Bindings& sizes) {
+  for (const onnx::ValueInfo& output : model->graph.outputs) {
+    session.outputs.push_back(described(output));
+    if (bounded(*model, output.name)) session.outputs.push_back({output.name + ".size", {i64, {}}});
+  }
+  const size_t outputs = session.outputs.size();
+  session.graph = [model, given, outputs, path](const Bindings& sizes) {
     onnx::ImportOptions options;
     for (const auto& [name, type] : given) options.inputs[name] = {type.dtype, type.shape.specialise(sizes)};
-    return onnx::import_model(*model, options).graph;
+    Graph graph = onnx::import_model(*model, options).graph;
+    if (graph.outputs().size() != outputs)
+      fail<InputError>("{}: it gives what is no tensor, or of a size that depends on data", path.string());
+    return graph;
   };
   return session;
 }

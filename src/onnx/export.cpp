@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include <millrace/narrow_types.h>
 #include <millrace/operator.h>
 
 #include "base/format.h"
@@ -147,11 +148,28 @@ class Walk {
   std::map<Value, std::string> lazy_;  // broadcasts not written: the name of what is broadcast
 };
 
+/// The version of ONNX's operators that knows a dtype.
+int opset_of(DType dtype) {
+  if (dtype.bits == 2) return 25;
+  if (dtype == f8e8m0) return 24;
+  if (dtype == f4e2m1) return 23;
+  if (dtype.bits == 4) return 21;
+  return is_narrow_float(dtype) ? 19 : 0;
+}
+
+/// The version of the format that came with a version of the operators.
+uint64_t ir_version_of(int opset) {
+  if (opset < 19) return 8;
+  if (opset < 21) return 9;
+  return opset < 23 ? 10 : static_cast<uint64_t>(opset - 12);
+}
+
 /// The version of ONNX's operators that all of a graph's are written in.
 int opset_of(const Graph& graph) {
   int opset = 17;
   for (int i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
+    for (const Type& type : node.types) opset = std::max(opset, opset_of(type.dtype));
     opset = std::max({opset, node.op->onnx_opset, node.body ? opset_of(*node.body) : 0});
   }
   return opset;
@@ -200,7 +218,7 @@ std::string export_model(const Graph& graph, const ExportOptions& options) {
   }
 
   WireWriter model;
-  model.varint(1, 8).bytes(2, "millrace").message(7, writer.finish(options.name));
+  model.varint(1, ir_version_of(writer.opset())).bytes(2, "millrace").message(7, writer.finish(options.name));
   model.message(8, WireWriter().bytes(1, "").varint(2, static_cast<uint64_t>(writer.opset())));
   if (writer.learns_otherwise()) model.message(8, WireWriter().bytes(1, "ai.onnx.ml").varint(2, 2));
   for (const auto& [key, value] : options.metadata)

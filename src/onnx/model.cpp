@@ -178,7 +178,7 @@ class Parser {
           graph.outputs.push_back(value_info(message(field)));
           break;
         case 15:
-          graph.has_sparse = true;
+          graph.sparse.push_back(sparse(message(field)));
           break;
         default:
           break;
@@ -243,6 +243,9 @@ class Parser {
         case 5:
           attribute.tensor = tensor(message(field));
           break;
+        case 22:
+          attribute.sparse = sparse(message(field));
+          break;
         case 6:
           attribute.graph = std::make_shared<GraphProto>(graph(message(field), depth + 1));
           break;
@@ -268,14 +271,26 @@ class Parser {
     return attribute;
   }
 
+  SparseTensorProto sparse(std::string_view bytes) {
+    SparseTensorProto sparse;
+    each(bytes, [&](WireReader& field) {
+      if (field.field() == 1) sparse.values = tensor(message(field));
+      if (field.field() == 2) sparse.indices = tensor(message(field));
+      if (field.field() == 3) add_integers(sparse.dims, field);
+    });
+    return sparse;
+  }
+
   ValueInfo value_info(std::string_view bytes) {
     ValueInfo info;
     each(bytes, [&](WireReader& field) {
       if (field.field() == 1) info.name = text(field);
       if (field.field() != 2) return;
       each(message(field), [&](WireReader& type) {
-        info.is_tensor = type.field() == 1;
-        if (info.is_tensor) tensor_type(info, message(type));
+        if (type.field() == 1) info.form = ValueInfo::Form::tensor;
+        if (type.field() == 4) info.form = ValueInfo::Form::sequence;
+        if (type.field() == 9) info.form = ValueInfo::Form::optional;
+        if (type.field() == 1) tensor_type(info, message(type));
       });
     });
     return info;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <millrace/array.h>
+#include <millrace/narrow_types.h>
 
 namespace millrace::onnx {
 
@@ -28,6 +29,12 @@ struct TensorProto {
   bool is_text() const { return data_type == 8; }
 };
 
+/// A SparseTensorProto: values, and where they lie in a tensor of zeros.
+struct SparseTensorProto {
+  TensorProto values, indices;  // indices: i64 [values] in the flattened tensor, or [values, rank]
+  std::vector<int64_t> dims;
+};
+
 struct GraphProto;
 
 /// An AttributeProto.
@@ -39,6 +46,7 @@ struct AttributeProto {
   int64_t integer = 0;
   std::string text;
   std::optional<TensorProto> tensor;
+  std::optional<SparseTensorProto> sparse;
   std::shared_ptr<const GraphProto> graph;
   std::vector<float> numbers;
   std::vector<int64_t> integers;
@@ -55,8 +63,9 @@ struct NodeProto {
 
 /// The type of an input or output.
 struct ValueInfo {
+  enum class Form { other, tensor, sequence, optional };
   std::string name;
-  bool is_tensor = false;  // else a sequence, an optional, a map …
+  Form form = Form::other;  // other: a map, a sparse tensor, nothing known
   int64_t data_type = 0;
   bool has_shape = false;
   struct Dimension {
@@ -70,7 +79,7 @@ struct GraphProto {
   std::string name;
   std::vector<NodeProto> nodes;
   std::vector<TensorProto> initialisers;
-  bool has_sparse = false;
+  std::vector<SparseTensorProto> sparse;  // initialisers, too; named by their values
   std::vector<ValueInfo> inputs, outputs;
 };
 
@@ -102,6 +111,8 @@ Model parse_model(std::string_view bytes, const std::string& name);
 /// A TensorProto that is a file of its own (test data of the ONNX suite).
 TensorProto parse_tensor(std::string_view bytes, const std::string& name);
 
+/// TensorProto.DataType is less than this.
+inline constexpr int64_t kDataTypes = 27;
 /// The dtype of a TensorProto.DataType; nullopt where Millrace has none.
 std::optional<DType> dtype_of(int64_t data_type);
 /// "float16", "uint4": ONNX's word.
@@ -109,5 +120,7 @@ std::string data_type_name(int64_t data_type);
 /// The elements. InputError when there are more or fewer than the shape says, when the type is none of
 /// Millrace's, or when external data is not there or lies outside of the model's folder.
 Array array_of(const TensorProto& tensor, const std::filesystem::path& folder);
+/// The same of a sparse tensor, made dense. InputError also when it would have more than 2^28 elements.
+Array array_of(const SparseTensorProto& tensor, const std::filesystem::path& folder);
 
 }  // namespace millrace::onnx

@@ -1,6 +1,8 @@
 // The elements of a TensorProto.
 #include <array>
 #include <cstring>
+#include <map>
+#include <utility>
 
 #include "base/format.h"
 #include "base/mapped_file.h"
@@ -10,7 +12,7 @@
 namespace millrace::onnx {
 namespace {
 
-constexpr std::array<const char*, 27> kNames = {
+constexpr std::array<const char*, kDataTypes> kNames = {
     "undefined", "float",      "uint8",      "int8",         "uint16",         "int16",      "int32",
     "int64",     "string",     "bool",       "float16",      "double",         "uint32",     "uint64",
     "complex64", "complex128", "bfloat16",   "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
@@ -37,14 +39,45 @@ void copy_parts(const TensorProto& tensor, const std::vector<std::string_view>& 
   if (at != size) wrong_count(tensor, array);
 }
 
-/// Varints in parts; 16-bit floats are their bits.
+/// Elements of less than a byte: several in each, the first in the lowest bits.
+void unpack(const TensorProto& tensor, const std::string& bytes, Array& array) {
+  const auto bits = static_cast<int64_t>(array.dtype().bits), in_byte = 8 / bits;
+  if (static_cast<int64_t>(bytes.size()) != (array.count() + in_byte - 1) / in_byte)
+    wrong_count(tensor, array);
+  const auto mask = static_cast<unsigned>((1 << bits) - 1);
+  for (int64_t i = 0; i < array.count(); ++i) {
+    const unsigned code = static_cast<unsigned char>(bytes[static_cast<size_t>(i / in_byte)]) >>
+                              static_cast<unsigned>(i % in_byte * bits) &
+                          mask;
+    if (is_narrow_float(array.dtype()))
+      array.as<uint8_t>()[static_cast<size_t>(i)] = static_cast<uint8_t>(code);
+    else
+      array.set_int(i, code);
+  }
+}
+
+/// The same where each byte came as a varint.
+void unpack_integers(const TensorProto& tensor, const std::vector<std::string_view>& parts, Array& array) {
+  std::string bytes;
+  for (std::string_view part : parts)
+    while (!part.empty()) {
+      uint64_t value = 0;
+      if (!WireReader::varint(part, value)) wrong_count(tensor, array);
+      bytes += static_cast<char>(value);
+    }
+  unpack(tensor, bytes, array);
+}
+
+/// Varints in parts; 8- and 16-bit floats are their bits.
 void copy_integers(const TensorProto& tensor, const std::vector<std::string_view>& parts, Array& array) {
   int64_t at = 0;
   for (std::string_view part : parts)
     while (!part.empty()) {
       uint64_t value = 0;
       if (!WireReader::varint(part, value) || at == array.count()) wrong_count(tensor, array);
-      if (array.dtype().is_float())
+      if (is_narrow_float(array.dtype()))
+        array.as<uint8_t>()[static_cast<size_t>(at++)] = static_cast<uint8_t>(value);
+      else if (array.dtype().is_float())
         array.as<uint16_t>()[static_cast<size_t>(at++)] = static_cast<uint16_t>(value);
       else
         array.set_int(at++, static_cast<int64_t>(value));
@@ -62,7 +95,9 @@ int64_t number_of(const TensorProto& tensor, const char* key, int64_t fallback) 
   }
 }
 
-void read_external(const TensorProto& tensor, const std::filesystem::path& folder, Array& array) {
+/// Where a tensor's external data lies; how many bytes it should have is known.
+std::pair<MappedFile, int64_t> external_file(const TensorProto& tensor, const std::filesystem::path& folder,
+                                             int64_t bytes) {
   const auto location = tensor.external.find("location");
   if (location == tensor.external.end())
     fail<InputError>("{} lies outside of the model, but where is not said", told(tensor));
@@ -70,13 +105,24 @@ void read_external(const TensorProto& tensor, const std::filesystem::path& folde
   if (relative.is_absolute() || relative.lexically_normal().string().starts_with(".."))
     fail<InputError>("{} lies in '{}', outside of the model's folder; move the file there", told(tensor),
                      location->second);
-  const MappedFile file(folder / relative);
+  MappedFile file(folder / relative);
   const auto size = static_cast<int64_t>(file.bytes().size());
-  const int64_t offset = number_of(tensor, "offset", 0), length = number_of(tensor, "length", array.bytes());
-  if (offset < 0 || length != array.bytes() || offset > size || length > size - offset)
+  const int64_t offset = number_of(tensor, "offset", 0), length = number_of(tensor, "length", bytes);
+  if (offset < 0 || length != bytes || offset > size || length > size - offset)
     fail<InputError>("{}: '{}' has no {} bytes from {} on for it (is the file whole?)", told(tensor),
-                     location->second, array.bytes(), offset);
-  if (length > 0) std::memcpy(array.data(), file.bytes().data() + offset, static_cast<size_t>(length));
+                     location->second, bytes, offset);
+  return {std::move(file), offset};
+}
+
+std::string external_bytes(const TensorProto& tensor, const std::filesystem::path& folder, int64_t bytes) {
+  const auto [file, offset] = external_file(tensor, folder, bytes);
+  return {reinterpret_cast<const char*>(file.bytes().data()) + offset, static_cast<size_t>(bytes)};
+}
+
+void read_external(const TensorProto& tensor, const std::filesystem::path& folder, Array& array) {
+  const auto [file, offset] = external_file(tensor, folder, array.bytes());
+  if (array.bytes() > 0)
+    std::memcpy(array.data(), file.bytes().data() + offset, static_cast<size_t>(array.bytes()));
 }
 
 /// The bytes that a tensor brings with it, at most: so a small file asks for no large memory.
@@ -90,28 +136,14 @@ size_t bytes_at_hand(const TensorProto& tensor) {
 }  // namespace
 
 std::optional<DType> dtype_of(int64_t data_type) {
-  switch (data_type) {
-    case 1:
-      return f32;
-    case 2:
-      return u8;
-    case 3:
-      return i8;
-    case 6:
-      return i32;
-    case 7:
-      return i64;
-    case 9:
-      return boolean;
-    case 10:
-      return f16;
-    case 11:
-      return f64;
-    case 16:
-      return bf16;
-    default:
-      return std::nullopt;
-  }
+  static const std::map<int64_t, DType> types = {
+      {1, f32},   {2, u8},        {3, i8},          {4, u16},     {5, i16},         {6, i32},
+      {7, i64},   {9, boolean},   {10, f16},        {11, f64},    {12, u32},        {13, u64},
+      {16, bf16}, {17, f8e4m3fn}, {18, f8e4m3fnuz}, {19, f8e5m2}, {20, f8e5m2fnuz}, {21, u4},
+      {22, i4},   {23, f4e2m1},   {24, f8e8m0},     {25, u2},     {26, i2}};
+  const auto found = types.find(data_type);
+  if (found == types.end()) return std::nullopt;
+  return found->second;
 }
 
 std::string data_type_name(int64_t data_type) {
@@ -127,11 +159,19 @@ Array array_of(const TensorProto& tensor, const std::filesystem::path& folder) {
                      data_type_name(tensor.data_type));
   const Type type{*dtype, Shape(tensor.dims)};
   if (const std::string fault = type.fault(); !fault.empty()) fail<InputError>("{}: {}", told(tensor), fault);
-  if (tensor.external.empty() && static_cast<size_t>(type.bytes()) > bytes_at_hand(tensor))
+  // A byte at hand holds four elements at most.
+  if (tensor.external.empty() && static_cast<size_t>(type.bytes()) > 4 * bytes_at_hand(tensor))
     fail<InputError>("{} says that its shape is {}, but holds fewer elements", told(tensor),
                      type.shape.str());
   Array array(type);
-  if (!tensor.external.empty())
+  const bool several = dtype->bits < 8 && !dtype->is_bool();
+  if (several && !tensor.external.empty())
+    unpack(tensor, external_bytes(tensor, folder, (array.count() * dtype->bits + 7) / 8), array);
+  else if (several && !tensor.raw.empty())
+    unpack(tensor, std::string(tensor.raw), array);
+  else if (several)
+    unpack_integers(tensor, tensor.int32s, array);
+  else if (!tensor.external.empty())
     read_external(tensor, folder, array);
   else if (!tensor.raw.empty())
     copy_parts(tensor, {tensor.raw}, array);
@@ -139,8 +179,38 @@ Array array_of(const TensorProto& tensor, const std::filesystem::path& folder) {
     copy_parts(tensor, tensor.floats, array);
   else if (*dtype == f64)
     copy_parts(tensor, tensor.doubles, array);
+  else if (*dtype == u64 || *dtype == u32)
+    copy_integers(tensor, tensor.uint64s, array);
   else
     copy_integers(tensor, *dtype == i64 ? tensor.int64s : tensor.int32s, array);
+  return array;
+}
+
+Array array_of(const SparseTensorProto& tensor, const std::filesystem::path& folder) {
+  constexpr int64_t most = int64_t{1} << 28;  // a few bytes of a file must not ask for much memory
+  const Array values = array_of(tensor.values, folder), indices = array_of(tensor.indices, folder);
+  const std::string name = told(tensor.values);
+  const Type type{values.dtype(), Shape(tensor.dims)};
+  if (const std::string fault = type.fault(); !fault.empty()) fail<InputError>("{}: {}", name, fault);
+  if (type.shape.count() > most)
+    fail<InputError>("{} is sparse and has more than {} elements; make it dense", name, most);
+  const auto rank = static_cast<int64_t>(tensor.dims.size());
+  const bool by_axis = indices.shape().rank() == 2;
+  if (indices.dtype() != i64 || indices.count() != values.count() * (by_axis ? rank : 1))
+    fail<InputError>("{} is sparse and has other indices than values", name);
+  Array array(type);
+  for (int64_t i = 0; i < values.count(); ++i) {
+    int64_t at = by_axis ? 0 : indices.int_at(i);
+    for (int64_t d = 0; by_axis && d < rank; ++d) {
+      const int64_t size = tensor.dims[static_cast<size_t>(d)], place = indices.int_at(i * rank + d);
+      if (place < 0 || place >= size) fail<InputError>("{} is sparse and has indices outside of it", name);
+      at = at * size + place;
+    }
+    if (at < 0 || at >= array.count()) fail<InputError>("{} is sparse and has indices outside of it", name);
+    const auto bytes = static_cast<size_t>(type.dtype.bytes());
+    std::memcpy(static_cast<char*>(array.data()) + static_cast<size_t>(at) * bytes,
+                static_cast<const char*>(values.data()) + static_cast<size_t>(i) * bytes, bytes);
+  }
   return array;
 }
 

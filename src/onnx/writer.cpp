@@ -1,17 +1,30 @@
 #include "onnx/writer.h"
 
 #include "base/format.h"
+#include "onnx/model.h"
 
 namespace millrace::onnx {
 namespace {
 
 /// TensorProto.DataType of a dtype.
 int64_t number_of(DType dtype) {
-  static const std::map<DType, int64_t> types = {{f32, 1},  {u8, 2},      {i8, 3},   {i32, 6},  {i64, 7},
-                                                 {f16, 10}, {boolean, 9}, {f64, 11}, {bf16, 16}};
-  const auto found = types.find(dtype);
-  MILLRACE_CHECK(found != types.end(), "ONNX has no dtype {}", dtype.name());
-  return found->second;
+  for (int64_t number = 1; number < kDataTypes; ++number)
+    if (dtype_of(number) == dtype) return number;
+  fail<InternalError>("ONNX has no dtype {}", dtype.name());
+}
+
+/// The elements as they lie in a model: of less than a byte several in each, the first in the lowest bits.
+std::string packed(const Array& array) {
+  const int bits = array.dtype().bits;
+  const std::string_view bytes(static_cast<const char*>(array.data()), static_cast<size_t>(array.bytes()));
+  if (bits >= 8 || array.dtype().is_bool()) return std::string(bytes);
+  const size_t in_byte = 8 / static_cast<size_t>(bits), mask = (size_t{1} << bits) - 1;
+  std::string out((bytes.size() + in_byte - 1) / in_byte, '\0');
+  for (size_t i = 0; i < bytes.size(); ++i)
+    out[i / in_byte] = static_cast<char>(static_cast<unsigned char>(out[i / in_byte]) |
+                                         (static_cast<size_t>(bytes[i]) & mask)
+                                             << (i % in_byte * static_cast<size_t>(bits)));
+  return out;
 }
 
 WireWriter tensor_proto(const std::string& name, const Array& array) {
@@ -19,7 +32,7 @@ WireWriter tensor_proto(const std::string& name, const Array& array) {
   for (const int64_t size : array.shape().sizes()) tensor.integer(1, size);
   tensor.varint(2, static_cast<uint64_t>(number_of(array.dtype())));
   tensor.bytes(8, name);
-  tensor.bytes(9, {static_cast<const char*>(array.data()), static_cast<size_t>(array.bytes())});
+  tensor.bytes(9, packed(array));
   return tensor;
 }
 
@@ -67,6 +80,8 @@ WireWriter attribute_proto(const std::string& name, const OnnxAttribute& attribu
 }
 
 }  // namespace
+
+WireWriter tensor_message(const std::string& name, const Array& array) { return tensor_proto(name, array); }
 
 int64_t GraphWriter::data_type(DType dtype) const { return number_of(dtype); }
 

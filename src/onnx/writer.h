@@ -16,6 +16,9 @@
 
 namespace millrace::onnx {
 
+/// A TensorProto.
+WireWriter tensor_message(const std::string& name, const Array& array);
+
 class GraphWriter : public OnnxBuilder {
  public:
   explicit GraphWriter(int opset) : opset_(opset) {}

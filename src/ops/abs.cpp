@@ -6,7 +6,7 @@ using namespace millrace;
 
 MILLRACE_OPERATOR(abs) {
   Operator op =
-      ops::elementwise_unary("abs", "|x|; the gradient at 0 is 0", {f32, f64, bf16, f16, i8, i32, i64});
+      ops::elementwise_unary("abs", "|x|; the gradient at 0 is 0", {f32, f64, bf16, f16, i8, i16, i32, i64});
   set_scalar(op, ScalarOp::abs);
   op.gradient = [](const GradientContext& c) {
     ops::Build b(c.graph);

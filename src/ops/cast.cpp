@@ -1,3 +1,4 @@
+#include <millrace/narrow_types.h>
 #include <millrace/onnx_rule.h>
 
 #include "ops/build.h"
@@ -27,12 +28,20 @@ MILLRACE_OPERATOR(cast) {
   };
   for (const DType from : all_dtypes()) {
     for (const DType to : all_dtypes()) {
+      // Of rare types the ways that lead through the common ones.
+      const auto rare = [](DType dtype) {
+        return is_narrow_float(dtype) || dtype.bits == 2 || dtype.bits == 4 || dtype == u32 || dtype == u64 ||
+               dtype == i16 || dtype == u16;
+      };
+      const auto common = [](DType dtype) { return dtype == f32 || dtype == f16 || dtype == i32; };
+      if ((rare(from) && from != to && !common(to)) || (rare(to) && from != to && !common(from))) continue;
       Sample sample{
           .operands = {{from, {3, 7}}}, .attributes = {{"dtype", to}}, .int_low = -3, .int_high = 120};
-      if (from == u8) sample.int_low = 0;
+      const bool negative = from.kind != Kind::unsigned_int;
+      if (!negative) sample.int_low = 0;
       op.samples.push_back(sample);
       sample.operands = {{from, {19}}};  // out of the range of narrow integers
-      sample.low = -400, sample.high = 400, sample.int_low = from == u8 ? 0 : -128, sample.int_high = 127;
+      sample.low = -400, sample.high = 400, sample.int_low = negative ? -128 : 0, sample.int_high = 127;
       if (from == i32 || from == i64) sample.int_low = -70000, sample.int_high = 70000;
       op.samples.push_back(sample);
     }
@@ -44,7 +53,15 @@ MILLRACE_OPERATOR(cast) {
   op.unchanged = true;
   op.onnx = {"Cast"};
   op.onnx_rule = [](const OnnxCall& c) {
-    return c.one("Cast", c.operands, {{"to", c.onnx.data_type(c.attributes().dtype("dtype"))}});
+    const DType to = c.attributes().dtype("dtype");
+    std::string x = c.operands[0];
+    // ONNX's integers of less than a byte take the lowest bits of floats that are too large.
+    if (c.types[0].dtype.is_float() && to.is_int() && to.bits < 8) {
+      const bool negative = to.kind == Kind::signed_int;
+      const double codes = static_cast<double>(1 << to.bits), low = negative ? -codes / 2 : 0;
+      x = c.onnx.node("Clip", {x, c.scalar(low), c.scalar(low + codes - 1)});
+    }
+    return c.one("Cast", {x}, {{"to", c.onnx.data_type(to)}});
   };
   return op;
 }

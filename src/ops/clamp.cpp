@@ -9,7 +9,7 @@
 using namespace millrace;
 
 MILLRACE_OPERATOR(clamp) {
-  const std::vector<DType> dtypes = {f32, f64, bf16, f16, i8, u8, i32, i64};
+  const std::vector<DType> dtypes = {f32, f64, bf16, f16, i8, u8, i16, u16, i32, u32, i64, u64};
   Operator op = ops::elementwise_unary(
       "clamp", "x limited to [low, high]; NaN stays NaN. The gradient passes inside, bounds included.",
       dtypes);

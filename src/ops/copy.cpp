@@ -4,9 +4,8 @@
 using namespace millrace;
 
 MILLRACE_OPERATOR(copy) {
-  Operator op =
-      ops::elementwise_unary("copy", "The operand itself; made by passes where memory or layout must change",
-                             {f32, f64, bf16, f16, i8, u8, i32, i64, boolean});
+  Operator op = ops::elementwise_unary(
+      "copy", "The operand itself; made by passes where memory or layout must change", all_dtypes());
   op.scalar = [](ScalarBuilder&, std::span<const Scalar> x, const Node&) { return x[0]; };
   op.gradient = [](const GradientContext& c) { return std::vector<Value>{c.result_gradients[0]}; };
   op.onnx = {"Identity"};

@@ -1,6 +1,7 @@
 // What element-wise operators share: type rules and samples.
 #pragma once
 
+#include <millrace/narrow_types.h>
 #include <millrace/operator.h>
 
 namespace millrace::ops {
@@ -11,7 +12,8 @@ Operator elementwise_unary(std::string_view name, std::string_view doc,
                            std::vector<DType> dtypes = {f32, f64, bf16, f16});
 /// An element-wise operator of two operands of equal type (broadcasting is explicit in graphs).
 Operator elementwise_binary(std::string_view name, std::string_view doc,
-                            std::vector<DType> dtypes = {f32, f64, bf16, f16, i8, u8, i32, i64});
+                            std::vector<DType> dtypes = {f32, f64, bf16, f16, i8, u8, i16, u16, i32, u32, i64,
+                                                         u64});
 /// The operand that `wins` ("greater", "less") against the other; its gradient goes there, equal ones share
 /// it.
 Operator extreme_of_two(std::string_view name, std::string_view doc, ScalarOp scalar, std::string_view wins,
@@ -20,6 +22,10 @@ Operator extreme_of_two(std::string_view name, std::string_view doc, ScalarOp sc
 Operator comparison(std::string_view name, std::string_view doc);
 /// A question about one float: a bool result.
 Operator predicate(std::string_view name, std::string_view doc);
+
+/// all_dtypes() but for those that are only stored and converted: floats of 8 bits and less, integers of
+/// less.
+std::vector<DType> computed_dtypes();
 
 /// Sets the range that all samples of `op` draw their floats from, for operators that are not defined
 /// everywhere.

@@ -5,7 +5,7 @@
 using namespace millrace;
 
 MILLRACE_OPERATOR(neg) {
-  Operator op = ops::elementwise_unary("neg", "−x", {f32, f64, bf16, f16, i8, i32, i64});
+  Operator op = ops::elementwise_unary("neg", "−x", {f32, f64, bf16, f16, i8, i16, i32, i64});
   set_scalar(op, ScalarOp::neg);
   op.gradient = [](const GradientContext& c) {
     ops::Build b(c.graph);

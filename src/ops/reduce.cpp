@@ -61,7 +61,7 @@ Operator reduction_operator(std::string_view name, std::string_view doc, Reducti
 
 namespace {
 
-std::vector<DType> ordered() { return {f32, f64, bf16, f16, i8, u8, i32, i64}; }
+std::vector<DType> ordered() { return {f32, f64, bf16, f16, i8, u8, i16, u16, i32, u32, i64, u64}; }
 
 /// Shared evenly among equal extremes.
 std::vector<Value> extreme_gradient(const GradientContext& c) {

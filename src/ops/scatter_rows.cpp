@@ -1,3 +1,5 @@
+#include <millrace/narrow_types.h>
+
 #include "base/format.h"
 #include "ops/build.h"
 #include "ops/registry.h"
@@ -61,7 +63,7 @@ MILLRACE_OPERATOR(scatter_rows) {
                 {.operands = {{f32, {20000, 33}}, {i64, {50}}, {f32, {50, 33}}},
                  .int_high = 25000,
                  .check_gradient = false}};
-  for (const DType dtype : {boolean, i8, u8, i32, i64})
+  for (const DType dtype : {boolean, i8, u8, i16, u16, i32, u32, i64, u64})
     op.samples.push_back({.operands = {{dtype, {6, 2}}, {i64, {3}}, {dtype, {3, 2}}}});
   return op;
 }

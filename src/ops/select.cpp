@@ -1,3 +1,5 @@
+#include <millrace/narrow_types.h>
+
 #include "ops/build.h"
 #include "ops/registry.h"
 
@@ -23,7 +25,7 @@ MILLRACE_OPERATOR(select) {
     const Value g = c.result_gradients[0], zero = b.zeros(g);
     return std::vector<Value>{{}, b.select(c.operands[0], g, zero), b.select(c.operands[0], zero, g)};
   };
-  for (const DType dtype : {f32, f64, bf16, f16, i8, u8, i32, i64, boolean})
+  for (const DType dtype : {f32, f64, bf16, f16, i8, u8, i16, u16, i32, u32, i64, u64, boolean})
     op.samples.push_back({.operands = {{boolean, {3, 7}}, {dtype, {3, 7}}, {dtype, {3, 7}}}});
   for (const Shape& shape : {Shape{}, Shape{1}, Shape{0, 3}})
     op.samples.push_back({.operands = {{boolean, shape}, {f32, shape}, {f32, shape}}});

@@ -7,7 +7,8 @@
 using namespace millrace;
 
 MILLRACE_OPERATOR(square) {
-  Operator op = ops::elementwise_unary("square", "x · x", {f32, f64, bf16, f16, i8, u8, i32, i64});
+  Operator op =
+      ops::elementwise_unary("square", "x · x", {f32, f64, bf16, f16, i8, u8, i16, u16, i32, u32, i64, u64});
   op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) { return b.mul(x[0], x[0]); };
   op.gradient = [](const GradientContext& c) {
     ops::Build b(c.graph);

@@ -7,8 +7,8 @@
 using namespace millrace;
 
 MILLRACE_OPERATOR(sum) {
-  Operator op =
-      ops::reduction_operator("sum", "The sum over `axes`.", Reduction::sum, {f32, f64, bf16, f16, i32, i64});
+  Operator op = ops::reduction_operator("sum", "The sum over `axes`.", Reduction::sum,
+                                        {f32, f64, bf16, f16, i32, u32, i64, u64});
   op.gradient = [](const GradientContext& c) {
     ops::Build b(c.graph);
     const Shape& shape = c.type(c.operands[0]).shape;
@@ -17,6 +17,6 @@ MILLRACE_OPERATOR(sum) {
   };
   op.onnx = {"ReduceSum"};
   op.onnx_rule = ops::onnx_reduction("ReduceSum", 13);
-  op.samples = ops::reduction_samples({f32, f64, bf16, f16, i32, i64});
+  op.samples = ops::reduction_samples({f32, f64, bf16, f16, i32, u32, i64, u64});
   return op;
 }

@@ -5,6 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include <millrace/narrow_types.h>
+#include <millrace/scalar.h>
+
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/format.h"
@@ -17,20 +20,27 @@ using nlohmann::json;
 constexpr const char* checksum_key = "millrace.crc32c";
 constexpr uint64_t max_header = 100'000'000;  // the limit of the format's own library
 
-const std::array<std::pair<DType, const char*>, 9> dtype_names{{{f32, "F32"},
-                                                                {f64, "F64"},
-                                                                {f16, "F16"},
-                                                                {bf16, "BF16"},
-                                                                {i8, "I8"},
-                                                                {u8, "U8"},
-                                                                {i32, "I32"},
-                                                                {i64, "I64"},
-                                                                {boolean, "BOOL"}}};
+const std::array<std::pair<DType, const char*>, 16> dtype_names{{{f32, "F32"},
+                                                                 {f64, "F64"},
+                                                                 {f16, "F16"},
+                                                                 {bf16, "BF16"},
+                                                                 {i8, "I8"},
+                                                                 {u8, "U8"},
+                                                                 {i16, "I16"},
+                                                                 {u16, "U16"},
+                                                                 {i32, "I32"},
+                                                                 {u32, "U32"},
+                                                                 {i64, "I64"},
+                                                                 {u64, "U64"},
+                                                                 {f8e4m3fn, "F8_E4M3"},
+                                                                 {f8e5m2, "F8_E5M2"},
+                                                                 {f8e8m0, "F8_E8M0"},
+                                                                 {boolean, "BOOL"}}};
 
 const char* dtype_name(DType dtype) {
   for (const auto& [candidate, name] : dtype_names)
     if (candidate == dtype) return name;
-  fail<InternalError>("safetensors has no dtype {}", dtype.name());
+  fail<InputError>("safetensors has no dtype {}; convert the tensor", dtype.name());
 }
 
 /// The checksum covers the header as it reads without the checksum, then the data.

@@ -121,6 +121,9 @@ TEST_CASE("constants keep their bits") {
     for (int64_t i = 0; i < bits.bytes(); ++i)
       bytes[i] =
           dtype.is_bool() ? random.next() & 1 : static_cast<uint8_t>(random.next());  // NaN payloads too
+    for (int64_t i = 0; dtype.bits < 8 && i < bits.count(); ++i)  // as such values lie in their bytes
+      dtype.is_int() ? bits.set_int(i, bytes[i])
+                     : void(bytes[i] &= static_cast<uint8_t>((1 << dtype.bits) - 1));
     if (dtype == f32) bits.as<uint32_t>()[0] = 0xffc12345;
     if (dtype == i64) bits.as<int64_t>()[0] = std::numeric_limits<int64_t>::min();
     outputs.push_back(graph.constant(bits));

@@ -1,8 +1,10 @@
 #include "onnx/export.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <doctest/doctest.h>
 
+#include <millrace/narrow_types.h>
 #include <millrace/nn.h>
 #include <millrace/operator.h>
 #include <millrace/optim.h>
@@ -35,7 +37,16 @@ TEST_CASE("every operator that names an ONNX operator is exported, in all its sa
         for (size_t k = 1; k < inputs.size(); ++k) options.weights[static_cast<int>(k)] = inputs[k];
       const std::string model = onnx::export_model(graph, options);
       CHECK(model.size() > 20);
-      if (!dump) continue;
+      // ONNX has some operators not for all of these types, and ONNX Runtime few kernels; import_test.cpp
+      // reads them back.
+      const auto rare = [](const Type& type) {
+        const DType dtype = type.dtype;
+        return is_narrow_float(dtype) || (dtype.is_int() && (dtype.bits < 8 || dtype.bits == 16)) ||
+               dtype == u32 || dtype == u64;
+      };
+      if (!dump || std::any_of(op->samples[i].operands.begin(), op->samples[i].operands.end(), rare) ||
+          rare(graph.type(graph.outputs()[0])))
+        continue;
       const std::filesystem::path base = std::filesystem::path(dump) / fmt::format("{}.{}", op->name, i);
       track::NamedArrays arrays{{"result", ref::evaluate(graph, inputs)[0]}};
       for (size_t k = 0; k < inputs.size(); ++k) arrays.emplace_back(graph.input_names()[k], inputs[k]);

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
+
+#include <millrace/narrow_types.h>
 
 #include "base/format.h"
 
@@ -28,6 +31,7 @@ double rounded(DType dtype, double value) {
   if (dtype == f64) return value;
   const auto single = static_cast<float>(value);
   if (dtype == f32) return single;
+  if (is_narrow_float(dtype)) return narrow_to_float(dtype, float_to_narrow(dtype, single));
   return dtype == bf16 ? bf16_to_float(float_to_bf16(single)) : f16_to_float(float_to_f16(single));
 }
 
@@ -171,12 +175,12 @@ bool is_logic(ScalarOp op) { return op == ScalarOp::logical_and || op == ScalarO
 }  // namespace
 
 Cell load_cell(const Array& array, int64_t i) {
-  if (array.dtype().is_float()) return {.f = array.at(i)};
+  if (is_real(array.dtype())) return {.f = array.at(i)};
   return {.u = static_cast<uint64_t>(array.int_at(i))};
 }
 
 void store_cell(Array& array, int64_t i, Cell value) {
-  if (array.dtype().is_float())
+  if (is_real(array.dtype()))
     array.set(i, value.f);
   else if (array.dtype().is_bool())
     array.set(i, value.u != 0);
@@ -185,18 +189,18 @@ void store_cell(Array& array, int64_t i, Cell value) {
 }
 
 Cell constant_cell(DType dtype, double value) {
-  if (dtype.is_float()) return {.f = value};
+  if (is_real(dtype)) return {.f = value};
   if (dtype.is_bool()) return {.u = value != 0 ? uint64_t{1} : 0};
   return {.u = to_integer(dtype, value)};
 }
 
 Cell integer_cell(DType dtype, int64_t value) {
-  if (dtype.is_float()) return {.f = static_cast<double>(value)};
+  if (is_real(dtype)) return {.f = static_cast<double>(value)};
   return wrapped(dtype, static_cast<uint64_t>(value));
 }
 
 Cell apply_unary(ScalarOp op, DType dtype, Cell a) {
-  if (dtype.is_float()) return {.f = float_unary(op, a.f, dtype)};
+  if (is_real(dtype)) return {.f = float_unary(op, a.f, dtype)};
   switch (op) {
     case ScalarOp::logical_not:
       return {.u = a.u == 0 ? uint64_t{1} : 0};
@@ -214,7 +218,7 @@ Cell apply_unary(ScalarOp op, DType dtype, Cell a) {
 Cell apply_binary(ScalarOp op, DType dtype, Cell a, Cell b) {
   if (is_comparison(op)) {
     bool holds;
-    if (dtype.is_float())
+    if (is_real(dtype))
       holds = compared(op, a.f, b.f);
     else if (dtype.kind == Kind::signed_int)
       holds = compared(op, static_cast<int64_t>(a.u), static_cast<int64_t>(b.u));
@@ -224,26 +228,34 @@ Cell apply_binary(ScalarOp op, DType dtype, Cell a, Cell b) {
   }
   if (op == ScalarOp::logical_and) return {.u = a.u & b.u};
   if (op == ScalarOp::logical_or) return {.u = a.u | b.u};
-  if (dtype.is_float()) return {.f = float_binary(op, a.f, b.f, dtype)};
+  if (is_real(dtype)) return {.f = float_binary(op, a.f, b.f, dtype)};
   return wrapped(dtype, int_binary(op, a.u, b.u, dtype));
 }
 
 Cell apply_cast(DType from, DType to, Cell a) {
-  if (from.is_float()) {
-    if (to.is_float()) return {.f = rounded(to, a.f)};
+  if (is_real(from)) {
+    if (is_real(to)) return {.f = rounded(to, a.f)};
     if (to.is_bool()) return {.u = a.f != 0 ? uint64_t{1} : 0};
     return {.u = to_integer(to, a.f)};
   }
-  if (!to.is_float()) return wrapped(to, a.u);
+  if (!is_real(to)) return wrapped(to, a.u);
   const double value = from.kind == Kind::signed_int ? static_cast<double>(static_cast<int64_t>(a.u))
                                                      : static_cast<double>(a.u);
   return {.f = rounded(to, value)};
 }
 
 Cell apply_bitcast(DType from, DType to, Cell a) {
-  if (from.is_float()) return {.u = std::bit_cast<uint32_t>(static_cast<float>(a.f))};
-  if (to.is_float()) return {.f = std::bit_cast<float>(static_cast<uint32_t>(a.u))};
-  return a;
+  uint64_t bits = zero_extended(from, a.u);
+  if (is_real(from)) {
+    Array one(from, Shape{});
+    one.set(0, a.f);
+    bits = 0;
+    std::memcpy(&bits, one.data(), static_cast<size_t>(from.bytes()));
+  }
+  if (!is_real(to)) return wrapped(to, bits);
+  Array one(to, Shape{});
+  std::memcpy(one.data(), &bits, static_cast<size_t>(to.bytes()));
+  return {.f = one.at(0)};
 }
 
 DType binary_dtype(ScalarOp op, DType operands) {
@@ -289,7 +301,7 @@ Scalar ScalarTape::select(Scalar condition, Scalar if_true, Scalar if_false) {
 Scalar ScalarTape::cast(Scalar a, DType to) { return append({.what = What::cast, .dtype = to, .a = a.id}); }
 
 Scalar ScalarTape::bitcast(Scalar a, DType to) {
-  MILLRACE_CHECK(dtype(a).bits == 32 && to.bits == 32, "the bits of {} as {}", dtype(a).name(), to.name());
+  MILLRACE_CHECK(dtype(a).bits == to.bits, "the bits of {} as {}", dtype(a).name(), to.name());
   return append({.what = What::bitcast, .dtype = to, .a = a.id});
 }
 

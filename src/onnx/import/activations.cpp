@@ -1,7 +1,6 @@
 #include "onnx/import/call.h"
 
 using namespace millrace;
-using onnx::Ints;
 
 // Functions of one element with numbers of their own.
 namespace {

@@ -112,6 +112,6 @@ MILLRACE_ONNX_IMPORT(Attention) {
     y = call.b.reshape(call.b.transpose(y, {0, 2, 1, 3}), {out[0], out[2], out[1] * out[3]});
   }
   const int64_t mode = call.integer("qk_matmul_output_mode", 0);
-  const Value shown = mode == 0 ? plain : mode == 1 ? masked : mode == 2 ? soft : shares;
+  const Value shown = mode == 0 ? plain : mode == 1 ? soft : mode == 2 ? masked : shares;
   return {y, present_k, present_v, call.b.cast(call.b.broadcast(shown, all), dtype)};
 }

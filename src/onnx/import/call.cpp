@@ -6,28 +6,86 @@ namespace millrace::onnx {
 
 void ImportCall::refuse(const std::string& reason) const { fail<InputError>("{}", reason); }
 
-Value ImportCall::operand(int k) const {
+const Item& ImportCall::item(int k) const {
   if (!given(k)) refuse(fmt::format("input {} is left out", k));
   return operands_[static_cast<size_t>(k)];
 }
 
-Ints ImportCall::known_ints(int k) const {
+Value ImportCall::operand(int k) const {
+  const Item& found = item(k);
+  const std::string& name = node.inputs[static_cast<size_t>(k)];
+  if (found.form == Item::Form::texts)
+    refuse(fmt::format("its input '{}' holds texts, which it is not read with; compute it before", name));
+  if (found.form != Item::Form::tensor) refuse(fmt::format("its input '{}' is a sequence, no tensor", name));
+  if (found.bounded_axis >= 0)
+    throw UnknownInputs(
+        fmt::format(
+            "the size of its input '{}' depends on data, and it needs that size before the model runs", name),
+        inputs_behind(graph, found.size));
+  return found.value;
+}
+
+std::vector<Value> ImportCall::tensors() const {
+  std::vector<Value> list;
+  for (int k = 0; k < count(); ++k) list.push_back(given(k) ? operand(k) : Value{});
+  return list;
+}
+
+const Texts& ImportCall::texts(int k) const {
+  const Item& found = item(k);
+  if (found.form != Item::Form::texts) refuse(fmt::format("input {} is no tensor of texts", k));
+  return *found.texts;
+}
+
+const std::vector<Item>& ImportCall::sequence(int k) const {
+  const Item& found = item(k);
+  if (found.form != Item::Form::sequence) refuse(fmt::format("input {} is no sequence", k));
+  return *found.items;
+}
+
+std::vector<std::string> inputs_behind(const Graph& graph, Value value) {
+  std::vector<bool> seen(static_cast<size_t>(graph.size()), false);
+  std::vector<int> open{value.node};
+  while (!open.empty()) {
+    const int at = open.back();
+    open.pop_back();
+    if (seen[static_cast<size_t>(at)]) continue;
+    seen[static_cast<size_t>(at)] = true;
+    for (const Value operand : graph.node(at).operands) open.push_back(operand.node);
+  }
+  std::vector<std::string> names;
+  for (size_t i = 0; i < graph.inputs().size(); ++i)
+    if (seen[static_cast<size_t>(graph.inputs()[i].node)]) names.push_back(graph.input_names()[i]);
+  return names;
+}
+
+const Array& ImportCall::known_array(int k) const {
   const Array* array = known(k);
-  if (!array)
-    refuse(fmt::format("sizes depend on its input '{}', which is not known before the model runs",
-                       node.inputs[static_cast<size_t>(k)]));
-  if (array->dtype().is_float()) refuse(fmt::format("its input {} is no list of whole numbers", k));
+  if (array) return *array;
+  const Value value = operand(k);
+  const std::vector<std::string> names = inputs_behind(graph, value);
+  throw UnknownInputs(
+      fmt::format(
+          "what is computed, or how large it is, depends on its input '{}', which is not known before the "
+          "model runs: it comes from {}",
+          node.inputs[static_cast<size_t>(k)],
+          names.empty() ? "random numbers" : fmt::format("'{}'", fmt::join(names, "', '"))),
+      names);
+}
+
+Ints ImportCall::known_ints(int k) const {
+  const Array& array = known_array(k);
+  if (is_real(array.dtype())) refuse(fmt::format("its input {} is no list of whole numbers", k));
   Ints list;
-  for (int64_t i = 0; i < array->count(); ++i) list.push_back(array->int_at(i));
+  for (int64_t i = 0; i < array.count(); ++i) list.push_back(array.int_at(i));
   return list;
 }
 
 double ImportCall::known_number(int k) const {
-  const Array* array = known(k);
-  if (!array || array->count() != 1)
-    refuse(fmt::format("its input '{}' must be one number that is known before the model runs",
-                       node.inputs[static_cast<size_t>(k)]));
-  return array->at(0);
+  const Array& array = known_array(k);
+  if (array.count() != 1)
+    refuse(fmt::format("its input '{}' must be one number", node.inputs[static_cast<size_t>(k)]));
+  return array.at(0);
 }
 
 const AttributeProto& ImportCall::attribute(std::string_view name) const {

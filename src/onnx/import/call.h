@@ -5,8 +5,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include <millrace/error.h>
 #include <millrace/graph.h>
 
 #include "onnx/import/control.h"
@@ -21,7 +23,7 @@ using Ints = std::vector<int64_t>;
 /// missing at the end. Errors that it throws are told with the node's name and operator.
 class ImportCall {
  public:
-  ImportCall(const NodeProto& node_, int64_t opset_, Graph& graph_, std::vector<Value> operands,
+  ImportCall(const NodeProto& node_, int64_t opset_, Graph& graph_, Items operands,
              const std::filesystem::path& folder_, NestedGraphs& nested_)
       : node(node_),
         opset(opset_),
@@ -40,11 +42,18 @@ class ImportCall {
 
   /// Operands, those that are left out counted; given(k) is false for these.
   int count() const { return static_cast<int>(operands_.size()); }
-  bool given(int k) const { return k < count() && operands_[static_cast<size_t>(k)].valid(); }
-  /// Operand k. InputError when it is left out.
+  bool given(int k) const { return k < count() && operands_[static_cast<size_t>(k)].is_something(); }
+  /// Operand k. InputError when it is left out, no tensor, or of a size that depends on data.
   Value operand(int k) const;
   Value operator[](int k) const { return operand(k); }
-  const std::vector<Value>& operands() const { return operands_; }
+  /// All of them, which must be tensors.
+  std::vector<Value> tensors() const;
+  /// Operand k as it is, whatever it is.
+  const Item& item(int k) const;
+  bool is_texts(int k) const { return given(k) && item(k).form == Item::Form::texts; }
+  /// Operand k, which must be texts, or a sequence.
+  const Texts& texts(int k) const;
+  const std::vector<Item>& sequence(int k) const;
   const Type& type(int k) const { return graph.type(operand(k)); }
   const Shape& shape(int k) const { return type(k).shape; }
   int rank(int k) const { return shape(k).rank(); }
@@ -52,7 +61,8 @@ class ImportCall {
 
   /// What an operand holds where that is known now, else null.
   const Array* known(int k) const { return given(k) ? graph.constant_value(operand(k)) : nullptr; }
-  /// The whole numbers of an operand that must be known, since sizes depend on it.
+  /// What an operand holds, which must be known, since sizes depend on it. UnknownInputs when it is not.
+  const Array& known_array(int k) const;
   Ints known_ints(int k) const;
   double known_number(int k) const;
 
@@ -78,12 +88,23 @@ class ImportCall {
   [[noreturn]] void refuse(const std::string& reason) const;
 
  private:
-  std::vector<Value> operands_;
+  Items operands_;
 };
 
+/// Why something cannot be imported: sizes, or what is computed at all, depend on values that only the inputs
+/// say, which are named.
+struct UnknownInputs : InputError {
+  UnknownInputs(const std::string& message, std::vector<std::string> names, bool told = false)
+      : InputError(message), inputs(std::move(names)), inputs_told(told) {}
+  std::vector<std::string> inputs;
+  bool inputs_told;  // the message says the node already
+};
+/// The names of the graph's inputs that a value depends on.
+std::vector<std::string> inputs_behind(const Graph& graph, Value value);
+
 struct ImportRule {
-  std::string_view name;  // "Conv", "ai.onnx.ml.Scaler"
-  std::vector<Value> (*run)(ImportCall& call);
+  std::string_view name;  // "Conv", "ai_onnx_ml_Scaler"
+  Items (*run)(ImportCall& call);
 };
 
 /// Null for an operator without one.
@@ -94,10 +115,10 @@ std::vector<std::string> import_rule_names();
 
 /// Defines the rule of an operator: MILLRACE_ONNX_IMPORT(Conv) { return {call.graph.add(…)}; }. CMake finds
 /// it by this word in the files of src/onnx/import/ and writes the list that onnx/import/rules.cpp includes.
-#define MILLRACE_ONNX_IMPORT(NAME)                                                         \
-  static std::vector<::millrace::Value> import_##NAME(::millrace::onnx::ImportCall& call); \
-  const ::millrace::onnx::ImportRule& onnx_import_##NAME() {                               \
-    static const ::millrace::onnx::ImportRule rule{#NAME, import_##NAME};                  \
-    return rule;                                                                           \
-  }                                                                                        \
-  static std::vector<::millrace::Value> import_##NAME([[maybe_unused]] ::millrace::onnx::ImportCall& call)
+#define MILLRACE_ONNX_IMPORT(NAME)                                                  \
+  static ::millrace::onnx::Items import_##NAME(::millrace::onnx::ImportCall& call); \
+  const ::millrace::onnx::ImportRule& onnx_import_##NAME() {                        \
+    static const ::millrace::onnx::ImportRule rule{#NAME, import_##NAME};           \
+    return rule;                                                                    \
+  }                                                                                 \
+  static ::millrace::onnx::Items import_##NAME([[maybe_unused]] ::millrace::onnx::ImportCall& call)

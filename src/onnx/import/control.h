@@ -2,10 +2,9 @@
 #pragma once
 
 #include <span>
-#include <vector>
+#include <string>
 
-#include <millrace/graph.h>
-
+#include "onnx/import/item.h"
 #include "onnx/model.h"
 
 namespace millrace::onnx {
@@ -15,7 +14,9 @@ class NestedGraphs {
   virtual ~NestedGraphs() = default;
   /// Writes a node's graph where the node stands, with these values as its inputs; its results. It may read
   /// values of the graphs around it.
-  virtual std::vector<Value> inline_nested(const GraphProto& nested, std::span<const Value> arguments) = 0;
+  virtual Items inline_nested(const GraphProto& nested, std::span<const Item> arguments) = 0;
+  /// What a name of the node's graph stands for.
+  virtual Item look_up(const std::string& name) = 0;
 };
 
 }  // namespace millrace::onnx

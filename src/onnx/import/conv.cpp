@@ -12,24 +12,22 @@ Value with_bias(onnx::ImportCall& call, Value y) {
   return call.b.add(y, call.b.reshape(call[2], shape));
 }
 
-Value two(onnx::ImportCall& call, Value x, Value weight, const onnx::Windows& of) {
+Value two(onnx::ImportCall& call, Value x, Value weight, const onnx::Windows& of, int64_t groups) {
   const onnx::Windows w = as_two(of);
-  const Value y = call.graph.add("conv2d", {two_dimensional(call, x, of), two_dimensional(call, weight, of)},
-                                 {{"strides", w.strides},
-                                  {"pads", w.pads},
-                                  {"dilations", w.dilations},
-                                  {"groups", call.integer("group", 1)}});
+  const Value y = call.graph.add(
+      "conv2d", {two_dimensional(call, x, of), two_dimensional(call, weight, of)},
+      {{"strides", w.strides}, {"pads", w.pads}, {"dilations", w.dilations}, {"groups", groups}});
   return as_it_was(call, y, of);
 }
 
 /// Of three dimensions: for each place of the window along the first one, the slices that it meets, which
 /// become samples, in a convolution of the other two; the sum of these.
-Value three(onnx::ImportCall& call, const onnx::Windows& w) {
+Value three(onnx::ImportCall& call, Value picture, Value weight, const onnx::Windows& w, int64_t groups) {
   Ints low(5, 0), high(5, 0);
   low[2] = w.pads[0];
   high[2] = w.pads[3];
-  const Value x = call.graph.add("pad", {call[0]}, {{"low", low}, {"high", high}});
-  const Ints sizes = call.b.shape(x).sizes(), kernel = call.shape(1).sizes();
+  const Value x = call.graph.add("pad", {picture}, {{"low", low}, {"high", high}});
+  const Ints sizes = call.b.shape(x).sizes(), kernel = call.b.shape(weight).sizes();
   const int64_t depth = (sizes[2] - w.extent(0)) / w.strides[0] + 1;
   if (sizes[2] < w.extent(0)) call.refuse("its window is larger than what it looks at");
   const onnx::Windows inner{2,
@@ -47,10 +45,10 @@ Value three(onnx::ImportCall& call, const onnx::Windows& w) {
     const Value samples = call.b.reshape(call.b.transpose(met, {0, 2, 1, 3, 4}),
                                          {sizes[0] * depth, sizes[1], sizes[3], sizes[4]});
     const Value part = call.graph.add(
-        "slice", {call[1]},
+        "slice", {weight},
         {{"starts", Ints{0, 0, k, 0, 0}}, {"ends", Ints{kernel[0], kernel[1], k + 1, kernel[3], kernel[4]}}});
     const Value y =
-        two(call, samples, call.b.reshape(part, {kernel[0], kernel[1], kernel[3], kernel[4]}), inner);
+        two(call, samples, call.b.reshape(part, {kernel[0], kernel[1], kernel[3], kernel[4]}), inner, groups);
     total = total.valid() ? call.b.add(total, y) : y;
   }
   const Ints out = call.b.shape(total).sizes();
@@ -60,9 +58,13 @@ Value three(onnx::ImportCall& call, const onnx::Windows& w) {
 
 }  // namespace
 
+Value onnx::convolved(ImportCall& call, Value x, Value weight, const Windows& windows, int64_t groups) {
+  return windows.dims == 3 ? three(call, x, weight, windows, groups) : two(call, x, weight, windows, groups);
+}
+
 MILLRACE_ONNX_IMPORT(Conv) {
   const Ints weight = call.shape(1).sizes();
   if (weight.size() < 3 || weight.size() > 5) call.refuse("convolutions of 1, 2 and 3 dimensions are known");
   const onnx::Windows w = windows_of(call, Ints(weight.begin() + 2, weight.end()));
-  return {with_bias(call, w.dims == 3 ? three(call, w) : two(call, call[0], call[1], w))};
+  return {with_bias(call, onnx::convolved(call, call[0], call[1], w, call.integer("group", 1)))};
 }

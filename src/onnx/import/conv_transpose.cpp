@@ -1,14 +1,63 @@
 #include <algorithm>
 
-#include "onnx/import/call.h"
+#include "onnx/import/places.h"
+#include "onnx/import/windows.h"
 
 using namespace millrace;
 using onnx::Ints;
 
+namespace {
+
+/// As a convolution of the input, zeros between its elements, with the weights turned round.
+Value of_three(onnx::ImportCall& call, int64_t groups, const Ints& pads, const Ints& result) {
+  const Ints weight = call.shape(1).sizes();
+  const Ints strides = call.ints("strides", Ints(3, 1)), dilations = call.ints("dilations", Ints(3, 1));
+  if (groups < 1 || weight[0] % groups != 0) call.refuse("its groups do not fit its weights");
+  Value x = call[0];
+  onnx::Windows w{3, Ints(weight.begin() + 2, weight.end()), Ints(3, 1), dilations, Ints(6, 0)};
+  for (size_t d = 0; d < 3; ++d) {
+    const size_t axis = d + 2;
+    if (strides[d] > 1) {
+      Ints sizes = call.b.shape(x).sizes(), apart = sizes;
+      apart.insert(apart.begin() + static_cast<int64_t>(axis) + 1, 1);
+      Ints high(apart.size(), 0);
+      high[axis + 1] = strides[d] - 1;
+      const Value spread = call.graph.add("pad", {call.b.reshape(x, Shape(apart))},
+                                          {{"low", Ints(apart.size(), 0)}, {"high", high}});
+      Ints ends = sizes;
+      ends[axis] = (sizes[axis] - 1) * strides[d] + 1;
+      sizes[axis] *= strides[d];
+      x = call.graph.add("slice", {call.b.reshape(spread, Shape(sizes))},
+                         {{"starts", Ints(sizes.size(), 0)}, {"ends", ends}});
+    }
+    w.pads[d] = w.extent(d) - 1 - pads[d];
+    w.pads[d + 3] = result[d] - 1 + w.extent(d) - call.b.shape(x)[axis].size() - w.pads[d];
+    // What the pads take away is not computed at all.
+    Ints starts(5, 0), ends = call.b.shape(x).sizes();
+    starts[axis] = std::max<int64_t>(0, -w.pads[d]);
+    ends[axis] -= std::max<int64_t>(0, -w.pads[d + 3]);
+    if (starts[axis] >= ends[axis]) call.refuse("its pads leave nothing");
+    x = call.graph.add("slice", {x}, {{"starts", starts}, {"ends", ends}});
+    w.pads[d] = std::max<int64_t>(0, w.pads[d]);
+    w.pads[d + 3] = std::max<int64_t>(0, w.pads[d + 3]);
+  }
+  Value turned = call[1];
+  for (int64_t d = 2; d < 5; ++d) turned = turned_round(call, turned, d);
+  const int64_t from = weight[0] / groups, to = weight[1];
+  turned = call.b.transpose(call.b.reshape(turned, {groups, from, to, weight[2], weight[3], weight[4]}),
+                            {0, 2, 1, 3, 4, 5});
+  Value y = onnx::convolved(
+      call, x, call.b.reshape(turned, {groups * to, from, weight[2], weight[3], weight[4]}), w, groups);
+  if (call.given(2)) y = call.b.add(y, call.b.reshape(call[2], {call.shape(2)[0], 1, 1, 1}));
+  return y;
+}
+
+}  // namespace
+
 MILLRACE_ONNX_IMPORT(ConvTranspose) {
   const Ints weight = call.shape(1).sizes(), x = call.shape(0).sizes();
-  if (weight.size() < 3 || weight.size() > 4 || x.size() != weight.size())
-    call.refuse("it has another number of dimensions than 1 or 2");
+  if (weight.size() < 3 || weight.size() > 5 || x.size() != weight.size())
+    call.refuse("it has another number of dimensions than 1, 2 or 3");
   const size_t dims = weight.size() - 2;
   const Ints strides = call.ints("strides", Ints(dims, 1)), dilations = call.ints("dilations", Ints(dims, 1)),
              extra = call.ints("output_padding", Ints(dims, 0));
@@ -32,6 +81,7 @@ MILLRACE_ONNX_IMPORT(ConvTranspose) {
       result.push_back(full - pads[d] - pads[d + dims]);
     }
   }
+  if (dims == 3) return {of_three(call, groups, pads, result)};
   const auto two = [&](Ints list, int64_t fill) {
     if (list.size() == 1) list.insert(list.begin(), fill);
     return list;

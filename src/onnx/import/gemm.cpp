@@ -1,7 +1,6 @@
 #include "onnx/import/call.h"
 
 using namespace millrace;
-using onnx::Ints;
 
 MILLRACE_ONNX_IMPORT(Gemm) {
   const double alpha = call.number("alpha", 1), beta = call.number("beta", 1);

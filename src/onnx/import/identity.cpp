@@ -1,6 +1,7 @@
 #include "onnx/import/call.h"
 
 using namespace millrace;
-using onnx::Ints;
 
-MILLRACE_ONNX_IMPORT(Identity) { return {call[0]}; }
+MILLRACE_ONNX_IMPORT(Identity) {
+  return {call.count() > 0 && !call.given(0) ? onnx::Item::empty() : call.item(0)};
+}

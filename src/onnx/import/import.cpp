@@ -1,7 +1,8 @@
 #include "onnx/import/import.h"
 
 #include <algorithm>
-#include <set>
+#include <cstring>
+#include <optional>
 
 #include <millrace/error.h>
 #include <millrace/operator.h>
@@ -18,6 +19,12 @@ namespace {
 /// Constants that are computed while importing are no larger than this many elements: larger ones are left to
 /// the program, which computes them faster.
 constexpr int64_t kFolded = int64_t{1} << 24;
+
+/// Operations, and elements that are computed on the way.
+constexpr double kFoldedWork = 2e8;
+
+/// Loops that are written step after step, in each other, could fill all memory.
+constexpr int kMostNodes = 1 << 19;
 
 /// Element-wise operators whose declared counterpart is the same function, by its name in ONNX.
 const std::map<std::string_view, const Operator*>& same_functions() {
@@ -58,26 +65,28 @@ class Importer : public NestedGraphs {
     initialise(model_.graph, scope);
     for (const ValueInfo& input : model_.graph.inputs) add_input(input, scope);
     for (const auto& [name, type] : options_.inputs) require_input(name);
-    for (const auto& [name, array] : options_.known) require_input(name);
+    for (const auto& [name, value] : options_.known) require_input(name);
+    for (const auto& [name, value] : options_.values) require_input(name);
     run_nodes(model_.graph.nodes, scope);
-    std::vector<Value> outputs;
-    std::vector<std::string> names;
-    for (const ValueInfo& output : model_.graph.outputs) {
-      outputs.push_back(find(output.name, scope, "an output of the model"));
-      names.push_back(output.name);
-    }
-    result_.graph.set_outputs(std::move(outputs), std::move(names));
+    Outputs outputs;
+    for (const ValueInfo& output : model_.graph.outputs)
+      result_.outputs.push_back(
+          shaped_output(find(output.name, scope, "an output of the model"), output.name, outputs));
+    result_.graph.set_outputs(std::move(outputs.values), std::move(outputs.names));
     return std::move(result_);
   }
 
-  std::vector<Value> inline_nested(const GraphProto& nested, std::span<const Value> arguments) override {
+  Item look_up(const std::string& name) override { return find(name, *scope_, "which the node names"); }
+
+  Items inline_nested(const GraphProto& nested, std::span<const Item> arguments) override {
+    Deeper deeper(*this, "graphs lie in each other");
     Scope scope{{}, scope_, scope_->opsets, scope_->attributes};
     if (nested.inputs.size() < arguments.size())
       fail<InputError>("its graph takes {} values, not {}", nested.inputs.size(), arguments.size());
     for (size_t i = 0; i < arguments.size(); ++i) scope.values[nested.inputs[i].name] = arguments[i];
     initialise(nested, scope);
     run_nodes(nested.nodes, scope);
-    std::vector<Value> results;
+    Items results;
     for (const ValueInfo& output : nested.outputs)
       results.push_back(find(output.name, scope, "a result of its graph"));
     return results;
@@ -86,24 +95,99 @@ class Importer : public NestedGraphs {
  private:
   /// Names that may be read; those of an outer graph, too.
   struct Scope {
-    std::map<std::string, Value> values;
+    std::map<std::string, Item> values;
     const Scope* outer;
     const std::map<std::string, int64_t>* opsets;
     const NodeProto* attributes;  // of a function's nodes: the call, whose attributes they may refer to
   };
 
   void initialise(const GraphProto& graph, Scope& scope) {
-    if (graph.has_sparse)
-      fail<InputError>("the graph '{}' has sparse initialisers; make them dense", graph.name);
+    const auto replaced = [&](const std::string& name) {
+      return &graph == &model_.graph && (options_.inputs.contains(name) || options_.known.contains(name) ||
+                                         options_.values.contains(name));
+    };
+    const auto add = [&](const std::string& name, const Array& array) {
+      const Value value = result_.graph.constant(array);
+      scope.values[name] = value;
+      if (scope.outer == nullptr) result_.weights.emplace_back(name, value);
+    };
     for (const TensorProto& tensor : graph.initialisers) {
-      if (&graph == &model_.graph &&
-          (options_.inputs.contains(tensor.name) || options_.known.contains(tensor.name)))
-        continue;
-      const Value value = result_.graph.constant(array_of(tensor, model_.folder));
-      scope.values[tensor.name] = value;
-      if (scope.outer == nullptr) result_.weights.emplace_back(tensor.name, value);
+      if (replaced(tensor.name)) continue;
+      if (tensor.is_text())
+        scope.values[tensor.name] = Item::of(texts_of(tensor));
+      else
+        add(tensor.name, array_of(tensor, model_.folder));
+    }
+    for (const SparseTensorProto& tensor : graph.sparse)
+      if (!replaced(tensor.values.name)) add(tensor.values.name, array_of(tensor, model_.folder));
+  }
+
+  /// What the graph has as outputs.
+  struct Outputs {
+    std::vector<Value> values;
+    std::vector<std::string> names;
+  };
+
+  /// Puts an output's tensors into the graph's outputs.
+  OutputShape shaped_output(const Item& item, const std::string& name, Outputs& outputs) {
+    OutputShape shape;
+    const auto add = [&](Value value, const std::string& as) {
+      outputs.values.push_back(value);
+      outputs.names.push_back(as);
+      return static_cast<int>(outputs.values.size()) - 1;
+    };
+    switch (item.form) {
+      case Item::Form::left_out:
+      case Item::Form::empty:
+        break;
+      case Item::Form::tensor:
+        shape.form = HostValue::Form::tensor;
+        shape.at = add(item.value, name);
+        if (item.bounded_axis < 0) break;
+        shape.bounded_axis = item.bounded_axis;
+        shape.size_at = add(item.size, name + ".size");
+        break;
+      case Item::Form::texts:
+        shape.form = HostValue::Form::texts;
+        shape.texts = *item.texts;
+        break;
+      case Item::Form::sequence:
+        shape.form = HostValue::Form::sequence;
+        for (size_t i = 0; i < item.items->size(); ++i)
+          shape.items.push_back(shaped_output((*item.items)[i], fmt::format("{}.{}", name, i), outputs));
+        break;
+    }
+    return shape;
+  }
+
+  /// A value that the caller has: its tensors become inputs, its texts are known.
+  Item item_of(const HostValue& value, const std::string& name, bool known) {
+    switch (value.form) {
+      case HostValue::Form::tensor:
+        return known ? result_.graph.constant(value.array) : result_.graph.input(name, value.array.type());
+      case HostValue::Form::texts:
+        return Item::of(value.texts);
+      case HostValue::Form::sequence: {
+        std::vector<Item> items;
+        for (size_t i = 0; i < value.items.size(); ++i)
+          items.push_back(item_of(value.items[i], fmt::format("{}.{}", name, i), known));
+        return Item::of(std::move(items));
+      }
+      default:
+        return Item::empty();
     }
   }
+
+  /// Graphs within graphs and functions within functions end somewhere.
+  struct Deeper {
+    Deeper(Importer& importer, const char* what) : depth(importer.depth_) {
+      if (++depth > 64) fail<InputError>("{} more than 64 deep", what);
+    }
+    Deeper(const Deeper&) = delete;
+    Deeper& operator=(const Deeper&) = delete;
+    ~Deeper() { --depth; }
+    int& depth;
+  };
 
   void require_input(const std::string& name) const {
     std::vector<std::string> names;
@@ -119,14 +203,20 @@ class Importer : public NestedGraphs {
       scope.values[input.name] = result_.graph.constant(known->second);
       return;
     }
+    if (const auto value = options_.values.find(input.name); value != options_.values.end()) {
+      scope.values[input.name] =
+          item_of(value->second, input.name, options_.known_values.contains(input.name));
+      return;
+    }
     scope.values[input.name] = result_.graph.input(input.name, type_of(input));
   }
 
   Type type_of(const ValueInfo& input) const {
     if (const auto given = options_.inputs.find(input.name); given != options_.inputs.end())
       return given->second;
-    if (!input.is_tensor)
-      fail<InputError>("the input '{}' is no tensor, and only tensors are taken", input.name);
+    if (input.form != ValueInfo::Form::tensor)
+      fail<InputError>("the input '{}' is no tensor: what it holds must be given when the model is read",
+                       input.name);
     const std::optional<DType> dtype = dtype_of(input.data_type);
     if (!dtype)
       fail<InputError>("the input '{}' is of {}, which Millrace does not compute with", input.name,
@@ -143,7 +233,7 @@ class Importer : public NestedGraphs {
     return type;
   }
 
-  Value find(const std::string& name, const Scope& scope, const char* what) const {
+  const Item& find(const std::string& name, const Scope& scope, const char* what) const {
     for (const Scope* at = &scope; at; at = at->outer)
       if (const auto found = at->values.find(name); found != at->values.end()) return found->second;
     fail<InputError>(
@@ -161,18 +251,24 @@ class Importer : public NestedGraphs {
   void run_node(const NodeProto& node, Scope& scope) {
     try {
       const NodeProto own = with_attributes(node, scope);
-      std::vector<Value> operands;
+      Items operands;
       for (const std::string& name : node.inputs)
-        operands.push_back(name.empty() ? Value{} : find(name, scope, "an input"));
-      const std::vector<Value> results = call(own, std::move(operands), scope);
+        operands.push_back(name.empty() ? Item{} : find(name, scope, "an input"));
+      const Items results = call(own, std::move(operands), scope);
       for (size_t i = 0; i < node.outputs.size(); ++i) {
         if (node.outputs[i].empty()) continue;
-        if (i >= results.size() || !results[i].valid())
+        if (i >= results.size() || results[i].form == Item::Form::left_out)
           fail<InputError>("its output {} ('{}') cannot be had", i, node.outputs[i]);
         scope.values[node.outputs[i]] = results[i];
       }
+      if (result_.graph.size() > kMostNodes)
+        fail<InputError>("the graph becomes larger than {} nodes; do its loops have too many steps?",
+                         kMostNodes);
     } catch (const NodeError&) {
       throw;
+    } catch (const UnknownInputs& e) {
+      throw UnknownInputs(e.inputs_told ? e.what() : fmt::format("{}: {}", told(node), e.what()), e.inputs,
+                          true);
     } catch (const Error& e) {
       throw NodeError(fmt::format("{}: {}", told(node), e.what()));
     }
@@ -199,7 +295,7 @@ class Importer : public NestedGraphs {
     return own;
   }
 
-  std::vector<Value> call(const NodeProto& node, std::vector<Value> operands, const Scope& scope) {
+  Items call(const NodeProto& node, Items operands, const Scope& scope) {
     if (const FunctionProto* function = find_function(node))
       return inline_function(*function, node, operands);
     const std::string name = full_name(node);
@@ -209,27 +305,30 @@ class Importer : public NestedGraphs {
       fail<InputError>("Millrace does not know this operator{}", did_you_mean(name, imported_operators()));
     const auto version = scope.opsets->find(node.domain);
     const int64_t opset = version == scope.opsets->end() ? 1 : version->second;
-    const auto write = [&](Graph& graph, std::vector<Value> values) {
+    const auto write = [&](Graph& graph, Items values) {
       graph.set_location(node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name);
       ImportCall one(node, opset, graph, std::move(values), model_.folder, *this);
       return rule ? rule->run(one) : element_wise(one, *same);
     };
-    if (all_known(operands) && !takes_graphs(node)) return folded(operands, write);
+    if (all_known(operands) && !takes_graphs(node))
+      if (std::optional<Items> constants = folded(operands, write)) return std::move(*constants);
     return write(result_.graph, std::move(operands));
   }
 
-  static std::vector<Value> element_wise(ImportCall& call, const Operator& op) {
+  static Items element_wise(ImportCall& call, const Operator& op) {
     std::vector<Value> operands;
     Shape to = call.count() > 0 ? call.shape(0) : Shape{};
     for (int k = 1; k < call.count(); ++k) to = broadcast_shapes(to, call.shape(k));
     for (int k = 0; k < call.count(); ++k) operands.push_back(call.b.broadcast(call[k], to));
-    return {call.graph.add(op, std::move(operands))};
+    return {Item(call.graph.add(op, std::move(operands)))};
   }
 
-  bool all_known(const std::vector<Value>& operands) const {
-    return std::all_of(operands.begin(), operands.end(), [&](Value value) {
-      const Array* array = value.valid() ? result_.graph.constant_value(value) : nullptr;
-      return !value.valid() || (array && array->count() <= kFolded);
+  bool all_known(const Items& operands) const {
+    return std::all_of(operands.begin(), operands.end(), [&](const Item& item) {
+      if (!item.is_something()) return true;
+      const Array* array =
+          item.form == Item::Form::tensor ? result_.graph.constant_value(item.value) : nullptr;
+      return array && array->count() <= kFolded && item.bounded_axis < 0;
     });
   }
   static bool takes_graphs(const NodeProto& node) {
@@ -237,24 +336,56 @@ class Importer : public NestedGraphs {
                        [](const AttributeProto& each) { return each.graph != nullptr; });
   }
 
-  /// What a rule gives of operands that are known: computed now.
+  /// What a rule gives of operands that are known: computed now, unless that would be much work.
   template <typename Write>
-  std::vector<Value> folded(const std::vector<Value>& operands, const Write& write) {
+  std::optional<Items> folded(const Items& operands, const Write& write) {
     Graph scratch;
-    std::vector<Value> copies;
-    for (const Value value : operands)
-      copies.push_back(value.valid() ? scratch.constant(*result_.graph.constant_value(value)) : Value{});
-    const std::vector<Value> results = write(scratch, std::move(copies));
+    Items copies;
+    for (const Item& item : operands)
+      copies.push_back(item.is_something() ? Item(scratch.constant(*result_.graph.constant_value(item.value)))
+                                           : Item{});
+    const Items results = write(scratch, std::move(copies));
+    if (!little_work(scratch)) return std::nullopt;
     std::vector<Value> outputs;
-    for (const Value value : results)
-      if (value.valid()) outputs.push_back(value);
+    for (const Item& item : results) collect(item, outputs);
     scratch.set_outputs(outputs);
     const std::vector<Array> arrays = ref::evaluate(scratch, {});
-    std::vector<Value> constants;
+    Items constants;
     size_t at = 0;
-    for (const Value value : results)
-      constants.push_back(value.valid() ? result_.graph.constant(arrays[at++]) : Value{});
+    for (const Item& item : results) constants.push_back(as_constant(item, arrays, at));
     return constants;
+  }
+
+  static bool little_work(const Graph& graph) {
+    double work = 0;
+    for (int i = 0; i < graph.size(); ++i) {
+      const Node& node = graph.node(i);
+      for (const Type& type : node.types) {
+        if (type.shape.count() > kFolded) return false;
+        work += static_cast<double>(type.shape.count());
+      }
+      if (node.op->op_class == OpClass::heavy && node.op->flops) work += node.op->flops(graph, node);
+    }
+    return work <= kFoldedWork;
+  }
+
+  static void collect(const Item& item, std::vector<Value>& outputs) {
+    if (item.form == Item::Form::tensor) outputs.push_back(item.value);
+    if (item.bounded_axis >= 0) outputs.push_back(item.size);
+    if (item.items)
+      for (const Item& each : *item.items) collect(each, outputs);
+  }
+
+  Item as_constant(const Item& item, const std::vector<Array>& arrays, size_t& at) {
+    if (item.form == Item::Form::tensor) {
+      const Array& whole = arrays[at++];
+      if (item.bounded_axis < 0) return result_.graph.constant(whole);
+      return result_.graph.constant(first_along(whole, item.bounded_axis, arrays[at++].int_at(0)));
+    }
+    if (item.form != Item::Form::sequence) return item;
+    std::vector<Item> items;
+    for (const Item& each : *item.items) items.push_back(as_constant(each, arrays, at));
+    return Item::of(std::move(items));
   }
 
   const FunctionProto* find_function(const NodeProto& node) const {
@@ -264,20 +395,18 @@ class Importer : public NestedGraphs {
     return nullptr;
   }
 
-  std::vector<Value> inline_function(const FunctionProto& function, const NodeProto& node,
-                                     const std::vector<Value>& operands) {
-    if (++depth_ > 64) fail<InputError>("functions call each other more than 64 deep");
+  Items inline_function(const FunctionProto& function, const NodeProto& node, const Items& operands) {
+    Deeper deeper(*this, "functions call each other");
     NodeProto with_defaults = node;
     for (const AttributeProto& each : function.defaults)
       if (!with_defaults.find(each.name)) with_defaults.attributes.push_back(each);
     Scope scope{{}, nullptr, &function.opsets, &with_defaults};
     for (size_t i = 0; i < function.inputs.size(); ++i)
-      scope.values[function.inputs[i]] = i < operands.size() ? operands[i] : Value{};
+      scope.values[function.inputs[i]] = i < operands.size() ? operands[i] : Item{};
     run_nodes(function.nodes, scope);
-    std::vector<Value> results;
+    Items results;
     for (const std::string& name : function.outputs)
       results.push_back(find(name, scope, "a result of the function"));
-    --depth_;
     return results;
   }
 
@@ -289,6 +418,22 @@ class Importer : public NestedGraphs {
 };
 
 }  // namespace
+
+Array first_along(const Array& array, int axis, int64_t size) {
+  Ints sizes = array.shape().sizes();
+  const auto at = static_cast<size_t>(axis);
+  const int64_t all = sizes[at];
+  size = std::clamp<int64_t>(size, 0, all);
+  sizes[at] = size;
+  Array part(array.dtype(), Shape(sizes));
+  int64_t outer = 1, inner = array.dtype().bytes();
+  for (size_t d = 0; d < at; ++d) outer *= sizes[d];
+  for (size_t d = at + 1; d < sizes.size(); ++d) inner *= sizes[d];
+  for (int64_t i = 0; i < outer && part.count() > 0; ++i)
+    std::memcpy(static_cast<char*>(part.data()) + i * size * inner,
+                static_cast<const char*>(array.data()) + i * all * inner, static_cast<size_t>(size * inner));
+  return part;
+}
 
 Imported import_model(const Model& model, const ImportOptions& options) {
   return Importer(model, options).run();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include <millrace/array.h>
 #include <millrace/graph.h>
 
+#include "onnx/host_value.h"
 #include "onnx/model.h"
 
 namespace millrace::onnx {
@@ -19,17 +21,40 @@ struct ImportOptions {
   std::map<std::string, Type> inputs = {};
   /// Values of inputs that are known already: they become constants. Inputs that sizes depend on need one.
   std::map<std::string, Array> known = {};
+  /// Inputs that are more than a tensor: sequences, optionals and texts as they are when the model runs.
+  /// Their tensors become inputs of the graph ("name", or "name.0", "name.1" …, of which only the type
+  /// counts), their texts and what else they are is known.
+  std::map<std::string, HostValue> values = {};
+  /// Of these, those whose tensors are known, too.
+  std::set<std::string> known_values = {};
+};
+
+/// How an output of the model is made of the graph's outputs.
+struct OutputShape {
+  HostValue::Form form = HostValue::Form::nothing;
+  int at = -1;  // of a tensor: the graph's output
+  /// Of a tensor whose size along an axis depends on data: output `at` has the most that it can be, and
+  /// output `size_at` (i64[], "name.size") says how much of it counts.
+  int bounded_axis = -1, size_at = -1;
+  Texts texts;
+  std::vector<OutputShape> items;
 };
 
 struct Imported {
-  Graph graph;  // inputs in the model's order but for those that are known; outputs as the model names them
+  /// Inputs in the model's order but for those that are known; outputs as the model names them, a tensor
+  /// each, unless `outputs` says more.
+  Graph graph;
+  std::vector<OutputShape> outputs;  // the model's
   /// Initialisers that became constants: trained weights among them.
   std::vector<std::pair<std::string, Value>> weights;
 };
 
 /// The graph of a model for given types of its inputs. InputError names the node, its operator, the reason
-/// and what would help.
+/// and what would help; it is UnknownInputs (onnx/import/call.h) where it would help to know inputs.
 Imported import_model(const Model& model, const ImportOptions& options);
+
+/// The first `size` positions along an axis.
+Array first_along(const Array& array, int axis, int64_t size);
 
 /// Operators of ONNX that are imported: "Conv", "ai.onnx.ml.Scaler".
 std::vector<std::string> imported_operators();

@@ -3,7 +3,6 @@
 #include "onnx/import/call.h"
 
 using namespace millrace;
-using onnx::Ints;
 
 MILLRACE_ONNX_IMPORT(IsInf) {
   const Value x = call[0];

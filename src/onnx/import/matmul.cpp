@@ -1,7 +1,6 @@
 #include "onnx/import/call.h"
 
 using namespace millrace;
-using onnx::Ints;
 
 /// Of any rank: rows and columns that are missing are added, leading dimensions broadcast.
 MILLRACE_ONNX_IMPORT(MatMul) {

@@ -1,7 +1,6 @@
 #include "onnx/import/call.h"
 
 using namespace millrace;
-using onnx::Ints;
 
 /// The sign of the divisor, or with fmod that of the dividend.
 MILLRACE_ONNX_IMPORT(Mod) {

@@ -31,6 +31,33 @@ bool is_plain(const onnx::Windows& w) {
   return w.dims <= 2;
 }
 
+/// The parts of a padded picture that all windows have at one of their places, place after place.
+template <typename Take>
+void each_place(onnx::ImportCall& call, const std::vector<Value>& padded, const onnx::Windows& w,
+                const Take& take) {
+  const auto dims = static_cast<size_t>(w.dims);
+  const Ints sizes = call.b.shape(padded[0]).sizes();
+  Ints place(dims, 0);
+  while (true) {
+    std::vector<Value> parts;
+    for (const Value x : padded) {
+      Ints starts(dims + 2, 0), ends = call.b.shape(x).sizes(), steps(dims + 2, 1);
+      for (size_t d = 0; d < dims; ++d) {
+        if (sizes[d + 2] < w.extent(d)) call.refuse("its window is larger than what it looks at");
+        const int64_t count = (sizes[d + 2] - w.extent(d)) / w.strides[d] + 1;
+        starts[d + 2] = place[d] * w.dilations[d];
+        ends[d + 2] = starts[d + 2] + (count - 1) * w.strides[d] + 1;
+        steps[d + 2] = w.strides[d];
+      }
+      parts.push_back(call.graph.add("slice", {x}, {{"starts", starts}, {"ends", ends}, {"steps", steps}}));
+    }
+    take(parts);
+    size_t d = dims;
+    while (d > 0 && ++place[d - 1] == w.kernel[d - 1]) place[--d] = 0;
+    if (d == 0) return;
+  }
+}
+
 /// One by one the places of a window, each for all windows at once, put together by `op`.
 Value gathered(onnx::ImportCall& call, Value x, const onnx::Windows& w, std::string_view op, double outside) {
   const auto dims = static_cast<size_t>(w.dims);
@@ -40,25 +67,61 @@ Value gathered(onnx::ImportCall& call, Value x, const onnx::Windows& w, std::str
     high[d + 2] = w.pads[d + dims];
   }
   const Value padded = call.graph.add("pad", {x}, {{"low", low}, {"high", high}, {"value", outside}});
-  const Ints sizes = call.b.shape(padded).sizes();
-  Ints place(dims, 0);
   Value result;
-  while (true) {
-    Ints starts(dims + 2, 0), ends = sizes, steps(dims + 2, 1);
-    for (size_t d = 0; d < dims; ++d) {
-      if (sizes[d + 2] < w.extent(d)) call.refuse("its window is larger than what it looks at");
-      const int64_t count = (sizes[d + 2] - w.extent(d)) / w.strides[d] + 1;
-      starts[d + 2] = place[d] * w.dilations[d];
-      ends[d + 2] = starts[d + 2] + (count - 1) * w.strides[d] + 1;
-      steps[d + 2] = w.strides[d];
-    }
-    const Value part =
-        call.graph.add("slice", {padded}, {{"starts", starts}, {"ends", ends}, {"steps", steps}});
-    result = result.valid() ? call.b.binary(op, result, part) : part;
-    size_t d = dims;
-    while (d > 0 && ++place[d - 1] == w.kernel[d - 1]) place[--d] = 0;
-    if (d == 0) return result;
+  each_place(call, {padded}, w, [&](const std::vector<Value>& parts) {
+    result = result.valid() ? call.b.binary(op, result, parts[0]) : parts[0];
+  });
+  return result;
+}
+
+/// The largest of each window and where it lies in the whole input, flattened.
+std::vector<Value> with_positions(onnx::ImportCall& call, const onnx::Windows& w) {
+  const auto dims = static_cast<size_t>(w.dims);
+  const Ints sizes = call.shape(0).sizes();
+  Ints low(dims + 2, 0), high(dims + 2, 0), one(dims + 2, 1);
+  int64_t plane = 1;
+  for (size_t d = 0; d < dims; ++d) {
+    low[d + 2] = w.pads[d];
+    high[d + 2] = w.pads[d + dims];
+    one[d + 2] = sizes[d + 2];
+    plane *= sizes[d + 2];
   }
+  const bool columns_first = call.integer("storage_order", 0) != 0;
+  Array within(i64, Shape(one));
+  for (int64_t i = 0; i < plane; ++i) {
+    int64_t rest = i, at = 0;
+    Ints place(dims, 0);
+    for (size_t d = dims; d-- > 0; rest /= sizes[d + 2]) place[d] = rest % sizes[d + 2];
+    for (size_t d = 0; d < dims; ++d) {
+      const size_t axis = columns_first ? dims - 1 - d : d;
+      at = at * sizes[axis + 2] + place[axis];
+    }
+    within.set_int(i, at);
+  }
+  const DType dtype = call.dtype(0), wide = dtype.is_float() ? dtype : f64;
+  constexpr double lowest = -std::numeric_limits<double>::infinity();
+  const Value x =
+      call.graph.add("pad", {call.b.cast(call[0], wide)}, {{"low", low}, {"high", high}, {"value", lowest}});
+  const Value places = call.graph.add("pad", {call.constant(within)}, {{"low", low}, {"high", high}});
+  Value best, at;
+  each_place(call, {x, places}, w, [&](const std::vector<Value>& parts) {
+    const Value here = call.b.broadcast(parts[1], call.b.shape(parts[0]));
+    if (!best.valid()) {
+      best = parts[0];
+      at = here;
+      return;
+    }
+    const Value larger = call.graph.add("greater", {parts[0], best});
+    best = call.b.select(larger, parts[0], best);
+    at = call.b.select(larger, here, at);
+  });
+  const Value number =
+      call.graph.add("iota", {}, {{"shape", Shape{sizes[0] * sizes[1]}}, {"axis", int64_t{0}}});
+  Shape channel(dims + 2, Dim(1));
+  channel[0] = sizes[0];
+  channel[1] = sizes[1];
+  return {call.b.cast(best, dtype),
+          call.b.add(at, call.b.mul(call.b.reshape(number, channel), static_cast<double>(plane)))};
 }
 
 Value two(onnx::ImportCall& call, std::string_view op, Value x, const onnx::Windows& of,
@@ -108,8 +171,8 @@ Value power(onnx::ImportCall& call, Value x, double exponent) {
 MILLRACE_ONNX_IMPORT(MaxPool) {
   onnx::Windows w = windows_of(call, call.ints("kernel_shape"));
   round_up(call, w);
-  if (call.node.outputs.size() > 1) call.refuse("the positions of the maxima are not known");
   const DType dtype = call.dtype(0);
+  if (call.node.outputs.size() > 1 && !call.node.outputs[1].empty()) return with_positions(call, w);
   const Value x = dtype.is_float() ? call[0] : call.b.cast(call[0], f32);
   constexpr double lowest = -std::numeric_limits<double>::infinity();
   const Value y =

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "onnx/import/call.h"
+#include "onnx/import/narrow.h"
 
 using namespace millrace;
 using onnx::Ints;
@@ -34,9 +35,10 @@ int64_t axis_of_scales(onnx::ImportCall& call) {
 }
 
 std::pair<double, double> range_of(onnx::ImportCall& call, DType dtype) {
-  if (dtype == u8) return {0, 255};
-  if (dtype == i8) return {-128, 127};
-  call.refuse("only u8 and i8 are known");
+  if (!dtype.is_int() || dtype.bits > 16) call.refuse("it quantises to " + dtype.name());
+  const bool negative = dtype.kind == Kind::signed_int;
+  const double codes = static_cast<double>(1 << dtype.bits);
+  return {negative ? -codes / 2 : 0, negative ? codes / 2 - 1 : codes - 1};
 }
 
 }  // namespace
@@ -48,11 +50,14 @@ MILLRACE_ONNX_IMPORT(QuantizeLinear) {
   DType to = call.given(2) ? call.dtype(2) : u8;
   if (!call.given(2) && call.integer("output_dtype", 0) != 0) {
     const std::optional<DType> said = onnx::dtype_of(call.integer("output_dtype"));
-    if (!said) call.refuse("only u8 and i8 are known");
+    if (!said) call.refuse("it quantises to " + onnx::data_type_name(call.integer("output_dtype")));
     to = *said;
   }
-  const auto [low, high] = range_of(call, to);
   const Value scale = call.b.cast(spread_out(call, call[1], shape, axis, block), f32);
+  if (is_narrow_float(to))
+    return {onnx::narrowed(call, call.b.div(call.b.cast(call[0], f32), scale), to,
+                           call.integer("saturate", 1) != 0)};
+  const auto [low, high] = range_of(call, to);
   Value q = call.graph.add("round", {call.b.div(call.b.cast(call[0], f32), scale)});
   if (call.given(2)) q = call.b.add(q, call.b.cast(spread_out(call, call[2], shape, axis, block), f32));
   return {call.b.cast(call.graph.add("clamp", {q}, {{"low", low}, {"high", high}}), to)};

@@ -4,7 +4,6 @@
 #include "onnx/import/call.h"
 
 using namespace millrace;
-using onnx::Ints;
 
 MILLRACE_ONNX_IMPORT(Range) {
   const double start = call.known_number(0), limit = call.known_number(1), delta = call.known_number(2);

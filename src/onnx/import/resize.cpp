@@ -18,8 +18,7 @@ struct Axis {
 double source(const std::string& transformation, const Axis& axis, int64_t at) {
   const auto i = static_cast<double>(at), from = static_cast<double>(axis.from), to = axis.scale * from;
   if (transformation == "asymmetric") return i / axis.scale;
-  if (transformation == "align_corners")
-    return to <= 1 ? 0 : i * (from - 1) / (static_cast<double>(axis.to) - 1);
+  if (transformation == "align_corners") return to <= 1 ? 0 : i * (from - 1) / (to - 1);
   if (transformation == "pytorch_half_pixel") return to > 1 ? (i + 0.5) / axis.scale - 0.5 : 0;
   if (transformation == "tf_half_pixel_for_nn") return (i + 0.5) / axis.scale;
   if (transformation == "half_pixel_symmetric") {
@@ -107,15 +106,11 @@ std::vector<std::pair<int64_t, Axis>> axes_of(onnx::ImportCall& call, bool old) 
   const int at_scales = old ? 1 : 2;
   std::vector<double> scales, region;
   if (call.given(at_scales) && call.shape(at_scales).count() > 0) {
-    const Array* known = call.known(at_scales);
-    if (!known) call.refuse("its scales are not known before the model runs");
-    scales = known->to_doubles();
+    scales = call.known_array(at_scales).to_doubles();
   }
   if (!old && call.given(1) &&
       call.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize") {
-    const Array* known = call.known(1);
-    if (!known) call.refuse("its region is not known before the model runs");
-    region = known->to_doubles();
+    region = call.known_array(1).to_doubles();
   }
   Ints sizes;
   if (!old && call.given(3) && call.shape(3).count() > 0) sizes = call.known_ints(3);

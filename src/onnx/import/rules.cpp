@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 
 #include "onnx/import/call.h"
@@ -9,15 +10,25 @@
 namespace millrace::onnx {
 namespace {
 
-const std::map<std::string_view, const ImportRule*>& rules() {
-  static const std::map<std::string_view, const ImportRule*> all = [] {
-    std::map<std::string_view, const ImportRule*> found;
+/// ONNX's name: a rule's may have its domain in front, with _ for each dot.
+std::string with_domain(std::string_view name) {
+  for (const std::string_view domain : {"ai.onnx.ml.", "ai.onnx.preview.training.", "ai.onnx.preview."}) {
+    std::string prefix(domain);
+    std::replace(prefix.begin(), prefix.end(), '.', '_');
+    if (name.starts_with(prefix)) return std::string(domain) + std::string(name.substr(prefix.size()));
+  }
+  return std::string(name);
+}
+
+const std::map<std::string, const ImportRule*, std::less<>>& rules() {
+  static const std::map<std::string, const ImportRule*, std::less<>> all = [] {
+    std::map<std::string, const ImportRule*, std::less<>> found;
     for (const ImportRule* rule : {
 #define KIND(NAME) &onnx_import_##NAME(),
 #include "generated/onnx_imports.inc"
 #undef KIND
          })
-      found.emplace(rule->name, rule);
+      found.emplace(with_domain(rule->name), rule);
     return found;
   }();
   return all;

@@ -31,12 +31,59 @@ Value stacked(onnx::ImportCall& call, const std::vector<Value>& slices, int64_t 
 
 constexpr int64_t kMostScanned = 4096;  // steps that are written one after the other
 
+/// As before opset 9: all has a batch in front, and its first operand may say how long each sequence is.
+onnx::Items of_batches(onnx::ImportCall& call, const onnx::GraphProto& body) {
+  if (call.given(0))
+    call.refuse("its sequences have lengths of their own; convert the model to opset 9 or later");
+  const auto sequences = static_cast<size_t>(call.integer("num_scan_inputs")),
+             given = static_cast<size_t>(call.count()) - 1;
+  if (call.count() < 1 || sequences < 1 || sequences > given)
+    call.refuse("it has fewer inputs than sequences");
+  const size_t carries = given - sequences;
+  if (body.outputs.size() < carries) call.refuse("its body gives too few values");
+  const Ints backwards = call.ints("directions", Ints(sequences, 0));
+  const Shape first = call.shape(1);
+  if (first.rank() < 1 || backwards.size() != sequences)
+    call.refuse("its operands have no batch, or not a direction each");
+  const int64_t batch = first[0].size();
+  std::vector<std::vector<Value>> results(body.outputs.size());
+  int64_t steps = -1;
+  for (int64_t row = 0; row < batch; ++row) {
+    onnx::Items state;
+    for (size_t k = 0; k < carries; ++k)
+      state.emplace_back(sliced(call, call[static_cast<int>(k) + 1], 0, row));
+    std::vector<std::vector<Value>> slices(body.outputs.size() - carries);
+    std::vector<Value> own;
+    for (size_t k = 0; k < sequences; ++k) {
+      own.push_back(sliced(call, call[static_cast<int>(carries + k) + 1], 0, row));
+      if (call.b.shape(own.back()).rank() < 1) call.refuse("its sequences have no steps");
+      steps = call.b.shape(own.back())[0].size();
+    }
+    if (steps < 1 || steps * batch > kMostScanned)
+      call.refuse("it has no steps, or more than can be written one after the other");
+    for (int64_t step = 0; step < steps; ++step) {
+      onnx::Items arguments = state;
+      for (size_t k = 0; k < sequences; ++k)
+        arguments.emplace_back(sliced(call, own[k], 0, backwards[k] != 0 ? steps - 1 - step : step));
+      const onnx::Items next = call.nested.inline_nested(body, arguments);
+      for (size_t k = 0; k < carries; ++k) state[k] = next[k];
+      for (size_t k = 0; k < slices.size(); ++k) slices[k].push_back(next[carries + k].value);
+    }
+    for (size_t k = 0; k < carries; ++k) results[k].push_back(state[k].value);
+    for (size_t k = 0; k < slices.size(); ++k) results[carries + k].push_back(stacked(call, slices[k], 0));
+  }
+  if (batch < 1) call.refuse("its batch is empty");
+  std::vector<Value> all;
+  for (const std::vector<Value>& rows : results) all.push_back(stacked(call, rows, 0));
+  return all;
+}
+
 }  // namespace
 
 MILLRACE_ONNX_IMPORT(Scan) {
   const onnx::AttributeProto& body = call.attribute("body");
   if (!body.graph) call.refuse("it lacks its body");
-  if (call.opset < 9) call.refuse("before opset 9 it scans batches; convert the model to a later one");
+  if (call.opset < 9) return of_batches(call, *body.graph);
   const auto sequences = static_cast<size_t>(call.integer("num_scan_inputs")),
              given = static_cast<size_t>(call.count());
   if (sequences < 1 || sequences > given) call.refuse("it has fewer inputs than sequences");
@@ -65,13 +112,16 @@ MILLRACE_ONNX_IMPORT(Scan) {
     call.refuse("it has no steps, or more than can be written one after the other");
   std::vector<std::vector<Value>> slices(stacks);
   for (int64_t step = 0; step < steps; ++step) {
-    std::vector<Value> arguments = carried;
+    onnx::Items arguments(carried);
     for (size_t k = 0; k < sequences; ++k)
-      arguments.push_back(sliced(call, call[static_cast<int>(carries + k)], at[k],
-                                 backwards[k] != 0 ? steps - 1 - step : step));
-    const std::vector<Value> results = call.nested.inline_nested(*body.graph, arguments);
-    for (size_t k = 0; k < carries; ++k) carried[k] = results[k];
-    for (size_t k = 0; k < stacks; ++k) slices[k].push_back(results[carries + k]);
+      arguments.emplace_back(sliced(call, call[static_cast<int>(carries + k)], at[k],
+                                    backwards[k] != 0 ? steps - 1 - step : step));
+    const onnx::Items results = call.nested.inline_nested(*body.graph, arguments);
+    for (const onnx::Item& each : results)
+      if (each.form != onnx::Item::Form::tensor || each.bounded_axis >= 0)
+        call.refuse("its body gives what are no tensors of a known size");
+    for (size_t k = 0; k < carries; ++k) carried[k] = results[k].value;
+    for (size_t k = 0; k < stacks; ++k) slices[k].push_back(results[carries + k].value);
   }
   for (size_t k = 0; k < stacks; ++k) {
     if (out_backwards[k] != 0) std::reverse(slices[k].begin(), slices[k].end());

@@ -5,6 +5,37 @@ using onnx::Ints;
 
 namespace {
 
+/// The largest, smallest or product of an element of `data` and of its updates: each is compared with all.
+Value combined(onnx::ImportCall& call, Value data, Value at, Value what, const std::string& reduction) {
+  if (reduction != "max" && reduction != "min" && reduction != "mul")
+    call.refuse("the reduction '" + reduction + "' is not known");
+  const int64_t size = call.b.shape(data)[0].size(), many = call.b.shape(at)[0].size();
+  if (many > 0 && size > (int64_t{1} << 28) / many)
+    call.refuse("it combines more than 2^28 pairs of elements and updates");
+  const Shape pairs{many + 1, size};
+  const Value own = call.graph.add("iota", {}, {{"shape", Shape{many, size}}, {"axis", int64_t{1}}});
+  const Value hit =
+      call.graph.add("equal", {own, call.b.broadcast(call.b.reshape(at, {many, 1}), {many, size})});
+  const Value kept = call.b.broadcast(call.b.reshape(data, {1, size}), {many, size});
+  const Value update = call.b.broadcast(call.b.reshape(what, {many, 1}), {many, size});
+  const bool product = reduction == "mul";
+  const Value parts = call.graph.add(
+      "concat",
+      {call.b.reshape(data, {1, size}), call.b.select(hit, update, product ? call.fill(kept, 1) : kept)},
+      {{"axis", int64_t{0}}});
+  if (!product) return call.graph.add(reduction, {parts}, {{"axes", Ints{0}}});
+  Value x = parts;
+  for (int64_t rows = many + 1; rows > 1; rows = (rows + 1) / 2) {  // by halves
+    const auto part = [&](int64_t from, int64_t to) {
+      return call.graph.add("slice", {x}, {{"starts", Ints{from, 0}}, {"ends", Ints{to, size}}});
+    };
+    const int64_t half = rows / 2;
+    const Value both = call.b.mul(part(0, half), part(half, 2 * half));
+    x = rows % 2 == 0 ? both : call.graph.add("concat", {both, part(2 * half, rows)}, {{"axis", int64_t{0}}});
+  }
+  return call.b.reshape(x, {size});
+}
+
 /// Updates at places of the flattened data; `places` i64, of the updates' shape. Where two updates have the
 /// same place, without a reduction, ONNX leaves open which one counts.
 Value scattered(onnx::ImportCall& call, Value places, Value updates, const std::string& reduction) {
@@ -15,7 +46,7 @@ Value scattered(onnx::ImportCall& call, Value places, Value updates, const std::
     return call.graph.add("scatter_add", {base, at, x}, {{"axis", int64_t{0}}});
   };
   if (reduction == "add") return call.b.reshape(added(data, what), shape);
-  if (reduction != "none") call.refuse("the reduction '" + reduction + "' is not known (none and add are)");
+  if (reduction != "none") return call.b.reshape(combined(call, data, at, what, reduction), shape);
   const Value zeros = call.b.broadcast(call.scalar(f32, 0), flat);
   const Value hit =
       call.graph.add("greater", {added(zeros, call.b.broadcast(call.scalar(f32, 1), many)), zeros});

@@ -3,7 +3,6 @@
 #include "onnx/import/call.h"
 
 using namespace millrace;
-using onnx::Ints;
 
 // Windows of a known length.
 namespace {

@@ -21,5 +21,7 @@ Windows as_two(Windows windows);
 Value two_dimensional(ImportCall& call, Value x, const Windows& windows);
 /// And back.
 Value as_it_was(ImportCall& call, Value y, const Windows& windows);
+/// The convolution of 1, 2 or 3 dimensions of x with a weight [to, from / groups, kernel …].
+Value convolved(ImportCall& call, Value x, Value weight, const Windows& windows, int64_t groups);
 
 }  // namespace millrace::onnx

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include <millrace/narrow_types.h>
+
 #include "base/format.h"
 
 namespace millrace::codegen {
@@ -48,14 +50,10 @@ Linear combine(const Linear& a, const Linear& b, int64_t factor) {
 /// Wraps an integer to the width of a dtype.
 int64_t wrap_to(DType dtype, int64_t value) {
   if (dtype.is_bool()) return value != 0;
-  switch (dtype.bits) {
-    case 8:
-      return dtype == u8 ? int64_t{static_cast<uint8_t>(value)} : int64_t{static_cast<int8_t>(value)};
-    case 32:
-      return dtype == u32 ? int64_t{static_cast<uint32_t>(value)} : int64_t{static_cast<int32_t>(value)};
-    default:
-      return value;
-  }
+  const int spare = 64 - dtype.bits;
+  const uint64_t bits = static_cast<uint64_t>(value) << spare;
+  return dtype.kind == Kind::signed_int ? static_cast<int64_t>(bits) >> spare
+                                        : static_cast<int64_t>(bits >> spare);
 }
 
 bool is_comparison(ScalarOp op) { return op >= ScalarOp::equal && op <= ScalarOp::greater_equal; }
@@ -71,7 +69,8 @@ int64_t Linear::of_dim(int dim) const {
 std::string text_of(const Expr& e) {
   std::string text =
       fmt::format("{} {} {} {}", static_cast<int>(e.kind), static_cast<int>(e.op), e.dtype.name(), e.bits);
-  if (e.kind == ExprKind::load || e.kind == ExprKind::round_to) text += " " + e.memory.name();
+  if (e.kind == ExprKind::load || e.kind == ExprKind::round_to || e.kind == ExprKind::bitcast)
+    text += " " + e.memory.name();
   for (const int arg : e.args) text += fmt::format(" {}", arg);
   if (e.kind == ExprKind::linear) {
     text += fmt::format(" {}", e.linear.base);
@@ -104,11 +103,9 @@ Range Dag::range_of(const Expr& e) const {
     case ExprKind::cast: {
       const DType from = exprs_[e.args[0]].dtype;
       if (from.is_bool()) return {0, 1};
-      if (from == u8) return {0, 255};
-      if (from == i8) return {-128, 127};
-      if (from == u32) return {0, UINT32_MAX};
-      if (from == i32) return {INT32_MIN, INT32_MAX};
-      return {};
+      if (!from.is_int() || from.bits == 64) return {};
+      if (from.kind == Kind::unsigned_int) return {0, (int64_t{1} << from.bits) - 1};
+      return {-(int64_t{1} << (from.bits - 1)), (int64_t{1} << (from.bits - 1)) - 1};
     }
     case ExprKind::select:
       return {std::min(range(1).low, range(2).low), std::max(range(1).high, range(2).high)};
@@ -140,7 +137,7 @@ int Dag::intern(Expr expr) {
 }
 
 int Dag::constant(DType dtype, double value) {
-  if (!dtype.is_float()) return integer(dtype, static_cast<int64_t>(value));
+  if (!is_real(dtype)) return integer(dtype, static_cast<int64_t>(value));
   Expr e;
   e.dtype = dtype == f64 ? f64 : f32;
   if (dtype != f64) value = static_cast<float>(value);
@@ -299,7 +296,7 @@ int Dag::select(int condition, int if_true, int if_false) {
 
 int Dag::cast(int a, DType dtype) {
   const DType from = exprs_[a].dtype;
-  if (dtype == f16 || dtype == bf16) return round_to(cast(a, f32), dtype);
+  if (is_real(dtype) && dtype.bits < 32) return round_to(cast(a, f32), dtype);
   if (from == dtype) return a;
   if (is_constant(a)) {
     if (!from.is_float() && !dtype.is_float()) return integer(dtype, exprs_[a].bits);
@@ -328,10 +325,12 @@ int Dag::scale(int a, int k) {
   return intern(std::move(e));
 }
 
-int Dag::bitcast(int a, DType dtype) {
+int Dag::bitcast(int a, DType from, DType dtype) {
   Expr e;
   e.kind = ExprKind::bitcast;
-  e.dtype = dtype;
+  e.dtype = is_real(dtype) && dtype.bits < 32 ? f32 : dtype;
+  e.memory = from;
+  e.bits = static_cast<int64_t>(dtype.kind) << 8 | dtype.bits;
   e.args = {a};
   return intern(std::move(e));
 }
@@ -355,7 +354,7 @@ int Dag::call(const std::string& name, std::vector<int> args) {
 }
 
 int Dag::load(int buffer, DType memory, int offset, int predicate) {
-  const DType dtype = memory == f16 || memory == bf16 ? f32 : memory;
+  const DType dtype = is_real(memory) && memory.bits < 32 ? f32 : memory;
   if (predicate >= 0 && is_false(predicate)) return integer(dtype, 0);
   Expr e;
   e.kind = ExprKind::load;

@@ -90,8 +90,8 @@ class Dag {
   int fma(int a, int b, int c);
   /// a × 2^k (f32, k a whole number from −150 to 130, or NaN where a is NaN) with one rounding.
   int scale(int a, int k);
-  /// The same bits as another type of the same width.
-  int bitcast(int a, DType dtype);
+  /// The same bits, of a value of dtype `from`, as another type of the same width.
+  int bitcast(int a, DType from, DType dtype);
   /// An f32 rounded to the precision of a 16-bit float.
   int round_to(int a, DType dtype);
   /// A function of the C mathematical library, called for each lane.

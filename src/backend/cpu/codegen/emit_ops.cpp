@@ -1,10 +1,14 @@
 #include "backend/cpu/codegen/emit_ops.h"
 
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <vector>
 
+#include <millrace/narrow_types.h>
+
 #include "base/format.h"
+#include "ir/narrow_float.h"
 #include "llvm/Analysis/VectorUtils.h"
 #include "llvm/IR/IntrinsicsX86.h"
 
@@ -96,13 +100,78 @@ Value* bf16_bits(Builder& b, Value* x) {
   return b.CreateLShr(b.CreateSelect(b.CreateFCmpUNO(x, x), nan, rounded), 16);
 }
 
+/// f32 as the code of a float of 8 bits or less, in 32 bits (float_to_narrow() in LLVM's words).
+Value* narrow_code(Builder& b, Value* x, DType dtype) {
+  namespace I = llvm::Intrinsic;
+  const NarrowFloat f = narrow_float(dtype);
+  Value* bits = b.CreateBitCast(x, shaped(b.getInt32Ty(), x->getType()));
+  const auto i = [&](uint32_t value) { return integer(bits, value); };
+  Value* magnitude = b.CreateAnd(bits, 0x7FFFFFFF);
+  const auto least = [&](Value* a, uint32_t limit) { return b.CreateBinaryIntrinsic(I::umin, a, i(limit)); };
+  if (dtype == f8e8m0) {
+    Value* rest = b.CreateZExt(b.CreateICmpNE(b.CreateAnd(bits, 0x7FFFFF), i(0)), bits->getType());
+    Value* up = least(b.CreateAdd(b.CreateLShr(magnitude, 23), rest), f.largest);
+    up = b.CreateSelect(b.CreateICmpULE(magnitude, i(0x00400000)), i(0), up);  // 2^−127 and less
+    return b.CreateSelect(b.CreateICmpUGE(magnitude, i(0x7F800000)), i(f.nan), up);
+  }
+  const auto shift = static_cast<unsigned>(23 - f.mantissa);
+  Value* scaled = b.CreateFMul(b.CreateBitCast(magnitude, x->getType()),
+                               llvm::ConstantFP::get(x->getType(), std::ldexp(1.0, f.bias - 1 + f.mantissa)));
+  Value* below =
+      b.CreateIntrinsic(I::fptoui_sat, {bits->getType(), x->getType()}, {intrinsic(b, I::roundeven, scaled)});
+  Value* even = b.CreateAnd(b.CreateLShr(magnitude, shift), 1);
+  Value* normal =
+      b.CreateSub(b.CreateLShr(b.CreateAdd(b.CreateAdd(magnitude, i((1U << (shift - 1)) - 1)), even), shift),
+                  i(static_cast<uint32_t>(127 - f.bias) << f.mantissa));
+  Value* small = b.CreateICmpULT(magnitude, i(static_cast<uint32_t>(128 - f.bias) << 23));
+  Value* code = least(b.CreateSelect(small, below, normal), f.largest);
+  if (f.infinity != 0) code = b.CreateSelect(b.CreateICmpEQ(magnitude, i(0x7F800000)), i(f.infinity), code);
+  Value* sign = b.CreateShl(b.CreateLShr(bits, 31), static_cast<uint64_t>(f.exponent + f.mantissa));
+  if (f.one_zero) sign = b.CreateSelect(b.CreateICmpEQ(code, i(0)), i(0), sign);
+  return b.CreateSelect(b.CreateFCmpUNO(x, x), i(f.nan), b.CreateOr(code, sign));
+}
+
+/// The reverse (narrow_to_float()).
+Value* narrow_value(Builder& b, Value* code8, DType dtype) {
+  const NarrowFloat f = narrow_float(dtype);
+  llvm::Type* float_type = shaped(b.getFloatTy(), code8->getType());
+  Value* all = b.CreateZExt(code8, shaped(b.getInt32Ty(), code8->getType()));
+  const auto i = [&](uint32_t value) { return integer(all, value); };
+  constexpr uint32_t nan = 0x7FC00000, infinity = 0x7F800000;
+  if (dtype == f8e8m0) {
+    Value* power = b.CreateSelect(b.CreateICmpEQ(all, i(0)), i(0x00400000), b.CreateShl(all, 23));
+    return b.CreateBitCast(b.CreateSelect(b.CreateICmpEQ(all, i(f.nan)), i(nan), power), float_type);
+  }
+  const int width = f.exponent + f.mantissa;
+  Value* code = b.CreateAnd(all, (1U << width) - 1);
+  Value* sign = b.CreateShl(b.CreateLShr(all, static_cast<uint64_t>(width)), 31);
+  Value* below = b.CreateFMul(b.CreateUIToFP(code, float_type),
+                              llvm::ConstantFP::get(float_type, std::ldexp(1.0, 1 - f.bias - f.mantissa)));
+  Value* normal = b.CreateAdd(b.CreateShl(code, static_cast<uint64_t>(23 - f.mantissa)),
+                              i(static_cast<uint32_t>(127 - f.bias) << 23));
+  Value* bits = b.CreateSelect(b.CreateICmpULT(code, i(1U << f.mantissa)),
+                               b.CreateBitCast(below, all->getType()), normal);
+  if (f.one_zero)
+    return b.CreateBitCast(b.CreateSelect(b.CreateICmpEQ(all, i(f.nan)), i(nan), b.CreateOr(bits, sign)),
+                           float_type);
+  if (f.largest < (1U << width) - 1) {
+    Value* special = i(nan);
+    if (f.infinity != 0) special = b.CreateSelect(b.CreateICmpEQ(code, i(f.infinity)), i(infinity), special);
+    bits = b.CreateSelect(b.CreateICmpUGT(code, i(f.largest)), special, bits);
+  }
+  return b.CreateBitCast(b.CreateOr(bits, sign), float_type);
+}
+
+bool below_a_byte(DType dtype) { return dtype.is_int() && dtype.bits < 8; }
+
 }  // namespace
 
 llvm::Type* scalar_type(llvm::LLVMContext& context, DType dtype, bool in_memory) {
   if (in_memory && dtype == bf16) return llvm::Type::getInt16Ty(context);
   if (in_memory && dtype == f16) return llvm::Type::getHalfTy(context);
+  if (in_memory && (is_narrow_float(dtype) || below_a_byte(dtype))) return llvm::Type::getInt8Ty(context);
   if (dtype == f64) return llvm::Type::getDoubleTy(context);
-  if (dtype.is_float()) return llvm::Type::getFloatTy(context);
+  if (is_real(dtype)) return llvm::Type::getFloatTy(context);
   if (dtype.is_bool()) return in_memory ? llvm::Type::getInt8Ty(context) : llvm::Type::getInt1Ty(context);
   return llvm::Type::getIntNTy(context, dtype.bits);
 }
@@ -229,6 +298,8 @@ Value* from_memory(Builder& b, Value* x, DType memory) {
     return b.CreateBitCast(bits, shaped(b.getFloatTy(), x->getType()));
   }
   if (memory.is_bool()) return b.CreateICmpNE(x, integer(x, 0));
+  if (is_narrow_float(memory)) return narrow_value(b, x, memory);
+  if (below_a_byte(memory)) return b.CreateTrunc(x, shaped(b.getIntNTy(memory.bits), x->getType()));
   return x;
 }
 
@@ -242,6 +313,10 @@ Value* to_memory(Builder& b, Value* x, DType memory) {
     return b.CreateTrunc(bf16_bits(b, x), bits);
   }
   if (memory.is_bool()) return b.CreateZExt(x, shaped(b.getInt8Ty(), x->getType()));
+  if (is_narrow_float(memory))
+    return b.CreateTrunc(narrow_code(b, x, memory), shaped(b.getInt8Ty(), x->getType()));
+  if (below_a_byte(memory))
+    return b.CreateIntCast(x, shaped(b.getInt8Ty(), x->getType()), memory.kind == Kind::signed_int);
   return x;
 }
 

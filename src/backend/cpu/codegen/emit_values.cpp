@@ -81,8 +81,9 @@ Value* Emitter::compute(int id) {
     case ExprKind::scale:
       return scale(b_, arg(0), arg(1));
     case ExprKind::bitcast: {
-      Value* x = arg(0);
-      return b_.CreateBitCast(x, shaped(scalar_type(context_, e.dtype), x->getType()));
+      const DType to{static_cast<Kind>(e.bits >> 8), static_cast<uint8_t>(e.bits & 255)};
+      Value* x = to_memory(b_, arg(0), e.memory);
+      return from_memory(b_, b_.CreateBitCast(x, shaped(scalar_type(context_, to, true), x->getType())), to);
     }
     case ExprKind::round_to:
       return round_to(b_, arg(0), e.memory);

@@ -3,6 +3,8 @@
 #include <numeric>
 #include <tuple>
 
+#include <millrace/narrow_types.h>
+
 #include "backend/cpu/codegen/math.h"
 #include "backend/cpu/codegen/nest.h"
 #include "base/format.h"
@@ -83,7 +85,7 @@ class Lowering : public ElementBuilder {
     return make(dag_.select(expr(condition), expr(if_true), expr(if_false)), dtype(if_true));
   }
   Scalar cast(Scalar a, DType to) override { return make(dag_.cast(expr(a), to), to); }
-  Scalar bitcast(Scalar a, DType to) override { return make(dag_.bitcast(expr(a), to), to); }
+  Scalar bitcast(Scalar a, DType to) override { return make(dag_.bitcast(expr(a), dtype(a), to), to); }
   DType dtype(Scalar a) const override { return scalars_[a.id].second; }
   Scalar load(int operand, std::span<const Scalar> index) override;
   Scalar load_if(Scalar condition, int operand, std::span<const Scalar> index, Scalar otherwise) override;
@@ -218,8 +220,8 @@ int Lowering::read(int buffer, const Type& type, const Layout& layout, const std
 
 int Lowering::constant_element(const Array& array, const std::vector<int>& index, int predicate) {
   if (array.count() == 1)
-    return array.dtype().is_float() ? dag_.constant(array.dtype(), array.at(0))
-                                    : dag_.integer(array.dtype(), array.int_at(0));
+    return is_real(array.dtype()) ? dag_.constant(array.dtype(), array.at(0))
+                                  : dag_.integer(array.dtype(), array.int_at(0));
   // Not a scalar: one more buffer, which the kernel keeps.
   const int first = static_cast<int>(request_.node.operands.size() + request_.node.types.size());
   int at = -1;

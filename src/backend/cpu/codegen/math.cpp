@@ -19,8 +19,8 @@ struct DagBuilder {
   int fma(int a, int b, int c) { return dag.fma(a, b, c); }
   int less(int a, int b) { return dag.binary(ScalarOp::less, a, b); }
   int select(int c, int a, int b) { return dag.select(c, a, b); }
-  int bits(int a) { return dag.bitcast(a, i32); }
-  int value(int a) { return dag.bitcast(a, f32); }
+  int bits(int a) { return dag.bitcast(a, f32, i32); }
+  int value(int a) { return dag.bitcast(a, i32, f32); }
   int shift_left(int a, int64_t n) { return dag.binary(ScalarOp::shift_left, a, i(n)); }
   int shift_right(int a, int64_t n) { return dag.binary(ScalarOp::shift_right, a, i(n)); }
   int and_(int a, int64_t mask) { return dag.binary(ScalarOp::bit_and, a, i(mask)); }

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <optional>
 
+#include <millrace/narrow_types.h>
+
 #include "base/format.h"
 
 namespace millrace::data {
@@ -113,7 +115,8 @@ NumpyType parse_numpy_type(std::string_view text, std::string_view where) {
 
 NumpyType numpy_type_of(DType dtype, std::string_view where) {
   if (dtype.is_bool()) return {'b', 1, false};
-  if (dtype == bf16) fail<InputError>("{}: NumPy has no bf16; convert the array to float32", where);
+  if (dtype == bf16 || is_narrow_float(dtype) || dtype.bits < 8)
+    fail<InputError>("{}: NumPy has no {}; convert the array to float32", where, dtype.name());
   return {dtype.is_float()                 ? 'f'
           : dtype.kind == Kind::signed_int ? 'i'
                                            : 'u',

@@ -1,0 +1,49 @@
+#include <algorithm>
+
+#include "onnx/import/bounded.h"
+
+using namespace millrace;
+using onnx::Ints;
+using onnx::Item;
+
+/// The slices whose condition holds.
+MILLRACE_ONNX_IMPORT(Compress) {
+  Value x = call[0];
+  const int rank = std::max(1, call.rank(0));
+  const bool flat = !call.has("axis");
+  if (flat || call.rank(0) == 0) x = call.b.reshape(x, {call.shape(0).count()});
+  const int64_t axis = flat ? 0 : call.axis(call.integer("axis"), rank);
+  const int64_t size = call.b.shape(x)[static_cast<size_t>(axis)].size();
+  Value mask = call[1];
+  if (call.rank(1) != 1) call.refuse("its condition is no list");
+  const int64_t given = call.shape(1)[0].size();
+  if (given > size) mask = call.graph.add("slice", {mask}, {{"starts", Ints{0}}, {"ends", Ints{size}}});
+  const onnx::Chosen found = onnx::chosen(call, mask);
+  return {Item::bounded(call.graph.add("gather", {x, found.order}, {{"axis", axis}}), static_cast<int>(axis),
+                        found.count)};
+}
+
+/// The places of what is not 0, [rank, places].
+MILLRACE_ONNX_IMPORT(NonZero) {
+  const Shape shape = call.shape(0);
+  const int64_t n = shape.count();
+  Value x = call[0];
+  if (!call.dtype(0).is_bool()) x = call.graph.add("not_equal", {x, call.fill(x, 0)});
+  const onnx::Chosen found = onnx::chosen(call, call.b.reshape(x, {n}));
+  std::vector<Value> rows;
+  int64_t stride = n;
+  for (const Dim& dim : shape) {
+    const int64_t size = dim.size();
+    stride = size == 0 ? 1 : stride / size;
+    const Value place = call.b.binary(
+        "rem", call.b.binary("div", found.order, call.fill(found.order, static_cast<double>(stride))),
+        call.fill(found.order, static_cast<double>(std::max<int64_t>(1, size))));
+    rows.push_back(call.b.reshape(place, {1, n}));
+  }
+  if (rows.empty()) {  // of a number: no coordinates, as many times as it is not 0
+    Array none(i64, {0, n});
+    return {Item::bounded(call.constant(none), 1, found.count)};
+  }
+  const Value all = rows.size() == 1 ? rows[0] : call.graph.add("concat", rows, {{"axis", int64_t{0}}});
+  return {Item::bounded(all, 1, found.count)};
+}

@@ -1,0 +1,28 @@
+// Values between the elements of pictures, for operators that look at computed places.
+#pragma once
+
+#include "onnx/import/call.h"
+
+namespace millrace::onnx {
+
+enum class Between { nearest, linear, cubic };
+enum class Outside { zeros, border, reflection };
+
+struct Sampling {
+  Between between = Between::linear;
+  Outside outside = Outside::zeros;
+  bool align_corners =
+      false;  // where reflections happen: at the outer elements' centres, else at their edges
+};
+
+/// x [n, channels, sizes …] at places: for each spatial axis a float [n, places]. The result is
+/// [n, channels, places].
+Value sampled(ImportCall& call, Value x, const std::vector<Value>& at, const Sampling& sampling);
+
+/// x [n, channels, many] at the indices [n, places], which lie inside: [n, channels, places].
+Value picked(ImportCall& call, Value x, Value indices);
+
+/// Positions 0, 1 … along an axis of a shape, as floats.
+Value positions(ImportCall& call, DType dtype, const Shape& shape, int64_t axis);
+
+}  // namespace millrace::onnx
