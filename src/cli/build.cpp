@@ -18,7 +18,7 @@ namespace millrace::cli {
 namespace {
 
 struct BuildArguments {
-  std::string model, out, sizes, precision;
+  std::string model, out, sizes, fill, precision;
 };
 
 /// "batch=1|8,length=64|128": every combination. A dimension that nobody names is as for inspect.
@@ -60,6 +60,9 @@ int run_build(const BuildArguments& a) {
   mill::BuildOptions options;
   options.sizes = combinations(a.sizes, model.inputs);
   options.independent = model.independent;
+  if (!a.fill.empty() &&
+      std::find(options.independent.begin(), options.independent.end(), a.fill) == options.independent.end())
+    options.independent.push_back(a.fill);
   options.precision = a.precision;
   options.report = [](const std::string& line) { fmt::print("{}\n", line); };
   mill::build(model, options, a.out);
@@ -74,13 +77,17 @@ Action declare_build(Command& command) {
       .option("--sizes", a->sizes,
               "sizes of the model's named dimensions to compile for, several of one with | between them: "
               "batch=1|8,length=128 (else 1 for the first one of an input, 64)")
+      .option("--fill", a->fill,
+              "a dimension along which the model's rows do not see each other, such as batch: sizes in "
+              "between are "
+              "filled up (a run folder says so itself)")
       .option("--precision", a->precision, "fp32, bf16 or fp16 (else the model's own)")
       .footer(
           "Compiles a model ahead of time, into one file that a session maps and runs at once: graphs as the "
           "passes left\nthem, weights, kernels' choices, and the code for this CPU. Elsewhere kernels are "
           "chosen and "
           "compiled anew when it\nis loaded. Code in the file is run: open only what you trust.\n\n"
-          "  millrace build model.onnx -o model.mill --sizes 'batch=1|2|4|8'\n"
+          "  millrace build model.onnx -o model.mill --sizes 'batch=1|2|3|4' --fill batch\n"
           "  millrace inspect model.mill --verify\n");
   return [a] { return run_build(*a); };
 }

@@ -25,13 +25,15 @@ inline constexpr int64_t kLeastOutside = 65;
 struct BuildOptions {
   /// Sets of sizes of all named dimensions to compile for.
   std::vector<Bindings> sizes;
-  /// Dimensions whose sizes in between are filled up; SessionModel::independent where it says some.
+  /// Dimensions whose sizes in between are filled up: those of SessionModel::independent, and others that the
+  /// caller knows nothing looks along. These are tried on made-up inputs.
   std::vector<std::string> independent = {};
   std::string precision = {};  // empty: the model's own
   std::function<void(const std::string& line)> report = [](const std::string&) {};
 };
 
-/// Compiles a model for all sizes and writes what that takes. InputError, IoError.
+/// Compiles a model for all sizes and writes what that takes. InputError, also where places along a dimension
+/// that is said to be independent are seen to look at each other; IoError.
 void build(const SessionModel& model, const BuildOptions& options, const std::filesystem::path& path);
 
 /// A model that was built. InputError when the file is damaged, cut short or of another version.

@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 #include <xxhash.h>
 
+#include <millrace/random.h>
 #include <millrace/version.h>
 
 #include "backend/cpu/codegen/jit.h"
@@ -91,11 +94,83 @@ std::string sizes_words(const Bindings& sizes) {
   return text.empty() ? "its sizes" : text;
 }
 
+/// Floats around 0; integers 0 and 1, which any table of embeddings has.
+Array made_up(const Type& type, uint64_t stream) {
+  Array array(type);
+  RandomStream random(3, stream);
+  for (int64_t i = 0; i < array.count(); ++i) {
+    if (type.dtype.is_float())
+      array.set(i, 2 * static_cast<double>(random.uniform()) - 1);
+    else
+      array.set_int(i, random.below(2));
+  }
+  return array;
+}
+
+/// Place `row` of `rows` along the first dimension.
+Array one_place(const Array& array, int64_t rows, int64_t row) {
+  Shape shape = array.shape();
+  shape[0] = shape[0].size() / rows;
+  Array one(array.dtype(), shape);
+  std::memcpy(one.data(), static_cast<const char*>(array.data()) + row * one.bytes(),
+              static_cast<size_t>(one.bytes()));
+  return one;
+}
+
+bool stands_first(const SessionValue& value, const std::string& name) {
+  const Shape& shape = value.type.shape;
+  return shape.rank() > 0 && shape[0].names() == std::vector<std::string>{name};
+}
+
+/// Tries whether what a model says of three places is what it says of each alone. That is no proof, but what
+/// mixes them (a norm over the batch, a softmax along it) shows.
+void try_independent(const SessionModel& model, const std::string& name, Bindings sizes) {
+  constexpr int64_t rows = 3;
+  for (const SessionValue& output : model.outputs)
+    if (!stands_first(output, name))
+      fail<InputError>("'{}' cannot be filled up: it is not the first dimension of the output '{}'", name,
+                       output.name);
+  if (std::none_of(model.inputs.begin(), model.inputs.end(),
+                   [&](const SessionValue& input) { return stands_first(input, name); }))
+    fail<InputError>("'{}' cannot be filled up: it is no input's first dimension", name);
+  sizes[name] = rows;
+  SessionModel plain = model;
+  plain.independent.clear();
+  const Session session(std::move(plain));
+  std::vector<Array> inputs;
+  for (const SessionValue& input : model.inputs)
+    inputs.push_back(made_up({input.type.dtype, input.type.shape.specialise(sizes)}, inputs.size()));
+  const std::vector<Array> together = session.run(inputs);
+  for (int64_t row = 0; row < rows; ++row) {
+    std::vector<Array> own;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      own.push_back(stands_first(model.inputs[i], name) ? one_place(inputs[i], rows, row) : inputs[i]);
+    const std::vector<Array> alone = session.run(own);
+    for (size_t o = 0; o < alone.size(); ++o) {
+      const Array part = one_place(together[o], rows, row);
+      double most = 0, apart = 0;
+      for (int64_t i = 0; i < part.count(); ++i) {
+        most = std::max(most, std::abs(alone[o].at(i)));
+        apart = std::max(apart, std::abs(alone[o].at(i) - part.at(i)));
+      }
+      if (!(apart <= 1e-3 * most))
+        fail<InputError>(
+            "'{}' cannot be filled up: of made-up inputs, the model's output '{}' depends on what stands "
+            "beside them",
+            name, model.outputs[o].name);
+    }
+  }
+}
+
 }  // namespace
 
 void build(const SessionModel& model, const BuildOptions& options, const std::filesystem::path& path) {
   CompileOptions compile = model.compile;
   if (!options.precision.empty()) compile.precision = options.precision;
+  if (options.sizes.empty()) fail<InputError>("there are no sizes to build for");
+  for (const std::string& name : options.independent)
+    if (std::find(model.independent.begin(), model.independent.end(), name) == model.independent.end())
+      try_independent(model, name, options.sizes.front());
   if (compile.target != "cpu")
     fail<InputError>("a model is built for the target cpu, not {}", compile.target);
   Weights weights;

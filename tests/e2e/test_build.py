@@ -44,6 +44,10 @@ def test_commands_of_the_page_run_and_say_what_the_model_says(millrace, desk):
     assert "compiled for batch=4" in printed["millrace inspect model.mill"] and "section weights" in printed["millrace inspect model.mill"]
     assert "every byte is as it was written" in printed["millrace inspect model.mill --verify"]
     assert np.allclose(predicted(millrace, desk, "model.mill"), predicted(millrace, desk, "model.onnx"), atol=1e-6)
+    np.save(desk / "more.npy", np.random.default_rng(1).standard_normal((5, 3, 8, 8)).astype(np.float32))
+    rows = [millrace("predict", model, "more.npy", "--json", cwd=desk).stdout for model in ("model.mill", "model.onnx")]
+    five = [np.array([json.loads(line)["y"] for line in text.splitlines()]) for text in rows]
+    assert five[0].shape == (5, 10) and np.allclose(five[0], five[1], atol=1e-6)
     for verb in ("profile", "explain"):
         assert "inference, batch=4" in millrace(verb, "model.mill", "--sizes", "batch=4", cwd=desk).stdout
     # Nothing comes from the cache: an empty one does as well.
@@ -62,6 +66,10 @@ def test_what_cannot_be_built_or_opened_is_said(millrace, desk):
     assert "there twice" in build("-o", "m.mill", "--sizes", "batch=1,batch=2")
     assert "no precision" in build("-o", "m.mill", "--precision", "fp7")
     assert not (desk / "m.mill").exists()
+    # Rows that see each other.
+    save(desk / "mixed.onnx", [node("Softmax", ["x"], ["y"], axis=0)], [("x", 1, ["batch", 3])], [("y", 1, ["batch", 3])])
+    said = millrace("build", "mixed.onnx", "-o", "m.mill", "--fill", "batch", cwd=desk, code=1).stderr
+    assert "depends on what stands beside" in said and not (desk / "m.mill").exists()
     millrace("build", "model.onnx", "-o", "m.mill", cwd=desk)
     assert "is built already" in millrace("build", "m.mill", "-o", "n.mill", cwd=desk, code=1).stderr
     assert "was not built for batch=4; it was for batch=1" in millrace("predict", "m.mill", "batch.npy", cwd=desk, code=1).stderr
