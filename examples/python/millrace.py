@@ -15,7 +15,7 @@ import numpy
 
 MOST_DIMS = 16
 DTYPES = {1 * 256 + 1: "bool", 2 * 256 + 8: "uint8", 3 * 256 + 8: "int8", 3 * 256 + 32: "int32", 3 * 256 + 64: "int64",
-          4 * 256 + 16: "float16", 4 * 256 + 32: "float32", 4 * 256 + 64: "float64", 5 * 256 + 16: "uint16"}  # bf16: as its bits
+          2 * 256 + 16: "uint16", 2 * 256 + 32: "uint32", 2 * 256 + 64: "uint64", 3 * 256 + 16: "int16", 4 * 256 + 16: "float16", 4 * 256 + 32: "float32", 4 * 256 + 64: "float64", 5 * 256 + 16: "uint16"}  # bf16: as its bits
 DTYPES = {code: numpy.dtype(name) for code, name in DTYPES.items()}
 
 

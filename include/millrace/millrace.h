@@ -42,12 +42,18 @@ enum {
   MILLRACE_INTERNAL_ERROR = 6 /* a defect of Millrace */
 };
 
-/* Types of elements: kind times 256 plus bits. Booleans and numbers of less than 8 bits take a byte each. */
+/* Types of elements: kind times 256 plus bits. Booleans and numbers of less than 8 bits take a byte each.
+ * Kinds: 1 boolean, 2 unsigned, 3 signed, 4 float, 5 bfloat; 6 to 11 floats of 8 and 4 bits (e4m3fn,
+ * e4m3fnuz, e5m2, e5m2fnuz, e8m0, e2m1). The usual ones have names here. */
 #define MILLRACE_DTYPE(kind, bits) ((kind)*256 + (bits))
 enum {
   MILLRACE_BOOL = MILLRACE_DTYPE(1, 1),
   MILLRACE_U8 = MILLRACE_DTYPE(2, 8),
+  MILLRACE_U16 = MILLRACE_DTYPE(2, 16),
+  MILLRACE_U32 = MILLRACE_DTYPE(2, 32),
+  MILLRACE_U64 = MILLRACE_DTYPE(2, 64),
   MILLRACE_I8 = MILLRACE_DTYPE(3, 8),
+  MILLRACE_I16 = MILLRACE_DTYPE(3, 16),
   MILLRACE_I32 = MILLRACE_DTYPE(3, 32),
   MILLRACE_I64 = MILLRACE_DTYPE(3, 64),
   MILLRACE_F16 = MILLRACE_DTYPE(4, 16),

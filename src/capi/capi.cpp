@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <millrace/millrace.h>
+#include <millrace/narrow_types.h>
 #include <millrace/session.h>
 #include <millrace/version.h>
 
@@ -81,7 +82,13 @@ constexpr std::pair<Kind, int32_t> kKinds[] = {{Kind::boolean, 1},
                                                {Kind::unsigned_int, 2},
                                                {Kind::signed_int, 3},
                                                {Kind::floating, 4},
-                                               {Kind::brain_floating, 5}};
+                                               {Kind::brain_floating, 5},
+                                               {e4m3fn, 6},
+                                               {e4m3fnuz, 7},
+                                               {e5m2, 8},
+                                               {e5m2fnuz, 9},
+                                               {e8m0, 10},
+                                               {e2m1, 11}};
 
 /// 0: C has no number for it.
 int32_t code_of(DType dtype) {

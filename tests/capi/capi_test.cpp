@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -77,6 +78,12 @@ TEST_CASE("a program in C learns what a model takes and gives") {
   CHECK(std::string(value.name) == "sum");
   CHECK(millrace_dtype_name(12345) == nullptr);
   CHECK(millrace_dtype_name(0) == nullptr);
+  // Every type has a number of its own.
+  std::set<std::string> named;
+  for (int kind = 1; kind < 20; ++kind)
+    for (int bits = 1; bits <= 64; ++bits)
+      if (const char* const name = millrace_dtype_name(MILLRACE_DTYPE(kind, bits))) named.insert(name);
+  CHECK(named.size() == all_dtypes().size());
 }
 
 TEST_CASE("results come into the caller's memory, or into the session's") {
