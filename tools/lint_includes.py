@@ -22,7 +22,7 @@ FLOORS = [
     ["plan"],
     ["backend/ref"],
     ["backend/cpu/kernels"],
-    ["backend/cpu/kernels/gemm", "backend/cpu/kernels/depthwise", "backend/cpu/kernels/mel", "backend/cpu/kernels/resize"],
+    ["backend/cpu/kernels/gemm", "backend/cpu/kernels/decode", "backend/cpu/kernels/depthwise", "backend/cpu/kernels/mel", "backend/cpu/kernels/resize"],
     ["backend/cpu/kernels/winograd"],
     ["backend/cpu/codegen", "backend/cpu/onednn"],
     ["backend/cpu"],

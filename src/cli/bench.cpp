@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "cli/bench_data.h"
+#include "cli/bench_generate.h"
 #include "cli/profile_report.h"
 #include "cli/verbs.h"
 #include "cli/zoo.h"
@@ -18,6 +19,7 @@ struct BenchArguments {
   ZooOptions zoo;
   BenchDataOptions data;
   double seconds = 2;
+  int64_t prompt = 32;
   bool profile = false;
 };
 
@@ -44,10 +46,11 @@ int run_bench(BenchArguments& a) {
     a.data.seconds = a.seconds;
     return bench_data(a.data);
   }
-  if (a.mode != "train" && a.mode != "infer")
-    fail<InputError>("MODE must be train, infer or data, but it is '{}'", a.mode);
+  if (a.mode != "train" && a.mode != "infer" && a.mode != "generate")
+    fail<InputError>("MODE must be train, infer, generate or data, but it is '{}'", a.mode);
   if (a.batch.empty()) fail<InputError>("BATCH is missing: how many items a step has");
   a.zoo.batch = parse_batch(a.batch);
+  if (a.mode == "generate") return bench_generate(a.zoo, a.prompt, a.seconds, a.profile);
   a.zoo.train = a.mode == "train";
   ZooStep step(a.zoo);
   const double items = items_per_second(a.seconds, step);
@@ -62,7 +65,7 @@ int run_bench(BenchArguments& a) {
 
 Action declare_bench(Command& command) {
   auto a = std::make_shared<BenchArguments>();
-  command.positional("MODE", a->mode, "train, infer or data")
+  command.positional("MODE", a->mode, "train, infer, generate or data")
       .positional("NAME", a->zoo.model, "one of" + model_names() + "; for data, a source of pictures")
       .positional("BATCH", a->batch, "items a step (of data: 64)", false)
       .option("--precision", a->zoo.precision, "fp32, bf16, bf16-pure or fp16 (default fp32)")
@@ -74,6 +77,7 @@ Action declare_bench(Command& command) {
               "most memory of a step, e.g. 1.5GB: activations are computed again where that saves most")
       .option("--accumulate", a->zoo.accumulate, "train in so many parts of the batch, one after the other")
       .flag("--exact", a->zoo.exact, "no algorithm that changes more than the order of sums (Winograd's)")
+      .option("--prompt", a->prompt, "generate: tokens of each beginning (default 32)")
       .option("--size", a->data.size, "data: pictures become random-resized-crop SIZE and flip (default 224)")
       .option("--augment", a->data.augment, "data: augmentations instead, with commas between them")
       .flag("--plain", a->data.plain, "data: no augmentation")
@@ -84,6 +88,7 @@ Action declare_bench(Command& command) {
           "The last word printed is items per second.\n\n"
           "  millrace bench train resnet18_cifar 128 --optimizer sgd\n"
           "  millrace bench infer resnet18 1 --precision bf16 --profile\n"
+          "  millrace bench generate gpt_mini 8\n"
           "  millrace bench data photos.tar --size 224\n"
           "  millrace bench data cifar10/train.tar --augment 'pad-crop 4,flip' --cached\n");
   return [a] { return run_bench(*a); };
@@ -91,8 +96,9 @@ Action declare_bench(Command& command) {
 
 }  // namespace
 
-MILLRACE_VERB(bench){"bench",
-                     "measure how fast a built-in network trains or infers here, or a source becomes batches",
-                     declare_bench, 130};
+MILLRACE_VERB(bench){
+    "bench",
+    "measure how fast a built-in network trains, infers or generates here, or a source becomes batches",
+    declare_bench, 130};
 
 }  // namespace millrace::cli

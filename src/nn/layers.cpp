@@ -1,6 +1,7 @@
 // Layers with parameters.
 #include <cmath>
 
+#include <millrace/decoding.h>
 #include <millrace/nn.h>
 
 #include "base/format.h"
@@ -92,6 +93,10 @@ Tensor self_attention(const Tensor& qkv, int64_t heads, bool causal, int64_t sha
   if (qkv.rank() != 3 || all < 3 || !qkv.dim(2).is_static() || qkv.dim(2).size() % all != 0)
     fail<TypeError>("attention with {} heads needs [batch, length, {} × width of a head], not {}", heads, all,
                     qkv.type().str());
+  if (Decoding* decoding = Decoding::current()) {
+    if (!causal) fail<InputError>("attention that looks at later tokens cannot be decoded token by token");
+    return decoding->attend(qkv, heads, shared_heads ? shared_heads : heads);
+  }
   const Dim batch = qkv.dim(0), length = qkv.dim(1);
   const int64_t width = qkv.dim(2).size() / all;
   std::vector<Tensor> operands = {reshape(qkv, {batch, length, all, width})};

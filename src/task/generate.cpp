@@ -7,13 +7,13 @@
 #include "task/judge_labels.h"
 
 namespace millrace::task {
-namespace {
 
-/// The input whose next tokens the task predicts; null where it does not.
 const Continuable* next_token_input(const Task& task) {
   if (task.inputs.size() != 1 || task.outputs.size() != 1 || !task.outputs[0]->from()) return nullptr;
   return task.outputs[0]->from()->continuable();
 }
+
+namespace {
 
 /// Probabilities of what follows these tokens, of which the model sees the last that fit into a row.
 void next_probabilities(Predictor& predictor, const Continuable& input, std::span<const int32_t> ids,

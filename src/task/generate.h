@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <millrace/array.h>
+#include <millrace/decoder.h>
+#include <millrace/tensor.h>
 
 #include "task/predictor.h"
 #include "task/task.h"
@@ -28,7 +32,15 @@ class Continuable {
   virtual std::vector<int32_t> ids_of(std::span<const Array> row) const = 0;
   /// The arrays of one row, as long as rows can be, that begins with these tokens (at most most() of them).
   virtual std::vector<Array> row_of(std::span<const int32_t> ids) const = 0;
+  /// What a text begins behind: the tokens that end one. May be empty.
+  virtual std::vector<int32_t> beginning() const = 0;
+  /// The token that ends a text, where one does nothing else.
+  virtual std::optional<int32_t> end() const = 0;
+  /// The fields of new tokens of rows with one text each, from both as i64 [rows, tokens].
+  virtual std::vector<Tensor> decoded_fields(const Tensor& tokens, const Tensor& positions) const = 0;
 };
+/// The input whose next tokens the task predicts; null where it does not.
+const Continuable* next_token_input(const Task& task);
 
 /// What may come next, and what follows when the most probable token is taken each time.
 struct Continuation {
@@ -50,5 +62,30 @@ bool generates(const Task& task);
 /// InputError when it does not, or the text is empty. `tokens`: how many to go on by (0: none).
 Continuation go_on(Predictor& predictor, const Task& task, const std::string& text, int64_t tokens,
                    int64_t top);
+
+struct GenerateOptions {
+  int64_t tokens = 100;  // at most, behind each beginning
+  SampleOptions sample = {};
+  std::string stop = {};  // a text that ends one, besides the tokenizer's end
+};
+/// What became of one beginning.
+struct Generated {
+  enum class End { length, end, stop };
+  std::string text;  // behind the beginning; without what ended it
+  std::vector<int32_t> tokens;
+  End end = End::length;
+};
+struct GenerateTimes {
+  int64_t prompt_tokens = 0, tokens = 0, steps = 0;  // steps: those of new tokens, one for all rows
+  double prompt_seconds = 0, seconds = 0;
+};
+/// Goes on with texts (an empty one: begins behind the end of another), as many at a time as the decoder has
+/// rows, each as if it were alone: text i draws its random numbers from stream `i`. A text longer than a row
+/// goes on from the last half of a row. `on_token` hears of each new token as it comes. InputError for
+/// options out of their range, and for what cannot begin.
+std::vector<Generated> generate(Decoder& decoder, const Continuable& input,
+                                std::span<const std::string> texts, const GenerateOptions& options,
+                                GenerateTimes& times,
+                                const std::function<void(size_t text, int32_t token)>& on_token = {});
 
 }  // namespace millrace::task

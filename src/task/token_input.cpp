@@ -140,6 +140,29 @@ int64_t TokenInput::shared_ids(const Input& other) const {
   return tokens && tokens->known_.digest == known_.digest ? tokenizer_->size() : 0;
 }
 
+std::vector<Tensor> TokenInput::decoded_fields(const Tensor& tokens, const Tensor& positions) const {
+  std::vector<Tensor> row;
+  for (const data::Field& field : fields())
+    row.push_back(field.name == "tokens"     ? tokens
+                  : field.name == "segments" ? Tensor::ones(tokens.shape(), i64)
+                                             : positions);
+  return row;
+}
+
+std::vector<int32_t> TokenInput::beginning() const {
+  if (const auto end = this->end()) return {*end};
+  return tokenizer_->encode(separator(), false);
+}
+
+std::optional<int32_t> TokenInput::end() const {
+  const auto special = [&](int32_t id) { return tokenizer_->decode({&id, 1}, true).empty(); };
+  if (const auto ids = tokenizer_->encode(separator(), false); ids.size() == 1 && special(ids[0]))
+    return ids[0];
+  if (layout_.layout == Layout::windows) return std::nullopt;
+  const auto around = tokenizer_->encode("", true);
+  return around.empty() || !special(around.back()) ? std::nullopt : std::optional(around.back());
+}
+
 std::vector<Array> TokenInput::row_of(std::span<const int32_t> ids) const {
   std::vector<Array> row;
   for (const data::Field& field : fields()) {

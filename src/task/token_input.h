@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -88,6 +89,9 @@ class TokenInput : public Input, private Continuable {
     return tokenizer_->encode(text, false);
   }
   std::string decode(std::span<const int32_t> ids) const override { return tokenizer_->decode(ids, false); }
+  std::vector<int32_t> beginning() const override;
+  std::optional<int32_t> end() const override;
+  std::vector<Tensor> decoded_fields(const Tensor& tokens, const Tensor& positions) const override;
 
   SequenceLayout layout_;
   TokenEncoding known_;

@@ -82,6 +82,8 @@ def desk(binary, tmp_path_factory):
     (folder / "shared/tabular/california-housing.csv").write_text("\n".join([names, *rows]) + "\n")
     (folder / "cat.jpg").write_bytes(jpeg(random, 3))
     write_texts(folder)
+    (folder / "shared/text").mkdir()
+    (folder / "shared/text/tinyshakespeare.txt").write_text((folder / "corpus.txt").read_text())
     write_samples(folder)
     (folder / "shared/ranking").mkdir()
     write_rankings(folder / "shared/ranking")

@@ -2,6 +2,8 @@
 // classes, or tokens that were masked) and "bag" (the mean of embeddings, then one layer: what anything
 // larger must beat).
 // Attention never looks from one text into another, nor at padding.
+#include <millrace/decoding.h>
+
 #include "base/format.h"
 #include "nn/models/architecture.h"
 #include "nn/models/models.h"
@@ -33,7 +35,7 @@ class TextTransformer : public Module {
         drop_(embedding(tokens_, inputs[0]) + places_of_text(positions_, inputs))};
     if (Tensor mask = mask_of_texts(inputs, causal_); mask.defined()) with_mask.push_back(std::move(mask));
     for (const auto& block : blocks_) with_mask[0] = (*block)(with_mask);
-    const Tensor x = norm_(with_mask[0]);
+    const Tensor x = norm_(classes_ ? with_mask[0] : asked_places(with_mask[0]));
     return head_(classes_ ? mean_of_present(x, inputs.size() > 1 ? &inputs[1] : nullptr) : x);
   }
 

@@ -1,5 +1,7 @@
 #include "nn/models/text_parts.h"
 
+#include <millrace/decoding.h>
+
 #include "base/format.h"
 #include "nn/models/models.h"
 
@@ -19,13 +21,14 @@ Tensor mean_of_present(const Tensor& x, const Tensor* segments) {
 }
 
 Tensor places_of_text(const Tensor& positions, std::span<const Tensor> inputs) {
-  const int64_t length = inputs[0].dim(1).size();
-  if (length > positions.dim(0).size())
-    fail<TypeError>("the model takes at most {} tokens, not {}", positions.dim(0).str(), length);
-  return inputs.size() > 2 ? embedding(positions, inputs[2]) : slice(positions, 0, 0, length);
+  // Positions of packed texts may be no more than the longest one has.
+  const Tensor places = embedded_places(positions, inputs[0]);
+  return inputs.size() > 2 && !Decoding::current() ? embedding(positions, inputs[2]) : places;
 }
 
 Tensor mask_of_texts(std::span<const Tensor> inputs, bool causal) {
+  // What is decoded has one text a row, and sees what is in its cache.
+  if (Decoding::current()) return {};
   const Dim batch = inputs[0].dim(0), length = inputs[0].dim(1);
   if (inputs.size() > 2)
     return equal(reshape(inputs[1], {batch, 1, length, 1}), reshape(inputs[1], {batch, 1, 1, length}));

@@ -1,5 +1,7 @@
 // Transformers: BERT-like encoders (post-norm: bert_base, minilm) and a GPT-like decoder (pre-norm, causal:
 // gpt_mini).
+#include <millrace/decoding.h>
+
 #include "base/format.h"
 #include "nn/models/architecture.h"
 #include "nn/models/models.h"
@@ -62,11 +64,8 @@ class Transformer : public Module {
   }
 
   Tensor forward(const Tensor& ids) override {
-    const Dim length = ids.dim(1);
-    if (!length.is_static() || length.size() > positions_.dim(0).size())
-      fail<TypeError>("the model takes at most {} tokens, not {}", positions_.dim(0).str(), length.str());
-    const Tensor x = tokens_(ids) + slice(positions_, 0, 0, length.size());
-    if (causal_) return head_(norm_(blocks_(x)));
+    const Tensor x = tokens_(ids) + embedded_places(positions_, ids);
+    if (causal_) return head_(norm_(asked_places(blocks_(x))));
     return head_(select_index(blocks_(norm_(x)), 1, 0));
   }
 

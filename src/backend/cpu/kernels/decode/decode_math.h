@@ -1,0 +1,48 @@
+// The arithmetic of steps that have a few rows: products that read their weights once, and attention over
+// pages, once for each kind of CPU.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace millrace::cpu {
+
+/// Of numbers stored as T: float, or uint16_t for bf16.
+template <typename T>
+struct PageMath {
+  /// scores[j] = Σ q[i] · keys[j · row + i] for `count` keys, a multiple of 16.
+  void (*scores)(const float* q, const T* keys, int64_t row, int64_t width, int64_t count, float* scores);
+  /// sum[i] += Σ weights[j] · values[j · row + i] over `count` values.
+  void (*mix)(const float* weights, const T* values, int64_t row, int64_t width, int64_t count, float* sum);
+};
+
+struct DecodeMath {
+  const char* name;
+  /// y(i, j) = Σ x(i, l) · w(j, l) for rows [first, last) of w [n × k], of all rows of x [m × k], at most 8;
+  /// y is [m × n]. A row's sums do not depend on how many rows there are.
+  void (*product)(const float* x, const float* w, float* y, int64_t m, int64_t k, int64_t n, int64_t first,
+                  int64_t last);
+  /// Turns scores into exp(score · scale − the highest), and gives their sum. `count` > 0; up to the next
+  /// multiple of 16 they are written to.
+  float (*softmax)(float* scores, int64_t count, float scale);
+  PageMath<float> floats;
+  PageMath<uint16_t> halves;
+};
+
+/// Products of bf16, with sums in f32; y is rounded to the nearest.
+using Bf16Product = void (*)(const uint16_t* x, const uint16_t* w, uint16_t* y, int64_t m, int64_t k,
+                             int64_t n, int64_t first, int64_t last);
+
+/// Those that this CPU can run, the fastest first; there is always one.
+std::span<const DecodeMath* const> decode_maths();
+/// Null where the CPU has no instructions for it.
+Bf16Product decode_bf16_product();
+
+// One file each, compiled for that CPU.
+const DecodeMath& decode_math_avx512();
+const DecodeMath& decode_math_avx2();
+const DecodeMath& decode_math_baseline();
+void decode_product_bf16_avx512(const uint16_t* x, const uint16_t* w, uint16_t* y, int64_t m, int64_t k,
+                                int64_t n, int64_t first, int64_t last);
+
+}  // namespace millrace::cpu

@@ -1,0 +1,4 @@
+#define LANES 4
+#define NAME "SSE2"
+#define FUNCTION decode_math_baseline
+#include "backend/cpu/kernels/decode/decode_math.inc"

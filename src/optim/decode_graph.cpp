@@ -1,0 +1,118 @@
+#include "optim/decode_graph.h"
+
+#include <millrace/decoding.h>
+
+#include "base/format.h"
+#include "optim/model_scope.h"
+#include "trace/linearise.h"
+
+namespace millrace::optim {
+namespace {
+
+/// Tables and matrices: nearly all bytes. Vectors of scales and biases stay as they are.
+bool stored_narrow(const Type& type, bool parameter) {
+  return parameter && type.dtype == f32 && type.shape.rank() >= 2;
+}
+
+/// The graph with the inputs that `narrow` tells stored as bf16.
+Graph with_narrow_inputs(const Graph& from, const std::vector<bool>& narrow) {
+  Rewriter rewrite(from);
+  Graph& to = rewrite.graph();
+  for (size_t i = 0; i < from.inputs().size(); ++i) {
+    Type type = from.type(from.inputs()[i]);
+    if (narrow[i]) type.dtype = bf16;
+    rewrite.set(from.inputs()[i], to.input(from.input_names()[i], type));
+  }
+  for (size_t i = 0; i < from.inputs().size(); ++i) {
+    if (!narrow[i]) continue;
+    to.set_location(from.input_names()[i]);
+    rewrite.set(from.inputs()[i], to.add("cast", {to.inputs()[i]}, {{"dtype", f32}}));
+  }
+  for (int i = 0; i < from.size(); ++i)
+    if (!rewrite.has({i, 0})) rewrite.copy(i);
+  return rewrite.finish();
+}
+
+/// [rows, tokens or 1, vocabulary] → f32 [rows, vocabulary], or of all tokens.
+Tensor asked_logits(const Tensor& logits, const DecodeShape& shape) {
+  if (logits.rank() != 3)
+    fail<InputError>("the model gives {}, no logits at each place", logits.type().str());
+  const Tensor wide = cast(logits, f32);
+  const Dim vocabulary = wide.dim(2);
+  if (shape.every) return wide;
+  // Of a model that does not ask asked_places().
+  const Tensor one = wide.dim(1) == 1 ? wide : nn::asked_places(wide);
+  return reshape(one, {shape.rows, vocabulary});
+}
+
+/// Whether products of bf16 are such on this machine; where they are computed in f32, weights stored as bf16
+/// would be widened in every step.
+bool computes_narrow(const CompileOptions& compile) {
+  if (!compile.precision.starts_with("bf16")) return false;
+  Graph graph;
+  graph.set_outputs({graph.add("relu", {graph.input("x", {f32, {1}})})});
+  return Program::compile(graph, compile).precision() == "bf16";
+}
+
+}  // namespace
+
+Graph build_decode_graph(nn::Module& model, const DecodeShape& shape, const DecodeFunction& function,
+                         bool narrow) {
+  ModelScope scope(model, false);
+  scope.use_symbols();
+  const auto symbol = [](const char* name, const Shape& of) { return Tensor::symbol(name, {i64, of}); };
+  std::vector<Tensor> inputs = {
+      symbol("tokens", {shape.rows, shape.tokens}), symbol("positions", {shape.rows, shape.tokens}),
+      symbol("slots", {shape.rows, shape.tokens}), symbol("pages", {shape.rows, shape.pages_of_row}),
+      symbol("last", {shape.rows})};
+  nn::Decoding decoding({.positions = inputs[1],
+                         .slots = inputs[2],
+                         .pages = inputs[3],
+                         .last = shape.every ? Tensor() : inputs[4],
+                         .page = decode_page,
+                         .capacity = shape.pages * decode_page,
+                         .dtype = narrow ? bf16 : f32});
+  std::vector<Tensor> outputs = {asked_logits(function(model, inputs[0], inputs[1]), shape)};
+  if (decoding.caches().empty())
+    fail<InputError>("the model has no causal attention: there is nothing that a cache would keep");
+  inputs.insert(inputs.end(), decoding.caches().begin(), decoding.caches().end());
+  outputs.insert(outputs.end(), decoding.written().begin(), decoding.written().end());
+  std::vector<bool> stored(inputs.size(), false);
+  for (size_t i = 0; i < scope.stand_ins().size(); ++i)
+    stored.push_back(narrow && stored_narrow(scope.stand_ins()[i].type(), i < scope.parameters().size()));
+  inputs.insert(inputs.end(), scope.stand_ins().begin(), scope.stand_ins().end());
+  trace::Captured captured = trace::capture(inputs, outputs);
+  std::vector<Value> values;
+  std::vector<std::string> names;
+  for (const Tensor& tensor : outputs) {
+    names.push_back(names.empty() ? "logits" : fmt::format("new cache {}", names.size() - 1));
+    values.push_back(captured.values.at({tensor.node().get(), tensor.output()}));
+  }
+  captured.graph.set_location("");
+  captured.graph.set_outputs(std::move(values), std::move(names));
+  return narrow ? with_narrow_inputs(captured.graph, stored) : std::move(captured.graph);
+}
+
+DecodeModel decode_model(std::shared_ptr<nn::Module> model, DecodeFunction function, int64_t vocabulary,
+                         int64_t longest, const CompileOptions& compile) {
+  const bool narrow = computes_narrow(compile);
+  DecodeModel made;
+  made.vocabulary = vocabulary;
+  made.longest = longest;
+  made.compile = compile;
+  const size_t parameters = model->parameters().size();
+  for (const auto& list : {model->parameters(), model->buffers()})
+    for (const nn::Named& named : list) {
+      Array value = value_of(named);
+      // What a training stored as bf16 is seen as f32 where it does not stay so.
+      if (value.dtype() == bf16 && made.weights.size() < parameters) value = value.converted(f32);
+      const bool small = narrow && stored_narrow(value.type(), made.weights.size() < parameters);
+      made.weights.push_back(small ? value.converted(bf16) : value);
+    }
+  made.graph = [model = std::move(model), function = std::move(function), narrow](const DecodeShape& shape) {
+    return build_decode_graph(*model, shape, function, narrow);
+  };
+  return made;
+}
+
+}  // namespace millrace::optim

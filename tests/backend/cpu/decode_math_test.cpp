@@ -1,0 +1,67 @@
+#include "backend/cpu/kernels/decode/decode_math.h"
+
+#include <cmath>
+#include <doctest/doctest.h>
+
+#include <millrace/array.h>
+
+#include "support/codegen_support.h"
+
+using namespace millrace;
+using namespace millrace::cpu;
+
+namespace {
+
+double dot(const Array& a, int64_t i, const Array& b, int64_t j, int64_t k) {
+  double sum = 0;
+  for (int64_t l = 0; l < k; ++l) sum += a.at(i * k + l) * b.at(j * k + l);
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "products that read their matrix once agree with sums in f64, and rows with those of one row alone") {
+  for (const DecodeMath* math : decode_maths())
+    for (const int64_t k : {1, 15, 16, 33, 100})
+      for (int64_t m = 1; m <= 8; ++m) {
+        CAPTURE(math->name);
+        CAPTURE(k);
+        CAPTURE(m);
+        const int64_t n = 21, first = 3, last = 20;
+        const Array x = random_array({f32, {m, k}}, 1), w = random_array({f32, {n, k}}, 2);
+        Array y = Array::full(f32, {m, n}, 77);
+        math->product(x.as<float>().data(), w.as<float>().data(), y.as<float>().data(), m, k, n, first, last);
+        for (int64_t i = 0; i < m; ++i) {
+          Array alone(f32, {1, n});
+          math->product(x.as<float>().data() + i * k, w.as<float>().data(), alone.as<float>().data(), 1, k, n,
+                        first, last);
+          for (int64_t j = 0; j < n; ++j) {
+            const bool in = j >= first && j < last;
+            CHECK(y.at(i * n + j) ==
+                  (in ? doctest::Approx(dot(x, i, w, j, k)).epsilon(1e-4) : doctest::Approx(77)));
+            if (in) CHECK(y.at(i * n + j) == alone.at(j));
+          }
+        }
+      }
+}
+
+TEST_CASE("products of bf16 agree with sums in f64") {
+  const Bf16Product product = decode_bf16_product();
+  if (!product) return;
+  for (const int64_t k : {1, 31, 32, 70, 128})
+    for (const int64_t m : {1, 2, 3, 5, 8}) {
+      CAPTURE(k);
+      CAPTURE(m);
+      const int64_t n = 19;
+      const Array x = random_array({f32, {m, k}}, 1).converted(bf16),
+                  w = random_array({f32, {n, k}}, 2).converted(bf16);
+      Array y(bf16, {m, n});
+      product(x.as<uint16_t>().data(), w.as<uint16_t>().data(), y.as<uint16_t>().data(), m, k, n, 0, n);
+      for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+          const double exact = dot(x, i, w, j, k);
+          CHECK(std::abs(y.at(i * n + j) - exact) <= std::abs(exact) / 256 + 1e-5);
+        }
+    }
+}
