@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "cli/json.h"
 #include "cli/predict_model.h"
+#include "cli/predict_out.h"
 #include "cli/verbs.h"
 #include "task/generate.h"
 #include "train/load_model.h"
@@ -22,7 +23,8 @@ struct PredictArguments {
   std::string checkpoint;
   int64_t top = 3, tokens = 0;
   bool json = false;
-  PredictModelArguments plain;  // of a model without a recipe
+  PredictModelArguments plain;    // of a model without a recipe
+  task::PredictFileOptions file;  // of a run folder, with -o
 };
 
 /// What only goes with a run folder, or only without one.
@@ -35,7 +37,12 @@ void require_fitting(const PredictArguments& a, bool run) {
     refuse(!a.plain.pictures.normalise.empty(), "--normalise", why);
     refuse(a.plain.pictures.resize != task::PicturePreparation{}.resize, "--resize", why);
     refuse(!a.plain.labels.empty(), "--labels", why);
-    refuse(!a.plain.out.empty(), "-o", "is for models without a recipe; --json prints what a run says");
+    const char* const file = "goes with -o FILE";
+    refuse(a.plain.out.empty() && a.file.tell.threshold != 0, "--threshold", file);
+    refuse(a.plain.out.empty() && a.file.tell.all, "--all", file);
+    refuse(a.plain.out.empty() && a.file.force, "--force", file);
+    refuse(!a.plain.out.empty() && a.json, "--json", "-o writes a file");
+    refuse(!a.plain.out.empty() && a.tokens != 0, "--tokens", "-o writes a file");
     refuse(!a.plain.precision.empty(), "--precision", why);
   } else {
     refuse(!a.checkpoint.empty(), "--checkpoint", "only a run folder has some");
@@ -132,6 +139,12 @@ int run_predict(PredictArguments& a) {
     a.plain.json = a.json;
     return predict_model(a.plain);
   }
+  if (!a.plain.out.empty()) {
+    task::PredictFileOptions file = a.file;
+    file.out = a.plain.out;
+    file.tell.top = a.top;
+    return predict_into_file({a.model, a.checkpoint, a.samples, file});
+  }
   if (a.top < 1) fail<InputError>("--top {}: at least one class, or token, is named", a.top);
   if (a.tokens < 0) fail<InputError>("--tokens {}: a beginning goes on by 1 token or more", a.tokens);
   std::vector<std::string> warnings;
@@ -176,7 +189,13 @@ Action declare_predict(Command& command) {
           "for one), signed (-1 to 1) or none (0 to 255, the default for integers)")
       .option("--labels", a->plain.labels, "without a recipe: names of classes, one a line")
       .option("--precision", a->plain.precision, "without a recipe: fp32 (the default), bf16 or fp16")
-      .option("-o,--out", a->plain.out, "without a recipe: write results to FILE.npy or FILE.jsonl, too")
+      .option("-o,--out", a->plain.out,
+              "write all predictions into this file: .csv, .jsonl, .parquet, .arrow, .npy (without a recipe: "
+              ".npy or .jsonl)")
+      .option("--threshold", a->file.tell.threshold, "-o: classes that are less probable are left out")
+      .flag("--all", a->file.tell.all, "-o: a column with the probability of each class, too")
+      .flag("--f16", a->file.half, "-o FILE.npy: in 16 bits each")
+      .flag("--force", a->file.force, "-o: replace a file that is there")
       .flag("--json", a->json, "print one JSON object each, with logits")
       .footer(
           "Samples are prepared as for evaluation. What the model knows of columns, classes and tokens comes "
@@ -184,6 +203,7 @@ Action declare_predict(Command& command) {
           "folder: data need no column of targets.\n\n"
           "  millrace predict runs/letters-1 data/letters/test/A/00000.jpg\n"
           "  millrace predict runs/adult-1 people.csv --json\n"
+          "  millrace predict runs/adult-1 people.csv -o predicted.parquet\n"
           "  millrace predict runs/spoken-digits-1 recordings/ one.wav\n"
           "  millrace predict runs/sms-spam-1 'You have won a prize, call now' messages.tsv\n"
           "  millrace predict runs/shakespeare-1 'To be, or' --tokens 40\n"

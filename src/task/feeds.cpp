@@ -12,6 +12,7 @@
 #include "optim/kinds.h"
 #include "task/feed_parts.h"
 #include "task/fitting.h"
+#include "task/pass_feed.h"
 #include "task/settle.h"
 
 namespace millrace::task {
@@ -390,7 +391,11 @@ TaskFeed open_tests(const Task& task, const std::string& path, int64_t most, int
   return tests;
 }
 
-TaskFeed open_predictions(const Task& task, std::shared_ptr<const data::Dataset> samples, int64_t batch) {
+namespace {
+
+/// Samples without targets, in order; `cache_bytes`: for decoded ones that stay.
+TaskFeed predictions_feed(const Task& task, std::shared_ptr<const data::Dataset> samples, int64_t batch,
+                          int64_t cache_bytes) {
   const Recipe& recipe = task.recipe;
   if (cuts_corpus(task))
     fail<InputError>("{}: the model predicts what follows in a text, nothing of a sample as a whole",
@@ -400,11 +405,21 @@ TaskFeed open_predictions(const Task& task, std::shared_ptr<const data::Dataset>
   return feed_of(task, reading,
                  {.purpose = Purpose::prediction,
                   .batch = batch,
-                  .cache_bytes = recipe.data.cache_mb << 20,
+                  .cache_bytes = cache_bytes,
                   .memory = memory_of(recipe),
                   .parts = {},
                   .weights = false,
                   .notes = {}});
+}
+
+}  // namespace
+
+TaskFeed open_predictions(const Task& task, std::shared_ptr<const data::Dataset> samples, int64_t batch) {
+  return predictions_feed(task, std::move(samples), batch, task.recipe.data.cache_mb << 20);
+}
+
+TaskFeed open_pass(const Task& task, std::shared_ptr<const data::Dataset> samples) {
+  return predictions_feed(task, std::move(samples), 0, 0);
 }
 
 }  // namespace millrace::task

@@ -111,26 +111,35 @@ void predict_part(Predictor& predictor, const Task& task, const std::shared_ptr<
   run_feed(predictor, task, *samples, *set.feed, first, out);
 }
 
-/// What an argument is, or several, opened.
-struct OpenedArguments {
-  std::shared_ptr<const data::Dataset> samples;
-  bool sample = false;  // it is one itself
-};
-
 /// Takes the next argument, and those behind that can be opened with it. Of several inputs an argument is a
 /// data set that has the columns of all.
 OpenedArguments open_next(const Task& task, const std::vector<std::string>& arguments, size_t& next) {
   const Input& input = *task.inputs[0];
   const bool only = task.inputs.size() == 1;
   const std::string& argument = arguments[next++];
-  if (only && input.is_sample(argument)) return {input.sample(argument), true};
+  if (only && input.is_sample(argument)) return {input.sample(argument), true, argument};
   std::vector<std::string> paths = {argument};
   while (only && input.together(argument) && next < arguments.size() && input.together(arguments[next]))
     paths.push_back(arguments[next++]);
-  return {input.open(task.recipe, paths), false};
+  return {input.open(task.recipe, paths), false, argument};
+}
+
+/// Lists and patterns become paths.
+std::vector<std::string> paths_of(const Task& task, const std::string& argument) {
+  return task.inputs.size() == 1 && !task.inputs[0]->is_sample(argument) ? task.inputs[0]->paths(argument)
+                                                                         : std::vector{argument};
 }
 
 }  // namespace
+
+std::vector<OpenedArguments> open_arguments(const Task& task, const std::vector<std::string>& named) {
+  std::vector<std::string> arguments;
+  for (const std::string& argument : named)
+    for (std::string& path : paths_of(task, argument)) arguments.push_back(std::move(path));
+  std::vector<OpenedArguments> opened;
+  for (size_t next = 0; next < arguments.size();) opened.push_back(open_next(task, arguments, next));
+  return opened;
+}
 
 void predict_samples(Predictor& predictor, const Task& task, std::shared_ptr<const data::Dataset> samples,
                      const OnSample& on) {
@@ -157,9 +166,7 @@ void predict_arguments(Predictor& predictor, const Task& task, const std::vector
                        const OnPrediction& on) {
   std::vector<std::string> arguments;
   for (const std::string& argument : named) try {
-      const std::vector<std::string> paths = task.inputs.size() == 1 && !task.inputs[0]->is_sample(argument)
-                                                 ? task.inputs[0]->paths(argument)
-                                                 : std::vector{argument};
+      const std::vector<std::string> paths = paths_of(task, argument);
       arguments.insert(arguments.end(), paths.begin(), paths.end());
     } catch (const Error& error) {
       on.failed(error.what());

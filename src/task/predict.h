@@ -26,6 +26,15 @@ struct OnSample {
 void predict_samples(Predictor& predictor, const Task& task, std::shared_ptr<const data::Dataset> samples,
                      const OnSample& on);
 
+/// What an argument is, or several, opened.
+struct OpenedArguments {
+  std::shared_ptr<const data::Dataset> samples;
+  bool sample = false;   // it is one itself
+  std::string argument;  // the first one
+};
+/// All of them, those that may, together. InputError for the first one that cannot be opened.
+std::vector<OpenedArguments> open_arguments(const Task& task, const std::vector<std::string>& arguments);
+
 /// One argument of `predict` after the other: lists and patterns become paths, paths are opened (those that
 /// may, together), samples are taken as they stand. `on` gets the name of each sample ("photo.jpg",
 /// "people.csv#3", the text itself), the logits, and the numbers of its rows where a sample is made of

@@ -27,6 +27,10 @@ Graph inference_graph(const Task& task, int64_t length, const InferenceParts& pa
     for (size_t i = 0; i < logits.size(); ++i) {
       const Output& output = *task.outputs[i];
       const Tensor own = calibrated(output, logits[i]);
+      if (parts.told) {
+        for (optim::NamedTensor& each : parts.told(output, own)) named.push_back(std::move(each));
+        continue;
+      }
       named.emplace_back(output.prefix() + "logits", own);
       if (!parts.predictions) continue;
       named.emplace_back(output.prefix() + output.predictions_name(), output.predictions(own));
@@ -43,7 +47,8 @@ SessionModel session_model(const Task& task, const InferenceParts& parts) {
   SessionModel model;
   for (const optim::TensorSpec& spec : specs_of(task.fields(), 0, 0))
     model.inputs.push_back({spec.name, spec.type});
-  const Graph graph = inference_graph(task, 0, {.weights_as_inputs = true, .predictions = parts.predictions});
+  const Graph graph = inference_graph(
+      task, 0, {.weights_as_inputs = true, .predictions = parts.predictions, .told = parts.told});
   for (size_t i = 0; i < graph.outputs().size(); ++i)
     model.outputs.push_back({graph.output_names()[i], graph.type(graph.outputs()[i])});
   model.graph = [&task, parts](const Bindings& sizes) {

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <vector>
 
 #include <millrace/graph.h>
+#include <millrace/optim.h>
 #include <millrace/session.h>
 
 #include "task/task.h"
@@ -13,6 +16,8 @@ namespace millrace::task {
 struct InferenceParts {
   bool weights_as_inputs = false;  // behind the arrays: parameters, then buffers; else constants
   bool predictions = true;         // and what the outputs' thresholds decide; else logits alone
+  /// Instead of these: what is wanted of an output's calibrated logits.
+  std::function<std::vector<optim::NamedTensor>(const Output& output, const Tensor& logits)> told = {};
 };
 
 /// From the arrays of Task::fields() to calibrated logits and predictions of each output. `length`: of rows;

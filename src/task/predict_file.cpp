@@ -1,0 +1,429 @@
+#include "task/predict_file.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <millrace/feed.h>
+#include <millrace/session.h>
+
+#include "base/file.h"
+#include "base/format.h"
+#include "data/formats/overwrite.h"
+#include "data/table/place.h"
+#include "data/tools/journal.h"
+#include "task/json_text.h"
+#include "task/pass_feed.h"
+#include "task/predict.h"
+#include "task/prediction_writer.h"
+#include "task/session_model.h"
+
+namespace millrace::task {
+namespace {
+
+/// What became of one sample.
+struct RowRecord {
+  int64_t sample = 0;
+  std::string why;  // it is bad; else empty
+  std::vector<data::Value> values;
+};
+
+/// A batch: what a journal's record holds.
+struct BatchRecord {
+  size_t set = 0;
+  data::Cursor next;  // of the feed, behind it
+  std::vector<RowRecord> rows;
+};
+
+class RecordWriter {
+ public:
+  template <typename T>
+  void number(T value) {
+    text_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  void text(const std::string& value) {
+    number(static_cast<uint64_t>(value.size()));
+    text_ += value;
+  }
+  void value(const data::Value& value) {
+    number(static_cast<uint8_t>(value.index()));
+    if (const auto* integer = std::get_if<int64_t>(&value)) number(*integer);
+    if (const auto* real = std::get_if<double>(&value)) number(*real);
+    if (const auto* own = std::get_if<std::string>(&value)) text(*own);
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+/// Records are the journal's own, whose checksums are right.
+class RecordReader {
+ public:
+  explicit RecordReader(std::string_view text) : rest_(text) {}
+  template <typename T>
+  T number() {
+    T value{};
+    const std::string_view bytes = take(sizeof value);
+    std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+  }
+  std::string text() { return std::string(take(number<uint64_t>())); }
+  data::Value value() {
+    switch (number<uint8_t>()) {
+      case 1:
+        return number<int64_t>();
+      case 2:
+        return number<double>();
+      case 3:
+        return text();
+      default:
+        return {};
+    }
+  }
+
+ private:
+  std::string_view take(uint64_t size) {
+    if (size > rest_.size()) fail<InputError>("a record of the partial predictions is damaged");
+    const std::string_view taken = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return taken;
+  }
+  std::string_view rest_;
+};
+
+std::string record_of(const BatchRecord& batch) {
+  RecordWriter to;
+  to.number(static_cast<uint64_t>(batch.set));
+  to.number(batch.next.seed);
+  to.number(batch.next.epoch);
+  to.number(batch.next.position);
+  to.number(static_cast<uint64_t>(batch.next.state.size()));
+  for (const int64_t each : batch.next.state) to.number(each);
+  to.number(static_cast<uint64_t>(batch.rows.size()));
+  for (const RowRecord& row : batch.rows) {
+    to.number(row.sample);
+    to.text(row.why);
+    to.number(static_cast<uint64_t>(row.values.size()));
+    for (const data::Value& value : row.values) to.value(value);
+  }
+  return to.take();
+}
+
+BatchRecord batch_of(std::string_view record) {
+  RecordReader from(record);
+  BatchRecord batch;
+  batch.set = from.number<uint64_t>();
+  batch.next.seed = from.number<uint64_t>();
+  batch.next.epoch = from.number<int64_t>();
+  batch.next.position = from.number<int64_t>();
+  for (uint64_t left = from.number<uint64_t>(); left-- > 0;)
+    batch.next.state.push_back(from.number<int64_t>());
+  for (uint64_t left = from.number<uint64_t>(); left-- > 0;) {
+    RowRecord& row = batch.rows.emplace_back();
+    row.sample = from.number<int64_t>();
+    row.why = from.text();
+    for (uint64_t values = from.number<uint64_t>(); values-- > 0;) row.values.push_back(from.value());
+  }
+  return batch;
+}
+
+/// Calls `work` for what is handed in, on a thread of its own, in order.
+class Behind {
+ public:
+  explicit Behind(std::function<void(BatchRecord)> work)
+      : work_(std::move(work)), thread_([this] { run(); }) {}
+  ~Behind() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+  /// Waits where much is waiting already. Throws what the work threw.
+  void add(BatchRecord batch) {
+    constexpr size_t most = 8;
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return waiting_.size() < most || error_; });
+    if (error_) std::rethrow_exception(error_);
+    waiting_.push_back(std::move(batch));
+    changed_.notify_all();
+  }
+  /// Returns when all is done.
+  void finish() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return !waiting_.empty() || ended_; });
+      if (waiting_.empty()) return;
+      BatchRecord batch = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      changed_.notify_all();
+      try {
+        work_(std::move(batch));
+      } catch (...) {
+        const std::lock_guard again(mutex_);
+        error_ = std::current_exception();
+        changed_.notify_all();
+        return;
+      }
+      lock.lock();
+    }
+  }
+
+  std::function<void(BatchRecord)> work_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<BatchRecord> waiting_;
+  std::exception_ptr error_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+/// Rows in the order of the samples, whatever the order that they come in: into the file, and bad ones into
+/// their list.
+class Ordered {
+ public:
+  Ordered(const std::vector<OpenedArguments>& sets, PredictionWriter& writer, PredictFileResult& result)
+      : sets_(sets), writer_(writer), result_(result) {
+    for (const OpenedArguments& set : sets)
+      done_.emplace_back(static_cast<size_t>(set.samples->count()), false);
+  }
+
+  /// `rows` may name samples again, those that stand in for bad ones.
+  void add(BatchRecord batch) {
+    for (RowRecord& row : batch.rows) {
+      std::vector<bool>& done = done_.at(batch.set);
+      const auto at = static_cast<size_t>(row.sample);
+      if (at >= done.size() || done[at]) continue;
+      done[at] = true;
+      ++result_.done;
+      waiting_.emplace(std::pair{batch.set, row.sample}, std::move(row));
+    }
+    hand_on();
+  }
+  const std::string& bad() const { return bad_; }
+
+ private:
+  void hand_on() {
+    while (!waiting_.empty()) {
+      while (set_ < sets_.size() && next_ == sets_[set_].samples->count()) {
+        before_ += next_;
+        next_ = 0;
+        ++set_;
+      }
+      const auto first = waiting_.begin();
+      if (first->first != std::pair{set_, next_}) return;
+      put(first->second);
+      waiting_.erase(first);
+      ++next_;
+    }
+  }
+
+  void put(const RowRecord& row) {
+    const OpenedArguments& set = sets_[set_];
+    const std::string name = set.sample ? set.argument : set.samples->name(row.sample);
+    writer_.add(name, before_ + row.sample, row.why.empty() ? row.values : std::vector<data::Value>());
+    if (row.why.empty()) return;
+    ++result_.bad;
+    const std::string place = set.sample ? name : data::place_of(*set.samples, row.sample);
+    const std::string line = row.why.starts_with(place) ? row.why : fmt::format("{}: {}", place, row.why);
+    if (result_.first_bad.size() < 10) result_.first_bad.push_back(line);
+    bad_ += fmt::format("{{\"sample\": {}, \"input\": {}, \"why\": {}}}\n", before_ + row.sample,
+                        json_string(name), json_string(row.why));
+  }
+
+  const std::vector<OpenedArguments>& sets_;
+  PredictionWriter& writer_;
+  PredictFileResult& result_;
+  std::vector<std::vector<bool>> done_;
+  std::map<std::pair<size_t, int64_t>, RowRecord> waiting_;
+  std::string bad_;
+  size_t set_ = 0;
+  int64_t next_ = 0, before_ = 0;  // of the set; samples of those before it
+};
+
+class FilePrediction {
+ public:
+  FilePrediction(Task& task, const std::vector<std::string>& arguments, const PredictFileOptions& options)
+      : task_(task), options_(options), sets_(open_arguments(task, arguments)) {
+    for (const auto& output : task.outputs) told_.push_back(told_of(*output, options.tell));
+    if (options.tell.rows && told_.size() > 1)
+      fail<InputError>("{}: an array is of one output, and the model has {}: write .csv, .jsonl or .parquet",
+                       options.out, told_.size());
+    for (const OpenedArguments& set : sets_) {
+      result_.samples += set.samples->count();
+      data::require_free(*set.samples, std::vector<std::filesystem::path>{options.out}, options.force);
+    }
+    if (result_.samples == 0) fail<InputError>("there are no samples to predict");
+  }
+
+  PredictFileResult run() {
+    std::vector<data::Column> columns;
+    for (const auto& told : told_)
+      for (const data::Column& column : told->columns()) columns.push_back(column);
+    const auto writer = prediction_writer(options_.out, columns, result_.samples,
+                                          options_.tell.rows ? told_[0]->width() : 0, options_.half);
+    Ordered ordered(sets_, *writer, result_);
+    bool replaced = false;
+    data::Journal journal(
+        options_.out + ".partial", identity(),
+        [&](std::string_view record) {
+          BatchRecord batch = batch_of(record);
+          set_ = batch.set;
+          next_ = batch.next;  // maybe the end of the set
+          ordered.add(std::move(batch));
+        },
+        replaced);
+    result_.resumed = result_.done;
+    if (replaced && options_.note)
+      options_.note(
+          fmt::format("{}.partial is of other samples, options or weights: begun anew", options_.out));
+    {
+      Behind behind([&](BatchRecord batch) {
+        journal.add(record_of(batch));
+        ordered.add(std::move(batch));
+        done_.store(result_.done);
+      });
+      done_.store(result_.done);
+      for (; set_ < sets_.size() && !stopped_; ++set_, next_.reset()) predict_set(behind);
+      behind.finish();
+    }
+    if (stopped_) return result_;
+    finish(*writer, ordered, journal);
+    return result_;
+  }
+
+ private:
+  /// What the records in the journal depend on.
+  std::string identity() const {
+    nlohmann::json json = {{"model", options_.identity},      {"precision", options_.precision},
+                           {"top", options_.tell.top},        {"threshold", options_.tell.threshold},
+                           {"all", options_.tell.all},        {"rows", options_.tell.rows},
+                           {"batch", task_.recipe.eval.batch}};
+    for (const OpenedArguments& set : sets_)
+      json["data"].push_back(
+          {stored_text(set.argument), stored_text(set.samples->path()), set.samples->count()});
+    return json.dump();
+  }
+
+  void predict_set(Behind& behind) {
+    const OpenedArguments& set = sets_[set_];
+    TaskFeed opened = open_pass(task_, set.samples);
+    data::Feed& feed = *opened.feed;
+    const int64_t rows = feed.batches_per_epoch() * feed.batch_size();
+    if (next_) feed.seek(*next_);
+    std::vector<size_t> fields;
+    for (const data::Field& field : task_.fields()) fields.push_back(feed.field(field.name));
+    int64_t known_bad = 0;
+    while (feed.cursor().epoch == 0 && feed.cursor().position < rows) {
+      if (options_.stop && options_.stop()) {
+        stopped_ = true;
+        return;
+      }
+      const data::FeedBatch& batch = feed.next();
+      std::vector<Array> arrays;
+      for (const size_t field : fields) arrays.push_back(feed.array(batch, field));
+      BatchRecord record = told(set, batch, run_model(arrays));
+      record.next = feed.cursor();
+      if (feed.tried().known_bad > known_bad || feed.cursor().position >= rows) {
+        for (const data::BadSample& bad : feed.bad_samples()) record.rows.push_back({bad.index, bad.why, {}});
+        known_bad = feed.tried().known_bad;
+      }
+      behind.add(std::move(record));
+      if (options_.progress) options_.progress(done_.load(), result_.samples);
+    }
+  }
+
+  std::vector<Array> run_model(std::span<const Array> arrays) {
+    if (!session_) {
+      InferenceParts parts;
+      parts.told = [this](const Output& output, const Tensor& logits) {
+        std::vector<optim::NamedTensor> named;
+        for (size_t k = 0; k < told_.size(); ++k)
+          if (task_.outputs[k].get() == &output)
+            for (Tensor& tensor : told_[k]->graph(logits))
+              named.emplace_back(fmt::format("{} {}", k, named.size()), std::move(tensor));
+        return named;
+      };
+      session_.emplace(session_model(task_, parts),
+                       SessionOptions{.precision = options_.precision, .executables = 32});
+    }
+    session_->prepare(session_->sizes(arrays));
+    return session_->run(arrays);
+  }
+
+  BatchRecord told(const OpenedArguments& set, const data::FeedBatch& batch, std::vector<Array> results) {
+    BatchRecord record;
+    record.set = set_;
+    // Which results are whose.
+    std::vector<std::span<const Array>> of;
+    for (size_t k = 0, at = 0; k < told_.size(); ++k) {
+      const std::string begin = fmt::format("{} ", k);
+      size_t count = 0;
+      while (at + count < results.size() && session_->outputs()[at + count].name.starts_with(begin)) ++count;
+      of.emplace_back(std::span<const Array>(results).subspan(at, count));
+      at += count;
+    }
+    for (int64_t row = 0; row < batch.valid; ++row) {
+      RowRecord& own = record.rows.emplace_back();
+      own.sample = batch.samples[static_cast<size_t>(row)];
+      const data::SampleRows group = set.samples->rows(own.sample);
+      for (size_t k = 0; k < told_.size(); ++k)
+        told_[k]->values(of[k], row, group.table ? std::ssize(group.rows) : 0, own.values);
+    }
+    return record;
+  }
+
+  void finish(PredictionWriter& writer, const Ordered& ordered, data::Journal& journal) {
+    writer.finish();
+    result_.whole = true;
+    const std::string bad = options_.out + ".bad.jsonl";
+    std::error_code ignored;
+    if (result_.bad > 0) {
+      write_file(bad, ordered.bad());
+      result_.bad_file = bad;
+    } else if (options_.force) {
+      std::filesystem::remove(bad, ignored);
+    }
+    journal.remove();
+  }
+
+  Task& task_;
+  const PredictFileOptions& options_;
+  std::vector<OpenedArguments> sets_;
+  std::vector<std::unique_ptr<Told>> told_;
+  std::optional<Session> session_;
+  PredictFileResult result_;
+  std::atomic<int64_t> done_ = 0;
+  size_t set_ = 0;                    // the next batch's
+  std::optional<data::Cursor> next_;  // where it begins; nullopt: at the beginning
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+PredictFileResult predict_file(Task& task, const std::vector<std::string>& arguments,
+                               const PredictFileOptions& options) {
+  return FilePrediction(task, arguments, options).run();
+}
+
+}  // namespace millrace::task
