@@ -12,6 +12,7 @@
 #include "base/suggest.h"
 #include "onnx/import/call.h"
 #include "onnx/import/control.h"
+#include "onnx/import/ranks.h"
 
 namespace millrace::onnx {
 namespace {
@@ -308,6 +309,7 @@ class Importer : public NestedGraphs {
     const auto write = [&](Graph& graph, Items values) {
       graph.set_location(node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name);
       ImportCall one(node, opset, graph, std::move(values), model_.folder, *this);
+      check_ranks(one);
       return rule ? rule->run(one) : element_wise(one, *same);
     };
     if (all_known(operands) && !takes_graphs(node))

@@ -14,6 +14,7 @@ namespace {
 Value spread_out(onnx::ImportCall& call, Value of, const Shape& shape, int64_t axis, int64_t block) {
   const Shape own = call.b.shape(of);
   if (own.count() == 1 && own.rank() <= 1) return call.b.broadcast(call.b.reshape(of, {}), shape);
+  if (axis < 0 || axis >= shape.rank()) call.refuse("its scale has an axis that its input has not");
   if (own.rank() == 1) {
     Shape one(shape.size(), Dim(1));
     one[static_cast<size_t>(axis)] = own[0];
