@@ -19,6 +19,7 @@ EXAMPLES = [
     ("criteo-fm", "tabular/criteo-train.tiny.csv", ["log-loss", "roc-auc"]),
     ("criteo-dlrm", "tabular/criteo-train.tiny.csv", ["log-loss", "roc-auc"]),
     ("ranking", "ranking/rank.train", ["ndcg-10", "map"]),
+    ("ranking-boosting", "ranking/rank.train", ["ndcg-10", "map"]),
     ("sms-spam", "text/sms-spam.tsv", ["f1", "accuracy"]),
     ("sms-lstm", "text/sms-spam.tsv", ["f1", "accuracy"]),
     ("sms-minilm", "text/sms-spam.tsv", ["f1", "accuracy"]),

@@ -153,7 +153,10 @@ Result run_linear(Context& context) {
 /// An architecture that is fitted to all samples, where this program has it.
 Result run_fitted(Context& context, const std::string& kind) {
   const task::Task& task = context.task();
-  if (const std::string why = no_training(task); !why.empty()) return not_for(why);
+  const std::vector<std::string> fitting = task.inputs[0]->architectures();
+  const bool ranks = task.outputs[0]->kind().groups && task.outputs.size() == 1 && task.inputs.size() == 1 &&
+                     std::find(fitting.begin(), fitting.end(), kind) != fitting.end();
+  if (const std::string why = no_training(task); !why.empty() && !ranks) return not_for(why);
   const nn::Architecture* const architecture = nn::architectures().find(kind);
   if (!architecture) return not_for("this program was built without it");
   if (!architecture->takes.empty() && architecture->takes != task.inputs[0]->gives())

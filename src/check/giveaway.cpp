@@ -12,29 +12,6 @@
 namespace millrace::check {
 namespace {
 
-/// Cells that a column's values fall into: of numbers with many values 64 quantiles, else the values.
-std::vector<int64_t> cells_of(const Column& column) {
-  constexpr size_t quantiles = 64;
-  std::map<uint64_t, int64_t> values;
-  for (const uint64_t code : column.codes) values.emplace(code, std::ssize(values));
-  std::vector<int64_t> cells(column.codes.size());
-  if (!column.numeric || values.size() <= 2 * quantiles) {
-    for (size_t i = 0; i < cells.size(); ++i) cells[i] = values[column.codes[i]];
-    return cells;
-  }
-  std::vector<double> sorted;
-  for (const double x : column.numbers)
-    if (!std::isnan(x)) sorted.push_back(x);
-  std::sort(sorted.begin(), sorted.end());
-  std::vector<double> ends;
-  for (size_t q = 1; q < quantiles; ++q) ends.push_back(sorted[q * sorted.size() / quantiles]);
-  for (size_t i = 0; i < cells.size(); ++i)
-    cells[i] = std::isnan(column.numbers[i])
-                   ? -1
-                   : std::upper_bound(ends.begin(), ends.end(), column.numbers[i]) - ends.begin();
-  return cells;
-}
-
 double told_of_numbers(const Column& column, const std::vector<int64_t>& cells, const Targets& targets) {
   std::map<int64_t, std::vector<double>> sums;  // of a line in each cell: n, x, y, xx, xy
   const auto x_of = [&](size_t i) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "base/format.h"
 #include "check/check.h"
@@ -69,6 +70,16 @@ Finding judge_classes(const Targets& training, const Targets& tests) {
   return finding;
 }
 
+/// Two or three whole numbers, one after the other.
+bool few_codes(const Targets& targets) {
+  std::set<double> values;
+  for (const double number : targets.numbers)
+    if (std::isfinite(number)) values.insert(number);
+  constexpr size_t most = 3;
+  return values.size() >= 2 && values.size() <= most && *values.begin() == std::floor(*values.begin()) &&
+         *values.rbegin() - *values.begin() == static_cast<double>(values.size() - 1);
+}
+
 Finding judge_numbers(const Targets& targets) {
   const Moments m = moments_of(targets.numbers);
   const auto count = static_cast<int64_t>(targets.numbers.size());
@@ -85,6 +96,11 @@ Finding judge_numbers(const Targets& targets) {
   else if (m.deviation == 0)
     finding = failed(fmt::format("{} is always {}", targets.column, short_number(m.mean)),
                      "is it the right column?");
+  else if (few_codes(targets))
+    finding = warned(fmt::format("{} has no values but {} to {}", targets.column, short_number(m.least),
+                                 short_number(m.most)),
+                     "are these codes of classes? Then output.kind = \"class\": a number between two codes "
+                     "means nothing, and half-way between the first and the third is the second");
   else if (far > 30)
     finding =
         warned(saw + fmt::format("; the farthest is {} deviations away", short_number(far)),

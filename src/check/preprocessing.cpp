@@ -47,57 +47,75 @@ bool same_arrays(const Made& one, const Made& other) {
   return true;
 }
 
-/// Mean and deviation of each column of an array [rows, columns], of all elements of others.
+/// Of a column of an array [rows, columns], or of all elements of others: mean and deviation as they are, and
+/// without what is far out, which a few rows with large numbers do not move.
 struct Spread {
-  std::vector<double> mean, deviation;
+  Moments all, usual;
 };
-Spread spread_of(const Made& made, size_t k) {
+
+Moments without_far_out(std::vector<double> values) {
+  constexpr size_t parts = 100, least = 20;
+  if (values.size() < least) return moments_of(values);
+  std::sort(values.begin(), values.end());
+  const size_t cut = std::max<size_t>(1, values.size() / parts);
+  const double low = values[cut], high = values[values.size() - 1 - cut];
+  for (double& value : values) value = std::clamp(value, low, high);
+  return moments_of(values);
+}
+
+std::vector<Spread> spreads_of(const Made& made, size_t k) {
+  constexpr int64_t most_columns = 256, most_values = 1 << 18;
   const Array& first = made.batches[0][k];
-  const int64_t columns =
-      first.shape().rank() == 2 && first.shape()[1].size() <= 256 ? first.shape()[1].size() : 1;
-  std::vector<double> sums(static_cast<size_t>(columns)), squares(sums.size()), counts(sums.size());
+  const bool table = first.shape().rank() == 2 && first.shape()[1].size() <= most_columns;
+  const int64_t columns = table ? first.shape()[1].size() : 1;
+  int64_t all = 0;
+  for (const auto& batch : made.batches) all += batch[k].count();
+  const int64_t step = table ? 1 : std::max<int64_t>(1, all / most_values);
+  std::vector<std::vector<double>> values(static_cast<size_t>(columns));
   for (size_t b = 0; b < made.batches.size(); ++b) {
     const Array& array = made.batches[b][k];
     const int64_t width = array.count() / array.shape()[0].size();
-    for (int64_t i = 0; i < made.valid[b] * width; ++i) {
-      const double x = array.at(i);
-      if (!std::isfinite(x)) continue;
-      const auto c = static_cast<size_t>(i % columns);
-      sums[c] += x;
-      squares[c] += x * x;
-      ++counts[c];
-    }
+    for (int64_t i = 0; i < made.valid[b] * width; i += step)
+      if (const double x = array.at(i); std::isfinite(x))
+        values[static_cast<size_t>(i % columns)].push_back(x);
   }
-  Spread spread;
-  for (size_t c = 0; c < sums.size(); ++c) {
-    const double mean = counts[c] ? sums[c] / counts[c] : 0;
-    spread.mean.push_back(mean);
-    spread.deviation.push_back(counts[c] ? std::sqrt(std::max(0.0, squares[c] / counts[c] - mean * mean))
-                                         : 0);
+  std::vector<Spread> spreads;
+  for (std::vector<double>& column : values) {
+    const Moments moments = moments_of(column);
+    spreads.push_back({moments, without_far_out(std::move(column))});
   }
-  return spread;
+  return spreads;
 }
 
 /// How far apart training and test set are, in deviations or as a factor of them; and where.
 struct Apart {
   double shift = 0, factor = 1;
-  std::string where;
+  std::string where = {};
+
+  double size() const { return std::max(shift, factor - 1); }
 };
+Apart apart(const Moments& one, const Moments& other) {
+  const double size = std::max(one.deviation, 1e-9 * std::abs(one.mean));
+  if (size == 0 || one.deviation == 0) return {};
+  const double factor = other.deviation / size;
+  return {std::abs(one.mean - other.mean) / size, std::max(factor, 1 / std::max(factor, 1e-6))};
+}
 Apart apart(const Made& training, const Made& tests) {
   Apart worst;
   for (size_t k = 0; k < training.names.size(); ++k) {
     if (training.batches.empty() || tests.batches.empty()) continue;
     const DType dtype = training.batches[0][k].dtype();
     if (!dtype.is_float() && dtype != u8) continue;  // ids
-    const Spread one = spread_of(training, k), other = spread_of(tests, k);
-    for (size_t c = 0; c < std::min(one.mean.size(), other.mean.size()); ++c) {
-      const double size = std::max(one.deviation[c], 1e-9 * std::abs(one.mean[c]));
-      if (size == 0 || one.deviation[c] == 0) continue;
-      const double shift = std::abs(one.mean[c] - other.mean[c]) / size, factor = other.deviation[c] / size;
-      const double off = std::max(factor, 1 / std::max(factor, 1e-6));
-      if (std::max(shift, off - 1) <= std::max(worst.shift, worst.factor - 1)) continue;
-      worst = {shift, off,
-               one.mean.size() > 1 ? fmt::format("{}, column {}", training.names[k], c) : training.names[k]};
+    const std::vector<Spread> one = spreads_of(training, k), other = spreads_of(tests, k);
+    for (size_t c = 0; c < std::min(one.size(), other.size()); ++c) {
+      // Another unit shows either way. One row of a million where others have ten, or a column that is nearly
+      // always 0, shows in one way only.
+      Apart here = apart(one[c].all, other[c].all);
+      const Apart usual = apart(one[c].usual, other[c].usual);
+      if (usual.size() < here.size()) here = usual;
+      if (here.size() <= worst.size()) continue;
+      worst = here;
+      worst.where = one.size() > 1 ? fmt::format("{}, column {}", training.names[k], c) : training.names[k];
     }
   }
   return worst;

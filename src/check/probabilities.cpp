@@ -78,6 +78,22 @@ std::string twice(const Recorded& recorded) {
   return {};
 }
 
+/// What cuts logits off at 0; "" where nothing does.
+std::string cut_off(const Recorded& recorded) {
+  const auto needed = recorded.needed();
+  for (int i = 0; i < recorded.graph.size(); ++i) {
+    const Node& node = recorded.graph.node(i);
+    const WantsLogits* wants = wants_logits(node);
+    if (!wants || wants->model || !needed[static_cast<size_t>(i)]) continue;
+    const Node& from = origin(recorded.graph, node.operands[0]);
+    for (const char* name : {"relu", "square", "abs", "softplus", "exp"})
+      if (from.op == find_operator(name))
+        return fmt::format("{} takes what {}{} made, which is never below 0", wants->op, name,
+                           from.location.empty() ? "" : " in " + from.location.place());
+  }
+  return {};
+}
+
 /// With weights all over the place, are outputs in 0 … 1 (and do they sum to 1)?
 struct OutputRange {
   bool probabilities = false, sum_to_one = false;
@@ -109,6 +125,10 @@ Finding run_probabilities(Context& context) {
       "take the softmax or sigmoid out of the model: the loss has its own, and a second one leaves gradients "
       "that are small and a loss that cannot come near 0";
   if (const std::string found = twice(recorded); !found.empty()) return failed(found, advice);
+  if (const std::string found = cut_off(recorded); !found.empty())
+    return warned(found,
+                  "logits are of any sign: take the activation behind the last layer out, which leaves "
+                  "classes no way to be unlikely, and no gradient where all are at 0");
   widen_weights(context);
   const std::vector<Array> outputs = context.outputs(context.given(context.batch()));
   double least = INFINITY, most = -INFINITY;

@@ -84,6 +84,27 @@ double told_of_classes(const std::vector<int64_t>& cells, const std::vector<int6
   return count > base ? (right - base) / (count - base) : 0;
 }
 
+std::vector<int64_t> cells_of(const Column& column, size_t quantiles) {
+  std::map<uint64_t, int64_t> values;
+  for (const uint64_t code : column.codes) values.emplace(code, std::ssize(values));
+  std::vector<int64_t> cells(column.codes.size());
+  if (!column.numeric || values.size() <= 2 * quantiles) {
+    for (size_t i = 0; i < cells.size(); ++i) cells[i] = values[column.codes[i]];
+    return cells;
+  }
+  std::vector<double> sorted;
+  for (const double x : column.numbers)
+    if (!std::isnan(x)) sorted.push_back(x);
+  std::sort(sorted.begin(), sorted.end());
+  std::vector<double> ends;
+  for (size_t q = 1; q < quantiles; ++q) ends.push_back(sorted[q * sorted.size() / quantiles]);
+  for (size_t i = 0; i < cells.size(); ++i)
+    cells[i] = std::isnan(column.numbers[i])
+                   ? -1
+                   : std::upper_bound(ends.begin(), ends.end(), column.numbers[i]) - ends.begin();
+  return cells;
+}
+
 Telltale telling_words(const Context& context, const task::Input& input, const Targets& targets) {
   Telltale found{.kind = "word"};
   const data::Dataset& from = *context.training()->samples;

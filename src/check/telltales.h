@@ -14,6 +14,9 @@ namespace millrace::check {
 /// 0: no more than the most frequent class, 1: all. Classes of -1 are unknown.
 double told_of_classes(const std::vector<int64_t>& cells, const std::vector<int64_t>& classes);
 
+/// Cells that a column's values fall into: of numbers with many values so many quantiles, else the values.
+std::vector<int64_t> cells_of(const Column& column, size_t quantiles = 64);
+
 struct Telltale {
   std::string kind;       // "word"
   std::string what = {};  // what tells most; "" where nothing does

@@ -66,7 +66,7 @@ void print_keys(const std::string& title, const std::vector<train::KeyDifference
 
 void print_metrics(const std::vector<train::MetricDifference>& metrics, const std::string& first,
                    const std::string& second) {
-  Table table({"<metric", first, second, "difference", "<95 % by rows", "<95 % by seeds", "<"});
+  Table table({"<metric", ">" + first, ">" + second, "difference", "<95 % by rows", "<95 % by seeds", "<"});
   for (const train::MetricDifference& each : metrics)
     table.row({each.name, value_text(each.rows.first, each.share), value_text(each.rows.second, each.share),
                signed_text(each.rows.difference(), each.share), interval_text(each.rows, each.share),

@@ -65,7 +65,7 @@ std::string class_report_text(const task::ClassReport& report) {
   if (!report.confusion.empty()) {
     const size_t width = report.names.size();
     std::vector<std::string> titles = {"<true \\ told"};
-    for (const std::string& name : report.names) titles.push_back(stored_text(name));
+    for (const std::string& name : report.names) titles.push_back(">" + stored_text(name));
     Table matrix(titles);
     for (size_t is = 0; is < width; ++is) {
       std::vector<std::string> cells = {stored_text(report.names[is])};

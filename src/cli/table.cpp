@@ -46,7 +46,8 @@ std::string with_unit(double value, std::initializer_list<Unit> units, const cha
 Table::Table(std::vector<std::string> titles) : titles_(std::move(titles)) {
   for (std::string& title : titles_) {
     left_.push_back(title.starts_with("<"));
-    if (left_.back()) title.erase(0, 1);
+    if (left_.back() || title.starts_with(">")) title.erase(0, 1);
+    title = on_one_line(title);
   }
 }
 

@@ -8,7 +8,8 @@ namespace millrace::cli {
 
 class Table {
  public:
-  /// A title that begins with '<' makes its column left-aligned; else it is right-aligned.
+  /// A title that begins with '<' makes its column left-aligned; else it is right-aligned, and may begin with
+  /// '>', as names of others' must, which begin with anything.
   explicit Table(std::vector<std::string> titles);
   void row(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }

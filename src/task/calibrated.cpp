@@ -101,8 +101,11 @@ eval::Calibration calibration_of(const std::string& text, const Output& output) 
     fail<InputError>("it does not fit an output of {} classes", width);
   for (const eval::Curve& curve : calibration.curves)
     if (curve.x.empty() || curve.x.size() != curve.y.size() ||
-        !std::is_sorted(curve.x.begin(), curve.x.end()))
+        !std::is_sorted(curve.x.begin(), curve.x.end()) ||
+        !std::all_of(curve.y.begin(), curve.y.end(), [](double y) { return y >= 0 && y <= 1; }))
       fail<InputError>("one of its curves is damaged");
+  for (const double threshold : calibration.thresholds)
+    if (!(threshold >= 0 && threshold <= 1)) fail<InputError>("{} is no threshold", threshold);
   return calibration;
 }
 

@@ -1,12 +1,14 @@
 #include "task/fitting.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/format.h"
 #include "nn/models/architecture.h"
 #include "task/loss_derivatives.h"
 #include "task/model.h"
+#include "task/query_derivatives.h"
 
 namespace millrace::task {
 namespace {
@@ -19,17 +21,27 @@ std::vector<optim::NamedTensor> fit_features(nn::Module& module, std::span<const
   return named;
 }
 
-Type with_rows(Type type, int64_t rows) {
-  type.shape[0] = rows;
-  return type;
+nn::Predicted predicted_of(const Output& output) {
+  if (output.kind().groups) return nn::Predicted::ranks;
+  switch (output.link()) {
+    case eval::Link::softmax:
+      return nn::Predicted::classes;
+    case eval::Link::sigmoid:
+      return nn::Predicted::labels;
+    case eval::Link::none:
+      break;
+  }
+  return nn::Predicted::numbers;
 }
 
-/// Rows are added one by one; those that stand in for bad ones are left out.
+/// Rows are added one by one; those that stand in for bad ones are left out. Of a query, which is one sample
+/// of many rows, all that are there.
 class RowsOfFeed {
  public:
   RowsOfFeed(Task& task, TaskFeed& set)
       : task_(task),
         feed_(*set.feed),
+        queries_(predicted_of(*task.outputs[0]) == nn::Predicted::ranks),
         target_(feed_.field(task.outputs[0]->prefix() + "target")),
         step_(task.network, specs_of(task.fields(), 0, 0), fit_features, compile_options(task, "fp32")) {}
 
@@ -44,12 +56,22 @@ class RowsOfFeed {
       if (progress) progress(i + 1, batches);
     }
     feed_.seek(start);
-    for (Array& each : rows_.inputs) each = shortened(each);
-    rows_.targets = shortened(rows_.targets);
+    for (Gathered& each : gathered_) rows_.inputs.push_back(array_of(each));
+    if (!rows_.inputs.empty()) {
+      rows_.targets = std::move(rows_.inputs.back());
+      rows_.inputs.pop_back();
+    }
     return std::move(rows_);
   }
 
  private:
+  /// The rows of one array so far.
+  struct Gathered {
+    Type row;
+    size_t row_bytes = 0;
+    std::vector<std::byte> bytes = {};
+  };
+
   void add(const data::FeedBatch& batch) {
     std::vector<Array> arrays;
     for (const data::Field& field : task_.fields())
@@ -58,24 +80,36 @@ class RowsOfFeed {
     given.push_back(feed_.array(batch, target_));
     const bool weighted = feed_.has_field("weights");
     const Array weights = weighted ? feed_.array(batch, feed_.field("weights")) : Array();
-    if (rows_.inputs.empty()) {
-      const int64_t most = feed_.batches_per_epoch() * feed_.batch_size();
-      for (const Array& each : given) rows_.inputs.emplace_back(with_rows(each.type(), most));
-      rows_.targets = rows_.inputs.back();
-      rows_.inputs.pop_back();
-    }
-    for (int64_t row = 0; row < batch.valid; ++row) {
-      if (!batch.samples.empty() && !first_time(batch.samples[static_cast<size_t>(row)])) continue;
-      for (size_t i = 0; i < given.size(); ++i)
-        copy_row(given[i], row, i < rows_.inputs.size() ? rows_.inputs[i] : rows_.targets);
-      if (weighted) rows_.weights.push_back(weights.as<float>()[static_cast<size_t>(row)]);
-      ++rows_.count;
+    if (gathered_.empty()) begin(given);
+    const int64_t places = queries_ ? given.back().shape()[1].size() : 1;
+    for (int64_t sample = 0; sample < batch.valid; ++sample) {
+      if (!batch.samples.empty() && !first_time(batch.samples[static_cast<size_t>(sample)])) continue;
+      const int64_t before = rows_.count;
+      for (int64_t row = sample * places; row < (sample + 1) * places; ++row) {
+        // Behind a query's last row relevances are -1.
+        if (queries_ && !(std::as_const(given.back()).as<float>()[static_cast<size_t>(row)] >= 0)) continue;
+        for (size_t i = 0; i < given.size(); ++i) copy_row(given[i], row, gathered_[i]);
+        if (weighted) rows_.weights.push_back(weights.as<float>()[static_cast<size_t>(sample)]);
+        ++rows_.count;
+      }
+      if (queries_ && rows_.count > before) rows_.queries.push_back(rows_.count - before);
     }
   }
-  void copy_row(const Array& from, int64_t row, Array& to) const {
-    const auto bytes = static_cast<size_t>(from.bytes() / from.shape()[0].size());
-    std::memcpy(static_cast<std::byte*>(to.data()) + static_cast<size_t>(rows_.count) * bytes,
-                static_cast<const std::byte*>(from.data()) + static_cast<size_t>(row) * bytes, bytes);
+  void begin(std::span<const Array> given) {
+    for (const Array& each : given) {
+      Type row = each.type();
+      row.shape.erase(row.shape.begin(), row.shape.begin() + (queries_ ? 2 : 1));
+      Gathered made{row, static_cast<size_t>(row.shape.count() * row.dtype.bytes())};
+      if (!queries_)
+        made.bytes.reserve(static_cast<size_t>(feed_.batches_per_epoch() * feed_.batch_size()) *
+                           made.row_bytes);
+      gathered_.push_back(std::move(made));
+    }
+  }
+  static void copy_row(const Array& from, int64_t row, Gathered& to) {
+    const auto* const begin =
+        static_cast<const std::byte*>(from.data()) + static_cast<size_t>(row) * to.row_bytes;
+    to.bytes.insert(to.bytes.end(), begin, begin + to.row_bytes);
   }
   bool first_time(int64_t sample) {
     const auto place = static_cast<size_t>(sample);
@@ -84,30 +118,51 @@ class RowsOfFeed {
     seen_[place] = true;
     return first;
   }
-  Array shortened(const Array& all) const {
-    Array some(with_rows(all.type(), rows_.count));
-    std::memcpy(some.data(), all.data(), static_cast<size_t>(some.bytes()));
-    return some;
+  Array array_of(Gathered& from) const {
+    Type type = from.row;
+    type.shape.insert(type.shape.begin(), Dim(rows_.count));
+    Array all(type);
+    std::memcpy(all.data(), from.bytes.data(), static_cast<size_t>(all.bytes()));
+    from = {};
+    return all;
   }
 
   Task& task_;
   data::Feed& feed_;
+  bool queries_;
   size_t target_;
   optim::EvalStep step_;
   nn::FitRows rows_;
+  std::vector<Gathered> gathered_;
   std::vector<bool> seen_;
 };
 
-nn::Predicted predicted_of(const Output& output) {
-  switch (output.link()) {
-    case eval::Link::softmax:
-      return nn::Predicted::classes;
-    case eval::Link::sigmoid:
-      return nn::Predicted::labels;
-    case eval::Link::none:
-      break;
+/// What a loss looks at.
+nn::FitRows without_inputs(const nn::FitRows& rows) {
+  return {{}, rows.targets, rows.weights, rows.count, rows.queries};
+}
+
+QueryDerivatives derivatives_of(const Output& output) {
+  return {chosen_loss(output.section()), output_key(output.section())};
+}
+
+/// Measures logits of rows: of rankings query by query.
+eval::Measurement measured(const Output& output, const nn::FitRows& rows, const Array& logits,
+                           const std::vector<std::string>& metrics, int64_t groups) {
+  eval::Measurement measurement(metrics, output.section().kind, groups);
+  const auto all = logits.as<float>();
+  const std::span<const std::byte> targets = {static_cast<const std::byte*>(rows.targets.data()),
+                                              static_cast<size_t>(rows.targets.bytes())};
+  if (rows.queries.empty())
+    output.judge(all, targets, 0, std::vector<char>(static_cast<size_t>(rows.count), 1), 0, measurement);
+  size_t begin = 0;
+  for (const int64_t query : rows.queries) {
+    const auto size = static_cast<size_t>(query);
+    output.judge(all.subspan(begin, size), targets.subspan(begin * sizeof(float), size * sizeof(float)),
+                 query, {1}, 0, measurement);
+    begin += size;
   }
-  return nn::Predicted::numbers;
+  return measurement;
 }
 
 }  // namespace
@@ -159,7 +214,8 @@ std::string unused_keys(const Recipe& recipe) {
 nn::FitData fit_data(Task& task, TaskFeed& training, TaskFeed& tests,
                      const std::function<void(int64_t, int64_t)>& progress) {
   const Output& output = *task.outputs[0];
-  if (output.at_places() || output.from())
+  const bool ranks = predicted_of(output) == nn::Predicted::ranks;
+  if ((output.at_places() && !ranks) || output.from())
     fail<InputError>(
         "model.kind = \"{}\" tells one thing of each sample; {} is predicted at each place of a row",
         task.recipe.model.kind, output_key(output.section()));
@@ -169,7 +225,13 @@ nn::FitData fit_data(Task& task, TaskFeed& training, TaskFeed& tests,
   if (tests.feed) data.tests = RowsOfFeed(task, tests).read({});
   data.predicted = predicted_of(output);
   data.width = output.width();
-  if (!is_usual_loss(output, data.training.targets))
+  if (ranks)
+    data.gradient = [derivatives = derivatives_of(output),
+                     rows = without_inputs(data.training)](const Array& logits) {
+      QueryDerivatives::Found found = derivatives(rows.queries, logits, rows.targets);
+      return std::pair(std::move(found.first), std::move(found.second));
+    };
+  else if (!is_usual_loss(output, data.training.targets))
     data.gradient = [derivatives = std::make_shared<LossDerivatives>(output, data.training.targets)](
                         const Array& logits) { return (*derivatives)(logits); };
   data.seed = static_cast<uint64_t>(task.recipe.train.seed);
@@ -177,13 +239,23 @@ nn::FitData fit_data(Task& task, TaskFeed& training, TaskFeed& tests,
 }
 
 FitLoss::FitLoss(const Task& task, const nn::FitRows& rows)
-    : output_(task.outputs[0].get()), targets_(rows.targets) {
+    : output_(task.outputs[0].get()), rows_(without_inputs(rows)) {
   if (!rows.weights.empty()) {
     weights_ = Array(f32, {rows.count});
     std::copy(rows.weights.begin(), rows.weights.end(), weights_.as<float>().begin());
   }
-  const Tensor symbol = Tensor::symbol("logits", {f32, {rows.count, output_->width()}});
-  name_ = output_->progress(symbol, Tensor::symbol("targets", targets_.type())).first;
+  const Array& targets = rows.targets;
+  const bool ranks = !rows.queries.empty();
+  Shape logits = {rows.count, output_->width()}, wanted = targets.shape();
+  if (ranks) {
+    logits = {rows.count, 1, 1};
+    wanted = {rows.count, 1};
+  }
+  name_ = output_
+              ->progress(Tensor::symbol("logits", {f32, logits}),
+                         Tensor::symbol("targets", {targets.dtype(), wanted}))
+              .first;
+  if (ranks) return;
   function_ = std::make_shared<const CompiledFunction>(
       [output = output_, weighted = !rows.weights.empty()](std::span<const Tensor> x) {
         const Tensor loss =
@@ -193,22 +265,21 @@ FitLoss::FitLoss(const Task& task, const nn::FitRows& rows)
 }
 
 std::pair<double, std::pair<std::string, double>> FitLoss::operator()(const Array& logits) const {
-  std::vector<Tensor> inputs = {Tensor(logits), Tensor(targets_)};
+  const std::string name = output_->prefix() + name_;
+  if (!function_) {
+    const double loss = derivatives_of(*output_)(rows_.queries, logits, rows_.targets).loss;
+    return {loss, {name, measured(*output_, rows_, logits, {name_}, 1).finalize()[0].value}};
+  }
+  std::vector<Tensor> inputs = {Tensor(logits), Tensor(rows_.targets)};
   if (!weights_.empty()) inputs.emplace_back(weights_);
   const std::vector<Tensor> found = (*function_)(inputs);
-  return {found[0].item(), {output_->prefix() + name_, found[1].item()}};
+  return {found[0].item(), {name, found[1].item()}};
 }
 
 std::vector<eval::Measured> measure_logits(const Task& task, const nn::FitRows& rows, const Array& logits,
                                            bool intervals) {
-  const Output& output = *task.outputs[0];
-  eval::Measurement measurement(task.metrics(), output.section().kind,
-                                intervals ? eval::Measurement::groups : 1);
-  output.judge(
-      std::as_const(logits).as<float>(),
-      {static_cast<const std::byte*>(rows.targets.data()), static_cast<size_t>(rows.targets.bytes())}, 0,
-      std::vector<char>(static_cast<size_t>(rows.count), 1), 0, measurement);
-  return measurement.finalize();
+  return measured(*task.outputs[0], rows, logits, task.metrics(), intervals ? eval::Measurement::groups : 1)
+      .finalize();
 }
 
 }  // namespace millrace::task

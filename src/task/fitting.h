@@ -27,7 +27,8 @@ void require_steps(const Recipe& recipe, const std::string& what);
 std::string unused_keys(const Recipe& recipe);
 
 /// All samples of the feeds, as the model takes them, through the inputs' graph in evaluation. The feed of
-/// `tests` may be null. InputError for a task of several inputs or outputs, and for targets at places.
+/// `tests` may be null. InputError for a task of several inputs or outputs, and for targets at places but
+/// those of rankings, whose queries' rows stand one after the other.
 nn::FitData fit_data(Task& task, TaskFeed& training, TaskFeed& tests,
                      const std::function<void(int64_t, int64_t)>& progress);
 
@@ -40,9 +41,10 @@ class FitLoss {
 
  private:
   const Output* output_;
-  Array targets_, weights_;
+  nn::FitRows rows_;  // without inputs
+  Array weights_;
   std::string name_;
-  std::shared_ptr<const CompiledFunction> function_;
+  std::shared_ptr<const CompiledFunction> function_;  // null of rankings
 };
 
 /// The task's metrics of logits of all samples to test on; without intervals unless `intervals`.

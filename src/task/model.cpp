@@ -51,7 +51,10 @@ nn::Model architecture_of(const Section& section, const std::string& key, const 
         "{}.kind = \"{}\" is fitted to its samples, not by steps: it is a whole model, of one input and "
         "one output, and no part of one",
         key, kind);
-  if (!architecture.takes.empty() && architecture.takes != input.gives())
+  // Rows of queries are those of a table, and yet not all that takes a table takes them.
+  const bool lacks = architecture.takes == input.gives() &&
+                     std::find(fitting.begin(), fitting.end(), kind) == fitting.end() && input.kind().groups;
+  if (lacks || (!architecture.takes.empty() && architecture.takes != input.gives()))
     fail<InputError>("{}.kind = \"{}\" does not go with {}, which gives \"{}\": choose one of {}", key, kind,
                      input_key(input.section()), input.gives(), fmt::join(fitting, ", "));
   Section chosen = section;

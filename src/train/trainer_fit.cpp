@@ -99,7 +99,7 @@ void TrainerState::one_round() {
     if (log && (last || ends_early())) show_fitted_samples();
   }
   const double seconds = seconds_since(begin);
-  samples_seen += fit_rows.training.count;
+  samples_seen += fit_rows.training.samples();
   for (Summary& each : progress_values(epoch_since)) values.push_back(std::move(each));
   values.push_back({"seconds", "", seconds});
   if (log) log_epoch(values);
@@ -109,12 +109,12 @@ void TrainerState::one_round() {
   status.epoch = static_cast<double>(done());
   status.epochs = static_cast<double>(total);
   status.unit = feed().unit();
-  status.samples = done() * fit_rows.training.count;
-  status.per_second = static_cast<double>(fit_rows.training.count) / std::max(step_seconds, 1e-9);
+  status.samples = done() * fit_rows.training.samples();
+  status.per_second = static_cast<double>(fit_rows.training.samples()) / std::max(step_seconds, 1e-9);
   status.seconds_left = static_cast<double>(total - done()) * step_seconds;
   if (!status.metrics.empty()) observer.step(status);
   if (every(lines) || last || ends_early())
-    observer.message(total == 1 ? fmt::format("fitted to {} {}{}; {:.1f} s", fit_rows.training.count,
+    observer.message(total == 1 ? fmt::format("fitted to {} {}{}; {:.1f} s", fit_rows.training.samples(),
                                               status.unit, text, seconds)
                                 : fmt::format("round {} of {}{}", done(), total, text));
 }

@@ -142,6 +142,59 @@ TEST_CASE("check labels: one class for nearly all, sorted files, numbers that ar
       by_price));
 }
 
+TEST_CASE("check labels: codes of classes that are taken for amounts") {
+  const auto codes = [](int64_t kinds, double of) {
+    return [=](RandomStream& r, int64_t i) {
+      const Row row = draw_row(r);
+      return fmt::format("{:.4f},{:.4f},{},{}", row.a, row.b, row.kind,
+                         of * static_cast<double>(i * 7 % kinds));
+    };
+  };
+  is_caught(of_table("labels", price_header, 900, codes(2, 1), by_price));
+  is_caught(of_table("labels", price_header, 900, codes(3, 1), by_price));
+  is_well(of_table("labels", price_header, 900, codes(5, 1), by_price));
+  is_well(of_table("labels", price_header, 900, codes(3, .5), by_price));
+}
+
+TEST_CASE("check shifted-targets: a row too many on one side") {
+  // The label, or price, of the row before or behind.
+  const auto moved = [](int64_t by, bool prices) {
+    std::vector<Row> rows;
+    RandomStream random(3, 5);
+    for (int64_t i = 0; i < 900; ++i) rows.push_back(draw_row(random));
+    std::string text = (prices ? price_header : class_header) + "\n";
+    for (int64_t i = 0; i < 900; ++i) {
+      const Row &own = rows[static_cast<size_t>(i)], &other = rows[static_cast<size_t>((i + 900 + by) % 900)];
+      text += fmt::format("{:.4f},{:.4f},{},{}\n", own.a, own.b, own.kind,
+                          prices ? fmt::format("{:.4f}", other.price) : other.label);
+    }
+    return text;
+  };
+  for (const bool prices : {false, true}) {
+    CAPTURE(prices);
+    const char* const output = prices ? by_price : by_class;
+    const auto found = [&](int64_t by) {
+      Desk desk;
+      desk.write("train.csv", moved(by, prices));
+      return desk.find("shifted-targets", share, output);
+    };
+    is_caught(found(1));
+    is_caught(found(-1));
+    is_caught(found(2));
+    is_well(found(0));
+    // Targets that go with nothing are another matter.
+    is_well(found(300));
+  }
+  // Rows that are like those beside them, as in the order of time, are well.
+  is_well(of_table(
+      "shifted-targets", price_header, 900,
+      [](RandomStream& r, int64_t i) {
+        const double a = std::sin(static_cast<double>(i) / 40);
+        return fmt::format("{:.4f},{:.4f},oak,{:.4f}", a, r.uniform(), 3 * a + .1 * r.uniform());
+      },
+      by_price));
+}
+
 TEST_CASE("check constant-columns: always the same, the same twice, the same in other words") {
   const auto with = [](const char* header, std::function<std::string(const Row&)> more, const char* output) {
     return of_table(
@@ -336,6 +389,33 @@ TEST_CASE("check preprocessing: other units, other order, another scale") {
                                                       row.kind, row.price);
                                  })),
                       by_price));
+}
+
+TEST_CASE("check preprocessing: a few rows with large numbers are no other scale") {
+  // Counts, of which one in two hundred is a thousand times as large, by chance more in one of the sets; and
+  // a column that is hardly ever more than 0.
+  const auto rows = [](int64_t every, double large) {
+    return [=](RandomStream& r, int64_t i) {
+      const Row row = draw_row(r);
+      return fmt::format("{:.4f},{:.4f},{},{}", i % every == 3 ? large * (1 + row.a) : row.b,
+                         i % (every + 40) == 5 ? 1.0 : 0.0, row.kind, row.label);
+    };
+  };
+  is_well(of_tables("preprocessing", table_text(class_header, 600, rows(200, 300)),
+                    table_text(class_header, 300, rows(150, 9000), 4), by_class));
+  is_well(of_tables("preprocessing", table_text(class_header, 600, rows(150, 9000)),
+                    table_text(class_header, 300, rows(1000, 9000), 4), by_class));
+  // Another unit is another unit, large numbers or not.
+  is_caught(of_tables("preprocessing", table_text(class_header, 600, rows(200, 300)),
+                      table_text(
+                          class_header, 300,
+                          [](RandomStream& r, int64_t i) {
+                            const Row row = draw_row(r);
+                            return fmt::format("{:.4f},{:.4f},{},{}", 1000 * row.b, i % 40 == 5 ? 1.0 : 0.0,
+                                               row.kind, row.label);
+                          },
+                          4),
+                      by_class));
 }
 
 TEST_CASE("check end-of-sequence: an end that is never a target") {

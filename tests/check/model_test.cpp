@@ -211,6 +211,46 @@ TEST_CASE("check probabilities: softmax or sigmoid twice") {
   CHECK(verdict_of("probabilities", honest) != "fail");
 }
 
+TEST_CASE("check probabilities: logits that cannot be below 0") {
+  CHECK_CAUGHT("probabilities", classes_subject(mlp_then([](const Tensor& y) { return relu(y); })));
+  CHECK_CAUGHT("probabilities",
+               classes_subject(convnet_then([](const Tensor& y) { return abs(y); }), picture));
+  CHECK_CAUGHT("probabilities",
+               classes_subject(layers({"linear 16", "relu", "linear 4", "relu"}, {test_width})));
+}
+
+TEST_CASE("check linear-layers: layers of weights without an activation") {
+  CHECK_CAUGHT("linear-layers", classes_subject(layers({"linear 16", "linear 4"}, {test_width})));
+  CHECK_CAUGHT("linear-layers",
+               number_subject(layers({"linear 16", "dropout 0.1", "linear 8", "linear 1"}, {test_width})));
+  CHECK_CAUGHT(
+      "linear-layers",
+      classes_subject(layers({"conv 8 3 padding=1", "batch-norm", "global-avg-pool", "linear 4"}, picture),
+                      picture));
+  CHECK_CAUGHT("linear-layers", classes_subject(drawn([] {
+                 auto module = std::make_shared<FunctionModule>([](FunctionModule& self, const Tensor& x) {
+                   return (*self.parts[1])((*self.parts[0])(x)*2 + 1);
+                 });
+                 module->part("first", std::make_shared<nn::Linear>(test_width, 16));
+                 module->part("second", std::make_shared<nn::Linear>(16, test_classes));
+                 return module;
+               })));
+  // One layer is a linear model; what only one of two ways bends is no longer linear; so is a norm of each
+  // row.
+  CHECK_PASSES("linear-layers", classes_subject(layers({"linear 4"}, {test_width})));
+  CHECK_PASSES("linear-layers",
+               classes_subject(layers({"linear 16", "layer-norm", "linear 4"}, {test_width})));
+  CHECK_PASSES("linear-layers", classes_subject(drawn([] {
+                 auto module = std::make_shared<FunctionModule>([](FunctionModule& self, const Tensor& x) {
+                   const Tensor y = (*self.parts[0])(x);
+                   return (*self.parts[1])(y + relu(y));
+                 });
+                 module->part("first", std::make_shared<nn::Linear>(test_width, 16));
+                 module->part("second", std::make_shared<nn::Linear>(16, test_classes));
+                 return module;
+               })));
+}
+
 TEST_CASE("check signal-scale: dead, exploding, vanishing") {
   const auto off = [](const std::string& name, Array& array) {
     if (name == "0.bias") fill(array, -50);

@@ -159,7 +159,8 @@ batch = 8
     assert findings(millrace, tmp_path / "recipe.toml", "--only", "end-of-sequence", code=None)["end-of-sequence"]["verdict"] == verdict
 
 
-@pytest.mark.parametrize("name", ["adult", "houses", "mnist", "ranking", "sms-spam", "spoken-digits"])
+@pytest.mark.parametrize("name", ["adult", "adult-boosting", "adult-linear", "criteo-dlrm", "criteo-fm", "houses", "houses-boosting", "mnist", "ranking", "ranking-boosting", "sms-lstm",
+                                  "sms-spam", "spoken-digits"])
 def test_no_check_fails_on_an_example(millrace, data, name):
     found = findings(millrace, ROOT / f"examples/{name}.toml")
     assert {check: each["saw"] for check, each in found.items() if each["verdict"] == "fail"} == {}

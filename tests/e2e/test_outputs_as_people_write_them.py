@@ -324,3 +324,15 @@ def test_all_small_architectures_are_exported_above(millrace):
     kinds = {word for line in listed.splitlines() for word in re.split(r"[,:]? +", line.split(":", 1)[1]) if word}
     large = {"bert_base", "bert_base_14", "minilm", "gpt_mini", "resnet50", "lstm", "dlrm", "bert", "bradley_terry"}
     assert kinds - large - set(RECIPES) == set()
+
+
+def test_names_of_classes_stand_over_their_columns_whatever_they_begin_with(millrace, tmp_path):
+    names = ["<=50K", ">50K", "a\tb"]
+    with open(tmp_path / "rows.csv", "w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["x", "y", "income"])
+        rows.writerows([i % 3 + i / 1000, i * 7 % 11, names[i % 3]] for i in range(240))
+    (tmp_path / "r.toml").write_text(f'[data]\ntrain = "{tmp_path}/rows.csv"\ntest_share = 0.3\n[output]\ncolumn = "income"\n[train]\nepochs = 1\nbatch = 16\n')
+    millrace("train", tmp_path / "r.toml", "--no-check", "--out", tmp_path / "run")
+    title = next(line for line in millrace("eval", tmp_path / "run").stdout.splitlines() if "true \\ told" in line)
+    assert title.split("told", 1)[1].split() == ["<=50K", ">50K", "a\\tb"]

@@ -121,6 +121,129 @@ def test_each_loss_learns_an_order(millrace, rankings, tmp_path, loss):
     assert json.loads(millrace("eval", tmp_path / "run", "--json").stdout)["ndcg-10"] > 0.75
 
 
+# ---- decision trees -------------------------------------------------------------------------------------------------
+
+TREES = """
+[data]
+train = "{folder}/rank.train"
+test  = "{folder}/rank.test"
+[output]
+kind = "rank"
+loss = "{loss}"
+[model]
+kind             = "boosting"
+rounds           = 30
+max_depth        = 3
+min_child_weight = 0.01
+subsample        = 0.8
+[train]
+keep_checkpoints = 100
+[eval]
+batch = 20
+"""
+
+
+@pytest.fixture(scope="module")
+def grown(binary, rankings):
+    (rankings / "trees.toml").write_text(TREES.format(folder=rankings, loss="lambdarank"))
+    told = subprocess.run([binary, "train", rankings / "trees.toml", "--out", rankings / "trees"], check=True, capture_output=True, text=True)
+    return rankings / "trees", told.stdout
+
+
+def mean_ndcg(told, grades, k=10):
+    """Trees give rows equal scores: these share their places."""
+    found = []
+    for query in told:
+        own, scores = [2 ** grades[row] - 1 for row in query["rows"]], query["scores"]
+        discount = lambda place: 1 / math.log2(place + 2) if place < k else 0
+        best, sum_of_gains = sum(gain * discount(place) for place, gain in enumerate(sorted(own, reverse=True))), 0
+        for score in set(scores):
+            first, equal = sum(other > score for other in scores), scores.count(score)
+            gain = sum(gain for gain, other in zip(own, scores) if other == score) / equal
+            sum_of_gains += gain * sum(discount(place) for place in range(first, first + equal))
+        if best > 0:
+            found.append(sum_of_gains / best)
+    return sum(found) / len(found)
+
+
+def test_trees_put_rows_in_order(millrace, rankings, grown):
+    run = grown[0]
+    found = json.loads(millrace("eval", run, "--json").stdout)
+    grades = [int(line.split()[0]) for line in open(rankings / "rank.test")]
+    told = read_lines(millrace("predict", run, rankings / "rank.test", "--json"))
+    assert math.isclose(found["ndcg-10"], mean_ndcg(told, grades), rel_tol=1e-9)
+    assert found["ndcg-10"] > 0.75
+    # What the last round said of the test set, which it knows from its own margins.
+    last = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])
+    assert math.isclose(last["test/ndcg-10"], found["ndcg-10"], rel_tol=1e-5)
+    told = read_lines(millrace("predict", run, rankings / "rank.train", "--json"))
+    grades = [int(line.split()[0]) for line in open(rankings / "rank.train")]
+    assert math.isclose(last["train/ndcg-10"], mean_ndcg(told, grades), rel_tol=1e-5)
+
+
+def test_trees_of_rankings_go_on_to_the_same_bits(millrace, grown, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(grown[0], run)
+    recipe = (run / "recipe.toml").read_text()
+    half = tmp_path / "half"
+    (tmp_path / "half.toml").write_text(recipe)
+    millrace("train", tmp_path / "half.toml", "model.rounds=11", "--out", half)
+    shutil.copy(run / "recipe.toml", half / "recipe.toml")  # as a run that was killed after its eleventh round
+    assert "going on from step 11 of 30" in millrace("train", half, "--resume").stdout
+    last = sorted((run / "checkpoints").iterdir())[-1].name
+    assert (half / "checkpoints" / last).read_bytes() == (run / "checkpoints" / last).read_bytes()
+
+
+def test_exported_trees_give_the_scores_that_predict_gives(millrace, rankings, grown, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    millrace("export", grown[0], tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    rows = queries(25, 2)
+    for number, query in enumerate(read_lines(millrace("predict", grown[0], rankings / "rank.test", "--json"))):
+        # As LIBSVM's rows are read: splits are at values that training had, so a last bit would go the other way.
+        own = np.array([x for each, x, _ in rows if each == number], dtype=np.float32).astype(np.float64)
+        scores = session.run(["scores"], {"numbers": own[None]})[0]
+        assert np.allclose(scores[0], query["scores"], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["pair-logit", "list-softmax", "query-rmse"])
+def test_trees_learn_by_each_loss(millrace, rankings, tmp_path, loss):
+    (tmp_path / "r.toml").write_text(TREES.format(folder=rankings, loss=loss))
+    millrace("train", tmp_path / "r.toml", "--out", tmp_path / "run")
+    assert json.loads(millrace("eval", tmp_path / "run", "--json").stdout)["ndcg-10"] > 0.75
+
+
+def test_trees_of_queries_with_texts_weights_and_shuffled_rows(millrace, tmp_path):
+    """A weight is that of its query; categories are columns; a query of one row and an equal one teach nothing."""
+    rows = write_csv(tmp_path / "rows.csv", queries(60, 1), shuffled=4)
+    with open(tmp_path / "rows.csv", newline="") as file:
+        lines = list(csv.reader(file))
+    draw = random.Random(5)
+    lines = [[*line, "site", "heavy"] if at == 0 else [*line, draw.choice(["a", "b", "c"]), 1 + int(line[0][1:]) % 3]
+             for at, line in enumerate(lines)]
+    lines += [["s900", 2, *[0.5] * 6, "a", 1], *[["s901", 1, *[0.1 * i] * 6, "b", 1] for i in range(3)]]
+    with open(tmp_path / "rows.csv", "w", newline="") as file:
+        csv.writer(file).writerows(lines)
+    recipe = tmp_path / "r.toml"
+    recipe.write_text(f'[data]\ntrain = "{tmp_path}/rows.csv"\ntest_share = 0.3\ngroup = "search"\nsample_weight = "heavy"\n[output]\nkind = "rank"\ncolumn = "stars"\n'
+                      '[model]\nkind = "boosting"\nrounds = 10\nmin_child_weight = 0.01\n')
+    told = millrace("train", recipe, "--out", tmp_path / "run").stdout
+    assert "queries to test on" in told
+    assert json.loads(millrace("eval", tmp_path / "run", "--json").stdout)["ndcg-10"] > 0.65
+    assert len(read_lines(millrace("predict", tmp_path / "run", tmp_path / "rows.csv", "--json"))) == 62
+    unweighted = recipe.read_text().replace('sample_weight = "heavy"\n', "")
+    recipe.write_text(unweighted)
+    millrace("train", recipe, "input.leave_out=heavy", "--out", tmp_path / "plain")
+    weighed, plain = (read_lines(millrace("predict", tmp_path / run, tmp_path / "rows.csv", "--json"))[0]["scores"] for run in ("run", "plain"))
+    assert weighed != plain
+
+
+def test_trees_beside_other_models_of_rankings(millrace, rankings, tmp_path):
+    (tmp_path / "r.toml").write_text(TREES.format(folder=rankings, loss="lambdarank").replace("boosting", "naive_bayes").split("rounds")[0])
+    refused = millrace("train", tmp_path / "r.toml", "--out", tmp_path / "run", code=1).stderr
+    assert "table" in refused and "boosting" in refused
+
+
 def test_tables_by_any_column_of_queries(millrace, tmp_path):
     """Rows of a query need not stand together; a weight is that of its query; test_share keeps whole queries."""
     rows = write_csv(tmp_path / "rows.csv", queries(60, 1), shuffled=4)
@@ -248,7 +371,7 @@ def test_commands_of_the_page_about_rankings_run_in_their_order(millrace, tmp_pa
 
     write_rankings(tmp_path)
     (tmp_path / "ranking").symlink_to(tmp_path)
-    for name, text in zip(("ranking.toml", "duels.toml"), blocks("docs/ranking.md", "toml"), strict=True):
+    for name, text in zip(("ranking.toml", "trees.toml", "duels.toml"), blocks("docs/ranking.md", "toml"), strict=True):
         (tmp_path / name).write_text(text)
     lines = commands("docs/ranking.md")
     assert len(lines) >= 10

@@ -1,8 +1,11 @@
 #include <cmath>
 #include <doctest/doctest.h>
 
+#include <millrace/error.h>
+
 #include "eval/ranking.h"
 #include "task/loss.h"
+#include "task/query_derivatives.h"
 #include "task/ranked_rows.h"
 
 using namespace millrace;
@@ -75,6 +78,73 @@ TEST_CASE("losses of rankings have the gradients of finite differences, and thei
     REQUIRE(each.shape() == Shape{3});
     CHECK((each.at(0) + each.at(1) + each.at(2)) / 3 == doctest::Approx(ranking_loss(name, x, relevance)));
   }
+}
+
+TEST_CASE("derivatives of losses of rankings, query by query, are those of the losses") {
+  // The last query's rows are all equally relevant, and one of the second's two equals.
+  const std::vector<std::vector<double>> scores = {
+      {0.3, -1.2, 0.8, 2.1}, {0.15, 0.6, 0.15}, {1.4, 0.2}, {0.55}, {30, -30}};
+  const std::vector<std::vector<double>> relevance = {{0, 3, 1, 1.5}, {2, 0, 1}, {1, 1}, {4}, {0, 2}};
+  for (const std::string& name : ranking_losses)
+    for (const int64_t top : {0, 2}) {
+      if (top > 0 && name != "lambdarank") continue;
+      CAPTURE(name);
+      CAPTURE(top);
+      const task::LossKind& kind = task::loss_kinds().at(name);
+      Settings settings(kind.settings);
+      if (top > 0) settings.set("top", top);
+      const task::QueryDerivatives derivatives({&kind, settings}, "output");
+      const auto told = [&](size_t query, const std::vector<double>& at) {
+        const std::vector<float> x(at.begin(), at.end()), y(relevance[query].begin(), relevance[query].end());
+        std::vector<float> first(x.size(), 7), second(x.size(), 7);  // whatever was there before
+        const task::QueryLoss loss = derivatives.query(x, y, first, second);
+        return std::tuple(loss, first, second);
+      };
+      std::vector<double> all, grades;
+      for (size_t query = 0; query < scores.size(); ++query) {
+        CAPTURE(query);
+        const auto [loss, first, second] = told(query, scores[query]);
+        CHECK(loss.sum >= 0);
+        for (size_t i = 0; i < 4; ++i) {
+          all.push_back(i < scores[query].size() ? scores[query][i] : 0);
+          grades.push_back(i < scores[query].size() ? relevance[query][i] : -1);
+        }
+        constexpr double step = 1e-2;  // places do not change by it
+        for (size_t i = 0; i < scores[query].size(); ++i) {
+          CAPTURE(i);
+          std::vector<double> above = scores[query], below = above;
+          above[i] += step;
+          below[i] -= step;
+          // Of equal scores the places change by any step.
+          if (name == "lambdarank" && query == 1 && i != 1) continue;
+          const auto [more, rising, unused_more] = told(query, above);
+          const auto [less, falling, unused_less] = told(query, below);
+          CHECK(static_cast<double>(first[i]) ==
+                doctest::Approx((more.sum - less.sum) / (2 * step)).epsilon(1e-3).scale(.01));
+          CHECK(static_cast<double>(second[i]) ==
+                doctest::Approx((rising[i] - falling[i]) / (2 * step)).epsilon(1e-3).scale(.01));
+        }
+      }
+      // Of all queries at once: the mean over all terms.
+      std::vector<int64_t> sizes;
+      std::vector<double> one_behind_the_other, graded;
+      for (size_t query = 0; query < scores.size(); ++query) {
+        sizes.push_back(std::ssize(scores[query]));
+        one_behind_the_other.insert(one_behind_the_other.end(), scores[query].begin(), scores[query].end());
+        graded.insert(graded.end(), relevance[query].begin(), relevance[query].end());
+      }
+      const int64_t rows = std::ssize(graded);
+      const auto found =
+          derivatives(sizes, Array::of(f32, {rows, 1}, one_behind_the_other), Array::of(f32, {rows}, graded));
+      CHECK(
+          found.loss ==
+          doctest::Approx(ranking_loss(name, scores_of(4, all), relevance_of(4, grades), top)).epsilon(1e-5));
+      for (const double each : found.second.to_doubles()) CHECK(each > 0);
+    }
+  const task::LossKind own{.name = "own"};
+  CHECK_THROWS_WITH_AS(task::QueryDerivatives({&own, Settings(own.settings)}, "output"),
+                       doctest::Contains("output.loss = \"own\" is for models that learn by steps"),
+                       InputError);
 }
 
 TEST_CASE("losses of rankings without anything to order are 0, and so are their gradients") {

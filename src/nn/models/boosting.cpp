@@ -33,9 +33,19 @@ class Boosting final : public Fitted {
         base_(buffer("base", Array(f32, {options_.classes}))) {}
 
   Tensor forward_many(std::span<const Tensor> inputs) override {
-    const Tensor operands[] = {
-        table_columns(inputs, options_), column_, threshold_, left_, missing_, root_, base_};
+    const Tensor x = table_columns(inputs, options_);
+    // Rows of queries are rows of the trees like any others.
+    const bool queries = x.rank() == 3;
+    const Shape& from = x.shape();
+    const Tensor operands[] = {queries ? reshape(x, {from[0] * from[1], from[2]}) : x,
+                               column_,
+                               threshold_,
+                               left_,
+                               missing_,
+                               root_,
+                               base_};
     const Tensor sums = apply("tree_ensemble", operands)[0];
+    if (queries) return reshape(sums, {from[0], from[1], base_.dim(0)});
     if (base_.dim(0) == Dim(options_.classes)) return sums;
     return concat(std::vector<Tensor>{Tensor::zeros(sums.shape()), sums}, 1);
   }
@@ -150,6 +160,10 @@ class BoostingFitting final : public Fitting {
     if (std::ssize(grown.root) != rounds * outputs_ && rounds > 0)
       fail<InputError>("the checkpoint has {} trees, not {} of {} rounds", grown.root.size(),
                        rounds * outputs_, rounds);
+    for (size_t tree = 0; tree < grown.root.size(); ++tree)
+      if (grown.root[tree] < 0 || grown.root[tree] >= std::ssize(grown.column) ||
+          (tree > 0 && grown.root[tree] <= grown.root[tree - 1]))
+        fail<InputError>("the checkpoint's trees do not follow each other: tree {} is damaged", tree);
     trees_ = {};
     begin_margins();
     for (int64_t tree = 0; tree < rounds * outputs_; ++tree) {
@@ -214,9 +228,10 @@ class BoostingFitting final : public Fitting {
     parameters_.emplace_back("nthread", fmt::format("{}", ThreadPool::global().threads()));
     parameters_.emplace_back("verbosity", "0");
     const bool several = data_.predicted == Predicted::classes && outputs_ > 1;
-    parameters_.emplace_back("objective", several                                 ? "multi:softprob"
-                                          : data_.predicted == Predicted::numbers ? "reg:squarederror"
-                                                                                  : "binary:logistic");
+    const bool of_classes = data_.predicted == Predicted::classes || data_.predicted == Predicted::labels;
+    parameters_.emplace_back("objective", several      ? "multi:softprob"
+                                          : of_classes ? "binary:logistic"
+                                                       : "reg:squarederror");
     if (several) parameters_.emplace_back("num_class", fmt::format("{}", outputs_));
   }
 
@@ -275,6 +290,7 @@ class BoostingFitting final : public Fitting {
 std::unique_ptr<Fitting> Boosting::fit(FitData data) {
   if (data.predicted == Predicted::classes && data.width < 2)
     fail<InputError>("there is only one class, so that boosting has nothing to learn");
+  MILLRACE_CHECK(data.predicted != Predicted::ranks || data.gradient, "ranks have no loss of their own");
   return std::make_unique<BoostingFitting>(*this, std::move(data));
 }
 

@@ -25,11 +25,15 @@ struct FitRows {
   Array targets;               // labels i64 [rows]; numbers, or 0 and 1 of labels, f32 [rows, width]
   std::vector<float> weights;  // of each row; empty: all weigh 1
   int64_t count = 0;
+  /// Of rankings: how many rows each query has, which stand one after the other. Empty: rows are samples.
+  std::vector<int64_t> queries = {};
+
+  int64_t samples() const { return queries.empty() ? count : static_cast<int64_t>(queries.size()); }
 };
 
 /// What the logits of a row stand for: one of so many classes (softmax), labels that hold or not (sigmoid),
-/// numbers as they are.
-enum class Predicted { classes, labels, numbers };
+/// numbers as they are; or its place among the rows of its query, which only derivatives of a loss tell.
+enum class Predicted { classes, labels, numbers, ranks };
 
 struct FitData {
   FitRows training, tests;  // no tests: a count of 0

@@ -41,7 +41,7 @@ class QueriesInput final : public TableInput {
     const data::GroupPart part(row_fields(), 0, nullptr);
     return {part.fields().begin(), part.fields().end()};
   }
-  std::vector<std::string> architectures() const override { return {"table"}; }
+  std::vector<std::string> architectures() const override { return {"table", "boosting"}; }
   /// Categories of the exported model are ids: its rows are not those of a table.
   std::vector<ExportedTexts> exported_texts() const override { return {}; }
 
