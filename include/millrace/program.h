@@ -11,12 +11,13 @@
 
 namespace millrace {
 
+class CancelToken;
 class Executable;
 class Program;
 
 /// Options of compilation.
 struct CompileOptions {
-  /// "cpu" or "ref".
+  /// The device to run on: "cpu", "ref", or one that the program added (device.h).
   std::string target = "cpu";
   /// "fp32", or "bf16": products, convolutions, attention in bf16, everything else and all state in f32.
   /// Where bf16 would be slower than f32 it means fp32; Program::precision() tells. "bf16-pure" computes as
@@ -83,15 +84,24 @@ struct PassInfo {
   int nodes = 0;  // of the graph after it
 };
 
-/// A graph compiled for a target and for its shapes: the plan, kernels and constants, packed where kernels
+/// A graph compiled for a device and for its shapes: the plan, kernels and constants, packed where kernels
 /// want them so. Nothing changes it: any number of programs may run it at the same time, on any threads, and
-/// what it holds is in memory once.
+/// what it holds is in memory once. The graph's own constants are copied, and not needed any more.
 class Executable {
  public:
   /// Compiles; throws as Program::compile() does. `inputs` and `share_copies` of the options are a program's
   /// and mean nothing here.
   static std::shared_ptr<const Executable> compile(const Graph& graph, const CompileOptions& options = {});
   ~Executable();
+
+  /// The name of the device that it was compiled for.
+  const std::string& device() const;
+  /// What it keeps of the graph's constants: packed where kernels want them so, else as they are. Executables
+  /// that are there at the same time share memory where these are the same bytes.
+  std::vector<Array> constants() const;
+  /// Bytes that each program of it needs: intermediates, inputs and outputs. (An input that is bound to an
+  /// array of the caller's is the caller's.)
+  int64_t program_bytes() const;
 
  private:
   friend class Program;
@@ -133,6 +143,12 @@ class Program {
   /// TypeError when an input was assigned an array of another type, or an array without memory is bound;
   /// InputError when two inputs share memory and one of them is updated in place.
   void run();
+  /// Ends with a CancelledError soon after the token is cancelled, between two launches: what it writes is
+  /// half written then, and may be run again.
+  void run(const CancelToken& cancel);
+  /// Of the pool's threads, how many may work for one run, the caller included; 0: all. Results do not depend
+  /// on it.
+  void set_threads(int most);
 
   /// Bytes of the arena (intermediates and scratch), known before the first run.
   int64_t arena_bytes() const;

@@ -10,11 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/device.h>
 #include <millrace/graph.h>
 
 namespace millrace {
-
-class ThreadPool;  // of the library: ChunkedKernel uses it
 
 /// The physical order of a value's dimensions, outermost first: {0, 2, 3, 1} stores [N, C, H, W]
 /// channels-last. Empty means row-major. Memory is always dense.
@@ -45,14 +44,14 @@ class Kernel {
   virtual std::unique_ptr<Kernel> another() const { return nullptr; }
   /// operands, results: dense buffers in the requested layouts; scratch: scratch_bytes() bytes, 64-byte
   /// aligned.
-  virtual void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) = 0;
+  virtual void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) = 0;
   virtual int64_t scratch_bytes() const { return 0; }
   /// Of these, what depends on the number of threads.
   virtual int64_t slots_bytes() const { return 0; }
   /// Called before the first run, and again whenever a steady operand has changed: computes what depends on
   /// these alone (packed weights) into `kept`, kept_bytes() bytes that nothing else writes to until the last
   /// run.
-  virtual void prepare(void* const* /*operands*/, void* /*kept*/, void* /*scratch*/, ThreadPool&) {}
+  virtual void prepare(void* const* /*operands*/, void* /*kept*/, void* /*scratch*/, DeviceContext) {}
   virtual int64_t kept_bytes() const { return 0; }
   /// Words for explain: implementation, chunks.
   virtual std::string description() const = 0;
@@ -71,7 +70,7 @@ class ChunkedKernel : public Kernel {
                          void* scratch) = 0;
   /// Rough time of a run on one thread; 0 when it is not known.
   virtual double nanoseconds() const { return 0; }
-  void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override;
+  void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) override;
 };
 
 /// Layouts a provider wants for a node's operands and results; nullopt: any (the value's producer decides).

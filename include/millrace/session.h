@@ -12,12 +12,12 @@
 // Dimensions are numbers or names, such as `batch` and `length`; any size may be given for a name. The arrays
 // given are read where they lie, results are the caller's.
 //
-// What is in memory. Weights are constants of the graph, folded and packed for each set of sizes, or arrays
-// that all share (SessionModel::weights). For each set of sizes there is an Executable
-// (program.h), compiled when such sizes are first asked for, while those that are there go on running. The
-// SessionOptions::executables used last are kept. Each has as many programs (an arena each) as ever ran it at
-// the same time, and callers share them. So a result does not depend on who else asks, bit for bit. All of it
-// goes with the last copy of the session.
+// What is in memory. Weights are constants of the graph, folded and packed, in memory once for all sets of
+// sizes that want the same bytes; or arrays that all share (SessionModel::weights). For each set of sizes
+// there is an Executable (program.h), compiled when such sizes are first asked for, while those that are
+// there go on running. The SessionOptions::executables used last are kept. Each has as many programs (an
+// arena each) as ever ran it at the same time, and callers share them. So a result does not depend on who
+// else asks, bit for bit. All of it goes with the last copy of the session.
 //
 // Sizes in between. Of a dimension that the model lets be filled up (rows of a batch, which do not see each
 // other) not every size gets an executable: a run takes the next size of 1, 2, 3, 4, 6, 8, 12, 16, 24, …, is
@@ -33,6 +33,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <span>
@@ -40,6 +41,7 @@
 #include <vector>
 
 #include <millrace/array.h>
+#include <millrace/cancel.h>
 #include <millrace/graph.h>
 #include <millrace/program.h>
 
@@ -64,6 +66,8 @@ struct SessionModel {
   /// Named dimensions along which nothing in the model looks at another place: always the first one of a
   /// type.
   std::vector<std::string> independent;
+  /// Bytes of the weights that the graph has as constants, where they are known before it is made; else 0.
+  int64_t constant_bytes = 0;
   /// Precision, target, choices of kernels …
   CompileOptions compile;
   /// Lines for the user about what was loaded (a damaged checkpoint that was passed over).
@@ -75,6 +79,11 @@ struct SessionOptions {
   std::string precision = {};
   /// Most sets of sizes whose executables are kept.
   int executables = 8;
+  /// Most memory that it keeps, such as "200MB"; empty: as much as it takes.
+  std::string memory = {};
+  /// Of the process's threads, how many may work for one run, and how many runs of run_async() are made at
+  /// the same time; 0: all of them.
+  int threads = 0;
 };
 
 /// Cheap to copy: copies are the same session.
@@ -90,13 +99,21 @@ class Session {
   const std::vector<std::string>& notes() const;
 
   /// Results in the order of outputs(). TypeError when the arrays are not those of inputs(), InputError when
-  /// the model cannot have such sizes.
-  std::vector<Array> run(std::span<const Array> inputs) const;
+  /// the model cannot have such sizes, or they need more memory than allowed. CancelledError soon after the
+  /// token was cancelled: between two launches, not while it compiles.
+  std::vector<Array> run(std::span<const Array> inputs,
+                         const CancelToken& cancel = CancelToken::never()) const;
   /// Where a result goes, told its number and type before the model runs: an array of that type that the
   /// caller has, or an empty one for new memory.
   using Place = std::function<Array(int output, const Type& type)>;
   /// The same; results are written where `place` says. They may overlap inputs, not each other.
-  std::vector<Array> run(std::span<const Array> inputs, const Place& place) const;
+  std::vector<Array> run(std::span<const Array> inputs, const Place& place,
+                         const CancelToken& cancel = CancelToken::never()) const;
+  /// The first on a thread of the library: in the order of calls, of all sessions as many at the same time as
+  /// the process has threads. The arrays must not change meanwhile. Who lets go of the session and of the
+  /// future does not end the run.
+  std::future<std::vector<Array>> run_async(std::vector<Array> inputs,
+                                            const CancelToken& cancel = CancelToken::never()) const;
   /// The sizes of all named dimensions that these arrays have. TypeError.
   Bindings sizes(std::span<const Array> inputs) const;
   /// Compiles for such sizes, which are then run as they are. The same errors.
@@ -108,6 +125,8 @@ class Session {
     int64_t compiled = 0;  // executables so far
     int kept = 0;          // of these
     int programs = 0;      // of the kept ones, those that no caller runs now
+    int64_t weights = 0;   // bytes of constants, packed and as they are, and of SessionModel::weights
+    int64_t bytes = 0;     // all that it keeps: these, and what its programs need
   };
   Counts counts() const;
 

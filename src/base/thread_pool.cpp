@@ -104,130 +104,223 @@ int available_cpus() {
   return std::max(cpus, 1);
 }
 
-// One loop at a time. A loop is published by bumping `generation`; workers enter it by incrementing `active`
-// under the same check, and the caller leaves only when all chunks are done and no worker is inside.
+// Any number of threads may have loops open at the same time. A loop is published by making its `generation`
+// odd; workers enter it by incrementing `active` under the same check, and its caller leaves only when all
+// chunks are done and no worker is inside.
+//
+// Callers and the workers that help them are never more than the pool's threads: of n callers each runs its
+// own loop, and only the rest of the threads go from loop to loop. So a thread does not wait for one that has
+// no CPU, and callers need not wait for each other.
 //
 // Every thread has a range of the chunks and goes on to those of others when it is done with its own. So
 // neighbouring chunks, and the same part of the data in loop after loop, mostly stay with one core and its
 // cache.
 struct ThreadPool::State {
-  std::vector<std::thread> workers;
-  std::mutex submit;  // serialises callers from different threads
-  std::atomic<bool> stop{false};
-  std::atomic<int> steps{0};  // Step objects alive
-
-  alignas(64) std::atomic<uint32_t> generation{0};  // odd while a loop is open
-  alignas(64) std::atomic<int> active{0};
   struct alignas(64) Range {
     std::atomic<int64_t> next{0};
     int64_t end = 0;
   };
-  std::unique_ptr<Range[]> ranges;  // one a thread, the caller's first
-  int threads = 1;
-  ChunkFunction function = nullptr;
-  void* context = nullptr;
-  std::atomic<bool> failed{false};
-  std::exception_ptr error;
-  std::mutex error_mutex;
+  struct alignas(64) Loop {
+    std::atomic<bool> taken{false};   // by a caller
+    std::unique_ptr<Range[]> ranges;  // one a thread, the caller's first
+    int most = 0;                     // threads that may take part
+    ChunkFunction function = nullptr;
+    void* context = nullptr;
+    std::atomic<bool> failed{false};
+    std::exception_ptr error;
+    std::mutex error_mutex;
+    alignas(64) std::atomic<uint32_t> generation{0};  // odd while it is open
+    alignas(64) std::atomic<int> active{0};
+  };
 
-  void open(int64_t chunks) {
-    for (int t = 0; t < threads; ++t) {
-      ranges[t].next.store(chunks * t / threads, std::memory_order_relaxed);
-      ranges[t].end = chunks * (t + 1) / threads;
-    }
+  int threads = 1;
+  std::vector<std::thread> workers;
+  std::vector<Loop> loops;
+  std::atomic<int> used{0};  // of the loops, from the first on, those that were ever taken
+  std::atomic<bool> stop{false};
+  std::atomic<int> steps{0};                    // Step objects alive
+  alignas(64) std::atomic<int> callers{0};      // threads in steps, or in loops outside of one
+  alignas(64) std::atomic<uint32_t> opened{0};  // counts loops that workers should look for
+
+  explicit State(int count) : threads(count), loops(static_cast<size_t>(count)) {
+    for (Loop& loop : loops) loop.ranges = std::make_unique<Range[]>(static_cast<size_t>(count));
   }
 
-  void work(int thread) {
+  /// Whether a worker (1, 2 …) is one of those that are left to help.
+  bool may_help(int worker) const {
+    return worker <= threads - std::max(callers.load(std::memory_order_relaxed), 1);
+  }
+
+  void leave() {
+    callers.fetch_sub(1);
+    callers.notify_all();  // a system call only when somebody waits to be allowed to help
+  }
+  /// A caller outside of steps.
+  struct Caller {
+    State& state;
+    explicit Caller(State& of) : state(of) { state.callers.fetch_add(1); }
+    ~Caller() { state.leave(); }
+    Caller(const Caller&) = delete;
+    Caller& operator=(const Caller&) = delete;
+  };
+
+  /// A free loop; null when there is none.
+  Loop* take_loop() {
+    for (int l = 0; l < threads; ++l) {
+      if (loops[l].taken.exchange(true)) continue;
+      for (int seen = used.load(); seen <= l && !used.compare_exchange_weak(seen, l + 1);) {
+      }
+      return &loops[l];
+    }
+    return nullptr;
+  }
+
+  /// Runs chunks until none is left (true) or the worker may not help any more.
+  bool work(Loop& loop, int thread) {
     inside_chunk = true;
-    for (int t = 0; t < threads; ++t) {
-      Range& range = ranges[(thread + t) % threads];
-      while (range.next.load(std::memory_order_relaxed) < range.end) {
+    bool may = true;
+    for (int t = 0; t < threads && may; ++t) {
+      Range& range = loop.ranges[(thread + t) % threads];
+      while ((may = thread == 0 || may_help(thread)) &&
+             range.next.load(std::memory_order_relaxed) < range.end) {
         const int64_t chunk = range.next.fetch_add(1, std::memory_order_relaxed);
         if (chunk >= range.end) break;
         try {
-          function(context, chunk);
+          loop.function(loop.context, chunk);
         } catch (...) {
-          std::lock_guard lock(error_mutex);
-          if (!error) error = std::current_exception();
-          failed = true;
+          std::lock_guard lock(loop.error_mutex);
+          if (!loop.error) loop.error = std::current_exception();
+          loop.failed = true;
         }
       }
     }
     inside_chunk = false;
+    return may;
   }
 
-  /// Waits for a loop other than the one `seen`: awake for a bounded time, then asleep.
-  uint32_t await_loop(uint32_t seen) {
-    const auto none = [&](uint32_t g) { return (g == seen || g % 2 == 0) && !stop; };
-    uint32_t now = generation.load();
-    if (!none(now)) return now;
-    spin([&] { return none(now = generation.load()); },
-         [&] { return steps.load(std::memory_order_relaxed) > 0 ? kSpinInStep : kSpinBetween; });
-    for (; none(now); now = generation.load()) generation.wait(now);
-    return now;
+  /// Helps with all loops that are open; `seen`: their generations that the worker is done with.
+  void help(int worker, std::vector<uint32_t>& seen) {
+    const int count = used.load();
+    for (int l = 0; l < count && may_help(worker); ++l) {
+      const size_t at = static_cast<size_t>((worker + l) % count);  // not all to the same one
+      Loop& loop = loops[at];
+      const uint32_t now = loop.generation.load();
+      if (now % 2 == 0 || now == seen[at]) continue;
+      const int inside = loop.active.fetch_add(1);
+      // The loop may have closed between the load and the increment; only an open one may be entered.
+      const bool done = loop.generation.load() != now || inside >= loop.most - 1 || work(loop, worker);
+      if (loop.active.fetch_sub(1) == 1) loop.active.notify_one();
+      if (done) seen[at] = now;
+    }
+  }
+
+  /// Waits for another loop to be opened than those before: awake for a bounded time, then asleep.
+  void await_loop(uint32_t before) {
+    const auto none = [&] { return opened.load() == before && !stop; };
+    if (spin(none, [&] { return steps.load(std::memory_order_relaxed) > 0 ? kSpinInStep : kSpinBetween; }))
+      return;
+    if (none()) opened.wait(before);
   }
 
   void worker(int thread) {
     MemoryNodes::here().settle(thread, threads);
-    uint32_t seen = 0;
-    for (;;) {
-      const uint32_t now = await_loop(seen);
-      if (stop) return;
-      active.fetch_add(1);
-      // The loop may have closed between the load and the increment; only an open one may be entered.
-      if (generation.load() == now) work(thread);
-      if (active.fetch_sub(1) == 1) active.notify_one();
-      seen = now;
+    std::vector<uint32_t> seen(loops.size(), 0);
+    while (!stop) {
+      const uint32_t before = opened.load();
+      help(thread, seen);
+      if (const int there = callers.load(); thread > threads - std::max(there, 1))
+        callers.wait(there);
+      else
+        await_loop(before);
     }
   }
 
   /// After a loop was closed: until the last worker has left it.
-  void await_workers() {
-    if (spin([&] { return active.load() != 0; }, [] { return kSpinForLast; })) return;
+  static void await_workers(Loop& loop) {
+    if (spin([&] { return loop.active.load() != 0; }, [] { return kSpinForLast; })) return;
     // The worker may have lost its CPU to somebody: let it have this one.
-    for (int left = active.load(); left != 0; left = active.load()) active.wait(left);
+    for (int left = loop.active.load(); left != 0; left = loop.active.load()) loop.active.wait(left);
+  }
+
+  void run(Loop& loop, int64_t chunks, int most, ChunkFunction function, void* context) {
+    for (int t = 0; t < threads; ++t) {
+      loop.ranges[t].next.store(chunks * t / threads, std::memory_order_relaxed);
+      loop.ranges[t].end = chunks * (t + 1) / threads;
+    }
+    loop.most = most;
+    loop.function = function;
+    loop.context = context;
+    loop.generation.fetch_add(1);    // opens the loop
+    if (callers.load() < threads) {  // somebody may help
+      opened.fetch_add(1);
+      opened.notify_all();  // a system call only when somebody sleeps
+    }
+    work(loop, 0);
+    loop.generation.fetch_add(1);  // closes it: no worker enters from now on
+    if (loop.active.load() != 0) await_workers(loop);
+    std::exception_ptr error;
+    if (loop.failed.exchange(false)) error = std::exchange(loop.error, nullptr);
+    loop.taken.store(false);
+    if (error) std::rethrow_exception(error);
   }
 };
 
-ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
-  if (threads <= 0) threads = available_cpus();
-  state_->threads = threads;
-  state_->ranges = std::make_unique<State::Range[]>(static_cast<size_t>(threads));
-  for (int i = 1; i < threads; ++i) state_->workers.emplace_back([this, i] { state_->worker(i); });
+namespace {
+
+/// The step that this thread is in: of which pool, and with how many threads at most.
+struct CurrentStep {
+  const void* pool = nullptr;
+  int most = 0;
+};
+thread_local CurrentStep current_step;
+
+}  // namespace
+
+ThreadPool::ThreadPool(int threads)
+    : state_(std::make_unique<State>(threads > 0 ? threads : available_cpus())) {
+  for (int i = 1; i < state_->threads; ++i) state_->workers.emplace_back([this, i] { state_->worker(i); });
 }
 
 ThreadPool::~ThreadPool() {
   state_->stop = true;
-  state_->generation.fetch_add(2);
-  state_->generation.notify_all();
+  state_->opened.fetch_add(1);
+  state_->opened.notify_all();
   for (std::thread& worker : state_->workers) worker.join();
 }
 
-int ThreadPool::threads() const { return static_cast<int>(state_->workers.size()) + 1; }
+int ThreadPool::threads() const { return state_->threads; }
 
 void ThreadPool::run(int64_t chunks, ChunkFunction function, void* context) {
   State& s = *state_;
   if (chunks <= 0) return;
-  if (inside_chunk || chunks == 1 || s.workers.empty()) {
+  const bool in_step = current_step.pool == this;
+  const int most = in_step ? current_step.most : s.threads;
+  State::Loop* const loop =
+      inside_chunk || chunks == 1 || s.workers.empty() || most == 1 ? nullptr : s.take_loop();
+  if (!loop) {
     for (int64_t chunk = 0; chunk < chunks; ++chunk) function(context, chunk);
     return;
   }
-  std::lock_guard submit(s.submit);
-  s.open(chunks);
-  s.function = function;
-  s.context = context;
-  s.generation.fetch_add(1);  // opens the loop
-  s.generation.notify_all();  // a system call only when somebody sleeps
-  s.work(0);
-  s.generation.fetch_add(1);  // closes it: no worker enters from now on
-  if (s.active.load() != 0) s.await_workers();
-  if (s.failed.exchange(false)) std::rethrow_exception(std::exchange(s.error, nullptr));
+  if (in_step) return s.run(*loop, chunks, most, function, context);
+  const State::Caller caller(s);
+  s.run(*loop, chunks, most, function, context);
 }
 
-ThreadPool::Step::Step(ThreadPool& pool) : pool_(pool) {
-  pool_.state_->steps.fetch_add(1, std::memory_order_relaxed);
+ThreadPool::Step::Step(ThreadPool& pool, int most)
+    : pool_(pool), outer_pool_(current_step.pool), outer_most_(current_step.most) {
+  const int threads = pool_.threads();
+  current_step = {&pool_, most > 0 ? std::min(most, threads) : threads};
+  State& s = *pool_.state_;
+  s.steps.fetch_add(1, std::memory_order_relaxed);
+  if (outer_pool_ != &pool_) s.callers.fetch_add(1);
 }
-ThreadPool::Step::~Step() { pool_.state_->steps.fetch_sub(1, std::memory_order_relaxed); }
+
+ThreadPool::Step::~Step() {
+  current_step = {outer_pool_, outer_most_};
+  State& s = *pool_.state_;
+  s.steps.fetch_sub(1, std::memory_order_relaxed);
+  if (outer_pool_ != &pool_) s.leave();
+}
 
 namespace {
 /// The last is the one in use. Those before it stay, asleep: programs that were compiled for them may still

@@ -20,8 +20,9 @@ void use_cpus(int cpus);
 double cgroup_cpus(const std::string& root, const std::string& membership);
 
 /// Runs chunked loops on a fixed set of workers. Workers spin for a bounded time between two loops of a step
-/// (Step) and sleep otherwise; who waits for others gives up its CPU as soon as that takes long, so that runs
-/// side by side do not stall each other. Which worker runs which chunk is not fixed; what a chunk computes
+/// (Step) and sleep otherwise; who waits for others gives up its CPU as soon as that takes long. Any number
+/// of threads may call at the same time, each runs its own loop, and as many workers help them as leave no
+/// more threads at work than the pool has. Which worker runs which chunk is not fixed; what a chunk computes
 /// must not depend on it.
 class ThreadPool {
  public:
@@ -33,16 +34,19 @@ class ThreadPool {
 
   int threads() const;
 
-  /// While one lives, loops follow each other closely: workers stay awake between them for longer.
+  /// While one lives, loops of this thread follow each other closely: workers stay awake between them for
+  /// longer, and no others take its place. `most`: threads that work for it, itself included; 0: all.
   class Step {
    public:
-    explicit Step(ThreadPool& pool);
+    explicit Step(ThreadPool& pool, int most = 0);
     ~Step();
     Step(const Step&) = delete;
     Step& operator=(const Step&) = delete;
 
    private:
     ThreadPool& pool_;
+    const void* outer_pool_;  // the step that this thread was in before
+    int outer_most_;
   };
 
   /// Calls `body(chunk)` once for every chunk in [0, chunks), on the caller and the workers, and returns when

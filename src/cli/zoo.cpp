@@ -13,28 +13,6 @@
 namespace millrace::cli {
 namespace {
 
-CompileOptions compile_options(const ZooOptions& o) {
-  CompileOptions options;
-  options.precision = o.precision;
-  options.exact = o.exact;
-  if (!o.memory.empty()) options.memory = static_cast<int64_t>(parse_bytes("--memory", o.memory));
-  return options;
-}
-
-/// Random values as the model takes them: normal floats, integers below the vocabulary.
-void fill(Array& array, const nn::InputSpec& spec, uint64_t stream) {
-  RandomStream random(1, stream);
-  for (int64_t i = 0; i < array.count(); ++i) {
-    if (array.dtype().is_float()) {
-      const double radius = std::sqrt(-2 * std::log(1 - static_cast<double>(random.uniform())));
-      array.set(i, radius * std::cos(6.283185307179586 * random.uniform()));
-    } else {
-      array.set_int(i, static_cast<int64_t>(spec.low) +
-                           random.below(static_cast<uint32_t>(std::max(1.0, spec.high - spec.low))));
-    }
-  }
-}
-
 std::vector<optim::TensorSpec> bound_inputs(const nn::Model& model, int64_t batch) {
   std::vector<optim::TensorSpec> specs;
   for (const nn::InputSpec& input : model.inputs)
@@ -57,6 +35,27 @@ std::shared_ptr<const optim::Optimizer> optimizer_named(const std::string& name,
 }
 
 }  // namespace
+
+CompileOptions compile_options(const ZooOptions& o) {
+  CompileOptions options;
+  options.precision = o.precision;
+  options.exact = o.exact;
+  if (!o.memory.empty()) options.memory = static_cast<int64_t>(parse_bytes("--memory", o.memory));
+  return options;
+}
+
+void fill_random(Array& array, const nn::InputSpec& spec, uint64_t stream) {
+  RandomStream random(1, stream);
+  for (int64_t i = 0; i < array.count(); ++i) {
+    if (array.dtype().is_float()) {
+      const double radius = std::sqrt(-2 * std::log(1 - static_cast<double>(random.uniform())));
+      array.set(i, radius * std::cos(6.283185307179586 * random.uniform()));
+    } else {
+      array.set_int(i, static_cast<int64_t>(spec.low) +
+                           random.below(static_cast<uint32_t>(std::max(1.0, spec.high - spec.low))));
+    }
+  }
+}
 
 ZooStep::ZooStep(const ZooOptions& options)
     : model_(nn::make_model(options.model)),
@@ -84,7 +83,7 @@ void ZooStep::build_train(const ZooOptions& options) {
       optimizer_named(options.optimizer, *model_.module),
       optim::TrainOptions{.compile = compile_options(options), .accumulate = options.accumulate});
   for (size_t i = 0; i < model_.inputs.size(); ++i)
-    fill(train_->input(static_cast<int>(i)), model_.inputs[i], i + 1);
+    fill_random(train_->input(static_cast<int>(i)), model_.inputs[i], i + 1);
   fill_targets(train_->input(static_cast<int>(model_.inputs.size())), task, classes);
 }
 
@@ -98,7 +97,7 @@ void ZooStep::build_infer(const ZooOptions& options) {
       false);
   infer_ = std::make_unique<Program>(Program::compile(graph, compile_options(options)));
   for (size_t i = 0; i < model_.inputs.size(); ++i)
-    fill(infer_->input(static_cast<int>(i)), model_.inputs[i], i + 1);
+    fill_random(infer_->input(static_cast<int>(i)), model_.inputs[i], i + 1);
 }
 
 void ZooStep::run() {

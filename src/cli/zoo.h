@@ -40,6 +40,9 @@ class ZooStep {
   std::unique_ptr<Program> infer_;
 };
 
+CompileOptions compile_options(const ZooOptions& options);
+/// Random values as the model takes them: normal floats, integers below the vocabulary.
+void fill_random(Array& array, const nn::InputSpec& spec, uint64_t stream);
 /// A batch size given as text; InputError when it is none.
 int64_t parse_batch(const std::string& text);
 /// The arithmetic in use, and what was wanted where that says more.

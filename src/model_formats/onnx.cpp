@@ -1,4 +1,5 @@
 // An ONNX model (.onnx), whoever wrote it.
+#include <algorithm>
 #include <memory>
 
 #include "base/format.h"
@@ -35,6 +36,15 @@ bool bounded(const onnx::Model& model, const std::string& output) {
   return false;
 }
 
+/// As far as its shape can be believed before its elements are read.
+int64_t bytes_of(const onnx::TensorProto& tensor) {
+  constexpr double most = 1e15;
+  const std::optional<DType> dtype = onnx::dtype_of(tensor.data_type);
+  double bytes = dtype ? dtype->bytes() : 0;
+  for (const int64_t size : tensor.dims) bytes *= static_cast<double>(std::max<int64_t>(size, 0));
+  return static_cast<int64_t>(std::min(bytes, most));
+}
+
 SessionModel load_onnx(const std::filesystem::path& path) {
   const auto model = std::make_shared<onnx::Model>(onnx::read_model(path));
   SessionModel session;
@@ -49,6 +59,8 @@ SessionModel load_onnx(const std::filesystem::path& path) {
     session.inputs.push_back(described(input));
     given[input.name] = session.inputs.back().type;
   }
+  for (const onnx::TensorProto& tensor : model->graph.initialisers)
+    session.constant_bytes += bytes_of(tensor);
   for (const onnx::ValueInfo& output : model->graph.outputs) {
     session.outputs.push_back(described(output));
     if (bounded(*model, output.name)) session.outputs.push_back({output.name + ".size", {i64, {}}});

@@ -35,7 +35,7 @@ Array timing_numbers(const Type& type) {
 }
 
 size_t fastest(const std::vector<std::unique_ptr<Kernel>>& kernels, const KernelRequest& request,
-               ThreadPool& pool) {
+               DeviceContext device) {
   std::vector<Array> arrays;
   std::vector<void*> operands, results;
   for (const Value& operand : request.node.operands) {
@@ -55,7 +55,7 @@ size_t fastest(const std::vector<std::unique_ptr<Kernel>>& kernels, const Kernel
   for (int round = 0; round <= least_rounds || (round <= most_rounds && spent < enough_seconds); ++round)
     for (size_t k = 0; k < kernels.size(); ++k) {
       const auto begin = std::chrono::steady_clock::now();
-      kernels[k]->run(operands.data(), results.data(), scratch.data(), pool);
+      kernels[k]->run(operands.data(), results.data(), scratch.data(), device);
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       spent += seconds;
       if (round > 0) best[k] = std::min(best[k], seconds);

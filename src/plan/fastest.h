@@ -14,7 +14,7 @@ Array timing_numbers(const Type& type);
 /// Index of the kernel that runs fastest on small random numbers. All compute the same node, with the
 /// request's layouts.
 size_t fastest(const std::vector<std::unique_ptr<Kernel>>& kernels, const KernelRequest& request,
-               ThreadPool& pool);
+               DeviceContext device);
 
 /// Index of the kernel with the least scratch memory, not counting what each thread needs.
 size_t most_frugal(const std::vector<std::unique_ptr<Kernel>>& kernels);

@@ -37,7 +37,7 @@ struct Piece {
 class Part {
  public:
   Part(const ops::Scan& scan, const Graph& whole, Graph body, const Cut& cut, int64_t first_row,
-       const Target& target, ThreadPool& pool)
+       const Target& target, DeviceContext device)
       : s_(scan) {
     find_slots(body);
     const auto piece = [&](const Graph& graph, Value mine, Value all, bool rows) {
@@ -54,7 +54,7 @@ class Part {
     options.exact = true;  // what is measured faster may differ from part to part
     for (int k = 0; k < static_cast<int>(inputs_.size()); ++k)
       options.steady_inputs.push_back(k >= s_.carries + s_.sequences);
-    plan_ = std::make_shared<const Plan>(make_plan(choose_layouts(body, target), target, options, pool));
+    plan_ = std::make_shared<const Plan>(make_plan(choose_layouts(body, target), target, options, device));
     kernels_ = PlanKernels::own_of(*plan_);
     reserve();
   }
@@ -79,7 +79,7 @@ class Part {
   int64_t scratch_bytes() const { return scratch_bytes_; }
   const Plan& plan() const { return *plan_; }
 
-  void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) {
+  void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) {
     scratch_ = scratch;
     for (size_t k = 0; k < inputs_.size(); ++k) in_[k] = at(operands[k], inputs_[k].offset);
     const int64_t length = s_.length.size();
@@ -87,7 +87,7 @@ class Part {
       if (kept_[l] >= 0) {
         const PlannedLaunch& launch = plan_->launches[l];
         point(launch);
-        kernels_[l].prepare(pointers_.data(), at(scratch, kept_[l]), scratch_of(launch), pool);
+        kernels_[l].prepare(pointers_.data(), at(scratch, kept_[l]), scratch_of(launch), device);
       }
     for (int64_t step = 0; step < length; ++step) {
       const int64_t position = s_.reverse ? length - 1 - step : step;
@@ -96,7 +96,7 @@ class Part {
       for (size_t u = 0; u < out_.size(); ++u)
         out_[u] = stack_of_[u] >= 0 ? stacked(results, stack_of_[u], position)
                                     : at(scratch, buffers_[u] + (step % 2) * buffer_bytes_[u]);
-      run_step(pool);
+      run_step(device);
       for (int r = s_.carries; r < s_.carries + s_.outputs; ++r)
         if (stack_of_[slot_of_[r]] != r)
           std::memcpy(stacked(results, r, position), out_[slot_of_[r]],
@@ -174,11 +174,12 @@ class Part {
     return launch.scratch >= 0 ? address(launch.scratch) : nullptr;
   }
 
-  void run_step(ThreadPool& pool) {
+  void run_step(DeviceContext device) {
     for (size_t l = 0; l < plan_->launches.size(); ++l) {
       const PlannedLaunch& launch = plan_->launches[l];
       point(launch);
-      kernels_[l].run(pointers_.data(), pointers_.data() + launch.operands.size(), scratch_of(launch), pool);
+      kernels_[l].run(pointers_.data(), pointers_.data() + launch.operands.size(), scratch_of(launch),
+                      device);
     }
     for (const PlannedCopy& copy : plan_->copies)
       std::memcpy(out_[copy.index], address(copy.from), static_cast<size_t>(copy.bytes));
@@ -199,7 +200,7 @@ class Part {
 
 class LoopKernel : public Kernel {
  public:
-  LoopKernel(const KernelRequest& request, const Target& target, ThreadPool& pool) {
+  LoopKernel(const KernelRequest& request, const Target& target, DeviceContext device) {
     const ops::Scan s = ops::scan_of(request.node);
     const Graph& body = *request.node.body;
     const Cut cut = find_cut(s, body);
@@ -208,7 +209,7 @@ class LoopKernel : public Kernel {
     for (int64_t first = 0; first == 0 || first < cut.rows; first += std::max<int64_t>(rows, 1)) {
       const int64_t mine = std::min(rows, cut.rows - first);
       Graph part = cut.rows > 0 ? *with_rows(body, cut.inputs, cut.rows, mine) : body;
-      parts_.push_back(std::make_unique<Part>(s, body, std::move(part), cut, first, target, pool));
+      parts_.push_back(std::make_unique<Part>(s, body, std::move(part), cut, first, target, device));
       offsets_.push_back(scratch_bytes_);
       scratch_bytes_ += parts_.back()->scratch_bytes();
       slots_bytes_ += parts_.back()->plan().arena_bytes - parts_.back()->plan().fixed_bytes;
@@ -232,10 +233,11 @@ class LoopKernel : public Kernel {
   }
   std::unique_ptr<Kernel> another() const override { return std::make_unique<LoopKernel>(*this); }
 
-  void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override {
-    if (parts_.size() == 1) return parts_[0]->run(operands, results, scratch, pool);
-    pool.parallel(static_cast<int64_t>(parts_.size()),
-                  [&](int64_t p) { parts_[p]->run(operands, results, at(scratch, offsets_[p]), pool); });
+  void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) override {
+    if (parts_.size() == 1) return parts_[0]->run(operands, results, scratch, device);
+    device.threads().parallel(static_cast<int64_t>(parts_.size()), [&](int64_t p) {
+      parts_[p]->run(operands, results, at(scratch, offsets_[p]), device);
+    });
   }
   int64_t scratch_bytes() const override { return scratch_bytes_; }
   int64_t slots_bytes() const override { return slots_bytes_; }
@@ -270,8 +272,8 @@ class LoopKernel : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> build_loop(const KernelRequest& request, const Target& target, ThreadPool& pool) {
-  return std::make_unique<LoopKernel>(request, target, pool);
+std::unique_ptr<Kernel> build_loop(const KernelRequest& request, const Target& target, DeviceContext device) {
+  return std::make_unique<LoopKernel>(request, target, device);
 }
 
 }  // namespace millrace

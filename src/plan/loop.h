@@ -13,7 +13,7 @@ namespace millrace {
 /// 0) do not touch each other, the rows are cut into parts that depend on the problem only, and each part
 /// runs through all steps by itself: the threads need not wait for each other, and the values of a part stay
 /// in a core's cache. Where they do, the body's kernels run one after the other on all threads.
-std::unique_ptr<Kernel> build_loop(const KernelRequest& request, const Target& target, ThreadPool& pool);
+std::unique_ptr<Kernel> build_loop(const KernelRequest& request, const Target& target, DeviceContext device);
 
 /// The body for `to` instead of `from` rows (the size of dimension 0 of the inputs with row_inputs[k] and of
 /// all outputs); nullopt when a result row may depend on other rows, or when it cannot be told.

@@ -36,8 +36,8 @@ constexpr int64_t kSmallBytes = 1 << 20;
 
 class Planner {
  public:
-  Planner(LaidOutGraph source, const Target& target, const PlanOptions& options, ThreadPool& pool)
-      : target_(target), options_(options), pool_(pool) {
+  Planner(LaidOutGraph source, const Target& target, const PlanOptions& options, DeviceContext device)
+      : target_(target), options_(options), device_(device) {
     plan_.source = std::move(source);
   }
 
@@ -139,11 +139,11 @@ class Planner {
 
   void build_kernels() {
     recall_choices();
-    pool_.parallel(static_cast<int64_t>(unordered_.size()), [&](int64_t l) {
+    device_.threads().parallel(static_cast<int64_t>(unordered_.size()), [&](int64_t l) {
       const PlannedLaunch& launch = unordered_[l];
       KernelRequest request = request_of(launch);
       if (takers_[l].empty()) {
-        unordered_[l].kernel = build_loop(request, target_, pool_);
+        unordered_[l].kernel = build_loop(request, target_, device_);
       } else if (takers_[l].size() == 1) {
         for (const Value& operand : graph().node(launch.node).operands)
           request.steady.push_back(is_steady(operand));
@@ -171,7 +171,7 @@ class Planner {
     }
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const Provider* provider : takers) kernels.push_back(provider->build(request));
-    const size_t best = frugal ? most_frugal(kernels) : fastest(kernels, request, pool_);
+    const size_t best = frugal ? most_frugal(kernels) : fastest(kernels, request, device_);
     launch.kernel = std::move(kernels[best]);
     settle(launch, takers, takers[best]);
     plan_.choices[key] = takers[0]->name();
@@ -486,7 +486,7 @@ class Planner {
       storage_ref.bytes = storage_ref.slots_bytes = chain.slots * window_bytes(chain, storage_ref);
       storage_ref.label = "rows of " + storage_ref.label;
     }
-    prepare_chains(plan_, pool_.threads());
+    prepare_chains(plan_, device_.threads().threads());
   }
 
   /// A result takes over the memory of an operand that is not read later, where the kernel allows it.
@@ -571,7 +571,7 @@ class Planner {
   Plan plan_;
   const Target& target_;
   const PlanOptions& options_;
-  ThreadPool& pool_;
+  DeviceContext device_;
   std::vector<std::vector<const Provider*>> takers_;  // of unordered_: who may build it
   std::vector<PlannedLaunch> unordered_;              // in graph order
   std::vector<int> launch_of_;                        // node → unordered_
@@ -585,8 +585,8 @@ class Planner {
 
 }  // namespace
 
-Plan make_plan(LaidOutGraph source, const Target& target, const PlanOptions& options, ThreadPool& pool) {
-  return Planner(std::move(source), target, options, pool).run();
+Plan make_plan(LaidOutGraph source, const Target& target, const PlanOptions& options, DeviceContext device) {
+  return Planner(std::move(source), target, options, device).run();
 }
 
 }  // namespace millrace

@@ -104,7 +104,7 @@ std::vector<int> form_waves(const std::vector<std::vector<int>>& after, const st
 
 /// Chooses a provider for every node, builds the kernels (in parallel), orders the launches so that memory is
 /// freed early, and places every value in the arena.
-Plan make_plan(LaidOutGraph source, const Target& target, const PlanOptions& options, ThreadPool& pool);
+Plan make_plan(LaidOutGraph source, const Target& target, const PlanOptions& options, DeviceContext device);
 
 /// Bytes from one slot's rows of a window to the next one's.
 inline int64_t window_bytes(const Chain& chain, const Storage& storage) {

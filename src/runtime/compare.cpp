@@ -23,8 +23,8 @@ constexpr double kHopeless = 1.2;
 /// A program, and its fastest run so far.
 class Contender {
  public:
-  Contender(const Graph& graph, const std::map<std::string, std::string>& choices)
-      : program_(Program::compile(graph, {.choices = choices})) {
+  Contender(const Graph& graph, const std::string& device, const std::map<std::string, std::string>& choices)
+      : program_(Program::compile(graph, {.target = device, .choices = choices})) {
     for (int i = 0; i < program_.input_count(); ++i)
       program_.bind_input(i, timing_numbers(program_.input(i).type()));
     for (const LaunchInfo& launch : program_.launches()) is_copy_.push_back(launch.operation == "copy");
@@ -56,8 +56,9 @@ class Contender {
 
 }  // namespace
 
-bool runs_faster(const Graph& graph, const Graph& other, const std::map<std::string, std::string>& choices) {
-  Contender one(graph, choices), two(other, choices);
+bool runs_faster(const Graph& graph, const Graph& other, const std::string& device,
+                 const std::map<std::string, std::string>& choices) {
+  Contender one(graph, device, choices), two(other, device, choices);
   const bool with_copies = one.copies() == 0 || one.copies() != two.copies();
   const auto slower = [&](double share) {
     return static_cast<double>(one.best()) >= share * static_cast<double>(two.best());

@@ -6,6 +6,7 @@
 
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
+#include "plan/constants.h"
 #include "runtime/compare.h"
 #include "runtime/kept_copies.h"
 #include "runtime/run_clock.h"
@@ -26,12 +27,12 @@ constexpr double kManyCopies = 0.45;
 class Lowering {
  public:
   Lowering(const Graph& graph, const Target& target, const std::string& precision,
-           const CompileOptions& options, ThreadPool& pool, Lower what = Lower::graph)
+           const CompileOptions& options, DeviceContext device, Lower what = Lower::graph)
       : graph_(graph),
         target_(target),
         precision_(precision),
         options_(options),
-        pool_(pool),
+        device_(device),
         choices_(options.choices),
         what_(what) {}
 
@@ -40,7 +41,7 @@ class Lowering {
       // What is allowed may be enough for the step as it is without a limit.
       CompileOptions options = options_;
       options.memory = 0;
-      Lowered free = Lowering(graph_, target_, precision_, options, pool_).run();
+      Lowered free = Lowering(graph_, target_, precision_, options, device_).run();
       if (free.plan.arena_bytes + free.bound_bytes() <= options_.memory) return free;
     }
     lower_with_copies();
@@ -73,6 +74,8 @@ class Lowering {
         target_.fuses && options_.memory == 0 ? faster : decltype(PassContext::faster){}};
     Graph lowered = what_ == Lower::from_ready ? graph_ : run_passes(graph_, context, &now_.passes);
     if (what_ == Lower::and_keep) now_.lowered = std::make_shared<const Graph>(lowered);
+    // What is ready may lie in a file, which all map: it is not copied.
+    if (what_ != Lower::from_ready) lowered = share_constants(lowered);
     now_.donations = now_.copies.donations;
     const int64_t lowered_at = clock_now();
     const LaidOutGraph laid_out = choose_layouts(lowered, target_);
@@ -80,8 +83,8 @@ class Lowering {
     now_.passes.push_back(
         {"layout", static_cast<double>(laid_out_at - lowered_at) * 1e-9, laid_out.graph.size()});
     do {
-      now_.plan =
-          make_plan(laid_out, target_, {now_.donations, choices_, options_.exact, frugal_, {}, true}, pool_);
+      now_.plan = make_plan(laid_out, target_, {now_.donations, choices_, options_.exact, frugal_, {}, true},
+                            device_);
       // Choices made for the first try hold for the others.
       choices_.insert(now_.plan.choices.begin(), now_.plan.choices.end());
     } while (wastes_memory());
@@ -112,7 +115,8 @@ class Lowering {
     const auto recorded = choices_.find(problem);
     std::string choice = recorded != choices_.end() ? recorded->second : tuned_choice(problem).value_or("");
     if (choice != first.name && choice != second.name) {
-      choice = runs_faster(second.graph, first.graph, {{problem, first.name}}) ? second.name : first.name;
+      choice = runs_faster(second.graph, first.graph, options_.target, {{problem, first.name}}) ? second.name
+                                                                                                : first.name;
       keep_choice(problem, choice);
     }
     choices_[problem] = compared_[problem] = choice;
@@ -153,7 +157,7 @@ class Lowering {
     if (!chose(kWide) &&
         static_cast<double>(copies) < kManyCopies * static_cast<double>(now_.plan.fixed_bytes))
       return;
-    Lowering wide(graph_, target_, "fp32", options_, pool_);
+    Lowering wide(graph_, target_, "fp32", options_, device_);
     wide.lower(0);
     const int64_t most = wide.needed_by_any();
     if (needed_by_any() > most) undo(kWide, [](double with, double without) { return without < with; });
@@ -233,7 +237,7 @@ class Lowering {
   const Target& target_;
   const std::string precision_;
   const CompileOptions& options_;
-  ThreadPool& pool_;
+  DeviceContext device_;
   std::map<std::string, std::string> choices_, compared_;  // all; those of prefers()
   const Lower what_;
   std::set<std::string> undone_;  // second forms that are only taken where the caller has recorded it
@@ -256,8 +260,8 @@ int64_t Lowered::bound_bytes() const {
 }
 
 Lowered lower(const Graph& graph, const Target& target, const std::string& precision,
-              const CompileOptions& options, ThreadPool& pool, Lower what) {
-  return Lowering(graph, target, precision, options, pool, what).run();
+              const CompileOptions& options, DeviceContext device, Lower what) {
+  return Lowering(graph, target, precision, options, device, what).run();
 }
 
 }  // namespace millrace

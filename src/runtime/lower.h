@@ -32,9 +32,9 @@ struct Lowered {
   int64_t bound_bytes() const;
 };
 
-/// Lowers for a target in "fp32", "bf16" or "fp16". What is measured on the way is measured on `pool`.
+/// Lowers for a target in "fp32", "bf16" or "fp16". What is measured on the way is measured on the device.
 /// InputError when the memory that the options allow is too little (naming the least).
 Lowered lower(const Graph& graph, const Target& target, const std::string& precision,
-              const CompileOptions& options, ThreadPool& pool, Lower what = Lower::graph);
+              const CompileOptions& options, DeviceContext device, Lower what = Lower::graph);
 
 }  // namespace millrace

@@ -1,53 +1,31 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
 #include <deque>
 #include <map>
 #include <mutex>
 #include <set>
-#include <sys/mman.h>
 
+#include <millrace/cancel.h>
 #include <millrace/operator.h>
 #include <millrace/program.h>
 
-#include "backend/cpu/kernels/slot.h"
-#include "backend/cpu/target.h"
-#include "backend/ref/provider.h"
 #include "base/format.h"
 #include "ops/check.h"
+#include "plan/constants.h"
 #include "plan/plan_kernels.h"
+#include "runtime/arena.h"
 #include "runtime/kept_copies.h"
 #include "runtime/launches.h"
 #include "runtime/lower.h"
 #include "runtime/ready.h"
 #include "runtime/run_clock.h"
+#include "target/device.h"
+#include "target/slot.h"
 
 namespace millrace {
 namespace {
-
-const Target& target_named(const std::string& name) {
-  static const Target ref = ref::make_target();
-  if (name == "ref") return ref;
-  if (name == "cpu") {
-    // One for each list of providers that there was: programs keep theirs.
-    static std::map<size_t, Target> targets;
-    static std::mutex making;
-    const std::lock_guard lock(making);
-    const size_t providers = cpu::providers().all().size();
-    if (!targets.contains(providers)) targets.emplace(providers, cpu::make_target());
-    return targets.at(providers);
-  }
-  fail<InputError>("there is no back end '{}'; choose cpu or ref", name);
-}
-
-struct Free {
-  void operator()(void* data) const { std::free(data); }
-};
 
 /// Where launches find an array: a run says itself what it writes (Array::mark_written).
 void* address_of(const Array& array) { return const_cast<void*>(array.data()); }
@@ -55,23 +33,6 @@ void* address_of(const Array& array) { return const_cast<void*>(array.data()); }
 // Waking a sleeping thread, or handing over to one that spins, is not worth less work than this, in
 // nanoseconds.
 constexpr double kWorthWaking = 3000;
-
-/// Memory for intermediates; large arenas ask for huge pages.
-std::unique_ptr<void, Free> allocate_arena(int64_t bytes) {
-#if defined(__GLIBC__)
-  // What compiling freed (tens of megabytes) goes back first: it would stand in the process's size beside the
-  // plan's.
-  if (bytes >= (8 << 20)) malloc_trim(0);
-#endif
-  const size_t page = bytes < (8 << 20) ? 64 : 2 << 20;
-  const size_t rounded = (static_cast<size_t>(std::max<int64_t>(bytes, 64)) + page - 1) / page * page;
-  std::unique_ptr<void, Free> arena(std::aligned_alloc(page, rounded));
-  if (!arena)
-    fail<Error>("{:.1f} MB of memory for intermediate values could not be had; use a smaller batch",
-                static_cast<double>(bytes) / 1e6);
-  if (page > 64) madvise(arena.get(), rounded, MADV_HUGEPAGE);
-  return arena;
-}
 
 /// Donations of outputs that are there, each to an input of its own, of the same type.
 void check_donations(const Graph& graph, const std::map<int, int>& donations) {
@@ -95,7 +56,8 @@ void check_donations(const Graph& graph, const std::map<int, int>& donations) {
 }  // namespace
 
 struct Executable::Impl : Lowered {
-  std::string target, precision;
+  const Device* device = nullptr;
+  std::string precision;
   int user_inputs = 0, user_outputs = 0;
   std::vector<char> donated;  // of each input: whether an output is written into it
 };
@@ -103,14 +65,28 @@ struct Executable::Impl : Lowered {
 Executable::Executable(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 Executable::~Executable() = default;
 
+const std::string& Executable::device() const { return impl_->device->name; }
+
+std::vector<Array> Executable::constants() const { return constants_of(impl_->plan); }
+
+int64_t Executable::program_bytes() const {
+  const Graph& graph = impl_->plan.source.graph;
+  int64_t bytes = impl_->plan.arena_bytes;
+  for (const Value& input : graph.inputs()) bytes += graph.type(input).bytes();
+  for (size_t o = 0; o < graph.outputs().size(); ++o)
+    if (!impl_->donations.contains(static_cast<int>(o))) bytes += graph.type(graph.outputs()[o]).bytes();
+  return bytes;
+}
+
 /// What it takes to run an executable.
 struct Program::Impl {
   std::shared_ptr<const Executable> executable;
   const Executable::Impl& compiled;
   const Plan& plan;
   PlanKernels plan_kernels;
-  ThreadPool* pool = nullptr;
-  std::unique_ptr<void, Free> arena;
+  DeviceContext device;
+  int most_threads = 0;  // of the device; 0: all
+  Arena arena;
   std::vector<Array> inputs, outputs;  // the user's, then copies of parameters
   std::shared_ptr<KeptCopies> kept;    // null: nothing is kept from run to run
 
@@ -122,7 +98,7 @@ struct Program::Impl {
     void** operands;
     void** results;
     void* scratch;
-    void run(ThreadPool& threads) const { kernel->run(operands, results, scratch, threads); }
+    void run(DeviceContext device) const { kernel->run(operands, results, scratch, device); }
   };
   std::vector<Launch> launches;
   /// One chunk of a launch.
@@ -147,8 +123,8 @@ struct Program::Impl {
     std::vector<std::pair<int64_t, int64_t>> windows;
   };
   std::vector<Wave> waves;
-  std::vector<Link> links;       // of each launch
-  std::deque<cpu::Slots> slots;  // of each chain: those in use
+  std::vector<Link> links;  // of each launch
+  std::deque<Slots> slots;  // of each chain: those in use
   std::vector<Task> tasks;
   std::vector<void*> pointers;      // what launches point into: operands and results of all, in order
   std::vector<const void*> bound;   // the inputs' memory that pointers were made for
@@ -189,6 +165,9 @@ struct Program::Impl {
     if (array.type() != type)
       fail<TypeError>("input '{}' has type {}, the array given for it {}", input_name(i), type.str(),
                       array.type().str());
+    if (!compiled.device->reads(array))
+      fail<TypeError>("input '{0}' lies on '{1}', and the program runs on '{2}': to_device(array, \"{2}\")",
+                      input_name(i), device_of(array), compiled.device->name);
   }
 
   /// What is written in place of one input must not be read as another.
@@ -304,12 +283,14 @@ struct Program::Impl {
       const int64_t from = spent ? clock_now() : 0;
       for (int stage = 0; stage < links[l].kernel->first_stages(); ++stage) {
         ChunkedKernel* const kernel = links[l].chunked;
-        pool->parallel(kernel->chunks(stage), [&](int64_t chunk) { run_task({kernel, l, stage, chunk}); });
+        device.threads().parallel(kernel->chunks(stage), [&](int64_t chunk) {
+          run_task({kernel, l, stage, chunk});
+        });
       }
-      if (spent) spent[l - wave.first] += (clock_now() - from) * pool->threads();
+      if (spent) spent[l - wave.first] += (clock_now() - from) * device.threads().threads();
     }
-    pool->parallel(chain.chunks(), [&](int64_t chunk) {
-      const cpu::Slot slot(slots[wave.chain], chain.slots);
+    device.threads().parallel(chain.chunks(), [&](int64_t chunk) {
+      const Slot slot(slots[wave.chain], chain.slots);
       const int64_t begin = chunk * chain.chunk, end = std::min(begin + chain.chunk, chain.rows);
       for (int l = wave.first; l < wave.first + wave.count; ++l) {
         const Link& link = links[l];
@@ -328,13 +309,14 @@ struct Program::Impl {
   }
 
   /// A run with the time of every launch; the members of a chain share its time as they took their threads'.
-  void run_timed() {
-    const ThreadPool::Step step(*pool);
+  void run_timed(const CancelToken& cancel) {
+    const ThreadPool::Step step(device.threads(), most_threads);
     clock->begin();
     for (const Wave& wave : waves) {
+      go_on(cancel);
       if (wave.chain < 0) {
         for (int l = wave.first; l < wave.first + wave.count; ++l) {
-          launches[l].run(*pool);
+          launches[l].run(device);
           clock->mark();
         }
         continue;
@@ -360,20 +342,25 @@ struct Program::Impl {
     task.kernel->run_chunk(task.stage, task.chunk, launch.operands, launch.results, launch.scratch);
   }
 
-  void replay() {
-    const ThreadPool::Step step(*pool);
+  static void go_on(const CancelToken& cancel) {
+    if (cancel.cancelled()) throw CancelledError("the run was cancelled");
+  }
+
+  void replay(const CancelToken& cancel) {
+    const ThreadPool::Step step(device.threads(), most_threads);
     for (const Wave& wave : waves) {
+      go_on(cancel);
       if (wave.chain >= 0) {
         run_chain(wave, nullptr);
         continue;
       }
       if (wave.stages.empty()) {
-        launches[wave.first].run(*pool);
+        launches[wave.first].run(device);
         continue;
       }
       for (const auto& [begin, end] : wave.stages) {
         if (wave.parallel)
-          pool->parallel(end - begin, [&, from = begin](int64_t i) { run_task(tasks[from + i]); });
+          device.threads().parallel(end - begin, [&, from = begin](int64_t i) { run_task(tasks[from + i]); });
         else
           for (int i = begin; i < end; ++i) run_task(tasks[i]);
       }
@@ -415,7 +402,8 @@ std::shared_ptr<const Executable> compile_ready(const Graph& graph, const Compil
 std::shared_ptr<const Executable> Compiler::compile(const Graph& graph, const CompileOptions& options,
                                                     Lower what) {
   check_operators();
-  const Target& target = target_named(options.target);
+  const Device& device = device_named(options.target);
+  const Target& target = device.target();
   // What "bf16-pure" stores is the business of those who make graphs; its arithmetic is that of "bf16".
   const bool narrow = options.precision == "bf16" || options.precision == "bf16-pure";
   if (options.precision != "fp32" && options.precision != "fp16" && !narrow)
@@ -423,13 +411,14 @@ std::shared_ptr<const Executable> Compiler::compile(const Graph& graph, const Co
   if (options.memory < 0)
     fail<InputError>("the memory allowed is {} bytes; 0 stands for as much as it takes", options.memory);
   auto impl = std::make_unique<Executable::Impl>();
-  impl->target = options.target;
+  impl->device = &device;
   impl->precision = narrow && target.fast_bf16 ? "bf16" : options.precision == "fp16" ? "fp16" : "fp32";
   const Graph special = specialise(graph, options.bindings);
   check_donations(special, options.donations);
   impl->user_inputs = static_cast<int>(special.inputs().size());
   impl->user_outputs = static_cast<int>(special.outputs().size());
-  static_cast<Lowered&>(*impl) = lower(special, target, impl->precision, options, ThreadPool::global(), what);
+  static_cast<Lowered&>(*impl) = lower(special, target, impl->precision, options, device.context(), what);
+  release_packed_constants(impl->plan);
   impl->donated.resize(impl->plan.source.graph.inputs().size());
   for (const auto& donation : impl->donations) impl->donated[donation.second] = 1;
   return std::shared_ptr<const Executable>(new Executable(std::move(impl)));
@@ -441,12 +430,12 @@ Program::Impl::Impl(std::shared_ptr<const Executable> which, const std::map<int,
       compiled(*executable->impl_),
       plan(compiled.plan),
       plan_kernels(PlanKernels::another_of(plan)),
-      pool(&ThreadPool::global()) {
+      device(compiled.device->context()) {
   if (!compiled.copies.make.outputs().empty()) {
     const std::shared_ptr<KeptCopies> others = share_copies ? share_copies->impl_->kept : nullptr;
     kept = others && others->fits(compiled.copies.make)
                ? others
-               : std::make_shared<KeptCopies>(compiled.copies.make, compiled.target);
+               : std::make_shared<KeptCopies>(compiled.copies.make, compiled.device->name);
   }
   const Graph& graph = plan.source.graph;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
@@ -455,14 +444,15 @@ Program::Impl::Impl(std::shared_ptr<const Executable> which, const std::map<int,
     if (copy >= 0)
       inputs.push_back(kept->copy(copy));
     else
-      inputs.push_back(bound_to == given.end() ? Array(graph.type(graph.inputs()[i])) : bound_to->second);
+      inputs.push_back(bound_to == given.end() ? compiled.device->allocate(graph.type(graph.inputs()[i]))
+                                               : bound_to->second);
     check_type(i, inputs.back());
   }
   for (size_t i = 0; i < inputs.size(); ++i)
     if (compiled.donated[i]) check_shared(i);
   for (const Value& output : graph.outputs()) {
     const auto donation = compiled.donations.find(static_cast<int>(outputs.size()));
-    outputs.push_back(donation == compiled.donations.end() ? Array(graph.type(output))
+    outputs.push_back(donation == compiled.donations.end() ? compiled.device->allocate(graph.type(output))
                                                            : inputs[donation->second]);
   }
   arena = allocate_arena(plan.arena_bytes);
@@ -515,15 +505,19 @@ void Program::bind_output(int i, Array array) {
   impl_->output_bound = true;
 }
 
-void Program::run() {
+void Program::set_threads(int most) { impl_->most_threads = most; }
+
+void Program::run() { run(CancelToken::never()); }
+
+void Program::run(const CancelToken& cancel) {
   Impl& impl = *impl_;
   impl.check_bound();
   if (impl.kept) impl.kept->refresh(impl.inputs, impl.compiled.copies.parameters);
   for (const Array& output : impl.outputs) output.mark_written();
   if (impl.clock) {
-    impl.run_timed();
+    impl.run_timed(cancel);
   } else {
-    impl.replay();
+    impl.replay(cancel);
     impl.finish_outputs();
   }
   if (impl.kept) impl.kept->note(impl.inputs, impl.compiled.copies.parameters);

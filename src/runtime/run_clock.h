@@ -21,6 +21,7 @@ class RunClock {
   explicit RunClock(size_t launches) : stamps_(launches + 2) { grow(64); }
 
   void begin() {
+    times_.resize(times_.size() / stamps_ * stamps_);  // without what an exception cut short
     if (times_.size() + stamps_ > times_.capacity()) grow(2 * times_.capacity() / stamps_);
     mark();
   }

@@ -17,9 +17,10 @@ std::vector<int64_t> strides_of(const Shape& shape, const Layout& layout) {
   return strides;
 }
 
-void ChunkedKernel::run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) {
+void ChunkedKernel::run(void* const* operands, void* const* results, void* scratch, DeviceContext device) {
   for (int stage = 0; stage < stages(); ++stage)
-    pool.parallel(chunks(stage), [&](int64_t chunk) { run_chunk(stage, chunk, operands, results, scratch); });
+    device.threads().parallel(chunks(stage),
+                              [&](int64_t chunk) { run_chunk(stage, chunk, operands, results, scratch); });
 }
 
 OperatorProvider::OperatorProvider(std::string others,

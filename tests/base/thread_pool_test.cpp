@@ -148,3 +148,75 @@ TEST_CASE("CPU quotas of all control groups above the process hold") {
   write("cgroup/cpu/one/cpu.cfs_period_us", "100000\n");
   CHECK(millrace::cgroup_cpus(root, self) == 3);
 }
+
+TEST_CASE("callers do not wait for each other's loops") {
+  ThreadPool pool(3);
+  std::atomic<bool> other_done{false};
+  std::atomic<int> held{0};
+  std::thread other;
+  // The first loop ends only when that of another caller is done.
+  const ThreadPool::Step step(pool);
+  pool.parallel(3, [&](int64_t chunk) {
+    ++held;
+    if (chunk == 0)
+      other = std::thread([&] {
+        const ThreadPool::Step own(pool);
+        std::atomic<int> sum{0};
+        for (int i = 0; i < 100; ++i) pool.parallel(5, [&](int64_t) { ++sum; });
+        CHECK(sum == 500);
+        other_done = true;
+      });
+    while (!other_done) std::this_thread::yield();
+  });
+  other.join();
+  CHECK(held == 3);
+}
+
+TEST_CASE("callers and those who help them are no more than the pool has threads") {
+  ThreadPool pool(3);
+  std::atomic<int> inside{0}, most{0};
+  std::vector<std::thread> callers;
+  std::atomic<int> begun{0};
+  for (int c = 0; c < 3; ++c)
+    callers.emplace_back([&] {
+      const ThreadPool::Step step(pool);
+      ++begun;
+      while (begun < 3) std::this_thread::yield();
+      for (int i = 0; i < 200; ++i)
+        pool.parallel(7, [&](int64_t) {
+          const int now = ++inside;
+          for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+          }
+          std::this_thread::yield();
+          --inside;
+        });
+      ++begun;
+      while (begun < 6) std::this_thread::yield();  // nobody leaves before all are done
+    });
+  for (std::thread& caller : callers) caller.join();
+  CHECK(most <= 3);
+}
+
+TEST_CASE("a step may have some of the pool's threads") {
+  ThreadPool pool(4);
+  for (const int most : {1, 2, 3}) {
+    std::atomic<int> inside{0}, seen{0};
+    const ThreadPool::Step step(pool, most);
+    for (int i = 0; i < 100; ++i)
+      pool.parallel(16, [&](int64_t) {
+        const int now = ++inside;
+        for (int before = seen; before < now && !seen.compare_exchange_weak(before, now);) {
+        }
+        std::this_thread::yield();
+        --inside;
+      });
+    CHECK(seen <= most);
+  }
+  // Outside of it all take part again.
+  std::atomic<int> inside{0};
+  pool.parallel(4, [&](int64_t) {
+    ++inside;
+    while (inside < 4) std::this_thread::yield();
+  });
+  CHECK(inside == 4);
+}

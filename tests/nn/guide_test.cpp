@@ -7,13 +7,16 @@
 
 #include <millrace/compile.h>
 #include <millrace/dataset.h>
+#include <millrace/device.h>
 #include <millrace/loss.h>
 #include <millrace/nn.h>
 #include <millrace/onnx_rule.h>
 #include <millrace/operator.h>
 #include <millrace/optim.h>
+#include <millrace/program.h>
 #include <millrace/rewrite.h>
 #include <millrace/run.h>
+#include <millrace/session.h>
 #include <millrace/weights.h>
 
 #include "support/temp_folder.h"
@@ -113,6 +116,14 @@ call 2: recorded again: a bool read at guide.cpp:4 is true for the first time
   Tensor y = apply_graph(shorter, std::span(&x, 1))[0];
   CHECK(shorter.str().find("silu") != std::string::npos);
   CHECK(y.to_array().at(5) == doctest::Approx(2 * 1.5 / (1 + std::exp(-1.5))));
+
+  add_device({.name = "background", .threads = 1});
+  Program quiet = Program::compile(shorter, {.target = "background"});
+  quiet.bind_input(0, to_device(x.to_array(), "background"));
+  quiet.run();
+  std::string where = device_of(quiet.output(0));
+  CHECK(where == "background");
+  CHECK(quiet.output(0).at(5) == doctest::Approx(y.to_array().at(5)));
 }
 
 TEST_CASE("the guide's data, runs and loops do what it says") {
@@ -170,6 +181,17 @@ TEST_CASE("the guide's data, runs and loops do what it says") {
   CHECK(told.outputs[0].classes == std::vector<std::string>{"no", "yes"});
   CHECK(probability < 0.5);
   CHECK(told.outputs[0].values.at(2) > 0.5);
+
+  const Session session = Session::load(at("runs/people"), {.memory = "200MB"});
+  std::vector<Array> asked;
+  for (const SessionValue& input : session.inputs())
+    asked.emplace_back(input.type.dtype, input.type.shape.specialise({{"batch", 3}}));
+  std::vector<Array> answers = session.run(asked);
+  CHECK(answers.size() == session.outputs().size());
+  CHECK(answers[0].shape()[0] == 3);
+  const CancelToken enough;
+  std::future<std::vector<Array>> later = session.run_async(asked, enough);
+  answers = later.get();
 
   Run own = Run::prepare(recipe);
   data::Feed& feed = own.training();

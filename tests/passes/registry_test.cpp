@@ -51,7 +51,7 @@ Operator kept() {
 class FortyTwo final : public Kernel {
  public:
   explicit FortyTwo(int64_t count) : count_(count) {}
-  void run(void* const*, void* const* results, void*, ThreadPool&) override {
+  void run(void* const*, void* const* results, void*, DeviceContext) override {
     std::fill_n(static_cast<float*>(results[0]), count_, 42.0f);
   }
   std::string description() const override { return "the answer"; }

@@ -8,13 +8,13 @@
 #include <millrace/operator.h>
 #include <millrace/program.h>
 
-#include "backend/cpu/target.h"
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
 #include "ops/build.h"
 #include "ops/scan.h"
 #include "passes/pass.h"
 #include "support/random_scan.h"
+#include "target/device.h"
 
 using namespace millrace;
 
@@ -82,7 +82,7 @@ TEST_CASE("random loops and their gradients give on cpu what they give on ref, w
 }
 
 TEST_CASE("a loop gives the same bits on any number of threads") {
-  const Target target = cpu::make_target();
+  const Target& target = device_named("cpu").target();
   for (const bool mixes : {false, true}) {
     const test::RandomGraph g = test::random_scan(mixes ? 5 : 4, 70, 6, mixes);
     const Graph lowered = run_passes(g.graph, {target, "fp32", ref::evaluate_node});
@@ -122,7 +122,6 @@ TEST_CASE("a loop gives the same bits on any number of threads") {
 }
 
 TEST_CASE("rows are cut where they do not touch each other") {
-  const Target target = cpu::make_target();
   for (const int64_t rows : {2, 16, 33}) {
     CHECK(with_rows(body_of(rows, false), {1, 1, 0}, rows, 5).has_value());
     CHECK_FALSE(with_rows(body_of(rows, true), {1, 1, 0}, rows, 5).has_value());
@@ -145,7 +144,7 @@ TEST_CASE("rows are cut where they do not touch each other") {
 
 TEST_CASE("what a loop keeps for its gradient is computed in the forward loop, not again") {
   const test::RandomGraph g = test::random_scan(4, 8, 3, false);
-  const Target target = cpu::make_target();
+  const Target& target = device_named("cpu").target();
   const Graph lowered = run_passes(g.graph, {target, "fp32", ref::evaluate_node});
   int loops = 0;
   for (int i = 0; i < lowered.size(); ++i) loops += lowered.node(i).op->op_class == OpClass::loop;

@@ -3,12 +3,12 @@
 
 #include <millrace/random.h>
 
-#include "backend/cpu/target.h"
 #include "backend/ref/evaluate.h"
 #include "base/thread_pool.h"
 #include "passes/pass.h"
 #include "plan/plan.h"
 #include "support/random_graph.h"
+#include "target/device.h"
 
 using namespace millrace;
 
@@ -39,7 +39,7 @@ TEST_CASE("small independent launches become one, a large one stays alone") {
 }
 
 TEST_CASE("no launch of a wave writes where another one reads or writes") {
-  const Target target = cpu::make_target();
+  const Target& target = device_named("cpu").target();
   int together = 0;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);

@@ -1,5 +1,12 @@
+#include <atomic>
+#include <cstdint>
 #include <doctest/doctest.h>
+#include <fstream>
+#include <future>
+#include <span>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <millrace/error.h>
 #include <millrace/nn.h>
@@ -132,6 +139,227 @@ TEST_CASE("weights may be arrays that all programs share") {
   weights.set(0, 11);
   CHECK(session.run({{one}})[0].to_doubles() == std::vector<double>{14, 6});
   CHECK(session.run({{Array(f32, {3, 2})}})[0].to_doubles() == std::vector<double>(6));
+}
+
+namespace {
+
+/// Bytes of the process that are its own.
+int64_t own_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (int64_t kilobytes = 0; word == "RssAnon:" && status >> kilobytes) return 1024 * kilobytes;
+  return 0;
+}
+
+/// tanh(tanh(x · a) · b) of 1024 × 1024 each, and what becomes of pictures of 64 channels in a convolution:
+/// large weights, small values.
+SessionModel session_of_large_weights() {
+  SessionModel model;
+  model.inputs = {{"x", {f32, {Dim::named("batch"), 1024}}}, {"p", {f32, {Dim::named("batch"), 64, 8, 8}}}};
+  model.outputs = {{"y", {f32, {Dim::named("batch"), 1024}}}, {"q", {f32, {Dim::named("batch"), 256, 8, 8}}}};
+  const auto random = [](const Shape& shape, uint64_t seed) {
+    Array array(f32, shape);
+    RandomStream stream(8, 1, seed);
+    array.edit<float>([&](std::span<float> all) {
+      for (float& each : all) each = static_cast<float>(stream.uniform() - 0.5) / 8;
+    });
+    return array;
+  };
+  // Each time anew, as an imported file is.
+  model.graph = [random, inputs = model.inputs](const Bindings&) {
+    Graph graph;
+    const Value x = graph.input("x", inputs[0].type), p = graph.input("p", inputs[1].type);
+    Value y = x;
+    for (const uint64_t seed : {1, 2})
+      y = graph.add("tanh", {graph.add("matmul", {y, graph.constant(random({1024, 1024}, seed))},
+                                       {{"transpose_b", true}})});
+    const Value q = graph.add("conv2d", {p, graph.constant(random({256, 64, 3, 3}, 3))},
+                              {{"pads", std::vector<int64_t>{1, 1, 1, 1}}});
+    graph.set_outputs({y, q}, {"y", "q"});
+    return graph;
+  };
+  model.independent = {"batch"};
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("weights are in memory once, for any number of batch sizes") {
+  const auto inputs = [](int64_t batch) {
+    return std::vector{Array(f32, {batch, 1024}), Array(f32, {batch, 64, 8, 8})};
+  };
+  constexpr int64_t plain = 2 * 4 << 20;     // of the products, whose packed form is as large
+  for (int round = 0; round < 2; ++round) {  // what is kept of code is kept after the first
+    const int64_t before = own_bytes();
+    {
+      const Session session(session_of_large_weights());
+      (void)session.run(inputs(64));
+      const int64_t one = session.counts().weights;
+      CHECK(one > plain);
+      for (const int64_t batch : {32, 48, 96, 128}) (void)session.run(inputs(batch));
+      CHECK(session.counts().kept == 5);
+      // They may be there in two forms or three, for what is faster where; each executable's own would be 5 ×
+      // one.
+      CHECK(session.counts().weights < 3 * one);
+      if (round == 1 && test::allocations_are_counted()) {
+        const int64_t grown = own_bytes() - before, counted = session.counts().bytes;
+        CAPTURE(grown);
+        CAPTURE(counted);
+        CHECK(grown < counted + 2 * plain);
+      }
+    }
+    if (round == 1 && test::allocations_are_counted()) CHECK(own_bytes() - before < plain);
+  }
+}
+
+TEST_CASE("runs that nobody waits for give what runs give, in any number") {
+  const Session session(session_mlp(64));
+  const Array all = session.run({{session_rows(40)}})[0];
+  std::vector<std::future<std::vector<Array>>> futures;
+  for (int64_t i = 0; i < 30; ++i) futures.push_back(session.run_async({first_rows(session_rows(40), 8)}));
+  const Array eight = session.run({{first_rows(session_rows(40), 8)}})[0];
+  for (auto& future : futures) CHECK(future.get()[0].identical(eight));
+  // Errors come with the future; the session goes on.
+  auto wrong = session.run_async({Array(i64, {2, kColumns})});
+  CHECK_THROWS_AS((void)wrong.get(), TypeError);
+  std::future<std::vector<Array>> last;
+  {
+    const Session copy = session;
+    last = copy.run_async({session_rows(40)});
+  }
+  CHECK(last.get()[0].identical(all));
+}
+
+TEST_CASE("a session that is let go finishes what it was asked for") {
+  std::future<std::vector<Array>> future;
+  {
+    const Session session(session_mlp(64));
+    future = session.run_async({session_rows(3)});
+  }
+  CHECK(future.get()[0].shape() == Shape{3, kClasses});
+}
+
+TEST_CASE("a share of the threads changes no bit") {
+  const Session all(session_mlp(256)), one(session_mlp(256), {.threads = 1});
+  const Array rows = session_rows(64);
+  const Array result = all.run({{rows}})[0];
+  CHECK(one.run({{rows}})[0].identical(result));
+  std::vector<std::future<std::vector<Array>>> futures;
+  for (int i = 0; i < 8; ++i) futures.push_back(one.run_async({rows}));
+  for (auto& future : futures) CHECK(future.get()[0].identical(result));
+  CHECK_THROWS_AS(Session(session_mlp(), {.threads = -1}), InputError);
+}
+
+namespace {
+
+/// y = tanh(x · w) so often that a run takes its time, one launch after the other.
+SessionModel session_of_many_launches() {
+  SessionModel model;
+  model.inputs = {{"x", {f32, {Dim::named("batch"), 256}}}};
+  model.outputs = {{"y", {f32, {Dim::named("batch"), 256}}}};
+  model.graph = [input = model.inputs[0]](const Bindings&) {
+    Graph graph;
+    const Value weights = graph.constant(Array::full(f32, {256, 256}, 0.01));
+    Value x = graph.input("x", input.type);
+    for (int i = 0; i < 200; ++i) x = graph.add("tanh", {graph.add("matmul", {x, weights})});
+    graph.set_outputs({x}, {"y"});
+    return graph;
+  };
+  model.independent = {"batch"};
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("a run that is cancelled ends soon, and the session goes on") {
+  const Session session(session_of_many_launches());
+  const Array rows = Array::full(f32, {64, 256}, 0.5);
+  const Array result = session.run({{rows}})[0];
+  const CancelToken before;
+  before.cancel();
+  CHECK_THROWS_AS((void)session.run({{rows}}, before), CancelledError);
+  CHECK_THROWS_AS((void)session.run_async({rows}, before).get(), CancelledError);
+  // In the middle: as soon as it runs. Once it may be too late.
+  int ended = 0;
+  for (int attempt = 0; attempt < 20 && ended == 0; ++attempt) {
+    const CancelToken token;
+    std::atomic<bool> begun{false};
+    std::thread other([&] {
+      while (!begun) std::this_thread::yield();
+      token.cancel();
+    });
+    try {
+      begun = true;
+      const std::vector<Array> whole = session.run({{rows}}, token);
+      CHECK(whole[0].identical(result));
+    } catch (const CancelledError&) {
+      ++ended;
+    }
+    other.join();
+  }
+  CHECK(ended == 1);
+  CHECK(session.run({{rows}})[0].identical(result));
+  CHECK(session.counts().compiled == 1);
+  CHECK(session.counts().programs == 1);
+}
+
+TEST_CASE("a token that nobody can cancel is never cancelled") {
+  CancelToken::never().cancel();
+  CHECK_FALSE(CancelToken::never().cancelled());
+  const CancelToken one, copy = one, other;
+  copy.cancel();
+  CHECK(one.cancelled());
+  CHECK_FALSE(other.cancelled());
+}
+
+TEST_CASE("a session keeps no more memory than it is allowed") {
+  const auto inputs = [](int64_t batch) {
+    return std::vector{Array(f32, {batch, 1024}), Array(f32, {batch, 64, 8, 8})};
+  };
+  Session::Counts counts;
+  std::vector<Array> right;
+  {
+    const Session free(session_of_large_weights());
+    right = free.run(inputs(64));
+    counts = free.counts();
+    CHECK(counts.bytes > counts.weights);
+  }
+  // For one executable and its program, not for two.
+  const int64_t allowed = counts.bytes + (counts.bytes - counts.weights) / 2;
+  const Session session(session_of_large_weights(), {.memory = std::to_string(allowed)});
+  for (const int64_t batch : {64, 48, 64}) {
+    const std::vector<Array> results = session.run(inputs(batch));
+    CHECK(results[0].shape()[0] == batch);
+    CHECK(session.counts().kept == 1);
+    CHECK(session.counts().bytes <= allowed);
+  }
+  CHECK(session.run(inputs(64))[1].identical(right[1]));
+  // Callers at the same time share the one program that there may be.
+  std::vector<std::thread> threads;
+  std::vector<int> same(4);
+  for (size_t t = 0; t < same.size(); ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 3; ++i) same[t] += session.run(inputs(t == 3 ? 48 : 64))[0].shape()[1] == 1024;
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const int count : same) CHECK(count == 3);
+  CHECK(session.counts().bytes <= allowed);
+  CHECK(session.counts().programs == 1);
+  // What can never be is refused with figures, and the rest goes on.
+  try {
+    (void)session.run(inputs(256));
+    FAIL("256 rows were run");
+  } catch (const InputError& error) {
+    const std::string message = error.what();
+    CAPTURE(message);
+    CHECK(message.find("batch 256 needs ") == 0);
+    CHECK(message.find("or let batch be ") != std::string::npos);
+  }
+  CHECK(session.run(inputs(64))[1].identical(right[1]));
+  CHECK_THROWS_AS(Session(session_of_large_weights(), {.memory = "plenty"}), InputError);
+  SessionModel heavy = session_of_large_weights();
+  heavy.constant_bytes = 8 << 20;
+  CHECK_THROWS_AS(Session(std::move(heavy), {.memory = "8MB"}), InputError);
 }
 
 TEST_CASE("sizes are compiled once, though several ask at the same time") {

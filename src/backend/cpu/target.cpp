@@ -1,7 +1,11 @@
 #include "backend/cpu/target.h"
 
+#include <map>
+#include <mutex>
+
 #include "backend/cpu/onednn/staged_kernel.h"
 #include "backend/ref/provider.h"
+#include "target/device.h"
 
 namespace millrace {
 namespace cpu {
@@ -19,6 +23,8 @@ Registry<ProviderKind>& providers() {
   return all;
 }
 
+namespace {
+
 Target make_target() {
   Target target;
   target.name = "cpu";
@@ -29,7 +35,21 @@ Target make_target() {
   return target;
 }
 
+/// One for each list of providers that there was: programs keep theirs.
+const Target& target_now() {
+  static std::map<size_t, Target>& targets = *new std::map<size_t, Target>;
+  static std::mutex making;
+  const std::lock_guard lock(making);
+  const size_t count = providers().all().size();
+  const auto found = targets.find(count);
+  return found != targets.end() ? found->second : targets.emplace(count, make_target()).first->second;
+}
+
+}  // namespace
+
 }  // namespace cpu
+
+MILLRACE_TARGET(cpu){"cpu", "kernels for this machine's CPUs", cpu::target_now};
 
 const ProviderKind& register_provider(const ProviderKind& kind) {
   return cpu::providers().add(kind, {{"make", kind.make}});

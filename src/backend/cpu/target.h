@@ -1,4 +1,4 @@
-// The CPU back end: its providers in order of preference.
+// The CPU back end: its providers in order of preference; the reference comes behind them.
 #pragma once
 
 #include "base/registry.h"
@@ -7,8 +7,5 @@
 namespace millrace::cpu {
 
 Registry<ProviderKind>& providers();
-
-/// With the providers that there are now, and the reference behind them.
-Target make_target();
 
 }  // namespace millrace::cpu

@@ -6,8 +6,10 @@
 
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
+#include "target/device.h"
 
-namespace millrace::ref {
+namespace millrace {
+namespace ref {
 namespace {
 
 /// Evaluates the node as ref::evaluate does; it allocates, which only this back end may.
@@ -30,7 +32,7 @@ class RefKernel : public Kernel {
     graph_.set_outputs(outputs);
   }
 
-  void run(void* const* operands, void* const* results, void*, ThreadPool&) override {
+  void run(void* const* operands, void* const* results, void*, DeviceContext) override {
     std::vector<Array> inputs;
     for (size_t i = 0; i < operand_types_.size(); ++i)
       inputs.emplace_back(operand_types_[i], operands[i], std::shared_ptr<void>());
@@ -76,4 +78,12 @@ Target make_target() {
   return target;
 }
 
-}  // namespace millrace::ref
+}  // namespace ref
+
+MILLRACE_TARGET(ref){"ref", "every operator computed plainly: the judge of all other kernels",
+                     []() -> const Target& {
+                       static const Target& target = *new Target(ref::make_target());
+                       return target;
+                     }};
+
+}  // namespace millrace

@@ -206,7 +206,7 @@ class EmptyKernel : public Kernel {
           Array::full(request.node.types[r].dtype, request.node.types[r].shape, value_of(*node)));
     }
   }
-  void run(void* const*, void* const* results, void*, ThreadPool&) override {
+  void run(void* const*, void* const* results, void*, DeviceContext) override {
     for (size_t r = 0; r < values_.size(); ++r)
       if (values_[r].count() > 0)
         std::memcpy(results[r], values_[r].data(), static_cast<size_t>(values_[r].bytes()));

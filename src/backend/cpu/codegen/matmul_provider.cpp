@@ -8,6 +8,7 @@
 #include "backend/cpu/codegen/matmul.h"
 #include "base/format.h"
 #include "target/provider.h"
+#include "target/shared_constants.h"
 
 namespace millrace {
 namespace {
@@ -48,7 +49,7 @@ Operands operands_of(const Graph& graph, const Node& node) {
 }
 
 /// The right side is transposed first, in a nest of its own.
-class SmallMatmul : public ChunkedKernel {
+class SmallMatmul : public ChunkedKernel, public PackingKernel {
  public:
   SmallMatmul(const Operands& operands, const Array* constant)
       : p_(operands.product),
@@ -61,16 +62,21 @@ class SmallMatmul : public ChunkedKernel {
     per_chunk_ = (p_.outer_count() + wanted - 1) / wanted;
     nanoseconds_ = operations / 100;
     if (operands.transpose_b && constant) {
-      transposed_ = Array(f32, {p_.k, p_.n});
-      const auto from = constant->as<float>();
-      const auto to = transposed_.as<float>();
-      for (int64_t k = 0; k < p_.k; ++k)
-        for (int64_t n = 0; n < p_.n; ++n) to[k * p_.n + n] = from[n * p_.k + k];
+      transposed_ = shared_form(*constant, "transposed", {f32, {p_.k, p_.n}}, [&](Array& transposed) {
+        const auto from = constant->as<float>();
+        const auto to = transposed.as<float>();
+        for (int64_t k = 0; k < p_.k; ++k)
+          for (int64_t n = 0; n < p_.n; ++n) to[k * p_.n + n] = from[n * p_.k + k];
+      });
     } else if (operands.transpose_b) {
       build_transpose();
     }
   }
 
+  int packed_operand() const override { return transposed_.empty() ? -1 : 1; }
+  std::vector<Array> packed() const override {
+    return transposed_.empty() ? std::vector<Array>{} : std::vector{transposed_};
+  }
   int stages() const override { return transpose_ ? transpose_->stages() + 1 : 1; }
   int64_t chunks(int stage) const override {
     if (stage < stages() - 1) return transpose_->chunks(stage);

@@ -74,9 +74,9 @@ AttentionForward::AttentionForward(const AttentionProblem& problem, const Attent
   slots_ = static_cast<int>(std::min<int64_t>({all, available_cpus(), 64}));
 }
 
-void AttentionForward::run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) {
+void AttentionForward::run(void* const* operands, void* const* results, void* scratch, DeviceContext device) {
   const int64_t slot_bytes = take(nullptr).bytes;
-  pool.parallel(p_.batch * p_.heads * chunks_, [&](int64_t chunk) {
+  device.threads().parallel(p_.batch * p_.heads * chunks_, [&](int64_t chunk) {
     const Slot slot(taken_, slots_);
     const Tiles tiles = take(static_cast<char*>(scratch) + slot.index() * slot_bytes);
     const int64_t head = chunk / chunks_ % p_.heads, first = chunk % chunks_ * per_chunk_ * block;

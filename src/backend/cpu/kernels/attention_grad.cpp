@@ -113,17 +113,18 @@ AttentionBackward::AttentionBackward(const AttentionProblem& problem, const Atte
   slots_ = static_cast<int>(std::min<int64_t>({pairs * parts_, available_cpus(), 64}));
 }
 
-void AttentionBackward::run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) {
+void AttentionBackward::run(void* const* operands, void* const* results, void* scratch,
+                            DeviceContext device) {
   auto* const partial = static_cast<float*>(scratch);
   char* const slots = static_cast<char*>(scratch) + partial_bytes();
   const int64_t slot_bytes = take(nullptr).bytes;
-  pool.parallel(p_.batch * p_.shared * parts_, [&](int64_t chunk) {
+  device.threads().parallel(p_.batch * p_.shared * parts_, [&](int64_t chunk) {
     const Slot slot(taken_, slots_);
     const int64_t part = chunk % parts_, pair = chunk / parts_, first = part * part_blocks_ * block;
     run_part({operands, results, partial, pair / p_.shared, pair % p_.shared, part, first,
               std::min(p_.keys, first + part_blocks_ * block), take(slots + slot.index() * slot_bytes)});
   });
-  if (parts_ > 1) add_parts(partial, results, pool);
+  if (parts_ > 1) add_parts(partial, results, device);
 }
 
 std::string AttentionBackward::description() const {
@@ -227,9 +228,9 @@ void AttentionBackward::write_dq(const Chunk& c, int64_t head) const {
   }
 }
 
-void AttentionBackward::add_parts(float* partial, void* const* results, ThreadPool& pool) const {
+void AttentionBackward::add_parts(float* partial, void* const* results, DeviceContext device) const {
   const int64_t row = p_.width, all = p_.batch * p_.heads * p_.queries * row;
-  pool.parallel(p_.batch * p_.heads * query_blocks_, [&](int64_t chunk) {
+  device.threads().parallel(p_.batch * p_.heads * query_blocks_, [&](int64_t chunk) {
     const int64_t head = chunk / query_blocks_, query = chunk % query_blocks_ * block;
     const int64_t count = std::min(block, p_.queries - query);
     float* const sum = partial + (head * p_.queries + query) * row;

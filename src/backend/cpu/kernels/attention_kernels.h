@@ -14,7 +14,7 @@ namespace millrace::cpu {
 class AttentionForward : public Kernel {
  public:
   AttentionForward(const AttentionProblem& problem, const AttentionMath& math);
-  void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override;
+  void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) override;
   int64_t scratch_bytes() const override { return slots_bytes(); }
   int64_t slots_bytes() const override { return slots_ * take(nullptr).bytes; }
   std::string description() const override;
@@ -59,7 +59,7 @@ class AttentionForward : public Kernel {
 class AttentionBackward : public Kernel {
  public:
   AttentionBackward(const AttentionProblem& problem, const AttentionMath& math);
-  void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override;
+  void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) override;
   int64_t scratch_bytes() const override { return partial_bytes() + slots_bytes(); }
   int64_t slots_bytes() const override { return slots_ * take(nullptr).bytes; }
   std::string description() const override;
@@ -107,7 +107,7 @@ class AttentionBackward : public Kernel {
   void begin_head(const Chunk& c, int64_t head) const;
   void run_keys(const Chunk& c, int64_t head, int64_t key, int64_t keys) const;
   void write_dq(const Chunk& c, int64_t head) const;
-  void add_parts(float* partial, void* const* results, ThreadPool& pool) const;
+  void add_parts(float* partial, void* const* results, DeviceContext device) const;
 
   int64_t parts_, part_blocks_, query_blocks_;
   int slots_;

@@ -1,50 +1,11 @@
-// Scratch memory for chunks that run at the same time.
+// Scratch memory for chunks of CPU kernels.
 #pragma once
 
-#include <atomic>
-#include <bit>
-#include <cstdint>
-#include <thread>
+#include "target/slot.h"
 
 namespace millrace::cpu {
 
-/// Which slots are in use. A copy, which belongs to other scratch memory, begins with none.
-class Slots {
- public:
-  Slots() = default;
-  Slots(const Slots& /*other*/) {}
-  Slots& operator=(const Slots&) = delete;
-
- private:
-  friend class Slot;
-  std::atomic<uint64_t> taken_{0};  // a bit each
-};
-
-/// Holds one of the slots. There are as many as CPUs, so that with more threads than that one may have to
-/// wait.
-class Slot {
- public:
-  Slot(Slots& of, int slots) : taken_(of.taken_) {
-    const uint64_t all = slots >= 64 ? ~uint64_t{0} : (uint64_t{1} << slots) - 1;
-    uint64_t seen = taken_.load(std::memory_order_relaxed);
-    for (;;) {
-      if (const uint64_t free = ~seen & all; free == 0) {
-        std::this_thread::yield();
-        seen = taken_.load(std::memory_order_relaxed);
-      } else if (bit_ = free & (~free + 1);
-                 taken_.compare_exchange_weak(seen, seen | bit_, std::memory_order_acquire)) {
-        return;
-      }
-    }
-  }
-  ~Slot() { taken_.fetch_and(~bit_, std::memory_order_release); }
-  Slot(const Slot&) = delete;
-  Slot& operator=(const Slot&) = delete;
-  int index() const { return std::countr_zero(bit_); }
-
- private:
-  std::atomic<uint64_t>& taken_;
-  uint64_t bit_ = 0;
-};
+using millrace::Slot;
+using millrace::Slots;
 
 }  // namespace millrace::cpu

@@ -116,6 +116,14 @@ int64_t block_of(const dnnl::memory::desc& desc, int dim) {
   return block;
 }
 
+/// What distinguishes a format.
+std::string words_of(const dnnl::memory::desc& desc) {
+  MILLRACE_CHECK(desc.get_format_kind() == dnnl::memory::format_kind::blocked, "a format without words");
+  return fmt::format("{} {} {} {} {} {}", static_cast<int>(desc.get_data_type()), desc.get_dims(),
+                     desc.get_padded_dims(), desc.get_strides(), desc.get_inner_blks(),
+                     desc.get_inner_idxs());
+}
+
 // True for bf16 weights [O, I, kh, kw] in rows that become pairs of I: that copy is slow (1 ns an element),
 // and two copies through channels-last are fast (0.4 ns).
 bool pairs_columns(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
@@ -175,11 +183,13 @@ Place StagedKernel::pack(const dnnl::memory::desc& from, int64_t offset, const d
     packed_.push_back(*constant);  // shares, and keeps, its memory
     return {.fixed = data};
   }
-  packed_.emplace_back(Type{u8, {bytes}});
-  dnnl::memory source(from, engine(), data);
-  dnnl::memory target(to, engine(), packed_.back().data());
-  dnnl::stream stream(engine());
-  dnnl::reorder(source, target).execute(stream, source, target);
+  packed_.push_back(
+      shared_form(*constant, fmt::format("onednn {} {} {}", offset, words_of(from), words_of(to)),
+                  {u8, {bytes}}, [&](Array& packed) {
+                    dnnl::memory source(from, engine(), data), target(to, engine(), packed.data());
+                    dnnl::stream stream(engine());
+                    dnnl::reorder(source, target).execute(stream, source, target);
+                  }));
   return {.fixed = packed_.back().data()};
 }
 
@@ -191,13 +201,14 @@ void StagedKernel::run_chunk(int stage, int64_t chunk, void* const* operands, vo
             operands);
 }
 
-void StagedKernel::prepare(void* const* operands, void* kept, void* scratch, ThreadPool& pool) {
+void StagedKernel::prepare(void* const* operands, void* kept, void* scratch, DeviceContext device) {
   kept_ = static_cast<char*>(kept);
   const Buffers shared{
       nullptr, static_cast<char*>(operands[1]), nullptr, static_cast<char*>(scratch), nullptr, kept_};
   for (size_t s = 0; s < preparing_; ++s)
-    pool.parallel(static_cast<int64_t>(stages_[s].size()),
-                  [&](int64_t i) { run_calls(stages_[s][static_cast<size_t>(i)], shared, operands); });
+    device.threads().parallel(static_cast<int64_t>(stages_[s].size()), [&](int64_t i) {
+      run_calls(stages_[s][static_cast<size_t>(i)], shared, operands);
+    });
 }
 
 void StagedKernel::run_calls(Chunk& chunk, Buffers buffers, void* const* operands) {

@@ -12,6 +12,7 @@
 #include "backend/cpu/kernels/epilogue.h"
 #include "backend/cpu/kernels/slot.h"
 #include "target/provider.h"
+#include "target/shared_constants.h"
 
 namespace millrace::onednn {
 
@@ -91,9 +92,11 @@ class Call {
 
 /// Stages run one after the other; the chunks of a stage at the same time, the calls of a chunk in order. By
 /// rows when the chunks of the last stage make equal pieces of the result, in order.
-class StagedKernel : public ChunkedKernel, public RowKernel {
+class StagedKernel : public ChunkedKernel, public RowKernel, public PackingKernel {
  public:
   std::unique_ptr<Kernel> another() const override { return std::make_unique<StagedKernel>(*this); }
+  int packed_operand() const override { return packed_.empty() ? -1 : 1; }
+  std::vector<Array> packed() const override { return packed_; }
   /// Starts a stage: the chunks added from now on run when all earlier ones are done.
   void stage() { open_ = stages_.size(), stages_.emplace_back(); }
   /// The stages added so far run in prepare() only.
@@ -151,7 +154,7 @@ class StagedKernel : public ChunkedKernel, public RowKernel {
   void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
                  void* scratch) override;
   double nanoseconds() const override { return nanoseconds_; }
-  void prepare(void* const* operands, void* kept, void* scratch, ThreadPool& pool) override;
+  void prepare(void* const* operands, void* kept, void* scratch, DeviceContext device) override;
   int64_t kept_bytes() const override { return kept_bytes_; }
   int64_t scratch_bytes() const override { return scratch_bytes_ + slots_bytes(); }
   int64_t slots_bytes() const override { return slots_ * slot_bytes_; }

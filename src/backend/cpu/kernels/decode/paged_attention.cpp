@@ -38,8 +38,8 @@ class PagedAttention : public Kernel {
     return fmt::format("pages of {} keys, {}, {} chunks", p_.page, decode_maths().front()->name, chunks());
   }
 
-  void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override {
-    pool.parallel(chunks(), [&](int64_t chunk) {
+  void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) override {
+    device.threads().parallel(chunks(), [&](int64_t chunk) {
       const Slot slot(taken_, slots_);
       const Own o = own(static_cast<char*>(scratch) + slot.index() * own(nullptr).bytes);
       const int64_t head = chunk % p_.shared, block = chunk / p_.shared % blocks_,

@@ -7,13 +7,14 @@
 #include "backend/cpu/kernels/depthwise/kernels.h"
 #include "backend/cpu/kernels/epilogue.h"
 #include "base/format.h"
+#include "target/shared_constants.h"
 
 namespace millrace::cpu::depthwise {
 namespace {
 
 // Weights are turned to [taps, channels] in f32; then every chunk computes some rows of the result, 7 columns
 // at a time. The rows of the picture that a row of the result needs are still in the cache for the next one.
-class Convolution : public ChunkedKernel {
+class Convolution : public ChunkedKernel, public PackingKernel {
  public:
   Convolution(const Geometry& g, bool gradient, const Arithmetic& arithmetic, const Array* constant,
               const Epilogue& epilogue, const Array* bias)
@@ -31,12 +32,20 @@ class Convolution : public ChunkedKernel {
         chunks_(std::clamp<int64_t>(static_cast<int64_t>(depthwise::nanoseconds(g) / 20e3), 1,
                                     std::min<int64_t>(g.images * height_, 32))) {
     if (!constant) return;
-    packed_.resize(static_cast<size_t>(taps() * blocks_.row_length()));
-    pack(constant->data(), packed_.data(), 0, blocks_.row_length());
+    packed_ =
+        shared_form(*constant, fmt::format("depthwise {} {}", arithmetic.name, blocks_.row_length()),
+                    {f32, {taps() * blocks_.row_length()}}, [&](Array& packed) {
+                      pack(constant->data(), static_cast<float*>(packed.data()), 0, blocks_.row_length());
+                    });
     if (!epilogue_.present) return;
     initial_.resize(static_cast<size_t>(blocks_.row_length()));
     for (int64_t i = 0; i < blocks_.row_length(); ++i)
       initial_[static_cast<size_t>(i)] = bias->as<float>()[static_cast<size_t>(blocks_.channel(i))];
+  }
+
+  int packed_operand() const override { return packed_.empty() ? -1 : 1; }
+  std::vector<Array> packed() const override {
+    return packed_.empty() ? std::vector<Array>{} : std::vector{packed_};
   }
 
   int stages() const override { return packed_.empty() ? 2 : 1; }
@@ -47,7 +56,7 @@ class Convolution : public ChunkedKernel {
 
   void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
                  void* scratch) override {
-    auto* const weights = packed_.empty() ? static_cast<float*>(scratch) : packed_.data();
+    auto* const weights = static_cast<float*>(packed_.empty() ? scratch : packed_.data());
     if (stages() - stage == 2) {
       const int64_t begin = chunk * places_a_chunk();
       return pack(operands[1], weights, begin, std::min(begin + places_a_chunk(), blocks_.row_length()));
@@ -115,7 +124,8 @@ class Convolution : public ChunkedKernel {
   std::vector<Columns> columns_;
   std::vector<char> zeros_;
   int64_t chunks_;
-  std::vector<float> packed_, initial_;  // constant weights and bias
+  Array packed_;                // constant weights
+  std::vector<float> initial_;  // constant bias
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "backend/cpu/kernels/gemm/taps.h"
 #include "backend/cpu/kernels/slot.h"
 #include "base/format.h"
+#include "target/shared_constants.h"
 
 namespace millrace::cpu::gemm {
 namespace {
@@ -34,7 +35,7 @@ struct Part {
 // y[position, out] = sum over taps and channels of x[position moved by the tap, in] · w[tap, in, out].
 // Weights have their taps moved outwards and are packed; then every chunk gathers its rows of the left side,
 // part by part of the sum.
-class Convolution : public ChunkedKernel, public RowKernel {
+class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel {
  public:
   Convolution(const Geometry& g, bool turns, const Array* constant, const Epilogue& epilogue)
       : g_(turns ? turned(g) : g),
@@ -49,10 +50,16 @@ class Convolution : public ChunkedKernel, public RowKernel {
         choose_chunks(1, window_.positions(), g_.out_channels, g_.in_channels * window_.count(), arithmetic_);
     rows_ = chunk_.rows;
     slots_ = static_cast<int>(std::min<int64_t>({result_chunks(), available_cpus(), 64}));
-    if (constant) pack_constant(*constant);
+    if (constant)
+      packed_ = shared_form(*constant, fmt::format("gemm convolution {}", turns_), {f32, {right_units()}},
+                            [&](Array& packed) { pack_constant(*constant, packed); });
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<Convolution>(*this); }
+  int packed_operand() const override { return packed_.empty() ? -1 : 1; }
+  std::vector<Array> packed() const override {
+    return packed_.empty() ? std::vector<Array>{} : std::vector{packed_};
+  }
   int stages() const override { return packed_.empty() ? (moves_taps() ? 3 : 2) : 1; }
   int64_t chunks(int stage) const override {
     switch (stages() - stage) {
@@ -122,7 +129,7 @@ class Convolution : public ChunkedKernel, public RowKernel {
     const Slot slot(taken_, slots_);
     Unit* const own =
         shared + (packed_.empty() ? right_units() + moved_units() : 0) + slot.index() * slot_units();
-    compute(packed_.empty() ? shared : fixed_right(), own);
+    compute(packed_.empty() ? static_cast<const Unit*>(shared) : fixed_right(), own);
   }
   bool moves_taps() const { return window_.count() > 1; }
   // Of the weights as the user has them: [rows, channels, taps].
@@ -142,7 +149,7 @@ class Convolution : public ChunkedKernel, public RowKernel {
   int64_t sum_row() const { return chunk_.columns + 16; }
   int64_t slot_units() const { return round_up(left_units() + (sums_apart() ? rows_ * sum_row() : 0), 16); }
   int64_t tap_units(const Part& part) const { return (part.count + arithmetic_.unit - 1) / arithmetic_.unit; }
-  Unit* fixed_right() { return static_cast<Unit*>(packed_.data()); }
+  const Unit* fixed_right() const { return static_cast<const Unit*>(packed_.data()); }
 
   /// Few channels: several taps at a time. Many: each tap in equal pieces.
   void divide_sum() {
@@ -194,13 +201,13 @@ class Convolution : public ChunkedKernel, public RowKernel {
       }
   }
 
-  void pack_constant(const Array& weights) {
+  void pack_constant(const Array& weights, Array& packed) const {
     std::vector<Unit> moved(static_cast<size_t>(moved_units()));
     if (moves_taps())
       for (int64_t row = 0; row < weight_rows(); ++row) move_taps(weights.data(), moved.data(), row);
-    packed_ = Array(Type{f32, Shape(std::vector<int64_t>{right_units()})});
+    auto* const to = static_cast<Unit*>(packed.data());
     for (int64_t i = 0; i < pack_chunks(); ++i)
-      pack_right(moves_taps() ? moved.data() : weights.data(), fixed_right(), i);
+      pack_right(moves_taps() ? moved.data() : weights.data(), to, i);
   }
 
   /// Rows of the left side for one part of the sum, in blocks.

@@ -3,6 +3,7 @@
 #include "backend/cpu/kernels/gemm/kernels.h"
 #include "backend/cpu/kernels/slot.h"
 #include "base/format.h"
+#include "target/shared_constants.h"
 
 namespace millrace::cpu::gemm {
 namespace {
@@ -33,7 +34,7 @@ Problem problem_of(const Graph& graph, const Node& node) {
 // The right side is packed whole (unless it was before), then every chunk computes a rectangle of a result:
 // for each part of the sum it packs its rows of the left side, which stay in the second-level cache, and
 // multiplies. A chunk sums in order, so that results depend on nothing but the problem.
-class Matmul : public ChunkedKernel, public RowKernel {
+class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
  public:
   Matmul(const Problem& p, const Array* constant, bool steady)
       : p_(p), arithmetic_(arithmetic_of(p.dtype)), steady_(steady) {
@@ -43,13 +44,19 @@ class Matmul : public ChunkedKernel, public RowKernel {
     chunk_ = choose_chunks(p.batch, p.m, p.n, p.k, arithmetic_);
     rows_ = chunk_.rows;
     slots_ = static_cast<int>(std::min<int64_t>({chunks_of_result(), available_cpus(), 64}));
-    if (constant) {
-      packed_ = Array(Type{f32, Shape(std::vector<int64_t>{p.batch * right_units()})});
-      for (int64_t i = 0; i < pack_chunks(); ++i) pack_right(constant->data(), fixed_right(), i);
-    }
+    if (constant)
+      packed_ = shared_form(*constant, fmt::format("gemm matmul {} {}", p.transpose_b, p.n),
+                            {f32, {p.batch * right_units()}}, [&](Array& packed) {
+                              auto* const to = static_cast<Unit*>(packed.data());
+                              for (int64_t i = 0; i < pack_chunks(); ++i) pack_right(constant->data(), to, i);
+                            });
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<Matmul>(*this); }
+  int packed_operand() const override { return packed_.empty() ? -1 : 1; }
+  std::vector<Array> packed() const override {
+    return packed_.empty() ? std::vector<Array>{} : std::vector{packed_};
+  }
   int stages() const override { return packs_first() ? 2 : 1; }
   int64_t chunks(int stage) const override {
     return packs_first() && stage == 0 ? pack_chunks() : chunks_of_result();
@@ -90,10 +97,10 @@ class Matmul : public ChunkedKernel, public RowKernel {
   }
   int64_t slots_bytes() const override { return 4 * slots_ * slot_units(); }
   int64_t kept_bytes() const override { return steady_ ? 4 * p_.batch * right_units() : 0; }
-  void prepare(void* const* operands, void* kept, void* /*scratch*/, ThreadPool& pool) override {
+  void prepare(void* const* operands, void* kept, void* /*scratch*/, DeviceContext device) override {
     if (!steady_) return;
     kept_ = static_cast<Unit*>(kept);
-    pool.parallel(pack_chunks(), [&](int64_t chunk) { pack_right(operands[1], kept_, chunk); });
+    device.threads().parallel(pack_chunks(), [&](int64_t chunk) { pack_right(operands[1], kept_, chunk); });
   }
   std::string description() const override {
     return fmt::format("{} chunks of {}×{}×{}{}", chunks_of_result(), rows_, p_.k, chunk_.columns,
@@ -107,7 +114,8 @@ class Matmul : public ChunkedKernel, public RowKernel {
     auto* const shared = static_cast<Unit*>(scratch);
     const Slot slot(taken_, slots_);
     Unit* const own = shared + (packs_first() ? p_.batch * right_units() : 0) + slot.index() * slot_units();
-    compute(!packed_.empty() ? fixed_right() : steady_ ? kept_ : shared, own);
+    const Unit* const made = steady_ ? kept_ : shared;
+    compute(packed_.empty() ? made : fixed_right(), own);
   }
 
   bool packs_first() const { return packed_.empty() && !steady_; }
@@ -119,7 +127,7 @@ class Matmul : public ChunkedKernel, public RowKernel {
   bool sums_apart() const { return p_.dtype != f32 || parts_ > 1; }
   int64_t sum_row() const { return chunk_.columns + 16; }
   int64_t slot_units() const { return round_up(left_units() + (sums_apart() ? rows_ * sum_row() : 0), 16); }
-  Unit* fixed_right() { return static_cast<Unit*>(packed_.data()); }
+  const Unit* fixed_right() const { return static_cast<const Unit*>(packed_.data()); }
 
   // Packing goes by chunks of some panels in one part of the sum.
   static constexpr int64_t panels_a_chunk = 4;

@@ -51,7 +51,7 @@ class MelSpectrogramKernel : public Kernel {
                        chunks_);
   }
 
-  void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override {
+  void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) override {
     const auto* const triangles = static_cast<const float*>(operands[2]);
     auto* const ranges = static_cast<int32_t*>(scratch);
     const int64_t bins = p_.fft / 2 + 1;
@@ -62,7 +62,7 @@ class MelSpectrogramKernel : public Kernel {
       ranges[2 * m] = static_cast<int32_t>(std::find_if(row, end, [](float x) { return x != 0; }) - row);
     }
     const MelTables tables{static_cast<const float*>(operands[1]), triangles, ranges, turns_.data()};
-    pool.parallel(chunks_, [&](int64_t chunk) {
+    device.threads().parallel(chunks_, [&](int64_t chunk) {
       const Slot slot(taken_, slots_);
       char* const own = static_cast<char*>(scratch) + ranges_bytes() + slot.index() * slot_bytes();
       mel_loops().run(p_, tables, static_cast<const float*>(operands[0]), chunk * per_chunk,

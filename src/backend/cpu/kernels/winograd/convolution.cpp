@@ -10,6 +10,7 @@
 #include "backend/cpu/kernels/winograd/arithmetic.h"
 #include "backend/cpu/kernels/winograd/kernels.h"
 #include "base/format.h"
+#include "target/shared_constants.h"
 
 namespace millrace::cpu::winograd {
 
@@ -48,7 +49,7 @@ int64_t chunk_tiles(const Problem& p, int64_t tiles) {
   return std::min(wished, (least + 13) / 14 * 14);
 }
 
-class Convolution : public TiledConvolution {
+class Convolution : public TiledConvolution, public PackingKernel {
  public:
   Convolution(const Problem& p, const Array* weights, const Epilogue& epilogue)
       : Convolution(p, grid_of(p.images, p.out_height, p.out_width, tile), weights, epilogue) {}
@@ -61,12 +62,19 @@ class Convolution : public TiledConvolution {
         v_row_(p.depth % 256 == 0 ? p.depth + 16 : (p.depth + 15) / 16 * 16),
         slots_(static_cast<int>(std::min<int64_t>({tile_chunks(), available_cpus(), 64}))) {
     if (!weights) return;
-    packed_ = Array(f32, Shape(std::vector<int64_t>{weights_size()}));
-    auto* const packed = static_cast<float*>(packed_.data());
-    for (int64_t c = 0; c < weight_chunks(); ++c) transform(weights->as<float>().data(), packed, c);
+    packed_ = shared_form(*weights, fmt::format("winograd f32 {}", p.flipped), {f32, {weights_size()}},
+                          [&](Array& packed) {
+                            auto* const to = static_cast<float*>(packed.data());
+                            const auto* const from = static_cast<const float*>(weights->data());
+                            for (int64_t c = 0; c < weight_chunks(); ++c) transform(from, to, c);
+                          });
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<Convolution>(*this); }
+  int packed_operand() const override { return packed_.empty() ? -1 : 1; }
+  std::vector<Array> packed() const override {
+    return packed_.empty() ? std::vector<Array>{} : std::vector{packed_};
+  }
   int stages() const override { return packed_.empty() ? 2 : 1; }
   int64_t chunks(int stage) const override { return stage + 1 < stages() ? weight_chunks() : tile_chunks(); }
   double nanoseconds() const override {

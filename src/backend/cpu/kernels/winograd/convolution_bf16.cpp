@@ -10,6 +10,7 @@
 #include "backend/cpu/kernels/winograd/arithmetic_bf16.h"
 #include "backend/cpu/kernels/winograd/kernels.h"
 #include "base/format.h"
+#include "target/shared_constants.h"
 
 namespace millrace::cpu::winograd {
 namespace {
@@ -28,7 +29,7 @@ int64_t chunk_tiles(const Problem& p, int64_t tiles) {
 
 // Weights are transformed and packed, point by point, in two stages; then each chunk transforms its tiles of
 // x, multiplies them with a panel of weights at every point, and transforms what comes out.
-class Convolution : public TiledConvolution {
+class Convolution : public TiledConvolution, public PackingKernel {
  public:
   Convolution(const Problem& p, const Array* weights, const Epilogue& epilogue)
       : Convolution(p, grid_of(p.images, p.out_height, p.out_width, tile), weights, epilogue) {}
@@ -42,10 +43,16 @@ class Convolution : public TiledConvolution {
         units_((p.depth + 1) / 2),
         panels_((p.channels + panel - 1) / panel) {
     slots_ = static_cast<int>(std::min<int64_t>({tile_chunks(), available_cpus(), 64}));
-    if (weights) pack_constant(*weights);
+    if (weights)
+      packed_ = shared_form(*weights, fmt::format("winograd bf16 {}", p.flipped), {f32, {packed_units()}},
+                            [&](Array& packed) { pack_constant(*weights, packed); });
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<Convolution>(*this); }
+  int packed_operand() const override { return packed_.empty() ? -1 : 1; }
+  std::vector<Array> packed() const override {
+    return packed_.empty() ? std::vector<Array>{} : std::vector{packed_};
+  }
   int stages() const override { return packed_.empty() ? 3 : 1; }
   int64_t chunks(int stage) const override {
     switch (stages() - stage) {
@@ -95,7 +102,6 @@ class Convolution : public TiledConvolution {
   // Padded, as the rows of the left side are: the points of a tile must fall into different cache sets.
   int64_t point_size() const { return tiles_ * panel + 16; }
   int64_t slot_units() const { return left_units() + points * point_size(); }
-  Unit* fixed() { return static_cast<Unit*>(packed_.data()); }
 
   static constexpr int64_t rows_a_chunk = 8;
   /// to[point][row][column] of [row][column][tap]
@@ -126,12 +132,12 @@ class Convolution : public TiledConvolution {
     arithmetic_.pack_rows(rows, n * 2, p_.depth, count, to, panel);
   }
 
-  void pack_constant(const Array& weights) {
+  void pack_constant(const Array& weights, Array& packed) const {
     std::vector<uint16_t> transformed(static_cast<size_t>(2 * transformed_units()));
     for (int64_t i = 0; i * rows_a_chunk < weight_rows(); ++i)
       transform(weights.data(), transformed.data(), i);
-    packed_ = Array(Type{f32, Shape(std::vector<int64_t>{packed_units()})});
-    for (int64_t i = 0; i < points * panels_; ++i) pack(transformed.data(), fixed(), i);
+    auto* const to = static_cast<Unit*>(packed.data());
+    for (int64_t i = 0; i < points * panels_; ++i) pack(transformed.data(), to, i);
   }
 
   /// Tiles [first, last): v[point][tile][row_step], m[point][tile][32]

@@ -28,26 +28,26 @@ class WeightGradient : public Kernel {
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<WeightGradient>(*this); }
-  void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override {
+  void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) override {
     auto* x = static_cast<float*>(operands[0]);
     auto* dy = static_cast<float*>(operands[1]);
     auto* sums = static_cast<float*>(scratch);
     float* tiles = sums + segments_ * sum_size();
-    pool.parallel(segments_ * points, [&](int64_t part) {
+    device.threads().parallel(segments_ * points, [&](int64_t part) {
       std::memset(sums + part * (sum_size() / points), 0,
                   static_cast<size_t>(sum_size() / points) * sizeof(float));
     });
     if (segmented_)
-      pool.parallel(segments_, [&](int64_t s) {
+      device.threads().parallel(segments_, [&](int64_t s) {
         const Slot slot(taken_, slots_);
         add_segment(x, dy, tiles + slot.index() * group_size(), sums + s * sum_size(), s);
       });
     else
       for (int64_t first = 0; first < grid_.count(); first += group_)
-        add_group(x, dy, tiles, sums, first, pool);
+        add_group(x, dy, tiles, sums, first, device);
     auto* w = static_cast<float*>(results[0]);
-    pool.parallel((g_.in_channels + result_rows - 1) / result_rows,
-                  [&](int64_t part) { finish(sums, w, part); });
+    device.threads().parallel((g_.in_channels + result_rows - 1) / result_rows,
+                              [&](int64_t part) { finish(sums, w, part); });
   }
 
   int64_t scratch_bytes() const override { return 4 * (segments_ * sum_size() + slots_ * group_size()); }
@@ -96,17 +96,17 @@ class WeightGradient : public Kernel {
     }
   }
 
-  void add_group(float* x, float* dy, float* v, float* sum, int64_t first, ThreadPool& pool) const {
+  void add_group(float* x, float* dy, float* v, float* sum, int64_t first, DeviceContext device) const {
     float* z = v + points * group_ * v_row_;
     const int64_t count = std::min(group_, grid_.count() - first);
     constexpr int64_t few = 8, rows = 126;
     if (first == 0) clear_padding(z);
-    pool.parallel((count + few - 1) / few, [&](int64_t chunk) {
+    device.threads().parallel((count + few - 1) / few, [&](int64_t chunk) {
       for (int64_t t = chunk * few; t < std::min((chunk + 1) * few, count); ++t)
         transform(x, dy, v, z, first + t, t);
     });
     const int64_t parts = (g_.in_channels + rows - 1) / rows;
-    pool.parallel(points * parts, [&](int64_t chunk) {
+    device.threads().parallel(points * parts, [&](int64_t chunk) {
       const int64_t begin = chunk % parts * rows;
       add_products(v, z, sum, chunk / parts, begin, std::min(begin + rows, g_.in_channels), count);
     });

@@ -38,23 +38,24 @@ class WeightGradient : public Kernel {
     rows_ = std::clamp<int64_t>(sixteens_ / 4, 1, 8);
   }
 
-  void run(void* const* operands, void* const* results, void* scratch, ThreadPool& pool) override {
+  void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) override {
     auto* const sums = static_cast<float*>(scratch);
     Unit* const z = static_cast<Unit*>(scratch) + sum_size();
     Unit* const v = z + groups_ * left_units();
     for (int64_t first = 0; first < grid_.count(); first += groups_ * group) {
       const int64_t count = std::min(groups_ * group, grid_.count() - first);
-      pool.parallel((count + few - 1) / few, [&](int64_t chunk) {
+      device.threads().parallel((count + few - 1) / few, [&](int64_t chunk) {
         transform(static_cast<uint16_t*>(operands[0]), static_cast<uint16_t*>(operands[1]), v, z, first,
                   chunk * few, std::min((chunk + 1) * few, count));
       });
       const int64_t parts = (sixteens_ + rows_ - 1) / rows_;
-      pool.parallel(points * parts, [&](int64_t chunk) {
+      device.threads().parallel(points * parts, [&](int64_t chunk) {
         add_products(z, v, sums, chunk / parts, chunk % parts * rows_, count, first > 0);
       });
     }
-    pool.parallel((g_.out_channels + result_rows - 1) / result_rows,
-                  [&](int64_t chunk) { finish(sums, static_cast<uint16_t*>(results[0]), chunk); });
+    device.threads().parallel((g_.out_channels + result_rows - 1) / result_rows, [&](int64_t chunk) {
+      finish(sums, static_cast<uint16_t*>(results[0]), chunk);
+    });
   }
 
   int64_t scratch_bytes() const override {

@@ -1,0 +1,62 @@
+#include "plan/constants.h"
+
+#include <algorithm>
+
+#include "target/shared_constants.h"
+
+namespace millrace {
+namespace {
+
+// Small ones are not worth a search.
+constexpr int64_t kLeastShared = 4096;
+
+}  // namespace
+
+Graph share_constants(const Graph& graph) {
+  Rewriter rewrite(graph);
+  rewrite.go_through([&](int i) {
+    const Array* const constant = graph.constant_value({i, 0});
+    if (!constant || constant->bytes() < kLeastShared) return false;
+    rewrite.graph().set_location(graph.node(i).location);
+    rewrite.set({i, 0}, rewrite.graph().constant(shared_constant(*constant)));
+    return true;
+  });
+  return rewrite.finish();
+}
+
+void release_packed_constants(Plan& plan) {
+  const Graph& graph = plan.source.graph;
+  std::vector<char> needed(plan.storages.size(), 0), packed(plan.storages.size(), 0);
+  for (const PlannedLaunch& launch : plan.launches) {
+    const auto* const kernel = dynamic_cast<const PackingKernel*>(launch.kernel.get());
+    const int own = kernel ? kernel->packed_operand() : -1;
+    for (size_t k = 0; k < launch.operands.size(); ++k)
+      (static_cast<int>(k) == own ? packed : needed)[launch.operands[k]] = 1;
+  }
+  for (const PlannedCopy& copy : plan.copies) needed[copy.from] = 1;
+  for (size_t s = 0; s < plan.storages.size(); ++s) {
+    const Storage& storage = plan.storages[s];
+    if (storage.kind != StorageKind::constant || !packed[s] || needed[s]) continue;
+    // The graph is the plan's own, and everything else of the node stays.
+    auto& node = const_cast<Node&>(graph.node(storage.index));
+    node.attributes.set("value", Array(node.types[0], nullptr, nullptr));
+  }
+}
+
+std::vector<Array> constants_of(const Plan& plan) {
+  std::vector<Array> all;
+  const auto add = [&](const Array& array) {
+    if (!array.empty() &&
+        std::none_of(all.begin(), all.end(), [&](const Array& other) { return other.shares_memory(array); }))
+      all.push_back(array);
+  };
+  const Graph& graph = plan.source.graph;
+  for (int i = 0; i < graph.size(); ++i)
+    if (const Array* const constant = graph.constant_value({i, 0})) add(*constant);
+  for (const PlannedLaunch& launch : plan.launches)
+    if (const auto* const kernel = dynamic_cast<const PackingKernel*>(launch.kernel.get()))
+      for (const Array& array : kernel->packed()) add(array);
+  return all;
+}
+
+}  // namespace millrace

@@ -1,0 +1,20 @@
+// Constants of a plan: whom they belong to, and which of them nobody needs.
+#pragma once
+
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace millrace {
+
+/// The same graph, whose constants are in memory once, whichever graphs have them (shared_constant()).
+Graph share_constants(const Graph& graph);
+
+/// Lets go of constants that all launches have in a form of their own. Their values lack memory then.
+void release_packed_constants(Plan& plan);
+
+/// What is in memory for a plan besides its arena: constants, and what kernels made of them. No memory is
+/// there twice.
+std::vector<Array> constants_of(const Plan& plan);
+
+}  // namespace millrace

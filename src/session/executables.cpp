@@ -1,0 +1,272 @@
+#include "session/executables.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/format.h"
+#include "base/free_memory.h"
+#include "base/size_text.h"
+#include "runtime/ready.h"
+
+namespace millrace {
+namespace {
+
+/// Compilations of all sessions come one after the other: they time kernels.
+std::mutex& compiling() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+/// An array of that type where there is no memory yet.
+Array unbound(const Type& type) { return Array(type, nullptr, nullptr); }
+
+void add_to(std::map<const void*, int64_t>& memory, const std::vector<Array>& arrays) {
+  for (const Array& array : arrays) memory[array.data()] = array.bytes();
+}
+
+int64_t sum_of(const std::map<const void*, int64_t>& memory) {
+  int64_t bytes = 0;
+  for (const auto& [address, count] : memory) bytes += count;
+  return bytes;
+}
+
+std::string text_of(const Bindings& sizes) {
+  std::string text;
+  for (const auto& [name, size] : sizes) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, size);
+  return text.empty() ? "its sizes" : text;
+}
+
+}  // namespace
+
+Executables::Executables(SessionModel model, int most, int64_t memory)
+    : model_(std::move(model)), most_(static_cast<size_t>(most)), memory_(memory) {
+  int64_t weights = model_.constant_bytes;
+  for (const Array& array : model_.weights) weights += array.bytes();
+  if (memory_ > 0 && weights > memory_)
+    fail<InputError>("the model's weights are {}, but the session is allowed {}: allow more",
+                     memory_text(weights), memory_text(memory_));
+}
+
+Executables::Lease::Lease(Executables& from, std::shared_ptr<Sized> sized, Context context)
+    : from_(from), sized_(std::move(sized)), context_(std::move(context)) {}
+
+Executables::Lease::~Lease() { from_.give_back(std::move(sized_), std::move(context_)); }
+
+const Bindings& Executables::Lease::sizes() const { return sized_->sizes; }
+
+std::shared_ptr<Executables::Sized> Executables::find(const Bindings& sizes) {
+  const std::lock_guard lock(mutex_);
+  auto at =
+      std::find_if(kept_.begin(), kept_.end(), [&](const auto& sized) { return sized->sizes == sizes; });
+  if (at == kept_.end()) {
+    at = kept_.insert(kept_.end(), std::make_shared<Sized>(sizes));
+    std::erase_if(live_, [](const auto& sized) { return sized.expired(); });
+    live_.push_back(*at);
+  }
+  kept_.splice(kept_.begin(), kept_, at);
+  // Who still runs one that goes has it until then.
+  if (kept_.size() > most_) kept_.pop_back();
+  freed_.notify_all();
+  return kept_.front();
+}
+
+/// All that there is in memory, with `memory` in addition. With mutex_ held.
+int64_t Executables::live_bytes(Memory memory) const {
+  add_to(memory, model_.weights);
+  int64_t programs = 0;
+  for (const auto& each : live_)
+    if (const std::shared_ptr<Sized> sized = each.lock()) {
+      memory.insert(sized->constants.begin(), sized->constants.end());
+      programs += sized->programs * sized->program_bytes;
+    }
+  return sum_of(memory) + programs;
+}
+
+void Executables::refuse(const Sized& sized, int64_t constants, int64_t program) const {
+  std::string fits = fmt::format("allow {}", memory_text(constants + program));
+  for (const std::string& name : model_.independent)
+    if (const auto found = sized.sizes.find(name); found != sized.sizes.end() && found->second > 1) {
+      const int64_t rows = (memory_ - constants) * found->second / std::max<int64_t>(program, 1);
+      if (rows >= 1) fits += fmt::format(", or let {} be {} or less", name, rows);
+    }
+  fail<InputError>("{} needs {} ({} for weights, {} for a run), but the session is allowed {}: {}",
+                   text_of(sized.sizes), memory_text(constants + program), memory_text(constants),
+                   memory_text(program), memory_text(memory_), fits);
+}
+
+/// Makes room for an executable and one program of it.
+void Executables::admit(const std::shared_ptr<Sized>& sized, const Executable& executable) {
+  Memory constants;
+  add_to(constants, executable.constants());
+  Memory own = constants, weights;
+  add_to(own, model_.weights);
+  add_to(weights, model_.weights);  // which are inputs of the programs
+  const int64_t own_bytes = sum_of(own), program = executable.program_bytes() - sum_of(weights);
+  std::vector<std::shared_ptr<Sized>> dropped;  // outlive the lock
+  std::unique_lock lock(mutex_);
+  while (memory_ > 0 && live_bytes(constants) + program > memory_) {
+    if (own_bytes + program > memory_) refuse(*sized, own_bytes, program);
+    // One that is yet to be compiled has nothing to give.
+    const auto oldest = std::find_if(kept_.rbegin(), kept_.rend(),
+                                     [&](const auto& each) { return each != sized && each->programs > 0; });
+    if (oldest != kept_.rend()) {
+      dropped.push_back(*oldest);
+      kept_.erase(std::next(oldest).base());
+      lock.unlock();
+      dropped.clear();
+      give_back_free_memory();
+      lock.lock();
+      continue;
+    }
+    freed_.wait(lock);
+  }
+  sized->constants = std::move(constants);
+  sized->program_bytes = program;
+  sized->programs = 1;
+  // Others may have pushed it out meanwhile.
+  if (std::find(kept_.begin(), kept_.end(), sized) == kept_.end()) kept_.push_front(sized);
+  while (kept_.size() > most_) {
+    dropped.push_back(kept_.back());
+    kept_.pop_back();
+  }
+}
+
+/// Whether there may be one more program.
+bool Executables::admit_program(Sized& sized) {
+  const std::lock_guard lock(mutex_);
+  if (memory_ > 0 && sized.programs > 0 && live_bytes({}) + sized.program_bytes > memory_) return false;
+  ++sized.programs;
+  return true;
+}
+
+/// With sized.mutex held.
+void Executables::compile(const std::shared_ptr<Sized>& sized) {
+  if (sized->executable) return;
+  const std::lock_guard one(compiling());
+  try {
+    CompileOptions options = model_.compile;
+    options.bindings = sized->sizes;
+    for (const auto& choice : choices()) options.choices.insert(choice);
+    std::shared_ptr<const Executable> executable =
+        options.ready ? compile_ready(model_.graph(sized->sizes), options)
+                      : Executable::compile(model_.graph(sized->sizes), options);
+    // What importing, folding and packing took.
+    give_back_free_memory();
+    admit(sized, *executable);
+    sized->executable = std::move(executable);
+    const Context& first = sized->idle.emplace_back(make(*sized));
+    const std::lock_guard lock(mutex_);
+    choices_.insert(first.program.choices().begin(), first.program.choices().end());
+    ++compiled_;
+  } catch (...) {
+    sized->executable = nullptr;
+    const std::lock_guard lock(mutex_);
+    sized->programs = 0;
+    sized->constants.clear();
+    kept_.remove(sized);  // sizes that cannot be keep no place
+    freed_.notify_all();
+    throw;
+  }
+}
+
+Context Executables::make(const Sized& sized) const {
+  std::map<int, Array> arrays;
+  for (size_t i = 0; i < model_.inputs.size(); ++i) {
+    const Type& type = model_.inputs[i].type;
+    arrays[static_cast<int>(i)] = unbound({type.dtype, type.shape.specialise(sized.sizes)});
+  }
+  for (const Array& weight : model_.weights) arrays.emplace(static_cast<int>(arrays.size()), weight);
+  return {Program(sized.executable, arrays), std::vector<Array>(model_.inputs.size()),
+          std::vector<char>(model_.outputs.size(), 0)};
+}
+
+Executables::Lease Executables::take(const Bindings& sizes) {
+  std::shared_ptr<Sized> sized = find(sizes);
+  std::unique_lock lock(sized->mutex);
+  compile(sized);
+  while (sized->idle.empty() && !admit_program(*sized)) sized->freed.wait(lock);
+  if (!sized->idle.empty()) {
+    Context context = std::move(sized->idle.back());
+    sized->idle.pop_back();
+    lock.unlock();
+    return {*this, std::move(sized), std::move(context)};
+  }
+  lock.unlock();
+  try {
+    return {*this, sized, make(*sized)};
+  } catch (...) {
+    {
+      const std::lock_guard all(mutex_);
+      --sized->programs;
+    }
+    sized->freed.notify_all();
+    throw;
+  }
+}
+
+void Executables::give_back(std::shared_ptr<Sized> sized, Context context) {
+  // What waits for the next caller must not keep this one's arrays alive.
+  Program& program = context.program;
+  for (int i = 0; i < static_cast<int>(context.filled.size()); ++i)
+    program.bind_input(i, unbound(program.input(i).type()));
+  for (size_t o = 0; o < context.lent.size(); ++o)
+    if (std::exchange(context.lent[o], 0)) {
+      const int at = static_cast<int>(o);
+      program.bind_output(at, unbound(program.output(at).type()));
+    }
+  {
+    const std::lock_guard lock(sized->mutex);
+    sized->idle.push_back(std::move(context));
+  }
+  sized->freed.notify_one();
+  let_go(std::move(sized));
+}
+
+/// Who looks for memory either sees that it is gone, or waits already.
+void Executables::let_go(std::shared_ptr<Sized> sized) {
+  sized = nullptr;
+  if (memory_ == 0) return;
+  const std::lock_guard lock(mutex_);
+  freed_.notify_all();
+}
+
+void Executables::prepare(const Bindings& sizes) {
+  std::shared_ptr<Sized> sized = find(sizes);
+  {
+    const std::lock_guard lock(sized->mutex);
+    compile(sized);
+  }
+  let_go(std::move(sized));
+}
+
+std::map<std::string, std::string> Executables::choices() const {
+  const std::lock_guard lock(mutex_);
+  return choices_;
+}
+
+Session::Counts Executables::counts() {
+  std::vector<std::shared_ptr<Sized>> kept;
+  Session::Counts counts;
+  {
+    const std::lock_guard lock(mutex_);
+    counts.compiled = compiled_;
+    kept.assign(kept_.begin(), kept_.end());
+    Memory constants;
+    add_to(constants, model_.weights);
+    for (const auto& sized : kept) constants.insert(sized->constants.begin(), sized->constants.end());
+    counts.weights = sum_of(constants);
+    counts.bytes = live_bytes({});
+  }
+  counts.kept = static_cast<int>(kept.size());
+  for (const auto& sized : kept) {
+    const std::lock_guard lock(sized->mutex);
+    counts.programs += static_cast<int>(sized->idle.size());
+  }
+  while (!kept.empty()) {
+    let_go(std::move(kept.back()));
+    kept.pop_back();
+  }
+  return counts;
+}
+
+}  // namespace millrace

@@ -1,0 +1,35 @@
+// Constants, and what kernels make of them: in memory once, however many executables want the same bytes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <millrace/array.h>
+
+namespace millrace {
+
+/// What `make` writes into an array of that type, which is full of zeros: a form of the constant. `form`
+/// names it, with all that it depends on besides the constant's type and bytes. Whoever asks while somebody
+/// has a copy of the array gets the same one. Nobody may write to it.
+Array shared_form(const Array& constant, const std::string& form, const Type& type,
+                  const std::function<void(Array& array)>& make);
+
+/// The constant itself: a copy, as whoever gave it may write to his.
+Array shared_constant(const Array& constant);
+
+/// Bytes of all that the two above have given and somebody still has.
+int64_t shared_constant_bytes();
+
+/// What a kernel offers that made forms of constant operands.
+class PackingKernel {
+ public:
+  virtual ~PackingKernel() = default;
+  /// The operand that it does not read, since it has its own; -1: it reads all.
+  virtual int packed_operand() const = 0;
+  /// What it has instead.
+  virtual std::vector<Array> packed() const = 0;
+};
+
+}  // namespace millrace
