@@ -9,6 +9,8 @@ namespace {
 
 /// Position `at` of an axis, which disappears.
 Value sliced(onnx::ImportCall& call, Value x, int64_t axis, int64_t at) {
+  if (axis >= call.b.shape(x).rank() || at >= call.b.shape(x)[static_cast<size_t>(axis)].size())
+    call.refuse("its operands do not have as many slices as each other");
   Ints starts(call.b.shape(x).size(), 0), ends = call.b.shape(x).sizes();
   const auto d = static_cast<size_t>(axis);
   starts[d] = at;
@@ -66,6 +68,9 @@ onnx::Items of_batches(onnx::ImportCall& call, const onnx::GraphProto& body) {
       for (size_t k = 0; k < sequences; ++k)
         arguments.emplace_back(sliced(call, own[k], 0, backwards[k] != 0 ? steps - 1 - step : step));
       const onnx::Items next = call.nested.inline_nested(body, arguments);
+      for (const onnx::Item& each : next)
+        if (each.form != onnx::Item::Form::tensor || each.bounded_axis >= 0)
+          call.refuse("its body gives what are no tensors of a known size");
       for (size_t k = 0; k < carries; ++k) state[k] = next[k];
       for (size_t k = 0; k < slices.size(); ++k) slices[k].push_back(next[carries + k].value);
     }
