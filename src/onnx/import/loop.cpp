@@ -39,6 +39,7 @@ MILLRACE_ONNX_IMPORT(Loop) {
   std::vector<onnx::Items> given(stacks);
   onnx::Item going = call.given(1) ? call.item(1) : onnx::Item(call.scalar(boolean, 1));
   for (int64_t step = 0; step < limit[0]; ++step) {
+    if (going.form != onnx::Item::Form::tensor) call.refuse("whether it goes on is said by no tensor");
     const Array* go = call.graph.constant_value(going.value);
     if (!go || go->count() != 1)
       throw onnx::UnknownInputs("whether it goes on is not known before the model runs",
@@ -51,7 +52,6 @@ MILLRACE_ONNX_IMPORT(Loop) {
     arguments.insert(arguments.end(), carried.begin(), carried.end());
     const onnx::Items results = call.nested.inline_nested(*body.graph, arguments);
     going = results[0];
-    if (going.form != onnx::Item::Form::tensor) call.refuse("its body does not say whether it goes on");
     for (size_t i = 0; i < carried.size(); ++i) carried[i] = results[1 + i];
     for (size_t i = 0; i < stacks; ++i) given[i].push_back(results[1 + carried.size() + i]);
   }
