@@ -16,9 +16,12 @@ namespace {
 NamedArrays some_tensors() {
   NamedArrays tensors;
   int i = 0;
-  for (const DType dtype : all_dtypes())
+  for (const DType dtype : all_dtypes()) {
+    // The format has no numbers of less than a byte, and not all floats of 8 bits.
+    if ((dtype.bits < 8 && !dtype.is_bool()) || dtype.name().ends_with("fnuz")) continue;
     tensors.emplace_back("layers." + std::to_string(i++) + "." + dtype.name(),
                          Array::of(dtype, {2, 3}, std::vector<double>{0, 1, 0, 1, 1, 0}));
+  }
   tensors.emplace_back("scalar", Array::scalar(f32, 2.5));
   tensors.emplace_back("empty", Array(f32, {0, 4}));
   return tensors;
