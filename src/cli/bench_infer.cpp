@@ -22,7 +22,6 @@ namespace {
 Session built_in(const ZooOptions& options) {
   const auto network = std::make_shared<const nn::Model>(nn::make_model(options.model));
   network->module->initialise(0);
-  if (options.precision == "bf16-pure") network->module->store_parameters(bf16);
   SessionModel model;
   std::vector<Type> types;
   for (const nn::InputSpec& input : network->inputs) {
@@ -30,6 +29,7 @@ Session built_in(const ZooOptions& options) {
     types.push_back(input.type);
   }
   model.outputs = {{"y", nn::output_type(*network->module, types)}};
+  if (options.precision == "bf16-pure") network->module->store_parameters(bf16);
   model.graph = [network](const Bindings& sizes) {
     std::vector<optim::TensorSpec> specs;
     for (const nn::InputSpec& input : network->inputs)
