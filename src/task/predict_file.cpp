@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <map>
@@ -71,7 +70,7 @@ class RecordReader {
   T number() {
     T value{};
     const std::string_view bytes = take(sizeof value);
-    std::memcpy(&value, bytes.data(), sizeof value);
+    bytes.copy(reinterpret_cast<char*>(&value), sizeof value);
     return value;
   }
   std::string text() { return std::string(take(number<uint64_t>())); }
