@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include <millrace/scalar.h>
+
 #include "base/format.h"
 #include "base/mapped_file.h"
 #include "base/wire.h"

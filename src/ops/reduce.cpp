@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <millrace/narrow_types.h>
 #include <millrace/onnx_rule.h>
 
 #include "ops/build.h"
