@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace millrace::cpu::gemm {
 
@@ -24,15 +25,55 @@ static_assert(left_block >= block_rows * row_step);
 
 constexpr int64_t round_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 
+/// Rows go by blocks as equal as can be: block i has the rows from rows·i/blocks on.
+constexpr int64_t blocks_of(int64_t rows) { return (rows + block_rows - 1) / block_rows; }
+
+/// Memory that is wanted soon: with each unit of a block's sum `step` bytes more of it are fetched.
+struct Ahead {
+  const void* from = nullptr;
+  int64_t step = 0;
+};
+/// Of a panel whose left neighbour is multiplied by so many blocks of rows.
+constexpr int64_t ahead_step(int64_t blocks) {
+  constexpr int64_t cache_line = 64;
+  const int64_t step = (block_columns * int64_t{sizeof(Unit)} + blocks - 1) / blocks;
+  return step < cache_line ? step : cache_line;
+}
+
+/// Where sums become results: bias and `added` are added unless they are null, then the limits hold, and
+/// elements are stored. NaN stays NaN.
+struct Finish {
+  void* to = nullptr;
+  int64_t step = 0;  // bytes between rows of `to` and of `added`
+  const float* bias = nullptr;
+  const void* added = nullptr;  // elements
+  float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
+};
+
+/// [rows ≤ 14, columns ≤ 32] = a · b over `units` of the sum, added to what c holds when `add`. Stored in c,
+/// or finished.
+struct Block {
+  const Unit* a;  // [row][row_step] when `by_rows`, else [unit][column_step]
+  bool by_rows;
+  const Unit* b;  // [unit][32]
+  int64_t units, rows, columns;
+  float* c;
+  int64_t ldc;  // floats between rows of c
+  bool add;
+  Ahead ahead = {};
+  const Finish* finish = nullptr;
+};
+
 /// What differs between f32 and bf16.
 struct Arithmetic {
   int64_t unit;   // elements: 1 or 2
   int64_t bytes;  // of an element
 
-  /// c[rows ≤ 14, columns ≤ 32] = a · b, added to what c holds when `add`, over `units` of the sum. a:
-  /// [row][row_step] when `by_rows`, else [unit][column_step]. b: [unit][32].
-  void (*multiply)(const Unit* a, bool by_rows, const Unit* b, int64_t units, float* c, int64_t ldc,
-                   int64_t rows, int64_t columns, bool add);
+  void (*multiply)(const Block& block);
+
+  /// to[row][row_step] of `rows` ≤ 14 rows, `count` elements along the sum at from[row] + offset bytes each;
+  /// a missing partner of the last is zero.
+  void (*copy_rows)(const char* const* from, int64_t offset, int64_t rows, int64_t count, Unit* to);
 
   /// to[unit][width ≤ 32, then zeros, `step` = 16 or 32] from `count` rows of elements, `width` of them at
   /// from[k] + offset bytes; a missing partner of the last is zero.

@@ -32,6 +32,10 @@ inline __m512i units_of(const float* from, int64_t count) {
   return _mm512_maskz_loadu_epi32(__mmask16((1U << count) - 1), from);
 }
 
+inline __m512 read(const char* from, __mmask16 mask) { return _mm512_maskz_loadu_ps(mask, from); }
+
+inline void write(char* to, __mmask16 mask, __m512 x) { _mm512_mask_storeu_ps(to, mask, x); }
+
 }  // namespace
 }  // namespace millrace::cpu::gemm
 
@@ -43,7 +47,7 @@ namespace {
 void copy(const float* from, void* to, int64_t count) {
   for (int64_t i = 0; i < count; i += 16) {
     const __mmask16 mask = lanes(count - i);
-    _mm512_mask_storeu_ps(static_cast<float*>(to) + i, mask, _mm512_maskz_loadu_ps(mask, from + i));
+    write(static_cast<char*>(to) + i * kBytes, mask, _mm512_maskz_loadu_ps(mask, from + i));
   }
 }
 
@@ -64,7 +68,7 @@ void shuffle(const void* from, int64_t from_step, void* to, int64_t to_step, int
 }  // namespace
 
 const Arithmetic& arithmetic_f32() {
-  static constexpr Arithmetic f32{kUnit, kBytes, multiply, pack_rows, pack_columns, copy, shuffle};
+  static constexpr Arithmetic f32{kUnit, kBytes, multiply, copy_rows, pack_rows, pack_columns, copy, shuffle};
   return f32;
 }
 

@@ -47,6 +47,15 @@ inline __m512i units_of(const uint16_t* from, int64_t count) {
   return _mm512_maskz_loadu_epi16(__mmask32((1U << count) - 1), from);
 }
 
+inline __m512 read(const char* from, __mmask16 mask) {
+  return _mm512_castsi512_ps(
+      _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from)), 16));
+}
+
+inline void write(char* to, __mmask16 mask, __m512 x) {
+  _mm256_mask_storeu_epi16(to, mask, reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
+}
+
 }  // namespace
 }  // namespace millrace::cpu::gemm
 
@@ -58,8 +67,7 @@ namespace {
 void round(const float* from, void* to, int64_t count) {
   for (int64_t i = 0; i < count; i += 16) {
     const __mmask16 mask = lanes(count - i);
-    const __m256bh half = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, from + i));
-    _mm256_mask_storeu_epi16(static_cast<uint16_t*>(to) + i, mask, reinterpret_cast<__m256i>(half));
+    write(static_cast<char*>(to) + i * kBytes, mask, _mm512_maskz_loadu_ps(mask, from + i));
   }
 }
 
@@ -79,7 +87,8 @@ void shuffle(const void* from, int64_t from_step, void* to, int64_t to_step, int
 }  // namespace
 
 const Arithmetic& arithmetic_bf16() {
-  static constexpr Arithmetic bf16{kUnit, kBytes, multiply, pack_rows, pack_columns, round, shuffle};
+  static constexpr Arithmetic bf16{kUnit,     kBytes,       multiply, copy_rows,
+                                   pack_rows, pack_columns, round,    shuffle};
   return bf16;
 }
 

@@ -1,20 +1,8 @@
 #include <algorithm>
-#include <cstring>
 
 #include "backend/cpu/kernels/gemm/kernels.h"
 
 namespace millrace::cpu::gemm {
-
-void copy_rows(const Arithmetic& arithmetic, const void* from, int64_t stride, int64_t rows, int64_t count,
-               Unit* to) {
-  const auto bytes = static_cast<size_t>(count * arithmetic.bytes);
-  const int64_t units = (count + arithmetic.unit - 1) / arithmetic.unit;
-  for (int64_t r = 0; r < rows; ++r) {
-    Unit* const row = to + r * row_step;
-    row[units - 1] = 0;
-    std::memcpy(row, static_cast<const char*>(from) + r * stride, bytes);
-  }
-}
 
 const Arithmetic& arithmetic_of(DType dtype) { return dtype == f32 ? arithmetic_f32() : arithmetic_bf16(); }
 
@@ -38,15 +26,35 @@ Rectangle choose_chunks(int64_t batch, int64_t m, int64_t n, int64_t k, const Ar
   return {rows(), (panels + parts - 1) / parts * block_columns, panels, parts};
 }
 
-void multiply_blocks(const Arithmetic& arithmetic, const Unit* left, bool by_rows, const Unit* right,
-                     int64_t units, float* c, int64_t ldc, int64_t rows, int64_t columns, bool add) {
-  const int64_t blocks = blocks_of(rows);
-  for (int64_t n = 0; n < columns; n += block_columns)
+void multiply_blocks(const Arithmetic& arithmetic, const Left& left, const Unit* right, int64_t units,
+                     const Sums& sums, int64_t columns, const Unit* after, const Finish* finish) {
+  const int64_t rows = left.rows, blocks = blocks_of(rows), step = ahead_step(blocks);
+  for (int64_t n = 0; n < columns; n += block_columns) {
+    const Unit* const next = n + block_columns < columns ? right + (n + block_columns) * depth : after;
     for (int64_t i = 0; i < blocks; ++i) {
       const int64_t m = rows * i / blocks;
-      arithmetic.multiply(left + i * left_block, by_rows, right + n * depth, units, c + m * ldc + n, ldc,
-                          rows * (i + 1) / blocks - m, std::min(block_columns, columns - n), add);
+      Block block{.a = left.blocks + i * left_block,
+                  .by_rows = left.by_rows,
+                  .b = right + n * depth,
+                  .units = units,
+                  .rows = rows * (i + 1) / blocks - m,
+                  .columns = std::min(block_columns, columns - n),
+                  .c = sums.c + m * sums.row + n,
+                  .ldc = sums.row,
+                  .add = sums.add};
+      if (next) block.ahead = {reinterpret_cast<const char*>(next) + i * units * step, step};
+      Finish end;
+      if (finish) {
+        const int64_t offset = m * finish->step + n * arithmetic.bytes;
+        end = *finish;
+        end.to = static_cast<char*>(finish->to) + offset;
+        if (finish->bias) end.bias = finish->bias + n;
+        if (finish->added) end.added = static_cast<const char*>(finish->added) + offset;
+        block.finish = &end;
+      }
+      arithmetic.multiply(block);
     }
+  }
 }
 
 }  // namespace millrace::cpu::gemm

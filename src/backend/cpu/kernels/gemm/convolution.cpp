@@ -1,7 +1,6 @@
 #include "ops/convolution.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include <millrace/operator.h>
 
@@ -43,6 +42,9 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
         arithmetic_(arithmetic_of(g.dtype)),
         window_(g_),
         order_(arithmetic_, window_.count()),
+        rows_are_pixels_(window_.count() == 1 && g_.in_height == g_.out_height &&
+                         g_.in_width == g_.out_width && g_.top == 0 && g_.left == 0 && g_.stride_h == 1 &&
+                         g_.stride_w == 1),
         width_(round_up(g_.out_channels, block_columns)),
         epilogue_(epilogue) {
     divide_sum();
@@ -144,10 +146,10 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
   int64_t row_chunks() const { return (window_.positions() + rows_ - 1) / rows_; }
   int64_t result_chunks() const { return row_chunks() * chunk_.parts; }
   int64_t left_units() const { return blocks_of(rows_) * left_block; }
-  // Rows of the result may lie multiples of 4 KB apart, all in the same cache sets.
-  bool sums_apart() const { return g_.dtype != f32 || parts() > 1; }
+  // The last part of a sum is finished in registers. Rows of the result may lie multiples of 4 KB apart, all
+  // in the same cache sets: sums of the others have their own memory.
   int64_t sum_row() const { return chunk_.columns + 16; }
-  int64_t slot_units() const { return round_up(left_units() + (sums_apart() ? rows_ * sum_row() : 0), 16); }
+  int64_t slot_units() const { return round_up(left_units() + (parts() > 1 ? rows_ * sum_row() : 0), 16); }
   int64_t tap_units(const Part& part) const { return (part.count + arithmetic_.unit - 1) / arithmetic_.unit; }
   const Unit* fixed_right() const { return static_cast<const Unit*>(packed_.data()); }
 
@@ -211,17 +213,20 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
   }
 
   /// Rows of the left side for one part of the sum, in blocks.
-  void gather(const char* x, const Window* windows, int64_t rows, const Part& part, Unit* to) const {
+  void gather(const char* x, const Window* windows, int64_t m, int64_t rows, const Part& part,
+              Unit* to) const {
     const char* from[max_rows];
     const int64_t bytes = arithmetic_.bytes, units = tap_units(part), blocks = blocks_of(rows);
     for (int64_t t = 0; t < part.taps; ++t) {
-      window_.move(x, windows, rows, part.tap + t, from);
-      for (int64_t i = 0; i < blocks; ++i)
-        for (int64_t r = rows * i / blocks, row = 0; r < rows * (i + 1) / blocks; ++r, ++row) {
-          Unit* const at = to + i * left_block + row * row_step + t * units;
-          at[units - 1] = 0;  // the partner of an odd channel
-          std::memcpy(at, from[r] + part.begin * bytes, static_cast<size_t>(part.count * bytes));
-        }
+      if (rows_are_pixels_)
+        for (int64_t r = 0; r < rows; ++r) from[r] = x + (m + r) * g_.in_channels * bytes;
+      else
+        window_.move(x, windows, rows, part.tap + t, from);
+      for (int64_t i = 0; i < blocks; ++i) {
+        const int64_t r = rows * i / blocks;
+        arithmetic_.copy_rows(from + r, part.begin * bytes, rows * (i + 1) / blocks - r, part.count,
+                              to + i * left_block + t * units);
+      }
     }
   }
 
@@ -232,30 +237,27 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
     const int64_t n = chunk_.first_column(columns_part), bytes = arithmetic_.bytes,
                   columns = std::min(chunk_.first_column(columns_part + 1), g_.out_channels) - n;
     Window windows[max_rows];
-    window_.find(m, rows, windows);
+    if (!rows_are_pixels_) window_.find(m, rows, windows);
     const char* const x = static_cast<const char*>(operands[0]);
     const int64_t offset = (m * g_.out_channels + n) * bytes;
-    char* const y = static_cast<char*>(result) + offset;
-    auto* const sums =
-        sums_apart() ? reinterpret_cast<float*>(own + left_units()) : reinterpret_cast<float*>(y);
-    const int64_t row_length = sums_apart() ? sum_row() : g_.out_channels;
-    for (int64_t p = 0; p < parts(); ++p) {
-      const Part& part = parts_[static_cast<size_t>(p)];
-      gather(x, windows, rows, part, own);
-      multiply_blocks(arithmetic_, own, true, right + p * depth * width_ + n * depth,
-                      part.taps * tap_units(part), sums, row_length, rows, columns, p > 0);
-    }
+    Finish finish{.to = static_cast<char*>(result) + offset, .step = g_.out_channels * bytes};
     if (epilogue_.present) {
-      Epilogue::At at = epilogue_.at(operands, n, offset);
-      for (int64_t r = 0; r < rows; ++r) {
-        epilogue_(sums + r * row_length, at, y + r * g_.out_channels * bytes, columns);
-        if (at.added) at.added += g_.out_channels * bytes;
-      }
-      return;
+      const Epilogue::At at = epilogue_.at(operands, n, offset);
+      finish.bias = at.bias;
+      finish.added = at.added;
+      finish.low = epilogue_.low;
+      finish.high = epilogue_.high;
     }
-    if (!sums_apart()) return;
-    for (int64_t r = 0; r < rows; ++r)
-      arithmetic_.round(sums + r * row_length, y + r * g_.out_channels * bytes, columns);
+    auto* const sums = reinterpret_cast<float*>(own + left_units());
+    for (int64_t p = 0; p < parts(); ++p) {
+      const bool last = p + 1 == parts();
+      const Part& part = parts_[static_cast<size_t>(p)];
+      gather(x, windows, m, rows, part, own);
+      const Unit* const panels = right + p * depth * width_ + n * depth;
+      multiply_blocks(arithmetic_, {own, true, rows}, panels, part.taps * tap_units(part),
+                      {sums, sum_row(), p > 0}, columns, last ? nullptr : panels + depth * width_,
+                      last ? &finish : nullptr);
+    }
   }
 
   Geometry g_;  // of the convolution that is computed
@@ -263,7 +265,8 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
   const Arithmetic& arithmetic_;
   Taps window_;
   TapOrder order_;
-  int64_t width_;  // columns of whole panels
+  bool rows_are_pixels_;  // row m of the left side is pixel m of x
+  int64_t width_;         // columns of whole panels
   Epilogue epilogue_;
   std::vector<Part> parts_;  // of the sum
   int64_t rows_ = 0;         // of a chunk

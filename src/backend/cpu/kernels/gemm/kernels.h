@@ -38,17 +38,23 @@ struct Rectangle {
 /// touch to stay in the second-level cache.
 Rectangle choose_chunks(int64_t batch, int64_t m, int64_t n, int64_t k, const Arithmetic& arithmetic);
 
-/// Rows go by blocks as equal as can be: block i has the rows from rows·i/blocks on.
-constexpr int64_t blocks_of(int64_t rows) { return (rows + block_rows - 1) / block_rows; }
-
-/// c[rows, columns] (+)= left · right over `units` ≤ depth of the sum. left: blocks of rows, left_block units
-/// apart; right: panels of 32 columns, depth·32 units apart.
-void multiply_blocks(const Arithmetic& arithmetic, const Unit* left, bool by_rows, const Unit* right,
-                     int64_t units, float* c, int64_t ldc, int64_t rows, int64_t columns, bool add);
-
-/// to[row][row_step] of rows with `count` elements along the sum each, `stride` bytes apart; an odd bf16 gets
-/// a zero for a partner.
-void copy_rows(const Arithmetic& arithmetic, const void* from, int64_t stride, int64_t rows, int64_t count,
-               Unit* to);
+/// Rows of the left side in blocks, left_block units apart.
+struct Left {
+  const Unit* blocks;
+  bool by_rows;
+  int64_t rows;
+};
+/// Where sums are kept.
+struct Sums {
+  float* c;
+  int64_t row;  // floats between rows
+  bool add;     // to what is there
+};
+/// left · right over `units` ≤ depth of the sum. right: panels of 32 columns, depth·32 units apart. Sums stay
+/// in memory, or are finished (which writes nothing to it). A panel is fetched while the one before it is
+/// multiplied, as weights come from memory; `after`: the one that is wanted after the last.
+void multiply_blocks(const Arithmetic& arithmetic, const Left& left, const Unit* right, int64_t units,
+                     const Sums& sums, int64_t columns, const Unit* after = nullptr,
+                     const Finish* finish = nullptr);
 
 }  // namespace millrace::cpu::gemm

@@ -123,10 +123,10 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
   int64_t row_chunks() const { return (p_.m + rows_ - 1) / rows_; }
   int64_t chunks_of_result() const { return p_.batch * row_chunks() * chunk_.parts; }
   int64_t left_units() const { return blocks_of(rows_) * left_block; }
-  // Rows of the result may lie multiples of 4 KB apart, all in the same cache sets.
-  bool sums_apart() const { return p_.dtype != f32 || parts_ > 1; }
+  // The last part of a sum is finished in registers. Rows of the result may lie multiples of 4 KB apart, all
+  // in the same cache sets: sums of the others have their own memory.
   int64_t sum_row() const { return chunk_.columns + 16; }
-  int64_t slot_units() const { return round_up(left_units() + (sums_apart() ? rows_ * sum_row() : 0), 16); }
+  int64_t slot_units() const { return round_up(left_units() + (parts_ > 1 ? rows_ * sum_row() : 0), 16); }
   const Unit* fixed_right() const { return static_cast<const Unit*>(packed_.data()); }
 
   // Packing goes by chunks of some panels in one part of the sum.
@@ -166,8 +166,8 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
       if (p_.transpose_a) {
         arithmetic_.pack_rows(from, (m + r) * arithmetic_.bytes, count, height, to, column_step);
       } else {
-        copy_rows(arithmetic_, a + ((m + r) * p_.k + k0) * arithmetic_.bytes, p_.k * arithmetic_.bytes,
-                  height, count, to);
+        for (int64_t row = 0; row < height; ++row) from[row] = a + (m + r + row) * p_.k * arithmetic_.bytes;
+        arithmetic_.copy_rows(from, k0 * arithmetic_.bytes, height, count, to);
       }
     }
   }
@@ -179,20 +179,20 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
                   columns = std::min(chunk_.first_column(columns_part + 1), p_.n) - n;
     const char* const a = static_cast<const char*>(left) + matrix * p_.m * p_.k * arithmetic_.bytes;
     char* const y = static_cast<char*>(result) + (matrix * p_.m * p_.n + m * p_.n + n) * arithmetic_.bytes;
-    auto* const sums =
-        sums_apart() ? reinterpret_cast<float*>(own + left_units()) : reinterpret_cast<float*>(y);
-    const int64_t row_length = sums_apart() ? sum_row() : p_.n;
+    auto* const sums = reinterpret_cast<float*>(own + left_units());
+    const Finish finish{.to = y, .step = p_.n * arithmetic_.bytes};
+    const int64_t then = columns_part + slots_;
+    const Unit* const likely =
+        then < chunk_.parts ? right + matrix * right_units() + chunk_.first_column(then) * depth : nullptr;
     for (int64_t part = 0; part < parts_; ++part) {
+      const bool last = part + 1 == parts_;
       const int64_t k0 = part * step_, count = std::min(step_, p_.k - k0);
       pack_left(a, m, rows, k0, count, own);
-      multiply_blocks(arithmetic_, own, !p_.transpose_a,
-                      right + matrix * right_units() + part * depth * width_ + n * depth,
-                      (count + arithmetic_.unit - 1) / arithmetic_.unit, sums, row_length, rows, columns,
-                      part > 0);
+      const Unit* const panels = right + matrix * right_units() + part * depth * width_ + n * depth;
+      multiply_blocks(arithmetic_, {own, !p_.transpose_a, rows}, panels,
+                      (count + arithmetic_.unit - 1) / arithmetic_.unit, {sums, sum_row(), part > 0}, columns,
+                      last ? likely : panels + depth * width_, last ? &finish : nullptr);
     }
-    if (!sums_apart()) return;
-    for (int64_t r = 0; r < rows; ++r)
-      arithmetic_.round(sums + r * row_length, y + r * p_.n * arithmetic_.bytes, columns);
   }
 
   Problem p_;

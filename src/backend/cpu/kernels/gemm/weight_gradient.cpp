@@ -106,8 +106,8 @@ class WeightGradient : public ChunkedKernel {
         if (p == first || in == 0) window_.move(x, windows, count, tap, moved);
         arithmetic_.pack_rows(moved, in * arithmetic_.bytes, count,
                               std::min(block_columns, g_.in_channels - in), right, block_columns);
-        multiply_blocks(arithmetic_, own, false, right, units, c + p * block_columns, row_length(), rows,
-                        block_columns, part > begin);
+        multiply_blocks(arithmetic_, {own, false, rows}, right, units,
+                        {c + p * block_columns, row_length(), part > begin}, block_columns);
       }
     }
   }

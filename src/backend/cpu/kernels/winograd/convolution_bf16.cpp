@@ -162,13 +162,26 @@ class Convolution : public TiledConvolution, public PackingKernel {
       transform_input(from, at.row - p_.top, at.column - p_.left,
                       reinterpret_cast<uint16_t*>(v + t * gemm::row_step), 2 * tiles_ * gemm::row_step);
     }
+    const int64_t step = gemm::ahead_step(gemm::blocks_of(count));
     for (int64_t n = 0; n < panels_; ++n) {
-      for (int64_t point = 0; point < points; ++point)
-        for (int64_t t = 0; t < count; t += gemm::block_rows)
-          arithmetic_.multiply(v + (point * tiles_ + t) * gemm::row_step, true,
-                               u + (point * panels_ + n) * units_ * panel, units_,
-                               m + point * point_size() + t * panel, panel,
-                               std::min(gemm::block_rows, count - t), panel, false);
+      for (int64_t point = 0; point < points; ++point) {
+        const Unit* const right = u + (point * panels_ + n) * units_ * panel;
+        const Unit* const next = point + 1 < points ? right + panels_ * units_ * panel
+                                 : n + 1 < panels_  ? u + (n + 1) * units_ * panel
+                                                    : right;
+        const char* ahead = reinterpret_cast<const char*>(next);
+        for (int64_t t = 0; t < count; t += gemm::block_rows, ahead += units_ * step)
+          arithmetic_.multiply({.a = v + (point * tiles_ + t) * gemm::row_step,
+                                .by_rows = true,
+                                .b = right,
+                                .units = units_,
+                                .rows = std::min(gemm::block_rows, count - t),
+                                .columns = panel,
+                                .c = m + point * point_size() + t * panel,
+                                .ldc = panel,
+                                .add = false,
+                                .ahead = {ahead, step}});
+      }
       for (int64_t t = 0; t < count; ++t) {
         const TilePlace at = place_of(grid_, first + t);
         const Picture to{y + at.image * p_.out_height * p_.out_width * p_.channels, p_.out_height,

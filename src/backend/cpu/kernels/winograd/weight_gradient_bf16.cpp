@@ -110,9 +110,15 @@ class WeightGradient : public Kernel {
       const Unit* const right = v + g * right_units() + point * panels_ * right_size;
       for (int64_t n = 0; n < panels_; ++n)
         for (int64_t r = 16 * begin; r < 16 * end; r += half)
-          arithmetic_.multiply(left + r / 16 * left_size + r % 16, false, right + n * right_size, units,
-                               sums + (point * sixteens_ * 16 + r) * row_length() + n * panel, row_length(),
-                               half, panel, add || g > 0);
+          arithmetic_.multiply({.a = left + r / 16 * left_size + r % 16,
+                                .by_rows = false,
+                                .b = right + n * right_size,
+                                .units = units,
+                                .rows = half,
+                                .columns = panel,
+                                .c = sums + (point * sixteens_ * 16 + r) * row_length() + n * panel,
+                                .ldc = row_length(),
+                                .add = add || g > 0});
     }
   }
 
