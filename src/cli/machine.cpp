@@ -31,6 +31,10 @@ void print_machine(const Machine& m) {
         "of " + level_size_text(level.bytes) + "; bytes read + written");
   row("launch", fmt::format("{:.1f} µs", 1e6 * m.launch_seconds),
       "an empty loop that every thread takes part in");
+  if (m.disturbed)
+    fmt::print(
+        "  Something else ran meanwhile: these figures are too low, and are measured again when next "
+        "needed.\n");
 }
 
 std::string machine_json(const Machine& m) {
@@ -48,7 +52,8 @@ std::string machine_json(const Machine& m) {
                       {"memory_gb_per_s", m.ram().gb_per_s},
                       {"levels", levels},
                       {"launch_seconds", m.launch_seconds},
-                      {"measured", m.measured}})
+                      {"measured", m.measured},
+                      {"disturbed", m.disturbed}})
       .text;
 }
 

@@ -28,6 +28,7 @@ struct Machine {
   std::vector<MemoryLevel> levels;                        // the nearest first, RAM last
   double launch_seconds = 0;                              // of a loop over all threads that does nothing
   std::string measured;                                   // the day, "2026-05-01"
+  bool disturbed = false;  // others ran on these CPUs meanwhile: the figures are too low
 
   const MemoryLevel& ram() const { return levels.back(); }
   /// The peak for arithmetic on operands of so many bits: bf16's for 16 where there are units, else fp32's.
@@ -46,7 +47,10 @@ std::optional<std::filesystem::path> machine_file();
 std::optional<Machine> kept_machine();
 /// Keeps the figures; a folder that cannot be written is passed over.
 void keep_machine(const Machine& machine);
-/// The kept figures, else measured now and kept.
+/// The better figure of each: nothing that disturbs a measurement makes a machine look faster.
+Machine better_of(const Machine& one, const Machine& other);
+/// The kept figures, else measured now and kept. Disturbed ones are measured again, at most every ten
+/// minutes.
 Machine this_machine();
 
 }  // namespace millrace

@@ -52,9 +52,43 @@ TEST_CASE("a machine's figures are kept, and what cannot be read is measured aga
   std::string text = read_text(*path);
   write_file(*path, text.substr(0, text.size() / 2));
   CHECK(!kept_machine());
-  const size_t version = text.find("\"version\": 2");
+  const size_t version = text.find("\"version\": 3");
   REQUIRE(version != std::string::npos);
   text.replace(version, 12, "\"version\": 0");
   write_file(*path, text);
   CHECK(!kept_machine());
+}
+
+TEST_CASE("figures of a busy machine give way to better ones, of each the better") {
+  const testing::CacheVariable cache;
+  Machine busy;
+  busy.cpu = cpu_name();
+  busy.fp32_gflops = 1e-3;
+  busy.bf16_gflops = 1e12;
+  busy.launch_seconds = 10;
+  busy.levels = {{"RAM", 1, 5}};
+  busy.measured = "2026-05-01";
+  busy.disturbed = true;
+  keep_machine(busy);
+  CHECK(this_machine().measured == "2026-05-01");  // a moment ago: not again and again
+  const auto path = machine_file();
+  REQUIRE(path);
+  std::filesystem::last_write_time(*path,
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  const Machine now = this_machine();
+  CHECK(now.measured > "2026-05-01");
+  CHECK(now.fp32_gflops > 1e-3);
+  CHECK(now.bf16_gflops == 1e12);
+  CHECK(now.launch_seconds < 10);
+  CHECK(now.levels.size() > 1);
+  REQUIRE(kept_machine());
+  CHECK(kept_machine()->fp32_gflops == now.fp32_gflops);
+
+  Machine calm = busy;
+  calm.disturbed = false;
+  calm.levels = {{"L2", 1, 9}, {"RAM", 1, 3}};
+  const Machine best = better_of(calm, busy);
+  CHECK(!best.disturbed);
+  CHECK(best.levels[0].gb_per_s == 9);
+  CHECK(best.levels[1].gb_per_s == 5);
 }
