@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <sys/stat.h>
 #include <xxhash.h>
 
 #include "base/format.h"
@@ -134,6 +135,10 @@ SectionFile::SectionFile(const std::filesystem::path& path, std::string_view mag
   const std::span<const uint8_t> table = all.subspan(trailer.table, trailer.count * sizeof(Entry));
   if (table_checksum(header, table, trailer) != trailer.checksum)
     fail<InputError>("{}: is damaged: the checksum of its table is wrong", name_);
+  struct stat status {};
+  ::stat(path.c_str(), &status);
+  identity_ = fmt::format("{:x} {} {} {}.{} {}", trailer.checksum, status.st_dev, status.st_ino,
+                          status.st_mtim.tv_sec, status.st_mtim.tv_nsec, all.size());
   for (uint64_t i = 0; i < trailer.count; ++i) {
     Entry entry;
     std::memcpy(&entry, table.data() + i * sizeof entry, sizeof entry);

@@ -58,12 +58,15 @@ class SectionFile {
   /// InputError for the first section whose checksum is wrong.
   void verify() const;
   const std::string& name() const { return name_; }
+  /// The same for a file that is opened twice, and for no other one: which it is, when it was written, and
+  /// the checksum of its table.
+  const std::string& identity() const { return identity_; }
 
   /// Does the file begin like one?
   static bool begins(const std::filesystem::path& path, std::string_view magic);
 
  private:
-  std::string name_;
+  std::string name_, identity_;
   MappedFile file_;
   std::vector<Section> sections_;
 };

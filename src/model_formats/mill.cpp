@@ -13,10 +13,12 @@
 #include <millrace/version.h>
 
 #include "backend/cpu/codegen/object_cache.h"
+#include "backend/cpu/kernel_sources.h"
 #include "base/format.h"
 #include "base/section_file.h"
 #include "runtime/machine.h"
 #include "session/format.h"
+#include "target/shared_constants.h"
 
 namespace millrace::mill {
 namespace {
@@ -55,13 +57,20 @@ class Artifact {
     model.compile.exact = exact_;
     model.compile.ready = true;
     // Which kernels were faster on another CPU says nothing here.
-    if (cpu_ == cpu_name())
+    const bool same_cpu = cpu_ == cpu_name(), same_kernels = kernels_ == cpu::kernel_sources();
+    if (same_cpu)
       model.compile.choices = choices_;
     else
       model.notes.push_back(fmt::format(
           "{}: was built on {}: kernels are chosen and compiled anew for this CPU", file_.name(), cpu_));
+    if (same_cpu && !same_kernels)
+      model.notes.push_back(fmt::format(
+          "{}: was built by another Millrace: weights are packed anew whenever it is opened; build it again",
+          file_.name()));
     const auto offered = std::make_shared<const codegen::OfferedObjects>(objects());
-    model.graph = [self, offered](const Bindings& sizes) { return self->graph(sizes); };
+    const auto constants =
+        std::make_shared<const OfferedConstants>(offered_constants(same_cpu && same_kernels));
+    model.graph = [self, offered, constants](const Bindings& sizes) { return self->graph(sizes); };
     return model;
   }
 
@@ -128,6 +137,7 @@ class Artifact {
 
   void read(const json& all) {
     written_by_ = all.at("millrace").get<std::string>();
+    kernels_ = all.at("kernels").get<std::string>();
     cpu_ = all.at("cpu").get<std::string>();
     precision_ = all.at("precision").get<std::string>();
     exact_ = all.at("exact").get<bool>();
@@ -142,14 +152,36 @@ class Artifact {
       graphs_.emplace_back(std::move(sizes), place(item, item.at("bytes").get<uint64_t>(), graphs));
     }
     if (graphs_.empty()) damaged("it has no graph");
-    const std::span<const uint8_t> weights = file_.bytes("weights", false);
-    for (const json& item : list(all, "constants")) {
-      const Type of = type(item);
-      if (!of.shape.is_static() || !of.fault().empty()) damaged("a constant cannot be {}", of.str());
-      const Place at = place(item, static_cast<uint64_t>(of.bytes()), weights.size());
-      if (at.offset % kSectionAlign != 0) damaged("a constant lies askew");
-      constants_.emplace_back(of, at.offset);
+    for (const json& item : list(all, "constants")) constants_.push_back(array(item, "weights"));
+    for (const json& item : list(all, "packed")) {
+      const auto constant = item.at("constant").get<uint64_t>();
+      if (constant >= constants_.size()) damaged("a form is of a constant that is not there");
+      packed_[constant].push_back({item.at("form").get<std::string>(), array(item, "packed")});
     }
+  }
+
+  /// An array that lies in a section. Nobody writes to it. The file stays mapped for as long as somebody has
+  /// the array.
+  Array array(const json& item, std::string_view section) const {
+    const std::span<const uint8_t> all = file_.bytes(section, false);
+    const Type of = type(item);
+    if (!of.shape.is_static() || !of.fault().empty()) damaged("an array cannot be {}", of.str());
+    const Place at = place(item, static_cast<uint64_t>(of.bytes()), all.size());
+    if (at.offset % kSectionAlign != 0) damaged("an array lies askew");
+    return {of, const_cast<uint8_t*>(all.data() + at.offset), mapping_};
+  }
+
+  /// What kernels need not make anew: with the packed forms, or without.
+  std::vector<OfferedConstant> offered_constants(bool packed) const {
+    std::vector<OfferedConstant> all;
+    for (size_t i = 0; i < constants_.size(); ++i) {
+      if (constants_[i].bytes() == 0) continue;
+      OfferedConstant& each = all.emplace_back(
+          OfferedConstant{constants_[i], fmt::format("{} constant {}", file_.identity(), i), {}});
+      const auto forms = packed_.find(i);
+      if (packed && forms != packed_.end()) each.forms = forms->second;
+    }
+    return all;
   }
 
   /// The file's objects, by their keys. Every byte is checked: they are run.
@@ -206,7 +238,6 @@ class Artifact {
   }
 
   Graph with_constants(const Graph& graph) const {
-    const std::span<const uint8_t> weights = file_.bytes("weights", false);
     Rewriter rewrite(graph);
     size_t inputs = 0;
     for (int i = 0; i < graph.size(); ++i) {
@@ -222,13 +253,10 @@ class Artifact {
         rewrite.set(value, rewrite.graph().input(name, graph.type(value)));
         continue;
       }
-      const auto& [type, offset] = constants_[*number];
-      if (type != graph.type(value))
-        damaged("constant {} is {}, not {}", *number, type.str(), graph.type(value).str());
-      // Nobody writes to a constant. The file stays mapped for as long as the session's model lives, and this
-      // for as long as somebody has the array.
-      auto* const data = const_cast<uint8_t*>(weights.data() + offset);
-      rewrite.set(value, rewrite.graph().constant(Array(type, data, mapping_)));
+      const Array& constant = constants_[*number];
+      if (constant.type() != graph.type(value))
+        damaged("constant {} is {}, not {}", *number, constant.type().str(), graph.type(value).str());
+      rewrite.set(value, rewrite.graph().constant(constant));
     }
     return rewrite.finish();
   }
@@ -245,13 +273,14 @@ class Artifact {
 
   std::shared_ptr<SectionFile> mapping_;  // which arrays keep, too
   const SectionFile& file_;
-  std::string written_by_, cpu_, precision_;
+  std::string written_by_, cpu_, kernels_, precision_;
   bool exact_ = false;
   std::vector<SessionValue> inputs_, outputs_;
   std::vector<std::string> independent_;
   std::map<std::string, std::string> choices_;
   std::vector<std::pair<Bindings, Place>> graphs_;
-  std::vector<std::pair<Type, uint64_t>> constants_;
+  std::vector<Array> constants_;
+  std::map<uint64_t, std::vector<NamedForm>> packed_;  // by constant
 };
 
 }  // namespace

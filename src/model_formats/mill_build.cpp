@@ -11,6 +11,7 @@
 
 #include "backend/cpu/codegen/jit.h"
 #include "backend/cpu/codegen/object_cache.h"
+#include "backend/cpu/kernel_sources.h"
 #include "base/format.h"
 #include "base/section_file.h"
 #include "model_formats/mill.h"
@@ -176,6 +177,7 @@ void build(const SessionModel& model, const BuildOptions& options, const std::fi
   Weights weights;
   json description = {{"millrace", version()},
                       {"cpu", cpu_name()},
+                      {"kernels", cpu::kernel_sources()},
                       {"precision", compile.precision},
                       {"exact", compile.exact},
                       {"inputs", values_json(model.inputs)},
@@ -184,6 +186,7 @@ void build(const SessionModel& model, const BuildOptions& options, const std::fi
                       {"graphs", json::array()}};
   std::map<std::string, std::string> choices = compile.choices;
   std::string graphs;
+  std::map<std::pair<int64_t, std::string>, Array> packed;  // by constant and form
   codegen::forget_unused_code();
   const codegen::RecordedObjects recorded;
   for (const Bindings& sizes : options.sizes) {
@@ -206,6 +209,8 @@ void build(const SessionModel& model, const BuildOptions& options, const std::fi
     }
     const ReadyGraph ready = make_ready(graph, compile);
     choices.insert(ready.choices.begin(), ready.choices.end());
+    for (const PackedConstant& each : ready.packed)
+      packed.emplace(std::pair(weights.number_of(each.constant), each.form), each.array);
     const std::string text = without_constants(ready.graph, weights).str();
     json bound = json::object();
     for (const auto& [name, size] : sizes) bound[name] = size;
@@ -214,13 +219,25 @@ void build(const SessionModel& model, const BuildOptions& options, const std::fi
   }
   description["choices"] = choices;
   options.report("writing");
-  std::vector<std::span<const uint8_t>> parts;
-  for (const Array& array : weights.arrays()) parts.push_back(bytes_of(array));
   SectionWriter writer(path, kMagic, kVersion);
-  const std::vector<uint64_t> places = writer.add("weights", parts);
-  json& constants = description["constants"] = json::array();
-  for (size_t i = 0; i < places.size(); ++i)
-    constants.push_back({{"type", weights.arrays()[i].type().str()}, {"offset", places[i]}});
+  const auto add_arrays = [&](const std::string& section, const std::vector<Array>& arrays) {
+    std::vector<std::span<const uint8_t>> parts;
+    for (const Array& array : arrays) parts.push_back(bytes_of(array));
+    const std::vector<uint64_t> places = writer.add(section, parts);
+    json list = json::array();
+    for (size_t i = 0; i < places.size(); ++i)
+      list.push_back({{"type", arrays[i].type().str()}, {"offset", places[i]}});
+    return list;
+  };
+  description["constants"] = add_arrays("weights", weights.arrays());
+  std::vector<Array> forms;
+  for (const auto& [which, array] : packed) forms.push_back(array);
+  json& listed = description["packed"] = add_arrays("packed", forms);
+  size_t next = 0;
+  for (const auto& [which, array] : packed) {
+    listed[next]["constant"] = which.first;
+    listed[next++]["form"] = which.second;
+  }
   writer.add("objects", objects_section(recorded.objects()));
   writer.add("graphs", graphs);
   writer.add("description", description.dump());

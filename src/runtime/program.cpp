@@ -22,6 +22,7 @@
 #include "runtime/ready.h"
 #include "runtime/run_clock.h"
 #include "target/device.h"
+#include "target/shared_constants.h"
 #include "target/slot.h"
 
 namespace millrace {
@@ -382,7 +383,17 @@ struct Compiler {
   static std::shared_ptr<const Executable> compile(const Graph& graph, const CompileOptions& options,
                                                    Lower what);
   static ReadyGraph ready_of(const Executable& executable) {
-    return {*executable.impl_->lowered, executable.impl_->plan.choices};
+    ReadyGraph ready{*executable.impl_->lowered, executable.impl_->plan.choices, {}};
+    const std::vector<Array> used = executable.constants();
+    for (int i = 0; i < ready.graph.size(); ++i) {
+      const Array* const constant = ready.graph.constant_value({i, 0});
+      if (!constant || constant->empty()) continue;
+      for (NamedForm& each : forms_of(*constant))
+        if (std::any_of(used.begin(), used.end(),
+                        [&](const Array& array) { return array.shares_memory(each.array); }))
+          ready.packed.push_back({*constant, std::move(each.form), std::move(each.array)});
+    }
+    return ready;
   }
 };
 

@@ -4,14 +4,23 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <millrace/program.h>
 
 namespace millrace {
 
+/// What a kernel made of a constant when it was built (shared_form()).
+struct PackedConstant {
+  Array constant;  // of the graph
+  std::string form;
+  Array array;
+};
+
 struct ReadyGraph {
   Graph graph;  // as the passes leave it
   std::map<std::string, std::string> choices;
+  std::vector<PackedConstant> packed;
 };
 
 /// Compiles, and gives what compile_ready() needs. As Executable::compile(); no donations, no limit of

@@ -19,23 +19,44 @@ struct Digest {
   auto operator<=>(const Digest&) const = default;
 };
 
-Digest digest_of(const Array& array) {
-  static const auto secret = [] {
-    std::array<uint32_t, XXH3_SECRET_SIZE_MIN / 4 + 1> words;
-    std::random_device random;
-    for (uint32_t& word : words) word = random();
-    return words;
-  }();
-  const XXH128_hash_t hash =
-      XXH3_128bits_withSecret(array.data(), static_cast<size_t>(array.bytes()), secret.data(), sizeof secret);
+using Secret = std::array<uint32_t, XXH3_SECRET_SIZE_MIN / 4 + 1>;
+
+Secret new_secret() {
+  Secret words;
+  std::random_device random;
+  for (uint32_t& word : words) word = random();
+  return words;
+}
+
+Digest digest(const void* data, size_t bytes, const Secret& secret) {
+  const XXH128_hash_t hash = XXH3_128bits_withSecret(data, bytes, secret.data(), sizeof secret);
   return {hash.high64, hash.low64};
+}
+
+Digest digest_of(const Array& array) {
+  static const Secret secret = new_secret();
+  return digest(array.data(), static_cast<size_t>(array.bytes()), secret);
+}
+
+/// With another secret: no constant's bytes are taken for an identity.
+Digest digest_of(const std::string& identity) {
+  static const Secret secret = new_secret();
+  return digest(identity.data(), identity.size(), secret);
 }
 
 /// Type of the constant, its bytes, the form.
 using Key = std::tuple<std::string, Digest, std::string>;
 
+/// A constant that is offered, by its address.
+struct Offer {
+  Type type;
+  Digest digest;
+  std::vector<NamedForm> forms;
+};
+
 struct Store {
   std::mutex mutex;
+  std::map<const void*, Offer> offers;
   std::map<Key, std::weak_ptr<Array>> forms;
   std::map<const void*, Digest> digests;  // of constants that are here themselves
   int64_t bytes = 0;
@@ -87,9 +108,21 @@ std::shared_ptr<Array> keep(const Key& key, Array array) {
   return made;
 }
 
+/// The form that is offered of a constant; an empty array where none is.
+Array offered_form(const Array& constant, const std::string& form, const Type& type) {
+  const std::lock_guard lock(store().mutex);
+  const auto at = store().offers.find(constant.data());
+  if (at == store().offers.end() || at->second.type != constant.type()) return {};
+  for (const NamedForm& each : at->second.forms)
+    if (each.form == form && each.array.type() == type) return each.array;
+  return {};
+}
+
 Digest known_digest(const Array& constant) {
   {
     const std::lock_guard lock(store().mutex);
+    const auto offer = store().offers.find(constant.data());
+    if (offer != store().offers.end() && offer->second.type == constant.type()) return offer->second.digest;
     const auto found = store().digests.find(constant.data());
     if (found != store().digests.end()) return found->second;
   }
@@ -100,6 +133,7 @@ Digest known_digest(const Array& constant) {
 
 Array shared_form(const Array& constant, const std::string& form, const Type& type,
                   const std::function<void(Array& array)>& make) {
+  if (Array offered = offered_form(constant, form, type); !offered.empty()) return offered;
   const Key key{constant.type().str(), known_digest(constant), form};
   if (const std::shared_ptr<Array> there = find(key)) return view_of(there);
   Array array(type);
@@ -121,6 +155,38 @@ Array shared_constant(const Array& constant) {
     store().digests[kept->data()] = std::get<Digest>(key);
   }
   return view_of(kept);
+}
+
+std::vector<NamedForm> forms_of(const Array& constant) {
+  const std::string type = constant.type().str();
+  const Digest digest = known_digest(constant);
+  std::vector<NamedForm> all;
+  const std::lock_guard lock(store().mutex);
+  for (auto at = store().forms.lower_bound({type, digest, ""}); at != store().forms.end(); ++at) {
+    const auto& [own_type, own_digest, form] = at->first;
+    if (own_type != type || own_digest != digest) break;
+    const std::shared_ptr<Array> kept = form.empty() ? nullptr : at->second.lock();
+    if (kept) all.push_back({form, view_of(kept)});
+  }
+  return all;
+}
+
+OfferedConstants::OfferedConstants(std::vector<OfferedConstant> constants) {
+  const std::lock_guard lock(store().mutex);
+  for (OfferedConstant& each : constants) {
+    addresses_.push_back(each.array.data());
+    store().offers[each.array.data()] = {each.array.type(), digest_of(each.identity), std::move(each.forms)};
+  }
+}
+
+OfferedConstants::~OfferedConstants() {
+  std::vector<Offer> gone;  // after the lock
+  const std::lock_guard lock(store().mutex);
+  for (const void* const address : addresses_) {
+    const auto at = store().offers.find(address);
+    gone.push_back(std::move(at->second));
+    store().offers.erase(at);
+  }
 }
 
 int64_t shared_constant_bytes() {

@@ -22,6 +22,38 @@ Array shared_constant(const Array& constant);
 /// Bytes of all that the two above have given and somebody still has.
 int64_t shared_constant_bytes();
 
+/// A form under its name.
+struct NamedForm {
+  std::string form;
+  Array array;
+};
+
+/// The forms of a constant that somebody has now, by their names.
+std::vector<NamedForm> forms_of(const Array& constant);
+
+/// A constant that lies where nobody changes it (in a file that is mapped), and forms of it that were made
+/// before.
+struct OfferedConstant {
+  Array array;
+  /// Stands for its bytes, which nobody reads to learn which they are: what two such constants have in
+  /// common only if they are the same.
+  std::string identity;
+  std::vector<NamedForm> forms;
+};
+
+/// While one of these lives, shared_form() gives these forms of these constants (known by their addresses)
+/// rather than make them.
+class OfferedConstants {
+ public:
+  explicit OfferedConstants(std::vector<OfferedConstant> constants);
+  ~OfferedConstants();
+  OfferedConstants(const OfferedConstants&) = delete;
+  OfferedConstants& operator=(const OfferedConstants&) = delete;
+
+ private:
+  std::vector<const void*> addresses_;
+};
+
 /// What a kernel offers that made forms of constant operands.
 class PackingKernel {
  public:

@@ -23,6 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const size_t zero = std::min(rest.find('\0'), rest.size());
     SectionWriter writer(path, mill::kMagic, mill::kVersion);
     writer.add("weights", std::string(512, '\1'));
+    writer.add("packed", std::string(512, '\2'));
     writer.add("objects", data[0] % 4 == 1 ? std::string_view() : rest.substr(0, 40));
     writer.add("graphs", rest.substr(std::min(zero + 1, rest.size())));
     writer.add("description", rest.substr(0, zero));

@@ -1,7 +1,11 @@
 #include "model_formats/mill.h"
 
 #include <doctest/doctest.h>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <millrace/error.h>
 #include <millrace/nn.h>
@@ -13,6 +17,7 @@
 #include "base/section_file.h"
 #include "support/cache_variable.h"
 #include "support/temp_folder.h"
+#include "target/shared_constants.h"
 
 using namespace millrace;
 
@@ -58,6 +63,19 @@ std::filesystem::path mill_built(const testing::TempFolder& folder, const Sessio
   return path;
 }
 
+/// The same file with another description, and sound checksums.
+void mill_described(const std::filesystem::path& from, const std::filesystem::path& to,
+                    const std::function<void(nlohmann::json&)>& change) {
+  const SectionFile file(from, mill::kMagic, mill::kVersion);
+  nlohmann::json description = nlohmann::json::parse(file.text("description", true));
+  change(description);
+  SectionWriter writer(to, mill::kMagic, mill::kVersion);
+  for (const Section& section : file.sections())
+    writer.add(section.name, section.name == "description" ? description.dump()
+                                                           : std::string(file.text(section.name, true)));
+  writer.commit();
+}
+
 }  // namespace
 
 TEST_CASE("a built model says what the model says, for all that it was built for") {
@@ -98,6 +116,47 @@ TEST_CASE("nothing is compiled for a built model, though the cache is empty") {
   CHECK(after.from_disk > before.from_disk);
 }
 
+TEST_CASE("no weights are packed for a built model: it has them as kernels want them") {
+  testing::TempFolder folder;
+  const std::filesystem::path path = mill_built(folder, mill_lenet());
+  const int64_t before = shared_constant_bytes();
+  const Session built = Session::load(path), twice = Session::load(path);
+  for (const Session* session : {&built, &twice})
+    for (const int64_t rows : {1, 4}) (void)session->run({{mill_pictures(rows)}});
+  CHECK(shared_constant_bytes() == before);
+  const SectionFile file(path, mill::kMagic, mill::kVersion);
+  CHECK(file.bytes("packed", true).size() > 33 * 600);
+}
+
+TEST_CASE("packed weights of other kernels are made anew") {
+  testing::TempFolder folder;
+  const std::filesystem::path path = mill_built(folder, mill_lenet()), other = folder / "other.mill";
+  mill_described(path, other, [](nlohmann::json& d) { d["kernels"] = "others"; });
+  const Session built = Session::load(path), old = Session::load(other);
+  REQUIRE(old.notes().size() == 1);
+  CHECK(old.notes()[0].find("build it again") != std::string::npos);
+  const int64_t before = shared_constant_bytes();
+  const Array x = mill_pictures(4);
+  CHECK(old.run({{x}})[0].identical(built.run({{x}})[0]));
+  CHECK(shared_constant_bytes() > before);
+}
+
+TEST_CASE("packed weights that cannot be are refused") {
+  testing::TempFolder folder;
+  const std::filesystem::path path = mill_built(folder, mill_lenet()), other = folder / "other.mill";
+  const std::vector<std::pair<const char*, nlohmann::json>> wrong = {
+      {"constant", 1000}, {"constant", -1}, {"offset", 8},         {"offset", int64_t{1} << 40},
+      {"type", "f32[9]"}, {"form", 3},      {"type", "f32[batch]"}};
+  for (const auto& [name, value] : wrong) {
+    CAPTURE(name);
+    mill_described(path, other, [&](nlohmann::json& d) { d["packed"][0][name] = value; });
+    if (value == "f32[9]")  // no kernel asks for one of that type
+      CHECK(Session::load(other).run({{mill_pictures(1)}}).size() == 1);
+    else
+      CHECK_THROWS_WITH_AS(Session::load(other), doctest::Contains("is damaged"), InputError);
+  }
+}
+
 TEST_CASE("a built model that is damaged is refused, or at least by verification") {
   testing::TempFolder folder;
   const std::filesystem::path path = mill_built(folder, mill_lenet());
@@ -130,5 +189,5 @@ TEST_CASE("a built model that is damaged is refused, or at least by verification
   later[8] = static_cast<char>(mill::kVersion + 1);
   write_file(other, later);
   CHECK_THROWS_WITH_AS(Session::load(other),
-                       doctest::Contains("is of version 2, but only version 1 can be read"), InputError);
+                       doctest::Contains("is of version 3, but only version 2 can be read"), InputError);
 }

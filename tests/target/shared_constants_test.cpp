@@ -94,3 +94,46 @@ TEST_CASE("threads that want the same form at the same time share one in the end
     }
   }
 }
+
+TEST_CASE("forms that are offered of a constant are given, not made") {
+  const Array constant = shared_numbers(9);
+  const Array form = Array::full(f32, {1000}, 5), other = Array::full(f32, {10}, 6);
+  const int64_t before = shared_constant_bytes();
+  int made = 0;
+  {
+    const OfferedConstants offered({{constant, "file 1", {{"twice", form}, {"short", other}}}});
+    CHECK(shared_twice(constant, &made).shares_memory(form));
+    const auto make = [&](Array& array) { array.set(0, ++made); };
+    // Another form, another type of it, another constant, other memory.
+    CHECK(shared_form(constant, "thrice", {f32, {10}}, make).at(0) == 1);
+    CHECK(shared_form(constant, "short", {f32, {11}}, make).at(0) == 2);
+    CHECK_FALSE(shared_twice(shared_numbers(9), &made).shares_memory(form));
+    CHECK_FALSE(shared_twice(constant.reshaped({10, 100}), &made).shares_memory(form));
+    CHECK(made == 4);
+    CHECK(shared_constant_bytes() == before);
+    // What is made of one constant of a file is the same wherever the file is mapped, and nobody else's.
+    const Array mapped = shared_numbers(9), next = shared_numbers(9);
+    const OfferedConstants again({{mapped, "file 1", {}}, {next, "file 2", {}}});
+    const Array own = shared_form(constant, "first", {f32, {1}}, make),
+                same = shared_form(mapped, "first", {f32, {1}}, make),
+                others = shared_form(next, "first", {f32, {1}}, make);
+    CHECK(own.shares_memory(same));
+    CHECK_FALSE(own.shares_memory(others));
+    CHECK(made == 6);
+  }
+  CHECK_FALSE(shared_twice(constant, &made).shares_memory(form));
+}
+
+TEST_CASE("forms of a constant are found by their names while somebody has them") {
+  const Array constant = shared_numbers(12);
+  CHECK(forms_of(constant).empty());
+  {
+    const Array shared = shared_constant(constant), twice = shared_twice(shared_numbers(12));
+    const std::vector<NamedForm> forms = forms_of(shared_numbers(12));
+    REQUIRE(forms.size() == 1);
+    CHECK(forms[0].form == "twice");
+    CHECK(forms[0].array.shares_memory(twice));
+    CHECK(forms_of(shared_numbers(13)).empty());
+  }
+  CHECK(forms_of(constant).empty());
+}
