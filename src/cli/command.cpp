@@ -10,6 +10,7 @@
 #include <millrace/error.h>
 #include <millrace/version.h>
 
+#include "base/cpu.h"
 #include "base/format.h"
 #include "base/suggest.h"
 #include "base/thread_pool.h"
@@ -157,6 +158,7 @@ int run_command_line(int argc, char** argv) {
   }
   std::signal(SIGXFSZ, SIG_IGN);  // a file larger than ulimit -f allows: the write fails and says so
   try {
+    (void)cpu_cap();
     check_operators();
     use_cpus(threads);
     for (size_t i = 0; i < subcommands.size(); ++i)

@@ -14,9 +14,9 @@
 
 #include "backend/cpu/codegen/object_cache.h"
 #include "backend/cpu/kernel_sources.h"
+#include "base/cpu.h"
 #include "base/format.h"
 #include "base/section_file.h"
-#include "runtime/machine.h"
 #include "session/format.h"
 #include "target/shared_constants.h"
 

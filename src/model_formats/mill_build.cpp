@@ -12,10 +12,10 @@
 #include "backend/cpu/codegen/jit.h"
 #include "backend/cpu/codegen/object_cache.h"
 #include "backend/cpu/kernel_sources.h"
+#include "base/cpu.h"
 #include "base/format.h"
 #include "base/section_file.h"
 #include "model_formats/mill.h"
-#include "runtime/machine.h"
 #include "runtime/ready.h"
 
 namespace millrace::mill {

@@ -18,6 +18,7 @@
 #include <millrace/program.h>
 
 #include "base/cache_folder.h"
+#include "base/cpu.h"
 #include "base/file.h"
 #include "base/format.h"
 #include "base/thread_pool.h"
@@ -192,13 +193,6 @@ std::string today() {
 }
 
 }  // namespace
-
-std::string cpu_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  return "unknown CPU";
-}
 
 Machine measure_machine() {
   Machine m;

@@ -35,9 +35,6 @@ struct Machine {
   double gflops(int bits) const { return bits == 16 && bf16_gflops > 0 ? bf16_gflops : fp32_gflops; }
 };
 
-/// The CPU's name as the kernel gives it.
-std::string cpu_name();
-
 /// Measures with the global thread pool, for a few seconds. Whatever else runs meanwhile makes it too low.
 Machine measure_machine();
 

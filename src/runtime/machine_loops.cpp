@@ -2,12 +2,10 @@
 
 #include <array>
 #include <cstring>
-#include <fstream>
 #include <immintrin.h>
-#include <set>
-#include <sstream>
-#include <string>
 #include <utility>
+
+#include "base/cpu.h"
 
 namespace millrace {
 namespace {
@@ -105,24 +103,7 @@ __attribute__((target("avx2"))) void copy_avx2(char* to, const char* from, size_
   if (stream) _mm_sfence();
 }
 
-std::set<std::string, std::less<>> read_flags() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("flags")) continue;
-    std::istringstream words(line.substr(line.find(':') + 1));
-    std::set<std::string, std::less<>> flags;
-    for (std::string word; words >> word;) flags.insert(word);
-    return flags;
-  }
-  return {};
-}
-
 }  // namespace
-
-bool cpu_has(std::string_view flag) {
-  static const std::set<std::string, std::less<>> flags = read_flags();
-  return flags.contains(flag);
-}
 
 double run_fp32_loop(int64_t rounds) {
   int lanes = 4;

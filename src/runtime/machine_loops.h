@@ -3,12 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 namespace millrace {
-
-/// Whether /proc/cpuinfo lists the flag ("avx512f", "avx512_bf16", "amx_bf16" …).
-bool cpu_has(std::string_view flag);
 
 /// `rounds` times a fixed number of independent fused multiply-adds on registers, in the widest vectors there
 /// are. Returns how many floating-point operations that were (a multiply-add is two).

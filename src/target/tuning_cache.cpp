@@ -8,20 +8,12 @@
 #include <unistd.h>
 
 #include "base/cache_folder.h"
+#include "base/cpu.h"
 
 namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// "Intel(R) Xeon(R) Processor @ 2.50GHz": choices are those of a type of CPU.
-std::string cpu_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);)
-    if (line.starts_with("model name"))
-      if (const size_t colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
-  return "unknown";
-}
 
 /// One line a choice: cpu, problem, choice, between tabs. The first line of a problem holds, so that programs
 /// that measured at the same time agree afterwards. Lines are appended whole; a damaged one is passed over.

@@ -9,13 +9,13 @@
 
 #include <millrace/version.h>
 
+#include "base/cpu.h"
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/format.h"
 #include "base/mapped_file.h"
 #include "base/thread_pool.h"
 #include "base/utc_time.h"
-#include "runtime/machine.h"
 
 namespace millrace::train {
 

@@ -104,6 +104,7 @@ TEST_CASE("passes, rules and providers come in the order of their places") {
                                              "fold",
                                              "fold-scale",
                                              "fuse-epilogue",
+                                             "widen-products",
                                              "precision",
                                              "round-f16",
                                              "refold",

@@ -5,6 +5,7 @@
 
 #include <millrace/array.h>
 
+#include "base/cpu.h"
 #include "base/file.h"
 #include "runtime/machine_loops.h"
 #include "support/cache_variable.h"

@@ -7,6 +7,7 @@
 
 #include <millrace/narrow_types.h>
 
+#include "base/cpu.h"
 #include "base/format.h"
 #include "ir/narrow_float.h"
 #include "llvm/Analysis/VectorUtils.h"
@@ -83,12 +84,8 @@ Value* compare(Builder& b, ScalarOp op, DType dtype, Value* x, Value* y) {
 }
 
 bool rounds_to_bf16() {
-#if defined(__x86_64__)
-  static const bool has = __builtin_cpu_supports("avx512bf16");
+  static const bool has = cpu_has("avx512_bf16");
   return has;
-#else
-  return false;
-#endif
 }
 
 /// The upper 16 bits of an f32 hold a bf16: round to nearest even there; NaNs stay NaNs.
@@ -264,7 +261,7 @@ Value* emit_cast(Builder& b, Value* x, DType from, DType to) {
 
 Value* scale(Builder& b, Value* x, Value* k) {
 #if defined(__x86_64__)
-  static const bool has = __builtin_cpu_supports("avx512f");
+  static const bool has = cpu_has("avx512f");
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
   if (const unsigned lanes = vector ? vector->getNumElements() : 0; has && lanes >= 16 && lanes % 16 == 0) {
     // One instruction, of 16 lanes.

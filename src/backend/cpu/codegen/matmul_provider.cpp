@@ -6,6 +6,7 @@
 #include "backend/cpu/codegen/codegen_provider.h"
 #include "backend/cpu/codegen/jit.h"
 #include "backend/cpu/codegen/matmul.h"
+#include "base/cpu.h"
 #include "base/format.h"
 #include "target/provider.h"
 #include "target/shared_constants.h"
@@ -39,12 +40,10 @@ Operands operands_of(const Graph& graph, const Node& node) {
   p.m = y[rank - 2].size();
   p.n = y[rank - 1].size();
   p.k = a[rank - (p.transpose_a ? 2 : 1)].size();
-#if defined(__x86_64__)
-  if (!__builtin_cpu_supports("avx512f")) {
+  if (!cpu_has("avx512f")) {
     p.lanes = 8;
     p.registers = 16;
   }
-#endif
   return o;
 }
 

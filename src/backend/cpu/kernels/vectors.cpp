@@ -1,15 +1,24 @@
 #include "backend/cpu/kernels/vectors.h"
 
+#include "base/cpu.h"
+
 namespace millrace::cpu {
 
 // What CMakeLists.txt compiles ..._avx512.cpp and ..._avx2.cpp for.
 bool has_avx512() {
-  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+  static const bool has =
+      has_avx2() && cpu_has("avx512f") && cpu_has("avx512vl") && cpu_has("avx512dq") && cpu_has("avx512bw");
+  return has;
 }
 
-bool has_avx512_bf16() { return has_avx512() && __builtin_cpu_supports("avx512bf16"); }
+bool has_avx512_bf16() {
+  static const bool has = has_avx512() && cpu_has("avx512_bf16");
+  return has;
+}
 
-bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+bool has_avx2() {
+  static const bool has = cpu_has("avx2") && cpu_has("fma");
+  return has;
+}
 
 }  // namespace millrace::cpu

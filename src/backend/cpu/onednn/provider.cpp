@@ -33,6 +33,7 @@ class OneDnnProvider : public OperatorProvider {
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     const DType dtype = node.types[0].dtype;
     if (dtype != f32 && dtype != bf16) return fmt::format("only f32 and bf16, not {}", dtype.name());
+    if (dtype == bf16 && !onednn::computes_bf16()) return "bf16 takes AVX-512";
     if (empty(node.types[0]) || std::any_of(node.operands.begin(), node.operands.end(),
                                             [&](Value v) { return empty(graph.type(v)); }))
       return "an operand or the result is empty";

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "backend/cpu/kernels/slot.h"
+#include "base/cpu.h"
 #include "base/format.h"
 
 // OpenMP's own functions; its header and compiler flag are not needed for more.
@@ -14,17 +15,38 @@ int omp_get_max_threads(void);
 
 namespace millrace::onednn {
 
+namespace {
+
+/// The library takes it before its first use only.
+void cap_instructions() {
+  [[maybe_unused]] static const bool done = [] {
+    const std::string& cap = cpu_cap();
+    if (!cap.empty())
+      dnnl::set_max_cpu_isa(cap == "avx2"     ? dnnl::cpu_isa::avx2
+                            : cap == "avx512" ? dnnl::cpu_isa::avx512_core_vnni
+                                              : dnnl::cpu_isa::avx512_core_bf16);
+    return true;
+  }();
+}
+
+}  // namespace
+
 const dnnl::engine& engine() {
+  cap_instructions();
   static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
   return cpu;
 }
 
-bool has_bf16_units() {
-  // The codes of instruction sets are bit sets: one that contains another's bits has its instructions too.
-  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa()),
-             bf16_isa = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
-  return (isa & bf16_isa) == bf16_isa;
+/// The codes of instruction sets are bit sets: one that contains another's bits has its instructions too.
+static bool has(dnnl::cpu_isa wanted) {
+  cap_instructions();
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa()), bits = static_cast<unsigned>(wanted);
+  return (isa & bits) == bits;
 }
+
+bool has_bf16_units() { return has(dnnl::cpu_isa::avx512_core_bf16); }
+
+bool computes_bf16() { return has(dnnl::cpu_isa::avx512_core); }
 
 OneThread::OneThread() : before_(omp_get_max_threads()) {
   if (before_ != 1) omp_set_num_threads(1);

@@ -21,6 +21,8 @@ const dnnl::engine& engine();
 /// Whether the CPU multiplies bf16 numbers (AVX512_BF16 or AMX); oneDNN emulates it elsewhere, slower than
 /// f32.
 bool has_bf16_units();
+/// Whether it takes bf16 at all, if only by way of f32.
+bool computes_bf16();
 
 /// oneDNN splits work among as many threads as OpenMP would give the calling thread. While one of these lives
 /// that is one: primitives are made for, and run on, a single thread.

@@ -1,0 +1,75 @@
+#include "base/cpu.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include <millrace/error.h>
+
+#include "base/format.h"
+
+namespace millrace {
+namespace {
+
+using Words = std::set<std::string, std::less<>>;
+
+/// What stands behind the colon of the first line of /proc/cpuinfo that begins so.
+std::string told(std::string_view name) {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (const size_t colon = line.find(": "); line.starts_with(name) && colon != std::string::npos)
+      return line.substr(colon + 2);
+  return "";
+}
+
+bool allowed(std::string_view flag) {
+  const auto begins = [&](std::string_view with) { return flag.starts_with(with); };
+  if (cpu_cap().empty()) return true;
+  if (begins("amx") || begins("avx10") || flag == "avx512_fp16") return false;
+  if (cpu_cap() == "avx512_bf16") return true;
+  if (flag == "avx512_bf16") return false;
+  // AVX-VNNI and its like came to CPUs that have no AVX-512, after AVX2.
+  return cpu_cap() == "avx512" || !(begins("avx512") || begins("avx_"));
+}
+
+Words read_flags() {
+  std::istringstream words(told("flags"));
+  Words flags;
+  for (std::string word; words >> word;)
+    if (allowed(word)) flags.insert(word);
+  return flags;
+}
+
+}  // namespace
+
+const std::string& cpu_cap() {
+  static const std::string cap = [] {
+    const char* text = std::getenv("MILLRACE_CPU");
+    const std::string word = text ? text : "";
+    constexpr std::string_view known[] = {"", "avx2", "avx512", "avx512_bf16"};
+    if (std::ranges::find(known, word) == std::end(known))
+      fail<InputError>(
+          "MILLRACE_CPU is '{}', but caps at avx2, avx512 or avx512_bf16 only; CPUs without AVX2 are not "
+          "supported",
+          word);
+    return word;
+  }();
+  return cap;
+}
+
+const std::string& cpu_name() {
+  static const std::string name = [] {
+    const std::string model = told("model name");
+    return (model.empty() ? "unknown CPU" : model) + (cpu_cap().empty() ? "" : ", " + cpu_cap() + " at most");
+  }();
+  return name;
+}
+
+bool cpu_has(std::string_view flag) {
+  static const Words flags = read_flags();
+  return flags.contains(flag);
+}
+
+}  // namespace millrace
