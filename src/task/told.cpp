@@ -25,14 +25,34 @@ std::vector<Tensor> most_probable_of(const Tensor& probabilities, int64_t count)
   return millrace::apply("top_k", {&probabilities, 1}, {{"k", count}});
 }
 
-/// One of several classes: the most probable ones, and the one that a threshold decides.
-class ToldClass final : public Told {
+/// Something of classes, and the probability of each if asked.
+class ToldProbabilities : public Told {
  public:
-  ToldClass(const Output& output, const TellOptions& options)
+  ToldProbabilities(const Output& output, const TellOptions& options)
       : output_(output), names_(output.classes()), options_(options) {
     for (std::string& name : names_) name = stored_text(name);
-    top_ = std::clamp<int64_t>(options.top, 1, std::ssize(names_));
   }
+
+ protected:
+  void add_columns_of_all(std::vector<data::Column>& list) const {
+    if (!options_.all) return;
+    for (const std::string& name : names_) list.push_back({output_.prefix() + "p." + name, ColumnKind::real});
+  }
+  void add_all(std::span<const float> probabilities, std::vector<data::Value>& into) const {
+    if (!options_.all) return;
+    for (const float p : probabilities) into.emplace_back(double{p});
+  }
+
+  const Output& output_;
+  std::vector<std::string> names_;
+  TellOptions options_;
+};
+
+/// One of several classes: the most probable ones, and the one that a threshold decides.
+class ToldClass final : public ToldProbabilities {
+ public:
+  ToldClass(const Output& output, const TellOptions& options)
+      : ToldProbabilities(output, options), top_(std::clamp<int64_t>(options.top, 1, std::ssize(names_))) {}
 
   std::vector<Tensor> graph(const Tensor& logits) const override {
     const Tensor probabilities = output_.predictions(logits);
@@ -49,9 +69,7 @@ class ToldClass final : public Told {
       list.push_back({output_.prefix() + "class" + end, ColumnKind::text});
       list.push_back({output_.prefix() + "probability" + end, ColumnKind::real});
     }
-    if (options_.all)
-      for (const std::string& name : names_)
-        list.push_back({output_.prefix() + "p." + name, ColumnKind::real});
+    add_columns_of_all(list);
     return list;
   }
 
@@ -69,24 +87,17 @@ class ToldClass final : public Told {
     const bool swapped =
         results.size() > decision && ids.size() == 2 && results[decision].int_at(row) != ids[0];
     for (size_t i = 0; i < ids.size(); ++i) tell(swapped ? 1 - i : i);
-    if (options_.all)
-      for (const float p : row_of<float>(results[2], row)) into.emplace_back(double{p});
+    if (options_.all) add_all(row_of<float>(results[2], row), into);
   }
 
  private:
-  const Output& output_;
-  std::vector<std::string> names_;
-  TellOptions options_;
   int64_t top_;
 };
 
 /// Labels: those that hold, the most probable first.
-class ToldLabels final : public Told {
+class ToldLabels final : public ToldProbabilities {
  public:
-  ToldLabels(const Output& output, const TellOptions& options)
-      : output_(output), names_(output.classes()), options_(options) {
-    for (std::string& name : names_) name = stored_text(name);
-  }
+  using ToldProbabilities::ToldProbabilities;
 
   std::vector<Tensor> graph(const Tensor& logits) const override {
     std::vector<Tensor> results = {output_.predictions(logits)};
@@ -98,9 +109,7 @@ class ToldLabels final : public Told {
   std::vector<data::Column> columns() const override {
     std::vector<data::Column> list = {{output_.prefix() + "classes", ColumnKind::text},
                                       {output_.prefix() + "probabilities", ColumnKind::text}};
-    if (options_.all)
-      for (const std::string& name : names_)
-        list.push_back({output_.prefix() + "p." + name, ColumnKind::real});
+    add_columns_of_all(list);
     return list;
   }
 
@@ -121,14 +130,8 @@ class ToldLabels final : public Told {
     }
     into.emplace_back(std::move(labels));
     into.emplace_back(std::move(weights));
-    if (options_.all)
-      for (const float p : probabilities) into.emplace_back(double{p});
+    add_all(probabilities, into);
   }
-
- private:
-  const Output& output_;
-  std::vector<std::string> names_;
-  TellOptions options_;
 };
 
 /// What the numbers of an output are called; empty where it predicts none. As the exported model's metadata

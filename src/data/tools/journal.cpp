@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <unistd.h>
 #include <vector>
 
 #include "base/crc32c.h"
@@ -87,6 +88,10 @@ void Journal::add(std::string_view record) {
   write({reinterpret_cast<const char*>(&head), sizeof head});
   write(record);
   if (std::fflush(file_.get()) != 0) fail_writing(path_, "write it", errno);
+  const auto now = std::chrono::steady_clock::now();
+  if (now - flushed_ < std::chrono::seconds(1)) return;
+  if (::fsync(::fileno(file_.get())) != 0) fail_writing(path_, "write it", errno);
+  flushed_ = now;
 }
 
 void Journal::remove() {

@@ -2,6 +2,7 @@
 // came about.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -24,8 +25,9 @@ class Journal {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  /// Appends a record; it is the system's when this returns, so that a killed process leaves it whole.
-  /// IoError when the disk is full.
+  /// Appends a record; it is the system's when this returns, so that a killed process leaves it whole, and is
+  /// flushed to the disk about once a second: a power cut takes what came since. IoError when the disk is
+  /// full.
   void add(std::string_view record);
   /// The work is done: removes the file.
   void remove();
@@ -41,6 +43,7 @@ class Journal {
   };
   std::filesystem::path path_;
   std::unique_ptr<std::FILE, Close> file_;
+  std::chrono::steady_clock::time_point flushed_;
 };
 
 }  // namespace millrace::data

@@ -1,10 +1,12 @@
 #include "data/tools/journal.h"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <fstream>
 
 #include "base/file.h"
+#include "support/disk_calls.h"
 #include "support/temp_folder.h"
 
 using namespace millrace;
@@ -58,4 +60,17 @@ TEST_CASE("a journal has its whole records, wherever it was cut off or damaged")
   write_file(path, std::string_view("something else"));
   CHECK(records_of(path, "of this", replaced).empty());
   CHECK(replaced);
+}
+
+TEST_CASE("a journal is flushed to the disk, but not with every record") {
+  const TempFolder folder;
+  const std::vector<std::string> calls = testing::disk_calls([&] {
+    bool replaced = false;
+    data::Journal journal(
+        folder.path() / "journal", "of this", [](std::string_view) {}, replaced);
+    for (int i = 0; i < 100; ++i) journal.add("record");
+  });
+  const auto flushes = std::count(calls.begin(), calls.end(), "flush file");
+  CHECK(flushes >= 1);
+  CHECK(flushes < 50);
 }
