@@ -84,9 +84,11 @@ Action declare_build(Command& command) {
       .option("--precision", a->precision, "fp32, bf16 or fp16 (else the model's own)")
       .footer(
           "Compiles a model ahead of time, into one file that a session maps and runs at once: graphs as the "
-          "passes left\nthem, weights, kernels' choices, and the code for this CPU. Elsewhere kernels are "
-          "chosen and "
-          "compiled anew when it\nis loaded. Code in the file is run: open only what you trust.\n\n"
+          "passes left\nthem, weights as they are and packed for kernels, kernels' choices, and the code for "
+          "this CPU. Elsewhere kernels\nare chosen, and weights packed, when it is loaded. Sizes that are "
+          "not "
+          "named are compiled when they are first\nasked for. Code in the file is run: open only what you "
+          "trust.\n\n"
           "  millrace build model.onnx -o model.mill --sizes 'batch=1|2|3|4' --fill batch\n"
           "  millrace inspect model.mill --verify\n");
   return [a] { return run_build(*a); };

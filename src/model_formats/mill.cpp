@@ -17,6 +17,7 @@
 #include "base/cpu.h"
 #include "base/format.h"
 #include "base/section_file.h"
+#include "model_formats/sized_text.h"
 #include "session/format.h"
 #include "target/shared_constants.h"
 
@@ -90,6 +91,7 @@ class Artifact {
     std::vector<std::string> all = {
         fmt::format("built by Millrace {} on {}, {}", written_by_, cpu_, precision_)};
     for (const auto& [sizes, place] : graphs_) all.push_back("compiled for " + words(sizes));
+    if (!any_.empty()) all.push_back("compiles for other sizes when they are asked for");
     for (const Section& section : file_.sections())
       all.push_back(fmt::format("section {}: {} bytes", section.name, section.size));
     return all;
@@ -152,6 +154,7 @@ class Artifact {
       graphs_.emplace_back(std::move(sizes), place(item, item.at("bytes").get<uint64_t>(), graphs));
     }
     if (graphs_.empty()) damaged("it has no graph");
+    any_ = file_.text("any", true);
     for (const json& item : list(all, "constants")) constants_.push_back(array(item, "weights"));
     for (const json& item : list(all, "packed")) {
       const auto constant = item.at("constant").get<uint64_t>();
@@ -208,11 +211,7 @@ class Artifact {
   Graph graph(const Bindings& sizes) const {
     const auto at =
         std::find_if(graphs_.begin(), graphs_.end(), [&](const auto& each) { return each.first == sizes; });
-    if (at == graphs_.end()) {
-      std::string there;
-      for (const auto& each : graphs_) there += (there.empty() ? "" : "; ") + words(each.first);
-      fail<InputError>("{}: was not built for {}; it was for {}", file_.name(), words(sizes), there);
-    }
+    if (at == graphs_.end()) return graph_of_others(sizes);
     const std::string_view text = file_.text("graphs", false).substr(at->second.offset, at->second.bytes);
     Graph graph;
     try {
@@ -221,6 +220,32 @@ class Artifact {
       throw;
     } catch (const Error& e) {
       damaged("{}", e.what());
+    }
+    check_ports(graph, sizes);
+    return graph;
+  }
+
+  /// For sizes that it was not built for: the graph as passes would leave it. Kernels are chosen as for sizes
+  /// that it was built for, and have the same packed weights.
+  Graph graph_of_others(const Bindings& sizes) const {
+    if (any_.empty()) {
+      std::string there;
+      for (const auto& each : graphs_) there += (there.empty() ? "" : "; ") + words(each.first);
+      fail<InputError>(
+          "{}: was not built for {}; it was for {}, and its graph is another one for each: build it for "
+          "these, "
+          "too",
+          file_.name(), words(sizes), there);
+    }
+    Graph graph;
+    try {
+      for (const auto& [name, size] : sizes)
+        if (size < 1) fail<InputError>("'{}' is {}", name, size);
+      graph = with_constants(Graph::parse(text_at(any_, sizes)));
+    } catch (const InternalError&) {
+      throw;
+    } catch (const Error& e) {
+      fail<InputError>("{}: cannot be run for {}: {}", file_.name(), words(sizes), e.what());
     }
     check_ports(graph, sizes);
     return graph;
@@ -279,6 +304,7 @@ class Artifact {
   std::vector<std::string> independent_;
   std::map<std::string, std::string> choices_;
   std::vector<std::pair<Bindings, Place>> graphs_;
+  std::string_view any_;  // the graph for any sizes (sized_text.h), or empty
   std::vector<Array> constants_;
   std::map<uint64_t, std::vector<NamedForm>> packed_;  // by constant
 };

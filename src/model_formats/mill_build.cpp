@@ -16,6 +16,7 @@
 #include "base/format.h"
 #include "base/section_file.h"
 #include "model_formats/mill.h"
+#include "model_formats/sized_text.h"
 #include "runtime/ready.h"
 
 namespace millrace::mill {
@@ -40,6 +41,12 @@ class Weights {
     return like.back();
   }
   const std::vector<Array>& arrays() const { return arrays_; }
+  /// Forgets those that came behind the first `count`.
+  void cut(size_t count) {
+    arrays_.resize(std::min(count, arrays_.size()));
+    for (auto& [hash, like] : by_hash_)
+      std::erase_if(like, [&](int64_t number) { return static_cast<size_t>(number) >= count; });
+  }
 
  private:
   std::vector<Array> arrays_;
@@ -66,6 +73,57 @@ Graph without_constants(const Graph& graph, Weights& weights) {
     }
   }
   return rewrite.finish();
+}
+
+/// The model's graph, with weights beside it as constants, to be folded and packed.
+Graph whole_graph(const SessionModel& model, const Bindings& sizes) {
+  Graph graph = model.graph(sizes);
+  if (model.weights.empty()) return graph;
+  Rewriter rewrite(graph);
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const Value input = graph.inputs()[i];
+    const bool given = i < model.inputs.size();
+    rewrite.set(input, given ? rewrite.graph().input(graph.input_names()[i], graph.type(input))
+                             : rewrite.graph().constant(model.weights.at(i - model.inputs.size())));
+  }
+  for (int i = 0; i < graph.size(); ++i)
+    if (!graph.is_input({i, 0})) rewrite.copy(i);
+  return rewrite.finish();
+}
+
+/// The graph for any sizes, learnt from four (sized_text.h); else empty, and `why_not` says why.
+std::string learn_graph(const SessionModel& model, CompileOptions compile, Weights& weights,
+                        std::string& why_not) {
+  // So large that nothing is folded for being small, and no multiples of each other; for the next dimension
+  // they begin elsewhere.
+  constexpr int64_t examples[4][4] = {
+      {37, 61, 53, 41}, {43, 59, 47, 71}, {67, 73, 83, 79}, {113, 101, 97, 127}};
+  std::set<std::string> names;
+  for (const SessionValue& input : model.inputs)
+    for (const Dim& dim : input.type.shape) names.insert(dim.names().begin(), dim.names().end());
+  if (names.empty()) return {};
+  const size_t known = weights.arrays().size();
+  std::vector<std::pair<Bindings, std::string>> texts;
+  try {
+    for (const auto& example : examples) {
+      Bindings sizes;
+      for (const std::string& name : names) {
+        const size_t place = sizes.size();
+        sizes[name] = example[place % 4];
+      }
+      compile.bindings = sizes;
+      texts.emplace_back(
+          sizes, without_constants(make_ready_untimed(whole_graph(model, sizes), compile), weights).str());
+    }
+    if (std::optional<std::string> learnt = learn_text(texts)) return *learnt;
+    why_not = "its graph is not the same for all";
+  } catch (const InternalError&) {
+    throw;
+  } catch (const Error& e) {
+    why_not = e.what();
+  }
+  weights.cut(known);
+  return {};
 }
 
 json values_json(const std::vector<SessionValue>& values) {
@@ -193,21 +251,7 @@ void build(const SessionModel& model, const BuildOptions& options, const std::fi
     options.report(fmt::format("compiling for {}", sizes_words(sizes)));
     compile.bindings = sizes;
     compile.choices = choices;
-    // Weights beside the graph become constants of it, to be folded and packed.
-    Graph graph = model.graph(sizes);
-    if (!model.weights.empty()) {
-      Rewriter rewrite(graph);
-      for (size_t i = 0; i < graph.inputs().size(); ++i) {
-        const Value input = graph.inputs()[i];
-        const bool given = i < model.inputs.size();
-        rewrite.set(input, given ? rewrite.graph().input(graph.input_names()[i], graph.type(input))
-                                 : rewrite.graph().constant(model.weights.at(i - model.inputs.size())));
-      }
-      for (int i = 0; i < graph.size(); ++i)
-        if (!graph.is_input({i, 0})) rewrite.copy(i);
-      graph = rewrite.finish();
-    }
-    const ReadyGraph ready = make_ready(graph, compile);
+    const ReadyGraph ready = make_ready(whole_graph(model, sizes), compile);
     choices.insert(ready.choices.begin(), ready.choices.end());
     for (const PackedConstant& each : ready.packed)
       packed.emplace(std::pair(weights.number_of(each.constant), each.form), each.array);
@@ -218,7 +262,12 @@ void build(const SessionModel& model, const BuildOptions& options, const std::fi
     graphs += text;
   }
   description["choices"] = choices;
-  options.report("writing");
+  compile.choices = choices;
+  std::string why_not;
+  const std::string any = learn_graph(model, compile, weights, why_not);
+  options.report(!any.empty()      ? "other sizes will be compiled when they are asked for"
+                 : why_not.empty() ? "there are no other sizes"
+                                   : "other sizes cannot be run: " + why_not);
   SectionWriter writer(path, kMagic, kVersion);
   const auto add_arrays = [&](const std::string& section, const std::vector<Array>& arrays) {
     std::vector<std::span<const uint8_t>> parts;
@@ -240,6 +289,7 @@ void build(const SessionModel& model, const BuildOptions& options, const std::fi
   }
   writer.add("objects", objects_section(recorded.objects()));
   writer.add("graphs", graphs);
+  writer.add("any", any);
   writer.add("description", description.dump());
   writer.commit();
 }

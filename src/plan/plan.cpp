@@ -9,6 +9,7 @@
 #include "passes/pass.h"
 #include "plan/fastest.h"
 #include "plan/loop.h"
+#include "plan/nearest_choice.h"
 #include "target/tuning_cache.h"
 
 namespace millrace {
@@ -130,6 +131,8 @@ class Planner {
       };
       const auto recorded = options_.choices.find(key);
       auto at = recorded == options_.choices.end() ? takers.end() : named(recorded->second);
+      if (at == takers.end() && options_.nearest)
+        at = named(nearest_choice(options_.choices, key).value_or(""));
       if (at == takers.end()) at = named(tuned_choice(key).value_or(""));
       if (at == takers.end()) continue;
       plan_.choices[key] = (*at)->name();

@@ -7,9 +7,12 @@
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
 #include "plan/constants.h"
+#include "plan/nearest_choice.h"
 #include "runtime/compare.h"
 #include "runtime/kept_copies.h"
+#include "runtime/ready.h"
 #include "runtime/run_clock.h"
+#include "target/device.h"
 #include "target/tuning_cache.h"
 
 namespace millrace {
@@ -55,9 +58,14 @@ class Lowering {
     return std::move(now_);
   }
 
+  Graph passes_alone() {
+    untimed_ = true;
+    return pass(0);
+  }
+
  private:
-  /// Passes, layouts and plan, with so many bytes of activations computed again.
-  void lower(int64_t drop_bytes) {
+  /// The graph as passes leave it.
+  Graph pass(int64_t drop_bytes) {
     now_.passes.clear();
     now_.copies = {options_.donations, std::move(now_.copies.refused), {}, {}, {}, repeat_};
     const auto faster = [&](const std::string& problem, const Form& first, const Form& second) {
@@ -72,7 +80,12 @@ class Lowering {
         drop_bytes,
         &now_.copies,
         target_.fuses && options_.memory == 0 ? faster : decltype(PassContext::faster){}};
-    Graph lowered = what_ == Lower::from_ready ? graph_ : run_passes(graph_, context, &now_.passes);
+    return what_ == Lower::from_ready ? graph_ : run_passes(graph_, context, &now_.passes);
+  }
+
+  /// Passes, layouts and plan, with so many bytes of activations computed again.
+  void lower(int64_t drop_bytes) {
+    Graph lowered = pass(drop_bytes);
     if (what_ == Lower::and_keep) now_.lowered = std::make_shared<const Graph>(lowered);
     // What is ready may lie in a file, which all map: it is not copied.
     if (what_ != Lower::from_ready) lowered = share_constants(lowered);
@@ -83,8 +96,9 @@ class Lowering {
     now_.passes.push_back(
         {"layout", static_cast<double>(laid_out_at - lowered_at) * 1e-9, laid_out.graph.size()});
     do {
-      now_.plan = make_plan(laid_out, target_, {now_.donations, choices_, options_.exact, frugal_, {}, true},
-                            device_);
+      now_.plan = make_plan(
+          laid_out, target_,
+          {now_.donations, choices_, options_.exact, frugal_, {}, true, what_ == Lower::from_ready}, device_);
       // Choices made for the first try hold for the others.
       choices_.insert(now_.plan.choices.begin(), now_.plan.choices.end());
     } while (wastes_memory());
@@ -114,6 +128,8 @@ class Lowering {
     }
     const auto recorded = choices_.find(problem);
     std::string choice = recorded != choices_.end() ? recorded->second : tuned_choice(problem).value_or("");
+    if (untimed_ && choice != first.name && choice != second.name)
+      choice = nearest_choice(options_.choices, problem).value_or(first.name);
     if (choice != first.name && choice != second.name) {
       choice = runs_faster(second.graph, first.graph, options_.target, {{problem, first.name}}) ? second.name
                                                                                                 : first.name;
@@ -241,6 +257,7 @@ class Lowering {
   std::map<std::string, std::string> choices_, compared_;  // all; those of prefers()
   const Lower what_;
   std::set<std::string> undone_;  // second forms that are only taken where the caller has recorded it
+  bool untimed_ = false;          // nothing is timed
   bool repeat_ = false;           // copies of parameters are made where they are read
   std::set<std::string> frugal_;  // problems whose fastest kernel took too much memory
   Lowered now_;
@@ -262,6 +279,22 @@ int64_t Lowered::bound_bytes() const {
 Lowered lower(const Graph& graph, const Target& target, const std::string& precision,
               const CompileOptions& options, DeviceContext device, Lower what) {
   return Lowering(graph, target, precision, options, device, what).run();
+}
+
+std::string precision_on(const Target& target, const CompileOptions& options) {
+  // What "bf16-pure" stores is the business of those who make graphs; its arithmetic is that of "bf16".
+  const bool narrow = options.precision == "bf16" || options.precision == "bf16-pure";
+  if (options.precision != "fp32" && options.precision != "fp16" && !narrow)
+    fail<InputError>("there is no precision '{}'; choose fp32, bf16, bf16-pure or fp16", options.precision);
+  return narrow && target.fast_bf16 ? "bf16" : options.precision == "fp16" ? "fp16" : "fp32";
+}
+
+Graph make_ready_untimed(const Graph& graph, const CompileOptions& options) {
+  MILLRACE_CHECK(options.donations.empty() && options.memory == 0, "what is kept has neither");
+  const Device& device = device_named(options.target);
+  const Graph special = specialise(graph, options.bindings);
+  return Lowering(special, device.target(), precision_on(device.target(), options), options, device.context())
+      .passes_alone();
 }
 
 }  // namespace millrace

@@ -18,7 +18,7 @@ namespace millrace {
 enum class Lower {
   graph,       // a graph, for a program
   and_keep,    // the same; `lowered` is kept
-  from_ready,  // what another lowering kept: no pass is run
+  from_ready,  // what another lowering kept: no pass is run, and kernels are timed where nothing similar was
 };
 
 struct Lowered {
@@ -36,5 +36,8 @@ struct Lowered {
 /// InputError when the memory that the options allow is too little (naming the least).
 Lowered lower(const Graph& graph, const Target& target, const std::string& precision,
               const CompileOptions& options, DeviceContext device, Lower what = Lower::graph);
+
+/// The precision asked for, as the target computes it. InputError when there is none such.
+std::string precision_on(const Target& target, const CompileOptions& options);
 
 }  // namespace millrace

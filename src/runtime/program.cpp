@@ -415,15 +415,11 @@ std::shared_ptr<const Executable> Compiler::compile(const Graph& graph, const Co
   check_operators();
   const Device& device = device_named(options.target);
   const Target& target = device.target();
-  // What "bf16-pure" stores is the business of those who make graphs; its arithmetic is that of "bf16".
-  const bool narrow = options.precision == "bf16" || options.precision == "bf16-pure";
-  if (options.precision != "fp32" && options.precision != "fp16" && !narrow)
-    fail<InputError>("there is no precision '{}'; choose fp32, bf16, bf16-pure or fp16", options.precision);
   if (options.memory < 0)
     fail<InputError>("the memory allowed is {} bytes; 0 stands for as much as it takes", options.memory);
   auto impl = std::make_unique<Executable::Impl>();
   impl->device = &device;
-  impl->precision = narrow && target.fast_bf16 ? "bf16" : options.precision == "fp16" ? "fp16" : "fp32";
+  impl->precision = precision_on(target, options);
   const Graph special = specialise(graph, options.bindings);
   check_donations(special, options.donations);
   impl->user_inputs = static_cast<int>(special.inputs().size());

@@ -26,7 +26,9 @@ struct ReadyGraph {
 /// Compiles, and gives what compile_ready() needs. As Executable::compile(); no donations, no limit of
 /// memory.
 ReadyGraph make_ready(const Graph& graph, const CompileOptions& options);
-/// `options`: those of make_ready(), with its choices.
+/// The graph alone, as passes leave it where nothing is timed: for sizes that nobody runs now.
+Graph make_ready_untimed(const Graph& graph, const CompileOptions& options);
+/// `options`: those of make_ready(), with its choices. Of a problem that has none the nearest one's is taken.
 std::shared_ptr<const Executable> compile_ready(const Graph& graph, const CompileOptions& options);
 
 }  // namespace millrace

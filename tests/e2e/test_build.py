@@ -41,6 +41,7 @@ def test_commands_of_the_page_run_and_say_what_the_model_says(millrace, desk):
     lines = [line for block in re.findall(r"^```\n(.*?)^```", page, re.M | re.S) for line in block.splitlines()]
     assert len(lines) == 4
     printed = {line: millrace(*shlex.split(line)[1:], cwd=desk).stdout for line in lines}
+    assert "compiles for other sizes" in printed["millrace inspect model.mill"]
     assert "compiled for batch=4" in printed["millrace inspect model.mill"] and "section weights" in printed["millrace inspect model.mill"]
     assert "every byte is as it was written" in printed["millrace inspect model.mill --verify"]
     assert np.allclose(predicted(millrace, desk, "model.mill"), predicted(millrace, desk, "model.onnx"), atol=1e-6)
@@ -48,6 +49,11 @@ def test_commands_of_the_page_run_and_say_what_the_model_says(millrace, desk):
     rows = [millrace("predict", model, "more.npy", "--json", cwd=desk).stdout for model in ("model.mill", "model.onnx")]
     five = [np.array([json.loads(line)["y"] for line in text.splitlines()]) for text in rows]
     assert five[0].shape == (5, 10) and np.allclose(five[0], five[1], atol=1e-6)
+    # Nothing was built for so many, nor for what they are filled up to.
+    np.save(desk / "many.npy", np.random.default_rng(3).standard_normal((21, 3, 8, 8)).astype(np.float32))
+    many = [millrace("predict", model, "many.npy", "--json", cwd=desk).stdout.splitlines() for model in ("model.mill", "model.onnx")]
+    both = [np.array([json.loads(line)["y"] for line in lines]) for lines in many]
+    assert both[0].shape == (21, 10) and np.allclose(both[0], both[1], atol=1e-6)
     for verb in ("profile", "explain"):
         assert "inference, batch=4" in millrace(verb, "model.mill", "--sizes", "batch=4", cwd=desk).stdout
     # Nothing comes from the cache: an empty one does as well.
@@ -72,13 +78,18 @@ def test_what_cannot_be_built_or_opened_is_said(millrace, desk):
     assert "depends on what stands beside" in said and not (desk / "m.mill").exists()
     millrace("build", "model.onnx", "-o", "m.mill", cwd=desk)
     assert "is built already" in millrace("build", "m.mill", "-o", "n.mill", cwd=desk, code=1).stderr
-    assert "was not built for batch=4; it was for batch=1" in millrace("predict", "m.mill", "batch.npy", cwd=desk, code=1).stderr
+    # Nodes that depend on the batch.
+    save(desk / "odd.onnx", [node("Shape", ["x"], ["s"]), node("Mod", ["s", "k"], ["m"]), node("Cast", ["m"], ["f"], to=1), node("Mul", ["x", "f"], ["y"])], [("x", 1, ["batch", 2])], [("y", 1, ["batch", 2])], [("k", np.array([3, 3], np.int64))])
+    built = millrace("build", "odd.onnx", "-o", "odd.mill", cwd=desk).stdout
+    assert "other sizes cannot be run" in built
+    np.save(desk / "four.npy", np.ones([4, 2], np.float32))
+    assert "was not built for batch=4; it was for batch=1" in millrace("predict", "odd.mill", "four.npy", cwd=desk, code=1).stderr
     assert "built for fp32" in millrace("predict", "m.mill", "batch.npy", "--precision", "bf16", cwd=desk, code=1).stderr
     whole = (desk / "m.mill").read_bytes()
     for damaged, error in (
         (whole[:-1], "cut short"),
         (whole[: len(whole) // 2], "cut short"),
-        (whole[:8] + b"\x01" + whole[9:], "is of version 1, but only version 2 can be read: make it again"),
+        (whole[:8] + b"\x01" + whole[9:], "is of version 1, but only version 3 can be read: make it again"),
         (whole.replace(b"millrace graph 1", b"millrace graph 2", 1), "'graphs'"),
     ):
         assert damaged != whole

@@ -1,5 +1,6 @@
 // Hostile built models. The first byte says what the rest is: a whole file, or its description and graphs
-// (behind each other, with a zero between), which then get sound checksums, as an attacker would give them.
+// (behind each other, with a zero between; the graphs may be those for any sizes), which then get sound
+// checksums, as an attacker would give them.
 // Nothing is compiled or run: who opens a built model runs its code.
 #include "model_formats/mill.h"
 
@@ -25,7 +26,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     writer.add("weights", std::string(512, '\1'));
     writer.add("packed", std::string(512, '\2'));
     writer.add("objects", data[0] % 4 == 1 ? std::string_view() : rest.substr(0, 40));
-    writer.add("graphs", rest.substr(std::min(zero + 1, rest.size())));
+    const std::string_view graphs = rest.substr(std::min(zero + 1, rest.size()));
+    writer.add("graphs", graphs);
+    writer.add("any", data[0] % 8 < 4 ? std::string_view() : graphs);
     writer.add("description", rest.substr(0, zero));
     writer.commit();
   }
@@ -33,6 +36,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const SessionModel model = mill::load(path);
     for (const Bindings& sizes : mill::sizes_of(path)) (void)model.graph(sizes);
     (void)mill::describe(path);
+    try {
+      (void)model.graph({{"batch", 3}});
+    } catch (const Error&) {  // it was not built for that, or this is no graph
+    }
     mill::verify(path);
     (void)Session(model);
   });

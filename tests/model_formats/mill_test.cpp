@@ -90,14 +90,16 @@ TEST_CASE("a built model says what the model says, for all that it was built for
     CHECK(built.notes().empty());
     CHECK(built.inputs()[0].type.str() == "f32[batch, 1, 12, 12]");
     CHECK(built.outputs()[0].name == "y");
-    for (const int64_t rows : {1, 4}) {
+    for (const int64_t rows : {1, 4, 3, 5, 11}) {
       const Array x = mill_pictures(rows);
       const Array should = plain.run({{x}})[0], is = built.run({{x}})[0];
       REQUIRE(is.type() == should.type());
       for (int64_t i = 0; i < is.count(); ++i) CHECK(is.at(i) == doctest::Approx(should.at(i)).epsilon(1e-5));
     }
-    CHECK_THROWS_WITH_AS(built.run({{mill_pictures(6)}}),
-                         doctest::Contains("was not built for batch=6; it was for"), InputError);
+    CHECK_THROWS_WITH_AS((void)mill::load(path).graph({{"batch", 0}}),
+                         doctest::Contains("cannot be run for batch=0: 'batch' is 0"), InputError);
+    CHECK_THROWS_WITH_AS((void)mill::load(path).graph({{"batch", int64_t{1} << 60}}),
+                         doctest::Contains("cannot be run for batch="), InputError);
     CHECK_THROWS_WITH_AS(Session::load(path, {.precision = "bf16"}), doctest::Contains("built for fp32"),
                          InputError);
   }
@@ -116,13 +118,33 @@ TEST_CASE("nothing is compiled for a built model, though the cache is empty") {
   CHECK(after.from_disk > before.from_disk);
 }
 
+TEST_CASE("a built model whose graph differs from size to size runs for those that it was built for") {
+  testing::TempFolder folder;
+  SessionModel model;
+  model.inputs = {{"x", {f32, {Dim::named("batch"), 5}}}};
+  model.outputs = {{"y", {f32, {Dim::named("batch"), 5}}}};
+  model.graph = [](const Bindings& sizes) {
+    Graph graph;
+    const int64_t batch = sizes.at("batch");
+    const Value x = graph.input("x", {f32, {batch, 5}});
+    graph.set_outputs({graph.add(batch % 3 == 1 ? "tanh" : "exp", {x})}, {"y"});
+    return graph;
+  };
+  const std::filesystem::path path = mill_built(folder, model);
+  const Session built = Session::load(path);
+  CHECK(built.run({{Array::full(f32, {4, 5}, 0)}})[0].at(7) == 0);
+  CHECK_THROWS_WITH_AS(built.run({{Array::full(f32, {6, 5}, 0)}}),
+                       doctest::Contains("was not built for batch=6; it was for batch=1; batch=4"),
+                       InputError);
+}
+
 TEST_CASE("no weights are packed for a built model: it has them as kernels want them") {
   testing::TempFolder folder;
   const std::filesystem::path path = mill_built(folder, mill_lenet());
   const int64_t before = shared_constant_bytes();
   const Session built = Session::load(path), twice = Session::load(path);
   for (const Session* session : {&built, &twice})
-    for (const int64_t rows : {1, 4}) (void)session->run({{mill_pictures(rows)}});
+    for (const int64_t rows : {1, 4, 12}) (void)session->run({{mill_pictures(rows)}});
   CHECK(shared_constant_bytes() == before);
   const SectionFile file(path, mill::kMagic, mill::kVersion);
   CHECK(file.bytes("packed", true).size() > 33 * 600);
@@ -189,5 +211,5 @@ TEST_CASE("a built model that is damaged is refused, or at least by verification
   later[8] = static_cast<char>(mill::kVersion + 1);
   write_file(other, later);
   CHECK_THROWS_WITH_AS(Session::load(other),
-                       doctest::Contains("is of version 3, but only version 2 can be read"), InputError);
+                       doctest::Contains("is of version 4, but only version 3 can be read"), InputError);
 }
