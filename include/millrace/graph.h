@@ -63,7 +63,7 @@ struct Node {
   Attributes attributes;
   std::vector<Type> types;  // of the results
   std::shared_ptr<const Graph>
-      body;  // composites: what the node means, in simpler operators; loops: one step
+      body;  // composites: what the node means, in simpler operators; loops: one step; branches: both
   Location location;
 };
 
@@ -84,8 +84,8 @@ class Graph {
   Value add(const Operator& op, std::vector<Value> operands, Attributes attributes = {});
   Value add(std::string_view op, std::vector<Value> operands, Attributes attributes = {});
   /// Appends a composite with a given body (fusion, captured functions); types are those of the body's
-  /// outputs. A loop's come from its rule. TypeError when operands and body do not fit or the operator takes
-  /// no body.
+  /// outputs. Those of control flow come from its rule. TypeError when operands and body do not fit or the
+  /// operator takes no body.
   Value add_with_body(const Operator& op, std::vector<Value> operands, Attributes attributes,
                       std::shared_ptr<const Graph> body);
   /// Names what is computed; may be called again. TypeError when one is not a value of the graph.

@@ -27,8 +27,9 @@ enum class OpClass {
   view,   // reshape, after: the elements of the first operand in the same order; others are only waited for
   heavy,  // matmul, convolutions, scatter_add: providers compete for it
   composite,  // has a body
-  group,  // fused: its node carries a body of element-wise, movement and generator operators and reductions
-  loop,   // scan: runs the body its node carries many times
+  group,   // fused: its node carries a body of element-wise, movement and generator operators and reductions
+  loop,    // scan, while_loop: run the body their node carries many times
+  branch,  // cond: runs one half of the body its node carries
   input,
   constant
 };
@@ -46,7 +47,7 @@ struct TypeContext {
   std::span<const Type> operands;
   const Attributes& attributes;
   const Location& location;
-  const Graph* body = nullptr;  // loops: the body that the node carries
+  const Graph* body = nullptr;  // loops and branches: the body that the node carries
   [[noreturn]] void error(const std::string& what) const;
 };
 
@@ -73,7 +74,7 @@ struct Sample {
   /// False where finite differences make no sense (ties, kinks at the drawn points).
   bool check_gradient = true;
   std::string note = {};
-  /// Loops: makes the body for the given operand types.
+  /// Loops and branches: makes the body for the given operand types.
   std::function<Graph(std::span<const Type>)> body = {};
 };
 
@@ -248,8 +249,10 @@ struct Operator {
   bool reshapes() const { return op_class == OpClass::view && max_operands == 1; }
   /// Not computed: an input or a constant.
   bool is_given() const { return op_class == OpClass::input || op_class == OpClass::constant; }
-  /// The node gives the body (groups, loops); else the operator makes it.
-  bool takes_body() const { return op_class == OpClass::group || op_class == OpClass::loop; }
+  /// Control flow: the node gives the body, and the operator says how it is run.
+  bool runs_body() const { return op_class == OpClass::loop || op_class == OpClass::branch; }
+  /// The node gives the body (groups, control flow); else the operator makes it.
+  bool takes_body() const { return op_class == OpClass::group || runs_body(); }
 };
 
 /// Makes an element-wise operator the one scalar operation.

@@ -278,6 +278,30 @@ using ScanStep = std::function<ScanResult(std::span<const Tensor> carries, std::
 ScanResult scan(const ScanStep& step, std::span<const Tensor> carries, std::span<const Tensor> sequences,
                 bool reverse = false, std::source_location where = std::source_location::current());
 
+/// A choice in the graph: what `then` gives where `condition`, a bool scalar, is true, else what `otherwise`
+/// gives. Both are called once and use what they capture; only the one that is chosen is run. They give as
+/// many tensors as each other, of the same types, and must not read tensors on the host. Gradients flow
+/// through the branch that was run.
+using Branch = std::function<std::vector<Tensor>()>;
+std::vector<Tensor> cond(const Tensor& condition, const Branch& then, const Branch& otherwise,
+                         std::source_location where = std::source_location::current());
+
+/// A loop in the graph that runs as long as `condition`, a bool scalar of the state, is true, for `limit`
+/// steps at most. `step` gives the next state, whose types stay, and what is stacked: as large as `limit`
+/// says, with zeros for the steps that were not run. Both are called for their graphs alone and must not read
+/// tensors on the host. Gradients need a limit, and cost as much as all its steps.
+struct WhileResult {
+  std::vector<Tensor> state;    // after the last step
+  std::vector<Tensor> stacked;  // [limit, …]
+  Tensor steps;                 // how many were run, i64
+};
+using WhileCondition = std::function<Tensor(std::span<const Tensor> state)>;
+using WhileStep = std::function<ScanResult(std::span<const Tensor> state)>;
+inline constexpr int64_t no_limit = (int64_t{1} << 47) - 1;
+WhileResult while_loop(const WhileCondition& condition, const WhileStep& step, std::span<const Tensor> state,
+                       int64_t limit = no_limit,
+                       std::source_location where = std::source_location::current());
+
 // Losses: the mean over all rows.
 /// logits [N, classes] against class numbers (i64 [N]) or probabilities ([N, classes]).
 Tensor cross_entropy(const In& logits, const Tensor& target, double label_smoothing = 0);

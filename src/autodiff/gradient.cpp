@@ -4,6 +4,7 @@
 
 #include <millrace/operator.h>
 
+#include "autodiff/cond_gradient.h"
 #include "autodiff/scan_gradient.h"
 #include "base/format.h"
 #include "ops/build.h"
@@ -82,6 +83,8 @@ std::vector<Value> flow_back(Graph& graph, std::span<const Value> outputs, std::
       parts = node.op->gradient({graph, node, node.operands, results, arrived});
     else if (node.op->op_class == OpClass::loop)
       parts = scan_gradient(graph, node, node.operands, arrived);
+    else if (node.op->op_class == OpClass::branch)
+      parts = cond_gradient(graph, node, node.operands, arrived);
     else if (node.body)
       parts = body_gradient(graph, node, node.operands, arrived);
     else

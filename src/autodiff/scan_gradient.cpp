@@ -4,6 +4,7 @@
 #include <map>
 
 #include <millrace/operator.h>
+#include <millrace/tensor.h>
 
 #include "autodiff/gradient.h"
 #include "base/format.h"
@@ -50,7 +51,8 @@ Joint differentiate_body(const Graph& body, const ops::Scan& s, std::span<const 
   return joint;
 }
 
-/// Builds the body of the backward scan from a joint graph.
+/// Builds the body of the backward scan from a joint graph. Of a while_loop it passes on what it carries for
+/// the steps that were not run.
 class BackwardBody {
  public:
   BackwardBody(const Joint& joint, const ops::Scan& scan)
@@ -62,6 +64,7 @@ class BackwardBody {
       const bool zero = is_zero(joint.graph, gradient);
       if (is_carry(k) || !zero) need(gradient);
     }
+    if (scan.conditional) need(ran());
     for (int i = joint.graph.size() - 1; i >= 0; --i)
       if (needed_[i] && computed(i))
         for (const Value& operand : joint.graph.node(i).operands) need(operand);
@@ -109,6 +112,9 @@ class BackwardBody {
 
  private:
   size_t body_inputs() const { return joint_.input_gradients.size(); }
+  /// Of a while_loop, whose stacks are zero, or false, for steps that were not run: whether a step was, which
+  /// the condition says that it begins with.
+  Value ran() const { return joint_.graph.inputs()[0]; }
 
   /// Free to compute again: where it comes from is kept instead.
   static bool is_free(const Node& node) {
@@ -144,10 +150,14 @@ class BackwardBody {
   void set_outputs(const std::vector<Value>& sums) {
     ops::Build b(to_);
     std::vector<Value> outputs;
+    const auto next = [&](Value value, Value before) {
+      outputs.push_back(scan_.conditional ? b.select(map_.at(ran()), value, before) : value);
+    };
     for (int k = 0; k < scan_.carries; ++k)
-      if (joint_.carry_seeds[k].valid()) outputs.push_back(map_.at(joint_.input_gradients[k]));
+      if (const Value seed = joint_.carry_seeds[k]; seed.valid())
+        next(map_.at(joint_.input_gradients[k]), map_.at(seed));
     for (size_t k = 0; k < sums.size(); ++k)
-      if (sums[k].valid()) outputs.push_back(b.add(sums[k], map_.at(joint_.input_gradients[k])));
+      if (sums[k].valid()) next(b.add(sums[k], map_.at(joint_.input_gradients[k])), sums[k]);
     for (size_t k = 0; k < sums.size(); ++k)
       if (is_sequence(k) && joint_.input_gradients[k].valid() &&
           !is_zero(joint_.graph, joint_.input_gradients[k]))
@@ -186,6 +196,9 @@ std::vector<Value> save(Graph& graph, const Node& node, const ops::Scan& s, std:
 std::vector<Value> scan_gradient(Graph& graph, const Node& node, std::span<const Value> operands,
                                  std::span<const Value> result_gradients) {
   const ops::Scan s = ops::scan_of(node);
+  if (s.conditional && s.length == Dim(no_limit))
+    fail<TypeError>("a while_loop has a gradient where it has a limit of its steps, and this one has none{}",
+                    node.location.empty() ? "" : fmt::format(" (in layer '{}')", node.location.str()));
   const Joint joint = differentiate_body(*node.body, s, result_gradients);
   BackwardBody backward(joint, s);
   ops::Build b(graph);

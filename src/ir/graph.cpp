@@ -126,7 +126,7 @@ Value Graph::add(std::string_view op, std::vector<Value> operands, Attributes at
 }
 
 Value Graph::add(const Operator& op, std::vector<Value> operands, Attributes attributes) {
-  if (op.op_class == OpClass::loop) fail<TypeError>("{} needs a body{}", op.name, in_layer(location_));
+  if (op.runs_body()) fail<TypeError>("{} needs a body{}", op.name, in_layer(location_));
   complete_attributes(op, attributes, location_);
   const std::vector<Type> given_types = operand_types(*this, op, operands);
   const TypeContext context{op, given_types, attributes, location_};
@@ -159,13 +159,12 @@ Value Graph::add(const Operator& op, std::vector<Value> operands, Attributes att
 
 Value Graph::add_with_body(const Operator& op, std::vector<Value> operands, Attributes attributes,
                            std::shared_ptr<const Graph> body) {
-  const bool loop = op.op_class == OpClass::loop;
   if (!op.takes_body()) fail<TypeError>("{} takes no body", op.name);
   if (!body) fail<TypeError>("{} needs a body", op.name);
   const std::vector<Type> given_types = operand_types(*this, op, operands);
   Node node;
   node.op = &op;
-  if (loop) {
+  if (op.runs_body()) {
     complete_attributes(op, attributes, location_);
     const TypeContext context{op, given_types, attributes, location_, body.get()};
     node.types = op.types(context);
@@ -236,7 +235,7 @@ void Graph::verify() const {
     }
     if (!n.body) continue;
     n.body->verify();
-    if (n.op->op_class == OpClass::loop) continue;  // its type rule knows the body
+    if (n.op->runs_body()) continue;  // its type rule knows the body
     MILLRACE_CHECK(n.body->inputs().size() == n.operands.size() && n.body->outputs().size() == n.types.size(),
                    "node {} ({}) and its body differ in operands or results", i, n.op->name);
     for (size_t k = 0; k < n.operands.size(); ++k)

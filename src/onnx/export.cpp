@@ -5,6 +5,7 @@
 
 #include <millrace/narrow_types.h>
 #include <millrace/operator.h>
+#include <millrace/tensor.h>
 
 #include "base/format.h"
 #include "onnx/writer.h"
@@ -101,41 +102,99 @@ class Walk {
       if (const auto results = node.op->onnx_rule(call); !results.empty()) return results;
     if (node.op->op_class == OpClass::elementwise && !node.op->onnx.empty() && node.op->attributes.empty())
       return call.one(std::string(node.op->onnx[0]), call.operands);
-    if (node.op->op_class == OpClass::loop) return scan(call);
+    if (node.op->op_class == OpClass::loop) return loop(call);
+    if (node.op->op_class == OpClass::branch) return branches(call);
     if (node.body) return Walk(writer_, *node.body, call.operands, call.wanted).run();
     fail<InputError>("{}the operator {}{} has no counterpart in ONNX",
                      node.op->random ? "random numbers: " : "", node.op->name,
                      node.location.empty() ? "" : fmt::format(" (of {})", node.location.str()));
   }
 
-  /// ONNX's Scan; its body reads invariants by their outer names.
-  std::vector<std::string> scan(const OnnxCall& call) {
+  /// ONNX's Scan where there are sequences, else its Loop. The body reads invariants by their outer names.
+  std::vector<std::string> loop(const OnnxCall& call) {
     const Node& node = call.node;
     const ops::Scan s = ops::scan_of(node);
-    if (s.sequences == 0)
-      fail<InputError>("a loop over nothing but a number of steps{} has no counterpart in ONNX",
+    const bool scan = s.sequences > 0;
+    if (!scan && s.reverse && s.outputs > 0)
+      fail<InputError>("a loop that stacks backwards without a sequence{} has no counterpart in ONNX",
                        node.location.empty() ? "" : fmt::format(" (of {})", node.location.str()));
     const auto looped = static_cast<size_t>(s.carries + s.sequences);
     GraphWriter inner = writer_.inner();
+    std::string going;
+    if (!scan) {
+      inner.input(inner.fresh("step"), {i64, {}});
+      going = inner.fresh("going");
+      inner.input(going, {boolean, {}});
+    }
     std::vector<std::string> inputs;
     for (size_t k = 0; k < call.operands.size(); ++k) {
       inputs.push_back(k < looped ? inner.fresh("x") : call.operands[k]);
       if (k < looped) inner.input(inputs[k], node.body->type(node.body->inputs()[k]));
     }
     const std::vector<std::string> results = Walk(inner, *node.body, inputs).run();
-    for (size_t r = 0; r < results.size(); ++r) {
-      const std::string name = inner.fresh("y");
-      inner.named_node("Identity", {results[r]}, name);
-      inner.output(name, node.body->type(node.body->outputs()[r]));
+    if (!scan) give(inner, s.conditional ? results[0] : going, {boolean, {}});
+    for (size_t r = 0; r < results.size(); ++r)
+      give(inner, results[r], node.body->type(node.body->outputs()[r]));
+    std::vector<std::string> operands(call.operands.begin(),
+                                      call.operands.begin() + static_cast<int64_t>(looped));
+    OnnxAttributes attributes;
+    if (scan) {
+      const int64_t direction = s.reverse ? 1 : 0;
+      attributes = {{"num_scan_inputs", int64_t{s.sequences}},
+                    {"scan_input_directions", std::vector<int64_t>(s.sequences, direction)},
+                    {"scan_output_directions", std::vector<int64_t>(s.outputs, direction)}};
+    } else {
+      operands.insert(operands.begin(), {most(s), s.conditional ? call.operands[0] : ""});
     }
-    const int64_t direction = s.reverse ? 1 : 0;
-    return writer_.nodes("Scan",
-                         {call.operands.begin(), call.operands.begin() + static_cast<int64_t>(looped)},
-                         static_cast<int>(results.size()),
-                         {{"num_scan_inputs", int64_t{s.sequences}},
-                          {"scan_input_directions", std::vector<int64_t>(s.sequences, direction)},
-                          {"scan_output_directions", std::vector<int64_t>(s.outputs, direction)}},
-                         inner.finish("step"));
+    std::vector<std::string> names =
+        writer_.nodes(scan ? "Scan" : "Loop", operands, static_cast<int>(results.size()), attributes,
+                      {{"body", inner.finish("step")}});
+    for (int r = s.carries; s.conditional && r < s.carries + s.outputs; ++r)
+      if (call.wanted[r]) names[r] = with_zeros(names[r], node.types[r].shape);
+    return names;
+  }
+
+  /// Of ONNX's Loop: the most steps; empty where there is no limit.
+  std::string most(const ops::Scan& s) {
+    if (s.length == Dim(no_limit)) return "";
+    Array limit(i64, Shape{});
+    limit.set_int(0, s.length.size());
+    return writer_.constant(limit);
+  }
+
+  static void give(GraphWriter& graph, const std::string& value, const Type& type) {
+    const std::string name = graph.fresh("y");
+    graph.named_node("Identity", {value}, name);
+    graph.output(name, type);
+  }
+
+  /// What a Loop stacked, with zeros for the steps that were not run, up to `shape`.
+  std::string with_zeros(const std::string& stack, const Shape& shape) {
+    const std::string size =
+        writer_.node("Slice", {writer_.node("Shape", {stack}), writer_.ints({0}), writer_.ints({1})});
+    const std::string missing = writer_.node("Sub", {writer_.ints({shape[0].size()}), size});
+    const std::string before = writer_.ints(std::vector<int64_t>(shape.size(), 0));
+    std::vector<std::string> pads = {before, missing};
+    if (shape.rank() > 1) pads.push_back(writer_.ints(std::vector<int64_t>(shape.size() - 1, 0)));
+    return writer_.node("Pad", {stack, writer_.node("Concat", pads, {{"axis", int64_t{0}}})});
+  }
+
+  /// ONNX's If; its branches read the operands by their outer names.
+  std::vector<std::string> branches(const OnnxCall& call) {
+    const Graph& body = *call.node.body;
+    const size_t results = call.node.types.size();
+    OnnxGraphs graphs;
+    for (const bool first : {true, false}) {
+      std::vector<bool> wanted(2 * results, !first);
+      std::fill_n(wanted.begin(), results, first);
+      GraphWriter inner = writer_.inner();
+      const std::vector<std::string> names =
+          Walk(inner, body, {call.operands.begin() + 1, call.operands.end()}, wanted).run();
+      for (size_t r = 0; r < results; ++r) give(inner, names[first ? r : results + r], call.node.types[r]);
+      const std::string name = first ? "then_branch" : "else_branch";
+      graphs.emplace_back(name, inner.finish(name));
+    }
+    return writer_.nodes("If", {call.operands[0]}, static_cast<int>(results), {}, graphs);
   }
 
   GraphWriter& writer_;

@@ -164,7 +164,7 @@ std::string GraphWriter::ints(const std::vector<int64_t>& values) {
 
 void GraphWriter::append(const std::string& type, const std::vector<std::string>& inputs,
                          const std::vector<std::string>& results, const OnnxAttributes& attributes,
-                         const WireWriter* body) {
+                         const OnnxGraphs& graphs) {
   WireWriter proto;
   for (const std::string& name : inputs) proto.bytes(1, name);
   read_->insert(inputs.begin(), inputs.end());
@@ -172,7 +172,8 @@ void GraphWriter::append(const std::string& type, const std::vector<std::string>
   proto.bytes(3, location_.empty() ? results[0] : location_ + "/" + results[0]);
   const size_t dot = type.rfind('.');
   proto.bytes(4, dot == std::string::npos ? type : type.substr(dot + 1));
-  if (body) proto.message(5, WireWriter().bytes(1, "body").message(6, *body).varint(20, 5));
+  for (const auto& [name, graph] : graphs)
+    proto.message(5, WireWriter().bytes(1, name).message(6, graph).varint(20, 5));
   for (const auto& [name, attribute] : attributes) proto.message(5, attribute_proto(name, attribute));
   if (dot != std::string::npos) {
     proto.bytes(7, type.substr(0, dot));
@@ -191,10 +192,10 @@ std::vector<std::string> GraphWriter::nodes(const std::string& type, const std::
 
 std::vector<std::string> GraphWriter::nodes(const std::string& type, const std::vector<std::string>& inputs,
                                             int results, const OnnxAttributes& attributes,
-                                            const WireWriter& body) {
+                                            const OnnxGraphs& graphs) {
   std::vector<std::string> names;
   for (int i = 0; i < results; ++i) names.push_back(fresh(type));
-  append(type, inputs, names, attributes, &body);
+  append(type, inputs, names, attributes, graphs);
   return names;
 }
 

@@ -19,6 +19,9 @@ namespace millrace::onnx {
 /// A TensorProto.
 WireWriter tensor_message(const std::string& name, const Array& array);
 
+/// Graphs that a node carries, by the names of the attributes.
+using OnnxGraphs = std::vector<std::pair<std::string, WireWriter>>;
+
 class GraphWriter : public OnnxBuilder {
  public:
   explicit GraphWriter(int opset) : opset_(opset) {}
@@ -48,10 +51,9 @@ class GraphWriter : public OnnxBuilder {
                    const OnnxAttributes& attributes = {}) override;
   std::vector<std::string> nodes(const std::string& type, const std::vector<std::string>& inputs, int results,
                                  const OnnxAttributes& attributes = {}) override;
-  /// Appends a node that carries a graph (its GraphProto, as attribute `body`) and returns its results'
-  /// names.
+  /// Appends a node that carries graphs and returns its results' names.
   std::vector<std::string> nodes(const std::string& type, const std::vector<std::string>& inputs, int results,
-                                 const OnnxAttributes& attributes, const WireWriter& body);
+                                 const OnnxAttributes& attributes, const OnnxGraphs& graphs);
   /// A node whose result has a given name.
   void named_node(const std::string& type, const std::vector<std::string>& inputs, const std::string& result);
   std::string shape_of(const Shape& shape) override;
@@ -69,7 +71,7 @@ class GraphWriter : public OnnxBuilder {
   void know_dims(const std::string& name, const Shape& shape);
   void append(const std::string& type, const std::vector<std::string>& inputs,
               const std::vector<std::string>& results, const OnnxAttributes& attributes,
-              const WireWriter* body = nullptr);
+              const OnnxGraphs& graphs = {});
 
   int opset_;
   WireWriter nodes_, inputs_, outputs_;

@@ -26,6 +26,7 @@ const char* missing_meaning(const Operator& op) {
     case OpClass::view:
     case OpClass::group:
     case OpClass::loop:
+    case OpClass::branch:
     case OpClass::input:
     case OpClass::constant:
       return nullptr;
@@ -50,7 +51,7 @@ std::vector<std::string> missing_parts(std::span<const Operator* const> operator
     if (!op->types) lacks("a type rule");
     if (const char* part = missing_meaning(*op)) lacks(part);
     // Autodiff differentiates bodies.
-    const bool has_body = op->body || op->op_class == OpClass::loop;
+    const bool has_body = op->body || op->runs_body();
     if (op->differentiable && !op->gradient && !has_body) lacks("a gradient, or differentiable = false");
     if (op->samples.empty() && samples) lacks("samples");
     const bool keyed = std::any_of(op->attributes.begin(), op->attributes.end(),

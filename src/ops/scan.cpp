@@ -10,37 +10,37 @@ using namespace millrace;
 namespace millrace::ops {
 
 Scan scan_of(const Node& node) {
+  static const Operator& while_loop = get_operator("while_loop");
   Scan s;
+  s.conditional = node.op == &while_loop;
   s.carries = static_cast<int>(node.attributes.integer("carries"));
-  s.sequences = static_cast<int>(node.attributes.integer("sequences"));
+  if (!s.conditional) s.sequences = static_cast<int>(node.attributes.integer("sequences"));
   s.invariants = static_cast<int>(node.operands.size()) - s.carries - s.sequences;
   s.outputs = static_cast<int>(node.types.size()) - s.carries;
   s.length = node.attributes.shape("length")[0];
-  s.reverse = node.attributes.flag("reverse");
+  s.reverse = !s.conditional && node.attributes.flag("reverse");
   return s;
 }
 
 Value add_scan(Graph& graph, const ScanOperands& operands, std::shared_ptr<const Graph> body) {
-  static const Operator& scan = get_operator("scan");
+  static const Operator &scan = get_operator("scan"), &while_loop = get_operator("while_loop");
   std::vector<Value> all = operands.carries;
   all.insert(all.end(), operands.sequences.begin(), operands.sequences.end());
   all.insert(all.end(), operands.invariants.begin(), operands.invariants.end());
-  return graph.add_with_body(scan, std::move(all),
-                             {{"carries", static_cast<int64_t>(operands.carries.size())},
-                              {"sequences", static_cast<int64_t>(operands.sequences.size())},
-                              {"length", Shape{operands.length}},
-                              {"reverse", operands.reverse}},
-                             std::move(body));
+  Attributes attributes{{"carries", static_cast<int64_t>(operands.carries.size())},
+                        {"length", Shape{operands.length}}};
+  if (operands.conditional) {
+    MILLRACE_CHECK(operands.sequences.empty() && !operands.reverse, "a while_loop has no sequences");
+    return graph.add_with_body(while_loop, std::move(all), std::move(attributes), std::move(body));
+  }
+  attributes.set("sequences", static_cast<int64_t>(operands.sequences.size()));
+  attributes.set("reverse", operands.reverse);
+  return graph.add_with_body(scan, std::move(all), std::move(attributes), std::move(body));
 }
 
-}  // namespace millrace::ops
-
-namespace {
-
-std::vector<Type> scan_types(const TypeContext& c) {
+std::vector<Type> loop_types(const TypeContext& c, int64_t carries, int64_t sequences) {
   if (!c.body) c.error("a body is needed");
   const Graph& body = *c.body;
-  const int64_t carries = c.attributes.integer("carries"), sequences = c.attributes.integer("sequences");
   const auto operands = static_cast<int64_t>(c.operands.size()),
              outputs = static_cast<int64_t>(body.outputs().size());
   if (carries < 0 || sequences < 0 || carries > operands || sequences > operands - carries)
@@ -75,6 +75,16 @@ std::vector<Type> scan_types(const TypeContext& c) {
   }
   return types;
 }
+
+double loop_flops(const Graph&, const Node& node) {
+  double step = 0;
+  for (int i = 0; i < node.body->size(); ++i) step += flops(*node.body, node.body->node(i));
+  return step * static_cast<double>(scan_of(node).length.size());
+}
+
+}  // namespace millrace::ops
+
+namespace {
 
 std::vector<Value> inputs_of(Graph& graph, std::span<const Type> operands, int64_t carries,
                              int64_t sequences) {
@@ -191,14 +201,13 @@ MILLRACE_OPERATOR(scan) {
                    {"sequences", std::nullopt, "how many operands after them are sequences"},
                    {"length", std::nullopt, "the number of steps: a shape of one dimension"},
                    {"reverse", Attribute(false), "from the last position to the first"}};
-  op.types = scan_types;
-  op.flops = [](const Graph&, const Node& node) {
-    double step = 0;
-    for (int i = 0; i < node.body->size(); ++i) step += ops::flops(*node.body, node.body->node(i));
-    return step * static_cast<double>(ops::scan_of(node).length.size());
+  op.types = [](const TypeContext& c) {
+    return ops::loop_types(c, c.attributes.integer("carries"), c.attributes.integer("sequences"));
   };
+  op.flops = ops::loop_flops;
   op.tolerance = {.f32 = 1e-4, .f64 = 1e-11, .half = 3e-2};
   op.samples = scan_samples();
   op.repeat = Repeat::never;
+  op.onnx = {"Scan"};
   return op;
 }

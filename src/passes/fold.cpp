@@ -1,5 +1,6 @@
 #include <millrace/operator.h>
 
+#include "ops/scan.h"
 #include "passes/pass.h"
 
 namespace millrace {
@@ -12,6 +13,11 @@ bool grows(const Graph& graph, const Node& node) {
   int64_t results = 0;
   for (const Type& type : node.types) results += type.shape.count();
   return results > 2 * operands;
+}
+
+/// What runs as long as its body says so is left to the program, which can be cancelled.
+bool may_not_end(const Node& node) {
+  return node.op->op_class == OpClass::loop && ops::scan_of(node).conditional;
 }
 
 /// What a constant operand, or one that is broadcast, is in full.
@@ -31,7 +37,7 @@ Graph fold_constants(const Graph& graph, const PassContext& context) {
   Rewriter rewrite(graph);
   rewrite.go_through([&](int i) {
     const Node& node = graph.node(i);
-    bool constant = !node.operands.empty() && !grows(graph, node);
+    bool constant = !node.operands.empty() && !grows(graph, node) && !may_not_end(node);
     int stored = 0;  // operands that are constants as they stand, not broadcast ones
     for (const Value& operand : node.operands) {
       const Value mapped = rewrite[operand];

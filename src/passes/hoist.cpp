@@ -58,7 +58,7 @@ class Split {
       : node_(node), s_(ops::scan_of(node)), body_(std::move(body)), rewrite_(rewrite) {
     classify();
     adds_.assign(body_.size(), 0);
-    if (!exact) find_sums();
+    if (!exact && !s_.conditional) find_sums();  // a while_loop may run fewer steps than there are positions
     choose_before();
     choose_behind();
   }
@@ -78,6 +78,10 @@ class Split {
     std::vector<Value> results(node_.types.size());
     for (size_t k = 0; k < kept_carries_.size(); ++k)
       results[kept_carries_[k]] = {scan.node, static_cast<int32_t>(k)};
+    if (s_.conditional) {  // all that it stacks, as it is: what was not run is zero
+      for (int k = s_.carries; k < s_.carries + s_.outputs; ++k) results[k] = {scan.node, next++};
+      return results;
+    }
     for (const Value& value : leaving_) batcher.set(value, {scan.node, next++});
     ops::Build b(to);
     for (const Sum& sum : sums_) {
@@ -173,7 +177,7 @@ class Split {
     }
     behind_.assign(body_.size(), 0);
     for (int i = 0; i < body_.size(); ++i) {
-      if (!sinkable_[i]) continue;
+      if (!sinkable_[i] || s_.conditional) continue;
       const Node& node = body_.node(i);
       // A sum over rows and steps reads a stack that is mostly there for a product anyway.
       const bool worth = heavy(node) || (only_sums[i] && node.op->op_class == OpClass::reduction);
@@ -210,7 +214,11 @@ class Split {
     for (int i = 0; i < body_.size(); ++i)
       if (behind_[i])
         for (const Value& operand : body_.node(i).operands) leave(operand);
-    for (int k = s_.carries; k < s_.carries + s_.outputs; ++k) leave(body_.outputs()[k]);
+    for (int k = s_.carries; k < s_.carries + s_.outputs; ++k)
+      if (s_.conditional)
+        leaving_.push_back(body_.outputs()[k]);
+      else
+        leave(body_.outputs()[k]);
     std::vector<Value> roots = leaving_;
     for (const int k : kept_carries_) roots.push_back(body_.outputs()[k]);
     needed_.assign(body_.size(), 0);
@@ -229,6 +237,7 @@ class Split {
     ops::ScanOperands over;
     over.length = s_.length;
     over.reverse = s_.reverse;
+    over.conditional = s_.conditional;
     Graph loop;
     std::map<Value, Value> map;
     for (const int k : kept_carries_) {

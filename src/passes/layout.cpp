@@ -62,7 +62,7 @@ class LayoutChooser {
       wish.results.resize(node.types.size());
       if (node.op->op_class == OpClass::view) {
         wish.operands[0] = wish.results[0] = Layout{};  // the others are not read
-      } else if (node.op->is_given() || node.op->op_class == OpClass::loop) {
+      } else if (node.op->is_given() || node.op->runs_body()) {
         for (auto& operand : wish.operands) operand = Layout{};
         for (auto& result : wish.results) result = Layout{};
       } else if (const Provider* provider = provider_of(node)) {

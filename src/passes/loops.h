@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-/// The graph with `change` applied to the body of every loop, inner ones first.
+/// The graph with `change` applied to the body of every loop and to each branch, inner ones first.
 Graph with_bodies(const Graph& graph, const std::function<Graph(const Graph&)>& change);
 
 /// The part of a body that `outputs` (values of it) need, with only the inputs numbered in `inputs`, in that

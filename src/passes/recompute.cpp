@@ -161,10 +161,10 @@ class Recomputer {
     const Node& node = graph_.node(i);
     Graph& to = rewrite_.graph();
     to.set_location(std::move(location));
-    last_ = (node.body && node.op->op_class == OpClass::loop
-                 ? to.add_with_body(*node.op, std::move(operands), node.attributes, node.body)
-                 : to.add(*node.op, std::move(operands), node.attributes))
-                .node;
+    last_ =
+        (node.op->runs_body() ? to.add_with_body(*node.op, std::move(operands), node.attributes, node.body)
+                              : to.add(*node.op, std::move(operands), node.attributes))
+            .node;
   }
 
   /// The value as the backward pass reads it: computed again when it was given up.

@@ -4,8 +4,11 @@
 #include <cstring>
 
 #include <millrace/operator.h>
+#include <millrace/tensor.h>
 
 #include "base/format.h"
+#include "base/run_token.h"
+#include "ops/cond.h"
 #include "ops/scan.h"
 #include "plan/plan_kernels.h"
 
@@ -19,6 +22,9 @@ constexpr int64_t rows_wanted = 16;
 constexpr int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 char* at(void* base, int64_t bytes) { return static_cast<char*>(base) + bytes; }
+
+/// Whether a bool[] is true.
+bool holds(const void* condition) { return *static_cast<const uint8_t*>(condition) != 0; }
 
 /// How the rows are cut.
 struct Cut {
@@ -53,7 +59,7 @@ class Part {
     PlanOptions options;
     options.exact = true;  // what is measured faster may differ from part to part
     for (int k = 0; k < static_cast<int>(inputs_.size()); ++k)
-      options.steady_inputs.push_back(k >= s_.carries + s_.sequences);
+      options.steady_inputs.push_back(k >= s_.carries + s_.sequences && s_.length != Dim(1));
     plan_ = std::make_shared<const Plan>(make_plan(choose_layouts(body, target), target, options, device));
     kernels_ = PlanKernels::own_of(*plan_);
     reserve();
@@ -78,6 +84,14 @@ class Part {
 
   int64_t scratch_bytes() const { return scratch_bytes_; }
   const Plan& plan() const { return *plan_; }
+  /// What it launches.
+  std::string description() const {
+    std::string text;
+    for (const PlannedLaunch& launch : plan_->launches)
+      text += fmt::format("; {} {} [{}]", launch.provider, plan_->source.graph.node(launch.node).op->name,
+                          launch.kernel->description());
+    return text;
+  }
 
   void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) {
     scratch_ = scratch;
@@ -89,7 +103,12 @@ class Part {
         point(launch);
         kernels_[l].prepare(pointers_.data(), at(scratch, kept_[l]), scratch_of(launch), device);
       }
-    for (int64_t step = 0; step < length; ++step) {
+    int64_t step = 0;
+    for (; step < length; ++step) {
+      if (s_.conditional) {
+        if (!holds(in_[0])) break;
+        RunToken::go_on();  // it may have no end
+      }
       const int64_t position = s_.reverse ? length - 1 - step : step;
       for (int k = s_.carries; k < s_.carries + s_.sequences; ++k)
         in_[k] = at(operands[k], inputs_[k].offset + position * inputs_[k].step);
@@ -105,6 +124,8 @@ class Part {
     }
     for (int k = 0; k < s_.carries; ++k)
       std::memcpy(at(results[k], outputs_[k].offset), in_[k], static_cast<size_t>(outputs_[k].bytes));
+    for (int r = s_.carries; r < s_.carries + s_.outputs && step < length; ++r)
+      std::memset(stacked(results, r, step), 0, static_cast<size_t>((length - step) * outputs_[r].step));
   }
 
  private:
@@ -214,14 +235,13 @@ class LoopKernel : public Kernel {
       scratch_bytes_ += parts_.back()->scratch_bytes();
       slots_bytes_ += parts_.back()->plan().arena_bytes - parts_.back()->plan().fixed_bytes;
     }
-    description_ = fmt::format("{} steps", s.length.size());
+    description_ = !s.conditional              ? fmt::format("{} steps", s.length.size())
+                   : s.length == Dim(no_limit) ? "steps while it goes on"
+                                               : fmt::format("{} steps at most", s.length.size());
     if (cut.rows > 0)
       description_ +=
           fmt::format(" × {} part{} of {} rows", parts_.size(), parts_.size() == 1 ? "" : "s", rows);
-    for (const PlannedLaunch& launch : parts_[0]->plan().launches)
-      description_ += fmt::format("; {} {} [{}]", launch.provider,
-                                  parts_[0]->plan().source.graph.node(launch.node).op->name,
-                                  launch.kernel->description());
+    description_ += parts_[0]->description();
   }
 
   LoopKernel(const LoopKernel& other)
@@ -270,7 +290,54 @@ class LoopKernel : public Kernel {
   std::string description_;
 };
 
+/// Both branches, of which one is run: a body of one step each, whose results are its stacks.
+class BranchKernel : public Kernel {
+ public:
+  BranchKernel(const KernelRequest& request, const Target& target, DeviceContext device) {
+    for (const bool first : {true, false}) {
+      Graph branch = ops::branch_of(*request.node.body, first);
+      ops::Scan once;
+      once.invariants = static_cast<int>(branch.inputs().size());
+      once.outputs = static_cast<int>(branch.outputs().size());
+      once.length = 1;
+      const Graph whole = branch;
+      branches_.push_back(std::make_unique<Part>(once, whole, std::move(branch), Cut{}, 0, target, device));
+      scratch_bytes_ = std::max(scratch_bytes_, branches_.back()->scratch_bytes());
+      const Plan& plan = branches_.back()->plan();
+      slots_bytes_ = std::max(slots_bytes_, plan.arena_bytes - plan.fixed_bytes);
+      description_ += (first ? "then" : " | else") + branches_.back()->description();
+    }
+  }
+  BranchKernel(const BranchKernel& other)
+      : scratch_bytes_(other.scratch_bytes_),
+        slots_bytes_(other.slots_bytes_),
+        description_(other.description_) {
+    for (const auto& branch : other.branches_) branches_.push_back(std::make_unique<Part>(*branch));
+  }
+  std::unique_ptr<Kernel> another() const override { return std::make_unique<BranchKernel>(*this); }
+
+  void run(void* const* operands, void* const* results, void* scratch, DeviceContext device) override {
+    const bool first = holds(operands[0]);
+    branches_[first ? 0 : 1]->run(operands + 1, results, scratch, device);
+  }
+  int64_t scratch_bytes() const override { return scratch_bytes_; }
+  int64_t slots_bytes() const override { return slots_bytes_; }
+  std::string description() const override { return description_; }
+
+ private:
+  std::vector<std::unique_ptr<Part>> branches_;
+  int64_t scratch_bytes_ = 0, slots_bytes_ = 0;
+  std::string description_;
+};
+
 }  // namespace
+
+std::unique_ptr<Kernel> build_control_flow(const KernelRequest& request, const Target& target,
+                                           DeviceContext device) {
+  if (request.node.op->op_class == OpClass::branch)
+    return std::make_unique<BranchKernel>(request, target, device);
+  return build_loop(request, target, device);
+}
 
 std::unique_ptr<Kernel> build_loop(const KernelRequest& request, const Target& target, DeviceContext device) {
   return std::make_unique<LoopKernel>(request, target, device);

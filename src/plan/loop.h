@@ -1,4 +1,4 @@
-// The kernel of a loop: a plan of its body, replayed for every step within one launch.
+// The kernels of control flow: a plan of the body, replayed for every step within one launch.
 #pragma once
 
 #include <memory>
@@ -14,6 +14,10 @@ namespace millrace {
 /// runs through all steps by itself: the threads need not wait for each other, and the values of a part stay
 /// in a core's cache. Where they do, the body's kernels run one after the other on all threads.
 std::unique_ptr<Kernel> build_loop(const KernelRequest& request, const Target& target, DeviceContext device);
+
+/// Of a loop, or of a cond: a plan for each branch, of which one is run.
+std::unique_ptr<Kernel> build_control_flow(const KernelRequest& request, const Target& target,
+                                           DeviceContext device);
 
 /// The body for `to` instead of `from` rows (the size of dimension 0 of the inputs with row_inputs[k] and of
 /// all outputs); nullopt when a result row may depend on other rows, or when it cannot be told.

@@ -74,7 +74,7 @@ class Planner {
       PlannedLaunch launch;
       launch.node = i;
       std::vector<const Provider*> takers;
-      if (node.op->op_class == OpClass::loop) {
+      if (node.op->runs_body()) {
         takers_.emplace_back();  // the planner's own
         launch_of_[i] = static_cast<int>(unordered_.size());
         unordered_.push_back(std::move(launch));
@@ -146,7 +146,7 @@ class Planner {
       const PlannedLaunch& launch = unordered_[l];
       KernelRequest request = request_of(launch);
       if (takers_[l].empty()) {
-        unordered_[l].kernel = build_loop(request, target_, device_);
+        unordered_[l].kernel = build_control_flow(request, target_, device_);
       } else if (takers_[l].size() == 1) {
         for (const Value& operand : graph().node(launch.node).operands)
           request.steady.push_back(is_steady(operand));
@@ -156,7 +156,8 @@ class Planner {
     for (size_t l = 0; l < unordered_.size(); ++l) {
       PlannedLaunch& launch = unordered_[l];
       if (!launch.kernel) contest(launch, takers_[l]);
-      launch.provider = takers_[l].empty() ? "loop" : takers_[l][0]->name();
+      const bool loop = graph().node(launch.node).op->op_class == OpClass::loop;
+      launch.provider = !takers_[l].empty() ? takers_[l][0]->name() : loop ? "loop" : "branch";
     }
   }
 

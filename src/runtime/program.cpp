@@ -12,6 +12,7 @@
 #include <millrace/program.h>
 
 #include "base/format.h"
+#include "base/run_token.h"
 #include "ops/check.h"
 #include "plan/constants.h"
 #include "plan/plan_kernels.h"
@@ -310,11 +311,11 @@ struct Program::Impl {
   }
 
   /// A run with the time of every launch; the members of a chain share its time as they took their threads'.
-  void run_timed(const CancelToken& cancel) {
+  void run_timed() {
     const ThreadPool::Step step(device.threads(), most_threads);
     clock->begin();
     for (const Wave& wave : waves) {
-      go_on(cancel);
+      RunToken::go_on();
       if (wave.chain < 0) {
         for (int l = wave.first; l < wave.first + wave.count; ++l) {
           launches[l].run(device);
@@ -343,14 +344,10 @@ struct Program::Impl {
     task.kernel->run_chunk(task.stage, task.chunk, launch.operands, launch.results, launch.scratch);
   }
 
-  static void go_on(const CancelToken& cancel) {
-    if (cancel.cancelled()) throw CancelledError("the run was cancelled");
-  }
-
-  void replay(const CancelToken& cancel) {
+  void replay() {
     const ThreadPool::Step step(device.threads(), most_threads);
     for (const Wave& wave : waves) {
-      go_on(cancel);
+      RunToken::go_on();
       if (wave.chain >= 0) {
         run_chain(wave, nullptr);
         continue;
@@ -517,14 +514,15 @@ void Program::set_threads(int most) { impl_->most_threads = most; }
 void Program::run() { run(CancelToken::never()); }
 
 void Program::run(const CancelToken& cancel) {
+  const RunToken token(cancel);
   Impl& impl = *impl_;
   impl.check_bound();
   if (impl.kept) impl.kept->refresh(impl.inputs, impl.compiled.copies.parameters);
   for (const Array& output : impl.outputs) output.mark_written();
   if (impl.clock) {
-    impl.run_timed(cancel);
+    impl.run_timed();
   } else {
-    impl.replay(cancel);
+    impl.replay();
     impl.finish_outputs();
   }
   if (impl.kept) impl.kept->note(impl.inputs, impl.compiled.copies.parameters);

@@ -28,7 +28,7 @@ void append_text(std::string& out, const Attribute& value) {
 
 }  // namespace
 
-Linear linearise(std::span<const Tensor> outputs) {
+Linear linearise(std::span<const Tensor> outputs, uint64_t since) {
   Linear linear;
   std::map<const TensorNode*, long> uses;  // from operations of this computation
   std::set<Slot> leaves;
@@ -40,7 +40,7 @@ Linear linearise(std::span<const Tensor> outputs) {
   std::vector<Frame> stack;
   const auto visit = [&](const Tensor& tensor) {
     if (!tensor.defined()) fail<TypeError>("a tensor that was never given a value is used");
-    if (tensor.node()->is_operation()) {
+    if (tensor.node()->is_operation() && (tensor.node()->number > since || tensor.node()->is_constant())) {
       if (done.insert(tensor.node().get()).second) stack.push_back({tensor.node().get(), 0});
     } else if (leaves.insert({tensor.node().get(), tensor.output()}).second) {
       linear.leaves.push_back({tensor.node().get(), tensor.output()});
@@ -149,8 +149,7 @@ std::vector<Tensor> tensors_of(const Graph& graph, std::span<const Tensor> argum
     const Node& node = graph.node(i);
     std::vector<Tensor> operands;
     for (const Value& operand : node.operands) operands.push_back(made[operand.node][operand.output]);
-    made[i] = record(*node.op, operands, node.attributes,
-                     node.op->op_class == OpClass::loop ? node.body : nullptr, where);
+    made[i] = record(*node.op, operands, node.attributes, node.op->runs_body() ? node.body : nullptr, where);
   }
   std::vector<Tensor> outputs;
   for (const Value& output : graph.outputs()) outputs.push_back(made[output.node][output.output]);

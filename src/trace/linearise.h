@@ -26,7 +26,8 @@ struct Linear {
 };
 
 /// Walks back from `outputs` to values and symbols.
-Linear linearise(std::span<const Tensor> outputs);
+/// Operations that were recorded up to `since` (but constants) are leaves, too.
+Linear linearise(std::span<const Tensor> outputs, uint64_t since = 0);
 
 /// Text that is equal exactly when two computations have the same operators, attributes, wiring, leaf types
 /// and outputs; no addresses, no leaf values.

@@ -1,6 +1,7 @@
 // What a Tensor refers to: one step of a computation that may or may not have happened.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <source_location>
 #include <string>
@@ -17,12 +18,13 @@ struct TensorNode : std::enable_shared_from_this<TensorNode> {
   const Operator* op = nullptr;
   std::vector<Tensor> operands;
   Attributes attributes;
-  std::shared_ptr<const Graph> body;  // of a loop
+  std::shared_ptr<const Graph> body;  // of control flow
   std::vector<Type> types;
   std::vector<Array> values;  // of the results, when known
   std::string location;       // the layer, or file:line of the user's call
   std::source_location source;
-  std::string name;  // of a symbol
+  std::string name;     // of a symbol
+  uint64_t number = 0;  // of an operation: how many were recorded up to it
 
   ~TensorNode();  // iterative: a long chain of operations must not exhaust the stack
   bool is_operation() const { return op != nullptr; }
@@ -60,9 +62,12 @@ class RandomScope {
   int64_t outer_stream_;
 };
 
-/// apply() for an operator that may be a loop with a body.
+/// apply() for an operator that may carry a body.
 std::vector<Tensor> record(const Operator& op, std::span<const Tensor> operands, Attributes attributes,
                            std::shared_ptr<const Graph> body, const std::source_location& where);
+
+/// How many operations this process has recorded.
+uint64_t recorded();
 
 /// "demo.cpp:12"
 std::string place(const std::source_location& where);

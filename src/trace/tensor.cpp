@@ -1,3 +1,4 @@
+#include <atomic>
 #include <string>
 
 #include <millrace/tensor.h>
@@ -234,6 +235,12 @@ std::vector<Tensor> apply(std::string_view name, std::span<const Tensor> operand
   return trace::record(get_operator(name), operands, std::move(attributes), nullptr, where);
 }
 
+namespace {
+std::atomic<uint64_t> operations{0};
+}
+
+uint64_t trace::recorded() { return operations.load(); }
+
 std::vector<Tensor> trace::record(const Operator& op, std::span<const Tensor> operands, Attributes attributes,
                                   std::shared_ptr<const Graph> body, const std::source_location& where) {
   auto node = std::make_shared<TensorNode>();
@@ -255,6 +262,7 @@ std::vector<Tensor> trace::record(const Operator& op, std::span<const Tensor> op
   for (const Type& type : node->types)
     if (const std::string fault = type.fault(); !fault.empty()) context.error(fault);
   node->op = &op;
+  node->number = ++operations;
   node->operands.assign(operands.begin(), operands.end());
   node->attributes = std::move(attributes);
   node->body = std::move(body);

@@ -52,6 +52,8 @@ def test_operator_samples(tmp_path):
             unsupported.add(path.name)  # a dtype without a CPU kernel
             continue
         feed = {i.name: arrays[i.name] for i in session.get_inputs()}
+        if path.name.startswith("scan.") and any(array.size == 0 for array in feed.values()):
+            continue  # a Scan of no steps, which ONNX Runtime refuses
         try:
             got = session.run(None, feed)[0]
         except REFUSALS:

@@ -36,7 +36,8 @@ TEST_CASE("operators that the specification gives as examples of a class belong 
                                                      {"heavy", OpClass::heavy},
                                                      {"composite", OpClass::composite},
                                                      {"group", OpClass::group},
-                                                     {"loop", OpClass::loop}};
+                                                     {"loop", OpClass::loop},
+                                                     {"branch", OpClass::branch}};
   for (const auto& [name, op_class] : classes) {
     CAPTURE(name);
     const size_t row = page.find("\n| `" + std::string(name) + "` |");

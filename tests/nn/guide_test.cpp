@@ -59,6 +59,18 @@ TEST_CASE("the guide to the C++ interface does what it says") {
   CHECK(last == 3);
   CHECK(all.to_doubles() == std::vector<double>{4, 4, 3});
 
+  std::vector<Tensor> one = cond(
+      sum(xs) > 5, [&] { return std::vector<Tensor>{xs * 2}; }, [&] { return std::vector<Tensor>{xs}; });
+  Array taken = one[0].to_array();
+  WhileResult halved = while_loop([](std::span<const Tensor> state) { return sum(state[0]) > 1; },
+                                  [](std::span<const Tensor> state) {
+                                    return ScanResult{{state[0] * 0.5}, {}};
+                                  },
+                                  std::span(&xs, 1));
+  double steps = halved.steps.item();
+  CHECK(taken.to_doubles() == std::vector<double>{8, 4, 2});
+  CHECK(steps == 3);
+
   auto f = compile([](const Tensor& x) {
     if (x.sum() < 0) return -x;
     return squeeze(x);

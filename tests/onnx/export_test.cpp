@@ -29,8 +29,7 @@ TEST_CASE("every operator that names an ONNX operator is exported, in all its sa
     if (op->onnx.empty()) continue;
     CAPTURE(op->name);
     for (size_t i = 0; i < op->samples.size(); ++i) {
-      Graph graph = make_graph(*op, op->samples[i]);
-      graph.set_outputs({graph.outputs()[0]}, {"result"});
+      const Graph graph = make_graph_of_one(*op, op->samples[i]);
       const std::vector<Array> inputs = make_inputs(*op, op->samples[i], 5);
       onnx::ExportOptions options;
       if (op->name == "tree_ensemble")  // ONNX has its trees as attributes

@@ -7,10 +7,12 @@
 
 #include <millrace/operator.h>
 #include <millrace/program.h>
+#include <millrace/tensor.h>
 
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
 #include "ops/build.h"
+#include "ops/cond.h"
 #include "ops/scan.h"
 #include "passes/pass.h"
 #include "support/random_scan.h"
@@ -79,6 +81,85 @@ TEST_CASE("random loops and their gradients give on cpu what they give on ref, w
         }
         CHECK(Graph::parse(g.graph.str()) == g.graph);
       }
+}
+
+TEST_CASE(
+    "random conds, while_loops and their gradients give on cpu what they give on ref, with each pass off") {
+  int seed = 0;
+  const auto check = [&](const test::RandomGraph& g, bool all) {
+    CAPTURE(seed);
+    const std::vector<Array> expected = ref::evaluate(g.graph, g.inputs);
+    CHECK(worst(run(g.graph, g.inputs), expected) < 2e-4);
+    CHECK(Graph::parse(g.graph.str()) == g.graph);
+    if (!all) return;
+    CHECK(worst(run(g.graph, g.inputs, "ref"), expected) < 2e-4);
+    for (const char* pass : {"hoist", "scan,rescan", "fuse", "simplify,cse,dce", "fold,refold"}) {
+      CAPTURE(pass);
+      setenv("MILLRACE_DISABLE", pass, 1);
+      const std::vector<Array> found = run(g.graph, g.inputs);
+      unsetenv("MILLRACE_DISABLE");
+      CHECK(worst(found, expected) < 2e-4);
+    }
+  };
+  for (const int64_t rows : {1, 2, 7, 33})
+    for (const bool condition : {false, true}) {
+      ++seed;
+      check(test::random_cond(static_cast<uint64_t>(seed), rows, condition), rows == 7);
+    }
+  for (const int64_t rows : {1, 7, 33})
+    for (const auto& [limit, steps] : {std::pair{0, 3}, {1, 1}, {5, 3}, {4, 9}, {3, 0}}) {
+      ++seed;
+      check(test::random_while(static_cast<uint64_t>(seed), rows, limit, steps), rows == 7);
+    }
+}
+
+TEST_CASE("the branch that is not taken does not run, and a program gives either branch by its inputs") {
+  // The other branch is a loop without an end.
+  const auto branch = [](bool endless) {
+    Graph graph;
+    ops::Build b(graph);
+    const Value x = graph.input("x", {f32, {3}});
+    if (!endless) {
+      graph.set_outputs({b.mul(x, 2)});
+      return graph;
+    }
+    auto body = std::make_shared<Graph>();
+    const Value going = body->input("going", {boolean, {}}), state = body->input("state", {f32, {3}});
+    body->set_outputs({going, body->add("sin", {state})});
+    ops::ScanOperands over;
+    over.conditional = true;
+    over.carries = {graph.scalar(boolean, 1), x};
+    over.length = no_limit;
+    const Value loop = ops::add_scan(graph, over, std::move(body));
+    graph.set_outputs({{loop.node, 1}});
+    return graph;
+  };
+  for (const bool first : {true, false}) {
+    Graph graph;
+    const Value chosen = graph.input("chosen", {boolean, {}}), x = graph.input("x", {f32, {3}});
+    auto body = std::make_shared<const Graph>(ops::join_branches(branch(!first), branch(first)));
+    graph.set_outputs({ops::add_cond(graph, chosen, {x}, std::move(body))});
+    Program program = Program::compile(graph);
+    program.input(0).set(0, first ? 1 : 0);
+    for (int i = 0; i < 3; ++i) program.input(1).set(i, i + 1);
+    program.run();
+    CHECK(program.output(0).to_doubles() == std::vector<double>{2, 4, 6});
+    CHECK(program.explain().find("branch") != std::string::npos);
+  }
+}
+
+TEST_CASE("a program of control flow is run by several at a time") {
+  const test::RandomGraph g = test::random_while(3, 7, 6, 4);
+  const auto executable = Executable::compile(g.graph);
+  const std::vector<Array> expected = ref::evaluate(g.graph, g.inputs);
+  std::vector<Program> programs;
+  for (int i = 0; i < 3; ++i) programs.emplace_back(executable);
+  for (Program& program : programs) {
+    for (size_t k = 0; k < g.inputs.size(); ++k) program.input(static_cast<int>(k)).assign(g.inputs[k]);
+    program.run();
+    for (size_t o = 0; o < expected.size(); ++o)
+      CHECK(test::difference(program.output(static_cast<int>(o)), expected[o]) < 2e-4);
+  }
 }
 
 TEST_CASE("a loop gives the same bits on any number of threads") {

@@ -5,6 +5,7 @@
 #include "autodiff/gradient.h"
 #include "base/format.h"
 #include "ops/build.h"
+#include "ops/cond.h"
 #include "ops/scan.h"
 
 namespace millrace::test {
@@ -85,18 +86,103 @@ class BodyMaker {
 
 }  // namespace
 
+namespace {
+
+/// A random loop or cond with its gradients, whose inputs are random, but for those that are given.
+class Maker {
+ public:
+  explicit Maker(RandomStream& random) : random_(random) {}
+  Graph& graph() { return result_.graph; }
+
+  Value fresh(const Type& type) {
+    Array array(type);
+    for (int64_t i = 0; i < array.count(); ++i) array.set(i, random_.uniform() - 0.5);
+    return given(array);
+  }
+  Value given(const Array& array) {
+    result_.inputs.push_back(array);
+    return graph().input(fmt::format("x{}", result_.inputs.size()), array.type());
+  }
+
+  /// The results of the node, and their gradients with respect to all inputs so far.
+  RandomGraph finish(Value node) {
+    std::vector<Value> outputs, floats, seeds, wrt;
+    for (const Value& input : graph().inputs())
+      if (graph().type(input).dtype.is_float()) wrt.push_back(input);
+    for (size_t r = 0; r < graph().node(node).types.size(); ++r) {
+      outputs.push_back({node.node, static_cast<int32_t>(r)});
+      if (graph().type(outputs.back()).dtype.is_float()) floats.push_back(outputs.back());
+    }
+    for (const Value& output : floats) seeds.push_back(fresh(graph().type(output)));
+    for (const Value& gradient : gradients(graph(), floats, seeds, wrt)) outputs.push_back(gradient);
+    graph().set_outputs(outputs);
+    return std::move(result_);
+  }
+
+ private:
+  RandomStream& random_;
+  RandomGraph result_;
+};
+
+}  // namespace
+
+RandomGraph random_cond(uint64_t seed, int64_t rows, bool condition) {
+  RandomStream random(seed, 33);
+  const int values = 1 + static_cast<int>(random.below(3));
+  const auto branch = [&](uint64_t other) {
+    return BodyMaker(2 * seed + other, rows, true).run(values, 0, 3 + static_cast<int>(random.below(8)));
+  };
+  const Graph body = ops::join_branches(branch(0), branch(1));
+  Maker maker(random);
+  const Value chosen = maker.given(Array::scalar(boolean, condition ? 1 : 0));
+  std::vector<Value> operands;
+  for (const Value& input : body.inputs()) operands.push_back(maker.fresh(body.type(input)));
+  return maker.finish(ops::add_cond(maker.graph(), chosen, operands, std::make_shared<const Graph>(body)));
+}
+
+RandomGraph random_while(uint64_t seed, int64_t rows, int64_t limit, int64_t steps) {
+  RandomStream random(seed, 34);
+  const int values = 1 + static_cast<int>(random.below(3));
+  const Graph inner = BodyMaker(seed, rows, true).run(values, 0, 3 + static_cast<int>(random.below(8)));
+  // Carries: going, the step, the values; invariants: the number of steps, what the inner graph takes
+  // besides.
+  Graph body;
+  ops::Build b(body);
+  body.input("going", {boolean, {}});
+  const Value step = body.input("step", {i64, {}});
+  std::vector<Value> arguments;
+  for (const Value& input : inner.inputs()) {
+    if (std::ssize(arguments) == values) body.input("steps", {i64, {}});
+    arguments.push_back(body.input(fmt::format("a{}", arguments.size()), inner.type(input)));
+  }
+  const Value end = body.inputs()[static_cast<size_t>(values) + 2], next = b.add(step, 1);
+  std::vector<Value> outputs = {body.add("less", {next, end}), next};
+  for (const Value& output : inline_graph(body, inner, arguments)) outputs.push_back(output);
+  body.set_outputs(outputs);
+  Maker maker(random);
+  ops::ScanOperands over;
+  over.conditional = true;
+  over.length = limit;
+  for (size_t k = 0; k < body.inputs().size(); ++k) {
+    const bool carried = std::ssize(over.carries) < values + 2;
+    const Type type = body.type(body.inputs()[k]);
+    Value value;
+    if (k == 0)
+      value = maker.given(Array::scalar(boolean, steps > 0 ? 1 : 0));
+    else if (type.dtype == i64)
+      value = maker.given(Array::scalar(i64, k == 1 ? 0 : static_cast<double>(steps)));
+    else
+      value = maker.fresh(type);
+    (carried ? over.carries : over.invariants).push_back(value);
+  }
+  return maker.finish(ops::add_scan(maker.graph(), over, std::make_shared<const Graph>(std::move(body))));
+}
+
 RandomGraph random_scan(uint64_t seed, int64_t rows, int64_t length, bool mixes_rows) {
   RandomStream random(seed, 32);
   const int carries = 1 + static_cast<int>(random.below(2)), slices = static_cast<int>(random.below(3));
   Graph body = BodyMaker(seed, rows, mixes_rows).run(carries, slices, 3 + static_cast<int>(random.below(8)));
-  RandomGraph result;
-  Graph& graph = result.graph;
-  const auto fresh = [&](const Type& type) {
-    Array array(type);
-    for (int64_t i = 0; i < array.count(); ++i) array.set(i, random.uniform() - 0.5);
-    result.inputs.push_back(array);
-    return graph.input(fmt::format("x{}", result.inputs.size()), type);
-  };
+  Maker maker(random);
   ops::ScanOperands over;
   over.length = length;
   over.reverse = random.below(2) != 0;
@@ -105,19 +191,9 @@ RandomGraph random_scan(uint64_t seed, int64_t rows, int64_t length, bool mixes_
     const bool carry = static_cast<int>(k) < carries,
                slice = !carry && static_cast<int>(k) < carries + slices;
     if (slice) type.shape.insert(type.shape.begin(), Dim(length));
-    (carry ? over.carries : slice ? over.sequences : over.invariants).push_back(fresh(type));
+    (carry ? over.carries : slice ? over.sequences : over.invariants).push_back(maker.fresh(type));
   }
-  const Value scan = ops::add_scan(graph, over, std::make_shared<const Graph>(std::move(body)));
-  ops::Build b(graph);
-  std::vector<Value> outputs, seeds;
-  const size_t results = graph.node(scan).types.size();
-  for (size_t r = 0; r < results; ++r) outputs.push_back({scan.node, static_cast<int32_t>(r)});
-  for (const Value& output : outputs) seeds.push_back(fresh(graph.type(output)));
-  const std::vector<Value> wrt(graph.inputs().begin(),
-                               graph.inputs().end() - static_cast<int64_t>(seeds.size()));
-  for (const Value& gradient : gradients(graph, outputs, seeds, wrt)) outputs.push_back(gradient);
-  graph.set_outputs(outputs);
-  return result;
+  return maker.finish(ops::add_scan(maker.graph(), over, std::make_shared<const Graph>(std::move(body))));
 }
 
 }  // namespace millrace::test

@@ -1,4 +1,4 @@
-// Random loops of tame values.
+// Random control flow of tame values.
 #pragma once
 
 #include "support/random_graph.h"
@@ -9,5 +9,11 @@ namespace millrace::test {
 /// results with respect to all operands; the same for the same seed. `mixes_rows`: a row may depend on the
 /// others.
 RandomGraph random_scan(uint64_t seed, int64_t rows, int64_t length, bool mixes_rows);
+
+/// The same of a cond of two random branches, of which the inputs choose one.
+RandomGraph random_cond(uint64_t seed, int64_t rows, bool condition);
+
+/// The same of a while_loop that runs `steps` steps, or `limit` if that is less.
+RandomGraph random_while(uint64_t seed, int64_t rows, int64_t limit, int64_t steps);
 
 }  // namespace millrace::test

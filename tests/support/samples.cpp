@@ -9,6 +9,7 @@
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
 #include "ops/build.h"
+#include "ops/scan.h"
 
 namespace millrace {
 namespace {
@@ -74,6 +75,21 @@ Graph make_graph(const Operator& op, const Sample& sample) {
   for (size_t r = 0; r < graph.node(result).types.size(); ++r)
     outputs.push_back({result.node, static_cast<int>(r)});
   graph.set_outputs(outputs);
+  return graph;
+}
+
+Graph make_graph_of_one(const Operator& op, const Sample& sample, bool stacks) {
+  Graph graph = make_graph(op, sample);
+  Value result = graph.outputs()[0];
+  if (op.runs_body()) {
+    ops::Build b(graph);
+    std::vector<Value> all = graph.outputs(), parts;
+    if (!stacks && op.op_class == OpClass::loop)
+      all.resize(static_cast<size_t>(ops::scan_of(graph.node(result)).carries));
+    for (const Value& each : all) parts.push_back(b.reshape(b.cast(each, f32), {b.shape(each).count()}));
+    result = parts.size() == 1 ? parts[0] : graph.add("concat", parts, {{"axis", int64_t{0}}});
+  }
+  graph.set_outputs({result}, {"result"});
   return graph;
 }
 

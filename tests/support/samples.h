@@ -18,6 +18,10 @@ std::vector<Array> make_inputs(const Operator& op, const Sample& sample, uint64_
 /// A graph of one node; its outputs are the node's results.
 Graph make_graph(const Operator& op, const Sample& sample);
 
+/// The same with one output, `result`: the first, or of control flow all, one behind the other as f32.
+/// Without `stacks`: of a while_loop only what it carries.
+Graph make_graph_of_one(const Operator& op, const Sample& sample, bool stacks = true);
+
 /// "pad(f32[3, 4]) {low=[1, 0], …} note", for messages.
 std::string describe(const Operator& op, const Sample& sample);
 

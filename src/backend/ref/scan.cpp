@@ -5,15 +5,19 @@
 
 #include "backend/ref/evaluate.h"
 #include "backend/ref/registry.h"
+#include "ops/cond.h"
 
 using namespace millrace;
 
-MILLRACE_REF(scan) {
+namespace {
+
+std::vector<Array> run_loop(const Node& node, std::span<const Array> operands) {
   const ops::Scan s = ops::scan_of(node);
   const int64_t length = s.length.size();
   std::vector<Array> carries(operands.begin(), operands.begin() + s.carries), stacks;
   for (int k = 0; k < s.outputs; ++k) stacks.emplace_back(node.types[s.carries + k]);
   for (int64_t step = 0; step < length; ++step) {
+    if (s.conditional && carries[0].at(0) == 0) break;
     const int64_t at = s.reverse ? length - 1 - step : step;
     std::vector<Array> inputs = carries;
     for (int k = 0; k < s.sequences; ++k) {
@@ -35,4 +39,13 @@ MILLRACE_REF(scan) {
   }
   carries.insert(carries.end(), stacks.begin(), stacks.end());
   return carries;
+}
+
+}  // namespace
+
+MILLRACE_REF(scan) { return run_loop(node, operands); }
+MILLRACE_REF(while_loop) { return run_loop(node, operands); }
+MILLRACE_REF(cond) {
+  const Graph branch = ops::branch_of(*node.body, operands[0].at(0) != 0);
+  return ref::evaluate(branch, operands.subspan(1));
 }

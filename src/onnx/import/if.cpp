@@ -1,41 +1,126 @@
+#include <algorithm>
+
 #include "onnx/import/call.h"
+#include "ops/cond.h"
 
 using namespace millrace;
 
 namespace {
 
-/// One branch's result or the other's.
-onnx::Item picked(onnx::ImportCall& call, Value condition, const onnx::Item& one, const onnx::Item& other) {
-  using Form = onnx::Item::Form;
-  if (one.form == Form::tensor && other.form == Form::tensor && one.bounded_axis < 0 &&
-      other.bounded_axis < 0 && call.graph.type(one.value) == call.graph.type(other.value))
-    return call.b.select(condition, one.value, other.value);
-  if (one.form == Form::sequence && other.form == Form::sequence &&
-      one.items->size() == other.items->size()) {
-    std::vector<onnx::Item> items;
-    for (size_t i = 0; i < one.items->size(); ++i)
-      items.push_back(picked(call, condition, (*one.items)[i], (*other.items)[i]));
-    return onnx::Item::of(std::move(items));
+using onnx::Item;
+using Form = onnx::Item::Form;
+
+/// The results of both branches made alike, since a cond's have one type each: where they differ in one size
+/// they become as large as the larger, with the size beside.
+struct Branches {
+  Graph& graph;
+  std::vector<Value> first, other;
+
+  void add_size(const Item& item, int axis, std::vector<Value>& to) {
+    Array size(i64, Shape{});
+    size.set_int(0, graph.type(item.value).shape[static_cast<size_t>(axis)].size());
+    to.push_back(item.bounded_axis >= 0 ? item.size : graph.constant(size));
   }
-  throw onnx::UnknownInputs(
-      "its branches give values of different types, and which one is not known before the model runs",
-      onnx::inputs_behind(call.graph, condition));
+
+  void add_padded(const Item& item, const Shape& shape, std::vector<Value>& to) {
+    const std::vector<int64_t> sizes = graph.type(item.value).shape.sizes(), wanted = shape.sizes();
+    std::vector<int64_t> low(sizes.size(), 0), high;
+    for (size_t d = 0; d < sizes.size(); ++d) high.push_back(wanted[d] - sizes[d]);
+    to.push_back(sizes == wanted ? item.value
+                                 : graph.add("pad", {item.value}, {{"low", low}, {"high", high}}));
+  }
+
+  /// What stands for either, without its values; false where nothing can.
+  bool add(const Item& one, const Item& two, Item& mould) {
+    if (one.form != two.form) return false;
+    mould = Item{};
+    mould.form = one.form;
+    if (one.form == Form::texts) {
+      mould.texts = one.texts;
+      return one.texts->shape == two.texts->shape && one.texts->values == two.texts->values;
+    }
+    if (one.form == Form::sequence) {
+      if (one.items->size() != two.items->size()) return false;
+      std::vector<Item> items(one.items->size());
+      for (size_t i = 0; i < items.size(); ++i)
+        if (!add((*one.items)[i], (*two.items)[i], items[i])) return false;
+      mould = Item::of(std::move(items));
+      return true;
+    }
+    if (one.form != Form::tensor) return true;
+    const Type a = graph.type(one.value), b = graph.type(two.value);
+    if (a.dtype != b.dtype || a.shape.rank() != b.shape.rank()) return false;
+    Shape larger = a.shape;
+    std::vector<int> axes;
+    for (const int axis : {one.bounded_axis, two.bounded_axis})
+      if (axis >= 0) axes.push_back(axis);
+    for (int d = 0; d < a.shape.rank(); ++d) {
+      const auto at = static_cast<size_t>(d);
+      if (a.shape[at] == b.shape[at]) continue;
+      larger[at] = std::max(a.shape[at].size(), b.shape[at].size());
+      axes.push_back(d);
+    }
+    if (!axes.empty() && std::count(axes.begin(), axes.end(), axes[0]) != std::ssize(axes)) return false;
+    add_padded(one, larger, first);
+    add_padded(two, larger, other);
+    if (axes.empty()) return true;
+    mould.bounded_axis = axes[0];
+    add_size(one, axes[0], first);
+    add_size(two, axes[0], other);
+    return true;
+  }
+};
+
+/// The mould, with the cond's results from `next` on.
+Item filled(const Item& mould, Value& next) {
+  const auto take = [&] {
+    const Value now = next;
+    ++next.output;
+    return now;
+  };
+  if (mould.form == Form::tensor) {
+    const Value value = take();
+    return mould.bounded_axis < 0 ? Item(value) : Item::bounded(value, mould.bounded_axis, take());
+  }
+  if (mould.form != Form::sequence) return mould;
+  std::vector<Item> items;
+  for (const Item& each : *mould.items) items.push_back(filled(each, next));
+  return Item::of(std::move(items));
 }
 
 }  // namespace
 
-/// Where the condition is known, its branch; else both are computed, and one is taken.
+/// Where the condition is known, its branch; else a cond.
 MILLRACE_ONNX_IMPORT(If) {
   const onnx::AttributeProto &then = call.attribute("then_branch"),
                              &otherwise = call.attribute("else_branch");
   if (!then.graph || !otherwise.graph) call.refuse("it lacks a branch");
-  if (const Array* known = call.known(0); known && known->count() == 1)
+  if (call.shape(0).count() != 1) call.refuse("its condition is not one value");
+  if (const Array* known = call.known(0))
     return call.nested.inline_nested(known->at(0) != 0 ? *then.graph : *otherwise.graph, {});
-  const onnx::Items one = call.nested.inline_nested(*then.graph, {}),
-                    other = call.nested.inline_nested(*otherwise.graph, {});
-  if (one.size() != other.size()) call.refuse("its branches give different numbers of values");
   const Value condition = call.b.reshape(call[0], {});
+  std::vector<Item> moulds;
+  bool alike = true;
+  onnx::ControlBody body = call.nested.body_of({}, [&](Graph& graph, std::span<const Value>) {
+    const onnx::Items one = call.nested.inline_nested(*then.graph, {}),
+                      two = call.nested.inline_nested(*otherwise.graph, {});
+    if (one.size() != two.size()) call.refuse("its branches give different numbers of values");
+    Branches branches{graph, {}, {}};
+    moulds.resize(one.size());
+    for (size_t i = 0; i < one.size(); ++i) alike = alike && branches.add(one[i], two[i], moulds[i]);
+    if (!alike) return std::vector<Value>{};
+    std::vector<Value> outputs = branches.first;
+    outputs.insert(outputs.end(), branches.other.begin(), branches.other.end());
+    return outputs;
+  });
+  if (!alike)
+    throw onnx::UnknownInputs(
+        "its branches give values of different types, and which one is not known before the model runs",
+        onnx::inputs_behind(call.graph, condition));
+  Value next;
+  if (!body.graph->outputs().empty())
+    next = ops::add_cond(call.graph, condition, body.captured, std::move(body.graph));
   onnx::Items results;
-  for (size_t i = 0; i < one.size(); ++i) results.push_back(picked(call, condition, one[i], other[i]));
+  for (const Item& mould : moulds) results.push_back(filled(mould, next));
   return results;
 }

@@ -26,6 +26,12 @@ constexpr double kFoldedWork = 2e8;
 
 /// Loops that are written step after step, in each other, could fill all memory.
 constexpr int kMostNodes = 1 << 19;
+/// Functions that call each other, too.
+constexpr int64_t kMostRun = int64_t{1} << 22;
+
+/// Constants up to so many elements are constants of bodies, too: sizes and axes may come from them. Larger
+/// ones of floats are what is computed with, and may be trained.
+constexpr int64_t kSmall = 16;
 
 /// Element-wise operators whose declared counterpart is the same function, by its name in ONNX.
 const std::map<std::string_view, const Operator*>& same_functions() {
@@ -62,7 +68,7 @@ class Importer : public NestedGraphs {
   Importer(const Model& model, const ImportOptions& options) : model_(model), options_(options) {}
 
   Imported run() {
-    Scope scope{{}, nullptr, &model_.opsets, nullptr};
+    Scope scope{{}, nullptr, &model_.opsets, nullptr, 0};
     initialise(model_.graph, scope);
     for (const ValueInfo& input : model_.graph.inputs) add_input(input, scope);
     for (const auto& [name, type] : options_.inputs) require_input(name);
@@ -81,7 +87,7 @@ class Importer : public NestedGraphs {
 
   Items inline_nested(const GraphProto& nested, std::span<const Item> arguments) override {
     Deeper deeper(*this, "graphs lie in each other");
-    Scope scope{{}, scope_, scope_->opsets, scope_->attributes};
+    Scope scope{{}, scope_, scope_->opsets, scope_->attributes, levels_.size()};
     if (nested.inputs.size() < arguments.size())
       fail<InputError>("its graph takes {} values, not {}", nested.inputs.size(), arguments.size());
     for (size_t i = 0; i < arguments.size(); ++i) scope.values[nested.inputs[i].name] = arguments[i];
@@ -93,33 +99,114 @@ class Importer : public NestedGraphs {
     return results;
   }
 
+  ControlBody body_of(
+      std::span<const BodyArgument> arguments,
+      const std::function<std::vector<Value>(Graph&, std::span<const Value>)>& write) override {
+    Deeper deeper(*this, "graphs lie in each other");
+    Level level;
+    std::vector<std::vector<Value>> from;  // of the body's inputs
+    std::vector<Value> inputs;
+    for (const BodyArgument& argument : arguments) {
+      inputs.push_back(level.graph.input(argument.name, argument.type));
+      from.push_back(argument.from);
+    }
+    levels_.push_back(&level);
+    const auto leave = [&] {
+      levels_.pop_back();
+      finished_ += level.graph.size();
+      for (const Value& value : level.captured) from.push_back({value});
+    };
+    try {
+      level.graph.set_outputs(write(level.graph, inputs));
+    } catch (const UnknownInputs& e) {
+      leave();
+      throw UnknownInputs(e.what(), names_behind(level.graph, from, e.inputs), e.inputs_told);
+    } catch (...) {
+      leave();
+      throw;
+    }
+    leave();
+    return {std::make_shared<const Graph>(std::move(level.graph)), std::move(level.captured)};
+  }
+
  private:
+  /// A body that is being written.
+  struct Level {
+    Graph graph;
+    std::map<Value, Value> entered;  // values of the graph around it
+    std::vector<Value> captured;     // those that became inputs
+  };
+
+  Graph& graph() { return levels_.empty() ? result_.graph : levels_.back()->graph; }
+
+  /// The inputs of the graph that is written now which inputs of a body come from.
+  std::vector<std::string> names_behind(const Graph& body, const std::vector<std::vector<Value>>& from,
+                                        const std::vector<std::string>& inputs) {
+    std::vector<std::string> names;
+    for (size_t k = 0; k < body.inputs().size(); ++k) {
+      if (std::find(inputs.begin(), inputs.end(), body.input_names()[k]) == inputs.end()) continue;
+      for (const Value& value : from[k])
+        for (std::string& name : inputs_behind(graph(), value))
+          if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+    }
+    return names;
+  }
+
+  /// A value of the graph around level `at`, in it.
+  Value enter(Value outer, size_t at, const std::string& name) {
+    Level& level = *levels_[at];
+    const auto [known, is_new] = level.entered.try_emplace(outer);
+    if (!is_new) return known->second;
+    const Graph& around = at == 0 ? result_.graph : levels_[at - 1]->graph;
+    const Array* constant = around.constant_value(outer);
+    if (constant && (constant->count() <= kSmall || !is_real(constant->dtype())))
+      return known->second = level.graph.constant(*constant);
+    level.captured.push_back(outer);
+    return known->second = level.graph.input(name, around.type(outer));
+  }
+
+  /// An item of an outer graph, in the one that is written now.
+  Item enter(Item item, size_t from, const std::string& name) {
+    for (size_t at = from; at < levels_.size(); ++at) {
+      if (item.form == Item::Form::tensor) item.value = enter(item.value, at, name);
+      if (item.bounded_axis >= 0) item.size = enter(item.size, at, name + ".size");
+    }
+    if (item.items && from < levels_.size()) {
+      std::vector<Item> items;
+      for (size_t i = 0; i < item.items->size(); ++i)
+        items.push_back(enter((*item.items)[i], from, fmt::format("{}.{}", name, i)));
+      item.items = std::make_shared<const std::vector<Item>>(std::move(items));
+    }
+    return item;
+  }
+
   /// Names that may be read; those of an outer graph, too.
   struct Scope {
     std::map<std::string, Item> values;
     const Scope* outer;
     const std::map<std::string, int64_t>* opsets;
     const NodeProto* attributes;  // of a function's nodes: the call, whose attributes they may refer to
+    size_t level;                 // how many bodies its values lie in
   };
 
-  void initialise(const GraphProto& graph, Scope& scope) {
+  void initialise(const GraphProto& from, Scope& scope) {
     const auto replaced = [&](const std::string& name) {
-      return &graph == &model_.graph && (options_.inputs.contains(name) || options_.known.contains(name) ||
-                                         options_.values.contains(name));
+      return &from == &model_.graph && (options_.inputs.contains(name) || options_.known.contains(name) ||
+                                        options_.values.contains(name));
     };
     const auto add = [&](const std::string& name, const Array& array) {
-      const Value value = result_.graph.constant(array);
+      const Value value = graph().constant(array);
       scope.values[name] = value;
       if (scope.outer == nullptr) result_.weights.emplace_back(name, value);
     };
-    for (const TensorProto& tensor : graph.initialisers) {
+    for (const TensorProto& tensor : from.initialisers) {
       if (replaced(tensor.name)) continue;
       if (tensor.is_text())
         scope.values[tensor.name] = Item::of(texts_of(tensor));
       else
         add(tensor.name, array_of(tensor, model_.folder));
     }
-    for (const SparseTensorProto& tensor : graph.sparse)
+    for (const SparseTensorProto& tensor : from.sparse)
       if (!replaced(tensor.values.name)) add(tensor.values.name, array_of(tensor, model_.folder));
   }
 
@@ -234,19 +321,25 @@ class Importer : public NestedGraphs {
     return type;
   }
 
-  const Item& find(const std::string& name, const Scope& scope, const char* what) const {
+  Item find(const std::string& name, const Scope& scope, const char* what) {
     for (const Scope* at = &scope; at; at = at->outer)
-      if (const auto found = at->values.find(name); found != at->values.end()) return found->second;
+      if (const auto found = at->values.find(name); found != at->values.end())
+        return enter(found->second, at->level, name);
     fail<InputError>(
         "'{}', {}, is given by no node before (nodes must be in an order in which they can be computed)",
         name, what);
   }
 
   void run_nodes(const std::vector<NodeProto>& nodes, Scope& scope) {
-    const Scope* const before = scope_;
-    scope_ = &scope;
+    struct Inside {  // a rule may go on where a body of its node could not be written
+      Inside(const Scope*& at, const Scope* scope) : scope_(at), before(at) { at = scope; }
+      ~Inside() { scope_ = before; }
+      Inside(const Inside&) = delete;
+      Inside& operator=(const Inside&) = delete;
+      const Scope*& scope_;
+      const Scope* before;
+    } inside(scope_, &scope);
     for (const NodeProto& node : nodes) run_node(node, scope);
-    scope_ = before;
   }
 
   void run_node(const NodeProto& node, Scope& scope) {
@@ -262,7 +355,9 @@ class Importer : public NestedGraphs {
           fail<InputError>("its output {} ('{}') cannot be had", i, node.outputs[i]);
         scope.values[node.outputs[i]] = results[i];
       }
-      if (result_.graph.size() > kMostNodes)
+      int64_t size = result_.graph.size() + finished_;
+      for (const Level* level : levels_) size += level->graph.size();
+      if (size > kMostNodes || ++run_ > kMostRun)
         fail<InputError>("the graph becomes larger than {} nodes; do its loops have too many steps?",
                          kMostNodes);
     } catch (const NodeError&) {
@@ -314,7 +409,7 @@ class Importer : public NestedGraphs {
     };
     if (all_known(operands) && !takes_graphs(node))
       if (std::optional<Items> constants = folded(operands, write)) return std::move(*constants);
-    return write(result_.graph, std::move(operands));
+    return write(graph(), std::move(operands));
   }
 
   static Items element_wise(ImportCall& call, const Operator& op) {
@@ -325,11 +420,10 @@ class Importer : public NestedGraphs {
     return {Item(call.graph.add(op, std::move(operands)))};
   }
 
-  bool all_known(const Items& operands) const {
+  bool all_known(const Items& operands) {
     return std::all_of(operands.begin(), operands.end(), [&](const Item& item) {
       if (!item.is_something()) return true;
-      const Array* array =
-          item.form == Item::Form::tensor ? result_.graph.constant_value(item.value) : nullptr;
+      const Array* array = item.form == Item::Form::tensor ? graph().constant_value(item.value) : nullptr;
       return array && array->count() <= kFolded && item.bounded_axis < 0;
     });
   }
@@ -344,7 +438,7 @@ class Importer : public NestedGraphs {
     Graph scratch;
     Items copies;
     for (const Item& item : operands)
-      copies.push_back(item.is_something() ? Item(scratch.constant(*result_.graph.constant_value(item.value)))
+      copies.push_back(item.is_something() ? Item(scratch.constant(*graph().constant_value(item.value)))
                                            : Item{});
     const Items results = write(scratch, std::move(copies));
     if (!little_work(scratch)) return std::nullopt;
@@ -381,8 +475,8 @@ class Importer : public NestedGraphs {
   Item as_constant(const Item& item, const std::vector<Array>& arrays, size_t& at) {
     if (item.form == Item::Form::tensor) {
       const Array& whole = arrays[at++];
-      if (item.bounded_axis < 0) return result_.graph.constant(whole);
-      return result_.graph.constant(first_along(whole, item.bounded_axis, arrays[at++].int_at(0)));
+      if (item.bounded_axis < 0) return graph().constant(whole);
+      return graph().constant(first_along(whole, item.bounded_axis, arrays[at++].int_at(0)));
     }
     if (item.form != Item::Form::sequence) return item;
     std::vector<Item> items;
@@ -402,7 +496,7 @@ class Importer : public NestedGraphs {
     NodeProto with_defaults = node;
     for (const AttributeProto& each : function.defaults)
       if (!with_defaults.find(each.name)) with_defaults.attributes.push_back(each);
-    Scope scope{{}, nullptr, &function.opsets, &with_defaults};
+    Scope scope{{}, nullptr, &function.opsets, &with_defaults, levels_.size()};
     for (size_t i = 0; i < function.inputs.size(); ++i)
       scope.values[function.inputs[i]] = i < operands.size() ? operands[i] : Item{};
     run_nodes(function.nodes, scope);
@@ -416,6 +510,8 @@ class Importer : public NestedGraphs {
   const ImportOptions& options_;
   Imported result_;
   const Scope* scope_ = nullptr;
+  std::vector<Level*> levels_;      // bodies that are being written, the outermost first
+  int64_t finished_ = 0, run_ = 0;  // nodes of bodies; nodes of the file
   int depth_ = 0;
 };
 

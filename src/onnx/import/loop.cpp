@@ -1,20 +1,26 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <millrace/tensor.h>
+
+#include "base/format.h"
 #include "onnx/import/call.h"
+#include "ops/scan.h"
 
 using namespace millrace;
 using onnx::Ints;
+using onnx::Item;
+using onnx::Items;
 
 namespace {
 
 constexpr int64_t kMostSteps = 1024;  // that are written one after the other
 
 /// What the steps gave, one above the other.
-Value one_above_other(onnx::ImportCall& call, const onnx::Items& steps) {
+Value one_above_other(onnx::ImportCall& call, const Items& steps) {
   std::vector<Value> parts;
-  for (const onnx::Item& each : steps) {
-    if (each.form != onnx::Item::Form::tensor || each.bounded_axis >= 0)
+  for (const Item& each : steps) {
+    if (each.form != Item::Form::tensor || each.bounded_axis >= 0)
       call.refuse("it stacks what are no tensors of a known size");
     Shape one = call.b.shape(each.value);
     one.insert(one.begin(), Dim(1));
@@ -23,41 +29,158 @@ Value one_above_other(onnx::ImportCall& call, const onnx::Items& steps) {
   return parts.size() == 1 ? parts[0] : call.graph.add("concat", parts, {{"axis", int64_t{0}}});
 }
 
+class LoopRule {
+ public:
+  explicit LoopRule(onnx::ImportCall& call) : call_(call), body_(call.attribute("body").graph) {
+    if (!body_) call.refuse("it lacks its body");
+    if (call.given(0) && call.shape(0).count() != 1) call.refuse("its number of steps is no number");
+    if (call.given(1) && call.shape(1).count() != 1) call.refuse("whether it goes on is not one value");
+    if (!call.given(0))
+      limit_ = INT64_MAX;
+    else if (call.known(0))
+      limit_ = std::max<int64_t>(call.known_ints(0)[0], 0);
+    for (int k = 2; k < call.count(); ++k) first_.push_back(call.given(k) ? call.item(k) : Item::empty());
+    if (body_->outputs.size() < 1 + first_.size()) call.refuse("its body gives too few values");
+    stacks_ = body_->outputs.size() - 1 - first_.size();
+  }
+
+  Items run() {
+    if (limit_)
+      if (std::optional<Items> results = written_out()) return std::move(*results);
+    try {
+      return in_graph();
+    } catch (const onnx::UnknownInputs& e) {
+      // Its course may be known where its inputs are.
+      std::vector<std::string> inputs = e.inputs;
+      for (int k = 0; k < call_.count(); ++k)
+        if (call_.given(k) && call_.item(k).form == Item::Form::tensor)
+          for (const std::string& name : onnx::inputs_behind(call_.graph, call_.item(k).value))
+            if (std::find(inputs.begin(), inputs.end(), name) == inputs.end()) inputs.push_back(name);
+      throw onnx::UnknownInputs(e.what(), std::move(inputs), e.inputs_told);
+    }
+  }
+
+ private:
+  /// Step after step, where it is known how many there are; nullopt where it is not, or there are too many.
+  std::optional<Items> written_out() {
+    Items carried = first_;
+    std::vector<Items> given(stacks_);
+    Item going = call_.given(1) ? call_.item(1) : Item(call_.scalar(boolean, 1));
+    for (int64_t step = 0; step < *limit_; ++step) {
+      if (going.form != Item::Form::tensor) call_.refuse("whether it goes on is said by no tensor");
+      const Array* go = call_.graph.constant_value(going.value);
+      if (!go || go->count() != 1) return std::nullopt;
+      if (go->at(0) == 0) break;
+      if (step == kMostSteps) return std::nullopt;
+      Array count(i64, Shape{});
+      count.set_int(0, step);
+      Items arguments{call_.constant(count), going};
+      arguments.insert(arguments.end(), carried.begin(), carried.end());
+      const Items results = call_.nested.inline_nested(*body_, arguments);
+      going = results[0];
+      for (size_t i = 0; i < carried.size(); ++i) carried[i] = results[1 + i];
+      for (size_t i = 0; i < stacks_; ++i) given[i].push_back(results[1 + carried.size() + i]);
+    }
+    for (const Items& steps : given) {
+      if (steps.empty()) {  // the body says of what shape they would be
+        limit_ = 0;
+        return std::nullopt;
+      }
+      carried.emplace_back(one_above_other(call_, steps));
+    }
+    return carried;
+  }
+
+  /// It may be written out where more is known.
+  [[noreturn]] static void unknown(const std::string& what) {
+    throw onnx::UnknownInputs("how often it runs is not known before the model runs, and " + what, {});
+  }
+
+  Value tensor_of(const Item& item, const char* what) {
+    if (item.form != Item::Form::tensor || item.bounded_axis >= 0)
+      unknown(fmt::format("{} is no tensor of a known size", what));
+    return item.value;
+  }
+
+  /// A while_loop.
+  Items in_graph() {
+    std::vector<Value> carries = {
+        call_.given(1) ? call_.b.reshape(call_.b.cast(call_[1], boolean), {}) : call_.scalar(boolean, 1),
+        call_.scalar(i64, 0)};
+    std::vector<Value> end;  // the number of steps, where it is not known
+    if (!limit_) {
+      end.push_back(call_.b.reshape(call_.b.cast(call_[0], i64), {}));
+      carries[0] =
+          call_.graph.add("logical_and", {carries[0], call_.graph.add("less", {carries[1], end[0]})});
+    }
+    for (const Item& each : first_) carries.push_back(tensor_of(each, "what it carries"));
+    std::vector<onnx::BodyArgument> arguments;
+    for (size_t k = 0; k < carries.size() + end.size(); ++k) {
+      const Value value = k < carries.size() ? carries[k] : end[0];
+      arguments.push_back(
+          {call_.graph.type(value),
+           k < body_->inputs.size() && k >= 2 ? body_->inputs[k].name : fmt::format("loop{}", k),
+           {value}});
+    }
+    bool always = limit_ && (!call_.given(1) || (call_.known(1) && call_.known(1)->at(0) != 0));
+    onnx::ControlBody body = call_.nested.body_of(
+        arguments, [&](Graph& graph, std::span<const Value> in) { return step(graph, in, always); });
+    ops::ScanOperands over;
+    over.conditional = true;
+    over.carries = carries;
+    over.invariants = end;
+    over.invariants.insert(over.invariants.end(), body.captured.begin(), body.captured.end());
+    over.length = limit_ ? std::min(*limit_, no_limit) : no_limit;
+    if (stacks_ > 0 && over.length == Dim(no_limit))
+      unknown("it stacks what its steps give, without a number of steps that is known");
+    const Value loop = ops::add_scan(call_.graph, over, std::move(body.graph));
+    const auto result = [&](size_t k) { return Value{loop.node, static_cast<int32_t>(k)}; };
+    Items results;
+    for (size_t k = 0; k < first_.size(); ++k) results.emplace_back(result(k + 2));
+    for (size_t k = 0; k < stacks_; ++k) {
+      const Value stack = result(first_.size() + 2 + k);
+      results.push_back(always || limit_ == 0 ? Item(stack) : Item::bounded(stack, 0, result(1)));
+    }
+    return results;
+  }
+
+  /// The body: whether it goes on, the number of the next step, what is carried; what is stacked. `always`
+  /// becomes false where it may end before its limit.
+  std::vector<Value> step(Graph& graph, std::span<const Value> in, bool& always) {
+    ops::Build b(graph);
+    Items arguments{in[1], in[0]};
+    for (size_t k = 0; k < first_.size(); ++k) arguments.emplace_back(in[2 + k]);
+    const Items results = call_.nested.inline_nested(*body_, arguments);
+    Value going = tensor_of(results[0], "whether it goes on");
+    if (going != in[0]) {
+      if (b.shape(going).count() != 1) call_.refuse("whether it goes on is not one value");
+      const Array* known = graph.constant_value(going);
+      always = always && known && known->at(0) != 0;
+      going = b.reshape(b.cast(going, boolean), {});
+    }
+    const Value next = b.add(in[1], 1);
+    if (!limit_) going = graph.add("logical_and", {going, graph.add("less", {next, in[2 + first_.size()]})});
+    std::vector<Value> outputs = {going, next};
+    for (size_t k = 0; k < first_.size(); ++k) {
+      const Value value = tensor_of(results[1 + k], "what it carries");
+      if (graph.type(value) != graph.type(in[2 + k]))
+        unknown(fmt::format("'{}', which it carries, changes from {} to {} in a step",
+                            body_->inputs[2 + k].name, graph.type(in[2 + k]).str(), graph.type(value).str()));
+      outputs.push_back(value);
+    }
+    for (size_t k = 0; k < stacks_; ++k)
+      outputs.push_back(tensor_of(results[1 + first_.size() + k], "what it stacks"));
+    return outputs;
+  }
+
+  onnx::ImportCall& call_;
+  const std::shared_ptr<const onnx::GraphProto> body_;
+  std::optional<int64_t> limit_;  // nullopt: not known
+  Items first_;                   // what it carries
+  size_t stacks_ = 0;
+};
+
 }  // namespace
 
-/// A loop whose number of steps is known is written step after step.
-MILLRACE_ONNX_IMPORT(Loop) {
-  const onnx::AttributeProto& body = call.attribute("body");
-  if (!body.graph) call.refuse("it lacks its body");
-  const Ints limit = call.given(0) ? call.known_ints(0) : Ints{INT64_MAX};
-  if (limit.size() != 1) call.refuse("its number of steps is no number");
-  onnx::Items carried;
-  for (int k = 2; k < call.count(); ++k)
-    carried.push_back(call.given(k) ? call.item(k) : onnx::Item::empty());
-  if (body.graph->outputs.size() < 1 + carried.size()) call.refuse("its body gives too few values");
-  const size_t stacks = body.graph->outputs.size() - 1 - carried.size();
-  std::vector<onnx::Items> given(stacks);
-  onnx::Item going = call.given(1) ? call.item(1) : onnx::Item(call.scalar(boolean, 1));
-  for (int64_t step = 0; step < limit[0]; ++step) {
-    if (going.form != onnx::Item::Form::tensor) call.refuse("whether it goes on is said by no tensor");
-    const Array* go = call.graph.constant_value(going.value);
-    if (!go || go->count() != 1)
-      throw onnx::UnknownInputs("whether it goes on is not known before the model runs",
-                                onnx::inputs_behind(call.graph, going.value));
-    if (go->at(0) == 0) break;
-    if (step == kMostSteps) call.refuse("it has more than 1024 steps, which are written one after the other");
-    Array count(i64, Shape{});
-    count.set_int(0, step);
-    onnx::Items arguments{call.constant(count), going};
-    arguments.insert(arguments.end(), carried.begin(), carried.end());
-    const onnx::Items results = call.nested.inline_nested(*body.graph, arguments);
-    going = results[0];
-    for (size_t i = 0; i < carried.size(); ++i) carried[i] = results[1 + i];
-    for (size_t i = 0; i < stacks; ++i) given[i].push_back(results[1 + carried.size() + i]);
-  }
-  for (const onnx::Items& steps : given) {
-    if (steps.empty()) call.refuse("it stacks the values of no steps, whose shape is not known");
-    carried.emplace_back(one_above_other(call, steps));
-  }
-  return carried;
-}
+/// A loop whose number of steps is known is written step after step; any other becomes a while_loop.
+MILLRACE_ONNX_IMPORT(Loop) { return LoopRule(call).run(); }

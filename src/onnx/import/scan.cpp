@@ -1,4 +1,7 @@
+#include "ops/scan.h"
+
 #include <algorithm>
+#include <numeric>
 
 #include "onnx/import/call.h"
 
@@ -83,8 +86,72 @@ onnx::Items of_batches(onnx::ImportCall& call, const onnx::GraphProto& body) {
   return all;
 }
 
+/// How a Scan goes.
+struct Course {
+  size_t carries;
+  int64_t steps;
+  Ints axes, backwards, out_axes, out_backwards;  // of its sequences, of its stacks
+};
+
+/// The axes with one of them moved.
+Value moved(onnx::ImportCall& call, Value x, int64_t from, int64_t to) {
+  Ints order(call.b.shape(x).size());
+  std::iota(order.begin(), order.end(), 0);
+  order.erase(order.begin() + from);
+  order.insert(order.begin() + to, from);
+  return from == to ? x : call.b.transpose(x, order);
+}
+
+/// A scan of the graph, where all goes in one direction and the steps are alike; else nullopt.
+std::optional<std::vector<Value>> in_graph(onnx::ImportCall& call, const onnx::GraphProto& body,
+                                           const Course& course) {
+  ops::ScanOperands over;
+  over.length = course.steps;
+  over.reverse = course.backwards[0] != 0;
+  for (const Ints* all : {&course.backwards, &course.out_backwards})
+    for (const int64_t each : *all)
+      if ((each != 0) != over.reverse) return std::nullopt;
+  std::vector<onnx::BodyArgument> arguments;
+  for (size_t k = 0; k < course.carries + course.axes.size(); ++k) {
+    Value value = call[static_cast<int>(k)];
+    Type type = call.graph.type(value);
+    if (k >= course.carries) {
+      value = moved(call, value, course.axes[k - course.carries], 0);
+      type.shape = call.b.shape(value);
+      type.shape.erase(type.shape.begin());
+    }
+    (k < course.carries ? over.carries : over.sequences).push_back(value);
+    arguments.push_back({type, k < body.inputs.size() ? body.inputs[k].name : "", {value}});
+  }
+  std::vector<Value> results;
+  try {
+    onnx::ControlBody made = call.nested.body_of(arguments, [&](Graph&, std::span<const Value> inputs) {
+      std::vector<Value> outputs;
+      for (const onnx::Item& each :
+           call.nested.inline_nested(body, onnx::Items(std::vector<Value>(inputs.begin(), inputs.end())))) {
+        if (each.form != onnx::Item::Form::tensor || each.bounded_axis >= 0)
+          call.refuse("its body gives what are no tensors of a known size");
+        outputs.push_back(each.value);
+      }
+      return outputs;
+    });
+    over.invariants = std::move(made.captured);
+    const size_t outputs = made.graph->outputs().size();
+    const Value loop = ops::add_scan(call.graph, over, std::move(made.graph));
+    for (size_t k = 0; k < outputs; ++k) results.push_back({loop.node, static_cast<int32_t>(k)});
+  } catch (const Error&) {
+    return std::nullopt;  // steps that differ, or a fault that is told when it is written out
+  }
+  for (size_t k = 0; k < course.out_axes.size(); ++k) {
+    Value& stack = results[course.carries + k];
+    stack = moved(call, stack, 0, call.axis(course.out_axes[k], call.b.shape(stack).rank()));
+  }
+  return results;
+}
+
 }  // namespace
 
+/// A scan of the graph; where its steps are not alike they are written one after the other.
 MILLRACE_ONNX_IMPORT(Scan) {
   const onnx::AttributeProto& body = call.attribute("body");
   if (!body.graph) call.refuse("it lacks its body");
@@ -102,8 +169,6 @@ MILLRACE_ONNX_IMPORT(Scan) {
   if (backwards.size() != sequences || axes.size() != sequences || out_backwards.size() != stacks ||
       out_axes.size() != stacks)
     call.refuse("its axes or directions are not as many as its sequences");
-  std::vector<Value> carried;
-  for (size_t k = 0; k < carries; ++k) carried.push_back(call[static_cast<int>(k)]);
   Ints at;
   int64_t steps = -1;
   for (size_t k = 0; k < sequences; ++k) {
@@ -113,6 +178,11 @@ MILLRACE_ONNX_IMPORT(Scan) {
     if (steps >= 0 && length != steps) call.refuse("its sequences have different lengths");
     steps = length;
   }
+  if (const auto results =
+          in_graph(call, *body.graph, {carries, steps, at, backwards, out_axes, out_backwards}))
+    return *results;
+  std::vector<Value> carried;
+  for (size_t k = 0; k < carries; ++k) carried.push_back(call[static_cast<int>(k)]);
   if (steps < 1 || steps > kMostScanned)
     call.refuse("it has no steps, or more than can be written one after the other");
   std::vector<std::vector<Value>> slices(stacks);

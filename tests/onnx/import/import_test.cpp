@@ -68,8 +68,8 @@ TEST_CASE("what operators write as ONNX is read back as the same function") {
       const std::vector<Array> inputs = make_inputs(*op, op->samples[i], 5);
       if (op->name == "gather" && has_negatives(inputs[1])) continue;  // ONNX counts those from the end
       CAPTURE(i);
-      Graph graph = make_graph(*op, op->samples[i]);
-      graph.set_outputs({graph.outputs()[0]}, {"result"});
+      // How large the stacks of a Loop are, depends on data.
+      const Graph graph = make_graph_of_one(*op, op->samples[i], op->name != "while_loop");
       const std::string bytes = onnx::export_model(graph, {});
       const onnx::Imported imported = onnx::import_model(onnx::parse_model(bytes, "sample"), {});
       REQUIRE(imported.graph.input_names() == graph.input_names());
