@@ -18,7 +18,7 @@ using namespace millrace;
 
 namespace {
 
-Graph lowered(const Graph& graph) {
+Graph on_cpu(const Graph& graph) {
   return run_passes(graph, {device_named("cpu").target(), "fp32", ref::evaluate_node});
 }
 
@@ -55,7 +55,7 @@ TEST_CASE("a cond whose condition is known becomes its branch") {
                 v = graph.input("v", {f32, {4, 4}});
     const Value chosen = graph.add("logical_not", {graph.scalar(boolean, first ? 0 : 1)});
     graph.set_outputs({ops::add_cond(graph, chosen, {x, w, v}, std::make_shared<const Graph>(products(4)))});
-    const Graph result = lowered(graph);
+    const Graph result = on_cpu(graph);
     CHECK(count(result, OpClass::branch) == 0);
     CHECK(count(result, OpClass::heavy) == 1);
     std::vector<Array> inputs;
@@ -78,7 +78,7 @@ TEST_CASE("of a cond go results that nobody reads, operands that no branch needs
   body.input("unused", {f32, {3}});
   const Value cond = ops::add_cond(graph, chosen, operands, std::make_shared<const Graph>(body));
   graph.set_outputs({{cond.node, 1}});
-  const Graph result = lowered(graph);
+  const Graph result = on_cpu(graph);
   const Node& node = only(result, OpClass::branch);
   CHECK(node.types.size() == 1);
   CHECK(node.operands.size() == 3);  // the condition, x, v
@@ -94,7 +94,7 @@ TEST_CASE("branches that cost little are both computed, and nothing is fused acr
     body.set_outputs({body.add("sin", {in}), body.add("cos", {in})});
     little.set_outputs({ops::add_cond(little, chosen, {x}, std::make_shared<const Graph>(body))});
   }
-  CHECK(count(lowered(little), OpClass::branch) == 0);
+  CHECK(count(on_cpu(little), OpClass::branch) == 0);
 
   Graph large;
   const Value chosen = large.input("chosen", {boolean, {}}), x = large.input("x", {f32, {7000}});
@@ -102,7 +102,7 @@ TEST_CASE("branches that cost little are both computed, and nothing is fused acr
   const Value in = body.input("x", {f32, {7000}}), shared = body.add("sin", {in});
   body.set_outputs({body.add("exp", {shared}), body.add("cos", {shared})});
   large.set_outputs({ops::add_cond(large, chosen, {x}, std::make_shared<const Graph>(body))});
-  const Graph result = lowered(large);
+  const Graph result = on_cpu(large);
   const Node& node = only(result, OpClass::branch);
   for (const bool first : {true, false}) CHECK(count(ops::branch_of(*node.body, first), OpClass::group) == 1);
 }
@@ -127,7 +127,7 @@ TEST_CASE(
   over.invariants = {graph.input("w", {f32, {4, 4}})};
   const Value loop = ops::add_scan(graph, over, std::make_shared<const Graph>(body));
   graph.set_outputs({{loop.node, 2}, {loop.node, 4}});
-  const Graph result = lowered(graph);
+  const Graph result = on_cpu(graph);
   const Node& node = only(result, OpClass::loop);
   const ops::Scan s = ops::scan_of(node);
   CHECK(s.carries == 3);
