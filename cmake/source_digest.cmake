@@ -1,9 +1,9 @@
-# A digest of the source files of a folder, as a C++ string: generated/NAME.inc, made anew when one of them changes.
+# A digest of source files, as a C++ string: generated/NAME.inc, made anew when one of them changes.
 #
-# millrace_source_digest(NAME FOLDER USER) gives src/USER, which includes it, the folder of generated files, as
+# millrace_source_digest(NAME USER PATTERN…) gives src/USER, which includes it, the folder of generated files, as
 # millrace_kinds() does.
-function(millrace_source_digest name folder user)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/${folder}/*.cpp src/${folder}/*.h)
+function(millrace_source_digest name user)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${ARGN})
   list(SORT sources)
   set(all "")
   foreach(source ${sources})

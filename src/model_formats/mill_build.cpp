@@ -41,6 +41,16 @@ class Weights {
     return like.back();
   }
   const std::vector<Array>& arrays() const { return arrays_; }
+  /// The one that is there already and equal; else the same.
+  Array known(const Array& array) const {
+    const XXH128_hash_t hash = XXH3_128bits(array.data(), static_cast<size_t>(array.bytes()));
+    const auto like = by_hash_.find({hash.high64, hash.low64});
+    if (like != by_hash_.end())
+      for (const int64_t number : like->second)
+        if (arrays_[static_cast<size_t>(number)].identical(array))
+          return arrays_[static_cast<size_t>(number)];
+    return array;
+  }
   /// Forgets those that came behind the first `count`.
   void cut(size_t count) {
     arrays_.resize(std::min(count, arrays_.size()));
@@ -53,8 +63,47 @@ class Weights {
   std::map<std::pair<uint64_t, uint64_t>, std::vector<int64_t>> by_hash_;
 };
 
-/// The graph with its large constants as inputs that say which they are.
-Graph without_constants(const Graph& graph, Weights& weights) {
+/// The same graph; constants that are known lie there, not in memory once more.
+Graph with_known_constants(const Graph& graph, const Weights& weights) {
+  Rewriter rewrite(graph);
+  rewrite.go_through([&](int i) {
+    const Array* const constant = graph.constant_value({i, 0});
+    if (!constant || constant->bytes() < kLeastOutside) return false;
+    rewrite.graph().set_location(graph.node(i).location);
+    rewrite.set({i, 0}, rewrite.graph().constant(weights.known(*constant)));
+    return true;
+  });
+  return rewrite.finish();
+}
+
+/// Whether all elements of an array are the same, bit for bit.
+bool is_uniform(const Array& array) {
+  const std::span<const uint8_t> bytes = bytes_of(array);
+  const auto element = static_cast<size_t>(array.dtype().bytes());
+  return array.count() > 0 && std::memcmp(bytes.data(), bytes.data() + element, bytes.size() - element) == 0;
+}
+
+/// Of each node, whether it is a constant whose size alone differs from graph to graph: all its elements are
+/// the same (states that begin with zeros).
+std::vector<char> filled_constants(const std::vector<Graph>& graphs) {
+  std::vector<char> filled(static_cast<size_t>(graphs[0].size()), 0);
+  for (int i = 0; i < graphs[0].size(); ++i) {
+    const Array* const first = graphs[0].constant_value({i, 0});
+    bool differs = false, uniform = first && first->bytes() >= kLeastOutside && is_uniform(*first);
+    for (const Graph& graph : graphs) {
+      const Array* const other = uniform && i < graph.size() ? graph.constant_value({i, 0}) : nullptr;
+      uniform = other && other->dtype() == first->dtype() && is_uniform(*other) &&
+                std::memcmp(other->data(), first->data(), static_cast<size_t>(first->dtype().bytes())) == 0;
+      differs = differs || (uniform && other->type() != first->type());
+    }
+    filled[static_cast<size_t>(i)] = uniform && differs;
+  }
+  return filled;
+}
+
+/// The graph with its large constants as inputs that say which they are. Those of `filled` are made of one
+/// element where the graph runs.
+Graph without_constants(const Graph& graph, Weights& weights, const std::vector<char>& filled = {}) {
   Rewriter rewrite(graph);
   size_t inputs = 0;
   for (int i = 0; i < graph.size(); ++i) {
@@ -65,7 +114,12 @@ Graph without_constants(const Graph& graph, Weights& weights) {
       if (name.starts_with(kConstant)) fail<InputError>("an input's name begins with a control character");
       rewrite.set(value, rewrite.graph().input(name, graph.type(value)));
     } else if (const Array* const constant = graph.constant_value(value);
-               constant && constant->bytes() >= kLeastOutside) {
+               constant && static_cast<size_t>(i) < filled.size() && filled[static_cast<size_t>(i)]) {
+      Array element(constant->dtype(), {});
+      std::memcpy(element.data(), constant->data(), static_cast<size_t>(element.bytes()));
+      rewrite.set(value, rewrite.graph().add("broadcast", {rewrite.graph().constant(std::move(element))},
+                                             {{"shape", constant->shape()}}));
+    } else if (constant && constant->bytes() >= kLeastOutside) {
       const std::string name = fmt::format("{}{}.{}", kConstant, weights.number_of(*constant), i);
       rewrite.set(value, rewrite.graph().input(name, constant->type()));
     } else {
@@ -104,6 +158,7 @@ std::string learn_graph(const SessionModel& model, CompileOptions compile, Weigh
   if (names.empty()) return {};
   const size_t known = weights.arrays().size();
   std::vector<std::pair<Bindings, std::string>> texts;
+  std::vector<Graph> graphs;
   try {
     for (const auto& example : examples) {
       Bindings sizes;
@@ -112,9 +167,12 @@ std::string learn_graph(const SessionModel& model, CompileOptions compile, Weigh
         sizes[name] = example[place % 4];
       }
       compile.bindings = sizes;
-      texts.emplace_back(
-          sizes, without_constants(make_ready_untimed(whole_graph(model, sizes), compile), weights).str());
+      graphs.push_back(with_known_constants(make_ready_untimed(whole_graph(model, sizes), compile), weights));
+      texts.emplace_back(std::move(sizes), "");
     }
+    const std::vector<char> filled = filled_constants(graphs);
+    for (size_t i = 0; i < graphs.size(); ++i)
+      texts[i].second = without_constants(graphs[i], weights, filled).str();
     if (std::optional<std::string> learnt = learn_text(texts)) return *learnt;
     why_not = "its graph is not the same for all";
   } catch (const InternalError&) {

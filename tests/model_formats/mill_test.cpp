@@ -138,6 +138,29 @@ TEST_CASE("a built model whose graph differs from size to size runs for those th
                        InputError);
 }
 
+TEST_CASE("states that begin with zeros, as many as there are rows, are no numbers of one size") {
+  testing::TempFolder folder;
+  SessionModel model;
+  model.inputs = {{"x", {f32, {Dim::named("batch"), 40}}}};
+  model.outputs = {{"y", {f32, {Dim::named("batch"), 40}}}};
+  model.graph = [](const Bindings& sizes) {
+    Graph graph;
+    const int64_t batch = sizes.at("batch");
+    const Value x = graph.input("x", {f32, {batch, 40}});
+    const Value state = graph.constant(Array::full(f32, {batch, 40}, 0.5));
+    const Value weights = graph.constant(Array::full(f32, {40, 40}, 0.125));  // uniform, but of one size
+    const Value product = graph.add("matmul", {graph.add("maximum", {x, state}), weights});
+    graph.set_outputs({product}, {"y"});
+    return graph;
+  };
+  const Session built = Session::load(mill_built(folder, model));
+  for (const int64_t rows : {1, 4, 9, 50}) {
+    const Array y = built.run({{Array::full(f32, {rows, 40}, 0.25)}})[0];
+    REQUIRE(y.shape() == Shape{rows, 40});
+    CHECK(y.at(y.count() - 1) == 2.5);
+  }
+}
+
 TEST_CASE("no weights are packed for a built model: it has them as kernels want them") {
   testing::TempFolder folder;
   const std::filesystem::path path = mill_built(folder, mill_lenet());

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/cpu/codegen/code_numbers.h"
 #include "backend/cpu/codegen/emit.h"
 #include "backend/cpu/codegen/object_cache.h"
 #include "base/cpu.h"
@@ -109,8 +110,8 @@ Jit::Jit() {
   builder_->setRelocationModel(llvm::Reloc::PIC_);
   builder_->setCodeModel(llvm::CodeModel::Small);
   builder_->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Standard;  // where `contract` says so
-  key_prefix_ = fmt::format("codegen {} LLVM {} {} {}\n", kCodegenVersion, LLVM_VERSION_STRING,
-                            builder_->getCPU(), builder_->getFeatures().getString());
+  key_prefix_ = fmt::format("codegen {} {} LLVM {} {} {}\n", kCodegenVersion, code_numbers(),
+                            LLVM_VERSION_STRING, builder_->getCPU(), builder_->getFeatures().getString());
   lljit_ = check(orc::LLJITBuilder().setJITTargetMachineBuilder(*builder_).create(), "start its linker");
 
   // Compiled code calls the C library's functions: exp, pow, memset …
