@@ -47,6 +47,7 @@ FLOORS = [
     ["data/tools"],
     ["eval", "track", "onnx"],
     ["eval/metrics", "track/logs", "onnx/import"],
+    ["onnx/models"],
     ["task"],
     ["task/inputs", "task/outputs", "task/losses"],
     ["train"],

@@ -431,6 +431,8 @@ struct Model {
   /// Sets what comes from data (empty: nothing does): to be called once, after initialise(), with some
   /// thousand training samples as the model's input has them.
   std::function<void(const Array& samples)> fit = {};
+  /// Lines for who trains it: what an architecture that comes from a file made of it.
+  std::vector<std::string> notes = {};
 };
 
 struct ModelOptions {
@@ -447,6 +449,8 @@ struct ModelOptions {
   /// are any.
   int64_t numbers = 0;
   std::vector<int64_t> ids = {};
+  /// What its inputs will be, where that is known: for architectures that come from files.
+  std::vector<Type> given = {};
 };
 
 /// Built-in architectures by name ("resnet18", …). InputError names the nearest for an unknown name.

@@ -188,8 +188,11 @@ class Run {
 
   /// The model as .onnx: raw arrays of samples to logits and predictions of each output (docs/predict.md).
   /// `height`, `width`: of decoded pictures that the model is to bring to its size itself; 0: its own.
-  /// Returns what the user should know of it: arrays that got other names.
-  std::vector<std::string> export_onnx(const std::filesystem::path& path, int height = 0, int width = 0);
+  /// `opset`: the version of ONNX's operators, from 13 to 25; 0: 17, or what the model needs. Returns what
+  /// the user should know of it: arrays that got other names. InputError for operators that the version
+  /// lacks.
+  std::vector<std::string> export_onnx(const std::filesystem::path& path, int height = 0, int width = 0,
+                                       int opset = 0);
   /// The weights as .safetensors, under the model's names; what adapters add (train.lora) is in them.
   void export_weights(const std::filesystem::path& path);
   /// Makes a run folder of it, which open() and the verbs take; `step`: how many were made. It cannot be

@@ -58,6 +58,7 @@ std::pair<int, int> decoded_sizes(const std::string& text) {
 Action declare_export(Command& command) {
   struct Arguments {
     std::string model, out, pictures, checkpoint;
+    int64_t opset = 0;
     bool force = false;
   };
   auto a = std::make_shared<Arguments>();
@@ -67,10 +68,15 @@ Action declare_export(Command& command) {
       .option(
           "--pictures", a->pictures,
           "HEIGHTxWIDTH of decoded pictures that the model is to resize and crop itself, as evaluation does")
+      .option("--opset", a->opset,
+              "the version of ONNX's operators, from 13 to 25, for a runtime that reads no newer one; 17 "
+              "where none is "
+              "named and the model needs no newer one")
       .option("--checkpoint", a->checkpoint, checkpoint_doc)
       .flag("--force", a->force, "replace a file that is there and is no ONNX model, unless it is of a run")
       .footer(
           "  millrace export runs/letters-1 letters.onnx\n"
+          "  millrace export runs/letters-1 letters.onnx --opset 13\n"
           "  millrace export runs/letters-1 letters.safetensors\n\n"
           "The model takes samples as they are decoded, such as u8 pictures [batch, channels, height, "
           "width], "
@@ -91,11 +97,14 @@ Action declare_export(Command& command) {
         Run::open(a->model, {.message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); }},
                   {}, a->checkpoint);
     const auto [height, width] = decoded_sizes(a->pictures);
+    if (a->opset < 0 || a->opset > 1000)
+      fail<InputError>("--opset {}: models are written in opsets 13 to 25", a->opset);
     if (fs::path(a->out).extension() == ".safetensors") {
       if (height > 0) fail<InputError>("--pictures is of an .onnx file: weights alone resize nothing");
+      if (a->opset > 0) fail<InputError>("--opset is of an .onnx file: weights alone have no operators");
       run.export_weights(a->out);
     } else {
-      for (const std::string& line : run.export_onnx(a->out, height, width))
+      for (const std::string& line : run.export_onnx(a->out, height, width, static_cast<int>(a->opset)))
         fmt::print(piped ? stderr : stdout, "{}\n", line);
     }
     std::error_code none;  // a device, or a pipe, which may be where this line would go

@@ -218,20 +218,44 @@ int opset_of(DType dtype) {
 
 /// The version of the format that came with a version of the operators.
 uint64_t ir_version_of(int opset) {
+  if (opset < 15) return 7;
   if (opset < 19) return 8;
   if (opset < 21) return 9;
   return opset < 23 ? 10 : static_cast<uint64_t>(opset - 12);
 }
 
-/// The version of ONNX's operators that all of a graph's are written in.
-int opset_of(const Graph& graph) {
-  int opset = 17;
+constexpr int usual_opset = 17;
+
+/// The version of ONNX's operators that a graph needs where it needs a newer one than is usual, and what for.
+struct Needed {
+  int opset = usual_opset;
+  std::string what;
+};
+Needed needed_by(const Graph& graph) {
+  Needed needed;
+  const auto raise = [&](int opset, const std::string& what) {
+    if (opset > needed.opset) needed = {opset, what};
+  };
   for (int i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
-    for (const Type& type : node.types) opset = std::max(opset, opset_of(type.dtype));
-    opset = std::max({opset, node.op->onnx_opset, node.body ? opset_of(*node.body) : 0});
+    for (const Type& type : node.types) raise(opset_of(type.dtype), "the type " + type.dtype.name());
+    raise(node.op->onnx_opset, fmt::format("the operator {}", node.op->name));
+    if (!node.body) continue;
+    const Needed inner = needed_by(*node.body);
+    raise(inner.opset, inner.what);
   }
-  return opset;
+  return needed;
+}
+
+/// The version of ONNX's operators that all of a graph's are written in.
+int opset_for(const Graph& graph, int wanted) {
+  if (wanted != 0 && (wanted < oldest_opset || wanted > newest_opset))
+    fail<InputError>("models are written in opsets {} to {}, not {}", oldest_opset, newest_opset, wanted);
+  const Needed needed = needed_by(graph);
+  if (wanted == 0) return needed.opset;
+  if (needed.opset > usual_opset && needed.opset > wanted)
+    fail<InputError>("{} needs opset {}, and {} is asked for", needed.what, needed.opset, wanted);
+  return wanted;
 }
 
 /// Declares the inputs of texts that stand for a graph's input and returns the name of the ids that they
@@ -251,7 +275,7 @@ std::string encode_texts(GraphWriter& writer, const std::vector<TextInput>& text
 }  // namespace
 
 std::string export_model(const Graph& graph, const ExportOptions& options) {
-  GraphWriter writer(opset_of(graph));
+  GraphWriter writer(opset_for(graph, options.opset));
   std::vector<std::string> names = graph.input_names();
   for (const std::string& name : names) writer.take(name);
   for (const std::string& name : graph.output_names()) writer.take(name);

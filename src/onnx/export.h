@@ -1,4 +1,4 @@
-// Graphs as ONNX models (github.com/onnx/onnx, onnx.proto; opset 17, or 18 where pictures are resized; IR 8).
+// Graphs as ONNX models (github.com/onnx/onnx, onnx.proto; opsets 13 to 25).
 #pragma once
 
 #include <cstdint>
@@ -29,12 +29,17 @@ struct ExportOptions {
   /// input.
   std::map<int, std::vector<TextInput>> texts = {};
   /// metadata_props, e.g. the class names.
-  std::map<std::string, std::string> metadata;
+  std::map<std::string, std::string> metadata = {};
+  /// The version of ONNX's operators, from oldest_opset to newest_opset; 0: 17, or the first that the graph
+  /// can be written in.
+  int opset = 0;
 };
+
+inline constexpr int oldest_opset = 13, newest_opset = 25;
 
 /// The bytes of an .onnx file. Named dimensions stay named. Composites without an own rule are written
 /// through their body. Models with texts or trees import ai.onnx.ml, version 2. InputError when an operator
-/// has no counterpart in ONNX or the model exceeds protobuf's 2 GB.
+/// has no counterpart in ONNX, or none in the opset, or the model exceeds protobuf's 2 GB.
 std::string export_model(const Graph& graph, const ExportOptions& options);
 
 }  // namespace millrace::onnx

@@ -1,5 +1,6 @@
 #include <millrace/onnx_rule.h>
 
+#include "base/format.h"
 #include "ops/build.h"
 #include "ops/registry.h"
 #include "ops/rows.h"
@@ -19,6 +20,13 @@ std::vector<std::string> onnx_reshape(const OnnxCall& c) {
     sizes.push_back(dim.is_static() ? dim.size() : -1);
   }
   const std::string target = named == 1 && !empty ? c.onnx.ints(sizes) : c.onnx.shape_of(shape);
+  constexpr int allowzero_since = 14;
+  if (c.onnx.opset() < allowzero_since) {
+    if (empty)
+      fail<InputError>("Reshape to {}, which is empty, needs opset {}, and {} is asked for", shape.str(),
+                       allowzero_since, c.onnx.opset());
+    return c.one("Reshape", {c.operands[0], target});
+  }
   return c.one("Reshape", {c.operands[0], target}, {{"allowzero", int64_t{empty}}});
 }
 

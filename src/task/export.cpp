@@ -101,7 +101,8 @@ std::map<std::string, std::string> metadata_of(const Task& task) {
 
 }  // namespace
 
-std::string export_model(const Task& task, std::vector<std::string>& notes, int height, int width) {
+std::string export_model(const Task& task, std::vector<std::string>& notes, int height, int width,
+                         int opset) {
   const nn::MergedAdapters merged(*task.network);
   Graph graph = inference_graph(task, 0, {.weights_as_inputs = true});
   if (height > 0) graph = resizing(task, graph, height, width);
@@ -113,6 +114,7 @@ std::string export_model(const Task& task, std::vector<std::string>& notes, int 
     for (const nn::Named& named : list) options.weights[at++] = optim::value_of(named);
   options.texts = texts_of(task, graph, notes);
   options.metadata = metadata_of(task);
+  options.opset = opset;
   return onnx::export_model(graph, options);
 }
 

@@ -32,6 +32,7 @@ InputTensors tensors_of(const Input& input) {
   InputTensors made;
   for (const Tensor& tensor : input.graph(symbols, false)) made.types.push_back(tensor.type());
   input.describe(made.options);
+  made.options.given = made.types;
   return made;
 }
 
@@ -60,6 +61,8 @@ nn::Model architecture_of(const Section& section, const std::string& key, const 
   Section chosen = section;
   if (section.kind.empty() || chosen.settings.declared().empty())
     chosen.settle(key, kind, architecture.settings);
+  for (const Setting& setting : architecture.settings)
+    if (setting.path) chosen.settings.set(setting.name, expand(chosen.settings.text(setting.name)));
   nn::Model model = architecture.make(chosen.settings, options);
   model.kind = kind;
   return model;

@@ -80,8 +80,9 @@ CompileOptions compile_options(const Task& task, const std::string& precision,
 /// The bytes of the model as .onnx: raw inputs (pictures u8, sounds f32, numbers of tables f64 with NaN for
 /// missing ones, texts of categories, tokens i64) → logits and predictions of each output. `height`, `width`:
 /// of decoded pictures that the model brings to its size itself, as evaluation does; 0: the model's own.
-/// InputError when it takes no pictures, or larger ones. `notes`: columns whose arrays have other names than
-/// they have.
-std::string export_model(const Task& task, std::vector<std::string>& notes, int height = 0, int width = 0);
+/// InputError when it takes no pictures, or larger ones. `opset`: as of onnx::ExportOptions. `notes`: columns
+/// whose arrays have other names than they have.
+std::string export_model(const Task& task, std::vector<std::string>& notes, int height = 0, int width = 0,
+                         int opset = 0);
 
 }  // namespace millrace::task

@@ -10,6 +10,7 @@
 #include "data/formats/content.h"
 #include "data/formats/formats.h"
 #include "data/io/open_file.h"
+#include "nn/models/architecture.h"
 #include "task/recipe.h"
 #include "task/recipe_items.h"
 #include "task/recipe_moved.h"
@@ -285,6 +286,15 @@ void require_texts(const SettingValue& value, const std::string& where, const st
     for (const std::string& text : *list) require_variables(text, where, key);
 }
 
+/// A file named as the kind of a model stands for the kind that comes from such files.
+void file_as_kind(std::string& kind, Section& section, const std::string& where) {
+  const nn::Architecture* const of_file = nn::architecture_of_file(kind);
+  if (!of_file) return;
+  require_variables(kind, where, "model.kind");
+  section.items["file"] = {kind, where, kind};
+  kind = of_file->name;
+}
+
 /// Hands every value to its section; InputError for those that belong nowhere.
 void fill_sections(const Items& items, FoundSections& found) {
   for (const auto& [name, raw] : items.values) {
@@ -302,6 +312,8 @@ void fill_sections(const Items& items, FoundSections& found) {
       else
         fail<InputError>("{}: {} must be a text, not {}", raw.where, name, raw_type(raw));
       section->second.where = raw.where;
+      if (place->type == SectionType::model || place->type == SectionType::branch)
+        file_as_kind(section->second.kind, *section->second.section, raw.where);
       continue;
     }
     const std::vector<std::string> known = section_keys(place->type);

@@ -42,7 +42,7 @@ void each_path(Recipe& recipe, Use&& use) {
     if (auto* const* named = std::get_if<std::map<std::string, std::string>*>(&slot))
       for (auto& [name, text] : **named) use(text);
   }
-  for (Section& section : recipe.inputs)
+  const auto of_section = [&](Section& section) {
     for (auto& [key, item] : section.items) {
       const Setting* const setting = section.settings.find(key);
       auto* const text = std::get_if<std::string>(&item.value);
@@ -50,6 +50,10 @@ void each_path(Recipe& recipe, Use&& use) {
       use(*text);
       section.settings.set(key, *text);
     }
+  };
+  for (Section& section : recipe.inputs) of_section(section);
+  of_section(recipe.model);
+  for (auto& [name, branch] : recipe.model.branches) of_section(branch);
 }
 
 }  // namespace

@@ -170,6 +170,7 @@ Run Run::prepare(const task::Recipe& recipe, const train::Observer& observer) {
   task::make_network(state->task);
   const task::TaskFeed& made = state->training;
   task::fit_network(state->task, {state->task.recipe, made.first ? made.first : made.samples});
+  state->tell(state->task.network->model().notes);
   state->tell(train::init_weights(state->task));
   state->model = state->task.network;
   return Run(std::move(state));
@@ -284,9 +285,10 @@ std::string Run::generate(const std::string& text, int64_t tokens) {
   return task::go_on(state_->predicting(false), state_->task, text, tokens, 1).text;
 }
 
-std::vector<std::string> Run::export_onnx(const std::filesystem::path& path, int height, int width) {
+std::vector<std::string> Run::export_onnx(const std::filesystem::path& path, int height, int width,
+                                          int opset) {
   std::vector<std::string> notes;
-  write_file(path, task::export_model(state_->task, notes, height, width));
+  write_file(path, task::export_model(state_->task, notes, height, width, opset));
   return notes;
 }
 

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/suggest.h"
+#include "nn/models/architecture.h"
 
 namespace millrace::train {
 
@@ -33,6 +34,49 @@ int newest_run(const std::string& name) {
     if (error == std::errc() && rest == end) newest = std::max(newest, number);
   }
   return newest;
+}
+
+namespace {
+
+/// use(section, kind, folder) of the model and of each branch that comes from a file.
+template <typename Use>
+void each_file_model(task::Recipe& recipe, Use&& use) {
+  const auto of = [&](task::Section& section, const fs::path& folder) {
+    const nn::Architecture* const kind = nn::architectures().find(section.kind);
+    if (kind && !kind->ending.empty() && section.settings.find("file")) use(section, *kind, folder);
+  };
+  of(recipe.model, "model");
+  for (auto& [name, branch] : recipe.model.branches) of(branch, fs::path("model") / name);
+}
+
+void keep_files(const fs::path& run, task::Recipe recipe) {
+  each_file_model(
+      recipe, [&](const task::Section& section, const nn::Architecture& kind, const fs::path& folder) {
+        const fs::path file = task::expand(section.settings.text("file"));
+        std::vector<fs::path> names = {file.filename()};
+        if (kind.beside)
+          for (const std::string& name : kind.beside(file.string())) names.emplace_back(name);
+        for (const fs::path& name : names) {
+          const fs::path to = (run / folder / name).lexically_normal();
+          // What lies outside of the file's folder is not read either.
+          if (name.is_absolute() || *name.lexically_normal().begin() == "..") continue;
+          std::error_code error;
+          fs::create_directories(to.parent_path(), error);
+          fs::copy_file(file.parent_path() / name, to, fs::copy_options::overwrite_existing, error);
+          if (error)
+            fail<IoError>("{}: cannot be copied to {}: {}", file.string(), to.string(), error.message());
+        }
+      });
+}
+
+}  // namespace
+
+void use_kept_files(const fs::path& run, task::Recipe& recipe) {
+  each_file_model(recipe, [&](task::Section& section, const nn::Architecture&, const fs::path& folder) {
+    const fs::path kept = run / folder / fs::path(task::expand(section.settings.text("file"))).filename();
+    std::error_code ignored;
+    if (fs::exists(kept, ignored)) section.set("file", kept.string());
+  });
 }
 
 RunFolder RunFolder::create(const fs::path& out, const std::string& name, const task::Recipe& recipe) {
@@ -57,6 +101,7 @@ RunFolder RunFolder::create(const fs::path& out, const std::string& name, const 
   require_new();  // another process may have been faster
   task::Recipe kept = recipe;
   if (kept.data.base.empty()) kept.data.base = fs::current_path(error).string();
+  keep_files(path, kept);
   write_file(run.recipe(), task::recipe_toml(kept));
   return run;
 }
@@ -94,6 +139,7 @@ task::Recipe recipe_of(const fs::path& path, std::span<const std::string> overri
   task::Recipe recipe = task::load_recipe(file, overrides);
   task::check_recipe(recipe, file.string());
   task::anchor_paths(recipe);
+  if (fs::is_directory(path)) use_kept_files(path, recipe);
   return recipe;
 }
 

@@ -93,8 +93,10 @@ void TrainerState::build(const Checkpoint* from) {
     restore_model(task, *from, converts);
   else
     task::fit_network(task, {recipe(), training.first ? training.first : training.samples});
-  if (!from)
+  if (!from) {
+    for (const std::string& line : task.network->model().notes) observer.message(line);
     for (const std::string& line : init_weights(task)) observer.message(line);
+  }
   prepared.fit = seconds_since(begin);
   begin = Clock::now();
   nn::Module& model = *task.network;

@@ -9,6 +9,7 @@ import io
 import json
 import re
 import shlex
+import shutil
 import struct
 import subprocess
 import tarfile
@@ -85,6 +86,7 @@ def desk(binary, tmp_path_factory):
     (folder / "shared/text").mkdir()
     (folder / "shared/text/tinyshakespeare.txt").write_text((folder / "corpus.txt").read_text())
     write_samples(folder)
+    shutil.copy(ROOT / "tests/e2e/onnx_training/model.onnx", folder / "pretrained.onnx")
     (folder / "shared/ranking").mkdir()
     write_rankings(folder / "shared/ranking")
     return folder

@@ -98,6 +98,11 @@ TEST_CASE("every architecture builds from small options and gives outputs of the
   for (const nn::Architecture* kind : nn::architectures().all()) {
     CAPTURE(kind->name);
     CHECK(!kind->doc.empty());
+    if (!kind->ending.empty()) {
+      CHECK(nn::architecture_of_file("folder/model" + kind->ending) == kind);
+      CHECK_THROWS_WITH_AS(nn::make_model(kind->name), doctest::Contains("is a file"), InputError);
+      continue;
+    }
     CHECK(std::set<std::string>{"picture", "tokens", "table", "duel"}.contains(kind->takes));
     for (const Setting& setting : kind->settings) CHECK(!setting.doc.empty());
     const nn::Model model = nn::make_model(kind->name, small_options(*kind));

@@ -41,11 +41,22 @@ Registry<Architecture>& architectures() {
   return kinds;
 }
 
+const Architecture* architecture_of_file(std::string_view name) {
+  for (const Architecture* kind : architectures().all())
+    if (!kind->ending.empty() && name.ends_with(kind->ending)) return kind;
+  return nullptr;
+}
+
 const Architecture& register_architecture(const Architecture& kind) {
   return architectures().add(kind, {{"make", kind.make}});
 }
 
-std::vector<std::string> model_kinds() { return architectures().names(); }
+std::vector<std::string> model_kinds() {
+  std::vector<std::string> names;
+  for (const Architecture* kind : architectures().all())
+    if (kind->ending.empty()) names.push_back(kind->name);
+  return names;
+}
 
 Model make_model(const std::string& name, const ModelOptions& options) {
   const Architecture& kind = architectures().at(name);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <millrace/nn.h>
@@ -23,6 +24,11 @@ struct Architecture {
   bool fitted = false;
   /// What its weights are called in other programs' files, as rules of train.init_names.
   std::vector<std::string> foreign = {};
+  /// It comes from a file of this ending (".onnx"): a recipe may name the file as its kind, which stands for
+  /// this kind with the file as its setting `file`.
+  std::string ending = {};
+  /// Of those: the files that such a file needs beside it, by their places in its folder. A run keeps copies.
+  std::vector<std::string> (*beside)(const std::string& file) = nullptr;
   /// Sizes are those of `settings`, whatever ModelOptions says of them. InputError for what makes no model.
   Model (*make)(const Settings& settings, const ModelOptions& options) = nullptr;
 };
@@ -32,6 +38,8 @@ struct Architecture {
   const Architecture architecture_##NAME
 
 Registry<Architecture>& architectures();
+/// The kind that comes from a file called so (Architecture::ending); null for other names.
+const Architecture* architecture_of_file(std::string_view name);
 /// Adds an architecture to those of the library. InputError.
 const Architecture& register_architecture(const Architecture& kind);
 

@@ -1,13 +1,46 @@
+#include <millrace/operator.h>
+
 #include "onnx/import/call.h"
 
 using namespace millrace;
 using onnx::Ints;
 
+namespace {
+
+/// The name of the graph's input that a value is, be it cast; empty when it is none.
+std::string input_name(const Graph& graph, Value value) {
+  if (const Node& node = graph.node(value); node.op->converts) value = node.operands[0];
+  for (size_t i = 0; i < graph.inputs().size(); ++i)
+    if (graph.inputs()[i] == value) return graph.input_names()[i];
+  return {};
+}
+
+/// In training steps a model that is trained on goes by the batch, whatever the node says: exporters write it
+/// for inference. Statistics that are no initialisers cannot be moved, and stay.
+bool goes_by_batch(onnx::ImportCall& call, double epsilon, onnx::Items& results) {
+  if (!call.learning || !call.learning->training) return false;
+  const std::string mean = input_name(call.graph, call[3]), variance = input_name(call.graph, call[4]);
+  if (mean.empty() || variance.empty() || mean == variance) {
+    ++call.learning->fixed_norms;
+    return false;
+  }
+  const Value y = call.graph.add("batch_norm", {call[0], call.b.widen(call[1]), call.b.widen(call[2])},
+                                 {{"eps", epsilon}});
+  call.learning->norms.push_back({mean, variance, 1 - call.number("momentum", 0.9)});
+  for (const Value each : {call[0], Value{y.node, 1}, Value{y.node, 2}})
+    call.learning->statistics.push_back(each);
+  results = {y};
+  return true;
+}
+
+}  // namespace
+
 MILLRACE_ONNX_IMPORT(BatchNormalization) {
   const double epsilon = call.number("epsilon", 1e-5);
   const DType dtype = call.dtype(0);
   const auto as_x = [&](int k) { return call.b.cast(call[k], dtype); };
-  if (call.integer("training_mode", 0) != 0) {
+  if (onnx::Items by_batch; goes_by_batch(call, epsilon, by_batch)) return by_batch;
+  if (!call.learning && call.integer("training_mode", 0) != 0) {
     // By the batch's own statistics; the running ones move towards these.
     const double momentum = call.number("momentum", 0.9);
     Ints axes{0};

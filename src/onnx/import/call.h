@@ -12,6 +12,7 @@
 #include <millrace/graph.h>
 
 #include "onnx/import/control.h"
+#include "onnx/import/learning.h"
 #include "onnx/model.h"
 #include "ops/build.h"
 
@@ -24,13 +25,14 @@ using Ints = std::vector<int64_t>;
 class ImportCall {
  public:
   ImportCall(const NodeProto& node_, int64_t opset_, Graph& graph_, Items operands,
-             const std::filesystem::path& folder_, NestedGraphs& nested_)
+             const std::filesystem::path& folder_, NestedGraphs& nested_, LearningNotes* learning_ = nullptr)
       : node(node_),
         opset(opset_),
         graph(graph_),
         b(graph_),
         folder(folder_),
         nested(nested_),
+        learning(learning_),
         operands_(std::move(operands)) {}
 
   const NodeProto& node;
@@ -39,6 +41,7 @@ class ImportCall {
   ops::Build b;
   const std::filesystem::path& folder;  // of external data
   NestedGraphs& nested;
+  LearningNotes* const learning;  // of a model that is to be trained on, else null
 
   /// Operands, those that are left out counted; given(k) is false for these.
   int count() const { return static_cast<int>(operands_.size()); }

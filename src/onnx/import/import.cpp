@@ -1,7 +1,6 @@
 #include "onnx/import/import.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 #include <millrace/error.h>
@@ -69,6 +68,7 @@ class Importer : public NestedGraphs {
 
   Imported run() {
     Scope scope{{}, nullptr, &model_.opsets, nullptr, 0};
+    if (options_.learning) return run_learning(scope);
     initialise(model_.graph, scope);
     for (const ValueInfo& input : model_.graph.inputs) add_input(input, scope);
     for (const auto& [name, type] : options_.inputs) require_input(name);
@@ -189,8 +189,59 @@ class Importer : public NestedGraphs {
     size_t level;                 // how many bodies its values lie in
   };
 
+  /// Only what the outputs that are asked for need is read.
+  Imported run_learning(Scope& scope) {
+    const Learning& learning = *options_.learning;
+    notes_.training = learning.training;
+    needed_ = needed_for(model_.graph, learning);
+    initialise(model_.graph, scope);
+    if (learning.enter.empty()) {
+      for (const ValueInfo& input : model_.graph.inputs)
+        if (!learning.inputs.contains(input.name)) add_input(input, scope);
+    } else {
+      const auto given = options_.inputs.find(learning.enter);
+      MILLRACE_CHECK(given != options_.inputs.end(), "the type of '{}' is not given", learning.enter);
+      scope.values[learning.enter] = result_.graph.input(learning.enter, given->second);
+    }
+    for (const auto& [name, type] : options_.inputs)
+      if (name != learning.enter) require_input(name);
+    for (const TensorProto& tensor : model_.graph.initialisers)
+      if (learning.inputs.contains(tensor.name) && needed_.values.contains(tensor.name))
+        scope.values[tensor.name] = learnt_input(tensor);
+    if (learning.training) notes_.key = result_.graph.input("random", {i64, {2}});
+    run_nodes(model_.graph.nodes, scope);
+    Outputs outputs;
+    for (const std::string& name : learning.outputs) {
+      const Item& item = find(name, scope, "at which the model is to end");
+      if (item.form != Item::Form::tensor || item.bounded_axis >= 0)
+        fail<InputError>("'{}' is no tensor, or of a size that depends on data", name);
+      outputs.values.push_back(item.value);
+      outputs.names.push_back(name);
+    }
+    for (const Value statistic : notes_.statistics) {
+      outputs.names.push_back(fmt::format("statistic.{}", outputs.values.size()));
+      outputs.values.push_back(statistic);
+    }
+    result_.graph.set_outputs(std::move(outputs.values), std::move(outputs.names));
+    result_.norms = std::move(notes_.norms);
+    result_.draws = notes_.draws;
+    result_.fixed_norms = notes_.fixed_norms;
+    return std::move(result_);
+  }
+
+  /// An initialiser that is learnt, in its own dtype.
+  Value learnt_input(const TensorProto& tensor) {
+    const std::optional<DType> dtype = dtype_of(tensor.data_type);
+    MILLRACE_CHECK(dtype && dtype->is_float(), "'{}' cannot be learnt", tensor.name);
+    const Value input = result_.graph.input(tensor.name, {f32, Shape(tensor.dims)});
+    return ops::Build(result_.graph).cast(input, *dtype);
+  }
+
   void initialise(const GraphProto& from, Scope& scope) {
     const auto replaced = [&](const std::string& name) {
+      if (options_.learning && &from == &model_.graph &&
+          (options_.learning->inputs.contains(name) || !needed_.values.contains(name)))
+        return true;
       return &from == &model_.graph && (options_.inputs.contains(name) || options_.known.contains(name) ||
                                         options_.values.contains(name));
     };
@@ -339,7 +390,9 @@ class Importer : public NestedGraphs {
       const Scope*& scope_;
       const Scope* before;
     } inside(scope_, &scope);
-    for (const NodeProto& node : nodes) run_node(node, scope);
+    const bool all = &nodes != &model_.graph.nodes || !options_.learning;
+    for (const NodeProto& node : nodes)
+      if (all || needed_.nodes.contains(&node)) run_node(node, scope);
   }
 
   void run_node(const NodeProto& node, Scope& scope) {
@@ -351,6 +404,10 @@ class Importer : public NestedGraphs {
       const Items results = call(own, std::move(operands), scope);
       for (size_t i = 0; i < node.outputs.size(); ++i) {
         if (node.outputs[i].empty()) continue;
+        // Where the model is entered, this is given; what nobody reads need not be had.
+        if (options_.learning &&
+            (node.outputs[i] == options_.learning->enter || (i > 0 && i >= results.size())))
+          continue;
         if (i >= results.size() || results[i].form == Item::Form::left_out)
           fail<InputError>("its output {} ('{}') cannot be had", i, node.outputs[i]);
         scope.values[node.outputs[i]] = results[i];
@@ -403,7 +460,10 @@ class Importer : public NestedGraphs {
     const int64_t opset = version == scope.opsets->end() ? 1 : version->second;
     const auto write = [&](Graph& graph, Items values) {
       graph.set_location(node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name);
-      ImportCall one(node, opset, graph, std::move(values), model_.folder, *this);
+      ImportCall one(node, opset, graph, std::move(values), model_.folder, *this,
+                     !options_.learning ? nullptr
+                     : levels_.empty()  ? &notes_
+                                        : &in_bodies_);
       check_ranks(one);
       return rule ? rule->run(one) : element_wise(one, *same);
     };
@@ -513,25 +573,13 @@ class Importer : public NestedGraphs {
   std::vector<Level*> levels_;      // bodies that are being written, the outermost first
   int64_t finished_ = 0, run_ = 0;  // nodes of bodies; nodes of the file
   int depth_ = 0;
+  // Of a model that is to be trained on.
+  LearningNotes notes_;
+  LearningNotes in_bodies_;  // these are as in evaluation
+  Needed needed_;
 };
 
 }  // namespace
-
-Array first_along(const Array& array, int axis, int64_t size) {
-  Ints sizes = array.shape().sizes();
-  const auto at = static_cast<size_t>(axis);
-  const int64_t all = sizes[at];
-  size = std::clamp<int64_t>(size, 0, all);
-  sizes[at] = size;
-  Array part(array.dtype(), Shape(sizes));
-  int64_t outer = 1, inner = array.dtype().bytes();
-  for (size_t d = 0; d < at; ++d) outer *= sizes[d];
-  for (size_t d = at + 1; d < sizes.size(); ++d) inner *= sizes[d];
-  for (int64_t i = 0; i < outer && part.count() > 0; ++i)
-    std::memcpy(static_cast<char*>(part.data()) + i * size * inner,
-                static_cast<const char*>(array.data()) + i * all * inner, static_cast<size_t>(size * inner));
-  return part;
-}
 
 Imported import_model(const Model& model, const ImportOptions& options) {
   return Importer(model, options).run();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include <millrace/graph.h>
 
 #include "onnx/host_value.h"
+#include "onnx/import/learning.h"
 #include "onnx/model.h"
 
 namespace millrace::onnx {
@@ -27,6 +29,8 @@ struct ImportOptions {
   std::map<std::string, HostValue> values = {};
   /// Of these, those whose tensors are known, too.
   std::set<std::string> known_values = {};
+  /// The model is to be trained on.
+  std::optional<Learning> learning = std::nullopt;
 };
 
 /// How an output of the model is made of the graph's outputs.
@@ -47,6 +51,11 @@ struct Imported {
   std::vector<OutputShape> outputs;  // the model's
   /// Initialisers that became constants: trained weights among them.
   std::vector<std::pair<std::string, Value>> weights;
+  /// Of a model that is to be trained on: its batch norms, and whether the last input of the graph is a
+  /// random key ("random", i64[2]).
+  std::vector<LearningNorm> norms;
+  bool draws = false;
+  int64_t fixed_norms = 0;
 };
 
 /// The graph of a model for given types of its inputs. InputError names the node, its operator, the reason

@@ -1,0 +1,266 @@
+// A network that comes from an ONNX file, whoever wrote it: it goes on being trained.
+#include <algorithm>
+
+#include "base/format.h"
+#include "nn/models/architecture.h"
+#include "onnx/models/head.h"
+#include "onnx/models/open_sizes.h"
+#include "onnx/models/trainable.h"
+#include "trace/inline.h"
+
+namespace millrace::nn::models {
+namespace {
+
+/// The two graphs of a file, and its initialisers as parameters and buffers under their names.
+class OnnxFile : public Module {
+ public:
+  OnnxFile(const onnx::Model& model, onnx::ImportOptions options, const onnx::Trainable& trainable) {
+    const auto value = [&](const std::string& name) {
+      return onnx::array_of(*onnx::find_initialiser(model, name), model.folder).converted(f32);
+    };
+    onnx::Learning& learning = *options.learning;
+    learning.inputs = {trainable.parameters.begin(), trainable.parameters.end()};
+    learning.inputs.insert(trainable.statistics.begin(), trainable.statistics.end());
+    learning.training = false;
+    evaluation_ = onnx::import_open(model, options);
+    learning.training = true;
+    training_ = onnx::import_open(model, options);
+    const auto& names = evaluation_.graph.input_names();
+    const auto used = [&](const std::string& name) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    for (const std::string& name : trainable.parameters) {
+      if (!used(name)) continue;
+      const Array array = value(name);
+      parameter(name, array.shape(), init::values(array));
+    }
+    for (const std::string& name : trainable.statistics)
+      if (used(name)) buffer(name, value(name));
+  }
+
+  Tensor forward_many(std::span<const Tensor> inputs) override {
+    const onnx::Imported& own = training() ? training_ : evaluation_;
+    const std::vector<std::string>& names = own.graph.input_names();
+    std::vector<Tensor> given;
+    for (size_t i = 0; i < names.size(); ++i) {
+      const Tensor* const learnt = i < inputs.size() ? nullptr : find(names[i]);
+      if (i < inputs.size())
+        given.push_back(as(inputs[i], own.graph.type(own.graph.inputs()[i]).dtype));
+      else
+        given.push_back(learnt ? *learnt : Tensor(Array(i64, {2})));  // the key: inline_graph() has another
+    }
+    const std::vector<Tensor> results = trace::inline_graph(own.graph, given);
+    for (size_t k = 0; training() && k < own.norms.size(); ++k)
+      move(own.norms[k], std::span(results).subspan(1 + 3 * k, 3));
+    return results[0];
+  }
+
+  /// The type of its result, with open sizes.
+  const Type& result() const { return evaluation_.graph.type(evaluation_.graph.outputs()[0]); }
+  /// How many numbers a new head would be given: of planes, the number of these.
+  Dim features() const {
+    const Shape& shape = result().shape;
+    return shape.rank() == 4 ? shape[1] : shape.back();
+  }
+  size_t norms() const { return training_.norms.size(); }
+  int64_t fixed_norms() const { return training_.fixed_norms; }
+
+ private:
+  static Tensor as(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : cast(x, dtype); }
+
+  /// Moves running statistics as nn::BatchNorm does, by the unbiased variance.
+  void move(const onnx::LearningNorm& norm, std::span<const Tensor> batch) {
+    Shape each = batch[0].shape();
+    each.erase(each.begin() + 1);
+    const int64_t count = each.count();
+    if (count < 2)
+      fail<TypeError>("batch norm cannot train on {}: more than one value a channel is needed",
+                      batch[0].type().str());
+    const double momentum = norm.momentum;
+    const double unbiased = static_cast<double>(count) / static_cast<double>(count - 1);
+    Tensor &mean = *find(norm.mean), &variance = *find(norm.variance);
+    mean = mean * (1 - momentum) + as(batch[1], f32) * momentum;
+    variance = variance * (1 - momentum) + as(batch[2], f32) * (momentum * unbiased);
+  }
+
+  onnx::Imported evaluation_, training_;
+};
+
+/// The file's network, and a linear layer of our own behind it where the head is new.
+class OnnxNetwork : public Module {
+ public:
+  explicit OnnxNetwork(std::shared_ptr<OnnxFile> file) : file_(child("", std::move(file))) {}
+
+  void add_head(int64_t width) {
+    const Dim features = file_->features();
+    head_ = &make<Linear>(find("head.weight") ? "new_head" : "head", features.size(), width);
+  }
+
+  Tensor forward_many(std::span<const Tensor> inputs) override {
+    const Tensor y = (*file_)(inputs);
+    if (!head_) return y;
+    return (*head_)(y.rank() == 4 ? mean(y, {2, 3}) : y);
+  }
+
+ private:
+  std::shared_ptr<OnnxFile> file_;
+  Linear* head_ = nullptr;
+};
+
+/// What the file takes: its inputs, or the value that model.input names.
+std::vector<InputSpec> file_inputs(const onnx::Model& model, const Settings& settings,
+                                   const std::vector<Type>& given) {
+  std::vector<InputSpec> inputs;
+  if (const std::string& enter = settings.text("input"); !enter.empty()) {
+    if (given.size() != 1)
+      fail<InputError>("model.input is for an input of one tensor, and there are {}", given.size());
+    return {{enter, given[0]}};
+  }
+  for (const onnx::ValueInfo& input : model.graph.inputs) {
+    if (onnx::find_initialiser(model, input.name)) continue;
+    const std::optional<DType> dtype = onnx::dtype_of(input.data_type);
+    if (!dtype || input.form != onnx::ValueInfo::Form::tensor)
+      fail<InputError>(
+          "the file takes '{}', which is no tensor of numbers: model.input names a value behind that",
+          input.name);
+    InputSpec spec{input.name, {*dtype, {}}};
+    for (size_t d = 0; d < input.shape.size(); ++d)
+      spec.type.shape.push_back(d == 0                     ? Dim::named("batch")
+                                : input.shape[d].size >= 0 ? Dim(input.shape[d].size)
+                                : input.shape[d].name.empty()
+                                    ? Dim::named(fmt::format("{}_{}", input.name, d))
+                                    : Dim::named(input.shape[d].name));
+    inputs.push_back(std::move(spec));
+  }
+  return inputs;
+}
+
+std::string listed(const std::vector<Type>& types) {
+  std::vector<std::string> texts;
+  for (const Type& type : types) texts.push_back(type.str());
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+/// What the file takes, in the shapes that it is given.
+std::vector<InputSpec> inputs_for(const onnx::Model& model, const Settings& settings,
+                                  const std::vector<Type>& given) {
+  std::vector<InputSpec> inputs = file_inputs(model, settings, given);
+  if (given.empty()) return inputs;
+  std::vector<Type> wanted;
+  for (const InputSpec& input : inputs) wanted.push_back(input.type);
+  bool fits = given.size() == inputs.size();
+  // f64 are columns of a table as they are, which the file standardises.
+  for (size_t i = 0; fits && i < inputs.size(); ++i) {
+    const DType have = given[i].dtype, want = wanted[i].dtype;
+    fits = given[i].shape.rank() == wanted[i].shape.rank() &&
+           ((have.is_float() && want.is_float() && want != f64) || (have.is_int() && want.is_int()));
+    inputs[i].type.shape = given[i].shape;
+  }
+  if (fits) return inputs;
+  const std::string inner = onnx::prepared_input(model);
+  fail<InputError>("{} takes {} ('{}'), and is given {}{}", settings.text("file"), listed(wanted),
+                   inputs.empty() ? "" : inputs[0].name, listed(given),
+                   inner.empty()
+                       ? ""
+                       : fmt::format(": if it prepares its input by itself, model.input = \"{}\" goes in "
+                                     "behind that",
+                                     inner));
+}
+
+/// The files that hold elements of its tensors.
+std::vector<std::string> external_data(const std::string& file) {
+  std::vector<std::string> files;
+  const onnx::Model model = onnx::read_model(file);
+  for (const onnx::TensorProto& tensor : model.graph.initialisers)
+    if (const auto found = tensor.external.find("location"); found != tensor.external.end())
+      if (std::find(files.begin(), files.end(), found->second) == files.end()) files.push_back(found->second);
+  return files;
+}
+
+Model onnx_file(const Settings& settings, const ModelOptions& options) {
+  const std::string& path = settings.text("file");
+  if (path.empty())
+    fail<InputError>("model.kind = \"onnx\" is a file: name it, as model.kind = \"model.onnx\"");
+  const onnx::Model model = onnx::read_model(path);
+  Model made;
+  made.kind = "onnx";
+  made.inputs = inputs_for(model, settings, options.given);
+  onnx::ImportOptions import;
+  for (const InputSpec& input : made.inputs) import.inputs[input.name] = input.type;
+  onnx::Learning& learning = import.learning.emplace();
+  learning.enter = settings.text("input");
+  const int64_t width = options.tokens ? options.vocabulary : options.classes;
+  const bool named = !settings.text("output").empty();
+  onnx::End end = named ? onnx::End{settings.text("output"), ""} : onnx::logits_of(model);
+  const std::string& head = settings.text("head");
+  const auto read = [&] {
+    learning.outputs = {end.value};
+    const onnx::Trainable trainable = onnx::trainable(model, import);
+    return std::make_shared<OnnxFile>(model, import, trainable);
+  };
+  try {
+    std::shared_ptr<OnnxFile> file = read();
+    const auto rank = [&] { return file->result().shape.rank(); };
+    const bool fits = rank() == (options.tokens ? 3 : 2) && file->result().shape.back() == width;
+    const bool fresh = width > 0 && (head == "replace" || (head == "auto" && !fits));
+    if (fresh && !named) {
+      end = onnx::features_of(model, end.value);
+      file = read();
+    }
+    const bool ranked = rank() == (options.tokens ? 3 : 2) || (rank() == 4 && !options.tokens);
+    if (fresh && (!ranked || !file->features().is_static()))
+      fail<InputError>(
+          "a new head stands behind [batch, {}], and '{}' is {}: model.output names another value",
+          options.tokens ? "length, features" : "features", end.value, file->result().str());
+    if (file->parameters().empty() && !fresh)
+      fail<InputError>("none of its initialisers is a weight: there is nothing to train");
+    auto network = std::make_shared<OnnxNetwork>(file);
+    if (fresh) network->add_head(width);
+    size_t tensors = file->parameters().size();
+    made.notes.push_back(fmt::format("{}: {} parameters in {} tensors, {} batch norms{}", path,
+                                     file->parameter_count(), tensors, file->norms(),
+                                     fresh ? fmt::format("; the head behind '{}' is new", end.value) : ""));
+    if (!end.note.empty() && !fresh) made.notes.push_back(end.note);
+    if (file->fixed_norms() > 0)
+      made.notes.push_back(
+          fmt::format("{} batch norms have statistics that the file computes: they stay as they are",
+                      file->fixed_norms()));
+    if (onnx::batch_norms_folded(model))
+      made.notes.push_back(
+          "it has convolutions with biases and no batch norms: if the export folded these in, it trains "
+          "without, and learns worse than a file that has them (docs/onnx.md says how to export one)");
+    made.module = std::move(network);
+  } catch (const InputError& error) {
+    fail<InputError>("{}: {}", path, error.what());
+  }
+  return made;
+}
+
+}  // namespace
+
+MILLRACE_ARCHITECTURE(onnx){
+    .name = "onnx",
+    .doc = "an ONNX file, named as the kind itself (\"model.onnx\"), that goes on being trained",
+    .takes = "",
+    .settings =
+        {{.name = "file", .doc = "the .onnx file", .usual = std::string(), .path = true},
+         {"input",
+          "a value of the file that what it is given stands for, where it would prepare its input by "
+          "itself; empty: its inputs",
+          std::string()},
+         {"output",
+          "a value of the file that it ends with; empty: its first output, without a softmax at the "
+          "end, or in front of a head that is new",
+          std::string()},
+         {.name = "head",
+          .doc =
+              "the file's last product: \"keep\" it, \"replace\" it by a new one, or \"auto\": keep it where "
+              "it gives as many numbers as are wanted",
+          .usual = std::string("auto"),
+          .choices = {"auto", "keep", "replace"}}},
+    .ending = ".onnx",
+    .beside = external_data,
+    .make = onnx_file,
+};
+
+}  // namespace millrace::nn::models
