@@ -189,7 +189,7 @@ def test_the_page_about_it(millrace, tmp_path):
         assert name in taken
     # Cut at planes of pictures, whose means a new head is given.
     planes = next(node.output[0] for node in onnx.load(tmp_path / "pretrained.onnx").graph.node if node.op_type == "Relu")
-    millrace("train", "recipe.toml", 'train.freeze=["stem 0"]', f"model.output={planes}", "--out", "runs/cut", cwd=tmp_path)
+    millrace("train", "recipe.toml", 'train.freeze=["stem 0"]', f"model.output_value={planes}", "--out", "runs/cut", cwd=tmp_path)
     cut = weights_of(tmp_path / "runs/cut")
     assert cut["head.weight"].shape == (2, 8) and "down.0.weight" not in cut
 
@@ -218,7 +218,7 @@ def test_the_head_is_new_where_the_classes_are_others(millrace, tmp_path):
     assert lines_of(tmp_path / "run")[-1]["test/accuracy"] > 0.6
     refused = millrace("train", "r.toml", "model.head=keep", "--out", "other", cwd=tmp_path, code=None)
     assert refused.returncode != 0 and "[batch, 3]" in refused.stderr
-    millrace("train", "r.toml", "model.output=hidden", "train.epochs=1", "--out", "cut", cwd=tmp_path)
+    millrace("train", "r.toml", "model.output_value=hidden", "train.epochs=1", "--out", "cut", cwd=tmp_path)
     assert weights_of(tmp_path / "cut")["head.weight"].shape == (3, 16)
     write_mlp(tmp_path / "mlp.onnx")
     millrace("train", "r.toml", "model.head=replace", "train.epochs=1", "--out", "replaced", cwd=tmp_path)
@@ -257,7 +257,7 @@ def test_refusals_say_what_to_do(millrace, tmp_path):
     write_mlp(tmp_path / "mlp.onnx", features=9)
     assert "hidden" in refusal() or "Gemm" in refusal()
     write_mlp(tmp_path / "mlp.onnx")
-    assert "'nowhere'" in refusal("model.output=nowhere")
+    assert "'nowhere'" in refusal("model.output_value=nowhere")
     assert "model.kind = 'onnx'" in refusal("model.width=3") or "width" in refusal("model.width=3")
 
 
@@ -270,9 +270,9 @@ def test_an_own_export_is_entered_behind_what_prepares_its_input(millrace, tmp_p
     millrace("export", "first", "mlp.onnx", cwd=tmp_path)
     (tmp_path / "r.toml").write_text(TABLE.format(model="", epochs=1, train=""))
     told = millrace("train", "r.toml", "--out", "second", cwd=tmp_path, code=None).stderr
-    assert "model.input = " in told
-    value = told.split('model.input = "')[1].split('"')[0]
-    millrace("train", "r.toml", f"model.input={value}", "--out", "second", cwd=tmp_path)
+    assert "model.input_value = " in told
+    value = told.split('model.input_value = "')[1].split('"')[0]
+    millrace("train", "r.toml", f"model.input_value={value}", "--out", "second", cwd=tmp_path)
     first, second = weights_of(tmp_path / "first"), weights_of(tmp_path / "second")
     assert set(second) == set(first)
     for name in first:  # it went on from there, and moved little

@@ -107,13 +107,13 @@ class OnnxNetwork : public Module {
   Linear* head_ = nullptr;
 };
 
-/// What the file takes: its inputs, or the value that model.input names.
+/// What the file takes: its inputs, or the value that model.input_value names.
 std::vector<InputSpec> file_inputs(const onnx::Model& model, const Settings& settings,
                                    const std::vector<Type>& given) {
   std::vector<InputSpec> inputs;
-  if (const std::string& enter = settings.text("input"); !enter.empty()) {
+  if (const std::string& enter = settings.text("input_value"); !enter.empty()) {
     if (given.size() != 1)
-      fail<InputError>("model.input is for an input of one tensor, and there are {}", given.size());
+      fail<InputError>("model.input_value is for an input of one tensor, and there are {}", given.size());
     return {{enter, given[0]}};
   }
   for (const onnx::ValueInfo& input : model.graph.inputs) {
@@ -121,7 +121,7 @@ std::vector<InputSpec> file_inputs(const onnx::Model& model, const Settings& set
     const std::optional<DType> dtype = onnx::dtype_of(input.data_type);
     if (!dtype || input.form != onnx::ValueInfo::Form::tensor)
       fail<InputError>(
-          "the file takes '{}', which is no tensor of numbers: model.input names a value behind that",
+          "the file takes '{}', which is no tensor of numbers: model.input_value names a value behind that",
           input.name);
     InputSpec spec{input.name, {*dtype, {}}};
     for (size_t d = 0; d < input.shape.size(); ++d)
@@ -158,13 +158,13 @@ std::vector<InputSpec> inputs_for(const onnx::Model& model, const Settings& sett
   }
   if (fits) return inputs;
   const std::string inner = onnx::prepared_input(model);
-  fail<InputError>("{} takes {} ('{}'), and is given {}{}", settings.text("file"), listed(wanted),
-                   inputs.empty() ? "" : inputs[0].name, listed(given),
-                   inner.empty()
-                       ? ""
-                       : fmt::format(": if it prepares its input by itself, model.input = \"{}\" goes in "
-                                     "behind that",
-                                     inner));
+  fail<InputError>(
+      "{} takes {} ('{}'), and is given {}{}", settings.text("onnx_file"), listed(wanted),
+      inputs.empty() ? "" : inputs[0].name, listed(given),
+      inner.empty() ? ""
+                    : fmt::format(": if it prepares its input by itself, model.input_value = \"{}\" goes in "
+                                  "behind that",
+                                  inner));
 }
 
 /// The files that hold elements of its tensors.
@@ -178,7 +178,7 @@ std::vector<std::string> external_data(const std::string& file) {
 }
 
 Model onnx_file(const Settings& settings, const ModelOptions& options) {
-  const std::string& path = settings.text("file");
+  const std::string& path = settings.text("onnx_file");
   if (path.empty())
     fail<InputError>("model.kind = \"onnx\" is a file: name it, as model.kind = \"model.onnx\"");
   const onnx::Model model = onnx::read_model(path);
@@ -188,10 +188,10 @@ Model onnx_file(const Settings& settings, const ModelOptions& options) {
   onnx::ImportOptions import;
   for (const InputSpec& input : made.inputs) import.inputs[input.name] = input.type;
   onnx::Learning& learning = import.learning.emplace();
-  learning.enter = settings.text("input");
+  learning.enter = settings.text("input_value");
   const int64_t width = options.tokens ? options.vocabulary : options.classes;
-  const bool named = !settings.text("output").empty();
-  onnx::End end = named ? onnx::End{settings.text("output"), ""} : onnx::logits_of(model);
+  const bool named = !settings.text("output_value").empty();
+  onnx::End end = named ? onnx::End{settings.text("output_value"), ""} : onnx::logits_of(model);
   const std::string& head = settings.text("head");
   const auto read = [&] {
     learning.outputs = {end.value};
@@ -210,7 +210,7 @@ Model onnx_file(const Settings& settings, const ModelOptions& options) {
     const bool ranked = rank() == (options.tokens ? 3 : 2) || (rank() == 4 && !options.tokens);
     if (fresh && (!ranked || !file->features().is_static()))
       fail<InputError>(
-          "a new head stands behind [batch, {}], and '{}' is {}: model.output names another value",
+          "a new head stands behind [batch, {}], and '{}' is {}: model.output_value names another value",
           options.tokens ? "length, features" : "features", end.value, file->result().str());
     if (file->parameters().empty() && !fresh)
       fail<InputError>("none of its initialisers is a weight: there is nothing to train");
@@ -243,12 +243,12 @@ MILLRACE_ARCHITECTURE(onnx){
     .doc = "an ONNX file, named as the kind itself (\"model.onnx\"), that goes on being trained",
     .takes = "",
     .settings =
-        {{.name = "file", .doc = "the .onnx file", .usual = std::string(), .path = true},
-         {"input",
+        {{.name = "onnx_file", .doc = "the .onnx file", .usual = std::string(), .path = true},
+         {"input_value",
           "a value of the file that what it is given stands for, where it would prepare its input by "
           "itself; empty: its inputs",
           std::string()},
-         {"output",
+         {"output_value",
           "a value of the file that it ends with; empty: its first output, without a softmax at the "
           "end, or in front of a head that is new",
           std::string()},

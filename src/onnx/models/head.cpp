@@ -41,7 +41,7 @@ End logits_of(const Model& model) {
   if (node && node->domain.empty() && last.contains(node->op_type) && !node->inputs.empty())
     return {node->inputs[0],
             fmt::format("its {} at the end is left out, as losses and predictions have their own: "
-                        "model.output = \"{}\" keeps it",
+                        "model.output_value = \"{}\" keeps it",
                         node->op_type, output)};
   return {output, ""};
 }
@@ -60,7 +60,7 @@ End features_of(const Model& model, const std::string& logits) {
     value = before;
   }
   fail<InputError>(
-      "its head cannot be told: '{}' comes from no product that could be replaced; model.output names the "
+      "its head cannot be told: '{}' comes from no product that could be replaced; model.output_value names the "
       "value that a new head is to stand behind",
       value);
 }
