@@ -184,6 +184,7 @@ std::string word_list(const std::string& title, const std::vector<std::string>& 
 std::vector<std::string> architectures_by_input() {
   std::map<std::string, std::string> lists;
   for (const nn::Architecture* kind : nn::architectures().all()) {
+    if (!kind->ending.empty()) continue;  // by naming a file
     std::string& list = lists[kind->takes];
     list += (list.empty() ? "" : ", ") + kind->name;
   }

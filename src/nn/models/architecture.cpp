@@ -59,8 +59,12 @@ std::vector<std::string> model_kinds() {
 }
 
 Model make_model(const std::string& name, const ModelOptions& options) {
-  const Architecture& kind = architectures().at(name);
-  return kind.make(settings_by(kind, options), options);
+  const Architecture* const kind = architectures().find(name);
+  if (!kind) {
+    const std::vector<std::string> known = model_kinds();
+    fail<InputError>("there is no model '{}'{} ({})", name, did_you_mean(name, known), fmt::join(known, ", "));
+  }
+  return kind->make(settings_by(*kind, options), options);
 }
 
 namespace models {
