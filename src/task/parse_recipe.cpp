@@ -291,7 +291,7 @@ void file_as_kind(std::string& kind, Section& section, const std::string& where)
   const nn::Architecture* const of_file = nn::architecture_of_file(kind);
   if (!of_file) return;
   require_variables(kind, where, "model.kind");
-  section.items["onnx_file"] = {kind, where, kind};
+  section.items[of_file->file] = {kind, where, kind};
   kind = of_file->name;
 }
 

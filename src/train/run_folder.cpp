@@ -43,7 +43,7 @@ template <typename Use>
 void each_file_model(task::Recipe& recipe, Use&& use) {
   const auto of = [&](task::Section& section, const fs::path& folder) {
     const nn::Architecture* const kind = nn::architectures().find(section.kind);
-    if (kind && !kind->ending.empty() && section.settings.find("onnx_file")) use(section, *kind, folder);
+    if (kind && !kind->ending.empty() && section.settings.find(kind->file)) use(section, *kind, folder);
   };
   of(recipe.model, "model");
   for (auto& [name, branch] : recipe.model.branches) of(branch, fs::path("model") / name);
@@ -52,7 +52,7 @@ void each_file_model(task::Recipe& recipe, Use&& use) {
 void keep_files(const fs::path& run, task::Recipe recipe) {
   each_file_model(
       recipe, [&](const task::Section& section, const nn::Architecture& kind, const fs::path& folder) {
-        const fs::path file = task::expand(section.settings.text("onnx_file"));
+        const fs::path file = task::expand(section.settings.text(kind.file));
         std::vector<fs::path> names = {file.filename()};
         if (kind.beside)
           for (const std::string& name : kind.beside(file.string())) names.emplace_back(name);
@@ -72,11 +72,10 @@ void keep_files(const fs::path& run, task::Recipe recipe) {
 }  // namespace
 
 void use_kept_files(const fs::path& run, task::Recipe& recipe) {
-  each_file_model(recipe, [&](task::Section& section, const nn::Architecture&, const fs::path& folder) {
-    const fs::path kept =
-        run / folder / fs::path(task::expand(section.settings.text("onnx_file"))).filename();
+  each_file_model(recipe, [&](task::Section& section, const nn::Architecture& kind, const fs::path& folder) {
+    const fs::path kept = run / folder / fs::path(task::expand(section.settings.text(kind.file))).filename();
     std::error_code ignored;
-    if (fs::exists(kept, ignored)) section.set("onnx_file", kept.string());
+    if (fs::exists(kept, ignored)) section.set(kind.file, kept.string());
   });
 }
 

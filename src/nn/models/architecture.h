@@ -25,8 +25,8 @@ struct Architecture {
   /// What its weights are called in other programs' files, as rules of train.init_names.
   std::vector<std::string> foreign = {};
   /// It comes from a file of this ending (".onnx"): a recipe may name the file as its kind, which stands for
-  /// this kind with the file as its setting `file`.
-  std::string ending = {};
+  /// this kind with the file as the setting that `file` names.
+  std::string ending = {}, file = {};
   /// Of those: the files that such a file needs beside it, by their places in its folder. A run keeps copies.
   std::vector<std::string> (*beside)(const std::string& file) = nullptr;
   /// Sizes are those of `settings`, whatever ModelOptions says of them. InputError for what makes no model.

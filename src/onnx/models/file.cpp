@@ -259,6 +259,7 @@ MILLRACE_ARCHITECTURE(onnx){
           .usual = std::string("auto"),
           .choices = {"auto", "keep", "replace"}}},
     .ending = ".onnx",
+    .file = "onnx_file",
     .beside = external_data,
     .make = onnx_file,
 };
