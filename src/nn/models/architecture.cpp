@@ -62,7 +62,8 @@ Model make_model(const std::string& name, const ModelOptions& options) {
   const Architecture* const kind = architectures().find(name);
   if (!kind) {
     const std::vector<std::string> known = model_kinds();
-    fail<InputError>("there is no model '{}'{} ({})", name, did_you_mean(name, known), fmt::join(known, ", "));
+    fail<InputError>("there is no model '{}'{} ({})", name, did_you_mean(name, known),
+                     fmt::join(known, ", "));
   }
   return kind->make(settings_by(*kind, options), options);
 }

@@ -60,7 +60,8 @@ End features_of(const Model& model, const std::string& logits) {
     value = before;
   }
   fail<InputError>(
-      "its head cannot be told: '{}' comes from no product that could be replaced; model.output_value names the "
+      "its head cannot be told: '{}' comes from no product that could be replaced; model.output_value names "
+      "the "
       "value that a new head is to stand behind",
       value);
 }
