@@ -1,8 +1,11 @@
 #include "ops/cond.h"
 
+#include <numeric>
+
 #include <millrace/operator.h>
 
 #include "base/format.h"
+#include "ops/body.h"
 #include "ops/build.h"
 #include "ops/registry.h"
 #include "ops/work.h"
@@ -28,18 +31,9 @@ Graph branch_of(const Graph& body, bool first) {
   const auto half = outputs.begin() + static_cast<int64_t>(outputs.size() / 2);
   const std::vector<Value> mine =
       first ? std::vector<Value>(outputs.begin(), half) : std::vector<Value>(half, outputs.end());
-  std::vector<char> needed(static_cast<size_t>(body.size()), 0);
-  for (const Value& value : mine) needed[static_cast<size_t>(value.node)] = 1;
-  for (int i = body.size() - 1; i >= 0; --i)
-    if (needed[static_cast<size_t>(i)])
-      for (const Value& operand : body.node(i).operands) needed[static_cast<size_t>(operand.node)] = 1;
-  Rewriter rewrite(body);
-  rewrite.copy_inputs();
-  for (int i = 0; i < body.size(); ++i)
-    if (needed[static_cast<size_t>(i)] && !rewrite.has({i, 0})) rewrite.copy(i);
-  rewrite.graph().set_location("");
-  rewrite.graph().set_outputs(rewrite.mapped(mine));
-  return std::move(rewrite.graph());
+  std::vector<int> all(body.inputs().size());
+  std::iota(all.begin(), all.end(), 0);
+  return part_of_body(body, all, mine);
 }
 
 Value add_cond(Graph& graph, Value condition, const std::vector<Value>& operands,

@@ -29,26 +29,4 @@ Graph with_bodies(const Graph& graph, const std::function<Graph(const Graph&)>& 
   return rewrite.finish();
 }
 
-std::vector<char> needed_by(const Graph& graph, const std::vector<Value>& values) {
-  std::vector<char> needed(graph.size(), 0);
-  for (const Value& value : values) needed[value.node] = 1;
-  for (int i = graph.size() - 1; i >= 0; --i)
-    if (needed[i])
-      for (const Value& operand : graph.node(i).operands) needed[operand.node] = 1;
-  return needed;
-}
-
-std::shared_ptr<const Graph> part_of_body(const Graph& body, const std::vector<int>& inputs,
-                                          const std::vector<Value>& outputs) {
-  const std::vector<char> needed = needed_by(body, outputs);
-  Rewriter rewrite(body);
-  for (const int k : inputs)
-    rewrite.set(body.inputs()[k], rewrite.graph().input(body.input_names()[k], body.type(body.inputs()[k])));
-  for (int i = 0; i < body.size(); ++i)
-    if (needed[i] && !rewrite.has({i, 0})) rewrite.copy(i);
-  rewrite.graph().set_location("");
-  rewrite.graph().set_outputs(rewrite.mapped(outputs));
-  return std::make_shared<const Graph>(std::move(rewrite.graph()));
-}
-
 }  // namespace millrace

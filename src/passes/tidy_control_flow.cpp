@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <map>
+#include <memory>
 
 #include <millrace/narrow_types.h>
 #include <millrace/operator.h>
 
+#include "ops/body.h"
 #include "ops/build.h"
 #include "ops/cond.h"
 #include "ops/scan.h"
-#include "passes/loops.h"
 #include "passes/pass.h"
 
 namespace millrace {
@@ -78,7 +79,7 @@ bool prune(Rewriter& rewrite, int index, const Node& node, const std::vector<cha
     outputs.clear();
     for (int r = 0; r < s.carries + s.outputs; ++r)
       if (r < s.carries ? live[r] : read[r]) outputs.push_back(body.outputs()[r]);
-    needed = needed_by(body, outputs);
+    needed = ops::needed_by(body, outputs);
     for (int k = 0; k < s.carries; ++k)
       if (!live[k] && needed[body.inputs()[k].node]) live[k] = again = true;
   }
@@ -99,7 +100,8 @@ bool prune(Rewriter& rewrite, int index, const Node& node, const std::vector<cha
   if (outputs.empty() || std::find(read.begin(), read.end(), 1) == read.end())
     return false;  // dead as a whole: left to dead-code elimination
   rewrite.graph().set_location(node.location);
-  Value next = ops::add_scan(rewrite.graph(), over, part_of_body(body, inputs, outputs));
+  Value next = ops::add_scan(rewrite.graph(), over,
+                             std::make_shared<const Graph>(ops::part_of_body(body, inputs, outputs)));
   for (int r = 0; r < s.carries + s.outputs; ++r) {
     if (!(r < s.carries ? live[r] : read[r])) continue;
     rewrite.set({index, r}, next);
@@ -117,7 +119,7 @@ bool prune_cond(Rewriter& rewrite, int index, const Node& node, const std::vecto
   for (const size_t half : {size_t{0}, results})
     for (size_t r = 0; r < results; ++r)
       if (read[r]) outputs.push_back(body.outputs()[half + r]);
-  const std::vector<char> needed = needed_by(body, outputs);
+  const std::vector<char> needed = ops::needed_by(body, outputs);
   Rewriter inner(body);
   std::vector<Value> operands;
   for (size_t k = 0; k < body.inputs().size(); ++k) {

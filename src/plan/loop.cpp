@@ -336,10 +336,6 @@ std::unique_ptr<Kernel> build_control_flow(const KernelRequest& request, const T
                                            DeviceContext device) {
   if (request.node.op->op_class == OpClass::branch)
     return std::make_unique<BranchKernel>(request, target, device);
-  return build_loop(request, target, device);
-}
-
-std::unique_ptr<Kernel> build_loop(const KernelRequest& request, const Target& target, DeviceContext device) {
   return std::make_unique<LoopKernel>(request, target, device);
 }
 

@@ -9,13 +9,11 @@
 
 namespace millrace {
 
-/// Builds the kernel of a scan whose body the passes have lowered. Where the rows of the carries (dimension
-/// 0) do not touch each other, the rows are cut into parts that depend on the problem only, and each part
-/// runs through all steps by itself: the threads need not wait for each other, and the values of a part stay
-/// in a core's cache. Where they do, the body's kernels run one after the other on all threads.
-std::unique_ptr<Kernel> build_loop(const KernelRequest& request, const Target& target, DeviceContext device);
-
-/// Of a loop, or of a cond: a plan for each branch, of which one is run.
+/// Builds the kernel of a loop, or of a cond (a plan for each branch, of which one is run), whose body the
+/// passes have lowered. Where the rows of the carries (dimension 0) do not touch each other, the rows are cut
+/// into parts that depend on the problem only, and each part runs through all steps by itself: the threads
+/// need not wait for each other, and the values of a part stay in a core's cache. Where they do, the body's
+/// kernels run one after the other on all threads.
 std::unique_ptr<Kernel> build_control_flow(const KernelRequest& request, const Target& target,
                                            DeviceContext device);
 

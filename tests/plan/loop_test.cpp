@@ -57,6 +57,18 @@ Graph body_of(int64_t rows, bool mixes) {
   return body;
 }
 
+/// On cpu, with some passes off at a time.
+void check_without(const std::vector<const char*>& passes, const test::RandomGraph& g,
+                   const std::vector<Array>& expected) {
+  for (const char* pass : passes) {
+    CAPTURE(pass);
+    setenv("MILLRACE_DISABLE", pass, 1);
+    const std::vector<Array> found = run(g.graph, g.inputs);
+    unsetenv("MILLRACE_DISABLE");
+    CHECK(worst(found, expected) < 2e-4);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("random loops and their gradients give on cpu what they give on ref, with each pass on and off") {
@@ -72,13 +84,7 @@ TEST_CASE("random loops and their gradients give on cpu what they give on ref, w
         CHECK(worst(run(g.graph, g.inputs), expected) < 2e-4);
         if (length != 2) continue;
         CHECK(worst(run(g.graph, g.inputs, "ref"), expected) < 2e-4);
-        for (const char* pass : {"hoist", "scan", "fuse", "scan,hoist", "simplify,cse,dce"}) {
-          CAPTURE(pass);
-          setenv("MILLRACE_DISABLE", pass, 1);
-          const std::vector<Array> found = run(g.graph, g.inputs);
-          unsetenv("MILLRACE_DISABLE");
-          CHECK(worst(found, expected) < 2e-4);
-        }
+        check_without({"hoist", "scan", "fuse", "scan,hoist", "simplify,cse,dce"}, g, expected);
         CHECK(Graph::parse(g.graph.str()) == g.graph);
       }
 }
@@ -93,13 +99,7 @@ TEST_CASE(
     CHECK(Graph::parse(g.graph.str()) == g.graph);
     if (!all) return;
     CHECK(worst(run(g.graph, g.inputs, "ref"), expected) < 2e-4);
-    for (const char* pass : {"hoist", "scan,rescan", "fuse", "simplify,cse,dce", "fold,refold"}) {
-      CAPTURE(pass);
-      setenv("MILLRACE_DISABLE", pass, 1);
-      const std::vector<Array> found = run(g.graph, g.inputs);
-      unsetenv("MILLRACE_DISABLE");
-      CHECK(worst(found, expected) < 2e-4);
-    }
+    check_without({"hoist", "scan,rescan", "fuse", "simplify,cse,dce", "fold,refold"}, g, expected);
   };
   for (const int64_t rows : {1, 2, 7, 33})
     for (const bool condition : {false, true}) {
@@ -185,7 +185,7 @@ TEST_CASE("a loop gives the same bits on any number of threads") {
       }
       for (const int threads : {1, 2, 5}) {
         ThreadPool pool(threads);
-        const auto kernel = build_loop(request, target, pool);
+        const auto kernel = build_control_flow(request, target, pool);
         std::vector<Array> results;
         std::vector<void*> result_pointers;
         for (const Type& type : node.types) {

@@ -1,0 +1,17 @@
+// Parts of the bodies of loops and branches.
+#pragma once
+
+#include <vector>
+
+#include <millrace/graph.h>
+
+namespace millrace::ops {
+
+/// Which nodes the values need, themselves included.
+std::vector<char> needed_by(const Graph& graph, const std::vector<Value>& values);
+
+/// The part of a body that `outputs` (values of it) need, with only the inputs numbered in `inputs`, in that
+/// order; the outputs must need no other.
+Graph part_of_body(const Graph& body, const std::vector<int>& inputs, const std::vector<Value>& outputs);
+
+}  // namespace millrace::ops
