@@ -24,21 +24,11 @@ std::string told(std::string_view name) {
   return "";
 }
 
-bool allowed(std::string_view flag) {
-  const auto begins = [&](std::string_view with) { return flag.starts_with(with); };
-  if (cpu_cap().empty()) return true;
-  if (begins("amx") || begins("avx10") || flag == "avx512_fp16") return false;
-  if (cpu_cap() == "avx512_bf16") return true;
-  if (flag == "avx512_bf16") return false;
-  // AVX-VNNI and its like came to CPUs that have no AVX-512, after AVX2.
-  return cpu_cap() == "avx512" || !(begins("avx512") || begins("avx_"));
-}
-
 Words read_flags() {
   std::istringstream words(told("flags"));
   Words flags;
   for (std::string word; words >> word;)
-    if (allowed(word)) flags.insert(word);
+    if (cpu_cap_allows(word)) flags.insert(word);
   return flags;
 }
 
@@ -57,6 +47,17 @@ const std::string& cpu_cap() {
     return word;
   }();
   return cap;
+}
+
+bool cpu_cap_allows(std::string_view name) {
+  if (cpu_cap().empty()) return true;
+  std::string word(name);
+  std::erase(word, '_');
+  if (word.starts_with("amx") || word.starts_with("avx10") || word == "avx512fp16") return false;
+  if (cpu_cap() == "avx512_bf16") return true;
+  if (word == "avx512bf16") return false;
+  // What has come after AVX2: AVX-512, and AVX-VNNI and its like for CPUs without that.
+  return cpu_cap() == "avx512" || !word.starts_with("avx") || word == "avx" || word == "avx2";
 }
 
 const std::string& cpu_name() {

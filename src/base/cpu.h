@@ -14,6 +14,10 @@ const std::string& cpu_name();
 /// The value of MILLRACE_CPU; empty: no cap. Throws InputError for another word.
 const std::string& cpu_cap();
 
+/// Whether the cap allows a set of instructions, by the kernel's name for it or by LLVM's ("avx512_bf16",
+/// "avx512bf16").
+bool cpu_cap_allows(std::string_view name);
+
 /// Whether /proc/cpuinfo lists the flag ("avx512f", "avx512_bf16", "amx_bf16" …) and the cap allows it.
 bool cpu_has(std::string_view flag);
 

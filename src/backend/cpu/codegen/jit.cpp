@@ -2,11 +2,9 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <initializer_list>
 #include <list>
 #include <map>
 #include <mutex>
-#include <string_view>
 #include <vector>
 
 #include "backend/cpu/codegen/code_numbers.h"
@@ -86,26 +84,14 @@ class LinkedCode : public Code {
   orc::JITDylib& library_;
 };
 
-/// Features that begin so.
-static void forbid(orc::JITTargetMachineBuilder& builder,
-                   std::initializer_list<std::string_view> beginnings) {
-  const std::vector<std::string> features = builder.getFeatures().getFeatures();
-  for (const std::string& feature : features)
-    for (const std::string_view beginning : beginnings)
-      if (std::string_view(feature).substr(1).starts_with(beginning))
-        builder.getFeatures().AddFeature(feature.substr(1), false);
-}
-
 Jit::Jit() {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   builder_ = std::make_unique<orc::JITTargetMachineBuilder>(
       check(orc::JITTargetMachineBuilder::detectHost(), "recognise this CPU"));
-  // LLVM's names lack the underlines of the kernel's.
-  if (cpu_cap() == "avx2")
-    forbid(*builder_, {"avx512", "amx", "avx10", "avxvnni", "avxifma", "avxneconvert"});
-  else if (!cpu_cap().empty())
-    forbid(*builder_, {"amx", "avx10", "avx512fp16", cpu_cap() == "avx512" ? "avx512bf16" : "amx"});
+  for (const std::string& feature : std::vector<std::string>(builder_->getFeatures().getFeatures()))
+    if (const std::string name = feature.substr(1); !cpu_cap_allows(name))
+      builder_->getFeatures().AddFeature(name, false);
   builder_->setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
   builder_->setRelocationModel(llvm::Reloc::PIC_);
   builder_->setCodeModel(llvm::CodeModel::Small);
