@@ -169,6 +169,26 @@ TEST_CASE("depthwise convolutions agree with the reference, and do not depend on
         }
 }
 
+TEST_CASE("an infinite pixel reaches only those results of a depthwise convolution that meet it") {
+  for (const cpu::depthwise::Arithmetic* arithmetic : cpu::depthwise::arithmetics())
+    for (const DType dtype : {f32, bf16})
+      for (const int64_t stride : {1, 2}) {
+        CAPTURE(arithmetic->name);
+        CAPTURE(dtype.name());
+        const Made made = make("conv2d", dtype, {1, 64, 7, 16, 3, 3, {stride, stride}, {1, 1, 1, 1}});
+        std::vector<Array> values = random_operands(made);
+        for (const int64_t pixel : {0, 4, 15, 7 * 16 - 1, 3 * 16 + 8})
+          for (int64_t channel = pixel % 3; channel < 64; channel += 5)
+            values[0].set(channel * 7 * 16 + pixel, pixel % 2 == 0 ? INFINITY : NAN);
+        const Array expected = ref::evaluate(made.graph, values)[0],
+                    result = run(made, values, 1, *arithmetic);
+        int64_t differ = 0;
+        for (int64_t i = 0; i < result.count(); ++i)
+          differ += std::isfinite(result.at(i)) != std::isfinite(expected.at(i));
+        CHECK(differ == 0);
+      }
+}
+
 TEST_CASE("constant weights of a depthwise convolution are turned before, with the same result") {
   const cpu::depthwise::Arithmetic& arithmetic = *cpu::depthwise::arithmetics().front();
   for (const DType dtype : {f32, bf16}) {

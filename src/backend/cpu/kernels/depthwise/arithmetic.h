@@ -11,13 +11,13 @@ namespace millrace::cpu::depthwise {
 struct Strip {
   const void* const* in;  // [rows][places of the shape]: the pixels that a row meets
   int64_t rows;
-  float* const* weights;  // of a row: its first tap's channels
-  int64_t tap_step;       // floats from one tap of a row to the next
-  void* const* pixels;    // of the result, or of its gradient
+  char* const* weights;  // of a row: its first tap's channels
+  int64_t tap_step;      // bytes from one tap of a row to the next
+  void* const* pixels;   // of the result, or of its gradient
   int64_t channels;
   int64_t ahead;  // bytes from the last row of the picture that is met to the one that will be met next
   int64_t next;   // bytes to the next row of the gradient
-  /// Of the result: what each channel begins with, stored as weights are (null: 0), and its limits.
+  /// Of the result: what each channel begins with, stored by blocks (null: 0), and its limits.
   const float* initial;
   float low, high;
 };
@@ -38,9 +38,12 @@ struct Arithmetic {
   using Run = void (*)(const Strip&);
   const char* name;
   int lanes;
+  /// Whether convolve takes weights of bf16, in order, where pixels are bf16: it multiplies two rows, or two
+  /// neighbours, in one instruction. Else weights are f32, as their sums are.
+  bool pairs;
   /// Channels go by blocks, as many as there are lanes, or twice as many of bf16; the last block begins so
-  /// that it ends with the last channel. Weights and their sums are stored by such blocks: of bf16 the even
-  /// channels, then the odd ones.
+  /// that it ends with the last channel. What is f32 is stored by such blocks: of bf16 the even channels,
+  /// then the odd ones; where pairs are multiplied the first four of each eight, then the others.
   int64_t block(bool bf16) const { return bf16 ? 2 * lanes : lanes; }
   /// pixels = sums over taps of in · weights; at least a block of channels.
   Run convolve[2][shape_count][width_count];  // [bf16][shape][width]
@@ -54,6 +57,7 @@ struct Arithmetic {
 std::span<const Arithmetic* const> arithmetics();
 
 // One file each, compiled for that CPU.
+const Arithmetic& arithmetic_bf16_avx512();
 const Arithmetic& arithmetic_avx512();
 const Arithmetic& arithmetic_avx2();
 const Arithmetic& arithmetic_baseline();

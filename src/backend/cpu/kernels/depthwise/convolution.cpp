@@ -12,8 +12,9 @@
 namespace millrace::cpu::depthwise {
 namespace {
 
-// Weights are turned to [taps, channels] in f32; then every chunk computes some rows of the result, 7 columns
-// at a time. The rows of the picture that a row of the result needs are still in the cache for the next one.
+// Weights are turned to [taps, channels] in f32 or, for pairs, bf16; then every chunk computes some rows of
+// the result, 7 columns at a time. The rows of the picture that a row of the result needs are still in the
+// cache for the next one.
 class Convolution : public ChunkedKernel, public PackingKernel {
  public:
   Convolution(const Geometry& g, bool gradient, const Arithmetic& arithmetic, const Array* constant,
@@ -21,7 +22,7 @@ class Convolution : public ChunkedKernel, public PackingKernel {
       : g_(g),
         epilogue_(epilogue),
         arithmetic_(arithmetic),
-        blocks_(g.in_channels, arithmetic, g.dtype == bf16),
+        blocks_(g.in_channels, arithmetic, g.dtype == bf16, arithmetic.pairs),
         from_height_(gradient ? g.out_height : g.in_height),
         from_width_(gradient ? g.out_width : g.in_width),
         height_(gradient ? g.in_height : g.out_height),
@@ -34,9 +35,8 @@ class Convolution : public ChunkedKernel, public PackingKernel {
     if (!constant) return;
     packed_ =
         shared_form(*constant, fmt::format("depthwise {} {}", arithmetic.name, blocks_.row_length()),
-                    {f32, {taps() * blocks_.row_length()}}, [&](Array& packed) {
-                      pack(constant->data(), static_cast<float*>(packed.data()), 0, blocks_.row_length());
-                    });
+                    {blocks_.pairs() ? bf16 : f32, {taps() * blocks_.row_length()}},
+                    [&](Array& packed) { pack(constant->data(), packed.data(), 0, blocks_.row_length()); });
     if (!epilogue_.present) return;
     initial_.resize(static_cast<size_t>(blocks_.row_length()));
     for (int64_t i = 0; i < blocks_.row_length(); ++i)
@@ -56,7 +56,7 @@ class Convolution : public ChunkedKernel, public PackingKernel {
 
   void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
                  void* scratch) override {
-    auto* const weights = static_cast<float*>(packed_.empty() ? scratch : packed_.data());
+    void* const weights = packed_.empty() ? scratch : packed_.data();
     if (stages() - stage == 2) {
       const int64_t begin = chunk * places_a_chunk();
       return pack(operands[1], weights, begin, std::min(begin + places_a_chunk(), blocks_.row_length()));
@@ -68,7 +68,7 @@ class Convolution : public ChunkedKernel, public PackingKernel {
           row % height_, weights, static_cast<char*>(results[0]) + row * width_ * pixel_bytes());
   }
 
-  int64_t scratch_bytes() const override { return packed_.empty() ? 4 * taps() * blocks_.row_length() : 0; }
+  int64_t scratch_bytes() const override { return packed_.empty() ? taps() * tap_bytes() : 0; }
   std::string description() const override {
     return fmt::format("{}×{} of {} channels, {}, {} chunks", g_.kernel_height, g_.kernel_width,
                        g_.in_channels, arithmetic_.name, chunks_);
@@ -77,20 +77,27 @@ class Convolution : public ChunkedKernel, public PackingKernel {
  private:
   int64_t pixel_bytes() const { return g_.in_channels * g_.dtype.bytes(); }
   int64_t taps() const { return g_.kernel_height * g_.kernel_width; }
+  int64_t tap_bytes() const { return (blocks_.pairs() ? 2 : 4) * blocks_.row_length(); }
   int64_t places_a_chunk() const { return std::max<int64_t>(16, 8192 / taps()); }
 
-  void pack(const void* from, float* to, int64_t begin, int64_t end) const {
+  void pack(const void* from, void* to, int64_t begin, int64_t end) const {
     for (int64_t tap = 0; tap < taps(); ++tap)
       for (int64_t i = begin; i < end; ++i) {
+        const int64_t place = tap * blocks_.row_length() + i;
+        if (blocks_.pairs()) {
+          static_cast<uint16_t*>(to)[place] =
+              static_cast<const uint16_t*>(from)[blocks_.channel_in_order(i) * taps() + tap];
+          continue;
+        }
         const int64_t at = blocks_.channel(i) * taps() + tap;
-        to[tap * blocks_.row_length() + i] = g_.dtype == f32
-                                                 ? static_cast<const float*>(from)[at]
-                                                 : bf16_to_float(static_cast<const uint16_t*>(from)[at]);
+        static_cast<float*>(to)[place] = g_.dtype == f32
+                                             ? static_cast<const float*>(from)[at]
+                                             : bf16_to_float(static_cast<const uint16_t*>(from)[at]);
       }
   }
 
   /// One row of the result.
-  void convolve(const char* picture, int64_t row, float* weights, char* to) const {
+  void convolve(const char* picture, int64_t row, void* weights, char* to) const {
     MetRow met[max_taps];
     const int64_t met_count = met_rows(rows_, row, from_height_, picture, from_width_ * pixel_bytes(), met);
     const bool narrow = g_.dtype == bf16;
@@ -101,8 +108,8 @@ class Convolution : public ChunkedKernel, public PackingKernel {
       for (int64_t i = 0; i < c.count; i += c.strip()) {
         // The last columns are computed twice where they do not fill a strip.
         const int64_t begin = std::min(i, c.count - c.strip());
-        Strip strip = strip_of(c, begin, met, met_count, pixel_bytes(), zeros_.data(), weights,
-                               blocks_.row_length(), g_.kernel_width, pointers);
+        Strip strip = strip_of(c, begin, met, met_count, pixel_bytes(), zeros_.data(), weights, tap_bytes(),
+                               g_.kernel_width, pointers);
         for (int64_t j = 0; j < c.strip(); ++j)
           pointers.pixels[j] = to + (c.first + (begin + j) * c.step) * pixel_bytes();
         strip.channels = g_.in_channels;

@@ -1,6 +1,7 @@
 // The kernels of the provider, and how they walk over pictures. Internal to it.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "backend/cpu/kernels/depthwise/arithmetic.h"
@@ -18,17 +19,24 @@ std::unique_ptr<Kernel> build_weight_gradient(const KernelRequest& request, cons
 /// Which channel stands where in weights and their sums, stored by blocks; some stand twice.
 class Blocks {
  public:
-  Blocks(int64_t channels, const Arithmetic& arithmetic, bool bf16);
-  bool few() const { return few_; }  // channels: blocks are of one
-  /// Floats of all channels.
+  /// `pairs`: for convolutions that take weights of bf16.
+  Blocks(int64_t channels, const Arithmetic& arithmetic, bool bf16, bool pairs = false);
+  bool few() const { return few_; }      // channels: blocks are of one
+  bool pairs() const { return pairs_; }  // weights are bf16
+  /// Elements of all channels.
   int64_t row_length() const { return static_cast<int64_t>(channel_.size()); }
+  /// Of what is f32.
   int64_t channel(int64_t place) const { return channel_[static_cast<size_t>(place)]; }
+  /// Of weights of bf16.
+  int64_t channel_in_order(int64_t place) const {
+    return std::min(place / block_ * block_, channels_ - block_) + place % block_;
+  }
   /// False for a channel that stands in the block before, too.
   bool first(int64_t place) const { return channel(place) >= place / block_ * block_; }
 
  private:
-  bool few_;
-  int64_t block_;
+  bool few_, pairs_;
+  int64_t channels_, block_;
   std::vector<int64_t> channel_;
 };
 
@@ -76,13 +84,13 @@ int64_t met_rows(const std::vector<Phase>& phases, int64_t row, int64_t height, 
 /// Room for what the arithmetic is told of one strip.
 struct Pointers {
   const void* in[7 * max_taps];
-  float* weights[max_taps];
+  char* weights[max_taps];
   void* pixels[7];
 };
-/// The strip from `begin` of a phase on. `zeros` stands for a pixel outside of the picture; weights:
-/// [taps][row_length].
+/// The strip from `begin` of a phase on. `zeros` stands for a pixel outside of the picture; weights: of each
+/// tap `tap_bytes`.
 Strip strip_of(const Columns& columns, int64_t begin, const MetRow* rows, int64_t row_count,
-               int64_t pixel_bytes, const char* zeros, float* weights, int64_t row_length,
-               int64_t kernel_width, Pointers& pointers);
+               int64_t pixel_bytes, const char* zeros, void* weights, int64_t tap_bytes, int64_t kernel_width,
+               Pointers& pointers);
 
 }  // namespace millrace::cpu::depthwise

@@ -8,6 +8,7 @@ namespace millrace::cpu::depthwise {
 std::span<const Arithmetic* const> arithmetics() {
   static const std::vector<const Arithmetic*> all = [] {
     std::vector<const Arithmetic*> list;
+    if (has_avx512_bf16()) list.push_back(&arithmetic_bf16_avx512());
     if (has_avx512()) list.push_back(&arithmetic_avx512());
     if (has_avx2()) list.push_back(&arithmetic_avx2());
     list.push_back(&arithmetic_baseline());
@@ -16,12 +17,19 @@ std::span<const Arithmetic* const> arithmetics() {
   return all;
 }
 
-Blocks::Blocks(int64_t channels, const Arithmetic& arithmetic, bool bf16)
-    : few_(channels < arithmetic.block(bf16)), block_(few_ ? 1 : arithmetic.block(bf16)) {
+Blocks::Blocks(int64_t channels, const Arithmetic& arithmetic, bool bf16, bool pairs)
+    : few_(channels < arithmetic.block(bf16)),
+      pairs_(pairs && bf16 && !few_),
+      channels_(channels),
+      block_(few_ ? 1 : arithmetic.block(bf16)) {
+  const int64_t lanes = arithmetic.lanes;
   for (int64_t begin = 0; begin < channels; begin += block_)
     for (int64_t i = 0; i < block_; ++i) {
-      const bool paired = bf16 && !few_;
-      const int64_t within = paired ? i % arithmetic.lanes * 2 + i / arithmetic.lanes : i;
+      int64_t within = i;
+      if (pairs_)
+        within = i % lanes / 4 * 8 + i / lanes * 4 + i % 4;
+      else if (bf16 && !few_)
+        within = i % lanes * 2 + i / lanes;
       channel_.push_back(std::min(begin, channels - block_) + within);
     }
 }
@@ -85,8 +93,8 @@ int64_t met_rows(const std::vector<Phase>& phases, int64_t row, int64_t height, 
 }
 
 Strip strip_of(const Columns& columns, int64_t begin, const MetRow* rows, int64_t row_count,
-               int64_t pixel_bytes, const char* zeros, float* weights, int64_t row_length,
-               int64_t kernel_width, Pointers& pointers) {
+               int64_t pixel_bytes, const char* zeros, void* weights, int64_t tap_bytes, int64_t kernel_width,
+               Pointers& pointers) {
   const auto& taps = columns.taps;
   const bool together = columns.shape > 0;  // else a row for each tap
   const int64_t places = shapes[columns.shape].places(static_cast<int>(columns.strip()));
@@ -101,10 +109,11 @@ Strip strip_of(const Columns& columns, int64_t begin, const MetRow* rows, int64_
       int64_t at = columns.stride * begin + taps[t].shift;
       for (int64_t j = 0; j < places; ++j, at += apart)
         *in++ = at >= 0 && at < end ? met->row + at * pixel_bytes : zeros;
-      pointers.weights[count++] = weights + (met->kernel * kernel_width + taps[t].kernel) * row_length;
+      pointers.weights[count++] =
+          static_cast<char*>(weights) + (met->kernel * kernel_width + taps[t].kernel) * tap_bytes;
     }
   const int64_t step = taps.size() > 1 ? taps[1].kernel - taps[0].kernel : 0;
-  return {pointers.in, count, pointers.weights, step * row_length, pointers.pixels, 0, 0, 0, nullptr, 0, 0};
+  return {pointers.in, count, pointers.weights, step * tap_bytes, pointers.pixels, 0, 0, 0, nullptr, 0, 0};
 }
 
 }  // namespace millrace::cpu::depthwise

@@ -62,7 +62,7 @@ class WeightGradient : public ChunkedKernel {
     Pointers pointers;
     for (int64_t begin = 0; begin < columns_.count; begin += columns_.strip()) {
       Strip strip = strip_of(columns_, begin, met, met_count, pixel_bytes(), zeros_.data(), sums,
-                             blocks_.row_length(), g_.kernel_width, pointers);
+                             4 * blocks_.row_length(), g_.kernel_width, pointers);
       for (int64_t i = 0; i < columns_.strip(); ++i)
         pointers.pixels[i] =
             begin + i < columns_.count ? dy + (begin + i) * pixel_bytes() : const_cast<char*>(zeros_.data());
