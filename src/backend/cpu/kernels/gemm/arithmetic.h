@@ -53,9 +53,10 @@ struct Finish {
 /// [rows ≤ 14, columns ≤ 32] = a · b over `units` of the sum, added to what c holds when `add`. Stored in c,
 /// or finished.
 struct Block {
-  const Unit* a;  // [row][row_step] when `by_rows`, else [unit][column_step]
+  const Unit* a;  // [row][step] when `by_rows`, else [unit][column_step]
   bool by_rows;
-  const Unit* b;  // [unit][32]
+  int64_t step = row_step;  // or that of rows that were not packed
+  const Unit* b;            // [unit][32]
   int64_t units, rows, columns;
   float* c;
   int64_t ldc;  // floats between rows of c

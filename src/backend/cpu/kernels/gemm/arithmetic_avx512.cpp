@@ -36,6 +36,11 @@ inline __m512 read(const char* from, __mmask16 mask) { return _mm512_maskz_loadu
 
 inline void write(char* to, __mmask16 mask, __m512 x) { _mm512_mask_storeu_ps(to, mask, x); }
 
+inline void write_both(char* to, __m512 x, __m512 y) {
+  _mm512_storeu_ps(to, x);
+  _mm512_storeu_ps(to + 64, y);
+}
+
 }  // namespace
 }  // namespace millrace::cpu::gemm
 

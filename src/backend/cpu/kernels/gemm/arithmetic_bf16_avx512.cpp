@@ -56,6 +56,10 @@ inline void write(char* to, __mmask16 mask, __m512 x) {
   _mm256_mask_storeu_epi16(to, mask, reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
 }
 
+inline void write_both(char* to, __m512 x, __m512 y) {
+  _mm512_storeu_si512(to, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(y, x)));
+}
+
 }  // namespace
 }  // namespace millrace::cpu::gemm
 

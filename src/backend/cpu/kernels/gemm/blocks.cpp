@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "backend/cpu/kernels/gemm/kernels.h"
 
@@ -9,20 +10,27 @@ const Arithmetic& arithmetic_of(DType dtype) { return dtype == f32 ? arithmetic_
 Rectangle choose_chunks(int64_t batch, int64_t m, int64_t n, int64_t k, const Arithmetic& arithmetic) {
   const double operations = 2.0 * static_cast<double>(batch * m * k) * static_cast<double>(n);
   const auto wanted =
-      static_cast<int64_t>(std::clamp(operations / (arithmetic.unit == 1 ? 3e6 : 5e6), 1.0, 16.0));
+      static_cast<int64_t>(std::ceil(std::clamp(operations / (arithmetic.unit == 1 ? 2e6 : 4e6), 1.0, 16.0)));
   int64_t by_m = 1, by_n = 1;
   const auto rows = [&] { return (m + by_m - 1) / by_m; };
   const auto columns = [&] { return (n + by_n - 1) / by_n; };
+  const int64_t panels = (n + block_columns - 1) / block_columns;
+  // Some threads would wait for others if parts had very different numbers of panels.
+  const auto halves_well = [&] {
+    const int64_t parts = 2 * by_n, most = (panels + parts - 1) / parts;
+    return parts <= panels && 8 * most * parts <= 9 * panels;
+  };
   while (columns() > 768) by_n *= 2;
   while (rows() > 288) by_m *= 2;
   while (batch * by_m * by_n < wanted) {
     if (rows() < 2 * block_rows && columns() < 2 * block_columns) break;
-    if (columns() >= 2 * block_columns && (columns() > 2 * rows() || rows() < 4 * block_rows))
+    const bool can = columns() >= 2 * block_columns, must = rows() < 2 * block_rows;
+    if (must || (can && halves_well() && (columns() > 2 * rows() || rows() < 4 * block_rows)))
       by_n *= 2;
     else
       by_m *= 2;
   }
-  const int64_t panels = (n + block_columns - 1) / block_columns, parts = std::min(by_n, panels);
+  const int64_t parts = std::min(by_n, panels);
   return {rows(), (panels + parts - 1) / parts * block_columns, panels, parts};
 }
 
@@ -33,8 +41,9 @@ void multiply_blocks(const Arithmetic& arithmetic, const Left& left, const Unit*
     const Unit* const next = n + block_columns < columns ? right + (n + block_columns) * depth : after;
     for (int64_t i = 0; i < blocks; ++i) {
       const int64_t m = rows * i / blocks;
-      Block block{.a = left.blocks + i * left_block,
+      Block block{.a = left.blocks + (left.step > 0 ? m * left.step : i * left_block),
                   .by_rows = left.by_rows,
+                  .step = left.step > 0 ? left.step : row_step,
                   .b = right + n * depth,
                   .units = units,
                   .rows = rows * (i + 1) / blocks - m,

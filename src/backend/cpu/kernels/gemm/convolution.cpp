@@ -33,7 +33,7 @@ struct Part {
 
 // y[position, out] = sum over taps and channels of x[position moved by the tap, in] · w[tap, in, out].
 // Weights have their taps moved outwards and are packed; then every chunk gathers its rows of the left side,
-// part by part of the sum.
+// part by part of the sum, unless they already lie one below the other.
 class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel {
  public:
   Convolution(const Geometry& g, bool turns, const Array* constant, const Epilogue& epilogue)
@@ -45,6 +45,8 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
         rows_are_pixels_(window_.count() == 1 && g_.in_height == g_.out_height &&
                          g_.in_width == g_.out_width && g_.top == 0 && g_.left == 0 && g_.stride_h == 1 &&
                          g_.stride_w == 1),
+        in_place_(rows_are_pixels_ && g_.in_channels % arithmetic_.unit == 0 &&
+                  g_.in_channels * arithmetic_.bytes % 2048 != 0),
         width_(round_up(g_.out_channels, block_columns)),
         epilogue_(epilogue) {
     divide_sum();
@@ -145,7 +147,7 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
   }
   int64_t row_chunks() const { return (window_.positions() + rows_ - 1) / rows_; }
   int64_t result_chunks() const { return row_chunks() * chunk_.parts; }
-  int64_t left_units() const { return blocks_of(rows_) * left_block; }
+  int64_t left_units() const { return in_place_ ? 0 : blocks_of(rows_) * left_block; }
   // The last part of a sum is finished in registers. Rows of the result may lie multiples of 4 KB apart, all
   // in the same cache sets: sums of the others have their own memory.
   int64_t sum_row() const { return chunk_.columns + 16; }
@@ -252,11 +254,16 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
     for (int64_t p = 0; p < parts(); ++p) {
       const bool last = p + 1 == parts();
       const Part& part = parts_[static_cast<size_t>(p)];
-      gather(x, windows, m, rows, part, own);
+      Left left{own, true, rows};
+      if (in_place_) {
+        left.blocks = reinterpret_cast<const Unit*>(x + (m * g_.in_channels + part.begin) * bytes);
+        left.step = g_.in_channels / arithmetic_.unit;
+      } else {
+        gather(x, windows, m, rows, part, own);
+      }
       const Unit* const panels = right + p * depth * width_ + n * depth;
-      multiply_blocks(arithmetic_, {own, true, rows}, panels, part.taps * tap_units(part),
-                      {sums, sum_row(), p > 0}, columns, last ? nullptr : panels + depth * width_,
-                      last ? &finish : nullptr);
+      multiply_blocks(arithmetic_, left, panels, part.taps * tap_units(part), {sums, sum_row(), p > 0},
+                      columns, last ? nullptr : panels + depth * width_, last ? &finish : nullptr);
     }
   }
 
@@ -266,7 +273,9 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
   Taps window_;
   TapOrder order_;
   bool rows_are_pixels_;  // row m of the left side is pixel m of x
-  int64_t width_;         // columns of whole panels
+  // The left side is not gathered: rows have whole units, and not all fall into the same few cache sets.
+  bool in_place_;
+  int64_t width_;  // columns of whole panels
   Epilogue epilogue_;
   std::vector<Part> parts_;  // of the sum
   int64_t rows_ = 0;         // of a chunk

@@ -33,16 +33,17 @@ struct Rectangle {
 
   int64_t first_column(int64_t part) const { return panels * part / parts * block_columns; }
 };
-/// For y[batch, m, n] with sums of k: a chunk is worth some 20 µs, and there are 16 of a large product, or 32
-/// and so on, so that threads get equal parts. Rectangles are near squares, and small enough for what they
+/// For y[batch, m, n] with sums of k: a chunk is worth up to 20 µs, and there are 16 of a large product, or
+/// 32 and so on, so that threads get equal parts. Rectangles are near squares, and small enough for what they
 /// touch to stay in the second-level cache.
 Rectangle choose_chunks(int64_t batch, int64_t m, int64_t n, int64_t k, const Arithmetic& arithmetic);
 
-/// Rows of the left side in blocks, left_block units apart.
+/// Rows of the left side in blocks, left_block units apart; or as they lie in memory, `step` units apart.
 struct Left {
   const Unit* blocks;
   bool by_rows;
   int64_t rows;
+  int64_t step = 0;
 };
 /// Where sums are kept.
 struct Sums {
