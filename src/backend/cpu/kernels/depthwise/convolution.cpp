@@ -30,7 +30,7 @@ class Convolution : public ChunkedKernel, public PackingKernel {
         rows_(phases_of(height_of(g), gradient)),
         columns_(columns_of(width_of(g), gradient, blocks_.few(), false)),
         zeros_(static_cast<size_t>(pixel_bytes())),
-        chunks_(std::clamp<int64_t>(static_cast<int64_t>(depthwise::nanoseconds(g) / 20e3), 1,
+        chunks_(std::clamp<int64_t>(static_cast<int64_t>(depthwise::nanoseconds(g) / 5e3), 1,
                                     std::min<int64_t>(g.images * height_, 32))) {
     if (!constant) return;
     packed_ =
