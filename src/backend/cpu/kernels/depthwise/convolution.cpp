@@ -15,7 +15,7 @@ namespace {
 // Weights are turned to [taps, channels] in f32 or, for pairs, bf16; then every chunk computes some rows of
 // the result, 7 columns at a time. The rows of the picture that a row of the result needs are still in the
 // cache for the next one.
-class Convolution : public ChunkedKernel, public PackingKernel {
+class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel {
  public:
   Convolution(const Geometry& g, bool gradient, const Arithmetic& arithmetic, const Array* constant,
               const Epilogue& epilogue, const Array* bias)
@@ -61,11 +61,19 @@ class Convolution : public ChunkedKernel, public PackingKernel {
       const int64_t begin = chunk * places_a_chunk();
       return pack(operands[1], weights, begin, std::min(begin + places_a_chunk(), blocks_.row_length()));
     }
-    const int64_t rows = g_.images * height_;
-    for (int64_t row = rows * chunk / chunks_; row < rows * (chunk + 1) / chunks_; ++row)
-      convolve(
-          static_cast<const char*>(operands[0]) + row / height_ * from_height_ * from_width_ * pixel_bytes(),
-          row % height_, weights, static_cast<char*>(results[0]) + row * width_ * pixel_bytes());
+    const int64_t rows = most_rows();
+    convolve_rows(rows * chunk / chunks_, rows * (chunk + 1) / chunks_, operands[0], weights, results[0]);
+  }
+
+  int64_t most_rows() const override { return g_.images * height_; }
+  int64_t row_grain(int64_t rows) const override { return rows > 0 && most_rows() % rows == 0 ? 1 : 0; }
+  bool takes_row(int /*operand*/, int64_t /*rows*/) const override { return false; }
+  int first_stages() const override { return stages() - 1; }
+  void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
+                void* scratch) override {
+    const int64_t each = most_rows() / rows;
+    convolve_rows(begin * each, end * each, operands[0], packed_.empty() ? scratch : packed_.data(),
+                  results[0]);
   }
 
   int64_t scratch_bytes() const override { return packed_.empty() ? taps() * tap_bytes() : 0; }
@@ -94,6 +102,12 @@ class Convolution : public ChunkedKernel, public PackingKernel {
                                              ? static_cast<const float*>(from)[at]
                                              : bf16_to_float(static_cast<const uint16_t*>(from)[at]);
       }
+  }
+
+  void convolve_rows(int64_t begin, int64_t end, const void* from, void* weights, void* to) const {
+    for (int64_t row = begin; row < end; ++row)
+      convolve(static_cast<const char*>(from) + row / height_ * from_height_ * from_width_ * pixel_bytes(),
+               row % height_, weights, static_cast<char*>(to) + row * width_ * pixel_bytes());
   }
 
   /// One row of the result.

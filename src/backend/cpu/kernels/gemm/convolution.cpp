@@ -89,21 +89,25 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
       default:
         break;
     }
-    const int64_t m = chunk % row_chunks() * rows_;
+    // A thread's chunks are mostly of the same rows: those that it made, and that it will read.
+    const int64_t m = chunk / chunk_.parts * rows_;
     with_slot(scratch, [&](const Unit* right, Unit* own) {
       multiply(operands, right, results[0], own, m, std::min(rows_, window_.positions() - m),
-               chunk / row_chunks());
+               chunk % chunk_.parts);
     });
   }
 
-  // Positions are rows, as long as they are not too few for their cost; each takes of x what is around it.
+  // Positions are rows, as long as they are not too few for their cost; each takes of x what is around it,
+  // or one pixel.
   int64_t most_rows() const override { return window_.positions(); }
   int64_t row_grain(int64_t rows) const override {
     if (rows <= 0 || window_.positions() % rows != 0) return 0;
     const int64_t each = window_.positions() / rows, wanted = std::min(4 * block_rows, rows_);
     return (wanted + each - 1) / each;
   }
-  bool takes_row(int /*operand*/, int64_t /*rows*/) const override { return false; }
+  bool takes_row(int operand, int64_t /*rows*/) const override {
+    return (operand == 0 && rows_are_pixels_) || (operand == 2 && epilogue_.residual);
+  }
   int first_stages() const override { return stages() - 1; }
   void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
                 void* scratch) override {
