@@ -50,8 +50,8 @@ struct Finish {
   float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
 };
 
-/// [rows ≤ 14, columns ≤ 32] = a · b over `units` of the sum, added to what c holds when `add`. Stored in c,
-/// or finished.
+/// [rows ≤ 14, columns ≤ 32] = a · b over `units` of the sum, and as many of each further segment of the left
+/// side, added to what c holds when `add`. Stored in c, or finished.
 struct Block {
   const Unit* a;  // [row][step] when `by_rows`, else [unit][column_step]
   bool by_rows;
@@ -63,6 +63,7 @@ struct Block {
   bool add;
   Ahead ahead = {};
   const Finish* finish = nullptr;
+  int64_t segments = 1, segment_step = 0;  // of a by rows: units from one to the next
 };
 
 /// What differs between f32 and bf16.
@@ -84,6 +85,10 @@ struct Arithmetic {
   /// to[unit][32] from `columns` ≤ 32 columns (zeros behind them), each `count` elements along the sum,
   /// `stride` elements between columns.
   void (*pack_columns)(const void* from, int64_t stride, int64_t columns, int64_t count, Unit* to);
+
+  /// to[pixel][channels, zeros up to a whole unit] from `channels` ≤ 4 rows of `count` elements each; up to
+  /// 64 units behind them are overwritten.
+  void (*interleave)(const char* const* from, int64_t channels, int64_t count, Unit* to);
 
   /// Rounds `count` sums to elements.
   void (*round)(const float* from, void* to, int64_t count);

@@ -49,6 +49,35 @@ inline void write_both(char* to, __m512 x, __m512 y) {
 namespace millrace::cpu::gemm {
 namespace {
 
+/// Lane j of the v-th of kChannels vectors is a pixel's channel (16·v + j) mod kChannels.
+template <int kChannels>
+void interleave_some(const char* const* from, int64_t count, Unit* to) {
+  alignas(64) int32_t pixel[kChannels][16];
+  __mmask16 of[kChannels][kChannels] = {};
+  for (int v = 0; v < kChannels; ++v)
+    for (int j = 0; j < 16; ++j) {
+      pixel[v][j] = (16 * v + j) / kChannels;
+      of[v][(16 * v + j) % kChannels] |= static_cast<__mmask16>(1U << j);
+    }
+  for (int64_t i = 0; i < count; i += 16) {
+    const __mmask16 mask = lanes(count - i);
+    __m512 rows[kChannels];
+    for (int c = 0; c < kChannels; ++c) rows[c] = _mm512_maskz_loadu_ps(mask, from[c] + i * kBytes);
+    for (int v = 0; v < kChannels; ++v) {
+      const __m512i index = _mm512_load_si512(pixel[v]);
+      __m512 mixed = _mm512_setzero_ps();
+      for (int c = 0; c < kChannels; ++c) mixed = _mm512_mask_permutexvar_ps(mixed, of[v][c], index, rows[c]);
+      _mm512_storeu_ps(to + kChannels * i + 16 * v, mixed);
+    }
+  }
+}
+
+void interleave(const char* const* from, int64_t channels, int64_t count, Unit* to) {
+  constexpr void (*kinds[])(const char* const*, int64_t, Unit*) = {interleave_some<1>, interleave_some<2>,
+                                                                   interleave_some<3>, interleave_some<4>};
+  kinds[channels - 1](from, count, to);
+}
+
 void copy(const float* from, void* to, int64_t count) {
   for (int64_t i = 0; i < count; i += 16) {
     const __mmask16 mask = lanes(count - i);
@@ -73,7 +102,8 @@ void shuffle(const void* from, int64_t from_step, void* to, int64_t to_step, int
 }  // namespace
 
 const Arithmetic& arithmetic_f32() {
-  static constexpr Arithmetic f32{kUnit, kBytes, multiply, copy_rows, pack_rows, pack_columns, copy, shuffle};
+  static constexpr Arithmetic f32{kUnit,        kBytes,     multiply, copy_rows, pack_rows,
+                                  pack_columns, interleave, copy,     shuffle};
   return f32;
 }
 

@@ -68,6 +68,23 @@ inline void write_both(char* to, __m512 x, __m512 y) {
 namespace millrace::cpu::gemm {
 namespace {
 
+/// Units of the first two channels and of the others, in turns.
+void interleave(const char* const* from, int64_t channels, int64_t count, Unit* to) {
+  const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23),
+                high = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  for (int64_t i = 0; i < count; i += 16) {
+    const __mmask16 mask = lanes(count - i);
+    const __m512i first = rows_of(from, i * kBytes, 0, channels, mask);
+    if (channels <= 2) {
+      _mm512_storeu_si512(to + i, first);
+      continue;
+    }
+    const __m512i second = rows_of(from, i * kBytes, 2, channels, mask);
+    _mm512_storeu_si512(to + 2 * i, _mm512_permutex2var_epi32(first, low, second));
+    _mm512_storeu_si512(to + 2 * i + 16, _mm512_permutex2var_epi32(first, high, second));
+  }
+}
+
 void round(const float* from, void* to, int64_t count) {
   for (int64_t i = 0; i < count; i += 16) {
     const __mmask16 mask = lanes(count - i);
@@ -91,8 +108,8 @@ void shuffle(const void* from, int64_t from_step, void* to, int64_t to_step, int
 }  // namespace
 
 const Arithmetic& arithmetic_bf16() {
-  static constexpr Arithmetic bf16{kUnit,     kBytes,       multiply, copy_rows,
-                                   pack_rows, pack_columns, round,    shuffle};
+  static constexpr Arithmetic bf16{kUnit,        kBytes,     multiply, copy_rows, pack_rows,
+                                   pack_columns, interleave, round,    shuffle};
   return bf16;
 }
 

@@ -45,13 +45,15 @@ void multiply_blocks(const Arithmetic& arithmetic, const Left& left, const Unit*
                   .by_rows = left.by_rows,
                   .step = left.step > 0 ? left.step : row_step,
                   .b = right + n * depth,
-                  .units = units,
+                  .units = units / left.segments,
                   .rows = rows * (i + 1) / blocks - m,
                   .columns = std::min(block_columns, columns - n),
                   .c = sums.c + m * sums.row + n,
                   .ldc = sums.row,
-                  .add = sums.add};
-      if (next) block.ahead = {reinterpret_cast<const char*>(next) + i * units * step, step};
+                  .add = sums.add,
+                  .segments = left.segments,
+                  .segment_step = left.segment_step};
+      if (next) block.ahead = {reinterpret_cast<const char*>(next) + i * block.units * step, step};
       Finish end;
       if (finish) {
         const int64_t offset = m * finish->step + n * arithmetic.bytes;

@@ -44,6 +44,7 @@ struct Left {
   bool by_rows;
   int64_t rows;
   int64_t step = 0;
+  int64_t segments = 1, segment_step = 0;  // of rows as they lie: see Block
 };
 /// Where sums are kept.
 struct Sums {
@@ -51,9 +52,10 @@ struct Sums {
   int64_t row;  // floats between rows
   bool add;     // to what is there
 };
-/// left · right over `units` ≤ depth of the sum. right: panels of 32 columns, depth·32 units apart. Sums stay
-/// in memory, or are finished (which writes nothing to it). A panel is fetched while the one before it is
-/// multiplied, as weights come from memory; `after`: the one that is wanted after the last.
+/// left · right over `units` ≤ depth of the sum, all segments together. right: panels of 32 columns, depth·32
+/// units apart. Sums stay in memory, or are finished (which writes nothing to it). A panel is fetched while
+/// the one before it is multiplied, as weights come from memory; `after`: the one that is wanted after the
+/// last.
 void multiply_blocks(const Arithmetic& arithmetic, const Left& left, const Unit* right, int64_t units,
                      const Sums& sums, int64_t columns, const Unit* after = nullptr,
                      const Finish* finish = nullptr);
