@@ -32,8 +32,9 @@ Problem problem_of(const Graph& graph, const Node& node) {
 }
 
 // The right side is packed whole (unless it was before), then every chunk computes a rectangle of a result:
-// for each part of the sum it packs its rows of the left side, which stay in the second-level cache, and
-// multiplies. A chunk sums in order, so that results depend on nothing but the problem.
+// for each part of the sum it packs its rows of the left side (unless they can be read as they lie), which
+// stay in the second-level cache, and multiplies. A chunk sums in order, so that results depend on nothing
+// but the problem.
 class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
  public:
   Matmul(const Problem& p, const Array* constant, bool steady)
@@ -122,7 +123,11 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
   int64_t right_units() const { return parts_ * depth * width_; }  // of one matrix
   int64_t row_chunks() const { return (p_.m + rows_ - 1) / rows_; }
   int64_t chunks_of_result() const { return p_.batch * row_chunks() * chunk_.parts; }
-  int64_t left_units() const { return blocks_of(rows_) * left_block; }
+  // Rows of whole units need not be packed, unless they would all fall into the same few cache sets.
+  bool in_place() const {
+    return !p_.transpose_a && p_.k % arithmetic_.unit == 0 && p_.k * arithmetic_.bytes % 2048 != 0;
+  }
+  int64_t left_units() const { return in_place() ? 0 : blocks_of(rows_) * left_block; }
   // The last part of a sum is finished in registers. Rows of the result may lie multiples of 4 KB apart, all
   // in the same cache sets: sums of the others have their own memory.
   int64_t sum_row() const { return chunk_.columns + 16; }
@@ -173,11 +178,11 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
   }
 
   /// Up to rows_ rows of a result from m on, and a part of its columns.
-  void multiply(const void* left, const Unit* right, void* result, Unit* own, int64_t matrix, int64_t m,
+  void multiply(const void* from, const Unit* right, void* result, Unit* own, int64_t matrix, int64_t m,
                 int64_t rows, int64_t columns_part) const {
     const int64_t n = chunk_.first_column(columns_part),
                   columns = std::min(chunk_.first_column(columns_part + 1), p_.n) - n;
-    const char* const a = static_cast<const char*>(left) + matrix * p_.m * p_.k * arithmetic_.bytes;
+    const char* const a = static_cast<const char*>(from) + matrix * p_.m * p_.k * arithmetic_.bytes;
     char* const y = static_cast<char*>(result) + (matrix * p_.m * p_.n + m * p_.n + n) * arithmetic_.bytes;
     auto* const sums = reinterpret_cast<float*>(own + left_units());
     const Finish finish{.to = y, .step = p_.n * arithmetic_.bytes};
@@ -187,11 +192,17 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
     for (int64_t part = 0; part < parts_; ++part) {
       const bool last = part + 1 == parts_;
       const int64_t k0 = part * step_, count = std::min(step_, p_.k - k0);
-      pack_left(a, m, rows, k0, count, own);
+      Left left{own, !p_.transpose_a, rows};
+      if (in_place()) {
+        left.blocks = reinterpret_cast<const Unit*>(a + (m * p_.k + k0) * arithmetic_.bytes);
+        left.step = p_.k / arithmetic_.unit;
+      } else {
+        pack_left(a, m, rows, k0, count, own);
+      }
       const Unit* const panels = right + matrix * right_units() + part * depth * width_ + n * depth;
-      multiply_blocks(arithmetic_, {own, !p_.transpose_a, rows}, panels,
-                      (count + arithmetic_.unit - 1) / arithmetic_.unit, {sums, sum_row(), part > 0}, columns,
-                      last ? likely : panels + depth * width_, last ? &finish : nullptr);
+      multiply_blocks(arithmetic_, left, panels, (count + arithmetic_.unit - 1) / arithmetic_.unit,
+                      {sums, sum_row(), part > 0}, columns, last ? likely : panels + depth * width_,
+                      last ? &finish : nullptr);
     }
   }
 
