@@ -61,6 +61,7 @@ const RunFolder& Trainer::resume(const RunFolder& run, std::span<const std::stri
   s.task.recipe.train.on_bad_step = now.train.on_bad_step;
   s.task.recipe.train.loss_spike = now.train.loss_spike;
   s.task.recipe.train.log_every = now.train.log_every;
+  s.task.recipe.train.log = now.train.log;
   s.open_data(loaded ? loaded->checkpoint.encoding : "");
   s.build(loaded ? &loaded->checkpoint : nullptr);
   if (loaded) s.restore(loaded->checkpoint);

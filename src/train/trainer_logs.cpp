@@ -30,7 +30,13 @@ void TrainerState::open_logs(int64_t resume_step) {
   if (!recipe().train.log.empty()) {
     const track::LoggedRun logged{run->path(), recipe().data.base, recipe_text, {keys.begin(), keys.end()},
                                   resume_step, observer.message};
-    for (const std::string& text : recipe().train.log) sinks.push_back(track::open_log(text, logged));
+    for (const std::string& text : recipe().train.log) {
+      try {
+        sinks.push_back(track::open_log(text, logged));
+      } catch (const IoError& error) {
+        fail<IoError>("{} (train.log=[] {} without)", error.what(), resume_step < 0 ? "trains" : "goes on");
+      }
+    }
   }
   log = std::make_unique<track::Recorder>(std::move(sinks));
 }

@@ -118,7 +118,9 @@ void TrainerState::record(const std::function<void()>& write) const {
   } catch (const IoError& error) {
     const auto kept = list_checkpoints(run->checkpoints());
     if (kept.empty()) throw;
-    fail<IoError>("{} {} is intact: --resume goes on from there.", error.what(), kept.back().string());
+    const std::string why = error.what();
+    fail<IoError>("{}{} {} is intact: --resume goes on from there.", why, why.ends_with('.') ? "" : ".",
+                  kept.back().string());
   }
 }
 

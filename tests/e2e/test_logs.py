@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -60,6 +61,45 @@ def test_two_trainings_share_a_database(recipe, binary, tmp_path):
     assert rows(base, "SELECT count(*) FROM metrics WHERE name = 'test/accuracy'") == [(40,)]
 
 
+def test_a_database_that_others_lock_stops_no_training(recipe, binary, tmp_path):
+    base = tmp_path / "all.sqlite"
+    process = start(binary, "train", recipe, "train.epochs=60", f"train.log=[sqlite {base}]", "--out", tmp_path / "run")
+    wait_for_step(process, tmp_path / "run", 60)
+    other = sqlite3.connect(base, isolation_level=None, timeout=60)
+    other.execute("BEGIN IMMEDIATE")
+    while (line := process.stdout.readline()) and "training goes on, and what is missing there is written later" not in line:
+        pass
+    assert "all.sqlite: cannot write the database of runs: database is locked (training goes on" in line
+    other.execute("ROLLBACK")
+    text = process.communicate(timeout=120)[0]
+    assert process.returncode == 0 and "points are not there" not in text, text
+    lines = [line for line in metric_lines(tmp_path / "run") if "test/accuracy" in line]
+    assert rows(base, "SELECT state FROM runs") == [("finished",)] and len(lines) == 60
+    assert rows(base, "SELECT step, value FROM metrics WHERE name = 'test/accuracy' ORDER BY step") == [(line["step"], line["test/accuracy"]) for line in lines]
+
+
+def test_a_run_that_goes_on_may_be_told_other_logs(recipe, millrace, tmp_path):
+    millrace("train", recipe, "train.epochs=2", f"train.log=[sqlite {tmp_path}/one.sqlite]", "--out", tmp_path / "run")
+    (tmp_path / "one.sqlite").write_text("a text, and no database" * 100)
+    said = millrace("train", tmp_path / "run", "--resume", "train.epochs=3", code=1).stderr
+    assert "is no SQLite database; choose another file in train.log" in said
+    millrace("train", tmp_path / "run", "--resume", "train.epochs=3", f"train.log=[sqlite {tmp_path}/two.sqlite]")
+    millrace("train", tmp_path / "run", "--resume", "train.epochs=4")
+    epochs = [line for line in metric_lines(tmp_path / "run") if "test/accuracy" in line]
+    stored = rows(tmp_path / "two.sqlite", "SELECT step, value FROM metrics WHERE name = 'test/accuracy' ORDER BY step")
+    assert stored == [(line["step"], line["test/accuracy"]) for line in epochs[2:]] and len(stored) == 2
+
+
+def test_a_database_that_is_damaged_is_named(recipe, millrace, tmp_path):
+    base = tmp_path / "all.sqlite"
+    millrace("train", recipe, f"train.log=[sqlite {base}]", "--out", tmp_path / "one")
+    content = bytearray(base.read_bytes())
+    content[4096:] = b"\x5a" * (len(content) - 4096)
+    base.write_bytes(content)
+    said = millrace("train", recipe, f"train.log=[sqlite {base}]", "--out", tmp_path / "two", code=1).stderr
+    assert "all.sqlite: the database of runs is damaged" in said and "choose another file in train.log" in said
+
+
 def test_logs_that_are_none_are_refused_before_training(recipe, millrace, tmp_path):
     def refused(*changes):
         return millrace("train", recipe, *changes, "--out", tmp_path / "run", code=1).stderr
@@ -79,7 +119,7 @@ class Server(ThreadingHTTPServer):
     """As much of MLflow's interface as is used, with its limits."""
 
     def __init__(self):
-        self.runs, self.away = {}, False
+        self.runs, self.away, self.refuses = {}, False, ""
         super().__init__(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -120,6 +160,9 @@ class Handler(BaseHTTPRequestHandler):
             run["status"] = body["status"]
         else:
             assert len(body.get("metrics", [])) <= 1000 and len(body.get("params", [])) <= 100
+            assert all(re.fullmatch(r"[\w/.\- :]+", each["key"], re.ASCII) for kind in ("metrics", "params") for each in body.get(kind, []))
+            if self.server.refuses in [each["key"] for each in body.get("metrics", [])]:
+                return self.answer(400, {"error_code": "INVALID_PARAMETER_VALUE", "message": "a strange point"})
             run["metrics"] += body.get("metrics", [])
             run["params"].update({each["key"]: each["value"] for each in body.get("params", [])})
         self.answer(200, {})
@@ -160,11 +203,22 @@ def test_a_server_that_goes_away_stops_no_training(recipe, binary, millrace, ser
     assert process.returncode == 0, text
     assert "points are not there, but all are in metrics.jsonl" in text
     assert_same_run(tmp_path / "whole", tmp_path / "run")
-    # Nobody is there at the beginning.
+    # Nobody is there when it goes on, and at the beginning.
     server.shutdown()
     server.server_close()
+    said = millrace("train", tmp_path / "run", "--resume", "train.epochs=31").stdout
+    assert "not answered after 1 attempts" in said and "does not answer" in said
+    millrace("train", tmp_path / "run", "--resume", "train.epochs=32", "train.log=[]")
     said = millrace("train", recipe, f"train.log=[mlflow {server.url}]", "--out", tmp_path / "none", code=1, env={"MILLRACE_HTTP_ATTEMPTS": "2"}).stderr
     assert "not answered after 2 attempts" in said
+
+
+def test_points_that_the_server_refuses_hold_up_no_others(recipe, millrace, server, tmp_path):
+    server.refuses = "test/top-5"
+    said = millrace("train", recipe, "train.epochs=20", "train.checkpoint_steps=1", f"train.log=[mlflow {server.url}]", "--out", tmp_path / "run").stdout
+    assert "refuses runs/log-batch: a strange point (training goes on without these points)" in said
+    assert re.search(r"has refused some; \d+ points are not there, but all are in metrics.jsonl", said)
+    assert server.runs["r0"]["status"] == "FINISHED"
 
 
 def test_the_real_mlflow_server(recipe, millrace, tmp_path):
@@ -186,5 +240,5 @@ def test_the_real_mlflow_server(recipe, millrace, tmp_path):
         lines = [line for line in metric_lines(tmp_path / "run") if "test/accuracy" in line]
         assert stored == [(line["step"], line["test/accuracy"]) for line in lines] and status == "FINISHED"
     finally:
-        os.killpg(process.pid, signal.SIGTERM)
+        os.killpg(process.pid, signal.SIGKILL)  # what it runs beside itself ends by no gentler one
         process.wait()

@@ -19,7 +19,7 @@
 namespace millrace::data {
 namespace {
 
-constexpr long connect_seconds = 10, stall_seconds = 20;  // NOLINT: libcurl's type
+constexpr long connect_seconds = 10;  // NOLINT: libcurl's type
 
 thread_local const std::atomic<bool>* stop_flag = nullptr;
 bool stopped() { return stop_flag && *stop_flag; }
@@ -143,7 +143,7 @@ std::string attempt(const HttpRequest& request, Transfer& transfer) {
   curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 10L);
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, connect_seconds);
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, stall_seconds);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, request.stall_seconds);
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);

@@ -22,6 +22,8 @@ struct HttpRequest {
   std::string post = {};
   /// Tries instead of MILLRACE_HTTP_ATTEMPTS where more than 0.
   int attempts = 0;
+  /// A try is given up when nothing came for so long.
+  long stall_seconds = 20;  // NOLINT: libcurl's type
   /// Where the content goes instead of into HttpResponse::body; more than fits is refused.
   std::span<uint8_t> into = {};
 };
@@ -37,9 +39,9 @@ struct HttpResponse {
 };
 
 /// Sends a GET (or POST) until it is answered by anything but a fault that may pass: no connection, no data
-/// for 20 seconds, a body cut short, 408, 429 and 5xx. Waits 0.2, 0.4, 0.8 … seconds in between; RemoteError,
-/// naming the URL and the last fault, after five attempts (MILLRACE_HTTP_ATTEMPTS). Connections are kept for
-/// the thread's next request.
+/// for stall_seconds, a body cut short, 408, 429 and 5xx. Waits 0.2, 0.4, 0.8 … seconds in between;
+/// RemoteError, naming the URL and the last fault, after five attempts (MILLRACE_HTTP_ATTEMPTS). Connections
+/// are kept for the thread's next request.
 HttpResponse http_get(const HttpRequest& request);
 
 /// Requests of this thread end with an IoError as soon as the flag is set; it must outlive the thread's

@@ -25,6 +25,14 @@ constexpr size_t longest_value = 6000;
 constexpr size_t most_kept = 200'000;
 /// Between two tries when the server does not answer.
 constexpr double patience = 10;
+/// A server that says nothing for so long hangs: nobody should wait much longer for a log.
+constexpr long longest_silence = 10;  // NOLINT: libcurl's type
+
+/// What the server does not take, and would not take if it were sent again.
+class Refused final : public IoError {
+ public:
+  using IoError::IoError;
+};
 
 struct MlflowAddress {
   std::string server, experiment;
@@ -42,6 +50,19 @@ MlflowAddress address_of(const std::string& where) {
   return address;
 }
 
+/// A metric's or parameter's name with what the server takes in one: letters, digits and "_-. :/".
+std::string accepted_name(const std::string& name) {
+  std::string result;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte & 0xc0) == 0x80) continue;  // the further bytes of a letter that is none of ASCII
+    const bool taken =
+        byte < 128 && (std::isalnum(byte) || std::string_view("_-. :/").find(c) != std::string_view::npos);
+    result += taken ? c : '_';
+  }
+  return result;
+}
+
 int64_t milliseconds(double seconds) { return static_cast<int64_t>(seconds * 1000); }
 
 class Mlflow final : public Sink {
@@ -57,10 +78,11 @@ class Mlflow final : public Sink {
       const std::string& name = names.summary ? names.keys[i] : names.curves[i];
       // NaN is no number of JSON; the step at which a loss was none stands in metrics.jsonl.
       if (name.empty() || name == "epoch" || !std::isfinite(record.values[i])) continue;
-      waiting_.push_back({{"key", names.summary && names.curves[i].empty() ? "epoch/" + name : name},
-                          {"value", record.values[i]},
-                          {"timestamp", milliseconds(record.time)},
-                          {"step", record.step}});
+      waiting_.push_back(
+          {{"key", accepted_name(names.summary && names.curves[i].empty() ? "epoch/" + name : name)},
+           {"value", record.values[i]},
+           {"timestamp", milliseconds(record.time)},
+           {"step", record.step}});
     }
     now_ = record.time;
   }
@@ -70,9 +92,10 @@ class Mlflow final : public Sink {
   }
   void finish(const std::string& state) override {
     send(away_ ? 1 : 0);
-    if (!waiting_.empty())
-      message_(fmt::format("{}: does not answer; {} points are not there, but all are in metrics.jsonl",
-                           address_.server, waiting_.size()));
+    if (const size_t missing = waiting_.size() + refused_; missing > 0)
+      message_(fmt::format("{}: {}; {} points are not there, but all are in metrics.jsonl", address_.server,
+                           waiting_.empty() ? "has refused some" : "does not answer", missing));
+    if (away_) return;
     try {
       (void)call("runs/update",
                  {{"run_id", id_},
@@ -89,12 +112,14 @@ class Mlflow final : public Sink {
     request.url = address_.server + "/api/2.0/mlflow/" + what;
     request.post = body.dump(-1, ' ', false, json::error_handler_t::replace);
     request.attempts = attempts;
+    request.stall_seconds = longest_silence;
     const data::HttpResponse answer = data::http_get(request);
     const json told = json::parse(answer.body, nullptr, false);
-    if (answer.status / 100 != 2)
-      fail<IoError>("{}: refuses {}: {}", address_.server, what,
-                    told.is_object() ? told.value("message", "status " + std::to_string(answer.status))
-                                     : "status " + std::to_string(answer.status));
+    if (answer.status / 100 != 2) {
+      const bool worded = told.is_object() && told.contains("message") && told["message"].is_string();
+      fail<Refused>("{}: refuses {}: {}", address_.server, what,
+                    worded ? told["message"].get<std::string>() : fmt::format("status {}", answer.status));
+    }
     if (!told.is_object())
       fail<IoError>("{}: its answer to {} is not one of MLflow's", address_.server, what);
     return told;
@@ -105,8 +130,9 @@ class Mlflow final : public Sink {
       return call("experiments/create", {{"name", address_.experiment}})
           .at("experiment_id")
           .get<std::string>();
-    } catch (const IoError&) {  // it is there
+    } catch (const Refused&) {  // it is there
       data::HttpRequest request;
+      request.stall_seconds = longest_silence;
       request.url = address_.server +
                     "/api/2.0/mlflow/experiments/get-by-name?experiment_name=" + escaped(address_.experiment);
       const data::HttpResponse answer = data::http_get(request);
@@ -137,7 +163,7 @@ class Mlflow final : public Sink {
     id_ = made.at("run").at("info").at("run_id").get<std::string>();
     json params = json::array();
     for (const auto& [key, value] : run.params) {
-      params.push_back({{"key", key}, {"value", value.substr(0, longest_value)}});
+      params.push_back({{"key", accepted_name(key)}, {"value", value.substr(0, longest_value)}});
       if (params.size() < most_params && key != run.params.back().first) continue;
       (void)call("runs/log-batch", {{"run_id", id_}, {"params", params}});
       params = json::array();
@@ -152,7 +178,13 @@ class Mlflow final : public Sink {
     if (!told.is_object() || told.value("server", "") != address_.server || !told.contains("run_id"))
       return false;
     id_ = told["run_id"].get<std::string>();
-    (void)call("runs/update", {{"run_id", id_}, {"status", "RUNNING"}});
+    try {
+      (void)call("runs/update", {{"run_id", id_}, {"status", "RUNNING"}}, 1);
+    } catch (const Refused&) {
+      throw;
+    } catch (const Error& error) {  // it may come back
+      tell_away(error);
+    }
     return true;
   }
 
@@ -162,12 +194,12 @@ class Mlflow final : public Sink {
       const std::vector<json> batch(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(count));
       try {
         (void)call("runs/log-batch", {{"run_id", id_}, {"metrics", batch}}, attempts);
+      } catch (const Refused& error) {  // and would again: what comes later is another matter
+        if (refused_ == 0) message_(fmt::format("{} (training goes on without these points)", error.what()));
+        refused_ += count;
       } catch (const Error& error) {
         again_ = now_ + patience;
-        if (!away_)
-          message_(
-              fmt::format("{} (training goes on, and what is missing there is sent later)", error.what()));
-        away_ = true;
+        tell_away(error);
         if (waiting_.size() > most_kept)
           waiting_.erase(waiting_.begin(), waiting_.end() - static_cast<ptrdiff_t>(most_kept));
         return;
@@ -176,6 +208,11 @@ class Mlflow final : public Sink {
       waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(count));
     }
   }
+  void tell_away(const Error& error) {
+    if (!away_)
+      message_(fmt::format("{} (training goes on, and what is missing there is sent later)", error.what()));
+    away_ = true;
+  }
 
   MlflowAddress address_;
   std::function<void(const std::string&)> message_;
@@ -183,6 +220,7 @@ class Mlflow final : public Sink {
   std::vector<json> waiting_;
   double now_ = 0, again_ = 0;
   bool away_ = false;
+  size_t refused_ = 0;  // points
 };
 
 void check_mlflow(const std::string& where) { (void)address_of(where); }

@@ -2,7 +2,9 @@
 //
 // runs(id, path, begun, state, version, recipe), params(run, key, value), metrics(run, step, name, value,
 // time)
+#include <functional>
 #include <sqlite3.h>
+#include <vector>
 
 #include <millrace/version.h>
 
@@ -25,6 +27,14 @@ CREATE TABLE IF NOT EXISTS metrics (
   time REAL NOT NULL, PRIMARY KEY (run, name, step)) WITHOUT ROWID;
 )sql";
 
+/// How long another program's lock is waited for, in milliseconds: when a training begins or ends, and while
+/// it runs (a checkpoint waits for what is written).
+constexpr int lock_patience = 60'000, short_lock_patience = 3'000;
+/// Seconds between two tries of a database that could not be written.
+constexpr double pause_between_tries = 10;
+/// Points that wait for it. The oldest go first.
+constexpr size_t most_rows_kept = 1'000'000;
+
 /// A database file, with errors as exceptions.
 class Database {
  public:
@@ -40,16 +50,17 @@ class Database {
       fail<IoError>("{}: cannot open the database of runs: {}", path_, why);
     }
     // Other trainings may write at the same time.
-    ::sqlite3_busy_timeout(base_, 60'000);
+    wait_for_others(lock_patience);
   }
   ~Database() { ::sqlite3_close_v2(base_); }
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
+  void wait_for_others(int milliseconds) { ::sqlite3_busy_timeout(base_, milliseconds); }
   void run(const char* sql) { require(::sqlite3_exec(base_, sql, nullptr, nullptr, nullptr)); }
   /// The same of what SQLite does not wait with when two programs make a database at the same time.
   void run_when_free(const char* sql) {
-    constexpr int pause = 20, tries = 60'000 / pause;  // milliseconds
+    constexpr int pause = 20, tries = lock_patience / pause;  // milliseconds
     int code = ::sqlite3_exec(base_, sql, nullptr, nullptr, nullptr);
     for (int i = 0; i < tries && (code & 0xff) == SQLITE_BUSY; ++i) {
       ::sqlite3_sleep(pause);
@@ -62,6 +73,8 @@ class Database {
     const std::string why = ::sqlite3_errmsg(base_);
     if (code == SQLITE_NOTADB)
       fail<InputError>("{}: is no SQLite database; choose another file in train.log", path_);
+    if (code == SQLITE_CORRUPT)
+      fail<IoError>("{}: the database of runs is damaged ({}); choose another file in train.log", path_, why);
     fail<IoError>("{}: cannot write the database of runs: {}", path_, why);
   }
   sqlite3* handle() const { return base_; }
@@ -109,7 +122,8 @@ class Statement {
 
 class RunDatabase final : public Sink {
  public:
-  RunDatabase(const std::string& path, const LoggedRun& run) : base_(path) {
+  RunDatabase(const std::string& path, const LoggedRun& run)
+      : base_(path), path_(path), message_(run.message) {
     base_.run_when_free("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
     base_.run_when_free(schema);
     base_.run("BEGIN IMMEDIATE");
@@ -120,25 +134,25 @@ class RunDatabase final : public Sink {
   }
 
   void write(const Record& record) override {
+    now_ = record.time;
     if (!thinned_.wanted(record)) return;
-    if (!begun_) base_.run("BEGIN IMMEDIATE");
-    begun_ = true;
     const Names& names = *record.names;
     for (size_t i = 0; i < names.curves.size(); ++i) {
       // Those of an epoch are under their keys: the loss of all its steps is no curve of steps.
       const std::string& name = names.summary ? names.keys[i] : names.curves[i];
       if (name.empty() || name == "epoch") continue;
-      insert_->bind(1, id_).bind(2, names.summary && names.curves[i].empty() ? "epoch/" + name : name);
-      insert_->bind(3, record.step).bind(4, record.values[i]).bind(5, record.time);
-      insert_->step();
-      insert_->reset();
+      waiting_.push_back({names.summary && names.curves[i].empty() ? "epoch/" + name : name, record.step,
+                          record.values[i], record.time});
     }
   }
   void flush() override {
-    if (begun_) base_.run("COMMIT");
-    begun_ = false;
+    if (!waiting_.empty() && now_ >= again_) (void)store(away_ ? 0 : short_lock_patience);
   }
-  void finish(const std::string& state) override { set_state(state); }
+  void finish(const std::string& state) override {
+    if (!store(lock_patience, &state) && !waiting_.empty())
+      message_(
+          fmt::format("{}: {} points are not there, but all are in metrics.jsonl", path_, waiting_.size()));
+  }
 
  private:
   void begin(const LoggedRun& run) {
@@ -161,16 +175,55 @@ class RunDatabase final : public Sink {
       add.bind(1, id_).bind(2, key).bind(3, value).step();
     }
   }
+  /// Writes all that waits, and the state where one is given. What cannot be written now (another program
+  /// keeps a lock, the disk is full) ends no training: it is told once, and tried again later.
+  bool store(int milliseconds, const std::string* state = nullptr) {
+    try {
+      base_.wait_for_others(milliseconds);
+      base_.run("BEGIN IMMEDIATE");
+      for (const Row& row : waiting_) {
+        insert_->bind(1, id_).bind(2, row.name).bind(3, row.step).bind(4, row.value).bind(5, row.time);
+        insert_->step();
+        insert_->reset();
+      }
+      if (state) set_state(*state);
+      base_.run("COMMIT");
+    } catch (const Error& error) {
+      insert_->reset();
+      ::sqlite3_exec(base_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+      again_ = now_ + pause_between_tries;
+      if (!away_)
+        message_(
+            fmt::format("{} (training goes on, and what is missing there is written later)", error.what()));
+      away_ = true;
+      if (waiting_.size() > most_rows_kept)
+        waiting_.erase(waiting_.begin(), waiting_.end() - static_cast<ptrdiff_t>(most_rows_kept));
+      return false;
+    }
+    away_ = false;
+    waiting_.clear();
+    return true;
+  }
   void set_state(const std::string& state) {
     Statement update(base_, "UPDATE runs SET state = ? WHERE id = ?");
     update.bind(1, state).bind(2, id_).step();
   }
 
+  struct Row {
+    std::string name;
+    int64_t step = 0;
+    double value = 0, time = 0;
+  };
+
   Database base_;
+  std::string path_;
+  std::function<void(const std::string&)> message_;
   int64_t id_ = 0;
   std::unique_ptr<Statement> insert_;
   Thinned thinned_;
-  bool begun_ = false;
+  std::vector<Row> waiting_;
+  double now_ = 0, again_ = 0;
+  bool away_ = false;
 };
 
 void check_sqlite(const std::string& where) {
