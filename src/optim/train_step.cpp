@@ -255,9 +255,13 @@ std::string TrainStep::first_non_finite(const std::vector<char>& needed) const {
         return fmt::format("{} '{}' has {} values",
                            k < static_cast<size_t>(made_.first_parameter()) ? "input" : "parameter",
                            graph.input_names()[k], what);
+    // What stands in no layer has the place of the call: a loss's.
+    const bool in_layer = !node.location.empty() && node.location.layer.find(".cpp:") == std::string::npos;
     return fmt::format("{}{} made {} values ({})", node.op->name,
-                       node.location.empty() ? "" : fmt::format(" in layer '{}'", node.location.str()), what,
-                       node.types[0].str());
+                       in_layer                ? fmt::format(" in layer '{}'", node.location.str())
+                       : node.location.empty() ? ""
+                                               : " in the loss",
+                       what, node.types[0].str());
   }
   return {};
 }

@@ -32,6 +32,14 @@ bool TrainerState::guards(const task::Recipe& recipe) {
   return recipe.train.on_bad_step != "stop" || recipe.train.loss_spike > 0;
 }
 
+std::string TrainerState::loss_of_step(double loss) const {
+  std::vector<std::string> outputs;
+  for (const auto& [name, value] : step->metrics())
+    if (name.ends_with(".loss") && !std::isfinite(value)) outputs.push_back(name.substr(0, name.size() - 5));
+  return fmt::format("the loss of step {} is {}{}", done(), loss_text(loss),
+                     outputs.empty() ? "" : fmt::format(" (that of {})", fmt::join(outputs, ", ")));
+}
+
 std::string TrainerState::why_bad(double loss) const {
   if (std::isfinite(loss) && loss > losses.limit(recipe().train.loss_spike))
     return fmt::format("the loss of step {} is {}, {:.3g} robust deviations above the median of the last {}",
@@ -44,7 +52,7 @@ std::string TrainerState::why_bad(double loss) const {
         "named)";
   return fmt::format("{}: {}",
                      std::isfinite(loss) ? fmt::format("the gradients of step {} are not finite", done())
-                                         : fmt::format("the loss of step {} is {}", done(), loss_text(loss)),
+                                         : loss_of_step(loss),
                      first);
 }
 
@@ -61,8 +69,7 @@ void TrainerState::judge_step(double loss) {
     return;  // the pass has measured an infinite loss, and a nearer point follows
   if (!run || train.on_bad_step == "stop") stop_at_bad_step(why_bad(loss), "");
   // Naming the operation compiles the step once more, so it is done for the first of several.
-  const std::string why =
-      bad_in_row == 1 ? why_bad(loss) : fmt::format("the loss of step {} is {}", done(), loss_text(loss));
+  const std::string why = bad_in_row == 1 ? why_bad(loss) : loss_of_step(loss);
   if (train.on_bad_step == "rollback") {
     if (rollbacks >= train.most_rollbacks)
       stop_at_bad_step(why, fmt::format(" after {} rollbacks (train.most_rollbacks)", rollbacks));

@@ -223,6 +223,8 @@ struct TrainerState {
   void judge_step(double loss);
   /// What is wrong with the last step: names the operation.
   std::string why_bad(double loss) const;
+  /// "the loss of step 4 is infinite (that of price)", of several outputs those that are to blame.
+  std::string loss_of_step(double loss) const;
   [[noreturn]] void stop_at_bad_step(const std::string& why, const std::string& which);
   void note_bad_step(BadStep noted);
   /// The checkpoint to go back to.

@@ -93,6 +93,14 @@ def test_a_bad_step_stops_a_training_with_the_operation_and_the_way_out(recipe, 
     assert "bad and left out" in text and len(recovery(tmp_path / "run")) == 5
 
 
+def test_of_several_outputs_the_one_to_blame_is_named(recipe, millrace, tmp_path):
+    text = recipe("3e38").read_text().replace("[output]", "[outputs.total]")
+    text = text.replace("[model]", '[outputs.first]\nkind = "number"\ncolumn = "b"\n[model]').replace('[input]\nkind = "table"', '[input]\nkind = "table"\ncolumns = ["a"]')
+    (tmp_path / "two.toml").write_text(text)
+    error = millrace("train", tmp_path / "two.toml", "--out", tmp_path / "run", code=1).stderr
+    assert "is infinite (that of total): " in error and " in the loss made infinite values" in error and ".cpp" not in error
+
+
 def test_bad_steps_are_skipped_named_and_counted(recipe, binary, millrace, tmp_path):
     path = recipe("1e30")
     text = millrace("train", path, "train.on_bad_step=skip", "--out", tmp_path / "whole").stdout
