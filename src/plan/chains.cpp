@@ -83,6 +83,7 @@ class ChainFinder {
     for (const int m : members_) {
       const PlannedLaunch& member = launches_[m];
       if (row_kernel(member)->row_grain(rows) == 0) return;
+      if (kernel->rereads_weights() && row_kernel(member)->rereads_weights()) return;
       for (const int s : member.results)
         if (!takes_rows(launch, s, rows)) return;
       // What it overwrites has been read as far as its rows go.

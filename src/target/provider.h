@@ -40,6 +40,9 @@ class RowKernel {
   /// Whether a row of the results takes of this operand no more than the same row; else it may take all of
   /// it.
   virtual bool takes_row(int operand, int64_t rows) const = 0;
+  /// Whether each piece reads all weights of a product again: of these a chain has one at most, as its pieces
+  /// are small.
+  virtual bool rereads_weights() const { return false; }
   /// Before run_rows is used.
   virtual void prepare_rows(const RowUse& /*use*/) {}
   /// Stages (of a ChunkedKernel) that come before any rows; they read only operands that are taken whole.

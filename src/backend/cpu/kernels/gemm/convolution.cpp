@@ -108,6 +108,7 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
   bool takes_row(int operand, int64_t /*rows*/) const override {
     return (operand == 0 && rows_are_pixels_) || (operand == 2 && epilogue_.residual);
   }
+  bool rereads_weights() const override { return true; }
   int first_stages() const override { return stages() - 1; }
   void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
                 void* scratch) override {
