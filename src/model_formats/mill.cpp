@@ -14,6 +14,7 @@
 
 #include "backend/cpu/codegen/object_cache.h"
 #include "backend/cpu/kernel_sources.h"
+#include "backend/cpu/onednn/matmul.h"
 #include "base/cpu.h"
 #include "base/format.h"
 #include "base/section_file.h"
@@ -59,11 +60,13 @@ class Artifact {
     model.compile.ready = true;
     // Which kernels were faster on another CPU says nothing here.
     const bool same_cpu = cpu_ == cpu_name(), same_kernels = kernels_ == cpu::kernel_sources();
-    if (same_cpu)
+    if (same_cpu) {
+      onednn::prepare_for(choices_);
       model.compile.choices = choices_;
-    else
+    } else {
       model.notes.push_back(fmt::format(
           "{}: was built on {}: kernels are chosen and compiled anew for this CPU", file_.name(), cpu_));
+    }
     if (same_cpu && !same_kernels)
       model.notes.push_back(fmt::format(
           "{}: was built by another Millrace: weights are packed anew whenever it is opened; build it again",

@@ -7,6 +7,7 @@
 #include "backend/cpu/kernels/vectors.h"
 #include "backend/cpu/target.h"
 #include "backend/ref/evaluate.h"
+#include "target/shared_constants.h"
 
 using namespace millrace;
 
@@ -166,7 +167,8 @@ TEST_CASE("oneDNN matrix products agree with the reference and do not depend on 
   struct {
     int64_t batch, m, k, n;
   } const sizes[] = {{1, 256, 14, 128},  {1, 1, 845, 512},  {1, 300, 70, 200}, {1, 129, 300, 67},
-                     {1, 17, 1000, 300}, {3, 100, 64, 130}, {24, 65, 33, 65}};
+                     {1, 17, 1000, 300}, {3, 100, 64, 130}, {24, 65, 33, 65},  {1, 9, 211, 1001},
+                     {1, 70, 96, 1024},  {1, 16, 40, 640}};
   for (const auto& s : sizes)
     for (int transposed = 0; transposed < 4; ++transposed)
       for (const DType dtype : {f32, bf16}) {
@@ -179,6 +181,34 @@ TEST_CASE("oneDNN matrix products agree with the reference and do not depend on 
                 {dtype, tb ? shape(s.n, s.k) : shape(s.k, s.n)}},
                {{"transpose_a", ta}, {"transpose_b", tb}}});
       }
+}
+
+TEST_CASE("a constant right side in f32 has one form for all numbers of rows, but for very few") {
+  const auto provider = cpu::providers().at("onednn").make();
+  const auto packed = [&](const Array& constant, int64_t rows) {
+    Graph graph;
+    const Value a = graph.input("a", {f32, {rows, constant.shape()[0]}});
+    const Node& node = graph.node(graph.add("matmul", {a, graph.constant(constant)}));
+    const auto kernel = provider->build({graph, node, {{}, {}}, {{}}});
+    const auto* const packing = dynamic_cast<const PackingKernel*>(kernel.get());
+    REQUIRE(packing);
+    CHECK(packing->packed_operand() == 1);
+    return packing->packed();
+  };
+  for (const int64_t columns : {int64_t{768}, int64_t{2048}}) {
+    CAPTURE(columns);
+    const Array constant = random_array({f32, {512, columns}}, 1);
+    // While somebody has an array, others get the same.
+    const std::vector<Array> many = packed(constant, 17), few = packed(constant, 1);
+    REQUIRE(many.size() == 1);
+    REQUIRE(few.size() == 1);
+    for (const int64_t rows : {18, 100, 256, 1000})
+      for (const Array& form : packed(constant, rows)) CHECK(form.shares_memory(many[0]));
+    for (const int64_t rows : {2, 7, 16})
+      for (const Array& form : packed(constant, rows)) CHECK(form.shares_memory(few[0]));
+    // Rows are read where they lie, unless they all meet in the same places of a cache.
+    CHECK(many[0].shares_memory(constant) == (columns == 768));
+  }
 }
 
 TEST_CASE("oneDNN convolutions split by images agree with the reference") {

@@ -1,6 +1,7 @@
 #include "backend/cpu/onednn/staged_kernel.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "backend/cpu/kernels/slot.h"
@@ -106,7 +107,7 @@ constexpr int64_t round_up(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 void StagedKernel::chunk() {
   stages_[open_].emplace_back();
   chunk_bytes_ = 0;
-  slots_ = std::min({std::max(slots_, static_cast<int>(stages_[open_].size())), available_cpus(), 64});
+  slots_ = std::min({std::max(slots_, static_cast<int>(stages_[open_].size())), cpus_, 64});
 }
 
 Place StagedKernel::reserve_in_chunk(int64_t bytes) {
@@ -244,6 +245,11 @@ void StagedKernel::run_calls(Chunk& chunk, Buffers buffers, void* const* operand
   const auto at = [&](const Place& place) { return buffers[static_cast<int>(place.buffer)] + place.offset; };
   const char* from = at(e.from);
   char* to = at(e.to);
+  if (!epilogue_.present) {
+    const auto bytes = static_cast<size_t>(e.channels) * sizeof(float);
+    for (int64_t r = 0; r < e.rows; ++r, from += e.from_row, to += e.to_row) std::memcpy(to, from, bytes);
+    return;
+  }
   cpu::Epilogue::At rest = epilogue_.at(operands, e.first, e.to.offset);
   for (int64_t r = 0; r < e.rows; ++r, from += e.from_row, to += e.to_row) {
     epilogue_(reinterpret_cast<const float*>(from), rest, to, e.channels);

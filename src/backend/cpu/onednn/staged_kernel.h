@@ -11,6 +11,7 @@
 
 #include "backend/cpu/kernels/epilogue.h"
 #include "backend/cpu/kernels/slot.h"
+#include "base/thread_pool.h"
 #include "target/provider.h"
 #include "target/shared_constants.h"
 
@@ -53,7 +54,9 @@ struct Place {
   Buffer buffer = Buffer::scratch;
   int64_t offset = 0;
   void* fixed = nullptr;
-  Place operator+(int64_t bytes) const { return {buffer, offset + bytes, fixed}; }
+  Place operator+(int64_t bytes) const {
+    return {buffer, offset + bytes, fixed ? static_cast<char*>(fixed) + bytes : nullptr};
+  }
 };
 
 /// A memory argument of a primitive.
@@ -63,8 +66,8 @@ struct Argument {
   Place place;
 };
 
-/// What becomes of a chunk's sums: `rows` of them, `channels` wide, which are channels [first, first +
-/// channels) of the result at `to`.
+/// What becomes of a chunk's sums, or where they are copied to: `rows` of them, `channels` wide, which are
+/// channels [first, first + channels) of the result at `to`.
 struct Ending {
   Place from, to;
   int64_t rows, channels, first;
@@ -119,7 +122,7 @@ class StagedKernel : public ChunkedKernel, public RowKernel, public PackingKerne
   }
   /// Adds a call that copies from one memory format (and dtype) to another.
   void copy(const dnnl::memory::desc& from, Place from_place, const dnnl::memory::desc& to, Place to_place);
-  /// What the node does to its sums: each chunk ends with its part of it.
+  /// What the node does to its sums: each chunk ends with its part of it. Without that it ends with a copy.
   void ends_with(const cpu::Epilogue& epilogue) { epilogue_ = epilogue; }
   void end_chunk(const Ending& ending) { stages_[open_].back().ending = ending; }
   /// Adds chunks to the stage that together copy: parts of dimension `dim` where that is worth it.
@@ -176,6 +179,7 @@ class StagedKernel : public ChunkedKernel, public RowKernel, public PackingKerne
   int64_t pieces_ = 0;         // rows of the result, when it has rows
   int64_t scratch_bytes_ = 0;  // without slots
   int slots_ = 0;
+  int cpus_ = available_cpus();  // asked once: it takes system calls
   int64_t slot_bytes_ = 0, chunk_bytes_ = 0;
   cpu::Slots taken_;
   cpu::Epilogue epilogue_;
