@@ -21,7 +21,9 @@ Rectangle choose_chunks(int64_t batch, int64_t m, int64_t n, int64_t k, const Ar
     return parts <= panels && 8 * most * parts <= 9 * panels;
   };
   while (columns() > 768) by_n *= 2;
-  while (rows() > 288) by_m *= 2;
+  // Where sums are kept in memory between parts, they and the left side share the second-level cache.
+  const int64_t most_rows = k > depth * arithmetic.unit && m > 512 ? 144 : 288;
+  while (rows() > most_rows) by_m *= 2;
   while (batch * by_m * by_n < wanted) {
     if (rows() < 2 * block_rows && columns() < 2 * block_columns) break;
     const bool can = columns() >= 2 * block_columns, must = rows() < 2 * block_rows;
