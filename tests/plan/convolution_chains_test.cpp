@@ -90,6 +90,25 @@ int check(const Graph& graph, const std::string& precision) {
   return least;
 }
 
+/// Packed products, and which of them follow another launch row by row.
+struct Following {
+  int products = 0, products_after_products = 0, products_after_depthwise = 0;
+};
+Following following_of(const Program& program) {
+  Following found;
+  std::string before;
+  for (const LaunchInfo& launch : program.launches()) {
+    if (launch.provider == "gemm") {
+      const bool follows = launch.kernel.find("row by row") != std::string::npos;
+      ++found.products;
+      found.products_after_products += follows && before == "gemm";
+      found.products_after_depthwise += follows && before == "depthwise";
+    }
+    before = launch.provider;
+  }
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("bias, residual sum and activation follow a convolution row by row") {
@@ -134,4 +153,59 @@ TEST_CASE(
     graph.set_outputs(outputs);
     CHECK(check(graph, c.precision) >= (c.images == 16 ? 4 : 0));
   }
+}
+
+TEST_CASE("a 1×1 convolution follows a depthwise one row by row, and two products do not follow each other") {
+  for (const std::string precision : {"fp32", "bf16"})
+    for (const int64_t images : {1, 3})
+      for (const int64_t stride : {1, 2}) {
+        CAPTURE(precision);
+        CAPTURE(images);
+        CAPTURE(stride);
+        Graph graph;
+        ops::Build b(graph);
+        const auto weights = [&](const Shape& shape) {
+          Array w(Type{f32, shape});
+          RandomStream random(7, static_cast<uint64_t>(shape.count()));
+          for (int64_t i = 0; i < w.count(); ++i) w.set(i, (random.uniform() * 2 - 1) / 8);
+          return graph.constant(w);
+        };
+        const auto relu6 = [&](Value y, int64_t channels) {
+          return graph.add("clamp", {b.add(y, weights({channels, 1, 1}))}, {{"low", 0.0}, {"high", 6.0}});
+        };
+        const Value x = graph.input("x", {f32, {images, 24, 56, 56}});
+        Value y = relu6(graph.add("conv2d", {x, weights({96, 24, 1, 1})}), 96);
+        y = relu6(
+            graph.add(
+                "conv2d", {y, weights({96, 1, 3, 3})},
+                {{"strides", Ints{stride, stride}}, {"pads", Ints{1, 1, 1, 1}}, {"groups", int64_t{96}}}),
+            96);
+        y = b.add(graph.add("conv2d", {y, weights({24, 96, 1, 1})}), weights({24, 1, 1}));
+        if (stride == 1) y = b.add(y, x);
+        y = relu6(graph.add("conv2d", {y, weights({80, 24, 1, 1})}), 80);
+        graph.set_outputs({y});
+        const std::vector<Array> inputs = values_of(graph), expected = ref::evaluate(graph, inputs);
+        CompileOptions options;
+        options.precision = precision;
+        const Program timed = Program::compile(graph, options);
+        for (const auto& [key, choice] : timed.choices())
+          options.choices[key] = key.starts_with("bf16 or f32")               ? choice
+                                 : key.find("groups=96") != std::string::npos ? "depthwise"
+                                                                              : "gemm";
+        std::vector<Array> results;
+        for (const int threads : {1, 2, 5}) {
+          ThreadPool::set_default_threads(threads);
+          Program program = Program::compile(graph, options);
+          const Following found = following_of(program);
+          CHECK(found.products_after_products == 0);
+          if (found.products > 0) CHECK(found.products_after_depthwise == 1);
+          for (int64_t k = 0; k < inputs[0].count(); ++k) program.input(0).set(k, inputs[0].at(k));
+          program.run();
+          program.run();
+          results.push_back(program.output(0).clone());
+          CHECK(results.back().identical(results[0]));
+        }
+        ThreadPool::set_default_threads(0);
+        CHECK(test::difference(results[0], expected[0]) < (precision == "fp32" ? 1e-4 : 5e-2));
+      }
 }
