@@ -15,7 +15,7 @@ using namespace millrace;
 
 namespace {
 
-constexpr int64_t kSide = 512;
+constexpr int64_t kDepth = 256, kColumns = 1024;  // rows that no kernel reads as they are
 
 Array constants_numbers(const Shape& shape, uint64_t seed) {
   Array array(f32, shape);
@@ -27,11 +27,11 @@ Array constants_numbers(const Shape& shape, uint64_t seed) {
 /// x · w, large enough that kernels pack w; and w times something else where `reads` says so.
 Graph product_of(int64_t rows, bool reads) {
   Graph graph;
-  const Value x = graph.input("x", {f32, {rows, kSide}}),
-              w = graph.constant(constants_numbers({kSide, kSide}, 1));
+  const Value x = graph.input("x", {f32, {rows, kDepth}}),
+              w = graph.constant(constants_numbers({kDepth, kColumns}, 1));
   std::vector<Value> outputs = {graph.add("matmul", {x, w})};
   // Not folded: it depends on an input.
-  if (reads) outputs.push_back(graph.add("mul", {w, graph.input("s", {f32, {kSide, kSide}})}));
+  if (reads) outputs.push_back(graph.add("mul", {w, graph.input("s", {f32, {kDepth, kColumns}})}));
   graph.set_outputs(outputs);
   return graph;
 }
@@ -61,7 +61,7 @@ void check_against_reference(const Graph& graph, const std::shared_ptr<const Exe
 TEST_CASE("of a constant that is packed everywhere only the packed form is kept") {
   const Graph graph = product_of(256, false);
   const auto executable = Executable::compile(graph);
-  constexpr int64_t plain = 4 * kSide * kSide;
+  constexpr int64_t plain = 4 * kDepth * kColumns;
   CHECK(bytes_of(*executable) >= plain);
   CHECK(bytes_of(*executable) < plain + plain / 4);
   check_against_reference(graph, executable);
@@ -70,7 +70,7 @@ TEST_CASE("of a constant that is packed everywhere only the packed form is kept"
 TEST_CASE("a constant that another launch reads stays beside its packed form") {
   const Graph graph = product_of(256, true);
   const auto executable = Executable::compile(graph);
-  CHECK(bytes_of(*executable) >= 2 * 4 * kSide * kSide);
+  CHECK(bytes_of(*executable) >= 2 * 4 * kDepth * kColumns);
   check_against_reference(graph, executable);
 }
 
