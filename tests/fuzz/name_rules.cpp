@@ -1,4 +1,5 @@
 // Lines of rules and names: what other programs' weights are called here (train.init_names).
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 
