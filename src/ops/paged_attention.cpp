@@ -97,6 +97,8 @@ MILLRACE_OPERATOR(paged_attention) {
   sample(f64, {1, 2, 2, 3}, {8, 4, 3}, 4, {1}, {2, 3});
   sample(bf16, {1, 9, 2, 40}, {64, 4, 40}, 32, {1, 0}, {40, 41, 42, 43, 44, 45, 46, 47, 48});
   sample(f16, {1, 1, 2, 8}, {16, 4, 8}, 16, {0}, {4});
+  // The second token sees less of its last page than the first.
+  sample(f32, {1, 2, 2, 8}, {64, 4, 8}, 32, {1, 0}, {60, 33});
   op.samples.push_back({.operands = {{f32, {0, 1, 2, 8}}, {f32, {16, 4, 8}}, {i64, {0, 1}}, {i64, {0, 1}}},
                         .attributes = {{"page", int64_t{16}}}});
   return op;

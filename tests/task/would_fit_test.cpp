@@ -14,6 +14,8 @@ TEST_CASE("what would fit is named, and what it is named for does fit") {
   CHECK(would_fit(train, 10, 96, 35) == "train.batch = 25 or train.accumulate = 4 (with the batch as it is)");
   // 40 are too many for half of 96, and 32 are the next divisor's.
   CHECK(would_fit(train, 10, 96, 50) == "train.batch = 40 or train.accumulate = 3 (with the batch as it is)");
+  // A third of 96 is one more than fits.
+  CHECK(would_fit(train, 10, 96, 41) == "train.batch = 31 or train.accumulate = 4 (with the batch as it is)");
   CHECK(would_fit(train, 60, 96, 90).ends_with("train.precision = \"bf16-pure\"") == true);
   CHECK(would_fit(train, 100, 96, 99) == "train.precision = \"bf16-pure\"");
   CHECK(would_fit(train, 100, 96, 50) == "");
