@@ -138,6 +138,13 @@ TEST_CASE("memory of the caller may stand anywhere, and results where inputs are
     REQUIRE(static_cast<float*>(outputs[1].data)[r] ==
             before[3 * r + 1] + before[3 * r + 2] + before[3 * r + 3]);
   millrace_release(outputs, 2);
+  // And one element behind it, where the next ones would be read from.
+  memory = before;
+  outputs[0].data = memory.data() + 1;
+  const millrace_tensor ahead = capi_rows(memory.data(), rows);
+  REQUIRE_MESSAGE(millrace_run(c.session, &ahead, 1, outputs, 2) == MILLRACE_OK, message());
+  for (int64_t i = 0; i < 3 * rows; ++i) REQUIRE(memory[i + 1] == 2 * before[i] + 1);
+  millrace_release(outputs, 2);
 }
 
 TEST_CASE("what C gets wrong is a code and a message, and nothing is written") {

@@ -189,6 +189,21 @@ TEST_CASE("boosting goes on with the same bits, whatever it samples, and knows i
   }
 }
 
+TEST_CASE("boosting: each round looks at rows of its own") {
+  const ByFormula f;
+  const nn::Model model = boosted_model(1, 3,
+                                        {{"rounds", int64_t{2}},
+                                         {"learning_rate", 1.0},
+                                         {"max_depth", int64_t{12}},
+                                         {"min_child_weight", 0.0},
+                                         {"lambda", 0.0},
+                                         {"subsample", .5}});
+  (void)boosted_logits(model, boosted_data(f.x, f.numbers, nn::Predicted::numbers, 1), f.x);
+  // The first tree gives the rows that it saw exactly: of the same ones a second would learn nothing.
+  const int64_t nodes = fitted_of(model).find("left")->to_array().count();
+  CHECK(nodes - fitted_of(model).find("root")->to_array().int_at(1) > 3);
+}
+
 TEST_CASE("boosting: missing values go the ways that they went in training, one row or many at once") {
   const ByFormula f;
   Array x = f.x.clone();

@@ -161,6 +161,24 @@ TEST_CASE("what others read of a convolution stays, and of two that are added th
     CHECK(test::difference(program.output(o), expected[static_cast<size_t>(o)]) < 1e-5);
 }
 
+TEST_CASE("a convolution that is a result, or that is added to itself, stays") {
+  Graph graph;
+  ops::Build b(graph);
+  const Value x = graph.input("x", {f32, {1, 8, 6, 6}});
+  const auto conv = [&](uint64_t seed) {
+    return graph.add("conv2d", {x, graph.constant(epilogue_numbers({8, 8, 1, 1}, seed))});
+  };
+  const Value result = conv(1), twice = conv(2);
+  graph.set_outputs({result, b.unary("relu", result), b.add(twice, twice)});
+  Program program = Program::compile(graph);
+  const Array input = epilogue_numbers({1, 8, 6, 6}, 9);
+  const std::vector<Array> expected = ref::evaluate(graph, std::span(&input, 1));
+  program.bind_input(0, input);
+  program.run();
+  for (int o = 0; o < 3; ++o)
+    CHECK(test::difference(program.output(o), expected[static_cast<size_t>(o)]) < 1e-5);
+}
+
 TEST_CASE("every form of the epilogue's arithmetic gives the same bits") {
   for (const int64_t count : {1, 3, 16, 37, 64}) {
     std::vector<float> sums(static_cast<size_t>(count)), bias(sums), added(sums);

@@ -58,22 +58,25 @@ Value heads_input(ops::Build& b, const char* name, int64_t length = 6) {
   return b.graph().input(name, {f32, {2, 3, length, 8}});
 }
 
+/// As PyTorch's exporter writes it; q, k and v are these thirds of the projection.
+Value merged_attention(ops::Build& b, const Ints& thirds) {
+  const Value linear = b.graph().input("x", {f32, {2, 6, 72}});
+  const Value turned = b.transpose(b.reshape(linear, {2, 6, 3, 3, 8}), {2, 0, 3, 1, 4});
+  std::vector<Value> parts;
+  for (const int64_t i : thirds)
+    parts.push_back(b.graph().add("slice", {turned},
+                                  {{"starts", Ints{i, 0, 0, 0, 0}}, {"ends", Ints{i + 1, 2, 3, 6, 8}}}));
+  const Value q = b.reshape(parts[0], {2, 3, 6, 8}), v = b.reshape(parts[2], {2, 3, 6, 8});
+  const Value k = b.reshape(b.transpose(b.reshape(parts[1], {6, 6, 8}), {0, 2, 1}), {2, 3, 8, 6});
+  return b.transpose(b.matmul(b.softmax(b.matmul(b.mul(q, 0.6), b.mul(k, 0.6)), -1), v), {0, 2, 1, 3});
+}
+
 }  // namespace
 
 TEST_CASE("attention of a merged projection is recognised as PyTorch's exporter writes it") {
-  check_recognised(
-      [](ops::Build& b) {
-        const Value linear = b.graph().input("x", {f32, {2, 6, 72}});
-        const Value turned = b.transpose(b.reshape(linear, {2, 6, 3, 3, 8}), {2, 0, 3, 1, 4});
-        std::vector<Value> parts;
-        for (int64_t i = 0; i < 3; ++i)
-          parts.push_back(b.graph().add(
-              "slice", {turned}, {{"starts", Ints{i, 0, 0, 0, 0}}, {"ends", Ints{i + 1, 2, 3, 6, 8}}}));
-        const Value q = b.reshape(parts[0], {2, 3, 6, 8}), v = b.reshape(parts[2], {2, 3, 6, 8});
-        const Value k = b.reshape(b.transpose(b.reshape(parts[1], {6, 6, 8}), {0, 2, 1}), {2, 3, 8, 6});
-        return b.transpose(b.matmul(b.softmax(b.matmul(b.mul(q, 0.6), b.mul(k, 0.6)), -1), v), {0, 2, 1, 3});
-      },
-      "self_attention");
+  check_recognised([](ops::Build& b) { return merged_attention(b, {0, 1, 2}); }, "self_attention");
+  // In another order they are three values.
+  check_recognised([](ops::Build& b) { return merged_attention(b, {0, 2, 1}); }, "attention");
 }
 
 TEST_CASE("attention of three projections with a mask is recognised as other exporters write it") {
