@@ -175,7 +175,7 @@ class BoostingFitting final : public Fitting {
         return std::decay_t<decltype(values)>(values.begin() + first, values.begin() + end);
       };
       BoostedTree one{part(grown.column), part(grown.left), part(grown.threshold), part(grown.missing)};
-      for (int32_t& child : one.left) child = child == 0 ? 0 : child - first;
+      for (int32_t& child : one.left) child = child <= 0 ? 0 : child - first;
       trees_.add(one);
       add_last_tree();
     }
