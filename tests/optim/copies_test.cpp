@@ -311,11 +311,15 @@ TEST_CASE("steps that share parameters share their copies") {
 }
 
 TEST_CASE("copies are not kept where they would take memory that is not allowed, or raise the peak") {
-  Twins twins("fp16");
-  const Program& program = twins.steps[0]->program();
-  const int64_t with = program.arena_bytes() + program.bound_bytes();
   optim::TrainOptions options;
   options.compile.precision = "fp16";
+  // Not what this machine would choose: scratch memory of other kernels may be larger than the copies.
+  for (const auto& [key, choice] :
+       Twins::step_of(Twins::model(), optim::adamw(), options)->program().choices())
+    options.compile.choices[key] = key.starts_with("bf16 or f32") ? choice : "onednn";
+  const auto loose = Twins::step_of(Twins::model(), optim::adamw(), options);
+  CHECK(kept_in(loose->program()) > 0);
+  const int64_t with = loose->program().arena_bytes() + loose->program().bound_bytes();
   options.compile.memory = with - 1000;
   const auto model = Twins::model();
   const auto tight = Twins::step_of(model, optim::adamw(), options);
