@@ -29,9 +29,9 @@ EXAMPLES = [
     ("spoken-digits", "audio/spoken-digits.tar", ["accuracy"], "data.test_where=", "data.test_share=0.2"),
     ("mnist", "mnist/train-images-idx3-ubyte.gz", ["accuracy"]),
     ("mnist-vit", "mnist/train-images-idx3-ubyte.gz", ["accuracy"]),
-    ("cifar10-networks", "cifar10/train.tar", ["accuracy"]),
-    ("cifar10-networks", "cifar10/train.tar", ["accuracy"], "model.kind=mobilenet_v2", "input.resize=64"),
-    ("cifar10-networks", "cifar10/train.tar", ["accuracy"], "model.kind=resnet50", "input.resize=64"),
+    ("cifar10-networks", "cifar10/train.tar", ["accuracy"], "data.sample=5%"),
+    ("cifar10-networks", "cifar10/train.tar", ["accuracy"], "model.kind=mobilenet_v2", "input.resize=64", "data.sample=20%"),
+    ("cifar10-networks", "cifar10/train.tar", ["accuracy"], "model.kind=resnet50", "input.resize=64", "data.sample=5%"),
 ]
 SHARES = {"accuracy", "f1"}
 
