@@ -128,11 +128,12 @@ TEST_CASE("a convolution that is fused gives what it gives with the pass off") {
 
 TEST_CASE("NaN goes through fused limits, as it does through a ReLU") {
   for (const std::string provider : {"gemm", "onednn"}) {
-    const Graph graph = layer_graph({.x = {1, 32, 14, 14}, .w = {64, 32, 1, 1}, .end = "relu6"});
+    const Graph graph = layer_graph({.x = {1, 32, 28, 28}, .w = {128, 32, 1, 1}, .end = "relu6"});
     std::vector<Array> inputs = test::inputs_for(graph);
     inputs[0].set(0, std::numeric_limits<double>::quiet_NaN());
     std::optional<Program> program;
-    with_provider(graph, provider, "fp32", program);
+    const std::string used = with_provider(graph, provider, "fp32", program);
+    if (provider == "onednn" || cpu::has_avx512()) CHECK(used == provider);
     const Array y = run_layer(*program, inputs);
     CHECK(std::isnan(y.at(0)));
     CHECK(!std::isnan(y.at(1)));
