@@ -1,6 +1,7 @@
 #include "backend/cpu/kernels/vectors.h"
 
 #include "base/cpu.h"
+#include "base/format.h"
 
 namespace millrace::cpu {
 
@@ -19,6 +20,13 @@ bool has_avx512_bf16() {
 bool has_avx2() {
   static const bool has = cpu_has("avx2") && cpu_has("fma");
   return has;
+}
+
+std::optional<std::string> why_no_avx512_products(DType dtype) {
+  if (dtype != f32 && dtype != bf16) return fmt::format("only f32 and bf16, not {}", dtype.name());
+  if (!has_avx512()) return "this CPU has no AVX-512";
+  if (dtype == bf16 && !has_avx512_bf16()) return "this CPU has no AVX-512 BF16";
+  return std::nullopt;
 }
 
 }  // namespace millrace::cpu

@@ -2,10 +2,18 @@
 // …_baseline.cpp) this one is.
 #pragma once
 
+#include <optional>
+#include <string>
+
+#include <millrace/type.h>
+
 namespace millrace::cpu {
 
 bool has_avx512();
 bool has_avx512_bf16();
 bool has_avx2();
+
+/// Why kernels that multiply f32 and bf16 by AVX-512 do not take a dtype here; nullopt when they do.
+std::optional<std::string> why_no_avx512_products(DType dtype);
 
 }  // namespace millrace::cpu

@@ -7,6 +7,10 @@ namespace millrace::cpu::gemm {
 
 const Arithmetic& arithmetic_of(DType dtype) { return dtype == f32 ? arithmetic_f32() : arithmetic_bf16(); }
 
+bool may_lie(int64_t elements, const Arithmetic& arithmetic) {
+  return elements % arithmetic.unit == 0 && elements * arithmetic.bytes % 2048 != 0;
+}
+
 Rectangle choose_chunks(int64_t batch, int64_t m, int64_t n, int64_t k, const Arithmetic& arithmetic) {
   const double operations = 2.0 * static_cast<double>(batch * m * k) * static_cast<double>(n);
   const auto wanted =

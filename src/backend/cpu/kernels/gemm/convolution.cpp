@@ -45,8 +45,7 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
         rows_are_pixels_(window_.count() == 1 && g_.in_height == g_.out_height &&
                          g_.in_width == g_.out_width && g_.top == 0 && g_.left == 0 && g_.stride_h == 1 &&
                          g_.stride_w == 1),
-        in_place_(rows_are_pixels_ && g_.in_channels % arithmetic_.unit == 0 &&
-                  g_.in_channels * arithmetic_.bytes % 2048 != 0),
+        in_place_(rows_are_pixels_ && may_lie(g_.in_channels, arithmetic_)),
         width_(round_up(g_.out_channels, block_columns)),
         epilogue_(epilogue) {
     divide_sum();
@@ -278,9 +277,8 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
   Taps window_;
   TapOrder order_;
   bool rows_are_pixels_;  // row m of the left side is pixel m of x
-  // The left side is not gathered: rows have whole units, and not all fall into the same few cache sets.
-  bool in_place_;
-  int64_t width_;  // columns of whole panels
+  bool in_place_;         // the left side is not gathered
+  int64_t width_;         // columns of whole panels
   Epilogue epilogue_;
   std::vector<Part> parts_;  // of the sum
   int64_t rows_ = 0;         // of a chunk

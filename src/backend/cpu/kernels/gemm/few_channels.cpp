@@ -158,9 +158,7 @@ class FewChannelsProvider : public OperatorProvider {
 
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     const DType dtype = node.types[0].dtype;
-    if (dtype != f32 && dtype != bf16) return fmt::format("only f32 and bf16, not {}", dtype.name());
-    if (!has_avx512()) return "this CPU has no AVX-512";
-    if (dtype == bf16 && !has_avx512_bf16()) return "this CPU has no AVX-512 BF16";
+    if (auto reason = why_no_avx512_products(dtype)) return reason;
     if (node.operands.size() == 4) return "only a bias, no residual";
     if (!graph.constant_value(node.operands[1]) ||
         (node.operands.size() == 3 && !graph.constant_value(node.operands[2])))

@@ -38,6 +38,10 @@ struct Rectangle {
 /// touch to stay in the second-level cache.
 Rectangle choose_chunks(int64_t batch, int64_t m, int64_t n, int64_t k, const Arithmetic& arithmetic);
 
+/// Whether rows of the left side that are so many elements apart may stay as they lie: they have whole units,
+/// and do not all fall into the same few cache sets.
+bool may_lie(int64_t elements, const Arithmetic& arithmetic);
+
 /// Rows of the left side in blocks, left_block units apart; or as they lie in memory, `step` units apart.
 struct Left {
   const Unit* blocks;

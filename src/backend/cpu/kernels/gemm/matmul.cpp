@@ -123,10 +123,7 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
   int64_t right_units() const { return parts_ * depth * width_; }  // of one matrix
   int64_t row_chunks() const { return (p_.m + rows_ - 1) / rows_; }
   int64_t chunks_of_result() const { return p_.batch * row_chunks() * chunk_.parts; }
-  // Rows of whole units need not be packed, unless they would all fall into the same few cache sets.
-  bool in_place() const {
-    return !p_.transpose_a && p_.k % arithmetic_.unit == 0 && p_.k * arithmetic_.bytes % 2048 != 0;
-  }
+  bool in_place() const { return !p_.transpose_a && may_lie(p_.k, arithmetic_); }
   int64_t left_units() const { return in_place() ? 0 : blocks_of(rows_) * left_block; }
   // The last part of a sum is finished in registers. Rows of the result may lie multiples of 4 KB apart, all
   // in the same cache sets: sums of the others have their own memory.

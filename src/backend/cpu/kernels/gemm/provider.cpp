@@ -7,7 +7,6 @@
 #include "backend/cpu/kernels/gemm/kernels.h"
 #include "backend/cpu/kernels/geometry.h"
 #include "backend/cpu/kernels/vectors.h"
-#include "base/format.h"
 #include "ops/convolution.h"
 
 namespace millrace::cpu {
@@ -26,9 +25,7 @@ class GemmProvider : public OperatorProvider {
 
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     const DType dtype = node.types[0].dtype;
-    if (dtype != f32 && dtype != bf16) return fmt::format("only f32 and bf16, not {}", dtype.name());
-    if (!has_avx512()) return "this CPU has no AVX-512";
-    if (dtype == bf16 && !has_avx512_bf16()) return "this CPU has no AVX-512 BF16";
+    if (auto reason = why_no_avx512_products(dtype)) return reason;
     const auto empty = [&](Value v) { return graph.type(v).shape.count() == 0; };
     if (node.types[0].shape.count() == 0 || std::any_of(node.operands.begin(), node.operands.end(), empty))
       return "an operand or the result is empty";

@@ -4,7 +4,6 @@
 
 #include "backend/cpu/kernels/vectors.h"
 #include "backend/cpu/kernels/winograd/kernels.h"
-#include "base/format.h"
 #include "ops/convolution.h"
 
 namespace millrace::cpu {
@@ -33,9 +32,7 @@ class WinogradProvider : public OperatorProvider {
 
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     const DType dtype = graph.type(node.operands[0]).dtype;
-    if (dtype != f32 && dtype != bf16) return fmt::format("only f32 and bf16, not {}", dtype.name());
-    if (!has_avx512()) return "this CPU has no AVX-512";
-    if (dtype == bf16 && !has_avx512_bf16()) return "this CPU has no AVX-512 BF16";
+    if (auto reason = why_no_avx512_products(dtype)) return reason;
     const Geometry g = geometry_of(graph, node);
     if (g.kernel_height != 3 || g.kernel_width != 3) return "only windows of 3×3";
     if (g.stride_h != 1 || g.stride_w != 1) return "only stride 1";
