@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Times the peers on this machine: bench.py infer|train MODEL BATCH [--with torch,script,compile,ort,openvino]
-[--dtype fp32,bf16,int8]
+"""Times the peers on this machine: bench.py infer|train MODEL BATCH [--with torch,script,compile,ort,openvino,millrace]
+[--dtype fp32,bf16,int8] [--bound]
 
 One line of JSON per peer: median, best and spread over rounds that interleave the peers, so that a noisy machine hits
 all of them alike, and the peak memory that model and peer added to the process (`rss_mb`: with one peer and one dtype a
-call). int8 is ONNX Runtime's static quantisation and OpenVINO with NNCF, on random calibration data.
+call). millrace: the library of build/release (or MILLRACE_LIBRARY) as examples/python/millrace.py calls it, numpy in
+and numpy out. `--bound`: ort, openvino and millrace are told their arrays once, before. int8 is ONNX Runtime's static quantisation and OpenVINO with NNCF, on random calibration data.
 `--vs 'COMMAND'` runs COMMAND in the same rounds; the last word that it prints must be items per second.
 `--export DIR` writes MODEL.onnx there and stops. `--dump DIR` writes what another engine needs to prove that it trains
 the same network: MODEL.safetensors (initial parameters and buffers), MODEL.inputs.npz and MODEL.losses.json (the loss
@@ -81,12 +82,29 @@ def torch_train(model, inputs, loss_of, dtype, compiled, opt):
     return run
 
 
-def ort_infer(path, inputs, threads):
+def millrace_infer(path, inputs, dtype, bound):
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    os.environ.setdefault("MILLRACE_LIBRARY", os.path.join(root, "build/release/libmillrace.so"))
+    sys.path.insert(0, os.path.join(root, "examples/python"))
+    import millrace
+    s = millrace.Session(path, precision=dtype)
+    given = [x.numpy() for x in inputs]
+    return s.bind(*given, out=s.run(*given)) if bound else lambda: s.run(*given)
+
+
+def ort_infer(path, inputs, threads, bound):
     import onnxruntime as ort
     o = ort.SessionOptions()
     o.intra_op_num_threads = threads
     s = ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
     feed = {f"x{i}": x.numpy() for i, x in enumerate(inputs)}
+    if bound:
+        b, results = s.io_binding(), s.run(None, feed)
+        for name, x in feed.items():
+            b.bind_cpu_input(name, x)
+        for y, x in zip(s.get_outputs(), results):
+            b.bind_ortvalue_output(y.name, ort.OrtValue.ortvalue_from_numpy(x))
+        return lambda: s.run_with_iobinding(b)
     return lambda: s.run(None, feed)
 
 
@@ -105,7 +123,7 @@ def int8_onnx(path, make):
     return out
 
 
-def ov_infer(path, inputs, dtype, threads, make):
+def ov_infer(path, inputs, dtype, threads, make, bound):
     import openvino as ov
     core = ov.Core()
     m = core.read_model(path)
@@ -120,6 +138,10 @@ def ov_infer(path, inputs, dtype, threads, make):
                                       "INFERENCE_PRECISION_HINT": "bf16" if dtype == "bf16" else "f32"})
     feed = [x.numpy() for x in inputs]
     r = c.create_infer_request()
+    if bound:
+        for i, x in enumerate(feed):
+            r.set_input_tensor(i, ov.Tensor(x, shared_memory=True))
+        return lambda: (r.start_async(), r.wait())
     return lambda: r.infer(feed, share_inputs=True)
 
 
@@ -164,6 +186,7 @@ def main():
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--export", metavar="DIR")
     p.add_argument("--dump", metavar="DIR")
+    p.add_argument("--bound", action="store_true")
     p.add_argument("--vs", metavar="COMMAND")
     a = p.parse_args()
     torch.set_num_threads(a.threads)
@@ -189,9 +212,11 @@ def main():
                                            torch_train(m, inputs, loss_of, dtype, peer == "compile", a.opt))
             elif peer == "ort" and dtype != "bf16":
                 onnx = export(model.eval(), make(2), path)
-                runs[f"ort/{dtype}"] = ort_infer(int8_onnx(onnx, make) if dtype == "int8" else onnx, inputs, a.threads)
+                runs[f"ort/{dtype}"] = ort_infer(int8_onnx(onnx, make) if dtype == "int8" else onnx, inputs, a.threads, a.bound)
             elif peer == "openvino":
-                runs[f"openvino/{dtype}"] = ov_infer(export(model.eval(), make(2), path), inputs, dtype, a.threads, make)
+                runs[f"openvino/{dtype}"] = ov_infer(export(model.eval(), make(2), path), inputs, dtype, a.threads, make, a.bound)
+            elif peer == "millrace" and dtype != "int8":
+                runs[f"millrace/{dtype}"] = millrace_infer(export(model.eval(), make(2), path), inputs, dtype, a.bound)
     for name, run in list(runs.items()):
         try:
             for _ in range(3):

@@ -6,7 +6,7 @@
 
 The library is libmillrace.so, found as the linker finds it, or named by MILLRACE_LIBRARY. Copy this file where you need it. Arrays
 that are C-contiguous and of the model's dtype are read where they lie, results are written where numpy keeps them: nothing is
-copied. A session may be run by many threads; the interpreter is free meanwhile.
+copied, but for the few kilobytes of calls that `run` has seen before, where that is faster. A session may be run by many threads; the interpreter is free meanwhile.
 """
 import ctypes
 import os
@@ -76,6 +76,25 @@ class Result:
         library.millrace_release(ctypes.byref(self.tensor), 1)
 
 
+_run = library["millrace_run"]  # once more, without a look at the types of its arguments, which costs as much as a small layer
+FEW_BYTES, MOST_PREPARED = 1 << 16, 64
+
+
+class _Prepared:
+    """A call on arrays of given shapes that are small: copied into arrays that are bound, which costs less than to say where they lie."""
+
+    def __init__(self, session, shapes, made):
+        self.inputs = [numpy.empty(shape, port.dtype) for shape, port in zip(shapes, session.inputs)]
+        self.outputs = [numpy.empty_like(array) for array in made]
+        self.call = session._bound(self.inputs, self.outputs)
+
+    def run(self, arrays):
+        for own, array in zip(self.inputs, arrays):
+            own[...] = array
+        self.call()
+        return [array.copy() for array in self.outputs]
+
+
 class Session:
     """A model that is there to be run."""
 
@@ -85,6 +104,7 @@ class Session:
         _check(library.millrace_load(os.fsencode(path), options, self._session))
         self.inputs = self._ports(library.millrace_input_count, library.millrace_input)
         self.outputs = self._ports(library.millrace_output_count, library.millrace_output)
+        self._prepared = {}  # of shapes: calls that nobody makes now
 
     def __del__(self):
         library.millrace_free(self._session)
@@ -103,20 +123,40 @@ class Session:
 
     def run(self, *arrays, out=None):
         """The results, in the order of outputs, of arrays in the order of inputs. `out`: contiguous arrays to write them to."""
+        shapes = None
+        if not out:
+            try:
+                shapes = tuple([array.shape for array in arrays])
+                free = self._prepared[shapes]
+                call = free.pop()
+            except (AttributeError, TypeError, KeyError, IndexError):  # no arrays, or nobody made such a call, or all are at work
+                pass
+            else:
+                try:
+                    return call.run(arrays)
+                finally:
+                    free.append(call)
         given, results, keep = self._tensors(arrays, out)
         _check(library.millrace_run(self._session, given, len(given), results, len(results)))
-        return list(out) if out else [numpy.asarray(Result(tensor)) for tensor in results]
+        if out:
+            return list(out)
+        made = [numpy.asarray(Result(tensor)) for tensor in results]
+        if shapes is not None and sum(array.nbytes for array in [*keep, *made]) <= FEW_BYTES and len(self._prepared) < MOST_PREPARED:
+            self._prepared.setdefault(shapes, []).append(_Prepared(self, shapes, made))
+        return made
 
     def bind(self, *arrays, out):
         """A function that runs on what is then in these arrays (not copies of them) and writes to `out`: nothing is looked at again."""
+        return self._bound(arrays, out, held=self)
+
+    def _bound(self, arrays, out, held=None):
         given, results, keep = self._tensors(arrays, out)
         if any(one is not other for one, other in zip(keep, arrays)):
             raise Error("arrays to bind must be C-contiguous and of the model's dtypes")
-        session, counts, call = self, (len(given), len(results)), library.millrace_run
-        held = (session, keep, out)  # for as long as the function is there
+        held = (held, keep, out)  # for as long as the function is there
 
-        def run(handle=self._session, given=given, results=results, inputs=counts[0], outputs=counts[1], held=held):
-            if call(handle, given, inputs, results, outputs):
+        def run(call=_run, session=self._session, given=given, inputs=len(given), results=results, outputs=len(results), held=held):
+            if call(session, given, inputs, results, outputs):
                 _check(1)
 
         return run

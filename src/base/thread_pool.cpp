@@ -140,6 +140,7 @@ struct ThreadPool::State {
   std::atomic<bool> stop{false};
   std::atomic<int> steps{0};                    // Step objects alive
   alignas(64) std::atomic<int> callers{0};      // threads in steps, or in loops outside of one
+  std::atomic<int> held_back{0};                // workers that sleep until there are fewer callers
   alignas(64) std::atomic<uint32_t> opened{0};  // counts loops that workers should look for
 
   explicit State(int count) : threads(count), loops(static_cast<size_t>(count)) {
@@ -153,7 +154,8 @@ struct ThreadPool::State {
 
   void leave() {
     callers.fetch_sub(1);
-    callers.notify_all();  // a system call only when somebody waits to be allowed to help
+    // The standard library cannot tell who waits for what, and would make a system call for any sleeper.
+    if (held_back.load() > 0) callers.notify_all();
   }
   /// A caller outside of steps.
   struct Caller {
@@ -228,10 +230,13 @@ struct ThreadPool::State {
     while (!stop) {
       const uint32_t before = opened.load();
       help(thread, seen);
-      if (const int there = callers.load(); thread > threads - std::max(there, 1))
+      if (const int there = callers.load(); thread > threads - std::max(there, 1)) {
+        held_back.fetch_add(1);  // before `callers` is looked at again
         callers.wait(there);
-      else
+        held_back.fetch_sub(1);
+      } else {
         await_loop(before);
+      }
     }
   }
 

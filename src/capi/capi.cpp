@@ -99,8 +99,13 @@ int32_t code_of(DType dtype) {
 
 /// Null: no dtype has this number.
 const DType* dtype_of(int32_t code) {
-  for (const DType& dtype : all_dtypes())
-    if (code_of(dtype) == code) return &dtype;
+  static const std::vector<std::pair<int32_t, const DType*>> known = [] {
+    std::vector<std::pair<int32_t, const DType*>> all;
+    for (const DType& dtype : all_dtypes()) all.emplace_back(code_of(dtype), &dtype);
+    return all;
+  }();
+  for (const auto& [number, dtype] : known)
+    if (number == code && code != 0) return dtype;
   return nullptr;
 }
 

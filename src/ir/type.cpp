@@ -121,6 +121,12 @@ bool Shape::is_static() const {
 }
 
 Dim Shape::elements() const {
+  // Of numbers alone, which most are asked for, without a list of names at each step.
+  int64_t count = 1;
+  bool plain = true;
+  for (const Dim& dim : *this)
+    plain = plain && dim.is_static() && !__builtin_mul_overflow(count, dim.factor(), &count);
+  if (plain) return count;
   Dim product(1);
   for (const Dim& dim : *this) product = product * dim;
   return product;

@@ -128,10 +128,11 @@ struct Program::Impl {
   std::vector<Link> links;  // of each launch
   std::deque<Slots> slots;  // of each chain: those in use
   std::vector<Task> tasks;
-  std::vector<void*> pointers;      // what launches point into: operands and results of all, in order
-  std::vector<const void*> bound;   // the inputs' memory that pointers were made for
-  bool output_bound = false;        // an output was bound elsewhere since then
-  std::unique_ptr<RunClock> clock;  // while profiling
+  std::vector<void*> pointers;  // what launches point into: operands and results of all, in order
+  std::vector<std::pair<size_t, int>> bound_pointers;  // of these, those into inputs and outputs: and where
+  std::vector<const void*> bound;                      // the inputs' memory that pointers were made for
+  bool output_bound = false;                           // an output was bound elsewhere since then
+  std::unique_ptr<RunClock> clock;                     // while profiling
 
   void* address(int storage) {
     const Storage& s = plan.storages[storage];
@@ -148,13 +149,21 @@ struct Program::Impl {
     return nullptr;
   }
 
-  /// Writes every launch's pointers; again whenever an input is bound elsewhere.
+  /// Writes every launch's pointers, once: only those into inputs and outputs will be others.
+  void write_pointers() {
+    for (const PlannedLaunch& launch : plan.launches)
+      for (const std::vector<int>* list : {&launch.operands, &launch.results})
+        for (const int s : *list) {
+          const StorageKind kind = plan.storages[s].kind;
+          if (kind == StorageKind::input || kind == StorageKind::output)
+            bound_pointers.emplace_back(pointers.size(), s);
+          pointers.push_back(address(s));
+        }
+  }
+
+  /// When an input or output was bound elsewhere.
   void bind_pointers() {
-    size_t at = 0;
-    for (const PlannedLaunch& launch : plan.launches) {
-      for (int s : launch.operands) pointers[at++] = address(s);
-      for (int s : launch.results) pointers[at++] = address(s);
-    }
+    for (const auto& [at, storage] : bound_pointers) pointers[at] = address(storage);
     for (const auto& [output, input] : compiled.donations) outputs[output] = inputs[input];
     for (size_t i = 0; i < inputs.size(); ++i) bound[i] = address_of(inputs[i]);
     output_bound = false;
@@ -200,10 +209,8 @@ struct Program::Impl {
   }
 
   void prepare() {
-    size_t count = 0;
-    for (const PlannedLaunch& launch : plan.launches) count += launch.operands.size() + launch.results.size();
-    pointers.resize(count);
     bound.resize(inputs.size());
+    write_pointers();
     bind_pointers();
     size_t at = 0;
     for (const PlannedLaunch& launch : plan.launches) {

@@ -176,8 +176,16 @@ Context Executables::make(const Sized& sized) const {
     arrays[static_cast<int>(i)] = unbound({type.dtype, type.shape.specialise(sized.sizes)});
   }
   for (const Array& weight : model_.weights) arrays.emplace(static_cast<int>(arrays.size()), weight);
-  return {Program(sized.executable, arrays), std::vector<Array>(model_.inputs.size()),
-          std::vector<char>(model_.outputs.size(), 0)};
+  Context context{Program(sized.executable, arrays),
+                  std::vector<Array>(model_.inputs.size()),
+                  std::vector<char>(model_.outputs.size(), 0),
+                  {},
+                  {}};
+  for (size_t i = 0; i < model_.inputs.size(); ++i)
+    context.no_inputs.push_back(unbound(context.program.input(static_cast<int>(i)).type()));
+  for (size_t o = 0; o < model_.outputs.size(); ++o)
+    context.no_outputs.push_back(unbound(context.program.output(static_cast<int>(o)).type()));
+  return context;
 }
 
 Executables::Lease Executables::take(const Bindings& sizes) {
@@ -207,13 +215,10 @@ Executables::Lease Executables::take(const Bindings& sizes) {
 void Executables::give_back(std::shared_ptr<Sized> sized, Context context) {
   // What waits for the next caller must not keep this one's arrays alive.
   Program& program = context.program;
-  for (int i = 0; i < static_cast<int>(context.filled.size()); ++i)
-    program.bind_input(i, unbound(program.input(i).type()));
+  for (size_t i = 0; i < context.no_inputs.size(); ++i)
+    program.input(static_cast<int>(i)) = context.no_inputs[i];
   for (size_t o = 0; o < context.lent.size(); ++o)
-    if (std::exchange(context.lent[o], 0)) {
-      const int at = static_cast<int>(o);
-      program.bind_output(at, unbound(program.output(at).type()));
-    }
+    if (std::exchange(context.lent[o], 0)) program.bind_output(static_cast<int>(o), context.no_outputs[o]);
   {
     const std::lock_guard lock(sized->mutex);
     sized->idle.push_back(std::move(context));

@@ -19,6 +19,7 @@ struct Context {
   Program program;
   std::vector<Array> filled;  // of each input: memory for arrays that are filled up, made when first needed
   std::vector<char> lent;     // of each output: it is bound to the caller's array
+  std::vector<Array> no_inputs, no_outputs;  // of their types, without memory: what is bound between two runs
 };
 
 class Executables {

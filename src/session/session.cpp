@@ -54,18 +54,18 @@ class Running {
 void bind(Context& context, std::span<const Array> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int at = static_cast<int>(i);
-    const Type& type = context.program.input(at).type();
-    if (inputs[i].type() == type) {
-      context.program.bind_input(at, inputs[i]);
+    Array& bound = context.program.input(at);
+    if (inputs[i].type() == bound.type()) {
+      bound = inputs[i];
       continue;
     }
     Array& filled = context.filled[i];
-    if (filled.empty()) filled = Array(type);
+    if (filled.empty()) filled = Array(bound.type());
     const auto given = static_cast<size_t>(inputs[i].bytes());
     auto* const to = static_cast<char*>(filled.data());
     std::memcpy(to, std::as_const(inputs[i]).data(), given);
     std::memset(to + given, 0, static_cast<size_t>(filled.bytes()) - given);
-    context.program.bind_input(at, filled);
+    bound = filled;
   }
 }
 
@@ -125,22 +125,27 @@ struct Session::Impl {
                                    const Bindings& sizes, const Bindings& run) const {
     Program& program = context.program;
     std::vector<Array> all;
+    all.reserve(model.outputs.size());
+    const bool fills = sizes != run;
     for (size_t i = 0; i < model.outputs.size(); ++i) {
       const int at = static_cast<int>(i);
-      const Type whole = program.output(at).type();
-      Type type = whole;
-      if (type.shape.rank() > 0)
+      const Type& whole = context.no_outputs[i].type();
+      Type cut;
+      if (fills && whole.shape.rank() > 0)
         for (const std::string& name : model.outputs[i].type.shape[0].names())
-          if (sizes.at(name) != run.at(name))
-            type.shape[0] = type.shape[0].size() / run.at(name) * sizes.at(name);
+          if (sizes.at(name) != run.at(name)) {
+            if (cut.shape.empty()) cut = whole;
+            cut.shape[0] = cut.shape[0].size() / run.at(name) * sizes.at(name);
+          }
+      const Type& type = cut.shape.empty() ? whole : cut;
       Array result = place ? place(at, type) : Array();
       if (result.empty()) result = Array(type);
       if (result.type() != type)
         fail<TypeError>("result '{}' is {}, the array given for it {}", model.outputs[i].name, type.str(),
                         result.type().str());
       const bool direct =
-          type == whole && std::none_of(inputs.begin(), inputs.end(),
-                                        [&](const Array& input) { return overlap(input, result); });
+          cut.shape.empty() && std::none_of(inputs.begin(), inputs.end(),
+                                            [&](const Array& input) { return overlap(input, result); });
       context.lent[i] = direct;
       if (direct)
         program.bind_output(at, result);

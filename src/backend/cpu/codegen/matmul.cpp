@@ -16,8 +16,8 @@ int64_t Product::rows() const {
 }
 
 std::string Product::text() const {
-  return fmt::format("product {}x{}x{} transpose_a {} lanes {} rows {} vectors {}\n", m, k, n, transpose_a,
-                     lanes, rows(), panel_vectors());
+  return fmt::format("product {}x{}x{} transpose_a {} lanes {} rows {} vectors {} packed {}\n", m, k, n,
+                     transpose_a, lanes, rows(), panel_vectors(), panels_packed);
 }
 
 namespace {
@@ -91,7 +91,7 @@ class ProductEmitter {
   void panels(Value* row, int64_t rows, Value* panel) {
     const int64_t width = p_.panel_vectors(), last = p_.vectors() - (p_.panels() - 1) * width;
     const int64_t tail = p_.n % p_.lanes;
-    Value* column = b_.CreateMul(panel, i64_(width * p_.lanes));
+    Value* column = b_.CreateMul(panel, i64_(p_.panel_columns()));
     either(
         width == last && (tail == 0 || p_.panels() == 1), b_.CreateICmpSLT(panel, i64_(p_.panels() - 1)),
         [&] { block(row, rows, column, width, p_.panels() == 1 ? tail : 0); },
@@ -115,7 +115,9 @@ class ProductEmitter {
   void block(Value* row, int64_t rows, Value* column, int64_t width, int64_t tail) {
     const int64_t row_step = p_.transpose_a ? 1 : p_.k, k_step = p_.transpose_a ? p_.m : 1;
     Value* a = b_.CreateGEP(float_, buffers_[0], b_.CreateMul(row, i64_(row_step)));
-    Value* right = b_.CreateGEP(float_, buffers_[1], column);
+    const int64_t right_step = p_.panels_packed ? p_.panel_columns() : p_.n;
+    Value* right =
+        b_.CreateGEP(float_, buffers_[1], p_.panels_packed ? b_.CreateMul(column, i64_(p_.k)) : column);
     llvm::BasicBlock *before = b_.GetInsertBlock(), *body = new_block("sum"), *after = new_block("store");
     b_.CreateBr(body);
     b_.SetInsertPoint(body);
@@ -127,11 +129,11 @@ class ProductEmitter {
       sums.back()->addIncoming(llvm::Constant::getNullValue(vector_), before);
     }
     Value* a_k = b_.CreateGEP(float_, a, b_.CreateMul(k, i64_(k_step)));
-    Value* right_k = b_.CreateGEP(float_, right, b_.CreateMul(k, i64_(p_.n)));
+    Value* right_k = b_.CreateGEP(float_, right, b_.CreateMul(k, i64_(right_step)));
     std::vector<Value*> columns, next;
     for (int64_t v = 0; v < width; ++v)
-      columns.push_back(
-          load(b_.CreateGEP(float_, right_k, i64_(v * p_.lanes)), tail > 0 && v == width - 1, tail));
+      columns.push_back(load(b_.CreateGEP(float_, right_k, i64_(v * p_.lanes)),
+                             !p_.panels_packed && tail > 0 && v == width - 1, tail));
     for (int64_t r = 0; r < rows; ++r) {
       Value* one = b_.CreateLoad(float_, b_.CreateGEP(float_, a_k, i64_(r * row_step)));
       Value* spread = b_.CreateVectorSplat(static_cast<unsigned>(p_.lanes), one);

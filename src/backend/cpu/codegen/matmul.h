@@ -11,11 +11,13 @@ class Module;
 
 namespace millrace::codegen {
 
-/// y [m, n] = a · b in f32, b [k, n] and y row-major; a is [m, k], or [k, m] with `transpose_a`.
+/// y [m, n] = a · b in f32, b [k, n] and y row-major; a is [m, k], or [k, m] with `transpose_a`. With
+/// `panels_packed` b is one panel of columns after the other, each [k, columns of a panel], zeros behind the
+/// last: each is read in one go.
 /// Buffers: a, b, y. Outer iterations are blocks of the result: panels of columns, in each blocks of rows.
 struct Product {
   int64_t m = 0, k = 0, n = 0;
-  bool transpose_a = false;
+  bool transpose_a = false, panels_packed = false;
   int lanes = 16;      // of a vector
   int registers = 32;  // vectors that the CPU holds
 
@@ -23,6 +25,7 @@ struct Product {
   int64_t panels() const { return (vectors() + 3) / 4; }
   /// Vectors of a panel; the last may have fewer.
   int64_t panel_vectors() const { return (vectors() + panels() - 1) / panels(); }
+  int64_t panel_columns() const { return panel_vectors() * lanes; }
   /// Rows of a block: as many as accumulators fit beside the operands of one step.
   int64_t rows() const;
   int64_t row_blocks() const { return (m + rows() - 1) / rows(); }

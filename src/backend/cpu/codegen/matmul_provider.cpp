@@ -22,8 +22,8 @@ constexpr double kMostOperations = 64e6;
 constexpr int64_t kLongestSum = 1024;
 // Up to this a call of oneDNN costs too much; above, the plan times both.
 constexpr double kUncontested = 16e6;
-// Operations of a chunk: some microseconds.
-constexpr double kChunkOperations = 400e3;
+// Of a chunk.
+constexpr double kChunkNanoseconds = 2000;
 
 struct Operands {
   Product product;
@@ -47,34 +47,34 @@ Operands operands_of(const Graph& graph, const Node& node) {
   return o;
 }
 
-/// The right side is transposed first, in a nest of its own.
+/// A constant right side is packed once, another that is transposed gets a nest of its own before.
 class SmallMatmul : public ChunkedKernel, public PackingKernel {
  public:
   SmallMatmul(const Operands& operands, const Array* constant)
-      : p_(operands.product),
+      : p_(packed_product(operands.product, constant)),
         code_(codegen::compile(p_.text(), [p = p_](llvm::Module& m, const std::string& name) {
           codegen::emit_product(p, m, name);
         })) {
+    // A row or two wait for the right side, which comes from the caches at 100 GB/s.
     const double operations = 2.0 * static_cast<double>(p_.m * p_.k * p_.n);
+    const double right_bytes = 4.0 * static_cast<double>(p_.k * p_.n);
+    nanoseconds_ = std::max(operations, right_bytes) / 100;
     const auto wanted = static_cast<int64_t>(
-        std::bit_ceil(static_cast<uint64_t>(std::clamp(operations / kChunkOperations, 1.0, 32.0))));
+        std::bit_ceil(static_cast<uint64_t>(std::clamp(nanoseconds_ / kChunkNanoseconds, 1.0, 32.0))));
     per_chunk_ = (p_.outer_count() + wanted - 1) / wanted;
-    nanoseconds_ = operations / 100;
-    if (operands.transpose_b && constant) {
-      transposed_ = shared_form(*constant, "transposed", {f32, {p_.k, p_.n}}, [&](Array& transposed) {
-        const auto from = constant->as<float>();
-        const auto to = transposed.as<float>();
-        for (int64_t k = 0; k < p_.k; ++k)
-          for (int64_t n = 0; n < p_.n; ++n) to[k * p_.n + n] = from[n * p_.k + k];
-      });
-    } else if (operands.transpose_b) {
+    if (constant)
+      packed_ = shared_form(
+          *constant,
+          fmt::format("panels of {}{}", p_.panel_columns(), operands.transpose_b ? ", transposed" : ""),
+          {f32, {p_.panels(), p_.k, p_.panel_columns()}},
+          [&](Array& packed) { pack(*constant, operands.transpose_b, packed); });
+    else if (operands.transpose_b)
       build_transpose();
-    }
   }
 
-  int packed_operand() const override { return transposed_.empty() ? -1 : 1; }
+  int packed_operand() const override { return packed_.empty() ? -1 : 1; }
   std::vector<Array> packed() const override {
-    return transposed_.empty() ? std::vector<Array>{} : std::vector{transposed_};
+    return packed_.empty() ? std::vector<Array>{} : std::vector{packed_};
   }
   int stages() const override { return transpose_ ? transpose_->stages() + 1 : 1; }
   int64_t chunks(int stage) const override {
@@ -85,18 +85,34 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
   void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
                  void* scratch) override {
     if (stage < stages() - 1) return transpose_->run_chunk(stage, chunk, operands + 1, &scratch, nullptr);
-    void* right = transpose_ ? scratch : !transposed_.empty() ? transposed_.data() : operands[1];
-    void* const buffers[] = {operands[0], right, results[0]};
+    const void* const right = transpose_ ? scratch : packed_.empty() ? operands[1] : fixed();
+    void* const buffers[] = {operands[0], const_cast<void*>(right), results[0]};
     const int64_t begin = chunk * per_chunk_;
     code_->function()(buffers, begin, std::min(begin + per_chunk_, p_.outer_count()));
   }
   int64_t scratch_bytes() const override { return transpose_ ? p_.k * p_.n * 4 : 0; }
   std::string description() const override {
     return fmt::format("{}blocks of {}×{}, {} chunks", transpose_ ? "transpose, " : "", p_.rows(),
-                       p_.panel_vectors() * p_.lanes, chunks(stages() - 1));
+                       p_.panel_columns(), chunks(stages() - 1));
   }
 
  private:
+  static Product packed_product(Product product, bool constant) {
+    product.panels_packed = constant;
+    return product;
+  }
+  const void* fixed() const { return packed_.data(); }
+
+  void pack(const Array& constant, bool transposed, Array& packed) const {
+    const auto from = constant.as<float>();
+    const auto to = packed.as<float>();
+    const int64_t width = p_.panel_columns(), row = transposed ? 1 : p_.n, column = transposed ? p_.k : 1;
+    for (int64_t panel = 0; panel < p_.panels(); ++panel)
+      for (int64_t k = 0; k < p_.k; ++k)
+        for (int64_t n = panel * width; n < std::min((panel + 1) * width, p_.n); ++n)
+          to[(panel * p_.k + k) * width + n - panel * width] = from[k * row + n * column];
+  }
+
   void build_transpose() {
     Graph graph;
     const Value b = graph.input("b", {f32, {p_.n, p_.k}});
@@ -111,7 +127,7 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
   std::shared_ptr<const Code> code_;
   std::unique_ptr<Kernel> kernel_;
   ChunkedKernel* transpose_ = nullptr;  // kernel_
-  Array transposed_;                    // a constant right side
+  Array packed_;                        // a constant right side
   int64_t per_chunk_ = 1;
   double nanoseconds_ = 0;
 };
