@@ -29,11 +29,12 @@ struct ShownRange {
 };
 
 ShownRange shown_range(const train::RateFinding& found) {
-  const auto& y = found.smoothed;
-  if (y.empty()) return {};
-  const double low = *std::min_element(y.begin(), y.end()), start = y.front();
-  const double high = std::max(start, low) + 0.4 * std::max(start - low, 1e-9 + 1e-3 * std::abs(start));
-  return {low, high};
+  if (found.smoothed.empty()) return {};
+  std::vector<double> y = found.smoothed;
+  const double start = y.front();
+  std::sort(y.begin(), y.end());
+  const double low = y.front(), most = y[3 * y.size() / 4];
+  return {low, std::max(most, start + 0.4 * std::max(start - low, 1e-9 + 1e-3 * std::abs(start)))};
 }
 
 PlotRange plot_range(const train::RateFinding& found, const std::string& x_name) {
@@ -108,7 +109,8 @@ Action declare_lr_find(Command& command) {
       .positional("KEY=VALUE", a->overrides, "changes of the recipe", false)
       .option("--from", a->sweep.low, "the lowest rate")
       .option("--to", a->sweep.high, "the highest rate")
-      .option("--steps", a->sweep.steps, "how many rates, one a step")
+      .option("--steps", a->sweep.steps,
+              "how many rates, one a step (default: 100, or up to 1,600 where these say little)")
       .option("--svg", a->svg, "draw the curve into this file")
       .flag("--json", a->json, "print one JSON object")
       .footer(

@@ -1,6 +1,7 @@
 #include "train/lr_find.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <numeric>
 
@@ -13,7 +14,8 @@ namespace {
 
 constexpr int64_t kFirstSteps = 10;  // whose losses are those of the start, whatever the rate
 constexpr double kFarAbove = 4;      // times the best loss
-constexpr double kClearly = 4;       // times the noise
+constexpr double kFallen = 0.2;      // of the whole fall
+constexpr double kClearly = 4;       // times the noise of what is compared
 
 bool is_number(double x) { return std::isfinite(x); }
 
@@ -83,22 +85,31 @@ RateFinding judge_rates(std::span<const double> rates, std::span<const double> l
     return found;
   }
   const std::vector<double> calm = without_spikes(sound);
-  const Local local = local_lines(calm, std::max<int64_t>(2, std::ssize(calm) / 25));
+  const int64_t reach = std::max<int64_t>(2, std::ssize(calm) / 25);
+  const Local local = local_lines(calm, reach);
   found.smoothed = local.value;
   const auto lowest = std::min_element(local.value.begin(), local.value.end());
   const auto rises =
       std::find_if(lowest, local.value.end(), [&](double v) { return v > far_above(*lowest); });
-  if (rises != local.value.end()) found.diverged = rates[static_cast<size_t>(rises - local.value.begin())];
+  if (rises != local.value.end())
+    found.diverged = rates[static_cast<size_t>(rises - local.value.begin())];
+  else if (!found.diverged && diverges(losses))
+    found.diverged = rates[losses.size() - 1];
 
-  const int64_t end = lowest - local.value.begin();
+  // Where it is steepest the loss has fallen by some of what it falls: before that, losses only scatter.
+  const int64_t end = lowest - local.value.begin(), first = std::max(kFirstSteps, 2 * reach);
+  const double start = std::accumulate(calm.begin(), calm.begin() + first, 0.0) / static_cast<double>(first);
+  const double fallen = start - kFallen * (start - *lowest);
   int64_t steepest = -1;
   for (int64_t i = kFirstSteps; i <= std::min<int64_t>(end, std::ssize(calm) - 2); ++i)
-    if (local.slope[i] < 0 && (steepest < 0 || local.slope[i] < local.slope[steepest])) steepest = i;
-  // What falls by little more than the losses scatter around the curve does not fall clearly.
-  const double start = std::accumulate(calm.begin(), calm.begin() + kFirstSteps, 0.0) / kFirstSteps;
+    if (local.slope[i] < 0 && local.value[i] < fallen &&
+        (steepest < 0 || local.slope[i] < local.slope[steepest]))
+      steepest = i;
+  // What falls by little more than means of so many losses scatter does not fall clearly.
   double squares = 0;
   for (int64_t i = 0; i <= end; ++i) squares += (calm[i] - local.value[i]) * (calm[i] - local.value[i]);
-  const double noise = std::sqrt(squares / static_cast<double>(end + 1));
+  const double noise = std::sqrt(squares / static_cast<double>(end + 1)) *
+                       std::sqrt(1 / static_cast<double>(first) + 1 / static_cast<double>(2 * reach + 1));
   if (steepest >= 0 && start - *lowest > kClearly * noise)
     found.steepest = rates[static_cast<size_t>(steepest)];
 
@@ -117,18 +128,10 @@ RateFinding judge_rates(std::span<const double> rates, std::span<const double> l
   return found;
 }
 
-RateFinding find_rate(task::Recipe recipe, const RateSweep& sweep, const Observer& observer) {
-  constexpr int64_t least_steps = 2 * kFirstSteps, most_steps = 100000;
-  if (!(sweep.low > 0 && sweep.high > sweep.low && std::isfinite(sweep.high)))
-    fail<InputError>("rates are swept from one above 0 to a higher one, not from {} to {}", sweep.low,
-                     sweep.high);
-  if (sweep.steps < least_steps || sweep.steps > most_steps)
-    fail<InputError>("a sweep has {} to {} steps, not {}", least_steps, most_steps, sweep.steps);
-  task::require_steps(recipe, "a sweep of learning rates");
+namespace {
+
+RateFinding sweep_once(task::Recipe recipe, const RateSweep& sweep, const Observer& observer) {
   task::Recipe::Train& train = recipe.train;
-  if (optim::optimizer_kinds().at(train.optimizer.kind).whole)
-    fail<InputError>("train.optimizer = \"{}\" has no rate: the lengths of its steps are searched for",
-                     train.optimizer.kind);
   train.lr_scale = 1;
   train.lookahead = train.verify = train.early_stopping = 0;
   train.ema = train.swa = 0;
@@ -156,6 +159,31 @@ RateFinding find_rate(task::Recipe recipe, const RateSweep& sweep, const Observe
     observer.busy("trying rates", i + 1, sweep.steps);
   }
   return judge_rates(rates, losses);
+}
+
+}  // namespace
+
+RateFinding find_rate(task::Recipe recipe, const RateSweep& sweep, const Observer& observer) {
+  constexpr int64_t least_steps = 2 * kFirstSteps, most_steps = 100000;
+  if (!(sweep.low > 0 && sweep.high > sweep.low && std::isfinite(sweep.high)))
+    fail<InputError>("rates are swept from one above 0 to a higher one, not from {} to {}", sweep.low,
+                     sweep.high);
+  if (sweep.steps != 0 && (sweep.steps < least_steps || sweep.steps > most_steps))
+    fail<InputError>("a sweep has {} to {} steps, not {}", least_steps, most_steps, sweep.steps);
+  task::require_steps(recipe, "a sweep of learning rates");
+  const std::string& optimizer = recipe.train.optimizer.kind;
+  if (optim::optimizer_kinds().at(optimizer).whole)
+    fail<InputError>("train.optimizer = \"{}\" has no rate: the lengths of its steps are searched for",
+                     optimizer);
+  if (sweep.steps != 0) return sweep_once(std::move(recipe), sweep, observer);
+  constexpr int64_t usual_steps = 100, most_usual_steps = 1600;
+  constexpr double quick_seconds = 3;
+  for (RateSweep longer{sweep.low, sweep.high, usual_steps};; longer.steps *= 4) {
+    const auto begin = std::chrono::steady_clock::now();
+    RateFinding found = sweep_once(recipe, longer, observer);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    if (found.steepest || longer.steps == most_usual_steps || taken.count() > quick_seconds) return found;
+  }
 }
 
 }  // namespace millrace::train

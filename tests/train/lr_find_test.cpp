@@ -14,14 +14,14 @@ struct MadeSweep {
   std::vector<double> rates, losses;
 };
 
-/// Rates from 1e-7 to 10 in 100 steps; the loss falls from 2 by how near the rate is to `best`, then rises
+/// Rates from 1e-7 to 10; the loss falls from 2 by how near the rate is to `best`, then rises
 /// from `wall` on, with noise.
-MadeSweep made_sweep(double best, double wall, double noise) {
+MadeSweep made_sweep(double best, double wall, double noise, int steps = 100) {
   MadeSweep made;
   double loss = 2;
-  for (int i = 0; i < 100; ++i) {
-    const double rate = 1e-7 * std::pow(1e8, i / 99.0), off = std::log10(rate / best);
-    loss -= 0.12 * std::exp(-2 * off * off);
+  for (int i = 0; i < steps; ++i) {
+    const double rate = 1e-7 * std::pow(1e8, i / (steps - 1.0)), off = std::log10(rate / best);
+    loss -= 12.0 / steps * std::exp(-2 * off * off);
     double shown = loss;
     if (rate > wall) shown += 4 * (rate / wall - 1);
     made.rates.push_back(rate);
@@ -45,6 +45,16 @@ TEST_CASE("the steepest descent of a sweep is found, spikes and noise or not") {
     made.losses[45] = 0.01;
     const train::RateFinding spiked = train::judge_rates(made.rates, made.losses);
     CHECK(std::abs(std::log10(*spiked.suggested / 3e-3)) < 0.5);
+  }
+}
+
+TEST_CASE("of losses that scatter as much as they fall, a long sweep tells the descent") {
+  for (const double best : {3e-4, 1e-3, 3e-3}) {
+    CAPTURE(best);
+    const MadeSweep made = made_sweep(best, 1.0, 1.5, 1600);
+    const train::RateFinding found = train::judge_rates(made.rates, made.losses);
+    REQUIRE(found.steepest);
+    CHECK(std::abs(std::log10(*found.steepest / best)) < 0.7);
   }
 }
 
