@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -82,6 +83,9 @@ struct MetricKind {
   std::vector<std::string> outputs = {};
   bool higher_is_better = false;
   bool share = false;  // shown in percent
+  /// The values that it can have: intervals end there.
+  double lowest = -std::numeric_limits<double>::infinity();
+  double highest = std::numeric_limits<double>::infinity();
   bool texts = false;  // judges generated texts (Judged::generated), not outputs
   Interval interval = jackknife;
   std::function<std::unique_ptr<Metric>()> init = nullptr;

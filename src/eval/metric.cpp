@@ -227,7 +227,8 @@ std::vector<Measured> Measurement::finalize() const {
   for (size_t i = 0; i < kinds_.size(); ++i) {
     const double result = value(i, -1);
     const auto [low, high] = interval(i, result);
-    results.push_back({kinds_[i]->name, result, low, high});
+    const MetricKind& kind = *kinds_[i];
+    results.push_back({kind.name, result, std::max(low, kind.lowest), std::min(high, kind.highest)});
   }
   return results;
 }

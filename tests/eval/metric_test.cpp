@@ -132,6 +132,27 @@ TEST_CASE("R² of targets far from zero loses nothing, of constant ones it is 1 
   CHECK(std::isnan(measured("r2", "number", {{0.5F}, 1, {}, {0.1}}).value));
 }
 
+TEST_CASE("intervals end where a metric's values do") {
+  // One row of forty is far off: the mean's error is as large as the mean.
+  JudgedRows rows{{}, 1, {}, {}};
+  for (int i = 0; i < 40; ++i) {
+    rows.values.push_back(0);
+    rows.outputs.push_back(i == 7 ? 100.0F : 0.0F);
+  }
+  for (const char* name : {"mae", "rmse", "mse"}) {
+    const Measured error = measured(name, "number", rows);
+    CHECK(error.low == 0);
+    CHECK(error.high > error.value);
+  }
+  for (size_t i = 0; i < 40; ++i) {
+    rows.values[i] = static_cast<double>(i);
+    rows.outputs[i] = static_cast<float>(i == 7 ? 9 : i);
+  }
+  const Measured explained = measured("r2", "number", rows);
+  CHECK(explained.value < 1);
+  CHECK(explained.high == 1);
+}
+
 TEST_CASE("metrics of labels count at a logit above 0") {
   // Told: + − +, − + −, − − + (0 is not above 0), + + −. Right to hold 4, told 6, holding 7; 7 of 12 labels
   // are right.

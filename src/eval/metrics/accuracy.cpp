@@ -20,6 +20,8 @@ MILLRACE_METRIC(accuracy){
     .outputs = {"class", "tokens", "duel"},
     .higher_is_better = true,
     .share = true,
+    .lowest = 0,
+    .highest = 1,
     .interval = MetricKind::wilson,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricAccuracy>(); },
 };

@@ -35,6 +35,7 @@ MILLRACE_METRIC(bits_per_byte){
     .name = "bits-per-byte",
     .doc = "log-loss of a text model in bits for each byte of the text, comparable between tokenisers",
     .outputs = {"tokens"},
+    .lowest = 0,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricBitsPerByte>(); },
 };
 

@@ -54,6 +54,8 @@ MILLRACE_METRIC(brier){
         "sum "
         "over them, of labels the mean",
     .outputs = {"class", "classes"},
+    .lowest = 0,
+    .highest = 2,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricBrier>(); },
 };
 

@@ -8,6 +8,7 @@ MILLRACE_METRIC(cer){
         "character error rate of generated texts: characters put in, left out or changed, by those of the "
         "references",
     .outputs = {"tokens"},
+    .lowest = 0,
     .texts = true,
     .init = []() -> std::unique_ptr<Metric> { return text_metric(ErrorRate::of_characters()); },
 };

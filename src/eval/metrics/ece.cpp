@@ -70,6 +70,8 @@ MILLRACE_METRIC(ece){
         "how "
         "probable they are and how often they hold",
     .outputs = {"class", "classes", "tokens"},
+    .lowest = 0,
+    .highest = 1,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricCalibrationError>(); },
 };
 

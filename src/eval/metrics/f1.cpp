@@ -9,6 +9,8 @@ MILLRACE_METRIC(f1){
         "classes, of labels all together",
     .outputs = {"class", "classes"},
     .higher_is_better = true,
+    .lowest = 0,
+    .highest = 1,
     .init = []() -> std::unique_ptr<Metric> {
       return std::make_unique<LabelShareMetric<LabelShare::f1, Average::usual>>();
     },

@@ -30,6 +30,8 @@ MILLRACE_METRIC(kappa){
     .doc = "Cohen's kappa: how far accuracy is above chance, of how far it could be",
     .outputs = {"class"},
     .higher_is_better = true,
+    .lowest = -1,
+    .highest = 1,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricKappa>(); },
     .needs = "more than one class among targets and predictions",
 };

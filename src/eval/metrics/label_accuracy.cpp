@@ -21,6 +21,8 @@ MILLRACE_METRIC(label_accuracy){
     .outputs = {"classes"},
     .higher_is_better = true,
     .share = true,
+    .lowest = 0,
+    .highest = 1,
     .interval = MetricKind::wilson,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricLabelAccuracy>(); },
 };

@@ -17,6 +17,7 @@ MILLRACE_METRIC(mae){
     .name = "mae",
     .doc = "mean absolute error, in the unit of the target; of several columns the mean",
     .outputs = {"number"},
+    .lowest = 0,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricAbsoluteError>(); },
 };
 

@@ -18,6 +18,8 @@ MILLRACE_METRIC(map){
         "mean average precision: of each query the mean precision at its relevant rows (relevance above 0)",
     .outputs = {"rank"},
     .higher_is_better = true,
+    .lowest = 0,
+    .highest = 1,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricMeanAveragePrecision>(); },
     .needs = "a query with a relevant row",
 };

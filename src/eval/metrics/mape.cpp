@@ -24,6 +24,7 @@ MILLRACE_METRIC(mape){
     .doc = "mean absolute error as a share of the target; of several columns the mean",
     .outputs = {"number"},
     .share = true,
+    .lowest = 0,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricPercentageError>(); },
 };
 

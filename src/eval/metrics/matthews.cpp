@@ -35,6 +35,8 @@ MILLRACE_METRIC(matthews){
     .doc = "Matthews' correlation of told and true classes; 0 where all rows are told, or are, of one",
     .outputs = {"class"},
     .higher_is_better = true,
+    .lowest = -1,
+    .highest = 1,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricMatthews>(); },
 };
 

@@ -7,6 +7,8 @@ MILLRACE_METRIC(micro_recall){
     .doc = "of those of a class, the share that is told: of all classes, or labels, together",
     .outputs = {"class", "classes"},
     .higher_is_better = true,
+    .lowest = 0,
+    .highest = 1,
     .init = []() -> std::unique_ptr<Metric> {
       return std::make_unique<LabelShareMetric<LabelShare::recall, Average::micro>>();
     },

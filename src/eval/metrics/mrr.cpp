@@ -17,6 +17,8 @@ MILLRACE_METRIC(mrr){
     .doc = "mean reciprocal rank: 1 / place of the first relevant row, over queries with one",
     .outputs = {"rank"},
     .higher_is_better = true,
+    .lowest = 0,
+    .highest = 1,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricReciprocalRank>(); },
     .needs = "a query with a relevant row",
 };

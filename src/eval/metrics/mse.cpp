@@ -18,6 +18,7 @@ MILLRACE_METRIC(mse){
     .name = "mse",
     .doc = "mean squared error, in the square of the target's unit; of several columns the mean",
     .outputs = {"number"},
+    .lowest = 0,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricSquaredError>(); },
 };
 

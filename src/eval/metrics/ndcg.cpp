@@ -20,6 +20,8 @@ MILLRACE_METRIC(ndcg){
         "queries with a relevant row",
     .outputs = {"rank"},
     .higher_is_better = true,
+    .lowest = 0,
+    .highest = 1,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricNdcg>(); },
     .needs = "a query with a relevant row",
 };

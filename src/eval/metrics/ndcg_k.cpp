@@ -21,6 +21,8 @@ MILLRACE_METRIC(ndcg_k){
     .doc = "NDCG of the first ten rows of a query; ndcg-5, ndcg-20 … with other numbers",
     .outputs = {"rank"},
     .higher_is_better = true,
+    .lowest = 0,
+    .highest = 1,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricNdcgAt>(10); },
     .init_of = [](int64_t k) -> std::unique_ptr<Metric> { return std::make_unique<MetricNdcgAt>(k); },
     .needs = "a query with a relevant row",

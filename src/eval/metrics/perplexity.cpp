@@ -16,6 +16,7 @@ MILLRACE_METRIC(perplexity){
     .name = "perplexity",
     .doc = "exp(log-loss)",
     .outputs = {"class", "tokens"},
+    .lowest = 1,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricPerplexity>(); },
 };
 

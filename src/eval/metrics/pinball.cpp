@@ -27,6 +27,7 @@ MILLRACE_METRIC(pinball){
         "ones; "
         "of several columns the mean",
     .outputs = {"number"},
+    .lowest = 0,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricPinball>(50); },
     .init_of = [](int64_t percent) -> std::unique_ptr<Metric> {
       return std::make_unique<MetricPinball>(percent);

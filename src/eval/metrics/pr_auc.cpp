@@ -10,6 +10,8 @@ MILLRACE_METRIC(pr_auc){
         "mean over them",
     .outputs = {"class", "classes"},
     .higher_is_better = true,
+    .lowest = 0,
+    .highest = 1,
     .init = []() -> std::unique_ptr<Metric> {
       return std::make_unique<CurveMetric<BinnedScores, mixed_average_precision>>();
     },

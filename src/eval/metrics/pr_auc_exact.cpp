@@ -9,6 +9,8 @@ MILLRACE_METRIC(pr_auc_exact){
         "times",
     .outputs = {"class", "classes"},
     .higher_is_better = true,
+    .lowest = 0,
+    .highest = 1,
     .init = []() -> std::unique_ptr<Metric> {
       return std::make_unique<CurveMetric<KeptScores, average_precision>>();
     },

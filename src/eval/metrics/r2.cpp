@@ -62,6 +62,7 @@ MILLRACE_METRIC(r2){
     .doc = "share of the variance of the targets that the predictions explain; of several columns the mean",
     .outputs = {"number"},
     .higher_is_better = true,
+    .highest = 1,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricR2>(); },
     .needs = "two rows at least",
 };

@@ -9,6 +9,8 @@ MILLRACE_METRIC(recall){
         "over the classes, of labels all together",
     .outputs = {"class", "classes"},
     .higher_is_better = true,
+    .lowest = 0,
+    .highest = 1,
     .init = []() -> std::unique_ptr<Metric> {
       return std::make_unique<LabelShareMetric<LabelShare::recall, Average::usual>>();
     },

@@ -23,6 +23,7 @@ MILLRACE_METRIC(rmse){
         "root of the mean squared error, in the unit of the target; of several columns the mean of their "
         "roots",
     .outputs = {"number"},
+    .lowest = 0,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricRootSquaredError>(); },
 };
 

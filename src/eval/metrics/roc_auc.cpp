@@ -9,6 +9,8 @@ MILLRACE_METRIC(roc_auc){
         "that of the second, of more, and of labels, the mean over them, each against the rest",
     .outputs = {"class", "classes"},
     .higher_is_better = true,
+    .lowest = 0,
+    .highest = 1,
     .init = []() -> std::unique_ptr<Metric> {
       return std::make_unique<CurveMetric<BinnedScores, area_under_roc>>();
     },

@@ -7,6 +7,8 @@ MILLRACE_METRIC(rouge_l){
     .doc = "ROUGE-L of generated texts, 0 to 1: F1 of the longest common subsequence",
     .outputs = {"tokens"},
     .higher_is_better = true,
+    .lowest = 0,
+    .highest = 1,
     .texts = true,
     .init = []() -> std::unique_ptr<Metric> { return text_metric(Rouge::of_subsequences()); },
 };

@@ -34,6 +34,8 @@ MILLRACE_METRIC(top_k){
     .outputs = {"class", "tokens"},
     .higher_is_better = true,
     .share = true,
+    .lowest = 0,
+    .highest = 1,
     .interval = MetricKind::wilson,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricTopK>(5); },
     .init_of = [](int64_t k) -> std::unique_ptr<Metric> { return std::make_unique<MetricTopK>(k); },

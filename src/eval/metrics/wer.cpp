@@ -7,6 +7,7 @@ MILLRACE_METRIC(wer){
     .doc =
         "word error rate of generated texts: words put in, left out or changed, by those of the references",
     .outputs = {"tokens"},
+    .lowest = 0,
     .texts = true,
     .init = []() -> std::unique_ptr<Metric> { return text_metric(ErrorRate::of_words()); },
 };
