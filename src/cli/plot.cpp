@@ -45,7 +45,8 @@ void TextPlot::mark(double x, double y, char c) {
 std::string TextPlot::text() const {
   std::string text;
   for (int row = 0; row < plot_rows; ++row) {
-    const double value = range_.high - (range_.high - range_.low) * row / (plot_rows - 1);
+    double value = range_.high - (range_.high - range_.low) * row / (plot_rows - 1);
+    if (std::abs(value) < 1e-9 * (range_.high - range_.low)) value = 0;  // what rounding leaves of it
     text +=
         fmt::format("{:>9} {}\n", row % 4 == 0 || row == plot_rows - 1 ? fmt::format("{:.4g}", value) : "",
                     lines_[static_cast<size_t>(row)]);

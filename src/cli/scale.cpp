@@ -280,8 +280,10 @@ void print_scale(const ScaleArguments& a, const train::ScaleFinding& found, cons
     fmt::print("  {:>6}  {} {}\n", size_text(size), name, fmt::join(values, ", "));
   }
   const eval::ScaleLaw& law = fit.law();
-  fmt::print("\n  law: {} + {} · size^-{:.2f}, trainings lie ± {:.2g} % about it\n", number_text(law.floor),
-             number_text(law.factor), law.exponent, 100 * fit.spread());
+  const double percent = 100 * fit.spread();
+  fmt::print("\n  law: {} + {} · size^-{:.2f}, trainings lie ± {} % about it\n", number_text(law.floor),
+             number_text(law.factor), law.exponent,
+             percent < 10 ? fmt::format("{:.2g}", percent) : fmt::format("{:.0f}", percent));
   const char* const what = a.by == "data" ? "the data" : a.by.c_str();
   const double largest = found.runs.back().size;
   for (const double size : larger_sizes(found)) {
