@@ -89,7 +89,7 @@ class Provider {
   virtual LayoutWish layouts(const Graph& graph, const Node& node) const = 0;
   virtual std::unique_ptr<Kernel> build(const KernelRequest& request) const = 0;
   /// True when the provider after this one that takes the node, with the same layouts, may be faster: the
-  /// plan times both, once.
+  /// plan times both, once. The target's last provider, which takes what is left, is never timed.
   virtual bool contested(const Graph& /*graph*/, const Node& /*node*/) const { return false; }
   /// False when results differ from the direct computation by more than the order of its sums.
   virtual bool exact() const { return true; }

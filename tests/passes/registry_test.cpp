@@ -69,6 +69,7 @@ class OwnProvider final : public OperatorProvider {
                            }}}) {}
   std::string name() const override { return "test-own"; }
   LayoutWish layouts(const Graph&, const Node&) const override { return {{Layout{}}, {Layout{}}}; }
+  bool contested(const Graph&, const Node&) const override { return true; }
 
  private:
   std::optional<std::string> why_not_this(const Graph&, const Node&) const override { return std::nullopt; }
@@ -84,6 +85,7 @@ std::vector<double> run_own(bool with_kept) {
   if (with_kept) outputs.push_back(graph.add("test_kept", {x}));
   graph.set_outputs(outputs);
   Program program = Program::compile(graph, {});
+  CHECK(program.choices().empty());  // the reference is not timed beside others
   program.input(0).set(0, 3);
   program.run();
   std::vector<double> results;
