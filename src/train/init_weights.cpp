@@ -35,8 +35,7 @@ struct Given {
 std::optional<task::Task> task_of(const fs::path& run, const std::string& encoding) {
   try {
     task::Recipe recipe = task::load_recipe(RunFolder::open(run).recipe());
-    task::anchor_paths(recipe);
-    use_kept_files(run, recipe);
+    anchor_run_paths(run, recipe);
     return task::load_task(std::move(recipe), encoding);
   } catch (const Error&) {
     return std::nullopt;  // it says the classes, which a file of weights alone does not

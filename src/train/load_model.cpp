@@ -63,8 +63,7 @@ task::Task load_model(const std::filesystem::path& path, std::vector<std::string
     warnings.push_back(fmt::format("checkpoint: {}, step {}", which, loaded.checkpoint.step));
   task::Recipe recipe = task::load_recipe(run.recipe(), changes);
   require_evaluation_keys(recipe, changes);
-  task::anchor_paths(recipe);
-  use_kept_files(run.path(), recipe);
+  anchor_run_paths(run.path(), recipe);
   use_precision(recipe, run, loaded.checkpoint);
   task::Task task = task::load_task(recipe, loaded.checkpoint.encoding);
   task::make_network(task);

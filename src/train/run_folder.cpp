@@ -71,7 +71,8 @@ void keep_files(const fs::path& run, task::Recipe recipe) {
 
 }  // namespace
 
-void use_kept_files(const fs::path& run, task::Recipe& recipe) {
+void anchor_run_paths(const fs::path& run, task::Recipe& recipe) {
+  task::anchor_paths(recipe);
   each_file_model(recipe, [&](task::Section& section, const nn::Architecture& kind, const fs::path& folder) {
     const fs::path kept = run / folder / fs::path(task::expand(section.settings.text(kind.file))).filename();
     std::error_code ignored;
@@ -138,8 +139,10 @@ task::Recipe recipe_of(const fs::path& path, std::span<const std::string> overri
   const fs::path file = fs::is_directory(path) ? RunFolder::open(path).recipe() : path;
   task::Recipe recipe = task::load_recipe(file, overrides);
   task::check_recipe(recipe, file.string());
-  task::anchor_paths(recipe);
-  if (fs::is_directory(path)) use_kept_files(path, recipe);
+  if (fs::is_directory(path))
+    anchor_run_paths(path, recipe);
+  else
+    task::anchor_paths(recipe);
   return recipe;
 }
 

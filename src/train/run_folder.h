@@ -52,10 +52,10 @@ class RunFolder {
   std::shared_ptr<void> lock_;
 };
 
-/// Files that the run's model is made of (nn::Architecture::ending) are kept in the run, in model/: of the
-/// model, or of each branch in model/NAME/. This names them instead of those that the recipe names, where
-/// they are kept.
-void use_kept_files(const std::filesystem::path& run, task::Recipe& recipe);
+/// task::anchor_paths for a run's recipe. Files that its model is made of (nn::Architecture::ending) are kept
+/// in the run, in model/: of the model, or of each branch in model/NAME/. Where they are, they are named
+/// instead of those that the recipe names.
+void anchor_run_paths(const std::filesystem::path& run, task::Recipe& recipe);
 
 /// The recipe, checked, that a path names: its own, or that of the run folder there.
 task::Recipe recipe_of(const std::filesystem::path& path, std::span<const std::string> overrides = {});
