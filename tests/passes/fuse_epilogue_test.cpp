@@ -152,7 +152,10 @@ TEST_CASE("what others read of a convolution stays, and of two that are added th
   graph.set_outputs({b.unary("relu", b.add(main, shortcut)), b.unary("relu", read_twice)});
   Program program = Program::compile(graph);
   int fused = 0;
-  for (const LaunchInfo& launch : program.launches()) fused += launch.operation == "fused_conv2d";
+  for (const LaunchInfo& launch : program.launches()) {
+    fused += launch.operation == "fused_conv2d";
+    CHECK(launch.operation != "conv2d");  // none is computed twice
+  }
   CHECK(fused == 3);
   const Array input = epilogue_numbers({1, 8, 6, 6}, 9);
   const std::vector<Array> expected = ref::evaluate(graph, std::span(&input, 1));
