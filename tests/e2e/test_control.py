@@ -8,14 +8,14 @@ import subprocess
 import numpy as np
 import pytest
 from PIL import Image
-from test_train import assert_same_run, letters, metric_lines, recipe, start, wait_for_step  # noqa: F401
+from test_train import assert_same_run, letters, metric_lines, recipe, start, wait_for_step, whole_lines  # noqa: F401
 
 MANY = "train.epochs=400"  # 10,000 steps: a machine that is fast must not be through before the change
 
 
 def journal(run):
     path = run / "control.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return whole_lines(path) if path.exists() else []
 
 
 def rates(run):

@@ -65,8 +65,13 @@ def whole(binary, recipe, tmp_path_factory):
     return out
 
 
+def whole_lines(path):
+    """Lines of JSON. Of a file that is being written, the last may be half there."""
+    return [json.loads(line) for line in path.read_text().rpartition("\n")[0].splitlines()]
+
+
 def metric_lines(run):
-    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    lines = whole_lines(run / "metrics.jsonl")
     for line in lines:
         for key in [key for key in line if key.startswith(("seconds", "system/"))]:
             line.pop(key)
