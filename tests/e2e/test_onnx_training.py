@@ -158,6 +158,21 @@ def test_goes_on_as_pytorch_does(millrace, pictures, tmp_path):
     assert session.run(["logits"], {"pictures": np.zeros((5, 3, 12, 12), np.uint8)})[0].shape == (5, 4)
 
 
+def test_running_statistics_move_by_the_unbiased_variance(millrace, pictures, drawn, tmp_path):
+    millrace("train", "recipe.toml", "--out", "run", "train.steps=1", "train.batch=1", cwd=tmp_path)
+    model = onnx.load(tmp_path / "model.onnx")
+    norm = next(node for node in model.graph.node if node.op_type == "BatchNormalization")
+    model.graph.output.append(helper.make_tensor_value_info(norm.input[0], TensorProto.FLOAT, None))
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    first = drawn.drawn(pictures["batch"] * len(pictures["losses"]), 4, 12)[0][:1] / 255.0
+    x = (first - np.reshape(pictures["mean"], (3, 1, 1))) / np.reshape(pictures["std"], (3, 1, 1))
+    y = session.run([norm.input[0]], {model.graph.input[0].name: x.astype(np.float32)})[0]
+    weights = weights_of(tmp_path / "run")
+    before = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    for name, batch in ((norm.input[3], y.mean((0, 2, 3))), (norm.input[4], y.var((0, 2, 3), ddof=1))):
+        np.testing.assert_allclose(weights[name], 0.9 * before[name] + 0.1 * batch, rtol=1e-5, atol=1e-6)
+
+
 def test_resumes_bit_for_bit_without_the_file(millrace, pictures, tmp_path):
     whole = ["train", "recipe.toml", "--out", "whole", "train.checkpoint_steps=7"]
     millrace(*whole, cwd=tmp_path)
