@@ -186,7 +186,7 @@ TEST_CASE("oneDNN matrix products agree with the reference and do not depend on 
     int64_t batch, m, k, n;
   } const sizes[] = {{1, 256, 14, 128},  {1, 1, 845, 512},  {1, 300, 70, 200}, {1, 129, 300, 67},
                      {1, 17, 1000, 300}, {3, 100, 64, 130}, {24, 65, 33, 65},  {1, 9, 211, 1001},
-                     {1, 70, 96, 1024},  {1, 16, 40, 640},  {1, 7, 512, 800}};
+                     {1, 70, 96, 1024},  {1, 16, 40, 640},  {1, 7, 500, 800}};
   for (const auto& s : sizes)
     for (int transposed = 0; transposed < 4; ++transposed)
       for (const DType dtype : {f32, bf16}) {
