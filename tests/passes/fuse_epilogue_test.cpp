@@ -9,6 +9,7 @@
 #include <millrace/program.h>
 
 #include "backend/cpu/kernels/epilogue_math.h"
+#include "backend/cpu/kernels/gemm/kernels.h"
 #include "backend/cpu/kernels/vectors.h"
 #include "backend/ref/evaluate.h"
 #include "ops/build.h"
@@ -99,9 +100,13 @@ TEST_CASE("bias, residual and limits behind a convolution of constant weights ar
       const Graph graph = layer_graph(layer);
       const std::vector<Array> inputs = test::inputs_for(graph);
       const Array expected = ref::evaluate(graph, inputs)[0];
-      for (const std::string provider : {"winograd", "gemm", "depthwise", "onednn"}) {
+      for (const std::string provider : {"winograd", "gemm", "gemm by tiles", "depthwise", "onednn"}) {
+        const bool tiles = provider == "gemm by tiles";
+        if (tiles && (precision != "bf16" || !cpu::has_avx512_bf16())) continue;
+        if (tiles) cpu::gemm::set_product_arithmetic(&cpu::gemm::arithmetic_bf16_tiles());
         std::optional<Program> program;
-        const std::string used = with_provider(graph, provider, precision, program);
+        const std::string used = with_provider(graph, tiles ? "gemm" : provider, precision, program);
+        cpu::gemm::set_product_arithmetic(nullptr);
         CAPTURE(used);
         REQUIRE(used != "");
         ++tried[used];

@@ -1,8 +1,11 @@
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <doctest/doctest.h>
 
 #include <millrace/operator.h>
 
+#include "backend/cpu/kernels/gemm/kernels.h"
 #include "backend/cpu/kernels/gemm/tap_order.h"
 #include "backend/cpu/kernels/vectors.h"
 #include "backend/cpu/target.h"
@@ -108,6 +111,26 @@ bool can_run(DType dtype) {
   return can;
 }
 
+/// What multiplies: vectors, or tiles in their software form.
+struct Form {
+  DType dtype;
+  bool tiles = false;
+};
+const Form forms[] = {{f32}, {bf16}, {bf16, true}};
+
+/// Products are multiplied so while it lives.
+class Multiplying {
+ public:
+  explicit Multiplying(const Form& form) {
+    if (form.dtype == bf16)
+      cpu::gemm::set_product_arithmetic(form.tiles ? &cpu::gemm::arithmetic_bf16_tiles()
+                                                   : &cpu::gemm::arithmetic_bf16());
+  }
+  ~Multiplying() { cpu::gemm::set_product_arithmetic(nullptr); }
+  Multiplying(const Multiplying&) = delete;
+  Multiplying& operator=(const Multiplying&) = delete;
+};
+
 void check(const Made& made, double tolerance) {
   const std::vector<Array> values = random_operands(made);
   const Array result = run(made, values, 1);
@@ -123,11 +146,14 @@ TEST_CASE("packed matrix products agree with the reference, and do not depend on
   };
   const std::vector<Sizes> cases = {{1, 14, 1, 32},  {1, 15, 7, 33},     {1, 100, 255, 70}, {1, 29, 513, 97},
                                     {3, 40, 64, 50}, {1, 300, 260, 800}, {1, 64, 1025, 64}, {1, 577, 33, 47}};
-  for (const DType dtype : {f32, bf16}) {
+  for (const Form& form : forms) {
+    const DType dtype = form.dtype;
     if (!can_run(dtype)) continue;
+    const Multiplying as(form);
     for (const Sizes& s : cases)
       for (const bool turn_a : {false, true})
         for (const bool turn_b : {false, true}) {
+          CAPTURE(form.tiles);
           CAPTURE(fmt::format("{} {}×{}×{}×{} {}{}", dtype.name(), s.batch, s.m, s.k, s.n, turn_a, turn_b));
           check(make_matmul(dtype, s.batch, s.m, s.k, s.n, turn_a, turn_b), 1e-4);
         }
@@ -135,8 +161,10 @@ TEST_CASE("packed matrix products agree with the reference, and do not depend on
 }
 
 TEST_CASE("a constant or steady right side is packed before, with the same result") {
-  for (const DType dtype : {f32, bf16}) {
+  for (const Form& form : forms) {
+    const DType dtype = form.dtype;
     if (!can_run(dtype)) continue;
+    const Multiplying as(form);
     const Made plain = make_matmul(dtype, 1, 50, 300, 70, false, true);
     const std::vector<Array> values = random_operands(plain);
     const Array expected = run(plain, values, 2);
@@ -151,9 +179,12 @@ TEST_CASE("weight gradients as products agree with the reference") {
       {2, 16, 14, 9, 7, 1, 1, 0, 1},   {3, 33, 40, 8, 6, 3, 1, 1, 1},   {2, 64, 30, 15, 15, 3, 2, 1, 1},
       {1, 20, 17, 23, 11, 5, 2, 2, 1}, {2, 48, 70, 12, 12, 1, 2, 0, 1}, {2, 32, 64, 14, 10, 3, 1, 2, 2},
       {9, 16, 300, 4, 4, 3, 1, 1, 1},  {1, 70, 20, 40, 40, 1, 1, 0, 1}, {2, 17, 16, 3, 3, 3, 1, 3, 1}};
-  for (const DType dtype : {f32, bf16}) {
+  for (const Form& form : forms) {
+    const DType dtype = form.dtype;
     if (!can_run(dtype)) continue;
+    const Multiplying as(form);
     for (const Window& w : cases) {
+      CAPTURE(form.tiles);
       CAPTURE(fmt::format("{} {}→{} {}×{} k{} s{} p{} d{}", dtype.name(), w.in, w.out, w.height, w.width,
                           w.kernel, w.stride, w.pad, w.dilation));
       check(make_convolution("conv2d_weight_grad", dtype, w), 1e-3);
@@ -168,10 +199,13 @@ TEST_CASE("convolutions as products agree with the reference") {
       {9, 600, 33, 4, 4, 3, 1, 1, 1},  {1, 70, 1030, 40, 40, 1, 1, 0, 1}, {2, 37, 36, 3, 3, 3, 1, 3, 1},
       {1, 520, 64, 6, 5, 1, 1, 0, 1},  {1, 33, 32, 5, 7, 3, 1, 0, 1},     {1, 33, 34, 9, 9, 9, 1, 1, 1}};
   for (const std::string op : {"conv2d", "conv2d_input_grad"})
-    for (const DType dtype : {f32, bf16}) {
+    for (const Form& form : forms) {
+      const DType dtype = form.dtype;
       if (!can_run(dtype)) continue;
+      const Multiplying as(form);
       for (const Window& c : cases) {
         if (op == "conv2d_input_grad" && c.stride > 1) continue;
+        CAPTURE(form.tiles);
         CAPTURE(fmt::format("{} {} {}→{} {}×{} k{} s{} p{} d{}", op, dtype.name(), c.in, c.out, c.height,
                             c.width, c.kernel, c.stride, c.pad, c.dilation));
         check(make_convolution(op, dtype, c), 1e-3);
@@ -180,8 +214,10 @@ TEST_CASE("convolutions as products agree with the reference") {
 }
 
 TEST_CASE("constant weights of a convolution are packed before, with the same result") {
-  for (const DType dtype : {f32, bf16}) {
+  for (const Form& form : forms) {
+    const DType dtype = form.dtype;
     if (!can_run(dtype)) continue;
+    const Multiplying as(form);
     for (const int64_t kernel : {1, 3}) {
       Made made = make_convolution("conv2d", dtype, {2, 33, 40, 9, 8, kernel, 1, kernel / 2, 1});
       const std::vector<Array> values = random_operands(made);
@@ -193,6 +229,88 @@ TEST_CASE("constant weights of a convolution are packed before, with the same re
       CHECK(run(fixed, {values[0]}, 2).identical(run(made, values, 2)));
     }
   }
+}
+
+TEST_CASE("tiles sum in the order of TDPBF16PS, and lanes that are not asked for stay") {
+  if (!can_run(bf16)) return;
+  // One row, one column, three units: even and odd products are summed apart, then together.
+  const auto unit = [](float even, float odd) {
+    return std::bit_cast<uint32_t>(even) >> 16 | (std::bit_cast<uint32_t>(odd) & 0xFFFF0000U);
+  };
+  const float large = 0x1p30F, small = 0x1p-130F;  // subnormal
+  const uint32_t a[] = {unit(large, 1), unit(3, -large), unit(small, 2)};
+  alignas(64) uint32_t b[3 * 32] = {};
+  for (int k = 0; k < 3; ++k) b[32 * k] = unit(1, 1);
+  for (int k = 0; k < 3; ++k) b[32 * k + 31] = unit(1, 1);
+  b[2 * 32 + 1] = unit(0x1p120F, 0);
+  const auto product = [&](const cpu::gemm::Arithmetic& arithmetic, int64_t columns, float(&c)[33]) {
+    std::fill(std::begin(c), std::end(c), 77.0F);
+    if (arithmetic.begin) arithmetic.begin();
+    arithmetic.multiply({.a = a,
+                         .by_rows = true,
+                         .step = 3,
+                         .b = b,
+                         .units = 3,
+                         .rows = 1,
+                         .columns = columns,
+                         .c = c,
+                         .ldc = 33,
+                         .add = false});
+    if (arithmetic.end) arithmetic.end();
+  };
+  float c[33];
+  product(cpu::gemm::arithmetic_bf16_tiles(), 32, c);
+  // Even: 2^30 + 3 is 2^30. Odd: 1 - 2^30 is -2^30, + 2 still.
+  CHECK(c[0] == 0);
+  CHECK(c[1] == 0);  // of a subnormal number, which counts as zero
+  CHECK(c[30] == 0);
+  CHECK(c[31] == 0);
+  CHECK(c[32] == 77);
+  product(cpu::gemm::arithmetic_bf16_tiles(), 5, c);
+  CHECK(c[4] == 0);
+  CHECK(c[5] == 77);
+}
+
+TEST_CASE("tiles take rows in segments as vectors do") {
+  if (!can_run(bf16)) return;
+  // Units between segments, and behind the last, may be anything.
+  constexpr int64_t rows = 29, columns = 27, units = 37, segments = 2, step = 100;
+  const Array values = random_array({bf16, {4 * (rows * step + segments * units * 32)}}, 5, -1, 1);
+  const auto* const a = static_cast<const uint32_t*>(values.data());
+  Array sums[2] = {Array(f32, {rows, columns}), Array(f32, {rows, columns})};
+  const cpu::gemm::Arithmetic* const both[] = {&cpu::gemm::arithmetic_bf16(),
+                                               &cpu::gemm::arithmetic_bf16_tiles()};
+  for (int i = 0; i < 2; ++i)
+    for (int64_t from = 0; from < rows; from += both[i]->block_rows) {
+      auto* const c = static_cast<float*>(sums[i].data()) + from * columns;
+      both[i]->multiply({.a = a + from * step,
+                         .by_rows = true,
+                         .step = step,
+                         .b = a + (rows * step + 15) / 16 * 16,
+                         .units = units,
+                         .rows = std::min(both[i]->block_rows, rows - from),
+                         .columns = columns,
+                         .c = c,
+                         .ldc = columns,
+                         .add = false,
+                         .segments = segments,
+                         .segment_step = 50});
+    }
+  for (int64_t i = 0; i < rows * columns; ++i)
+    CHECK(sums[1].at(i) == doctest::Approx(sums[0].at(i)).epsilon(1e-4));
+}
+
+TEST_CASE("a CPU's tiles give the bits of their software form") {
+  if (!can_run(bf16)) return;
+  if (!cpu::gemm::tiles_work()) {
+    MESSAGE("skipped: this CPU has no tiles");
+    return;
+  }
+  const Made made = make_matmul(bf16, 1, 100, 1100, 70, true, false);
+  const std::vector<Array> values = random_operands(made);
+  const Array by_tiles = run(made, values, 2);
+  const Multiplying as({bf16, true});
+  CHECK(run(made, values, 2).identical(by_tiles));
 }
 
 TEST_CASE("kernels of thousands of taps take no memory for permutations of them") {

@@ -1,7 +1,8 @@
-// Products of packed matrices on AVX-512, in f32 and in bf16 with sums in f32: packing, and blocks of the
-// result that stay in registers while they sum (Goto and van de Geijn, "Anatomy of High-Performance Matrix
-// Multiplication", 2008). Everything counts in units of 32 bits along the sum: one float, or two neighbouring
-// bf16. Nothing here may be called on a CPU without AVX-512 (and its BF16 instructions, for bf16).
+// Products of packed matrices on AVX-512, in f32 and in bf16 with sums in f32, and by the tiles of AMX:
+// packing, and blocks of the result that stay in registers while they sum (Goto and van de Geijn, "Anatomy of
+// High-Performance Matrix Multiplication", 2008). Everything counts in units of 32 bits along the sum: one
+// float, or two neighbouring bf16. Nothing here may be called on a CPU without AVX-512 (and its BF16
+// instructions, for bf16).
 #pragma once
 
 #include <cstdint>
@@ -22,11 +23,14 @@ constexpr int64_t column_step = 16;
 /// Units of a block's left side, packed either way.
 constexpr int64_t left_block = depth * column_step;
 static_assert(left_block >= block_rows * row_step);
+/// The same of blocks by tiles: two above each other, packed by rows.
+constexpr int64_t tile_rows = 16, tile_units = 16;
+constexpr int64_t tiles_left_block = 2 * tile_rows * row_step;
 
 constexpr int64_t round_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 
 /// Rows go by blocks as equal as can be: block i has the rows from rows·i/blocks on.
-constexpr int64_t blocks_of(int64_t rows) { return (rows + block_rows - 1) / block_rows; }
+constexpr int64_t blocks_of(int64_t rows, int64_t most = block_rows) { return (rows + most - 1) / most; }
 
 /// Memory that is wanted soon: with each unit of a block's sum `step` bytes more of it are fetched.
 struct Ahead {
@@ -50,8 +54,8 @@ struct Finish {
   float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
 };
 
-/// [rows ≤ 14, columns ≤ 32] = a · b over `units` of the sum, and as many of each further segment of the left
-/// side, added to what c holds when `add`. Stored in c, or finished.
+/// [rows ≤ 14, or 32 by tiles, columns ≤ 32] = a · b over `units` of the sum, and as many of each further
+/// segment of the left side, added to what c holds when `add`. Stored in c, or finished.
 struct Block {
   const Unit* a;  // [row][step] when `by_rows`, else [unit][column_step]
   bool by_rows;
@@ -66,12 +70,20 @@ struct Block {
   int64_t segments = 1, segment_step = 0;  // of a by rows: units from one to the next
 };
 
-/// What differs between f32 and bf16.
+/// What differs between f32 and bf16, and between vectors and tiles.
 struct Arithmetic {
-  int64_t unit;   // elements: 1 or 2
-  int64_t bytes;  // of an element
+  int64_t unit;        // elements: 1 or 2
+  int64_t bytes;       // of an element
+  int64_t block_rows;  // at most
+  int64_t left_block;  // units from the packed left side of one block to the next
+  bool left_by_rows;   // how pack_left packs
+  double rate;         // operations in a nanosecond, of one core: half of what it can do
 
   void (*multiply)(const Block& block);
+
+  /// The left side of a block from `count` rows of elements, `rows` of them at from[k] + offset bytes: by
+  /// rows, or to[unit][column_step].
+  void (*pack_left)(const char* const* from, int64_t offset, int64_t count, int64_t rows, Unit* to);
 
   /// to[row][row_step] of `rows` ≤ 14 rows, `count` elements along the sum at from[row] + offset bytes each;
   /// a missing partner of the last is zero.
@@ -99,9 +111,22 @@ struct Arithmetic {
   void (*shuffle)(const void* from, int64_t from_step, void* to, int64_t to_step, int64_t vectors,
                   const uint16_t* index, const uint32_t* mask);
   int64_t lanes() const { return 64 / bytes; }
+  int64_t blocks_of(int64_t rows) const { return gemm::blocks_of(rows, block_rows); }
+
+  /// Come before and behind blocks that a thread multiplies one after the other; null: nothing is to be done.
+  void (*begin)() = nullptr;
+  void (*end)() = nullptr;
 };
 
 const Arithmetic& arithmetic_f32();
 const Arithmetic& arithmetic_bf16();
+/// By tiles. The one may be called where tiles_work() only; the other computes the same bits without them,
+/// for tests.
+const Arithmetic& arithmetic_bf16_amx();
+const Arithmetic& arithmetic_bf16_tiles();
+
+/// Whether this CPU has AMX's tiles of bf16, the system lets this process use them, and they compute what
+/// their software form does.
+bool tiles_work();
 
 }  // namespace millrace::cpu::gemm

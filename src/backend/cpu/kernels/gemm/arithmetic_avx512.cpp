@@ -102,8 +102,20 @@ void shuffle(const void* from, int64_t from_step, void* to, int64_t to_step, int
 }  // namespace
 
 const Arithmetic& arithmetic_f32() {
-  static constexpr Arithmetic f32{kUnit,        kBytes,     multiply, copy_rows, pack_rows,
-                                  pack_columns, interleave, copy,     shuffle};
+  static constexpr Arithmetic f32{.unit = kUnit,
+                                  .bytes = kBytes,
+                                  .block_rows = block_rows,
+                                  .left_block = left_block,
+                                  .left_by_rows = false,
+                                  .rate = 80,
+                                  .multiply = multiply,
+                                  .pack_left = pack_left,
+                                  .copy_rows = copy_rows,
+                                  .pack_rows = pack_rows,
+                                  .pack_columns = pack_columns,
+                                  .interleave = interleave,
+                                  .round = copy,
+                                  .shuffle = shuffle};
   return f32;
 }
 

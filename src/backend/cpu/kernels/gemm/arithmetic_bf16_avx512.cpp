@@ -1,67 +1,8 @@
-#include <cstdint>
-#include <immintrin.h>
+#include "backend/cpu/kernels/gemm/elements_bf16.inc"
 
 namespace millrace::cpu::gemm {
-namespace {
-
-using Element = uint16_t;
-constexpr int64_t kUnit = 2, kBytes = 2;
-
-inline __mmask16 lanes(int64_t count) {
-  return count >= 16 ? __mmask16(0xFFFF) : count <= 0 ? __mmask16(0) : __mmask16((1U << count) - 1);
+static_assert(kUnit * kBytes == 4);  // of Unit; and the formatter leaves the order of the files
 }
-
-inline __m512 multiply_add(__m512 sum, __m512i a, __m512i b) {
-  return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
-}
-
-/// Two rows, element by element side by side.
-inline __m512i rows_of(const char* const* from, int64_t offset, int64_t k, int64_t count, __mmask16 mask) {
-  const __m512i first = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from[k] + offset));
-  if (k + 1 >= count) return first;
-  const __m512i second = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from[k + 1] + offset));
-  return _mm512_or_si512(first, _mm512_slli_epi32(second, 16));
-}
-
-/// Lane i of a result is lane i/2 of the one row (even i) or the other, counted from `first`.
-inline __m512i pairs_from(int first) {
-  alignas(64) uint16_t index[32];
-#pragma GCC unroll 32
-  for (int i = 0; i < 32; ++i) index[i] = static_cast<uint16_t>(first + i / 2 + i % 2 * 32);
-  return _mm512_load_si512(index);
-}
-
-inline void pack_wide(const char* const* from, int64_t offset, int64_t k, int64_t count, int64_t width,
-                      void* to) {
-  const __mmask32 mask = width >= 32 ? ~__mmask32(0) : (__mmask32(1) << width) - 1;
-  const __m512i first = _mm512_maskz_loadu_epi16(mask, from[k] + offset),
-                second = k + 1 < count ? _mm512_maskz_loadu_epi16(mask, from[k + 1] + offset)
-                                       : _mm512_setzero_si512();
-  _mm512_store_si512(to, _mm512_permutex2var_epi16(first, pairs_from(0), second));
-  _mm512_store_si512(static_cast<uint16_t*>(to) + 32,
-                     _mm512_permutex2var_epi16(first, pairs_from(16), second));
-}
-
-inline __m512i units_of(const uint16_t* from, int64_t count) {
-  if (count >= 32) return _mm512_loadu_si512(from);
-  return _mm512_maskz_loadu_epi16(__mmask32((1U << count) - 1), from);
-}
-
-inline __m512 read(const char* from, __mmask16 mask) {
-  return _mm512_castsi512_ps(
-      _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from)), 16));
-}
-
-inline void write(char* to, __mmask16 mask, __m512 x) {
-  _mm256_mask_storeu_epi16(to, mask, reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
-}
-
-inline void write_both(char* to, __m512 x, __m512 y) {
-  _mm512_storeu_si512(to, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(y, x)));
-}
-
-}  // namespace
-}  // namespace millrace::cpu::gemm
 
 #include "backend/cpu/kernels/gemm/arithmetic.inc"
 
@@ -108,8 +49,20 @@ void shuffle(const void* from, int64_t from_step, void* to, int64_t to_step, int
 }  // namespace
 
 const Arithmetic& arithmetic_bf16() {
-  static constexpr Arithmetic bf16{kUnit,        kBytes,     multiply, copy_rows, pack_rows,
-                                   pack_columns, interleave, round,    shuffle};
+  static constexpr Arithmetic bf16{.unit = kUnit,
+                                   .bytes = kBytes,
+                                   .block_rows = block_rows,
+                                   .left_block = left_block,
+                                   .left_by_rows = false,
+                                   .rate = 160,
+                                   .multiply = multiply,
+                                   .pack_left = pack_left,
+                                   .copy_rows = copy_rows,
+                                   .pack_rows = pack_rows,
+                                   .pack_columns = pack_columns,
+                                   .interleave = interleave,
+                                   .round = round,
+                                   .shuffle = shuffle};
   return bf16;
 }
 

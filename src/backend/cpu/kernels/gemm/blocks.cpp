@@ -5,7 +5,21 @@
 
 namespace millrace::cpu::gemm {
 
+namespace {
+
+const Arithmetic* given_bf16 = nullptr;
+
+}  // namespace
+
 const Arithmetic& arithmetic_of(DType dtype) { return dtype == f32 ? arithmetic_f32() : arithmetic_bf16(); }
+
+const Arithmetic& product_arithmetic(DType dtype) {
+  if (dtype == f32) return arithmetic_f32();
+  if (given_bf16) return *given_bf16;
+  return tiles_work() ? arithmetic_bf16_amx() : arithmetic_bf16();
+}
+
+void set_product_arithmetic(const Arithmetic* bf16) { given_bf16 = bf16; }
 
 bool may_lie(int64_t elements, const Arithmetic& arithmetic) {
   return elements % arithmetic.unit == 0 && elements * arithmetic.bytes % 2048 != 0;
@@ -29,9 +43,10 @@ Rectangle choose_chunks(int64_t batch, int64_t m, int64_t n, int64_t k, const Ar
   const int64_t most_rows = k > depth * arithmetic.unit && m > 512 ? 144 : 288;
   while (rows() > most_rows) by_m *= 2;
   while (batch * by_m * by_n < wanted) {
-    if (rows() < 2 * block_rows && columns() < 2 * block_columns) break;
-    const bool can = columns() >= 2 * block_columns, must = rows() < 2 * block_rows;
-    if (must || (can && halves_well() && (columns() > 2 * rows() || rows() < 4 * block_rows)))
+    const int64_t least = 2 * arithmetic.block_rows;
+    if (rows() < least && columns() < 2 * block_columns) break;
+    const bool can = columns() >= 2 * block_columns, must = rows() < least;
+    if (must || (can && halves_well() && (columns() > 2 * rows() || rows() < 2 * least)))
       by_n *= 2;
     else
       by_m *= 2;
@@ -42,12 +57,13 @@ Rectangle choose_chunks(int64_t batch, int64_t m, int64_t n, int64_t k, const Ar
 
 void multiply_blocks(const Arithmetic& arithmetic, const Left& left, const Unit* right, int64_t units,
                      const Sums& sums, int64_t columns, const Unit* after, const Finish* finish) {
-  const int64_t rows = left.rows, blocks = blocks_of(rows), step = ahead_step(blocks);
+  const int64_t rows = left.rows, blocks = arithmetic.blocks_of(rows), step = ahead_step(blocks);
+  if (arithmetic.begin) arithmetic.begin();
   for (int64_t n = 0; n < columns; n += block_columns) {
     const Unit* const next = n + block_columns < columns ? right + (n + block_columns) * depth : after;
     for (int64_t i = 0; i < blocks; ++i) {
       const int64_t m = rows * i / blocks;
-      Block block{.a = left.blocks + (left.step > 0 ? m * left.step : i * left_block),
+      Block block{.a = left.blocks + (left.step > 0 ? m * left.step : i * arithmetic.left_block),
                   .by_rows = left.by_rows,
                   .step = left.step > 0 ? left.step : row_step,
                   .b = right + n * depth,
@@ -72,6 +88,7 @@ void multiply_blocks(const Arithmetic& arithmetic, const Left& left, const Unit*
       arithmetic.multiply(block);
     }
   }
+  if (arithmetic.end) arithmetic.end();
 }
 
 }  // namespace millrace::cpu::gemm

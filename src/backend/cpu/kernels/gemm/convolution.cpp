@@ -39,7 +39,7 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
   Convolution(const Geometry& g, bool turns, const Array* constant, const Epilogue& epilogue)
       : g_(turns ? turned(g) : g),
         turns_(turns),
-        arithmetic_(arithmetic_of(g.dtype)),
+        arithmetic_(product_arithmetic(g.dtype)),
         window_(g_),
         order_(arithmetic_, window_.count()),
         rows_are_pixels_(window_.count() == 1 && g_.in_height == g_.out_height &&
@@ -74,7 +74,7 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
         return result_chunks();
     }
   }
-  double nanoseconds() const override { return g_.work() / (arithmetic_.unit == 1 ? 80 : 160); }
+  double nanoseconds() const override { return g_.work() / arithmetic_.rate; }
 
   void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
                  void* scratch) override {
@@ -151,7 +151,7 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
   }
   int64_t row_chunks() const { return (window_.positions() + rows_ - 1) / rows_; }
   int64_t result_chunks() const { return row_chunks() * chunk_.parts; }
-  int64_t left_units() const { return in_place_ ? 0 : blocks_of(rows_) * left_block; }
+  int64_t left_units() const { return in_place_ ? 0 : arithmetic_.blocks_of(rows_) * arithmetic_.left_block; }
   // The last part of a sum is finished in registers. Rows of the result may lie multiples of 4 KB apart, all
   // in the same cache sets: sums of the others have their own memory.
   int64_t sum_row() const { return chunk_.columns + 16; }
@@ -222,7 +222,7 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
   void gather(const char* x, const Window* windows, int64_t m, int64_t rows, const Part& part,
               Unit* to) const {
     const char* from[max_rows];
-    const int64_t bytes = arithmetic_.bytes, units = tap_units(part), blocks = blocks_of(rows);
+    const int64_t bytes = arithmetic_.bytes, units = tap_units(part), blocks = arithmetic_.blocks_of(rows);
     for (int64_t t = 0; t < part.taps; ++t) {
       if (rows_are_pixels_)
         for (int64_t r = 0; r < rows; ++r) from[r] = x + (m + r) * g_.in_channels * bytes;
@@ -231,7 +231,7 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
       for (int64_t i = 0; i < blocks; ++i) {
         const int64_t r = rows * i / blocks;
         arithmetic_.copy_rows(from + r, part.begin * bytes, rows * (i + 1) / blocks - r, part.count,
-                              to + i * left_block + t * units);
+                              to + i * arithmetic_.left_block + t * units);
       }
     }
   }

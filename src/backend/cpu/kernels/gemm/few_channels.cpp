@@ -45,7 +45,7 @@ class FewChannels : public ChunkedKernel, public PackingKernel {
   std::vector<Array> packed() const override { return {packed_}; }
   int stages() const override { return 1; }
   int64_t chunks(int /*stage*/) const override { return g_.images * parts_; }
-  double nanoseconds() const override { return g_.work() / (arithmetic_.unit == 1 ? 80 : 160); }
+  double nanoseconds() const override { return g_.work() / arithmetic_.rate; }
   int64_t scratch_bytes() const override { return slots_bytes(); }
   int64_t slots_bytes() const override { return 4 * slots_ * slot_units(); }
   std::string description() const override {

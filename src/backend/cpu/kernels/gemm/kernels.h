@@ -9,8 +9,12 @@
 
 namespace millrace::cpu::gemm {
 
-/// For f32 or bf16.
+/// For f32 or bf16, by vectors.
 const Arithmetic& arithmetic_of(DType dtype);
+/// The same, by tiles where they work.
+const Arithmetic& product_arithmetic(DType dtype);
+/// What product_arithmetic() gives for bf16 from now on; nullptr: what it gave before. For tests.
+void set_product_arithmetic(const Arithmetic* bf16);
 
 /// Why the kernel below does not take the node; nullopt when it does.
 std::optional<std::string> why_no_matmul(const Graph& graph, const Node& node);
@@ -42,7 +46,8 @@ Rectangle choose_chunks(int64_t batch, int64_t m, int64_t n, int64_t k, const Ar
 /// and do not all fall into the same few cache sets.
 bool may_lie(int64_t elements, const Arithmetic& arithmetic);
 
-/// Rows of the left side in blocks, left_block units apart; or as they lie in memory, `step` units apart.
+/// Rows of the left side in blocks, Arithmetic::left_block units apart; or as they lie in memory, `step`
+/// units apart.
 struct Left {
   const Unit* blocks;
   bool by_rows;

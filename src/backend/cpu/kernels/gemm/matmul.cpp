@@ -38,7 +38,7 @@ Problem problem_of(const Graph& graph, const Node& node) {
 class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
  public:
   Matmul(const Problem& p, const Array* constant, bool steady)
-      : p_(p), arithmetic_(arithmetic_of(p.dtype)), steady_(steady) {
+      : p_(p), arithmetic_(product_arithmetic(p.dtype)), steady_(steady) {
     step_ = depth * arithmetic_.unit;
     parts_ = (p.k + step_ - 1) / step_;
     width_ = round_up(p.n, block_columns);
@@ -62,7 +62,7 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
   int64_t chunks(int stage) const override {
     return packs_first() && stage == 0 ? pack_chunks() : chunks_of_result();
   }
-  double nanoseconds() const override { return p_.operations() / (arithmetic_.unit == 1 ? 80 : 160); }
+  double nanoseconds() const override { return p_.operations() / arithmetic_.rate; }
 
   void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
                  void* scratch) override {
@@ -124,7 +124,9 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
   int64_t row_chunks() const { return (p_.m + rows_ - 1) / rows_; }
   int64_t chunks_of_result() const { return p_.batch * row_chunks() * chunk_.parts; }
   bool in_place() const { return !p_.transpose_a && may_lie(p_.k, arithmetic_); }
-  int64_t left_units() const { return in_place() ? 0 : blocks_of(rows_) * left_block; }
+  int64_t left_units() const {
+    return in_place() ? 0 : arithmetic_.blocks_of(rows_) * arithmetic_.left_block;
+  }
   // The last part of a sum is finished in registers. Rows of the result may lie multiples of 4 KB apart, all
   // in the same cache sets: sums of the others have their own memory.
   int64_t sum_row() const { return chunk_.columns + 16; }
@@ -162,11 +164,11 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
     const char* from[2 * depth];
     if (p_.transpose_a)
       for (int64_t k = 0; k < count; ++k) from[k] = a + (k0 + k) * p_.m * arithmetic_.bytes;
-    const int64_t blocks = blocks_of(rows);
-    for (int64_t i = 0; i < blocks; ++i, to += left_block) {
+    const int64_t blocks = arithmetic_.blocks_of(rows);
+    for (int64_t i = 0; i < blocks; ++i, to += arithmetic_.left_block) {
       const int64_t r = rows * i / blocks, height = rows * (i + 1) / blocks - r;
       if (p_.transpose_a) {
-        arithmetic_.pack_rows(from, (m + r) * arithmetic_.bytes, count, height, to, column_step);
+        arithmetic_.pack_left(from, (m + r) * arithmetic_.bytes, count, height, to);
       } else {
         for (int64_t row = 0; row < height; ++row) from[row] = a + (m + r + row) * p_.k * arithmetic_.bytes;
         arithmetic_.copy_rows(from, k0 * arithmetic_.bytes, height, count, to);
@@ -189,7 +191,7 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
     for (int64_t part = 0; part < parts_; ++part) {
       const bool last = part + 1 == parts_;
       const int64_t k0 = part * step_, count = std::min(step_, p_.k - k0);
-      Left left{own, !p_.transpose_a, rows};
+      Left left{own, !p_.transpose_a || arithmetic_.left_by_rows, rows};
       if (in_place()) {
         left.blocks = reinterpret_cast<const Unit*>(a + (m * p_.k + k0) * arithmetic_.bytes);
         left.step = p_.k / arithmetic_.unit;

@@ -17,7 +17,7 @@ class WeightGradient : public ChunkedKernel {
  public:
   explicit WeightGradient(const Geometry& g)
       : g_(g),
-        arithmetic_(arithmetic_of(g.dtype)),
+        arithmetic_(product_arithmetic(g.dtype)),
         step_(depth * arithmetic_.unit),
         window_(g),
         positions_(window_.positions()),
@@ -35,7 +35,7 @@ class WeightGradient : public ChunkedKernel {
     return stage == 0 ? splits_ * row_chunks() * panel_chunks()
                       : (g_.out_channels + result_rows() - 1) / result_rows();
   }
-  double nanoseconds() const override { return g_.work() / (arithmetic_.unit == 1 ? 80 : 160); }
+  double nanoseconds() const override { return g_.work() / arithmetic_.rate; }
 
   void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
                  void* scratch) override {
@@ -60,7 +60,7 @@ class WeightGradient : public ChunkedKernel {
   int64_t panels() const { return taps_ * panels_a_tap_; }
   int64_t row_chunks() const { return (g_.out_channels + rows_ - 1) / rows_; }
   int64_t panel_chunks() const { return (panels() + panels_ - 1) / panels_; }
-  int64_t left_units() const { return blocks_of(rows_) * left_block; }
+  int64_t left_units() const { return arithmetic_.blocks_of(rows_) * arithmetic_.left_block; }
   int64_t slot_units() const {
     // Of the last stage: a row of the sums, and one in the result's type.
     return std::max(left_units() + depth * block_columns, 2 * row_length());
@@ -96,17 +96,18 @@ class WeightGradient : public ChunkedKernel {
       window_.find(k0, count, windows);
       for (int64_t k = 0; k < count; ++k)
         from[k] = dy + ((k0 + k) * g_.out_channels + out) * arithmetic_.bytes;
-      for (int64_t i = 0; i < blocks_of(rows); ++i) {
-        const int64_t r = rows * i / blocks_of(rows);
-        arithmetic_.pack_rows(from, r * arithmetic_.bytes, count, rows * (i + 1) / blocks_of(rows) - r,
-                              own + i * left_block, column_step);
+      const int64_t blocks = arithmetic_.blocks_of(rows);
+      for (int64_t i = 0; i < blocks; ++i) {
+        const int64_t r = rows * i / blocks;
+        arithmetic_.pack_left(from, r * arithmetic_.bytes, count, rows * (i + 1) / blocks - r,
+                              own + i * arithmetic_.left_block);
       }
       for (int64_t p = first; p < last; ++p) {
         const int64_t tap = p / panels_a_tap_, in = p % panels_a_tap_ * block_columns;
         if (p == first || in == 0) window_.move(x, windows, count, tap, moved);
         arithmetic_.pack_rows(moved, in * arithmetic_.bytes, count,
                               std::min(block_columns, g_.in_channels - in), right, block_columns);
-        multiply_blocks(arithmetic_, {own, false, rows}, right, units,
+        multiply_blocks(arithmetic_, {own, arithmetic_.left_by_rows, rows}, right, units,
                         {c + p * block_columns, row_length(), part > begin}, block_columns);
       }
     }
