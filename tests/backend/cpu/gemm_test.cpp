@@ -111,20 +111,22 @@ bool can_run(DType dtype) {
   return can;
 }
 
-/// What multiplies: vectors, or tiles in their software form.
+/// What multiplies: vectors of AVX-512, tiles in their software form, or AVX2.
 struct Form {
   DType dtype;
-  bool tiles = false;
+  bool tiles = false, avx2 = false;
 };
 const Form forms[] = {{f32}, {bf16}, {bf16, true}};
+const Form product_forms[] = {{f32}, {f32, false, true}, {bf16}, {bf16, true}};
 
 /// Products are multiplied so while it lives.
 class Multiplying {
  public:
   explicit Multiplying(const Form& form) {
-    if (form.dtype == bf16)
-      cpu::gemm::set_product_arithmetic(form.tiles ? &cpu::gemm::arithmetic_bf16_tiles()
-                                                   : &cpu::gemm::arithmetic_bf16());
+    cpu::gemm::set_product_arithmetic(form.avx2           ? &cpu::gemm::arithmetic_f32_avx2()
+                                      : form.dtype == f32 ? &cpu::gemm::arithmetic_f32()
+                                      : form.tiles        ? &cpu::gemm::arithmetic_bf16_tiles()
+                                                          : &cpu::gemm::arithmetic_bf16());
   }
   ~Multiplying() { cpu::gemm::set_product_arithmetic(nullptr); }
   Multiplying(const Multiplying&) = delete;
@@ -146,14 +148,16 @@ TEST_CASE("packed matrix products agree with the reference, and do not depend on
   };
   const std::vector<Sizes> cases = {{1, 14, 1, 32},  {1, 15, 7, 33},     {1, 100, 255, 70}, {1, 29, 513, 97},
                                     {3, 40, 64, 50}, {1, 300, 260, 800}, {1, 64, 1025, 64}, {1, 577, 33, 47}};
-  for (const Form& form : forms) {
+  for (const Form& form : product_forms) {
     const DType dtype = form.dtype;
-    if (!can_run(dtype)) continue;
+    if (!form.avx2 && !can_run(dtype)) continue;
+    if (form.avx2 && !cpu::has_avx2()) continue;
     const Multiplying as(form);
     for (const Sizes& s : cases)
       for (const bool turn_a : {false, true})
         for (const bool turn_b : {false, true}) {
           CAPTURE(form.tiles);
+          CAPTURE(form.avx2);
           CAPTURE(fmt::format("{} {}×{}×{}×{} {}{}", dtype.name(), s.batch, s.m, s.k, s.n, turn_a, turn_b));
           check(make_matmul(dtype, s.batch, s.m, s.k, s.n, turn_a, turn_b), 1e-4);
         }
@@ -161,9 +165,10 @@ TEST_CASE("packed matrix products agree with the reference, and do not depend on
 }
 
 TEST_CASE("a constant or steady right side is packed before, with the same result") {
-  for (const Form& form : forms) {
+  for (const Form& form : product_forms) {
     const DType dtype = form.dtype;
-    if (!can_run(dtype)) continue;
+    if (!form.avx2 && !can_run(dtype)) continue;
+    if (form.avx2 && !cpu::has_avx2()) continue;
     const Multiplying as(form);
     const Made plain = make_matmul(dtype, 1, 50, 300, 70, false, true);
     const std::vector<Array> values = random_operands(plain);

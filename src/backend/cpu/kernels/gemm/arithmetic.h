@@ -1,7 +1,7 @@
-// Products of packed matrices on AVX-512, in f32 and in bf16 with sums in f32, and by the tiles of AMX:
-// packing, and blocks of the result that stay in registers while they sum (Goto and van de Geijn, "Anatomy of
-// High-Performance Matrix Multiplication", 2008). Everything counts in units of 32 bits along the sum: one
-// float, or two neighbouring bf16. Nothing here may be called on a CPU without AVX-512 (and its BF16
+// Products of packed matrices on AVX-512, in f32 and in bf16 with sums in f32, by the tiles of AMX, and in
+// f32 on AVX2: packing, and blocks of the result that stay in registers while they sum (Goto and van de
+// Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008). Everything counts in units of 32 bits
+// along the sum: one float, or two neighbouring bf16. What says nothing else needs AVX-512 (and its BF16
 // instructions, for bf16).
 #pragma once
 
@@ -54,8 +54,8 @@ struct Finish {
   float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
 };
 
-/// [rows ≤ 14, or 32 by tiles, columns ≤ 32] = a · b over `units` of the sum, and as many of each further
-/// segment of the left side, added to what c holds when `add`. Stored in c, or finished.
+/// [rows ≤ 14, or 32 by tiles, or 6 on AVX2; columns ≤ 32] = a · b over `units` of the sum, and as many of
+/// each further segment of the left side, added to what c holds when `add`. Stored in c, or finished.
 struct Block {
   const Unit* a;  // [row][step] when `by_rows`, else [unit][column_step]
   bool by_rows;
@@ -120,6 +120,8 @@ struct Arithmetic {
 
 const Arithmetic& arithmetic_f32();
 const Arithmetic& arithmetic_bf16();
+/// For matrix products only: the last three functions, which convolutions need, are null.
+const Arithmetic& arithmetic_f32_avx2();
 /// By tiles. The one may be called where tiles_work() only; the other computes the same bits without them,
 /// for tests.
 const Arithmetic& arithmetic_bf16_amx();

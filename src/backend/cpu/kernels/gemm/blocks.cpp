@@ -2,24 +2,25 @@
 #include <cmath>
 
 #include "backend/cpu/kernels/gemm/kernels.h"
+#include "backend/cpu/kernels/vectors.h"
 
 namespace millrace::cpu::gemm {
 
 namespace {
 
-const Arithmetic* given_bf16 = nullptr;
+const Arithmetic* given = nullptr;
 
 }  // namespace
 
 const Arithmetic& arithmetic_of(DType dtype) { return dtype == f32 ? arithmetic_f32() : arithmetic_bf16(); }
 
 const Arithmetic& product_arithmetic(DType dtype) {
-  if (dtype == f32) return arithmetic_f32();
-  if (given_bf16) return *given_bf16;
+  if (given && given->bytes == dtype.bytes()) return *given;
+  if (dtype == f32) return has_avx512() ? arithmetic_f32() : arithmetic_f32_avx2();
   return tiles_work() ? arithmetic_bf16_amx() : arithmetic_bf16();
 }
 
-void set_product_arithmetic(const Arithmetic* bf16) { given_bf16 = bf16; }
+void set_product_arithmetic(const Arithmetic* arithmetic) { given = arithmetic; }
 
 bool may_lie(int64_t elements, const Arithmetic& arithmetic) {
   return elements % arithmetic.unit == 0 && elements * arithmetic.bytes % 2048 != 0;

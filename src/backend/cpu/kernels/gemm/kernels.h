@@ -9,12 +9,13 @@
 
 namespace millrace::cpu::gemm {
 
-/// For f32 or bf16, by vectors.
+/// For f32 or bf16, by vectors of AVX-512.
 const Arithmetic& arithmetic_of(DType dtype);
-/// The same, by tiles where they work.
+/// The same, but bf16 by tiles where they work, and f32 by what the CPU has.
 const Arithmetic& product_arithmetic(DType dtype);
-/// What product_arithmetic() gives for bf16 from now on; nullptr: what it gave before. For tests.
-void set_product_arithmetic(const Arithmetic* bf16);
+/// What product_arithmetic() gives for the type of this one from now on; nullptr: what it gave before. For
+/// tests.
+void set_product_arithmetic(const Arithmetic* arithmetic);
 
 /// Why the kernel below does not take the node; nullopt when it does.
 std::optional<std::string> why_no_matmul(const Graph& graph, const Node& node);
