@@ -20,7 +20,7 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 struct Case {
-  int64_t images, in, out, height, width, top, left, bottom, right;
+  int64_t images, in, out, height, width, top, left, bottom, right, window = 3;
 };
 
 Array random_array(const Type& type, uint64_t stream) {
@@ -52,8 +52,9 @@ struct Made {
 
 Made make(const std::string& op, const Case& c, DType dtype) {
   Made made;
-  const Type x{dtype, {c.images, c.in, c.height, c.width}}, w{dtype, {c.out, c.in, 3, 3}},
-      y{dtype, {c.images, c.out, c.height + c.top + c.bottom - 2, c.width + c.left + c.right - 2}};
+  const int64_t less = c.window - 1;
+  const Type x{dtype, {c.images, c.in, c.height, c.width}}, w{dtype, {c.out, c.in, c.window, c.window}},
+      y{dtype, {c.images, c.out, c.height + c.top + c.bottom - less, c.width + c.left + c.right - less}};
   Attributes attributes{{"strides", Ints{1, 1}},
                         {"pads", Ints{c.top, c.left, c.bottom, c.right}},
                         {"dilations", Ints{1, 1}},
@@ -129,6 +130,72 @@ TEST_CASE("Winograd convolutions agree with the reference, and do not depend on 
   }
 }
 
+TEST_CASE("Winograd convolutions with windows of 5×5 agree with the reference, and their data gradients") {
+  if (!cpu::has_avx512()) {
+    MESSAGE("skipped: this CPU has no AVX-512");
+    return;
+  }
+  const std::vector<Case> cases = {{1, 16, 32, 12, 12, 0, 0, 0, 0, 5}, {3, 17, 33, 9, 11, 2, 2, 2, 2, 5},
+                                   {2, 40, 34, 7, 6, 0, 1, 2, 3, 5},   {1, 16, 20, 5, 6, 4, 4, 4, 4, 5},
+                                   {17, 16, 18, 8, 7, 2, 2, 2, 2, 5},  {1, 128, 33, 8, 5, 1, 2, 1, 2, 5}};
+  for (const char* op : {"conv2d", "conv2d_input_grad"})
+    for (const Case& c : cases) CHECK(error_of(op, c, f32) < 1.2e-5);
+}
+
+TEST_CASE(
+    "Winograd convolutions with windows of 5×5 and constant weights end with bias, residual and limits") {
+  if (!cpu::has_avx512()) {
+    MESSAGE("skipped: this CPU has no AVX-512");
+    return;
+  }
+  for (const bool residual : {false, true}) {
+    Graph graph;
+    const Type y{f32, {2, 36, 11, 7}};
+    std::vector<Array> given = {random_array({f32, {2, 24, 13, 10}}, 1)};
+    std::vector<Value> operands = {graph.input("x", given[0].type()),
+                                   graph.constant(random_array({f32, {36, 24, 5, 5}}, 2))};
+    if (residual) {
+      given.push_back(random_array(y, 3));
+      operands.push_back(graph.input("added", y));
+    }
+    operands.push_back(graph.constant(random_array({f32, {36}}, 4)));
+    Made made;
+    made.node =
+        graph.add("fused_conv2d", operands,
+                  {{"strides", Ints{1, 1}}, {"pads", Ints{1, 0, 1, 1}}, {"low", -2.0}, {"high", 5.0}});
+    graph.set_outputs({made.node});
+    made.graph = std::move(graph);
+    const Node& node = made.graph.node(made.node);
+    const auto provider = cpu::providers().at("winograd").make();
+    REQUIRE(!provider->why_not(made.graph, node));
+    const LayoutWish wish = provider->layouts(made.graph, node);
+    KernelRequest request{made.graph, node, {}, {*wish.results[0]}};
+    for (const auto& layout : wish.operands) request.operand_layouts.push_back(*layout);
+    const auto kernel = provider->build(request);
+    std::vector<Array> stored;
+    for (size_t k = 0, at = 0; k < node.operands.size(); ++k) {
+      const Array* const constant = made.graph.constant_value(node.operands[k]);
+      const Array value = constant ? constant->clone() : given[at++];
+      stored.push_back(wish.operands[k]->empty() ? value : reordered(value, true));
+    }
+    std::vector<void*> pointers;
+    for (Array& each : stored) pointers.push_back(each.data());
+    Array result = Array::full(f32, y.shape, 99),
+          scratch = Array::full(u8, Shape(Ints{kernel->scratch_bytes()}), 255);
+    void* results[] = {result.data()};
+    ThreadPool pool(3);
+    kernel->run(pointers.data(), results, scratch.data(), pool);
+    const Array expected = ref::evaluate(made.graph, given)[0], got = reordered(result, false);
+    double worst = 0, largest = 0;
+    for (int64_t i = 0; i < expected.count(); ++i) {
+      worst = std::max(worst, std::abs(got.at(i) - expected.at(i)));
+      largest = std::max(largest, expected.at(i));
+    }
+    CHECK(largest == 5);
+    CHECK(worst < 1.2e-4);  // of sums of 600 products, up to about 30
+  }
+}
+
 TEST_CASE("what Winograd does not take is said") {
   const auto reason = [](Attributes changes, Shape w) {
     Graph graph;
@@ -147,6 +214,7 @@ TEST_CASE("what Winograd does not take is said") {
   CHECK(reason({{"strides", Ints{2, 2}}}, {32, 32, 3, 3}) == "only stride 1");
   CHECK(reason({{"dilations", Ints{2, 2}}}, {32, 32, 3, 3}) == "only dilation 1");
   CHECK(reason({{"groups", int64_t{2}}}, {32, 16, 3, 3}) == "only one group");
-  CHECK(reason({}, {32, 32, 5, 5}) == "only windows of 3×3");
+  CHECK(reason({}, {32, 32, 7, 7}) == "only windows of 3×3 and 5×5");
+  CHECK(reason({{"pads", Ints{3, 0, 0, 0}}}, {32, 32, 3, 3}) == "only padding that windows overlap");
   CHECK(reason({}, {8, 32, 3, 3}) == "fewer than 16 channels");
 }

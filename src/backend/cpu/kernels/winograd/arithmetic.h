@@ -8,9 +8,10 @@
 
 namespace millrace::cpu::winograd {
 
-constexpr int64_t tile = 4;     // side of the part of a result that a tile makes
-constexpr int64_t points = 36;  // of a tile
-constexpr int64_t panel = 32;   // columns that products go by; matrices are padded to whole panels
+constexpr int64_t tile = 4;         // side of the part of a result that a tile makes
+constexpr int64_t points = 36;      // of a tile
+constexpr int64_t points_5x5 = 64;  // of a tile for windows of 5×5
+constexpr int64_t panel = 32;       // columns that products go by; matrices are padded to whole panels
 
 /// One channels-last picture [height, width, channels].
 struct Picture {
@@ -43,6 +44,13 @@ void transform_output(const float* m, int64_t point_stride, const Picture& y, in
 /// `columns` on become 0.
 void transform_weights(const float* w, int64_t row_stride, int64_t column_stride, bool flipped, int64_t rows,
                        int64_t columns, float* u, int64_t point_stride);
+
+/// The same for F(4×4, 5×5), with the points 0, ±1, ±2, ±1/2, ∞: tiles of 8×8 points.
+void transform_input_5x5(const Picture& x, int64_t row, int64_t column, float* v, int64_t point_stride);
+void transform_output_5x5(const float* m, int64_t point_stride, const Picture& y, int64_t row, int64_t column,
+                          int64_t begin, int64_t count, const OutputEnd& end);
+void transform_weights_5x5(const float* w, int64_t row_stride, int64_t column_stride, bool flipped,
+                           int64_t rows, int64_t columns, float* u, int64_t point_stride);
 
 /// The 3×3 elements at w + k·row_stride + n·column_stride = (Gᵀ d G) of d[point][k][n], for n in [0,
 /// columns).

@@ -27,17 +27,34 @@ int64_t whole_panels(int64_t columns) { return (columns + panel - 1) / panel * p
 
 Problem problem_of(const KernelRequest& request) {
   const Geometry g = geometry_of(request.graph, request.node);
-  const int64_t across = 9 * g.in_channels;
+  const int64_t window = g.kernel_height, taps = window * window, across = taps * g.in_channels;
   if (ops::convolution_part(request.node) == ops::ConvolutionPart::forward)
-    return {g.images,    g.in_channels, g.out_channels, g.in_height, g.in_width, g.out_height,
-            g.out_width, g.top,         g.left,         9,           across,     false};
-  return {g.images,   g.out_channels, g.in_channels, g.out_height, g.out_width, g.in_height,
-          g.in_width, 2 - g.top,      2 - g.left,    across,       9,           true};
+    return {g.images, g.in_channels, g.out_channels, g.in_height, g.in_width, g.out_height, g.out_width,
+            g.top,    g.left,        taps,           across,      false,      window};
+  return {g.images,   g.out_channels,     g.in_channels,       g.out_height, g.out_width, g.in_height,
+          g.in_width, window - 1 - g.top, window - 1 - g.left, across,       taps,        true,
+          window};
 }
 
 namespace {
 
-constexpr int64_t block = 2 * panel;  // channels of y whose products are kept at a time
+constexpr int64_t block = 2 * panel;  // channels of y whose products are kept at a time, or all
+
+/// What differs between windows.
+struct Filter {
+  int64_t points;
+  const char *name, *form;
+  decltype(&transform_input) input;
+  decltype(&transform_output) output;
+  decltype(&transform_weights) weights;
+};
+const Filter& filter_of(int64_t window) {
+  static const Filter three{points,           "F(4×4, 3×3)",     "winograd f32",
+                            &transform_input, &transform_output, &transform_weights};
+  static const Filter five{points_5x5,           "F(4×4, 5×5)",         "winograd 5×5 f32",
+                           &transform_input_5x5, &transform_output_5x5, &transform_weights_5x5};
+  return window == 5 ? five : three;
+}
 
 // Each chunk of tiles reads all transformed weights, which must cost little beside its products; and its own
 // tiles should stay in the second-level cache.
@@ -46,7 +63,7 @@ int64_t chunk_tiles(const Problem& p, int64_t tiles) {
   const int64_t wished = weights <= 96 * 96 ? 28 : weights <= 192 * 192 ? 56 : 112;
   // Enough chunks for many threads, as far as that leaves whole blocks of rows.
   const int64_t least = std::max<int64_t>((tiles + 15) / 16, 14);
-  return std::min(wished, (least + 13) / 14 * 14);
+  return std::min({wished, (least + 13) / 14 * 14, tiles});
 }
 
 class Convolution : public TiledConvolution, public PackingKernel {
@@ -57,12 +74,14 @@ class Convolution : public TiledConvolution, public PackingKernel {
   Convolution(const Problem& p, const TileGrid& grid, const Array* weights, const Epilogue& epilogue)
       : TiledConvolution(grid, p.out_height, chunk_tiles(p, grid.count())),
         p_(p),
+        filter_(filter_of(p.window)),
         epilogue_(epilogue),
         panels_(whole_panels(p.channels) / panel),
+        block_(std::min(block, panels_ * panel)),
         v_row_(p.depth % 256 == 0 ? p.depth + 16 : (p.depth + 15) / 16 * 16),
         slots_(static_cast<int>(std::min<int64_t>({tile_chunks(), available_cpus(), 64}))) {
     if (!weights) return;
-    packed_ = shared_form(*weights, fmt::format("winograd f32 {}", p.flipped), {f32, {weights_size()}},
+    packed_ = shared_form(*weights, fmt::format("{} {}", filter_.form, p.flipped), {f32, {weights_size()}},
                           [&](Array& packed) {
                             auto* const to = static_cast<float*>(packed.data());
                             const auto* const from = static_cast<const float*>(weights->data());
@@ -78,7 +97,7 @@ class Convolution : public TiledConvolution, public PackingKernel {
   int stages() const override { return packed_.empty() ? 2 : 1; }
   int64_t chunks(int stage) const override { return stage + 1 < stages() ? weight_chunks() : tile_chunks(); }
   double nanoseconds() const override {
-    return 2.0 * points * static_cast<double>(grid_.count() * p_.depth * p_.channels) / 80;
+    return 2.0 * static_cast<double>(filter_.points * grid_.count() * p_.depth * p_.channels) / 80;
   }
   void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
                  void* scratch) override {
@@ -93,14 +112,14 @@ class Convolution : public TiledConvolution, public PackingKernel {
   int64_t slots_bytes() const override { return 4 * slots_ * slot_size(); }
 
   std::string description() const override {
-    return fmt::format("F(4×4, 3×3){}, {} tiles × {} × {} in {} chunks", packed_.empty() ? "" : " packed",
-                       grid_.count(), p_.depth, p_.channels, tile_chunks());
+    return fmt::format("{}{}, {} tiles × {} × {} in {} chunks", filter_.name,
+                       packed_.empty() ? "" : " packed", grid_.count(), p_.depth, p_.channels, tile_chunks());
   }
 
  private:
   const float* fixed() const { return static_cast<const float*>(packed_.data()); }
-  int64_t weights_size() const { return points * panels_ * panel * p_.depth; }
-  int64_t slot_size() const { return points * tiles_ * (v_row_ + block); }
+  int64_t weights_size() const { return filter_.points * panels_ * panel * p_.depth; }
+  int64_t slot_size() const { return filter_.points * tiles_ * (v_row_ + block_); }
 
   static constexpr int64_t weight_rows = 32;
   int64_t weight_chunks() const { return panels_ * ((p_.depth + weight_rows - 1) / weight_rows); }
@@ -108,10 +127,9 @@ class Convolution : public TiledConvolution, public PackingKernel {
   /// u[point][panel][depth][32]
   void transform(const float* w, float* u, int64_t chunk) const {
     const int64_t n = chunk % panels_, k = chunk / panels_ * weight_rows;
-    transform_weights(w + k * p_.row_stride + n * panel * p_.column_stride, p_.row_stride, p_.column_stride,
-                      p_.flipped, std::min(weight_rows, p_.depth - k),
-                      std::min(panel, p_.channels - n * panel), u + (n * p_.depth + k) * panel,
-                      panels_ * p_.depth * panel);
+    filter_.weights(w + k * p_.row_stride + n * panel * p_.column_stride, p_.row_stride, p_.column_stride,
+                    p_.flipped, std::min(weight_rows, p_.depth - k), std::min(panel, p_.channels - n * panel),
+                    u + (n * p_.depth + k) * panel, panels_ * p_.depth * panel);
   }
 
   /// Tiles [first, last): v[point][tile][depth], m[point][tile][block]
@@ -126,24 +144,24 @@ class Convolution : public TiledConvolution, public PackingKernel {
     const float* const u = packed_.empty() ? memory : fixed();
     float* const v = memory + (packed_.empty() ? weights_size() : 0) + slot.index() * slot_size();
     const int64_t count = last - first;
-    float* const m = v + points * tiles_ * v_row_;
+    float* const m = v + filter_.points * tiles_ * v_row_;
     for (int64_t t = 0; t < count; ++t) {
       const TilePlace at = place_of(grid_, first + t);
       const Picture from{x + at.image * p_.in_height * p_.in_width * p_.depth, p_.in_height, p_.in_width,
                          p_.depth};
-      transform_input(from, at.row - p_.top, at.column - p_.left, v + t * v_row_, tiles_ * v_row_);
+      filter_.input(from, at.row - p_.top, at.column - p_.left, v + t * v_row_, tiles_ * v_row_);
     }
-    for (int64_t begin = 0; begin < p_.channels; begin += block) {
-      for (int64_t point = 0; point < points; ++point)
+    for (int64_t begin = 0; begin < p_.channels; begin += block_) {
+      for (int64_t point = 0; point < filter_.points; ++point)
         for (int64_t n = begin / panel; n < std::min(begin / panel + 2, panels_); ++n)
           multiply(v + point * tiles_ * v_row_, v_row_, u + (point * panels_ + n) * p_.depth * panel, panel,
-                   count, p_.depth, m + point * tiles_ * block + n * panel - begin, block);
+                   count, p_.depth, m + point * tiles_ * block_ + n * panel - begin, block_);
       for (int64_t t = 0; t < count; ++t) {
         const TilePlace at = place_of(grid_, first + t);
         const Picture to{y + at.image * p_.out_height * p_.out_width * p_.channels, p_.out_height,
                          p_.out_width, p_.channels};
-        transform_output(m + t * block, tiles_ * block, to, at.row, at.column, begin,
-                         std::min(block, p_.channels - begin), end_of(end, at.image));
+        filter_.output(m + t * block_, tiles_ * block_, to, at.row, at.column, begin,
+                       std::min(block_, p_.channels - begin), end_of(end, at.image));
       }
     }
   }
@@ -155,8 +173,9 @@ class Convolution : public TiledConvolution, public PackingKernel {
   }
 
   Problem p_;
+  const Filter& filter_;
   Epilogue epilogue_;
-  int64_t panels_, v_row_;
+  int64_t panels_, block_, v_row_;
   int slots_;
   Array packed_;  // constant weights
   Slots taken_;

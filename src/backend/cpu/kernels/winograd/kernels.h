@@ -1,4 +1,4 @@
-// The kernels: F(4×4, 3×3) of f32, F(2×2, 3×3) of bf16. Internal to the provider.
+// The kernels: F(4×4, 3×3) and F(4×4, 5×5) of f32, F(2×2, 3×3) of bf16. Internal to the provider.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +14,14 @@ std::unique_ptr<Kernel> build_weight_gradient(const KernelRequest& request);
 std::unique_ptr<Kernel> build_convolution_bf16(const KernelRequest& request);
 std::unique_ptr<Kernel> build_weight_gradient_bf16(const KernelRequest& request);
 
-/// A convolution of `x` with weights seen as a matrix of 3×3 windows: from depth (channels of x) to channels
-/// of y.
+/// A convolution of `x` with weights seen as a matrix of 3×3 (or 5×5) windows: from depth (channels of x) to
+/// channels of y.
 struct Problem {
   int64_t images, depth, channels;
   int64_t in_height, in_width, out_height, out_width, top, left;
   int64_t row_stride, column_stride;  // of the weights: from one channel of x, of y, to the next
   bool flipped;
+  int64_t window;  // its side
 };
 Problem problem_of(const KernelRequest& request);
 
