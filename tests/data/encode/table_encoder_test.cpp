@@ -523,7 +523,8 @@ TEST_CASE("ranges are those of all rows, where more are looked at than are kept"
   TableOptions options;
   options.bins = 4;
   std::vector<double> highs;
-  for (const auto& dense : TableEncoder::learn(*table, options).dense())
+  const TableEncoder encoder = TableEncoder::learn(*table, options);
+  for (const auto& dense : encoder.dense())
     if (dense.column == "a" && dense.ranged()) highs.push_back(dense.high);
   REQUIRE(highs.size() == 4);
   for (size_t k = 0; k < 4; ++k)
