@@ -39,6 +39,7 @@ library.millrace_load.argtypes = [ctypes.c_char_p, ctypes.POINTER(Options), ctyp
 library.millrace_free.argtypes = [ctypes.c_void_p]
 library.millrace_input_count.argtypes = library.millrace_output_count.argtypes = [ctypes.c_void_p]
 library.millrace_input.argtypes = library.millrace_output.argtypes = [ctypes.c_void_p, ctypes.c_int32, ctypes.POINTER(Value)]
+library.millrace_data_axis.argtypes = [ctypes.c_void_p, ctypes.c_int32]
 library.millrace_prepare.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_char_p), ctypes.POINTER(ctypes.c_int64), ctypes.c_int32]
 library.millrace_run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32]
 library.millrace_release.argtypes = [ctypes.c_void_p, ctypes.c_int32]
@@ -104,6 +105,7 @@ class Session:
         _check(library.millrace_load(os.fsencode(path), options, self._session))
         self.inputs = self._ports(library.millrace_input_count, library.millrace_input)
         self.outputs = self._ports(library.millrace_output_count, library.millrace_output)
+        self._sized_by_data = any(library.millrace_data_axis(self._session, i) >= 0 for i in range(len(self.outputs)))
         self._prepared = {}  # of shapes: calls that nobody makes now
 
     def __del__(self):
@@ -138,10 +140,15 @@ class Session:
                     free.append(call)
         given, results, keep = self._tensors(arrays, out)
         _check(library.millrace_run(self._session, given, len(given), results, len(results)))
-        if out:
+        # Where the size depends on data, the beginning of an array is the result.
+        if out and not self._sized_by_data:
             return list(out)
+        if out:
+            dims = [tuple(tensor.dims[: tensor.rank]) for tensor in results]
+            return [array if array.shape == shape else array.reshape(-1)[: numpy.prod(shape, dtype=int)].reshape(shape) for array, shape in zip(out, dims)]
         made = [numpy.asarray(Result(tensor)) for tensor in results]
-        if shapes is not None and sum(array.nbytes for array in [*keep, *made]) <= FEW_BYTES and len(self._prepared) < MOST_PREPARED:
+        small = sum(array.nbytes for array in [*keep, *made]) <= FEW_BYTES and len(self._prepared) < MOST_PREPARED
+        if shapes is not None and small and not self._sized_by_data:
             self._prepared.setdefault(shapes, []).append(_Prepared(self, shapes, made))
         return made
 

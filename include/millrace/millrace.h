@@ -114,15 +114,19 @@ MILLRACE_API millrace_status millrace_input(const millrace_session* session, int
 MILLRACE_API millrace_status millrace_output(const millrace_session* session, int32_t index,
                                              millrace_value* value);
 
+/* The axis of an output along which how large it is depends on the data (what a detector finds), so that it
+ * may be another size in each run; -1: none, or no such output. */
+MILLRACE_API int32_t millrace_data_axis(const millrace_session* session, int32_t output);
+
 /* Compiles for these sizes of named dimensions, so that the first run of such does not have to. */
 MILLRACE_API millrace_status millrace_prepare(const millrace_session* session, const char* const* names,
                                               const int64_t* sizes, int32_t count);
 
 /* Runs the model on inputs in their order: data, dtype, rank and dims are read, the data where they lie. Sets
  * dtype, rank and dims of each output. One whose `data` is NULL gets memory of the session's, which
- * millrace_release() frees; else the result is written there, and `capacity` says how much fits. Outputs may
- * share memory with inputs, not with each other. After an error outputs hold nothing, and nothing is to be
- * released. */
+ * millrace_release() frees; else the result is written there, and `capacity` says how much fits. Of results
+ * whose size depends on data this is looked at when that is known, after the run. Outputs may share memory
+ * with inputs, not with each other. After an error outputs hold nothing, and nothing is to be released. */
 MILLRACE_API millrace_status millrace_run(const millrace_session* session, const millrace_tensor* inputs,
                                           int32_t input_count, millrace_tensor* outputs,
                                           int32_t output_count);

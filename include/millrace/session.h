@@ -51,14 +51,18 @@ namespace millrace {
 struct SessionValue {
   std::string name;
   Type type;
+  /// Of an output: the axis along which how large it is depends on what is computed (the boxes that a
+  /// detector finds); -1: none. A result is as large as it is in truth.
+  int data_axis = -1;
 };
 
 /// A model as a session takes it.
 struct SessionModel {
   std::vector<SessionValue> inputs, outputs;
   /// Its graph for these sizes of the inputs' named dimensions, from `inputs`, and `weights` behind them, to
-  /// `outputs`; dimensions may still be named in it. InputError for sizes that the model cannot have. One at
-  /// a time calls it.
+  /// `outputs`; dimensions may still be named in it. Outputs with a `data_axis` are as large as they can be,
+  /// and behind all outputs stands one more for each of these, i64[]: how much of it counts. InputError for
+  /// sizes that the model cannot have. One at a time calls it.
   std::function<Graph(const Bindings&)> graph;
   /// Weights that are no constants of the graph: nothing is folded and packed, which saves time at the
   /// beginning and memory, and takes more time in each run.
@@ -103,8 +107,8 @@ class Session {
   /// token was cancelled: between two launches, not while it compiles.
   std::vector<Array> run(std::span<const Array> inputs,
                          const CancelToken& cancel = CancelToken::never()) const;
-  /// Where a result goes, told its number and type before the model runs: an array of that type that the
-  /// caller has, or an empty one for new memory.
+  /// Where a result goes, told its number and type before the model runs (behind that, where the size depends
+  /// on data): an array of that type that the caller has, or an empty one for new memory.
   using Place = std::function<Array(int output, const Type& type)>;
   /// The same; results are written where `place` says. They may overlap inputs, not each other.
   std::vector<Array> run(std::span<const Array> inputs, const Place& place,

@@ -247,6 +247,11 @@ millrace_status millrace_output(const millrace_session* session, int32_t index, 
   return describe(session, "output", index, value, &millrace_session::outputs);
 }
 
+int32_t millrace_data_axis(const millrace_session* session, int32_t output) {
+  if (!session || output < 0 || output >= millrace_output_count(session)) return -1;
+  return session->session.outputs()[static_cast<size_t>(output)].data_axis;
+}
+
 millrace_status millrace_prepare(const millrace_session* session, const char* const* names,
                                  const int64_t* sizes, int32_t count) {
   return guarded([&] {

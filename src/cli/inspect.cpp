@@ -142,7 +142,9 @@ int run_inspect(const InspectArguments& a) {
   Bindings sizes = example_sizes(model.inputs, parse_sizes(a.sizes, model.inputs));
   if (built && a.sizes.empty()) sizes = mill::sizes_of(a.model).front();
   const Graph graph = specialise(model.graph(sizes), sizes);
-  const GraphSummary summary = summarise(graph, static_cast<int>(model.inputs.size()));
+  GraphSummary summary = summarise(graph, static_cast<int>(model.inputs.size()));
+  for (SummaryRow& row : summary.rows)  // behind the model's outputs stand how large they are
+    std::erase_if(row.outputs, [&](int output) { return output >= std::ssize(model.outputs); });
   const std::string at = sizes.empty() ? "" : fmt::format(" ({})", sizes_text(sizes));
   if (!a.svg.empty()) write_file(a.svg, graph_svg(summary, model.inputs, model.outputs, a.model + at));
   if (a.json) {

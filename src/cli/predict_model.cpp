@@ -117,6 +117,7 @@ class ModelPrinter {
     int64_t rows = -1;
     for (size_t i = 0; i < results.size(); ++i) {
       const Shape& declared = outputs_[i].type.shape;
+      if (outputs_[i].data_axis >= 0) return 0;
       if (declared.rank() == 0 || (declared[0].is_static() && !(declared[0] == 1))) return 0;
       const int64_t own = results[i].shape()[0].size();
       if (rows >= 0 && own != rows) return 0;

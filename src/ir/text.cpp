@@ -250,7 +250,7 @@ class Parser {
       error("{}", e.what());
     }
     for (const Dim& dim : parsed)
-      if (dim.factor() < 0 || dim.factor() >> 40) error("the dimension {} is not in [0, 2^40)", dim.str());
+      if (dim.factor() < 0 || dim.factor() >> 48) error("the dimension {} is not in [0, 2^48)", dim.str());
     return parsed;
   }
 

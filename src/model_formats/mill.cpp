@@ -136,7 +136,8 @@ class Artifact {
 
   std::vector<SessionValue> values(const json& items) const {
     std::vector<SessionValue> all;
-    for (const json& item : items) all.push_back({item.at("name").get<std::string>(), type(item)});
+    for (const json& item : items)  // whether there is such an axis, a session looks at
+      all.push_back({item.at("name").get<std::string>(), type(item), item.value("data_axis", -1)});
     return all;
   }
 
@@ -291,7 +292,9 @@ class Artifact {
 
   /// The graph's inputs and outputs are the model's.
   void check_ports(const Graph& graph, const Bindings& sizes) const {
-    if (graph.inputs().size() != inputs_.size() || graph.outputs().size() != outputs_.size())
+    const auto sizes_of_data = static_cast<size_t>(std::count_if(
+        outputs_.begin(), outputs_.end(), [](const SessionValue& value) { return value.data_axis >= 0; }));
+    if (graph.inputs().size() != inputs_.size() || graph.outputs().size() != outputs_.size() + sizes_of_data)
       damaged("a graph has other inputs and outputs than the model");
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const Type should{inputs_[i].type.dtype, inputs_[i].type.shape.specialise(sizes)};

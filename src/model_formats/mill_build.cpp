@@ -76,36 +76,83 @@ Graph with_known_constants(const Graph& graph, const Weights& weights) {
   return rewrite.finish();
 }
 
-/// Whether all elements of an array are the same, bit for bit.
-bool is_uniform(const Array& array) {
-  const std::span<const uint8_t> bytes = bytes_of(array);
+/// The first places of an array along some of its axes, if all others there are the same, bit for bit.
+std::optional<Array> repeated_part(const Array& array, const std::vector<char>& along) {
+  Shape shape = array.shape();
+  for (size_t d = 0; d < along.size(); ++d)
+    if (along[d]) shape[d] = 1;
+  if (array.count() == 0) return std::nullopt;
+  Array part(array.dtype(), shape);
   const auto element = static_cast<size_t>(array.dtype().bytes());
-  return array.count() > 0 && std::memcmp(bytes.data(), bytes.data() + element, bytes.size() - element) == 0;
+  const std::vector<int64_t> sizes = array.shape().sizes();
+  const auto* const from = static_cast<const char*>(array.data());
+  auto* const to = static_cast<char*>(part.data());
+  std::vector<int64_t> at(sizes.size(), 0);
+  for (int64_t i = 0; i < array.count(); ++i) {
+    int64_t place = 0;
+    bool first = true;
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      place = along[d] ? place : place * sizes[d] + at[d];
+      first = first && (!along[d] || at[d] == 0);
+    }
+    char* const own = to + static_cast<size_t>(place) * element;
+    if (first)
+      std::memcpy(own, from + static_cast<size_t>(i) * element, element);
+    else if (std::memcmp(own, from + static_cast<size_t>(i) * element, element) != 0)
+      return std::nullopt;
+    for (size_t d = sizes.size(); d-- > 0;) {
+      if (++at[d] < sizes[d]) break;
+      at[d] = 0;
+    }
+  }
+  return part;
 }
 
-/// Of each node, whether it is a constant whose size alone differs from graph to graph: all its elements are
-/// the same (states that begin with zeros).
-std::vector<char> filled_constants(const std::vector<Graph>& graphs) {
-  std::vector<char> filled(static_cast<size_t>(graphs[0].size()), 0);
+/// Of each node, what is repeated where it is a constant whose size alone differs from graph to graph, and
+/// all is the same along what differs (states that begin with zeros, a bias for each row); else an empty
+/// array.
+std::vector<Array> repeated_constants(const std::vector<Graph>& graphs) {
+  std::vector<Array> repeated(static_cast<size_t>(graphs[0].size()));
   for (int i = 0; i < graphs[0].size(); ++i) {
     const Array* const first = graphs[0].constant_value({i, 0});
-    bool differs = false, uniform = first && first->bytes() >= kLeastOutside && is_uniform(*first);
+    if (!first || first->bytes() < kLeastOutside) continue;
+    std::vector<const Array*> all;
+    std::vector<char> along(first->shape().size(), 0);
     for (const Graph& graph : graphs) {
-      const Array* const other = uniform && i < graph.size() ? graph.constant_value({i, 0}) : nullptr;
-      uniform = other && other->dtype() == first->dtype() && is_uniform(*other) &&
-                std::memcmp(other->data(), first->data(), static_cast<size_t>(first->dtype().bytes())) == 0;
-      differs = differs || (uniform && other->type() != first->type());
+      all.push_back(i < graph.size() ? graph.constant_value({i, 0}) : nullptr);
+      if (!all.back() || all.back()->dtype() != first->dtype() ||
+          all.back()->shape().rank() != first->shape().rank()) {
+        all.clear();
+        break;
+      }
+      for (size_t d = 0; d < along.size(); ++d)
+        along[d] = along[d] || all.back()->shape()[d] != first->shape()[d];
     }
-    filled[static_cast<size_t>(i)] = uniform && differs;
+    if (std::count(along.begin(), along.end(), 0) == std::ssize(along)) continue;  // one size
+    std::optional<Array> part;
+    for (const Array* each : all) {
+      const std::optional<Array> own = repeated_part(*each, along);
+      if (!own || (part && !part->identical(*own))) {
+        part.reset();
+        break;
+      }
+      part = own;
+    }
+    if (part) repeated[static_cast<size_t>(i)] = *part;
   }
-  return filled;
+  return repeated;
 }
 
-/// The graph with its large constants as inputs that say which they are. Those of `filled` are made of one
-/// element where the graph runs.
-Graph without_constants(const Graph& graph, Weights& weights, const std::vector<char>& filled = {}) {
+/// The graph with its large constants as inputs that say which they are. Those of `repeated` are made of that
+/// part where the graph runs.
+Graph without_constants(const Graph& graph, Weights& weights, const std::vector<Array>& repeated = {}) {
   Rewriter rewrite(graph);
   size_t inputs = 0;
+  const auto written = [&](const Array& constant, int i) {
+    if (constant.bytes() < kLeastOutside) return rewrite.graph().constant(constant);
+    return rewrite.graph().input(fmt::format("{}{}.{}", kConstant, weights.number_of(constant), i),
+                                 constant.type());
+  };
   for (int i = 0; i < graph.size(); ++i) {
     const Value value{i, 0};
     rewrite.graph().set_location(graph.node(i).location);
@@ -114,14 +161,12 @@ Graph without_constants(const Graph& graph, Weights& weights, const std::vector<
       if (name.starts_with(kConstant)) fail<InputError>("an input's name begins with a control character");
       rewrite.set(value, rewrite.graph().input(name, graph.type(value)));
     } else if (const Array* const constant = graph.constant_value(value);
-               constant && static_cast<size_t>(i) < filled.size() && filled[static_cast<size_t>(i)]) {
-      Array element(constant->dtype(), {});
-      std::memcpy(element.data(), constant->data(), static_cast<size_t>(element.bytes()));
-      rewrite.set(value, rewrite.graph().add("broadcast", {rewrite.graph().constant(std::move(element))},
+               constant && static_cast<size_t>(i) < repeated.size() &&
+               !repeated[static_cast<size_t>(i)].empty()) {
+      rewrite.set(value, rewrite.graph().add("broadcast", {written(repeated[static_cast<size_t>(i)], i)},
                                              {{"shape", constant->shape()}}));
-    } else if (constant && constant->bytes() >= kLeastOutside) {
-      const std::string name = fmt::format("{}{}.{}", kConstant, weights.number_of(*constant), i);
-      rewrite.set(value, rewrite.graph().input(name, constant->type()));
+    } else if (constant) {
+      rewrite.set(value, written(*constant, i));
     } else {
       rewrite.copy(i);
     }
@@ -170,9 +215,9 @@ std::string learn_graph(const SessionModel& model, CompileOptions compile, Weigh
       graphs.push_back(with_known_constants(make_ready_untimed(whole_graph(model, sizes), compile), weights));
       texts.emplace_back(std::move(sizes), "");
     }
-    const std::vector<char> filled = filled_constants(graphs);
+    const std::vector<Array> repeated = repeated_constants(graphs);
     for (size_t i = 0; i < graphs.size(); ++i)
-      texts[i].second = without_constants(graphs[i], weights, filled).str();
+      texts[i].second = without_constants(graphs[i], weights, repeated).str();
     if (std::optional<std::string> learnt = learn_text(texts)) return *learnt;
     why_not = "its graph is not the same for all";
   } catch (const InternalError&) {
@@ -186,7 +231,10 @@ std::string learn_graph(const SessionModel& model, CompileOptions compile, Weigh
 
 json values_json(const std::vector<SessionValue>& values) {
   json list = json::array();
-  for (const SessionValue& value : values) list.push_back({{"name", value.name}, {"type", value.type.str()}});
+  for (const SessionValue& value : values) {
+    list.push_back({{"name", value.name}, {"type", value.type.str()}});
+    if (value.data_axis >= 0) list.back()["data_axis"] = value.data_axis;
+  }
   return list;
 }
 
@@ -244,7 +292,10 @@ bool stands_first(const SessionValue& value, const std::string& name) {
 void try_independent(const SessionModel& model, const std::string& name, Bindings sizes) {
   constexpr int64_t rows = 3;
   for (const SessionValue& output : model.outputs)
-    if (!stands_first(output, name))
+    if (output.data_axis >= 0)
+      fail<InputError>("'{}' cannot be filled up: how large the output '{}' is, depends on data", name,
+                       output.name);
+    else if (!stands_first(output, name))
       fail<InputError>("'{}' cannot be filled up: it is not the first dimension of the output '{}'", name,
                        output.name);
   if (std::none_of(model.inputs.begin(), model.inputs.end(),

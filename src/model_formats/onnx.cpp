@@ -1,6 +1,9 @@
 // An ONNX model (.onnx), whoever wrote it.
 #include <algorithm>
 #include <memory>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "base/format.h"
 #include "onnx/import/import.h"
@@ -28,12 +31,68 @@ SessionValue described(const onnx::ValueInfo& info) {
   return value;
 }
 
-/// Whether the size of an output depends on data; then its true one is an output more.
-bool bounded(const onnx::Model& model, const std::string& output) {
-  for (const onnx::NodeProto& node : model.graph.nodes)
-    if (node.domain.empty() && !node.outputs.empty() && node.outputs[0] == output)
-      return node.op_type == "NonMaxSuppression" || node.op_type == "NonZero" || node.op_type == "Compress";
-  return false;
+/// Whether a graph has an operator whose result may be as large as the data say.
+bool may_depend_on_data(const onnx::GraphProto& graph) {
+  static const std::set<std::string_view> such = {"Compress",          "If",      "Loop",
+                                                  "NonMaxSuppression", "NonZero", "Unique"};
+  // Where a Slice begins and ends may be an input.
+  const bool places = std::any_of(graph.inputs.begin(), graph.inputs.end(), [](const onnx::ValueInfo& input) {
+    const std::optional<DType> dtype = onnx::dtype_of(input.data_type);
+    return input.shape.size() <= 1 && dtype && dtype->is_int();
+  });
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const onnx::NodeProto& node) {
+    return such.contains(node.op_type) || (places && node.op_type == "Slice");
+  });
+}
+
+/// The graph for these sizes of the model's inputs: its outputs are the model's, and behind them, of each
+/// whose size depends on data, that size. `axes` gets the axes of these, -1 for others.
+Graph graph_for(const onnx::Model& model, const std::vector<SessionValue>& inputs, const Bindings& sizes,
+                std::vector<int>& axes) {
+  onnx::ImportOptions options;
+  for (const SessionValue& input : inputs)
+    options.inputs[input.name] = {input.type.dtype, input.type.shape.specialise(sizes)};
+  onnx::Imported imported = onnx::import_model(model, options);
+  std::vector<Value> values, counts;
+  std::vector<std::string> names, count_names;
+  axes.clear();
+  for (size_t i = 0; i < imported.outputs.size(); ++i) {
+    const onnx::OutputShape& output = imported.outputs[i];
+    const std::string& name = model.graph.outputs[i].name;
+    if (output.form != onnx::HostValue::Form::tensor) fail<InputError>("its output '{}' is no tensor", name);
+    values.push_back(imported.graph.outputs()[static_cast<size_t>(output.at)]);
+    names.push_back(name);
+    axes.push_back(output.bounded_axis);
+    if (output.bounded_axis < 0) continue;
+    counts.push_back(imported.graph.outputs()[static_cast<size_t>(output.size_at)]);
+    count_names.push_back(name + ".size");
+  }
+  values.insert(values.end(), counts.begin(), counts.end());
+  names.insert(names.end(), count_names.begin(), count_names.end());
+  imported.graph.set_outputs(std::move(values), std::move(names));
+  return std::move(imported.graph);
+}
+
+/// Finds the outputs whose size depends on data, by reading the model for some sizes. Of a model that cannot
+/// be read for these it is not known; whoever runs it is told why.
+void find_data_axes(const onnx::Model& model, SessionModel& session) {
+  if (!may_depend_on_data(model.graph) && model.functions.empty()) return;
+  for (const int64_t example : {2, 64, 1}) {
+    Bindings sizes;
+    for (const SessionValue& input : session.inputs)
+      for (const Dim& dim : input.type.shape)
+        for (const std::string& name : dim.names()) sizes[name] = example;
+    try {
+      std::vector<int> axes;
+      (void)graph_for(model, session.inputs, sizes, axes);
+      for (size_t i = 0; i < axes.size(); ++i) session.outputs[i].data_axis = axes[i];
+      return;
+    } catch (const InternalError&) {
+      throw;
+    } catch (const Error&) {
+      continue;
+    }
+  }
 }
 
 /// As far as its shape can be believed before its elements are read.
@@ -48,7 +107,6 @@ int64_t bytes_of(const onnx::TensorProto& tensor) {
 SessionModel load_onnx(const std::filesystem::path& path) {
   const auto model = std::make_shared<onnx::Model>(onnx::read_model(path));
   SessionModel session;
-  std::map<std::string, Type> given;
   for (const onnx::ValueInfo& input : model->graph.inputs) {
     bool initialised = false;
     for (const onnx::TensorProto& each : model->graph.initialisers)
@@ -57,21 +115,32 @@ SessionModel load_onnx(const std::filesystem::path& path) {
     if (!input.has_shape)
       fail<InputError>("{}: the model does not say the shape of its input '{}'", path.string(), input.name);
     session.inputs.push_back(described(input));
-    given[input.name] = session.inputs.back().type;
   }
   for (const onnx::TensorProto& tensor : model->graph.initialisers)
     session.constant_bytes += bytes_of(tensor);
-  for (const onnx::ValueInfo& output : model->graph.outputs) {
-    session.outputs.push_back(described(output));
-    if (bounded(*model, output.name)) session.outputs.push_back({output.name + ".size", {i64, {}}});
-  }
-  const size_t outputs = session.outputs.size();
-  session.graph = [model, given, outputs, path](const Bindings& sizes) {
-    onnx::ImportOptions options;
-    for (const auto& [name, type] : given) options.inputs[name] = {type.dtype, type.shape.specialise(sizes)};
-    Graph graph = onnx::import_model(*model, options).graph;
-    if (graph.outputs().size() != outputs)
-      fail<InputError>("{}: it gives what is no tensor, or of a size that depends on data", path.string());
+  for (const onnx::ValueInfo& output : model->graph.outputs) session.outputs.push_back(described(output));
+  find_data_axes(*model, session);
+  session.graph = [model, inputs = session.inputs, outputs = session.outputs, path](const Bindings& sizes) {
+    std::vector<int> axes;
+    Graph graph = graph_for(*model, inputs, sizes, axes);
+    // For some sizes how large a result is may be known, as where there is nothing to choose from.
+    std::vector<Value> values(graph.outputs().begin(), graph.outputs().begin() + std::ssize(axes));
+    std::vector<std::string> names(graph.output_names().begin(),
+                                   graph.output_names().begin() + std::ssize(axes));
+    size_t next = axes.size();
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int axis = outputs[i].data_axis;
+      const Value size = axes[i] >= 0 ? graph.outputs()[next++] : Value{};
+      if (axes[i] >= 0 && axes[i] != axis)
+        fail<InputError>("{}: how large its output '{}' is, depends on data for some sizes alone",
+                         path.string(), names[i]);
+      if (axis < 0) continue;
+      Array known(i64, Shape{});
+      if (!size.valid()) known.set_int(0, graph.type(values[i]).shape[static_cast<size_t>(axis)].size());
+      names.push_back(names[i] + ".size");
+      values.push_back(size.valid() ? size : graph.constant(std::move(known)));
+    }
+    graph.set_outputs(std::move(values), std::move(names));
     return graph;
   };
   return session;

@@ -1,6 +1,5 @@
 #include "onnx/writer.h"
 
-#include <map>
 #include <string_view>
 
 #include "base/format.h"
@@ -9,14 +8,10 @@
 namespace millrace::onnx {
 namespace {
 
-/// The oldest opset that has an operator in the form that rules write: 13 for all but these.
+/// The oldest opset that has an operator in the form that rules write: 13 for all but these, up to the usual
+/// one. What needs a newer one says so by Operator::onnx_opset.
 int first_opset(std::string_view type) {
-  static const std::map<std::string_view, int> newer = {
-      {"BitwiseAnd", 18}, {"BitwiseNot", 18},         {"BitwiseOr", 18}, {"BitwiseXor", 18},
-      {"HardSwish", 14},  {"LayerNormalization", 17}, {"Resize", 18},
-  };
-  const auto found = newer.find(type);
-  return found == newer.end() ? 0 : found->second;
+  return type == "HardSwish" ? 14 : type == "LayerNormalization" ? 17 : 0;
 }
 
 /// TensorProto.DataType of a dtype.

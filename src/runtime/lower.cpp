@@ -127,7 +127,10 @@ class Lowering {
       return false;
     }
     const auto recorded = choices_.find(problem);
-    std::string choice = recorded != choices_.end() ? recorded->second : tuned_choice(problem).value_or("");
+    // What this machine has timed for one size alone would make graphs differ that are to be alike.
+    std::string choice = recorded != choices_.end() ? recorded->second
+                         : untimed_                 ? ""
+                                                    : tuned_choice(problem).value_or("");
     if (untimed_ && choice != first.name && choice != second.name)
       choice = nearest_choice(options_.choices, problem).value_or(first.name);
     if (choice != first.name && choice != second.name) {

@@ -30,6 +30,25 @@ int64_t sum_of(const std::map<const void*, int64_t>& memory) {
   return bytes;
 }
 
+/// InputError unless there are as many outputs as there should be, with the sizes that depend on data.
+void require_outputs(const Graph& graph, const std::vector<SessionValue>& outputs) {
+  size_t next = outputs.size();
+  const auto type_at = [&](size_t i) -> const Type& {
+    if (i >= graph.outputs().size())
+      fail<InputError>("the model's graph has {} outputs; some of the model's are not there", i);
+    return graph.type(graph.outputs()[i]);
+  };
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].data_axis >= type_at(i).shape.rank())
+      fail<InputError>("'{}' is {} and has no axis {}", outputs[i].name, type_at(i).str(),
+                       outputs[i].data_axis);
+    if (outputs[i].data_axis >= 0 && type_at(next++) != Type{i64, {}})
+      fail<InputError>("how large '{}' is, is {}", outputs[i].name, type_at(next - 1).str());
+  }
+  if (graph.outputs().size() != next)
+    fail<InputError>("the model's graph has {} outputs, not {}", graph.outputs().size(), next);
+}
+
 std::string text_of(const Bindings& sizes) {
   std::string text;
   for (const auto& [name, size] : sizes) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, size);
@@ -147,9 +166,10 @@ void Executables::compile(const std::shared_ptr<Sized>& sized) {
     CompileOptions options = model_.compile;
     options.bindings = sized->sizes;
     for (const auto& choice : choices()) options.choices.insert(choice);
+    const Graph graph = model_.graph(sized->sizes);
+    require_outputs(graph, model_.outputs);
     std::shared_ptr<const Executable> executable =
-        options.ready ? compile_ready(model_.graph(sized->sizes), options)
-                      : Executable::compile(model_.graph(sized->sizes), options);
+        options.ready ? compile_ready(graph, options) : Executable::compile(graph, options);
     // What importing, folding and packing took.
     give_back_free_memory();
     admit(sized, *executable);

@@ -12,6 +12,7 @@
 #include "base/free_memory.h"
 #include "base/size_text.h"
 #include "ir/bind.h"
+#include "ir/first_along.h"
 #include "session/async_runs.h"
 #include "session/executables.h"
 
@@ -127,22 +128,25 @@ struct Session::Impl {
     std::vector<Array> all;
     all.reserve(model.outputs.size());
     const bool fills = sizes != run;
-    for (size_t i = 0; i < model.outputs.size(); ++i) {
-      const int at = static_cast<int>(i);
+    for (int at = 0; at < program.output_count(); ++at) {
+      const auto i = static_cast<size_t>(at);
+      // One whose size is known behind the run, or such a size.
+      if (i >= model.outputs.size() || model.outputs[i].data_axis >= 0) {
+        if (program.output(at).empty()) program.bind_output(at, Array(program.output(at).type()));
+        if (i < model.outputs.size()) all.emplace_back();
+        continue;
+      }
       const Type& whole = context.no_outputs[i].type();
       Type cut;
-      if (fills && whole.shape.rank() > 0)
+      // What the model says of its outputs may be less than what they are.
+      if (fills && whole.shape.rank() > 0 && model.outputs[i].type.shape.rank() > 0)
         for (const std::string& name : model.outputs[i].type.shape[0].names())
-          if (sizes.at(name) != run.at(name)) {
+          if (const auto asked = sizes.find(name); asked != sizes.end() && asked->second != run.at(name)) {
             if (cut.shape.empty()) cut = whole;
-            cut.shape[0] = cut.shape[0].size() / run.at(name) * sizes.at(name);
+            cut.shape[0] = cut.shape[0].size() / run.at(name) * asked->second;
           }
       const Type& type = cut.shape.empty() ? whole : cut;
-      Array result = place ? place(at, type) : Array();
-      if (result.empty()) result = Array(type);
-      if (result.type() != type)
-        fail<TypeError>("result '{}' is {}, the array given for it {}", model.outputs[i].name, type.str(),
-                        result.type().str());
+      Array result = placed(at, type, place);
       const bool direct =
           cut.shape.empty() && std::none_of(inputs.begin(), inputs.end(),
                                             [&](const Array& input) { return overlap(input, result); });
@@ -156,10 +160,35 @@ struct Session::Impl {
     return all;
   }
 
-  /// Copies the results that were not written where they belong.
-  static void finish(const Program& program, std::vector<Array>& results) {
+  Array placed(int at, const Type& type, const Place& place) const {
+    Array result = place ? place(at, type) : Array();
+    if (result.empty()) result = Array(type);
+    if (result.type() != type)
+      fail<TypeError>("result '{}' is {}, the array given for it {}",
+                      model.outputs[static_cast<size_t>(at)].name, type.str(), result.type().str());
+    return result;
+  }
+
+  /// Copies the results that were not written where they belong, and what counts of those whose size is known
+  /// only now.
+  void finish(const Program& program, std::vector<Array>& results, const Place& place) const {
+    int size_at = static_cast<int>(model.outputs.size());
+    for (size_t i = 0; i < results.size(); ++i) {
+      const int axis = model.outputs[i].data_axis;
+      if (axis < 0) continue;
+      const Array& whole = program.output(static_cast<int>(i));
+      const int64_t most = whole.shape()[static_cast<size_t>(axis)].size(),
+                    size = program.output(size_at++).int_at(0);
+      if (size < 0 || size > most)
+        fail<InputError>("result '{}' has {} places along axis {}, but there is room for {}",
+                         model.outputs[i].name, size, axis, most);
+      results[i] = placed(static_cast<int>(i), first_along(whole.type(), axis, size), place);
+      copy_first_along(whole, axis, results[i]);
+    }
     for (size_t i = 0; i < results.size(); ++i)
-      if (const Array& whole = program.output(static_cast<int>(i)); !whole.shares_memory(results[i]))
+      if (model.outputs[i].data_axis >= 0)
+        continue;
+      else if (const Array& whole = program.output(static_cast<int>(i)); !whole.shares_memory(results[i]))
         std::memcpy(results[i].data(), whole.data(), static_cast<size_t>(results[i].bytes()));
   }
 
@@ -173,7 +202,7 @@ struct Session::Impl {
     const Running now(running);
     program.set_threads(threads > 0 ? std::max(threads / now.count(), 1) : 0);
     program.run(cancel);
-    finish(program, results);
+    finish(program, results, place);
     return results;
   }
 };

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from conftest import ROOT
+from test_predict_model import node, save
 
 onnx = pytest.importorskip("onnx")
 
@@ -130,6 +131,25 @@ except millrace.Error as e: print(e)
     printed = python(program, desk, prefix)
     assert "result 'y' is f32[64, 4], 1024 bytes, but there is room for 12" in printed
     assert "absent.onnx" in printed
+
+
+def test_results_whose_size_depends_on_data_are_as_large_as_they_are(desk, prefix):
+    save(desk / "places.onnx", [node("NonZero", ["x"], ["y"])], [("x", 1, ["n"])], [("y", 7, [1, "found"])])
+    program = """
+import millrace, numpy
+session = millrace.Session("places.onnx")
+for x in ([0, 3, 0, 4], [1], [0, 0]):
+    x = numpy.array(x, numpy.float32)
+    right = numpy.array(numpy.nonzero(x))
+    (y,) = session.run(x)
+    room = numpy.full((1, 4), 9)
+    (same,) = session.run(x, out=[room])
+    assert y.shape == same.shape == right.shape and (y == right).all() and (same == right).all()
+    assert y.size == 0 or numpy.shares_memory(same, room)
+try: session.run(numpy.ones(4, numpy.float32), out=[numpy.zeros((1, 3), numpy.int64)])
+except millrace.Error as e: print(e)
+"""
+    assert "result 'y' is i64[1, 4], 32 bytes, but there is room for 24" in python(program, desk, prefix)
 
 
 def test_the_example_in_c_is_thirty_lines_and_compiles_without_a_warning(desk, prefix):

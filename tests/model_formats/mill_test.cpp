@@ -150,14 +150,17 @@ TEST_CASE("states that begin with zeros, as many as there are rows, are no numbe
     const Value state = graph.constant(Array::full(f32, {batch, 40}, 0.5));
     const Value weights = graph.constant(Array::full(f32, {40, 40}, 0.125));  // uniform, but of one size
     const Value product = graph.add("matmul", {graph.add("maximum", {x, state}), weights});
-    graph.set_outputs({product}, {"y"});
+    Array bias(f32, {batch, 40});  // a row for each, all alike
+    for (int64_t i = 0; i < bias.count(); ++i) bias.set(i, static_cast<double>(i % 40));
+    graph.set_outputs({graph.add("add", {product, graph.constant(std::move(bias))})}, {"y"});
     return graph;
   };
   const Session built = Session::load(mill_built(folder, model));
   for (const int64_t rows : {1, 4, 9, 50}) {
     const Array y = built.run({{Array::full(f32, {rows, 40}, 0.25)}})[0];
     REQUIRE(y.shape() == Shape{rows, 40});
-    CHECK(y.at(y.count() - 1) == 2.5);
+    CHECK(y.at(y.count() - 1) == 2.5 + 39);
+    CHECK(y.at(0) == 2.5);
   }
 }
 

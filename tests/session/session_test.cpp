@@ -411,3 +411,46 @@ TEST_CASE("a session says what does not fit") {
   CHECK_THROWS_AS(Session(std::move(turned)), InputError);
   CHECK_THROWS_AS(Session::load("no/such/model"), InputError);
 }
+
+TEST_CASE("results whose size depends on data are as large as they are, in new memory or the caller's") {
+  SessionModel model;
+  model.inputs = {{"x", {f32, {2, Dim::named("n")}}}, {"size", {i64, {}}}};
+  model.outputs = {{"twice", {f32, {2, Dim::named("found")}}, 1}, {"x2", {f32, {2, Dim::named("n")}}}};
+  model.graph = [](const Bindings& sizes) {
+    Graph graph;
+    const Value x = graph.input("x", {f32, {2, sizes.at("n")}}), size = graph.input("size", {i64, {}});
+    const Value twice = graph.add("add", {x, x});
+    graph.set_outputs({twice, graph.add("mul", {x, x}), size}, {"twice", "x2", "twice.size"});
+    return graph;
+  };
+  const Session session(model);
+  const Array x = Array::of(f32, {2, 3}, std::vector<double>{1, 2, 3, 4, 5, 6});
+  const auto run = [&](double size, const Session::Place& place) {
+    return session.run({{x, Array::scalar(i64, size)}}, place);
+  };
+  CHECK(run(2, {})[0].identical(Array::of(f32, {2, 2}, std::vector<double>{2, 4, 8, 10})));
+  CHECK(run(3, {})[0].count() == 6);
+  CHECK(run(0, {})[0].shape() == Shape{2, 0});
+  Array own(f32, {2, 1});
+  std::vector<int> asked;
+  const std::vector<Array> results = run(1, [&](int output, const Type& type) {
+    asked.push_back(output);
+    return type == own.type() ? own : Array();
+  });
+  CHECK(asked == std::vector<int>{1, 0});  // its size is known behind the run
+  CHECK(results[0].shares_memory(own));
+  CHECK(own.identical(Array::of(f32, {2, 1}, std::vector<double>{2, 8})));
+  CHECK(results[1].at(5) == 36);
+  for (const double wrong : {-1.0, 4.0})
+    CHECK_THROWS_WITH_AS(run(wrong, {}), doctest::Contains("'twice' has"), InputError);
+  // A graph that lacks the size is none.
+  model.graph = [](const Bindings& sizes) {
+    Graph graph;
+    const Value value = graph.input("x", {f32, {2, sizes.at("n")}});
+    (void)graph.input("size", {i64, {}});
+    graph.set_outputs({value, value}, {"twice", "x2"});
+    return graph;
+  };
+  CHECK_THROWS_WITH_AS(Session(model).run({{x, Array::scalar(i64, 1)}}), doctest::Contains("outputs"),
+                       InputError);
+}

@@ -1,10 +1,31 @@
 #include "onnx/import/call.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 
 namespace millrace::onnx {
 
 void ImportCall::refuse(const std::string& reason) const { fail<InputError>("{}", reason); }
+
+void ImportCall::refuse_sizes(const std::string& reason) const {
+  std::vector<std::string> names;
+  const auto add = [&](Value value) {
+    for (std::string& name : inputs_behind(graph, value))
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  };
+  for (size_t k = 0; k < operands_.size(); ++k) {
+    const Item& each = operands_[k];
+    if (each.form != Item::Form::tensor) continue;
+    if (each.bounded_axis >= 0)
+      add(each.size);
+    else if (k > 0)
+      add(each.value);
+  }
+  throw UnknownInputs(
+      names.empty() ? reason : fmt::format("{} (they come from '{}')", reason, fmt::join(names, "', '")),
+      names);
+}
 
 const Item& ImportCall::item(int k) const {
   if (!given(k)) refuse(fmt::format("input {} is left out", k));
@@ -23,6 +44,36 @@ Value ImportCall::operand(int k) const {
             "the size of its input '{}' depends on data, and it needs that size before the model runs", name),
         inputs_behind(graph, found.size));
   return found.value;
+}
+
+Value ImportCall::buffer(int k) const {
+  if (item(k).bounded_axis < 0) return operand(k);
+  return item(k).value;
+}
+
+Value ImportCall::true_size(int k, int64_t axis) const {
+  if (item(k).bounded_axis == axis) return item(k).size;
+  Array size(i64, Shape{});
+  size.set_int(0, graph.type(buffer(k)).shape[static_cast<size_t>(axis)].size());
+  return graph.constant(std::move(size));
+}
+
+ImportCall::Said ImportCall::sizes_said(int k) const {
+  const auto list = [](const Array& array) {
+    Ints all;
+    for (int64_t i = 0; i < array.count(); ++i) all.push_back(array.int_at(i));
+    return all;
+  };
+  const Value value = operand(k);
+  ops::Build build(graph);
+  const auto flat = [&] { return build.reshape(build.cast(value, i64), {graph.type(value).shape.count()}); };
+  if (const auto& between = item(k).between) return {list(between->least), list(between->most), flat()};
+  const Ints known = known_ints(k);
+  return {known, known, flat()};
+}
+
+Value ImportCall::element(Value all, int64_t i) {
+  return b.reshape(graph.add("slice", {all}, {{"starts", Ints{i}}, {"ends", Ints{i + 1}}}), {});
 }
 
 std::vector<Value> ImportCall::tensors() const {

@@ -62,6 +62,12 @@ class ImportCall {
   int rank(int k) const { return shape(k).rank(); }
   DType dtype(int k) const { return type(k).dtype; }
 
+  /// Operand k as large as it can be, where its size depends on data.
+  Value buffer(int k) const;
+  bool bounded(int k) const { return given(k) && item(k).bounded_axis >= 0; }
+  /// How large it is along an axis, i64[].
+  Value true_size(int k, int64_t axis) const;
+
   /// What an operand holds where that is known now, else null.
   const Array* known(int k) const { return given(k) ? graph.constant_value(operand(k)) : nullptr; }
   /// What an operand holds, which must be known, since sizes depend on it. UnknownInputs when it is not.
@@ -70,6 +76,16 @@ class ImportCall {
   double known_number(int k) const;
 
   bool has(std::string_view attribute) const { return node.find(attribute) != nullptr; }
+  /// What an operand of sizes holds, known or between bounds. UnknownInputs when neither.
+  struct Said {
+    Ints least, most;
+    Value values;  // i64[n]
+    bool known(size_t i) const { return least[i] == most[i]; }
+    bool known() const { return least == most; }
+  };
+  Said sizes_said(int k) const;
+  Value element(Value list, int64_t i);  // i64[] of an i64[n]
+
   int64_t integer(std::string_view attribute, std::optional<int64_t> fallback = std::nullopt) const;
   double number(std::string_view attribute, std::optional<double> fallback = std::nullopt) const;
   std::string text(std::string_view attribute, std::optional<std::string> fallback = std::nullopt) const;
@@ -89,6 +105,18 @@ class ImportCall {
 
   /// Why this node cannot be had, and what would help.
   [[noreturn]] void refuse(const std::string& reason) const;
+  /// Why sizes that depend on data do not go through it: UnknownInputs, for they may be known.
+  [[noreturn]] void refuse_sizes(const std::string& reason) const;
+  /// Of a tensor one size may depend on data.
+  [[noreturn]] void refuse_two_sizes() const {
+    refuse_sizes("two of its result's sizes depend on data, and Millrace has room for one");
+  }
+
+  const Items& items() const { return operands_; }
+  /// The same call in another graph, of other operands.
+  ImportCall with(Graph& other, Items operands) const {
+    return {node, opset, other, std::move(operands), folder, nested, learning};
+  }
 
  private:
   Items operands_;

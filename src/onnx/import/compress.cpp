@@ -8,15 +8,20 @@ using onnx::Item;
 
 /// The slices whose condition holds.
 MILLRACE_ONNX_IMPORT(Compress) {
-  Value x = call[0];
-  const int rank = std::max(1, call.rank(0));
+  Value x = call.buffer(0);
+  const Shape shape = call.b.shape(x);
+  const int rank = std::max(1, shape.rank());
   const bool flat = !call.has("axis");
-  if (flat || call.rank(0) == 0) x = call.b.reshape(x, {call.shape(0).count()});
+  if (flat || shape.rank() == 0) x = call.b.reshape(x, {shape.count()});
   const int64_t axis = flat ? 0 : call.axis(call.integer("axis"), rank);
   const int64_t size = call.b.shape(x)[static_cast<size_t>(axis)].size();
-  Value mask = call[1];
-  if (call.rank(1) != 1) call.refuse("its condition is no list");
-  const int64_t given = call.shape(1)[0].size();
+  if (call.bounded(0) && shape.rank() > 1 && (flat || call.item(0).bounded_axis != axis)) (void)call[0];
+  if (call.graph.type(call.buffer(1)).shape.rank() != 1) call.refuse("its condition is no list");
+  Value mask = call.buffer(1);
+  for (const int k : {0, 1})
+    if (call.bounded(k) && call.b.shape(mask)[0] == call.b.shape(call.buffer(k))[0])
+      mask = onnx::masked(call, mask, 0, call.item(k).size, 0);
+  const int64_t given = call.b.shape(mask)[0].size();
   if (given > size) mask = call.graph.add("slice", {mask}, {{"starts", Ints{0}}, {"ends", Ints{size}}});
   const onnx::Chosen found = onnx::chosen(call, mask);
   return {Item::bounded(call.graph.add("gather", {x, found.order}, {{"axis", axis}}), static_cast<int>(axis),
@@ -25,10 +30,11 @@ MILLRACE_ONNX_IMPORT(Compress) {
 
 /// The places of what is not 0, [rank, places].
 MILLRACE_ONNX_IMPORT(NonZero) {
-  const Shape shape = call.shape(0);
+  Value x = call.buffer(0);
+  const Shape shape = call.b.shape(x);
   const int64_t n = shape.count();
-  Value x = call[0];
-  if (!call.dtype(0).is_bool()) x = call.graph.add("not_equal", {x, call.fill(x, 0)});
+  if (call.bounded(0)) x = onnx::masked(call, x, call.item(0).bounded_axis, call.item(0).size, 0);
+  if (!call.b.dtype(x).is_bool()) x = call.graph.add("not_equal", {x, call.fill(x, 0)});
   const onnx::Chosen found = onnx::chosen(call, call.b.reshape(x, {n}));
   std::vector<Value> rows;
   int64_t stride = n;

@@ -1,4 +1,4 @@
-#include "onnx/import/call.h"
+#include "onnx/import/bounded.h"
 
 using namespace millrace;
 
@@ -11,5 +11,5 @@ MILLRACE_ONNX_IMPORT(ConstantOfShape) {
     if (one.count() != 1) call.refuse("its value must be one element");
     value = call.constant(one.reshaped({}));
   }
-  return {call.b.broadcast(value, Shape(call.known_ints(0)))};
+  return {onnx::expanded(call, value, call.sizes_said(0))};
 }

@@ -1,11 +1,10 @@
-#include "onnx/import/call.h"
+#include "onnx/import/bounded.h"
 
 using namespace millrace;
 using onnx::Ints;
 
 namespace {
 
-/// Each position takes that which lies 1, 2, 4 … before: log2(size) steps.
 std::vector<Value> cumulative(onnx::ImportCall& call, std::string_view op, double neutral) {
   const int rank = call.rank(0);
   const int64_t axis = call.axis(static_cast<int64_t>(call.known_number(1)), rank);
@@ -24,8 +23,7 @@ std::vector<Value> cumulative(onnx::ImportCall& call, std::string_view op, doubl
   };
   Value x = call[0];
   if (exclusive && sizes[at] > 0) x = shifted(x, 1);
-  for (int64_t by = 1; by < sizes[at]; by *= 2) x = call.b.binary(op, x, shifted(x, by));
-  return {x};
+  return {onnx::running(call, op, x, axis, neutral, reverse)};
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
-#include "onnx/import/call.h"
+#include "onnx/import/bounded.h"
 
 using namespace millrace;
 using onnx::Ints;
 
 MILLRACE_ONNX_IMPORT(Expand) {
+  const onnx::ImportCall::Said said = call.sizes_said(1);
+  if (!said.known() || call.bounded(0)) return {onnx::expanded(call, call.item(0), said)};
   return {call.b.broadcast(call[0], broadcast_shapes(call.shape(0), Shape(call.known_ints(1))))};
 }
 

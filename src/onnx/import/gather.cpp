@@ -2,11 +2,20 @@
 
 using namespace millrace;
 using onnx::Ints;
+using onnx::Item;
 
 MILLRACE_ONNX_IMPORT(Gather) {
-  const int64_t axis = call.axis(call.integer("axis", 0), call.rank(0));
-  const Value indices = counted_from_front(call, call[1], call.shape(0)[static_cast<size_t>(axis)].size());
-  return {call.graph.add("gather", {call[0], indices}, {{"axis", axis}})};
+  const Value x = call.buffer(0), at = call.buffer(1);
+  const int64_t axis = call.axis(call.integer("axis", 0), call.b.shape(x).rank());
+  const Value indices = counted_from_front(call, at, call.true_size(0, axis));
+  const Value result = call.graph.add("gather", {x, indices}, {{"axis", axis}});
+  const bool moved = call.bounded(0) && call.item(0).bounded_axis != axis;
+  if (moved && call.bounded(1)) call.refuse_two_sizes();
+  if (call.bounded(1))
+    return {Item::bounded(result, static_cast<int>(axis) + call.item(1).bounded_axis, call.item(1).size)};
+  if (!moved) return {result};
+  const int from = call.item(0).bounded_axis;
+  return {Item::bounded(result, from < axis ? from : from + call.b.shape(at).rank() - 1, call.item(0).size)};
 }
 
 /// Each position of the result takes one element: indices into the flattened data.
@@ -19,7 +28,8 @@ MILLRACE_ONNX_IMPORT(GatherElements) {
 /// Each row of indices takes a slice.
 MILLRACE_ONNX_IMPORT(GatherND) {
   const int64_t batch = call.integer("batch_dims", 0);
-  const Ints sizes = call.shape(0).sizes(), places = call.shape(1).sizes();
+  const Value x = call.buffer(0), indices = call.buffer(1);
+  const Ints sizes = call.b.shape(x).sizes(), places = call.b.shape(indices).sizes();
   const auto depth = places.empty() ? 0 : places.back();
   if (places.empty() || batch < 0 || batch + depth > static_cast<int64_t>(sizes.size()) ||
       batch >= static_cast<int64_t>(places.size()))
@@ -36,13 +46,23 @@ MILLRACE_ONNX_IMPORT(GatherND) {
       Ints from(places.size(), 0), to = places;
       from.back() = d - batch;
       to.back() = d - batch + 1;
-      const Value column = call.graph.add("slice", {call[1]}, {{"starts", from}, {"ends", to}});
-      at = counted_from_front(call, call.b.reshape(column, rows), size);
+      const Value column = call.graph.add("slice", {indices}, {{"starts", from}, {"ends", to}});
+      at = counted_from_front(call, call.b.reshape(column, rows), call.true_size(0, d));
     }
     flat = call.b.add(flat, call.b.mul(at, static_cast<double>(stride)));
     stride *= size;
   }
   Shape table{stride};
   for (size_t d = static_cast<size_t>(batch + depth); d < sizes.size(); ++d) table.emplace_back(sizes[d]);
-  return {call.graph.add("gather", {call.b.reshape(call[0], table), flat}, {{"axis", int64_t{0}}})};
+  const Value result = call.graph.add("gather", {call.b.reshape(x, table), flat}, {{"axis", int64_t{0}}});
+  // The axis of the data that lies behind what is looked up, or in front of it, is one of the result.
+  const int from = call.bounded(0) ? call.item(0).bounded_axis : -1;
+  const bool behind = from >= batch + depth, in_front = from >= 0 && from < batch;
+  if (call.bounded(1) && (behind || call.item(1).bounded_axis == std::ssize(places) - 1))
+    call.refuse_sizes(
+        "two of its result's sizes, or how deep it looks, depend on data; Millrace has room for one");
+  if (call.bounded(1)) return {Item::bounded(result, call.item(1).bounded_axis, call.item(1).size)};
+  if (in_front) return {Item::bounded(result, from, call.item(0).size)};
+  if (!behind) return {result};
+  return {Item::bounded(result, rows.rank() + from - static_cast<int>(batch + depth), call.item(0).size)};
 }

@@ -9,6 +9,7 @@
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
 #include "base/suggest.h"
+#include "onnx/import/bounded.h"
 #include "onnx/import/call.h"
 #include "onnx/import/control.h"
 #include "onnx/import/ranks.h"
@@ -465,11 +466,57 @@ class Importer : public NestedGraphs {
                      : levels_.empty()  ? &notes_
                                         : &in_bodies_);
       check_ranks(one);
-      return rule ? rule->run(one) : element_wise(one, *same);
+      const auto run = [&](ImportCall& each) { return rule ? rule->run(each) : element_wise(each, *same); };
+      for (int k = 0; k < one.count(); ++k)
+        if (one.bounded(k)) return carried(one, run);
+      return run(one);
     };
     if (all_known(operands) && !takes_graphs(node))
       if (std::optional<Items> constants = folded(operands, write)) return std::move(*constants);
-    return write(graph(), std::move(operands));
+    Items results = write(graph(), operands);
+    ImportCall one(node, opset, graph(), operands, model_.folder, *this);
+    add_bounds(one, results, write);
+    return results;
+  }
+
+  /// What is computed from sizes that depend on data has bounds, as these have.
+  template <typename Write>
+  void add_bounds(ImportCall& call, Items& results, const Write& write) {
+    Items least = call.items(), most = call.items();
+    bool any = false;
+    for (int k = 0; k < call.count(); ++k) {
+      if (!call.given(k)) continue;
+      const auto at = static_cast<size_t>(k);
+      const Item& item = call.item(k);
+      if (item.form != Item::Form::tensor || item.bounded_axis >= 0) return;
+      const Array* known = graph().constant_value(item.value);
+      if (!item.between && !known) return;
+      any = any || item.between;
+      if (known && known->count() > kSmall) return;
+      const auto negative = [](const Array& array) {
+        for (int64_t i = 0; i < array.count(); ++i)
+          if (array.at(i) < 0) return true;
+        return false;
+      };
+      // Of products and quotients, what is below 0 turns bounds round.
+      const bool product = call.node.op_type == "Mul" || call.node.op_type == "ReduceProd";
+      if (product && negative(item.between ? item.between->least : *known)) return;
+      least[at].value = graph().constant(item.between ? item.between->least : *known);
+      most[at].value = graph().constant(item.between ? item.between->most : *known);
+    }
+    if (!any || !grows(call)) return;
+    const std::optional<Items> low = folded(least, write), high = folded(most, write);
+    if (!low || !high) return;
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Array *const a = graph().constant_value(low->at(i).value), *const b = graph().constant_value(
+                                                                           high->at(i).value);
+      if (results[i].form != Item::Form::tensor || !a || !b || a->type() != b->type() || is_real(a->dtype()))
+        continue;
+      if (a->identical(*b))
+        results[i] = Item(high->at(i).value);
+      else
+        results[i].between = std::make_shared<const Item::Between>(*a, *b);
+    }
   }
 
   static Items element_wise(ImportCall& call, const Operator& op) {

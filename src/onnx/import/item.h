@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/array.h>
 #include <millrace/graph.h>
 
 #include "onnx/host_value.h"
@@ -24,6 +25,12 @@ struct Item {
   /// i64[], says how much of it counts.
   int bounded_axis = -1;
   Value size;
+  /// Of a tensor of whole numbers that is computed from such sizes: what it holds where all of them are 0,
+  /// and where all are as large as they can be. Each element lies in between.
+  struct Between {
+    Array least, most;
+  };
+  std::shared_ptr<const Between> between;
 
   Item() = default;
   Item(Value tensor)

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include <millrace/tensor.h>
 
@@ -38,10 +39,14 @@ class LoopRule {
     if (!call.given(0))
       limit_ = INT64_MAX;
     else if (call.known(0))
-      limit_ = std::max<int64_t>(call.known_ints(0)[0], 0);
+      most_ = limit_ = std::max<int64_t>(call.known_ints(0)[0], 0);
+    else if (call.item(0).between)
+      most_ = std::max<int64_t>(call.sizes_said(0).most[0], 0);
     for (int k = 2; k < call.count(); ++k) first_.push_back(call.given(k) ? call.item(k) : Item::empty());
     if (body_->outputs.size() < 1 + first_.size()) call.refuse("its body gives too few values");
     stacks_ = body_->outputs.size() - 1 - first_.size();
+    grows_.resize(first_.size());
+    for (size_t k = 0; k < first_.size(); ++k) grows_[k].axis = first_[k].bounded_axis;
   }
 
   Items run() {
@@ -96,6 +101,40 @@ class LoopRule {
     throw onnx::UnknownInputs("how often it runs is not known before the model runs, and " + what, {});
   }
 
+  /// What is carried, as large as it can become, and how large it is.
+  struct Growth {
+    int axis = -1;     // -1: of one size
+    int64_t each = 0;  // more in a step, at most
+  };
+
+  static int64_t size_along(const Type& type, int axis) {
+    return type.shape[static_cast<size_t>(axis)].size();
+  }
+
+  /// One that grows has room for all steps.
+  Value with_room(const Item& item, const Growth& growth, const std::string& name) {
+    if (item.form != Item::Form::tensor) unknown(fmt::format("'{}', which it carries, is no tensor", name));
+    if (growth.each == 0) return item.value;
+    constexpr int64_t most_steps = int64_t{1} << 20;
+    constexpr int64_t most_places = int64_t{1} << 40;
+    if (!most_ || *most_ > most_steps || growth.each > most_places / std::max<int64_t>(*most_, 1))
+      unknown(fmt::format(
+          "'{}', which it carries, grows by {} along axis {} in a step: give the loop a number of "
+          "steps that is known, at most {}, so that there can be room for it",
+          name, growth.each, growth.axis, most_steps));
+    const Ints sizes = call_.b.shape(item.value).sizes();
+    Ints low(sizes.size(), 0), high(sizes.size(), 0);
+    high[static_cast<size_t>(growth.axis)] = *most_ * growth.each;
+    return *most_ == 0 ? item.value : call_.graph.add("pad", {item.value}, {{"low", low}, {"high", high}});
+  }
+
+  Value size_of(const Item& item, int axis) {
+    if (item.bounded_axis >= 0) return item.size;
+    Array size(i64, Shape{});
+    size.set_int(0, size_along(call_.graph.type(item.value), axis));
+    return call_.constant(size);
+  }
+
   Value tensor_of(const Item& item, const char* what) {
     if (item.form != Item::Form::tensor || item.bounded_axis >= 0)
       unknown(fmt::format("{} is no tensor of a known size", what));
@@ -113,18 +152,21 @@ class LoopRule {
       carries[0] =
           call_.graph.add("logical_and", {carries[0], call_.graph.add("less", {carries[1], end[0]})});
     }
-    for (const Item& each : first_) carries.push_back(tensor_of(each, "what it carries"));
+    for (size_t k = 0; k < first_.size(); ++k)
+      carries.push_back(with_room(first_[k], grows_[k], body_->inputs[2 + k].name));
+    for (size_t k = 0; k < first_.size(); ++k)
+      if (grows_[k].axis >= 0) carries.push_back(size_of(first_[k], grows_[k].axis));
     std::vector<onnx::BodyArgument> arguments;
     for (size_t k = 0; k < carries.size() + end.size(); ++k) {
       const Value value = k < carries.size() ? carries[k] : end[0];
-      arguments.push_back(
-          {call_.graph.type(value),
-           k < body_->inputs.size() && k >= 2 ? body_->inputs[k].name : fmt::format("loop{}", k),
-           {value}});
+      arguments.push_back({call_.graph.type(value),
+                           k < 2 + first_.size() && k >= 2 ? body_->inputs[k].name : fmt::format("loop{}", k),
+                           {value}});
     }
     bool always = limit_ && (!call_.given(1) || (call_.known(1) && call_.known(1)->at(0) != 0));
     onnx::ControlBody body = call_.nested.body_of(
         arguments, [&](Graph& graph, std::span<const Value> in) { return step(graph, in, always); });
+    if (std::exchange(again_, false)) return in_graph();  // with what is known of its growth now
     ops::ScanOperands over;
     over.conditional = true;
     over.carries = carries;
@@ -136,9 +178,12 @@ class LoopRule {
     const Value loop = ops::add_scan(call_.graph, over, std::move(body.graph));
     const auto result = [&](size_t k) { return Value{loop.node, static_cast<int32_t>(k)}; };
     Items results;
-    for (size_t k = 0; k < first_.size(); ++k) results.emplace_back(result(k + 2));
+    size_t next = first_.size() + 2;
+    for (size_t k = 0; k < first_.size(); ++k)
+      results.push_back(grows_[k].axis < 0 ? Item(result(k + 2))
+                                           : Item::bounded(result(k + 2), grows_[k].axis, result(next++)));
     for (size_t k = 0; k < stacks_; ++k) {
-      const Value stack = result(first_.size() + 2 + k);
+      const Value stack = result(next + k);
       results.push_back(always || limit_ == 0 ? Item(stack) : Item::bounded(stack, 0, result(1)));
     }
     return results;
@@ -149,7 +194,10 @@ class LoopRule {
   std::vector<Value> step(Graph& graph, std::span<const Value> in, bool& always) {
     ops::Build b(graph);
     Items arguments{in[1], in[0]};
-    for (size_t k = 0; k < first_.size(); ++k) arguments.emplace_back(in[2 + k]);
+    size_t size_at = 2 + first_.size();
+    for (size_t k = 0; k < first_.size(); ++k)
+      arguments.push_back(grows_[k].axis < 0 ? Item(in[2 + k])
+                                             : Item::bounded(in[2 + k], grows_[k].axis, in[size_at++]));
     const Items results = call_.nested.inline_nested(*body_, arguments);
     Value going = tensor_of(results[0], "whether it goes on");
     if (going != in[0]) {
@@ -159,23 +207,72 @@ class LoopRule {
       going = b.reshape(b.cast(going, boolean), {});
     }
     const Value next = b.add(in[1], 1);
-    if (!limit_) going = graph.add("logical_and", {going, graph.add("less", {next, in[2 + first_.size()]})});
-    std::vector<Value> outputs = {going, next};
-    for (size_t k = 0; k < first_.size(); ++k) {
-      const Value value = tensor_of(results[1 + k], "what it carries");
-      if (graph.type(value) != graph.type(in[2 + k]))
-        unknown(fmt::format("'{}', which it carries, changes from {} to {} in a step",
-                            body_->inputs[2 + k].name, graph.type(in[2 + k]).str(), graph.type(value).str()));
-      outputs.push_back(value);
-    }
+    if (!limit_) going = graph.add("logical_and", {going, graph.add("less", {next, in[size_at]})});
+    std::vector<Value> outputs = {going, next}, sizes;
+    for (size_t k = 0; k < first_.size(); ++k)
+      outputs.push_back(carried(graph, results[1 + k], in[2 + k], k, sizes));
+    outputs.insert(outputs.end(), sizes.begin(), sizes.end());
     for (size_t k = 0; k < stacks_; ++k)
       outputs.push_back(tensor_of(results[1 + first_.size() + k], "what it stacks"));
     return outputs;
   }
 
+  /// What is handed on to the next step, in the memory of what this one had; `sizes` gets its size where it
+  /// has one.
+  Value carried(Graph& graph, const Item& item, Value had, size_t k, std::vector<Value>& sizes) {
+    Growth& growth = grows_[k];
+    const std::string& name = body_->inputs[2 + k].name;
+    if (item.form != Item::Form::tensor) unknown(fmt::format("'{}', which it carries, is no tensor", name));
+    const Type &before = graph.type(had), after = graph.type(item.value);
+    const auto changes = [&]() {
+      unknown(fmt::format("'{}', which it carries, changes from {} to {} in a step", name, before.str(),
+                          after.str()));
+    };
+    if (before.dtype != after.dtype || before.shape.rank() != after.shape.rank()) changes();
+    int axis = item.bounded_axis;
+    for (int d = 0; d < before.shape.rank(); ++d)
+      if (d != axis && before.shape[static_cast<size_t>(d)] != after.shape[static_cast<size_t>(d)]) {
+        if (axis >= 0) changes();
+        axis = d;
+      }
+    if (axis < 0) {
+      if (growth.axis >= 0) sizes.push_back(size_in(graph, before, growth.axis));
+      return item.value;
+    }
+    const int64_t room = size_along(before, axis), now = size_along(after, axis);
+    if (growth.axis < 0) {  // that it grows is new
+      growth = {axis, std::max<int64_t>(now - room, 0)};
+      again_ = true;
+      return had;
+    }
+    // Its first step is measured as it begins; what a step adds is the same in all.
+    if (growth.axis != axis || now - room > std::max(growth.each, int64_t{0})) {
+      if (growth.axis != axis || growth.each > 0) changes();
+      growth.each = now - room;
+      again_ = true;
+      sizes.push_back(item.size);
+      return had;
+    }
+    sizes.push_back(item.bounded_axis >= 0 ? item.size : size_in(graph, after, axis));
+    if (now == room) return item.value;
+    Ints none(before.shape.size(), 0);
+    if (now > room)
+      return graph.add("slice", {item.value}, {{"starts", none}, {"ends", before.shape.sizes()}});
+    Ints high = none;
+    high[static_cast<size_t>(axis)] = room - now;
+    return graph.add("pad", {item.value}, {{"low", none}, {"high", high}});
+  }
+
+  static Value size_in(Graph& graph, const Type& type, int axis) {
+    return graph.scalar(i64, static_cast<double>(size_along(type, axis)));
+  }
+
   onnx::ImportCall& call_;
   const std::shared_ptr<const onnx::GraphProto> body_;
   std::optional<int64_t> limit_;  // nullopt: not known
+  std::optional<int64_t> most_;   // steps, where a limit is known or has one
+  std::vector<Growth> grows_;     // of what it carries
+  bool again_ = false;            // more of it grows than was known
   Items first_;                   // what it carries
   size_t stacks_ = 0;
 };

@@ -15,7 +15,7 @@ std::vector<Value> corners_of(onnx::ImportCall& call, const Ints& sizes, bool ce
   std::vector<Value> c;
   for (int64_t k = 0; k < 4; ++k)
     c.push_back(
-        call.b.reshape(call.graph.add("slice", {call[0]},
+        call.b.reshape(call.graph.add("slice", {call.buffer(0)},
                                       {{"starts", Ints{0, 0, k}}, {"ends", Ints{sizes[0], sizes[1], k + 1}}}),
                        {sizes[0], sizes[1]}));
   if (centres) {  // x, y, width, height
@@ -51,12 +51,16 @@ Value overlaps(onnx::ImportCall& call, const std::vector<Value>& c, int64_t batc
 /// Boxes from the best one on, without those that overlap a better one: a loop over the boxes of each class
 /// by their scores. The result is as large as it can be, with how much of it counts beside.
 MILLRACE_ONNX_IMPORT(NonMaxSuppression) {
-  const Ints boxes = call.shape(0).sizes(), scores = call.shape(1).sizes();
+  const Ints boxes = call.graph.type(call.buffer(0)).shape.sizes(),
+             scores = call.graph.type(call.buffer(1)).shape.sizes();
   if (boxes.size() != 3 || scores.size() != 3 || boxes[2] != 4 || boxes[0] != scores[0] ||
       boxes[1] != scores[2])
     call.refuse("its scores do not fit its boxes");
   const int64_t batch = boxes[0], n = boxes[1], classes = scores[1], groups = batch * classes;
-  const int64_t most = call.given(2) ? std::clamp<int64_t>(call.known_ints(2).at(0), 0, n) : 0;
+  const onnx::ImportCall::Said said =
+      call.given(2) ? call.sizes_said(2) : onnx::ImportCall::Said{{0}, {0}, {}};
+  if (said.most.size() != 1) call.refuse("how many boxes there may be is not one number");
+  const int64_t most = std::clamp<int64_t>(said.most[0], 0, n);
   if (most == 0 || groups == 0) {
     Array none(i64, {0, 3});
     return {call.constant(none)};
@@ -67,11 +71,18 @@ MILLRACE_ONNX_IMPORT(NonMaxSuppression) {
   };
   const Value share = limit(3, 0);
   const Value ranked =
-      call.graph.add("top_k", {call.b.reshape(call.b.cast(call[1], f32), {groups, n})}, {{"k", n}});
+      call.graph.add("top_k", {call.b.reshape(call.b.cast(call.buffer(1), f32), {groups, n})}, {{"k", n}});
   const Value order{ranked.node, 1};  // [groups, n], the best first
   Value candidate = call.b.broadcast(call.scalar(boolean, 1), {groups, n});
   if (call.given(4))
     candidate = call.graph.add("greater", {ranked, call.b.broadcast(limit(4, 0), {groups, n})});
+  for (const int k : {0, 1}) {  // boxes that are there
+    if (!call.bounded(k)) continue;
+    if (call.item(k).bounded_axis != (k == 0 ? 1 : 2)) (void)call[k];
+    candidate = call.graph.add(
+        "logical_and",
+        {candidate, call.graph.add("less", {order, call.b.broadcast(call.item(k).size, {groups, n})})});
+  }
   // Overlaps in the order of each class's scores.
   const Value overlap =
       overlaps(call, corners_of(call, boxes, call.integer("center_point_box", 0) != 0), batch, n);
@@ -97,28 +108,38 @@ MILLRACE_ONNX_IMPORT(NonMaxSuppression) {
               could = body->input("could", {boolean, {groups}});
   const Value here = b.broadcast(is, {groups, n});
   const Value was = b.cast(b.max(b.cast(body->add("logical_and", {gone, here}), u8), {1}, false), boolean);
-  const Value room = body->add("less", {taken, b.fill(taken, static_cast<double>(most))});
+  const Value room = said.known()
+                         ? body->add("less", {taken, b.fill(taken, static_cast<double>(most))})
+                         : body->add("less", {taken, b.broadcast(body->input("most", {i64, {}}), {groups})});
   const Value keep =
       body->add("logical_and", {body->add("logical_and", {could, body->add("logical_not", {was})}), room});
   const Value kept_row = b.broadcast(b.reshape(keep, {groups, 1}), {groups, n});
   body->set_outputs({body->add("logical_or", {gone, body->add("logical_and", {covered, kept_row})}),
                      b.add(taken, b.cast(keep, i64)), keep});
-  Array diagonal(boolean, {n, n});
-  for (int64_t i = 0; i < n; ++i) diagonal.set(i * n + i, 1);
-  const Value loop = ops::add_scan(
-      call.graph,
-      {{call.b.broadcast(call.scalar(boolean, 0), {groups, n}),
-        call.b.broadcast(call.scalar(i64, 0), {groups})},
-       {call.b.transpose(covers, {1, 0, 2}), call.constant(diagonal), call.b.transpose(candidate, {1, 0})},
-       {},
-       n,
-       false},
-      body);
+  const auto along = [&](int64_t axis) {
+    return call.graph.add("iota", {}, {{"shape", Shape{n, n}}, {"axis", axis}});
+  };
+  const Value diagonal = call.graph.add("equal", {along(0), along(1)});
+  std::vector<Value> invariants;
+  if (!said.known()) invariants.push_back(call.element(said.values, 0));
+  const Value loop =
+      ops::add_scan(call.graph,
+                    {{call.b.broadcast(call.scalar(boolean, 0), {groups, n}),
+                      call.b.broadcast(call.scalar(i64, 0), {groups})},
+                     {call.b.transpose(covers, {1, 0, 2}), diagonal, call.b.transpose(candidate, {1, 0})},
+                     invariants,
+                     n,
+                     false},
+                    body);
   const Value keeps = call.b.transpose({loop.node, 2}, {1, 0});  // [groups, n]
 
-  const int64_t all = groups * n, bound = groups * most;
+  // So many are bound that few are cut off, and a graph for one size is like that for another.
+  constexpr int64_t few = 32;
+  const int64_t all = groups * n, bound = said.most[0] <= few ? groups * said.most[0] : groups * most;
   onnx::Chosen found = onnx::chosen(call, call.b.reshape(keeps, {all}));
-  found.order = call.graph.add("slice", {found.order}, {{"starts", Ints{0}}, {"ends", Ints{bound}}});
+  found.order = call.graph.add(
+      "gather", {found.order, call.graph.add("iota", {}, {{"shape", Shape{bound}}, {"axis", int64_t{0}}})},
+      {{"axis", int64_t{0}}});
   const auto divided = [&](std::string_view op, Value x, int64_t by) {
     return call.b.binary(op, x, call.fill(x, static_cast<double>(by)));
   };

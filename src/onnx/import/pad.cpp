@@ -1,9 +1,10 @@
 #include <algorithm>
 
-#include "onnx/import/call.h"
+#include "onnx/import/bounded.h"
 
 using namespace millrace;
 using onnx::Ints;
+using onnx::Item;
 
 namespace {
 
@@ -24,10 +25,51 @@ Ints mirrored(onnx::ImportCall& call, int64_t size, int64_t before, int64_t behi
   return places;
 }
 
+/// One axis is padded by what is known when the model runs, or its own size is.
+onnx::Items padded_at_run_time(onnx::ImportCall& call) {
+  const onnx::ImportCall::Said said = call.sizes_said(1);
+  Item x = call.item(0);
+  const int rank = call.b.shape(x.value).rank();
+  std::optional<Ints> axes;
+  if (call.given(3)) axes = call.known_ints(3);
+  const size_t count = axes ? axes->size() : static_cast<size_t>(rank);
+  if (said.most.size() != 2 * count) call.refuse("it needs two numbers for each axis");
+  if (call.text("mode", "constant") != "constant")
+    call.refuse_sizes("how much it pads depends on data, and it pads by more than a value");
+  const double value = call.given(2) ? call.known_number(2) : 0;
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t axis = axes ? call.axis((*axes)[i], rank) : static_cast<int64_t>(i);
+    if (said.known(i) && said.known(count + i) && said.most[i] == 0 && said.most[count + i] == 0) continue;
+    if (said.least[i] < 0 || said.least[count + i] < 0)
+      call.refuse_sizes("it may take away, by what depends on data");
+    const bool known = said.known(i) && said.known(count + i);
+    if (x.bounded_axis >= 0 && x.bounded_axis != axis && !known) call.refuse_two_sizes();
+    const auto filling = [&](int64_t size) {
+      Shape shape = call.b.shape(x.value);
+      shape[static_cast<size_t>(axis)] = size;
+      return call.b.broadcast(call.scalar(call.b.dtype(x.value), value), shape);
+    };
+    const std::vector<Value> parts = {filling(said.most[i]), x.value, filling(said.most[count + i])};
+    if (known && x.bounded_axis != axis) {
+      x.value = call.graph.add("concat", parts, {{"axis", axis}});
+      continue;
+    }
+    Array whole(i64, Shape{});
+    whole.set_int(0, call.b.shape(x.value)[static_cast<size_t>(axis)].size());
+    x = onnx::joined(call, parts,
+                     {call.element(said.values, static_cast<int64_t>(i)),
+                      x.bounded_axis == axis ? x.size : call.constant(whole),
+                      call.element(said.values, static_cast<int64_t>(count + i))},
+                     axis);
+  }
+  return {x};
+}
+
 }  // namespace
 
 MILLRACE_ONNX_IMPORT(Pad) {
   const bool old = call.opset < 11;
+  if (!old && (call.bounded(0) || call.item(1).between)) return padded_at_run_time(call);
   const std::string mode = call.text("mode", "constant");
   const Ints given = old ? call.ints("pads") : call.known_ints(1);
   const auto rank = static_cast<size_t>(call.rank(0));

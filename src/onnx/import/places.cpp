@@ -3,9 +3,12 @@
 namespace millrace::onnx {
 
 Value counted_from_front(ImportCall& call, Value indices, int64_t size) {
+  return counted_from_front(call, indices, call.scalar(i64, static_cast<double>(size)));
+}
+
+Value counted_from_front(ImportCall& call, Value indices, Value size) {
   const Value wide = call.b.cast(indices, i64);
-  return call.b.select(call.graph.add("less", {wide, call.fill(wide, 0)}),
-                       call.b.add(wide, static_cast<double>(size)), wide);
+  return call.b.select(call.graph.add("less", {wide, call.fill(wide, 0)}), call.b.add(wide, size), wide);
 }
 
 Value places_of_elements(ImportCall& call, int64_t axis) {

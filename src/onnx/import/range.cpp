@@ -6,6 +6,21 @@
 using namespace millrace;
 
 MILLRACE_ONNX_IMPORT(Range) {
+  if (call.item(0).between || call.item(1).between) {  // from one size to another
+    const auto from = call.sizes_said(0), to = call.sizes_said(1);
+    const int64_t step = call.known_ints(2).at(0);
+    constexpr int64_t far = int64_t{1} << 48;
+    if (from.least.at(0) < -far || to.most.at(0) > far || step > far) call.refuse("it has too many elements");
+    if (step < 1) call.refuse_sizes("its limits depend on data, and it does not go upwards");
+    const int64_t most = std::max<int64_t>(to.most.at(0) - from.least.at(0) + step - 1, 0) / step;
+    const Value start = call.element(from.values, 0), end = call.element(to.values, 0);
+    const auto whole = [&](int64_t value) { return call.b.reshape(call.ints_constant({value}), {}); };
+    const Value distance = call.b.binary("maximum", call.b.sub(end, start), whole(0));
+    const Value count = call.b.binary("div", call.b.add(distance, whole(step - 1)), whole(step));
+    const Value steps = call.graph.add("iota", {}, {{"shape", Shape{most}}, {"axis", int64_t{0}}});
+    const Value all = call.b.add(call.b.mul(steps, static_cast<double>(step)), start);
+    return {onnx::Item::bounded(call.b.cast(all, call.dtype(0)), 0, count)};
+  }
   const double start = call.known_number(0), limit = call.known_number(1), delta = call.known_number(2);
   if (delta == 0) call.refuse("its delta is 0");
   const double count = std::max(0.0, std::ceil((limit - start) / delta));

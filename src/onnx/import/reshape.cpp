@@ -1,26 +1,15 @@
-#include "onnx/import/call.h"
+#include "onnx/import/bounded.h"
 
 using namespace millrace;
 using onnx::Ints;
 
 MILLRACE_ONNX_IMPORT(Reshape) {
-  Ints wanted = call.opset < 5 ? call.ints("shape") : call.known_ints(1);
-  const Ints have = call.shape(0).sizes();
-  int64_t rest = -1, others = 1;
-  for (size_t d = 0; d < wanted.size(); ++d) {
-    if (wanted[d] == 0 && call.integer("allowzero", 0) == 0) {
-      if (d >= have.size()) call.refuse("it keeps a dimension that is not there");
-      wanted[d] = have[d];
-    }
-    if (wanted[d] == -1) {
-      if (rest >= 0) call.refuse("two of its sizes are -1");
-      rest = static_cast<int64_t>(d);
-    } else {
-      others *= wanted[d];
-    }
+  if (call.opset < 5) {
+    const Ints wanted = call.ints("shape");
+    return {reshaped(call, call.item(0), {wanted, wanted, {}})};
   }
-  if (rest >= 0) wanted[static_cast<size_t>(rest)] = others == 0 ? 0 : call.shape(0).count() / others;
-  return {call.b.reshape(call[0], Shape(wanted))};
+  (void)call.buffer(0);  // a tensor
+  return {reshaped(call, call.item(0), call.sizes_said(1))};
 }
 
 MILLRACE_ONNX_IMPORT(Flatten) {

@@ -3,14 +3,80 @@
 #include <map>
 #include <numeric>
 
-#include "onnx/import/call.h"
+#include "onnx/import/bounded.h"
 
 using namespace millrace;
 using onnx::Ints;
+using onnx::Item;
 
-/// The slices along an axis (or elements) that differ. What it looks at must be known: nothing bounds its
-/// results but the whole.
+namespace {
+
+/// What the model is given: all pairs of slices are compared.
+onnx::Items unique_at_run_time(onnx::ImportCall& call) {
+  ops::Build& b = call.b;
+  const bool whole = !call.has("axis"), sorted = call.integer("sorted", 1) != 0;
+  const Item& item = call.item(0);
+  const Shape shape = call.graph.type(item.value).shape;
+  const int64_t axis = whole ? 0 : call.axis(call.integer("axis"), shape.rank());
+  const auto at = static_cast<size_t>(axis);
+  if (call.bounded(0) && (whole ? shape.rank() > 1 : item.bounded_axis != axis)) (void)call[0];
+  const Value x = whole ? b.reshape(item.value, {shape.count()}) : item.value;
+  const int64_t n = b.shape(x)[at].size(), width = n == 0 ? 0 : b.shape(x).count() / n;
+  if (n > 0 && (n > (int64_t{1} << 26) / n || width > 64))
+    call.refuse("it compares more than 2^26 pairs, or slices of more than 64 elements");
+  // [width, n]
+  Ints order{axis};
+  for (int64_t d = 0; d < b.shape(x).rank(); ++d)
+    if (d != axis) order.push_back(d);
+  Value rows = b.reshape(b.transpose(x, order), {n, width});
+  if (b.dtype(rows).is_bool()) rows = b.cast(rows, u8);
+  const Shape pairs{n, n};
+  const auto node = [&](std::string_view op, Value u, Value v) { return call.graph.add(op, {u, v}); };
+  Value equal = b.broadcast(call.scalar(boolean, 1), pairs),
+        less = b.broadcast(call.scalar(boolean, 0), pairs);
+  for (int64_t k = width - 1; k >= 0; --k) {  // the first element that differs decides
+    const Value column = call.graph.add("slice", {rows}, {{"starts", Ints{0, k}}, {"ends", Ints{n, k + 1}}});
+    const Value own = b.broadcast(column, pairs), other = b.broadcast(b.reshape(column, {1, n}), pairs);
+    const Value same = node("equal", own, other);
+    less = node("logical_or", node("less", other, own), node("logical_and", same, less));
+    equal = node("logical_and", same, equal);
+  }
+  const auto place = [&](int64_t along) {
+    return call.graph.add("iota", {}, {{"shape", pairs}, {"axis", along}});
+  };
+  const auto any = [&](Value of) { return b.cast(b.max(b.cast(of, u8), {1}, false), boolean); };
+  const auto many = [&](Value of) { return b.sum(b.cast(of, i64), {1}, false); };
+  const Value before = node("less", place(1), place(0));
+  Value first = call.graph.add("logical_not", {any(node("logical_and", equal, before))});
+  if (call.bounded(0)) first = onnx::masked(call, first, 0, item.size, 0);
+  const Value firsts = b.broadcast(b.reshape(first, {1, n}), pairs);  // by their second number
+  // How many different ones come before each; those that are equal to an earlier one take its number.
+  Value rank = many(node("logical_and", sorted ? less : before, firsts));
+  if (!sorted) {
+    const Value earlier =
+        call.graph.add("argmax", {b.cast(equal, u8)}, {{"axes", Ints{1}}, {"keep_dims", false}});
+    rank = call.graph.add("gather", {rank, earlier}, {{"axis", int64_t{0}}});
+  }
+  const Value own = call.graph.add("iota", {}, {{"shape", Shape{n}}, {"axis", int64_t{0}}});
+  const Value nowhere = call.fill(own, static_cast<double>(n)), none = call.fill(own, 0);
+  const auto put = [&](Value where, Value what) {
+    return call.graph.add("scatter_add", {none, where, what}, {{"axis", int64_t{0}}});
+  };
+  const Value indices = put(b.select(first, rank, nowhere), own);
+  const Value all = call.bounded(0) ? b.select(onnx::counts(call, {n}, 0, item.size), rank, nowhere) : rank;
+  const Value size = b.sum(b.cast(first, i64), {0}, false);
+  const Value found = call.graph.add("gather", {x, indices}, {{"axis", axis}});
+  return {Item::bounded(found, static_cast<int>(axis), size), Item::bounded(indices, 0, size),
+          call.bounded(0) ? Item::bounded(rank, 0, item.size) : Item(rank),
+          Item::bounded(put(all, call.fill(own, 1)), 0, size)};
+}
+
+}  // namespace
+
+/// The slices along an axis (or elements) that differ.
 MILLRACE_ONNX_IMPORT(Unique) {
+  if (call.item(0).form == Item::Form::tensor && (call.bounded(0) || !call.known(0)))
+    return unique_at_run_time(call);
   const Array& x = call.known_array(0);
   const Ints shape = x.shape().sizes();
   const bool whole = !call.has("axis"), sorted = call.integer("sorted", 1) != 0;

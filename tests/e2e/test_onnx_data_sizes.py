@@ -1,0 +1,196 @@
+"""Models whose results are as large as the data say: detectors, choices, places, loops that carry what grows; as .onnx and built (.mill)."""
+
+import json
+
+import numpy as np
+import pytest
+from test_predict_model import node, save
+
+onnx = pytest.importorskip("onnx")
+F, I, B = 1, 7, 9
+
+
+def number(value, kind=np.int64):
+    return np.array(value, kind)
+
+
+@pytest.fixture
+def answers(millrace, tmp_path):
+    """What a model says of arrays, read as it is and built for one size, which must agree."""
+
+    def run(path, cases, build=True):
+        models = [path]
+        if build:
+            millrace("build", path, "-o", tmp_path / "built.mill")
+            models.append(tmp_path / "built.mill")
+        said = []
+        for number_, arrays in enumerate(cases):
+            np.savez(tmp_path / f"{number_}.npz", **arrays)
+            both = [json.loads(millrace("predict", model, tmp_path / f"{number_}.npz", "--json").stdout) for model in models]
+            for one in both:
+                one.pop("input")
+            assert all(one == both[0] for one in both)
+            said.append(both[0])
+        return said
+
+    return run
+
+
+def kept(boxes, scores, most, share, least):
+    """Non-max suppression of one class, as ONNX says it."""
+    area = lambda b: (b[2] - b[0]) * (b[3] - b[1])
+    chosen = []
+    for i in np.argsort(-scores, kind="stable"):
+        if len(chosen) == most or scores[i] <= least:
+            break
+        shared = lambda j: np.prod(np.maximum(np.minimum(boxes[i][2:], boxes[j][2:]) - np.maximum(boxes[i][:2], boxes[j][:2]), 0))
+        if all(shared(j) / (area(boxes[i]) + area(boxes[j]) - shared(j)) <= share for j in chosen):
+            chosen.append(i)
+    return chosen
+
+
+def test_a_detector_gives_the_boxes_that_it_found(answers, tmp_path):
+    nodes = [
+        node("NonMaxSuppression", ["boxes", "scores", "most", "share", "least"], ["found"]),
+        node("Gather", ["found", "where"], ["places"], axis=1),
+        node("GatherND", ["boxes", "places"], ["box"]),
+        node("GatherND", ["scores", "found"], ["score"]),
+        node("Slice", ["found", "zero", "two", "one"], ["what"]),
+        node("Cast", ["what"], ["numbers"], to=F),
+        node("Unsqueeze", ["score", "one"], ["column"]),
+        node("Concat", ["numbers", "box", "column"], ["boxes_found"], axis=1),
+        node("Shape", ["boxes_found"], ["shape"]),
+        node("Gather", ["shape", "first"], ["count"]),
+    ]
+    constants = {"most": [6], "share": [0.4], "least": [0.3], "where": [0, 2], "zero": [0], "one": [1], "two": [2], "first": 0}
+    save(
+        tmp_path / "detector.onnx",
+        nodes,
+        [("boxes", F, ["batch", "n", 4]), ("scores", F, ["batch", 2, "n"])],
+        [("boxes_found", F, ["found", 7]), ("count", I, [])],
+        [(name, number(value, np.float32 if name in ("share", "least") else np.int64)) for name, value in constants.items()],
+    )
+    random = np.random.default_rng(4)
+    cases = []
+    for batch, n in ((1, 1), (1, 9), (3, 20)):
+        corner, size = random.random((batch, n, 2)) * 8, random.random((batch, n, 2)) * 4 + 1
+        cases.append({"boxes": np.concatenate([corner, corner + size], -1).astype(np.float32), "scores": random.random((batch, 2, n)).astype(np.float32)})
+    cases.append({name: array * (name != "scores") for name, array in cases[0].items()})  # nothing is found
+    for case, said in zip(cases, answers(tmp_path / "detector.onnx", cases)):
+        rows = [
+            [b, c, *case["boxes"][b, i], case["scores"][b, c, i]]
+            for b in range(len(case["boxes"]))
+            for c in range(2)
+            for i in kept(case["boxes"][b], case["scores"][b, c], 6, 0.4, 0.3)
+        ]
+        assert said["count"] == len(rows)
+        assert np.allclose(np.reshape(said["boxes_found"], (-1, 7)), np.reshape(rows, (-1, 7)), atol=1e-5)
+
+
+def test_what_is_chosen_is_computed_with(answers, tmp_path):
+    nodes = [
+        node("Greater", ["s", "limit"], ["m"]),
+        node("Not", ["m"], ["other"]),
+        node("Compress", ["x", "m"], ["a"], axis=0),
+        node("Compress", ["x", "other"], ["b"], axis=0),
+        node("Neg", ["b"], ["nb"]),
+        node("Concat", ["a", "nb"], ["sorted"], axis=0),
+        node("MatMul", ["a", "w"], ["product"]),
+        node("ReduceSum", ["a", "axis"], ["sum"], keepdims=0),
+        node("ReduceMax", ["a"], ["most"], keepdims=0, axes=[0]),
+        node("ReduceMean", ["a"], ["mean"], keepdims=0, axes=[0]),
+        node("Softmax", ["product"], ["share"], axis=0),
+        node("Slice", ["a", "from", "to"], ["last"]),
+        node("Reshape", ["a", "flat"], ["line"]),
+        node("Shape", ["a"], ["shape"]),
+        node("Gather", ["shape", "first"], ["k"]),
+        node("Range", ["first", "k", "step"], ["places"]),
+    ]
+    constants = [("limit", number(0.5, np.float32)), ("w", np.arange(12, dtype=np.float32).reshape(4, 3) / 10), ("axis", number([0]))]
+    constants += [("from", number([-2])), ("to", number([2**60])), ("flat", number([-1])), ("first", number(0)), ("step", number(1))]
+    names = ["sorted", "product", "sum", "most", "mean", "share", "last", "line"]
+    outputs = [(name, F, None) for name in names] + [("places", I, None)]
+    save(tmp_path / "chosen.onnx", nodes, [("x", F, ["n", 4]), ("s", F, ["n"])], outputs, constants)
+    random = np.random.default_rng(5)
+    cases = [{"x": random.standard_normal((n, 4)).astype(np.float32), "s": np.linspace(1, 0.2, n).astype(np.float32)} for n in (1, 2, 7, 40)]
+    for case, said in zip(cases, answers(tmp_path / "chosen.onnx", cases)):
+        a, b = case["x"][case["s"] > 0.5], case["x"][case["s"] <= 0.5]
+        product = a @ constants[1][1]
+        e = np.exp(product - product.max(0))
+        wanted = [np.concatenate([a, -b]), product, a.sum(0), a.max(0), a.mean(0), e / e.sum(0), a[-2:], a.ravel(), np.arange(len(a))]
+        for name, value in zip([*names, "places"], wanted):
+            assert np.shape(said[name]) == value.shape and np.allclose(said[name], value, atol=1e-5), name
+
+
+def test_places_and_unique_values(answers, tmp_path):
+    nodes = [
+        node("NonZero", ["x"], ["places"]),
+        node("Transpose", ["places"], ["rows"]),
+        node("GatherND", ["x", "rows"], ["values"]),
+        node("Unique", ["values"], ["different", "firsts", "which", "counts"], sorted=1),
+    ]
+    outputs = [(name, I, None) for name in ("places", "values", "different", "firsts", "which", "counts")]
+    save(tmp_path / "places.onnx", nodes, [("x", I, ["batch", 5])], outputs)
+    random = np.random.default_rng(6)
+    cases = [{"x": random.integers(0, 4, (batch, 5))} for batch in (1, 3, 12)]
+    for case, said in zip(cases, answers(tmp_path / "places.onnx", cases)):
+        x = case["x"]
+        different = np.unique(x[x != 0], return_index=True, return_inverse=True, return_counts=True)
+        for name, value in zip(said, [np.array(np.nonzero(x)), x[x != 0], *different]):
+            assert np.array_equal(said[name], value), name
+
+
+def test_a_loop_carries_what_grows_until_it_ends(answers, tmp_path):
+    helper = onnx.helper
+    body = helper.make_graph(
+        [
+            node("Gather", ["ids", "last"], ["before"], axis=1),
+            node("Gather", ["table", "before"], ["next"], axis=0),
+            node("Concat", ["ids", "next"], ["longer"], axis=1),
+            node("ReduceMax", ["next"], ["largest"], keepdims=0),
+            node("Greater", ["largest", "zero"], ["goes_on"]),
+        ],
+        "body",
+        [helper.make_tensor_value_info("step", I, []), helper.make_tensor_value_info("go", B, []), helper.make_tensor_value_info("ids", I, None)],
+        [helper.make_tensor_value_info("goes_on", B, []), helper.make_tensor_value_info("longer", I, None)],
+    )
+    table = number([0, 0, 1, 2, 3, 4, 5, 6, 7, 8])
+    constants = [("most", number(5)), ("yes", number(True, bool)), ("last", number([-1])), ("table", table), ("zero", number(0))]
+    loop = node("Loop", ["most", "yes", "prompt"], ["text"], body=body)
+    save(tmp_path / "grows.onnx", [loop], [("prompt", I, ["batch", "length"])], [("text", I, None)], constants)
+    cases = [{"prompt": number(prompt)} for prompt in ([[1]], [[7, 3]], [[4, 9, 9]], [[3], [2]])]
+    for case, said in zip(cases, answers(tmp_path / "grows.onnx", cases)):
+        text = case["prompt"]
+        for _ in range(5):
+            text = np.concatenate([text, table[text[:, -1:]]], 1)
+            if text[:, -1].max() == 0:
+                break
+        assert np.array_equal(said["text"], text)
+
+
+def test_what_is_short_is_padded_by_what_is_known_when_it_runs(answers, tmp_path):
+    nodes = [
+        node("Greater", ["x", "limit"], ["m"]),
+        node("Compress", ["x", "m"], ["a"], axis=0),
+        node("Shape", ["a"], ["k"]),
+        node("Concat", ["k", "two"], ["pads"], axis=0),
+        node("Pad", ["x", "pads", "nine"], ["y"]),
+    ]
+    constants = [("limit", number(0, np.float32)), ("two", number([2])), ("nine", number(9, np.float32))]
+    save(tmp_path / "padded.onnx", nodes, [("x", F, ["n"])], [("y", F, None)], constants)
+    cases = [{"x": np.array(x, np.float32)} for x in ([-1], [1, -1, 2], [3])]
+    for case, said in zip(cases, answers(tmp_path / "padded.onnx", cases)):
+        assert said["y"] == [9] * int((case["x"] > 0).sum()) + case["x"].tolist() + [9, 9]
+
+
+def test_what_has_no_bound_is_refused_with_node_and_reason(millrace, tmp_path):
+    # Of each of the chosen ones with each.
+    nodes = [node("NonZero", ["x"], ["p"]), node("Transpose", ["p"], ["t"]), node("Mul", ["t", "p"], ["y"], name="pairs")]
+    save(tmp_path / "pairs.onnx", nodes, [("x", F, ["n"])], [("y", I, None)])
+    np.savez(tmp_path / "x.npz", x=np.ones(3, np.float32))
+    said = millrace("predict", tmp_path / "pairs.onnx", tmp_path / "x.npz", code=1).stderr
+    assert "'pairs' (Mul)" in said and "two of its result's sizes depend on data" in said
+    save(tmp_path / "range.onnx", [node("Range", ["a", "n", "b"], ["y"], name="steps")], [("n", I, [])], [("y", I, None)], [("a", number(0)), ("b", number(1))])
+    np.savez(tmp_path / "n.npz", n=number(3))
+    said = millrace("predict", tmp_path / "range.onnx", tmp_path / "n.npz", code=1).stderr
+    assert "'steps' (Range)" in said and "it comes from 'n'" in said
