@@ -3,15 +3,14 @@ import json
 import math
 import re
 
-from measure import PYTORCH, count, millrace, peers, times
+from measure import MILLRACE, PYTORCH, count, millrace, peers, times
 
 NEEDS = [PYTORCH, "onnxruntime", "openvino", "onnxscript"]
-MINUTES = 30
+MINUTES = 25
 NETWORKS = ["resnet18", "resnet50", "mobilenet_v2", "bert_base", "minilm", "dlrm"]
 SMALL = ["mlp", "lenet", "lstm"]  # in fp32, one at a time
-BOUND = ["mlp", "lenet", "dlrm"]  # once more, where arrays are named once for all calls
-ROWS = [(network, batch, precision, False) for network in NETWORKS for batch in (1, 16) for precision in ("fp32", "bf16")]
-ROWS += [(network, 1, "fp32", False) for network in SMALL] + [(network, 1, "fp32", True) for network in BOUND]
+ROWS = [(network, batch, precision) for network in NETWORKS for batch in (1, 16) for precision in ("fp32", "bf16")]
+ROWS += [(network, 1, "fp32") for network in SMALL]
 
 
 def limit(network, batch, precision):
@@ -24,24 +23,23 @@ def limit(network, batch, precision):
     return batch * peak / flops if peak else None
 
 
-def beside(network, batch, precision, bound):
-    """Items per second by name; a peer that cannot is absent. Medians of rounds in turns, all of them called from Python."""
-    lines = peers("bench.py", "infer", network, batch, "--dtype", precision, "--with",
-                  "ort,openvino,millrace" if bound else "compile,ort,openvino,millrace", "--rounds", "3", "--seconds", "1",
-                  *(["--bound"] if bound else []))
+def beside(network, batch, precision):
+    """Items per second by name; a peer that cannot is absent. Medians of rounds in turns."""
+    lines = peers("bench.py", "infer", network, batch, "--dtype", precision, "--with", "compile,ort,openvino", "--rounds", "3",
+                  "--seconds", "1", "--vs", f"{MILLRACE} bench infer {network} {batch} --precision {precision} --seconds 1")
     return {re.sub("/.*", "", line["peer"]): line["items_per_s"] for line in lines if "items_per_s" in line}
 
 
 def table():
     rows = [["items/s", "torch.compile", "ONNX Runtime", "OpenVINO", "Millrace", "to the fastest", "limit", "of the limit"]]
     ratios = []
-    for network, batch, precision, bound in ROWS:
-        speed, most = beside(network, batch, precision, bound), limit(network, batch, precision)
-        ours = speed.pop("millrace")
+    for network, batch, precision in ROWS:
+        speed, most = beside(network, batch, precision), limit(network, batch, precision)
+        ours = speed.pop("vs")
         ratio = ours / max(speed.values())
-        if network in NETWORKS and not bound:
+        if network in NETWORKS:
             ratios.append(ratio)
-        rows.append([f"{network}, {batch}, {precision}{', bound' if bound else ''}",
+        rows.append([f"{network}, {batch}, {precision}",
                      *(count(speed[peer]) if peer in speed else "–" for peer in ("compile", "ort", "openvino")), count(ours), times(ratio),
                      count(most) if most else "–", f"{ours / most:.2f}" if most else "–"])
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))

@@ -208,17 +208,16 @@ int predict_model(const PredictModelArguments& a) {
     fmt::print(stderr, "error: {}\n", printable(message));
     ++failures;
   };
-  for (const std::string& argument : a.samples)
-    samples.each(argument, {[&](task::ModelSample sample) {
-                              std::optional<std::vector<Array>> results;
-                              try {
-                                results = session.run(sample.inputs);
-                              } catch (const Error& e) {
-                                failed(fmt::format("{}: {}", sample.name, e.what()));
-                              }
-                              if (results) printer.print(sample.name, *results);
-                            },
-                            failed});
+  samples.each(a.samples, {[&](task::ModelSample sample) {
+                             std::optional<std::vector<Array>> results;
+                             try {
+                               results = session.run(sample.inputs);
+                             } catch (const Error& e) {
+                               failed(fmt::format("{}: {}", sample.name, e.what()));
+                             }
+                             if (results) printer.print(sample.name, *results);
+                           },
+                           failed});
   printer.write();
   return failures ? 1 : 0;
 }

@@ -9,9 +9,11 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/thread_pool.h"
 #include "data/codecs/arrays/npy.h"
 #include "data/codecs/pictures/decode.h"
 #include "data/codecs/pictures/picture_reader.h"
+#include "task/read_ahead.h"
 
 namespace millrace::task {
 namespace {
@@ -188,6 +190,8 @@ ModelSample ModelSamples::picture(const std::string& path, std::span<const uint8
   Array pixels(u8, planes_ ? Shape{1, channels_, height_, width_} : Shape{1, height_, width_, channels_});
   const bool numbers = preparation_.normalise != "none";
   Array array = numbers ? Array(f32, pixels.shape()) : pixels;
+  float* const floats = numbers ? array.as<float>().data() : nullptr;
+  uint8_t* const bytes_of_pixels = numbers ? nullptr : array.as<uint8_t>().data();
   for (int64_t c = 0; c < channels_; ++c) {
     const std::string& by = preparation_.normalise;
     const float mean = by == "imagenet" ? kMeans[c] : by == "signed" ? 0.5F : 0;
@@ -196,9 +200,9 @@ ModelSample ModelSamples::picture(const std::string& path, std::span<const uint8
       const int64_t at = planes_ ? c * plane + i : i * channels_ + c;
       const uint8_t pixel = planes[static_cast<size_t>(c * plane + i)];
       if (numbers)
-        array.as<float>()[static_cast<size_t>(at)] = (static_cast<float>(pixel) / 255 - mean) / deviation;
+        floats[at] = (static_cast<float>(pixel) / 255 - mean) / deviation;
       else
-        array.as<uint8_t>()[static_cast<size_t>(at)] = pixel;
+        bytes_of_pixels[at] = pixel;
     }
   }
   return {path, {fit_to_input(inputs_[0], array)}};
@@ -264,29 +268,33 @@ std::vector<ModelSample> ModelSamples::read(const std::string& path) const {
                    path);
 }
 
-void ModelSamples::each(const std::string& argument, const On& on) const {
-  const auto one = [&](const std::string& path) {
-    try {
-      for (ModelSample& sample : read(path)) on.sample(std::move(sample));
-    } catch (const Error& e) {
-      on.failed(e.what());
-    }
-  };
+std::vector<ModelSample> ModelSamples::read_argument(const std::string& argument) const {
   std::error_code ignored;
-  if (is_json_text(argument) && !fs::exists(argument, ignored)) {
-    try {
-      on.sample(json(argument.size() > 60 ? argument.substr(0, 57) + "…" : argument, argument));
+  if (is_json_text(argument) && !fs::exists(argument, ignored))
+    return {json(argument.size() > 60 ? argument.substr(0, 57) + "…" : argument, argument)};
+  return read(argument);
+}
+
+void ModelSamples::each(std::span<const std::string> arguments, const On& on) const {
+  std::vector<std::string> paths;
+  std::error_code ignored;
+  for (const std::string& argument : arguments) {
+    if (!fs::is_directory(argument, ignored)) {
+      paths.push_back(argument);
+      continue;
+    }
+    const size_t first = paths.size();
+    for (const auto& entry : fs::directory_iterator(argument))
+      if (entry.is_regular_file()) paths.push_back(entry.path().string());
+    std::sort(paths.begin() + static_cast<std::ptrdiff_t>(first), paths.end());
+  }
+  ReadAhead<std::vector<ModelSample>> samples(paths.size(), available_cpus(),
+                                              [&](size_t i) { return read_argument(paths[i]); });
+  for (size_t i = 0; i < paths.size(); ++i) try {
+      for (ModelSample& sample : samples.take()) on.sample(std::move(sample));
     } catch (const Error& e) {
       on.failed(e.what());
     }
-    return;
-  }
-  if (!fs::is_directory(argument, ignored)) return one(argument);
-  std::vector<std::string> paths;
-  for (const auto& entry : fs::directory_iterator(argument))
-    if (entry.is_regular_file()) paths.push_back(entry.path().string());
-  std::sort(paths.begin(), paths.end());
-  for (const std::string& path : paths) one(path);
 }
 
 }  // namespace millrace::task

@@ -36,16 +36,18 @@ class ModelSamples {
     std::function<void(ModelSample)> sample;
     std::function<void(const std::string& message)> failed;  // one that cannot be read; others go on
   };
-  /// An argument: a picture, an array (.npy, of a model with one input), arrays by the inputs' names (.npz),
-  /// JSON (an object with the inputs' names, or the value of the only one; in a file, one in each line of a
-  /// .jsonl, or the argument itself), a folder with such files.
-  void each(const std::string& argument, const On& on) const;
+  /// Of each argument: a picture, an array (.npy, of a model with one input), arrays by the inputs' names
+  /// (.npz), JSON (an object with the inputs' names, or the value of the only one; in a file, one in each
+  /// line of a .jsonl, or the argument itself), a folder with such files. In order; while one is worked on,
+  /// the next ones are read and decoded by threads of their own.
+  void each(std::span<const std::string> arguments, const On& on) const;
 
   /// "pictures: the shorter side becomes 256, the middle 224×224 …"; empty when the model takes none.
   std::string preparation() const;
 
  private:
   std::vector<ModelSample> read(const std::string& path) const;
+  std::vector<ModelSample> read_argument(const std::string& argument) const;
   ModelSample picture(const std::string& path, std::span<const uint8_t> bytes) const;
   ModelSample arrays(const std::string& path, std::span<const uint8_t> bytes, bool many) const;
   ModelSample json(const std::string& name, std::string_view text) const;
