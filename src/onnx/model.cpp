@@ -133,6 +133,7 @@ class Parser {
   void add_floats(std::vector<float>& list, const WireReader& field) const {
     const std::string_view bytes = field.bytes();
     if ((field.type() != 5 && field.type() != 2) || bytes.size() % 4 != 0) damaged();
+    if (bytes.empty()) return;
     const size_t before = list.size();
     list.resize(before + bytes.size() / 4);
     std::memcpy(list.data() + before, bytes.data(), bytes.size());

@@ -18,7 +18,9 @@ MILLRACE_ONNX_IMPORT(Tile) {
     if (repeats[d] < 0) call.refuse("a number of repeats is negative");
     apart.insert(apart.end(), {1, sizes[d]});
     wide.insert(wide.end(), {repeats[d], sizes[d]});
-    together.push_back(repeats[d] * sizes[d]);
+    int64_t size = 0;
+    if (__builtin_mul_overflow(repeats[d], sizes[d], &size)) call.refuse("it repeats too often");
+    together.push_back(size);
   }
   return {
       call.b.reshape(call.b.broadcast(call.b.reshape(call[0], Shape(apart)), Shape(wide)), Shape(together))};

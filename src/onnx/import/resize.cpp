@@ -120,6 +120,11 @@ std::vector<std::pair<int64_t, Axis>> axes_of(onnx::ImportCall& call, bool old) 
   if (!region.empty() && region.size() != 2 * axes.size())
     call.refuse("its region needs two numbers for each axis");
   const std::string policy = call.text("keep_aspect_ratio_policy", "stretch");
+  // Scales are any numbers, NaN among them.
+  const auto whole = [&](double size) {
+    if (!(size >= 1 && size <= 2147483648.0)) call.refuse("sizes must be positive");
+    return static_cast<int64_t>(std::floor(size));
+  };
   std::vector<std::pair<int64_t, Axis>> found;
   double common = 0;
   if (!sizes.empty() && policy != "stretch")
@@ -133,14 +138,15 @@ std::vector<std::pair<int64_t, Axis>> axes_of(onnx::ImportCall& call, bool old) 
     if (!region.empty()) {
       axis.low = region[i];
       axis.high = region[axes.size() + i];
+      if (!(std::abs(axis.low) < 1e9 && std::abs(axis.high) < 1e9))
+        call.refuse("its region is no part of a picture");
     }
     if (sizes.empty()) {
       axis.scale = scales[i];
-      axis.to = static_cast<int64_t>(
-          std::floor(static_cast<double>(axis.from) * (axis.high - axis.low) * axis.scale));
+      axis.to = whole(static_cast<double>(axis.from) * (axis.high - axis.low) * axis.scale);
     } else if (common > 0) {
       axis.scale = common;
-      axis.to = static_cast<int64_t>(std::floor(static_cast<double>(axis.from) * common + 0.5));
+      axis.to = whole(static_cast<double>(axis.from) * common + 0.5);
     } else {
       axis.to = sizes[i];
       axis.scale = static_cast<double>(axis.to) / (static_cast<double>(axis.from) * (axis.high - axis.low));
