@@ -139,6 +139,8 @@ class Adapter : public Module {
  public:
   Adapter(int64_t in, int64_t out, int64_t rank, double alpha);
   Tensor forward(const Tensor& x) override;
+  /// B·A · alpha / rank: what it adds to a weight.
+  Tensor added() const;
   /// weight + B·A · alpha / rank, as f32.
   Array merged(const Array& weight);
 
@@ -150,7 +152,8 @@ class Adapter : public Module {
 /// y = x·Wᵀ + b over the last dimension, and what an adapter adds to that.
 class Linear : public Module {
  public:
-  Linear(int64_t in, int64_t out, bool bias = true);
+  /// Weights begin as `init` has them, else as PyTorch's.
+  Linear(int64_t in, int64_t out, bool bias = true, Initialiser init = {});
   Tensor forward(const Tensor& x) override;
   /// Registers an adapter, the child "lora"; null takes it away. InputError for a rank that is not below both
   /// sizes (it would be no saving).

@@ -14,6 +14,8 @@ Adapter::Adapter(int64_t in, int64_t out, int64_t rank, double alpha)
 
 Tensor Adapter::forward(const Tensor& x) { return linear(linear(x, a_, Tensor()) * scale_, b_, Tensor()); }
 
+Tensor Adapter::added() const { return matmul(b_, a_) * scale_; }
+
 Array Adapter::merged(const Array& weight) {
   const Array a = a_.to_array().converted(f32), b = b_.to_array().converted(f32);
   Array sum = weight.converted(f32).clone();

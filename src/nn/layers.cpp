@@ -23,8 +23,8 @@ int64_t at_least_one(std::string_view what, int64_t value) {
 
 }  // namespace
 
-Linear::Linear(int64_t in, int64_t out, bool with_bias)
-    : weight(parameter("weight", {out, in}, init::kaiming_uniform(std::sqrt(5.0)))) {
+Linear::Linear(int64_t in, int64_t out, bool with_bias, Initialiser init)
+    : weight(parameter("weight", {out, in}, init ? std::move(init) : init::kaiming_uniform(std::sqrt(5.0)))) {
   if (with_bias) bias = &parameter("bias", {out}, bias_init(in));
 }
 

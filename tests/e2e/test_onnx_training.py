@@ -221,6 +221,65 @@ def test_a_table_and_the_keys_of_fine_tuning(millrace, tmp_path):
     assert np.abs(after["fc2.weight"] - weights["fc2.weight"]).max() > 0.05
 
 
+def test_adapters_train_alone_and_are_merged_on_export(millrace, tmp_path):
+    weights = write_mlp(tmp_path / "mlp.onnx")
+    # One more layer, whose weights lie the other way round.
+    model = onnx.load(tmp_path / "mlp.onnx")
+    weights["middle.weight"] = np.random.default_rng(8).normal(0, 0.4, (16, 16)).astype(np.float32)
+    model.graph.initializer.append(numpy_helper.from_array(weights["middle.weight"], "middle.weight"))
+    middle = [helper.make_node("MatMul", ["active", "middle.weight"], ["inner"]), helper.make_node("Tanh", ["inner"], ["bent"])]
+    nodes = list(model.graph.node)
+    nodes[-1].input[0] = "bent"
+    del model.graph.node[:]
+    model.graph.node.extend(nodes[:-1] + middle + nodes[-1:])
+    onnx.checker.check_model(model)
+    onnx.save(model, tmp_path / "mlp.onnx")
+    write_rows(tmp_path / "rows.csv")
+    (tmp_path / "r.toml").write_text(TABLE.format(model="", epochs=4, train="lora = 2\nlora_alpha = 6\ncheckpoint_steps = 9"))
+    millrace("train", "r.toml", "--out", "whole", cwd=tmp_path)
+    after = weights_of(tmp_path / "whole")
+    adapters = {f"{layer}.lora.{part}" for layer in ("fc1", "middle") for part in "ab"}
+    assert set(after) == set(weights) | adapters
+    moved = {name for name in weights if not np.array_equal(after[name], weights[name])}
+    assert moved == {"fc2.weight", "fc2.bias"}  # the head
+    assert all(np.abs(after[name]).max() > 1e-3 for name in adapters)
+
+    millrace("train", "r.toml", "--out", "part", cwd=tmp_path)
+    for file in (tmp_path / "part/checkpoints").iterdir():
+        if int(file.name[5:-12]) > 9:
+            file.unlink()
+    millrace("train", "--resume", "part", cwd=tmp_path)
+    assert_same_run(tmp_path / "whole", tmp_path / "part")
+
+    # Merged, it says the same: in ONNX Runtime, and computed here.
+    merged = {name: array for name, array in after.items() if name not in adapters}
+    for layer in ("fc1", "middle"):
+        merged[f"{layer}.weight"] = after[f"{layer}.weight"] + 3 * after[f"{layer}.lora.b"] @ after[f"{layer}.lora.a"]
+    millrace("export", "whole", "merged.safetensors", cwd=tmp_path)
+    with safe_open(tmp_path / "merged.safetensors", "np") as file:
+        assert set(file.keys()) == set(merged)
+        for name, array in merged.items():
+            np.testing.assert_allclose(file.get_tensor(name), array, atol=1e-6)
+    millrace("export", "whole", "merged.onnx", cwd=tmp_path)
+    exported = onnx.load(tmp_path / "merged.onnx")
+    onnx.checker.check_model(exported, full_check=True)
+    assert not [each.name for each in exported.graph.initializer if "lora" in each.name]
+    told = [json.loads(line)["logits"] for line in millrace("predict", "whole", "rows.csv", "--json", cwd=tmp_path).stdout.splitlines()]
+    rows = np.genfromtxt(tmp_path / "rows.csv", delimiter=",", skip_header=1, usecols=range(5))
+    session = onnxruntime.InferenceSession(str(tmp_path / "merged.onnx"), providers=["CPUExecutionProvider"])
+    (given,) = session.get_inputs()
+    judge = session.run(["logits"], {given.name: rows.astype(np.float64 if "double" in given.type else np.float32)})[0]
+    np.testing.assert_allclose(told, judge, atol=1e-4)
+    np.savez(tmp_path / "rows.npz", **{given.name: rows})
+    millrace("predict", "merged.onnx", "rows.npz", "-o", "own.jsonl", cwd=tmp_path)
+    own = [json.loads(line)["logits"] for line in (tmp_path / "own.jsonl").read_text().splitlines()]
+    np.testing.assert_allclose(own, judge, atol=1e-4)
+
+    refused = lambda *changes: millrace("train", "r.toml", *changes, "--out", "none", cwd=tmp_path, code=1).stderr
+    assert "would have as many weights" in refused("train.lora=5")
+    assert "called '*.query'" in refused("train.lora_layers=[*.query]")
+
+
 def test_the_head_is_new_where_the_classes_are_others(millrace, tmp_path):
     weights = write_mlp(tmp_path / "mlp.onnx", classes=7)
     write_rows(tmp_path / "rows.csv")

@@ -1,5 +1,8 @@
 // A network that comes from an ONNX file, whoever wrote it: it goes on being trained.
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
 
 #include "base/format.h"
 #include "nn/models/architecture.h"
@@ -29,9 +32,17 @@ class OnnxFile : public Module {
     const auto used = [&](const std::string& name) {
       return std::find(names.begin(), names.end(), name) != names.end();
     };
+    const std::set<std::string> products = onnx::product_weights(evaluation_.graph);
+    const std::string_view end = ".weight";
     for (const std::string& name : trainable.parameters) {
       if (!used(name)) continue;
       const Array array = value(name);
+      if (products.contains(name) && name.ends_with(end) && name.size() > end.size()) {
+        const std::vector<int64_t> sizes = array.shape().sizes();
+        layers_[name] = &make<Linear>(name.substr(0, name.size() - end.size()), sizes[1], sizes[0], false,
+                                      init::values(array));
+        continue;
+      }
       parameter(name, array.shape(), init::values(array));
     }
     for (const std::string& name : trainable.statistics)
@@ -46,6 +57,8 @@ class OnnxFile : public Module {
       const Tensor* const learnt = i < inputs.size() ? nullptr : find(names[i]);
       if (i < inputs.size())
         given.push_back(as(inputs[i], own.graph.type(own.graph.inputs()[i]).dtype));
+      else if (const auto layer = layers_.find(names[i]); layer != layers_.end() && layer->second->adapter())
+        given.push_back(layer->second->weight + layer->second->adapter()->added());
       else
         given.push_back(learnt ? *learnt : Tensor(Array(i64, {2})));  // the key: inline_graph() has another
     }
@@ -84,6 +97,8 @@ class OnnxFile : public Module {
   }
 
   onnx::Imported evaluation_, training_;
+  /// Matrices of products, by their names: layers that may get adapters. The graphs compute with them.
+  std::map<std::string, Linear*> layers_;
 };
 
 /// The file's network, and a linear layer of our own behind it where the head is new.

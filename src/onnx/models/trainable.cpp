@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include <millrace/error.h>
@@ -9,6 +10,7 @@
 
 #include "onnx/import/call.h"
 #include "onnx/models/open_sizes.h"
+#include "ops/matmul.h"
 
 namespace millrace::onnx {
 namespace {
@@ -121,6 +123,23 @@ class Search {
 };
 
 }  // namespace
+
+std::set<std::string> product_weights(const Graph& graph) {
+  std::map<Value, std::string> inputs;
+  for (size_t i = 0; i < graph.inputs().size(); ++i)
+    if (graph.type(graph.inputs()[i]).shape.rank() == 2)
+      inputs.emplace(graph.inputs()[i], graph.input_names()[i]);
+  std::set<std::string> names;
+  for (int i = 0; i < graph.size(); ++i) {
+    if (!ops::matmul_of(graph.node(i))) continue;
+    for (Value value : graph.node(i).operands) {
+      while (!graph.is_input(value) && graph.node(value).operands.size() == 1)
+        value = graph.node(value).operands[0];
+      if (const auto found = inputs.find(value); found != inputs.end()) names.insert(found->second);
+    }
+  }
+  return names;
+}
 
 const TensorProto* find_initialiser(const Model& model, const std::string& name) {
   for (const TensorProto& tensor : model.graph.initialisers)

@@ -27,4 +27,7 @@ Trainable trainable(const Model& model, const ImportOptions& options);
 /// The tensor of an initialiser, or null.
 const TensorProto* find_initialiser(const Model& model, const std::string& name);
 
+/// Of inputs of a graph, matrices that products take, turned round or as they are.
+std::set<std::string> product_weights(const Graph& graph);
+
 }  // namespace millrace::onnx
