@@ -2,6 +2,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/format.h"
 #include "onnx/import/call.h"
 
 using namespace millrace;
@@ -57,16 +58,22 @@ struct Filter {
   bool crops;
 };
 
+// What a few bytes of a file ask for is computed while it is read: places, and elements of a matrix.
+constexpr int64_t kMostPlaces = 1 << 22, kMostShares = 1 << 26;
+
 /// [to, from]: the share of each position in each.
 Array matrix(const std::string& transformation, const Axis& axis, const Filter& filter) {
   Array weights(f32, {axis.to, axis.from});
-  const double stretch = filter.antialias ? std::max(1.0, 1 / axis.scale) : 1.0,
+  const double stretch = filter.antialias
+                             ? std::clamp(1 / axis.scale, 1.0, std::max(1.0, static_cast<double>(axis.from)))
+                             : 1.0,
                reach = (filter.cubic ? 2 : 1) * stretch;
+  std::vector<std::pair<int64_t, double>> taps;
   for (int64_t i = 0; i < axis.to; ++i) {
     const double at = source(transformation, axis, i);
     if (filter.crops && (at < 0 || at > static_cast<double>(axis.from - 1))) continue;
     double total = 0;
-    std::vector<std::pair<int64_t, double>> taps;
+    taps.clear();
     for (int64_t k = static_cast<int64_t>(std::floor(at - reach));
          k <= static_cast<int64_t>(std::ceil(at + reach)); ++k) {
       const double distance = (at - static_cast<double>(k)) / stretch;
@@ -153,7 +160,10 @@ std::vector<std::pair<int64_t, Axis>> axes_of(onnx::ImportCall& call, bool old) 
       if (axis.low != 0 || axis.high != 1)
         axis.scale = static_cast<double>(axis.to) / static_cast<double>(axis.from);
     }
-    if (axis.from < 1 || axis.to < 1 || axis.to > (int64_t{1} << 31)) call.refuse("sizes must be positive");
+    if (axis.from < 1 || axis.to < 1) call.refuse("sizes must be positive");
+    if (axis.to > kMostPlaces)
+      call.refuse(
+          fmt::format("a size of {} is more than {}, the most it is resized to", axis.to, kMostPlaces));
     if (axis.to != axis.from || axis.scale != 1 || axis.low != 0 || axis.high != 1)
       found.emplace_back(axes[i], axis);
   }
@@ -173,14 +183,16 @@ std::vector<Value> resized(onnx::ImportCall& call, bool old) {
                       crops};
   const DType dtype = call.dtype(0);
   Value x = call[0], inside;
+  const std::string rounds = old ? "floor" : call.text("nearest_mode", "round_prefer_floor");
   for (const auto& [at, axis] : axes_of(call, old)) {
     if (mode == "nearest") {
       Ints places;
       for (int64_t i = 0; i < axis.to; ++i)
-        places.push_back(nearest(old ? "floor" : call.text("nearest_mode", "round_prefer_floor"),
-                                 source(transformation, axis, i), axis.from));
+        places.push_back(nearest(rounds, source(transformation, axis, i), axis.from));
       x = call.graph.add("gather", {x, call.ints_constant(places)}, {{"axis", at}});
     } else {
+      if (axis.from > kMostShares / axis.to)
+        call.refuse(fmt::format("from {} to {} needs a matrix that is too large", axis.from, axis.to));
       x = along(call, call.b.cast(x, f32), at, matrix(transformation, axis, filter));
     }
     if (!crops) continue;
