@@ -132,6 +132,12 @@ Ints ImportCall::known_ints(int k) const {
   return list;
 }
 
+int64_t ImportCall::known_int(int k) const {
+  const Ints list = known_ints(k);
+  if (list.size() != 1) refuse(fmt::format("its input {} is not one whole number", k));
+  return list[0];
+}
+
 double ImportCall::known_number(int k) const {
   const Array& array = known_array(k);
   if (array.count() != 1)

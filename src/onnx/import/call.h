@@ -73,6 +73,7 @@ class ImportCall {
   /// What an operand holds, which must be known, since sizes depend on it. UnknownInputs when it is not.
   const Array& known_array(int k) const;
   Ints known_ints(int k) const;
+  int64_t known_int(int k) const;
   double known_number(int k) const;
 
   bool has(std::string_view attribute) const { return node.find(attribute) != nullptr; }

@@ -125,9 +125,7 @@ MILLRACE_ONNX_IMPORT(DFT) {
   std::swap(order[static_cast<size_t>(axis)], order.back());
   const Complex x = apart(call, call[0], order);
   const int64_t given = call.shape(0)[static_cast<size_t>(axis)].size();
-  const int64_t length = call.given(1)         ? call.known_ints(1).at(0)
-                         : inverse && onesided ? 2 * (given - 1)
-                                               : given;
+  const int64_t length = call.given(1) ? call.known_int(1) : inverse && onesided ? 2 * (given - 1) : given;
   if (inverse && onesided) {
     Value y = call.b.transpose(real_inverse(call, x, length), order);
     Shape shape = call.b.shape(y);
@@ -142,10 +140,8 @@ MILLRACE_ONNX_IMPORT(DFT) {
 MILLRACE_ONNX_IMPORT(STFT) {
   const Ints sizes = call.shape(0).sizes();
   if (sizes.size() != 3) call.refuse("its signal is not [batch, samples, 1 or 2]");
-  const int64_t step = call.known_ints(1).at(0);
-  const int64_t length = call.given(3)   ? call.known_ints(3).at(0)
-                         : call.given(2) ? call.shape(2)[0].size()
-                                         : sizes[1];
+  const int64_t step = call.known_int(1);
+  const int64_t length = call.given(3) ? call.known_int(3) : call.given(2) ? call.shape(2).count() : sizes[1];
   if (step < 1 || length < 1 || length > sizes[1]) call.refuse("its frames do not fit its signal");
   const int64_t frames = (sizes[1] - length) / step + 1;
   if (frames > kMostElements / length) call.refuse("its frames are too many");

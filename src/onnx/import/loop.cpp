@@ -39,7 +39,7 @@ class LoopRule {
     if (!call.given(0))
       limit_ = INT64_MAX;
     else if (call.known(0))
-      most_ = limit_ = std::max<int64_t>(call.known_ints(0)[0], 0);
+      most_ = limit_ = std::max<int64_t>(call.known_int(0), 0);
     else if (call.item(0).between)
       most_ = std::max<int64_t>(call.sizes_said(0).most[0], 0);
     for (int k = 2; k < call.count(); ++k) first_.push_back(call.given(k) ? call.item(k) : Item::empty());

@@ -8,7 +8,8 @@ using namespace millrace;
 MILLRACE_ONNX_IMPORT(Range) {
   if (call.item(0).between || call.item(1).between) {  // from one size to another
     const auto from = call.sizes_said(0), to = call.sizes_said(1);
-    const int64_t step = call.known_ints(2).at(0);
+    const int64_t step = call.known_int(2);
+    if (from.least.size() != 1 || to.most.size() != 1) call.refuse("its limits are not one number each");
     constexpr int64_t far = int64_t{1} << 48;
     if (from.least.at(0) < -far || to.most.at(0) > far || step > far) call.refuse("it has too many elements");
     if (step < 1) call.refuse_sizes("its limits depend on data, and it does not go upwards");
