@@ -164,6 +164,24 @@ TEST_CASE("states that begin with zeros, as many as there are rows, are no numbe
   }
 }
 
+TEST_CASE("rows that are numbered are no repeated row, and other sizes of them are refused") {
+  testing::TempFolder folder;
+  SessionModel model;
+  model.inputs = {{"x", {f32, {Dim::named("batch"), 40}}}};
+  model.outputs = {{"y", {f32, {Dim::named("batch"), 40}}}};
+  model.graph = [](const Bindings& sizes) {
+    Graph graph;
+    const Value x = graph.input("x", {f32, {sizes.at("batch"), 40}});
+    Array numbers(f32, {sizes.at("batch"), 40});
+    for (int64_t i = 0; i < numbers.count(); ++i) numbers.set(i, static_cast<double>(i));
+    graph.set_outputs({graph.add("add", {x, graph.constant(std::move(numbers))})}, {"y"});
+    return graph;
+  };
+  const Session built = Session::load(mill_built(folder, model));
+  CHECK(built.run({{Array::full(f32, {4, 40}, 0.5)}})[0].at(159) == 159.5);
+  CHECK_THROWS_AS(built.run({{Array::full(f32, {6, 40}, 0)}}), InputError);
+}
+
 TEST_CASE("no weights are packed for a built model: it has them as kernels want them") {
   testing::TempFolder folder;
   const std::filesystem::path path = mill_built(folder, mill_lenet());
