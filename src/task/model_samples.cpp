@@ -13,7 +13,7 @@
 #include "data/codecs/arrays/npy.h"
 #include "data/codecs/pictures/decode.h"
 #include "data/codecs/pictures/picture_reader.h"
-#include "task/read_ahead.h"
+#include "data/tools/pack/ordered.h"
 
 namespace millrace::task {
 namespace {
@@ -288,10 +288,13 @@ void ModelSamples::each(std::span<const std::string> arguments, const On& on) co
       if (entry.is_regular_file()) paths.push_back(entry.path().string());
     std::sort(paths.begin() + static_cast<std::ptrdiff_t>(first), paths.end());
   }
-  ReadAhead<std::vector<ModelSample>> samples(paths.size(), available_cpus(),
-                                              [&](size_t i) { return read_argument(paths[i]); });
+  // One CPU, too, reads while it is predicted.
+  const int threads = std::max(available_cpus(), 2);
+  data::Ordered<std::vector<ModelSample>> samples(0, std::ssize(paths), threads, threads + 4, [&](int64_t i) {
+    return read_argument(paths[static_cast<size_t>(i)]);
+  });
   for (size_t i = 0; i < paths.size(); ++i) try {
-      for (ModelSample& sample : samples.take()) on.sample(std::move(sample));
+      for (ModelSample& sample : samples.next()) on.sample(std::move(sample));
     } catch (const Error& e) {
       on.failed(e.what());
     }

@@ -1,4 +1,4 @@
-#include "task/read_ahead.h"
+#include "data/tools/pack/ordered.h"
 
 #include <atomic>
 #include <doctest/doctest.h>
@@ -9,19 +9,19 @@
 using namespace millrace;
 
 TEST_CASE("what is read ahead comes in order, and not further ahead than was said") {
-  std::atomic<size_t> taken{0}, furthest{0};
-  task::ReadAhead<std::string> ahead(200, 3, [&](size_t i) {
-    for (size_t seen = furthest;
+  std::atomic<int64_t> taken{0}, furthest{0};
+  data::Ordered<std::string> ahead(0, 200, 3, 7, [&](int64_t i) {
+    for (int64_t seen = furthest;
          seen < i - taken && i > taken && !furthest.compare_exchange_weak(seen, i - taken);) {
     }
     if (i % 50 == 7) throw InputError("no " + std::to_string(i));
     return std::to_string(i);
   });
-  for (size_t i = 0; i < 200; ++i) {
+  for (int64_t i = 0; i < 200; ++i) {
     if (i % 50 == 7)
-      CHECK_THROWS_WITH_AS(ahead.take(), ("no " + std::to_string(i)).c_str(), InputError);
+      CHECK_THROWS_WITH_AS(ahead.next(), ("no " + std::to_string(i)).c_str(), InputError);
     else
-      CHECK(ahead.take() == std::to_string(i));
+      CHECK(ahead.next() == std::to_string(i));
     taken = i + 1;
   }
   CHECK(furthest <= 8);  // 7, and one that was taken and not yet counted here
@@ -30,12 +30,12 @@ TEST_CASE("what is read ahead comes in order, and not further ahead than was sai
 TEST_CASE("who stops early does not wait for all that could be read ahead") {
   std::atomic<int> made{0};
   {
-    task::ReadAhead<int> ahead(1 << 20, 2, [&](size_t i) {
+    data::Ordered<int> ahead(0, 1 << 20, 2, 6, [&](int64_t i) {
       ++made;
       return static_cast<int>(i);
     });
-    CHECK(ahead.take() == 0);
+    CHECK(ahead.next() == 0);
   }
   CHECK(made <= 7);
-  task::ReadAhead<int> none(0, 2, [](size_t) { return 1; });
+  data::Ordered<int> none(0, 0, 2, 6, [](int64_t) { return 1; });
 }
