@@ -5,6 +5,8 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <millrace/error.h>
 
@@ -71,6 +73,14 @@ const std::string& cpu_name() {
 bool cpu_has(std::string_view flag) {
   static const Words flags = read_flags();
   return flags.contains(flag);
+}
+
+bool tiles_allowed() {
+  static const bool allowed = [] {
+    constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+    return cpu_has("amx_tile") && ::syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+  }();
+  return allowed;
 }
 
 }  // namespace millrace

@@ -21,4 +21,8 @@ bool cpu_cap_allows(std::string_view name);
 /// Whether /proc/cpuinfo lists the flag ("avx512f", "avx512_bf16", "amx_bf16" …) and the cap allows it.
 bool cpu_has(std::string_view flag);
 
+/// Whether there are AMX's tiles that the system lets this process use: Linux gives it their memory only when
+/// it asks (Documentation/arch/x86/xstate.rst). Which types they multiply, cpu_has() says ("amx_bf16").
+bool tiles_allowed();
+
 }  // namespace millrace

@@ -26,6 +26,13 @@ void print_machine(const Machine& m) {
     row("peak bf16", "none", "no units for it: steps in bf16 compute in fp32");
   row("matrix product fp32", fmt::format("{:.0f} GFLOP/s", m.matmul_fp32_gflops), "1,536 × 1,536 × 1,536");
   row("matrix product bf16", fmt::format("{:.0f} GFLOP/s", m.matmul_bf16_gflops));
+  const auto tiles = [&](const std::string& name, const TileRates& rates, const char* unit) {
+    if (rates.registers == 0) return;
+    row("tiles " + name, fmt::format("{:.0f} {}", rates.registers, unit),
+        fmt::format("on registers; {:.0f} fed from L1, {:.0f} from L2", rates.l1, rates.l2));
+  };
+  tiles("bf16", m.bf16_tiles, "GFLOP/s");
+  tiles("int8", m.int8_tiles, "GOP/s");
   for (const MemoryLevel& level : m.levels)
     row("copy in " + level.name, fmt::format("{:.1f} GB/s", level.gb_per_s),
         "of " + level_size_text(level.bytes) + "; bytes read + written");
@@ -42,6 +49,10 @@ std::string machine_json(const Machine& m) {
   for (const MemoryLevel& level : m.levels)
     levels.push_back(
         json_object({{"name", Json(level.name)}, {"bytes", level.bytes}, {"gb_per_s", level.gb_per_s}}));
+  const auto tiles = [](const TileRates& rates) {
+    if (rates.registers == 0) return Json::raw("null");
+    return json_object({{"registers", Json(rates.registers)}, {"L1", rates.l1}, {"L2", rates.l2}});
+  };
   return json_object({{"cpu", m.cpu},
                       {"threads", int64_t{m.threads}},
                       {"instructions", m.instructions},
@@ -49,6 +60,8 @@ std::string machine_json(const Machine& m) {
                       {"bf16_gflops", m.bf16_gflops},
                       {"matmul_fp32_gflops", m.matmul_fp32_gflops},
                       {"matmul_bf16_gflops", m.matmul_bf16_gflops},
+                      {"bf16_tiles", tiles(m.bf16_tiles)},
+                      {"int8_tiles", tiles(m.int8_tiles)},
                       {"memory_gb_per_s", m.ram().gb_per_s},
                       {"levels", levels},
                       {"launch_seconds", m.launch_seconds},

@@ -30,7 +30,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 namespace fs = std::filesystem;
 
-constexpr int kVersion = 3;  // of the file
+constexpr int kVersion = 4;  // of the file
 
 std::string instructions() {
   constexpr std::pair<const char*, const char*> named[] = {{"avx2", "avx2"},        {"fma", "fma"},
@@ -60,13 +60,18 @@ double best_seconds(double time_limit, const std::function<void()>& run) {
   return best;
 }
 
-double loop_gflops(double (*loop)(int64_t)) {
+/// 10⁹ operations per second of all threads; the loop gets the thread's number and how many rounds it takes.
+double loop_rate(const std::function<double(int64_t, int64_t)>& loop) {
   ThreadPool& pool = ThreadPool::global();
   constexpr int64_t rounds = 1 << 20;  // a few milliseconds: long against waking threads
-  const double operations = loop(1) * static_cast<double>(rounds) * pool.threads();
+  const double operations = loop(0, 1) * static_cast<double>(rounds) * pool.threads();
   if (operations == 0) return 0;
-  return operations /
-         best_seconds(0.3, [&] { pool.parallel(pool.threads(), [&](int64_t) { loop(rounds); }); }) / 1e9;
+  const auto all = [&] { pool.parallel(pool.threads(), [&](int64_t thread) { loop(thread, rounds); }); };
+  return operations / best_seconds(0.3, all) / 1e9;
+}
+
+double loop_gflops(double (*loop)(int64_t)) {
+  return loop_rate([&](int64_t, int64_t rounds) { return loop(rounds); });
 }
 
 /// The CPU time that the process got while all threads computed, of what there was.
@@ -185,12 +190,33 @@ double measure_launch() {
   return seconds / loops;
 }
 
+TileRates tile_rates(double (*loop)(const void*, int64_t, int64_t)) {
+  const auto found = caches();
+  // Of each thread, surely in the cache that is meant, and in none below it.
+  const int64_t l1 = 24 << 10, l2 = found.contains(2) ? found.at(2).first / 2 : int64_t{512} << 10;
+  std::vector<Array> operands;
+  for (int t = 0; t < ThreadPool::global().threads(); ++t) {
+    operands.emplace_back(u8, Shape{l2});
+    std::memset(operands.back().data(), 1, static_cast<size_t>(l2));  // small numbers, as either type
+  }
+  const auto rate = [&](int64_t bytes) {
+    return loop_rate([&](int64_t thread, int64_t rounds) {
+      return loop(operands[static_cast<size_t>(thread)].data(), bytes, rounds);
+    });
+  };
+  return {rate(0), rate(l1), rate(l2)};
+}
+
 std::string today() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
   localtime_r(&now, &parts);
   return fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
 }
+
+/// As they are called in the file.
+constexpr std::pair<const char*, TileRates Machine::*> kTileRates[] = {{"bf16_tiles", &Machine::bf16_tiles},
+                                                                       {"int8_tiles", &Machine::int8_tiles}};
 
 }  // namespace
 
@@ -206,6 +232,11 @@ Machine measure_machine() {
   m.fp32_gflops = std::max(m.fp32_gflops, m.matmul_fp32_gflops);
   if (cpu_has("avx512_bf16") || cpu_has("amx_bf16"))
     m.bf16_gflops = std::max(loop_gflops(run_bf16_loop), m.matmul_bf16_gflops);
+  if (tiles_allowed()) {
+    if (cpu_has("amx_bf16")) m.bf16_tiles = tile_rates(run_bf16_tiles);
+    if (cpu_has("amx_int8")) m.int8_tiles = tile_rates(run_int8_tiles);
+    m.bf16_gflops = std::max(m.bf16_gflops, m.bf16_tiles.registers);
+  }
   m.levels = measure_levels();
   m.launch_seconds = measure_launch();
   m.measured = today();
@@ -238,6 +269,10 @@ std::optional<Machine> kept_machine() {
     m.bf16_gflops = json.at("bf16_gflops");
     m.matmul_fp32_gflops = json.at("matmul_fp32_gflops");
     m.matmul_bf16_gflops = json.at("matmul_bf16_gflops");
+    for (const auto& [name, rates] : kTileRates) {
+      const nlohmann::json& kept = json.at(name);
+      m.*rates = {kept.at("registers"), kept.at("L1"), kept.at("L2")};
+    }
     m.launch_seconds = json.at("launch_seconds");
     m.measured = json.at("measured");
     m.disturbed = json.at("disturbed");
@@ -266,6 +301,8 @@ void keep_machine(const Machine& m) {
                          {"measured", m.measured},
                          {"disturbed", m.disturbed},
                          {"levels", nlohmann::json::array()}};
+  for (const auto& [name, rates] : kTileRates)
+    json[name] = {{"registers", (m.*rates).registers}, {"L1", (m.*rates).l1}, {"L2", (m.*rates).l2}};
   for (const MemoryLevel& level : m.levels)
     json["levels"].push_back({{"name", level.name}, {"bytes", level.bytes}, {"gb_per_s", level.gb_per_s}});
   try {
@@ -280,6 +317,9 @@ Machine better_of(const Machine& one, const Machine& other) {
   best.bf16_gflops = std::max(one.bf16_gflops, other.bf16_gflops);
   best.matmul_fp32_gflops = std::max(one.matmul_fp32_gflops, other.matmul_fp32_gflops);
   best.matmul_bf16_gflops = std::max(one.matmul_bf16_gflops, other.matmul_bf16_gflops);
+  for (const auto& [name, rates] : kTileRates)
+    for (const auto rate : {&TileRates::registers, &TileRates::l1, &TileRates::l2})
+      (best.*rates).*rate = std::max((one.*rates).*rate, (other.*rates).*rate);
   best.launch_seconds = std::min(one.launch_seconds, other.launch_seconds);
   best.disturbed = one.disturbed && other.disturbed;
   for (MemoryLevel& level : best.levels)

@@ -16,6 +16,12 @@ struct MemoryLevel {
   double gb_per_s = 0;
 };
 
+/// What products by a CPU's tiles (AMX) reach, in 10⁹ operations per second of all threads, by where their
+/// operands come from; 0: there are none.
+struct TileRates {
+  double registers = 0, l1 = 0, l2 = 0;
+};
+
 struct Machine {
   std::string cpu;  // the model's name
   int threads = 1;
@@ -25,10 +31,11 @@ struct Machine {
   /// units for it.
   double fp32_gflops = 0, bf16_gflops = 0;
   double matmul_fp32_gflops = 0, matmul_bf16_gflops = 0;  // 1,536³, by the kernels that training uses
-  std::vector<MemoryLevel> levels;                        // the nearest first, RAM last
-  double launch_seconds = 0;                              // of a loop over all threads that does nothing
-  std::string measured;                                   // the day, "2026-05-01"
-  bool disturbed = false;  // others ran on these CPUs meanwhile: the figures are too low
+  TileRates bf16_tiles, int8_tiles;
+  std::vector<MemoryLevel> levels;  // the nearest first, RAM last
+  double launch_seconds = 0;        // of a loop over all threads that does nothing
+  std::string measured;             // the day, "2026-05-01"
+  bool disturbed = false;           // others ran on these CPUs meanwhile: the figures are too low
 
   const MemoryLevel& ram() const { return levels.back(); }
   /// The peak for arithmetic on operands of so many bits: bf16's for 16 where there are units, else fp32's.

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <doctest/doctest.h>
+#include <vector>
 
 #include <millrace/array.h>
 
@@ -16,6 +17,13 @@ TEST_CASE("the measuring loops do what they count, and copies are copies") {
   CHECK(run_fp32_loop(1) > 0);
   CHECK(run_fp32_loop(10) == 10 * run_fp32_loop(1));
   CHECK((run_bf16_loop(1) > 0) == cpu_has("avx512_bf16"));
+  if (tiles_allowed()) {
+    const std::vector<char> operands(3 * 4096 + 100, 1);
+    for (const int64_t bytes : {int64_t{0}, int64_t{4096}, std::ssize(operands)}) {
+      if (cpu_has("amx_bf16")) CHECK(run_bf16_tiles(operands.data(), bytes, 7) == 7 * 65536.0);
+      if (cpu_has("amx_int8")) CHECK(run_int8_tiles(operands.data(), bytes, 7) == 7 * 131072.0);
+    }
+  }
   for (const int64_t size : {0, 1, 255, 256, 1000, 70000})
     for (const bool stream : {false, true}) {
       Array from(u8, {size + 1}), to(u8, {size + 1});
@@ -32,6 +40,7 @@ TEST_CASE("a machine's figures are kept, and what cannot be read is measured aga
   CHECK(!kept_machine());
   Machine m;
   m.fp32_gflops = 100;
+  m.bf16_tiles = {1000, 900, 800};
   m.levels = {{"L2", 2 << 20, 80}, {"RAM", int64_t{8} << 30, 10}};
   m.measured = "2026-05-01";
   m.cpu = "another CPU";
@@ -42,6 +51,10 @@ TEST_CASE("a machine's figures are kept, and what cannot be read is measured aga
   const auto kept = kept_machine();
   REQUIRE(kept);
   CHECK(kept->fp32_gflops == 100);
+  CHECK(kept->bf16_tiles.registers == 1000);
+  CHECK(kept->bf16_tiles.l1 == 900);
+  CHECK(kept->bf16_tiles.l2 == 800);
+  CHECK(kept->int8_tiles.registers == 0);
   CHECK(kept->gflops(16) == 100);  // no bf16 units: at the rate of fp32
   REQUIRE(kept->levels.size() == 2);
   CHECK(kept->levels[0].name == "L2");
@@ -53,7 +66,7 @@ TEST_CASE("a machine's figures are kept, and what cannot be read is measured aga
   std::string text = read_text(*path);
   write_file(*path, text.substr(0, text.size() / 2));
   CHECK(!kept_machine());
-  const size_t version = text.find("\"version\": 3");
+  const size_t version = text.find("\"version\": 4");
   REQUIRE(version != std::string::npos);
   text.replace(version, 12, "\"version\": 0");
   write_file(*path, text);
@@ -87,9 +100,13 @@ TEST_CASE("figures of a busy machine give way to better ones, of each the better
 
   Machine calm = busy;
   calm.disturbed = false;
+  calm.bf16_tiles = {1000, 900, 800};
+  busy.bf16_tiles = {1100, 700, 600};
   calm.levels = {{"L2", 1, 9}, {"RAM", 1, 3}};
   const Machine best = better_of(calm, busy);
   CHECK(!best.disturbed);
+  CHECK(best.bf16_tiles.registers == 1100);
+  CHECK(best.bf16_tiles.l1 == 900);
   CHECK(best.levels[0].gb_per_s == 9);
   CHECK(best.levels[1].gb_per_s == 5);
 }

@@ -11,7 +11,8 @@
 #include <millrace/random.h>
 
 #include "autodiff/gradient.h"
-#include "backend/cpu/kernels/attention_problem.h"
+#include "backend/cpu/kernels/attention/problem.h"
+#include "backend/cpu/kernels/gemm/arithmetic.h"
 #include "backend/ref/evaluate.h"
 #include "base/thread_pool.h"
 #include "support/random_graph.h"
@@ -117,6 +118,21 @@ std::vector<Array> run_kernel(Kernel& kernel, const Node& node, const std::vecto
   return results;
 }
 
+/// Whether one of our kernels takes the operator: by tiles where the CPU has them and they were faster.
+bool is_ours(const std::string& explanation, const std::string& op) {
+  return explanation.find("kernels: " + op) != std::string::npos ||
+         explanation.find("kernels-by-tiles: " + op) != std::string::npos;
+}
+
+/// The arithmetic in bf16 that this CPU can run.
+std::vector<const cpu::AttentionBf16Math*> bf16_maths() {
+  if (!cpu::attention_bf16_math()) return {};
+  std::vector<const cpu::AttentionBf16Math*> maths = {cpu::attention_bf16_math(),
+                                                      &cpu::attention_math_bf16_tiles()};
+  if (cpu::gemm::tiles_work()) maths.push_back(&cpu::attention_math_bf16_amx());
+  return maths;
+}
+
 }  // namespace
 
 TEST_CASE("attention in tiles and its gradient give what the reference gives") {
@@ -124,8 +140,8 @@ TEST_CASE("attention in tiles and its gradient give what the reference gives") {
     const Graph graph = with_gradients("attention", types_of(c), c.attributes);
     INFO(graph.str());
     Program program = Program::compile(graph);
-    CHECK(program.explain().find("kernels: attention ") != std::string::npos);
-    CHECK(program.explain().find("kernels: attention_grad") != std::string::npos);
+    CHECK(is_ours(program.explain(), "attention "));
+    CHECK(is_ours(program.explain(), "attention_grad"));
     const std::vector<Array> inputs = inputs_of(graph), expected = ref::evaluate(graph, inputs),
                              found = run(program, inputs);
     for (size_t o = 0; o < expected.size(); ++o) {
@@ -152,8 +168,8 @@ TEST_CASE("self_attention reads and writes packed heads in place") {
     INFO(graph.str());
     Program program = Program::compile(graph);
     const std::string text = program.explain();
-    CHECK(text.find("kernels: self_attention ") != std::string::npos);
-    CHECK(text.find("kernels: self_attention_grad") != std::string::npos);
+    CHECK(is_ours(text, "self_attention "));
+    CHECK(is_ours(text, "self_attention_grad"));
     CHECK(text.find("transpose") == std::string::npos);
     CHECK(text.find("slice") == std::string::npos);
     CHECK(text.find("concat") == std::string::npos);
@@ -187,21 +203,14 @@ TEST_CASE("attention's arithmetic for other CPUs gives the same") {
     std::vector<Array> inputs = inputs_of(graph);
     for (float& log_sum : inputs[inputs.size() - 2].as<float>()) log_sum += 4;  // keeps the weights small
     const std::vector<Array> expected = ref::evaluate(graph, inputs);
-    std::vector<const cpu::AttentionMath*> maths(cpu::attention_maths().begin(),
-                                                 cpu::attention_maths().end());
-    if (narrow && cpu::attention_bf16_math()) maths.push_back(nullptr);  // products in bf16
-    for (const cpu::AttentionMath* math : maths) {
-      INFO(std::string(math ? math->name : "bf16"));
+    const auto check = [&](const std::string& name, const auto& make) {
+      INFO(name);
       size_t at = 0;
       for (const Value& first : {y, g}) {
         const Node& node = graph.node(first);
         KernelRequest request{graph, node, std::vector<Layout>(node.operands.size()),
                               std::vector<Layout>(node.types.size())};
-        const cpu::AttentionProblem problem = cpu::attention_problem(request);
-        const auto kernel = !math        ? first == y ? cpu::make_attention_forward_bf16(problem)
-                                                      : cpu::make_attention_backward_bf16(problem)
-                                   : first == y ? cpu::make_attention_forward(problem, *math)
-                                         : cpu::make_attention_backward(problem, *math);
+        const std::unique_ptr<Kernel> kernel = make(cpu::attention_problem(request), first == g);
         std::vector<const Array*> arrays;
         for (const Value& operand : node.operands) {
           const auto input = std::find(graph.inputs().begin(), graph.inputs().end(), operand);
@@ -211,7 +220,46 @@ TEST_CASE("attention's arithmetic for other CPUs gives the same") {
         for (const Array& result : results)
           CHECK(test::difference(result, expected[at++]) < (narrow ? 3e-2 : 1e-4));
       }
-    }
+    };
+    for (const cpu::AttentionMath* math : cpu::attention_maths())
+      check(math->name, [&](const cpu::AttentionProblem& problem, bool backward) {
+        return backward ? cpu::make_attention_backward(problem, *math)
+                        : cpu::make_attention_forward(problem, *math);
+      });
+    if (!narrow) continue;
+    for (const cpu::AttentionBf16Math* math : bf16_maths())
+      check(math->name, [&](const cpu::AttentionProblem& problem, bool backward) {
+        return backward ? cpu::make_attention_backward_bf16(problem, *math)
+                        : cpu::make_attention_forward_bf16(problem, *math);
+      });
+  }
+}
+
+TEST_CASE("attention by the CPU's tiles gives the bits of their software form") {
+  if (!cpu::gemm::tiles_work()) {
+    MESSAGE("skipped: no tiles (AMX) here");
+    return;
+  }
+  for (const Case& c : cases()) {
+    if (c.dtype != bf16 || c.mask) continue;
+    Graph graph;
+    std::vector<Value> operands;
+    for (const Type& type : types_of(c)) operands.push_back(graph.input("x", type));
+    const Value y = graph.add("attention", operands, c.attributes);
+    graph.set_outputs({y, {y.node, 1}});
+    INFO(graph.str());
+    const std::vector<Array> inputs = inputs_of(graph);
+    const Node& node = graph.node(y);
+    const cpu::AttentionProblem problem = cpu::attention_problem(
+        {graph, node, std::vector<Layout>(node.operands.size()), std::vector<Layout>(node.types.size())});
+    std::vector<Array> found[2];
+    for (const auto& [math, results] : {std::pair(&cpu::attention_math_bf16_amx(), &found[0]),
+                                        std::pair(&cpu::attention_math_bf16_tiles(), &found[1])})
+      *results = run_kernel(*cpu::make_attention_forward_bf16(problem, *math), node,
+                            {&inputs[0], &inputs[1], &inputs[2]});
+    for (size_t i = 0; i < found[0].size(); ++i)
+      CHECK(std::memcmp(found[0][i].data(), found[1][i].data(), static_cast<size_t>(found[0][i].bytes())) ==
+            0);
   }
 }
 
@@ -325,7 +373,6 @@ Exact exact_attention(const Array& q, const Array& k, const Array& v, const Arra
 }  // namespace
 
 TEST_CASE("attention in bf16 is as exact as rounding weights, score gradients and results allows") {
-  if (!cpu::attention_bf16_math()) return;
   struct Sizes {
     int64_t queries, keys, width, value_width;
     bool causal;
@@ -377,20 +424,22 @@ TEST_CASE("attention in bf16 is as exact as rounding weights, score gradients an
                                     (kHalfUlp * (parts[i] + std::abs(expected[i])) + 1e-5));
       CHECK(worst < 1.02);
     };
-    const Node& forward = graph.node(y);
-    const std::vector<Array> mixed = run_kernel(*cpu::make_attention_forward_bf16(problem(forward)), forward,
-                                                {&inputs[0], &inputs[1], &inputs[2]});
-    close(mixed[0], exact.result, exact.result_error);
-    for (int64_t i = 0; i < s.queries; ++i)
-      CHECK(mixed[1].at(i) == doctest::Approx(exact.log_sum[i]).epsilon(2e-5));
-    const Node& backward = graph.node(gradient);
+    const Node &forward = graph.node(y), &backward = graph.node(gradient);
     std::vector<const Array*> operands;
     for (const Array& input : inputs) operands.push_back(&input);
-    const std::vector<Array> gradients =
-        run_kernel(*cpu::make_attention_backward_bf16(problem(backward)), backward, operands);
-    close(gradients[0], exact.dq, exact.dq_error);
-    close(gradients[1], exact.dk, exact.dk_error);
-    close(gradients[2], exact.dv, exact.dv_error);
+    for (const cpu::AttentionBf16Math* math : bf16_maths()) {
+      INFO(std::string(math->name));
+      const std::vector<Array> mixed = run_kernel(*cpu::make_attention_forward_bf16(problem(forward), *math),
+                                                  forward, {&inputs[0], &inputs[1], &inputs[2]});
+      close(mixed[0], exact.result, exact.result_error);
+      for (int64_t i = 0; i < s.queries; ++i)
+        CHECK(mixed[1].at(i) == doctest::Approx(exact.log_sum[i]).epsilon(2e-5));
+      const std::vector<Array> gradients =
+          run_kernel(*cpu::make_attention_backward_bf16(problem(backward), *math), backward, operands);
+      close(gradients[0], exact.dq, exact.dq_error);
+      close(gradients[1], exact.dk, exact.dk_error);
+      close(gradients[2], exact.dv, exact.dv_error);
+    }
   }
 }
 

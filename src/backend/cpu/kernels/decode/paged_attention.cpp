@@ -3,7 +3,7 @@
 
 #include <millrace/operator.h>
 
-#include "backend/cpu/kernels/attention_problem.h"
+#include "backend/cpu/kernels/attention/problem.h"
 #include "backend/cpu/kernels/decode/decode_math.h"
 #include "backend/cpu/kernels/slot.h"
 #include "base/format.h"

@@ -1,8 +1,8 @@
 // Products of packed matrices on AVX-512, in f32 and in bf16 with sums in f32, by the tiles of AMX, and in
 // f32 on AVX2: packing, and blocks of the result that stay in registers while they sum (Goto and van de
 // Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008). Everything counts in units of 32 bits
-// along the sum: one float, or two neighbouring bf16. What says nothing else needs AVX-512 (and its BF16
-// instructions, for bf16).
+// along the sum: one float, two neighbouring bf16, or four int8 once there are products of them. What says
+// nothing else needs AVX-512 (and its BF16 instructions, for bf16).
 #pragma once
 
 #include <cstdint>

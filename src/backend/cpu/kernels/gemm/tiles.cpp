@@ -1,7 +1,5 @@
 #include <cstring>
 #include <random>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <vector>
 
 #include "backend/cpu/kernels/gemm/arithmetic.h"
@@ -10,12 +8,6 @@
 
 namespace millrace::cpu::gemm {
 namespace {
-
-/// Linux gives a process the memory for tiles only when it asks for them (Documentation/arch/x86/xstate.rst).
-bool system_allows() {
-  constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-  return ::syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
-}
 
 /// A block of every kind: odd numbers of rows, columns and units, several segments.
 bool computes_right() {
@@ -55,8 +47,7 @@ bool computes_right() {
 }  // namespace
 
 bool tiles_work() {
-  static const bool work =
-      has_avx512_bf16() && cpu_has("amx_tile") && cpu_has("amx_bf16") && system_allows() && computes_right();
+  static const bool work = has_avx512_bf16() && tiles_allowed() && cpu_has("amx_bf16") && computes_right();
   return work;
 }
 

@@ -2,4 +2,4 @@
 #define PANEL 2
 #define NAME "AVX2"
 #define FUNCTION attention_math_avx2
-#include "backend/cpu/kernels/attention_math.inc"
+#include "backend/cpu/kernels/attention/math.inc"

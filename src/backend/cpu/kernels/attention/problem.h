@@ -5,7 +5,7 @@
 #include <atomic>
 #include <optional>
 
-#include "backend/cpu/kernels/attention_math.h"
+#include "backend/cpu/kernels/attention/math.h"
 #include "target/provider.h"
 
 namespace millrace::cpu {
@@ -106,7 +106,9 @@ class Scratch {
 std::unique_ptr<Kernel> make_attention_forward(const AttentionProblem& problem, const AttentionMath& math);
 std::unique_ptr<Kernel> make_attention_backward(const AttentionProblem& problem, const AttentionMath& math);
 /// Those with products in bf16, for problems in bf16 where attention_bf16_math() is there.
-std::unique_ptr<Kernel> make_attention_forward_bf16(const AttentionProblem& problem);
-std::unique_ptr<Kernel> make_attention_backward_bf16(const AttentionProblem& problem);
+std::unique_ptr<Kernel> make_attention_forward_bf16(const AttentionProblem& problem,
+                                                    const AttentionBf16Math& math);
+std::unique_ptr<Kernel> make_attention_backward_bf16(const AttentionProblem& problem,
+                                                     const AttentionBf16Math& math);
 
 }  // namespace millrace::cpu

@@ -2,8 +2,8 @@
 
 #define LANES 16
 #define PANEL 4
-#include "backend/cpu/kernels/attention_math.h"
-#include "backend/cpu/kernels/attention_tiles.inc"
+#include "backend/cpu/kernels/attention/math.h"
+#include "backend/cpu/kernels/attention/registers.inc"
 
 namespace millrace::cpu {
 namespace {
@@ -181,8 +181,8 @@ void round(const float* from, uint16_t* to, int64_t count, float factor) {
 }  // namespace
 
 const AttentionBf16Math& attention_math_bf16_avx512() {
-  static constexpr AttentionBf16Math math = {multiply,  softmax,      score_gradient,
-                                             pair_rows, pair_columns, round};
+  static constexpr AttentionBf16Math math = {"AVX-512 BF16", multiply,     softmax, score_gradient,
+                                             pair_rows,      pair_columns, round};
   return math;
 }
 

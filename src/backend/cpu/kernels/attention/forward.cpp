@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backend/cpu/kernels/attention_kernels.h"
+#include "backend/cpu/kernels/attention/kernels.h"
 #include "backend/cpu/kernels/slot.h"
 #include "base/format.h"
 

@@ -2,4 +2,4 @@
 #define PANEL 4
 #define NAME "AVX-512"
 #define FUNCTION attention_math_avx512
-#include "backend/cpu/kernels/attention_math.inc"
+#include "backend/cpu/kernels/attention/math.inc"

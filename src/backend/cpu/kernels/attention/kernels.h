@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "backend/cpu/kernels/attention_problem.h"
+#include "backend/cpu/kernels/attention/problem.h"
 #include "backend/cpu/kernels/slot.h"
 
 namespace millrace::cpu {

@@ -1,10 +1,11 @@
-#include "ops/attention.h"
+#include "target/provider.h"
 
 #include <millrace/operator.h>
 
-#include "backend/cpu/kernels/attention_problem.h"
+#include "backend/cpu/kernels/attention/problem.h"
+#include "backend/cpu/kernels/gemm/arithmetic.h"
 #include "base/format.h"
-#include "target/provider.h"
+#include "ops/attention.h"
 
 namespace millrace::cpu {
 namespace {
@@ -41,16 +42,45 @@ class AttentionProvider : public Provider {
 
   std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
     const AttentionProblem problem = attention_problem(request);
-    const bool backward = ops::attention_form(request.node)->backward;
-    if (problem.dtype == bf16 && attention_bf16_math())
-      return backward ? make_attention_backward_bf16(problem) : make_attention_forward_bf16(problem);
+    if (problem.dtype == bf16 && attention_bf16_math()) return build_bf16(request, *attention_bf16_math());
     const AttentionMath& math = *attention_maths().front();
-    return backward ? make_attention_backward(problem, math) : make_attention_forward(problem, math);
+    return ops::attention_form(request.node)->backward ? make_attention_backward(problem, math)
+                                                       : make_attention_forward(problem, math);
   }
+
+ protected:
+  static std::unique_ptr<Kernel> build_bf16(const KernelRequest& request, const AttentionBf16Math& math) {
+    const AttentionProblem problem = attention_problem(request);
+    return ops::attention_form(request.node)->backward ? make_attention_backward_bf16(problem, math)
+                                                       : make_attention_forward_bf16(problem, math);
+  }
+};
+
+/// The same in bf16 by the CPU's tiles. What surrounds the products is the larger part of short rows, and
+/// tiles need their left sides turned: vectors may be faster.
+class AttentionTilesProvider : public AttentionProvider {
+ public:
+  std::string name() const override { return "kernels-by-tiles"; }
+
+  std::optional<std::string> why_not(const Graph& graph, const Node& node) const override {
+    if (auto reason = AttentionProvider::why_not(graph, node)) return reason;
+    if (node.types[0].dtype != bf16) return "only bf16";
+    return gemm::tiles_work() ? std::nullopt : std::optional<std::string>("the CPU has no tiles (AMX)");
+  }
+
+  std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
+    return build_bf16(request, attention_math_bf16_amx());
+  }
+
+  bool contested(const Graph& /*graph*/, const Node& /*node*/) const override { return true; }
 };
 
 }  // namespace
 
+MILLRACE_PROVIDER(attention_by_tiles){.name = "attention-by-tiles",
+                                      .doc = "attention in bf16 and its gradient by the CPU's tiles",
+                                      .place = 55,
+                                      .make = make_provider<AttentionTilesProvider>};
 MILLRACE_PROVIDER(attention){.name = "attention",
                              .doc = "attention and its gradient in tiles",
                              .place = 60,

@@ -39,9 +39,10 @@ struct AttentionMath {
 /// the first in the low half; a missing partner of the last is zero. Tiles of scores are as in AttentionMath,
 /// rows of pairs attention_block apart.
 struct AttentionBf16Math {
+  const char* name;
   /// c [rows × columns] = factor · a · b, or c + a · b with `add` (and factor 1). Row i of a begins at a + i
-  /// · a_row, its pairs are a_step apart, both in bf16; b is [pairs × columns], rows of it and of c are b_row
-  /// and c_row elements apart.
+  /// · a_row, its pairs are a_step apart, both in bf16 and even; one of the two is 2. b is [pairs × columns],
+  /// rows of it and of c are b_row and c_row elements apart.
   void (*multiply)(const uint16_t* a, int64_t a_row, int64_t a_step, const uint32_t* b, int64_t b_row,
                    float* c, int64_t c_row, int64_t rows, int64_t columns, int64_t pairs, float factor,
                    bool add);
@@ -62,6 +63,10 @@ struct AttentionBf16Math {
   void (*pair_columns)(const uint16_t* from, int64_t from_row, int64_t rows, int64_t columns, uint32_t* to);
   /// Rounds `count` numbers times `factor`.
   void (*round)(const float* from, uint16_t* to, int64_t count, float factor);
+
+  /// Come before and behind products that a thread computes one after the other; null: nothing is to be done.
+  void (*begin)() = nullptr;
+  void (*end)() = nullptr;
 };
 
 /// Queries, and keys, of a tile.
@@ -78,5 +83,9 @@ const AttentionMath& attention_math_avx512();
 const AttentionMath& attention_math_avx2();
 const AttentionMath& attention_math_baseline();
 const AttentionBf16Math& attention_math_bf16_avx512();
+/// Products by tiles. The one may be called where gemm::tiles_work() only; the other computes the same bits
+/// without them, for tests.
+const AttentionBf16Math& attention_math_bf16_amx();
+const AttentionBf16Math& attention_math_bf16_tiles();
 
 }  // namespace millrace::cpu

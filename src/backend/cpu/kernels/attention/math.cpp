@@ -1,4 +1,4 @@
-#include "backend/cpu/kernels/attention_math.h"
+#include "backend/cpu/kernels/attention/math.h"
 
 #include <vector>
 

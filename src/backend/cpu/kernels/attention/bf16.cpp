@@ -2,23 +2,38 @@
 // f32; weights and the gradients of scores are rounded before their products.
 #include <algorithm>
 
-#include "backend/cpu/kernels/attention_kernels.h"
+#include "backend/cpu/kernels/attention/kernels.h"
 
 namespace millrace::cpu {
 namespace {
 
 constexpr int64_t block = attention_block;
-constexpr const char* kName = "AVX-512 BF16";
 
 int64_t pairs_of(int64_t count) { return (count + 1) / 2; }
+
+/// Around the products of a tile.
+class Products {
+ public:
+  explicit Products(const AttentionBf16Math& math) : math_(math) {
+    if (math_.begin) math_.begin();
+  }
+  ~Products() {
+    if (math_.end) math_.end();
+  }
+  Products(const Products&) = delete;
+  Products& operator=(const Products&) = delete;
+
+ private:
+  const AttentionBf16Math& math_;
+};
 
 /// Pairs as the left side of a product, element by element: neighbours are 2 apart.
 const uint16_t* elements(const uint32_t* pairs) { return reinterpret_cast<const uint16_t*>(pairs); }
 
 class AttentionForwardBf16 : public AttentionForward {
  public:
-  explicit AttentionForwardBf16(const AttentionProblem& problem)
-      : AttentionForward(problem, attention_math_avx512()), bf16_(*attention_bf16_math()) {}
+  AttentionForwardBf16(const AttentionProblem& problem, const AttentionBf16Math& bf16)
+      : AttentionForward(problem, attention_math_avx512()), bf16_(bf16) {}
   std::unique_ptr<Kernel> another() const override { return std::make_unique<AttentionForwardBf16>(*this); }
 
  protected:
@@ -28,7 +43,7 @@ class AttentionForwardBf16 : public AttentionForward {
     int64_t bytes;
   };
 
-  const char* arithmetic() const override { return kName; }
+  const char* arithmetic() const override { return bf16_.name; }
   int64_t own_bytes() const override { return own(nullptr).bytes; }
   int64_t value_row() const { return (p_.value_width + 15) / 16 * 16; }
 
@@ -49,6 +64,7 @@ class AttentionForwardBf16 : public AttentionForward {
   }
 
   void run_tile(const Block& b, const Tile& tile, int64_t key) const override {
+    const Products products(bf16_);
     const Tiles& t = b.tiles;
     const Own o = own(t.own);
     const int64_t skip = tile.skip, columns = tile.columns;
@@ -74,8 +90,8 @@ class AttentionForwardBf16 : public AttentionForward {
 
 class AttentionBackwardBf16 : public AttentionBackward {
  public:
-  explicit AttentionBackwardBf16(const AttentionProblem& problem)
-      : AttentionBackward(problem, attention_math_avx512()), bf16_(*attention_bf16_math()) {}
+  AttentionBackwardBf16(const AttentionProblem& problem, const AttentionBf16Math& bf16)
+      : AttentionBackward(problem, attention_math_avx512()), bf16_(bf16) {}
   std::unique_ptr<Kernel> another() const override { return std::make_unique<AttentionBackwardBf16>(*this); }
 
  protected:
@@ -88,7 +104,7 @@ class AttentionBackwardBf16 : public AttentionBackward {
     int64_t bytes;
   };
 
-  const char* arithmetic() const override { return kName; }
+  const char* arithmetic() const override { return bf16_.name; }
   int64_t own_bytes() const override { return own(nullptr).bytes; }
 
   Own own(void* base) const {
@@ -143,6 +159,7 @@ class AttentionBackwardBf16 : public AttentionBackward {
   }
 
   void run_pair(const Chunk& c, const Pair& pair) const override {
+    const Products products(bf16_);
     const Tiles& t = c.tiles;
     const Own o = own(t.own);
     const int64_t keys = pair.tile.keys, columns = pair.tile.columns, skip = pair.tile.skip;
@@ -171,12 +188,14 @@ class AttentionBackwardBf16 : public AttentionBackward {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_attention_forward_bf16(const AttentionProblem& problem) {
-  return std::make_unique<AttentionForwardBf16>(problem);
+std::unique_ptr<Kernel> make_attention_forward_bf16(const AttentionProblem& problem,
+                                                    const AttentionBf16Math& math) {
+  return std::make_unique<AttentionForwardBf16>(problem, math);
 }
 
-std::unique_ptr<Kernel> make_attention_backward_bf16(const AttentionProblem& problem) {
-  return std::make_unique<AttentionBackwardBf16>(problem);
+std::unique_ptr<Kernel> make_attention_backward_bf16(const AttentionProblem& problem,
+                                                     const AttentionBf16Math& math) {
+  return std::make_unique<AttentionBackwardBf16>(problem, math);
 }
 
 }  // namespace millrace::cpu

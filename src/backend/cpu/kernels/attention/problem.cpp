@@ -1,4 +1,4 @@
-#include "backend/cpu/kernels/attention_problem.h"
+#include "backend/cpu/kernels/attention/problem.h"
 
 #include <algorithm>
 #include <cmath>
