@@ -14,7 +14,7 @@ OWN_SUBJECT = {f"src/cli/{name}.cpp" for name in ("letters", "pack", "bench_data
 # The help of `train` lists augmentations.
 OWN_SUBJECT.add("src/cli/train.cpp")
 # Models without a recipe: files of pictures and arrays are all that there is to go by.
-OWN_SUBJECT |= {"src/task/model_samples.cpp", "src/cli/predict_model.cpp"}
+OWN_SUBJECT |= {"src/task/model_samples.cpp", "src/task/predict_model_file.cpp"}
 # What the inputs of texts share; and frames, which are part of what every input may have (Input::frame()).
 TEXTS = {"src/task/token_input.h", "src/task/token_input.cpp"}
 # A draft chooses: classes that it cuts out of names, where no column shows a target; dropout for tables of few rows.

@@ -32,17 +32,19 @@ void require_fitting(const PredictArguments& a, bool run) {
   const auto refuse = [&](bool given, const char* option, const char* why) {
     if (given) fail<InputError>("{}: {}", option, why);
   };
+  const bool into_file = !a.plain.file.out.empty();
+  const char* const file = "goes with -o FILE";
+  refuse(!into_file && a.file.tell.threshold != 0, "--threshold", file);
+  refuse(!into_file && a.file.tell.all, "--all", file);
+  refuse(!into_file && a.file.half, "--f16", file);
+  refuse(!into_file && a.file.force, "--force", file);
+  refuse(into_file && a.json, "--json", "-o writes a file");
   if (run) {
     const char* const why = "a run folder says that itself";
     refuse(!a.plain.pictures.normalise.empty(), "--normalise", why);
     refuse(a.plain.pictures.resize != task::PicturePreparation{}.resize, "--resize", why);
     refuse(!a.plain.labels.empty(), "--labels", why);
-    const char* const file = "goes with -o FILE";
-    refuse(a.plain.out.empty() && a.file.tell.threshold != 0, "--threshold", file);
-    refuse(a.plain.out.empty() && a.file.tell.all, "--all", file);
-    refuse(a.plain.out.empty() && a.file.force, "--force", file);
-    refuse(!a.plain.out.empty() && a.json, "--json", "-o writes a file");
-    refuse(!a.plain.out.empty() && a.tokens != 0, "--tokens", "-o writes a file");
+    refuse(into_file && a.tokens != 0, "--tokens", "-o writes a file");
     refuse(!a.plain.precision.empty(), "--precision", why);
   } else {
     refuse(!a.checkpoint.empty(), "--checkpoint", "only a run folder has some");
@@ -135,13 +137,15 @@ int run_predict(PredictArguments& a) {
   if (!run) {
     a.plain.model = a.model;
     a.plain.samples = a.samples;
-    a.plain.top = a.top;
     a.plain.json = a.json;
+    a.plain.file.rows = {a.top, a.file.tell.threshold, a.file.tell.all, {}};
+    a.plain.file.half = a.file.half;
+    a.plain.file.force = a.file.force;
     return predict_model(a.plain);
   }
-  if (!a.plain.out.empty()) {
+  if (!a.plain.file.out.empty()) {
     task::PredictFileOptions file = a.file;
-    file.out = a.plain.out;
+    file.out = a.plain.file.out;
     file.tell.top = a.top;
     return predict_into_file({a.model, a.checkpoint, a.samples, file});
   }
@@ -189,9 +193,8 @@ Action declare_predict(Command& command) {
           "for one), signed (-1 to 1) or none (0 to 255, the default for integers)")
       .option("--labels", a->plain.labels, "without a recipe: names of classes, one a line")
       .option("--precision", a->plain.precision, "without a recipe: fp32 (the default), bf16 or fp16")
-      .option("-o,--out", a->plain.out,
-              "write all predictions into this file: .csv, .jsonl, .parquet, .arrow, .npy (without a recipe: "
-              ".npy or .jsonl)")
+      .option("-o,--out", a->plain.file.out,
+              "write all predictions into this file: .csv, .jsonl, .parquet, .arrow, .npy")
       .option("--threshold", a->file.tell.threshold, "-o: classes that are less probable are left out")
       .flag("--all", a->file.tell.all, "-o: a column with the probability of each class, too")
       .flag("--f16", a->file.half, "-o FILE.npy: in 16 bits each")
@@ -208,6 +211,7 @@ Action declare_predict(Command& command) {
           "  millrace predict runs/sms-spam-1 'You have won a prize, call now' messages.tsv\n"
           "  millrace predict runs/shakespeare-1 'To be, or' --tokens 40\n"
           "  millrace predict resnet50.onnx cat.jpg photos/ --labels imagenet.txt\n"
+          "  millrace predict resnet50.onnx photos/ -o photos.parquet --labels imagenet.txt --top 5\n"
           "  millrace predict model.onnx batch.npy -o results.npy\n");
   return [a] { return run_predict(*a); };
 }

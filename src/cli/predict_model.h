@@ -5,20 +5,20 @@
 #include <string>
 #include <vector>
 
-#include "task/model_samples.h"
+#include "task/predict_model_file.h"
 
 namespace millrace::cli {
 
 struct PredictModelArguments {
   std::string model;
   std::vector<std::string> samples;
-  std::string out, labels, precision;
+  std::string labels, precision;
   task::PicturePreparation pictures;
-  int64_t top = 3;
+  task::PredictModelFileOptions file;  // `out`: empty where results are printed
   bool json = false;
 };
 
 /// The exit code.
-int predict_model(const PredictModelArguments& arguments);
+int predict_model(PredictModelArguments arguments);
 
 }  // namespace millrace::cli

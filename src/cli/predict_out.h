@@ -1,6 +1,7 @@
 // predict -o FILE.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,12 @@ struct PredictOutOptions {
   task::PredictFileOptions file;
 };
 
-/// Predicts all samples into a file, with a line that says how far it is. The exit code: 0, or 1 where
-/// samples were bad, or it was stopped.
+/// Runs a prediction into `out`, with a line that says how far it is; `unit`: of what its progress is. The
+/// exit code: 0, or 1 where samples were bad, or it was stopped.
+int show_prediction(const std::string& out, const std::string& unit,
+                    const std::function<task::PredictFileResult(const task::PredictWatch&)>& predict);
+
+/// Predicts all samples into a file, by show_prediction().
 int predict_into_file(PredictOutOptions options);
 
 }  // namespace millrace::cli

@@ -259,7 +259,12 @@ std::vector<ModelSample> ModelSamples::read(const std::string& path) const {
       const std::string_view one = text.substr(begin, end - begin);
       begin = end + 1;
       if (one.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-      samples.push_back(json(fmt::format("{}#{}", path, line++), one));
+      const std::string name = fmt::format("{}#{}", path, line++);
+      try {
+        samples.push_back(json(name, one));
+      } catch (const Error& e) {
+        samples.push_back({name, {}, e.what()});
+      }
     }
     return samples;
   }
@@ -275,29 +280,41 @@ std::vector<ModelSample> ModelSamples::read_argument(const std::string& argument
   return read(argument);
 }
 
-void ModelSamples::each(std::span<const std::string> arguments, const On& on) const {
-  std::vector<std::string> paths;
+std::vector<std::string> ModelSamples::files_of(std::span<const std::string> arguments) {
+  std::vector<std::string> files;
   std::error_code ignored;
   for (const std::string& argument : arguments) {
     if (!fs::is_directory(argument, ignored)) {
-      paths.push_back(argument);
+      files.push_back(argument);
       continue;
     }
-    const size_t first = paths.size();
+    const size_t first = files.size();
     for (const auto& entry : fs::directory_iterator(argument))
-      if (entry.is_regular_file()) paths.push_back(entry.path().string());
-    std::sort(paths.begin() + static_cast<std::ptrdiff_t>(first), paths.end());
+      if (entry.is_regular_file()) files.push_back(entry.path().string());
+    std::sort(files.begin() + static_cast<std::ptrdiff_t>(first), files.end());
   }
+  return files;
+}
+
+void ModelSamples::each(std::span<const std::string> files, int64_t first, const On& on) const {
   // One CPU, too, reads while it is predicted.
   const int threads = std::max(available_cpus(), 2);
-  data::Ordered<std::vector<ModelSample>> samples(0, std::ssize(paths), threads, threads + 4, [&](int64_t i) {
-    return read_argument(paths[static_cast<size_t>(i)]);
-  });
-  for (size_t i = 0; i < paths.size(); ++i) try {
-      for (ModelSample& sample : samples.next()) on.sample(std::move(sample));
+  const auto read_one = [&](int64_t i) { return read_argument(files[static_cast<size_t>(i)]); };
+  data::Ordered<std::vector<ModelSample>> samples(first, std::ssize(files), threads, threads + 4, read_one);
+  for (int64_t i = first; i < std::ssize(files); ++i) {
+    std::vector<ModelSample> own;
+    try {
+      own = samples.next();
     } catch (const Error& e) {
-      on.failed(e.what());
+      own.push_back({files[static_cast<size_t>(i)], {}, e.what()});
     }
+    for (const ModelSample& sample : own)
+      if (sample.why.empty())
+        on.sample(sample);
+      else
+        on.failed(sample.name, sample.why);
+    if (on.done && !on.done()) return;
+  }
 }
 
 }  // namespace millrace::task

@@ -23,7 +23,8 @@ struct PicturePreparation {
 /// Arrays for all of a model's inputs.
 struct ModelSample {
   std::string name;  // "cat.jpg", "rows.jsonl#3"
-  std::vector<Array> inputs;
+  std::vector<Array> inputs = {};
+  std::string why = {};  // not empty: it cannot be read
 };
 
 /// Makes samples of what a user names.
@@ -32,15 +33,19 @@ class ModelSamples {
   /// InputError when there is no such preparation.
   ModelSamples(std::vector<SessionValue> inputs, PicturePreparation preparation);
 
+  /// Of arguments: files, those of folders in their place, in the order of their names; and JSON itself.
+  static std::vector<std::string> files_of(std::span<const std::string> arguments);
+
   struct On {
-    std::function<void(ModelSample)> sample;
-    std::function<void(const std::string& message)> failed;  // one that cannot be read; others go on
+    std::function<void(const ModelSample&)> sample;
+    std::function<void(const std::string& name, const std::string& why)> failed;  // one that cannot be read
+    std::function<bool()> done = {};  // with a file; false: no other one
   };
-  /// Of each argument: a picture, an array (.npy, of a model with one input), arrays by the inputs' names
-  /// (.npz), JSON (an object with the inputs' names, or the value of the only one; in a file, one in each
-  /// line of a .jsonl, or the argument itself), a folder with such files. In order; while one is worked on,
-  /// the next ones are read and decoded by threads of their own.
-  void each(std::span<const std::string> arguments, const On& on) const;
+  /// Of each file from `first` on: a picture, an array (.npy, of a model with one input), arrays by the
+  /// inputs' names (.npz), JSON (an object with the inputs' names, or the value of the only one; in a file,
+  /// one in each line of a .jsonl, or itself). In order; while one is worked on, the next ones are read and
+  /// decoded by threads of their own.
+  void each(std::span<const std::string> files, int64_t first, const On& on) const;
 
   /// "pictures: the shorter side becomes 256, the middle 224×224 …"; empty when the model takes none.
   std::string preparation() const;

@@ -1,13 +1,9 @@
 #include "task/predict_file.h"
 
 #include <atomic>
-#include <condition_variable>
-#include <deque>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <optional>
-#include <thread>
 
 #include <millrace/feed.h>
 #include <millrace/session.h>
@@ -17,84 +13,22 @@
 #include "data/formats/overwrite.h"
 #include "data/table/place.h"
 #include "data/tools/journal.h"
+#include "task/behind.h"
 #include "task/json_text.h"
 #include "task/pass_feed.h"
 #include "task/predict.h"
+#include "task/prediction_records.h"
 #include "task/prediction_writer.h"
 #include "task/session_model.h"
 
 namespace millrace::task {
 namespace {
 
-/// What became of one sample.
-struct RowRecord {
-  int64_t sample = 0;
-  std::string why;  // it is bad; else empty
-  std::vector<data::Value> values;
-};
-
 /// A batch: what a journal's record holds.
 struct BatchRecord {
   size_t set = 0;
   data::Cursor next;  // of the feed, behind it
   std::vector<RowRecord> rows;
-};
-
-class RecordWriter {
- public:
-  template <typename T>
-  void number(T value) {
-    text_.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
-  void text(const std::string& value) {
-    number(static_cast<uint64_t>(value.size()));
-    text_ += value;
-  }
-  void value(const data::Value& value) {
-    number(static_cast<uint8_t>(value.index()));
-    if (const auto* integer = std::get_if<int64_t>(&value)) number(*integer);
-    if (const auto* real = std::get_if<double>(&value)) number(*real);
-    if (const auto* own = std::get_if<std::string>(&value)) text(*own);
-  }
-  std::string take() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
-
-/// Records are the journal's own, whose checksums are right.
-class RecordReader {
- public:
-  explicit RecordReader(std::string_view text) : rest_(text) {}
-  template <typename T>
-  T number() {
-    T value{};
-    const std::string_view bytes = take(sizeof value);
-    bytes.copy(reinterpret_cast<char*>(&value), sizeof value);
-    return value;
-  }
-  std::string text() { return std::string(take(number<uint64_t>())); }
-  data::Value value() {
-    switch (number<uint8_t>()) {
-      case 1:
-        return number<int64_t>();
-      case 2:
-        return number<double>();
-      case 3:
-        return text();
-      default:
-        return {};
-    }
-  }
-
- private:
-  std::string_view take(uint64_t size) {
-    if (size > rest_.size()) fail<InputError>("a record of the partial predictions is damaged");
-    const std::string_view taken = rest_.substr(0, size);
-    rest_.remove_prefix(size);
-    return taken;
-  }
-  std::string_view rest_;
 };
 
 std::string record_of(const BatchRecord& batch) {
@@ -105,13 +39,7 @@ std::string record_of(const BatchRecord& batch) {
   to.number(batch.next.position);
   to.number(static_cast<uint64_t>(batch.next.state.size()));
   for (const int64_t each : batch.next.state) to.number(each);
-  to.number(static_cast<uint64_t>(batch.rows.size()));
-  for (const RowRecord& row : batch.rows) {
-    to.number(row.sample);
-    to.text(row.why);
-    to.number(static_cast<uint64_t>(row.values.size()));
-    for (const data::Value& value : row.values) to.value(value);
-  }
+  write_rows(to, batch.rows);
   return to.take();
 }
 
@@ -124,78 +52,9 @@ BatchRecord batch_of(std::string_view record) {
   batch.next.position = from.number<int64_t>();
   for (uint64_t left = from.number<uint64_t>(); left-- > 0;)
     batch.next.state.push_back(from.number<int64_t>());
-  for (uint64_t left = from.number<uint64_t>(); left-- > 0;) {
-    RowRecord& row = batch.rows.emplace_back();
-    row.sample = from.number<int64_t>();
-    row.why = from.text();
-    for (uint64_t values = from.number<uint64_t>(); values-- > 0;) row.values.push_back(from.value());
-  }
+  batch.rows = read_rows(from);
   return batch;
 }
-
-/// Calls `work` for what is handed in, on a thread of its own, in order.
-class Behind {
- public:
-  explicit Behind(std::function<void(BatchRecord)> work)
-      : work_(std::move(work)), thread_([this] { run(); }) {}
-  ~Behind() {
-    {
-      const std::lock_guard lock(mutex_);
-      ended_ = true;
-    }
-    changed_.notify_all();
-    if (thread_.joinable()) thread_.join();
-  }
-  /// Waits where much is waiting already. Throws what the work threw.
-  void add(BatchRecord batch) {
-    constexpr size_t most = 8;
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return waiting_.size() < most || error_; });
-    if (error_) std::rethrow_exception(error_);
-    waiting_.push_back(std::move(batch));
-    changed_.notify_all();
-  }
-  /// Returns when all is done.
-  void finish() {
-    {
-      const std::lock_guard lock(mutex_);
-      ended_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-    if (error_) std::rethrow_exception(error_);
-  }
-
- private:
-  void run() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [&] { return !waiting_.empty() || ended_; });
-      if (waiting_.empty()) return;
-      BatchRecord batch = std::move(waiting_.front());
-      waiting_.pop_front();
-      lock.unlock();
-      changed_.notify_all();
-      try {
-        work_(std::move(batch));
-      } catch (...) {
-        const std::lock_guard again(mutex_);
-        error_ = std::current_exception();
-        changed_.notify_all();
-        return;
-      }
-      lock.lock();
-    }
-  }
-
-  std::function<void(BatchRecord)> work_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<BatchRecord> waiting_;
-  std::exception_ptr error_;
-  bool ended_ = false;
-  std::thread thread_;
-};
 
 /// Rows in the order of the samples, whatever the order that they come in: into the file, and bad ones into
 /// their list.
@@ -293,11 +152,11 @@ class FilePrediction {
         },
         replaced);
     result_.resumed = result_.done;
-    if (replaced && options_.note)
-      options_.note(
+    if (replaced && options_.watch.note)
+      options_.watch.note(
           fmt::format("{}.partial is of other samples, options or weights: begun anew", options_.out));
     {
-      Behind behind([&](BatchRecord batch) {
+      Behind<BatchRecord> behind([&](BatchRecord batch) {
         journal.add(record_of(batch));
         ordered.add(std::move(batch));
         done_.store(result_.done);
@@ -324,7 +183,7 @@ class FilePrediction {
     return json.dump();
   }
 
-  void predict_set(Behind& behind) {
+  void predict_set(Behind<BatchRecord>& behind) {
     const OpenedArguments& set = sets_[set_];
     TaskFeed opened = open_pass(task_, set.samples);
     data::Feed& feed = *opened.feed;
@@ -334,7 +193,7 @@ class FilePrediction {
     for (const data::Field& field : task_.fields()) fields.push_back(feed.field(field.name));
     int64_t known_bad = 0;
     while (feed.cursor().epoch == 0 && feed.cursor().position < rows) {
-      if (options_.stop && options_.stop()) {
+      if (options_.watch.stop && options_.watch.stop()) {
         stopped_ = true;
         return;
       }
@@ -348,7 +207,7 @@ class FilePrediction {
         known_bad = feed.tried().known_bad;
       }
       behind.add(std::move(record));
-      if (options_.progress) options_.progress(done_.load(), result_.samples);
+      if (options_.watch.progress) options_.watch.progress(done_.load(), result_.samples);
     }
   }
 

@@ -12,6 +12,14 @@
 
 namespace millrace::task {
 
+/// Who looks on.
+struct PredictWatch {
+  /// Asked between batches: what is done is kept, and the same call goes on from there.
+  std::function<bool()> stop;
+  std::function<void(int64_t done, int64_t total)> progress;
+  std::function<void(const std::string& line)> note;
+};
+
 struct PredictFileOptions {
   std::string out;        // .csv, .tsv, .jsonl, .parquet, .arrow …, or .npy
   std::string identity;   // what predictions depend on besides data and these options: the model
@@ -19,10 +27,7 @@ struct PredictFileOptions {
   TellOptions tell;
   bool half = false;   // .npy: f16 instead of f32
   bool force = false;  // replace a file that is there
-  /// Asked between batches: what is done is kept, and the same call goes on from there.
-  std::function<bool()> stop;
-  std::function<void(int64_t done, int64_t total)> progress;
-  std::function<void(const std::string& line)> note;
+  PredictWatch watch;
 };
 
 struct PredictFileResult {

@@ -1,13 +1,19 @@
 """`millrace predict model.onnx`: pictures, .npy, .npz and JSON for models that have no recipe; docs/predict.md's commands for them."""
 
+import csv
 import json
+import os
 import re
+import signal
+import subprocess
+import time
 
 import numpy as np
 import pytest
 from conftest import ROOT
 from PIL import Image
 
+pq = pytest.importorskip("pyarrow.parquet")
 onnx = pytest.importorskip("onnx")
 MEANS, DEVIATIONS = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
 
@@ -87,10 +93,15 @@ def test_arrays_and_json_are_taken_by_their_names(millrace, sums, means, tmp_pat
     np.save(tmp_path / "all.npy", pictures)
     np.save(tmp_path / "one.npy", np.asfortranarray(pictures[0]))
     (tmp_path / "one.json").write_text(json.dumps(pictures[0].tolist()))
-    done = millrace("predict", means, tmp_path / "all.npy", tmp_path / "one.npy", tmp_path / "one.json", "--json", "-o", tmp_path / "out.npy")
+    files = [tmp_path / name for name in ("all.npy", "one.npy", "one.json")]
+    done = millrace("predict", means, *files, "--json")
     expected = pictures.mean((2, 3))[[0, 1, 2, 0, 0]]
     assert np.allclose([row["means"] for row in results(done)], expected, atol=1e-5)
+    millrace("predict", means, *files, "-o", tmp_path / "out.npy")
     assert np.allclose(np.load(tmp_path / "out.npy"), expected, atol=1e-5)
+    millrace("predict", means, *files, "-o", tmp_path / "half.npy", "--f16")
+    half = np.load(tmp_path / "half.npy")
+    assert half.dtype == np.float16 and np.allclose(half, expected, atol=1e-3)
     millrace("predict", sums, tmp_path / "batch.npz", "-o", tmp_path / "out.jsonl")
     written = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert written == rows[:2]
@@ -117,7 +128,11 @@ def test_what_cannot_be_used_is_named_and_the_rest_goes_on(millrace, sums, means
         (["--resize", "smaller"], "choose crop or stretch"),
         (["--normalise", "much"], "choose imagenet"),
         (["--tokens", "3"], "only a run folder"),
-        (["-o", tmp_path / "out.txt"], ".npy or .jsonl"),
+        (["-o", tmp_path / "out.txt"], ".parquet, .arrow or .npy"),
+        (["-o", tmp_path / "good.npy"], "would be lost"),
+        (["-o", tmp_path / "out.csv", "--f16"], "--f16 is for .npy"),
+        (["-o", tmp_path / "out.csv", "--json"], "-o writes a file"),
+        (["--threshold", "0.5"], "goes with -o FILE"),
     ):
         assert error in millrace("predict", means, tmp_path / "good.npy", *words, code=1).stderr
 
@@ -145,3 +160,74 @@ def test_commands_of_the_page_run(millrace, means, tmp_path):
     means.rename(tmp_path / "net.onnx")
     for line in lines:
         assert millrace(*line.split()[1:], cwd=tmp_path).stdout, line
+
+
+def test_results_become_tables(millrace, sums, tmp_path):
+    """Few numbers have a column each, of many the largest; a damaged line of many has no row, and is listed."""
+    random = np.random.default_rng(4)
+    a, b = random.standard_normal((5, 12)), random.standard_normal(12)
+    lines = [json.dumps({"a": [row.tolist()], "b": b.tolist(), "ids": [[i, 2**40]]}) for i, row in enumerate(a)]
+    (tmp_path / "rows.jsonl").write_text("\n".join([*lines[:2], "{no", *lines[2:]]) + "\n")
+    np.savez(tmp_path / "batch.npz", a=a[:2], b=b, ids=np.array([[7, 8], [9, 10]]))
+    sum_ = np.concatenate([a, a[:2]]) + b
+    names = [f"{tmp_path}/rows.jsonl#{i}" for i in (0, 1, 3, 4, 5)] + [f"{tmp_path}/batch.npz#{i}" for i in (0, 1)]
+    command = ["predict", sums, tmp_path / "rows.jsonl", tmp_path / "batch.npz", "--top", 2, "-o"]
+
+    def rows(path):
+        if path.suffix == ".csv":
+            with open(path, newline="") as file:
+                return list(csv.DictReader(file))
+        return pq.read_table(path).to_pylist()
+
+    for path in (tmp_path / "out.csv", tmp_path / "out.parquet"):
+        done = millrace(*command, path, code=1)
+        assert "1 of 8 could not be predicted" in done.stderr and "7 samples" in done.stdout
+        bad = [json.loads(line) for line in (tmp_path / f"{path.name}.bad.jsonl").read_text().splitlines()]
+        assert [(line["sample"], line["input"]) for line in bad] == [(2, f"{tmp_path}/rows.jsonl#2")] and "no JSON" in bad[0]["why"]
+        table = rows(path)
+        assert list(table[0]) == ["sample", "input", "sum", "sum_value", "sum_2", "sum_value_2", "twice.0", "twice.1"]
+        assert [row["input"] for row in table] == names and [int(row["sample"]) for row in table] == [0, 1, 3, 4, 5, 6, 7]
+        for row, expected in zip(table, sum_):
+            best = np.argsort(-expected)
+            assert [int(row["sum"]), int(row["sum_2"])] == best[:2].tolist()
+            assert np.allclose([float(row["sum_value"]), float(row["sum_value_2"])], expected[best[:2]], atol=1e-5)
+        assert [int(row["twice.0"]) for row in table] == [0, 2, 4, 6, 8, 14, 18] and int(table[0]["twice.1"]) == 2**41
+        assert not (tmp_path / f"{path.name}.partial").exists()
+    assert "--force replaces it" in millrace(*command, tmp_path / "out.csv", code=1).stderr
+    (tmp_path / "labels.txt").write_text("\n".join("abcdefghijkl"))
+    millrace(*command, tmp_path / "out.csv", "--force", "--all", "--threshold", 1, "--labels", tmp_path / "labels.txt", code=1)
+    for row, expected in zip(rows(tmp_path / "out.csv"), sum_):
+        best = "abcdefghijkl"[int(expected.argmax())]
+        assert row["sum"] == (best if expected.max() >= 1 else "")
+        assert np.allclose([float(row[f"sum.{name}"]) for name in "abcdefghijkl"], expected, atol=1e-5)
+
+
+def test_a_prediction_into_a_file_goes_on_where_it_was_stopped(binary, millrace, means, tmp_path):
+    """Stopped by Ctrl-C, and killed: results are those of one that was not."""
+    random = np.random.default_rng(5)
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for i in range(3000):
+        np.save(folder / f"{i:04}.npy", random.random((2, 3, 8, 8)).astype(np.float32))
+    for end in ("jsonl", "csv", "npy"):
+        out, partial = tmp_path / f"out.{end}", tmp_path / f"out.{end}.partial"
+        command = [str(word) for word in ("predict", means, folder, "-o")]
+        millrace(*command, tmp_path / f"whole.{end}")
+        for how in (signal.SIGINT, signal.SIGKILL):
+            process = subprocess.Popen([binary, *command, out], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            before = partial.stat().st_size if partial.exists() else 0
+            while process.poll() is None and not (partial.exists() and partial.stat().st_size > before + 10_000):
+                time.sleep(0.002)
+            process.send_signal(how)
+            _, stderr = process.communicate()
+            if process.returncode == 0:
+                pytest.skip("it was done before it could be stopped")
+            assert partial.exists() and not out.exists()
+            if how == signal.SIGINT:
+                assert "the same command goes on from there" in stderr
+        assert re.search(r"[\d,]+ of them from before", millrace(*command, out).stdout)
+        assert out.read_bytes() == (tmp_path / f"whole.{end}").read_bytes()
+        assert not partial.exists()
+    # Other options: what was kept is of no use.
+    partial.write_bytes(b"of another program")
+    assert "begun anew" in millrace(*command, out, "--force").stderr
