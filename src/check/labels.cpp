@@ -1,6 +1,7 @@
 // Labels: there, readable, of all classes, and not of one alone.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 #include <set>
 
@@ -24,7 +25,20 @@ std::vector<double> class_shares(const std::vector<int64_t>& labels, size_t clas
   return shares;
 }
 
-Finding judge_classes(const Targets& training, const Targets& tests) {
+/// How far apart shares of classes are by chance alone where each is of so many samples drawn alike: half the
+/// sum of the mean differences.
+double apart_by_chance(const std::vector<double>& one, double samples, const std::vector<double>& other,
+                       double others) {
+  double apart = 0;
+  for (size_t c = 0; c < one.size(); ++c) {
+    const double share = (one[c] * samples + other[c] * others) / (samples + others);
+    apart += std::sqrt(2 * share * (1 - share) * (1 / samples + 1 / others) / std::numbers::pi) / 2;
+  }
+  return apart;
+}
+
+/// `all`: the samples to train on, of which those of `training` were looked at.
+Finding judge_classes(const Targets& training, const Targets& tests, int64_t all) {
   const auto count = static_cast<double>(training.classes.size());
   const auto unknown = static_cast<double>(std::count(training.classes.begin(), training.classes.end(), -1));
   const std::vector<double> shares = class_shares(training.classes, training.names.size());
@@ -39,7 +53,12 @@ Finding judge_classes(const Targets& training, const Targets& tests) {
                      "label them, or leave them out (data.where)");
   else if (*most > 0.999)
     finding = failed(saw, "there is next to nothing to learn: add samples of other classes");
-  else if (*most > 0.95 || *least * count < 5)
+  else if (const double each = static_cast<double>(all) / static_cast<double>(shares.size()); each < 5)
+    finding = warned(fmt::format("{} classes, {} samples of each to train on, as a mean", shares.size(),
+                                 short_number(each)),
+                     "so few samples teach next to nothing of a class: take more, or join rare classes into "
+                     "larger ones; are these numbers of rows, or amounts (output.kind = \"number\")?");
+  else if (*most > 0.95 || *least * static_cast<double>(all) < 5)
     finding = warned(saw,
                      "report a metric that sees rare classes (F1, PR-AUC), weigh classes in the loss, or "
                      "draw them alike (data.order); accuracy says little here");
@@ -57,7 +76,9 @@ Finding judge_classes(const Targets& training, const Targets& tests) {
                                   "(data.test_by = \"stratified\")"));
         break;
       }
-    if (apart > 0.25)
+    const double by_chance =
+        apart_by_chance(shares, count, other, static_cast<double>(std::max<size_t>(tests.classes.size(), 1)));
+    if (apart > 0.25 + by_chance)
       finding = worse(finding,
                       warned(fmt::format("classes are as frequent in the test set for {} of the samples only",
                                          share_text(1 - apart)),
@@ -131,7 +152,9 @@ Finding run_labels(Context& context) {
   if (!training.known()) return finding;
   Targets tests;
   if (context.tests() && context.tests()->samples) tests = read_targets(context, context.tests()->samples);
-  Finding own = training.classes.empty() ? judge_numbers(training) : judge_classes(training, tests);
+  Finding own = training.classes.empty()
+                    ? judge_numbers(training)
+                    : judge_classes(training, tests, context.training()->samples->count());
   return context.quick() ? own : worse(std::move(own), finding);
 }
 

@@ -73,11 +73,13 @@ double told_of_classes(const std::vector<int64_t>& cells, const std::vector<int6
     }
   if (all.size() < 2) return 0;
   const int64_t usual = most_frequent(all);
+  std::unordered_map<int64_t, int64_t> guesses;  // of each cell, once: it may have as many classes as rows
+  for (const auto& [cell, own] : counts) guesses.emplace(cell, most_frequent(own));
   double right = 0, base = 0, count = 0;
   for (size_t i = 1; i < cells.size(); i += 2) {
     if (classes[i] < 0) continue;
-    const auto at = counts.find(cells[i]);
-    right += (at == counts.end() ? usual : most_frequent(at->second)) == classes[i];
+    const auto at = guesses.find(cells[i]);
+    right += (at == guesses.end() ? usual : at->second) == classes[i];
     base += usual == classes[i];
     ++count;
   }

@@ -50,13 +50,12 @@ struct Answers {
 /// Adds rows [batch, …] of outputs and targets.
 void add_answers(Answers& to, const Array& output, const Array& target) {
   const int64_t rows = target.shape()[0].size(), width = output.count() / rows, known = target.count() / rows;
+  const auto outputs = output.as<float>();
   for (int64_t r = 0; r < rows; ++r) {
     if (to.classes) {
       if (target.int_at(r) < 0) continue;
-      int64_t best = 0;
-      for (int64_t c = 1; c < width; ++c)
-        if (output.at(r * width + c) > output.at(r * width + best)) best = c;
-      to.predicted.push_back(static_cast<double>(best));
+      const auto row = outputs.subspan(static_cast<size_t>(r * width), static_cast<size_t>(width));
+      to.predicted.push_back(static_cast<double>(std::max_element(row.begin(), row.end()) - row.begin()));
       to.known.push_back(static_cast<double>(target.int_at(r)));
     } else {
       to.predicted.push_back(output.at(r * width));

@@ -142,6 +142,26 @@ TEST_CASE("check labels: one class for nearly all, sorted files, numbers that ar
       by_price));
 }
 
+TEST_CASE(
+    "check labels: many classes are as frequent in both sets as chance has it, or have too few samples") {
+  const auto classes = [](uint64_t kinds, bool all) {
+    return [=](RandomStream& r, int64_t i) {
+      const Row row = draw_row(r);
+      const uint64_t of = all ? static_cast<uint64_t>(i) % kinds : r.below(kinds);
+      return fmt::format("{:.4f},{:.4f},{},c{}", row.a, row.b, row.kind, of);
+    };
+  };
+  // 40 samples of each of 100 classes, half a sample of each to test on.
+  const auto text = [&](uint64_t kinds, int64_t rows, bool all) {
+    return table_text(class_header, rows, classes(kinds, all));
+  };
+  is_well(of_tables("labels", text(100, 4000, true), text(100, 60, false), by_class));
+  const check::Finding few = of_tables("labels", text(800, 1600, true), text(800, 200, false), by_class);
+  is_caught(few);
+  CHECK(few.saw.find("samples of each") != std::string::npos);
+  CHECK(few.saw.find("as frequent") == std::string::npos);
+}
+
 TEST_CASE("check labels: codes of classes that are taken for amounts") {
   const auto codes = [](int64_t kinds, double of) {
     return [=](RandomStream& r, int64_t i) {
