@@ -341,7 +341,7 @@ std::shared_ptr<const optim::Optimizer> Context::optimizer() {
   // What goes by passes over all samples learns nothing from a few batches.
   if (optim::optimizer_kinds().at(train.optimizer.kind).whole) return optim::adamw();
   return optim::make_optimizer(optim::optimizer_kinds().at(train.optimizer.kind), train.optimizer.settings,
-                               train.clip_norm, train.clip_value, *model());
+                               train.clip_norm, train.clip_value, *model(), task::rates_of(*task_));
 }
 
 optim::TrainStep& Context::step() {

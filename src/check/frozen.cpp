@@ -7,6 +7,7 @@
 #include "check/check.h"
 #include "check/context.h"
 #include "optim/model_scope.h"
+#include "task/freeze_entry.h"
 
 namespace millrace::check {
 namespace {
@@ -33,6 +34,17 @@ std::vector<Array> values_of(const std::vector<nn::Named>& named) {
   std::vector<Array> values;
   for (const nn::Named& each : named) values.push_back(optim::value_of(each).clone());
   return values;
+}
+
+/// Layers that a recipe freezes from the first step on, though nothing was learnt by them.
+std::vector<std::string> frozen_as_drawn(const Context& context) {
+  std::vector<std::string> layers;
+  if (!context.task()) return layers;
+  const task::Recipe& recipe = context.task()->recipe;
+  if (!recipe.train.init_from.empty() || recipe.model.kind.ends_with(".onnx")) return layers;
+  for (const std::string& entry : recipe.train.freeze)
+    if (const auto [name, epochs] = task::parse_freeze(entry); epochs == 0) layers.push_back(name);
+  return layers;
 }
 
 Finding run_frozen(Context& context) {
@@ -66,6 +78,11 @@ Finding run_frozen(Context& context) {
                                 fmt::join(statistics, ", ")),
                     "a norm that is frozen goes on following the statistics of its batches: keep it in "
                     "evaluation mode, or thaw it, if the features are to stay as they were");
+    if (const auto drawn = frozen_as_drawn(context); !drawn.empty())
+      return warned(fmt::format("{} {} frozen as drawn at random", fmt::join(drawn, ", "),
+                                drawn.size() == 1 ? "is" : "are"),
+                    "what never learnt anything is seldom worth keeping: begin with weights that did "
+                    "(train.init_from), or let it train");
     return passed(fmt::format("{} of {} parameters are frozen, and stayed", frozen, parameters.size()));
   }();
   finding.numbers = {{"frozen", static_cast<double>(frozen)},

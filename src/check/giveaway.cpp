@@ -47,6 +47,43 @@ double told_of_numbers(const Column& column, const std::vector<int64_t>& cells, 
   return squares > 0 ? 1 - errors / squares : 0;
 }
 
+/// How two columns make the target, such as "net + tax"; "" where none do. Numbers that were rounded may
+/// differ by a little.
+std::string made_of_two(const Columns& table, const Targets& targets) {
+  constexpr size_t most_columns = 40, most_rows = 1000;
+  std::vector<const Column*> numbers;
+  for (const Column& column : table.columns)
+    if (column.input && !column.target && column.numeric && column.numbers.size() == targets.numbers.size() &&
+        numbers.size() < most_columns)
+      numbers.push_back(&column);
+  const double allowed = 1e-3 * moments_of(targets.numbers).deviation;
+  const size_t step = std::max<size_t>(1, targets.numbers.size() / most_rows);
+  using Rule = double (*)(double, double);
+  static constexpr std::pair<const char*, Rule> rules[] = {
+      {"+", [](double a, double b) { return a + b; }},
+      {"-", [](double a, double b) { return a - b; }},
+      {"·", [](double a, double b) { return a * b; }},
+      {"/", [](double a, double b) { return a / b; }},
+  };
+  const auto holds = [&](const Column& a, const Column& b, Rule rule) {
+    size_t right = 0, asked = 0;
+    for (size_t i = 0; i < targets.numbers.size(); i += step) {
+      const double y = targets.numbers[i], made = rule(a.numbers[i], b.numbers[i]);
+      if (!std::isfinite(y)) continue;
+      ++asked;
+      right += std::isfinite(made) && std::abs(made - y) <= allowed ? 1 : 0;
+      // A rule that does not hold is left early.
+      if (asked - right > 3 && 10 * right < 9 * asked) return false;
+    }
+    return asked > 0 && 50 * right >= 49 * asked;
+  };
+  for (const Column* a : numbers)
+    for (const Column* b : numbers)
+      for (const auto& [sign, rule] : rules)
+        if (a != b && holds(*a, *b, rule)) return fmt::format("{} {} {}", a->name, sign, b->name);
+  return {};
+}
+
 Finding judge_columns(Context& context, const Targets& targets, size_t count) {
   const Columns table = read_table(context, *context.training()->samples);
   double best = 0;
@@ -72,6 +109,9 @@ Finding judge_columns(Context& context, const Targets& targets, size_t count) {
       "Then "
       "leave it out (input.leave_out)";
   Finding finding = best > 0.98 ? failed(saw, advice) : best > 0.9 ? warned(saw, advice) : passed(saw);
+  if (targets.classes.empty() && finding.verdict == Verdict::pass)
+    if (const std::string made = made_of_two(table, targets); !made.empty())
+      finding = failed(fmt::format("{} is {}", targets.column, made), advice);
   finding.numbers = {{"told", best}};
   return finding;
 }

@@ -194,13 +194,21 @@ Finding run_group_overlap(Context& context) {
   return names ? worse(finding, *names) : finding;
 }
 
+/// Whole numbers that all are seconds, or thousandths, since 1970 of the years 2000 to 2035, and differ.
+bool counts_seconds(const std::vector<double>& numbers) {
+  constexpr double first = 946'684'800, last = 2'051'222'400, day = 86'400;
+  const Moments m = moments_of(numbers);
+  const double unit = m.least > 1e11 ? 1e3 : 1;
+  return m.count > 0 && m.least >= unit * first && m.most <= unit * last && m.most - m.least > unit * day;
+}
+
 /// A column of dates as days; empty where it is none.
 std::vector<double> days_of(const Context& context, const data::Dataset& from, const Column& column) {
   (void)context;
   std::vector<double> days;
   if (column.numeric) {
-    if (!named_like(column.name, {"date", "time", "timestamp", "year", "datetime"})) return days;
-    return column.numbers;
+    const bool named = named_like(column.name, {"date", "time", "timestamp", "year", "datetime"});
+    return named || (column.integer && counts_seconds(column.numbers)) ? column.numbers : days;
   }
   const size_t place = from.column(column.name);
   const int64_t count = std::min<int64_t>(from.count(), 4000);

@@ -44,6 +44,8 @@ bool outputs_are_alike(Context& context) {
 }
 
 Finding run_input_independent(Context& context) {
+  constexpr int64_t few = 4;  // rows are learnt by heart in their order, whatever stands in them
+  if (context.rows() < few) return not_for(fmt::format("a batch has {} rows", context.rows()));
   constexpr size_t batches = 2;
   constexpr int64_t steps = 80;
   const LearningLimit limit{.loss = -INFINITY, .steps = steps, .seconds = 3};

@@ -9,6 +9,7 @@
 #include "check/check.h"
 #include "check/columns.h"
 #include "check/context.h"
+#include "task/class_weights.h"
 
 namespace millrace::check {
 namespace {
@@ -91,6 +92,33 @@ Finding judge_classes(const Targets& training, const Targets& tests, int64_t all
   return finding;
 }
 
+/// Weights by which nearly all of the loss is that of one class.
+Finding judge_weights(const task::Output& output, const Targets& targets) {
+  if (!output.settings().find("class_weights")) return passed("");
+  const std::vector<double> shares = class_shares(targets.classes, targets.names.size());
+  std::vector<double> balanced;
+  for (const double share : shares) balanced.push_back(share > 0 ? 1 / share : 1);
+  const std::vector<double> weights =
+      task::class_weights(output.settings().texts("class_weights"), "class_weights", targets.names, balanced);
+  if (weights.empty()) return passed("");
+  double all = 0, most = 0;
+  size_t heaviest = 0;
+  for (size_t c = 0; c < shares.size(); ++c) {
+    const double part = shares[c] * weights[c];
+    all += part;
+    if (part <= most) continue;
+    most = part;
+    heaviest = c;
+  }
+  constexpr double nearly_all = 0.97;
+  return all > 0 && most > nearly_all * all && most > 1.02 * shares[heaviest] * all
+             ? warned(
+                   fmt::format("by class_weights {} of the loss is that of '{}', which {} of the samples are",
+                               share_text(most / all), targets.names[heaviest], share_text(shares[heaviest])),
+                   "the model will say it of everything: \"balanced\" gives each class as much")
+             : passed("");
+}
+
 /// Two or three whole numbers, one after the other.
 bool few_codes(const Targets& targets) {
   std::set<double> values;
@@ -155,6 +183,16 @@ Finding run_labels(Context& context) {
   Finding own = training.classes.empty()
                     ? judge_numbers(training)
                     : judge_classes(training, tests, context.training()->samples->count());
+  if (!training.classes.empty())
+    for (const auto& output : context.task()->outputs)
+      if (output->classes() == training.names)
+        if (const Finding weights = judge_weights(*output, training); weights.verdict != Verdict::pass)
+          own = worse(std::move(own), weights);
+  constexpr int64_t few_tests = 25;
+  if (tests.known() && context.tests()->samples->count() < few_tests)
+    own = worse(std::move(own),
+                warned(fmt::format("there are {} samples to test on", context.tests()->samples->count()),
+                       "so few tell a good model from a bad one only by luck: keep more (data.test_share)"));
   return context.quick() ? own : worse(std::move(own), finding);
 }
 

@@ -11,6 +11,7 @@
 #include "check/check.h"
 #include "check/columns.h"
 #include "check/context.h"
+#include "check/near_rows.h"
 #include "data/tools/statistics/content_hash.h"
 
 namespace millrace::check {
@@ -21,16 +22,14 @@ constexpr const char* overlap_advice =
     "copies "
     "and changed versions of one thing together (data.test_by = \"group:COLUMN\")";
 
-/// Of each sample a number for all that the inputs see of it; `near`: numbers rounded to 4 digits, texts as
-/// they are.
+/// Of each sample a number for all that the inputs see of it.
 std::vector<uint64_t> row_codes(const Columns& table) {
   std::vector<uint64_t> codes(static_cast<size_t>(table.samples), 0xcbf29ce484222325);
   bool any = false;
-  for (const Column& column : table.columns) {
-    if (!column.input || column.target) continue;
+  for (const Column* column : columns_seen(table)) {
     any = true;
     for (size_t i = 0; i < codes.size(); ++i) {
-      codes[i] = (codes[i] ^ column.codes[i]) * 0x9E3779B97F4A7C15;
+      codes[i] = (codes[i] ^ column->codes[i]) * 0x9E3779B97F4A7C15;
       codes[i] ^= codes[i] >> 29;
     }
   }
@@ -177,10 +176,13 @@ Finding run_overlap(Context& context) {
           finding, passed("no sample of the test set was found among those of training, by bytes or looks"));
   }
   constexpr int64_t most = 1 << 20;
-  const std::vector<uint64_t> trained = row_codes(read_table(context, training, most)),
-                              tested = row_codes(read_table(context, tests, most));
-  if (!trained.empty() && !tested.empty())
-    return worse(finding, judge_shared(shared_codes(trained, tested), "rows"));
+  const Columns table = read_table(context, training, most), others_table = read_table(context, tests, most);
+  const std::vector<uint64_t> trained = row_codes(table), tested = row_codes(others_table);
+  if (!trained.empty() && !tested.empty()) {
+    const Finding same = judge_shared(shared_codes(trained, tested), "rows");
+    const Finding near = same.verdict == Verdict::pass ? judge_near(table, others_table) : same;
+    return worse(finding, near.verdict == Verdict::pass ? same : near);
+  }
   const std::vector<uint64_t> contents = content_codes(training, 50000, 2),
                               others = content_codes(tests, 5000, 1);
   if (!contents.empty() && !others.empty())

@@ -13,6 +13,7 @@
 #include "base/size_text.h"
 #include "base/suggest.h"
 #include "nn/models/architecture.h"
+#include "task/freeze_entry.h"
 #include "task/would_fit.h"
 
 namespace millrace::task {
@@ -456,6 +457,14 @@ std::vector<std::string> parameters_by_use(const Task& task) {
                         [&](const nn::Named& each) { return each.name == name; });
   });
   return names;
+}
+
+optim::Rates rates_of(const Task& task) {
+  const Recipe::Train& train = task.recipe.train;
+  optim::Rates rates{{}, train.layer_decay, {}};
+  if (train.layer_decay != 1) rates.by_use = parameters_by_use(task);
+  for (const std::string& entry : train.rates) rates.by_name.push_back(parse_rate(entry));
+  return rates;
 }
 
 void fit_network(Task& task, const Reading& reading) {

@@ -12,6 +12,7 @@
 #include <millrace/program.h>
 
 #include "nn/models/combine.h"
+#include "optim/rates.h"
 #include "task/task.h"
 
 namespace millrace::task {
@@ -62,6 +63,9 @@ std::vector<std::vector<std::string>> head_parameters(const Task& task);
 
 /// The names of all parameters, in the order in which a prediction comes to use them.
 std::vector<std::string> parameters_by_use(const Task& task);
+
+/// What the recipe says of rates by name and by layer.
+optim::Rates rates_of(const Task& task);
 
 /// The arrays of a feed as a compiled step takes them; `batch` and `length` where they are not 0.
 std::vector<optim::TensorSpec> specs_of(std::span<const data::Field> fields, int64_t batch, int64_t length);

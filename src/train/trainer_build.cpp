@@ -155,9 +155,7 @@ void TrainerState::build_steps() {
   by_length.clear();
   step = nullptr;
   const task::Recipe::Train& train = recipe().train;
-  optim::Rates rates{{}, train.layer_decay, {}};
-  if (train.layer_decay != 1) rates.by_use = task::parameters_by_use(task);
-  for (const std::string& entry : train.rates) rates.by_name.push_back(task::parse_rate(entry));
+  const optim::Rates rates = task::rates_of(task);
   const optim::OptimizerKind& kind = optim::optimizer_kinds().at(train.optimizer.kind);
   // The longest first: it is the one that may not fit into memory.
   for (auto length = lengths.rbegin(); length != lengths.rend(); ++length) {

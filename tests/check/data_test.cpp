@@ -176,6 +176,98 @@ TEST_CASE("check labels: codes of classes that are taken for amounts") {
   is_well(of_table("labels", price_header, 900, codes(3, .5), by_price));
 }
 
+TEST_CASE("check labels: weights that leave one class, next to nothing to test on") {
+  const auto with = [](const char* weights, int64_t tests) {
+    Desk desk;
+    const auto row = [](RandomStream& r, int64_t) { return usual_row(r); };
+    desk.write("train.csv", table_text(class_header, 600, row));
+    desk.write("test.csv", table_text(class_header, tests, row, 2));
+    return desk.find("labels", "", std::string(by_class) + weights);
+  };
+  is_caught(with("\nclass_weights = [1000, 1]", 200));
+  is_caught(with("\nclass_weights = { yes = 200 }", 200));
+  is_well(with("\nclass_weights = [5, 1]", 200));
+  is_well(with("\nclass_weights = \"balanced\"", 200));
+  is_caught(with("", 9));
+}
+
+TEST_CASE("check spelling: values in several ways, and otherwise in the test set") {
+  const auto kinds = [](std::vector<std::string> oaks) {
+    return [=](RandomStream& r, int64_t i) {
+      Row row = draw_row(r);
+      if (row.kind == "oak") row.kind = oaks[static_cast<size_t>(i) % oaks.size()];
+      return fmt::format("{:.4f},{:.4f},{},{}", row.a, row.b, row.kind, row.label);
+    };
+  };
+  const auto both = [&](std::vector<std::string> one, std::vector<std::string> other) {
+    return of_tables("spelling", table_text(class_header, 600, kinds(std::move(one))),
+                     table_text(class_header, 200, kinds(std::move(other)), 7), by_class);
+  };
+  is_well(both({"oak"}, {"oak"}));
+  is_well(both({"oak", "oak 2"}, {"oak", "oak 2"}));
+  is_caught(both({"oak", "Oak"}, {"oak", "Oak"}));
+  is_caught(both({"old oak", "old\u00A0 oak"}, {"old oak"}));
+  is_caught(both({"oak"}, {"OAK"}));
+  is_caught(both({"oak"}, {"fir", "chêne"}));
+  is_caught(of_table(
+      "spelling", class_header, 600,
+      [](RandomStream& r, int64_t i) {
+        const Row row = draw_row(r);
+        return fmt::format("{:.4f},{:.4f},{},{}", row.a, row.b, row.kind, i % 9 ? row.label : "Yes");
+      },
+      by_class));
+}
+
+TEST_CASE("check giveaway: a target that two columns make together") {
+  const auto parts = [](const char* sign, double off) {
+    return [=](RandomStream& r, int64_t) {
+      const Row row = draw_row(r);
+      const double part = 1 + 4 * r.uniform() * r.uniform();
+      const double rest = *sign == '+'   ? row.price - part
+                          : *sign == '/' ? row.price * part
+                                         : row.price / part;
+      return fmt::format("{:.4f},{:.4f},{},{:.4f}", part, rest + off * r.uniform(), row.kind, row.price);
+    };
+  };
+  for (const char* sign : {"+", "*", "/"}) {
+    CAPTURE(sign);
+    is_caught(of_table("giveaway", price_header, 800, parts(sign, 0), by_price));
+    is_well(of_table("giveaway", price_header, 800, parts(sign, 3), by_price));
+  }
+}
+
+TEST_CASE("check overlap: columns in another order, numbers that were rounded") {
+  const auto as = [](const char* form, const char* header, uint64_t seed, int64_t rows) {
+    return table_text(
+        header, rows,
+        [=](RandomStream& r, int64_t) {
+          const Row row = draw_row(r);
+          return fmt::format(fmt::runtime(form), row.a, row.b, row.kind, row.label);
+        },
+        seed);
+  };
+  const std::string training = as("{0:.5f},{1:.5f},{2},{3}", "a,b,kind,label", 1, 800);
+  is_caught(
+      of_tables("overlap", training, as("{3},{2},{1:.5f},{0:.5f}", "label,kind,b,a", 1, 200), by_class));
+  is_caught(
+      of_tables("overlap", training, as("{0:.3f},{1:.3f},{2},{3}", "a,b,kind,label", 1, 200), by_class));
+  is_well(of_tables("overlap", training, as("{3},{2},{1:.5f},{0:.5f}", "label,kind,b,a", 2, 200), by_class));
+  is_well(of_tables("overlap", training, as("{0:.3f},{1:.3f},{2},{3}", "a,b,kind,label", 2, 200), by_class));
+}
+
+TEST_CASE("check time-overlap: whole numbers that are seconds") {
+  const auto seconds = [](int64_t each, int64_t times) {
+    return [=](RandomStream& r, int64_t i) {
+      return fmt::format("{},{}", times * (1'600'000'000 + i * each), usual_row(r));
+    };
+  };
+  const std::string header = "recorded," + class_header;
+  is_caught(of_table("time-overlap", header, 800, seconds(3600, 1), by_class));
+  is_caught(of_table("time-overlap", header, 800, seconds(3600, 1000), by_class));
+  is_well(
+      of_table("time-overlap", header, 800, seconds(3'000'000, 1), by_class));  // beyond the years of clocks
+}
+
 TEST_CASE("check shifted-targets: a row too many on one side") {
   // The label, or price, of the row before or behind.
   const auto moved = [](int64_t by, bool prices) {
@@ -446,4 +538,40 @@ TEST_CASE("check end-of-sequence: an end that is never a target") {
     for (int64_t i = 0; i < batch[1].count(); ++i)
       if (batch[1].int_at(i) == s.end_token) batch[1].set_int(i, 0);
   CHECK_CAUGHT("end-of-sequence", s);
+}
+
+namespace {
+
+/// What "schedule" or another check of the loop makes of a plan for 600 rows in batches of 32.
+check::Finding of_plan(const std::string& check, const std::string& plan) {
+  TempFolder folder;
+  write_file(folder / "train.csv",
+             table_text(class_header, 600, [](RandomStream& r, int64_t) { return usual_row(r); }));
+  task::Recipe recipe =
+      task::parse_recipe(fmt::format("[data]\ntrain = \"{}\"\n[output]\n{}\n[train]\nbatch = 32\n{}\n",
+                                     (folder / "train.csv").string(), by_class, plan),
+                         "test.toml");
+  check::Options options;
+  options.only = {check};
+  return check::check(recipe, options).at(0);
+}
+
+}  // namespace
+
+TEST_CASE("check schedule: a rate that is gone, or never comes; few steps; an average of the beginning") {
+  is_well(of_plan("schedule", "epochs = 10"));
+  is_well(of_plan("schedule", "epochs = 10\nschedule = { kind = \"cosine\", warmup = 1 }\nema = 0.95"));
+  is_well(of_plan("schedule", "epochs = 10\nschedule = { kind = \"step\", every = 3, factor = 0.1 }"));
+  is_caught(of_plan("schedule", "epochs = 10\nschedule = { kind = \"step\", every = 0.2, factor = 0.1 }"));
+  is_caught(of_plan("schedule", "epochs = 10\nschedule = { kind = \"constant\", warmup = 40 }"));
+  is_caught(of_plan("schedule", "epochs = 10\nlr_scale = 0.01"));
+  is_caught(of_plan("schedule", "steps = 3"));
+  is_caught(of_plan("schedule", "epochs = 10\nema = 0.9999"));
+}
+
+TEST_CASE("check updates and frozen: rates by name count, and what is frozen as it was drawn is said") {
+  is_well(of_plan("updates", "rates = [\"emb* 0.5\"]"));
+  is_caught(of_plan("updates", "rates = [\"* 0.00001\"]"));
+  is_caught(of_plan("frozen", "freeze = [\"emb0 0\"]"));
+  is_well(of_plan("frozen", "freeze = [\"emb0 1\"]"));
 }

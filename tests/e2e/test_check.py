@@ -17,7 +17,7 @@ kind = "table"
 kind = "class"
 column = "label"
 [train]
-epochs = 1
+epochs = 4
 batch = 32
 """
 
