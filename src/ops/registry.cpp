@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/registry.h"
-#include "ops/check.h"
+#include "ops/missing_parts.h"
 
 #define KIND(NAME) const millrace::Operator& op_##NAME();
 #include "generated/operators.inc"

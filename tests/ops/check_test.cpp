@@ -6,6 +6,7 @@
 #include <millrace/error.h>
 
 #include "base/format.h"
+#include "ops/missing_parts.h"
 #include "ops/registry.h"
 
 using namespace millrace;
