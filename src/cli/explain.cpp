@@ -18,6 +18,7 @@
 #include "cli/zoo.h"
 #include "passes/pass.h"
 #include "passes/rules/rule.h"
+#include "runtime/profile.h"
 #include "train/trainer.h"
 
 namespace millrace::cli {
@@ -39,7 +40,7 @@ std::string short_name(const LaunchInfo& launch) {
 size_t fused_operators(const std::vector<LaunchInfo>& launches) {
   size_t count = 0;
   for (const LaunchInfo& l : launches)
-    if (short_name(l) == "fused")
+    if (is_fused(l))
       count += 1 + static_cast<size_t>(std::count(l.operation.begin(), l.operation.end(), ' '));
   return count;
 }
@@ -181,7 +182,7 @@ std::string inputs_text(const Program& program, const std::vector<int64_t>& leng
 std::string explanation(const Program& program, const std::vector<LaunchInfo>& launches,
                         const std::string& title, const std::vector<int64_t>& lengths) {
   size_t groups = 0;
-  for (const LaunchInfo& l : launches) groups += short_name(l) == "fused" ? 1 : 0;
+  for (const LaunchInfo& l : launches) groups += is_fused(l) ? 1 : 0;
   std::string text =
       fmt::format("{}\n{}{} launches; {} of them are fused groups of {} operators\n\n", title,
                   inputs_text(program, lengths), launches.size(), groups, fused_operators(launches));
@@ -197,7 +198,7 @@ std::string explanation_json(const Program& program, const std::vector<LaunchInf
         json_object({{"name", Json(pass.name)}, {"seconds", pass.seconds}, {"nodes", int64_t{pass.nodes}}}));
   int64_t groups = 0;
   for (const LaunchInfo& l : launches) {
-    groups += short_name(l) == "fused" ? 1 : 0;
+    groups += is_fused(l) ? 1 : 0;
     std::vector<Json> reads;
     for (const int from : l.reads) reads.emplace_back(int64_t{from});
     list.push_back(json_object({{"operation", Json(l.operation)},

@@ -104,8 +104,10 @@ Profile make_profile(std::vector<LaunchInfo> launches, const std::vector<std::ve
   return p;
 }
 
+bool is_fused(const LaunchInfo& launch) { return launch.operation.starts_with("fused("); }
+
 std::string kind_of(const LaunchInfo& launch) {
-  if (!launch.operation.starts_with("fused(")) return launch.operation;
+  if (!is_fused(launch)) return launch.operation;
   if (launch.reduces) return "fused reduction";
   return launch.flops > 0 ? "fused element-wise" : "data movement";
 }

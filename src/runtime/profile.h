@@ -80,6 +80,8 @@ struct Profile {
 Profile make_profile(std::vector<LaunchInfo> launches, const std::vector<std::vector<int64_t>>& runs,
                      std::span<const StepMarks> marks, const Machine& machine);
 
+/// Whether a launch is a fused group: told by its name, as it is shown.
+bool is_fused(const LaunchInfo& launch);
 /// What kind of work a launch is: "conv2d", "matmul", "fused element-wise", "fused reduction", "data
 /// movement" …
 std::string kind_of(const LaunchInfo& launch);

@@ -126,10 +126,7 @@ TensorNode::~TensorNode() {
   }
 }
 
-bool TensorNode::is_constant() const {
-  static const Operator* const constant = &get_operator("constant");
-  return op == constant;
-}
+bool TensorNode::is_constant() const { return op && op->op_class == OpClass::constant; }
 
 void TensorNode::settle(std::vector<Array> results) {
   values = std::move(results);
