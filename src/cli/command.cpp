@@ -54,6 +54,20 @@ std::optional<std::string> unknown_verb(const CLI::App& app, int argc, char** ar
                      did_you_mean(argv[1], names, ";"), full_name(app));
 }
 
+/// "; did you mean '--seeds'?" behind a flag that the innermost verb does not have.
+std::string near_flag(const CLI::App& app, const std::vector<std::string>& unexpected) {
+  if (const auto inner = app.get_subcommands(); !inner.empty()) return near_flag(*inner[0], unexpected);
+  std::vector<std::string> names;
+  for (const CLI::App* each = &app; each; each = each->get_parent())
+    for (const CLI::Option* option : each->get_options())
+      for (const std::string& name : option->get_lnames()) names.push_back(name);
+  for (const std::string& word : unexpected)
+    if (word.starts_with("--"))
+      if (const std::string best = near(word.substr(2, word.find('=') - 2), names); !best.empty())
+        return fmt::format("; did you mean '--{}'?", best);
+  return "";
+}
+
 /// Output that could not be written (a full disk) is an error, found at the latest here; that its reader is
 /// gone is none.
 void require_written() {
@@ -147,7 +161,7 @@ int run_command_line(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    print_error(error.what());
+    print_error(error.what() + near_flag(app, app.remaining(true)));
     for (CLI::App* sub : app.get_subcommands())
       fmt::print(stderr, "{} --help shows how it is used\n", full_name(*sub));
     return 2;

@@ -18,6 +18,9 @@ def test_wrong_usage_exits_with_2_and_one_clear_message(millrace):
     assert "did you mean 'letters'" in millrace("leters", code=2).stderr
     assert "SOURCE" in millrace("pack", code=2).stderr
     assert "--bogus" in millrace("letters", "x", "--bogus", code=2).stderr
+    assert "did you mean '--seeds'?" in millrace("train", "x.toml", "--sedes", "3", code=2).stderr
+    assert "did you mean '--json'?" in millrace("data", "head", "x", "--jsno", code=2).stderr
+    assert "did you mean" not in millrace("data", "head", "x", "--bogus", code=2).stderr
 
 
 def test_errors_exit_with_1_and_no_colour_off_a_terminal(millrace, tmp_path):
