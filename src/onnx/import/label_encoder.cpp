@@ -1,3 +1,4 @@
+#include <cmath>
 #include <map>
 
 #include "onnx/import/call.h"
@@ -103,8 +104,11 @@ MILLRACE_ONNX_IMPORT(ai_onnx_ml_LabelEncoder) {
         throw onnx::UnknownInputs("it makes texts of numbers that are not known before the model runs",
                                   onnx::inputs_behind(call.graph, call[0]));
       for (int64_t i = 0; i < now->count(); ++i) {
+        const double given = now->at(i);
         int64_t at = 0;
-        while (at < n && now->at(i) != keys->numbers->at(at)) ++at;
+        while (at < n && given != keys->numbers->at(at) &&
+               !(std::isnan(given) && std::isnan(keys->numbers->at(at))))
+          ++at;
         known.push_back(at);
       }
     }

@@ -1,5 +1,6 @@
 // What stands at a model's edge: texts, sequences, optionals, sizes that depend on data, inputs that must be
 // known.
+#include <cmath>
 #include <doctest/doctest.h>
 #include <string>
 
@@ -118,10 +119,39 @@ TEST_CASE("texts are computed with while a model is read, and refused where numb
   const onnx::Ran ran =
       onnx::run_model(onnx::parse_model(bytes, "m.onnx"), {{"a", HostValue::of(a)}, {"b", HostValue::of(b)}});
   CHECK(ran.outputs[0].texts.values == std::vector<std::string>{"x!", "\xC3\xA4!"});
+  // At blanks, as many as there are, and once only: the rest is without those at its end.
+  const std::string split =
+      bytes_of({{node_message("StringSplit", {"a"}, {"y", "n"}, {integer_attribute("maxsplit", 1)})},
+                {tensor_info("a", 8, {2})},
+                {"y", "n"}});
+  const onnx::Texts sentences{{2}, {"  a b  c  ", "d"}};
+  const onnx::Ran words =
+      onnx::run_model(onnx::parse_model(split, "m.onnx"), {{"a", HostValue::of(sentences)}});
+  CHECK(words.outputs[0].texts.values == std::vector<std::string>{"a", "b  c", "d", ""});
+  CHECK(words.outputs[1].array.to_doubles() == std::vector<double>{2, 1});
   const std::string wrong = bytes_of({{node_message("Neg", {"a"}, {"y"})}, inputs, {"y"}});
   CHECK_THROWS_WITH_AS(
       onnx::run_model(onnx::parse_model(wrong, "m.onnx"), {{"a", HostValue::of(a)}, {"b", HostValue::of(b)}}),
       doctest::Contains("its input 'a' holds texts"), InputError);
+}
+
+TEST_CASE("a label encoder gives what stands beside a key, NaN included, and its default elsewhere") {
+  const auto encoder = [](const WireWriter& keys, const WireWriter& values) {
+    return node_message("LabelEncoder", {"x"}, {"y"}, {keys, values}).bytes(7, "ai.onnx.ml");
+  };
+  const WireWriter texts =
+      WireWriter().bytes(1, "keys_strings").bytes(9, "red").bytes(9, "blue").varint(20, 8);
+  const WireWriter numbers = WireWriter().bytes(1, "values_int64s").integer(8, 5).integer(8, 7).varint(20, 7);
+  const std::string coded = bytes_of({{encoder(texts, numbers)}, {tensor_info("x", 8, {3})}, {"y"}});
+  const onnx::Ran codes = onnx::run_model(onnx::parse_model(coded, "m.onnx"),
+                                          {{"x", HostValue::of(onnx::Texts{{3}, {"blue", "green", "red"}})}});
+  CHECK(codes.outputs[0].array.to_doubles() == std::vector<double>{7, -1, 5});
+  const WireWriter keys = WireWriter().bytes(1, "keys_floats").number(7, NAN).number(7, 1.5F).varint(20, 6);
+  const WireWriter words =
+      WireWriter().bytes(1, "values_strings").bytes(9, "none").bytes(9, "half").varint(20, 8);
+  const std::string named = bytes_of({{encoder(keys, words)}, {tensor_info("x", 1, {3})}, {"y"}});
+  const onnx::Ran names = onnx::run_model(onnx::parse_model(named, "m.onnx"), {{"x", floats({1.5, NAN, 2})}});
+  CHECK(names.outputs[0].texts.values == std::vector<std::string>{"half", "none", "_Unused"});
 }
 
 TEST_CASE("a sequence's tensors are inputs of the graph, and come back as a sequence") {
