@@ -43,6 +43,18 @@ def test_commands_of_the_page_run_in_their_order(millrace, desk):
     assert "sleeps" not in millrace("generate", "runs/play", "the king", "--stop", "sleeps", cwd=desk).stdout
 
 
+def test_of_a_text_that_is_longer_than_a_row_its_end_counts(millrace, tmp_path):
+    (tmp_path / "corpus.txt").write_text("the king and the sea and of his horse and the land sings of no man.\n" * 800)
+    (tmp_path / "recipe.toml").write_text(
+        '[data]\ntrain = "corpus.txt"\n[input]\nkind = "tokens"\nlength = 64\n[output]\nkind = "tokens"\n'
+        '[model]\nkind = "gpt"\nwidth = 32\ndepth = 1\nheads = 2\n'
+        '[train]\nepochs = 2\nbatch = 16\noptimizer = { kind = "adamw", lr = 3e-3 }\n')
+    millrace("train", "recipe.toml", "--out", "run", cwd=tmp_path)
+    long = "the king and the sea " * 10 + "and of his horse and the lan"  # its first 64 end in "t"
+    whole, end = generated(millrace, tmp_path, "run", long, long[-64:], "--tokens", 5)
+    assert whole["tokens"] == end["tokens"] and whole["continuation"].startswith("d")
+
+
 def test_the_most_probable_tokens_are_those_of_the_exported_model(millrace, desk, run):
     """Token by token through ONNX Runtime, which knows no cache."""
     millrace("export", run, "model.onnx", cwd=desk)

@@ -239,3 +239,22 @@ def test_a_step_of_texts_is_written(millrace, desk):
     assert (tokens[:, 1:] == targets[:, :-1]).all()
     assert (desk / "p/0001.txt").read_bytes() == bytes(tokens[1].astype(np.uint8))
     assert (desk / "p/0001.txt").read_text() in (desk / "corpus.txt").read_text()
+
+
+def test_samples_that_are_predicted_part_by_part_keep_their_numbers(millrace, tmp_path):
+    """Without a cache a part is a batch; a row that cannot be read is named by its place in the file."""
+    draw = random.Random(1)
+    rows = [(draw.gauss(0, 1), draw.gauss(0, 1)) for _ in range(200)]
+    (tmp_path / "train.csv").write_text("x,z,y\n" + "".join(f"{x:.4f},{z:.4f},{2 * x + z:.4f}\n" for x, z in rows))
+    (tmp_path / "recipe.toml").write_text(
+        '[data]\ntrain = "train.csv"\ncache_mb = 0\n[output]\ncolumn = "y"\n[train]\nepochs = 1\n[eval]\nbatch = 4\n')
+    millrace("train", "recipe.toml", "--out", "run", cwd=tmp_path)
+    lines = [f"{x:.4f},{z:.4f}" for x, z in rows[:13]]
+    (tmp_path / "whole.csv").write_text("\n".join(["x,z", *lines]))
+    whole = millrace("predict", "run", "whole.csv", cwd=tmp_path).stdout.replace("whole.csv", "new.csv").splitlines()
+    assert len(whole) == 13
+    lines[9] = "oops,0.5"
+    (tmp_path / "new.csv").write_text("\n".join(["x,z", *lines]))
+    said = millrace("predict", "run", "new.csv", cwd=tmp_path, code=1)
+    assert said.stdout.splitlines() == whole[:9] + whole[10:]
+    assert "new.csv, line 11: its x is 'oops'" in said.stderr

@@ -124,3 +124,9 @@ def test_a_stopped_run_on_a_part_goes_on_to_the_same_bits(millrace, tmp_path, bi
     process.wait()
     millrace("train", tmp_path / "cut", "--resume")
     assert_same_run(tmp_path / "whole", tmp_path / "cut")
+
+
+def test_a_part_smaller_than_a_batch_is_a_batch_that_can_be_accumulated(millrace, tmp_path):
+    recipe = write_table(tmp_path, NUMBER)
+    said = millrace("train", recipe, "data.sample=10", "train.batch=30", "train.accumulate=3", "--out", tmp_path / "run")
+    assert "train.batch = 9: the 10 rows of data.sample do not fill a batch of 30" in said.stdout + said.stderr

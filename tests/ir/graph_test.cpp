@@ -59,6 +59,8 @@ TEST_CASE("types that no value can have are refused by graphs and arrays") {
 
 TEST_CASE("texts that are almost types are refused") {
   CHECK(Type::parse("f32[]") == Type{f32, {}});
+  CHECK(Dim::named("b") * Dim::named("a") == Dim::named("a") * Dim::named("b"));
+  CHECK((Dim(2) * Dim::named("b") * Dim::named("a")).str() == "2*a*b");
   CHECK(Type::parse("i8[2, 3*n]") == Type{i8, {2, Dim(3) * Dim::named("n")}});
   for (const char* text :
        {"", "f32", "f32[", "f32[,]", "f32[2,]", "f32[2,,3]", "f32[2*]", "f32[*2]", "f32[-1]"})

@@ -93,6 +93,8 @@ TEST_CASE("every optimiser and schedule is found, described, and made with what 
     }
     const auto optimizer = made_optimizer(kind->name, {}, *model);
     CHECK(optimizer->options.lazy == kind->name.starts_with("lazy-"));
+    // Decay moves the rows that a batch does not name, too.
+    CHECK(optimizer->rows_suffice(0.1) == optimizer->options.lazy);
     CHECK(optimizer->options.groups.empty());
   }
   for (const optim::ScheduleKind* kind : optim::schedule_kinds().all()) {

@@ -259,6 +259,22 @@ TEST_CASE("numbers that no optimiser, step or schedule can take are refused") {
   CHECK_THROWS_AS(lookahead.update(0.5), TypeError);
 }
 
+TEST_CASE("an evaluation goes by the parameters that the model has now") {
+  const auto model = std::make_shared<nn::Linear>(3, 2);
+  model->initialise(1);
+  optim::EvalStep step(model, {{"x", {f32, {4, 3}}}}, [](nn::Module& m, std::span<const Tensor> in) {
+    return std::vector<optim::NamedTensor>{{"y", m(in[0])}};
+  });
+  const Array ones = Array::full(f32, {4, 3}, 1);
+  CHECK(step.run(std::span(&ones, 1))[0].at(0) != 3);
+  for (const char* name : {"weight", "bias"}) {
+    Tensor& parameter = *model->find(name);
+    parameter =
+        name == std::string("weight") ? Tensor::ones(parameter.shape()) : Tensor::zeros(parameter.shape());
+  }
+  CHECK(step.run(std::span(&ones, 1))[0].to_doubles() == std::vector<double>(8, 3));
+}
+
 TEST_CASE("parameters that share memory cannot both be updated in place") {
   auto model = std::make_shared<nn::Sequential>();
   for (int i = 0; i < 2; ++i) model->append(std::make_shared<nn::Linear>(3, 3));

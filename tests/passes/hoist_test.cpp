@@ -49,9 +49,30 @@ Graph elman(bool with_gradients) {
   return graph;
 }
 
-Graph lowered(const Graph& graph, const std::string& precision = "fp32") {
+Graph lowered(const Graph& graph, const std::string& precision = "fp32", bool exact = false) {
   static const Target target;
-  return run_passes(graph, {target, precision, ref::evaluate_node});
+  return run_passes(graph, {target, precision, ref::evaluate_node, exact});
+}
+
+/// Over 5 steps total += xᵀ·y, with each total before its step when asked.
+Graph product_sums(bool with_totals) {
+  Graph body;
+  ops::Build b(body);
+  const Value total = body.input("total", {f32, {2, 3}}), x = body.input("x", {f32, {4, 2}}),
+              y = body.input("y", {f32, {4, 3}});
+  std::vector<Value> results = {b.add(total, b.matmul(x, y, true, false))};
+  if (with_totals) results.push_back(total);
+  body.set_outputs(results);
+  Graph graph;
+  ops::ScanOperands over;
+  over.carries = {graph.input("zero", {f32, {2, 3}})};
+  over.sequences = {graph.input("xs", {f32, {5, 4, 2}}), graph.input("ys", {f32, {5, 4, 3}})};
+  over.length = 5;
+  const Value scan = ops::add_scan(graph, over, std::make_shared<const Graph>(std::move(body)));
+  std::vector<Value> outputs = {scan};
+  if (with_totals) outputs.push_back({scan.node, 1});
+  graph.set_outputs(outputs);
+  return graph;
 }
 
 std::vector<Array> inputs_of(const Graph& graph) {
@@ -146,4 +167,42 @@ TEST_CASE("what is invariant is computed once") {
   const Graph result = lowered(graph);
   CHECK(test::count(result, "exp") == 1);
   CHECK(test::count(*loop_of(result, 0)->body, "exp") == 0);
+}
+
+TEST_CASE("a sum of products is one product, but where somebody sees the totals or their order must stay") {
+  CHECK(test::count(lowered(product_sums(false)), "scan") == 0);
+  for (const bool with_totals : {false, true}) {
+    const Graph graph = product_sums(with_totals);
+    const std::vector<Array> inputs = inputs_of(graph), expected = ref::evaluate(graph, inputs);
+    for (const bool exact : {false, true}) {
+      CAPTURE(with_totals);
+      CAPTURE(exact);
+      const Graph result = lowered(graph, "fp32", exact);
+      CHECK((test::count(result, "scan") == 1) == (with_totals || exact));
+      const std::vector<Array> found = ref::evaluate(result, inputs);
+      for (size_t o = 0; o < expected.size(); ++o) CHECK(test::difference(found[o], expected[o]) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("a reduction behind the loop goes over the axes that it had in a step, counted from the end too") {
+  for (const std::vector<int64_t>& axes : std::vector<std::vector<int64_t>>{{-1}, {1}, {-2}, {}}) {
+    Graph body;
+    ops::Build b(body);
+    const Value h = body.input("h", {f32, {4, 6}}), u = body.input("u", {f32, {6, 6}}),
+                v = body.input("v", {f32, {6, 3}});
+    const Value next = b.unary("tanh", b.matmul(h, u));
+    body.set_outputs({next, body.add("sum", {b.matmul(next, v)}, {{"axes", axes}})});
+    Graph graph;
+    ops::ScanOperands over;
+    over.carries = {graph.input("h0", {f32, {4, 6}})};
+    over.invariants = {graph.input("u", {f32, {6, 6}}), graph.input("v", {f32, {6, 3}})};
+    over.length = 5;
+    const Value scan = ops::add_scan(graph, over, std::make_shared<const Graph>(std::move(body)));
+    graph.set_outputs({{scan.node, 1}});
+    const Graph result = lowered(graph);
+    CHECK(test::count(*loop_of(result, 0)->body, "sum") == 0);
+    const std::vector<Array> inputs = inputs_of(graph);
+    CHECK(test::difference(ref::evaluate(result, inputs)[0], ref::evaluate(graph, inputs)[0]) < 1e-5);
+  }
 }

@@ -362,6 +362,18 @@ TEST_CASE("a session keeps no more memory than it is allowed") {
   CHECK_THROWS_AS(Session(std::move(heavy), {.memory = "8MB"}), InputError);
 }
 
+TEST_CASE("a session keeps nothing of what a run was given") {
+  const Session session(session_mlp());
+  std::weak_ptr<const Array> given;
+  {
+    const auto kept = std::make_shared<Array>(session_rows(4));
+    given = kept;
+    const Array rows(kept->type(), kept->data(), kept);
+    CHECK(session.run({{rows}})[0].shape() == Shape{4, kClasses});
+  }
+  CHECK(given.expired());
+}
+
 TEST_CASE("sizes are compiled once, though several ask at the same time") {
   const Session session(session_mlp());
   std::vector<std::thread> threads;

@@ -15,9 +15,8 @@ namespace {
 class Stratified final : public Order {
  public:
   Stratified(int64_t count, std::vector<std::vector<int64_t>> samples) : visits_(std::move(samples)) {
-    // Visit k of a class with n samples stands at (k + 1/2) / n of the epoch; sorting by that spreads all
-    // classes. Classes of one size would always come in the same order: each is moved by a fraction of its
-    // own.
+    // Visit k of a class with n samples stands between k / n and (k + 1) / n of the epoch; sorting by that
+    // spreads all classes. Where in between is each class's own: those of one size would share their places.
     std::vector<std::pair<double, int32_t>> places;
     places.reserve(static_cast<size_t>(count));
     for (size_t label = 0; label < visits_.classes(); ++label) {

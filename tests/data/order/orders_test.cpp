@@ -92,6 +92,17 @@ TEST_CASE("a block shuffle stays within a window of blocks") {
   }
 }
 
+TEST_CASE("each window of a block shuffle has an order of its own") {
+  const auto indices = epoch_of(*make("block-shuffle 10 4", population({1000})), 5, 0);
+  std::set<std::vector<int64_t>> orders;  // places within the blocks of a window
+  for (size_t window = 0; window < 1000; window += 40) {
+    std::vector<int64_t> places;
+    for (size_t i = window; i < window + 40; ++i) places.push_back(indices[i] % 10);
+    orders.insert(places);
+  }
+  CHECK(orders.size() == 25);
+}
+
 TEST_CASE("how well a block shuffle mixes: as docs/data.md says, where samples of a kind lie together") {
   // The variance of a kind's share in a batch, as a multiple of what a true shuffle gives: ten kinds, one
   // behind the other.

@@ -20,9 +20,9 @@ using namespace millrace::testing;
 
 namespace {
 
-std::shared_ptr<const Dataset> table_of(const std::vector<int64_t>& queries) {
+std::shared_ptr<const Dataset> table_of(const std::vector<int64_t>& queries, int64_t first = 0) {
   std::vector<std::vector<Value>> rows;
-  for (size_t i = 0; i < queries.size(); ++i) rows.push_back({queries[i], static_cast<int64_t>(i)});
+  for (size_t i = 0; i < queries.size(); ++i) rows.push_back({queries[i], first + static_cast<int64_t>(i)});
   return memory_dataset("table", {{"query", ColumnKind::integer}, {"row", ColumnKind::integer}},
                         std::move(rows));
 }
@@ -57,9 +57,9 @@ TEST_CASE("samples of several rows can be chosen and joined like others") {
   const auto some = select(samples, {2, 0});
   CHECK(rows_in(*some, 1) == std::vector<int64_t>{0, 2, 3});
   CHECK(numbers_in(*rows_of(*some), 1) == std::vector<int64_t>{4, 0, 2, 3});
-  const auto both = join({{"a", slice(samples, 1, 2)}, {"b", grouped(table_of({7, 8}), "query")}});
+  const auto both = join({{"a", slice(samples, 1, 2)}, {"b", grouped(table_of({7, 8}, 100), "query")}});
   CHECK(group_sizes(*both) == std::vector<int64_t>{2, 1, 1, 1});
-  CHECK(numbers_in(*rows_of(*both), 1) == std::vector<int64_t>{1, 5, 4, 0, 1});
+  CHECK(numbers_in(*rows_of(*both), 1) == std::vector<int64_t>{1, 5, 4, 100, 101});
 }
 
 TEST_CASE("rows without a group, and columns that make none, are refused by name") {

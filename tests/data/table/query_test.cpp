@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <millrace/error.h>
+
 #include "base/file.h"
 #include "data/formats/open_dataset.h"
 #include "data/table/select.h"
@@ -27,4 +29,15 @@ TEST_CASE("what is missing is neither equal to anything nor different from it") 
            {"not (a = 1 and t = 'z')", {0, 1, 2}},  // one of the two is wrong, whatever the other is
        })
     CHECK_MESSAGE(matching(*table, Query::parse(condition)) == wanted, condition);
+}
+
+TEST_CASE("a quote within a text is written twice") {
+  const testing::TempFolder folder;
+  write_file(folder / "x.csv", "a b,t\n1,it's\n2,its\n3,\"a \"\"b\"\"\"\n");
+  const auto table = open_dataset(folder / "x.csv");
+  using Samples = std::vector<int64_t>;
+  for (const auto& [condition, wanted] : std::vector<std::pair<std::string, Samples>>{
+           {"t = 'it\'\'s'", {0}}, {"t = \"it's\"", {0}}, {"t = \"a \"\"b\"\"\"", {2}}, {"`a b` = 2", {1}}})
+    CHECK_MESSAGE(matching(*table, Query::parse(condition)) == wanted, condition);
+  CHECK_THROWS_WITH_AS(Query::parse("t = 'it''s"), doctest::Contains("has no end"), InputError);
 }

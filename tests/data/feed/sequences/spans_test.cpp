@@ -1,5 +1,7 @@
 #include "data/feed/sequences/spans.h"
 
+#include <algorithm>
+#include <cmath>
 #include <doctest/doctest.h>
 #include <vector>
 
@@ -28,6 +30,13 @@ TEST_CASE("spans have the share and the mean length asked for, at any place alik
   CHECK(random_spans(100, options, 1, 0, 5) == random_spans(100, options, 1, 0, 5));
   CHECK(random_spans(100, options, 1, 0, 5) != random_spans(100, options, 1, 1, 5));
   CHECK(random_spans(100, options, 1, 0, 5) != random_spans(100, options, 2, 0, 5));
+  // Between two spans there is a token at least.
+  for (const int64_t length : {3, 10, 77}) {
+    const auto most = random_spans(length, {0.9, 1}, 1, 0, 0);
+    CHECK(std::count(most.begin(), most.end(), 0) ==
+          std::max<int64_t>(1, length - std::llround(0.9 * length)));
+    CHECK(!most[0]);
+  }
   CHECK(random_spans(2, options, 1, 0, 0) == std::vector<uint8_t>{0, 1});
   CHECK(random_spans(1, options, 1, 0, 0) == std::vector<uint8_t>{0});
   CHECK(random_spans(0, options, 1, 0, 0).empty());
