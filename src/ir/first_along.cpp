@@ -1,5 +1,6 @@
 #include "ir/first_along.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace millrace {
@@ -21,6 +22,13 @@ void copy_first_along(const Array& from, int axis, Array& to) {
   const auto* const source = static_cast<const char*>(from.data());
   for (int64_t i = 0; i < outer && to.count() > 0; ++i)
     std::memcpy(target + i * size * inner, source + i * all * inner, static_cast<size_t>(size * inner));
+}
+
+Array first_along(const Array& array, int axis, int64_t size) {
+  const int64_t all = array.shape()[static_cast<size_t>(axis)].size();
+  Array part(first_along(array.type(), axis, std::clamp<int64_t>(size, 0, all)));
+  copy_first_along(array, axis, part);
+  return part;
 }
 
 }  // namespace millrace

@@ -6,32 +6,21 @@
 #include <millrace/error.h>
 #include <millrace/operator.h>
 
-#include "backend/ref/evaluate.h"
 #include "base/format.h"
 #include "base/suggest.h"
 #include "onnx/import/bounded.h"
 #include "onnx/import/call.h"
 #include "onnx/import/control.h"
+#include "onnx/import/folded.h"
 #include "onnx/import/ranks.h"
 
 namespace millrace::onnx {
 namespace {
 
-/// Constants that are computed while importing are no larger than this many elements: larger ones are left to
-/// the program, which computes them faster.
-constexpr int64_t kFolded = int64_t{1} << 24;
-
-/// Operations, and elements that are computed on the way.
-constexpr double kFoldedWork = 2e8;
-
 /// Loops that are written step after step, in each other, could fill all memory.
 constexpr int kMostNodes = 1 << 19;
 /// Functions that call each other, too.
 constexpr int64_t kMostRun = int64_t{1} << 22;
-
-/// Constants up to so many elements are constants of bodies, too: sizes and axes may come from them. Larger
-/// ones of floats are what is computed with, and may be trained.
-constexpr int64_t kSmall = 16;
 
 /// Element-wise operators whose declared counterpart is the same function, by its name in ONNX.
 const std::map<std::string_view, const Operator*>& same_functions() {
@@ -160,7 +149,7 @@ class Importer : public NestedGraphs {
     if (!is_new) return known->second;
     const Graph& around = at == 0 ? result_.graph : levels_[at - 1]->graph;
     const Array* constant = around.constant_value(outer);
-    if (constant && (constant->count() <= kSmall || !is_real(constant->dtype())))
+    if (constant && (constant->count() <= kSmallConstant || !is_real(constant->dtype())))
       return known->second = level.graph.constant(*constant);
     level.captured.push_back(outer);
     return known->second = level.graph.input(name, around.type(outer));
@@ -471,52 +460,12 @@ class Importer : public NestedGraphs {
         if (one.bounded(k)) return carried(one, run);
       return run(one);
     };
-    if (all_known(operands) && !takes_graphs(node))
-      if (std::optional<Items> constants = folded(operands, write)) return std::move(*constants);
+    if (all_known(graph(), operands) && !takes_graphs(node))
+      if (std::optional<Items> constants = folded(graph(), operands, write)) return std::move(*constants);
     Items results = write(graph(), operands);
     ImportCall one(node, opset, graph(), operands, model_.folder, *this);
     add_bounds(one, results, write);
     return results;
-  }
-
-  /// What is computed from sizes that depend on data has bounds, as these have.
-  template <typename Write>
-  void add_bounds(ImportCall& call, Items& results, const Write& write) {
-    Items least = call.items(), most = call.items();
-    bool any = false;
-    for (int k = 0; k < call.count(); ++k) {
-      if (!call.given(k)) continue;
-      const auto at = static_cast<size_t>(k);
-      const Item& item = call.item(k);
-      if (item.form != Item::Form::tensor || item.bounded_axis >= 0) return;
-      const Array* known = graph().constant_value(item.value);
-      if (!item.between && !known) return;
-      any = any || item.between;
-      if (known && known->count() > kSmall) return;
-      const auto negative = [](const Array& array) {
-        for (int64_t i = 0; i < array.count(); ++i)
-          if (array.at(i) < 0) return true;
-        return false;
-      };
-      // Of products and quotients, what is below 0 turns bounds round.
-      const bool product = call.node.op_type == "Mul" || call.node.op_type == "ReduceProd";
-      if (product && negative(item.between ? item.between->least : *known)) return;
-      least[at].value = graph().constant(item.between ? item.between->least : *known);
-      most[at].value = graph().constant(item.between ? item.between->most : *known);
-    }
-    if (!any || !grows(call)) return;
-    const std::optional<Items> low = folded(least, write), high = folded(most, write);
-    if (!low || !high) return;
-    for (size_t i = 0; i < results.size(); ++i) {
-      const Array *const a = graph().constant_value(low->at(i).value), *const b = graph().constant_value(
-                                                                           high->at(i).value);
-      if (results[i].form != Item::Form::tensor || !a || !b || a->type() != b->type() || is_real(a->dtype()))
-        continue;
-      if (a->identical(*b))
-        results[i] = Item(high->at(i).value);
-      else
-        results[i].between = std::make_shared<const Item::Between>(*a, *b);
-    }
   }
 
   static Items element_wise(ImportCall& call, const Operator& op) {
@@ -527,68 +476,9 @@ class Importer : public NestedGraphs {
     return {Item(call.graph.add(op, std::move(operands)))};
   }
 
-  bool all_known(const Items& operands) {
-    return std::all_of(operands.begin(), operands.end(), [&](const Item& item) {
-      if (!item.is_something()) return true;
-      const Array* array = item.form == Item::Form::tensor ? graph().constant_value(item.value) : nullptr;
-      return array && array->count() <= kFolded && item.bounded_axis < 0;
-    });
-  }
   static bool takes_graphs(const NodeProto& node) {
     return std::any_of(node.attributes.begin(), node.attributes.end(),
                        [](const AttributeProto& each) { return each.graph != nullptr; });
-  }
-
-  /// What a rule gives of operands that are known: computed now, unless that would be much work.
-  template <typename Write>
-  std::optional<Items> folded(const Items& operands, const Write& write) {
-    Graph scratch;
-    Items copies;
-    for (const Item& item : operands)
-      copies.push_back(item.is_something() ? Item(scratch.constant(*graph().constant_value(item.value)))
-                                           : Item{});
-    const Items results = write(scratch, std::move(copies));
-    if (!little_work(scratch)) return std::nullopt;
-    std::vector<Value> outputs;
-    for (const Item& item : results) collect(item, outputs);
-    scratch.set_outputs(outputs);
-    const std::vector<Array> arrays = ref::evaluate(scratch, {});
-    Items constants;
-    size_t at = 0;
-    for (const Item& item : results) constants.push_back(as_constant(item, arrays, at));
-    return constants;
-  }
-
-  static bool little_work(const Graph& graph) {
-    double work = 0;
-    for (int i = 0; i < graph.size(); ++i) {
-      const Node& node = graph.node(i);
-      for (const Type& type : node.types) {
-        if (type.shape.count() > kFolded) return false;
-        work += static_cast<double>(type.shape.count());
-      }
-      if (node.op->op_class == OpClass::heavy && node.op->flops) work += node.op->flops(graph, node);
-    }
-    return work <= kFoldedWork;
-  }
-
-  static void collect(const Item& item, std::vector<Value>& outputs) {
-    if (item.form == Item::Form::tensor) outputs.push_back(item.value);
-    if (item.bounded_axis >= 0) outputs.push_back(item.size);
-    if (item.items)
-      for (const Item& each : *item.items) collect(each, outputs);
-  }
-
-  Item as_constant(const Item& item, const std::vector<Array>& arrays, size_t& at) {
-    if (item.form == Item::Form::tensor) {
-      const Array& whole = arrays[at++];
-      if (item.bounded_axis < 0) return graph().constant(whole);
-      return graph().constant(first_along(whole, item.bounded_axis, arrays[at++].int_at(0)));
-    }
-    if (item.form != Item::Form::sequence) return item;
-    std::vector<Item> items;
-    for (const Item& each : *item.items) items.push_back(as_constant(each, arrays, at));
-    return Item::of(std::move(items));
   }
 
   const FunctionProto* find_function(const NodeProto& node) const {

@@ -62,9 +62,6 @@ struct Imported {
 /// and what would help; it is UnknownInputs (onnx/import/call.h) where it would help to know inputs.
 Imported import_model(const Model& model, const ImportOptions& options);
 
-/// The first `size` positions along an axis.
-Array first_along(const Array& array, int axis, int64_t size);
-
 /// Operators of ONNX that are imported: "Conv", "ai.onnx.ml.Scaler".
 std::vector<std::string> imported_operators();
 

@@ -4,6 +4,7 @@
 
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
+#include "ir/first_along.h"
 #include "onnx/import/call.h"
 
 namespace millrace::onnx {
