@@ -22,7 +22,7 @@ struct Trees {
   /// Children come after their parent, which is what ends every walk; a column that is not there makes a
   /// leaf, too.
   bool is_leaf(int64_t node) const {
-    return left[node] <= node || left[node] + 1 >= nodes || column[node] < 0 || column[node] >= columns;
+    return left[node] <= node || left[node] >= nodes - 1 || column[node] < 0 || column[node] >= columns;
   }
   /// The leaf of tree t for a row; -1 where the tree is not there.
   int64_t leaf(int64_t tree, const float* row) const {
