@@ -191,7 +191,7 @@ Finding run_labels(Context& context) {
   constexpr int64_t few_tests = 25;
   if (tests.known() && context.tests()->samples->count() < few_tests)
     own = worse(std::move(own),
-                warned(fmt::format("there are {} samples to test on", context.tests()->samples->count()),
+                warned(fmt::format("no more than {} samples to test on", context.tests()->samples->count()),
                        "so few tell a good model from a bad one only by luck: keep more (data.test_share)"));
   return context.quick() ? own : worse(std::move(own), finding);
 }

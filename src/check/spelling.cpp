@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <unicode/normalizer2.h>
+#include <unicode/unistr.h>
 #include <unordered_map>
 #include <vector>
 
@@ -20,14 +22,18 @@ namespace {
 using Counts = std::unordered_map<std::string, int64_t>;
 
 /// A text without what people write now in one way, now in another: case of letters, blanks at the ends,
-/// several blanks for one.
-std::string plain(std::string_view text) {
-  std::string words;
-  // A blank that does not break lines (U+00A0) looks like any other.
-  std::string clean(text);
-  for (size_t at = 0; (at = clean.find("\xC2\xA0", at)) != std::string::npos;) clean.replace(at, 2, " ");
-  for (const std::string& word : split_words(trimmed(clean))) words += (words.empty() ? "" : " ") + word;
-  return lower_case(std::move(words));
+/// several blanks for one, accents that are letters of their own, signs that nobody sees.
+std::string plain(const std::string& text) {
+  UErrorCode error = U_ZERO_ERROR;
+  const icu::Normalizer2* form = icu::Normalizer2::getNFKCCasefoldInstance(error);
+  std::string folded = text;
+  if (U_SUCCESS(error) && is_utf8(text)) {
+    const icu::UnicodeString made = form->normalize(icu::UnicodeString::fromUTF8(text), error);
+    folded.clear();
+    made.toUTF8String(folded);
+    if (U_FAILURE(error)) folded = text;
+  }
+  return fmt::format("{}", fmt::join(split_words(trimmed(folded)), " "));
 }
 
 /// How often a column of texts has which value; empty where it has very many.

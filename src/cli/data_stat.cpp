@@ -205,7 +205,7 @@ int table_statistics(const data::Dataset& dataset, bool as_json, const data::Sta
     const auto n = [&](double value) {
       return number ? fmt::format("{:.6g}", value) : sound ? fmt::format("{:.2f} s", value) : std::string();
     };
-    table.row({column.name, data::kind_name(column.kind), thousands(missing),
+    table.row({stored_text(column.name), data::kind_name(column.kind), thousands(missing),
                of.different >= 0 ? thousands(of.different) : "many", n(of.least), n(of.mean), n(of.most),
                frequent, decision ? decision_text(*decision) : ""});
   }

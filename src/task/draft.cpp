@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "base/words.h"
 #include "data/formats/content.h"
 #include "data/formats/open_dataset.h"
@@ -288,10 +289,19 @@ std::string Draft::training(const Task& task) const {
   return text + "schedule = { kind = \"cosine\", warmup = 0.2 }\n";
 }
 
+/// A draft for data at `path` as a recipe. InputError where names are none that a recipe can have.
+Recipe parse_draft(const std::string& text, const std::string& path) {
+  if (!is_utf8(text))
+    fail<InputError>(
+        "{}: a name in it is not UTF-8, as a recipe has to be; convert it first (iconv -f latin1 -t utf-8)",
+        path);
+  return parse_recipe(text, "the draft");
+}
+
 /// What suits the model is known when it is learnt from the samples, by the recipe so far.
 Task Draft::learn(const Section& section, const std::string& input) const {
-  const Recipe recipe = parse_recipe(
-      fmt::format("[data]\ntrain = {}\n", toml_text(paths.train)) + input + output(section, ""), "the draft");
+  const Recipe recipe = parse_draft(
+      fmt::format("[data]\ntrain = {}\n", toml_text(paths.train)) + input + output(section, ""), paths.train);
   return learn_task({recipe, some});
 }
 
@@ -367,7 +377,7 @@ std::string draft_recipe(const std::string& path, const std::string& test) {
                                                input_kinds().at(recipe.inputs[0].kind).unit)) +
                            data + input + draft.output(section, targets_text(*task.outputs[0], *draft.some)) +
                            draft.training(task);
-  check_recipe(parse_recipe(text, "the draft"), "the draft");
+  check_recipe(parse_draft(text, draft.paths.train), "the draft");
   return text;
 }
 

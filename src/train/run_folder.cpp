@@ -126,6 +126,12 @@ bool RunFolder::in_use() const {
 
 RunFolder RunFolder::open(const fs::path& path) {
   if (fs::exists(path / "recipe.toml")) return RunFolder(path);
+  for (std::error_code none; const auto& entry : fs::directory_iterator(path, none))
+    if (entry.path().filename().string().starts_with("seed-") && fs::exists(entry.path() / "recipe.toml"))
+      fail<InputError>(
+          "{0} holds runs of several seeds: name one, such as {1} (to go on with all of them: "
+          "millrace train RECIPE --seeds N --resume --out {0})",
+          path.string(), entry.path().string());
   if (fs::exists(path)) fail<InputError>("{} is no run folder: it has no recipe.toml", path.string());
   std::vector<std::string> runs;
   std::error_code error;

@@ -207,6 +207,8 @@ TEST_CASE("check spelling: values in several ways, and otherwise in the test set
   is_well(both({"oak", "oak 2"}, {"oak", "oak 2"}));
   is_caught(both({"oak", "Oak"}, {"oak", "Oak"}));
   is_caught(both({"old oak", "old\u00A0 oak"}, {"old oak"}));
+  is_caught(both({"chêne", "Chêne"}, {"chêne"}));
+  is_caught(both({"chêne", "che\u0302ne"}, {"chêne"}));  // an accent of its own
   is_caught(both({"oak"}, {"OAK"}));
   is_caught(both({"oak"}, {"fir", "chêne"}));
   is_caught(of_table(

@@ -58,6 +58,7 @@ def test_a_model_that_is_better_is_told_from_noise(millrace, messages):
 
 def test_the_values_are_those_of_eval(millrace, messages):
     values = json.loads(millrace("eval", "runs/before/seed-1", "--json", cwd=messages).stdout)
+    assert "runs/before holds runs of several seeds: name one" in millrace("eval", "runs/before", cwd=messages, code=1).stderr
     (pair,) = diff(millrace, "runs/before/seed-1", "runs/after/seed-1", cwd=messages)["pairs"]
     for metric in pair["metrics"]:
         assert metric["first"] == values[metric["metric"]]

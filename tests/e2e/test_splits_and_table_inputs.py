@@ -329,6 +329,14 @@ def test_a_folder_of_parts_is_one_table(millrace, sheet):
     assert "2 samples" in millrace("data", "head", both).stdout
 
 
+def test_a_draft_wants_names_of_columns_in_utf_8(millrace, tmp_path):
+    rows = "\n".join(["größe,b,label"] + [f"{i}.5,{i % 7}.1,{'ja' if i % 2 else 'nein'}" for i in range(40)])
+    (tmp_path / "latin.csv").write_bytes(rows.encode("latin-1"))
+    assert "latin.csv: a name in it is not UTF-8" in millrace("init", tmp_path / "latin.csv", code=1).stderr
+    (tmp_path / "utf.csv").write_text(rows, encoding="utf-8")
+    assert "größe" in millrace("init", tmp_path / "utf.csv").stdout
+
+
 def test_utf16_is_called_so(millrace, binary, tmp_path):
     (tmp_path / "x.csv").write_bytes("\n".join(ROWS).encode("utf-16"))
     assert "x.csv: is UTF-16; convert it" in millrace("data", "head", tmp_path / "x.csv", code=1).stderr
