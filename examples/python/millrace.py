@@ -140,20 +140,25 @@ class Session:
                     free.append(call)
         given, results, keep = self._tensors(arrays, out)
         _check(library.millrace_run(self._session, given, len(given), results, len(results)))
-        # Where the size depends on data, the beginning of an array is the result.
-        if out and not self._sized_by_data:
-            return list(out)
         if out:
-            dims = [tuple(tensor.dims[: tensor.rank]) for tensor in results]
-            return [array if array.shape == shape else array.reshape(-1)[: numpy.prod(shape, dtype=int)].reshape(shape) for array, shape in zip(out, dims)]
+            return self._written(results, out)
         made = [numpy.asarray(Result(tensor)) for tensor in results]
         small = sum(array.nbytes for array in [*keep, *made]) <= FEW_BYTES and len(self._prepared) < MOST_PREPARED
         if shapes is not None and small and not self._sized_by_data:
             self._prepared.setdefault(shapes, []).append(_Prepared(self, shapes, made))
         return made
 
+    def _written(self, results, out):
+        """Arrays that were written to: where the size depends on data, the beginning of one is the result."""
+        if not self._sized_by_data:
+            return list(out)
+        dims = [tuple(tensor.dims[: tensor.rank]) for tensor in results]
+        return [array if array.shape == shape else array.reshape(-1)[: numpy.prod(shape, dtype=int)].reshape(shape) for array, shape in zip(out, dims)]
+
     def bind(self, *arrays, out):
-        """A function that runs on what is then in these arrays (not copies of them) and writes to `out`: nothing is looked at again."""
+        """A function that runs on what is then in these arrays (not copies of them) and writes to `out`: nothing is looked at again.
+
+        Of a model with results whose size depends on data it returns what counts of `out`, else nothing."""
         return self._bound(arrays, out, held=self)
 
     def _bound(self, arrays, out, held=None):
@@ -166,7 +171,14 @@ class Session:
             if call(session, given, inputs, results, outputs):
                 _check(1)
 
-        return run
+        if not self._sized_by_data:
+            return run
+
+        def run_and_tell(run=run, tell=self._written, results=results, out=out):
+            run()
+            return tell(results, out)
+
+        return run_and_tell
 
     def _tensors(self, arrays, out):
         given, results = (Tensor * len(arrays))(), (Tensor * len(self.outputs))()

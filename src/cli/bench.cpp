@@ -1,4 +1,5 @@
 #include <chrono>
+#include <filesystem>
 #include <fmt/core.h>
 
 #include "base/format.h"
@@ -64,6 +65,9 @@ int run_bench(BenchArguments& a) {
     print_items(a, items_per_second(a.seconds, step));
     return 0;
   }
+  if (!a.zoo.train && std::filesystem::exists(a.zoo.model))
+    fail<InputError>("--profile is of built-in networks here; millrace profile {} --sizes batch={} says more",
+                     a.zoo.model, a.zoo.batch);
   ZooStep step(a.zoo);
   const double items = items_per_second(a.seconds, step);
   if (a.profile) print_kernels(profile_steps(step, 3, 0.2), 30);

@@ -38,6 +38,7 @@ def test_onnx_files(millrace, model):
     text = millrace("bench", "infer", model, 3, "--sizes", "length=5", "--seconds", 0.05).stdout
     assert rate(text) > 0
     assert text.startswith(f"infer {model} 3 fp32 ")
+    assert f"millrace profile {model} --sizes batch=3" in millrace("bench", "infer", model, 3, "--profile", code=1).stderr
     assert "--sizes length=128" in millrace("bench", "infer", model, 3, code=1).stderr
     for wrong in ("length", "=3", "length=0", "length=x"):
         assert "--sizes" in millrace("bench", "infer", model, 3, "--sizes", wrong, code=1).stderr

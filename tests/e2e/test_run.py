@@ -146,6 +146,12 @@ for x in ([0, 3, 0, 4], [1], [0, 0]):
     (same,) = session.run(x, out=[room])
     assert y.shape == same.shape == right.shape and (y == right).all() and (same == right).all()
     assert y.size == 0 or numpy.shares_memory(same, room)
+x, room = numpy.zeros(4, numpy.float32), numpy.full((1, 4), 9)
+bound = session.bind(x, out=[room])
+for values in ([0, 3, 0, 4], [1, 1, 1, 1], [0, 0, 0, 5]):
+    x[:] = values
+    (y,) = bound()
+    assert (y == numpy.array(numpy.nonzero(x))).all() and y.shape == (1, numpy.count_nonzero(x)) and numpy.shares_memory(y, room)
 try: session.run(numpy.ones(4, numpy.float32), out=[numpy.zeros((1, 3), numpy.int64)])
 except millrace.Error as e: print(e)
 """
