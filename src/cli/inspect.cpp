@@ -30,7 +30,10 @@ struct InspectArguments {
 std::string values_text(const char* what, const std::vector<SessionValue>& values) {
   std::string text;
   for (const SessionValue& value : values)
-    text += fmt::format("{} {}: {}\n", what, value.name, value.type.str());
+    text += fmt::format("{} {}: {}{}\n", what, value.name, value.type.str(),
+                        value.data_axis < 0 ? ""
+                                            : fmt::format("; its size along axis {} depends on data",
+                                                          value.data_axis));
   return text;
 }
 
@@ -90,7 +93,10 @@ std::string rows_text(const GraphSummary& summary, const SessionModel& model) {
 Json values_json(const std::vector<SessionValue>& values) {
   std::vector<Json> list;
   for (const SessionValue& value : values)
-    list.push_back(json_object({{"name", Json(value.name)}, {"type", value.type.str()}}));
+    list.push_back(json_object(
+        {{"name", Json(value.name)},
+         {"type", value.type.str()},
+         {"data_axis", value.data_axis < 0 ? Json::raw("null") : Json(int64_t{value.data_axis})}}));
   return {list};
 }
 

@@ -49,7 +49,7 @@ def kept(boxes, scores, most, share, least):
     return chosen
 
 
-def test_a_detector_gives_the_boxes_that_it_found(answers, tmp_path):
+def test_a_detector_gives_the_boxes_that_it_found(answers, millrace, tmp_path):
     nodes = [
         node("NonMaxSuppression", ["boxes", "scores", "most", "share", "least"], ["found"]),
         node("Gather", ["found", "where"], ["places"], axis=1),
@@ -70,6 +70,8 @@ def test_a_detector_gives_the_boxes_that_it_found(answers, tmp_path):
         [("boxes_found", F, ["found", 7]), ("count", I, [])],
         [(name, number(value, np.float32 if name in ("share", "least") else np.int64)) for name, value in constants.items()],
     )
+    told = millrace("inspect", tmp_path / "detector.onnx", "--sizes", "n=9").stdout
+    assert "output boxes_found: f32[found, 7]; its size along axis 0 depends on data\noutput count: i64[]\n" in told
     random = np.random.default_rng(4)
     cases = []
     for batch, n in ((1, 1), (1, 9), (3, 20)):
