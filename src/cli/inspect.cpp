@@ -30,10 +30,9 @@ struct InspectArguments {
 std::string values_text(const char* what, const std::vector<SessionValue>& values) {
   std::string text;
   for (const SessionValue& value : values)
-    text += fmt::format("{} {}: {}{}\n", what, value.name, value.type.str(),
-                        value.data_axis < 0 ? ""
-                                            : fmt::format("; its size along axis {} depends on data",
-                                                          value.data_axis));
+    text += fmt::format(
+        "{} {}: {}{}\n", what, value.name, value.type.str(),
+        value.data_axis < 0 ? "" : fmt::format("; its size along axis {} depends on data", value.data_axis));
   return text;
 }
 
@@ -92,11 +91,11 @@ std::string rows_text(const GraphSummary& summary, const SessionModel& model) {
 
 Json values_json(const std::vector<SessionValue>& values) {
   std::vector<Json> list;
-  for (const SessionValue& value : values)
-    list.push_back(json_object(
-        {{"name", Json(value.name)},
-         {"type", value.type.str()},
-         {"data_axis", value.data_axis < 0 ? Json::raw("null") : Json(int64_t{value.data_axis})}}));
+  for (const SessionValue& value : values) {
+    std::vector<std::pair<std::string, Json>> fields = {{"name", value.name}, {"type", value.type.str()}};
+    if (value.data_axis >= 0) fields.emplace_back("sized_by_data", int64_t{value.data_axis});
+    list.push_back(json_object(fields));
+  }
   return {list};
 }
 
