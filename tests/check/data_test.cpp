@@ -211,6 +211,22 @@ TEST_CASE("check spelling: values in several ways, and otherwise in the test set
   is_caught(both({"chêne", "che\u0302ne"}, {"chêne"}));  // an accent of its own
   is_caught(both({"oak"}, {"OAK"}));
   is_caught(both({"oak"}, {"fir", "chêne"}));
+  // Many kinds, a quarter of which the test set calls otherwise; kinds that are there once make new ones
+  // likely.
+  const auto numbered = [](uint64_t kinds, const char* last) {
+    return [=](RandomStream& r, int64_t i) {
+      const Row row = draw_row(r);
+      const uint64_t kind = r.below(static_cast<uint32_t>(kinds));
+      return fmt::format("{:.4f},{:.4f},k{}{},{}", row.a, row.b, kind, i % 4 ? "" : last, row.label);
+    };
+  };
+  const auto many = [&](uint64_t kinds, const char* last) {
+    return of_tables("spelling", table_text(class_header, 900, numbered(kinds, "")),
+                     table_text(class_header, 300, numbered(kinds, last), 7), by_class);
+  };
+  is_well(many(90, ""));
+  is_caught(many(90, "x"));
+  is_well(many(300, ""));
   is_caught(of_table(
       "spelling", class_header, 600,
       [](RandomStream& r, int64_t i) {
