@@ -249,6 +249,7 @@ TEST_CASE("schedules follow PyTorch's and the papers'") {
   for (size_t i = 0; i < restarts.size(); ++i)
     CHECK(again(static_cast<int64_t>(i)) == doctest::Approx(restarts[i]).epsilon(1e-9));
   const optim::Schedule root = optim::inverse_sqrt(0.5, 4);
+  CHECK(root(0) == 0.5);  // it is the warm-up that is lower there
   CHECK(root(3) == 0.5);
   CHECK(root(15) == doctest::Approx(0.25));
   CHECK(optim::cosine_restarts(0.5, 4, 1)(400000001) == doctest::Approx(optim::cosine(0.5, 4)(1)));
