@@ -121,6 +121,56 @@ Apart apart(const Made& training, const Made& tests) {
   return worst;
 }
 
+/// Of pictures [rows, channels, height, width] the spread of each channel; empty of others.
+std::vector<Moments> channels_of(const Made& made, size_t k) {
+  constexpr int64_t most_values = 1 << 18;
+  const Shape& shape = made.batches[0][k].shape();
+  constexpr int64_t colours = 3;
+  if (shape.rank() != 4 || shape[1].size() != colours) return {};
+  const int64_t inner = shape[2].size() * shape[3].size();
+  const int64_t step = std::max<int64_t>(1, made.rows * inner / most_values);
+  std::vector<std::vector<double>> values(colours);
+  for (size_t b = 0; b < made.batches.size(); ++b)
+    for (int64_t plane = 0; plane < made.valid[b] * colours; ++plane)
+      for (int64_t i = 0; i < inner; i += step)
+        values[static_cast<size_t>(plane % colours)].push_back(made.batches[b][k].at(plane * inner + i));
+  std::vector<Moments> channels;
+  for (const auto& own : values) channels.push_back(moments_of(own));
+  return channels;
+}
+
+/// Two columns, or channels, that are far apart in the sets as they are, and alike when the test set's change
+/// places.
+Finding judge_exchanged(const Made& training, const Made& tests) {
+  constexpr double least = 0.5, least_of_channels = 0.15, part = 0.25;
+  constexpr int64_t enough = 100;
+  if (training.rows < enough || tests.rows < enough) return passed("");
+  for (size_t k = 0; k < training.names.size(); ++k) {
+    const DType dtype = training.batches[0][k].dtype();
+    if (!dtype.is_float() && dtype != u8) continue;
+    std::vector<Moments> one = channels_of(training, k), other = channels_of(tests, k);
+    const bool channels = !one.empty();
+    if (!channels) {
+      for (const Spread& spread : spreads_of(training, k)) one.push_back(spread.usual);
+      for (const Spread& spread : spreads_of(tests, k)) other.push_back(spread.usual);
+    }
+    if (one.size() != other.size()) continue;
+    for (size_t i = 0; i < one.size(); ++i)
+      for (size_t j = i + 1; j < one.size(); ++j) {
+        const double as_is = std::min(apart(one[i], other[i]).size(), apart(one[j], other[j]).size()),
+                     exchanged = std::max(apart(one[i], other[j]).size(), apart(one[j], other[i]).size());
+        if (as_is < (channels ? least_of_channels : least) || exchanged > part * as_is) continue;
+        return warned(fmt::format("{} {} and {} of {} look as if they had changed places in the test set",
+                                  channels ? "channels" : "columns", i, j, training.names[k]),
+                      channels
+                          ? "was one set read as RGB and the other as BGR?"
+                          : "were the columns of one file written in another order, or under each other's "
+                            "names?");
+      }
+  }
+  return passed("");
+}
+
 Finding judge_apart(const Apart& found) {
   const std::string saw =
       found.where.empty()
@@ -196,8 +246,16 @@ Finding run_preprocessing(Context& context) {
       fmt::format("{} samples: training and what a checkpoint opens make the same arrays", training.rows));
   if (const Finding scale = judge_scale(*task, training); scale.verdict != Verdict::pass)
     finding = worse(finding, scale);
-  if (context.tests() && context.tests()->samples)
-    finding = worse(finding, judge_apart(apart(training, made_of(*task, context.tests()->samples))));
+  if (context.tests() && context.tests()->samples) {
+    const Made tests = made_of(*task, context.tests()->samples);
+    finding = worse(finding, judge_apart(apart(training, tests)));
+    // That is the cause, where it is so.
+    if (Finding exchanged = judge_exchanged(training, tests); exchanged.verdict != Verdict::pass) {
+      if (finding.verdict == Verdict::fail) exchanged.verdict = Verdict::fail;
+      exchanged.numbers = finding.numbers;
+      finding = std::move(exchanged);
+    }
+  }
   return finding;
 }
 

@@ -273,6 +273,22 @@ TEST_CASE("check overlap: columns in another order, numbers that were rounded") 
   is_well(of_tables("overlap", training, as("{0:.3f},{1:.3f},{2},{3}", "a,b,kind,label", 2, 200), by_class));
 }
 
+TEST_CASE("check preprocessing: columns that have changed places in the test set") {
+  const auto as = [](const char* form) {
+    return [=](RandomStream& r, int64_t) {
+      const Row row = draw_row(r);
+      return fmt::format(fmt::runtime(form), row.a, 4 * row.b, row.kind, row.label);
+    };
+  };
+  const std::string training = table_text(class_header, 800, as("{0:.5f},{1:.5f},{2},{3}"));
+  const check::Finding moved = of_tables(
+      "preprocessing", training, table_text(class_header, 300, as("{1:.5f},{0:.5f},{2},{3}"), 3), by_class);
+  is_caught(moved);
+  CHECK(moved.saw.find("changed places") != std::string::npos);
+  is_well(of_tables("preprocessing", training,
+                    table_text(class_header, 300, as("{0:.5f},{1:.5f},{2},{3}"), 3), by_class));
+}
+
 TEST_CASE("check time-overlap: whole numbers that are seconds") {
   const auto seconds = [](int64_t each, int64_t times) {
     return [=](RandomStream& r, int64_t i) {
