@@ -83,6 +83,14 @@ const std::map<std::string, std::pair<Rule, double>>& rules() {  // and their le
       {"adam", {optim::adam({.common = {.clip_norm = 1}}), 1e-3}},
       {"adamw", {optim::adamw({.common = {.weight_decay = 0.05}}), 1e-3}},
       {"adagrad", {optim::adagrad({.common = {.weight_decay = 1e-3}}), 0.01}},
+      {"rmsprop", {optim::rmsprop({.momentum = 0.9, .centred = true}), 1e-3}},
+      {"nadam", {optim::nadam({.common = {.weight_decay = 1e-3}}), 1e-3}},
+      {"radam", {optim::radam(), 1e-3}},
+      {"lion", {optim::lion({.common = {.weight_decay = 0.05}}), 1e-4}},
+      {"lamb", {optim::lamb({.common = {.weight_decay = 0.01}}), 1e-3}},
+      {"adafactor", {optim::adafactor(), 0.01}},
+      {"muon", {optim::muon({.common = {.weight_decay = 0.01}}), 0.01}},
+      {"sam", {optim::sam(optim::sgd({.momentum = 0.9})), 0.02}},
       {"lazy momentum", {optim::sgd({.momentum = 0.9, .common = {.lazy = true}}), 0.02}},
       {"lazy adam", {optim::adam({.common = {.lazy = true}}), 1e-3}},
       {"lazy adagrad", {optim::adagrad({.common = {.lazy = true}}), 0.01}}};
@@ -109,6 +117,12 @@ class Training {
 
   std::string output_name(const optim::StepDifference& found) const {
     return found.output < 0 ? "" : made_.graph.output_names()[static_cast<size_t>(found.output)];
+  }
+
+  /// Arrays that a rule keeps for the first parameter.
+  size_t states_of_first(const optim::Optimizer& rule) const {
+    const nn::Named first = network_.model.module->parameters()[0];
+    return rule.state_of(first.name, first.tensor->type()).size();
   }
 
   /// A step with another rule, compared with the right one; the training stays where it is.
@@ -196,6 +210,10 @@ class Faulty final : public optim::Optimizer {
         before_(std::move(before)),
         after_(std::move(after)) {}
   std::vector<std::string> state_names() const override { return rule_->state_names(); }
+  std::vector<optim::StateArray> state_of(const std::string& name, const Type& type) const override {
+    return rule_->state_of(name, type);
+  }
+  double ascent() const override { return rule_->ascent(); }
   std::vector<double> scalars(int64_t step) const override { return rule_->scalars(step); }
   bool rows_suffice(double decay) const override { return rule_->rows_suffice(decay); }
   Value update(optim::Update& u) const override {
@@ -278,7 +296,8 @@ TEST_CASE("sound steps are never reported") {
   for (const std::string precision : {"fp32", "bf16", "fp16"}) {
     for (const auto& rule : rules())
       for (const std::string name : {"mlp", "bag"})
-        for (uint64_t seed = 1; seed < 3; ++seed) check(name, rule.first, precision, seed, 3);
+        for (uint64_t seed = 1; seed < (precision == "fp32" ? 3 : 2); ++seed)
+          check(name, rule.first, precision, seed, 3);
     for (const std::string name : {"conv", "lstm", "gpt"}) check(name, "adamw", precision, 1, 2);
   }
 }
@@ -293,7 +312,7 @@ TEST_CASE(
       for (int step = 0; step < 3; ++step) training.go_on(false);
       CHECK(training.compare(Faulty(how.first, 0, {}, {})).share <= 1);
       const double little = precision == "fp32" ? 0.01 : 0.05;
-      for (const Fault& fault : faults(little, how.first->state_names().size())) {
+      for (const Fault& fault : faults(little, training.states_of_first(*how.first))) {
         CAPTURE(fault.name);
         const optim::StepDifference found = training.compare(Faulty(how.first, 0, fault.before, fault.after));
         CHECK_MESSAGE(found.share > 1, found.what);
