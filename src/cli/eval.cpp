@@ -70,9 +70,13 @@ int eval_texts(const EvalArguments& a) {
     fail<InputError>("{} has {} lines, and {} {}: each line is a text, and they belong together", a.model,
                      generated.size(), a.references, references.size());
   std::vector<std::string> names;
+  std::string output;  // the kind that metrics of texts apply to
   for (const eval::MetricKind* kind : eval::metric_kinds().all())
-    if (kind->texts) names.push_back(kind->name);
-  eval::Measurement measurement(names, "tokens");
+    if (kind->texts) {
+      names.push_back(kind->name);
+      output = kind->outputs.front();
+    }
+  eval::Measurement measurement(names, output);
   eval::Judged judged;
   judged.rows = static_cast<int64_t>(generated.size());
   judged.generated = generated;

@@ -256,7 +256,15 @@ std::string group_of(const Recipe& recipe, const data::Dataset& rows) {
 
 void check_groups(const Recipe& recipe) {
   const std::string& group = recipe.data.group;
-  const auto check = [&](bool groups, const std::string& key, const std::string& kind, const char* other) {
+  // The kind that is of rows that belong together, for messages.
+  const auto grouping = [](const auto& kinds) -> std::string {
+    const auto all = kinds.all();
+    const auto found = std::find_if(all.begin(), all.end(), [](const auto* kind) { return kind->groups; });
+    return found == all.end() ? std::string() : std::string((*found)->name);
+  };
+  const std::string input_of_groups = grouping(input_kinds()), output_of_groups = grouping(output_kinds());
+  const auto check = [&](bool groups, const std::string& key, const std::string& kind,
+                         const std::string& other) {
     if (groups && group.empty())
       fail<InputError>(
           "{}.kind = \"{}\" is of rows that belong together: say which column tells that, as data.group = "
@@ -270,9 +278,9 @@ void check_groups(const Recipe& recipe) {
           group, key, kind, other);
   };
   for (const Section& input : recipe.inputs)
-    check(input_kinds().at(input.kind).groups, input_key(input), input.kind, "queries");
+    check(input_kinds().at(input.kind).groups, input_key(input), input.kind, input_of_groups);
   for (const Section& output : recipe.outputs)
-    check(output_kinds().at(output.kind).groups, output_key(output), output.kind, "rank");
+    check(output_kinds().at(output.kind).groups, output_key(output), output.kind, output_of_groups);
 }
 
 std::vector<std::vector<std::string>> settle_inputs(Recipe& recipe, const data::Dataset& samples,

@@ -378,3 +378,13 @@ def test_commands_of_the_page_about_rankings_run_in_their_order(millrace, tmp_pa
     for line in lines:
         assert millrace(*shlex.split(line)[1:], cwd=tmp_path, env={"MILLRACE_DATA": str(tmp_path)}).stdout, line
     assert (tmp_path / "ranked.onnx").exists()
+
+
+def test_kinds_that_go_with_groups_are_named(millrace, tmp_path):
+    (tmp_path / "x.csv").write_text("q,x,y\n" + "".join(f"{i // 4},{i % 7},{i % 3}\n" for i in range(40)))
+    (tmp_path / "x.toml").write_text('[data]\ntrain = "x.csv"\n[output]\ncolumn = "y"\n')
+    said = [millrace("train", "x.toml", *change, cwd=tmp_path, code=1).stderr
+            for change in (["data.group=q", "output.kind=number"], ["data.group=q", "output.kind=rank", "input.kind=table"], ["input.kind=queries"])]
+    assert 'set output.kind = "rank", or leave data.group out' in said[0]
+    assert 'set input.kind = "queries", or leave data.group out' in said[1]
+    assert 'is of rows that belong together: say which column tells that, as data.group = "query"' in said[2]
