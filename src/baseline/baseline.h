@@ -35,6 +35,7 @@ struct BaselineKind {
   std::string doc;  // what it predicts: a line
   int place = 0;
   Result (*run)(Context& context) = nullptr;
+  bool same_for_all = false;  // what it says of one sample it says of all
 };
 
 #define MILLRACE_BASELINE(NAME)              \

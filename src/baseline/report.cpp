@@ -162,12 +162,16 @@ std::vector<std::string> compare(const Report& report, const std::vector<eval::M
     const bool higher = task::metric_of(own.name).higher_is_better;
     const Result* best = nullptr;
     double best_value = 0;
-    for (const Result& each : report.results)
-      if (const eval::Measured* const m = find_metric(each.metrics, own.name);
-          m && (!best || (higher ? m->value > best_value : m->value < best_value))) {
-        best = &each;
-        best_value = m->value;
-      }
+    // How often what occurs is well calibrated, and tells nothing.
+    const bool calibration = own.name.ends_with("ece");
+    for (const Result& each : report.results) {
+      const BaselineKind* const kind = baseline_kinds().find(each.name);
+      if (calibration && kind && kind->same_for_all) continue;
+      const eval::Measured* const m = find_metric(each.metrics, own.name);
+      if (!m || (best && !(higher ? m->value > best_value : m->value < best_value))) continue;
+      best = &each;
+      best_value = m->value;
+    }
     if (!best || !std::isfinite(own.value)) continue;
     if (higher ? own.value > best_value : own.value < best_value) {
       ++won;

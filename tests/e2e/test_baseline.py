@@ -264,3 +264,17 @@ def test_adult_and_houses(millrace, data, tmp_path):
     assert of["constant"]["accuracy"] < 0.2 and of["linear"]["accuracy"] > 0.5
     _, of = measured(millrace, "examples/houses.toml", "baseline.heuristic=50000 * median_income", "--only", "constant,heuristic,linear")
     assert of["linear"]["r2"] > 0.6 and 0.2 < of["heuristic"]["r2"] < of["linear"]["r2"]
+
+
+def test_nothing_is_lost_to_how_calibrated_a_constant_is(millrace, people):
+    recipe, _ = people
+    own = recipe.parent / "calibrated.toml"
+    own.write_text(recipe.read_text() + "[eval]\nmetrics = [\"accuracy\", \"ece\"]\n")
+    report, of = measured(millrace, own)
+    assert of["constant"]["ece"] < 0.2
+    kept = recipe.parent / "calibrated.baseline.json"
+    alone = json.loads(kept.read_text())
+    alone["baselines"] = [each for each in alone["baselines"] if each["name"] == "constant"]
+    kept.write_text(json.dumps(alone))
+    text = millrace("train", own, "train.optimizer={kind=sgd, lr=1e-6}", "--out", recipe.parent / "calibrated").stdout
+    assert "baseline: the network" in text and "in ece" not in text, text
