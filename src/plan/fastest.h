@@ -11,8 +11,8 @@ namespace millrace {
 /// Numbers to time with, in which nothing is zero, infinite or subnormal; the same every time.
 Array timing_numbers(const Type& type);
 
-/// Index of the kernel that runs fastest on small random numbers. All compute the same node, with the
-/// request's layouts.
+/// Index of the kernel that runs fastest on small random numbers, or of the first one that is as fast within
+/// 2 %. All compute the same node, with the request's layouts.
 size_t fastest(const std::vector<std::unique_ptr<Kernel>>& kernels, const KernelRequest& request,
                DeviceContext device);
 

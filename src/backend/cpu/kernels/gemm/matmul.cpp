@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 
 #include "backend/cpu/kernels/gemm/kernels.h"
 #include "backend/cpu/kernels/slot.h"
@@ -33,7 +34,8 @@ Problem problem_of(const Graph& graph, const Node& node) {
 
 // The right side is packed whole (unless it was before), then every chunk computes a rectangle of a result:
 // for each part of the sum it packs its rows of the left side (unless they can be read as they lie), which
-// stay in the second-level cache, and multiplies. A chunk sums in order, so that results depend on nothing
+// stay in the second-level cache, and multiplies. Where many chunks share rows that cannot be read so, these
+// are copied once for all, to where they can. A chunk sums in order, so that results depend on nothing
 // but the problem.
 class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
  public:
@@ -44,6 +46,7 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
     width_ = round_up(p.n, block_columns);
     chunk_ = choose_chunks(p.batch, p.m, p.n, p.k, arithmetic_);
     rows_ = chunk_.rows;
+    shares_left_ = !p.transpose_a && !in_place() && chunk_.parts > 2 && 4 * all_rows_units() <= kMostShared;
     slots_ = static_cast<int>(std::min<int64_t>({chunks_of_result(), available_cpus(), 64}));
     if (constant)
       packed_ = shared_form(*constant, fmt::format("gemm matmul {} {}", p.transpose_b, p.n),
@@ -58,20 +61,25 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
   std::vector<Array> packed() const override {
     return packed_.empty() ? std::vector<Array>{} : std::vector{packed_};
   }
-  int stages() const override { return packs_first() ? 2 : 1; }
+  int stages() const override { return prepares() ? 2 : 1; }
   int64_t chunks(int stage) const override {
-    return packs_first() && stage == 0 ? pack_chunks() : chunks_of_result();
+    return prepares() && stage == 0 ? first_pack_chunks() + copy_chunks() : chunks_of_result();
   }
   double nanoseconds() const override { return p_.operations() / arithmetic_.rate; }
 
   void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
                  void* scratch) override {
     auto* const shared = static_cast<Unit*>(scratch);
-    if (packs_first() && stage == 0) return pack_right(operands[1], shared, chunk);
+    if (prepares() && stage == 0) {
+      if (chunk < first_pack_chunks()) return pack_right(operands[1], shared, chunk);
+      return copy_left(static_cast<const char*>(operands[0]), shared + first_right_units(),
+                       chunk - first_pack_chunks());
+    }
     const int64_t m = chunk % row_chunks() * rows_, part = chunk / row_chunks() % chunk_.parts,
                   matrix = chunk / row_chunks() / chunk_.parts;
     with_slot(scratch, [&](const Unit* right, Unit* own) {
-      multiply(operands[0], right, results[0], own, matrix, m, std::min(rows_, p_.m - m), part);
+      multiply(operands[0], shares_left_ ? shared + first_right_units() : nullptr, right, results[0], own,
+               matrix, m, std::min(rows_, p_.m - m), part);
     });
   }
 
@@ -83,18 +91,20 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
   }
   bool takes_row(int operand, int64_t /*rows*/) const override { return operand == 0; }
   int first_stages() const override { return packs_first() ? 1 : 0; }
+  /// Rows of the left side are not all there then.
+  void prepare_rows(const RowUse& /*use*/) override { shares_left_ = false; }
   void run_rows(int64_t rows, int64_t begin, int64_t end, void* const* operands, void* const* results,
                 void* scratch) override {
     const int64_t each = p_.m / rows;
     with_slot(scratch, [&](const Unit* right, Unit* own) {
       for (int64_t m = begin * each; m < end * each; m += rows_)
         for (int64_t part = 0; part < chunk_.parts; ++part)
-          multiply(operands[0], right, results[0], own, 0, m, std::min(rows_, end * each - m), part);
+          multiply(operands[0], nullptr, right, results[0], own, 0, m, std::min(rows_, end * each - m), part);
     });
   }
 
   int64_t scratch_bytes() const override {
-    return (packs_first() ? 4 * p_.batch * right_units() : 0) + slots_bytes();
+    return 4 * (first_right_units() + shared_left_units()) + slots_bytes();
   }
   int64_t slots_bytes() const override { return 4 * slots_ * slot_units(); }
   int64_t kept_bytes() const override { return steady_ ? 4 * p_.batch * right_units() : 0; }
@@ -104,8 +114,8 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
     device.threads().parallel(pack_chunks(), [&](int64_t chunk) { pack_right(operands[1], kept_, chunk); });
   }
   std::string description() const override {
-    return fmt::format("{} chunks of {}×{}×{}{}", chunks_of_result(), rows_, p_.k, chunk_.columns,
-                       packs_first() ? "" : ", packed before");
+    return fmt::format("{} chunks of {}×{}×{}{}{}", chunks_of_result(), rows_, p_.k, chunk_.columns,
+                       packs_first() ? "" : ", packed before", shares_left_ ? ", rows copied first" : "");
   }
 
  private:
@@ -114,16 +124,38 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
   void with_slot(void* scratch, Compute&& compute) {
     auto* const shared = static_cast<Unit*>(scratch);
     const Slot slot(taken_, slots_);
-    Unit* const own = shared + (packs_first() ? p_.batch * right_units() : 0) + slot.index() * slot_units();
+    Unit* const own = shared + first_right_units() + shared_left_units() + slot.index() * slot_units();
     const Unit* const made = steady_ ? kept_ : shared;
     compute(packed_.empty() ? made : fixed_right(), own);
   }
 
   bool packs_first() const { return packed_.empty() && !steady_; }
+  bool prepares() const { return packs_first() || shares_left_; }
+  int64_t first_right_units() const { return packs_first() ? p_.batch * right_units() : 0; }
+  int64_t first_pack_chunks() const { return packs_first() ? pack_chunks() : 0; }
   int64_t right_units() const { return parts_ * depth * width_; }  // of one matrix
   int64_t row_chunks() const { return (p_.m + rows_ - 1) / rows_; }
   int64_t chunks_of_result() const { return p_.batch * row_chunks() * chunk_.parts; }
   bool in_place() const { return !p_.transpose_a && may_lie(p_.k, arithmetic_); }
+
+  // Rows of the left side, copied to where they fall into different cache sets.
+  static constexpr int64_t kMostShared = 8 << 20;  // bytes
+  static constexpr int64_t rows_a_copy = 16;
+  int64_t copied_row() const { return (p_.k + arithmetic_.unit - 1) / arithmetic_.unit + 16; }
+  int64_t all_rows_units() const { return round_up(p_.batch * p_.m * copied_row(), 16); }
+  int64_t shared_left_units() const { return shares_left_ ? all_rows_units() : 0; }
+  int64_t copy_chunks() const { return shares_left_ ? (p_.batch * p_.m + rows_a_copy - 1) / rows_a_copy : 0; }
+  void copy_left(const char* a, Unit* to, int64_t chunk) const {
+    const int64_t bytes = p_.k * arithmetic_.bytes;
+    const int64_t end = std::min((chunk + 1) * rows_a_copy, p_.batch * p_.m);
+    for (int64_t row = chunk * rows_a_copy; row < end; ++row) {
+      char* const at = reinterpret_cast<char*>(to + row * copied_row());
+      std::memcpy(at, a + row * bytes, static_cast<size_t>(bytes));
+      // The missing partner of the last element.
+      if (bytes % 4 != 0) std::memset(at + bytes, 0, static_cast<size_t>(4 - bytes % 4));
+    }
+  }
+
   int64_t left_units() const {
     return in_place() ? 0 : arithmetic_.blocks_of(rows_) * arithmetic_.left_block;
   }
@@ -176,9 +208,10 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
     }
   }
 
-  /// Up to rows_ rows of a result from m on, and a part of its columns.
-  void multiply(const void* from, const Unit* right, void* result, Unit* own, int64_t matrix, int64_t m,
-                int64_t rows, int64_t columns_part) const {
+  /// Up to rows_ rows of a result from m on, and a part of its columns. `copied`: rows of the left side, or
+  /// nullptr.
+  void multiply(const void* from, const Unit* copied, const Unit* right, void* result, Unit* own,
+                int64_t matrix, int64_t m, int64_t rows, int64_t columns_part) const {
     const int64_t n = chunk_.first_column(columns_part),
                   columns = std::min(chunk_.first_column(columns_part + 1), p_.n) - n;
     const char* const a = static_cast<const char*>(from) + matrix * p_.m * p_.k * arithmetic_.bytes;
@@ -192,7 +225,10 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
       const bool last = part + 1 == parts_;
       const int64_t k0 = part * step_, count = std::min(step_, p_.k - k0);
       Left left{own, !p_.transpose_a || arithmetic_.left_by_rows, rows};
-      if (in_place()) {
+      if (copied) {
+        left.step = copied_row();
+        left.blocks = copied + (matrix * p_.m + m) * left.step + k0 / arithmetic_.unit;
+      } else if (in_place()) {
         left.blocks = reinterpret_cast<const Unit*>(a + (m * p_.k + k0) * arithmetic_.bytes);
         left.step = p_.k / arithmetic_.unit;
       } else {
@@ -210,6 +246,7 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
   bool steady_;
   int64_t step_, parts_, width_;  // elements of the sum at a time, how often; columns of whole panels
   int64_t rows_ = 0;              // of a chunk
+  bool shares_left_ = false;
   Rectangle chunk_{};
   int slots_ = 1;
   Array packed_;          // a constant right side
