@@ -327,6 +327,9 @@ def test_examples_of_texts_learn(millrace, data, tmp_path):
     play = json.loads(millrace("train", "examples/shakespeare.toml", "train.steps=100", "train.batch=16", "--out", tmp_path / "play", "--json",
                                env=environment).stdout)
     assert play["test"]["bits-per-byte"] < 4.7  # 4.82 is what the letters' frequencies alone give
+    pairs = json.loads(millrace("train", "examples/shakespeare-bpe.toml", "train.steps=150", "train.batch=16", "--out", tmp_path / "pairs", "--json",
+                                env=environment).stdout)
+    assert pairs["test"]["bits-per-byte"] < 3.35  # 3.43 is what the pairs' frequencies alone give
 
 
 def test_recipes_of_texts_that_make_no_sense_are_refused(millrace, desk):
