@@ -3,6 +3,7 @@
 #include <atomic>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include <millrace/feed.h>
@@ -10,11 +11,12 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/utf8.h"
 #include "data/formats/overwrite.h"
 #include "data/table/place.h"
 #include "data/tools/journal.h"
+#include "task/bad_predictions.h"
 #include "task/behind.h"
-#include "task/json_text.h"
 #include "task/pass_feed.h"
 #include "task/predict.h"
 #include "task/prediction_records.h"
@@ -78,7 +80,7 @@ class Ordered {
     }
     hand_on();
   }
-  const std::string& bad() const { return bad_; }
+  const BadPredictions& bad() const { return bad_; }
 
  private:
   void hand_on() {
@@ -101,12 +103,8 @@ class Ordered {
     const std::string name = set.sample ? set.argument : set.samples->name(row.sample);
     writer_.add(name, before_ + row.sample, row.why.empty() ? row.values : std::vector<data::Value>());
     if (row.why.empty()) return;
-    ++result_.bad;
-    const std::string place = set.sample ? name : data::place_of(*set.samples, row.sample);
-    const std::string line = row.why.starts_with(place) ? row.why : fmt::format("{}: {}", place, row.why);
-    if (result_.first_bad.size() < 10) result_.first_bad.push_back(line);
-    bad_ += fmt::format("{{\"sample\": {}, \"input\": {}, \"why\": {}}}\n", before_ + row.sample,
-                        json_string(name), json_string(row.why));
+    bad_.add(before_ + row.sample, name, set.sample ? name : data::place_of(*set.samples, row.sample),
+             row.why);
   }
 
   const std::vector<OpenedArguments>& sets_;
@@ -114,7 +112,7 @@ class Ordered {
   PredictFileResult& result_;
   std::vector<std::vector<bool>> done_;
   std::map<std::pair<size_t, int64_t>, RowRecord> waiting_;
-  std::string bad_;
+  BadPredictions bad_;
   size_t set_ = 0;
   int64_t next_ = 0, before_ = 0;  // of the set; samples of those before it
 };
@@ -165,6 +163,8 @@ class FilePrediction {
       for (; set_ < sets_.size() && !stopped_; ++set_, next_.reset()) predict_set(behind);
       behind.finish();
     }
+    result_.bad = ordered.bad().count();
+    result_.first_bad = ordered.bad().first();
     if (stopped_) return result_;
     finish(*writer, ordered, journal);
     return result_;
@@ -254,14 +254,7 @@ class FilePrediction {
   void finish(PredictionWriter& writer, const Ordered& ordered, data::Journal& journal) {
     writer.finish();
     result_.whole = true;
-    const std::string bad = options_.out + ".bad.jsonl";
-    std::error_code ignored;
-    if (result_.bad > 0) {
-      write_file(bad, ordered.bad());
-      result_.bad_file = bad;
-    } else if (options_.force) {
-      std::filesystem::remove(bad, ignored);
-    }
+    result_.bad_file = ordered.bad().write(options_.out, options_.force);
     journal.remove();
   }
 

@@ -8,10 +8,11 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/utf8.h"
 #include "data/codecs/arrays/npy.h"
 #include "data/tools/journal.h"
+#include "task/bad_predictions.h"
 #include "task/behind.h"
-#include "task/json_text.h"
 #include "task/prediction_records.h"
 #include "task/prediction_writer.h"
 
@@ -165,6 +166,8 @@ class ModelFilePrediction {
                    }});
     behind.finish();
     result_.done = result_.samples;
+    result_.bad = bad_.count();
+    result_.first_bad = bad_.first();
     if (next == std::ssize(files_)) finish(*writer, journal);
     return result_;
   }
@@ -221,26 +224,14 @@ class ModelFilePrediction {
     for (auto& [name, row] : file.rows) {
       const int64_t sample = result_.samples++;
       writer.add(name, sample, row.values);
-      if (row.why.empty()) continue;
-      ++result_.bad;
-      const std::string line = row.why.starts_with(name) ? row.why : fmt::format("{}: {}", name, row.why);
-      if (result_.first_bad.size() < 10) result_.first_bad.push_back(line);
-      bad_ += fmt::format("{{\"sample\": {}, \"input\": {}, \"why\": {}}}\n", sample, json_string(name),
-                          json_string(row.why));
+      if (!row.why.empty()) bad_.add(sample, name, name, row.why);
     }
   }
 
   void finish(PredictionWriter& writer, data::Journal& journal) {
     writer.finish();
     result_.whole = true;
-    const std::string bad = options_.out + ".bad.jsonl";
-    std::error_code ignored;
-    if (result_.bad > 0) {
-      write_file(bad, bad_);
-      result_.bad_file = bad;
-    } else if (options_.force) {
-      fs::remove(bad, ignored);
-    }
+    result_.bad_file = bad_.write(options_.out, options_.force);
     journal.remove();
   }
 
@@ -250,7 +241,7 @@ class ModelFilePrediction {
   ModelRows rows_;
   std::vector<std::string> files_;
   PredictFileResult result_;
-  std::string bad_;
+  BadPredictions bad_;
 };
 
 }  // namespace
