@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -56,11 +57,12 @@ int check(const Graph& graph, const std::string& precision) {
   CompileOptions options;
   options.precision = precision;
   const Program timed = Program::compile(graph, options);
-  int least = links_of(timed);
+  // Not with what was measured: others on the machine decide that, too.
+  int least = std::numeric_limits<int>::max();
   for (const std::string provider : {"winograd", "gemm", "onednn"}) {
     CAPTURE(provider);
     for (const auto& [key, choice] : timed.choices())
-      options.choices[key] = key.starts_with("bf16 or f32") ? choice : provider;
+      options.choices[key] = key.starts_with("bf16 or f32") ? "bf16" : provider;
     std::vector<Array> first;
     for (const int threads : {1, 2, 5}) {
       ThreadPool::set_default_threads(threads);
@@ -189,7 +191,7 @@ TEST_CASE("a 1×1 convolution follows a depthwise one row by row, and two produc
         options.precision = precision;
         const Program timed = Program::compile(graph, options);
         for (const auto& [key, choice] : timed.choices())
-          options.choices[key] = key.starts_with("bf16 or f32")                   ? choice
+          options.choices[key] = key.starts_with("bf16 or f32")                   ? "bf16"
                                  : key.find("[96, 1, 3, 3]") != std::string::npos ? "depthwise"
                                                                                   : "gemm";
         std::vector<Array> results;
