@@ -106,6 +106,12 @@ double bytes_read(const Graph& graph, const Node& node, int k) {
 }
 
 int arithmetic_bits(const Graph& graph, const Node& node) {
+  if (node.body && node.body->size() > 0) {
+    int most = 0;
+    for (int i = 1; i < node.body->size(); ++i)
+      if (flops(*node.body, node.body->node(i)) > flops(*node.body, node.body->node(most))) most = i;
+    return arithmetic_bits(*node.body, node.body->node(most));
+  }
   // Composites that are claimed whole (attention) multiply what precision narrows.
   const bool multiplies = node.op->op_class == OpClass::heavy || node.op->narrow_operands != 0;
   if (!multiplies || node.operands.empty()) return 32;

@@ -15,7 +15,8 @@ double flops(const Graph& graph, const Node& node);
 /// Bytes of operand `k` that the node has to read at least: all of it, or what gather and slice take of it.
 double bytes_read(const Graph& graph, const Node& node, int k);
 
-/// The bits of the numbers that the node's arithmetic takes in: 16 for products of bf16, else 32 or 64.
+/// The bits of the numbers that the node's arithmetic takes in: 16 for products of bf16, else 32 or 64. Of a
+/// loop those of its body's most work.
 int arithmetic_bits(const Graph& graph, const Node& node);
 
 }  // namespace millrace::ops

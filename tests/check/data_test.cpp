@@ -213,16 +213,16 @@ TEST_CASE("check spelling: values in several ways, and otherwise in the test set
   is_caught(both({"oak"}, {"fir", "chêne"}));
   // Many kinds, a quarter of which the test set calls otherwise; kinds that are there once make new ones
   // likely.
-  const auto numbered = [](uint64_t kinds, const char* last) {
+  const auto numbered = [](uint64_t values, const char* last) {
     return [=](RandomStream& r, int64_t i) {
       const Row row = draw_row(r);
-      const uint64_t kind = r.below(static_cast<uint32_t>(kinds));
+      const uint64_t kind = r.below(static_cast<uint32_t>(values));
       return fmt::format("{:.4f},{:.4f},k{}{},{}", row.a, row.b, kind, i % 4 ? "" : last, row.label);
     };
   };
-  const auto many = [&](uint64_t kinds, const char* last) {
-    return of_tables("spelling", table_text(class_header, 900, numbered(kinds, "")),
-                     table_text(class_header, 300, numbered(kinds, last), 7), by_class);
+  const auto many = [&](uint64_t values, const char* last) {
+    return of_tables("spelling", table_text(class_header, 900, numbered(values, "")),
+                     table_text(class_header, 300, numbered(values, last), 7), by_class);
   };
   is_well(many(90, ""));
   is_caught(many(90, "x"));

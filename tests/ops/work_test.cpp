@@ -5,6 +5,7 @@
 #include "backend/ref/evaluate.h"
 #include "ops/build.h"
 #include "ops/convolution.h"
+#include "ops/scan.h"
 
 using namespace millrace;
 
@@ -82,4 +83,24 @@ TEST_CASE("what gather and slice leave out is not read") {
   };
   CHECK(ops::bytes_read(graph, graph.node(nest(false)), 0) == 3 * 8 * 4);
   CHECK(ops::bytes_read(graph, graph.node(nest(true)), 0) == 1000 * 8 * 4);
+}
+
+TEST_CASE("products say how wide their numbers are, and loops say it of the product in them") {
+  for (const DType dtype : {f32, bf16}) {
+    Graph body;
+    ops::Build b(body);
+    const Value h = body.input("h", {dtype, {4, 8}}), x = body.input("x", {dtype, {4, 8}}),
+                u = body.input("u", {dtype, {8, 8}});
+    const Value next = b.add(b.matmul(h, u), x);
+    body.set_outputs({next, next});
+    Graph graph;
+    ops::ScanOperands over;
+    over.carries = {graph.input("h", {dtype, {4, 8}})};
+    over.sequences = {graph.input("x", {dtype, {3, 4, 8}})};
+    over.invariants = {graph.input("u", {dtype, {8, 8}})};
+    over.length = 3;
+    const Value scan = ops::add_scan(graph, over, std::make_shared<const Graph>(body));
+    CHECK(ops::arithmetic_bits(graph, graph.node(scan)) == dtype.bits);
+    CHECK(ops::arithmetic_bits(body, body.node(next)) == 32);
+  }
 }
