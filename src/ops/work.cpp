@@ -92,7 +92,8 @@ double bytes_read(const Graph& graph, const Node& node, int k) {
     return taken;
   };
   if (node.op->op_class == OpClass::movement && !node.op->window) return std::min(bytes, taken_by(node));
-  if (!node.body) return bytes;
+  // What a loop or a branch takes of an operand is its body's business, whose inputs are others.
+  if (!node.body || node.op->runs_body()) return bytes;
   // A loop nest loads where it computes: of an operand that only movement reads, what that takes.
   const Value input = node.body->inputs()[k];
   double taken = 0;

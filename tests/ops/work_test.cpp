@@ -4,6 +4,7 @@
 
 #include "backend/ref/evaluate.h"
 #include "ops/build.h"
+#include "ops/cond.h"
 #include "ops/convolution.h"
 #include "ops/scan.h"
 
@@ -103,4 +104,16 @@ TEST_CASE("products say how wide their numbers are, and loops say it of the prod
     CHECK(ops::arithmetic_bits(graph, graph.node(scan)) == dtype.bits);
     CHECK(ops::arithmetic_bits(body, body.node(next)) == 32);
   }
+}
+
+TEST_CASE("a branch reads all of its operands, of which its body has fewer") {
+  Graph branch;
+  branch.set_outputs({branch.input("x", {f32, {5}})});
+  Graph graph;
+  const Value which = graph.input("which", {boolean, {}}), x = graph.input("x", {f32, {5}});
+  const auto body = std::make_shared<const Graph>(ops::join_branches(branch, branch));
+  const Value y = ops::add_cond(graph, which, {x}, body);
+  for (int k = 0; k < 2; ++k)
+    CHECK(ops::bytes_read(graph, graph.node(y), k) ==
+          static_cast<double>(graph.type(graph.node(y).operands[static_cast<size_t>(k)]).bytes()));
 }
