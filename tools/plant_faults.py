@@ -23,10 +23,25 @@ ROOT = Path(__file__).resolve().parents[1]
 ENOUGH = 0.95
 HEADER = """#pragma once
 
+#include <atomic>
+#include <cstdio>
 #include <cstdlib>
+#include <string>
 
+/// Whether a fault is switched on. Where MILLRACE_FAULT_LOG names a folder, its file `reached` gets each number that is asked
+/// for, and the test of pytest that runs.
 static inline bool planted_fault(int number) {
   static const int planted = std::getenv("MILLRACE_FAULT") ? std::atoi(std::getenv("MILLRACE_FAULT")) : 0;
+  static const char* const log = std::getenv("MILLRACE_FAULT_LOG");
+  static std::atomic<bool> asked[4096];
+  if (log && !asked[number].load(std::memory_order_relaxed) && !asked[number].exchange(true)) {
+    const char* const test = std::getenv("PYTEST_CURRENT_TEST");
+    const std::string line = std::to_string(number) + "\\t" + (test ? test : "") + "\\n";
+    if (std::FILE* const file = std::fopen((std::string(log) + "/reached").c_str(), "ae")) {
+      std::fputs(line.c_str(), file);
+      std::fclose(file);
+    }
+  }
   return number == planted;
 }
 """
@@ -48,6 +63,8 @@ def planted(text, fault):
         sys.exit(f"tools/faults.toml is stale: {fault['file']} does not have this exactly once:\n{before}{right}{after}")
     test = f"planted_fault({fault['number']})"
     statements = right.endswith(";")
+    if fault["wrong"] == " ".join(f"!({right})".split("\n")):
+        return text.replace(before + right + after, f"{before}({test} != bool({right})){after}")
     new = f"{{ if ({test}) {{ {fault['wrong']} }} else {{ {right} }} }}" if statements else f"({test} ? ({fault['wrong']}) : ({right}))"
     return text.replace(before + right + after, before + new + after)
 
@@ -75,11 +92,15 @@ def make_tree(tree, faults):
             shutil.copymode(ROOT / name if text is None or name in listed.stdout else ROOT / "dev", path)
 
 
-def build(tree, jobs):
+def configure(tree):
     where = tree / "build/release"
     if not (where / "build.ninja").exists():
         subprocess.run(["cmake", "-S", tree, "-B", where, "-G", "Ninja"], check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["ninja", "-k", "0", "-C", where, "-j", str(jobs)], check=True)
+
+
+def build(tree, jobs):
+    configure(tree)
+    subprocess.run(["ninja", "-k", "0", "-C", tree / "build/release", "-j", str(jobs)], check=True)
 
 
 class Runner:
@@ -92,6 +113,9 @@ class Runner:
         self.limit = None  # seconds: a fault that makes tests hang is noticed
         data = os.environ.get("MILLRACE_DATA", ROOT.parent / "shared/data")
         self.environment = {**os.environ, "HOME": str(self.home), "MILLRACE_DATA": str(data), "MILLRACE": str(tree / "build/release/millrace")}
+        cases = next((tree / ".venv/lib").glob("python3*/site-packages/onnx/backend/test/data"), None)
+        if cases:
+            self.environment.setdefault("MILLRACE_ONNX_CASES", str(cases))
         for name in ("MILLRACE_CACHE", "MILLRACE_FAULT", "XDG_CACHE_HOME"):
             self.environment.pop(name, None)
 
@@ -103,18 +127,19 @@ class Runner:
         if fault["e2e"]:
             yield [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *shlex.split(fault["e2e"])]
 
-    def run(self, command, fault=None):
-        """Whether the tests pass, and what they said."""
+    def run(self, command, fault=None, limit=None, more=()):
+        """Whether the tests pass within so many seconds, and what they said; `more` joins their environment."""
         with tempfile.TemporaryDirectory(dir=self.tree.parent) as own:
-            environment = {**self.environment, "TMPDIR": own}
+            environment = {**self.environment, "TMPDIR": own, **dict(more)}
             if fault:
                 # Compiled code is found by what it computes, not by how it was emitted: of a fault there, none is right.
                 cache = Path(own) / "cache"
                 if self.cache.exists() and "/codegen/" not in fault["file"]:
-                    shutil.copytree(self.cache, cache)
+                    # What is compiled is never written to again, only replaced.
+                    shutil.copytree(self.cache, cache, copy_function=lambda a, b: os.link(a, b) if "/kernels/" in a else shutil.copy2(a, b))
                 environment |= {"MILLRACE_FAULT": str(fault["number"]), "MILLRACE_CACHE": str(cache)}
             try:
-                done = subprocess.run(list(map(str, command)), cwd=self.tree, env=environment, timeout=self.limit, stdin=subprocess.DEVNULL,
+                done = subprocess.run(list(map(str, command)), cwd=self.tree, env=environment, timeout=limit or self.limit, stdin=subprocess.DEVNULL,
                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
             except subprocess.TimeoutExpired:
                 return False, "took too long"
