@@ -28,7 +28,7 @@ std::vector<Group> common_groups(const Settings& settings, nn::Module& model) {
   const double scale = settings.number("norm_bias_lr");
   const bool decay_all = settings.flag("decay_all");
   std::vector<Group> groups;
-  if (scale != 1 && scale > 0)
+  if (scale != 1)
     groups.push_back(
         {[names = norm_biases(model)](const std::string& name, const Type&) { return names.contains(name); },
          scale, decay_all ? settings.number("weight_decay") / scale : 0.0});
@@ -58,7 +58,7 @@ std::vector<Setting> common_optimizer_settings() {
       {"weight_decay", "pull of the weights towards zero (times the learning rate)", 0.0, 0, 1e3},
       {"norm_bias_lr",
        "the learning rate of the biases of batch norms is so many times larger (their decay stays the same)",
-       1.0, 0, 1e6},
+       1.0, 1e-6, 1e6},
       {"decay_all", "false: biases and norms' scales are not decayed", true}};
 }
 
