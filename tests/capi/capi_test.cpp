@@ -76,6 +76,9 @@ TEST_CASE("a program in C learns what a model takes and gives") {
   CHECK(value.dim_names[1] == nullptr);
   REQUIRE(millrace_output(c.session, 1, &value) == MILLRACE_OK);
   CHECK(std::string(value.name) == "sum");
+  for (const int32_t output : {-1, 0, 1, 2})  // of none the data say how large it is
+    CHECK(millrace_data_axis(c.session, output) == -1);
+  CHECK(millrace_data_axis(nullptr, 0) == -1);
   CHECK(millrace_dtype_name(12345) == nullptr);
   CHECK(millrace_dtype_name(0) == nullptr);
   // Every type has a number of its own.
@@ -155,6 +158,7 @@ TEST_CASE("what C gets wrong is a code and a message, and nothing is written") {
   CHECK(message().find("absent.onnx") != std::string::npos);
   CHECK(none == nullptr);
   CHECK(millrace_load(nullptr, nullptr, &none) == MILLRACE_BAD_ARGUMENT);
+  CHECK(message().find("path") != std::string::npos);
   CHECK(millrace_load(path.c_str(), nullptr, nullptr) == MILLRACE_BAD_ARGUMENT);
   millrace_options options{};
   CHECK(millrace_load(path.c_str(), &options, &none) == MILLRACE_BAD_ARGUMENT);  // its size is 0

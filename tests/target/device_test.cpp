@@ -24,6 +24,7 @@ namespace {
 void add_test_devices() {
   static const bool added = [] {
     add_device({.name = "three", .threads = 3});
+    add_device({.name = "one", .threads = 1});
     add_device({.name = "plain", .target = "ref"});
     return true;
   }();
@@ -80,6 +81,7 @@ TEST_CASE("devices in one process give the same results") {
         REQUIRE(plain[i].at(k) == doctest::Approx(right[i].at(k)).epsilon(1e-4));
   }
   CHECK(device_named("three").context().threads().threads() == 3);
+  CHECK(device_named("one").context().threads().threads() == 1);
   CHECK(&device_named("cpu").context().threads() == &ThreadPool::global());
 }
 

@@ -44,6 +44,22 @@ TEST_CASE("A flat chain of element-wise operators is compiled at any size") {
   for (const DType dtype : {f16, bf16}) check(chain({77}, dtype), 2e-2);
 }
 
+TEST_CASE("Comparisons of positions hold at their ends, where compiling decides them") {
+  for (const char* op : {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"})
+    for (const int64_t bound : {-1, 0, 1, 3, 4, 5}) {
+      CAPTURE(op);
+      CAPTURE(bound);
+      Graph graph;
+      ops::Build b(graph);
+      const Value x = graph.input("x", {f32, {5}}), zero = b.zeros(x);
+      const Value place = graph.add("iota", {}, {{"shape", Shape{5}}, {"axis", int64_t{0}}, {"dtype", i64}}),
+                  limit = b.fill(place, static_cast<double>(bound));
+      graph.set_outputs(
+          {b.select(b.binary(op, place, limit), x, zero), b.select(b.binary(op, limit, place), x, zero)});
+      check(graph, 0);
+    }
+}
+
 TEST_CASE("Joins and paddings, of equal parts or not, along any axis") {
   for (const int64_t axis : {0, 1, 2})
     for (const std::vector<int64_t>& lengths :

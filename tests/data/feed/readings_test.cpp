@@ -164,6 +164,15 @@ TEST_CASE("readings: what is random is read anew, and bad for the row alone that
   (void)readings.get(index, {1, 0, 2, 0}, reader);
   CHECK(index == 3);
   CHECK(readings.tried().bad == 1);
+  // Met good before, it counts as bad all the same, and once.
+  Readings other(source, {part}, {1, 1 << 20, "samples", nullptr});
+  Readings::Reader again = other.reader();
+  for (const int64_t row : {2, 1, 1}) {
+    index = 3;
+    (void)other.get(index, {1, 0, row, 0}, again);
+    CHECK(index == (row == 2 ? 3 : 4));
+  }
+  CHECK(other.tried().bad == 1);
 }
 
 TEST_CASE("readings: nothing but bad samples is an error at once, kept or not") {
