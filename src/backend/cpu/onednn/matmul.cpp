@@ -1,8 +1,11 @@
 #include "backend/cpu/onednn/matmul.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
+#include <exception>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -126,20 +129,28 @@ std::unique_ptr<Kernel> build_of_few_rows(const Problem& p, const Array& right) 
 }
 
 /// oneDNN makes the code of its products in f32 when the first one runs. That takes 30 ms: a thread of its
-/// own does so while other things are prepared.
-void make_code_of_products() {
+/// own does so while other things are prepared. With the last copy of what is returned goes one who waits for
+/// it: when the process ends, oneDNN's memory may go before that thread does.
+std::shared_ptr<const void> make_code_of_products() {
+  static std::atomic<bool> made = false;
   static const std::jthread maker([] {
     using dnnl::memory;
     constexpr int64_t size = 32, stride = 2 * size;  // dense rows may have another implementation
     const OneThread one_thread;
-    std::vector<float> zeros(3 * size * stride);
-    const memory::desc square({size, size}, memory::data_type::f32, {stride, 1});
-    const auto at = [&](size_t i) { return memory(square, engine(), zeros.data() + i * size * stride); };
-    dnnl::stream stream(engine());
-    dnnl::matmul(dnnl::matmul::primitive_desc(engine(), square, square, square))
-        .execute(stream, {{DNNL_ARG_SRC, at(0)}, {DNNL_ARG_WEIGHTS, at(1)}, {DNNL_ARG_DST, at(2)}});
-    stream.wait();
+    try {
+      std::vector<float> zeros(3 * size * stride);
+      const memory::desc square({size, size}, memory::data_type::f32, {stride, 1});
+      const auto at = [&](size_t i) { return memory(square, engine(), zeros.data() + i * size * stride); };
+      dnnl::stream stream(engine());
+      dnnl::matmul(dnnl::matmul::primitive_desc(engine(), square, square, square))
+          .execute(stream, {{DNNL_ARG_SRC, at(0)}, {DNNL_ARG_WEIGHTS, at(1)}, {DNNL_ARG_DST, at(2)}});
+      stream.wait();
+    } catch (const std::exception&) {  // (the first product says what is wrong)
+    }
+    made = true;
+    made.notify_all();
   });
+  return {&made, [](const void*) { made.wait(false); }};
 }
 
 /// Numbers from one row of a constant right side to the next, for products that read rows. Rows that are
@@ -163,7 +174,10 @@ void prepare_for(const std::map<std::string, std::string>& choices) {
     if (choice != "onednn" || !problem.starts_with(product)) continue;
     int64_t rows = 0;
     std::from_chars(problem.data() + product.size(), problem.data() + problem.size(), rows);
-    if (rows > kFewRows) return make_code_of_products();
+    if (rows <= kFewRows) continue;
+    // (What a thread has goes before what the process has.)
+    thread_local const std::shared_ptr<const void> until_made = make_code_of_products();
+    return;
   }
 }
 
@@ -214,7 +228,7 @@ std::unique_ptr<Kernel> build_matmul(const KernelRequest& request) {
           };
           at->second = description(packs ? any : b);
           const bool by_rows = std::string_view(at->second.impl_info_str()).starts_with("gemm:");
-          if (by_rows && p.dtype == f32) make_code_of_products();
+          if (by_rows && p.dtype == f32) kernel->keep(make_code_of_products());
           if (by_rows && constant && p.batch == 1) {
             at->second = description({b.get_dims(), type, {row_stride(p.n), 1}});
             if (!rows) rows = pack_rows(*kernel, p, *constant);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/cpu/kernels/epilogue.h"
@@ -151,6 +152,8 @@ class StagedKernel : public ChunkedKernel, public RowKernel, public PackingKerne
       run_chunk(stage, i, operands, results, scratch);
   }
 
+  /// Is there as long as the kernel and its copies.
+  void keep(std::shared_ptr<const void> what) { kept_alive_ = std::move(what); }
   void describe(std::string text) { description_ = std::move(text); }
   void estimate(double nanoseconds) { nanoseconds_ = nanoseconds; }
   int stages() const override { return static_cast<int>(stages_.size() - preparing_); }
@@ -176,6 +179,7 @@ class StagedKernel : public ChunkedKernel, public RowKernel, public PackingKerne
   size_t open_ = 0, preparing_ = 0;  // the stage that chunks are added to; how many run in prepare()
   int64_t kept_bytes_ = 0;
   char* kept_ = nullptr;
+  std::shared_ptr<const void> kept_alive_;
   int64_t pieces_ = 0;         // rows of the result, when it has rows
   int64_t scratch_bytes_ = 0;  // without slots
   int slots_ = 0;
