@@ -66,7 +66,7 @@ ONE_PIECE = [
     # The cache of remote files, and its inside, which the plans of readers see too.
     {"src/data/io/remote_cache", "src/data/io/remote_pieces"},
     # The plan of a loop holds the plan of its body, and its kernel runs it.
-    {"src/plan/loop", "src/plan/plan", "src/plan/plan_kernels"},
+    {"src/plan/choose_kernels", "src/plan/loop", "src/plan/plan", "src/plan/plan_kernels"},
 ]
 LONGEST = 600
 

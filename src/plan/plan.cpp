@@ -7,29 +7,10 @@
 
 #include "base/format.h"
 #include "passes/pass.h"
-#include "plan/fastest.h"
-#include "plan/loop.h"
-#include "plan/nearest_choice.h"
-#include "target/tuning_cache.h"
+#include "plan/choose_kernels.h"
 
 namespace millrace {
 namespace {
-
-/// Identifies a node by what it computes, so that recorded choices fit the same node of a later compilation.
-std::string choice_key(const LaidOutGraph& source, const Node& node) {
-  std::string key(node.op->name);
-  // Constant weights are packed once: another problem than packing them in every run.
-  for (size_t k = 0; k < node.operands.size(); ++k)
-    key += fmt::format(" {}{}{}", source.graph.type(node.operands[k]).str(),
-                       fmt::join(source.layout(node.operands[k]), ""),
-                       k == 1 && source.graph.constant_value(node.operands[k]) ? " constant" : "");
-  for (const auto& [name, value] : node.attributes.items())
-    if (const auto* list = std::get_if<std::vector<int64_t>>(&value))
-      key += fmt::format(" {}={}", name, fmt::join(*list, ","));
-    else if (const auto* flag = std::get_if<bool>(&value); flag && *flag)
-      key += fmt::format(" {}", name);
-  return key;
-}
 
 // Launches up to these sizes may join others: their results live a little longer then.
 constexpr double kSmallTime = 100e3;  // ns
@@ -43,8 +24,7 @@ class Planner {
   }
 
   Plan run() {
-    choose_providers();
-    build_kernels();
+    take_kernels();
     assign_storages();
     bind_outputs();
     schedule();
@@ -63,134 +43,13 @@ class Planner {
   const Graph& graph() const { return plan_.source.graph; }
 
   bool view(int i) const { return is_view(plan_.source, graph().node(i), plan_.source.layouts[i]); }
-  bool launches(int i) const { return !graph().node(i).op->is_given() && !view(i); }
 
-  void choose_providers() {
-    const std::vector<int> uses = graph().use_counts();
+  void take_kernels() {
+    ChosenKernels chosen = choose_kernels(plan_.source, target_, options_, device_);
+    plan_.choices = std::move(chosen.choices);
+    unordered_ = std::move(chosen.launches);
     launch_of_.assign(graph().size(), -1);
-    for (int i = 0; i < graph().size(); ++i) {
-      const Node& node = graph().node(i);
-      if (!launches(i) || uses[i] == 0) continue;
-      PlannedLaunch launch;
-      launch.node = i;
-      std::vector<const Provider*> takers;
-      if (node.op->runs_body()) {
-        takers_.emplace_back();  // the planner's own
-        launch_of_[i] = static_cast<int>(unordered_.size());
-        unordered_.push_back(std::move(launch));
-        continue;
-      }
-      for (const auto& provider : target_.providers) {
-        // The last one takes what is left: it is slow, and so would be timing it.
-        if (!takers.empty() && provider == target_.providers.back()) break;
-        auto reason = provider->why_not(graph(), node);
-        if (!reason && options_.exact && !provider->exact()) reason = "exact results are asked for";
-        if (!reason) {
-          takers.push_back(provider.get());
-          if (!provider->contested(graph(), node)) break;
-          continue;
-        }
-        launch.declined +=
-            fmt::format("{}{}: {}", launch.declined.empty() ? "" : "; ", provider->name(), *reason);
-      }
-      MILLRACE_CHECK(!takers.empty(), "no provider of '{}' takes {}: {}", target_.name, node.op->name,
-                     launch.declined);
-      takers_.push_back(std::move(takers));
-      launch_of_[i] = static_cast<int>(unordered_.size());
-      unordered_.push_back(std::move(launch));
-    }
-  }
-
-  KernelRequest request_of(const PlannedLaunch& launch) const {
-    const Node& node = graph().node(launch.node);
-    KernelRequest request{graph(), node, {}, {}};
-    for (const Value& operand : node.operands)
-      request.operand_layouts.push_back(plan_.source.layout(operand));
-    request.result_layouts = plan_.source.layouts[launch.node];
-    return request;
-  }
-
-  void settle(PlannedLaunch& launch, std::vector<const Provider*>& takers, const Provider* chosen) const {
-    const char* why = options_.frugal.contains(launch.problem) ? "takes more memory" : "measured slower";
-    for (const Provider* provider : takers)
-      if (provider != chosen)
-        launch.declined +=
-            fmt::format("{}{}: {}", launch.declined.empty() ? "" : "; ", provider->name(), why);
-    takers = {chosen};
-  }
-
-  /// Those whose choice is known, from the run or the cache of this machine, come down to one.
-  void recall_choices() {
-    for (size_t l = 0; l < unordered_.size(); ++l) {
-      std::vector<const Provider*>& takers = takers_[l];
-      if (takers.size() < 2) continue;
-      const std::string& key = unordered_[l].problem =
-          choice_key(plan_.source, graph().node(unordered_[l].node));
-      if (options_.frugal.contains(key)) continue;
-      const auto named = [&](const std::string& choice) {
-        return std::find_if(takers.begin(), takers.end(),
-                            [&](const Provider* provider) { return provider->name() == choice; });
-      };
-      const auto recorded = options_.choices.find(key);
-      auto at = recorded == options_.choices.end() ? takers.end() : named(recorded->second);
-      if (at == takers.end() && options_.nearest)
-        at = named(nearest_choice(options_.choices, key).value_or(""));
-      if (at == takers.end()) at = named(tuned_choice(key).value_or(""));
-      if (at == takers.end()) continue;
-      plan_.choices[key] = (*at)->name();
-      settle(unordered_[l], takers, *at);
-    }
-  }
-
-  void build_kernels() {
-    recall_choices();
-    device_.threads().parallel(static_cast<int64_t>(unordered_.size()), [&](int64_t l) {
-      const PlannedLaunch& launch = unordered_[l];
-      KernelRequest request = request_of(launch);
-      if (takers_[l].empty()) {
-        unordered_[l].kernel = build_control_flow(request, target_, device_);
-      } else if (takers_[l].size() == 1) {
-        for (const Value& operand : graph().node(launch.node).operands)
-          request.steady.push_back(is_steady(operand));
-        unordered_[l].kernel = takers_[l][0]->build(request);
-      }
-    });
-    for (size_t l = 0; l < unordered_.size(); ++l) {
-      PlannedLaunch& launch = unordered_[l];
-      if (!launch.kernel) contest(launch, takers_[l]);
-      const bool loop = graph().node(launch.node).op->op_class == OpClass::loop;
-      launch.provider = !takers_[l].empty() ? takers_[l][0]->name() : loop ? "loop" : "branch";
-    }
-  }
-
-  /// Times the kernels of all takers, and keeps the fastest and its name. Equal problems are timed once.
-  void contest(PlannedLaunch& launch, std::vector<const Provider*>& takers) {
-    const std::string& key = launch.problem;
-    const bool frugal = options_.frugal.contains(key);
-    const KernelRequest request = request_of(launch);
-    if (const auto known = plan_.choices.find(key); known != plan_.choices.end()) {
-      settle(launch, takers, *std::find_if(takers.begin(), takers.end(), [&](const Provider* provider) {
-               return provider->name() == known->second;
-             }));
-      launch.kernel = takers[0]->build(request);
-      return;
-    }
-    std::vector<std::unique_ptr<Kernel>> kernels;
-    for (const Provider* provider : takers) kernels.push_back(provider->build(request));
-    const size_t best = frugal ? most_frugal(kernels) : fastest(kernels, request, device_);
-    launch.kernel = std::move(kernels[best]);
-    settle(launch, takers, takers[best]);
-    plan_.choices[key] = takers[0]->name();
-    if (!frugal) keep_choice(key, takers[0]->name());
-  }
-
-  /// Whether a value stays the same from run to run: an input that does, or a view of one.
-  bool is_steady(Value value) const {
-    while (graph().node(value).op->op_class == OpClass::view) value = graph().node(value).operands[0];
-    const auto& inputs = graph().inputs();
-    for (size_t i = 0; i < options_.steady_inputs.size(); ++i)
-      if (options_.steady_inputs[i] && inputs[i] == value) return true;
-    return false;
+    for (size_t l = 0; l < unordered_.size(); ++l) launch_of_[unordered_[l].node] = static_cast<int>(l);
   }
 
   int new_storage(StorageKind kind, int index, int64_t bytes, std::string label) {
@@ -578,15 +437,14 @@ class Planner {
   const Target& target_;
   const PlanOptions& options_;
   DeviceContext device_;
-  std::vector<std::vector<const Provider*>> takers_;  // of unordered_: who may build it
-  std::vector<PlannedLaunch> unordered_;              // in graph order
-  std::vector<int> launch_of_;                        // node → unordered_
-  std::vector<std::vector<int>> storage_of_;          // node → result → storage
-  std::map<int, Value> producer_;                     // storage → value
-  std::vector<std::set<int>> readers_;                // storage → launch nodes
-  std::vector<std::set<int>> successors_;             // node → nodes that must come later
-  std::vector<int> order_;                            // nodes as scheduled
-  std::vector<std::vector<int>> later_;               // launch → launches that must run later
+  std::vector<PlannedLaunch> unordered_;      // in graph order
+  std::vector<int> launch_of_;                // node → unordered_
+  std::vector<std::vector<int>> storage_of_;  // node → result → storage
+  std::map<int, Value> producer_;             // storage → value
+  std::vector<std::set<int>> readers_;        // storage → launch nodes
+  std::vector<std::set<int>> successors_;     // node → nodes that must come later
+  std::vector<int> order_;                    // nodes as scheduled
+  std::vector<std::vector<int>> later_;       // launch → launches that must run later
 };
 
 }  // namespace

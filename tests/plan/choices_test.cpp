@@ -1,11 +1,14 @@
 #include <cmath>
 #include <doctest/doctest.h>
+#include <memory>
+#include <string>
 
 #include <millrace/graph.h>
 #include <millrace/program.h>
 
 #include "backend/cpu/kernels/vectors.h"
 #include "base/thread_pool.h"
+#include "target/shared_constants.h"
 #include "target/tuning_cache.h"
 
 using namespace millrace;
@@ -38,6 +41,16 @@ std::string found_fastest(const std::string& provider, int64_t channels, int64_t
   key.replace(key.find(sizes(size + 1)), sizes(size + 1).size(), sizes(size));
   keep_choice(key, provider);
   return key;
+}
+
+/// A product with a constant right side.
+Graph product(int64_t rows, int64_t columns) {
+  Graph graph;
+  Array right(f32, {columns, columns});
+  for (int64_t i = 0; i < right.count(); ++i) right.set(i, std::cos(static_cast<double>(i)));
+  const Value x = graph.input("x", {f32, {rows, columns}});
+  graph.set_outputs({graph.add("matmul", {x, graph.constant(right)})});
+  return graph;
 }
 
 Array result_of(Program& program) {
@@ -124,4 +137,42 @@ TEST_CASE("which kernel takes too much memory does not depend on the number of t
     use_cpus(0);
     CHECK(step.choices().at(key) == "winograd");
   }
+}
+
+TEST_CASE("of kernels nearly as fast that one is taken whose form of the weights is there already") {
+  if (!cpu::has_avx512()) {
+    MESSAGE("skipped: this CPU has no AVX-512, so only one provider takes the product");
+    return;
+  }
+  constexpr int64_t columns = 1017;  // which no other test has
+  const auto key_of = [&](int64_t rows) {
+    std::string key = Program::compile(product(77, columns)).choices().begin()->first;
+    REQUIRE(key.find("[77, ") != std::string::npos);
+    return key.replace(key.find("[77, "), 5, "[" + std::to_string(rows) + ", ");
+  };
+  keep_choice(key_of(96), "gemm,onednn");
+  keep_choice(key_of(128), "onednn,gemm");
+  keep_choice(key_of(160), "onednn");
+  const auto choice = [&](const Program& program) { return program.choices().begin()->second; };
+  const auto few = std::make_unique<Program>(Program::compile(product(96, columns)));
+  CHECK(choice(*few) == "gemm");
+  const int64_t once = shared_constant_bytes();
+  {
+    const Program more = Program::compile(product(128, columns));
+    CHECK(choice(more) == "gemm");
+    CHECK(more.explain().find("onednn: would pack the weights once more") != std::string::npos);
+    CHECK(shared_constant_bytes() == once);
+    // What is recorded holds, and so does what is much faster.
+    CHECK(choice(Program::compile(product(128, columns), {.choices = {{key_of(128), "onednn"}}})) ==
+          "onednn");
+    CHECK(choice(Program::compile(product(160, columns))) == "onednn");
+  }
+}
+
+TEST_CASE("without a form of the weights the fastest kernel is taken") {
+  if (!cpu::has_avx512()) return;
+  std::string key = Program::compile(product(77, 1019)).choices().begin()->first;
+  key.replace(key.find("[77, "), 5, "[128, ");
+  keep_choice(key, "onednn,gemm");
+  CHECK(Program::compile(product(128, 1019)).choices().at(key) == "onednn");
 }
