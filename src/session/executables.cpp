@@ -166,11 +166,12 @@ void Executables::compile(const std::shared_ptr<Sized>& sized) {
     CompileOptions options = model_.compile;
     options.bindings = sized->sizes;
     for (const auto& choice : choices()) options.choices.insert(choice);
-    const Graph graph = model_.graph(sized->sizes);
-    require_outputs(graph, model_.outputs);
-    std::shared_ptr<const Executable> executable =
-        options.ready ? compile_ready(graph, options) : Executable::compile(graph, options);
-    // What importing, folding and packing took.
+    std::shared_ptr<const Executable> executable = [&] {
+      const Graph graph = model_.graph(sized->sizes);
+      require_outputs(graph, model_.outputs);
+      return options.ready ? compile_ready(graph, options) : Executable::compile(graph, options);
+    }();
+    // What importing, folding and packing took, and the graph with its constants.
     give_back_free_memory();
     admit(sized, *executable);
     sized->executable = std::move(executable);

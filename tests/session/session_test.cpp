@@ -15,6 +15,7 @@
 #include <millrace/session.h>
 
 #include "base/format.h"
+#include "base/free_memory.h"
 #include "support/allocations.h"
 
 using namespace millrace;
@@ -210,6 +211,15 @@ TEST_CASE("weights are in memory once, for any number of batch sizes") {
     }
     if (round == 1 && test::allocations_are_counted()) CHECK(own_bytes() - before < plain);
   }
+}
+
+TEST_CASE("what compiling took is given back, the graph's constants too") {
+  if (!test::allocations_are_counted()) return;
+  const Session session(session_of_large_weights());
+  for (const int64_t batch : {64, 32, 48}) session.prepare({{"batch", batch}});
+  const int64_t before = own_bytes();
+  give_back_free_memory();
+  CHECK(before - own_bytes() < 2 << 20);
 }
 
 TEST_CASE("runs that nobody waits for give what runs give, in any number") {
