@@ -3,7 +3,7 @@ import json
 import math
 import re
 
-from measure import MILLRACE, PYTORCH, count, millrace, peers, times
+from measure import MILLRACE, PYTORCH, count, machine_figures, millrace, peers, times
 
 NEEDS = [PYTORCH, "onnxruntime", "openvino", "onnxscript"]
 MINUTES = 25
@@ -19,7 +19,7 @@ def limit(network, batch, precision):
         return None
     text = millrace(f"explain --model {network} --infer --batch {batch} --precision {precision} --json")
     flops = sum(launch["flops"] for launch in json.loads(text)["launches"])
-    peak = json.loads(millrace("machine --json"))[f"{precision}_gflops"] * 1e9
+    peak = machine_figures()[f"{precision}_gflops"] * 1e9
     return batch * peak / flops if peak else None
 
 

@@ -2,7 +2,7 @@
 import json
 import re
 
-from measure import MILLRACE, PYTORCH, count, last_number, millrace, missing, peers, times
+from measure import MILLRACE, PYTORCH, count, last_number, machine_figures, millrace, missing, peers, times
 
 NEEDS = []  # without PyTorch its columns stay empty
 MINUTES = 30
@@ -43,7 +43,7 @@ def of_the_peak(network, batch, optimizer, precision, items):
         return None
     text = millrace(f"explain --model {network} --batch {batch} --optimizer {optimizer} --precision {precision} --json")
     flops = sum(launch["flops"] for launch in json.loads(text)["launches"])
-    peak = json.loads(millrace("machine --json"))[f"{re.sub('-.*', '', precision)}_gflops"] * 1e9
+    peak = machine_figures()[f"{re.sub('-.*', '', precision)}_gflops"] * 1e9
     return items / batch * flops / peak if peak else None
 
 
@@ -55,4 +55,5 @@ def table():
         best = max(eager or 0, compiled or 0)
         rows.append([name, count(eager) if eager else "–", count(compiled) if compiled else "–", count(ours),
                      times(ours / best) if best else "–", f"{share:.2f}" if share else "–"])
+        print(*rows[-1], sep=" | ", flush=True)  # (half an hour may be interrupted)
     return rows
