@@ -129,7 +129,7 @@ class Runner:
 
     def run(self, command, fault=None, limit=None, more=()):
         """Whether the tests pass within so many seconds, and what they said; `more` joins their environment."""
-        with tempfile.TemporaryDirectory(dir=self.tree.parent) as own:
+        with tempfile.TemporaryDirectory(dir=self.tree.parent, ignore_cleanup_errors=True) as own:  # tests mount disks
             environment = {**self.environment, "TMPDIR": own, **dict(more)}
             if fault:
                 # Compiled code is found by what it computes, not by how it was emitted: of a fault there, none is right.

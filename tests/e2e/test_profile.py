@@ -156,6 +156,8 @@ def test_an_estimate_is_consistent_and_scales(millrace, cache, desk):
     assert here["total_seconds"] > 4 * here["epoch_seconds"] * 0.999
     assert here["fits"] and here["memory_bytes"] > 1e7
     assert there["step_seconds"] < here["step_seconds"]
+    share = re.search(r", in (\d+) % of the step's time$", here["bound_by"])
+    assert here["bound_by"].startswith("data: ") or 0 < int(share[1]) <= 100, here["bound_by"]
     assert not there["fits"] and there["bound_by"].startswith("memory")
     assert not (desk / "runs").exists()
 

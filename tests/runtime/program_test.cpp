@@ -55,6 +55,13 @@ TEST_CASE("random graphs give the same on cpu, with and without passes, as on re
   }
 }
 
+TEST_CASE("a program without inputs computes its first node too") {
+  Graph graph;
+  graph.set_outputs(
+      {graph.add("iota", {}, {{"shape", Shape{3, 50000}}, {"axis", int64_t{1}}, {"dtype", i64}})});
+  CHECK(run(graph, {}, {})[0].identical(ref::evaluate(graph, {})[0]));
+}
+
 TEST_CASE("random graphs give the same bits on any number of threads, with launches grouped") {
   for (uint64_t seed = 1; seed <= 25; ++seed) {
     CAPTURE(seed);

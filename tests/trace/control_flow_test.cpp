@@ -173,6 +173,14 @@ TEST_CASE("conds and while_loops say what does not fit") {
                              },
                              state),
                   TypeError);
+  int asked = 0;  // a condition that is none of what a step gives
+  CHECK_THROWS_WITH_AS(while_loop([&](auto) { return asked++ == 0 ? yes : x; },
+                                  [](auto now) {
+                                    return ScanResult{{now[0]}, {}};
+                                  },
+                                  state),
+                       doctest::Contains("the condition of while_loop must be bool[], but it is f32[2]"),
+                       TypeError);
   CHECK_THROWS_AS(while_loop(
                       always,
                       [](auto) {

@@ -227,6 +227,12 @@ std::set<Bytes> automatic_results(const Bytes& in, const PublishedRange& range, 
 
 }  // namespace
 
+TEST_CASE("the contrast of a grey picture is around the mean of its own pixels") {
+  Bytes bytes = {100, 50, 255};  // a picture of two, and what lies behind it
+  contrast(Extent{1, 1, 2}, bytes.data(), 0);
+  CHECK(bytes == Bytes{75, 75, 255});
+}
+
 TEST_CASE("randaugment and trivialaugment have the published ranges") {
   const Bytes& in = picture("many");
   const PublishedRange rand{0.3, 150.0 / 331 * 24, 30, 0.9, 4}, trivial{0.99, 32, 135, 0.99, 2};

@@ -362,6 +362,7 @@ TEST_CASE("months, times of day and digits are dates, also in the file that is p
   options.dates = {"digits", "micro"};
   const TableEncoder encoder = TableEncoder::parse(TableEncoder::learn(*table, options).json());
   std::vector<std::string> waves;
+  for (const TableDense& dense : encoder.dense()) CHECK(!dense.day_first);
   for (const TableDense& dense : encoder.dense())
     if (dense.period > 0 && !dense.cosine)
       waves.push_back(fmt::format("{} {:g}", dense.column, dense.period));

@@ -243,6 +243,8 @@ TEST_CASE("orders that cannot be are refused with the way to write them") {
   CHECK(error_of("quota a", population({3})).find("lacks its number") != std::string::npos);
   CHECK(error_of("quota z=3", population({3, 3})).find("there is no class 'z'") != std::string::npos);
   CHECK(error_of("quota a=0", population({3})).find("order \"quota a=0\"") != std::string::npos);
+  for (const char* one : {"quota a=1000000000001", "quota b=1000000000001"})
+    CHECK(error_of(one, population({3, 3})).find("too large") != std::string::npos);
   CHECK(error_of("quota b=3", population({3, 0})).find("has no samples") != std::string::npos);
   CHECK(error_of("weighted", population({3})).find("takes the name of a column") != std::string::npos);
   Population p = population({3});

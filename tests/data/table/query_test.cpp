@@ -31,6 +31,23 @@ TEST_CASE("what is missing is neither equal to anything nor different from it") 
     CHECK_MESSAGE(matching(*table, Query::parse(condition)) == wanted, condition);
 }
 
+TEST_CASE("whole numbers are compared exactly, also with what is none") {
+  const testing::TempFolder folder;
+  write_file(folder / "x.csv", "n\n2\n3\n9007199254740993\n");
+  const auto table = open_dataset(folder / "x.csv");
+  using Samples = std::vector<int64_t>;
+  for (const auto& [condition, wanted] :
+       std::vector<std::pair<std::string, Samples>>{{"n < 2.5", {0}},
+                                                    {"n > 2.5", {1, 2}},
+                                                    {"n = 3.5", {}},
+                                                    {"n = 3.0", {1}},
+                                                    {"n in (2.5, 3)", {1}},
+                                                    {"n = 9007199254740993", {2}},
+                                                    {"n = 9007199254740992", {}},  // the double of both
+                                                    {"n > 9007199254740992", {2}}})
+    CHECK_MESSAGE(matching(*table, Query::parse(condition)) == wanted, condition);
+}
+
 TEST_CASE("a quote within a text is written twice") {
   const testing::TempFolder folder;
   write_file(folder / "x.csv", "a b,t\n1,it's\n2,its\n3,\"a \"\"b\"\"\"\n");
