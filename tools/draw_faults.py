@@ -304,8 +304,9 @@ class Trial:
     def groups(self, fault, e2e, most):
         """Lists of tests that reach a fault: those of its folder, then the quickest; no more seconds of others than `most`."""
         tests = [t for t, numbers in self.state["reach"].items() if fault["number"] in numbers and (t[0] != "*") == e2e and t not in self.state["failing"]]
-        folder = "*tests/" + fault["file"].rpartition("/")[0].removeprefix("src/") + "/"
-        near = sorted(t for t in tests if t.startswith(folder))
+        folder = fault["file"].rpartition("/")[0].removeprefix("src/")
+        named = f"/{folder.rpartition('/')[2]}_test.cpp"  # the tests of a folder of kernels are one file
+        near = sorted(t for t in tests if t.startswith(f"*tests/{folder}/") or t.endswith(named))
         if near:
             yield near
         group, seconds, all_seconds = [], 0, 0
