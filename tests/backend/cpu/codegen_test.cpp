@@ -150,7 +150,8 @@ TEST_CASE("Long sums keep their accuracy") {
       Graph body;
       body.set_outputs({ops::Build(body).sum(body.input("x", {f32, shape}), axes, false)});
       const Array sum = run_fused(body, std::vector<Array>{Array::full(f32, shape, 0.1)})[0];
-      const double expected = static_cast<double>(0.1f) * static_cast<double>(shape.count() / sum.count());
+      const double expected =
+          static_cast<double>(0.1f) * static_cast<double>(shape.count()) / static_cast<double>(sum.count());
       double worst = 0;
       for (int64_t i = 0; i < sum.count(); ++i) worst = std::max(worst, std::abs(sum.at(i) / expected - 1));
       CHECK(worst < 4e-6);

@@ -48,9 +48,9 @@ bool is_permutation(std::vector<int64_t> indices) {
   return true;
 }
 
-std::string error_of(const std::string& text, Population p) {
+std::string error_of(const std::string& text, const Population& p) {
   try {
-    (void)make(text, std::move(p));
+    (void)make(text, p);
   } catch (const InputError& error) {
     return error.what();
   }
