@@ -116,7 +116,7 @@ def test_a_piece_of_a_corpus(millrace, tmp_path):
 
 def test_a_stopped_run_on_a_part_goes_on_to_the_same_bits(millrace, tmp_path, binary):
     recipe = write_table(tmp_path, CLASS)
-    changes = ["train.epochs=400", "train.checkpoint_steps=50"]
+    changes = ["train.epochs=100", "train.checkpoint_steps=50"]
     millrace("train", recipe, "--sample", "50%", *changes, "--out", tmp_path / "whole")
     process = start(binary, "train", recipe, "data.sample=50%", *changes, "--out", tmp_path / "cut")
     wait_for_step(process, tmp_path / "cut", 50)
