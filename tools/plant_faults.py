@@ -10,6 +10,7 @@ import argparse
 import concurrent.futures
 import os
 import re
+import resource
 import shlex
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 ENOUGH = 0.95
+MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2  # a fault that takes more for itself is noticed
 HEADER = """#pragma once
 
 #include <atomic>
@@ -140,7 +142,8 @@ class Runner:
                 environment |= {"MILLRACE_FAULT": str(fault["number"]), "MILLRACE_CACHE": str(cache)}
             try:
                 done = subprocess.run(list(map(str, command)), cwd=self.tree, env=environment, timeout=limit or self.limit, stdin=subprocess.DEVNULL,
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY)) if fault else None)
             except subprocess.TimeoutExpired:
                 return False, "took too long"
         if done.returncode == 5 and "pytest" in command or re.search(r"test cases:\s+0 ", done.stdout):
