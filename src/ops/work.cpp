@@ -109,8 +109,12 @@ double bytes_read(const Graph& graph, const Node& node, int k) {
 int arithmetic_bits(const Graph& graph, const Node& node) {
   if (node.body && node.body->size() > 0) {
     int most = 0;
+    double largest = flops(*node.body, node.body->node(0));
     for (int i = 1; i < node.body->size(); ++i)
-      if (flops(*node.body, node.body->node(i)) > flops(*node.body, node.body->node(most))) most = i;
+      if (const double own = flops(*node.body, node.body->node(i)); own > largest) {
+        most = i;
+        largest = own;
+      }
     return arithmetic_bits(*node.body, node.body->node(most));
   }
   // Composites that are claimed whole (attention) multiply what precision narrows.

@@ -1,7 +1,6 @@
 #include "plan/choose_kernels.h"
 
 #include <algorithm>
-#include <numeric>
 #include <sstream>
 #include <utility>
 
@@ -163,12 +162,14 @@ class Chooser {
     const auto same = [&](const Provider* provider) {
       return provider->name() == chosen_.choices[launch.problem];
     };
+    const bool frugal = options_.frugal.contains(launch.problem);
     if (chosen_.choices.contains(launch.problem)) {
-      settle(launch, takers, *std::find_if(takers.begin(), takers.end(), same), "measured slower");
+      settle(launch, takers, *std::find_if(takers.begin(), takers.end(), same),
+             frugal ? "takes more memory" : "measured slower");
       launch.kernel = takers[0]->build(request);
       return;
     }
-    if (options_.frugal.contains(launch.problem)) {
+    if (frugal) {
       std::vector<std::unique_ptr<Kernel>> kernels;
       for (const Provider* provider : takers) kernels.push_back(provider->build(request));
       const size_t least = most_frugal(kernels);
