@@ -21,6 +21,7 @@ EXAMPLES = [
     ("ranking", "ranking/rank.train", ["ndcg-10", "map"]),
     ("ranking-boosting", "ranking/rank.train", ["ndcg-10", "map"]),
     ("sms-spam", "text/sms-spam.tsv", ["f1", "accuracy"]),
+    ("sms-ngrams", "text/sms-spam.tsv", ["f1", "accuracy"]),
     ("sms-lstm", "text/sms-spam.tsv", ["f1", "accuracy"]),
     ("sms-lstm", "text/sms-spam.tsv", ["f1", "accuracy"], "model.kind=gru"),
     ("sms-minilm", "text/sms-spam.tsv", ["f1", "accuracy"]),

@@ -133,13 +133,19 @@ Result run_linear(Context& context) {
     choose_model(recipe, "linear");
   } else if (gives == "tokens") {
     choose_model(recipe, "bag");
+    // A byte says little by itself, a word much.
+    nn::ModelOptions options;
+    task.inputs[0]->describe(options);
+    const int64_t ngrams = options.vocabulary <= 256 ? 5 : 2;
+    recipe.model.set("ngrams", ngrams);
+    recipe.model.set("width", int64_t{16});
     recipe.train.optimizer = {};
-    recipe.train.optimizer.settle("train.optimizer", "adamw",
-                                  optim::optimizer_settings(optim::optimizer_kinds().at("adamw")));
-    recipe.train.optimizer.set("lr", 5e-3);
-    recipe.train.batch = 64;
+    recipe.train.optimizer.settle("train.optimizer", "lazy-adam",
+                                  optim::optimizer_settings(optim::optimizer_kinds().at("lazy-adam")));
+    recipe.train.optimizer.set("lr", 1e-2);
+    recipe.train.batch = 32;
     recipe.train.steps = std::max<int64_t>(300, 5 * rows / recipe.train.batch);
-    note = "of the mean of vectors of tokens";
+    note = fmt::format("of the mean of vectors of tokens and of runs of up to {}", ngrams);
   } else {
     recipe.model.layers = {"flatten", fmt::format("linear {}", width)};
     recipe.train.batch = 1024;

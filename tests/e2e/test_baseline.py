@@ -137,6 +137,10 @@ def test_labels_pictures_and_texts(millrace, tmp_path):
     text.write_text(f'[data]\ntrain = "{tmp_path}/texts/rows.tsv"\ntest_share = 0.2\n')
     _, of = measured(millrace, text)
     assert of["constant"]["accuracy"] == pytest.approx(2 / 3, abs=0.12) and of["linear"]["accuracy"] > 0.95
+    # Two orders of the same letters: only their runs tell them apart.
+    rows = [f"{'good' if i % 2 else 'bad'}\t{'abab' if i % 2 else 'aabb'} {i % 10}" for i in range(300)]
+    (tmp_path / "texts" / "rows.tsv").write_text("label\ttext\n" + "\n".join(rows) + "\n")
+    assert measured(millrace, text, "--only", "linear")[1]["linear"]["accuracy"] > 0.95
     corpus = tmp_path / "texts" / "corpus.txt"
     corpus.write_text("the king sings to his horse\n" * 400)
     tokens = tmp_path / "texts" / "tokens.toml"

@@ -160,7 +160,7 @@ batch = 8
 
 
 @pytest.mark.parametrize("name", ["adult", "adult-boosting", "adult-linear", "criteo-dlrm", "criteo-fm", "houses", "houses-boosting", "mnist", "ranking", "ranking-boosting", "sms-lstm",
-                                  "sms-spam", "spoken-digits"])
+                                  "sms-ngrams", "sms-spam", "spoken-digits"])
 def test_no_check_fails_on_an_example(millrace, data, name):
     found = findings(millrace, ROOT / f"examples/{name}.toml")
     assert {check: each["saw"] for check, each in found.items() if each["verdict"] == "fail"} == {}

@@ -271,8 +271,9 @@ def test_a_model_of_the_next_token_says_what_comes_next(millrace, desk, tmp_path
     assert "an empty text" in millrace("predict", run, "", cwd=desk, code=1).stderr
 
 
-def test_an_exported_model_of_texts_gives_the_same_in_onnx_runtime(millrace, desk, tmp_path):
-    millrace("train", "messages.toml", "train.steps=30", "input.length=48", "--out", tmp_path / "run", cwd=desk)
+@pytest.mark.parametrize("model", ["model.depth=1", "model={kind=bag, width=8, ngrams=5, ngram_rows=1000}"])
+def test_an_exported_model_of_texts_gives_the_same_in_onnx_runtime(millrace, desk, tmp_path, model):
+    millrace("train", "messages.toml", model, "train.steps=30", "input.length=48", "--out", tmp_path / "run", cwd=desk)
     text = "the king of no land win a prize"
     mine = json.loads(millrace("predict", tmp_path / "run", text, "--json", cwd=desk).stdout)
     session = onnxruntime.InferenceSession(tmp_path / "run/model.onnx")
@@ -324,6 +325,8 @@ def test_examples_of_texts_learn(millrace, data, tmp_path):
     environment = {"MILLRACE_DATA": str(data)}
     spam = json.loads(millrace("train", "examples/sms-spam.toml", "train.epochs=1", "--out", tmp_path / "spam", "--json", env=environment).stdout)
     assert spam["test"]["accuracy"] > 0.95  # 87 % are ham
+    runs = json.loads(millrace("train", "examples/sms-ngrams.toml", "--out", tmp_path / "runs", "--json", env=environment).stdout)
+    assert runs["test"]["f1"] > 0.95
     play = json.loads(millrace("train", "examples/shakespeare.toml", "train.steps=100", "train.batch=16", "--out", tmp_path / "play", "--json",
                                env=environment).stdout)
     assert play["test"]["bits-per-byte"] < 4.7  # 4.82 is what the letters' frequencies alone give

@@ -1,5 +1,8 @@
 #include <cmath>
 #include <doctest/doctest.h>
+#include <map>
+#include <string>
+#include <vector>
 
 #include <millrace/error.h>
 #include <millrace/nn.h>
@@ -36,8 +39,7 @@ nn::ModelOptions small(bool tokens) {
 }
 
 /// Larger weights than at the start, so that a leak would show.
-nn::Model drawn(const char* kind, bool tokens) {
-  nn::Model model = nn::make_model(kind, small(tokens));
+nn::Model with_large_weights(nn::Model model) {
   model.module->initialise(3);
   for (const nn::Named& named : model.module->parameters()) {
     Array array = named.tensor->to_array().clone();
@@ -46,6 +48,19 @@ nn::Model drawn(const char* kind, bool tokens) {
   }
   model.module->eval();
   return model;
+}
+
+nn::Model drawn(const char* kind, bool tokens) {
+  return with_large_weights(nn::make_model(kind, small(tokens)));
+}
+
+nn::Model bag_of_runs(int64_t ngrams) {
+  const nn::Architecture& bag = nn::architectures().at("bag");
+  Settings settings(bag.settings);
+  settings.set("width", int64_t{4});
+  settings.set("ngrams", ngrams);
+  settings.set("ngram_rows", int64_t{64});
+  return with_large_weights(bag.make(settings, small(false)));
 }
 
 }  // namespace
@@ -65,15 +80,47 @@ TEST_CASE("texts packed into a row give what each gives alone") {
 }
 
 TEST_CASE("padding changes nothing about a text's class") {
-  for (const char* kind : {"encoder", "bag", "bert", "lstm", "gru"}) {
+  for (const char* kind : {"encoder", "bag", "bag of runs", "bert", "lstm", "gru"}) {
     CAPTURE(kind);
-    const nn::Model model = drawn(kind, false);
+    const nn::Model model = kind == std::string("bag of runs") ? bag_of_runs(5) : drawn(kind, false);
     const Tensor padded[] = {ids({3, 6}, {1, 2, 3, 0, 0, 0, 1, 2, 3, 9, 9, 9, 0, 0, 0, 0, 0, 0}),
                              ids({3, 6}, {1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0})};
     const Tensor logits = (*model.module)(padded);
     check_near(row(logits, 0, 3), row((*model.module)(ids({1, 3}, {1, 2, 3})), 0, 3));
     check_near(row(logits, 3, 3), row(logits, 0, 3));
     for (const double value : row(logits, 6, 3)) CHECK(std::isfinite(value));  // an empty text
+  }
+}
+
+TEST_CASE("a bag of runs is the mean of its tokens' vectors and of those in its runs' rows") {
+  const nn::Model model = bag_of_runs(3);
+  std::map<std::string, Array> weights;
+  for (const nn::Named& named : model.module->parameters()) weights[named.name] = named.tensor->to_array();
+  const Tensor logits = (*model.module)(ids({1, 3}, {4, 2, 7}));
+  std::vector<double> mean(4);
+  for (int64_t i = 0; i < 4; ++i) {
+    for (const int64_t token : {4, 2, 7})
+      mean[static_cast<size_t>(i)] += weights["tok"].at(4 * token + i) / 6;
+    // The rows of (4, 2), (2, 7) and (4, 2, 7), as saved weights have them.
+    for (const int64_t run : {38, 16, 6})
+      mean[static_cast<size_t>(i)] += weights["ngrams"].at(4 * run + i) / 6;
+  }
+  for (int64_t c = 0; c < 3; ++c) {
+    double expected = weights["head.bias"].at(c);
+    for (int64_t i = 0; i < 4; ++i)
+      expected += mean[static_cast<size_t>(i)] * weights["head.weight"].at(4 * c + i);
+    CHECK(logits.to_array().at(c) == doctest::Approx(expected).epsilon(1e-4));
+  }
+  // A text shorter than its longest run; runs do not reach from one text of a row into the next.
+  CHECK(std::isfinite((*model.module)(ids({1, 1}, {4})).to_array().at(0)));
+  const Tensor two[] = {ids({1, 4}, {4, 2, 4, 2}), ids({1, 4}, {1, 1, 2, 2})};
+  check_near(row((*model.module)(two), 0, 3), row((*model.module)(ids({1, 2}, {4, 2})), 0, 3));
+  // Without runs order says nothing.
+  for (const int64_t ngrams : {1, 2}) {
+    const nn::Model other = bag_of_runs(ngrams);
+    const double gap = (*other.module)(ids({1, 3}, {4, 2, 7})).to_array().at(0) -
+                       (*other.module)(ids({1, 3}, {7, 2, 4})).to_array().at(0);
+    CHECK((std::abs(gap) < 1e-5) == (ngrams == 1));
   }
 }
 

@@ -1,6 +1,5 @@
-// Models of texts whose sizes a recipe chooses: "gpt" (causal, predicts tokens), "encoder" (sees both sides;
-// classes, or tokens that were masked) and "bag" (the mean of embeddings, then one layer: what anything
-// larger must beat).
+// Transformers of texts whose sizes a recipe chooses: "gpt" (causal, predicts tokens) and "encoder" (sees
+// both sides; classes, or tokens that were masked).
 // Attention never looks from one text into another, nor at padding.
 #include <millrace/decoding.h>
 
@@ -48,23 +47,6 @@ class TextTransformer : public Module {
   std::vector<std::shared_ptr<TransformerBlock>> blocks_;
 };
 
-class Bag : public Module {
- public:
-  Bag(const ModelOptions& o, int64_t classes)
-      : tokens_(parameter("tok", {o.vocabulary, o.width}, init::normal(0, 0.1))),
-        drop_(make<Dropout>("drop", o.dropout)),
-        head_(make<Linear>("head", o.width, classes)) {}
-  Tensor forward_many(std::span<const Tensor> inputs) override {
-    return head_(
-        drop_(mean_of_present(embedding(tokens_, inputs[0]), inputs.size() > 1 ? &inputs[1] : nullptr)));
-  }
-
- private:
-  Tensor& tokens_;
-  Dropout& drop_;
-  Linear& head_;
-};
-
 Model text_transformer(const std::string& kind, const Settings& settings, const ModelOptions& given) {
   const ModelOptions options = sized(given, settings);
   require_heads(options);
@@ -74,12 +56,6 @@ Model text_transformer(const std::string& kind, const Settings& settings, const 
                          std::make_shared<TextTransformer>(options, text_length(kind, options), causal,
                                                            outputs, settings.number("drop_path")),
                          tokens);
-}
-
-Model bag(const std::string& kind, const ModelOptions& options) {
-  if (options.tokens) fail<InputError>("the model 'bag' gives classes, it cannot predict tokens");
-  return model_of_tokens(kind, options, std::make_shared<Bag>(options, options.classes ? options.classes : 2),
-                         false);
 }
 
 }  // namespace
@@ -100,15 +76,6 @@ MILLRACE_ARCHITECTURE(encoder){
     .settings = {width_setting(), depth_setting(), heads_setting(), dropout_setting(), drop_path_setting()},
     .make = [](const Settings& settings,
                const ModelOptions& options) { return text_transformer("encoder", settings, options); },
-};
-
-MILLRACE_ARCHITECTURE(bag){
-    .name = "bag",
-    .doc = "the mean of embeddings, then one layer; classes",
-    .takes = "tokens",
-    .settings = {width_setting(), dropout_setting()},
-    .make = [](const Settings& settings,
-               const ModelOptions& options) { return bag("bag", sized(options, settings)); },
 };
 
 }  // namespace millrace::nn::models
