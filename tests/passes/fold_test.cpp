@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <functional>
 
 #include <millrace/operator.h>
 #include <millrace/random.h>
@@ -67,4 +68,80 @@ TEST_CASE("a convolution that others read keeps its value") {
   const Value y = graph.add("conv2d", {x, graph.constant(random_array({2, 2, 1, 1}, 2))});
   graph.set_outputs({b.mul(y, graph.constant(random_array({2, 1, 1}, 4))), y});
   CHECK(test::count(folded(graph), "mul") == 1);
+}
+
+TEST_CASE("factors of channels, quotients and what is added or taken away before them become one bias") {
+  struct Chain {
+    bool divides, subtracts, factor_first, factor_of_all;
+  };
+  for (const Chain c : {Chain{false, false, false, false},
+                        {false, true, true, false},
+                        {true, false, false, false},
+                        {true, true, false, true},
+                        {false, true, false, true}}) {
+    CAPTURE(c.divides);
+    CAPTURE(c.subtracts);
+    CAPTURE(c.factor_first);
+    Graph graph;
+    ops::Build b(graph);
+    const Value x = graph.input("x", {f32, {2, 3, 5, 4}});
+    Value y = graph.add("conv2d", {x, graph.constant(random_array({4, 3, 3, 3}, 2))});
+    y = b.add(y, graph.constant(random_array({4, 1, 1}, 3)));
+    const Value term = graph.constant(random_array({4, 1, 1}, 4));
+    y = c.subtracts ? b.sub(y, term) : b.add(y, term);
+    const Value factor = graph.constant(random_array(c.factor_of_all ? Shape{} : Shape{4, 1, 1}, 5));
+    y = c.divides ? b.div(y, factor) : c.factor_first ? b.mul(factor, y) : b.mul(y, factor);
+    graph.set_outputs({y});
+    const Graph result = folded(graph);
+    CHECK(test::count(result, "mul") + test::count(result, "div") + test::count(result, "sub") == 0);
+    CHECK(test::count(result, "add") == 1);
+    const Array input = random_array({2, 3, 5, 4}, 8);
+    CHECK(test::difference(ref::evaluate(result, std::span(&input, 1))[0],
+                           ref::evaluate(graph, std::span(&input, 1))[0]) < 1e-5);
+  }
+}
+
+TEST_CASE("what is no factor of a convolution's channels stays where it is") {
+  const auto computes_the_same = [](const std::function<Value(ops::Build&, Value x, Value conv)>& rest,
+                                    int products) {
+    Graph graph;
+    ops::Build b(graph);
+    const Value x = graph.input("x", {f32, {2, 4, 4, 4}});
+    graph.set_outputs({rest(b, x, graph.add("conv2d", {x, graph.constant(random_array({4, 4, 1, 1}, 2))}))});
+    const Graph result = folded(graph);
+    CHECK(test::count(result, "mul") + test::count(result, "div") == products);
+    const Array input = random_array({2, 4, 4, 4}, 8);
+    CHECK(test::difference(ref::evaluate(result, std::span(&input, 1))[0],
+                           ref::evaluate(graph, std::span(&input, 1))[0]) < 1e-5);
+  };
+  const auto constant = [](ops::Build& b, const Shape& shape, uint64_t seed) {
+    return b.graph().constant(random_array(shape, seed));
+  };
+  // One for each column, not for each channel: the same number of them.
+  computes_the_same([&](ops::Build& b, Value, Value y) { return b.mul(y, constant(b, {4}, 3)); }, 1);
+  computes_the_same([&](ops::Build& b, Value, Value y) { return b.mul(y, constant(b, {4, 1}, 3)); }, 1);
+  // The divisor is what the convolution gives.
+  computes_the_same(
+      [&](ops::Build& b, Value, Value y) {
+        return b.div(constant(b, {4, 1, 1}, 3), b.add(y, 1.0));
+      },
+      1);
+  // What is added is no constant, or another reads the sum.
+  computes_the_same(
+      [&](ops::Build& b, Value x, Value y) {
+        return b.mul(b.add(y, x), constant(b, {4, 1, 1}, 3));
+      },
+      1);
+  computes_the_same(
+      [&](ops::Build& b, Value, Value y) {
+        const Value sum = b.add(y, constant(b, {4, 1, 1}, 3));
+        return b.add(b.mul(sum, constant(b, {4, 1, 1}, 4)), b.unary("exp", b.neg(sum)));
+      },
+      1);
+  // Taken from a constant, the convolution changes its sign.
+  computes_the_same(
+      [&](ops::Build& b, Value, Value y) {
+        return b.mul(b.sub(constant(b, {4, 1, 1}, 3), y), constant(b, {4, 1, 1}, 4));
+      },
+      1);
 }
