@@ -38,7 +38,8 @@ constexpr int64_t draft_samples = 20'000;  // looked at, of larger data
 constexpr double draft_share = 0.1;
 constexpr int64_t usual_length = 256, usual_batch = 32;  // of rows of a corpus
 constexpr int64_t few_rows = 5000;                       // of a table
-constexpr int64_t least_length = 16;                     // in shorter texts nothing is kept to test on
+constexpr int64_t few_texts = 50'000;
+constexpr int64_t least_length = 16;  // in shorter texts nothing is kept to test on
 
 struct DraftPaths {
   std::string train, test;  // "" where there is none beside it
@@ -270,22 +271,28 @@ std::string Draft::training(const Task& task) const {
   const Input& input = *task.inputs[0];
   std::string text = "\n[model]\n";
   std::vector<std::string> others = input.architectures();
-  std::erase(others, task.recipe.model.kind);
+  const bool bag = task.recipe.model.kind == "encoder" && trained <= few_texts;
+  const std::string kind = bag ? "bag" : task.recipe.model.kind;
+  std::erase(others, kind);
   if (!others.empty()) text += comment(fmt::format("others that go with it: {}", fmt::join(others, ", ")));
-  text += fmt::format("kind = {}\n", toml_text(task.recipe.model.kind));
+  text += fmt::format("kind = {}\n", toml_text(kind));
+  if (bag)
+    text += "width = 16\nngrams = 5  # which runs of up to five bytes there are: of few texts hard to beat\n";
   if (trained <= few_rows && input.gives() == "table" && task.recipe.model.settings.find("dropout"))
     text += "dropout = 0.3  # of few rows a network learns noise by heart\n";
   text += "\n[train]\n";
   if (input.cuts()) {
     text += fmt::format("steps = 2000\nbatch = {}\nclip_norm = 1\n", batch);
   } else {
-    // About fifty steps an epoch or more, and some thousand in all.
+    // About fifty steps an epoch or more, and some thousand in all, or hundred.
     int64_t samples = std::min<int64_t>(8, trained);
     while (samples >= 8 && samples < 256 && samples * 100 <= trained) samples *= 2;
     const int64_t steps = std::max<int64_t>(1, trained / samples);
-    text += fmt::format("epochs = {}\nbatch = {}\n", std::clamp<int64_t>(3000 / steps, 3, 40), samples);
+    text += fmt::format("epochs = {}\nbatch = {}\n", std::clamp<int64_t>((bag ? 800 : 3000) / steps, 3, 40),
+                        samples);
   }
-  text += "optimizer = { kind = \"adamw\", lr = 1e-3, weight_decay = 0.01 }\n";
+  text += bag ? "optimizer = { kind = \"lazy-adam\", lr = 1e-2 }\n"
+              : "optimizer = { kind = \"adamw\", lr = 1e-3, weight_decay = 0.01 }\n";
   return text + "schedule = { kind = \"cosine\", warmup = 0.2 }\n";
 }
 

@@ -325,6 +325,9 @@ def test_examples_of_texts_learn(millrace, data, tmp_path):
     environment = {"MILLRACE_DATA": str(data)}
     spam = json.loads(millrace("train", "examples/sms-spam.toml", "train.epochs=1", "--out", tmp_path / "spam", "--json", env=environment).stdout)
     assert spam["test"]["accuracy"] > 0.95  # 87 % are ham
+    (tmp_path / "draft.toml").write_text(millrace("init", data / "text/sms-spam.tsv").stdout)
+    draft = json.loads(millrace("train", tmp_path / "draft.toml", "--out", tmp_path / "draft", "--json").stdout)
+    assert draft["test"]["accuracy"] > 0.98
     runs = json.loads(millrace("train", "examples/sms-ngrams.toml", "--out", tmp_path / "runs", "--json", env=environment).stdout)
     assert runs["test"]["f1"] > 0.95
     play = json.loads(millrace("train", "examples/shakespeare.toml", "train.steps=100", "train.batch=16", "--out", tmp_path / "play", "--json",

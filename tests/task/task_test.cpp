@@ -201,6 +201,21 @@ TEST_CASE("a draft for little data trains on some of it") {
   CHECK(2 * corpus.train.batch * corpus.inputs[0].settings.integer("length") <= 300);
 }
 
+TEST_CASE("a draft for few texts is of their runs of bytes, for many of a network that reads them in order") {
+  const TempFolder folder;
+  for (const int rows : {200, 60'000}) {
+    std::string text = "text\tlabel\n";
+    for (int i = 0; i < rows; ++i) text += fmt::format("it is the {}th\t{}\n", i, i % 2 ? "odd" : "even");
+    const std::string draft = draft_recipe(write_data(folder, fmt::format("{}.tsv", rows), text));
+    CAPTURE(draft);
+    const Recipe recipe = parse_recipe(draft, "draft");
+    CHECK(recipe.inputs[0].kind == "text");
+    CHECK(recipe.model.kind == (rows == 200 ? "bag" : "encoder"));
+    CHECK(recipe.train.optimizer.kind == (rows == 200 ? "lazy-adam" : "adamw"));
+    CHECK((draft.find("ngrams = 5") != std::string::npos) == (rows == 200));
+  }
+}
+
 TEST_CASE("a draft finds classes in names of files, and refuses a folder of data sets") {
   const TempFolder folder;
   for (int i = 0; i < 20; ++i)
