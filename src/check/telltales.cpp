@@ -249,9 +249,13 @@ Telltale telling_place(const Context& context, const task::Input& input) {
       std::map<int64_t, int64_t> times;
       for (size_t i = 0; i < cells.size(); ++i)
         if (own[i] == 1) ++times[cells[i]];
-      if (of_kind < 10 || 20 * times[most_frequent(times)] < 19 * of_kind) continue;
+      const int64_t mark = times.empty() ? 0 : most_frequent(times);
+      if (of_kind < 10 || 20 * times[mark] < 19 * of_kind) continue;
+      // Whether it is there: among few pictures other values are seldom seen twice.
+      std::vector<int64_t> marked;
+      for (const int64_t cell : cells) marked.push_back(cell == mark);
       const int64_t left = static_cast<int64_t>(p) % columns, above = static_cast<int64_t>(p) / columns;
-      if (const double told = told_of_classes(cells, own); told > found.told)
+      if (const double told = told_of_classes(marked, own); told > found.told)
         found = {found.kind,
                  fmt::format("one place of '{}' ({} from the left, {} from above)",
                              static_cast<size_t>(kind) < names.size() ? names[static_cast<size_t>(kind)] : "",

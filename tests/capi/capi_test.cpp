@@ -119,6 +119,24 @@ TEST_CASE("results come into the caller's memory, or into the session's") {
   }
 }
 
+TEST_CASE("no rows in are no rows out, with memory for them or none") {
+  testing::TempFolder folder;
+  const CapiSession c(capi_model(folder));
+  float y[1] = {-1};
+  for (float* const data : {static_cast<float*>(nullptr), y}) {
+    const millrace_tensor input = capi_rows(data, 0);
+    millrace_tensor outputs[2] = {};
+    outputs[0].data = data;
+    REQUIRE_MESSAGE(millrace_run(c.session, &input, 1, outputs, 2) == MILLRACE_OK, message());
+    CHECK(outputs[0].rank == 2);
+    CHECK(outputs[0].dims[0] == 0);
+    CHECK(outputs[0].dims[1] == 3);
+    CHECK(outputs[1].dims[0] == 0);
+    CHECK(y[0] == -1);
+    millrace_release(outputs, 2);
+  }
+}
+
 TEST_CASE("memory of the caller may stand anywhere, and results where inputs are") {
   testing::TempFolder folder;
   const CapiSession c(capi_model(folder));
@@ -226,6 +244,10 @@ TEST_CASE("a thread's message is its own, and sizes can be compiled beforehand")
   const int64_t sizes[] = {5};
   CHECK(millrace_prepare(c.session, names, sizes, 1) == MILLRACE_OK);
   CHECK(millrace_prepare(c.session, nullptr, sizes, 1) == MILLRACE_BAD_ARGUMENT);
+  CHECK(millrace_prepare(c.session, names, nullptr, 1) == MILLRACE_BAD_ARGUMENT);
+  const char* no_names[] = {nullptr};
+  CHECK(millrace_prepare(c.session, no_names, sizes, 1) == MILLRACE_BAD_ARGUMENT);
+  CHECK(millrace_prepare(c.session, nullptr, nullptr, 0) != MILLRACE_BAD_ARGUMENT);  // no size is told
   const int64_t wrong[] = {-5};
   CHECK(millrace_prepare(c.session, names, wrong, 1) != MILLRACE_OK);
 }

@@ -52,12 +52,13 @@ class Desk {
  public:
   void write(const std::string& name, const std::string& text) { write_file(folder_ / name, text); }
   check::Finding find(const std::string& check, const std::string& data, const std::string& output,
-                      const std::string& input = "kind = \"table\"") const {
+                      const std::string& input = "kind = \"table\"",
+                      const std::string& training = "train.csv") const {
     const std::string text =
         fmt::format("[data]\nbase = \"{}\"\n{}\n[input]\n{}\n[output]\n{}\n[train]\nbatch = 32\n",
                     folder_.path().string(), data, input, output);
     task::Recipe recipe = task::parse_recipe(text, "test.toml");
-    recipe.data.train = (folder_ / "train.csv").string();
+    recipe.data.train = (folder_ / training).string();
     if (recipe.data.test_share == 0) recipe.data.test = (folder_ / "test.csv").string();
     check::Options options;
     options.only = {check};

@@ -189,8 +189,9 @@ TEST_CASE("weights are in memory once, for any number of batch sizes") {
   const auto inputs = [](int64_t batch) {
     return std::vector{Array(f32, {batch, 1024}), Array(f32, {batch, 64, 8, 8})};
   };
-  constexpr int64_t plain = 2 * 4 << 20;     // of the products, whose packed form is as large
-  for (int round = 0; round < 2; ++round) {  // what is kept of code is kept after the first
+  constexpr int64_t plain = 2 * 4 << 20;  // of the products, whose packed form is as large
+  int64_t after_first = 0;
+  for (int round = 0; round < 4; ++round) {  // what is kept of code is kept after the first
     const int64_t before = own_bytes();
     {
       const Session session(session_of_large_weights());
@@ -209,8 +210,11 @@ TEST_CASE("weights are in memory once, for any number of batch sizes") {
         CHECK(grown < counted + 2 * plain);
       }
     }
-    if (round == 1 && test::allocations_are_counted()) CHECK(own_bytes() - before < plain);
+    if (round == 0) after_first = own_bytes();
   }
+  // Threads keep room to work in, in pieces of 4 MiB; sessions that kept their weights would keep
+  // three times as much or more.
+  if (test::allocations_are_counted()) CHECK(own_bytes() - after_first < 3 * plain);
 }
 
 TEST_CASE("what compiling took is given back, the graph's constants too") {
