@@ -1,14 +1,17 @@
 #include "base/file.h"
 
+#include <algorithm>
 #include <csignal>
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <string>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <thread>
 #include <unistd.h>
 
 #include <millrace/error.h>
@@ -162,6 +165,38 @@ TEST_CASE("a link stays, and what it leads to is replaced, be it there or not") 
   CHECK_THROWS_WITH_AS(write_file(folder / "circle", "x"), doctest::Contains("circle: cannot write it"),
                        IoError);
   CHECK(fs::is_symlink(folder / "circle"));
+}
+
+TEST_CASE("a write that a signal breaks off in the middle goes on behind what was written") {
+  testing::TempFolder folder;
+  const fs::path pipe = folder / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  struct sigaction none {
+  }, before{};
+  none.sa_handler = [](int) {};
+  REQUIRE(::sigaction(SIGUSR2, &none, &before) == 0);
+  std::string text;
+  while (text.size() < 700'000) text += std::to_string(text.size()) + " ";
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  REQUIRE(reader >= 0);
+  std::thread writer([&] { write_file(pipe, text); });
+  std::string got;
+  char part[10 * 4096];  // whole pages: room that can be filled again
+  while (got.size() < text.size()) {
+    // It waits for room, with part of what it writes in the pipe: a signal, and that part is all.
+    constexpr size_t room = 1 << 16;
+    for (int waiting = 0; waiting < static_cast<int>(std::min(room, text.size() - got.size()));)
+      REQUIRE(::ioctl(reader, FIONREAD, &waiting) == 0);
+    if (text.size() - got.size() > room) ::pthread_kill(writer.native_handle(), SIGUSR2);
+    const ssize_t size = ::read(reader, part, sizeof part);
+    REQUIRE(size > 0);
+    got.append(part, static_cast<size_t>(size));
+  }
+  ::close(reader);
+  writer.join();
+  ::sigaction(SIGUSR2, &before, nullptr);
+  const bool whole = got == text;
+  CHECK(whole);
 }
 
 TEST_CASE("devices and pipes are written to, sockets and folders refused: nothing takes their place") {

@@ -261,6 +261,14 @@ batch = 20
         assert "size " in prediction and "tags " in prediction and "price " in prediction
 
 
+def test_long_texts_are_cut_between_characters(millrace, tmp_path):
+    rows = [f"{i % 2},{'x' + 'ä' * 400 if i % 2 else 'short'}\n" for i in range(100)]
+    (tmp_path / "rows.csv").write_text("size,label\n" + "".join(rows))
+    (tmp_path / "r.toml").write_text('[data]\ntrain = "rows.csv"\ntest_share = 0.2\n[output]\ncolumn = "label"\n[train]\nepochs = 1\nbatch = 10\n')
+    millrace("train", "r.toml", "--out", "run", cwd=tmp_path)
+    assert {target for _, target, _ in shown(tmp_path / "run")} == {"short", "x" + 249 * "ä" + "…"}
+
+
 def test_queries_duels_and_fitted_models_are_shown(millrace, tmp_path):
     write_rankings(tmp_path)
     (tmp_path / "rank.toml").write_text("""

@@ -158,7 +158,12 @@ def test_lr_find_suggests_a_rate_that_learns_and_leaves_nothing(millrace, table,
     found = json.loads(millrace("lr-find", table, "train.optimizer=sgd", "--json", "--svg", folder / "rates.svg").stdout)
     assert found["suggested"] == pytest.approx(rate, rel=0.05) and len(found["losses"]) == len(found["rates"]) <= 100
     assert 1e-4 < rate < 5 and (found["diverged"] is None or rate <= found["diverged"] / 9.9)
-    assert ET.parse(folder / "rates.svg").getroot().tag.endswith("svg") and [p.name for p in folder.iterdir()] == ["rates.svg"]
+    drawn = list(ET.parse(folder / "rates.svg").getroot().iter())
+    assert drawn[0].tag.endswith("svg") and sum(each.tag.endswith("circle") for each in drawn) == len(found["losses"])
+    (line,) = [each.attrib["points"].split() for each in drawn if each.tag.endswith("polyline")]
+    places = [float(point.split(",")[0]) for point in line]
+    assert 10 < len(line) <= len(found["losses"]) and places == sorted(places)
+    assert [p.name for p in folder.iterdir()] == ["rates.svg"]
     millrace("train", table, "train.optimizer=sgd", f"train.optimizer.lr={rate}", "--out", tmp_path / "run")
     assert last_test(tmp_path / "run")["test/accuracy"] > 0.8
     assert "a sweep has 20 to" in millrace("lr-find", table, "--steps", 3, code=1).stderr

@@ -71,6 +71,8 @@ class Server:
         if fault == "whole":
             return self.send(to, 200, content)
         first, last = map(int, re.fullmatch(r"bytes=(\d+)-(\d+)", to.headers["Range"]).groups())
+        if first >= len(content):
+            return self.send(to, 416, b"", {"Content-Range": f"bytes */{len(content)}"})
         last = min(last, len(content) - 1)
         part = content[first : last + 1]
         headers = {"Content-Range": f"bytes {first}-{last}/{len(content)}", "ETag": self.etag}
@@ -166,6 +168,14 @@ def test_faults_that_stay_are_named(millrace, server, environment, fault, says):
     server.fault = lambda number: fault if fault != "short" or number > 1 else None
     error = millrace("data", "head", f"{server.url}/x.rec", code=1, env=environment).stderr
     assert says in error and f"{server.url}/x.rec" in error
+
+
+def test_an_empty_file_is_empty_on_a_server_too(millrace, server, environment):
+    for name in ("none.csv", "none.rec"):
+        (server.folder / name).write_bytes(b"")
+        here = millrace("data", "head", server.folder / name, code=1).stderr
+        there = millrace("data", "head", f"{server.url}/{name}", code=1, env=environment).stderr
+        assert there.replace(server.url, str(server.folder)) == here
 
 
 def test_a_file_that_changes_while_it_is_read_is_noticed(millrace, server, environment):

@@ -40,6 +40,9 @@ TEST_CASE("the list of bad samples has each once, after a kill in the middle of 
   BadList list(path);
   list.add("train", {{3, "c.jpg", "truncated"}, {8, "i.jpg", "empty"}});
   CHECK(read_text(path) == whole);
-  write_file(path, "[1]\nno json\n{\"set\": 1}\n{\"set\": \"train\", \"index\": 1e99}\n");
+  write_file(path,
+             "[1]\nno json\n{\"set\": 1}\n{\"set\": \"train\", \"index\": 1e99}\n"
+             "{\"index\": 1}\n{\"set\": \"train\"}\n{}\n{\"set\": \"test\", \"index\": 2}\n");
   CHECK_NOTHROW(BadList{path});
+  CHECK(read_text(path) == "{\"set\": \"test\", \"index\": 2}\n");
 }

@@ -141,6 +141,21 @@ TEST_CASE("erasing hides one rectangle of each channel under its mean, within it
   CHECK(sizes.size() > 10);
 }
 
+TEST_CASE("erasing leaves pictures alone that no rectangle of its ratio fits into") {
+  // A rectangle is no higher and no wider than what lies around it.
+  for (const Extent& strip : {Extent{1, 4, 60}, Extent{1, 60, 4}}) {
+    const std::string ratio = strip.height < strip.width ? "ratio=3..3.3" : "ratio=0.3..0.33";
+    Bytes in(strip.bytes()), scratch;
+    for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<uint8_t>(i * 37);
+    for (int position = 0; position < 50; ++position) {
+      Bytes out(in.size(), 99);
+      Augmenter(std::vector<std::string>{"erasing p=1 scale=0.5..0.6 " + ratio})
+          .apply(strip, in.data(), out.data(), {1, 0, position, 0}, scratch);
+      CHECK(out == in);
+    }
+  }
+}
+
 TEST_CASE("noise has its deviation and no drift, and colour-jitter its reach") {
   const Bytes flat(extent.bytes(), 128);
   double sum = 0, squares = 0;

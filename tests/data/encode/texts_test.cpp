@@ -46,6 +46,7 @@ TEST_CASE("texts joined are the file again, its end is kept to test on") {
   TextOptions options;
   options.separator = "\n";
   const Texts all = read(folder / "t.txt", options);
+  CHECK(all.path == (folder / "t.txt").string());
   CHECK(all.count() == 3000);
   CHECK(text_of(all) == whole);
   CHECK(all.bytes == static_cast<int64_t>(whole.size()));

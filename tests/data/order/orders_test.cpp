@@ -180,6 +180,11 @@ TEST_CASE("stratified spreads classes so that any run has its share of each") {
   }
 }
 
+TEST_CASE("a quota may be one sample, or very many") {
+  const auto order = make("quota a=1 b=1000000000000", population({3, 2}));
+  CHECK(order->length() == 1'000'000'000'001);
+}
+
 TEST_CASE("quotas are met exactly in every epoch") {
   const Population p = population({900, 90, 10});
   const auto order = make("quota a=30 c=25", p);

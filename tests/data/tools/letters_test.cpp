@@ -1,5 +1,6 @@
 #include "data/tools/letters.h"
 
+#include <cmath>
 #include <doctest/doctest.h>
 #include <set>
 
@@ -75,13 +76,24 @@ TEST_CASE("letters are the same bytes every time and for any number of threads; 
     CHECK(testing::open_labelled(out / "test")->count() == 95);
     CHECK(source->classes() == std::vector<std::string>{"A", "B", "C", "D", "E", "F", "G", "H", "I", "J"});
     Picture picture;
+    double across = 0, down = 0, all = 0;
     for (int64_t i = 0; i < source->count(); ++i) {
       CHECK(decode_picture(source->picture(i), picture) == "");
       CHECK(picture.size_text() == "32x32 grey");
       // There is a letter: dark and light pixels differ.
       const auto [least, most] = std::minmax_element(picture.pixels.begin(), picture.pixels.end());
       CHECK(*most - *least > 60);
+      for (size_t at = 0; at < picture.pixels.size(); ++at) {
+        const double ink = std::abs(picture.pixels[at] - picture.pixels[0]);
+        const size_t x = at % 32, y = at / 32;
+        across += ink * (static_cast<double>(x) - 15.5);
+        down += ink * (static_cast<double>(y) - 15.5);
+        all += ink;
+      }
     }
+    // They stand in the middle, more or less.
+    CHECK(std::abs(across / all) < 1);
+    CHECK(std::abs(down / all) < 1);
     prints.push_back(fingerprint(*source, out));
     CHECK(!std::filesystem::exists(out.string() + ".partial"));
   }

@@ -135,6 +135,27 @@ TEST_CASE("texts are computed with while a model is read, and refused where numb
       doctest::Contains("its input 'a' holds texts"), InputError);
 }
 
+TEST_CASE("different values are given with where each stands first, which each is and how often") {
+  const auto unique = [](const Array& x, const std::vector<WireWriter>& attributes) {
+    const std::vector<std::string> outputs = {"y", "first", "which", "count"};
+    const std::string bytes = bytes_of(
+        {{node_message("Unique", {"x"}, outputs, attributes)}, {}, outputs, {onnx::tensor_message("x", x)}});
+    std::vector<std::vector<double>> all;
+    for (const HostValue& output : onnx::run_model(onnx::parse_model(bytes, "m.onnx"), {}).outputs)
+      all.push_back(output.array.to_doubles());
+    return all;
+  };
+  using Lists = std::vector<std::vector<double>>;
+  const Array five = floats({7, 3, 7, -1, 3}).array;
+  CHECK(unique(five, {}) == Lists{{-1, 3, 7}, {3, 1, 0}, {2, 1, 2, 0, 1}, {1, 2, 2}});
+  CHECK(unique(five, {integer_attribute("sorted", 0)}) ==
+        Lists{{7, 3, -1}, {0, 1, 3}, {0, 1, 0, 2, 1}, {2, 2, 1}});
+  // Whole columns.
+  const Array table = Array::of(f32, {2, 4}, std::vector<double>{5, 1, 5, 1, 6, 2, 6, 3});
+  CHECK(unique(table, {integer_attribute("axis", 1)}) ==
+        Lists{{1, 1, 5, 2, 3, 6}, {1, 3, 0}, {2, 0, 2, 1}, {1, 1, 2}});
+}
+
 TEST_CASE("a label encoder gives what stands beside a key, NaN included, and its default elsewhere") {
   const auto encoder = [](const WireWriter& keys, const WireWriter& values) {
     return node_message("LabelEncoder", {"x"}, {"y"}, {keys, values}).bytes(7, "ai.onnx.ml");
