@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -44,6 +45,17 @@ TEST_CASE("files are written in missing folders, with their mode, and read back 
   CHECK(stat(path.c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0444);
   CHECK(entries(path.parent_path()) == 1);
+}
+
+TEST_CASE("what an earlier call failed with says nothing of a file that is read or written") {
+  testing::TempFolder folder;
+  const std::string text(300'000, 'x');
+  errno = EINTR;
+  write_file(folder / "a", text);
+  errno = EINTR;
+  CHECK(read_text(folder / "a") == text);
+  errno = EINTR;
+  CHECK(MappedFile(folder / "a").bytes().size() == text.size());
 }
 
 TEST_CASE("an empty file reads and maps as nothing") {

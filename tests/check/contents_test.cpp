@@ -24,12 +24,12 @@ std::string noise_file(RandomStream& random, int height = side, int width = side
 /// What a check makes of pictures of two classes; `change` makes something of picture i of class b.
 check::Finding of_pictures(const std::string& check,
                            const std::function<std::string(std::string, int)>& change,
-                           const std::string& input = "") {
+                           const std::string& input = "", int of_b = of_each) {
   TempFolder folder;
   RandomStream random(3, 9);
   for (int i = 0; i < of_each; ++i) {
     put_file(folder / fmt::format("a/{}.pgm", i), noise_file(random));
-    put_file(folder / fmt::format("b/{}.pgm", i), change(noise_file(random), i));
+    if (i < of_b) put_file(folder / fmt::format("b/{}.pgm", i), change(noise_file(random), i));
   }
   check::Options options;
   options.only = {check};
@@ -43,11 +43,14 @@ check::Finding of_pictures(const std::string& check,
 }
 
 /// The pixel at row 5, column 2 is white in so many pictures of class b.
-check::Finding with_marks(int count) {
-  return of_pictures("giveaway", [=](std::string file, int i) {
-    if (i < count) file[file.size() - side * side + 5 * side + 2] = '\xff';
-    return file;
-  });
+check::Finding with_marks(int count, int of_b = of_each) {
+  return of_pictures(
+      "giveaway",
+      [=](std::string file, int i) {
+        if (i < count) file[file.size() - side * side + 5 * side + 2] = '\xff';
+        return file;
+      },
+      "", of_b);
 }
 
 check::Finding of_texts(const std::string& check, const std::function<std::string(bool, int)>& text) {
@@ -68,6 +71,8 @@ TEST_CASE("check giveaway: a mark that pictures of one class have, and where it 
   }
   is_well(with_marks(0));
   is_well(with_marks(54));  // nine of ten
+  is_caught(with_marks(14, 14));
+  is_well(with_marks(8, 8));  // too few to say
 }
 
 TEST_CASE("check giveaway: sizes and formats of pictures that go with their classes") {

@@ -21,6 +21,7 @@ def test_letters(millrace, letters, tmp_path):  # noqa: F811
     assert "law:" in said and "10 times the data: accuracy" in said and "1/16" in said
     svg = (tmp_path / "s.svg").read_text()
     assert svg.startswith("<svg") and svg.count("<circle") >= 9  # one for each training
+    assert svg.count("<polyline") == 1 and svg.count("<polygon") == 1  # the curve, and where it may lie
     runs = sorted(path.name for path in folder.iterdir() if path.is_dir())
     assert runs == sorted([f"data-1_{part}-seed-{seed}" for part in (2, 4, 8, 16) for seed in (1, 2)] + ["data-1-seed-1"])
     before = {name: (folder / name / "metrics.jsonl").stat().st_mtime_ns for name in runs}

@@ -80,6 +80,18 @@ TEST_CASE("tensors that are not those of a graph's inputs are named, with both t
         std::string::npos);
 }
 
+TEST_CASE("a dimension that is a multiple of a name, or of two, takes no number") {
+  for (const Dim& wanted : {Dim(2) * Dim::named("rows"), Dim::named("rows") * Dim::named("columns")}) {
+    CAPTURE(wanted.str());
+    Graph graph;
+    const Value x = graph.input("x", {f32, {wanted}});
+    graph.set_outputs({graph.add("neg", {x})});
+    const Tensor six(counted_up({f32, {6}})), same = Tensor::symbol("same", {f32, {wanted}});
+    CHECK_THROWS_AS((void)trace::inline_graph(graph, {&six, 1}), TypeError);
+    CHECK(trace::inline_graph(graph, {&same, 1})[0].shape() == Shape{wanted});
+  }
+}
+
 TEST_CASE("random operators of an inlined graph draw anew each time") {
   Graph graph;
   const Value key = graph.input("key", {i64, {2}});
