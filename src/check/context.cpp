@@ -106,10 +106,9 @@ Context::Context(const task::Recipe& recipe, const Options& options) {
     opened_tests_ = task::open_tests(opened_->task, "", 0, opened_->training.feed->memory(), reading, notes_);
   if (opened_tests_) tests_ = &*opened_tests_;
   task::Task& task = opened_->task;
-  task::make_network(task);
+  task::make_network(task, true);
   task_ = &task;
   if (fitted()) return;
-  task::refuse_large_step(task);
   task::fit_network(task, {task.recipe, training_->first ? training_->first : training_->samples});
   (void)train::init_weights(task);
   const int64_t epoch = training_->feed->batches_per_epoch();

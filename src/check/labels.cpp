@@ -3,10 +3,10 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
-#include <set>
 
 #include "base/format.h"
 #include "check/check.h"
+#include "check/codes.h"
 #include "check/columns.h"
 #include "check/context.h"
 #include "task/class_weights.h"
@@ -119,17 +119,7 @@ Finding judge_weights(const task::Output& output, const Targets& targets) {
              : passed("");
 }
 
-/// Two or three whole numbers, one after the other.
-bool few_codes(const Targets& targets) {
-  std::set<double> values;
-  for (const double number : targets.numbers)
-    if (std::isfinite(number)) values.insert(number);
-  constexpr size_t most = 3;
-  return values.size() >= 2 && values.size() <= most && *values.begin() == std::floor(*values.begin()) &&
-         *values.rbegin() - *values.begin() == static_cast<double>(values.size() - 1);
-}
-
-Finding judge_numbers(const Targets& targets) {
+Finding judge_numbers(const Context& context, const Targets& targets) {
   const Moments m = moments_of(targets.numbers);
   const auto count = static_cast<int64_t>(targets.numbers.size());
   const std::string saw = fmt::format("{}: {} ± {}, from {} to {}", targets.column, short_number(m.mean),
@@ -145,11 +135,8 @@ Finding judge_numbers(const Targets& targets) {
   else if (m.deviation == 0)
     finding = failed(fmt::format("{} is always {}", targets.column, short_number(m.mean)),
                      "is it the right column?");
-  else if (few_codes(targets))
-    finding = warned(fmt::format("{} has no values but {} to {}", targets.column, short_number(m.least),
-                                 short_number(m.most)),
-                     "are these codes of classes? Then output.kind = \"class\": a number between two codes "
-                     "means nothing, and half-way between the first and the third is the second");
+  else if (Finding codes = judge_codes(context, targets); codes.verdict != Verdict::pass)
+    finding = std::move(codes);
   else if (far > 30)
     finding =
         warned(saw + fmt::format("; the farthest is {} deviations away", short_number(far)),
@@ -181,7 +168,7 @@ Finding run_labels(Context& context) {
   Targets tests;
   if (context.tests() && context.tests()->samples) tests = read_targets(context, context.tests()->samples);
   Finding own = training.classes.empty()
-                    ? judge_numbers(training)
+                    ? judge_numbers(context, training)
                     : judge_classes(training, tests, context.training()->samples->count());
   if (!training.classes.empty())
     for (const auto& output : context.task()->outputs)

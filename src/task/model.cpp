@@ -13,6 +13,8 @@
 #include "base/size_text.h"
 #include "base/suggest.h"
 #include "nn/models/architecture.h"
+#include "nn/models/fitted.h"
+#include "optim/kinds.h"
 #include "task/freeze_entry.h"
 #include "task/would_fit.h"
 
@@ -258,11 +260,24 @@ void refuse_too_large(const Task& task, const Graph& graph) {
   }
 }
 
-}  // namespace
+/// Bytes of what the optimiser keeps from step to step, and of the average of weights.
+double kept_beside_weights(const Task& task) {
+  const Recipe::Train& train = task.recipe.train;
+  const optim::OptimizerKind& kind = optim::optimizer_kinds().at(train.optimizer.kind);
+  const auto optimizer = kind.make(train.optimizer.settings, {});
+  double bytes = 0;
+  for (const nn::Named& named : task.network->parameters()) {
+    if (!named.trainable) continue;
+    for (const optim::StateArray& array : optimizer->state_of(named.name, named.tensor->type()))
+      bytes += bytes_of(array.type);
+    if (train.ema > 0) bytes += bytes_of(named.tensor->type());
+  }
+  return train.precision == "bf16-pure" ? bytes / 2 : bytes;
+}
 
 void refuse_large_step(const Task& task) {
   const Recipe::Train& train = task.recipe.train;
-  if (!train.memory.empty() || !train.freeze.empty()) return;  // then less is kept
+  if (!train.freeze.empty()) return;  // then less is kept
   const Graph graph = logits_graph(task);
   const size_t arrays = task.fields().size();
   std::set<int> weights, kept;
@@ -273,7 +288,9 @@ void refuse_large_step(const Task& task) {
   for (const int weight : weights) fixed += bytes_of(graph.node(weight).types[0]);
   const int64_t rows = train.batch / train.accumulate;
   const double width = train.precision == "fp32" ? 1 : 0.5;
-  for (int i = 0; i < graph.size(); ++i) {
+  const double state = kept_beside_weights(task);
+  // With train.memory as little is kept of activations as it takes.
+  for (int i = 0; train.memory.empty() && i < graph.size(); ++i) {
     const Node& node = graph.node(i);
     const auto& operands = node.operands;
     const bool weighed = node.op->flops && std::any_of(operands.begin(), operands.end(), [&](const Value& v) {
@@ -291,16 +308,26 @@ void refuse_large_step(const Task& task) {
     }
   }
   const auto memory = static_cast<double>(machine_memory());
-  if (fixed + bytes <= memory) return;
-  const std::string ways = would_fit(train, fixed, bytes, memory);
+  if (fixed + state + bytes <= memory) return;
+  if (fixed + state > memory)
+    fail<InputError>(
+        "the model is too large for this machine: its weights take {}, and what {} keeps for them {} more, "
+        "and there are {}: take a smaller model, or an optimizer that keeps less (train.optimizer)",
+        gigabytes(fixed), train.ema > 0 ? train.optimizer.kind + " and train.ema" : train.optimizer.kind,
+        gigabytes(state), gigabytes(memory));
+  const std::string ways = would_fit(train, fixed + state, bytes, memory);
   fail<InputError>(
-      "the model is too large for this machine: a step of training keeps {} at least, of weights and of "
-      "activations for their gradients, of a batch of {}, and there are {}{}: {}, or train.memory, which "
+      "the model is too large for this machine: a step of training keeps {} at least, of weights, of what "
+      "the "
+      "optimizer keeps for them, and of activations for their gradients, of a batch of {}, and there are "
+      "{}{}: {}, or train.memory, which "
       "computes some again",
-      gigabytes(fixed + bytes), rows, gigabytes(memory),
+      gigabytes(fixed + state + bytes), rows, gigabytes(memory),
       layer.empty() ? "" : fmt::format(" (the most, {}, for {})", gigabytes(largest), layer),
       ways.empty() ? "take a smaller model" : "what would fit at most is " + ways);
 }
+
+}  // namespace
 
 Network::Network(const Task& task, nn::Model model, std::vector<std::function<void(const Array&)>> fits)
     : model_(std::move(model)), fits_(std::move(fits)) {
@@ -378,7 +405,7 @@ void add_adapters(const Task& task) {
 
 }  // namespace
 
-void make_network(Task& task) {
+void make_network(Task& task, bool to_train) {
   std::vector<std::function<void(const Array&)>> fits;
   nn::Model model;
   try {
@@ -401,6 +428,8 @@ void make_network(Task& task) {
     fail<InputError>("{} does not go with the data: {}", model_text(task), error.what());
   }
   if (task.recipe.train.lora > 0) add_adapters(task);
+  if (to_train && !dynamic_cast<const nn::Fitted*>(task.network->model().module.get()))
+    refuse_large_step(task);
   task.network->initialise(static_cast<uint64_t>(task.recipe.train.seed));
 }
 

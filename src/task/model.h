@@ -50,11 +50,11 @@ class Network : public nn::Module {
 /// Builds the recipe's architecture for the task's inputs and outputs and draws the parameters. InputError
 /// names the model, layer or shape that is wrong: the logits of each output must be [batch, width], or
 /// [batch, length, width] where it is at places.
-void make_network(Task& task);
-/// InputError when a step of training cannot fit into this machine, before its kernels are chosen: the
-/// weights and what their gradients need of the activations, which train.memory could compute again, are
-/// more.
-void refuse_large_step(const Task& task);
+///
+/// `to_train`: InputError, too, when a step of training cannot fit into this machine, before weights are
+/// drawn: they, what the optimiser keeps for them, and what their gradients need of the activations, which
+/// train.memory could compute again, are more.
+void make_network(Task& task, bool to_train = false);
 /// Sets what networks take from the data (Network::fit), where they do. `reading`: the training samples.
 void fit_network(Task& task, const Reading& reading);
 

@@ -85,9 +85,8 @@ void TrainerState::build(const Checkpoint* from) {
   auto begin = Clock::now();
   {
     const LongWork work(observer.message, "building the network");
-    task::make_network(task);
+    task::make_network(task, true);
     if (task::fitted_model(task)) return build_fitted(from);
-    task::refuse_large_step(task);
   }
   if (from)
     restore_model(task, *from, converts);

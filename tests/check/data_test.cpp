@@ -81,6 +81,56 @@ TEST_CASE("check labels: codes of classes that are taken for amounts") {
   is_caught(of_table("labels", price_header, 900, codes(3, 1), by_price));
   is_well(of_table("labels", price_header, 900, codes(5, 1), by_price));
   is_well(of_table("labels", price_header, 900, codes(3, .5), by_price));
+  // What inputs tell goes up with a grade or a count, and with codes of classes as chance has it.
+  const auto told = [](std::vector<int> names, double noise) {
+    return [=](RandomStream& r, int64_t) {
+      const Row row = draw_row(r);
+      const double at = (row.a + 1) / 2 + noise * (r.uniform() - 0.5);
+      const auto part = std::clamp<size_t>(
+          static_cast<size_t>(std::max(at, 0.0) * static_cast<double>(names.size())), 0, names.size() - 1);
+      return fmt::format("{:.4f},{:.4f},{},{}", row.a, row.b, row.kind, names[part]);
+    };
+  };
+  for (const double noise : {0.1, 0.6}) {
+    is_caught(of_table("labels", price_header, 900, told({3, 0, 4, 1, 2}, noise), by_price));
+    is_caught(of_table("labels", price_header, 900, told({5, 2, 7, 1, 4, 3, 6}, noise), by_price));
+    is_well(of_table("labels", price_header, 900, told({1, 2, 3, 4, 5}, noise), by_price));
+    is_well(of_table("labels", price_header, 900, told({9, 8, 7, 6, 5, 4, 3}, noise), by_price));
+    is_well(of_table("labels", price_header, 900, told({0, 0, 0, 0, 1, 2, 3, 4, 7}, noise), by_price));
+  }
+}
+
+TEST_CASE("check labels: codes of classes and grades of columns of words, and of texts") {
+  // Each code has its kind; a grade in the middle may have one, too.
+  const auto kinds = [](RandomStream& r, int64_t) {
+    const auto code = r.below(7);
+    return fmt::format("{:.4f},{:.4f},{},{}", static_cast<double>(code * 5 % 7) + 3 * r.uniform(),
+                       r.uniform(), std::string(1, static_cast<char>('a' + code)), code);
+  };
+  const auto grades = [](RandomStream& r, int64_t) {
+    const auto grade = r.below(7);
+    return fmt::format("{:.4f},{:.4f},{},{}", static_cast<double>(grade) + 3 * r.uniform(), r.uniform(),
+                       std::string(1, static_cast<char>('a' + (grade + r.below(2)))), grade);
+  };
+  is_caught(of_table("labels", price_header, 900, kinds, by_price));
+  is_well(of_table("labels", price_header, 900, grades, by_price));
+  const auto text = [](bool grade) {
+    return [=](RandomStream& r, int64_t) {
+      static const std::vector<std::string> topics = {"goal match", "bank stock", "film actor", "star orbit",
+                                                      "vote law",   "soup oven",  "road wheel", "rain cloud"};
+      const auto of = r.below(8);
+      std::string words = "it was the day";
+      for (unsigned i = 0; i < 7; ++i) words += grade ? (i < of ? " good" : " bad") : " " + topics[of];
+      return fmt::format("{},{}", words, of);
+    };
+  };
+  const auto of_texts = [&](bool grade) {
+    Desk desk;
+    desk.write("train.csv", table_text("words,price", 800, text(grade)));
+    return desk.find("labels", share, by_price, "kind = \"text\"\ncolumn = \"words\"\nlength = 110");
+  };
+  is_caught(of_texts(false));
+  is_well(of_texts(true));
 }
 
 TEST_CASE("check labels: weights that leave one class, next to nothing to test on") {

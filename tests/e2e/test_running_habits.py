@@ -103,6 +103,12 @@ def test_absurd_models_are_refused_before_time_is_spent(millrace, recipe, tmp_pa
     deep = ", ".join(["conv 32 3, relu"] * 100)
     error = refusal(millrace, recipe, tmp_path, "input.resize=512", "train.batch=64", "train.freeze=[]", f"model.layers=[{deep}, global-avg-pool, linear 10]")
     assert "too large for this machine: a step of training keeps" in error
+    # Half of the memory for weights leaves none for Adam's two moments of each.
+    machine = float(re.search(r"this machine has ([\d.]+) GB", refusal(millrace, recipe, tmp_path, "model.layers=[flatten, linear 10000000000, linear 10]"))[1])
+    width = int(machine * 1e9 / 2 / 4 / 10_000)
+    wide = f"model.layers=[global-avg-pool, linear 10000, linear {width}, linear 10]"
+    error = refusal(millrace, recipe, tmp_path, wide, "train.freeze=[]", "train.optimizer=adamw")
+    assert "what adamw keeps for them" in error, error
     # What is too large is named, not what comes last.
     error = refusal(millrace, recipe, tmp_path, "model.layers=[flatten, linear 30, linear 10000000000, relu, linear 10]")
     assert "of layer 3, 'linear 10000000000'" in error and "linear 10'" not in error.replace("linear 10000000000'", "")
