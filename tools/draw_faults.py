@@ -331,8 +331,9 @@ class Trial:
             limit = 60 + 10 * sum(self.state["times"].get(test, 1) for test in group)
             passed, output = runner.run(command, fault, limit)
             if not passed:
-                named = re.search(r"^(?:TEST CASE:\s*(.*)|(?:FAILED|ERROR) (\S+))", output, re.M)
-                what = (named[1] or named[2]) if named else output[-100:]
+                # Of unit tests the last one that is named before an error: some only say that they are skipped.
+                named = re.findall(r"^(?:TEST CASE:\s*|FAILED |ERROR )(.*)", output if e2e else output.partition("ERROR:")[0], re.M)
+                what = (named[0] if e2e else named[-1]) if named else output[-100:]
                 self.state["noticed"][number] = f"{'e2e' if e2e else 'unit'}: {what}"
                 break
         tried["e2e" if e2e else "unit"] = most

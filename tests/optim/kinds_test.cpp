@@ -236,6 +236,44 @@ TEST_CASE("warm-up is given in epochs and goes before every kind") {
   }
 }
 
+TEST_CASE("schedules at the ends of their settings, and on runs of a step or two, give rates") {
+  int made = 0;
+  for (const optim::ScheduleKind* kind : optim::schedule_kinds().all())
+    for (const Setting& setting : kind->settings)
+      for (const double end : {setting.low, setting.high}) {
+        const bool whole = std::holds_alternative<int64_t>(setting.usual);
+        if (std::abs(end) > 1e9 || (!whole && !std::holds_alternative<double>(setting.usual))) continue;
+        CAPTURE(kind->name);
+        CAPTURE(setting.name);
+        CAPTURE(end);
+        Settings settings(kind->settings);
+        if (whole)
+          settings.set(setting.name, static_cast<int64_t>(end));
+        else
+          settings.set(setting.name, end);
+        for (const auto& [epoch, total] :
+             {std::pair<int64_t, int64_t>{1, 1}, {1, 2}, {7, 7}, {10, 50}, {50, 10}}) {
+          CAPTURE(total);
+          try {
+            const optim::Schedule schedule =
+                kind->make(settings, {.lr = 0.4, .steps_per_epoch = epoch, .total_steps = total});
+            double most = 0;
+            for (int64_t step = 0; step <= total + 3; ++step) {
+              CAPTURE(step);
+              const double rate = schedule(step);
+              CHECK(std::isfinite(rate));
+              CHECK(rate >= 0);
+              most = std::max(most, rate);
+            }
+            if (total > 1) CHECK(most > 0);  // one that begins at 0 has no other step
+            ++made;
+          } catch (const InputError&) {
+          }
+        }
+      }
+  CHECK(made > 100);
+}
+
 TEST_CASE("schedules follow PyTorch's and the papers'") {
   // torch.optim.lr_scheduler.PolynomialLR(total_iters=10, power=2) and CosineAnnealingWarmRestarts(4, 2,
   // 0.01), PyTorch 2.13, from a rate of 0.5.

@@ -185,6 +185,17 @@ TEST_CASE("a quota may be one sample, or very many") {
   CHECK(order->length() == 1'000'000'000'001);
 }
 
+TEST_CASE("a block shuffle may be of blocks of one sample, and have a window of one block") {
+  for (const char* text : {"block-shuffle 1 1", "block-shuffle 30 1"}) {
+    const auto order = make(text, population({30}));
+    std::set<int64_t> seen;
+    for (int64_t i = 0; i < order->length(); ++i) seen.insert(order->at(1, 0, i).index);
+    CHECK(seen.size() == 30);
+  }
+  for (const char* text : {"block-shuffle 0 1", "block-shuffle 1 0", "block-shuffle 31 1"})
+    CHECK(error_of(text, population({30})) != "");
+}
+
 TEST_CASE("quotas are met exactly in every epoch") {
   const Population p = population({900, 90, 10});
   const auto order = make("quota a=30 c=25", p);
