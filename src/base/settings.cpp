@@ -12,7 +12,8 @@ std::string number_text(double number) { return fmt::format("{:.6g}", number); }
 
 void check_number(const Setting& setting, double number) {
   if (number >= setting.low && number <= setting.high) return;
-  const bool below = setting.low > -1e18, above = setting.high < 1e18;
+  const bool below = setting.low > -1e18 || number < setting.low,
+             above = setting.high < 1e18 || number > setting.high;
   fail<InputError>("must be {}{}{}, not {}", below ? (above ? "from " : "at least ") : "",
                    below ? number_text(setting.low) : "",
                    above ? (below ? " to " : "at most ") + number_text(setting.high) : "",

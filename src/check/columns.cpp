@@ -100,30 +100,49 @@ Columns read_table(const Context& context, const data::Dataset& from, int64_t mo
   return table;
 }
 
-Targets read_targets(const Context& context, const std::shared_ptr<const data::Dataset>& from, int64_t most) {
-  if (most == 0) most = context.most_samples();
-  Targets targets;
-  const task::Task& task = *context.task();
-  const Columns table = read_table(context, *from, most);
-  for (const auto& output : task.outputs) {
-    if (output->from()) continue;
-    if (output->settings().find("column")) targets.column = output->settings().text("column");
-    targets.names = output->classes();
-    const Column* column = find_column(table, targets.column);
-    std::vector<int64_t> labels;
-    if (!targets.names.empty()) labels = output->labels({task.recipe, from});
-    if (!labels.empty()) {
-      for (const auto& [first, count] : looked_at(from->count(), most))
-        for (int64_t i = first; i < first + count; ++i)
-          targets.classes.push_back(labels[static_cast<size_t>(i)]);
-      return targets;
-    }
-    if (targets.names.empty() && column && column->numeric) {
-      targets.numbers = column->numbers;
-      return targets;
-    }
+namespace {
+
+Targets targets_of(const task::Output& output, const Context& context, const Columns& table,
+                   const std::shared_ptr<const data::Dataset>& from, int64_t most) {
+  Targets targets{.output = &output};
+  if (output.from()) return targets;
+  if (output.settings().find("column")) targets.column = output.settings().text("column");
+  targets.names = output.classes();
+  const Column* column = find_column(table, targets.column);
+  std::vector<int64_t> labels;
+  if (!targets.names.empty()) labels = output.labels({context.task()->recipe, from});
+  if (!labels.empty()) {
+    for (const auto& [first, count] : looked_at(from->count(), most))
+      for (int64_t i = first; i < first + count; ++i)
+        targets.classes.push_back(labels[static_cast<size_t>(i)]);
+  } else if (targets.names.empty() && column && column->numeric) {
+    targets.numbers = column->numbers;
   }
-  return {};
+  return targets;
+}
+
+}  // namespace
+
+std::vector<Targets> read_all_targets(const Context& context,
+                                      const std::shared_ptr<const data::Dataset>& from, int64_t most) {
+  if (most == 0) most = context.most_samples();
+  const Columns table = read_table(context, *from, most);
+  std::vector<Targets> all;
+  for (const auto& output : context.task()->outputs)
+    if (Targets own = targets_of(*output, context, table, from, most); own.known())
+      all.push_back(std::move(own));
+  return all;
+}
+
+Targets read_targets(const Context& context, const std::shared_ptr<const data::Dataset>& from, int64_t most) {
+  std::vector<Targets> all = read_all_targets(context, from, most);
+  return all.empty() ? Targets() : std::move(all[0]);
+}
+
+Targets read_targets_of(const task::Output& output, const Context& context,
+                        const std::shared_ptr<const data::Dataset>& from, int64_t most) {
+  if (most == 0) most = context.most_samples();
+  return targets_of(output, context, read_table(context, *from, most), from, most);
 }
 
 const Column* find_column(const Columns& columns, const std::string& name) {

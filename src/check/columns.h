@@ -37,16 +37,24 @@ struct Columns {
 };
 Columns read_table(const Context& context, const data::Dataset& from, int64_t most = 0);
 
-/// What the first output with one target for a sample is to be, of the same samples: classes, or numbers.
+/// What an output with one target for a sample is to be, of the same samples: classes, or numbers.
 struct Targets {
+  const task::Output* output = nullptr;
   std::string column;
   std::vector<int64_t> classes;  // -1 where unknown
   std::vector<double> numbers;
   std::vector<std::string> names;  // of the classes
   bool known() const { return !classes.empty() || !numbers.empty(); }
 };
+/// Of each such output.
+std::vector<Targets> read_all_targets(const Context& context,
+                                      const std::shared_ptr<const data::Dataset>& from, int64_t most = 0);
+/// Of the first one.
 Targets read_targets(const Context& context, const std::shared_ptr<const data::Dataset>& from,
                      int64_t most = 0);
+/// Of this one.
+Targets read_targets_of(const task::Output& output, const Context& context,
+                        const std::shared_ptr<const data::Dataset>& from, int64_t most = 0);
 
 /// A column of the set by its name; null.
 const Column* find_column(const Columns& columns, const std::string& name);

@@ -92,7 +92,11 @@ Finding judge_columns(Context& context, const Targets& targets, size_t count) {
   for (const Column& column : table.columns) {
     if (!column.input || column.target || column.codes.size() != count) continue;
     ++inputs;
-    const std::vector<int64_t> cells = cells_of(column);
+    // A line in a cell is learnt from some twenty samples.
+    constexpr size_t each = 40;
+    const std::vector<int64_t> cells = targets.classes.empty()
+                                           ? cells_of(column, std::clamp<size_t>(count / each, 2, 64))
+                                           : cells_of(column);
     const double told = targets.classes.empty() ? told_of_numbers(column, cells, targets)
                                                 : told_of_classes(cells, targets.classes);
     if (told <= best) continue;
@@ -129,11 +133,10 @@ Finding judge_telltale(const Telltale& found, bool fails, const char* advice) {
   return finding;
 }
 
-Finding run_giveaway(Context& context) {
-  if (!context.task() || !context.training()->samples) return not_for("no table to look at");
-  const Targets targets = read_targets(context, context.training()->samples);
+/// Of one output.
+Finding judge_target(Context& context, const Targets& targets) {
   const size_t count = targets.classes.empty() ? targets.numbers.size() : targets.classes.size();
-  if (!targets.known() || count < 50) return not_for("no target of its own for each of enough samples");
+  if (count < 50) return not_for("no target of its own for each of enough samples");
   Finding finding = judge_columns(context, targets, count);
   if (targets.classes.empty()) return finding;
   const auto add = [&](const Finding& more) {
@@ -151,9 +154,21 @@ Finding run_giveaway(Context& context) {
                        "model may learn that instead: bring them to one form, or take classes from the same "
                        "sources"));
     if (input->gives() == "picture")
-      add(judge_telltale(telling_place(context, *input), false,
+      add(judge_telltale(telling_place(context, *input, targets), false,
                          "is there a stamp, a mark or a border that only pictures of this class have? Cut it "
                          "off, or paint it over in all"));
+  }
+  return finding;
+}
+
+Finding run_giveaway(Context& context) {
+  if (!context.task() || !context.training()->samples) return not_for("no table to look at");
+  const std::vector<Targets> all = read_all_targets(context, context.training()->samples);
+  Finding finding = not_for("no target of its own for each of enough samples");
+  for (const Targets& each : all) {
+    Finding own = judge_target(context, each);
+    if (all.size() > 1) own.saw = fmt::format("{}: {}", task::output_key(each.output->section()), own.saw);
+    finding = &each == &all[0] ? std::move(own) : worse(std::move(finding), own);
   }
   return finding;
 }

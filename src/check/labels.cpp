@@ -159,24 +159,32 @@ Finding judge_reading(Context& context) {
   return share > 0.01 ? failed(saw, advice) : warned(saw, advice);
 }
 
+/// Of one output.
+Finding judge_targets(const Context& context, const Targets& training) {
+  if (training.classes.empty()) return judge_numbers(context, training);
+  Targets tests;
+  if (context.tests() && context.tests()->samples)
+    tests = read_targets_of(*training.output, context, context.tests()->samples);
+  Finding finding = judge_classes(training, tests, context.training()->samples->count());
+  if (const Finding weights = judge_weights(*training.output, training); weights.verdict != Verdict::pass)
+    finding = worse(std::move(finding), weights);
+  return finding;
+}
+
 Finding run_labels(Context& context) {
   if (!context.task()) return not_for("no data: a model of C++");
   Finding finding = judge_reading(context);
   if (!context.training()->samples) return finding;
-  const Targets training = read_targets(context, context.training()->samples);
-  if (!training.known()) return finding;
-  Targets tests;
-  if (context.tests() && context.tests()->samples) tests = read_targets(context, context.tests()->samples);
-  Finding own = training.classes.empty()
-                    ? judge_numbers(context, training)
-                    : judge_classes(training, tests, context.training()->samples->count());
-  if (!training.classes.empty())
-    for (const auto& output : context.task()->outputs)
-      if (output->classes() == training.names)
-        if (const Finding weights = judge_weights(*output, training); weights.verdict != Verdict::pass)
-          own = worse(std::move(own), weights);
+  const std::vector<Targets> all = read_all_targets(context, context.training()->samples);
+  if (all.empty()) return finding;
+  Finding own;
+  for (const Targets& each : all) {
+    Finding next = judge_targets(context, each);
+    if (all.size() > 1) next.saw = fmt::format("{}: {}", task::output_key(each.output->section()), next.saw);
+    own = &each == &all[0] ? std::move(next) : worse(std::move(own), next);
+  }
   constexpr int64_t few_tests = 25;
-  if (tests.known() && context.tests()->samples->count() < few_tests)
+  if (context.tests() && context.tests()->samples && context.tests()->samples->count() < few_tests)
     own = worse(std::move(own),
                 warned(fmt::format("no more than {} samples to test on", context.tests()->samples->count()),
                        "so few tell a good model from a bad one only by luck: keep more (data.test_share)"));

@@ -197,12 +197,12 @@ Telltale telling_file(const Context& context, const Targets& targets) {
   return found;
 }
 
-Telltale telling_place(const Context& context, const task::Input& input) {
+Telltale telling_place(const Context& context, const task::Input& input, const Targets& targets) {
   Telltale found{.kind = "place of pictures"};
   constexpr int64_t most = 1000, least = 50, grid = 32, levels = 32;
   const auto some = data::sample_of(context.training()->samples, most);
   const task::Task& task = *context.task();
-  const auto& output = task.outputs[0];
+  const task::Output* const output = targets.output;
   const std::vector<int64_t> labels = output->labels({task.recipe, some});
   task::TaskFeed set = task::open_predictions(task, some, std::min<int64_t>(some->count(), 64));
   // The brightness of places, which are up to 32 × 32 of them.

@@ -27,7 +27,7 @@ struct Telltale {
 Telltale telling_words(const Context& context, const task::Input& input, const Targets& targets);
 /// The size or format of a picture's file, the length, rate or channels of a sound's.
 Telltale telling_file(const Context& context, const Targets& targets);
-/// A place where pictures of one class are nearly all of one brightness, and others are not.
-Telltale telling_place(const Context& context, const task::Input& input);
+/// A place where pictures of one class of the targets are nearly all of one brightness, and others are not.
+Telltale telling_place(const Context& context, const task::Input& input, const Targets& targets);
 
 }  // namespace millrace::check

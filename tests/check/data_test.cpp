@@ -133,6 +133,31 @@ TEST_CASE("check labels: codes of classes and grades of columns of words, and of
   is_well(of_texts(true));
 }
 
+TEST_CASE("check labels, giveaway: of each output") {
+  const auto of = [](const char* check, const char* kind,
+                     const std::function<std::string(RandomStream&, const Row&)>& second) {
+    Desk desk;
+    desk.write("train.csv", table_text("a,b,label,also", 600, [&](RandomStream& r, int64_t) {
+                 const Row row = draw_row(r);
+                 return fmt::format("{:.4f},{:.4f},{},{}", row.a, row.b, row.label, second(r, row));
+               }));
+    return desk.find(
+        check, share,
+        fmt::format("[outputs.one]\n{}\n[outputs.two]\nkind = \"{}\"\ncolumn = \"also\"", by_class, kind));
+  };
+  const auto told = [](RandomStream& r, const Row& row) {
+    return fmt::format("{:.3f}", row.price + r.uniform());
+  };
+  const auto copied = [](RandomStream&, const Row& row) { return fmt::format("{:.4f}", 2 * row.b); };
+  for (const char* check : {"labels", "giveaway"}) is_well(of(check, "number", told));
+  const check::Finding constant = of("labels", "number", [](RandomStream&, const Row&) { return "3"; });
+  is_caught(constant);
+  CHECK(constant.saw.find("outputs.two") != std::string::npos);
+  is_caught(
+      of("labels", "class", [](RandomStream& r, const Row&) { return r.below(60) ? "usual" : "rare"; }));
+  is_caught(of("giveaway", "number", copied));
+}
+
 TEST_CASE("check labels: weights that leave one class, next to nothing to test on") {
   const auto with = [](const char* weights, int64_t tests) {
     Desk desk;

@@ -54,9 +54,9 @@ class Desk {
   check::Finding find(const std::string& check, const std::string& data, const std::string& output,
                       const std::string& input = "kind = \"table\"",
                       const std::string& training = "train.csv") const {
-    const std::string text =
-        fmt::format("[data]\nbase = \"{}\"\n{}\n[input]\n{}\n[output]\n{}\n[train]\nbatch = 32\n",
-                    folder_.path().string(), data, input, output);
+    const std::string text = fmt::format(
+        "[data]\nbase = \"{}\"\n{}\n[input]\n{}\n{}{}\n[train]\nbatch = 32\n", folder_.path().string(), data,
+        input, output.starts_with("[") ? "" : "[output]\n", output);
     task::Recipe recipe = task::parse_recipe(text, "test.toml");
     recipe.data.train = (folder_ / training).string();
     if (recipe.data.test_share == 0) recipe.data.test = (folder_ / "test.csv").string();

@@ -141,6 +141,11 @@ def test_labels_pictures_and_texts(millrace, tmp_path):
     rows = [f"{'good' if i % 2 else 'bad'}\t{'abab' if i % 2 else 'aabb'} {i % 10}" for i in range(300)]
     (tmp_path / "texts" / "rows.tsv").write_text("label\ttext\n" + "\n".join(rows) + "\n")
     assert measured(millrace, text, "--only", "linear")[1]["linear"]["accuracy"] > 0.95
+    # Amounts that are mostly noise: what is learnt by heart is far worse than the mean.
+    rows = [f"{i % 2 + draw.normal():.3f}\t{'good' if i % 2 else 'bad'} day number {draw.integers(1000)}" for i in range(400)]
+    (tmp_path / "texts" / "rows.tsv").write_text("label\ttext\n" + "\n".join(rows) + "\n")
+    _, of = measured(millrace, text, "--only", "constant,linear")
+    assert of["linear"]["rmse"] < 1.15 * of["constant"]["rmse"]
     corpus = tmp_path / "texts" / "corpus.txt"
     corpus.write_text("the king sings to his horse\n" * 400)
     tokens = tmp_path / "texts" / "tokens.toml"

@@ -191,6 +191,8 @@ TEST_CASE("settings that make no optimiser or schedule are told") {
                        "betas must be two numbers, not 1", InputError);
   CHECK_THROWS_WITH_AS(optimizer_by("sgd", {{"momentum", 1.0}}), doctest::Contains("must be from 0 to"),
                        InputError);
+  CHECK_THROWS_WITH_AS(optimizer_by("sgd", {{"lr", 1e30}}),
+                       doctest::Contains("must be from 0 to 1e+18, not 1e+30"), InputError);
   CHECK_THROWS_WITH_AS(optimizer_by("sgd", {{"norm_bias_lr", 0.0}}), doctest::Contains("must be from 1e-06"),
                        InputError);
   CHECK_THROWS_WITH_AS(optimizer_by("sgd", {{"betas", 1.0}}), doctest::Contains("unknown key 'betas'"),
