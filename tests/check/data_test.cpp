@@ -1,4 +1,5 @@
 // Mistakes in data that checks must find, and data without any.
+#include <cmath>
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
@@ -156,6 +157,17 @@ TEST_CASE("check labels, giveaway: of each output") {
   is_caught(
       of("labels", "class", [](RandomStream& r, const Row&) { return r.below(60) ? "usual" : "rare"; }));
   is_caught(of("giveaway", "number", copied));
+}
+
+TEST_CASE("check initial-loss: amounts of which a few are most of the loss") {
+  is_well(of_table(
+      "initial-loss", price_header, 900,
+      [](RandomStream& r, int64_t) {
+        const Row row = draw_row(r);
+        return fmt::format("{:.4f},{:.4f},{},{:.4f}", row.a, row.b, row.kind,
+                           std::exp(6 * (r.uniform() + r.uniform() + r.uniform() + r.uniform() - 2) * 1.73));
+      },
+      by_price));
 }
 
 TEST_CASE("check labels: weights that leave one class, next to nothing to test on") {

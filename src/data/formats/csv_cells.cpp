@@ -77,7 +77,7 @@ std::optional<BareNumber> bare_number(std::string_view text) {
 }
 
 /// "-1,234,567.89" or "-1.234.567,89" as C writes it: thousands in groups of three. Nothing when the
-/// separators stand elsewhere.
+/// separators stand elsewhere, or behind a zero: "0.456" is never 456.
 std::optional<std::string> plain_digits(std::string_view text, char decimal) {
   const char separator = decimal == '.' ? ',' : '.';
   std::string plain;
@@ -87,6 +87,7 @@ std::optional<std::string> plain_digits(std::string_view text, char decimal) {
     whole = text.substr(0, at);
     rest = text.substr(at + 1);
   }
+  const bool from_zero = text.starts_with('0');
   // Which separator: one and the same throughout.
   std::string_view between;
   size_t digits = 0, groups = 0;
@@ -108,7 +109,7 @@ std::optional<std::string> plain_digits(std::string_view text, char decimal) {
     digits = 0;
     ++groups;
   }
-  if (groups > 0 && digits != 3) return std::nullopt;
+  if (groups > 0 && (digits != 3 || from_zero)) return std::nullopt;
   if (!rest.empty()) plain += '.';
   plain += rest;
   return plain;

@@ -236,6 +236,10 @@ TEST_CASE("CSV: numbers as people write them, where a column agrees on it") {
   };
   using List = std::vector<double>;
   CHECK(reals("a;b\n1,5;x\n-2,25;y\n1.234,5;z\n") == List{1.5, -2.25, 1234.5});
+  // Nothing is grouped behind a zero: not 456.
+  CHECK(reals("a;b\n1,5;x\n0.456;y\n2,5;z\n").empty());
+  CHECK(reals("a,b\n\"0,125\",x\n\"1,5\",y\n\"2,250\",z\n") == List{.125, 1.5, 2.25});
+  CHECK(reals("a;b\n1,5;x\n0,125;y\n-0,250;z\n") == List{1.5, .125, -.25});
   CHECK(reals("a,b\n\"1,234\",x\n\"12,345,678.9\",y\n17,z\n") == List{1234, 12345678.9, 17});
   CHECK(reals("a,b\n$5,x\n-$1.50,y\n$-2,z\n") == List{5, -1.5, -2});
   CHECK(reals("a,b\n5 \xe2\x82\xac,x\n1 234 \xe2\x82\xac,y\n7,z\n") == List{5, 1234, 7});
