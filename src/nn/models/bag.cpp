@@ -1,6 +1,10 @@
 // "bag": the mean of the vectors of a text's tokens, and of its runs of up to `ngrams` tokens, then one
 // layer: what anything larger must beat. Runs have their vectors in `ngram_rows` rows, by a hash, as in
 // fastText (Joulin et al., arXiv 1607.01759).
+#include <algorithm>
+#include <memory>
+#include <vector>
+
 #include "nn/models/architecture.h"
 #include "nn/models/models.h"
 #include "nn/models/text_parts.h"
