@@ -57,13 +57,18 @@ double last_of_training(const fs::path& metrics, const std::string& name) {
   return value;
 }
 
+void choose_optimizer(task::Recipe& recipe, const std::string& kind) {
+  recipe.train.optimizer = {};
+  recipe.train.optimizer.settle("train.optimizer", kind,
+                                optim::optimizer_settings(optim::optimizer_kinds().at(kind)));
+}
+
 task::Recipe plain_recipe(const Context& context) {
   task::Recipe recipe = context.task().recipe;
   const int64_t seed = recipe.train.seed;
   recipe.train = {};
   recipe.train.seed = seed;
-  recipe.train.optimizer.settle("train.optimizer", "lbfgs",
-                                optim::optimizer_settings(optim::optimizer_kinds().at("lbfgs")));
+  choose_optimizer(recipe, "lbfgs");
   recipe.train.schedule.settle("train.schedule", "constant", optim::schedule_kinds().at("constant").settings);
   recipe.train.keep_checkpoints = 1;
   recipe.train.checkpoint_minutes = 0;
@@ -139,9 +144,7 @@ Result run_linear(Context& context) {
     const int64_t ngrams = options.vocabulary <= 256 ? 5 : 2;
     recipe.model.set("ngrams", ngrams);
     recipe.model.set("width", int64_t{16});
-    recipe.train.optimizer = {};
-    recipe.train.optimizer.settle("train.optimizer", "lazy-adam",
-                                  optim::optimizer_settings(optim::optimizer_kinds().at("lazy-adam")));
+    choose_optimizer(recipe, "lazy-adam");
     // The noise of numbers is soon learnt by heart.
     recipe.train.optimizer.set("lr", task.outputs[0]->classes().empty() ? 3e-3 : 1e-2);
     recipe.train.batch = 32;
@@ -169,9 +172,7 @@ Result run_fitted(Context& context, const std::string& kind) {
   if (!architecture->takes.empty() && architecture->takes != task.inputs[0]->gives())
     return not_for(fmt::format("takes a {}", architecture->takes));
   task::Recipe recipe = plain_recipe(context);
-  recipe.train.optimizer = {};
-  recipe.train.optimizer.settle("train.optimizer", "adamw",
-                                optim::optimizer_settings(optim::optimizer_kinds().at("adamw")));
+  choose_optimizer(recipe, "adamw");
   choose_model(recipe, kind);
   try {
     return trained(context, recipe, kind);

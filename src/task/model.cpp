@@ -318,10 +318,8 @@ void refuse_large_step(const Task& task) {
   const std::string ways = would_fit(train, fixed + state, bytes, memory);
   fail<InputError>(
       "the model is too large for this machine: a step of training keeps {} at least, of weights, of what "
-      "the "
-      "optimizer keeps for them, and of activations for their gradients, of a batch of {}, and there are "
-      "{}{}: {}, or train.memory, which "
-      "computes some again",
+      "the optimizer keeps for them, and of activations for their gradients, of a batch of {}, and there are "
+      "{}{}: {}, or train.memory, which computes some again",
       gigabytes(fixed + state + bytes), rows, gigabytes(memory),
       layer.empty() ? "" : fmt::format(" (the most, {}, for {})", gigabytes(largest), layer),
       ways.empty() ? "take a smaller model" : "what would fit at most is " + ways);
