@@ -137,6 +137,19 @@ def machine_figures():
     return json.loads(millrace("machine --refresh --json")) if found["disturbed"] else found
 
 
+def generation():
+    """" (Zen 3)" and the like of AMD's server CPUs, which all call themselves the same when they are lent by parts; else nothing.
+
+    Families and models: AMD, Processor Programming References.
+    """
+    found = dict(re.findall(r"^(vendor_id|cpu family|model)\s*: (\S+)$", Path("/proc/cpuinfo").read_text(), re.M))
+    family, model = int(found.get("cpu family", 0)), int(found.get("model", 0))
+    if found.get("vendor_id") != "AuthenticAMD":
+        return ""
+    zen = {23: "Zen 2" if model >= 0x30 else "Zen", 25: "Zen 4" if 0x10 <= model <= 0x1f or model >= 0x60 else "Zen 3", 26: "Zen 5"}
+    return f" ({zen[family]})" if family in zen else ""
+
+
 def machine():
     """The line below a table: where its figures are from."""
     here = machine_figures()
@@ -144,5 +157,5 @@ def machine():
     if output("git", "status", "--porcelain", "src", "include", "cmake", "CMakeLists.txt"):  # (what measures may have changed)
         commit += ", with changes"
     bf16 = f"{here['bf16_gflops']:,.0f}" if here["bf16_gflops"] else "none"
-    return (f"*{here['cpu']}, {here['threads']} threads, {here['instructions']}; {here['fp32_gflops']:,.0f} GFLOP/s in fp32, "
+    return (f"*{here['cpu']}{generation()}, {here['threads']} threads, {here['instructions']}; {here['fp32_gflops']:,.0f} GFLOP/s in fp32, "
             f"{bf16} in bf16, {here['memory_gb_per_s']:.1f} GB/s copied in RAM; commit {commit}*")

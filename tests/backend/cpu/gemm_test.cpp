@@ -116,8 +116,9 @@ struct Form {
   DType dtype;
   bool tiles = false, avx2 = false;
 };
-const Form forms[] = {{f32}, {bf16}, {bf16, true}};
-const Form product_forms[] = {{f32}, {f32, false, true}, {bf16}, {bf16, true}};
+const Form forms[] = {{f32}, {f32, false, true}, {bf16}, {bf16, true}};
+
+bool can_run(const Form& form) { return form.avx2 ? cpu::has_avx2() : can_run(form.dtype); }
 
 /// Products are multiplied so while it lives.
 class Multiplying {
@@ -159,10 +160,9 @@ TEST_CASE("packed matrix products agree with the reference, and do not depend on
       {1, 70, 1024, 400},
       {2, 40, 2048, 420},
       {1, 33, 1537, 500}};
-  for (const Form& form : product_forms) {
+  for (const Form& form : forms) {
     const DType dtype = form.dtype;
-    if (!form.avx2 && !can_run(dtype)) continue;
-    if (form.avx2 && !cpu::has_avx2()) continue;
+    if (!can_run(form)) continue;
     const Multiplying as(form);
     for (const Sizes& s : cases)
       for (const bool turn_a : {false, true})
@@ -176,10 +176,9 @@ TEST_CASE("packed matrix products agree with the reference, and do not depend on
 }
 
 TEST_CASE("a constant or steady right side is packed before, with the same result") {
-  for (const Form& form : product_forms) {
+  for (const Form& form : forms) {
     const DType dtype = form.dtype;
-    if (!form.avx2 && !can_run(dtype)) continue;
-    if (form.avx2 && !cpu::has_avx2()) continue;
+    if (!can_run(form)) continue;
     const Multiplying as(form);
     const Made plain = make_matmul(dtype, 1, 50, 300, 70, false, true);
     const std::vector<Array> values = random_operands(plain);
@@ -197,7 +196,7 @@ TEST_CASE("weight gradients as products agree with the reference") {
       {9, 16, 300, 4, 4, 3, 1, 1, 1},  {1, 70, 20, 40, 40, 1, 1, 0, 1}, {2, 17, 16, 3, 3, 3, 1, 3, 1}};
   for (const Form& form : forms) {
     const DType dtype = form.dtype;
-    if (!can_run(dtype)) continue;
+    if (!can_run(form)) continue;
     const Multiplying as(form);
     for (const Window& w : cases) {
       CAPTURE(form.tiles);
@@ -217,7 +216,7 @@ TEST_CASE("convolutions as products agree with the reference") {
   for (const std::string op : {"conv2d", "conv2d_input_grad"})
     for (const Form& form : forms) {
       const DType dtype = form.dtype;
-      if (!can_run(dtype)) continue;
+      if (!can_run(form)) continue;
       const Multiplying as(form);
       for (const Window& c : cases) {
         if (op == "conv2d_input_grad" && c.stride > 1) continue;
@@ -232,7 +231,7 @@ TEST_CASE("convolutions as products agree with the reference") {
 TEST_CASE("constant weights of a convolution are packed before, with the same result") {
   for (const Form& form : forms) {
     const DType dtype = form.dtype;
-    if (!can_run(dtype)) continue;
+    if (!can_run(form)) continue;
     const Multiplying as(form);
     for (const int64_t kernel : {1, 3}) {
       Made made = make_convolution("conv2d", dtype, {2, 33, 40, 9, 8, kernel, 1, kernel / 2, 1});
@@ -348,7 +347,7 @@ TEST_CASE("kernels of thousands of taps take no memory for permutations of them"
 }
 
 TEST_CASE("what packed products do not take is said") {
-  if (!can_run(f32)) return;
+  if (!cpu::has_avx2()) return;
   const auto provider = cpu::providers().at("gemm").make();
   const auto reason = [&](const Made& made) {
     return *provider->why_not(made.graph, made.graph.node(made.node));

@@ -18,7 +18,7 @@ constexpr int64_t depth = 256;         // units of the sum that are packed at a 
 /// Units between rows of a left side packed by rows: not a power of two, so that rows fall into different
 /// cache sets.
 constexpr int64_t row_step = depth + 16;
-/// Units between steps of the sum of a left side packed by columns.
+/// Units between steps of the sum of a left side packed by columns; on AVX2 it is the six of a block.
 constexpr int64_t column_step = 16;
 /// Units of a block's left side, packed either way.
 constexpr int64_t left_block = depth * column_step;
@@ -38,9 +38,9 @@ struct Ahead {
   int64_t step = 0;
 };
 /// Of a panel whose left neighbour is multiplied by so many blocks of rows.
-constexpr int64_t ahead_step(int64_t blocks) {
+constexpr int64_t ahead_step(int64_t blocks, int64_t panel) {
   constexpr int64_t cache_line = 64;
-  const int64_t step = (block_columns * int64_t{sizeof(Unit)} + blocks - 1) / blocks;
+  const int64_t step = (panel * int64_t{sizeof(Unit)} + blocks - 1) / blocks;
   return step < cache_line ? step : cache_line;
 }
 
@@ -54,13 +54,14 @@ struct Finish {
   float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
 };
 
-/// [rows ≤ 14, or 32 by tiles, or 6 on AVX2; columns ≤ 32] = a · b over `units` of the sum, and as many of
-/// each further segment of the left side, added to what c holds when `add`. Stored in c, or finished.
+/// [rows ≤ 14, or 32 by tiles, or 6 on AVX2; columns ≤ 32, or 16 on AVX2] = a · b over `units` of the sum,
+/// and as many of each further segment of the left side, added to what c holds when `add`. Stored in c, or
+/// finished.
 struct Block {
   const Unit* a;  // [row][step] when `by_rows`, else [unit][column_step]
   bool by_rows;
   int64_t step = row_step;  // or that of rows that were not packed
-  const Unit* b;            // [unit][32]
+  const Unit* b;            // [unit][32], or [unit][16] on AVX2
   int64_t units, rows, columns;
   float* c;
   int64_t ldc;  // floats between rows of c
@@ -70,31 +71,36 @@ struct Block {
   int64_t segments = 1, segment_step = 0;  // of a by rows: units from one to the next
 };
 
+/// How a left side is packed: its rows stay rows and its columns columns, or all become one of them.
+enum class LeftSide { as_it_lies, rows, columns };
+
 /// What differs between f32 and bf16, and between vectors and tiles.
 struct Arithmetic {
   int64_t unit;        // elements: 1 or 2
   int64_t bytes;       // of an element
   int64_t block_rows;  // at most
+  int64_t panel;       // columns of a block, at most: a packed right side's rows are so long
   int64_t left_block;  // units from the packed left side of one block to the next
-  bool left_by_rows;   // how pack_left packs
-  double rate;         // operations in a nanosecond, of one core: half of what it can do
+  LeftSide left_side;
+  int64_t left_step;  // units between steps of the sum of a left side packed by columns
+  double rate;        // operations in a nanosecond, of one core: half of what it can do
 
   void (*multiply)(const Block& block);
 
-  /// The left side of a block from `count` rows of elements, `rows` of them at from[k] + offset bytes: by
-  /// rows, or to[unit][column_step].
+  /// The left side of a block from `count` columns of it, `rows` elements each at from[k] + offset bytes: by
+  /// rows where all are, or to[unit][left_step].
   void (*pack_left)(const char* const* from, int64_t offset, int64_t count, int64_t rows, Unit* to);
 
-  /// to[row][row_step] of `rows` ≤ 14 rows, `count` elements along the sum at from[row] + offset bytes each;
-  /// a missing partner of the last is zero.
-  void (*copy_rows)(const char* const* from, int64_t offset, int64_t rows, int64_t count, Unit* to);
+  /// The same from `rows` rows, `count` elements along the sum at from[row] + offset bytes each: by columns
+  /// where all are, or to[row][row_step], where a missing partner of the last is zero.
+  void (*pack_left_rows)(const char* const* from, int64_t offset, int64_t rows, int64_t count, Unit* to);
 
   /// to[unit][width ≤ 32, then zeros, `step` = 16 or 32] from `count` rows of elements, `width` of them at
   /// from[k] + offset bytes; a missing partner of the last is zero.
   void (*pack_rows)(const char* const* from, int64_t offset, int64_t count, int64_t width, Unit* to,
                     int64_t step);
 
-  /// to[unit][32] from `columns` ≤ 32 columns (zeros behind them), each `count` elements along the sum,
+  /// to[unit][panel] from `columns` ≤ panel columns (zeros behind them), each `count` elements along the sum,
   /// `stride` elements between columns.
   void (*pack_columns)(const void* from, int64_t stride, int64_t columns, int64_t count, Unit* to);
 
@@ -105,12 +111,15 @@ struct Arithmetic {
   /// Rounds `count` sums to elements.
   void (*round)(const float* from, void* to, int64_t count);
 
-  /// Vectors of `lanes` elements out of as many others: lane j of vector v of `to` is lane index[v][j] of
-  /// that vector s of `from` for which bit j of mask[v][s] is set. Vectors lie from_step and to_step elements
-  /// apart.
+  /// Vectors of `lanes` elements out of as many others (null: elements move one by one): lane j of vector v
+  /// of `to` is lane index[v][j] of that vector s of `from` for which bit j of mask[v][s] is set. Vectors lie
+  /// from_step and to_step elements apart.
   void (*shuffle)(const void* from, int64_t from_step, void* to, int64_t to_step, int64_t vectors,
                   const uint16_t* index, const uint32_t* mask);
   int64_t lanes() const { return 64 / bytes; }
+  bool packs_by_rows(bool lies_by_rows) const {
+    return left_side == LeftSide::rows || (left_side == LeftSide::as_it_lies && lies_by_rows);
+  }
   int64_t blocks_of(int64_t rows) const { return gemm::blocks_of(rows, block_rows); }
 
   /// Come before and behind blocks that a thread multiplies one after the other; null: nothing is to be done.
@@ -120,7 +129,7 @@ struct Arithmetic {
 
 const Arithmetic& arithmetic_f32();
 const Arithmetic& arithmetic_bf16();
-/// For matrix products only: the last three functions, which convolutions need, are null.
+/// Without `interleave`, which the first layers of networks need, and `shuffle`.
 const Arithmetic& arithmetic_f32_avx2();
 /// By tiles. The one may be called where tiles_work() only; the other computes the same bits without them,
 /// for tests.

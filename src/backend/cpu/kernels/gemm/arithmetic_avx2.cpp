@@ -1,5 +1,7 @@
-// Products of f32 on AVX2: blocks of 6×16 stay in its sixteen registers, so that a panel of 32 columns is
-// gone through twice. Convolutions have no form here.
+// Products of f32 on AVX2: blocks of 6×16 stay in its sixteen registers. A panel has 16 columns, so that it
+// fills every set of the first-level cache alike and stays there while rows go by. Left sides are always
+// packed by columns: numbers of six rows at the same place of their cache lines could not be read in one
+// cycle.
 #include <cstdint>
 #include <cstring>
 #include <immintrin.h>
@@ -9,7 +11,8 @@
 namespace millrace::cpu::gemm {
 namespace {
 
-constexpr int64_t kFloat = 4, kRowsOfBlock = 6, kHalf = block_columns / 2;
+constexpr int64_t kFloat = 4, kRowsOfBlock = 6, kPanel = 16;
+constexpr int64_t kStep = kRowsOfBlock;  // between units of a left side
 
 /// All bits in the first `count` of eight lanes.
 inline __m256i first_lanes(int64_t count) {
@@ -30,74 +33,103 @@ inline void write(float* to, __m256i mask, __m256 x) {
     _mm256_maskstore_ps(to, mask, x);
 }
 
-/// Columns from `half` on, of which `columns` are there; `kWhole`: all sixteen.
-template <int kRows, bool kWhole>
-inline void store(const Block& x, int64_t half, int64_t columns, __m256 (&sum)[kRows][2]) {
-  const __m256i mask[2] = {first_lanes(columns), first_lanes(columns - 8)};
+/// Calls `change(row, vector, sum)` for all. Always inlined: sums whose address is taken would be stored in
+/// each step of the loop that makes them.
+template <int kRows, typename Change>
+[[gnu::always_inline]] inline void for_each(__m256 (&sum)[kRows][2], Change change) {
 #pragma GCC unroll 6
-  for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 2
-    for (int v = 0; v < 2; ++v) {
-      const int64_t at = half + 8 * v;
-      __m256 y = sum[r][v];
-      if (x.add) y = _mm256_add_ps(y, read<kWhole>(x.c + r * x.ldc + at, mask[v]));
-      if (!x.finish) {
-        write<kWhole>(x.c + r * x.ldc + at, mask[v], y);
-        continue;
-      }
-      const Finish& to = *x.finish;
-      const int64_t offset = r * to.step / kFloat + at;
-      if (to.bias) y = _mm256_add_ps(y, read<kWhole>(to.bias + at, mask[v]));
-      if (to.added) y = _mm256_add_ps(y, read<kWhole>(static_cast<const float*>(to.added) + offset, mask[v]));
-      // Their second operand is what stays of a NaN.
-      y = _mm256_min_ps(_mm256_set1_ps(to.high), _mm256_max_ps(_mm256_set1_ps(to.low), y));
-      write<kWhole>(static_cast<float*>(to.to) + offset, mask[v], y);
-    }
-}
-
-template <int kRows, bool kByRows>
-void block(const Block& x, int64_t half) {
-  // Two pointers and multiples of a step reach all rows without further arithmetic.
-  const auto* const a = reinterpret_cast<const float*>(x.a);
-  const float* third[2] = {a, a + 3 * x.step};
-  const auto* b = reinterpret_cast<const float*>(x.b) + half;
-  const char* ahead = static_cast<const char*>(x.ahead.from ? x.ahead.from : x.b);
-  const int64_t step = x.step, ahead_step = half == 0 ? x.ahead.step : 0;
-  __m256 sum[kRows][2];
-#pragma GCC unroll 6
-  for (int r = 0; r < kRows; ++r) sum[r][0] = sum[r][1] = _mm256_setzero_ps();
-  for (int64_t segment = 0;;) {
-    for (int64_t k = 0; k < x.units; ++k) {
-      _mm_prefetch(ahead, _MM_HINT_T1);
-      ahead += ahead_step;
-      const __m256 right[2] = {_mm256_load_ps(b), _mm256_load_ps(b + 8)};
-#pragma GCC unroll 6
-      for (int r = 0; r < kRows; ++r) {
-        const __m256 one =
-            _mm256_broadcast_ss(kByRows ? third[r / 3] + r % 3 * step : a + k * column_step + r);
-        sum[r][0] = _mm256_fmadd_ps(one, right[0], sum[r][0]);
-        sum[r][1] = _mm256_fmadd_ps(one, right[1], sum[r][1]);
-      }
-      ++third[0];
-      ++third[1];
-      b += block_columns;
-    }
-    if (!kByRows || ++segment == x.segments) break;
-    third[0] += x.segment_step - x.units;
-    third[1] += x.segment_step - x.units;
+  for (int r = 0; r < kRows; ++r) {
+    sum[r][0] = change(r, 0, sum[r][0]);
+    sum[r][1] = change(r, 1, sum[r][1]);
   }
-  if (const int64_t columns = x.columns - half; columns >= kHalf)
-    store<kRows, true>(x, half, columns, sum);
-  else
-    store<kRows, false>(x, half, columns, sum);
 }
 
-template <bool kByRows>
-void multiply_half(const Block& x, int64_t half) {
+/// `kWhole`: all sixteen columns are there.
+template <int kRows, bool kWhole>
+[[gnu::always_inline]] inline void store(const Block& x, __m256 (&sum)[kRows][2]) {
+  const __m256i mask[2] = {first_lanes(x.columns), first_lanes(x.columns - 8)};
+  if (x.add)
+    for_each(
+        sum, [&](int r, int v, __m256 y) __attribute__((always_inline)) {
+          return _mm256_add_ps(y, read<kWhole>(x.c + r * x.ldc + 8 * v, mask[v]));
+        });
+  float* to = x.c;
+  int64_t step = x.ldc;
+  if (x.finish) {
+    const Finish& end = *x.finish;
+    to = static_cast<float*>(end.to);
+    step = end.step / kFloat;
+    if (end.bias)
+      for_each(
+          sum, [&](int /*r*/, int v, __m256 y) __attribute__((always_inline)) {
+            return _mm256_add_ps(y, read<kWhole>(end.bias + 8 * v, mask[v]));
+          });
+    if (end.added)
+      for_each(
+          sum, [&](int r, int v, __m256 y) __attribute__((always_inline)) {
+            return _mm256_add_ps(
+                y, read<kWhole>(static_cast<const float*>(end.added) + r * step + 8 * v, mask[v]));
+          });
+    const __m256 low = _mm256_set1_ps(end.low), high = _mm256_set1_ps(end.high);
+    // Their second operand is what stays of a NaN.
+    for_each(
+        sum, [&](int /*r*/, int /*v*/, __m256 y)
+                 __attribute__((always_inline)) { return _mm256_min_ps(high, _mm256_max_ps(low, y)); });
+  }
+  for_each(
+      sum, [&](int r, int v, __m256 y) __attribute__((always_inline)) {
+        write<kWhole>(to + r * step + 8 * v, mask[v], y);
+        return y;
+      });
+}
+
+/// [6 rows] · [16 columns] over four units, or one: a thread that shares its core with another begins three
+/// instructions a cycle then, so that what only counts has to be rare.
+template <int kRows, int kUnits>
+[[gnu::always_inline]] inline void add_units(const float* a, const float* b, __m256 (&sum)[kRows][2]) {
+#pragma GCC unroll 4
+  for (int k = 0; k < kUnits; ++k) {
+    const __m256 right[2] = {_mm256_load_ps(b + kPanel * k), _mm256_load_ps(b + kPanel * k + 8)};
+#pragma GCC unroll 6
+    for (int r = 0; r < kRows; ++r) {
+      const __m256 one = _mm256_broadcast_ss(a + kStep * k + r);
+      sum[r][0] = _mm256_fmadd_ps(one, right[0], sum[r][0]);
+      sum[r][1] = _mm256_fmadd_ps(one, right[1], sum[r][1]);
+    }
+  }
+}
+
+template <int kRows>
+void block(const Block& x) {
+  const auto *a = reinterpret_cast<const float*>(x.a), *b = reinterpret_cast<const float*>(x.b);
+  const char* ahead = static_cast<const char*>(x.ahead.from ? x.ahead.from : x.b);
+  const int64_t ahead_step = x.ahead.step;
+  __m256 sum[kRows][2];
+  // What the sums are added to and where they go to is wanted at the end at once.
+  const auto* const to = x.finish ? static_cast<const char*>(x.finish->to) : nullptr;
+#pragma GCC unroll 6
+  for (int r = 0; r < kRows; ++r) {
+    sum[r][0] = sum[r][1] = _mm256_setzero_ps();
+    if (x.add) _mm_prefetch(x.c + r * x.ldc, _MM_HINT_T0);
+    if (to) _mm_prefetch(to + r * x.finish->step, _MM_HINT_T0);
+  }
+  int64_t k = x.units;
+  for (; k >= 4; k -= 4, a += 4 * kStep, b += 4 * kPanel, ahead += 4 * ahead_step) {
+    _mm_prefetch(ahead, _MM_HINT_T1);
+    if (ahead_step > 16)  // else the four fall into one line
+#pragma GCC unroll 3
+      for (int i = 1; i < 4; ++i) _mm_prefetch(ahead + i * ahead_step, _MM_HINT_T1);
+    add_units<kRows, 4>(a, b, sum);
+  }
+  for (; k > 0; --k, a += kStep, b += kPanel) add_units<kRows, 1>(a, b, sum);
+  x.columns >= kPanel ? store<kRows, true>(x, sum) : store<kRows, false>(x, sum);
+}
+
+void multiply(const Block& x) {
   switch (x.rows) {
 #define ROWS(n) \
   case n:       \
-    return block<n, kByRows>(x, half);
+    return block<n>(x);
     ROWS(1)
     ROWS(2)
     ROWS(3) ROWS(4) ROWS(5) ROWS(6)
@@ -105,26 +137,34 @@ void multiply_half(const Block& x, int64_t half) {
   }
 }
 
-void multiply(const Block& x) {
-  for (int64_t half = 0; half < x.columns; half += kHalf)
-    x.by_rows ? multiply_half<true>(x, half) : multiply_half<false>(x, half);
-}
-
-void copy_rows(const char* const* from, int64_t offset, int64_t rows, int64_t count, Unit* to) {
-  for (int64_t r = 0; r < rows; ++r, to += row_step)
-    std::memcpy(to, from[r] + offset, static_cast<size_t>(count * kFloat));
-}
+// Rows lie far apart, where no prefetcher of the CPU looks.
+constexpr int64_t rows_ahead = 32;
 
 void pack_rows(const char* const* from, int64_t offset, int64_t count, int64_t width, Unit* to,
-               int64_t step) {
-  for (int64_t k = 0; k < count; ++k, to += step) {
-    std::memcpy(to, from[k] + offset, static_cast<size_t>(width * kFloat));
-    std::memset(to + width, 0, static_cast<size_t>((step - width) * kFloat));
+               int64_t /*step: that of a panel*/) {
+  auto* packed = reinterpret_cast<float*>(to);
+  const __m256i mask[2] = {first_lanes(width), first_lanes(width - 8)};
+  for (int64_t k = 0; k < count; ++k, packed += kPanel) {
+    if (k + rows_ahead < count) _mm_prefetch(from[k + rows_ahead] + offset, _MM_HINT_T0);
+    const auto* const row = reinterpret_cast<const float*>(from[k] + offset);
+    if (width == kPanel) {
+      _mm256_store_ps(packed, _mm256_loadu_ps(row));
+      _mm256_store_ps(packed + 8, _mm256_loadu_ps(row + 8));
+    } else {
+      _mm256_store_ps(packed, _mm256_maskload_ps(row, mask[0]));
+      _mm256_store_ps(packed + 8, _mm256_maskload_ps(row + 8, mask[1]));
+    }
   }
 }
 
+// What is stored behind six columns comes again with the next, or falls behind the block.
 void pack_left(const char* const* from, int64_t offset, int64_t count, int64_t rows, Unit* to) {
-  pack_rows(from, offset, count, rows, to, column_step);
+  auto* packed = reinterpret_cast<float*>(to);
+  const __m256i mask = first_lanes(rows);
+  for (int64_t k = 0; k < count; ++k, packed += kStep) {
+    if (k + rows_ahead < count) _mm_prefetch(from[k + rows_ahead] + offset, _MM_HINT_T0);
+    _mm256_storeu_ps(packed, _mm256_maskload_ps(reinterpret_cast<const float*>(from[k] + offset), mask));
+  }
 }
 
 /// Rows and columns of an 8×8 block change places.
@@ -151,10 +191,30 @@ inline void transpose(__m256 (&x)[8]) {
   for (int i = 0; i < 8; ++i) x[i] = y[i];
 }
 
+void pack_left_rows(const char* const* from, int64_t offset, int64_t rows, int64_t count, Unit* to) {
+  auto* packed = reinterpret_cast<float*>(to);
+  for (int64_t k = 0; k < count; k += 8, packed += 8 * kStep) {
+    const __m256i mask = first_lanes(count - k);
+    const bool whole = count - k >= 8;
+    __m256 x[8] = {};
+    for (int64_t r = 0; r < rows; ++r) {
+      const float* const row = reinterpret_cast<const float*>(from[r] + offset) + k;
+      x[r] = whole ? _mm256_loadu_ps(row) : _mm256_maskload_ps(row, mask);
+    }
+    transpose(x);
+    if (whole) {
+#pragma GCC unroll 8
+      for (int i = 0; i < 8; ++i) _mm256_storeu_ps(packed + i * kStep, x[i]);
+    } else {
+      for (int64_t i = 0; i < count - k; ++i) _mm256_storeu_ps(packed + i * kStep, x[i]);
+    }
+  }
+}
+
 void pack_columns(const void* from, int64_t stride, int64_t columns, int64_t count, Unit* to) {
   const auto* const elements = static_cast<const float*>(from);
   auto* const packed = reinterpret_cast<float*>(to);
-  for (int64_t n = 0; n < block_columns; n += 8)
+  for (int64_t n = 0; n < kPanel; n += 8)
     for (int64_t k = 0; k < count; k += 8) {
       const __m256i mask = first_lanes(count - k);
       __m256 x[8];
@@ -164,8 +224,12 @@ void pack_columns(const void* from, int64_t stride, int64_t columns, int64_t cou
             n + i < columns ? _mm256_maskload_ps(elements + (n + i) * stride + k, mask) : _mm256_setzero_ps();
       transpose(x);
       const int64_t units = count - k < 8 ? count - k : 8;
-      for (int64_t i = 0; i < units; ++i) _mm256_store_ps(packed + (k + i) * block_columns + n, x[i]);
+      for (int64_t i = 0; i < units; ++i) _mm256_store_ps(packed + (k + i) * kPanel + n, x[i]);
     }
+}
+
+void copy(const float* from, void* to, int64_t count) {
+  std::memcpy(to, from, static_cast<size_t>(count * kFloat));
 }
 
 }  // namespace
@@ -174,16 +238,18 @@ const Arithmetic& arithmetic_f32_avx2() {
   static constexpr Arithmetic f32{.unit = 1,
                                   .bytes = kFloat,
                                   .block_rows = kRowsOfBlock,
-                                  .left_block = left_block,
-                                  .left_by_rows = false,
+                                  .panel = kPanel,
+                                  .left_block = depth * kStep + 16,
+                                  .left_side = LeftSide::columns,
+                                  .left_step = kStep,
                                   .rate = 40,
                                   .multiply = multiply,
                                   .pack_left = pack_left,
-                                  .copy_rows = copy_rows,
+                                  .pack_left_rows = pack_left_rows,
                                   .pack_rows = pack_rows,
                                   .pack_columns = pack_columns,
                                   .interleave = nullptr,
-                                  .round = nullptr,
+                                  .round = copy,
                                   .shuffle = nullptr};
   return f32;
 }

@@ -45,8 +45,9 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
         rows_are_pixels_(window_.count() == 1 && g_.in_height == g_.out_height &&
                          g_.in_width == g_.out_width && g_.top == 0 && g_.left == 0 && g_.stride_h == 1 &&
                          g_.stride_w == 1),
-        in_place_(rows_are_pixels_ && may_lie(g_.in_channels, arithmetic_)),
-        width_(round_up(g_.out_channels, block_columns)),
+        in_place_(rows_are_pixels_ && arithmetic_.left_side != LeftSide::columns &&
+                  may_lie(g_.in_channels, arithmetic_)),
+        width_(round_up(g_.out_channels, arithmetic_.panel)),
         epilogue_(epilogue) {
     divide_sum();
     chunk_ =
@@ -182,30 +183,30 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
   }
 
   static constexpr int64_t panels_a_chunk = 4;
-  int64_t panel_groups() const { return (width_ / block_columns + panels_a_chunk - 1) / panels_a_chunk; }
+  int64_t panel_groups() const { return (width_ / arithmetic_.panel + panels_a_chunk - 1) / panels_a_chunk; }
   int64_t pack_chunks() const { return parts() * panel_groups(); }
 
   /// From weights [taps, rows, channels].
   void pack_right(const void* from, Unit* to, int64_t chunk) const {
     const Part& part = parts_[static_cast<size_t>(chunk / panel_groups())];
-    const int64_t begin = chunk % panel_groups() * panels_a_chunk * block_columns,
-                  end = std::min(begin + panels_a_chunk * block_columns, g_.out_channels);
+    const int64_t begin = chunk % panel_groups() * panels_a_chunk * arithmetic_.panel,
+                  end = std::min(begin + panels_a_chunk * arithmetic_.panel, g_.out_channels);
     const int64_t bytes = arithmetic_.bytes, channels = weight_channels();
     const char* rows[2 * depth];
-    for (int64_t n = begin; n < end; n += block_columns)
+    for (int64_t n = begin; n < end; n += arithmetic_.panel)
       for (int64_t t = 0; t < part.taps; ++t) {
         const int64_t tap = turns_ ? window_.count() - 1 - (part.tap + t) : part.tap + t;
         const char* const w = static_cast<const char*>(from) + tap * weight_rows() * channels * bytes;
-        Unit* const panel =
-            to + chunk / panel_groups() * depth * width_ + n * depth + t * tap_units(part) * block_columns;
-        const int64_t columns = std::min(block_columns, g_.out_channels - n);
+        Unit* const panel = to + chunk / panel_groups() * depth * width_ + n * depth +
+                            t * tap_units(part) * arithmetic_.panel;
+        const int64_t columns = std::min(arithmetic_.panel, g_.out_channels - n);
         if (!turns_) {
           arithmetic_.pack_columns(w + (n * channels + part.begin) * bytes, channels, columns, part.count,
                                    panel);
           continue;
         }
         for (int64_t k = 0; k < part.count; ++k) rows[k] = w + (part.begin + k) * channels * bytes;
-        arithmetic_.pack_rows(rows, n * bytes, part.count, columns, panel, block_columns);
+        arithmetic_.pack_rows(rows, n * bytes, part.count, columns, panel, arithmetic_.panel);
       }
   }
 
@@ -222,7 +223,8 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
   void gather(const char* x, const Window* windows, int64_t m, int64_t rows, const Part& part,
               Unit* to) const {
     const char* from[max_rows];
-    const int64_t bytes = arithmetic_.bytes, units = tap_units(part), blocks = arithmetic_.blocks_of(rows);
+    const int64_t bytes = arithmetic_.bytes, blocks = arithmetic_.blocks_of(rows),
+                  step = tap_units(part) * (arithmetic_.packs_by_rows(true) ? 1 : arithmetic_.left_step);
     for (int64_t t = 0; t < part.taps; ++t) {
       if (rows_are_pixels_)
         for (int64_t r = 0; r < rows; ++r) from[r] = x + (m + r) * g_.in_channels * bytes;
@@ -230,8 +232,8 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
         window_.move(x, windows, rows, part.tap + t, from);
       for (int64_t i = 0; i < blocks; ++i) {
         const int64_t r = rows * i / blocks;
-        arithmetic_.copy_rows(from + r, part.begin * bytes, rows * (i + 1) / blocks - r, part.count,
-                              to + i * arithmetic_.left_block + t * units);
+        arithmetic_.pack_left_rows(from + r, part.begin * bytes, rows * (i + 1) / blocks - r, part.count,
+                                   to + i * arithmetic_.left_block + t * step);
       }
     }
   }
@@ -258,7 +260,7 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
     for (int64_t p = 0; p < parts(); ++p) {
       const bool last = p + 1 == parts();
       const Part& part = parts_[static_cast<size_t>(p)];
-      Left left{own, true, rows};
+      Left left{own, arithmetic_.packs_by_rows(true), rows};
       if (in_place_) {
         left.blocks = reinterpret_cast<const Unit*>(x + (m * g_.in_channels + part.begin) * bytes);
         left.step = g_.in_channels / arithmetic_.unit;

@@ -33,10 +33,10 @@ std::unique_ptr<Kernel> build_convolution(const KernelRequest& request);
 
 /// Part of a result that one chunk computes.
 struct Rectangle {
-  int64_t rows, columns;  // at most; columns: whole panels
-  int64_t panels, parts;  // of all columns, cut as equally as panels can be
+  int64_t rows, columns;         // at most; columns: whole panels
+  int64_t panel, panels, parts;  // columns of one; of all columns, cut as equally as panels can be
 
-  int64_t first_column(int64_t part) const { return panels * part / parts * block_columns; }
+  int64_t first_column(int64_t part) const { return panels * part / parts * panel; }
 };
 /// For y[batch, m, n] with sums of k: a chunk is worth up to 20 µs, and there are 16 of a large product, or
 /// 32 and so on, so that threads get equal parts. Rectangles are near squares, and small enough for what they
@@ -62,10 +62,10 @@ struct Sums {
   int64_t row;  // floats between rows
   bool add;     // to what is there
 };
-/// left · right over `units` ≤ depth of the sum, all segments together. right: panels of 32 columns, depth·32
-/// units apart. Sums stay in memory, or are finished (which writes nothing to it). A panel is fetched while
-/// the one before it is multiplied, as weights come from memory; `after`: the one that is wanted after the
-/// last.
+/// left · right over `units` ≤ depth of the sum, all segments together. right: panels, depth · (columns of
+/// one) units apart. Sums stay in memory, or are finished (which writes nothing to it). A panel is fetched
+/// while the one before it is multiplied, as weights come from memory; `after`: the one that is wanted after
+/// the last.
 void multiply_blocks(const Arithmetic& arithmetic, const Left& left, const Unit* right, int64_t units,
                      const Sums& sums, int64_t columns, const Unit* after = nullptr,
                      const Finish* finish = nullptr);

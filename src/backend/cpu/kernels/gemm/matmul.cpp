@@ -43,10 +43,10 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
       : p_(p), arithmetic_(product_arithmetic(p.dtype)), steady_(steady) {
     step_ = depth * arithmetic_.unit;
     parts_ = (p.k + step_ - 1) / step_;
-    width_ = round_up(p.n, block_columns);
+    width_ = round_up(p.n, arithmetic_.panel);
     chunk_ = choose_chunks(p.batch, p.m, p.n, p.k, arithmetic_);
     rows_ = chunk_.rows;
-    shares_left_ = !p.transpose_a && !in_place() && chunk_.parts > 2 && 4 * all_rows_units() <= kMostShared;
+    shares_left_ = rows_stay() && !in_place() && chunk_.parts > 2 && 4 * all_rows_units() <= kMostShared;
     slots_ = static_cast<int>(std::min<int64_t>({chunks_of_result(), available_cpus(), 64}));
     if (constant)
       packed_ = shared_form(*constant, fmt::format("gemm matmul {} {}", p.transpose_b, p.n),
@@ -136,7 +136,9 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
   int64_t right_units() const { return parts_ * depth * width_; }  // of one matrix
   int64_t row_chunks() const { return (p_.m + rows_ - 1) / rows_; }
   int64_t chunks_of_result() const { return p_.batch * row_chunks() * chunk_.parts; }
-  bool in_place() const { return !p_.transpose_a && may_lie(p_.k, arithmetic_); }
+  /// Whether blocks read rows of the left side, which may be others' memory.
+  bool rows_stay() const { return !p_.transpose_a && arithmetic_.left_side != LeftSide::columns; }
+  bool in_place() const { return rows_stay() && may_lie(p_.k, arithmetic_); }
 
   // Rows of the left side, copied to where they fall into different cache sets.
   static constexpr int64_t kMostShared = 8 << 20;  // bytes
@@ -167,7 +169,7 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
 
   // Packing goes by chunks of some panels in one part of the sum.
   static constexpr int64_t panels_a_chunk = 4;
-  int64_t panel_groups() const { return (width_ / block_columns + panels_a_chunk - 1) / panels_a_chunk; }
+  int64_t panel_groups() const { return (width_ / arithmetic_.panel + panels_a_chunk - 1) / panels_a_chunk; }
   int64_t pack_chunks() const { return p_.batch * parts_ * panel_groups(); }
 
   void pack_right(const void* from, Unit* to, int64_t chunk) const {
@@ -175,18 +177,18 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
                   matrix = chunk / panel_groups() / parts_;
     const char* const b = static_cast<const char*>(from) + matrix * p_.k * p_.n * arithmetic_.bytes;
     const int64_t k0 = part * step_, count = std::min(step_, p_.k - k0);
-    const int64_t begin = group * panels_a_chunk * block_columns,
-                  end = std::min(begin + panels_a_chunk * block_columns, p_.n);
-    for (int64_t n = begin; n < end; n += block_columns) {
-      Unit* const panel =
-          to + matrix * right_units() + part * depth * width_ + n / block_columns * depth * block_columns;
-      const int64_t columns = std::min(block_columns, p_.n - n);
+    const int64_t begin = group * panels_a_chunk * arithmetic_.panel,
+                  end = std::min(begin + panels_a_chunk * arithmetic_.panel, p_.n);
+    for (int64_t n = begin; n < end; n += arithmetic_.panel) {
+      Unit* const panel = to + matrix * right_units() + part * depth * width_ +
+                          n / arithmetic_.panel * depth * arithmetic_.panel;
+      const int64_t columns = std::min(arithmetic_.panel, p_.n - n);
       if (p_.transpose_b) {
         arithmetic_.pack_columns(b + (n * p_.k + k0) * arithmetic_.bytes, p_.k, columns, count, panel);
       } else {
         const char* rows[2 * depth];
         for (int64_t k = 0; k < count; ++k) rows[k] = b + (k0 + k) * p_.n * arithmetic_.bytes;
-        arithmetic_.pack_rows(rows, n * arithmetic_.bytes, count, columns, panel, block_columns);
+        arithmetic_.pack_rows(rows, n * arithmetic_.bytes, count, columns, panel, arithmetic_.panel);
       }
     }
   }
@@ -203,7 +205,7 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
         arithmetic_.pack_left(from, (m + r) * arithmetic_.bytes, count, height, to);
       } else {
         for (int64_t row = 0; row < height; ++row) from[row] = a + (m + r + row) * p_.k * arithmetic_.bytes;
-        arithmetic_.copy_rows(from, k0 * arithmetic_.bytes, height, count, to);
+        arithmetic_.pack_left_rows(from, k0 * arithmetic_.bytes, height, count, to);
       }
     }
   }
@@ -224,7 +226,7 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
     for (int64_t part = 0; part < parts_; ++part) {
       const bool last = part + 1 == parts_;
       const int64_t k0 = part * step_, count = std::min(step_, p_.k - k0);
-      Left left{own, !p_.transpose_a || arithmetic_.left_by_rows, rows};
+      Left left{own, arithmetic_.packs_by_rows(!p_.transpose_a), rows};
       if (copied) {
         left.step = copied_row();
         left.blocks = copied + (matrix * p_.m + m) * left.step + k0 / arithmetic_.unit;

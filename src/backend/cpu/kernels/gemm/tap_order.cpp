@@ -7,9 +7,11 @@ namespace millrace::cpu::gemm {
 // Tables and permutations grow with the square of the taps; of more than these, elements move one by one.
 constexpr int64_t most_taps = 64;
 
+bool TapOrder::whole_vectors() const { return taps_ <= most_taps && arithmetic_.shuffle != nullptr; }
+
 TapOrder::TapOrder(const Arithmetic& arithmetic, int64_t taps) : arithmetic_(arithmetic), taps_(taps) {
   const int64_t lanes = arithmetic.lanes();
-  if (taps > most_taps) return;
+  if (!whole_vectors()) return;
   for (Tables* tables : {&outwards_, &inwards_}) {
     tables->index.assign(static_cast<size_t>(taps * lanes), 0);
     tables->mask.assign(static_cast<size_t>(taps * taps), 0);
@@ -40,7 +42,7 @@ void TapOrder::move_rest(const void* from, void* to, int64_t step, int64_t begin
 
 void TapOrder::outwards(const void* from, void* to, int64_t step, int64_t channels) const {
   const int64_t lanes = arithmetic_.lanes(), bytes = arithmetic_.bytes,
-                whole = taps_ > most_taps ? 0 : channels / lanes * lanes;
+                whole = whole_vectors() ? channels / lanes * lanes : 0;
   for (int64_t c = 0; c < whole; c += lanes)
     arithmetic_.shuffle(static_cast<const char*>(from) + c * taps_ * bytes, lanes,
                         static_cast<char*>(to) + c * bytes, step, taps_, outwards_.index.data(),
@@ -53,7 +55,7 @@ void TapOrder::outwards(const void* from, void* to, int64_t step, int64_t channe
 
 void TapOrder::inwards(const void* from, int64_t step, void* to, int64_t channels) const {
   const int64_t lanes = arithmetic_.lanes(), bytes = arithmetic_.bytes,
-                whole = taps_ > most_taps ? 0 : channels / lanes * lanes;
+                whole = whole_vectors() ? channels / lanes * lanes : 0;
   for (int64_t c = 0; c < whole; c += lanes)
     arithmetic_.shuffle(static_cast<const char*>(from) + c * bytes, step,
                         static_cast<char*>(to) + c * taps_ * bytes, lanes, taps_, inwards_.index.data(),

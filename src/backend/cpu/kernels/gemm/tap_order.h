@@ -20,6 +20,7 @@ class TapOrder {
     std::vector<uint16_t> index;
     std::vector<uint32_t> mask;
   };
+  bool whole_vectors() const;
   template <typename T>
   void move_rest(const void* from, void* to, int64_t step, int64_t begin, int64_t end, bool out) const;
 

@@ -23,7 +23,7 @@ class WeightGradient : public ChunkedKernel {
         positions_(window_.positions()),
         parts_((positions_ + step_ - 1) / step_),
         taps_(window_.count()),
-        panels_a_tap_((g.in_channels + block_columns - 1) / block_columns),
+        panels_a_tap_((g.in_channels + arithmetic_.panel - 1) / arithmetic_.panel),
         order_(arithmetic_, taps_) {
     choose_chunks();
     slots_ = static_cast<int>(std::min<int64_t>({chunks(0), available_cpus(), 64}));
@@ -55,7 +55,7 @@ class WeightGradient : public ChunkedKernel {
   }
 
  private:
-  int64_t row_length() const { return taps_ * panels_a_tap_ * block_columns; }
+  int64_t row_length() const { return taps_ * panels_a_tap_ * arithmetic_.panel; }
   int64_t sum_size() const { return g_.out_channels * row_length(); }
   int64_t panels() const { return taps_ * panels_a_tap_; }
   int64_t row_chunks() const { return (g_.out_channels + rows_ - 1) / rows_; }
@@ -63,7 +63,7 @@ class WeightGradient : public ChunkedKernel {
   int64_t left_units() const { return arithmetic_.blocks_of(rows_) * arithmetic_.left_block; }
   int64_t slot_units() const {
     // Of the last stage: a row of the sums, and one in the result's type.
-    return std::max(left_units() + depth * block_columns, 2 * row_length());
+    return std::max(left_units() + depth * arithmetic_.panel, 2 * row_length());
   }
   int64_t result_rows() const { return std::max<int64_t>(1, 16384 / row_length()); }
 
@@ -103,12 +103,12 @@ class WeightGradient : public ChunkedKernel {
                               own + i * arithmetic_.left_block);
       }
       for (int64_t p = first; p < last; ++p) {
-        const int64_t tap = p / panels_a_tap_, in = p % panels_a_tap_ * block_columns;
+        const int64_t tap = p / panels_a_tap_, in = p % panels_a_tap_ * arithmetic_.panel;
         if (p == first || in == 0) window_.move(x, windows, count, tap, moved);
         arithmetic_.pack_rows(moved, in * arithmetic_.bytes, count,
-                              std::min(block_columns, g_.in_channels - in), right, block_columns);
-        multiply_blocks(arithmetic_, {own, arithmetic_.left_by_rows, rows}, right, units,
-                        {c + p * block_columns, row_length(), part > begin}, block_columns);
+                              std::min(arithmetic_.panel, g_.in_channels - in), right, arithmetic_.panel);
+        multiply_blocks(arithmetic_, {own, arithmetic_.packs_by_rows(false), rows}, right, units,
+                        {c + p * arithmetic_.panel, row_length(), part > begin}, arithmetic_.panel);
       }
     }
   }
@@ -117,7 +117,7 @@ class WeightGradient : public ChunkedKernel {
   void finish(const float* sums, Unit* own, void* result, int64_t chunk) const {
     auto* const sum = reinterpret_cast<float*>(own);
     char* const rounded = reinterpret_cast<char*>(own + row_length());
-    const int64_t in = g_.in_channels, padded = panels_a_tap_ * block_columns;
+    const int64_t in = g_.in_channels, padded = panels_a_tap_ * arithmetic_.panel;
     for (int64_t o = chunk * result_rows(); o < std::min((chunk + 1) * result_rows(), g_.out_channels); ++o) {
       const float* from = sums + o * row_length();
       if (splits_ > 1) {

@@ -162,7 +162,7 @@ class Convolution : public TiledConvolution, public PackingKernel {
       transform_input(from, at.row - p_.top, at.column - p_.left,
                       reinterpret_cast<uint16_t*>(v + t * gemm::row_step), 2 * tiles_ * gemm::row_step);
     }
-    const int64_t step = gemm::ahead_step(gemm::blocks_of(count));
+    const int64_t step = gemm::ahead_step(gemm::blocks_of(count), panel);
     for (int64_t n = 0; n < panels_; ++n) {
       for (int64_t point = 0; point < points; ++point) {
         const Unit* const right = u + (point * panels_ + n) * units_ * panel;
