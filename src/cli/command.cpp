@@ -99,6 +99,11 @@ Command& Command::option(const std::string& name, int64_t& value, const std::str
   return *this;
 }
 
+Command& Command::option(const std::string& name, std::optional<int64_t>& value, const std::string& doc) {
+  app_of(app_).add_option(name, value, doc);
+  return *this;
+}
+
 Command& Command::option(const std::string& name, double& value, const std::string& doc) {
   app_of(app_).add_option(name, value, doc)->capture_default_str();
   return *this;

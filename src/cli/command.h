@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ class Command {
                       bool required = true);
   Command& option(const std::string& name, std::string& value, const std::string& doc);
   Command& option(const std::string& name, int64_t& value, const std::string& doc);
+  Command& option(const std::string& name, std::optional<int64_t>& value, const std::string& doc);
   Command& option(const std::string& name, double& value, const std::string& doc);
   Command& flag(const std::string& name, bool& value, const std::string& doc);
   /// Text under the options of --help: examples first.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "cli/svg_text.h"
 
 namespace millrace::cli {
 namespace {
@@ -66,12 +67,12 @@ SvgPlot::SvgPlot(PlotRange range, const std::string& title) : range_(std::move(r
       "font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
       "fill=\"#fff\"/>\n"
       "<text x=\"{2}\" y=\"24\" font-size=\"15\">{3}</text>\n",
-      svg_width, svg_height, svg_left, title);
+      svg_width, svg_height, svg_left, svg_escaped(title));
   for (const auto& [x, label] : range_.ticks)
     svg_ += fmt::format(
         "<line x1=\"{0:.1f}\" y1=\"{1}\" x2=\"{0:.1f}\" y2=\"{2}\" stroke=\"#e3e6ea\"/>"
         "<text x=\"{0:.1f}\" y=\"{3}\" text-anchor=\"middle\">{4}</text>\n",
-        place_x(x), svg_top, svg_height - svg_bottom, svg_height - svg_bottom + 18, label);
+        place_x(x), svg_top, svg_height - svg_bottom, svg_height - svg_bottom + 18, svg_escaped(label));
   for (int k = 0; k <= 4; ++k) {
     const double value = range_.low + (range_.high - range_.low) * k / 4;
     svg_ += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:.4g}</text>\n", svg_left - 8,
@@ -115,7 +116,7 @@ void SvgPlot::vertical(double x, const std::string& label, const char* colour) {
   svg_ += fmt::format(
       "<line x1=\"{0:.1f}\" y1=\"{1}\" x2=\"{0:.1f}\" y2=\"{2}\" stroke=\"{5}\" stroke-dasharray=\"4 3\"/>"
       "<text x=\"{0:.1f}\" y=\"{3}\" fill=\"{5}\" text-anchor=\"middle\">{4}</text>\n",
-      place_x(x), svg_top, svg_height - svg_bottom, svg_top - 6, label, colour);
+      place_x(x), svg_top, svg_height - svg_bottom, svg_top - 6, svg_escaped(label), colour);
 }
 
 std::string SvgPlot::text() const {

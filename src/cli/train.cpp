@@ -143,7 +143,7 @@ namespace {
 /// --sample as the key of the recipe that it stands for.
 TrainArguments with_sample(TrainArguments a) {
   if (a.sample.empty()) return a;
-  if (a.resume && a.seeds == 0)
+  if (a.resume && !a.seeds)
     fail<InputError>("--sample {}: a run goes on with the samples that it was begun with; leave it out",
                      a.sample);
   a.overrides.push_back("data.sample=" + a.sample);
@@ -152,7 +152,7 @@ TrainArguments with_sample(TrainArguments a) {
 
 int run_train(const TrainArguments& given) {
   const TrainArguments a = with_sample(given);
-  if (a.seeds != 0) return train_seeds(a);
+  if (a.seeds) return train_seeds(a);
   const auto [run, outcome, beside] = train_once(a);
   if (a.json) {
     std::vector<std::pair<std::string, Json>> test;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace millrace::cli {
 struct TrainArguments {
   std::string recipe, out, sample;
   std::vector<std::string> overrides;
-  int64_t seeds = 0;
+  std::optional<int64_t> seeds = std::nullopt;  // more than one training
   bool resume = false, json = false, no_check = false;
 };
 

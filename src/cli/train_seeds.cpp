@@ -64,7 +64,7 @@ void print_seeds(const TrainArguments& a, const fs::path& folder,
 }  // namespace
 
 int train_seeds(const TrainArguments& a) {
-  if (a.seeds < 2 || a.seeds > 1000) fail<InputError>("--seeds is from 2 to 1000, not {}", a.seeds);
+  if (*a.seeds < 2 || *a.seeds > 1000) fail<InputError>("--seeds is from 2 to 1000, not {}", *a.seeds);
   if (fs::is_directory(a.recipe))
     fail<InputError>("{} is a folder: --seeds takes a recipe; to go on, add --resume and --out {}", a.recipe,
                      a.recipe);
@@ -81,7 +81,7 @@ int train_seeds(const TrainArguments& a) {
     fail<InputError>("{} holds seeds already: --resume goes on with them", folder.string());
   const int64_t first = train::recipe_of(a.recipe, a.overrides).train.seed;
   std::vector<std::vector<eval::Measured>> tests;
-  for (int64_t i = 0; i < a.seeds; ++i) {
+  for (int64_t i = 0; i < *a.seeds; ++i) {
     TrainArguments one = a;
     one.out = (folder / fmt::format("seed-{}", i + 1)).string();
     one.resume = fs::exists(fs::path(one.out) / "recipe.toml", ignored);
@@ -100,7 +100,7 @@ int train_seeds(const TrainArguments& a) {
       fmt::print(
           "stopped in seed {} of {}, everything is saved; this goes on:\n  millrace train {}{} --seeds {} "
           "--resume --out {}\n",
-          i + 1, a.seeds, shell_quoted(a.recipe), changes, a.seeds, shell_quoted(folder.string()));
+          i + 1, *a.seeds, shell_quoted(a.recipe), changes, *a.seeds, shell_quoted(folder.string()));
       return 130;
     }
     tests.push_back(trained.outcome.test);

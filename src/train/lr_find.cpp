@@ -130,7 +130,7 @@ RateFinding judge_rates(std::span<const double> rates, std::span<const double> l
 
 namespace {
 
-RateFinding sweep_once(task::Recipe recipe, const RateSweep& sweep, const Observer& observer) {
+RateFinding sweep_once(task::Recipe recipe, const RateSweep& sweep, int64_t steps, const Observer& observer) {
   task::Recipe::Train& train = recipe.train;
   train.lr_scale = 1;
   train.lookahead = train.verify = train.early_stopping = 0;
@@ -138,15 +138,15 @@ RateFinding sweep_once(task::Recipe recipe, const RateSweep& sweep, const Observ
   train.freeze.clear();
   train.keep_best.clear();
   TrainerState s;
-  s.most_samples = std::max<int64_t>(sweep.steps + 1, 8) * std::max<int64_t>(train.batch, 1);
+  s.most_samples = std::max<int64_t>(steps + 1, 8) * std::max<int64_t>(train.batch, 1);
   s.task.recipe = std::move(recipe);
   s.observer = observer;
   s.open_data("");
   s.tests = {};
   s.build(nullptr);
   std::vector<double> rates, losses;
-  for (int64_t i = 0; i < sweep.steps && !diverges(losses); ++i) {
-    const double part = static_cast<double>(i) / static_cast<double>(sweep.steps - 1);
+  for (int64_t i = 0; i < steps && !diverges(losses); ++i) {
+    const double part = static_cast<double>(i) / static_cast<double>(steps - 1);
     rates.push_back(sweep.low * std::pow(sweep.high / sweep.low, part));
     s.schedule = [rate = rates.back()](int64_t) { return rate; };
     try {
@@ -156,7 +156,7 @@ RateFinding sweep_once(task::Recipe recipe, const RateSweep& sweep, const Observ
       if (!s.step || s.step->step() <= i || s.step->sound()) throw;
       losses.push_back(std::isfinite(s.step->loss()) ? INFINITY : s.step->loss());
     }
-    observer.busy("trying rates", i + 1, sweep.steps);
+    observer.busy("trying rates", i + 1, steps);
   }
   return judge_rates(rates, losses);
 }
@@ -168,21 +168,21 @@ RateFinding find_rate(task::Recipe recipe, const RateSweep& sweep, const Observe
   if (!(sweep.low > 0 && sweep.high > sweep.low && std::isfinite(sweep.high)))
     fail<InputError>("rates are swept from one above 0 to a higher one, not from {} to {}", sweep.low,
                      sweep.high);
-  if (sweep.steps != 0 && (sweep.steps < least_steps || sweep.steps > most_steps))
-    fail<InputError>("a sweep has {} to {} steps, not {}", least_steps, most_steps, sweep.steps);
+  if (sweep.steps && (*sweep.steps < least_steps || *sweep.steps > most_steps))
+    fail<InputError>("a sweep has {} to {} steps, not {}", least_steps, most_steps, *sweep.steps);
   task::require_steps(recipe, "a sweep of learning rates");
   const std::string& optimizer = recipe.train.optimizer.kind;
   if (optim::optimizer_kinds().at(optimizer).whole)
     fail<InputError>("train.optimizer = \"{}\" has no rate: the lengths of its steps are searched for",
                      optimizer);
-  if (sweep.steps != 0) return sweep_once(std::move(recipe), sweep, observer);
+  if (sweep.steps) return sweep_once(std::move(recipe), sweep, *sweep.steps, observer);
   constexpr int64_t usual_steps = 100, most_usual_steps = 1600;
   constexpr double quick_seconds = 3;
-  for (RateSweep longer{sweep.low, sweep.high, usual_steps};; longer.steps *= 4) {
+  for (int64_t steps = usual_steps;; steps *= 4) {
     const auto begin = std::chrono::steady_clock::now();
-    RateFinding found = sweep_once(recipe, longer, observer);
+    RateFinding found = sweep_once(recipe, sweep, steps, observer);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-    if (found.steepest || longer.steps == most_usual_steps || taken.count() > quick_seconds) return found;
+    if (found.steepest || steps == most_usual_steps || taken.count() > quick_seconds) return found;
   }
 }
 

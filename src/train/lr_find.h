@@ -12,11 +12,12 @@
 
 namespace millrace::train {
 
-/// Rates from `low` to `high`, each so many times the one before, one step with each. 0 steps: 100, and four
-/// times as many, at most 1,600, while the losses scatter too much to fall clearly and a sweep takes seconds.
+/// Rates from `low` to `high`, each so many times the one before, one step with each. Steps that are not
+/// given: 100, and four times as many, at most 1,600, while the losses scatter too much to fall clearly and a
+/// sweep takes seconds.
 struct RateSweep {
   double low = 1e-7, high = 10;
-  int64_t steps = 0;
+  std::optional<int64_t> steps = std::nullopt;
 };
 
 /// What a sweep says. Losses end where the loss diverged.

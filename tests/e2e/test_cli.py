@@ -19,6 +19,7 @@ def test_wrong_usage_exits_with_2_and_one_clear_message(millrace):
     assert "SOURCE" in millrace("pack", code=2).stderr
     assert "--bogus" in millrace("letters", "x", "--bogus", code=2).stderr
     assert "did you mean '--seeds'?" in millrace("train", "x.toml", "--sedes", "3", code=2).stderr
+    assert "--seeds is from 2 to 1000, not 0" in millrace("train", "x.toml", "--seeds", "0", code=1).stderr
     assert "did you mean '--json'?" in millrace("data", "head", "x", "--jsno", code=2).stderr
     assert "did you mean" not in millrace("data", "head", "x", "--bogus", code=2).stderr
 

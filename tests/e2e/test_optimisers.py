@@ -166,7 +166,8 @@ def test_lr_find_suggests_a_rate_that_learns_and_leaves_nothing(millrace, table,
     assert [p.name for p in folder.iterdir()] == ["rates.svg"]
     millrace("train", table, "train.optimizer=sgd", f"train.optimizer.lr={rate}", "--out", tmp_path / "run")
     assert last_test(tmp_path / "run")["test/accuracy"] > 0.8
-    assert "a sweep has 20 to" in millrace("lr-find", table, "--steps", 3, code=1).stderr
+    for steps in (0, 3):
+        assert f"not {steps}" in (said := millrace("lr-find", table, "--steps", steps, code=1).stderr) and "a sweep has 20 to" in said
     assert "rates are swept from one above 0" in millrace("lr-find", table, "--from", 1, "--to", 0.1, code=1).stderr
 
 
