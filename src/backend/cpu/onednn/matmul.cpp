@@ -94,6 +94,7 @@ std::unique_ptr<Kernel> build_of_few_rows(const Problem& p, const Array& right) 
                            {p.transpose_b ? p.k : 1, p.transpose_b ? 1 : p.n, p.n * p.k, p.n * p.k});
   auto kernel = std::make_unique<StagedKernel>();
   std::map<std::pair<int64_t, int64_t>, dnnl::convolution_forward::primitive_desc> made;
+  std::map<std::pair<int64_t, int64_t>, dnnl::convolution_forward> products;
   kernel->stage();
   const Place weights = kernel->pack(plain, 0, of_columns(p.n), &right, 0);
   const int64_t column_bytes = (p.k + block - 1) / block * block * p.dtype.bytes();
@@ -116,7 +117,7 @@ std::unique_ptr<Kernel> build_of_few_rows(const Problem& p, const Array& right) 
       const Place to = Place{Buffer::result} + (m0 * p.n + n0) * p.dtype.bytes();
       const bool whole = n == p.n;
       const Place sums = whole ? to : kernel->reserve_in_chunk(m * n * p.dtype.bytes());
-      kernel->call(dnnl::convolution_forward(at->second), at->second,
+      kernel->call(products.try_emplace({m, n}, at->second).first->second, at->second,
                    {{DNNL_ARG_SRC, x, Place{Buffer::operand0} + m0 * p.k * p.dtype.bytes()},
                     {DNNL_ARG_WEIGHTS, of_columns(n), weights + n0 * column_bytes},
                     {DNNL_ARG_DST, y, sums}});
@@ -194,6 +195,7 @@ std::unique_ptr<Kernel> build_matmul(const KernelRequest& request) {
 
   auto kernel = std::make_unique<StagedKernel>();
   std::map<std::array<int64_t, 3>, dnnl::matmul::primitive_desc> made;
+  std::map<std::array<int64_t, 3>, dnnl::matmul> products;
   // Chunks of the same matrix and columns share packed weights when they want the same format.
   std::vector<std::tuple<memory::desc, int64_t, int64_t, Place>> packed;
   const auto place_of = [&](const memory::desc& desc, int64_t b0, int64_t n0, const auto& pack) {
@@ -243,7 +245,7 @@ std::unique_ptr<Kernel> build_matmul(const KernelRequest& request) {
           return kernel->pack(b, offset_b * bytes, desc.weights_desc(), constant, 0, steady);
         });
         kernel->chunk();
-        kernel->call(dnnl::matmul(desc), desc,
+        kernel->call(products.try_emplace({batch, m, n}, desc).first->second, desc,
                      {{DNNL_ARG_SRC, a, {Buffer::operand0, offset_a * bytes}},
                       {DNNL_ARG_WEIGHTS, desc.weights_desc(), weights},
                       {DNNL_ARG_DST, y, {Buffer::result, offset_y * bytes}}});

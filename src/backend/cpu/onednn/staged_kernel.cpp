@@ -68,31 +68,28 @@ dnnl::primitive_attr attributes() {
   return attr;
 }
 
-Call::Call(dnnl::primitive primitive, const std::vector<Argument>& arguments)
-    : primitive_(std::move(primitive)), stream_(engine()) {
-  for (const Argument& a : arguments) {
-    memories_.emplace_back(a.desc, engine(), a.place.fixed);
-    arguments_.push_back({a.name, memories_.back().get()});
-    if (!a.place.fixed) bindings_.push_back({memories_.size() - 1, a.place});
-  }
+bool Form::fits(const dnnl::primitive& other, const std::vector<Argument>& arguments) const {
+  if (primitive.get() != other.get() || names.size() != arguments.size()) return false;
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i] != arguments[i].name || descs[i] != arguments[i].desc) return false;
+  return true;
 }
 
-Call::Call(const Call& other)
-    : primitive_(other.primitive_),
-      stream_(engine()),
-      bindings_(other.bindings_),
-      arguments_(other.arguments_) {
-  for (size_t i = 0; i < other.memories_.size(); ++i) {
-    memories_.emplace_back(other.memories_[i].get_desc(), engine(), other.memories_[i].get_data_handle());
-    arguments_[i].memory = memories_[i].get();
+Caller::Caller(const Form& form) : primitive_(form.primitive), stream_(engine()) {
+  for (size_t i = 0; i < form.names.size(); ++i) {
+    memories_.emplace_back(form.descs[i], engine(), static_cast<void*>(nullptr));
+    arguments_.push_back({form.names[i], memories_.back().get()});
   }
 }
 
 // Through the C interface: the C++ one builds a vector of arguments each time.
-void Call::execute(const Buffers& buffers) {
-  for (const Binding& b : bindings_)
-    dnnl_memory_set_data_handle(arguments_[b.memory].memory,
-                                buffers[static_cast<int>(b.place.buffer)] + b.place.offset);
+void Caller::execute(const Call& call, const Buffers& buffers) {
+  for (size_t i = 0; i < arguments_.size(); ++i) {
+    const Place& place = call.places[i];
+    dnnl_memory_set_data_handle(
+        arguments_[i].memory,
+        place.fixed ? place.fixed : buffers[static_cast<int>(place.buffer)] + place.offset);
+  }
   const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), stream_.get(),
                                                       static_cast<int>(arguments_.size()), arguments_.data());
   MILLRACE_CHECK(status == dnnl_success, "oneDNN reports status {}", static_cast<int>(status));
@@ -108,6 +105,7 @@ void StagedKernel::chunk() {
   stages_[open_].emplace_back();
   chunk_bytes_ = 0;
   slots_ = std::min({std::max(slots_, static_cast<int>(stages_[open_].size())), cpus_, 64});
+  callers_.of_slot.resize(static_cast<size_t>(slots_));
 }
 
 Place StagedKernel::reserve_in_chunk(int64_t bytes) {
@@ -121,6 +119,21 @@ Place StagedKernel::reserve(int64_t bytes) {
   const Place place{Buffer::scratch, scratch_bytes_};
   scratch_bytes_ += round_up(bytes);
   return place;
+}
+
+void StagedKernel::add_call(const dnnl::primitive& primitive, const std::vector<Argument>& arguments) {
+  Call call{0, {}};
+  while (call.form < forms_.size() && !forms_[call.form]->fits(primitive, arguments)) ++call.form;
+  if (call.form == forms_.size()) {
+    Form form{primitive, {}, {}};
+    for (const Argument& a : arguments) {
+      form.names.push_back(a.name);
+      form.descs.push_back(a.desc);
+    }
+    forms_.push_back(std::make_shared<const Form>(std::move(form)));
+  }
+  for (const Argument& a : arguments) call.places.push_back(a.place);
+  stages_[open_].back().calls.push_back(std::move(call));
 }
 
 void StagedKernel::copy(const dnnl::memory::desc& from, Place from_place, const dnnl::memory::desc& to,
@@ -234,12 +247,18 @@ void StagedKernel::prepare(void* const* operands, void* kept, void* scratch, Dev
     });
 }
 
-void StagedKernel::run_calls(Chunk& chunk, Buffers buffers, void* const* operands) {
+void StagedKernel::run_calls(const Chunk& chunk, Buffers buffers, void* const* operands) {
   const OneThread one_thread;
   const cpu::Slot slot(taken_, slots_);
   buffers[static_cast<int>(Buffer::slot)] =
       buffers[static_cast<int>(Buffer::scratch)] + scratch_bytes_ + slot.index() * slot_bytes_;
-  for (Call& each : chunk.calls) each.execute(buffers);
+  std::vector<std::unique_ptr<Caller>>& callers = callers_.of_slot[static_cast<size_t>(slot.index())];
+  callers.resize(forms_.size());
+  for (const Call& each : chunk.calls) {
+    std::unique_ptr<Caller>& caller = callers[each.form];
+    if (!caller) caller = std::make_unique<Caller>(*forms_[each.form]);
+    caller->execute(each, buffers);
+  }
   if (!chunk.ending) return;
   const Ending& e = *chunk.ending;
   const auto at = [&](const Place& place) { return buffers[static_cast<int>(place.buffer)] + place.offset; };

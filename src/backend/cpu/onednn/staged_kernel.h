@@ -75,25 +75,39 @@ struct Ending {
   int64_t from_row, to_row;  // bytes from one row to the next
 };
 
-/// One execution of a primitive. Has memory objects of its own, so that calls may run at the same time.
-class Call {
+/// A primitive and the formats of its arguments, which calls share.
+struct Form {
+  dnnl::primitive primitive;
+  std::vector<int> names;  // DNNL_ARG_…
+  std::vector<dnnl::memory::desc> descs;
+  bool fits(const dnnl::primitive& other, const std::vector<Argument>& arguments) const;
+};
+
+/// One execution of a primitive.
+struct Call {
+  size_t form;
+  std::vector<Place> places;  // of its arguments
+};
+
+/// oneDNN's objects for one thread that executes calls of a form. An argument takes a kilobyte: there is one
+/// for each slot, made when it is first used, not one for each chunk.
+class Caller {
  public:
-  Call(dnnl::primitive primitive, const std::vector<Argument>& arguments);
-  /// The same call, with memory objects of its own.
-  Call(const Call& other);
-  Call(Call&&) = default;
-  void execute(const Buffers& buffers);
+  explicit Caller(const Form& form);
+  void execute(const Call& call, const Buffers& buffers);
 
  private:
-  struct Binding {
-    size_t memory;  // of memories_
-    Place place;
-  };
   dnnl::primitive primitive_;
   dnnl::stream stream_;
   std::vector<dnnl::memory> memories_;
-  std::vector<Binding> bindings_;  // of what has no fixed address
   std::vector<dnnl_exec_arg_t> arguments_;
+};
+
+/// Of each slot those of each form, or none yet. A copy of a kernel makes its own.
+struct Callers {
+  std::vector<std::vector<std::unique_ptr<Caller>>> of_slot;
+  Callers() = default;
+  Callers(const Callers& other) : of_slot(other.of_slot.size()) {}
 };
 
 /// Stages run one after the other; the chunks of a stage at the same time, the calls of a chunk in order. By
@@ -112,14 +126,14 @@ class StagedKernel : public ChunkedKernel, public RowKernel, public PackingKerne
   Place reserve(int64_t bytes);
   /// Reserves scratch memory for the chunk alone.
   Place reserve_in_chunk(int64_t bytes);
-  /// Adds a call to the chunk, with scratch for the primitive.
+  /// Adds a call to the chunk, with scratch for the primitive, which chunks may share.
   template <typename Description>
   void call(const dnnl::primitive& primitive, const Description& description,
             std::vector<Argument> arguments) {
     const dnnl::memory::desc own = description.scratchpad_desc();
     const auto bytes = static_cast<int64_t>(own.get_size());
     if (bytes > 0) arguments.push_back({DNNL_ARG_SCRATCHPAD, own, reserve_in_chunk(bytes)});
-    stages_[open_].back().calls.emplace_back(primitive, arguments);
+    add_call(primitive, arguments);
   }
   /// Adds a call that copies from one memory format (and dtype) to another.
   void copy(const dnnl::memory::desc& from, Place from_place, const dnnl::memory::desc& to, Place to_place);
@@ -174,8 +188,11 @@ class StagedKernel : public ChunkedKernel, public RowKernel, public PackingKerne
     std::vector<Call> calls;
     std::optional<Ending> ending;
   };
-  void run_calls(Chunk& chunk, Buffers buffers, void* const* operands);
+  void add_call(const dnnl::primitive& primitive, const std::vector<Argument>& arguments);
+  void run_calls(const Chunk& chunk, Buffers buffers, void* const* operands);
   std::vector<std::vector<Chunk>> stages_;
+  std::vector<std::shared_ptr<const Form>> forms_;
+  Callers callers_;
   size_t open_ = 0, preparing_ = 0;  // the stage that chunks are added to; how many run in prepare()
   int64_t kept_bytes_ = 0;
   char* kept_ = nullptr;

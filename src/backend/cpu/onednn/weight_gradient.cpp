@@ -75,6 +75,7 @@ std::unique_ptr<Kernel> build_weight_gradient(const KernelRequest& request) {
   // The first chunk's primitive chooses the format of all partial gradients.
   memory::desc format = own_weights(g, f32, out, in);
   std::map<std::pair<int64_t, Slab>, Description> made;
+  std::map<std::pair<int64_t, Slab>, dnnl::convolution_backward_weights> primitives;
   std::vector<Place> partials;
   for (int64_t part = 0; part < split.images; ++part)
     for (int64_t rows = 0; rows < split.rows; ++rows) {
@@ -91,7 +92,7 @@ std::unique_ptr<Kernel> build_weight_gradient(const KernelRequest& request) {
                     x_offset = (image * g.in_height + slab.first_in) * g.in_width * g.in_channels * bytes,
                     y_offset = (image * g.out_height + row) * g.out_width * g.out_channels * bytes;
       kernel->chunk();
-      kernel->call(dnnl::convolution_backward_weights(desc), desc,
+      kernel->call(primitives.try_emplace({images, slab}, desc).first->second, desc,
                    {{DNNL_ARG_SRC, desc.src_desc(), x + x_offset},
                     {DNNL_ARG_DIFF_DST, desc.diff_dst_desc(), y + y_offset},
                     {DNNL_ARG_DIFF_WEIGHTS, format, partials.back()}});
