@@ -21,7 +21,8 @@ Arena allocate_arena(int64_t bytes) {
   if (!arena)
     fail<Error>("{:.1f} MB of memory for intermediate values could not be had; use a smaller batch",
                 static_cast<double>(bytes) / 1e6);
-  if (page > 64) madvise(arena.get(), rounded, MADV_HUGEPAGE);
+  // Not the last page unless all of it is used: a page that is touched is memory of the process, to its end.
+  if (page > 64) madvise(arena.get(), static_cast<size_t>(bytes) / page * page, MADV_HUGEPAGE);
   return arena;
 }
 
