@@ -15,18 +15,29 @@ NOTHING_KEPT = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536", "MAL
                 "MALLOC_TOP_PAD_": "4096"}
 
 
+def resident(pid):
+    """Megabytes of anonymous memory, and of these of code that was made at run time; a zombie has neither."""
+    try:
+        maps = Path(f"/proc/{pid}/smaps").read_text()
+    except ProcessLookupError:  # so do newer kernels say that it is one; for others it has no lines
+        maps = ""
+    found = re.findall(r"^[0-9a-f]+-[0-9a-f]+ (\S+) .*?^Anonymous:\s+(\d+) kB", maps, re.M | re.S)
+    sizes = [(int(size) * 1024e-6, "x" in allowed) for allowed, size in found]
+    return sum(size for size, _ in sizes), sum(size for size, code in sizes if code)
+
+
 def measure(binary, cache, *arguments, environment={}):
-    """Megabytes that `millrace bench` plans, the most anonymous memory that its process has, and how much it has while it steps."""
+    """Megabytes that `millrace bench` plans, the most anonymous memory that its process has, and how much it has while it steps,
+    without code."""
     process = subprocess.Popen([binary, "bench", *arguments, "--seconds", "0.5"], stdout=subprocess.PIPE, text=True,
                                env={**os.environ, "MILLRACE_CACHE": str(cache), **environment})
     sizes = []
     while process.poll() is None:
-        status = Path(f"/proc/{process.pid}/status").read_text()  # of a zombie too, then without sizes
-        found = re.search(r"^RssAnon:\s+(\d+) kB", status, re.M)
-        sizes.append(int(found[1]) * 1024e-6 if found else 0)
+        sizes.append(resident(process.pid))
         time.sleep(0.005)
-    stepping = statistics.median(sizes[len(sizes) // 2:])  # the second half of its time, of which leaving is little
-    return float(re.search(r"memory ([\d.]+) MB", process.stdout.read())[1]), max(sizes), stepping
+    second_half = sizes[len(sizes) // 2:]  # of its time, of which leaving is little
+    stepping = statistics.median(everything - code for everything, code in second_half)
+    return float(re.search(r"memory ([\d.]+) MB", process.stdout.read())[1]), max(size for size, _ in sizes), stepping
 
 
 # What a plan does not count is the same for any batch (docs/results.md says what it is): 13 to 39 MB of these networks.
@@ -40,13 +51,14 @@ def test_measured_memory_is_the_planned(binary, tmp_path, what):
 @pytest.mark.parametrize(
     "what, small, large, options", [("resnet18_cifar", 8, 48, "--optimizer sgd"), ("gpt_mini", 1, 6, "")])
 def test_memory_grows_as_planned(binary, tmp_path, what, small, large, options):
-    """What does not depend on the batch falls out: the growth is the plan's within 5 %. (Which kernels are the fastest differs
-    from run to run; 2.7 to 3.1 % were seen of gpt_mini, always upwards.) Looked at is the memory while it steps: a peak that
-    lasts a moment may be missed on a busy machine, of one batch and not of the other."""
+    """What does not depend on the batch falls out: the growth is the plan's within 3 %. Code is not looked at: oneDNN's for
+    products, up to 3 MB, is only there where one of its products is among the fastest, mostly of the larger batch. Looked at
+    is the memory while it steps: a peak that lasts a moment may be missed on a busy machine, of one batch and not of the
+    other."""
     planned, measured = {}, {}
     for batch in (small, large, small, large):  # the second time without compiling
         planned[batch], _, measured[batch] = measure(binary, tmp_path, "train", what, str(batch), *options.split(),
                                                   environment=NOTHING_KEPT)
     print(f"{what}: {planned} planned, {measured} measured")
     grown, meant = measured[large] - measured[small], planned[large] - planned[small]
-    assert abs(grown - meant) <= 0.05 * meant, (planned, measured)
+    assert abs(grown - meant) <= 0.03 * meant, (planned, measured)
