@@ -25,6 +25,16 @@ struct Problem {
 };
 Problem problem_of(const KernelRequest& request);
 
+struct Arithmetic;
+
+/// That of f32: the best that this CPU has, or a given one.
+const Arithmetic& arithmetic_f32();
+/// For tests: kernels that are built from now on have this one; null: the best again.
+void set_arithmetic_f32(const Arithmetic* arithmetic);
+
+/// Floats between the matrices of neighbouring points, so that they begin in different cache sets.
+constexpr int64_t cache_line = 16;
+
 /// How many tiles make up a map of such a size.
 struct TileGrid {
   int64_t rows, columns, images, side;
@@ -96,8 +106,5 @@ class TiledConvolution : public ChunkedKernel, public RowKernel {
   TileRows rows_;
   int64_t tiles_;
 };
-
-/// Rounds up to whole panels; matrices in scratch have such row lengths.
-int64_t whole_panels(int64_t columns);
 
 }  // namespace millrace::cpu::winograd

@@ -21,8 +21,9 @@ constexpr auto weight_gradient =
     either<winograd::build_weight_gradient, winograd::build_weight_gradient_bf16>;
 
 /// Takes conv2d, conv2d_input_grad and conv2d_weight_grad with 3×3 windows, stride 1, dilation 1 and one
-/// group, on CPUs with AVX-512; and the first two with 5×5 windows, in f32. Results differ from exact ones by
-/// at most about 1e-5 of the largest (2e-7 the direct way): the tests hold every kernel to 5e-5.
+/// group, on CPUs with AVX2 or AVX-512, and in bf16 with its BF16 instructions; and the first two with 5×5
+/// windows, in f32. Results differ from exact ones by at most about 1e-5 of the largest (2e-7 the direct
+/// way): the tests hold every kernel to 5e-5.
 class WinogradProvider : public OperatorProvider {
  public:
   WinogradProvider()
@@ -34,7 +35,9 @@ class WinogradProvider : public OperatorProvider {
 
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     const DType dtype = graph.type(node.operands[0]).dtype;
-    if (auto reason = why_no_avx512_products(dtype)) return reason;
+    if (dtype == f32 && !has_avx2()) return "this CPU has no AVX2";
+    if (dtype != f32)
+      if (auto reason = why_no_avx512_products(dtype)) return reason;
     const Geometry g = geometry_of(graph, node);
     const auto part = ops::convolution_part(node);
     const int64_t window = g.kernel_height;
