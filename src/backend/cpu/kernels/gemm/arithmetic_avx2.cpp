@@ -83,6 +83,11 @@ template <int kRows, bool kWhole>
       });
 }
 
+/// sum += x·y. GCC 12 would now and then overwrite x instead, and move registers about for it.
+inline void accumulate(__m256& sum, __m256 x, __m256 y) {
+  asm("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(x), "x"(y));
+}
+
 /// [6 rows] · [16 columns] over four units, or one: a thread that shares its core with another begins three
 /// instructions a cycle then, so that what only counts has to be rare.
 template <int kRows, int kUnits>
@@ -93,8 +98,8 @@ template <int kRows, int kUnits>
 #pragma GCC unroll 6
     for (int r = 0; r < kRows; ++r) {
       const __m256 one = _mm256_broadcast_ss(a + kStep * k + r);
-      sum[r][0] = _mm256_fmadd_ps(one, right[0], sum[r][0]);
-      sum[r][1] = _mm256_fmadd_ps(one, right[1], sum[r][1]);
+      accumulate(sum[r][0], one, right[0]);
+      accumulate(sum[r][1], one, right[1]);
     }
   }
 }
