@@ -45,6 +45,7 @@ batch = 32
 checkpoint_steps = 20
 keep_checkpoints = 100
 optimizer = {{ kind = "adamw", lr = 1e-2 }}
+schedule = "cosine"  # with a constant rate one training in ten ends at 91 to 95 %
 
 [eval]
 batch = 50
