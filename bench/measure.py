@@ -138,7 +138,7 @@ def machine_figures():
 
 
 def generation():
-    """" (Zen 3)" and the like of AMD's server CPUs, which all call themselves the same when they are lent by parts; else nothing.
+    """Of AMD's server CPUs, which all call themselves the same when they are lent by parts: " (Zen 3)" and the like; else nothing.
 
     Families and models: AMD, Processor Programming References.
     """

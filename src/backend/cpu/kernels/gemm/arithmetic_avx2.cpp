@@ -7,18 +7,13 @@
 #include <immintrin.h>
 
 #include "backend/cpu/kernels/gemm/arithmetic.h"
+#include "backend/cpu/kernels/vectors_avx2.inc"
 
 namespace millrace::cpu::gemm {
 namespace {
 
 constexpr int64_t kFloat = 4, kRowsOfBlock = 6, kPanel = 16;
 constexpr int64_t kStep = kRowsOfBlock;  // between units of a left side
-
-/// All bits in the first `count` of eight lanes.
-inline __m256i first_lanes(int64_t count) {
-  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count < 0 ? 0 : count > 8 ? 8 : count)), lane);
-}
 
 template <bool kWhole>
 inline __m256 read(const float* from, __m256i mask) {
@@ -81,11 +76,6 @@ template <int kRows, bool kWhole>
         write<kWhole>(to + r * step + 8 * v, mask[v], y);
         return y;
       });
-}
-
-/// sum += x·y. GCC 12 would now and then overwrite x instead, and move registers about for it.
-inline void accumulate(__m256& sum, __m256 x, __m256 y) {
-  asm("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(x), "x"(y));
 }
 
 /// [6 rows] · [16 columns] over four units, or one: a thread that shares its core with another begins three
@@ -170,30 +160,6 @@ void pack_left(const char* const* from, int64_t offset, int64_t count, int64_t r
     if (k + rows_ahead < count) _mm_prefetch(from[k + rows_ahead] + offset, _MM_HINT_T0);
     _mm256_storeu_ps(packed, _mm256_maskload_ps(reinterpret_cast<const float*>(from[k] + offset), mask));
   }
-}
-
-/// Rows and columns of an 8×8 block change places.
-inline void transpose(__m256 (&x)[8]) {
-  __m256 y[8];
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    y[2 * i] = _mm256_unpacklo_ps(x[2 * i], x[2 * i + 1]);
-    y[2 * i + 1] = _mm256_unpackhi_ps(x[2 * i], x[2 * i + 1]);
-  }
-#pragma GCC unroll 2
-  for (int i = 0; i < 2; ++i) {
-    x[4 * i] = _mm256_shuffle_ps(y[4 * i], y[4 * i + 2], 0x44);
-    x[4 * i + 1] = _mm256_shuffle_ps(y[4 * i], y[4 * i + 2], 0xEE);
-    x[4 * i + 2] = _mm256_shuffle_ps(y[4 * i + 1], y[4 * i + 3], 0x44);
-    x[4 * i + 3] = _mm256_shuffle_ps(y[4 * i + 1], y[4 * i + 3], 0xEE);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    y[i] = _mm256_permute2f128_ps(x[i], x[4 + i], 0x20);
-    y[4 + i] = _mm256_permute2f128_ps(x[i], x[4 + i], 0x31);
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) x[i] = y[i];
 }
 
 void pack_left_rows(const char* const* from, int64_t offset, int64_t rows, int64_t count, Unit* to) {

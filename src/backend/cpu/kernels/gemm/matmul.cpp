@@ -180,8 +180,7 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
     const int64_t begin = group * panels_a_chunk * arithmetic_.panel,
                   end = std::min(begin + panels_a_chunk * arithmetic_.panel, p_.n);
     for (int64_t n = begin; n < end; n += arithmetic_.panel) {
-      Unit* const panel = to + matrix * right_units() + part * depth * width_ +
-                          n / arithmetic_.panel * depth * arithmetic_.panel;
+      Unit* const panel = to + matrix * right_units() + part * depth * width_ + n * depth;
       const int64_t columns = std::min(arithmetic_.panel, p_.n - n);
       if (p_.transpose_b) {
         arithmetic_.pack_columns(b + (n * p_.k + k0) * arithmetic_.bytes, p_.k, columns, count, panel);

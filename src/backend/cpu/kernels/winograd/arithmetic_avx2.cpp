@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <immintrin.h>
 
+#include "backend/cpu/kernels/vectors_avx2.inc"
+
 namespace millrace::cpu::winograd {
 namespace {
 
@@ -13,12 +15,6 @@ constexpr int kLanes = 8;
 constexpr int kBlockRows = 6;
 constexpr int kChunkBlocks[] = {4, 4, 10};
 
-inline Mask first_lanes(int64_t count) {
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count < 0   ? 0
-                                                               : count > 8 ? 8
-                                                                           : count)),
-                            _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
 inline Mask all_lanes() { return _mm256_set1_epi32(-1); }
 
 inline V load(const float* from) { return _mm256_loadu_ps(from); }
@@ -30,34 +26,8 @@ inline V add(V x, V y) { return _mm256_add_ps(x, y); }
 inline V sub(V x, V y) { return _mm256_sub_ps(x, y); }
 inline V mul(V x, V y) { return _mm256_mul_ps(x, y); }
 inline V fmadd(V x, V y, V z) { return _mm256_fmadd_ps(x, y, z); }
-/// sum += x·y. GCC 12 would now and then overwrite x instead, and move registers about for it.
-inline void accumulate(V& sum, V x, V y) { asm("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(x), "x"(y)); }
 inline V min(V x, V y) { return _mm256_min_ps(x, y); }
 inline V max(V x, V y) { return _mm256_max_ps(x, y); }
-
-/// Rows and columns of an 8×8 block change places.
-inline void transpose(V (&x)[8]) {
-  V y[8];
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    y[2 * i] = _mm256_unpacklo_ps(x[2 * i], x[2 * i + 1]);
-    y[2 * i + 1] = _mm256_unpackhi_ps(x[2 * i], x[2 * i + 1]);
-  }
-#pragma GCC unroll 2
-  for (int i = 0; i < 2; ++i) {
-    x[4 * i] = _mm256_shuffle_ps(y[4 * i], y[4 * i + 2], 0x44);
-    x[4 * i + 1] = _mm256_shuffle_ps(y[4 * i], y[4 * i + 2], 0xEE);
-    x[4 * i + 2] = _mm256_shuffle_ps(y[4 * i + 1], y[4 * i + 3], 0x44);
-    x[4 * i + 3] = _mm256_shuffle_ps(y[4 * i + 1], y[4 * i + 3], 0xEE);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    y[i] = _mm256_permute2f128_ps(x[i], x[4 + i], 0x20);
-    y[4 + i] = _mm256_permute2f128_ps(x[i], x[4 + i], 0x31);
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) x[i] = y[i];
-}
 
 // Windows are read and written as they lie, eight elements at a time, which change places with the columns:
 // gathers take several times as long here, and there are no scatters. Of 9 or 25 elements one is left.
