@@ -82,6 +82,18 @@ Caller::Caller(const Form& form) : primitive_(form.primitive), stream_(engine())
   }
 }
 
+std::vector<Caller>& Callers::of_slot(size_t slot, int slots,
+                                      const std::vector<std::shared_ptr<const Form>>& forms) {
+  std::call_once(made_, [&] {
+    callers_.resize(static_cast<size_t>(slots));
+    for (std::vector<Caller>& each : callers_) {
+      each.reserve(forms.size());
+      for (const auto& form : forms) each.emplace_back(*form);
+    }
+  });
+  return callers_[slot];
+}
+
 // Through the C interface: the C++ one builds a vector of arguments each time.
 void Caller::execute(const Call& call, const Buffers& buffers) {
   for (size_t i = 0; i < arguments_.size(); ++i) {
@@ -105,7 +117,6 @@ void StagedKernel::chunk() {
   stages_[open_].emplace_back();
   chunk_bytes_ = 0;
   slots_ = std::min({std::max(slots_, static_cast<int>(stages_[open_].size())), cpus_, 64});
-  callers_.of_slot.resize(static_cast<size_t>(slots_));
 }
 
 Place StagedKernel::reserve_in_chunk(int64_t bytes) {
@@ -252,13 +263,8 @@ void StagedKernel::run_calls(const Chunk& chunk, Buffers buffers, void* const* o
   const cpu::Slot slot(taken_, slots_);
   buffers[static_cast<int>(Buffer::slot)] =
       buffers[static_cast<int>(Buffer::scratch)] + scratch_bytes_ + slot.index() * slot_bytes_;
-  std::vector<std::unique_ptr<Caller>>& callers = callers_.of_slot[static_cast<size_t>(slot.index())];
-  callers.resize(forms_.size());
-  for (const Call& each : chunk.calls) {
-    std::unique_ptr<Caller>& caller = callers[each.form];
-    if (!caller) caller = std::make_unique<Caller>(*forms_[each.form]);
-    caller->execute(each, buffers);
-  }
+  std::vector<Caller>& callers = callers_.of_slot(static_cast<size_t>(slot.index()), slots_, forms_);
+  for (const Call& each : chunk.calls) callers[each.form].execute(each, buffers);
   if (!chunk.ending) return;
   const Ending& e = *chunk.ending;
   const auto at = [&](const Place& place) { return buffers[static_cast<int>(place.buffer)] + place.offset; };

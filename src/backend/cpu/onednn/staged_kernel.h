@@ -5,6 +5,7 @@
 #include <array>
 #include <dnnl.hpp>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -90,7 +91,7 @@ struct Call {
 };
 
 /// oneDNN's objects for one thread that executes calls of a form. An argument takes a kilobyte: there is one
-/// for each slot, made when it is first used, not one for each chunk.
+/// for each slot, not one for each chunk.
 class Caller {
  public:
   explicit Caller(const Form& form);
@@ -103,11 +104,17 @@ class Caller {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
-/// Of each slot those of each form, or none yet. A copy of a kernel makes its own.
-struct Callers {
-  std::vector<std::vector<std::unique_ptr<Caller>>> of_slot;
+/// Of each slot those of each form, made when a kernel first runs: all of them then, as which slots run which
+/// forms is the threads' race, and a later run is to allocate nothing. A copy of a kernel makes its own.
+class Callers {
+ public:
   Callers() = default;
-  Callers(const Callers& other) : of_slot(other.of_slot.size()) {}
+  Callers(const Callers&) {}
+  std::vector<Caller>& of_slot(size_t slot, int slots, const std::vector<std::shared_ptr<const Form>>& forms);
+
+ private:
+  std::once_flag made_;
+  std::vector<std::vector<Caller>> callers_;
 };
 
 /// Stages run one after the other; the chunks of a stage at the same time, the calls of a chunk in order. By
