@@ -14,6 +14,9 @@ struct Sizes {
   int64_t m, k, n;
 };
 
+/// How the right side comes.
+enum class Right { changes, steady, constant };
+
 Shape matrix(int64_t rows, int64_t columns, bool transposed) {
   return transposed ? Shape{columns, rows} : Shape{rows, columns};
 }
@@ -30,6 +33,9 @@ TEST_CASE(
                                            {13, 64, 48},
                                            {6, 31, 64},
                                            {29, 14, 130},
+                                           {1, 33, 130},
+                                           {1, 128, 512},
+                                           {2, 40, 77},
                                            {256, 64, 2},
                                            {3, 256, 81},
                                            {100, 100, 100},
@@ -37,7 +43,8 @@ TEST_CASE(
                                            {17, 5, 208}})
     for (const bool transpose_a : {false, true})
       for (const bool transpose_b : {false, true})
-        for (const bool constant : {false, true}) {
+        for (const Right right : {Right::changes, Right::steady, Right::constant}) {
+          const bool constant = right == Right::constant, steady = right == Right::steady;
           const std::vector<Array> inputs = {random_array({f32, matrix(s.m, s.k, transpose_a)}, 1),
                                              random_array({f32, matrix(s.k, s.n, transpose_b)}, 2)};
           Graph graph;
@@ -48,14 +55,24 @@ TEST_CASE(
           graph.set_outputs({y});
           CAPTURE(graph.str());
           REQUIRE(!provider->why_not(graph, graph.node(y)));
-          const auto kernel = provider->build({graph, graph.node(y), {{}, {}}, {{}}});
+          KernelRequest request{graph, graph.node(y), {{}, {}}, {{}}};
+          if (steady) request.steady = {0, 1};
+          const auto built = provider->build(request), another = built->another();
+          CHECK((another != nullptr) == steady);
+          Kernel& kernel = another ? *another : *built;
+          Array kept = Array::full(u8, Shape{std::max<int64_t>(kernel.kept_bytes(), 1)}, 255);
+          if (steady) {
+            void* const operands[] = {nullptr, const_cast<void*>(inputs[1].data())};
+            ThreadPool pool(2);
+            kernel.prepare(operands, kept.data(), nullptr, pool);
+          }
           CodegenRun one, three;
           one.threads = 1;
           three.threads = 3;
-          const std::vector<Array> got = run_kernel(*kernel, graph, inputs, three);
+          const std::vector<Array> got = run_kernel(kernel, graph, inputs, three);
           const std::vector<Array> given = constant ? std::vector<Array>{inputs[0]} : inputs;
           CHECK(difference(got[0], ref::evaluate(graph, given)[0]) < 1e-4);
-          CHECK(run_kernel(*kernel, graph, inputs, one)[0].identical(got[0]));
+          CHECK(run_kernel(kernel, graph, inputs, one)[0].identical(got[0]));
         }
 }
 

@@ -11,13 +11,14 @@ namespace millrace::codegen {
 
 int64_t Product::rows() const {
   const int64_t width = panel_vectors();
-  const int64_t fit = (registers - width - 1) / width;
-  return std::clamp<int64_t>(fit, 1, std::min<int64_t>(m, 16));
+  const int64_t fit = std::clamp<int64_t>((registers - width - 1) / width, 1, std::min<int64_t>(m, 16));
+  const int64_t blocks = (m + fit - 1) / fit;
+  return (m + blocks - 1) / blocks;
 }
 
 std::string Product::text() const {
-  return fmt::format("product {}x{}x{} transpose_a {} lanes {} rows {} vectors {} packed {}\n", m, k, n,
-                     transpose_a, lanes, rows(), panel_vectors(), panels_packed);
+  return fmt::format("product {}x{}x{} transpose_a {} lanes {} rows {} vectors {} of {} packed {}\n", m, k, n,
+                     transpose_a, lanes, rows(), block_vectors(), panel_vectors(), panels_packed);
 }
 
 namespace {
@@ -44,12 +45,12 @@ class ProductEmitter {
           b_.CreateLoad(b_.getPtrTy(), b_.CreateConstGEP1_64(b_.getPtrTy(), function_->getArg(0), i));
     loop(function_->getArg(1), function_->getArg(2), [&](Value* outer) {
       Value* blocks = i64_(p_.row_blocks());
-      Value* panel = b_.CreateUDiv(outer, blocks);
+      Value* columns = b_.CreateUDiv(outer, blocks);
       Value* row = b_.CreateMul(b_.CreateURem(outer, blocks), i64_(p_.rows()));
       const int64_t last_rows = p_.m - (p_.row_blocks() - 1) * p_.rows();
       either(
           last_rows == p_.rows(), b_.CreateICmpSLE(row, i64_(p_.m - p_.rows())),
-          [&] { panels(row, p_.rows(), panel); }, [&] { panels(row, last_rows, panel); });
+          [&] { block_of_rows(row, p_.rows(), columns); }, [&] { block_of_rows(row, last_rows, columns); });
     });
     b_.CreateRetVoid();
   }
@@ -88,13 +89,13 @@ class ProductEmitter {
     b_.SetInsertPoint(after);
   }
 
-  void panels(Value* row, int64_t rows, Value* panel) {
-    const int64_t width = p_.panel_vectors(), last = p_.vectors() - (p_.panels() - 1) * width;
-    const int64_t tail = p_.n % p_.lanes;
-    Value* column = b_.CreateMul(panel, i64_(p_.panel_columns()));
+  void block_of_rows(Value* row, int64_t rows, Value* columns) {
+    const int64_t count = p_.column_blocks(), width = p_.block_vectors(),
+                  last = p_.vectors() - (count - 1) * width, tail = p_.n % p_.lanes;
+    Value* column = b_.CreateMul(columns, i64_(p_.block_columns()));
     either(
-        width == last && (tail == 0 || p_.panels() == 1), b_.CreateICmpSLT(panel, i64_(p_.panels() - 1)),
-        [&] { block(row, rows, column, width, p_.panels() == 1 ? tail : 0); },
+        width == last && (tail == 0 || count == 1), b_.CreateICmpSLT(columns, i64_(count - 1)),
+        [&] { block(row, rows, column, width, count == 1 ? tail : 0); },
         [&] { block(row, rows, column, last, tail); });
   }
 
@@ -131,9 +132,12 @@ class ProductEmitter {
     Value* a_k = b_.CreateGEP(float_, a, b_.CreateMul(k, i64_(k_step)));
     Value* right_k = b_.CreateGEP(float_, right, b_.CreateMul(k, i64_(right_step)));
     std::vector<Value*> columns, next;
-    for (int64_t v = 0; v < width; ++v)
-      columns.push_back(load(b_.CreateGEP(float_, right_k, i64_(v * p_.lanes)),
+    for (int64_t v = 0; v < width; ++v) {
+      int64_t at = v * p_.lanes;
+      if (p_.panels_packed) at += v / p_.panel_vectors() * (p_.k - 1) * p_.panel_columns();
+      columns.push_back(load(b_.CreateGEP(float_, right_k, i64_(at)),
                              !p_.panels_packed && tail > 0 && v == width - 1, tail));
+    }
     for (int64_t r = 0; r < rows; ++r) {
       Value* one = b_.CreateLoad(float_, b_.CreateGEP(float_, a_k, i64_(r * row_step)));
       Value* spread = b_.CreateVectorSplat(static_cast<unsigned>(p_.lanes), one);

@@ -47,14 +47,17 @@ Operands operands_of(const Graph& graph, const Node& node) {
   return o;
 }
 
-/// A constant right side is packed once, another that is transposed gets a nest of its own before.
+/// A constant right side is packed once, a steady one in prepare(); another that is transposed gets a nest of
+/// its own before.
 class SmallMatmul : public ChunkedKernel, public PackingKernel {
  public:
-  SmallMatmul(const Operands& operands, const Array* constant)
-      : p_(packed_product(operands.product, constant)),
-        code_(codegen::compile(p_.text(), [p = p_](llvm::Module& m, const std::string& name) {
-          codegen::emit_product(p, m, name);
-        })) {
+  SmallMatmul(const Operands& operands, const Array* constant, bool steady)
+      : p_(packed_product(operands.product, constant || steady)),
+        code_(codegen::compile(
+            p_.text(),
+            [p = p_](llvm::Module& m, const std::string& name) { codegen::emit_product(p, m, name); })),
+        transpose_b_(operands.transpose_b),
+        steady_(steady) {
     // A row or two wait for the right side, which comes from the caches at 100 GB/s.
     const double operations = 2.0 * static_cast<double>(p_.m * p_.k * p_.n);
     const double right_bytes = 4.0 * static_cast<double>(p_.k * p_.n);
@@ -66,12 +69,26 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
       packed_ = shared_form(
           *constant,
           fmt::format("panels of {}{}", p_.panel_columns(), operands.transpose_b ? ", transposed" : ""),
-          {f32, {p_.panels(), p_.k, p_.panel_columns()}},
-          [&](Array& packed) { pack(*constant, operands.transpose_b, packed); });
-    else if (operands.transpose_b)
+          {f32, {p_.panels(), p_.k, p_.panel_columns()}}, [&](Array& packed) {
+            for (int64_t panel = 0; panel < p_.panels(); ++panel)
+              pack(constant->as<float>().data(), packed.as<float>().data(), panel);
+          });
+    else if (transpose_b_ && !steady_)
       build_transpose();
   }
 
+  /// What is kept is a program's own.
+  std::unique_ptr<Kernel> another() const override {
+    if (!steady_) return nullptr;
+    return std::unique_ptr<Kernel>(new SmallMatmul(p_, code_, transpose_b_, per_chunk_, nanoseconds_));
+  }
+  int64_t kept_bytes() const override { return steady_ ? 4 * p_.panels() * p_.k * p_.panel_columns() : 0; }
+  void prepare(void* const* operands, void* kept, void* /*scratch*/, DeviceContext device) override {
+    if (!steady_) return;
+    kept_ = static_cast<float*>(kept);
+    device.threads().parallel(
+        p_.panels(), [&](int64_t panel) { pack(static_cast<const float*>(operands[1]), kept_, panel); });
+  }
   int packed_operand() const override { return packed_.empty() ? -1 : 1; }
   std::vector<Array> packed() const override {
     return packed_.empty() ? std::vector<Array>{} : std::vector{packed_};
@@ -85,32 +102,51 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
   void run_chunk(int stage, int64_t chunk, void* const* operands, void* const* results,
                  void* scratch) override {
     if (stage < stages() - 1) return transpose_->run_chunk(stage, chunk, operands + 1, &scratch, nullptr);
-    const void* const right = transpose_ ? scratch : packed_.empty() ? operands[1] : fixed();
+    const void* const right = transpose_         ? scratch
+                              : steady_          ? kept_
+                              : !packed_.empty() ? packed_.data()
+                                                 : operands[1];
     void* const buffers[] = {operands[0], const_cast<void*>(right), results[0]};
     const int64_t begin = chunk * per_chunk_;
     code_->function()(buffers, begin, std::min(begin + per_chunk_, p_.outer_count()));
   }
   int64_t scratch_bytes() const override { return transpose_ ? p_.k * p_.n * 4 : 0; }
   std::string description() const override {
-    return fmt::format("{}blocks of {}×{}, {} chunks", transpose_ ? "transpose, " : "", p_.rows(),
-                       p_.panel_columns(), chunks(stages() - 1));
+    return fmt::format("{}blocks of {}×{}, {} chunks",
+                       transpose_ ? "transpose, "
+                       : steady_  ? "packed before, "
+                                  : "",
+                       p_.rows(), p_.block_columns(), chunks(stages() - 1));
   }
 
  private:
-  static Product packed_product(Product product, bool constant) {
-    product.panels_packed = constant;
+  SmallMatmul(const Product& product, std::shared_ptr<const Code> code, bool transpose_b, int64_t per_chunk,
+              double nanoseconds)
+      : p_(product),
+        code_(std::move(code)),
+        transpose_b_(transpose_b),
+        steady_(true),
+        per_chunk_(per_chunk),
+        nanoseconds_(nanoseconds) {}
+
+  static Product packed_product(Product product, bool packed) {
+    product.panels_packed = packed;
     return product;
   }
-  const void* fixed() const { return packed_.data(); }
 
-  void pack(const Array& constant, bool transposed, Array& packed) const {
-    const auto from = constant.as<float>();
-    const auto to = packed.as<float>();
-    const int64_t width = p_.panel_columns(), row = transposed ? 1 : p_.n, column = transposed ? p_.k : 1;
-    for (int64_t panel = 0; panel < p_.panels(); ++panel)
-      for (int64_t k = 0; k < p_.k; ++k)
-        for (int64_t n = panel * width; n < std::min((panel + 1) * width, p_.n); ++n)
-          to[(panel * p_.k + k) * width + n - panel * width] = from[k * row + n * column];
+  /// A panel of columns. What lies behind the last column is zero.
+  void pack(const float* from, float* to, int64_t panel) const {
+    const int64_t width = p_.panel_columns(), row = transpose_b_ ? 1 : p_.n, column = transpose_b_ ? p_.k : 1,
+                  first = panel * width, count = std::min(width, p_.n - first);
+    to += panel * p_.k * width;
+    for (int64_t k = 0; k < p_.k; ++k, to += width) {
+      const float* const own = from + k * row + first * column;
+      if (column == 1)
+        std::copy(own, own + count, to);
+      else
+        for (int64_t n = 0; n < count; ++n) to[n] = own[n * column];
+      std::fill(to + count, to + width, 0.0F);
+    }
   }
 
   void build_transpose() {
@@ -125,16 +161,19 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
 
   Product p_;
   std::shared_ptr<const Code> code_;
+  bool transpose_b_, steady_;
   std::unique_ptr<Kernel> kernel_;
   ChunkedKernel* transpose_ = nullptr;  // kernel_
   Array packed_;                        // a constant right side
+  float* kept_ = nullptr;               // a steady one
   int64_t per_chunk_ = 1;
   double nanoseconds_ = 0;
 };
 
 std::unique_ptr<Kernel> build_small(const KernelRequest& request) {
-  return std::make_unique<SmallMatmul>(operands_of(request.graph, request.node),
-                                       request.graph.constant_value(request.node.operands[1]));
+  const Array* constant = request.graph.constant_value(request.node.operands[1]);
+  return std::make_unique<SmallMatmul>(operands_of(request.graph, request.node), constant,
+                                       !constant && request.is_steady(1));
 }
 
 class SmallMatmulProvider : public OperatorProvider {
