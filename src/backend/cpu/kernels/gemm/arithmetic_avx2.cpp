@@ -162,23 +162,34 @@ void pack_left(const char* const* from, int64_t offset, int64_t count, int64_t r
   }
 }
 
-void pack_left_rows(const char* const* from, int64_t offset, int64_t rows, int64_t count, Unit* to) {
-  auto* packed = reinterpret_cast<float*>(to);
-  for (int64_t k = 0; k < count; k += 8, packed += 8 * kStep) {
-    const __m256i mask = first_lanes(count - k);
-    const bool whole = count - k >= 8;
-    __m256 x[8] = {};
-    for (int64_t r = 0; r < rows; ++r) {
-      const float* const row = reinterpret_cast<const float*>(from[r] + offset) + k;
-      x[r] = whole ? _mm256_loadu_ps(row) : _mm256_maskload_ps(row, mask);
-    }
-    transpose(x);
-    if (whole) {
+/// With the number of rows known all stays in registers.
+template <int kRows>
+void pack_left_rows_of(const char* const* from, int64_t offset, int64_t count, float* packed) {
+  const float* row[kRows];
+  for (int r = 0; r < kRows; ++r) row[r] = reinterpret_cast<const float*>(from[r] + offset);
+  __m256 x[8];
+  int64_t k = 0;
+  for (; k + 8 <= count; k += 8, packed += 8 * kStep) {
 #pragma GCC unroll 8
-      for (int i = 0; i < 8; ++i) _mm256_storeu_ps(packed + i * kStep, x[i]);
-    } else {
-      for (int64_t i = 0; i < count - k; ++i) _mm256_storeu_ps(packed + i * kStep, x[i]);
-    }
+    for (int r = 0; r < 8; ++r) x[r] = r < kRows ? _mm256_loadu_ps(row[r] + k) : _mm256_setzero_ps();
+    transpose(x);
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) _mm256_storeu_ps(packed + i * kStep, x[i]);
+  }
+  for (; k < count; ++k, packed += kStep)
+    for (int r = 0; r < kRows; ++r) packed[r] = row[r][k];
+}
+
+void pack_left_rows(const char* const* from, int64_t offset, int64_t rows, int64_t count, Unit* to) {
+  auto* const packed = reinterpret_cast<float*>(to);
+  switch (rows) {
+#define ROWS(n) \
+  case n:       \
+    return pack_left_rows_of<n>(from, offset, count, packed);
+    ROWS(1)
+    ROWS(2)
+    ROWS(3) ROWS(4) ROWS(5) ROWS(6)
+#undef ROWS
   }
 }
 
