@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/suggest.h"
 #include "cli/data_notes.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
@@ -29,11 +30,28 @@ std::vector<std::string> split_columns(const std::string& list) {
   return names;
 }
 
-std::string writable_formats(bool pipes = false) {
+std::vector<std::string> format_names(bool pipes = false) {
   std::vector<std::string> names;
   for (const data::Format* format : data::formats().all())
     if (format->create && (format->pipes || !pipes)) names.emplace_back(format->name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  return names;
+}
+std::string writable_formats(bool pipes = false) {
+  return fmt::format("{}", fmt::join(format_names(pipes), ", "));
+}
+
+/// The format asked for, else that which the name of the file to be written ends in.
+const data::Format& format_to_write(const std::string& asked, const std::string& out) {
+  const std::string name = asked.empty() ? data::format_by_ending(out) : asked;
+  if (asked.empty() && !data::formats().find(name))
+    fail<InputError>("{}: which format? {}{} Add --format and one of: {}", out,
+                     name.empty() ? "Its name has no ending that says so"
+                                  : fmt::format("'.{}' is the ending of none", name),
+                     did_you_mean(name, format_names(), "."), writable_formats());
+  const data::Format& format = data::formats().at(name);
+  if (!format.create)
+    fail<InputError>("{} can only be read; what can be written: {}", format.name, writable_formats());
+  return format;
 }
 
 /// Which names of classes are not written.
@@ -52,21 +70,19 @@ Action declare_data_convert(Command& command) {
   auto a = std::make_shared<ConvertArguments>();
   command.positional("SOURCE", a->source, "data of any format")
       .positional("OUT", a->out, "the file to write, - for standard output; for mds, a new folder")
-      .option("--format", a->format, "what to write: " + writable_formats())
+      .option("--format", a->format, "what to write, where OUT's ending does not say: " + writable_formats())
       .option("--columns", a->columns, "only these, as in image,label; by default all")
       .flag("--zstd", a->zstd, "compress (mds only)")
       .flag("--force", a->force, "replace a file that is there, unless SOURCE is read from it")
       .footer(
+          "  millrace data convert rows.csv rows.parquet\n"
           "  millrace data convert rows.parquet - --format csv\n"
-          "  millrace data convert train.tfrecord train.beton --format beton\n"
+          "  millrace data convert train.tfrecord train.beton\n"
           "  millrace data convert train.rec mds/train --format mds --columns image,label\n");
   a->header.declare(command);
   return [a] {
-    if (a->format.empty()) fail<InputError>("which format? Add --format and one of: {}", writable_formats());
-    const data::Format& format = data::formats().at(a->format);
-    if (!format.create)
-      fail<InputError>("{} can only be read; what can be written: {}", format.name, writable_formats());
-    if (a->zstd && a->format != "mds") fail<InputError>("--zstd goes with --format mds only");
+    const data::Format& format = format_to_write(a->format, a->out);
+    if (a->zstd && format.name != "mds") fail<InputError>("--zstd goes with --format mds only");
     const bool piped = a->out == "-" || a->out == standard_output;
     if (piped && !format.pipes)
       fail<InputError>("{}: {} is not written from its beginning to its end; name a file, or write {}",

@@ -1,6 +1,5 @@
 #include "task/prediction_writer.h"
 
-#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -68,15 +67,6 @@ class ArrayWriter final : public PredictionWriter {
   Array row_;
 };
 
-/// "parquet" of "out.parquet"; of other ends the format that is called so.
-std::string format_name(const std::string& path) {
-  const std::string end = std::filesystem::path(path).extension().string();
-  if (end == ".tsv" || end == ".tab") return "csv";
-  if (end == ".ndjson") return "jsonl";
-  if (end == ".feather" || end == ".ipc") return "arrow";
-  return end.empty() ? "" : end.substr(1);
-}
-
 }  // namespace
 
 bool is_array_file(const std::string& path) { return path.ends_with(".npy"); }
@@ -85,7 +75,7 @@ std::unique_ptr<PredictionWriter> prediction_writer(const std::string& path,
                                                     const std::vector<data::Column>& columns, int64_t samples,
                                                     int64_t width, bool half) {
   if (is_array_file(path)) return std::make_unique<ArrayWriter>(path, samples, width, half);
-  const data::Format* const format = data::formats().find(format_name(path));
+  const data::Format* const format = data::formats().find(data::format_by_ending(path));
   if (!format || !format->create)
     fail<InputError>("{}: predictions are written as .csv, .tsv, .jsonl, .parquet, .arrow or .npy", path);
   return std::make_unique<TableWriter>(*format, path, columns);

@@ -317,9 +317,9 @@ def test_tables_of_kinds_on_the_pages_are_those_of_the_program(millrace):
 
 
 def test_formats_on_the_page_of_data_are_those_of_the_program(millrace):
-    written = set(re.search(r"--format TEXT +what to write: (.*)", millrace("data", "convert", "--help").stdout)[1].split(", "))
+    written = set(re.search(r"--format TEXT +what to write, where OUT's ending does not say: (.*)", millrace("data", "convert", "--help").stdout)[1].split(", "))
     page = (ROOT / "docs/data.md").read_text()
-    assert set(re.search(r"--format (\w+(?:\|\w+)+)` copies", page)[1].split("|")) == written
+    assert set(re.search(r"--format (\w+(?:\|\w+)+)`: all columns", page)[1].split("|")) == written
     tables = "\n".join(table.split("\n\n")[0] for table in page.split("\n| Format | ")[1:])
     named = {{"FFCV": "beton"}.get(name, name.lower()) for name in re.findall(r"^\| (\w+)", tables, re.M)}
     assert written - named - set(re.findall(r"`--format (\w+)`", tables)) == {"webdataset"}  # which pack is for

@@ -109,6 +109,24 @@ def test_what_convert_cannot_do_is_said(millrace, source, tmp_path):
     assert "did you mean 'label'" in refused("--format", "mds", "--columns", "lable")
     assert "'text'" in refused("--format", "recordio", "--columns", "label,text,image")
     assert "mds only" in refused("--format", "beton", "--zstd")
+    near = millrace("data", "convert", source, tmp_path / "out.tfrecrd", code=1).stderr
+    assert "'.tfrecrd' is the ending of none; did you mean 'tfrecord'? Add --format" in near
+    far = millrace("data", "convert", source, tmp_path / "out.docx", code=1).stderr
+    assert "'.docx' is the ending of none. Add --format" in far
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_the_ending_of_a_file_says_its_format(millrace, tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("a,b\n1,x\n2,y\n")
+    for end, doc in [("parquet", "Parquet"), ("tsv", "CSV or TSV"), ("ndjson", "JSON lines"), ("tfrecords", "TFRecord"), ("feather", "Arrow")]:
+        out = tmp_path / f"out.{end}"
+        assert doc in millrace("data", "convert", rows, out).stdout
+        millrace("data", "convert", out, tmp_path / f"{end}.csv")
+        assert (tmp_path / f"{end}.csv").read_text().split() == rows.read_text().split()
+    # What is asked for by name goes before the ending.
+    millrace("data", "convert", rows, tmp_path / "really.parquet", "--format", "jsonl")
+    assert (tmp_path / "really.parquet").read_text().startswith("{")
 
 
 def test_the_formats_of_others_convert_into_each_other(millrace, data, tmp_path):

@@ -198,6 +198,16 @@ def test_names_without_rows_and_places_as_lines(millrace, tmp_path):
     assert "odd.csv: line 4 has 3 values, the first row has 2" in millrace("data", "head", tmp_path / "odd.csv", code=1).stderr
 
 
+def test_a_table_with_tabs_may_be_called_txt(millrace, tmp_path):
+    rows = tmp_path / "rows.txt"
+    rows.write_text("height\tsex\n" + "".join(f"{150 + i % 40}.5\t{'mf'[i % 2]}\n" for i in range(300)))
+    assert "height (real)" in millrace("data", "head", rows).stdout
+    assert 'kind = "table"' in millrace("init", rows).stdout
+    verse = tmp_path / "verse.txt"
+    verse.write_text("\tTo be\nor not to be\n" * 200)
+    assert "text (text)" in millrace("data", "head", verse).stdout
+
+
 def test_dates_and_numbers_by_keys(millrace, tmp_path):
     rows = ["when,code,y"] + [f"{1 + i % 12}/{1 + i % 9}/2024,{i % 5},{i % 12}" for i in range(300)]
     (tmp_path / "d.csv").write_text("\n".join(rows) + "\n")

@@ -1,6 +1,9 @@
 #include "data/formats/formats.h"
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
+#include <utility>
 
 #include "data/formats/text_sniff.h"
 #include "data/io/compression.h"
@@ -38,6 +41,26 @@ const Format* format_of(const RandomAccessFile& file) {
   const char* const text = text_format(file.read(0, std::min<uint64_t>(file.size(), sniffed_text)).text(),
                                        file.size() <= sniffed_text, is_piped(file.path()));
   return text ? &formats().at(text) : nullptr;
+}
+
+std::string format_by_ending(const std::string& path) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> called = {
+      {{"tsv", "csv"},
+       {"tab", "csv"},
+       {"ndjson", "jsonl"},
+       {"feather", "arrow"},
+       {"ipc", "arrow"},
+       {"rec", "recordio"},
+       {"tfrecords", "tfrecord"},
+       {"tar", "webdataset"},
+       {"svm", "libsvm"},
+       {"svmlight", "libsvm"},
+       {"txt", "text"}}};
+  std::string end = std::filesystem::path(path).extension().string();
+  if (!end.empty()) end.erase(0, 1);
+  const auto found =
+      std::find_if(called.begin(), called.end(), [&](const auto& each) { return each.first == end; });
+  return found == called.end() ? end : std::string(found->second);
 }
 
 }  // namespace millrace::data

@@ -24,6 +24,10 @@ Registry<Format>& formats();
 /// is none's, or when what it holds would have to be unpacked to know.
 const Format* format_of(const RandomAccessFile& file);
 
+/// What the ending of a file to be written calls its format: "parquet" of "out.parquet", "csv" of "out.tsv";
+/// of other endings these themselves, which may be no format's name, and "" without one.
+std::string format_by_ending(const std::string& path);
+
 /// A table of numbers and texts (csv_writer.cpp).
 std::unique_ptr<DatasetWriter> create_csv(const std::string& path, const std::vector<Column>& columns);
 

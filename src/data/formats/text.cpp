@@ -1,10 +1,10 @@
 // Plain text: a line is a sample, an empty one, too.
-#include <algorithm>
 
 #include "base/file.h"
 #include "base/format.h"
 #include "data/formats/formats.h"
 #include "data/formats/lines.h"
+#include "data/formats/text_sniff.h"
 
 namespace millrace::data {
 namespace {
@@ -69,7 +69,10 @@ MILLRACE_FORMAT(text){
     "plain text, a line a sample (.txt)",
     110,
     [](std::string_view path, std::span<const uint8_t> head) {
-      return path.ends_with(".txt") && std::find(head.begin(), head.end(), 0) == head.end();
+      constexpr size_t all_asked_for = 4096;
+      const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+      return path.ends_with(".txt") && text.find('\0') == std::string_view::npos &&
+             !is_delimited_by_tabs(text, text.size() < all_asked_for);
     },
     [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
         -> std::unique_ptr<Dataset> { return std::make_unique<Text>(path, std::move(files)); },

@@ -16,6 +16,9 @@ constexpr size_t sniffed_text = 1 << 16;
 /// `whole`: the head is all of it.
 const char* text_format(std::string_view head, bool whole, bool lines);
 
+/// Are these rows whose fields tabs delimit: two or more, all with as many tabs? Nobody writes so but tables.
+bool is_delimited_by_tabs(std::string_view head, bool whole);
+
 /// Is the first line names of columns, two or more, among them all of these or several? Then what is behind
 /// it are rows, be there none, or such as have other numbers of fields.
 bool begins_with_names(std::string_view head, std::span<const std::string> columns);

@@ -51,3 +51,14 @@ TEST_CASE("prose, JSON lines and what no one writes are no rows") {
   CHECK(kind_of("# a heading", true) == "text");
   CHECK(kind_of("\x89PNG\r\n\x1a\n", true) == "none");
 }
+
+TEST_CASE("a text whose lines all have as many tabs is a table") {
+  CHECK(is_delimited_by_tabs("a\tb\n1\t2\n", true));
+  CHECK(is_delimited_by_tabs("ham\tsee you, then\r\n\r\nspam\tWIN a prize\r\n", true));
+  CHECK(is_delimited_by_tabs("1\t2\t3\n4\t5\t6\n7\t", false));  // the last goes on
+  CHECK_FALSE(is_delimited_by_tabs("1\t2\t3\n4\t5\t6\n7\t", true));
+  CHECK_FALSE(is_delimited_by_tabs("a\tb\n1\t2\t3\n", true));
+  CHECK_FALSE(is_delimited_by_tabs("one line\tof a text\n", true));
+  CHECK_FALSE(is_delimited_by_tabs("to be\nor not\n", true));
+  CHECK_FALSE(is_delimited_by_tabs("", true));
+}

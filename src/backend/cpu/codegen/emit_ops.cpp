@@ -278,9 +278,11 @@ Value* scale(Builder& b, Value* x, Value* k) {
     return parts.size() > 1 ? llvm::concatenateVectors(b, parts) : parts[0];
   }
 #endif
-  // In two steps, so that subnormal results come out right.
+  // In two steps, so that subnormal results come out right. 1.5 × 2^23 more has k in its low bits; what a NaN
+  // has there does not matter.
   llvm::Type* words = shaped(b.getInt32Ty(), x->getType());
-  Value* n = b.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {words, k->getType()}, {k});
+  Value* magic = llvm::ConstantFP::get(k->getType(), 12582912.0);
+  Value* n = b.CreateSub(b.CreateBitCast(b.CreateFAdd(k, magic), words), b.CreateBitCast(magic, words));
   Value* half = b.CreateAShr(n, 1);
   const auto power = [&](Value* e) {
     return b.CreateBitCast(b.CreateShl(b.CreateAdd(e, integer(e, 127)), 23), x->getType());
