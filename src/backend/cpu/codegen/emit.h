@@ -11,9 +11,6 @@ class Module;
 
 namespace millrace::codegen {
 
-/// Bumped when the code for a nest changes: part of the key of cached machine code.
-inline constexpr int kCodegenVersion = 7;
-
 /// Adds `void name(void* const* buffers, int64_t begin, int64_t end)` to a module: the outer iterations
 /// [begin, end), begin < end.
 void emit(const Nest& nest, llvm::Module& module, const std::string& name);

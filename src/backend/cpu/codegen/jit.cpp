@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "backend/cpu/codegen/code_numbers.h"
+#include "backend/cpu/codegen/code_sources.h"
 #include "backend/cpu/codegen/emit.h"
 #include "backend/cpu/codegen/object_cache.h"
 #include "base/cpu.h"
@@ -96,8 +96,8 @@ Jit::Jit() {
   builder_->setRelocationModel(llvm::Reloc::PIC_);
   builder_->setCodeModel(llvm::CodeModel::Small);
   builder_->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Standard;  // where `contract` says so
-  key_prefix_ = fmt::format("codegen {} {} LLVM {} {} {}\n", kCodegenVersion, code_numbers(),
-                            LLVM_VERSION_STRING, builder_->getCPU(), builder_->getFeatures().getString());
+  key_prefix_ = fmt::format("codegen {} LLVM {} {} {}\n", code_sources(), LLVM_VERSION_STRING,
+                            builder_->getCPU(), builder_->getFeatures().getString());
   lljit_ = check(orc::LLJITBuilder().setJITTargetMachineBuilder(*builder_).create(), "start its linker");
 
   // Compiled code calls the C library's functions: exp, pow, memset …

@@ -1,0 +1,11 @@
+#include "backend/cpu/codegen/code_sources.h"
+
+namespace millrace::codegen {
+
+std::string_view code_sources() {
+  return
+#include "generated/code_sources.inc"
+      ;
+}
+
+}  // namespace millrace::codegen
