@@ -80,7 +80,7 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
   /// What is kept is a program's own.
   std::unique_ptr<Kernel> another() const override {
     if (!steady_) return nullptr;
-    return std::unique_ptr<Kernel>(new SmallMatmul(p_, code_, transpose_b_, per_chunk_, nanoseconds_));
+    return std::make_unique<SmallMatmul>(Operands{p_, transpose_b_}, nullptr, true);
   }
   int64_t kept_bytes() const override { return steady_ ? 4 * p_.panels() * p_.k * p_.panel_columns() : 0; }
   void prepare(void* const* operands, void* kept, void* /*scratch*/, DeviceContext device) override {
@@ -120,15 +120,6 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
   }
 
  private:
-  SmallMatmul(const Product& product, std::shared_ptr<const Code> code, bool transpose_b, int64_t per_chunk,
-              double nanoseconds)
-      : p_(product),
-        code_(std::move(code)),
-        transpose_b_(transpose_b),
-        steady_(true),
-        per_chunk_(per_chunk),
-        nanoseconds_(nanoseconds) {}
-
   static Product packed_product(Product product, bool packed) {
     product.panels_packed = packed;
     return product;
