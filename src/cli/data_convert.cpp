@@ -42,7 +42,7 @@ std::string writable_formats(bool pipes = false) {
 
 /// The format asked for, else that which the name of the file to be written ends in.
 const data::Format& format_to_write(const std::string& asked, const std::string& out) {
-  const std::string name = asked.empty() ? data::format_by_ending(out) : asked;
+  const std::string name = asked.empty() ? data::format_by_ending(out, true) : asked;
   if (asked.empty() && !data::formats().find(name))
     fail<InputError>("{}: which format? {}{} Add --format and one of: {}", out,
                      name.empty() ? "Its name has no ending that says so"

@@ -124,6 +124,8 @@ def test_the_ending_of_a_file_says_its_format(millrace, tmp_path):
         assert doc in millrace("data", "convert", rows, out).stdout
         millrace("data", "convert", out, tmp_path / f"{end}.csv")
         assert (tmp_path / f"{end}.csv").read_text().split() == rows.read_text().split()
+    millrace("data", "convert", rows, tmp_path / "b.txt", "--columns", "b")
+    assert (tmp_path / "b.txt").read_text() == "x\ny\n"
     # What is asked for by name goes before the ending.
     millrace("data", "convert", rows, tmp_path / "really.parquet", "--format", "jsonl")
     assert (tmp_path / "really.parquet").read_text().startswith("{")

@@ -43,8 +43,8 @@ const Format* format_of(const RandomAccessFile& file) {
   return text ? &formats().at(text) : nullptr;
 }
 
-std::string format_by_ending(const std::string& path) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> called = {
+std::string format_by_ending(const std::string& path, bool lines) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> called = {
       {{"tsv", "csv"},
        {"tab", "csv"},
        {"ndjson", "jsonl"},
@@ -54,10 +54,10 @@ std::string format_by_ending(const std::string& path) {
        {"tfrecords", "tfrecord"},
        {"tar", "webdataset"},
        {"svm", "libsvm"},
-       {"svmlight", "libsvm"},
-       {"txt", "text"}}};
+       {"svmlight", "libsvm"}}};
   std::string end = std::filesystem::path(path).extension().string();
   if (!end.empty()) end.erase(0, 1);
+  if (lines && end == "txt") return "text";
   const auto found =
       std::find_if(called.begin(), called.end(), [&](const auto& each) { return each.first == end; });
   return found == called.end() ? end : std::string(found->second);

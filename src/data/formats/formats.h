@@ -25,8 +25,9 @@ Registry<Format>& formats();
 const Format* format_of(const RandomAccessFile& file);
 
 /// What the ending of a file to be written calls its format: "parquet" of "out.parquet", "csv" of "out.tsv";
-/// of other endings these themselves, which may be no format's name, and "" without one.
-std::string format_by_ending(const std::string& path);
+/// of other endings these themselves, which may be no format's name, and "" without one. ".txt" is a format's
+/// where `lines` of text may be meant, which predictions are not.
+std::string format_by_ending(const std::string& path, bool lines = false);
 
 /// A table of numbers and texts (csv_writer.cpp).
 std::unique_ptr<DatasetWriter> create_csv(const std::string& path, const std::vector<Column>& columns);
