@@ -1,5 +1,4 @@
 // Plain text: a line is a sample, an empty one, too.
-
 #include "base/file.h"
 #include "base/format.h"
 #include "data/formats/formats.h"

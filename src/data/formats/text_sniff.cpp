@@ -84,19 +84,8 @@ bool is_written(std::string_view head) {
 }  // namespace
 
 bool is_delimited_by_tabs(std::string_view head, bool whole) {
-  ptrdiff_t rows = 0, tabs = 0;
-  while (!head.empty()) {
-    const size_t end = head.find('\n');
-    if (end == std::string_view::npos && !whole && rows > 0) break;  // it goes on
-    const std::string_view row = head.substr(0, end);
-    head.remove_prefix(std::min(head.size(), row.size() + 1));
-    if (row.empty() || row == "\r") continue;
-    const ptrdiff_t own = std::count(row.begin(), row.end(), '\t');
-    if (own == 0 || (rows > 0 && own != tabs)) return false;
-    tabs = own;
-    ++rows;
-  }
-  return rows >= 2;
+  const DelimitedRows found = cut_rows(head, whole, {'\t', false});
+  return found.even && found.rows >= 2 && found.fields >= 2;
 }
 
 const char* text_format(std::string_view head, bool whole, bool lines) {
