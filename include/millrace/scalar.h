@@ -30,6 +30,7 @@ enum class ScalarOp {
   cos,
   tanh,
   erf,
+  sigmoid,
   logical_not,
   bit_not,
   // binary

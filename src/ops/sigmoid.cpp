@@ -6,10 +6,7 @@ using namespace millrace;
 
 MILLRACE_OPERATOR(sigmoid) {
   Operator op = ops::elementwise_unary("sigmoid", "1 / (1 + exp(−x))");
-  op.scalar = [](ScalarBuilder& b, std::span<const Scalar> x, const Node&) {
-    const Scalar one = b.constant(b.dtype(x[0]), 1);
-    return b.div(one, b.add(one, b.exp(b.neg(x[0]))));
-  };
+  set_scalar(op, ScalarOp::sigmoid);
   op.gradient = [](const GradientContext& c) {
     ops::Build b(c.graph);
     const Value g = c.result_gradients[0];

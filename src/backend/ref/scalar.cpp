@@ -80,6 +80,8 @@ double float_unary(ScalarOp op, double a, DType dtype) {
       return std::tanh(a);
     case ScalarOp::erf:
       return std::erf(a);
+    case ScalarOp::sigmoid:
+      return 1 / (1 + std::exp(-a));
     default:
       unsupported(op, dtype);
   }

@@ -45,6 +45,7 @@ const auto f_exp = [](double x) { return std::exp(x); };
 const auto f_log = [](double x) { return std::log(x); };
 const auto f_tanh = [](double x) { return std::tanh(x); };
 const auto f_erf = [](double x) { return std::erf(x); };
+const auto f_sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
 
 }  // namespace
 
@@ -58,6 +59,8 @@ TEST_CASE("Elementary functions are accurate to a few units in the last place") 
   CHECK(worst("tanh", f_tanh, -0.7f, 0.7f) <= 2.5);
   CHECK(worst("erf", f_erf, -6, 6) <= 4);
   CHECK(worst("erf", f_erf, -1, 1) <= 4);
+  CHECK(worst("sigmoid", f_sigmoid, -87.3f, 90) <= 2.5);  // below, results are not normal
+  CHECK(worst("sigmoid", f_sigmoid, -1, 1) <= 2.5);
   CHECK(worst(
             "sin", [](double x) { return std::sin(x); }, -1e4f, 1e4f) <= 1.1);
 }
@@ -83,8 +86,9 @@ TEST_CASE("Elementary functions of every exponent") {
 
 TEST_CASE("Elementary functions of special values") {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
-  const std::vector<float> values{0.0f,   -0.0f,   inf,      -inf,  nan,     1e-45f, -1e-45f,
-                                  1e-39f, 3.4e38f, -3.4e38f, 88.8f, -103.9f, -1.0f};
+  const float odd_nan = std::bit_cast<float>(0x7FC001FFu);
+  const std::vector<float> values{0.0f,    -0.0f,  inf,     -inf,     nan,   odd_nan, 1e-45f,
+                                  -1e-45f, 1e-39f, 3.4e38f, -3.4e38f, 88.8f, -103.9f, -1.0f};
   const auto check = [&](const std::string& op, const std::function<double(double)>& exact) {
     const Array got = run_op(op, values);
     for (size_t i = 0; i < values.size(); ++i) {
@@ -98,6 +102,7 @@ TEST_CASE("Elementary functions of special values") {
   check("log", f_log);
   check("tanh", f_tanh);
   check("erf", f_erf);
+  check("sigmoid", f_sigmoid);
   check("sqrt", [](double x) { return std::sqrt(x); });
 }
 

@@ -317,11 +317,11 @@ int Dag::fma(int a, int b, int c) {
   return intern(std::move(e));
 }
 
-int Dag::scale(int a, int k) {
+int Dag::scale(int a, int shifted) {
   Expr e;
   e.kind = ExprKind::scale;
   e.dtype = f32;
-  e.args = {a, k};
+  e.args = {a, shifted};
   return intern(std::move(e));
 }
 

@@ -88,8 +88,9 @@ class Dag {
   int cast(int a, DType dtype);
   /// a × b + c with one rounding.
   int fma(int a, int b, int c);
-  /// a × 2^k (f32, k a whole number from −150 to 130, or NaN where a is NaN) with one rounding.
-  int scale(int a, int k);
+  /// a × 2^k with one rounding (f32); `shifted` is k + 1.5 × 2^23, k a whole number from −150 to 130, or NaN
+  /// where a is.
+  int scale(int a, int shifted);
   /// The same bits, of a value of dtype `from`, as another type of the same width.
   int bitcast(int a, DType from, DType dtype);
   /// An f32 rounded to the precision of a 16-bit float.

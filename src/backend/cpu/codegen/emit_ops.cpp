@@ -259,12 +259,13 @@ Value* emit_cast(Builder& b, Value* x, DType from, DType to) {
   return b.CreateIntCast(x, type, !is_unsigned(from));
 }
 
-Value* scale(Builder& b, Value* x, Value* k) {
+Value* scale(Builder& b, Value* x, Value* shifted) {
 #if defined(__x86_64__)
   static const bool has = cpu_has("avx512f");
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
   if (const unsigned lanes = vector ? vector->getNumElements() : 0; has && lanes >= 16 && lanes % 16 == 0) {
     // One instruction, of 16 lanes.
+    Value* k = b.CreateFSub(shifted, llvm::ConstantFP::get(shifted->getType(), 12582912.0));
     std::vector<Value*> parts;
     for (unsigned from = 0; from < lanes; from += 16) {
       std::vector<int> mask(16);
@@ -278,11 +279,9 @@ Value* scale(Builder& b, Value* x, Value* k) {
     return parts.size() > 1 ? llvm::concatenateVectors(b, parts) : parts[0];
   }
 #endif
-  // In two steps, so that subnormal results come out right. 1.5 × 2^23 more has k in its low bits; what a NaN
-  // has there does not matter.
-  llvm::Type* words = shaped(b.getInt32Ty(), x->getType());
-  Value* magic = llvm::ConstantFP::get(k->getType(), 12582912.0);
-  Value* n = b.CreateSub(b.CreateBitCast(b.CreateFAdd(k, magic), words), b.CreateBitCast(magic, words));
+  // In two steps, so that subnormal results come out right. The low bits hold k, and half of it; what stands
+  // above them leaves to the left, and what a NaN has there does not matter.
+  Value* n = b.CreateBitCast(shifted, shaped(b.getInt32Ty(), x->getType()));
   Value* half = b.CreateAShr(n, 1);
   const auto power = [&](Value* e) {
     return b.CreateBitCast(b.CreateShl(b.CreateAdd(e, integer(e, 127)), 23), x->getType());

@@ -22,7 +22,7 @@ llvm::Value* emit_unary(Builder& b, ScalarOp op, DType dtype, llvm::Value* x);
 llvm::Value* emit_binary(Builder& b, ScalarOp op, DType dtype, llvm::Value* x, llvm::Value* y);
 llvm::Value* emit_cast(Builder& b, llvm::Value* x, DType from, DType to);
 /// x × 2^k, as Dag::scale.
-llvm::Value* scale(Builder& b, llvm::Value* x, llvm::Value* k);
+llvm::Value* scale(Builder& b, llvm::Value* x, llvm::Value* shifted);
 /// From the loaded type to the computed one, and back (16-bit floats round to nearest even).
 llvm::Value* from_memory(Builder& b, llvm::Value* x, DType memory);
 llvm::Value* to_memory(Builder& b, llvm::Value* x, DType memory);

@@ -135,6 +135,7 @@ Scalar Lowering::unary(ScalarOp op, Scalar a) {
     case ScalarOp::cos:
     case ScalarOp::tanh:
     case ScalarOp::erf:
+    case ScalarOp::sigmoid:
       return make(elementary(dag_, op, expr(a)), type);
     default:
       return make(dag_.unary(op, expr(a)), type);

@@ -36,20 +36,46 @@ struct DagBuilder {
   }
 };
 
-/// x = k ln 2 + r (Cephes expf, S. Moshier), times 2^k what e^r is within 3e-9 of itself: 1 + r + r² p(r), of
-/// which p is the minimax polynomial for |r| < 0.3468.
-int exp_f32(DagBuilder& b, int x) {
-  x = b.select(b.less(x, b.f(-104)), b.f(-104), x);  // a NaN stays
-  x = b.select(b.less(b.f(89), x), b.f(89), x);
-  // Adding 1.5 × 2^23 rounds to an integer and leaves it in the low bits.
-  const int magic = b.f(12582912.0);
-  const int shifted = b.fma(x, b.f(1.44269504088896341), magic);
-  const int k = b.sub(shifted, magic);
+/// 1.5 × 2^23: adding it rounds to an integer and leaves that in the low bits.
+constexpr double kMagic = 12582912.0;
+
+/// e^x = fraction × 2^k, and k + kMagic.
+struct Power {
+  int fraction, shifted;
+};
+
+/// x = k ln 2 + r (Cephes expf, S. Moshier); the fraction is within 3e-9 of e^r: 1 + r + r² p(r), of which p
+/// is the minimax polynomial for |r| < 0.3468.
+Power power_of_e(DagBuilder& b, int x) {
+  const int shifted = b.fma(x, b.f(1.44269504088896341), b.f(kMagic));
+  const int k = b.sub(shifted, b.f(kMagic));
   int r = b.fma(k, b.f(-0.693359375), x);
   r = b.fma(k, b.f(2.12194440e-4), r);
   const int e = b.polynomial(
       r, {1.3814517461e-3, 8.3687559475e-3, 4.1668391840e-2, 1.6666520310e-1, 4.9999993426e-1, 1, 1});
-  return b.dag.scale(e, k);
+  return {e, shifted};
+}
+
+/// A NaN stays.
+int at_least(DagBuilder& b, int x, double low) { return b.select(b.less(x, b.f(low)), b.f(low), x); }
+int at_most(DagBuilder& b, int x, double high) { return b.select(b.less(b.f(high), x), b.f(high), x); }
+
+int exp_f32(DagBuilder& b, int x) {
+  const Power power = power_of_e(b, at_most(b, at_least(b, x, -104), 89));
+  return b.dag.scale(power.fraction, power.shifted);
+}
+
+/// 1 / (1 + e^−x). 2^k is written as a float's exponent, which is ∞ for k = 128: what would be below the
+/// normal numbers then is 0.
+int sigmoid_f32(DagBuilder& b, int x) {
+  const Power power = power_of_e(b, b.dag.unary(ScalarOp::neg, at_most(b, at_least(b, x, -89), 87)));
+  const int two_to_k = b.value(b.add(b.shift_left(b.bits(power.shifted), 23), b.i(0x3F800000)));
+  return b.dag.binary(ScalarOp::div, b.f(1), b.fma(power.fraction, two_to_k, b.f(1)));
+}
+
+int sigmoid_f64(Dag& dag, int x) {
+  const int one = dag.constant(f64, 1), e = dag.call("exp", {dag.unary(ScalarOp::neg, x)});
+  return dag.binary(ScalarOp::div, one, dag.binary(ScalarOp::add, one, e));
 }
 
 /// Cephes logf (S. Moshier), mantissa in [√½, √2).
@@ -76,16 +102,18 @@ int log_f32(DagBuilder& b, int x) {
                   low);
 }
 
-/// 1 − 2 / (e^2|x| + 1), and an odd polynomial near 0 (Cephes tanhf).
+/// 1 − 2 / (e^2|x| + 1), which is 1 from 9.02 on, and an odd polynomial near 0 (Cephes tanhf).
 int tanh_f32(DagBuilder& b, int x) {
-  const int size = b.dag.unary(ScalarOp::abs, x);
-  const int e = exp_f32(b, b.add(size, size));
+  const int size = b.dag.unary(ScalarOp::abs, x), bounded = at_most(b, size, 10);
+  const Power power = power_of_e(b, b.add(bounded, bounded));
+  // k is from 0 to 29: it is added to the exponent.
+  const int e = b.value(b.add(b.bits(power.fraction), b.shift_left(b.bits(power.shifted), 23)));
   const int far = b.sub(b.f(1), b.dag.binary(ScalarOp::div, b.f(2), b.add(e, b.f(1))));
   const int z = b.mul(x, x);
   const int p = b.polynomial(
       z, {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1});
   const int near = b.fma(b.mul(p, z), size, size);
-  return b.copysign(b.select(b.less(size, b.f(0.625)), near, far), x);
+  return b.copysign(b.select(b.less(b.f(0.625), size), far, near), x);
 }
 
 /// x · p(x²) for |x| < 3.92, where p is a Chebyshev fit of erf(x)/x in x² mapped to [−1, 1] (Horner's scheme
@@ -117,6 +145,8 @@ int elementary(Dag& dag, ScalarOp op, int x) {
       return single ? tanh_f32(b, x) : dag.call("tanh", {x});
     case ScalarOp::erf:
       return single ? erf_f32(b, x) : dag.call("erf", {x});
+    case ScalarOp::sigmoid:
+      return single ? sigmoid_f32(b, x) : sigmoid_f64(dag, x);
     case ScalarOp::sin:
       return dag.call(single ? "sinf" : "sin", {x});
     case ScalarOp::cos:
