@@ -14,6 +14,8 @@ namespace millrace {
 namespace {
 
 constexpr int max_group_nodes = 160;
+/// Each part of a split has the code of what is before the split once more.
+constexpr int max_parts = 8;
 
 /// A set of nodes that become one loop nest over `space`.
 struct Group {
@@ -120,6 +122,7 @@ class Fuser {
   /// How node i is read by the members of group g.
   struct Access {
     bool any_direct = false, any_indirect = false, windowed = false;
+    bool single = true;  // each indirect reader is itself read at g's own index alone
     int indirect_users = 0;
   };
   Access access(int i, int g) const {
@@ -132,6 +135,7 @@ class Fuser {
       } else {
         a.any_indirect = true;
         ++a.indirect_users;
+        a.single = a.single && home->direct;
         a.windowed = a.windowed || loads_again(u);
       }
     }
@@ -232,9 +236,13 @@ class Fuser {
       const Access a = access(i, g);
       const bool room =
           static_cast<int>(groups_[g].members.size() + groups_[g].inlined.size()) < max_group_nodes;
-      const bool once =
-          !a.any_indirect || (!a.any_direct && a.indirect_users == 1 && !a.windowed &&
-                              (count(groups_[g].space) <= count(shape(i)) || one_a_row(i, groups_[g].space)));
+      // As many elements are computed as there are: for one reader, or for the parts of a split.
+      const int64_t mine = count(shape(i)), space = count(groups_[g].space);
+      const bool parts =
+          a.single && !compared_[i] && a.indirect_users <= max_parts && a.indirect_users * space <= mine;
+      const bool once = !a.any_indirect ||
+                        (!a.any_direct && !a.windowed &&
+                         (a.indirect_users == 1 ? space <= mine || one_a_row(i, groups_[g].space) : parts));
       if (room && once) return own(i, g, !a.any_indirect);
     }
     if (!outside && cheap_to_repeat(i)) {

@@ -77,6 +77,31 @@ TEST_CASE("a nest on both sides of a cut is seen by what is merged later") {
   for (int o = 0; o < 3; ++o) CHECK(difference(program.output(o), expected[o]) < 1e-4);
 }
 
+TEST_CASE("what is cut into parts that one nest reads is computed there, unless the parts overlap") {
+  const auto graph_of = [](int64_t apart) {
+    Graph graph;
+    ops::Build b(graph);
+    const Value x = graph.input("x", {f32, {8, 3 * apart + 16}}), w = graph.input("w", {f32, {8, 1}});
+    const Value whole = b.unary("exp", b.mul(x, w));
+    const auto part = [&](int64_t k) {
+      const Attributes bounds{{"starts", std::vector<int64_t>{0, k * apart}},
+                              {"ends", std::vector<int64_t>{8, k * apart + 16}}};
+      return graph.add("slice", {whole}, bounds);
+    };
+    graph.set_outputs({b.add(b.mul(part(0), part(1)), b.mul(part(2), part(3)))});
+    return graph;
+  };
+  for (const int64_t apart : {16, 15}) {
+    const Graph graph = graph_of(apart);
+    CHECK(test::count(fused(graph), "fused") == (apart == 16 ? 1 : 2));
+    Program program = Program::compile(graph);
+    const std::vector<Array> inputs = test::inputs_for(graph);
+    for (size_t i = 0; i < inputs.size(); ++i) program.bind_input(static_cast<int>(i), inputs[i]);
+    program.run();
+    CHECK(difference(program.output(0), ref::evaluate(graph, inputs)[0]) < 1e-6);
+  }
+}
+
 TEST_CASE("a value needed in two nests is computed in both when that costs no more reads, else stored") {
   for (const char* op : {"neg", "exp"}) {
     Graph graph;
