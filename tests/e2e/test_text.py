@@ -330,10 +330,10 @@ def test_examples_of_texts_learn(millrace, data, tmp_path):
     assert draft["test"]["accuracy"] > 0.98
     runs = json.loads(millrace("train", "examples/sms-ngrams.toml", "--out", tmp_path / "runs", "--json", env=environment).stdout)
     assert runs["test"]["f1"] > 0.95
-    play = json.loads(millrace("train", "examples/shakespeare.toml", "train.steps=100", "train.batch=16", "--out", tmp_path / "play", "--json",
+    play = json.loads(millrace("train", "examples/shakespeare.toml", "train.steps=100", "train.batch=8", "model.depth=2", "--out", tmp_path / "play", "--json",
                                env=environment).stdout)
     assert play["test"]["bits-per-byte"] < 4.7  # 4.82 is what the letters' frequencies alone give
-    pairs = json.loads(millrace("train", "examples/shakespeare-bpe.toml", "train.steps=150", "train.batch=16", "--out", tmp_path / "pairs", "--json",
+    pairs = json.loads(millrace("train", "examples/shakespeare-bpe.toml", "train.steps=220", "train.batch=8", "model.depth=1", "--out", tmp_path / "pairs", "--json",
                                 env=environment).stdout)
     assert pairs["test"]["bits-per-byte"] < 3.35  # 3.43 is what the pairs' frequencies alone give
 
