@@ -129,7 +129,7 @@ struct Arithmetic {
 
 const Arithmetic& arithmetic_f32();
 const Arithmetic& arithmetic_bf16();
-/// Without `interleave`, which the first layers of networks need, and `shuffle`.
+/// Without `shuffle`.
 const Arithmetic& arithmetic_f32_avx2();
 /// By tiles. The one may be called where tiles_work() only; the other computes the same bits without them,
 /// for tests.

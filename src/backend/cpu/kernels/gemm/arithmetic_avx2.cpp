@@ -1,7 +1,7 @@
 // Products of f32 on AVX2: blocks of 6×16 stay in its sixteen registers. A panel has 16 columns, so that it
-// fills every set of the first-level cache alike and stays there while rows go by. Left sides are always
-// packed by columns: numbers of six rows at the same place of their cache lines could not be read in one
-// cycle.
+// fills every set of the first-level cache alike and stays there while rows go by. Left sides are packed by
+// columns: numbers of six rows at the same place of their cache lines could not be read in one cycle. Rows of
+// a picture of few channels begin a few numbers apart and are read as they lie.
 #include <cstdint>
 #include <cstring>
 #include <immintrin.h>
@@ -79,24 +79,26 @@ template <int kRows, bool kWhole>
 }
 
 /// [6 rows] · [16 columns] over four units, or one: a thread that shares its core with another begins three
-/// instructions a cycle then, so that what only counts has to be rare.
+/// instructions a cycle then, so that what only counts has to be rare. `row`, `unit`: from one to the next.
 template <int kRows, int kUnits>
-[[gnu::always_inline]] inline void add_units(const float* a, const float* b, __m256 (&sum)[kRows][2]) {
+[[gnu::always_inline]] inline void add_units(const float* a, int64_t row, int64_t unit, const float* b,
+                                             __m256 (&sum)[kRows][2]) {
 #pragma GCC unroll 4
   for (int k = 0; k < kUnits; ++k) {
     const __m256 right[2] = {_mm256_load_ps(b + kPanel * k), _mm256_load_ps(b + kPanel * k + 8)};
 #pragma GCC unroll 6
     for (int r = 0; r < kRows; ++r) {
-      const __m256 one = _mm256_broadcast_ss(a + kStep * k + r);
+      const __m256 one = _mm256_broadcast_ss(a + unit * k + row * r);
       accumulate(sum[r][0], one, right[0]);
       accumulate(sum[r][1], one, right[1]);
     }
   }
 }
 
-template <int kRows>
+template <int kRows, bool kByRows>
 void block(const Block& x) {
   const auto *a = reinterpret_cast<const float*>(x.a), *b = reinterpret_cast<const float*>(x.b);
+  const int64_t row = kByRows ? x.step : 1, unit = kByRows ? 1 : kStep;
   const char* ahead = static_cast<const char*>(x.ahead.from ? x.ahead.from : x.b);
   const int64_t ahead_step = x.ahead.step;
   __m256 sum[kRows][2];
@@ -108,15 +110,18 @@ void block(const Block& x) {
     if (x.add) _mm_prefetch(x.c + r * x.ldc, _MM_HINT_T0);
     if (to) _mm_prefetch(to + r * x.finish->step, _MM_HINT_T0);
   }
-  int64_t k = x.units;
-  for (; k >= 4; k -= 4, a += 4 * kStep, b += 4 * kPanel, ahead += 4 * ahead_step) {
-    _mm_prefetch(ahead, _MM_HINT_T1);
-    if (ahead_step > 16)  // else the four fall into one line
+  for (int64_t segment = 0; segment < (kByRows ? x.segments : 1); ++segment) {
+    const float* at = a + segment * x.segment_step;
+    int64_t k = x.units;
+    for (; k >= 4; k -= 4, at += 4 * unit, b += 4 * kPanel, ahead += 4 * ahead_step) {
+      _mm_prefetch(ahead, _MM_HINT_T1);
+      if (ahead_step > 16)  // else the four fall into one line
 #pragma GCC unroll 3
-      for (int i = 1; i < 4; ++i) _mm_prefetch(ahead + i * ahead_step, _MM_HINT_T1);
-    add_units<kRows, 4>(a, b, sum);
+        for (int i = 1; i < 4; ++i) _mm_prefetch(ahead + i * ahead_step, _MM_HINT_T1);
+      add_units<kRows, 4>(at, row, unit, b, sum);
+    }
+    for (; k > 0; --k, at += unit, b += kPanel) add_units<kRows, 1>(at, row, unit, b, sum);
   }
-  for (; k > 0; --k, a += kStep, b += kPanel) add_units<kRows, 1>(a, b, sum);
   x.columns >= kPanel ? store<kRows, true>(x, sum) : store<kRows, false>(x, sum);
 }
 
@@ -124,7 +129,7 @@ void multiply(const Block& x) {
   switch (x.rows) {
 #define ROWS(n) \
   case n:       \
-    return block<n>(x);
+    return x.by_rows ? block<n, true>(x) : block<n, false>(x);
     ROWS(1)
     ROWS(2)
     ROWS(3) ROWS(4) ROWS(5) ROWS(6)
@@ -210,6 +215,20 @@ void pack_columns(const void* from, int64_t stride, int64_t columns, int64_t cou
     }
 }
 
+template <int kChannels>
+void interleave_some(const char* const* from, int64_t count, Unit* to) {
+  auto* const pixels = reinterpret_cast<float*>(to);
+  for (int64_t i = 0; i < count; ++i)
+    for (int c = 0; c < kChannels; ++c)
+      pixels[i * kChannels + c] = reinterpret_cast<const float*>(from[c])[i];
+}
+
+void interleave(const char* const* from, int64_t channels, int64_t count, Unit* to) {
+  constexpr void (*kinds[])(const char* const*, int64_t, Unit*) = {interleave_some<1>, interleave_some<2>,
+                                                                   interleave_some<3>, interleave_some<4>};
+  kinds[channels - 1](from, count, to);
+}
+
 void copy(const float* from, void* to, int64_t count) {
   std::memcpy(to, from, static_cast<size_t>(count * kFloat));
 }
@@ -230,7 +249,7 @@ const Arithmetic& arithmetic_f32_avx2() {
                                   .pack_left_rows = pack_left_rows,
                                   .pack_rows = pack_rows,
                                   .pack_columns = pack_columns,
-                                  .interleave = nullptr,
+                                  .interleave = interleave,
                                   .round = copy,
                                   .shuffle = nullptr};
   return f32;

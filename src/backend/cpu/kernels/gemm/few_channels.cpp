@@ -19,6 +19,11 @@ namespace {
 constexpr int64_t kMostChannels = 4;
 constexpr int64_t kSlack = 64;  // units behind a row that interleaving may write
 
+/// By vectors: tiles would read what lies between the rows.
+const Arithmetic& vector_arithmetic(DType dtype) {
+  return dtype == f32 ? product_arithmetic(f32) : arithmetic_of(dtype);
+}
+
 // The first layer of a network on pictures: constant weights [out, in ≤ 4, kh, kw]. A chunk is some rows of
 // the result. It copies the rows of the picture that they meet, pixel by pixel (the channels of a pixel are
 // whole units) and between zeros, so that the left side of the product need not be gathered: what a result
@@ -27,7 +32,7 @@ class FewChannels : public ChunkedKernel, public PackingKernel {
  public:
   FewChannels(const Geometry& g, const Array& weights, const Epilogue& epilogue)
       : g_(g),
-        arithmetic_(arithmetic_of(g.dtype)),
+        arithmetic_(vector_arithmetic(g.dtype)),
         epilogue_(epilogue),
         pixel_units_((g.in_channels + arithmetic_.unit - 1) / arithmetic_.unit),
         row_units_(g.kernel_width * pixel_units_),
@@ -35,8 +40,8 @@ class FewChannels : public ChunkedKernel, public PackingKernel {
         buffer_row_(columns_ * pixel_units_ + kSlack),
         parts_(parts_of(g)),
         slots_(static_cast<int>(std::min<int64_t>({chunks(0), available_cpus(), 64}))) {
-    const int64_t panels = (g.out_channels + block_columns - 1) / block_columns;
-    packed_ = shared_form(weights, "few channels", {f32, {panels * depth * block_columns}},
+    const int64_t panel = arithmetic_.panel, columns = round_up(g.out_channels, panel);
+    packed_ = shared_form(weights, fmt::format("few channels, panels of {}", panel), {f32, {columns * depth}},
                           [&](Array& packed) { pack(weights, static_cast<char*>(packed.data())); });
   }
 
@@ -114,15 +119,14 @@ class FewChannels : public ChunkedKernel, public PackingKernel {
     std::memset(behind, 0, static_cast<size_t>(to + columns_ * pixel_units_ - behind) * sizeof(Unit));
   }
 
-  /// From [out, in, kh, kw] to panels of [kh, kw, channels of a pixel] units × 32.
+  /// From [out, in, kh, kw] to panels of [kh, kw, channels of a pixel] units × columns.
   void pack(const Array& weights, char* to) const {
-    const int64_t bytes = arithmetic_.bytes, unit = arithmetic_.unit,
+    const int64_t bytes = arithmetic_.bytes, unit = arithmetic_.unit, panel = arithmetic_.panel,
                   taps = g_.kernel_height * g_.kernel_width;
     for (int64_t n = 0; n < g_.out_channels; ++n)
       for (int64_t tap = 0; tap < taps; ++tap)
         for (int64_t c = 0; c < g_.in_channels; ++c) {
-          const int64_t at = n / block_columns * depth * block_columns +
-                             (tap * pixel_units_ + c / unit) * block_columns + n % block_columns;
+          const int64_t at = n / panel * depth * panel + (tap * pixel_units_ + c / unit) * panel + n % panel;
           std::memcpy(
               to + at * static_cast<int64_t>(sizeof(Unit)) + c % unit * bytes,
               static_cast<const char*>(weights.data()) + ((n * g_.in_channels + c) * taps + tap) * bytes,
@@ -158,7 +162,8 @@ class FewChannelsProvider : public OperatorProvider {
 
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     const DType dtype = node.types[0].dtype;
-    if (auto reason = why_no_avx512_products(dtype)) return reason;
+    if (dtype != f32 || !has_avx2())
+      if (auto reason = why_no_avx512_products(dtype)) return reason;
     if (node.operands.size() == 4) return "only a bias, no residual";
     if (!graph.constant_value(node.operands[1]) ||
         (node.operands.size() == 3 && !graph.constant_value(node.operands[2])))
@@ -171,12 +176,18 @@ class FewChannelsProvider : public OperatorProvider {
     if (g.out_channels < block_columns / 2 || g.out_width < block_rows)
       return "too few results for blocks of 14×32";
     if (g.kernel_height * g.kernel_width * g.in_channels < 8) return "too short sums";
-    // Panels of weights and rows of the picture share the first-level cache.
-    if (g.kernel_height * g.kernel_width * kMostChannels > (dtype == f32 ? 128 : depth))
+    // A panel of weights and rows of the picture share the first-level cache.
+    const int64_t most = dtype == f32 ? 128 * block_columns / vector_arithmetic(f32).panel : depth;
+    if (g.kernel_height * g.kernel_width * kMostChannels > most)
       return "sums that are too long for the nearest cache";
     if (g.left >= (g.out_width - 1) * g.stride_w + g.kernel_width)
       return "only results that meet the picture";
     return std::nullopt;
+  }
+
+  /// On AVX2 oneDNN's are as fast where there are many results.
+  bool contested(const Graph& /*graph*/, const Node& node) const override {
+    return node.types[0].dtype == f32 && !has_avx512();
   }
 
   LayoutWish layouts(const Graph& /*graph*/, const Node& node) const override {
