@@ -66,6 +66,9 @@ struct Expr {
   Range range;           // i64 values
 };
 
+/// 1.5 × 2^23: adding it to an f32 rounds to a whole number and leaves that in the low bits.
+constexpr double kRoundingShift = 12582912.0;
+
 class Dag {
  public:
   /// `sizes`: the iteration space; dimension d runs over [0, sizes[d]).
@@ -88,8 +91,8 @@ class Dag {
   int cast(int a, DType dtype);
   /// a × b + c with one rounding.
   int fma(int a, int b, int c);
-  /// a × 2^k with one rounding (f32); `shifted` is k + 1.5 × 2^23, k a whole number from −150 to 130, or NaN
-  /// where a is.
+  /// a × 2^k with one rounding (f32); `shifted` is k + kRoundingShift, k a whole number from −150 to 130, or
+  /// NaN where a is.
   int scale(int a, int shifted);
   /// The same bits, of a value of dtype `from`, as another type of the same width.
   int bitcast(int a, DType from, DType dtype);

@@ -7,6 +7,7 @@
 
 #include <millrace/narrow_types.h>
 
+#include "backend/cpu/codegen/dag.h"
 #include "base/cpu.h"
 #include "base/format.h"
 #include "ir/narrow_float.h"
@@ -265,7 +266,7 @@ Value* scale(Builder& b, Value* x, Value* shifted) {
   const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
   if (const unsigned lanes = vector ? vector->getNumElements() : 0; has && lanes >= 16 && lanes % 16 == 0) {
     // One instruction, of 16 lanes.
-    Value* k = b.CreateFSub(shifted, llvm::ConstantFP::get(shifted->getType(), 12582912.0));
+    Value* k = b.CreateFSub(shifted, llvm::ConstantFP::get(shifted->getType(), kRoundingShift));
     std::vector<Value*> parts;
     for (unsigned from = 0; from < lanes; from += 16) {
       std::vector<int> mask(16);

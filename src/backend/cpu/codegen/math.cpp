@@ -36,10 +36,7 @@ struct DagBuilder {
   }
 };
 
-/// 1.5 × 2^23: adding it rounds to an integer and leaves that in the low bits.
-constexpr double kMagic = 12582912.0;
-
-/// e^x = fraction × 2^k, and k + kMagic.
+/// e^x = fraction × 2^k, and k + kRoundingShift.
 struct Power {
   int fraction, shifted;
 };
@@ -47,8 +44,8 @@ struct Power {
 /// x = k ln 2 + r (Cephes expf, S. Moshier); the fraction is within 3e-9 of e^r: 1 + r + r² p(r), of which p
 /// is the minimax polynomial for |r| < 0.3468.
 Power power_of_e(DagBuilder& b, int x) {
-  const int shifted = b.fma(x, b.f(1.44269504088896341), b.f(kMagic));
-  const int k = b.sub(shifted, b.f(kMagic));
+  const int shifted = b.fma(x, b.f(1.44269504088896341), b.f(kRoundingShift));
+  const int k = b.sub(shifted, b.f(kRoundingShift));
   int r = b.fma(k, b.f(-0.693359375), x);
   r = b.fma(k, b.f(2.12194440e-4), r);
   const int e = b.polynomial(

@@ -22,9 +22,9 @@ bool has_avx2() {
   return has;
 }
 
-std::optional<std::string> why_no_avx512_products(DType dtype) {
+std::optional<std::string> why_no_products(DType dtype) {
   if (dtype != f32 && dtype != bf16) return fmt::format("only f32 and bf16, not {}", dtype.name());
-  if (!has_avx512()) return "this CPU has no AVX-512";
+  if (dtype == f32 && !has_avx2()) return "this CPU has no AVX2";
   if (dtype == bf16 && !has_avx512_bf16()) return "this CPU has no AVX-512 BF16";
   return std::nullopt;
 }

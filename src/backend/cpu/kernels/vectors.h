@@ -13,7 +13,8 @@ bool has_avx512();
 bool has_avx512_bf16();
 bool has_avx2();
 
-/// Why kernels that multiply f32 and bf16 by AVX-512 do not take a dtype here; nullopt when they do.
-std::optional<std::string> why_no_avx512_products(DType dtype);
+/// Why kernels that multiply f32 by AVX2 or AVX-512, and bf16 by AVX-512, do not take a dtype here; nullopt
+/// when they do.
+std::optional<std::string> why_no_products(DType dtype);
 
 }  // namespace millrace::cpu

@@ -162,8 +162,7 @@ class FewChannelsProvider : public OperatorProvider {
 
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     const DType dtype = node.types[0].dtype;
-    if (dtype != f32 || !has_avx2())
-      if (auto reason = why_no_avx512_products(dtype)) return reason;
+    if (auto reason = why_no_products(dtype)) return reason;
     if (node.operands.size() == 4) return "only a bias, no residual";
     if (!graph.constant_value(node.operands[1]) ||
         (node.operands.size() == 3 && !graph.constant_value(node.operands[2])))

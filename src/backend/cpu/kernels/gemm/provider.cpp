@@ -26,8 +26,7 @@ class GemmProvider : public OperatorProvider {
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     const DType dtype = node.types[0].dtype;
     const auto part = ops::convolution_part(node);
-    if (dtype != f32 || !has_avx2())
-      if (auto reason = why_no_avx512_products(dtype)) return reason;
+    if (auto reason = why_no_products(dtype)) return reason;
     const auto empty = [&](Value v) { return graph.type(v).shape.count() == 0; };
     if (node.types[0].shape.count() == 0 || std::any_of(node.operands.begin(), node.operands.end(), empty))
       return "an operand or the result is empty";

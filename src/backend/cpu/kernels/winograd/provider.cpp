@@ -35,9 +35,7 @@ class WinogradProvider : public OperatorProvider {
 
   std::optional<std::string> why_not_this(const Graph& graph, const Node& node) const override {
     const DType dtype = graph.type(node.operands[0]).dtype;
-    if (dtype == f32 && !has_avx2()) return "this CPU has no AVX2";
-    if (dtype != f32)
-      if (auto reason = why_no_avx512_products(dtype)) return reason;
+    if (auto reason = why_no_products(dtype)) return reason;
     const Geometry g = geometry_of(graph, node);
     const auto part = ops::convolution_part(node);
     const int64_t window = g.kernel_height;
