@@ -88,6 +88,9 @@ class Graph {
   /// operator takes no body.
   Value add_with_body(const Operator& op, std::vector<Value> operands, Attributes attributes,
                       std::shared_ptr<const Graph> body);
+  /// Appends what node `index` of another graph is, on operands of this one. Where these have the types of
+  /// that one's, nothing is derived anew: passes copy most nodes. TypeError when they do not fit.
+  Value add_copy(const Graph& from, int index, std::vector<Value> operands);
   /// Names what is computed; may be called again. TypeError when one is not a value of the graph.
   void set_outputs(std::vector<Value> outputs, std::vector<std::string> names = {});
 
@@ -134,7 +137,7 @@ class Graph {
 /// that either copy() them or set() something else.
 class Rewriter {
  public:
-  explicit Rewriter(const Graph& from) : from_(from), map_(from.size()) {}
+  explicit Rewriter(const Graph& from);
   /// Maps all inputs to inputs of the new graph.
   void copy_inputs();
   /// Copies node `index` with mapped operands (and bindings for named dimensions applied, when given).
@@ -155,7 +158,8 @@ class Rewriter {
  private:
   const Graph& from_;
   Graph to_;
-  std::vector<std::vector<Value>> map_;
+  std::vector<int> first_;  // node → place of its first result in map_; one more at the end
+  std::vector<Value> map_;
 };
 
 /// Copies the body of `part` into `into`, its inputs replaced by `arguments`; returns the values of its

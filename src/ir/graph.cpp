@@ -184,6 +184,19 @@ Value Graph::add_with_body(const Operator& op, std::vector<Value> operands, Attr
   return append(std::move(node));
 }
 
+Value Graph::add_copy(const Graph& from, int index, std::vector<Value> operands) {
+  const Node& node = from.node(index);
+  const auto fits = [&](Value here, Value there) { return has(here) && type(here) == from.type(there); };
+  if (node.op->op_class != OpClass::input &&
+      std::equal(operands.begin(), operands.end(), node.operands.begin(), node.operands.end(), fits)) {
+    Node copy{node.op, std::move(operands), node.attributes, node.types, node.body, location_};
+    return append(std::move(copy));
+  }
+  return node.body && !node.op->body
+             ? add_with_body(*node.op, std::move(operands), node.attributes, node.body)
+             : add(*node.op, std::move(operands), node.attributes);
+}
+
 bool Graph::has(Value value) const {
   return value.node >= 0 && value.node < size() && value.output >= 0 &&
          value.output < static_cast<int>(nodes_[value.node].types.size());
@@ -264,6 +277,17 @@ bool Graph::operator==(const Graph& other) const {
   return true;
 }
 
+Rewriter::Rewriter(const Graph& from) : from_(from) {
+  first_.reserve(static_cast<size_t>(from.size()) + 1);
+  int results = 0;
+  for (int i = 0; i < from.size(); ++i) {
+    first_.push_back(results);
+    results += static_cast<int>(from.node(i).types.size());
+  }
+  first_.push_back(results);
+  map_.resize(static_cast<size_t>(results));
+}
+
 void Rewriter::copy_inputs() {
   for (size_t i = 0; i < from_.inputs().size(); ++i)
     set(from_.inputs()[i], to_.input(from_.input_names()[i], from_.type(from_.inputs()[i])));
@@ -272,19 +296,15 @@ void Rewriter::copy_inputs() {
 void Rewriter::copy(int index, const Bindings* bindings) {
   const Node& node = from_.node(index);
   to_.set_location(node.location);
+  std::vector<Value> operands = mapped(node.operands);
+  if (!bindings) return set_all(index, to_.add_copy(from_, index, std::move(operands)));
   Attributes attributes = node.attributes;
-  if (bindings)
-    for (const auto& [name, value] : node.attributes.items())
-      if (const Shape* shape = std::get_if<Shape>(&value)) attributes.set(name, shape->specialise(*bindings));
-  const std::vector<Value> operands = mapped(node.operands);
-  Value added;
-  if (node.body && !node.op->body) {
-    auto body = bindings ? std::make_shared<const Graph>(specialise(*node.body, *bindings)) : node.body;
-    added = to_.add_with_body(*node.op, operands, std::move(attributes), std::move(body));
-  } else {
-    added = to_.add(*node.op, operands, std::move(attributes));
-  }
-  set_all(index, added);
+  for (const auto& [name, value] : node.attributes.items())
+    if (const Shape* shape = std::get_if<Shape>(&value)) attributes.set(name, shape->specialise(*bindings));
+  set_all(index, node.body && !node.op->body
+                     ? to_.add_with_body(*node.op, std::move(operands), std::move(attributes),
+                                         std::make_shared<const Graph>(specialise(*node.body, *bindings)))
+                     : to_.add(*node.op, std::move(operands), std::move(attributes)));
 }
 
 void Rewriter::set_all(int index, Value first) {
@@ -301,24 +321,23 @@ void Rewriter::go_through(const std::function<bool(int index)>& changed) {
 void Rewriter::set(Value old_value, Value new_value) {
   MILLRACE_CHECK(from_.has(old_value) && to_.has(new_value), "value {}.{} is mapped to {}.{}", old_value.node,
                  old_value.output, new_value.node, new_value.output);
-  std::vector<Value>& results = map_[old_value.node];
-  if (static_cast<int>(results.size()) <= old_value.output) results.resize(old_value.output + 1);
-  results[old_value.output] = new_value;
+  map_[first_[old_value.node] + old_value.output] = new_value;
 }
 
 bool Rewriter::has(Value old_value) const {
-  const std::vector<Value>& results = map_[old_value.node];
-  return old_value.output < static_cast<int>(results.size()) && results[old_value.output].valid();
+  const int place = first_[old_value.node] + old_value.output;
+  return place < first_[old_value.node + 1] && map_[place].valid();
 }
 
 Value Rewriter::operator[](Value old_value) const {
   MILLRACE_CHECK(has(old_value), "value {}.{} ({}) is not mapped", old_value.node, old_value.output,
                  from_.node(old_value).op->name);
-  return map_[old_value.node][old_value.output];
+  return map_[first_[old_value.node] + old_value.output];
 }
 
 std::vector<Value> Rewriter::mapped(std::span<const Value> old_values) const {
   std::vector<Value> out;
+  out.reserve(old_values.size());
   for (const Value& value : old_values) out.push_back((*this)[value]);
   return out;
 }
@@ -342,9 +361,7 @@ std::vector<Value> inline_graph(Graph& into, const Graph& part, std::span<const 
     std::vector<Value> operands;
     for (const Value& operand : node.operands) operands.push_back(map[operand.node][operand.output]);
     into.set_location(node.location.empty() ? outer : node.location);
-    const Value added = node.body && !node.op->body
-                            ? into.add_with_body(*node.op, std::move(operands), node.attributes, node.body)
-                            : into.add(*node.op, std::move(operands), node.attributes);
+    const Value added = into.add_copy(part, i, std::move(operands));
     for (size_t r = 0; r < node.types.size(); ++r) map[i].push_back({added.node, static_cast<int32_t>(r)});
   }
   into.set_location(outer);

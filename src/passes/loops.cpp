@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-Graph with_bodies(const Graph& graph, const std::function<Graph(const Graph&)>& change) {
+Graph with_bodies(Graph graph, const std::function<Graph(const Graph&)>& change) {
   bool any = false;
   for (int i = 0; i < graph.size(); ++i) any = any || graph.node(i).op->runs_body();
   if (!any) return graph;

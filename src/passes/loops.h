@@ -8,6 +8,6 @@
 namespace millrace {
 
 /// The graph with `change` applied to the body of every loop and to each branch, inner ones first.
-Graph with_bodies(const Graph& graph, const std::function<Graph(const Graph&)>& change);
+Graph with_bodies(Graph graph, const std::function<Graph(const Graph&)>& change);
 
 }  // namespace millrace

@@ -70,7 +70,7 @@ Graph run_passes(Graph graph, const PassContext& given, std::vector<PassInfo>* r
     const bool dump = contains(dumped, pass->name);
     if (dump) fmt::print(stderr, "before {}:\n{}\n", pass->name, graph.str());
     const auto begin = std::chrono::steady_clock::now();
-    graph = with_bodies(graph, [&](const Graph& body) { return pass->run(body, inside); });
+    graph = with_bodies(std::move(graph), [&](const Graph& body) { return pass->run(body, inside); });
     graph = pass->run(graph, context);
     graph.verify();
     if (report)
