@@ -104,7 +104,8 @@ namespace {
 
 Targets targets_of(const task::Output& output, const Context& context, const Columns& table,
                    const std::shared_ptr<const data::Dataset>& from, int64_t most) {
-  Targets targets{.output = &output};
+  Targets targets;
+  targets.output = &output;
   if (output.from()) return targets;
   if (output.settings().find("column")) targets.column = output.settings().text("column");
   targets.names = output.classes();
