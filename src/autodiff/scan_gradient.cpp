@@ -138,9 +138,7 @@ class BackwardBody {
     std::vector<Value> operands;
     for (const Value& operand : node.operands) operands.push_back(map_.at(operand));
     to_.set_location(node.location);
-    const Value added = node.body && !node.op->body
-                            ? to_.add_with_body(*node.op, std::move(operands), node.attributes, node.body)
-                            : to_.add(*node.op, std::move(operands), node.attributes);
+    const Value added = to_.add_copy(joint_.graph, i, std::move(operands));
     for (size_t r = 0; r < node.types.size(); ++r) {
       const auto result = static_cast<int32_t>(r);
       map_[{i, result}] = {added.node, result};

@@ -81,8 +81,7 @@ Value StepBatcher::emit_node(int index) {
   if (!stacked_[index]) {
     for (const Value& operand : node.operands) operands.push_back(emit(operand));
     to_.set_location(node.location);
-    return node.body && !node.op->body ? to_.add_with_body(*node.op, operands, node.attributes, node.body)
-                                       : to_.add(*node.op, operands, node.attributes);
+    return to_.add_copy(body_, index, std::move(operands));
   }
   if (node.op->op_class == OpClass::reduction) return reduction(node);
   if (node.op->stack) return by_rule(node);

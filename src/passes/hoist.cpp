@@ -262,9 +262,7 @@ class Split {
       std::vector<Value> operands;
       for (const Value& operand : node.operands) operands.push_back(map.at(operand));
       loop.set_location(node.location);
-      const Value added = node.body && !node.op->body
-                              ? loop.add_with_body(*node.op, std::move(operands), node.attributes, node.body)
-                              : loop.add(*node.op, std::move(operands), node.attributes);
+      const Value added = loop.add_copy(body_, i, std::move(operands));
       for (size_t r = 0; r < node.types.size(); ++r) {
         const auto result = static_cast<int32_t>(r);
         map[{i, result}] = {added.node, result};

@@ -158,13 +158,9 @@ class Recomputer {
   }
 
   void append(int i, std::vector<Value> operands, Location location) {
-    const Node& node = graph_.node(i);
     Graph& to = rewrite_.graph();
     to.set_location(std::move(location));
-    last_ =
-        (node.op->runs_body() ? to.add_with_body(*node.op, std::move(operands), node.attributes, node.body)
-                              : to.add(*node.op, std::move(operands), node.attributes))
-            .node;
+    last_ = to.add_copy(graph_, i, std::move(operands)).node;
   }
 
   /// The value as the backward pass reads it: computed again when it was given up.
