@@ -6,22 +6,34 @@
 
 #include <millrace/operator.h>
 
+#include "backend/ref/evaluate.h"
+#include "backend/ref/provider.h"
 #include "base/format.h"
 #include "optim/rounding.h"
+#include "passes/loops.h"
+#include "passes/pass.h"
 
 namespace millrace::optim {
 namespace {
 
-Program on_reference(const Graph& graph, std::span<const Array> inputs, const std::string& precision) {
-  Program program = Program::compile(graph, {.target = "ref", .precision = precision});
-  for (size_t i = 0; i < inputs.size(); ++i) program.bind_input(static_cast<int>(i), inputs[i].clone());
-  program.run();
-  return program;
-}
-
 /// bf16 is judged by f32. But f16's overflows decide whether a step is skipped: they must happen there too.
 std::string reference_precision(const CompileOptions& tested) {
   return tested.precision == "fp16" ? "fp16" : "fp32";
+}
+
+/// What the reference back end makes of `graph`. No pass has a hand in it but those that rounding to f16
+/// needs: what passes do is judged too.
+std::vector<Array> on_reference(const Graph& graph, std::span<const Array> inputs,
+                                const std::string& precision) {
+  if (precision == "fp32") return ref::evaluate(graph, inputs);
+  static const Target target = ref::make_target();
+  const PassContext context{target, precision, ref::evaluate_node};
+  Graph rounded = graph;
+  for (const std::string_view name : {"inline", "round-f16"}) {
+    const auto run = [&](const Graph& part) { return passes().at(name).run(part, context); };
+    rounded = run(with_bodies(std::move(rounded), run));
+  }
+  return ref::evaluate(rounded, inputs);
 }
 
 /// Winograd's convolutions are off most: by what tests/backend/cpu/winograd_test.cpp holds them to. In 16
@@ -121,24 +133,22 @@ double share_of(double off, double allowed) { return off == 0 ? 0 : off / allowe
 struct StepReference::Impl {
   Impl(const TrainGraph& train_graph, std::span<const Array> arrays, const CompileOptions& tested)
       : made(train_graph), inputs(arrays), precision(reference_precision(tested)) {
-    const Program reference = on_reference(made.graph, inputs, precision);
-    for (int o = 0; o < reference.output_count(); ++o) {
+    for (const Array& result : on_reference(made.graph, inputs, precision)) {
+      const auto donor = made.donations.find(static_cast<int>(outputs.size()));
       Compared& output = outputs.emplace_back();
-      const auto donor = made.donations.find(o);
       if (donor != made.donations.end()) output.old = inputs[donor->second].to_doubles();
-      output.dtype = reference.output(o).dtype();
-      output.replaced = size_of(reference.output(o).to_doubles());
-      output.expected = output.part_of(reference.output(o));
+      output.dtype = result.dtype();
+      output.replaced = size_of(result.to_doubles());
+      output.expected = output.part_of(result);
     }
   }
 
   void draw(const Program& ran) {
     for (const bool opposite : {false, true}) {
-      const Program program =
+      const std::vector<Array> results =
           on_reference(disturbed(made.graph, rounding_of(ran), drawn, opposite), inputs, precision);
       for (size_t o = 0; o < outputs.size(); ++o)
-        outputs[o].spread.raise_to(
-            distance(outputs[o].part_of(program.output(static_cast<int>(o))), outputs[o].expected));
+        outputs[o].spread.raise_to(distance(outputs[o].part_of(results[o]), outputs[o].expected));
     }
     ++drawn;
   }
@@ -222,15 +232,14 @@ std::string first_difference(const Graph& graph, std::span<const Array> inputs, 
   for (size_t i = 0; i < inputs.size(); ++i) program.bind_input(static_cast<int>(i), inputs[i].clone());
   program.run();
   const std::string precision = reference_precision(tested);
-  const Program reference = on_reference(rewrite.graph(), inputs, precision),
-                off = on_reference(disturbed(rewrite.graph(), rounding_of(program), 0, false), inputs,
-                                   precision);
+  const std::vector<Array> reference = on_reference(rewrite.graph(), inputs, precision),
+                           off = on_reference(disturbed(rewrite.graph(), rounding_of(program), 0, false),
+                                              inputs, precision);
   for (size_t i = 0; i < sources.size(); ++i) {
-    const int output = static_cast<int>(i);
-    const std::vector<double> expected = reference.output(output).to_doubles();
+    const std::vector<double> expected = reference[i].to_doubles();
     const double largest = size_of(expected).largest,
-                 spread = distance(off.output(output).to_doubles(), expected).largest,
-                 difference = distance(program.output(output).to_doubles(), expected).largest;
+                 spread = distance(off[i].to_doubles(), expected).largest,
+                 difference = distance(program.output(static_cast<int>(i)).to_doubles(), expected).largest;
     if (difference <= tolerance * largest + 2 * spread) continue;
     const Node& node = graph.node(sources[i]);
     return fmt::format("{}{} ({}) differs by {:.1e}", node.op->name,

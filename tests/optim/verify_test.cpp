@@ -9,7 +9,9 @@
 #include <vector>
 
 #include <millrace/nn.h>
+#include <millrace/operator.h>
 #include <millrace/optim.h>
+#include <millrace/pass.h>
 #include <millrace/random.h>
 
 #include "ops/build.h"
@@ -97,8 +99,94 @@ const std::map<std::string, std::pair<Rule, double>>& rules() {  // and their le
   return all;
 }
 
-/// A training whose steps are made by the graphs of any rule: by the one that belongs to it, or by one with a
-/// fault.
+/// What may go wrong with one parameter, as what becomes of something right.
+struct Fault {
+  using Change = std::function<Value(ops::Build&, Value right)>;
+  std::string name;
+  Change gradient = {};
+  Change step = {};  // the difference of the new parameter and the old one
+  Change weights = {};
+  std::pair<size_t, std::function<Value(ops::Build&, Value old, Value right)>> state = {};  // by its number
+};
+
+/// A rule that makes any of the faults in the first parameter, as a number says: 0 none, k all[k − 1]. The
+/// number is an input of the graph, so that one program makes all of them.
+class Faulty final : public optim::Optimizer {
+ public:
+  Faulty(Rule rule, std::vector<Fault> all)
+      : Optimizer(rule->options), rule_(std::move(rule)), all_(std::move(all)) {}
+  size_t number_at() const { return number_at_; }
+  std::vector<std::string> state_names() const override { return rule_->state_names(); }
+  std::vector<optim::StateArray> state_of(const std::string& name, const Type& type) const override {
+    return rule_->state_of(name, type);
+  }
+  double ascent() const override { return rule_->ascent(); }
+  std::vector<double> scalars(int64_t step) const override { return rule_->scalars(step); }
+  bool rows_suffice(double decay) const override { return rule_->rows_suffice(decay); }
+  Value update(optim::Update& u) const override {
+    if (met_++ > 0) return rule_->update(u);
+    ops::Build b(u.graph);
+    number_at_ = u.graph.inputs().size();
+    const Value number = u.graph.input("fault", {f32, Shape{}});
+    Value gradient = u.gradient;
+    each(b, number, gradient,
+         [&](const Fault& f) { return f.gradient ? f.gradient(b, u.gradient) : Value(); });
+    u.gradient = gradient;
+    const std::vector<Value> old = u.state;
+    const Value parameter = u.parameter, right = rule_->update(u);
+    Value fresh = right;
+    each(b, number, fresh, [&](const Fault& f) {
+      if (f.weights) return f.weights(b, right);
+      return f.step ? b.add(parameter, f.step(b, b.sub(right, parameter))) : Value();
+    });
+    for (size_t k = 0; k < old.size(); ++k) {
+      Value state = u.state[k];
+      each(b, number, state, [&](const Fault& f) {
+        return f.state.second && f.state.first == k ? f.state.second(b, old[k], u.state[k]) : Value();
+      });
+      u.state[k] = state;
+    }
+    return fresh;
+  }
+
+ private:
+  /// Makes `value` that of the fault whose number is given, among those for which `of` has one.
+  void each(ops::Build& b, Value number, Value& value, const std::function<Value(const Fault&)>& of) const {
+    for (size_t k = 0; k < all_.size(); ++k)
+      if (const Value wrong = of(all_[k]); wrong.valid())
+        value = b.select(b.binary("equal", number, b.scalar(f32, static_cast<double>(k + 1))), wrong, value);
+  }
+
+  Rule rule_;
+  std::vector<Fault> all_;
+  mutable int met_ = 0;
+  mutable size_t number_at_ = 0;
+};
+
+std::vector<Fault> faults(double little, size_t states) {
+  const auto by = [](double factor) {
+    return [factor](ops::Build& b, Value right) { return b.mul(right, factor); };
+  };
+  const auto none = [](ops::Build& b, Value right) { return b.zeros(right); };
+  std::vector<Fault> all = {{.name = "scaled gradient", .gradient = by(1 + little)},
+                            {.name = "turned gradient", .gradient = by(-1)},
+                            {.name = "no gradient", .gradient = by(0)},
+                            {.name = "turned update", .step = by(-1)},
+                            {.name = "no update", .step = by(0)},
+                            {.name = "longer update", .step = by(1.1)},
+                            {.name = "zeroed weights", .weights = none}};
+  for (size_t k = 0; k < states; ++k) {
+    const auto add = [&](const std::string& name, const auto& change) {
+      all.push_back({.name = name + " moment " + std::to_string(k), .state = {k, change}});
+    };
+    add("old", [](ops::Build&, Value old, Value) { return old; });
+    add("zeroed", [](ops::Build& b, Value, Value right) { return b.zeros(right); });
+    add("larger", [](ops::Build& b, Value, Value right) { return b.mul(right, 1.1); });
+  }
+  return all;
+}
+
+/// A training whose steps are sound, or have a fault.
 class Training {
  public:
   Training(const std::string& name, const std::string& rule, const std::string& precision, uint64_t seed)
@@ -125,17 +213,26 @@ class Training {
     return rule.state_of(first.name, first.tensor->type()).size();
   }
 
-  /// A step with another rule, compared with the right one; the training stays where it is.
-  optim::StepDifference compare(const optim::Optimizer& other) {
-    const optim::TrainGraph graph = graph_of(other);
-    const Program program = ran(graph);
-    return reference().compare(program);
+  /// A step with each of these faults, compared with the right one, and before them one without; the training
+  /// stays where it is.
+  std::vector<optim::StepDifference> compare(const std::vector<Fault>& all) {
+    const Faulty rule(rule_, all);
+    Program program = Program::compile(graph_of(rule).graph, compile_);
+    std::vector<optim::StepDifference> found;
+    for (size_t k = 0; k <= all.size(); ++k) {
+      std::vector<Array> inputs = inputs_;
+      inputs.insert(inputs.begin() + static_cast<ptrdiff_t>(rule.number_at()), Array(Type{f32, Shape{}}));
+      inputs[rule.number_at()].set(0, static_cast<double>(k));
+      run(program, inputs);
+      found.push_back(reference().compare(program));
+    }
+    return found;
   }
 
   /// A sound step; how far it was off.
   optim::StepDifference go_on(bool compared = true) {
     if (!program_) program_ = std::make_unique<Program>(Program::compile(made_.graph, compile_));
-    run(*program_);
+    run(*program_, inputs_);
     optim::StepDifference found;
     if (compared) found = reference().compare(*program_);
     for (const auto& [output, input] : made_.donations) inputs_[input] = program_->output(output).clone();
@@ -168,15 +265,9 @@ class Training {
     inputs_[at].set_int(1, step_);
   }
 
-  void run(Program& program) const {
-    for (size_t i = 0; i < inputs_.size(); ++i) program.bind_input(static_cast<int>(i), inputs_[i].clone());
+  static void run(Program& program, const std::vector<Array>& inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i) program.bind_input(static_cast<int>(i), inputs[i].clone());
     program.run();
-  }
-
-  Program ran(const optim::TrainGraph& graph) const {
-    Program program = Program::compile(graph.graph, compile_);
-    run(program);
-    return program;
   }
 
   Network network_;
@@ -189,94 +280,6 @@ class Training {
   std::unique_ptr<optim::StepReference> reference_;
   int64_t step_ = 0;
 };
-
-/// A rule that works wrongly on one parameter.
-class Faulty final : public optim::Optimizer {
- public:
-  struct After {
-    Graph& graph;
-    Value parameter;
-    std::vector<Value> state;
-    Value fresh;
-    std::vector<Value> new_state;
-  };
-  using Before = std::function<void(optim::Update&)>;
-  using Afterwards = std::function<void(After&)>;
-  /// `before` changes what the rule is given, `after` what it has made.
-  Faulty(Rule rule, int parameter, Before before, Afterwards after)
-      : Optimizer(rule->options),
-        rule_(std::move(rule)),
-        parameter_(parameter),
-        before_(std::move(before)),
-        after_(std::move(after)) {}
-  std::vector<std::string> state_names() const override { return rule_->state_names(); }
-  std::vector<optim::StateArray> state_of(const std::string& name, const Type& type) const override {
-    return rule_->state_of(name, type);
-  }
-  double ascent() const override { return rule_->ascent(); }
-  std::vector<double> scalars(int64_t step) const override { return rule_->scalars(step); }
-  bool rows_suffice(double decay) const override { return rule_->rows_suffice(decay); }
-  Value update(optim::Update& u) const override {
-    const bool here = met_++ == parameter_;
-    if (here && before_) before_(u);
-    const std::vector<Value> state = u.state;
-    const Value parameter = u.parameter, fresh = rule_->update(u);
-    if (!here || !after_) return fresh;
-    After made{u.graph, parameter, state, fresh, u.state};
-    after_(made);
-    u.state = made.new_state;
-    return made.fresh;
-  }
-
- private:
-  Rule rule_;
-  int parameter_;
-  Before before_;
-  Afterwards after_;
-  mutable int met_ = 0;
-};
-
-/// What may go wrong with one parameter.
-struct Fault {
-  std::string name;
-  Faulty::Before before = {};
-  Faulty::Afterwards after = {};
-};
-
-Value scaled(Graph& graph, Value value, double by) { return ops::Build(graph).mul(value, by); }
-
-std::vector<Fault> faults(double little, size_t states) {
-  const auto gradient = [](double by) {
-    return [by](optim::Update& u) { u.gradient = scaled(u.graph, u.gradient, by); };
-  };
-  std::vector<Fault> all = {{"scaled gradient", gradient(1 + little)},
-                            {"turned gradient", gradient(-1)},
-                            {"no gradient", gradient(0)}};
-  const auto update = [&](const std::string& name, double by) {
-    all.push_back({name, {}, [by](Faulty::After& made) {
-                     ops::Build b(made.graph);
-                     made.fresh = b.add(made.parameter, b.mul(b.sub(made.fresh, made.parameter), by));
-                   }});
-  };
-  update("turned update", -1);
-  update("no update", 0);
-  update("longer update", 1.1);
-  all.push_back({"zeroed weights", {}, [](Faulty::After& made) {
-                   made.fresh = ops::Build(made.graph).zeros(made.fresh);
-                 }});
-  for (size_t k = 0; k < states; ++k) {
-    const std::string which = " " + std::to_string(k);
-    all.push_back(
-        {"old moment" + which, {}, [k](Faulty::After& made) { made.new_state[k] = made.state[k]; }});
-    all.push_back({"zeroed moment" + which, {}, [k](Faulty::After& made) {
-                     made.new_state[k] = ops::Build(made.graph).zeros(made.new_state[k]);
-                   }});
-    all.push_back({"larger moment" + which, {}, [k](Faulty::After& made) {
-                     made.new_state[k] = scaled(made.graph, made.new_state[k], 1.1);
-                   }});
-  }
-  return all;
-}
 
 }  // namespace
 
@@ -310,22 +313,52 @@ TEST_CASE(
       CAPTURE(rule);
       Training training(rule.starts_with("lazy") ? "bag" : "mlp", rule, precision, 3);
       for (int step = 0; step < 3; ++step) training.go_on(false);
-      CHECK(training.compare(Faulty(how.first, 0, {}, {})).share <= 1);
-      const double little = precision == "fp32" ? 0.01 : 0.05;
-      for (const Fault& fault : faults(little, training.states_of_first(*how.first))) {
-        CAPTURE(fault.name);
-        const optim::StepDifference found = training.compare(Faulty(how.first, 0, fault.before, fault.after));
-        CHECK_MESSAGE(found.share > 1, found.what);
+      const auto all = faults(precision == "fp32" ? 0.01 : 0.05, training.states_of_first(*how.first));
+      const auto found = training.compare(all);
+      CHECK_MESSAGE(found[0].share <= 1, found[0].what);
+      for (size_t k = 0; k < all.size(); ++k) {
+        CAPTURE(all[k].name);
+        CHECK_MESSAGE(found[k + 1].share > 1, found[k + 1].what);
       }
     }
 }
 
 TEST_CASE("weights that vanish are reported however many they are, with the output's name") {
   Training training("wide", "sgd", "fp32", 1);
-  const optim::StepDifference found =
-      training.compare(Faulty(rules().at("sgd").first, 0, {}, [](Faulty::After& made) {
-        made.fresh = ops::Build(made.graph).zeros(made.fresh);
-      }));
+  const optim::StepDifference found = training.compare(
+      {{.name = "zeroed weights", .weights = [](ops::Build& b, Value right) { return b.zeros(right); }}})[1];
   CHECK(found.share > 100);
   CHECK(training.output_name(found) == "new 0.weight");
+}
+
+namespace {
+
+bool passes_err = false;
+
+/// a − b becomes b − a where this is switched on.
+Graph turn_differences(const Graph& graph, const PassContext&) {
+  if (!passes_err) return graph;
+  Rewriter rewrite(graph);
+  rewrite.go_through([&](int i) {
+    const Node& node = graph.node(i);
+    if (node.op->name != "sub") return false;
+    rewrite.set({i, 0},
+                ops::Build(rewrite.graph()).sub(rewrite[node.operands[1]], rewrite[node.operands[0]]));
+    return true;
+  });
+  return rewrite.finish();
+}
+
+}  // namespace
+
+TEST_CASE("a pass that errs on every back end is reported") {
+  register_pass({.name = "test-turn-differences", .doc = "errs", .place = 5, .run = turn_differences});
+  for (const std::string precision : {"fp32", "bf16", "fp16"}) {
+    CAPTURE(precision);
+    Training training("mlp", "sgd", precision, 1);
+    passes_err = true;
+    const optim::StepDifference found = training.go_on();
+    passes_err = false;
+    CHECK_MESSAGE(found.share > 1, found.what);
+  }
 }
