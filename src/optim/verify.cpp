@@ -259,8 +259,8 @@ std::string TrainStep::run_verified(double lr) {
   const std::string first = first_difference(made_.graph, inputs, options_.compile, least_allowed(program_));
   return fmt::format("'{}' differs from the reference back end's: {}; {}",
                      made_.graph.output_names()[found.output], found.what,
-                     first.empty() ? "every operation alone agrees, so a fusion or the plan is at fault "
-                                     "(MILLRACE_DISABLE=fuse tells which)"
+                     first.empty() ? "every operation alone agrees, so a pass or the plan is at fault "
+                                     "(MILLRACE_DISABLE=fuse tells whether it is fusing)"
                                    : "first " + first);
 }
 
