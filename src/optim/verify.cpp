@@ -10,7 +10,6 @@
 #include "backend/ref/provider.h"
 #include "base/format.h"
 #include "optim/rounding.h"
-#include "passes/loops.h"
 #include "passes/pass.h"
 
 namespace millrace::optim {
@@ -29,10 +28,8 @@ std::vector<Array> on_reference(const Graph& graph, std::span<const Array> input
   static const Target target = ref::make_target();
   const PassContext context{target, precision, ref::evaluate_node};
   Graph rounded = graph;
-  for (const std::string_view name : {"inline", "round-f16"}) {
-    const auto run = [&](const Graph& part) { return passes().at(name).run(part, context); };
-    rounded = run(with_bodies(std::move(rounded), run));
-  }
+  for (const std::string_view name : {"inline", "round-f16"})
+    rounded = run_pass(passes().at(name), std::move(rounded), context);
   return ref::evaluate(rounded, inputs);
 }
 

@@ -58,20 +58,24 @@ Registry<Pass>& passes() {
 
 const Pass& register_pass(const Pass& pass) { return passes().add(pass, {{"run", pass.run}}); }
 
+Graph run_pass(const Pass& pass, Graph graph, const PassContext& context) {
+  PassContext inside = context;  // of loops' bodies
+  inside.copies = nullptr;
+  inside.in_loop = true;
+  graph = with_bodies(std::move(graph), [&](const Graph& body) { return pass.run(body, inside); });
+  return pass.run(graph, context);
+}
+
 Graph run_passes(Graph graph, const PassContext& given, std::vector<PassInfo>* report) {
   const std::vector<std::string> dumped = listed("MILLRACE_DUMP");
   PassContext context = given;
   context.disabled = listed("MILLRACE_DISABLE");
-  PassContext inside = context;  // of loops' bodies
-  inside.copies = nullptr;
-  inside.in_loop = true;
   for (const Pass* pass : passes().all()) {
     if (contains(context.disabled, pass->name)) continue;
     const bool dump = contains(dumped, pass->name);
     if (dump) fmt::print(stderr, "before {}:\n{}\n", pass->name, graph.str());
     const auto begin = std::chrono::steady_clock::now();
-    graph = with_bodies(std::move(graph), [&](const Graph& body) { return pass->run(body, inside); });
-    graph = pass->run(graph, context);
+    graph = run_pass(*pass, std::move(graph), context);
     graph.verify();
     if (report)
       report->push_back({std::string(pass->name),

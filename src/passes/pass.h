@@ -52,6 +52,8 @@ Registry<Pass>& passes();
 /// InputError), MILLRACE_DUMP=fuse prints the graph before and after to standard error. `report` gets each
 /// pass that ran.
 Graph run_passes(Graph graph, const PassContext& context, std::vector<PassInfo>* report = nullptr);
+/// One of them, to the bodies of loops first.
+Graph run_pass(const Pass& pass, Graph graph, const PassContext& context);
 
 // Passes that others use within themselves.
 Graph simplify(const Graph& graph, const PassContext& context);

@@ -4,8 +4,12 @@
 #include <set>
 #include <utility>
 
+#include <millrace/operator.h>
+#include <millrace/program.h>
+
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
+#include "ops/work.h"
 #include "plan/constants.h"
 #include "plan/nearest_choice.h"
 #include "runtime/compare.h"
@@ -26,6 +30,8 @@ constexpr double kMuchOfStep = 0.1;
 // Less than this much of what a step in bf16 takes beside its parameters, copies cannot make it larger than
 // one in fp32, whose activations are twice as large.
 constexpr double kManyCopies = 0.45;
+// So many operations the reference back end may take for a node of constants, about a second a GFLOP.
+constexpr double kLong = 1e8;
 
 class Lowering {
  public:
@@ -74,13 +80,40 @@ class Lowering {
     const PassContext context{
         target_,
         precision_,
-        ref::evaluate_node,
+        [&](const Graph& graph, const Node& node, std::span<const Array> operands) {
+          return evaluate(graph, node, operands);
+        },
         options_.exact,
         {},
         drop_bytes,
         &now_.copies,
         target_.fuses && options_.memory == 0 ? faster : decltype(PassContext::faster){}};
     return what_ == Lower::from_ready ? graph_ : run_passes(graph_, context, &now_.passes);
+  }
+
+  /// What a node of constants gives: by the reference back end, or where that would take long by a program.
+  std::vector<Array> evaluate(const Graph& graph, const Node& node, std::span<const Array> operands) {
+    if (!target_.fuses || ops::flops(graph, node) < kLong) return ref::evaluate_node(graph, node, operands);
+    Graph alone;
+    alone.set_location(node.location);
+    CompileOptions options{.target = options_.target, .exact = options_.exact, .choices = choices_};
+    std::vector<Value> inputs;
+    for (const Array& operand : operands) {
+      const auto number = static_cast<int>(inputs.size());
+      inputs.push_back(alone.input(fmt::format("x{}", number), operand.type()));
+      options.inputs[number] = operand;
+    }
+    Value result = node.op->takes_body() ? alone.add_with_body(*node.op, inputs, node.attributes, node.body)
+                                         : alone.add(*node.op, inputs, node.attributes);
+    std::vector<Value> results;
+    for (; result.output < static_cast<int>(node.types.size()); ++result.output) results.push_back(result);
+    alone.set_outputs(results);
+    Program program = Program::compile(alone, options);
+    compared_.insert(program.choices().begin(), program.choices().end());
+    program.run();
+    std::vector<Array> arrays;
+    for (int i = 0; i < program.output_count(); ++i) arrays.push_back(program.output(i));
+    return arrays;
   }
 
   /// Passes, layouts and plan, with so many bytes of activations computed again.
