@@ -2,10 +2,51 @@
 
 #include "backend/cpu/codegen/emitter.h"
 #include "base/format.h"
+#include "llvm/Analysis/VectorUtils.h"
 
 namespace millrace::codegen {
 
 using llvm::Value;
+namespace {
+
+/// Rows and columns whose numbers differ in bit `k` alone change places.
+void swap_halves(Builder& b, Values& rows, int k) {
+  const auto n = static_cast<int>(rows.size());
+  std::vector<int> left, right;
+  for (int c = 0; c < n; ++c) {
+    left.push_back(c & k ? n + (c ^ k) : c);
+    right.push_back(c & k ? n + c : c | k);
+  }
+  for (int i = 0; i < n; ++i) {
+    if (i & k) continue;
+    Value *const upper = rows[i], *const lower = rows[i + k];
+    rows[i] = b.CreateShuffleVector(upper, lower, left);
+    rows[i + k] = b.CreateShuffleVector(upper, lower, right);
+  }
+}
+
+/// Transposes each square of `side` rows and columns where all CPUs interleave in one instruction: within 128
+/// bits. Each round rotates the bits of (row, column) by one; after log2 side rounds they have changed
+/// places.
+void interleave(Builder& b, Values& rows, int side) {
+  const auto n = static_cast<int>(rows.size());
+  std::vector<int> low, high;
+  for (int from = 0; from < n; from += side)
+    for (int i = from; i < from + side / 2; ++i) {
+      low.insert(low.end(), {i, n + i});
+      high.insert(high.end(), {side / 2 + i, n + side / 2 + i});
+    }
+  for (int round = 1; round < side; round *= 2) {
+    Values next;
+    for (int from = 0; from < n; from += side)
+      for (int i = from; i < from + side / 2; ++i)
+        for (const std::vector<int>& half : {low, high})
+          next.push_back(b.CreateShuffleVector(rows[i], rows[i + side / 2], half));
+    rows = next;
+  }
+}
+
+}  // namespace
 
 int Emitter::level_of(uint64_t depends) const {
   int level = 0;
@@ -267,33 +308,34 @@ Value* Emitter::with_mask(Value* predicate) {
   return mask_ ? b_.CreateAnd(predicate, mask_) : predicate;
 }
 
-/// Loads that step through the tile's dimension: one vector of it for each lane, transposed.
+/// Loads that step through the tile's dimension: a square for as many lanes as a tile has elements,
+/// transposed. The squares beside each other are a vector for each element of the tile.
 const Values& Emitter::tile_of(int id, const Linear& offset) {
-  Values& rows = tiles_[id];
-  if (!rows.empty()) return rows;
+  Values& all = tiles_[id];
+  if (!all.empty()) return all;
   const Expr& e = nest_.dag[id];
   const int n = nest_.tile;
   llvm::Type* scalar = scalar_type(context_, e.memory, true);
   Value* at = address(static_cast<int>(e.bits), e.memory, offset);  // of step 0
-  for (int lane = 0; lane < n; ++lane)
-    rows.push_back(b_.CreateAlignedLoad(
-        vector_type(scalar), b_.CreateGEP(scalar, at, i64_(lane * offset.of_dim(nest_.lane_dim()))),
-        llvm::Align(static_cast<uint64_t>(e.memory.bytes()))));
-  // Each round of interleaving rotates the bits of (row, column) by one; after log2 n rounds they have
-  // changed places.
-  std::vector<int> low, high;
-  for (int i = 0; i < n / 2; ++i) {
-    low.insert(low.end(), {i, n + i});
-    high.insert(high.end(), {n / 2 + i, n + n / 2 + i});
+  std::vector<Values> squares;
+  for (int from = 0; from < nest_.lanes; from += n) {
+    Values rows;
+    for (int lane = from; lane < from + n; ++lane)
+      rows.push_back(
+          b_.CreateAlignedLoad(llvm::FixedVectorType::get(scalar, static_cast<unsigned>(n)),
+                               b_.CreateGEP(scalar, at, i64_(lane * offset.of_dim(nest_.lane_dim()))),
+                               llvm::Align(static_cast<uint64_t>(e.memory.bytes()))));
+    const int in_lane = std::min(n, static_cast<int>(16 / e.memory.bytes()));  // what 128 bits hold
+    for (int k = n / 2; k >= in_lane; k /= 2) swap_halves(b_, rows, k);
+    interleave(b_, rows, in_lane);
+    squares.push_back(std::move(rows));
   }
-  for (int round = 1; round < n; round *= 2) {
-    Values next;
-    for (int i = 0; i < n / 2; ++i)
-      for (const std::vector<int>& half : {low, high})
-        next.push_back(b_.CreateShuffleVector(rows[i], rows[i + n / 2], half));
-    rows = next;
+  for (int i = 0; i < n; ++i) {
+    Values beside;
+    for (const Values& rows : squares) beside.push_back(rows[i]);
+    all.push_back(llvm::concatenateVectors(b_, beside));
   }
-  return rows;
+  return all;
 }
 
 /// Asks for what lies where a buffer is read ahead (Nest::ahead); that no memory is there does no harm.

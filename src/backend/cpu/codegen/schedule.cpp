@@ -5,6 +5,7 @@
 #include <span>
 
 #include "backend/cpu/codegen/nest.h"
+#include "base/cpu.h"
 #include "base/format.h"
 
 namespace millrace::codegen {
@@ -185,17 +186,23 @@ double cost_of(const Nest& nest) {
 }
 
 /// Loads that step through another dimension than the lanes (transposes): that dimension runs fastest, in
-/// tiles that whole vectors of it are loaded for and transposed in registers.
+/// tiles that whole registers of it are loaded for and transposed. Lanes are a cache line of what is stored.
 void choose_tiles(Nest& nest) {
+  static const int64_t register_bytes = cpu_has("avx512f") ? 64 : 32;
   const int lane = nest.lane_dim();
+  int64_t widest = 4;
   for (const Access& a : accesses_of(nest)) {
     const bool strided = std::abs(a.offset.of_dim(lane)) > 1 && !(a.indirect >> lane & 1);
+    if (strided) widest = std::max(widest, a.bytes);
     for (int d = 0; d < lane && strided && nest.fastest < 0; ++d)
       if (std::abs(a.offset.of_dim(d)) == 1) nest.fastest = d;
   }
   if (nest.fastest < 0) return;
   const int64_t n = nest.sizes().back();
-  if (n >= 16 && nest.sizes()[nest.fastest] >= 16 && nest.cost < 60) nest.tile = nest.lanes = 16;
+  if (n >= 16 && nest.sizes()[nest.fastest] >= 16 && nest.cost < 60) {
+    nest.lanes = static_cast<int>(64 / widest);
+    nest.tile = static_cast<int>(register_bytes / widest);
+  }
   nest.group = std::min<int64_t>(n, nest.lanes);
 }
 
