@@ -192,9 +192,8 @@ Value Graph::add_copy(const Graph& from, int index, std::vector<Value> operands)
     Node copy{node.op, std::move(operands), node.attributes, node.types, node.body, location_};
     return append(std::move(copy));
   }
-  return node.body && !node.op->body
-             ? add_with_body(*node.op, std::move(operands), node.attributes, node.body)
-             : add(*node.op, std::move(operands), node.attributes);
+  return node.op->takes_body() ? add_with_body(*node.op, std::move(operands), node.attributes, node.body)
+                               : add(*node.op, std::move(operands), node.attributes);
 }
 
 bool Graph::has(Value value) const {
@@ -301,7 +300,7 @@ void Rewriter::copy(int index, const Bindings* bindings) {
   Attributes attributes = node.attributes;
   for (const auto& [name, value] : node.attributes.items())
     if (const Shape* shape = std::get_if<Shape>(&value)) attributes.set(name, shape->specialise(*bindings));
-  set_all(index, node.body && !node.op->body
+  set_all(index, node.op->takes_body()
                      ? to_.add_with_body(*node.op, std::move(operands), std::move(attributes),
                                          std::make_shared<const Graph>(specialise(*node.body, *bindings)))
                      : to_.add(*node.op, std::move(operands), std::move(attributes)));

@@ -103,7 +103,7 @@ void write_graph(const Graph& graph, const std::string& indent, std::string& out
     if (node.location != Location()) out += " @" + quoted(node.location.layer);
     if (node.location.phase != Phase::forward) out += fmt::format(" {}", phase_name(node.location.phase));
     if (node.location.again) out += " again";
-    if (node.body && !node.op->body) {
+    if (node.op->takes_body()) {
       out += " body {\n";
       write_graph(*node.body, indent + "  ", out);
       out += indent + "}";

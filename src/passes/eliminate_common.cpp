@@ -60,7 +60,7 @@ Graph eliminate_common(const Graph& graph, const PassContext&) {
   std::unordered_map<std::string, Value> seen;
   rewrite.go_through([&](int i) {
     const Node& node = graph.node(i);
-    if (node.body && !node.op->body) return false;  // bodies made by passes are not compared
+    if (node.op->takes_body()) return false;  // bodies made by passes are not compared
     std::string key = key_of(node, rewrite.mapped(node.operands));
     const auto it = seen.find(key);
     if (it == seen.end()) {

@@ -122,7 +122,7 @@ class RowCutter {
     Value added;
     if (node.op->op_class == OpClass::group)
       added = into_.add_with_body(*node.op, operands, node.attributes, cut_body(node));
-    else if (node.body && !node.op->body)
+    else if (node.op->takes_body())
       added = into_.add_with_body(*node.op, operands, node.attributes, node.body);
     else
       added = into_.add(*node.op, operands, rows ? with_new_rows(node) : node.attributes);

@@ -64,7 +64,7 @@ class Inliner {
     if (node.op->runs_body()) {
       body = sizes_.empty() ? node.body : std::make_shared<const Graph>(specialise(*node.body, sizes_));
     }
-    const std::vector<Tensor> results = node.body && !body && !node.op->body
+    const std::vector<Tensor> results = node.op->takes_body() && !body
                                             ? inline_graph(*node.body, operands)
                                             : record(*node.op, operands, std::move(attributes),
                                                      std::move(body), std::source_location::current());

@@ -23,7 +23,7 @@ class RefKernel : public Kernel {
       operands.push_back(graph_.input(fmt::format("x{}", i), operand_types_.back()));
     }
     const Value added =
-        request.node.body && !request.node.op->body
+        request.node.op->takes_body()
             ? graph_.add_with_body(*request.node.op, operands, request.node.attributes, request.node.body)
             : graph_.add(*request.node.op, operands, request.node.attributes);
     std::vector<Value> outputs;

@@ -100,7 +100,7 @@ class Merge {
     const std::vector<Value> operands = map_.mapped(one.operands);
     Value added;
     try {
-      if (one.body && !one.op->body)
+      if (one.op->takes_body())
         added =
             graph.add_with_body(*one.op, operands, std::move(attributes),
                                 std::make_shared<const Graph>(Merge(*one.body, *other.body, open_).run()));
