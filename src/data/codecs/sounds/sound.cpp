@@ -159,16 +159,18 @@ void resample(Sound& sound, int rate) {
     sound.rate = rate;
     return;
   }
-  std::vector<float> out(frames * channels);
+  // With room for just these libsoxr stops at some lengths before it has given the end.
+  std::vector<float> out((frames + 1) * channels);
   const soxr_io_spec_t io = soxr_io_spec(SOXR_FLOAT32_I, SOXR_FLOAT32_I);
   const soxr_quality_spec_t quality = soxr_quality_spec(SOXR_HQ, 0);
   const soxr_runtime_spec_t runtime = soxr_runtime_spec(1);
   size_t used = 0, made = 0;
   const soxr_error_t error = soxr_oneshot(sound.rate, rate, static_cast<unsigned>(channels),
                                           sound.samples.data(), static_cast<size_t>(sound.frames()), &used,
-                                          out.data(), frames, &made, &io, &quality, &runtime);
+                                          out.data(), frames + 1, &made, &io, &quality, &runtime);
   if (error) fail<InternalError>("a sound cannot be resampled from {} to {}: {}", sound.rate, rate, error);
-  std::fill(out.begin() + static_cast<int64_t>(made * channels), out.end(), 0.0f);
+  out.resize(std::min(made, frames) * channels);
+  out.resize(frames * channels);  // silence, should there be fewer
   sound.samples = std::move(out);
   sound.rate = rate;
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <doctest/doctest.h>
 #include <numbers>
+#include <numeric>
 #include <set>
 
 #include <millrace/error.h>
@@ -123,6 +124,18 @@ TEST_CASE("resampled as libsoxr's own users do, and a tone stays a tone") {
   resample(one, 8000);
   CHECK(one.frames() == 0);
   CHECK_THROWS_WITH_AS(resample(sound, 1), doctest::Contains("give 100 to"), InputError);
+}
+
+TEST_CASE("resampled sounds of any length are there to their end") {
+  for (const auto& [rate, to] : {std::pair{44100, 8000}, {44100, 16000}, {48000, 16000}, {16000, 44100}})
+    for (int64_t count = 1500; count < 16000; count += count < 3100 ? 1 : 211) {
+      Sound sound{rate, 1, std::vector<float>(static_cast<size_t>(count), 0.5f)};
+      resample(sound, to);
+      CAPTURE(count);
+      REQUIRE(sound.frames() == std::llround(static_cast<double>(count) * to / rate));
+      REQUIRE(sound.samples[sound.samples.size() / 2] == doctest::Approx(0.5).epsilon(0.01));
+      REQUIRE(std::accumulate(sound.samples.end() - 20, sound.samples.end(), 0.0f) > 8);
+    }
 }
 
 TEST_CASE("mel spectrograms are librosa's") {
