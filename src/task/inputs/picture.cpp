@@ -16,6 +16,7 @@
 #include "data/table/select.h"
 #include "data/tools/statistics/repeated_pictures.h"
 #include "task/input.h"
+#include "task/inputs/own_column.h"
 #include "task/inputs/own_files.h"
 #include "task/inputs/picture_colours.h"
 #include "task/inputs/picture_draft.h"
@@ -31,7 +32,8 @@ struct LearntPictures {
   data::Extent extent;
   /// Of each channel, of values 0…1.
   std::vector<double> mean, deviation;
-  std::string note = {};  // on pictures whose colours are converted
+  std::string note = {};    // on pictures whose colours are converted
+  std::string column = {};  // where it was the only one
 };
 
 /// Pictures as they are for evaluation; with `random` as training has them.
@@ -155,12 +157,13 @@ class PictureInput final : public Input {
 
   std::string encoding() const override {
     const data::Extent& e = learnt_.extent;
-    return nlohmann::ordered_json{{"channels", e.channels},
-                                  {"height", e.height},
-                                  {"width", e.width},
-                                  {"mean", learnt_.mean},
-                                  {"std", learnt_.deviation}}
-        .dump();
+    nlohmann::ordered_json json = {{"channels", e.channels},
+                                   {"height", e.height},
+                                   {"width", e.width},
+                                   {"mean", learnt_.mean},
+                                   {"std", learnt_.deviation}};
+    if (!learnt_.column.empty()) json["column"] = learnt_.column;
+    return json.dump();
   }
   std::vector<std::string> notes() const override {
     std::vector<std::string> lines = {fmt::format("pictures of {}×{}, {}", learnt_.extent.width,
@@ -188,6 +191,8 @@ class PictureInput final : public Input {
   std::shared_ptr<const data::Part> part(const Reading& reading, Purpose purpose) const override {
     data::PictureOptions options = picture_options(section_, purpose == Purpose::training);
     if (purpose != Purpose::training) {
+      if (options.column.empty())
+        options.column = same_column(*reading.samples, data::ColumnKind::picture, learnt_.column);
       options.wanted = learnt_.extent;
       options.bring = purpose == Purpose::prediction;
     }
@@ -279,6 +284,7 @@ std::unique_ptr<Input> learn_pictures(const Section& said, const Reading& readin
   // Each look at a server is a request of its own, for a whole picture.
   const int64_t most_looks = data::is_elsewhere(reading.samples->path()) ? 32 : 2000;
   Section section = said;
+  section.set("column", own_column(said, reading, data::ColumnKind::picture));
   const PictureColours colours =
       picture_colours(*reading.samples, section.settings.text("column"), most_looks);
   if (section.settings.integer("channels") == 0 && colours.looked > 0)
@@ -286,6 +292,7 @@ std::unique_ptr<Input> learn_pictures(const Section& said, const Reading& readin
   const Settings& s = section.settings;
   const auto part = data::picture_part(*reading.samples, picture_options(section, true));
   LearntPictures learnt{part->extent(), s.numbers("mean"), s.numbers("std")};
+  learnt.column = only_column(*reading.samples, data::ColumnKind::picture);
   learnt.note = colours.note(learnt.extent.channels, reading.samples->count() <= most_looks);
   if (learnt.mean.size() != learnt.deviation.size())
     fail<InputError>("{0}.mean and {0}.std need one number a channel each", input_key(section));
@@ -304,6 +311,7 @@ std::unique_ptr<Input> load_pictures(const Section& section, const std::string& 
                      json.at("width").get<int>()};
     json.at("mean").get_to(learnt.mean);
     json.at("std").get_to(learnt.deviation);
+    learnt.column = json.value("column", std::string());
   } catch (const nlohmann::json::exception& error) {
     fail<InputError>("what the checkpoint knows of the pictures is damaged: {}", error.what());
   }

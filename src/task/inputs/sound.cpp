@@ -15,6 +15,7 @@
 #include "data/feed/sound_part.h"
 #include "data/table/select.h"
 #include "task/input.h"
+#include "task/inputs/own_column.h"
 #include "task/inputs/own_files.h"
 #include "task/inputs/suiting.h"
 
@@ -71,6 +72,7 @@ void hear(data::MelSpectrogram& mel, std::span<const float> sound, std::vector<f
 
 struct LearntSounds {
   double mean = 0, deviation = 1;  // of the log-mels
+  std::string column = {};         // where it was the only one
 };
 
 /// Mean and deviation of the log-mels of the training sounds, or of some from all over them, by the fast
@@ -116,7 +118,7 @@ LearntSounds measure_sounds(const Settings& settings, const Reading& reading) {
     fail<InputError>("{}: none of its sounds can be decoded{}", reading.samples->path(),
                      count > 0 ? fmt::format("; the first, {}: {}", sounds->name(0), wrong[0]) : "");
   const double mean = sum / values;
-  return {mean, std::max(1e-6, std::sqrt(std::max(0.0, square / values - mean * mean)))};
+  return {mean, std::max(1e-6, std::sqrt(std::max(0.0, square / values - mean * mean))), {}};
 }
 
 constexpr OwnFiles sound_files = {data::ColumnKind::audio, "audio", data::is_sound_name};
@@ -125,13 +127,15 @@ class SoundInput final : public Input {
  public:
   SoundInput(Section section, LearntSounds learnt)
       : Input(std::move(section)),
-        learnt_(learnt),
+        learnt_(std::move(learnt)),
         mel_(mel_options(settings())),
         samples_(sound_samples(settings())),
         frames_(sound_frames(settings())) {}
 
   std::string encoding() const override {
-    return nlohmann::ordered_json{{"mean", learnt_.mean}, {"deviation", learnt_.deviation}}.dump();
+    nlohmann::ordered_json json = {{"mean", learnt_.mean}, {"deviation", learnt_.deviation}};
+    if (!learnt_.column.empty()) json["column"] = learnt_.column;
+    return json.dump();
   }
   std::vector<std::string> notes() const override {
     return {fmt::format("sounds of {:.2f} s as {} mels of {} frames", settings().number("seconds"), mel_.mels,
@@ -163,7 +167,10 @@ class SoundInput final : public Input {
   std::string gives() const override { return "picture"; }
 
   std::shared_ptr<const data::Part> part(const Reading& reading, Purpose purpose) const override {
-    return data::sound_part(*reading.samples, sound_options(settings(), purpose == Purpose::training));
+    data::SoundOptions options = sound_options(settings(), purpose == Purpose::training);
+    if (options.column.empty())
+      options.column = same_column(*reading.samples, data::ColumnKind::audio, learnt_.column);
+    return data::sound_part(*reading.samples, std::move(options));
   }
 
   std::shared_ptr<const data::Dataset> open(const Recipe& /*recipe*/,
@@ -238,22 +245,27 @@ void check_sounds(const Section& section, const Recipe& /*recipe*/) {
     }
 }
 
-std::unique_ptr<Input> learn_sounds(const Section& section, const Reading& reading) {
-  return std::make_unique<SoundInput>(section, measure_sounds(section.settings, reading));
+std::unique_ptr<Input> learn_sounds(const Section& said, const Reading& reading) {
+  Section section = said;
+  section.set("column", own_column(said, reading, data::ColumnKind::audio));
+  LearntSounds learnt = measure_sounds(section.settings, reading);
+  learnt.column = only_column(*reading.samples, data::ColumnKind::audio);
+  return std::make_unique<SoundInput>(section, std::move(learnt));
 }
 
 std::unique_ptr<Input> load_sounds(const Section& section, const std::string& encoding) {
   LearntSounds learnt;
   try {
     const auto json = nlohmann::json::parse(encoding);
-    learnt = {json.at("mean").get<double>(), json.at("deviation").get<double>()};
+    learnt = {json.at("mean").get<double>(), json.at("deviation").get<double>(),
+              json.value("column", std::string())};
   } catch (const nlohmann::json::exception& error) {
     fail<InputError>("what the checkpoint knows of the sounds is damaged: {}", error.what());
   }
   if (!std::isfinite(learnt.mean) || !(learnt.deviation > 0))
     fail<InputError>("what the checkpoint knows of the sounds is damaged: its deviation is {}",
                      learnt.deviation);
-  return std::make_unique<SoundInput>(section, learnt);
+  return std::make_unique<SoundInput>(section, std::move(learnt));
 }
 
 /// Of a few sounds from all over the data: how long they are, and at what rate.
@@ -287,7 +299,7 @@ MILLRACE_INPUT(sound){
     .name = "sound",
     .doc = "sounds (WAV, FLAC) as log-mel spectrograms",
     .unit = "sounds",
-    .settings = {{"column", "column of the sounds; empty: the first one of sounds", std::string()},
+    .settings = {{"column", "column of the sounds; empty: the only one of sounds", std::string()},
                  {"rate", "resampled to so many samples a second", int64_t{16'000}, 100, 1'000'000},
                  {"seconds", "cut, or filled up with silence, to that length", 1.0, 0.01, 3600},
                  {"mels", "bands of the log-mel spectrogram (windows of 25 ms every 10 ms)", int64_t{64}, 1,

@@ -228,3 +228,40 @@ TEST_CASE("what a recipe says of pictures is checked, and columns of them are fo
             ->cheaper(*pictures_of(3, 400, 400))
             .how == "millrace pack --resize 32");
 }
+
+TEST_CASE("which of two columns of pictures is meant must be said, unless no sample has both") {
+  const data::Value dark = pixels_value(make_picture(6, 8, 3, 1)),
+                    light = pixels_value(make_picture(6, 8, 3, 2));
+  const auto named = [](const Strings& names, std::vector<std::vector<data::Value>> rows) {
+    std::vector<data::Column> columns;
+    for (const std::string& name : names) columns.push_back({name, data::ColumnKind::picture});
+    return std::make_shared<RowsDataset>("pictures", columns, std::move(rows));
+  };
+  const auto both = named({"small", "photo"}, {{dark, light}, {dark, light}}),
+             either = named({"jpg", "png"}, {{dark, {}}, {{}, light}}),
+             one = named({"photo"}, {{light}, {light}});
+  CHECK_THROWS_WITH_AS(learnt_pictures(both), doctest::Contains("Set input.column to one of small, photo"),
+                       InputError);
+  CHECK(learnt_pictures(either)->settings().text("column").empty());
+  CHECK(learnt_pictures(both, {{"column", std::string("photo")}})->settings().text("column") == "photo");
+  // What another input or output takes is none of its own.
+  const task::Recipe recipe;
+  task::Reading others = reading_of(recipe, both);
+  others.taken = {"small"};
+  CHECK(
+      task::input_kinds().at("picture").learn(settled_input("picture"), others)->settings().text("column") ==
+      "photo");
+  others.taken = {"small", "photo"};
+  CHECK_THROWS_WITH_AS(task::input_kinds().at("picture").learn(settled_input("picture"), others),
+                       doctest::Contains("taken by other inputs or outputs"), InputError);
+  // Other data are read in the column that training had, also by a model from a checkpoint.
+  const auto trained = learnt_pictures(one);
+  const auto loaded = task::input_kinds().at("picture").load(settled_input("picture"), trained->encoding());
+  const auto first_of = [&](const task::Input& input, const std::shared_ptr<const data::Dataset>& samples) {
+    return rows_of(*input.part(reading_of(recipe, samples), task::Purpose::prediction), *samples)[0];
+  };
+  CHECK(first_of(*loaded, both).identical(first_of(*loaded, one)));
+  const auto foreign = named({"a", "b"}, {{dark, light}, {dark, light}});
+  CHECK_THROWS_WITH_AS(first_of(*loaded, foreign), doctest::Contains("a or b? They were in a column 'photo'"),
+                       InputError);
+}
