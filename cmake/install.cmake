@@ -29,6 +29,13 @@ foreach(library onednn_cpu_gomp pyarrow)
     ${MILLRACE_VENV}/lib/python3*/site-packages/${library}-*.dist-info/licenses/*.txt)
   install(FILES ${texts} DESTINATION ${licenses}/licenses/${library})
 endforeach()
+# Xbyak and others that oneDNN has compiled in.
+install(FILES ${MILLRACE_VENV}/share/doc/onednn/THIRD-PARTY-PROGRAMS DESTINATION ${licenses}/licenses/onednn_cpu_gomp
+  OPTIONAL)
+# Headers that are compiled in, where the distribution keeps their licences.
+foreach(package libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libboost-dev)
+  install(FILES /usr/share/doc/${package}/copyright DESTINATION ${licenses}/licenses/${package} OPTIONAL)
+endforeach()
 
 file(WRITE ${CMAKE_BINARY_DIR}/millraceConfig.cmake
   "include(CMakeFindDependencyMacro)\nfind_dependency(Threads)\ninclude(\${CMAKE_CURRENT_LIST_DIR}/millraceTargets.cmake)\n")

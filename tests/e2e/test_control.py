@@ -198,7 +198,7 @@ optimizer = {{ kind = "sgd", lr = 0.1, momentum = 0.9 }}
     assert "the model could take" in lines[-1], lines
     assert ("decode-bound at" in lines[-1] and re.search(r"--resize 18 would give about \+\d+ %", lines[-1])) or "short of CPUs at" in lines[-1], lines
     epochs = [json.loads(l) for l in (tmp_path / "run/metrics.jsonl").read_text().splitlines() if "train/loss" in l]
-    assert all(0 < e["seconds_waiting"] <= e["seconds"] and e["seconds_loading_a_sample"] > 1e-4 for e in epochs)
+    assert all(0 < e["seconds_waiting"] <= e["seconds"] and e["seconds_loading_a_sample"] > 0 for e in epochs)
     profile = millrace("profile", tmp_path / "r.toml", "--steps", "5").stdout
     assert "data: decode-bound at" in profile or "data: short of CPUs at" in profile
     profile = json.loads(millrace("profile", tmp_path / "r.toml", "--steps", "5", "--json").stdout)

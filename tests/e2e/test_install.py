@@ -27,6 +27,16 @@ def consumer(tmp_path_factory):
     return build / "consumer", prefix / "bin/millrace"
 
 
+def test_licences_of_what_is_shipped_and_compiled_in_are_installed(consumer):
+    found = consumer[1].parents[1] / "share/doc/millrace/licenses"
+    for library in ("onednn_cpu_gomp", "pyarrow"):
+        assert any((found / library).iterdir()), library
+    assert "Xbyak" in (found / "onednn_cpu_gomp/THIRD-PARTY-PROGRAMS").read_text()
+    for package in ("libcli11-dev", "libtomlplusplus-dev", "nlohmann-json3-dev", "libboost-dev"):
+        if Path(f"/usr/share/doc/{package}/copyright").exists():
+            assert (found / package / "copyright").stat().st_size > 0, package
+
+
 def test_consumer_finds_links_and_runs(consumer):
     printed = run(consumer[0], "compute")
     assert printed.startswith("-1 0 2 \n")

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from conftest import ROOT
 from PIL import Image
-from test_train import assert_same_run, letters, metric_lines, recipe, start, steps_logged, wait_for_step, whole  # noqa: F401
+from test_train import (  # noqa: F401
+    LONG, assert_same_run, letters, long_whole, metric_lines, recipe, start, steps_logged, wait_for_step, whole)
 
 
 def step_of(run):
@@ -34,11 +35,9 @@ def hearing():
     signal.signal(signal.SIGHUP, before)
 
 
-def test_hanging_up_saves_as_ctrl_c_does(binary, recipe, millrace, tmp_path):
-    run, whole = tmp_path / "run", tmp_path / "whole"
-    # Long enough not to be over before the signal comes.
-    millrace("train", recipe, "train.epochs=60", "--out", whole)
-    process = start(binary, "train", recipe, "train.epochs=60", "--out", run)
+def test_hanging_up_saves_as_ctrl_c_does(binary, recipe, long_whole, millrace, tmp_path):
+    run = tmp_path / "run"
+    process = start(binary, "train", recipe, LONG, "--out", run)
     wait_for_step(process, run, 8)
     process.send_signal(signal.SIGHUP)
     process.send_signal(signal.SIGHUP)  # as a terminal and its shell do
@@ -46,18 +45,17 @@ def test_hanging_up_saves_as_ctrl_c_does(binary, recipe, millrace, tmp_path):
     assert process.returncode == 130, text
     assert "everything is saved" in text and step_of(run) == steps_logged(run)
     millrace("train", run, "--resume")
-    assert_same_run(whole, run)
+    assert_same_run(long_whole, run)
 
 
-def test_a_reader_that_goes_away_loses_nothing(binary, recipe, millrace, tmp_path):
-    run, whole = tmp_path / "run", tmp_path / "whole"
-    millrace("train", recipe, "train.epochs=60", "--out", whole)
-    process = start(binary, "train", recipe, "train.epochs=60", "--out", run)
+def test_a_reader_that_goes_away_loses_nothing(binary, recipe, long_whole, millrace, tmp_path):
+    run = tmp_path / "run"
+    process = start(binary, "train", recipe, LONG, "--out", run)
     wait_for_step(process, run, 8)
     process.stdout.close()  # as head does when it has its lines
     assert process.wait(timeout=60) == 130 and step_of(run) == steps_logged(run)
     millrace("train", run, "--resume")
-    assert_same_run(whole, run)
+    assert_same_run(long_whole, run)
 
 
 def test_a_terminal_that_closes_loses_nothing(binary, recipe, tmp_path):

@@ -65,6 +65,18 @@ def whole(binary, recipe, tmp_path_factory):
     return out
 
 
+LONG = "train.epochs=200"  # long enough not to be over before a signal comes
+
+
+@pytest.fixture(scope="session")
+def long_whole(binary, recipe, tmp_path_factory):
+    """An uninterrupted run of LONG."""
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    result = subprocess.run([binary, "train", recipe, LONG, "--out", out], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return out
+
+
 def whole_lines(path):
     """Lines of JSON. Of a file that is being written, the last may be half there."""
     return [json.loads(line) for line in path.read_text().rpartition("\n")[0].splitlines()]
@@ -225,18 +237,16 @@ def test_a_step_in_parts_can_be_verified(recipe, millrace, tmp_path):
     assert_same_run(tmp_path / "plain", tmp_path / "verified")
 
 
-def test_ctrl_c_saves_and_says_how_to_go_on(binary, recipe, millrace, tmp_path):
-    run, whole = tmp_path / "run", tmp_path / "whole"
-    # Long enough not to be over before the signal comes.
-    millrace("train", recipe, "train.epochs=60", "--out", whole)
-    process = start(binary, "train", recipe, "train.epochs=60", "--out", run)
+def test_ctrl_c_saves_and_says_how_to_go_on(binary, recipe, long_whole, millrace, tmp_path):
+    run = tmp_path / "run"
+    process = start(binary, "train", recipe, LONG, "--out", run)
     wait_for_step(process, run, 8)
     process.send_signal(signal.SIGINT)
     text = process.communicate(timeout=60)[0]
     assert process.returncode == 130
     assert f"millrace train {run} --resume" in text
-    millrace("train", recipe, "train.epochs=60", "--out", run, "--resume")
-    assert_same_run(whole, run)
+    millrace("train", recipe, LONG, "--out", run, "--resume")
+    assert_same_run(long_whole, run)
 
 
 def test_a_damaged_checkpoint_is_passed_over(whole, millrace, tmp_path):
@@ -459,7 +469,7 @@ def test_an_interrupt_while_reading_ends_at_once(binary, recipe, tmp_path):
     process = start(binary, "train", recipe, "input.resize=1500", "data.cache_mb=1000000", "--out", out)
     assert "reading" in process.stdout.readline()
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     assert process.returncode == -signal.SIGTERM and not out.exists()
 
 
