@@ -184,7 +184,11 @@ class Chooser {
       near = timed(request, takers);
       std::string names;
       for (const Candidate& each : near) names += (names.empty() ? "" : ",") + each.provider->name();
-      keep_choice(launch.problem, names);
+      const std::string kept = keep_choice(launch.problem, names);
+      if (const Takers others = named_in(kept, takers); kept != names && !others.empty()) {
+        near.clear();
+        for (const Provider* provider : others) near.push_back({provider, nullptr});
+      }
     }
     const auto kernel_of = [&](Candidate& candidate) -> Kernel& {
       if (!candidate.kernel) candidate.kernel = candidate.provider->build(request);

@@ -169,7 +169,7 @@ class Lowering {
     if (choice != first.name && choice != second.name) {
       choice = runs_faster(second.graph, first.graph, options_.target, {{problem, first.name}}) ? second.name
                                                                                                 : first.name;
-      keep_choice(problem, choice);
+      choice = keep_choice(problem, choice);
     }
     choices_[problem] = compared_[problem] = choice;
     return choice == second.name;

@@ -10,6 +10,7 @@
 #include "data/codecs/text/first_group.h"
 #include "eval/metric.h"
 #include "optim/kinds.h"
+#include "task/class_names.h"
 #include "task/freeze_entry.h"
 #include "task/input.h"
 #include "task/output.h"
@@ -285,6 +286,7 @@ void check_kinds(const Recipe& recipe, const std::string& name) {
   named_check(name, [&] {
     check_model(recipe);
     check_sections(recipe);
+    require_different(recipe.eval.metrics, "eval.metrics");
     for (const std::string& metric : recipe.eval.metrics) check_metric(recipe, metric, "eval.metrics");
     check_measured(recipe);
     for (const std::string& log : recipe.train.log) check_named("train.log", log, track::check_log);

@@ -361,6 +361,12 @@ TEST_CASE("a value where a table is wanted, and names that none can be, are name
     CHECK(says(recipe_error(fmt::format(
                    "[data]\ntrain = \"x\"\n[output]\nkind = \"{}\"\ncolumns = [\"y\", \"y\"]\n", kind)),
                "output.columns names 'y' twice"));
+  CHECK(says(
+      recipe_error("[data]\ntrain = \"x\"\n[input]\nkind = \"table\"\ncolumns = [\"a\", \"b\", \"a\"]\n"),
+      "input.columns names 'a' twice"));
+  CHECK(says(recipe_error(
+                 "[data]\ntrain = \"x\"\n[output]\nkind = \"number\"\n[eval]\nmetrics = [\"r2\", \"r2\"]\n"),
+             "eval.metrics names 'r2' twice"));
   for (const char* kind : {"", "kind = \"class\"\n"})
     CHECK(says(recipe_error(fmt::format("[data]\ntrain = \"x\"\n[output]\n{}pattern = \"(\"\n", kind)),
                "output.pattern: the pattern \"(\" is no regular expression"));

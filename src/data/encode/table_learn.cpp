@@ -94,7 +94,12 @@ std::vector<TableUse> used_columns(const Dataset& dataset, const TableOptions& o
     used.push_back(use);
   }
   if (used.size() == 1) used[0].only = true;
-  if (used.empty()) fail<InputError>("{}: has no columns of numbers or texts to learn from", dataset.path());
+  if (used.empty())
+    fail<InputError>("{}: has no columns of numbers or texts to learn from{}", dataset.path(),
+                     options.leave_out.empty() ? ""
+                                               : fmt::format(" beside those that are the output's, another "
+                                                             "input's or left out: {}",
+                                                             fmt::join(options.leave_out, ", ")));
   return used;
 }
 

@@ -51,7 +51,11 @@ std::string OrderText::column() const { return kind->by_column && words.size() >
 
 std::unique_ptr<Order> OrderText::make(const Population& population) const {
   if (kind->usage.empty() && words.size() > 1) wrong("it takes no words");
-  if (kind->by_class && population.labels.empty()) wrong("the data has no classes");
+  if (kind->by_class && population.labels.empty())
+    fail<InputError>(
+        "order \"{}\" is of samples that have classes, and these have none: take shuffled, or "
+        "name the column of the classes, as output.column",
+        fmt::join(words, " "));
   if (kind->by_column && words.size() != 2) wrong("it takes the name of a column");
   return kind->make(*this, population);
 }

@@ -13,6 +13,7 @@
 #include "data/table/dates.h"
 #include "data/table/place.h"
 #include "data/table/read_columns.h"
+#include "task/class_names.h"
 #include "task/inputs/suiting.h"
 #include "task/toml_text.h"
 
@@ -281,6 +282,7 @@ void check_table(const Section& section, const Recipe& /*recipe*/) {
                      key);
   if (!s.texts("columns").empty() && !s.texts("leave_out").empty())
     fail<InputError>("{0}.columns and {0}.leave_out both say which columns are used: give one", key);
+  for (const char* list : {"columns", "leave_out"}) require_different(s.texts(list), key + "." + list);
   std::map<std::string, std::string> said;
   for (const std::string& name : s.texts("leave_out")) said.emplace(name, "leave_out");
   for (const char* kind : decided_by_keys)

@@ -108,8 +108,9 @@ const TokenInput& tokens_input(const Section& section, std::span<const std::uniq
     fail<InputError>("{} predicts tokens, but no input is of the kind tokens: set input.kind = \"tokens\"",
                      key);
   if (!found)
-    fail<InputError>("{}.of = \"{}\": there is no such input (inputs of tokens: {})", key, wanted,
-                     fmt::join(names, ", "));
+    fail<InputError>("{}.of = \"{}\": there is no such input ({})", key, wanted,
+                     names[0].empty() ? "the only one has no name: leave this key out"
+                                      : fmt::format("inputs of tokens: {}", fmt::join(names, ", ")));
   if (wanted.empty() && names.size() > 1)
     fail<InputError>("{} predicts tokens: of which input? Set {}.of to one of {}", key, key,
                      fmt::join(names, ", "));
