@@ -292,7 +292,8 @@ std::string kinds_text(const Registry<Kind>& kinds) {
 Action declare_explain(Command& command) {
   auto a = std::make_shared<ExplainArguments>();
   command
-      .positional("RECIPE", a->recipe, "a recipe, or a run folder; or a model (.onnx), for inference", false)
+      .positional("RECIPE", a->recipe, "a recipe, or a run folder; or a model (.onnx, .mill), for inference",
+                  false)
       .positional("KEY=VALUE", a->overrides, "changes of the recipe", false)
       .option("--model", a->zoo.model, "instead of a recipe a built-in network:" + model_names())
       .option("--batch", a->zoo.batch, "items a step, with --model")

@@ -175,7 +175,7 @@ int run_predict(PredictArguments& a) {
 
 Action declare_predict(Command& command) {
   auto a = std::make_shared<PredictArguments>();
-  command.positional("MODEL", a->model, "a run folder, or a model without a recipe (.onnx)")
+  command.positional("MODEL", a->model, "a run folder, or a model without a recipe (.onnx, .mill)")
       .positional(
           "SAMPLE", a->samples,
           "what the model was trained on more of: a file that is one sample (photo.jpg, word.wav), data "
@@ -194,7 +194,7 @@ Action declare_predict(Command& command) {
       .option("--labels", a->plain.labels, "without a recipe: names of classes, one a line")
       .option("--precision", a->plain.precision, "without a recipe: fp32 (the default), bf16 or fp16")
       .option("-o,--out", a->plain.file.out,
-              "write all predictions into this file: .csv, .jsonl, .parquet, .arrow, .npy")
+              "write all predictions into this file: .csv, .tsv, .jsonl, .parquet, .arrow, .npy")
       .option("--threshold", a->file.tell.threshold, "-o: classes that are less probable are left out")
       .flag("--all", a->file.tell.all, "-o: a column with the probability of each class, too")
       .flag("--f16", a->file.half, "-o FILE.npy: in 16 bits each")

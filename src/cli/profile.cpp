@@ -113,7 +113,8 @@ int run_profile(ProfileArguments& a) {
 Action declare_profile(Command& command) {
   auto a = std::make_shared<ProfileArguments>();
   command
-      .positional("RECIPE", a->recipe, "a recipe, or a run folder; or a model (.onnx), for inference", false)
+      .positional("RECIPE", a->recipe, "a recipe, or a run folder; or a model (.onnx, .mill), for inference",
+                  false)
       .positional("KEY=VALUE", a->overrides, "changes of the recipe", false)
       .option("--model", a->model, "instead of a recipe a built-in network on random inputs:" + model_names())
       .option("--batch", a->zoo.batch, "items a step, with --model")

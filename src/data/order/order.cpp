@@ -53,8 +53,7 @@ std::unique_ptr<Order> OrderText::make(const Population& population) const {
   if (kind->usage.empty() && words.size() > 1) wrong("it takes no words");
   if (kind->by_class && population.labels.empty())
     fail<InputError>(
-        "order \"{}\" is of samples that have classes, and these have none: take shuffled, or "
-        "name the column of the classes, as output.column",
+        "order \"{}\": the data has no classes; take another order, or name their column in [output]",
         fmt::join(words, " "));
   if (kind->by_column && words.size() != 2) wrong("it takes the name of a column");
   return kind->make(*this, population);
