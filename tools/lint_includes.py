@@ -94,6 +94,9 @@ def check_source(path):
     for quote, name in includes(path):
         if quote == "<":
             continue
+        if ".." in name:
+            yield f'{path}: "{name}" is not named from src/ on'
+            continue
         if not (Path("src") / name).exists():
             if "/" not in name or name.split("/")[0] in TOP or name.startswith("millrace/"):
                 yield f'{path}: "{name}" is not a file under src/ (public headers: <millrace/…>)'
@@ -174,13 +177,15 @@ def main():
         if not any(set(circle) <= known for known in ONE_PIECE):
             errors.append(f"a circle of includes: {', '.join(circle)}")
     for path in paths:
-        if path.suffix in (".cpp", ".h"):
+        if path.parts[0] == "src" and path.suffix not in (".cpp", ".h", ".inc"):
+            errors.append(f"{path}: sources are .cpp, .h and .inc")
+        if path.suffix in (".cpp", ".h", ".inc"):
             if path.parts[0] == "src":
                 errors += check_source(path)
             elif path.parts[0] == "include":
                 errors += check_public(path)
             length = path.read_text(encoding="utf-8").count("\n")
-            if length > LONGEST:
+            if length > LONGEST and path.suffix != ".inc":
                 warnings.append(f"{path}: {length} lines (more than {LONGEST}): is it two files?")
         if path.suffix in TEXT and path.name != Path(__file__).name:
             for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
