@@ -9,7 +9,7 @@
 namespace millrace::data {
 
 struct SoundOptions {
-  /// "": the first column of sounds.
+  /// "": the first column of sounds (the task settles which one where there are several).
   std::string column = {};
   int rate = 16'000;         // samples a second
   int64_t samples = 16'000;  // of each sound: longer ones are cut, behind shorter ones is silence
