@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 
 #include "base/format.h"
 #include "base/parallel_for.h"
@@ -30,6 +31,8 @@ using data::Dataset;
 constexpr int64_t labels_run = 1 << 14;
 constexpr size_t most_labels = 10'000;
 
+bool is_of_labels(ColumnKind kind) { return kind == ColumnKind::text || kind == ColumnKind::json; }
+
 /// Where the labels of samples stand: in one column of texts, or each in a column of zeros and ones.
 struct LabelColumns {
   std::string column, separator;
@@ -38,27 +41,54 @@ struct LabelColumns {
   /// use(number in the data set, label) for all labels that hold.
   template <typename Use>
   void each(const Dataset& from, int64_t first, int64_t count, Use&& use) const {
-    columns.empty() ? in_texts(from, first, count, use) : in_columns(from, first, count, use);
+    columns.empty() ? in_column(from, first, count, use) : in_columns(from, first, count, use);
   }
 
  private:
   template <typename Use>
-  void in_texts(const Dataset& from, int64_t first, int64_t count, Use&& use) const {
+  void in_column(const Dataset& from, int64_t first, int64_t count, Use&& use) const {
     const size_t place = from.column(column);
-    if (from.columns()[place].kind != ColumnKind::text)
-      fail<InputError>("{}: the column '{}' holds {}s, not texts of labels separated by '{}'", from.path(),
-                       column, data::kind_name(from.columns()[place].kind), separator);
-    const auto values = data::read_columns(from, first, count, {&place, 1});
-    for (int64_t i = 0; i < count; ++i) {
-      if (!values[0].has(static_cast<size_t>(i))) continue;  // none holds
-      std::string_view rest = values[0].contents[static_cast<size_t>(i)];
-      while (true) {
-        const size_t end = rest.find(separator);
-        if (const auto label = trimmed(rest.substr(0, end), " \t\r\n"); !label.empty()) use(first + i, label);
-        if (end == std::string_view::npos) break;
-        rest.remove_prefix(end + separator.size());
+    const ColumnKind kind = from.columns()[place].kind;
+    if (!is_of_labels(kind))
+      fail<InputError>(
+          "{}: the column '{}' holds {}s, not lists of texts, nor texts of labels separated by '{}'",
+          from.path(), column, data::kind_name(kind), separator);
+    const auto add_to = [&](int64_t i) {
+      return [&use, sample = first + i](std::string_view label) { use(sample, label); };
+    };
+    if (kind == ColumnKind::json) {
+      for (int64_t i = 0; i < count; ++i) {
+        const data::Value value = from.read(first + i, place);
+        if (const auto* list = std::get_if<std::string>(&value)) in_list(from, first + i, *list, add_to(i));
       }
+      return;
     }
+    const auto values = data::read_columns(from, first, count, {&place, 1});
+    for (int64_t i = 0; i < count; ++i)
+      if (values[0].has(static_cast<size_t>(i)))  // else none holds
+        in_text(values[0].contents[static_cast<size_t>(i)], add_to(i));
+  }
+
+  template <typename Add>
+  void in_text(std::string_view rest, Add&& add) const {
+    while (true) {
+      const size_t end = rest.find(separator);
+      if (const auto label = trimmed(rest.substr(0, end), " \t\r\n"); !label.empty()) add(label);
+      if (end == std::string_view::npos) break;
+      rest.remove_prefix(end + separator.size());
+    }
+  }
+
+  template <typename Add>
+  void in_list(const Dataset& from, int64_t sample, std::string_view content, Add&& add) const {
+    const auto list = nlohmann::json::parse(content, nullptr, false);
+    const auto is_label = [](const nlohmann::json& each) { return each.is_string() || each.is_null(); };
+    if (!(list.is_array() || list.is_null()) || !std::all_of(list.begin(), list.end(), is_label))
+      fail<InputError>("{}: its {} is no list of texts, which are the labels that hold",
+                       data::place_of(from, sample), column);
+    for (const nlohmann::json& each : list)
+      if (each.is_string() && !each.get_ref<const std::string&>().empty())
+        add(std::string_view(each.get_ref<const std::string&>()));
   }
 
   template <typename Use>
@@ -278,8 +308,7 @@ LabelColumns label_columns(const Section& section) {
 
 std::string recognise_classes(const Dataset& samples) {
   for (const char* name : {"labels", "tags", "classes"})
-    if (const auto found = samples.find_column(name);
-        found && samples.columns()[*found].kind == ColumnKind::text)
+    if (const auto found = samples.find_column(name); found && is_of_labels(samples.columns()[*found].kind))
       return name;
   return {};
 }
@@ -291,7 +320,8 @@ std::unique_ptr<Output> learn_classes(const Section& section, const Reading& rea
   if (columns.columns.empty() && columns.column.empty()) columns.column = recognise_classes(*reading.samples);
   if (columns.columns.empty() && columns.column.empty())
     fail<InputError>(
-        "{}: which labels hold? Set {}.column to a column of texts (\"red,round\"), or {}.columns to "
+        "{}: which labels hold? Set {}.column to a column of texts (\"red,round\") or lists, or {}.columns "
+        "to "
         "columns of 0 and 1",
         reading.samples->path(), key, key);
   KnownLabels known;
@@ -364,7 +394,9 @@ void check_classes(const Section& section, const Recipe& /*recipe*/) {
 MILLRACE_OUTPUT(classes){
     .name = "classes",
     .doc =
-        "several labels, each of which holds or not: separated in a column of texts, or columns of 0 and 1",
+        "several labels, each of which holds or not: separated in a column of texts, in a column of lists, "
+        "or "
+        "columns of 0 and 1",
     .settings = {{"separator", "between the labels in a text", std::string(",")},
                  {"columns", "columns of 0 and 1, one for each label, instead of a column of texts",
                   std::vector<std::string>()},
@@ -380,8 +412,8 @@ MILLRACE_OUTPUT(classes){
     .loss = "binary-cross-entropy",
     .refuses = [](const Dataset& samples, const std::string& column) -> std::string {
       const ColumnKind kind = samples.columns()[samples.column(column)].kind;
-      if (kind == ColumnKind::text) return {};
-      return fmt::format("'{}' holds {}s, not texts of labels", column, data::kind_name(kind));
+      if (is_of_labels(kind)) return {};
+      return fmt::format("'{}' holds {}s, not texts or lists of labels", column, data::kind_name(kind));
     },
     .recognise = recognise_classes,
     .rank = 0,

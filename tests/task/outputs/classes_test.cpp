@@ -31,6 +31,24 @@ TEST_CASE("classes: labels of a text, kept and read back") {
   CHECK(output->predict(std::vector<float>{-1, 2, 1}, 2).json.at(0).second == "[\"red\", \"round\"]");
 }
 
+TEST_CASE("classes: lists of labels") {
+  const auto column = [](const std::vector<data::Value>& values) {
+    std::vector<std::vector<data::Value>> rows;
+    for (const data::Value& value : values) rows.push_back({value});
+    return rows_of({{"tags", ColumnKind::json}}, std::move(rows));
+  };
+  const auto text = [](const char* json) { return data::Value(std::string(json)); };
+  const auto output = learnt_output(
+      "classes", {},
+      column({text(R"(["red", "a,b"])"), text("[]"), data::Value(), text(R"(["green", null])")}));
+  CHECK(output->classes() == std::vector<std::string>{"a,b", "green", "red"});
+  CHECK(targets_of<float>(*output, column({text(R"(["red","a,b"])"), text("null")})) ==
+        std::vector<float>{1, 0, 1, 0, 0, 0});
+  for (const char* wrong : {R"({"red": 1})", "[1, 2]", R"(["red")", "\"red\""})
+    CHECK(error_of([&] { targets_of<float>(*output, column({text(wrong)})); }) ==
+          "rows#0: its tags is no list of texts, which are the labels that hold");
+}
+
 TEST_CASE("classes: columns of zeros and ones") {
   const auto samples = rows_of({{"a", ColumnKind::integer}, {"b", ColumnKind::real}},
                                {{int64_t{1}, 0.0}, {int64_t{0}, 1.0}, {int64_t{1}, 1.0}});

@@ -2,6 +2,7 @@
 #include <arrow/util/float16.h>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "data/formats/arrow/adaptors.h"
 
@@ -60,6 +61,10 @@ std::shared_ptr<arrow::DataType> list_element(const arrow::DataType& type) {
   if (type.id() == Type::LIST || type.id() == Type::LARGE_LIST || type.id() == Type::FIXED_SIZE_LIST)
     return static_cast<const arrow::BaseListType&>(type).value_type();
   return nullptr;
+}
+
+bool is_text(const arrow::DataType& type) {
+  return type.id() == Type::STRING || type.id() == Type::LARGE_STRING;
 }
 
 int64_t checked_product(int64_t a, int64_t b) {
@@ -272,6 +277,10 @@ class Appender {
   /// behind a missing list is nobody's.
   template <typename ListType>
   void lists(const ListType& array) {
+    if (array.values()->type_id() == Type::STRING)
+      return texts(array, static_cast<const arrow::StringArray&>(*array.values()));
+    if (array.values()->type_id() == Type::LARGE_STRING)
+      return texts(array, static_cast<const arrow::LargeStringArray&>(*array.values()));
     if (!element_of(*array.values()->type(), out_.element)) throw std::runtime_error("a list of no numbers");
     const auto bytes = std::make_shared<std::string>();
     std::vector<size_t> ends;
@@ -279,6 +288,28 @@ class Appender {
       if (array.IsValid(i)) numbers(*array.values(), array.value_offset(i), array.value_length(i), *bytes);
       ends.push_back(bytes->size());
     }
+    hand_over(bytes, ends);
+  }
+
+  /// Lists of texts, in JSON.
+  template <typename ListType, typename TextType>
+  void texts(const ListType& array, const TextType& words) {
+    const auto bytes = std::make_shared<std::string>();
+    std::vector<size_t> ends;
+    for (int64_t i = 0; i < array.length(); ++i) {
+      auto list = nlohmann::json::array();
+      const int64_t begin = array.IsValid(i) ? array.value_offset(i) : 0,
+                    end = array.IsValid(i) ? begin + array.value_length(i) : 0;
+      for (int64_t k = begin; k < end; ++k)
+        list.push_back(words.IsValid(k) ? nlohmann::json(words.GetString(k)) : nlohmann::json());
+      *bytes += list.dump();
+      ends.push_back(bytes->size());
+    }
+    hand_over(bytes, ends);
+  }
+
+  /// Pieces of `bytes`, each to the end that is given.
+  void hand_over(const std::shared_ptr<std::string>& bytes, const std::vector<size_t>& ends) {
     size_t begin = 0;
     for (const size_t end : ends) {
       out_.contents.push_back(std::string_view(*bytes).substr(begin, end - begin));
@@ -345,8 +376,8 @@ bool kind_of(const arrow::DataType& whole, ColumnKind& kind) {
   DType element;
   if (const auto of = list_element(type)) {
     // A dictionary of lists is nothing that is met.
-    kind = ColumnKind::array;
-    return whole.id() != Type::DICTIONARY && element_of(*of, element);
+    kind = is_text(*of) ? ColumnKind::json : ColumnKind::array;
+    return whole.id() != Type::DICTIONARY && (is_text(*of) || element_of(*of, element));
   }
   switch (type.id()) {
     case Type::HALF_FLOAT:
