@@ -1,10 +1,7 @@
 #include "target/tuning_cache.h"
 
 #include <fcntl.h>
-#include <filesystem>
 #include <fstream>
-#include <map>
-#include <mutex>
 #include <sys/file.h>
 #include <unistd.h>
 

@@ -320,9 +320,8 @@ std::unique_ptr<Output> learn_classes(const Section& section, const Reading& rea
   if (columns.columns.empty() && columns.column.empty()) columns.column = recognise_classes(*reading.samples);
   if (columns.columns.empty() && columns.column.empty())
     fail<InputError>(
-        "{}: which labels hold? Set {}.column to a column of texts (\"red,round\") or lists, or {}.columns "
-        "to "
-        "columns of 0 and 1",
+        "{}: which labels hold? Set {}.column to a column of texts (\"red,round\") or lists, "
+        "or {}.columns to columns of 0 and 1",
         reading.samples->path(), key, key);
   KnownLabels known;
   known.names = columns.columns.empty() ? listed_names(section.settings.texts("classes"), key + ".classes")
@@ -395,8 +394,7 @@ MILLRACE_OUTPUT(classes){
     .name = "classes",
     .doc =
         "several labels, each of which holds or not: separated in a column of texts, in a column of lists, "
-        "or "
-        "columns of 0 and 1",
+        "or columns of 0 and 1",
     .settings = {{"separator", "between the labels in a text", std::string(",")},
                  {"columns", "columns of 0 and 1, one for each label, instead of a column of texts",
                   std::vector<std::string>()},
