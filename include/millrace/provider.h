@@ -85,8 +85,8 @@ class Provider {
   virtual std::string name() const = 0;
   /// Why this provider does not take the node; nullopt when it does. Layouts are not yet decided.
   virtual std::optional<std::string> why_not(const Graph& graph, const Node& node) const = 0;
-  /// Layouts for the node that gives the fastest kernel.
-  virtual LayoutWish layouts(const Graph& graph, const Node& node) const = 0;
+  /// Layouts for the node that give the fastest kernel; by default the usual one of all operands and results.
+  virtual LayoutWish layouts(const Graph& graph, const Node& node) const;
   virtual std::unique_ptr<Kernel> build(const KernelRequest& request) const = 0;
   /// True when the provider after this one that takes the node, with the same layouts, may be faster: the
   /// plan times both, once. The target's last provider, which takes what is left, is never timed.

@@ -23,6 +23,13 @@ void ChunkedKernel::run(void* const* operands, void* const* results, void* scrat
                               [&](int64_t chunk) { run_chunk(stage, chunk, operands, results, scratch); });
 }
 
+LayoutWish Provider::layouts(const Graph& /*graph*/, const Node& node) const {
+  LayoutWish wish;
+  wish.operands.assign(node.operands.size(), Layout{});
+  wish.results.assign(node.types.size(), Layout{});
+  return wish;
+}
+
 OperatorProvider::OperatorProvider(std::string others,
                                    std::vector<std::pair<std::string_view, Build>> kernels)
     : others_(std::move(others)) {

@@ -69,7 +69,6 @@ class OwnProvider final : public OperatorProvider {
                              return std::make_unique<FortyTwo>(request.operand_type(0).shape.count());
                            }}}) {}
   std::string name() const override { return "test-own"; }
-  LayoutWish layouts(const Graph&, const Node&) const override { return {{Layout{}}, {Layout{}}}; }
   bool contested(const Graph&, const Node&) const override { return true; }
 
  private:

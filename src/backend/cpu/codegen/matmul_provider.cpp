@@ -187,8 +187,6 @@ class SmallMatmulProvider : public OperatorProvider {
     const Product p = operands_of(graph, node).product;
     return 2.0 * static_cast<double>(p.m * p.k * p.n) > kUncontested;
   }
-
-  LayoutWish layouts(const Graph&, const Node&) const override { return {{Layout{}, Layout{}}, {Layout{}}}; }
 };
 
 }  // namespace

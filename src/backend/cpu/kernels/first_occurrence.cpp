@@ -81,7 +81,6 @@ class FirstOccurrenceProvider : public OperatorProvider {
     if (graph.type(node.operands[0]).shape.count() > INT32_MAX) return "more than 2^31 elements";
     return std::nullopt;
   }
-  LayoutWish layouts(const Graph&, const Node&) const override { return {{Layout{}}, {Layout{}}}; }
 };
 
 }  // namespace

@@ -173,12 +173,6 @@ class LayerNormProvider : public OperatorProvider {
     }
     return std::nullopt;
   }
-  LayoutWish layouts(const Graph&, const Node& node) const override {
-    LayoutWish wish;
-    wish.operands.assign(node.operands.size(), Layout{});
-    wish.results.assign(node.types.size(), Layout{});
-    return wish;
-  }
 };
 
 }  // namespace

@@ -87,12 +87,6 @@ class ScatterAddProvider : public OperatorProvider {
     if (graph.type(node.operands[0]).dtype != f32) return "only f32";
     return std::nullopt;
   }
-  LayoutWish layouts(const Graph&, const Node& node) const override {
-    LayoutWish wish;
-    wish.operands.assign(node.operands.size(), Layout{});
-    wish.results.assign(1, Layout{});
-    return wish;
-  }
 };
 
 }  // namespace

@@ -69,9 +69,6 @@ class ScatterRowsProvider : public OperatorProvider {
   ScatterRowsProvider() : OperatorProvider("only scatter_rows", {{"scatter_rows", cpu::build}}) {}
   std::string name() const override { return "kernels"; }
   std::optional<std::string> why_not_this(const Graph&, const Node&) const override { return std::nullopt; }
-  LayoutWish layouts(const Graph&, const Node&) const override {
-    return {{Layout{}, Layout{}, Layout{}}, {Layout{}}};
-  }
 };
 
 }  // namespace

@@ -83,7 +83,6 @@ class TopKProvider : public OperatorProvider {
   TopKProvider() : OperatorProvider("only top_k", {{"top_k", build_top_k}}) {}
   std::string name() const override { return "kernels"; }
   std::optional<std::string> why_not_this(const Graph&, const Node&) const override { return std::nullopt; }
-  LayoutWish layouts(const Graph&, const Node&) const override { return {{Layout{}}, {Layout{}, Layout{}}}; }
 };
 
 }  // namespace

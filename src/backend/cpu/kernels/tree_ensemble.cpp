@@ -151,9 +151,6 @@ class TreeEnsembleProvider : public OperatorProvider {
   TreeEnsembleProvider() : OperatorProvider("only tree_ensemble", {{"tree_ensemble", build_tree_ensemble}}) {}
   std::string name() const override { return "kernels"; }
   std::optional<std::string> why_not_this(const Graph&, const Node&) const override { return std::nullopt; }
-  LayoutWish layouts(const Graph&, const Node&) const override {
-    return {std::vector<std::optional<Layout>>(7, Layout{}), {Layout{}}};
-  }
 };
 
 }  // namespace

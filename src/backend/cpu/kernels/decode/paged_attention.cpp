@@ -150,12 +150,6 @@ class PagedAttentionProvider : public OperatorProvider {
       if (graph.type(operand).shape.count() == 0) return "an operand is empty";
     return std::nullopt;
   }
-  LayoutWish layouts(const Graph&, const Node& node) const override {
-    LayoutWish wish;
-    wish.operands.assign(node.operands.size(), Layout{});
-    wish.results.assign(1, Layout{});
-    return wish;
-  }
 };
 
 }  // namespace

@@ -97,7 +97,6 @@ class ThinProductProvider : public OperatorProvider {
   bool contested(const Graph& graph, const Node& node) const override {
     return sizes_of(graph, node).m > kAtOnce || graph.constant_value(node.operands[1]);
   }
-  LayoutWish layouts(const Graph&, const Node&) const override { return {{Layout{}, Layout{}}, {Layout{}}}; }
 };
 
 }  // namespace

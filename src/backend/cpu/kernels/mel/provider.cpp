@@ -98,9 +98,6 @@ class MelProvider : public OperatorProvider {
     if (node.types[0].shape.count() == 0) return "there are no sounds";
     return std::nullopt;
   }
-  LayoutWish layouts(const Graph&, const Node&) const override {
-    return {{Layout{}, Layout{}, Layout{}}, {Layout{}}};
-  }
 };
 
 }  // namespace

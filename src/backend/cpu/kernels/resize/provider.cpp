@@ -120,7 +120,6 @@ class ResizeProvider : public OperatorProvider {
     if (graph.type(node.operands[0]).shape.count() == 0) return "there are no pictures";
     return std::nullopt;
   }
-  LayoutWish layouts(const Graph&, const Node&) const override { return {{Layout{}}, {Layout{}}}; }
 };
 
 }  // namespace
