@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <millrace/error.h>
+#include <millrace/tensor.h>
 
 namespace millrace::eval {
 
@@ -89,6 +90,13 @@ struct MetricKind {
   bool texts = false;  // judges generated texts (Judged::generated), not outputs
   Interval interval = jackknife;
   std::function<std::unique_ptr<Metric>()> init = nullptr;
+  /// Of a mean over rows: what each row adds to it, as a graph. An output's first default metric that has
+  /// this is shown while training runs. Given are, of classes and tokens, logits [batch, width] and the
+  /// classes' numbers [batch] ([batch, length, width] and [batch, length] where there is a target at each
+  /// place); of labels logits and 0 or 1, of numbers what is predicted and what is true in their own unit,
+  /// f64, both [batch, width]; of rankings scores [batch, length, 1] and relevances [batch, length], -1 where
+  /// a query has no row. The result is f32 [batch], or [batch, length].
+  std::function<Tensor(const Tensor& outputs, const Tensor& targets)> of_rows = nullptr;
   /// Of a kind that is one of many, which differ by the whole number at the end of their names ("top-5"):
   /// makes the one of another number, from `least` to `most`.
   std::function<std::unique_ptr<Metric>(int64_t)> init_of = nullptr;

@@ -55,12 +55,7 @@ const eval::Measured* find_metric(const std::vector<eval::Measured>& list, const
 
 std::string progress_name(const task::Task& task) {
   if (task.outputs.size() != 1 || task.outputs[0]->from()) return "";
-  const task::Output& output = *task.outputs[0];
-  const Tensor logits = Tensor::symbol("logits", {f32, {1, output.width()}});
-  const bool classes = has_classes(output);
-  const Tensor target =
-      classes ? Tensor::symbol("target", {i64, {1}}) : Tensor::symbol("target", {f32, {1, output.width()}});
-  return output.prefix() + output.progress(logits, target).first;
+  return task.outputs[0]->prefix() + task.outputs[0]->progress_metric().name;
 }
 
 Report measure(const task::Recipe& recipe, const Options& options) {

@@ -64,6 +64,7 @@ const MetricKind* find_metric(const std::string& name) {
     MetricKind& own = made.emplace_back(*kind);
     own.name = name;
     own.init = [init = kind->init_of, number = *number] { return init(number); };
+    own.of_rows = nullptr;  // which is of the number in the kind's own name
     return &own;
   }
   return nullptr;

@@ -244,23 +244,13 @@ FitLoss::FitLoss(const Task& task, const nn::FitRows& rows)
     weights_ = Array(f32, {rows.count});
     std::copy(rows.weights.begin(), rows.weights.end(), weights_.as<float>().begin());
   }
-  const Array& targets = rows.targets;
-  const bool ranks = !rows.queries.empty();
-  Shape logits = {rows.count, output_->width()}, wanted = targets.shape();
-  if (ranks) {
-    logits = {rows.count, 1, 1};
-    wanted = {rows.count, 1};
-  }
-  name_ = output_
-              ->progress(Tensor::symbol("logits", {f32, logits}),
-                         Tensor::symbol("targets", {targets.dtype(), wanted}))
-              .first;
-  if (ranks) return;
+  name_ = output_->progress_metric().name;
+  if (!rows.queries.empty()) return;
   function_ = std::make_shared<const CompiledFunction>(
       [output = output_, weighted = !rows.weights.empty()](std::span<const Tensor> x) {
         const Tensor loss =
             weighted ? (output->loss(x[0], x[1], false) * x[2]).mean() : output->loss(x[0], x[1], true);
-        return std::vector<Tensor>{loss, output->progress(x[0], x[1]).second.mean()};
+        return std::vector<Tensor>{loss, output->progress(x[0], x[1]).mean()};
       });
 }
 

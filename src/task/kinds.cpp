@@ -1,4 +1,5 @@
 // The kinds of inputs, outputs and losses, found when CMake configured.
+#include "base/format.h"
 #include "task/input.h"
 #include "task/loss.h"
 #include "task/output.h"
@@ -40,6 +41,12 @@ Registry<OutputKind>& output_kinds() {
 }
 
 const OutputKind& register_output(const OutputKind& kind) {
+  if (!progress_metric_of(kind))
+    fail<InputError>(
+        "the kind of output '{}': none of its metrics ({}) is a mean over rows (MetricKind::of_rows), so "
+        "that "
+        "there is nothing to show while training runs; a metric of your own is registered first",
+        kind.name, fmt::join(kind.metrics, ", "));
   return output_kinds().add(
       kind,
       {{"refuses", kind.refuses}, {"recognise", kind.recognise}, {"learn", kind.learn}, {"load", kind.load}});

@@ -74,8 +74,8 @@ std::vector<optim::TensorSpec> specs_of(std::span<const data::Field> fields, int
 /// `counted`): the function of a training step. `fields`: the feed's. With one output the metrics are
 /// "accuracy", with several "NAME.loss" and "NAME.accuracy".
 optim::StepFunction step_function(const Task& task, std::vector<data::Field> fields);
-/// The names of the step's metrics, in order. `fields`: the feed's.
-std::vector<std::string> step_metrics(const Task& task, std::span<const data::Field> fields);
+/// The names of the step's metrics, in order.
+std::vector<std::string> step_metrics(const Task& task);
 
 /// With the choices recorded so far; `memory` as in train.memory.
 CompileOptions compile_options(const Task& task, const std::string& precision,

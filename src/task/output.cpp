@@ -15,8 +15,20 @@ std::vector<Setting> common_output_settings() {
            std::string()}};
 }
 
-std::pair<std::string, Tensor> accuracy_of(const Tensor& logits, const Tensor& targets) {
-  return {"accuracy", cast(equal(argmax(logits, -1), targets), f32)};
+const eval::MetricKind* progress_metric_of(const OutputKind& kind) {
+  for (const std::string& name : kind.metrics)
+    if (const eval::MetricKind* metric = eval::find_metric(name); metric && metric->of_rows) return metric;
+  return nullptr;
+}
+
+const eval::MetricKind& Output::progress_metric() const {
+  const eval::MetricKind* const metric = progress_metric_of(kind());
+  MILLRACE_CHECK(metric, "no metric of output {} is a mean over rows", section_.kind);
+  return *metric;
+}
+
+Tensor Output::progress(const Tensor& logits, const Tensor& targets) const {
+  return progress_metric().of_rows(in_unit(logits), in_unit(targets));
 }
 
 }  // namespace millrace::task

@@ -72,9 +72,12 @@ class Output {
   /// Loss of each row (and place), or their mean: LossKind::make() on the targets as the field has them (-1
   /// taken for 0: `counted` weighs it 0).
   virtual Tensor loss(const Tensor& logits, const Tensor& targets, bool mean) const = 0;
-  /// What is printed while training runs: the first of its default metrics that is a mean over rows, of each
-  /// row (and place), f32.
-  virtual std::pair<std::string, Tensor> progress(const Tensor& logits, const Tensor& targets) const = 0;
+  /// What is printed while training runs: the first of its default metrics that is a mean over rows
+  /// (MetricKind::of_rows); and that of each row (and place), f32.
+  const eval::MetricKind& progress_metric() const;
+  Tensor progress(const Tensor& logits, const Tensor& targets) const;
+  /// From numbers as the loss sees them to the unit of the metrics.
+  virtual Tensor in_unit(const Tensor& numbers) const { return numbers; }
   /// From logits to predictions, as the exported model gives them behind its logits: probabilities, numbers
   /// in their unit.
   virtual Tensor predictions(const Tensor& logits) const = 0;
@@ -147,11 +150,13 @@ struct OutputKind {
   const ::millrace::task::OutputKind name##_output
 
 Registry<OutputKind>& output_kinds();
-/// Adds a kind of output to those of the library. InputError.
+/// Adds a kind of output to those of the library. InputError: also where none of its metrics is a mean over
+/// rows, so that there is nothing to show while training runs.
 const OutputKind& register_output(const OutputKind& kind);
 
-/// Output::progress() of classes: 1 where the most probable one is the target.
-std::pair<std::string, Tensor> accuracy_of(const Tensor& logits, const Tensor& targets);
+/// The first of its default metrics that is a mean over rows; null where there is none, which
+/// register_output() refuses.
+const eval::MetricKind* progress_metric_of(const OutputKind& kind);
 
 /// What every kind of output can be told: column, of (an input that targets come from), weight, loss (kind).
 std::vector<Setting> common_output_settings();

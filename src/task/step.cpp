@@ -43,7 +43,6 @@ Tensor for_places(const Tensor& rows, const Tensor& places) {
 /// Loss and progress of one output, both scalars.
 struct OutputResult {
   Tensor loss, progress;
-  std::string name;  // of the progress
 };
 
 OutputResult result_of(const Output& output, const Tensor& logits, const StepArrays& arrays) {
@@ -52,22 +51,21 @@ OutputResult result_of(const Output& output, const Tensor& logits, const StepArr
   const Tensor& target = arrays.at(targets_name(output));
   // What does not count is -1, and has the weight 0.
   const Tensor known = counted && !target.dtype().is_float() ? maximum(target, 0) : target;
-  auto [name, right] = output.progress(logits, known);
-  if (!weights && !counted && !(mix && mixed))
-    return {output.loss(logits, target, true), right.mean(), std::move(name)};
+  Tensor right = output.progress(logits, known);
+  if (!weights && !counted && !(mix && mixed)) return {output.loss(logits, target, true), right.mean()};
   Tensor losses = output.loss(logits, known, false);
   if (mix && mixed) {
     // Of two targets, in shares: of the loss and of the progress.
     const Tensor share = for_places(*mix, losses), rest = 1 - share;
     losses = losses * share + output.loss(logits, *mixed, false) * rest;
-    right = right * share + output.progress(logits, *mixed).second * rest;
+    right = right * share + output.progress(logits, *mixed) * rest;
   }
   if (weights) losses = losses * for_places(*weights, losses);
   if (counted) {
     losses = losses * *counted;
     right = right * *counted;
   }
-  return {losses.mean(), right.mean(), std::move(name)};
+  return {losses.mean(), right.mean()};
 }
 
 /// What Network::logits() takes in training.
@@ -105,7 +103,7 @@ optim::StepFunction step_function(const Task& task, std::vector<data::Field> fie
       OutputResult one = result_of(*outputs[i], logits[i], arrays);
       const double weight = outputs[i]->weight();
       if (outputs.size() > 1) all.metrics.emplace_back(outputs[i]->prefix() + "loss", one.loss);
-      all.metrics.emplace_back(outputs[i]->prefix() + one.name, one.progress);
+      all.metrics.emplace_back(outputs[i]->prefix() + outputs[i]->progress_metric().name, one.progress);
       const Tensor weighted = weight == 1 ? one.loss : one.loss * weight;
       all.loss = i == 0 ? weighted : all.loss + weighted;
     }
@@ -113,20 +111,11 @@ optim::StepFunction step_function(const Task& task, std::vector<data::Field> fie
   };
 }
 
-std::vector<std::string> step_metrics(const Task& task, std::span<const data::Field> fields) {
-  std::vector<Tensor> symbols;
-  for (const optim::TensorSpec& spec : specs_of(fields, 0, task.length()))
-    symbols.push_back(Tensor::symbol(spec.name, spec.type));
-  const StepArrays arrays(fields, symbols);
+std::vector<std::string> step_metrics(const Task& task) {
   std::vector<std::string> names;
   for (const auto& output : task.outputs) {
-    const Tensor& target = arrays.at(targets_name(*output));
-    Shape shape = {target.dim(0)};
-    if (output->at_places()) shape.push_back(target.dim(1));
-    shape.push_back(output->width());
-    const Tensor logits = Tensor::symbol("logits", {f32, shape});
     if (task.outputs.size() > 1) names.push_back(output->prefix() + "loss");
-    names.push_back(output->prefix() + output->progress(logits, target).first);
+    names.push_back(output->prefix() + output->progress_metric().name);
   }
   return names;
 }

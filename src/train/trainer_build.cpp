@@ -111,7 +111,7 @@ void TrainerState::build(const Checkpoint* from) {
   }
   build_mean();
   make_schedule();
-  for (const std::string& name : task::step_metrics(task, feed().fields())) sums.emplace_back(name, 0.0);
+  for (const std::string& name : task::step_metrics(task)) sums.emplace_back(name, 0.0);
   if (tests.feed) {
     const LongWork work(observer.message, "compiling the test");
     build_predictor();

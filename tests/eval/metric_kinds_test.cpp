@@ -249,3 +249,38 @@ TEST_CASE("metrics of rankings are means over queries, of which those without re
   measurement.update(rows.judged());
   CHECK(measurement.count() == 3);
 }
+
+TEST_CASE("what a training step shows of a metric is the metric of its rows") {
+  /// The same rows as arrays of a step; a query is one of these.
+  struct Shown {
+    const char *metric, *output;
+    KnownRows rows;
+    Tensor outputs, targets;
+  };
+  const auto floats = [](const Shape& shape, const auto& numbers) {
+    return Tensor(Array::of(f32, shape, std::vector<double>(numbers.begin(), numbers.end())));
+  };
+  const KnownRows numbers{{1, 200, 2.5F, 208, 0, 205, 3, 195}, 2, {}, {1.5, 200, 2, 210, -0.5, 205, 4, 190}};
+  const KnownRows queries{{3, 1, 2, 0.5F, -1, 2}, 1, {}, {0, 2, 1, 3, 0, 1}, {}, {0, 0, 0, 1, 1, 1}};
+  const std::vector<Shown> all = {
+      {"accuracy", "class", three_classes, floats({8, 3}, three_classes.outputs),
+       Tensor(Array::of(i64, {8},
+                        std::vector<double>(three_classes.labels.begin(), three_classes.labels.end())))},
+      {"label-accuracy", "classes", three_labels, floats({4, 3}, three_labels.outputs),
+       floats({4, 3}, three_labels.values)},
+      {"mae", "number", numbers, floats({4, 2}, numbers.outputs), floats({4, 2}, numbers.values)},
+      {"ndcg-10", "rank", queries, floats({2, 3, 1}, queries.outputs), floats({2, 3}, queries.values)}};
+  for (const MetricKind* kind : metric_kinds().all()) {
+    if (!kind->of_rows) continue;
+    CAPTURE(kind->name);
+    const auto at =
+        std::find_if(all.begin(), all.end(), [&](const Shown& each) { return kind->name == each.metric; });
+    REQUIRE(at != all.end());
+    const Tensor rows = kind->of_rows(at->outputs, at->targets);
+    CHECK(rows.dtype() == f32);
+    CHECK(rows.shape() == Shape{at->outputs.dim(0)});
+    CHECK(rows.mean().item() == doctest::Approx(of(at->metric, at->output, at->rows).value).epsilon(1e-6));
+  }
+  // One of another number is another metric.
+  CHECK_FALSE(metric_kind("ndcg-2").of_rows);
+}

@@ -21,9 +21,6 @@ class Three final : public task::Output {
   int64_t width() const override { return 3; }
   std::shared_ptr<const data::Part> part(const task::Reading&) const override { return nullptr; }
   Tensor loss(const Tensor& logits, const Tensor&, bool) const override { return logits; }
-  std::pair<std::string, Tensor> progress(const Tensor& logits, const Tensor&) const override {
-    return {"", logits};
-  }
   Tensor predictions(const Tensor& logits) const override { return logits; }
   std::string predictions_name() const override { return ""; }
   eval::Link link() const override { return eval::Link::softmax; }

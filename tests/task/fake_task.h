@@ -71,9 +71,6 @@ class FakeClass : public task::Output {
     return apply("cross_entropy", std::vector<Tensor>{logits, targets},
                  {{"label_smoothing", smoothing}, {"reduction", "none"}})[0];
   }
-  std::pair<std::string, Tensor> progress(const Tensor& logits, const Tensor& targets) const override {
-    return {"accuracy", cast(equal(argmax(logits, -1), targets), f32)};
-  }
   Tensor predictions(const Tensor& logits) const override { return softmax(logits); }
   std::string predictions_name() const override { return "probabilities"; }
   void judge(std::span<const float> logits, std::span<const std::byte> targets, int64_t,
@@ -108,9 +105,6 @@ class FakeNumber : public FakeClass {
   Tensor loss(const Tensor& logits, const Tensor& targets, bool mean) const override {
     const Tensor off = logits - targets, each = (off * off).mean({1});
     return mean ? each.mean() : each;
-  }
-  std::pair<std::string, Tensor> progress(const Tensor& logits, const Tensor& targets) const override {
-    return {"mae", abs(logits - targets).mean({1})};
   }
   Tensor predictions(const Tensor& logits) const override { return logits * 10; }
   std::string predictions_name() const override { return "values"; }

@@ -3,10 +3,10 @@
 
 #include <millrace/error.h>
 
+#include "eval/ranked_rows.h"
 #include "eval/ranking.h"
 #include "task/loss.h"
 #include "task/query_derivatives.h"
-#include "task/ranked_rows.h"
 
 using namespace millrace;
 
@@ -169,12 +169,12 @@ TEST_CASE("NDCG in the graph is that of evaluation") {
   const std::vector<double> scores = {0.3, -1.2, 0.8, 2.1, 0.9, -0.4}, relevance = {2, 3, 0, 1, 3, 2};
   const std::vector<float> plain(scores.begin(), scores.end());
   for (const int64_t top : {0, 1, 3, 5}) {
-    const task::RankedRows rows(scores_of(6, scores), relevance_of(6, relevance));
+    const eval::RankedRows rows(scores_of(6, scores), relevance_of(6, relevance));
     CHECK(rows.ndcg(top).to_array().at(0) == doctest::Approx(eval::ndcg(plain, relevance, top)));
   }
   // In the order of the scores relevances are 3, 2, 3, 0, 1, 2.
-  const task::RankedRows known(scores_of(6, {6, 5, 4, 3, 2, 1}), relevance_of(6, {3, 2, 3, 0, 1, 2}));
+  const eval::RankedRows known(scores_of(6, {6, 5, 4, 3, 2, 1}), relevance_of(6, {3, 2, 3, 0, 1, 2}));
   CHECK(known.ndcg(0).to_array().at(0) == doctest::Approx(0.948811).epsilon(1e-6));
-  const task::RankedRows none(scores_of(2, {1, 0}), relevance_of(2, {0, -1}));
+  const eval::RankedRows none(scores_of(2, {1, 0}), relevance_of(2, {0, -1}));
   CHECK(none.ndcg(10).to_array().at(0) == 1);
 }

@@ -35,6 +35,10 @@ TEST_CASE("kinds of a program's own need their parts, and a name that is not tak
   auto lost = copied(output, "own");
   lost.load = nullptr;
   CHECK_THROWS_WITH_AS(task::register_output(lost), "the kind of output 'own' lacks its `load`", InputError);
+  auto silent = copied(output, "own");
+  silent.metrics = {"log-loss"};
+  CHECK_THROWS_WITH_AS(task::register_output(silent),
+                       doctest::Contains("none of its metrics (log-loss) is a mean over rows"), InputError);
   CHECK_THROWS_WITH_AS(optim::register_optimizer(optim::optimizer_kinds().at("sgd")),
                        "there is an optimizer 'sgd' already", InputError);
   CHECK_THROWS_WITH_AS(optim::register_schedule(optim::schedule_kinds().at("cosine")),

@@ -1,6 +1,8 @@
 // Learning means and vocabularies.
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <mutex>
 #include <set>
 
 #include "base/format.h"
@@ -131,18 +133,24 @@ TableEncoder TableEncoder::learn(const Dataset& dataset, const TableOptions& opt
   std::vector<size_t> columns;
   for (const TableUse& each : used) columns.push_back(each.column);
   const int64_t count = dataset.count(), parts = (count + part_rows - 1) / part_rows;
-  std::vector<std::vector<TableSeen>> of_part(static_cast<size_t>(parts));
+  // Parts are added in their order, as soon as all before them are.
+  std::vector<TableSeen> seen(used.size());
+  std::map<int64_t, std::vector<TableSeen>> waiting;
+  int64_t next = 0;
+  std::mutex mutex;
   parallel_for(parts, options.threads, [&](int64_t p) {
     const int64_t first = p * part_rows, rows = std::min(part_rows, count - first);
     const auto values = read_columns(dataset, first, rows, columns);
-    auto& mine = of_part[static_cast<size_t>(p)];
-    mine.resize(used.size());
+    std::vector<TableSeen> mine(used.size());
     for (size_t u = 0; u < used.size(); ++u) look(values[u], used[u], options, mine[u]);
     if (options.progress) options.progress(first + rows, count);
+    const std::lock_guard lock(mutex);
+    waiting.emplace(p, std::move(mine));
+    for (; !waiting.empty() && waiting.begin()->first == next; ++next) {
+      for (size_t u = 0; u < used.size(); ++u) seen[u].add(waiting.begin()->second[u]);
+      waiting.erase(waiting.begin());
+    }
   });
-  std::vector<TableSeen> seen(used.size());
-  for (const auto& part : of_part)
-    for (size_t u = 0; u < used.size(); ++u) seen[u].add(part[u]);
 
   auto state = std::make_shared<TableState>();
   state->hash_ids = options.hash_ids;

@@ -24,6 +24,8 @@ MILLRACE_METRIC(accuracy){
     .highest = 1,
     .interval = MetricKind::wilson,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricAccuracy>(); },
+    .of_rows = [](const Tensor& logits,
+                  const Tensor& targets) { return cast(equal(argmax(logits, -1), targets), f32); },
 };
 
 }  // namespace millrace::eval

@@ -25,6 +25,11 @@ MILLRACE_METRIC(label_accuracy){
     .highest = 1,
     .interval = MetricKind::wilson,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricLabelAccuracy>(); },
+    .of_rows =
+        [](const Tensor& logits, const Tensor& targets) {
+          const Tensor told = cast(logits > 0, f32), holds = cast(targets > 0.5, f32);
+          return cast(equal(told, holds), f32).mean({1});
+        },
 };
 
 }  // namespace millrace::eval

@@ -19,6 +19,8 @@ MILLRACE_METRIC(mae){
     .outputs = {"number"},
     .lowest = 0,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricAbsoluteError>(); },
+    .of_rows = [](const Tensor& numbers,
+                  const Tensor& targets) { return cast(abs(numbers - targets).mean({1}), f32); },
 };
 
 }  // namespace millrace::eval

@@ -1,3 +1,4 @@
+#include "eval/ranked_rows.h"
 #include "eval/ranking.h"
 
 namespace millrace::eval {
@@ -24,6 +25,8 @@ MILLRACE_METRIC(ndcg_k){
     .lowest = 0,
     .highest = 1,
     .init = []() -> std::unique_ptr<Metric> { return std::make_unique<MetricNdcgAt>(10); },
+    .of_rows = [](const Tensor& logits,
+                  const Tensor& targets) { return RankedRows(logits, targets).ndcg(10); },
     .init_of = [](int64_t k) -> std::unique_ptr<Metric> { return std::make_unique<MetricNdcgAt>(k); },
     .needs = "a query with a relevant row",
 };

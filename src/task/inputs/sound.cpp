@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
+#include "base/moments.h"
 #include "base/parallel_for.h"
 #include "data/augment/spec_augment.h"
 #include "data/codecs/sounds/mel.h"
@@ -82,9 +83,7 @@ LearntSounds measure_sounds(const Settings& settings, const Reading& reading) {
   const auto part = data::sound_part(*reading.samples, sound_options(settings, false));
   const auto sounds = data::sample_of(reading.samples, most);
   const int64_t count = sounds->count();
-  const auto row = static_cast<size_t>(settings.integer("mels") * sound_frames(settings));
-  // Of each sound: the sum of its levels, and of their squares.
-  std::vector<double> sums(static_cast<size_t>(count)), squares(static_cast<size_t>(count));
+  Moments moments;
   std::vector<std::string> wrong(static_cast<size_t>(count));
   std::mutex mutex;
   int64_t done = 0;
@@ -93,32 +92,23 @@ LearntSounds measure_sounds(const Settings& settings, const Reading& reading) {
     const auto scratch = part->scratch();
     std::vector<float> sound(static_cast<size_t>(sound_samples(settings))), levels;
     const int64_t first = block * chunk, last = std::min(count, first + chunk);
+    Moments mine;
     for (int64_t i = first; i < last; ++i) {
       const auto at = static_cast<size_t>(i);
       wrong[at] = part->read(*sounds, i, nullptr, scratch.get(), reinterpret_cast<std::byte*>(sound.data()));
       if (!wrong[at].empty()) continue;
       hear(mel, sound, levels);
-      for (const float level : levels) {
-        sums[at] += level;
-        squares[at] += static_cast<double>(level) * level;
-      }
+      for (const float level : levels) mine.add(level);
     }
     const std::lock_guard lock(mutex);
+    moments.merge(mine);
     done += last - first;
     if (reading.progress) reading.progress(reading.samples->path(), done, count);
   });
-  double values = 0, sum = 0, square = 0;
-  for (size_t i = 0; i < wrong.size(); ++i)
-    if (wrong[i].empty()) {
-      values += static_cast<double>(row);
-      sum += sums[i];
-      square += squares[i];
-    }
-  if (values == 0)
+  if (moments.count() == 0)
     fail<InputError>("{}: none of its sounds can be decoded{}", reading.samples->path(),
                      count > 0 ? fmt::format("; the first, {}: {}", sounds->name(0), wrong[0]) : "");
-  const double mean = sum / values;
-  return {mean, std::max(1e-6, std::sqrt(std::max(0.0, square / values - mean * mean))), {}};
+  return {moments.mean(), std::max(1e-6, moments.deviation()), {}};
 }
 
 constexpr OwnFiles sound_files = {data::ColumnKind::audio, "audio", data::is_sound_name};

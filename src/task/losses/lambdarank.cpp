@@ -1,7 +1,9 @@
+#include "eval/ranked_rows.h"
 #include "task/loss.h"
-#include "task/ranked_rows.h"
 
 namespace millrace::task {
+
+using eval::RankedRows;
 
 // C. Burges, From RankNet to LambdaRank to LambdaMART (2010), as the bound that X. Wang et al., The
 // LambdaLoss Framework (2018), give for it; LightGBM's lambdarank and XGBoost's rank:ndcg have its gradient.

@@ -1,7 +1,10 @@
+#include "eval/ranked_rows.h"
 #include "task/loss.h"
-#include "task/ranked_rows.h"
 
 namespace millrace::task {
+
+using eval::mean_of_terms;
+using eval::RankedRows;
 
 // Z. Cao et al., Learning to Rank: From Pairwise Approach to Listwise Approach (2007), with gains for the
 // chances of being first, as S. Bruch, An Alternative Cross Entropy Loss for Learning-to-Rank (2021).

@@ -1,7 +1,10 @@
+#include "eval/ranked_rows.h"
 #include "task/loss.h"
-#include "task/ranked_rows.h"
 
 namespace millrace::task {
+
+using eval::mean_of_terms;
+using eval::RankedRows;
 
 // Bradley and Terry (1952) for pairs of rows; as CatBoost's PairLogit, or RankNet (Burges et al., 2005).
 MILLRACE_LOSS(pair_logit){

@@ -1,7 +1,10 @@
+#include "eval/ranked_rows.h"
 #include "task/loss.h"
-#include "task/ranked_rows.h"
 
 namespace millrace::task {
+
+using eval::mean_of_terms;
+using eval::RankedRows;
 
 // As CatBoost's QueryRMSE.
 MILLRACE_LOSS(query_rmse){

@@ -205,10 +205,6 @@ class ClassesOutput final : public Output {
   Tensor loss(const Tensor& logits, const Tensor& targets, bool mean) const override {
     return loss_(logits, targets, mean);
   }
-  std::pair<std::string, Tensor> progress(const Tensor& logits, const Tensor& targets) const override {
-    const Tensor told = cast(logits > 0, f32), holds = cast(targets > 0.5, f32);
-    return {"label-accuracy", cast(equal(told, holds), f32).mean({1})};
-  }
   Tensor predictions(const Tensor& logits) const override { return sigmoid(cast(logits, f32)); }
   std::string predictions_name() const override { return "probabilities"; }
   eval::Link link() const override { return eval::Link::sigmoid; }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/format.h"
+#include "base/moments.h"
 #include "base/utf8.h"
 #include "data/encode/table_state.h"
 #include "data/feed/array_part.h"
@@ -146,14 +147,11 @@ class NumberOutput final : public Output {
   Tensor loss(const Tensor& logits, const Tensor& targets, bool mean) const override {
     return loss_(logits, targets, mean);
   }
-  std::pair<std::string, Tensor> progress(const Tensor& logits, const Tensor& targets) const override {
-    const Tensor errors = abs(cast(logits, f32) - targets);
-    return {"mae", (plain_ ? errors : errors * cast(Tensor(deviation_), f32)).mean({1})};
-  }
-  Tensor predictions(const Tensor& logits) const override {
-    const Tensor wide = cast(logits, f64);
+  Tensor in_unit(const Tensor& numbers) const override {
+    const Tensor wide = cast(numbers, f64);
     return plain_ ? wide : wide * Tensor(deviation_) + Tensor(mean_);
   }
+  Tensor predictions(const Tensor& logits) const override { return in_unit(logits); }
   std::string predictions_name() const override { return "values"; }
 
   void judge(std::span<const float> logits, std::span<const std::byte> targets, int64_t /*length*/,
@@ -270,26 +268,25 @@ std::unique_ptr<Output> learn_number(const Section& section, const Reading& read
                                      std::span<const std::unique_ptr<Input>> /*inputs*/) {
   const Dataset& samples = *reading.samples;
   std::vector<NumberColumn> columns = number_columns(section, samples);
-  std::vector<double> means(columns.size()), squares(columns.size());
-  std::vector<int64_t> counts(columns.size());
+  std::vector<Moments> moments(columns.size());
   const int64_t count = samples.count();
   for (int64_t first = 0; first < count; first += numbers_run)
     each_number(samples, columns, first, std::min(numbers_run, count - first),
-                [&](int64_t, size_t c, double value) {
-                  const double before = value - means[c];
-                  means[c] += before / static_cast<double>(++counts[c]);
-                  squares[c] += before * (value - means[c]);
-                });
+                [&](int64_t, size_t c, double value) { moments[c].add(value); });
   if (count == 0) fail<InputError>("{}: has no samples to learn from", samples.path());
+  std::vector<double> means, deviations;
+  for (const Moments& each : moments) {
+    means.push_back(each.mean());
+    deviations.push_back(each.deviation());
+  }
   if (section.settings.flag("standardise"))
     for (size_t c = 0; c < columns.size(); ++c) {
-      const double deviation = std::sqrt(squares[c] / static_cast<double>(count));
       columns[c].mean = means[c];
-      columns[c].deviation = deviation > 0 ? deviation : 1;
+      columns[c].deviation = deviations[c] > 0 ? deviations[c] : 1;
     }
   auto output = std::make_unique<NumberOutput>(section, columns, NAN);
   for (size_t c = 0; c < columns.size(); ++c)
-    if (counts[c] > 1 && squares[c] == 0) output->add_constant(columns[c].name, means[c]);
+    if (count > 1 && deviations[c] == 0) output->add_constant(columns[c].name, means[c]);
   output->set_ignorance(loss_of_mean(*output, samples, columns, means));
   return output;
 }

@@ -12,7 +12,6 @@
 #include "data/table/read_columns.h"
 #include "task/json_text.h"
 #include "task/output.h"
-#include "task/ranked_rows.h"
 #include "task/recipe_sections.h"
 
 namespace millrace::task {
@@ -20,8 +19,6 @@ namespace {
 
 using data::ColumnKind;
 using data::Dataset;
-
-constexpr int64_t ndcg_shown = 10;  // of the first default metric
 
 /// Relevances of rows of the table.
 void read_relevance(const Dataset& from, const std::string& column, int64_t first, int64_t count, float* to) {
@@ -93,9 +90,6 @@ class RankOutput final : public Output {
 
   Tensor loss(const Tensor& logits, const Tensor& targets, bool mean) const override {
     return loss_(logits, targets, mean);
-  }
-  std::pair<std::string, Tensor> progress(const Tensor& logits, const Tensor& targets) const override {
-    return {fmt::format("ndcg-{}", ndcg_shown), RankedRows(logits, targets).ndcg(ndcg_shown)};
   }
   Tensor predictions(const Tensor& logits) const override { return squeeze(cast(logits, f32), 2); }
   std::string predictions_name() const override { return "scores"; }

@@ -34,9 +34,6 @@ class TokensOutput final : public Output {
   Tensor loss(const Tensor& logits, const Tensor& targets, bool mean) const override {
     return loss_(logits, maximum(targets, 0), mean);
   }
-  std::pair<std::string, Tensor> progress(const Tensor& logits, const Tensor& targets) const override {
-    return accuracy_of(logits, targets);
-  }
   Tensor predictions(const Tensor& logits) const override { return softmax(cast(logits, f32), -1); }
   std::string predictions_name() const override { return "probabilities"; }
   eval::Link link() const override { return eval::Link::softmax; }

@@ -34,7 +34,7 @@ TEST_CASE(
   CHECK(double(output->loss(logits, targets, true).item()) == doctest::Approx(2));
   CHECK(output->loss(logits, targets, false).to_array().at(1) == doctest::Approx(4));
   CHECK(output->predictions(logits).to_array().at(0) == doctest::Approx(250 + deviation));
-  CHECK(output->progress(logits, targets).second.to_array().at(1) == doctest::Approx(2 * deviation));
+  CHECK(output->progress(logits, targets).to_array().at(1) == doctest::Approx(2 * deviation));
   CHECK(output->ignorance() == doctest::Approx(1));
 }
 

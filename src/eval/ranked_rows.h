@@ -1,4 +1,4 @@
-// What losses of rankings share, and their progress: the rows of a query against each other.
+// The rows of a query against each other, as graphs: for losses of rankings, and for what a step shows.
 #pragma once
 
 #include <numbers>
@@ -6,7 +6,7 @@
 
 #include <millrace/tensor.h>
 
-namespace millrace::task {
+namespace millrace::eval {
 
 /// Queries as a loss sees them: a row for each, with places for the rows of the longest.
 struct RankedRows {
@@ -88,4 +88,4 @@ inline Tensor mean_of_terms(const Tensor& sums, const Tensor& counts) {
   return sums / maximum(counts.mean(), least);
 }
 
-}  // namespace millrace::task
+}  // namespace millrace::eval
