@@ -24,10 +24,12 @@ ALLOWED = {
     ("src/runtime/compare.cpp", "copy"): "copies into other layouts at the edges of a form do not count",
     ("src/backend/cpu/kernels/layer_norm.cpp", "layer_norm"): "one builder makes the kernels of the norm and of its gradient",
 }
-# Operators that a pass or kernel is about are told by a function of the operator's own header, which may also be asked.
+# Operators that a pass or kernel is about are told by a function of the operator's own header, which may also
+# be asked.
 ROLES = re.compile(r"\bops::(matmul_of|convolution_part|attention_form|row_sum)\(")
 
-# Folders that know graphs: what is compared there with an operator's name, whatever the variable is called, is an operator.
+# Folders that know graphs: what is compared there with an operator's name, whatever the variable is called,
+# is an operator.
 COMPILER = ("ir", "autodiff", "target", "passes", "plan", "backend", "runtime", "session", "capi", "trace", "optim", "model_formats", "cli")
 
 NAME = r'"([a-z0-9_]+)"'
@@ -37,12 +39,15 @@ COMPARED = [
     re.compile(r"\bis\([^;\"]*,\s*" + NAME + r"\)"),
     re.compile(r"\.(?:compare|find|contains|count)\(" + NAME + r"\)"),
     # Of an operator made for this: its address is as good as its name.
+    re.compile(r"[!=]=\s*&?(?:get|find)_operator\(" + NAME + r"\)"),
     re.compile(r"\bconst Operator\*? ?(?:const )?\*?&? ?\w+ = &?(?:get|find)_operator\(" + NAME + r"\);[^}]*[!=]="),
 ]
 # Elsewhere words mean other things: there the variable says that it is one.
-COMPARED_ELSEWHERE = [re.compile(r"(?:op|name|operation)(?:\(\))?\s*[!=]=\s*" + NAME), *COMPARED[2:3]]
+COMPARED_ELSEWHERE = [re.compile(r"(?:op|name|operation)(?:\(\))?\s*[!=]=\s*" + NAME), *COMPARED[2:3], *COMPARED[4:]]
 # A part of a name tells several operators.
 PREFIX = re.compile(r"\b(?:op->name|name|operation)\.(?:starts_with|ends_with|find|contains)\(" + r'"([a-z0-9_(]+)"')
+# The operator of a name that stands in a list.
+LOOKED_UP = re.compile(r"[!=]=\s*&?(?:get|find)_operator\(([^\"()]+)\)")
 TABLE = re.compile(r"(?:set|map|unordered_set|unordered_map|array|vector)<std::string_view[^;=]*=\s*(\{[^;]*\});", re.S)
 
 
@@ -65,6 +70,8 @@ def comparisons(root, names):
                 if found.group(1) in names:
                     yield file, text.count("\n", 0, found.start()) + 1, found.group(1)
         for found in PREFIX.finditer(text) if file.split("/")[1] in COMPILER else ():
+            yield file, text.count("\n", 0, found.start()) + 1, found.group(1)
+        for found in LOOKED_UP.finditer(text):
             yield file, text.count("\n", 0, found.start()) + 1, found.group(1)
         for table in TABLE.finditer(text):
             for found in re.finditer(r"[{,]\s*" + NAME, table.group(1)):

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -109,6 +110,13 @@ enum class ErrorGrowth {
             // different code
 };
 
+/// What the numbers of an operand are taken for, if they are to be logits, of any sign.
+enum class Logits {
+  none,
+  row,  // of the classes of a row, whose probabilities add up to 1
+  each  // of labels, of which each has its own probability
+};
+
 /// Whether a value may be computed again where it is read, instead of being stored.
 enum class Repeat {
   free,    // costs nothing where it is read: always (broadcast, iota)
@@ -203,6 +211,10 @@ struct Operator {
   int narrow_operands = 0;
   ErrorGrowth errors = ErrorGrowth::none;
   Repeat repeat = Repeat::cheap;
+  /// Results that are floats lie within these, whatever the operands are.
+  double lowest = -std::numeric_limits<double>::infinity(), highest = std::numeric_limits<double>::infinity();
+  /// Of the first operand.
+  Logits logits = Logits::none;
   /// Draws numbers, from a key among its operands and the attribute `stream`: the same ones whenever it is
   /// computed again.
   bool random = false;

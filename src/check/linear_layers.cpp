@@ -4,9 +4,11 @@
 
 #include <millrace/operator.h>
 
+#include "autodiff/gradient.h"
 #include "base/format.h"
 #include "check/check.h"
 #include "check/context.h"
+#include "ir/alone.h"
 
 namespace millrace::check {
 namespace {
@@ -18,45 +20,56 @@ struct Path {
   int products = 0;
 };
 
-bool is_operator(const Node& node, std::initializer_list<const char*> names) {
-  return std::any_of(names.begin(), names.end(),
-                     [&](const char* name) { return node.op == find_operator(name); });
-}
-
-/// Does its result follow straight lines where one of its operands does and the others stay as they are?
-bool is_straight(const Node& node) {
-  switch (node.op->op_class) {
-    case OpClass::view:
-    case OpClass::movement:
-      return !is_operator(node, {"max_pool2d", "gather", "one_hot"});
-    default:
-      break;
+/// Does the result follow straight lines where the operands that are `moving` do, all at once, while the
+/// others stay? It does where its gradients are the same wherever these operands are. (Of what jumps, as rem
+/// does, this is not true, but it bends nothing that could be learnt.) What has no gradient is not straight.
+bool is_straight(const Graph& graph, const Node& node, const std::vector<bool>& moving) {
+  if (!node.op->differentiable) return false;
+  Graph one = alone(graph, node);
+  const std::vector<Value> inputs = one.inputs(), results = one.outputs();
+  std::vector<Value> wrt, outputs, seeds;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (moving[i]) {
+      if (!one.type(inputs[i]).dtype.is_float()) return false;
+      wrt.push_back(inputs[i]);
+    }
+  for (const Value& result : results)
+    if (one.type(result).dtype.is_float()) {
+      outputs.push_back(result);
+      seeds.push_back(one.input(fmt::format("g{}", seeds.size()), one.type(result)));
+    }
+  if (outputs.empty()) return false;
+  std::vector<Value> found;
+  try {
+    found = gradients(one, outputs, seeds, wrt);
+  } catch (const TypeError&) {
+    return false;
   }
-  return node.op->converts || is_operator(node, {"add", "sub", "neg", "mul", "div", "sum", "mean", "matmul",
-                                                 "conv2d", "batch_norm_inference", "avg_pool2d", "copy"});
+  std::vector<bool> moves(static_cast<size_t>(one.size()));
+  for (const Value& value : wrt) moves[static_cast<size_t>(value.node)] = true;
+  for (int i = 0; i < one.size(); ++i)
+    for (const Value& operand : one.node(i).operands)
+      if (moves[static_cast<size_t>(operand.node)]) moves[static_cast<size_t>(i)] = true;
+  return std::none_of(found.begin(), found.end(),
+                      [&](const Value& value) { return moves[static_cast<size_t>(value.node)]; });
 }
 
-Path path_of(const Node& node, const std::vector<Path>& paths) {
+Path path_of(const Graph& graph, const Node& node, const std::vector<Path>& paths) {
   Path path;
-  int from_data = 0;
-  bool first = true;
+  std::vector<bool> moving;
   for (const Value& operand : node.operands) {
     const Path& one = paths[static_cast<size_t>(operand.node)];
-    if (one.data) {
-      path.data = true;
-      path.bent = path.bent || one.bent;
-      path.products = std::max(path.products, one.products);
-      ++from_data;
-      // A quotient by what depends on the data is no straight line.
-      if (!first && is_operator(node, {"div"})) from_data = 2;
-    }
-    first = false;
+    moving.push_back(one.data);
+    if (!one.data) continue;
+    path.data = true;
+    path.bent = path.bent || one.bent;
+    path.products = std::max(path.products, one.products);
   }
   if (!path.data) return path;
-  const bool joins = is_operator(node, {"add", "sub", "concat"});
-  const bool product = is_operator(node, {"matmul", "conv2d"});
-  if (path.products > 0 && (!is_straight(node) || (from_data > 1 && !joins))) path.bent = true;
-  if (product && from_data == 1) ++path.products;
+  if (path.products > 0 && !path.bent) path.bent = !is_straight(graph, node, moving);
+  // Products and convolutions: with weights, where the other operand stays.
+  if (arithmetic_of(*node.op) == Arithmetic::narrow && std::count(moving.begin(), moving.end(), true) == 1)
+    ++path.products;
   return path;
 }
 
@@ -69,7 +82,7 @@ Finding run_linear_layers(Context& context) {
   std::vector<Path> paths(static_cast<size_t>(graph.size()));
   for (int i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
-    if (!node.op->is_given()) paths[static_cast<size_t>(i)] = path_of(node, paths);
+    if (!node.op->is_given()) paths[static_cast<size_t>(i)] = path_of(graph, node, paths);
     for (size_t k = 0; k < given; ++k)
       if (graph.inputs()[k].node == i) paths[static_cast<size_t>(i)].data = true;
   }

@@ -14,29 +14,7 @@
 namespace millrace::check {
 namespace {
 
-/// Operators whose first operand is to be logits.
-struct WantsLogits {
-  const char* op;
-  bool single;         // each element is a probability by itself (sigmoid)
-  bool model = false;  // what a model itself may end in, too
-};
-constexpr WantsLogits wanting[] = {{"cross_entropy", false},
-                                   {"cross_entropy_soft", false},
-                                   {"log_softmax", false},
-                                   {"softmax", false, true},
-                                   {"binary_cross_entropy_with_logits", true}};
-
-const WantsLogits* wants_logits(const Node& node) {
-  for (const WantsLogits& each : wanting)
-    if (node.op == find_operator(each.op)) return &each;
-  return nullptr;
-}
-
-bool makes_probabilities(const Node& node) {
-  for (const char* name : {"softmax", "sigmoid"})
-    if (node.op == find_operator(name)) return true;
-  return false;
-}
+bool makes_probabilities(const Operator& op) { return op.lowest >= 0 && op.highest <= 1; }
 
 /// The node that a value is of, behind views and casts.
 const Node& origin(const Graph& graph, Value value) {
@@ -51,45 +29,29 @@ const Node& origin(const Graph& graph, Value value) {
 }
 
 /// What the loss makes of the model's outputs; null where it takes them as they are.
-const WantsLogits* logits_loss(const Recorded& recorded) {
+const Operator* logits_loss(const Recorded& recorded) {
   const auto needed = recorded.needed();
-  const WantsLogits* found = nullptr;
-  // The last one: those before are the model's own (attention).
+  const Operator* found = nullptr;
+  // The last one: those before are the model's own (attention). A model may end in a softmax.
   for (int i = 0; i < recorded.graph.size(); ++i)
-    if (needed[static_cast<size_t>(i)])
-      if (const WantsLogits* wants = wants_logits(recorded.graph.node(i)); wants && !wants->model)
-        found = wants;
+    if (const Operator& op = *recorded.graph.node(i).op;
+        needed[static_cast<size_t>(i)] && op.logits != Logits::none && !makes_probabilities(op))
+      found = &op;
   return found;
 }
 
-/// A layer that makes probabilities, and what makes probabilities of these again; "" where there is none.
-std::string twice(const Recorded& recorded) {
+/// What takes for logits what others made, and what made it; "" where `made` says that of none.
+template <typename Made>
+std::string logits_made(const Recorded& recorded, const Made& made) {
   const Graph& graph = recorded.graph;
   const auto needed = recorded.needed();
   for (int i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
-    const WantsLogits* wants = wants_logits(node);
-    if (!wants || !needed[static_cast<size_t>(i)]) continue;
+    if (node.op->logits == Logits::none || !needed[static_cast<size_t>(i)]) continue;
     const Node& from = origin(graph, node.operands[0]);
-    if (makes_probabilities(from))
-      return fmt::format("{} takes what {}{} made", wants->op, from.op->name,
+    if (made(*node.op, *from.op))
+      return fmt::format("{} takes what {}{} made", node.op->name, from.op->name,
                          from.location.empty() ? "" : " in " + from.location.place());
-  }
-  return {};
-}
-
-/// What cuts logits off at 0; "" where nothing does.
-std::string cut_off(const Recorded& recorded) {
-  const auto needed = recorded.needed();
-  for (int i = 0; i < recorded.graph.size(); ++i) {
-    const Node& node = recorded.graph.node(i);
-    const WantsLogits* wants = wants_logits(node);
-    if (!wants || wants->model || !needed[static_cast<size_t>(i)]) continue;
-    const Node& from = origin(recorded.graph, node.operands[0]);
-    for (const char* name : {"relu", "square", "abs", "softplus", "exp"})
-      if (from.op == find_operator(name))
-        return fmt::format("{} takes what {}{} made, which is never below 0", wants->op, name,
-                           from.location.empty() ? "" : " in " + from.location.place());
   }
   return {};
 }
@@ -119,14 +81,21 @@ OutputRange range_of(const Array& output) {
 
 Finding run_probabilities(Context& context) {
   const Recorded& recorded = context.recorded();
-  const WantsLogits* wants = logits_loss(recorded);
+  const Operator* wants = logits_loss(recorded);
   if (!wants) return not_for("the loss makes no probabilities");
   constexpr const char* advice =
       "take the softmax or sigmoid out of the model: the loss has its own, and a second one leaves gradients "
       "that are small and a loss that cannot come near 0";
-  if (const std::string found = twice(recorded); !found.empty()) return failed(found, advice);
-  if (const std::string found = cut_off(recorded); !found.empty())
-    return warned(found,
+  if (const std::string twice = logits_made(
+          recorded, [](const Operator&, const Operator& from) { return makes_probabilities(from); });
+      !twice.empty())
+    return failed(twice, advice);
+  if (const std::string cut_off = logits_made(recorded,
+                                              [](const Operator& to, const Operator& from) {
+                                                return !makes_probabilities(to) && from.lowest >= 0;
+                                              });
+      !cut_off.empty())
+    return warned(cut_off + ", which is never below 0",
                   "logits are of any sign: take the activation behind the last layer out, which leaves "
                   "classes no way to be unlikely, and no gradient where all are at 0");
   widen_weights(context);
@@ -136,11 +105,11 @@ Finding run_probabilities(Context& context) {
     const OutputRange range = range_of(output);
     least = std::min(least, range.least);
     most = std::max(most, range.most);
-    if (!range.probabilities || !(wants->single || range.sum_to_one)) continue;
+    if (!range.probabilities || !(wants->logits == Logits::each || range.sum_to_one)) continue;
     Finding finding = failed(
         fmt::format("whatever the weights, outputs are between {} and {}{}, and {} takes them for logits",
                     short_number(range.least), short_number(range.most),
-                    range.sum_to_one ? " and sum to 1" : "", wants->op),
+                    range.sum_to_one ? " and sum to 1" : "", wants->name),
         advice);
     finding.numbers = {{"least", range.least}, {"most", range.most}};
     return finding;

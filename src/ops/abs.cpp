@@ -14,6 +14,7 @@ MILLRACE_OPERATOR(abs) {
   };
   op.arithmetic = Arithmetic::follows;
   op.keeps_zero = [](const Node&) { return true; };
+  op.lowest = 0;
   op.onnx = {"Abs"};
   return op;
 }

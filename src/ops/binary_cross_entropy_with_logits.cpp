@@ -14,6 +14,7 @@ MILLRACE_OPERATOR(binary_cross_entropy_with_logits) {
   op.min_operands = op.max_operands = 2;
   op.attributes = {ops::reduction_attribute()};
   op.types = ops::elementwise_loss_types;
+  op.logits = Logits::each;
   op.body = [](Graph& graph, std::span<const Value> operands, const Attributes& attributes) {
     ops::Build b(graph);
     const Value x = b.widen(operands[0]), t = b.widen(operands[1]);

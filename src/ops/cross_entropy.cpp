@@ -83,6 +83,7 @@ MILLRACE_OPERATOR(cross_entropy) {
   op.types = cross_entropy_types;
   op.body = cross_entropy_body;
   op.gradient = cross_entropy_gradient;
+  op.logits = Logits::row;
   std::vector<Sample> samples = {{.operands = {{f32, {7, 10}}, {i64, {7}}}, .int_high = 9},
                                  {.operands = {{f64, {3, 4}}, {i64, {3}}}, .int_high = 3},
                                  {.operands = {{f32, {2, 3, 17}}, {i32, {2, 3}}}},

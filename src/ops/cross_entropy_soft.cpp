@@ -64,6 +64,7 @@ MILLRACE_OPERATOR(cross_entropy_soft) {
     return std::vector<Value>{ops::reduce_loss(b, items, attributes)};
   };
   op.gradient = cross_entropy_soft_gradient;
+  op.logits = Logits::row;
   const auto sample = [](DType logits, DType targets, const Shape& shape) {
     return Sample{.operands = {{logits, shape}, {targets, shape}}, .low = 0, .high = 1};
   };

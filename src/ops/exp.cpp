@@ -13,6 +13,7 @@ MILLRACE_OPERATOR(exp) {
   };
   op.errors = ErrorGrowth::large;
   op.repeat = Repeat::costly;
+  op.lowest = 0;
   op.onnx = {"Exp"};
   return op;
 }

@@ -29,6 +29,8 @@ MILLRACE_OPERATOR(log_softmax) {
     const Value sum = b.sum(g, {c.node.attributes.integer("axis")}, true);
     return std::vector<Value>{b.cast(b.sub(g, b.mul(b.unary("exp", y), sum)), c.type(c.operands[0]).dtype)};
   };
+  op.highest = 0;
+  op.logits = Logits::row;
   op.onnx = {"LogSoftmax"};
   op.onnx_rule = [](const OnnxCall& c) {
     return c.one("LogSoftmax", c.operands, {{"axis", c.attributes().integer("axis")}});

@@ -25,6 +25,7 @@ MILLRACE_OPERATOR(relu) {
   };
   op.samples = {{.operands = {{f32, {3, 17}}}}, {.operands = {{f64, {5}}}}, {.operands = {{bf16, {2, 9}}}},
                 {.operands = {{f16, {1}}}},     {.operands = {{f32, {}}}},  {.operands = {{f32, {0, 3}}}}};
+  op.lowest = 0;
   op.onnx = {"Relu"};
   return op;
 }

@@ -16,6 +16,8 @@ MILLRACE_OPERATOR(sigmoid) {
   ops::set_range(op, -6, 6);
   op.arithmetic = Arithmetic::follows;
   op.repeat = Repeat::costly;
+  op.lowest = 0;
+  op.highest = 1;
   op.onnx = {"Sigmoid"};
   return op;
 }

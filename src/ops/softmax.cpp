@@ -44,6 +44,9 @@ MILLRACE_OPERATOR(softmax) {
   op.types = ops::float_type_with_axis;
   op.body = softmax_body;
   op.gradient = softmax_gradient;
+  op.lowest = 0;
+  op.highest = 1;
+  op.logits = Logits::row;
   op.onnx = {"Softmax"};
   op.onnx_rule = [](const OnnxCall& c) {
     if (c.attributes().flag("zero_empty")) return std::vector<std::string>{};

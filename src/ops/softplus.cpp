@@ -16,6 +16,7 @@ MILLRACE_OPERATOR(softplus) {
     const Value dx = b.mul(b.widen(c.result_gradients[0]), b.unary("sigmoid", b.widen(c.operands[0])));
     return std::vector<Value>{b.cast(dx, b.dtype(c.operands[0]))};
   };
+  op.lowest = 0;
   op.onnx = {"Softplus"};
   op.onnx_rule = [](const OnnxCall& c) { return c.one("Softplus", c.operands); };
   return op;

@@ -14,6 +14,7 @@ MILLRACE_OPERATOR(sqrt) {
   ops::set_range(op, 0.1, 4);
   op.errors = ErrorGrowth::large;
   op.repeat = Repeat::costly;
+  op.lowest = 0;
   op.onnx = {"Sqrt"};
   return op;
 }

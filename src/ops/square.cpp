@@ -16,6 +16,7 @@ MILLRACE_OPERATOR(square) {
   };
   op.arithmetic = Arithmetic::follows;
   op.keeps_zero = [](const Node&) { return true; };
+  op.lowest = 0;
   op.onnx_rule = [](const OnnxCall& c) { return c.one("Mul", {c.operands[0], c.operands[0]}); };
   return op;
 }

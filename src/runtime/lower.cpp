@@ -9,6 +9,7 @@
 
 #include "backend/ref/evaluate.h"
 #include "base/format.h"
+#include "ir/alone.h"
 #include "ops/work.h"
 #include "plan/constants.h"
 #include "plan/nearest_choice.h"
@@ -94,21 +95,9 @@ class Lowering {
   /// What a node of constants gives: by the reference back end, or where that would take long by a program.
   std::vector<Array> evaluate(const Graph& graph, const Node& node, std::span<const Array> operands) {
     if (!target_.fuses || ops::flops(graph, node) < kLong) return ref::evaluate_node(graph, node, operands);
-    Graph alone;
-    alone.set_location(node.location);
     CompileOptions options{.target = options_.target, .exact = options_.exact, .choices = choices_};
-    std::vector<Value> inputs;
-    for (const Array& operand : operands) {
-      const auto number = static_cast<int>(inputs.size());
-      inputs.push_back(alone.input(fmt::format("x{}", number), operand.type()));
-      options.inputs[number] = operand;
-    }
-    Value result = node.op->takes_body() ? alone.add_with_body(*node.op, inputs, node.attributes, node.body)
-                                         : alone.add(*node.op, inputs, node.attributes);
-    std::vector<Value> results;
-    for (; result.output < static_cast<int>(node.types.size()); ++result.output) results.push_back(result);
-    alone.set_outputs(results);
-    Program program = Program::compile(alone, options);
+    for (size_t i = 0; i < operands.size(); ++i) options.inputs[static_cast<int>(i)] = operands[i];
+    Program program = Program::compile(alone(graph, node), options);
     compared_.insert(program.choices().begin(), program.choices().end());
     program.run();
     std::vector<Array> arrays;

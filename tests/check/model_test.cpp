@@ -1,6 +1,8 @@
 // Mistakes in models that checks must find, and models without any.
 #include <doctest/doctest.h>
 
+#include <millrace/operator.h>
+
 #include "subjects.h"
 
 using namespace millrace;
@@ -217,6 +219,45 @@ TEST_CASE("check probabilities: logits that cannot be below 0") {
                classes_subject(convnet_then([](const Tensor& y) { return abs(y); }), picture));
   CHECK_CAUGHT("probabilities",
                classes_subject(layers({"linear 16", "relu", "linear 4", "relu"}, {test_width})));
+}
+
+/// A program's own operator of one operand and a result like it.
+void register_own(std::string_view name, ScalarOp what, bool straight) {
+  if (find_operator(name)) return;
+  Operator op;
+  op.name = name;
+  op.doc = "for checks";
+  op.types = [](const TypeContext& c) { return std::vector<Type>{c.operands[0]}; };
+  set_scalar(op, what);
+  op.gradient = [what, straight](const GradientContext& c) {
+    const Value slope =
+        c.graph.add(straight ? "neg" : "sign", {straight ? c.result_gradients[0] : c.operands[0]});
+    return std::vector<Value>{straight ? slope : c.graph.add("mul", {slope, c.result_gradients[0]})};
+  };
+  if (!straight) op.lowest = 0;
+  (void)register_operator(op);
+}
+
+TEST_CASE("checks of models know a program's own operators by what they declare") {
+  register_own("check_turned", ScalarOp::neg, true);
+  register_own("check_folded", ScalarOp::abs, false);
+  const auto through = [](std::string_view name) {
+    return [name](const Tensor& x) { return apply(name, std::vector<Tensor>{x}, {})[0]; };
+  };
+  const auto between = [&](std::string_view name) {
+    return classes_subject(drawn([=] {
+      auto module = std::make_shared<FunctionModule>([=](FunctionModule& self, const Tensor& x) {
+        return (*self.parts[1])(through(name)((*self.parts[0])(x)));
+      });
+      module->part("first", std::make_shared<nn::Linear>(test_width, 16));
+      module->part("second", std::make_shared<nn::Linear>(16, test_classes));
+      return module;
+    }));
+  };
+  CHECK_CAUGHT("linear-layers", between("check_turned"));
+  CHECK_PASSES("linear-layers", between("check_folded"));
+  CHECK_CAUGHT("probabilities", classes_subject(mlp_then(through("check_folded"))));
+  CHECK_PASSES("probabilities", classes_subject(mlp_then(through("check_turned"))));
 }
 
 TEST_CASE("check linear-layers: layers of weights without an activation") {

@@ -56,6 +56,17 @@ TEST_CASE("every sample of every operator evaluates to the types of its rule") {
   }
 }
 
+TEST_CASE("results lie within the bounds that operators declare") {
+  for (const Operator* op : ops::library_operators()) {
+    for (const Sample& sample : op->samples) {
+      CAPTURE(describe(*op, sample));
+      for (const Array& result : ref::evaluate(make_graph(*op, sample), make_inputs(*op, sample)))
+        for (int64_t i = 0; i < result.count() && result.dtype().is_float(); ++i)
+          if (const double x = result.at(i); !std::isnan(x)) CHECK((x >= op->lowest && x <= op->highest));
+    }
+  }
+}
+
 TEST_CASE("element bodies compute what the reference back end does") {
   for (const Operator* op : ops::library_operators()) {
     if (!op->element) continue;
