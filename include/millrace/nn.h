@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <millrace/settings.h>
 #include <millrace/tensor.h>
 
 namespace millrace::nn {
@@ -461,38 +462,21 @@ Model make_model(const std::string& kind, const ModelOptions& options = {});
 std::vector<std::string> model_kinds();
 
 /// A Sequential from lines such as "conv 32 3", "batch-norm", "relu", "max-pool 2", "flatten", "linear 10",
-/// for one sample of shape `input`. Words after the numbers are key=value. InputError says which line is
-/// wrong and why.
+/// for one sample of shape `input`. InputError says which line is wrong and why.
 Model make_layers(const std::vector<std::string>& lines, const Shape& input, DType dtype = f32);
 /// The names that make_layers knows, with their arguments.
 std::vector<std::string> layer_kinds();
 
-/// A line of make_layers() taken apart: "conv 32 3 stride=2".
-struct LayerLine {
-  std::string text, name;
-  std::vector<double> numbers;  // in order
-  std::vector<std::pair<std::string, double>> options;
-
-  // All throw InputError that names the line.
-  [[noreturn]] void error(const std::string& what) const;
-  /// The number in that place (0, 1 …); `what` names it in messages.
-  double number(size_t i, std::string_view what) const;
-  /// A whole number from 1 on.
-  int64_t whole(size_t i, std::string_view what) const;
-  double option(const std::string& key, double otherwise) const;
-  /// A whole number from 0 on.
-  int64_t whole_option(const std::string& key, int64_t otherwise) const;
-};
-
 /// A layer that make_layers() knows by name.
 struct LayerKind {
   std::string name;
-  std::string usage = {};  // what follows the name: "CHANNELS KERNEL [stride=1]"
   std::string doc = {};
-  size_t most_numbers = 0;
-  std::vector<std::string> options = {};
+  /// What stands behind the name. Those in CAPITALS are words that must be there, in their order: numbers, a
+  /// text, or last a list of texts, which takes all that are left. Of others true or false is the name or
+  /// nothing, and numbers are name=number, at any place: CHANNELS, KERNEL and stride as "conv 32 3 stride=2".
+  std::vector<Setting> settings = {};
   /// `x` is a symbol of the layer's input. InputError and TypeError get the line in front.
-  std::shared_ptr<Module> (*make)(const LayerLine& line, const Tensor& x) = nullptr;
+  std::shared_ptr<Module> (*make)(const Settings& settings, const Tensor& x) = nullptr;
 };
 /// Adds a layer to those of the library: lines name it. InputError when its name is taken or no word, or
 /// `make` is missing.

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/word_settings.h"
 #include "baseline/baseline.h"
 #include "check/check.h"
 #include "cli/interrupt.h"
@@ -21,6 +22,7 @@
 #include "data/order/order.h"
 #include "data/tools/fingerprint.h"
 #include "eval/metric.h"
+#include "nn/layers/layer.h"
 #include "nn/models/architecture.h"
 #include "task/recipe.h"
 #include "task/task_feed.h"
@@ -201,14 +203,8 @@ std::string kind_help(const std::string& usage, const std::string& doc) {
 std::string augmentations_help() {
   std::string text;
   const std::vector<std::string> usages = data::augmentation_usages();
-  for (size_t i = 0; const data::AugmentationKind* kind : data::augmentations().all()) {
-    text += kind_help(usages[i++], kind->doc);
-    for (const Setting& setting : kind->settings) {
-      const bool bounded = !std::holds_alternative<bool>(setting.usual);
-      text += fmt::format("      {}: {} ({}{})\n", setting.name, setting.doc, type_text(setting.usual),
-                          bounded ? fmt::format(" from {} to {}", setting.low, setting.high) : "");
-    }
-  }
+  for (size_t i = 0; const data::AugmentationKind* kind : data::augmentations().all())
+    text += kind_help(usages[i++], kind->doc) + settings_help(kind->settings);
   return text;
 }
 
@@ -216,7 +212,15 @@ std::string orders_help() {
   std::string text;
   const std::vector<std::string> usages = data::order_usages();
   for (size_t i = 0; const data::OrderKind* kind : data::order_kinds().all())
-    text += kind_help(usages[i++], kind->doc);
+    text += kind_help(usages[i++], kind->doc) + settings_help(kind->settings);
+  return text;
+}
+
+/// "conv CHANNELS KERNEL [stride=1] …", and what each means.
+std::string layers_help() {
+  std::string text;
+  for (const nn::LayerKind* kind : nn::layers::kinds().all())
+    text += kind_help(usage_of(kind->name, kind->settings), kind->doc) + settings_help(kind->settings);
   return text;
 }
 
@@ -256,9 +260,9 @@ Action declare_train(Command& command) {
           "Keys of a recipe:\n" +
           task::recipe_help() +
           word_list("Models (model.kind), by what they take:", architectures_by_input()) +
-          word_list("Layers (model.layers):", nn::layer_kinds()) +
-          "\nAugmentations (input.augment), of pictures:\n" + augmentations_help() +
-          "\nOrders (data.order):\n" + orders_help() + "\nMetrics (eval.metrics):\n" + metrics_help());
+          "\nLayers (model.layers):\n" + layers_help() + "\nAugmentations (input.augment), of pictures:\n" +
+          augmentations_help() + "\nOrders (data.order):\n" + orders_help() + "\nMetrics (eval.metrics):\n" +
+          metrics_help());
   return [a] { return run_train(*a); };
 }
 

@@ -36,7 +36,7 @@ std::shared_ptr<const Optimizer> adagrad(const AdagradOptions& options) {
 MILLRACE_OPTIMIZER(adagrad){
     .name = "adagrad",
     .doc = "steps shrink with the sum of all squared gradients",
-    .settings = {{"eps", "keeps the division by that sum from zero", 1e-10, 0, 1}},
+    .settings = {{"eps", "keeps the division by that sum from zero", 1e-10, 1e-30, 1}},
     .make =
         [](const Settings& settings, Options common) {
           return adagrad({settings.number("eps"), std::move(common)});

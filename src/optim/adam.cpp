@@ -52,7 +52,7 @@ namespace {
 std::vector<Setting> adam_settings() {
   return {{"lr", "learning rate, which the schedule multiplies", 1e-3, 0},
           {"betas", "decays of the first and second moment", std::vector<double>{0.9, 0.999}, 0, 0.9999999},
-          {"eps", "keeps the division by the second moment from zero", 1e-8, 0, 1}};
+          {"eps", "keeps the division by the second moment from zero", 1e-8, 1e-30, 1}};
 }
 
 template <bool decoupled, bool lazy>

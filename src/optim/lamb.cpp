@@ -50,7 +50,7 @@ MILLRACE_OPTIMIZER(lamb){
     .settings = {{"lr", "learning rate, which the schedule multiplies", 1e-3, 0},
                  {"betas", "decays of the first and second moment", std::vector<double>{0.9, 0.999}, 0,
                   0.9999999},
-                 {"eps", "keeps the division by the second moment from zero", 1e-6, 0, 1}},
+                 {"eps", "keeps the division by the second moment from zero", 1e-6, 1e-30, 1}},
     .make =
         [](const Settings& settings, Options common) {
           const auto [beta1, beta2] = betas_of(settings);

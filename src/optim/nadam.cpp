@@ -68,7 +68,7 @@ MILLRACE_OPTIMIZER(nadam){
     .settings = {{"lr", "learning rate, which the schedule multiplies", 2e-3, 0},
                  {"betas", "decays of the first and second moment", std::vector<double>{0.9, 0.999}, 0,
                   0.9999999},
-                 {"eps", "keeps the division by the second moment from zero", 1e-8, 0, 1},
+                 {"eps", "keeps the division by the second moment from zero", 1e-8, 1e-30, 1},
                  {"momentum_decay", "how soon the momentum reaches its full size", 4e-3, 0, 1e3},
                  {"decoupled", "weight decay does not go through the moments", false}},
     .make =

@@ -59,7 +59,7 @@ MILLRACE_OPTIMIZER(rmsprop){
     .doc = "gradients divided by the root of their second moment",
     .settings = {{"lr", "learning rate, which the schedule multiplies", 1e-3, 0},
                  {"alpha", "decay of the second moment", 0.99, 0, 0.9999999},
-                 {"eps", "keeps the division by the second moment from zero", 1e-8, 0, 1},
+                 {"eps", "keeps the division by the second moment from zero", 1e-8, 1e-30, 1},
                  {"momentum", "share of the last update kept", 0.0, 0, 0.999999},
                  {"centred", "the second moment is that around the mean", false}},
     .make =

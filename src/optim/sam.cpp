@@ -47,7 +47,7 @@ MILLRACE_OPTIMIZER(sam){
                  {"nesterov", "sgd's: momentum looks one step ahead", false},
                  {"betas", "adamw's decays of the first and second moment", std::vector<double>{0.9, 0.999},
                   0, 0.9999999},
-                 {"eps", "adamw's, keeps the division by the second moment from zero", 1e-8, 0, 1}},
+                 {"eps", "adamw's, keeps the division by the second moment from zero", 1e-8, 1e-30, 1}},
     .make =
         [](const Settings& settings, Options common) {
           const auto [beta1, beta2] = betas_of(settings);

@@ -25,7 +25,8 @@ SHORT = ["train.batch=32", "eval.batch=40"]  # appended to what would train for 
 
 
 def blocks(page, language=""):
-    parts = re.split(r"^```(\w*)\n", (ROOT / page).read_text(), flags=re.M)  # text, language, block, "", text …
+    # Text, language, block, "", text …
+    parts = re.split(r"^```(\w*)\n", (ROOT / page).read_text(), flags=re.M)
     return [parts[i + 1] for i in range(1, len(parts), 4) if parts[i] == language]
 
 
@@ -125,7 +126,8 @@ def test_commands_of_the_page_of_recipes_run(at_desk, desk):
     for line in lines:
         line = line.replace("RUN", "run").replace("PICTURE…", f"{picture} {picture}")
         line = line.replace("RECIPE", "examples/letters.toml").replace("DATA", "data/letters/test")
-        for words in (re.sub(r" \[.*?\]", "", line), re.sub(r"[\[\]]", "", line)):  # without and with what is optional
+        # Without and with what is optional.
+        for words in (re.sub(r" \[.*?\]", "", line), re.sub(r"[\[\]]", "", line)):
             assert at_desk(words), words
     spoken = [span for span in spans("docs/recipes.md") if re.match(r"millrace \w+ [^-]", span)]
     assert spoken == ["millrace train RUN --resume"]
@@ -250,7 +252,8 @@ def test_code_of_the_guide_is_the_code_that_is_tested():
     assert len(blocks("docs/cpp.md", "cpp")) >= 5
     for block in blocks("docs/cpp.md", "cpp"):
         block = re.sub(r"//.*", "", block)
-        for statement in re.split(r"(?<=[;{}])\s*\n", block):  # between two of them the test may check something
+        # Between two of them the test may check something.
+        for statement in re.split(r"(?<=[;{}])\s*\n", block):
             statement = statement.replace("std::cout", "out")
             assert re.sub(r"\s+", "", statement) in tested or "#include" in statement, statement
     for printed in blocks("docs/cpp.md"):
@@ -304,6 +307,7 @@ def test_tables_of_kinds_on_the_pages_are_those_of_the_program(millrace):
     in_table = {usage for line in augmentations.splitlines() if line.startswith("| `")
                 for usage in re.findall(r"`([^`]+)`", line.split(" | ")[0])}
     assert in_table == listed("Augmentations")
+    assert flat("docs/recipes.md", "| layer |") == listed("Layers")
     assert names(flat("docs/data.md", "| `data.order` |")) == names(listed("Orders"))
     assert flat("docs/predict.md", "| output | in the object") == kinds("output.kind")
     assert flat("docs/predict.md", "| output | results") == kinds("output.kind")
@@ -323,7 +327,8 @@ def test_formats_on_the_page_of_data_are_those_of_the_program(millrace):
     assert set(re.search(r"--format (\w+(?:\|\w+)+)`: all columns", page)[1].split("|")) == written
     tables = "\n".join(table.split("\n\n")[0] for table in page.split("\n| Format | ")[1:])
     named = {{"FFCV": "beton"}.get(name, name.lower()) for name in re.findall(r"^\| (\w+)", tables, re.M)}
-    assert written - named - set(re.findall(r"`--format (\w+)`", tables)) == {"webdataset"}  # which pack is for
+    # Which pack is for.
+    assert written - named - set(re.findall(r"`--format (\w+)`", tables)) == {"webdataset"}
 
 
 def test_commands_of_the_page_about_scale_run(at_desk, desk):

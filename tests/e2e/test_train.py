@@ -268,7 +268,8 @@ def test_a_full_disk_leaves_the_old_checkpoint(binary, recipe, tmp_path):
     largest = max(p.stat().st_size for p in (tmp_path / "probe/checkpoints").iterdir())
 
     def limited():
-        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # as in a shell; Python ignores it, and children inherit that
+        # As in a shell; Python ignores it, and children inherit that.
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_FSIZE, (largest - 100, largest - 100))
 
     subprocess.run([binary, "train", recipe, "train.steps=7", "--out", run], check=True, capture_output=True)
@@ -372,8 +373,8 @@ def test_bad_recipes_have_one_clear_message(millrace, recipe, letters, tmp_path)
     assert "NO_SUCH" in error("data.train=${NO_SUCH}/x")
     assert "batch" in error("train.batch=100000")
     assert "train.batch = 20 cannot be divided into train.accumulate = 3 equal parts" in error("train.accumulate=3")
-    assert "at least 1" in error("model={layers=[conv 0 3, flatten, linear 10]}")
-    assert "layer 'dropout 2'" in error("model={layers=[dropout 2, flatten, linear 10]}")
+    assert "CHANNELS must be a number from 1 to" in error("model={layers=[conv 0 3, flatten, linear 10]}")
+    assert 'layer "dropout 2"' in error("model={layers=[dropout 2, flatten, linear 10]}")
     assert "finite" in error("train.optimizer.lr=inf")
     assert "did you mean 'accuracy'" in error("eval.metrics=[acc]")
 

@@ -344,18 +344,18 @@ TEST_CASE("branches and heads that cannot be are told") {
 }
 
 TEST_CASE("a program's own layer stands in lists beside the others") {
-  const auto triple = [](const nn::LayerLine& line, const Tensor&) -> std::shared_ptr<nn::Module> {
-    const double factor = line.option("factor", 3);
+  const auto triple = [](const Settings& settings, const Tensor&) -> std::shared_ptr<nn::Module> {
+    const double factor = settings.number("factor");
     return std::make_shared<nn::Function>([factor](const Tensor& x) { return x * factor; });
   };
   nn::register_layer({.name = "scale-by",
-                      .usage = "[factor=3]",
                       .doc = "times a number",
-                      .options = {"factor"},
+                      .settings = {{"factor", "by which", 3.0, -10, 10}},
                       .make = triple});
   const nn::Model model = nn::make_layers({"scale-by", "relu", "scale-by factor=2"}, {2});
   CHECK((*model.module)(Tensor::of({1, 2}, {-1, 2})).to_array().to_doubles() == std::vector<double>{0, 12});
-  CHECK_THROWS_WITH_AS(nn::make_layers({"scale-by 4"}, {2}), "layer 'scale-by 4': usage: scale-by [factor=3]",
+  CHECK_THROWS_WITH_AS(nn::make_layers({"scale-by 4"}, {2}),
+                       "layer \"scale-by 4\": \"4\" is too much; write it as scale-by [factor=3]",
                        InputError);
   CHECK_THROWS_WITH_AS(nn::make_layers({"scaleby"}, {2}), doctest::Contains("did you mean 'scale-by'?"),
                        InputError);

@@ -2,9 +2,9 @@
 // torchvision's RandomAffine, bilinear.
 #include <cmath>
 
+#include "base/word_settings.h"
 #include "data/augment/sometimes.h"
 #include "data/augment/warp.h"
-#include "data/augment/words.h"
 
 namespace millrace::data {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
+#include "base/word_settings.h"
 #include "base/words.h"
-#include "data/augment/words.h"
 
 namespace millrace::data {
 #define KIND(NAME) extern const AugmentationKind augmentation_##NAME;
@@ -39,11 +39,11 @@ std::unique_ptr<Augmentation> parse_augmentation(std::string_view text) {
     fail<InputError>("augmentation \"{}\" is unknown{} There are: {}", text,
                      did_you_mean(name, augmentations().names(), ".", '"'),
                      fmt::join(augmentation_usages(), ", "));
-  const Settings settings = parse_words(text, kind->settings, kind->words_optional);
+  const Settings settings = parse_words("augmentation", text, kind->settings, kind->words_optional);
   try {
     return kind->make(settings);
   } catch (const InputError& error) {
-    wrong_words(text, error.what(), usage_of_kind(*kind));
+    wrong_words("augmentation", text, error.what(), usage_of_kind(*kind));
   }
 }
 

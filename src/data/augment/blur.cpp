@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "base/word_settings.h"
 #include "data/augment/sometimes.h"
-#include "data/augment/words.h"
 
 namespace millrace::data {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/format.h"
 #include "base/suggest.h"
-#include "data/augment/words.h"
+#include "base/word_settings.h"
 #include "data/codecs/pictures/frame.h"
 
 namespace millrace::data {
@@ -74,7 +74,8 @@ Mixer::Mixer(std::span<const std::string> texts) {
       fail<InputError>("\"{}\" is unknown{} There are: {}", text,
                        did_you_mean(name, std::vector<std::string>{"mixup", "cutmix"}, ".", '"'),
                        fmt::join(mixing_usages(), ", "));
-    const Settings settings = parse_words(text, {{"ALPHA", "of the distribution of shares", 1.0, 0.01, 100}});
+    const Settings settings =
+        parse_words("augmentation", text, {{"ALPHA", "of the distribution of shares", 1.0, 0.01, 100}});
     kinds_.push_back({name == "cutmix", settings.number("ALPHA")});
   }
 }

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/word_settings.h"
 #include "data/augment/augment.h"
-#include "data/augment/words.h"
 #include "data/codecs/pictures/frame.h"
 #include "data/codecs/pictures/resize.h"
 

@@ -36,16 +36,19 @@ class BlockShuffle final : public Order {
 
 }  // namespace
 
+constexpr double most_samples = 1e15;
+
 MILLRACE_ORDER(block_shuffle){
     .name = "block-shuffle",
-    .usage = "SAMPLES_OF_A_BLOCK BLOCKS_OF_A_WINDOW",
     .doc =
         "for disks and servers where each place costs: blocks come in random order, and windows of blocks "
         "are shuffled",
     .place = 30,
+    .settings = {{"SAMPLES_OF_A_BLOCK", "how many are read one after the other", int64_t{0}, 1, most_samples},
+                 {"BLOCKS_OF_A_WINDOW", "how many are in memory at once", int64_t{0}, 1, most_samples}},
     .make = [](const OrderText& text, const Population& population) -> std::unique_ptr<Order> {
-      const int64_t block = text.integer(1, 1), window = text.integer(2, 1);
-      if (text.words.size() > 3) text.wrong("it takes two numbers");
+      const int64_t block = text.settings.integer("SAMPLES_OF_A_BLOCK"),
+                    window = text.settings.integer("BLOCKS_OF_A_WINDOW");
       if (block > population.count || window > population.count)
         text.wrong("the data has only " + std::to_string(population.count) + " samples");
       return std::make_unique<BlockShuffle>(population.count, block, window);

@@ -9,6 +9,8 @@
 
 namespace millrace::data {
 
+inline Setting column_setting() { return {"COLUMN", "of numbers from 0 on", std::string()}; }
+
 /// Draws sample i with probability values[i] / sum, by Walker's alias method (Vose, IEEE Trans. Softw. Eng.
 /// 17, 1991): O(1) a draw. Where the kind weighs, a pick's weight is 1 / (n · probability), so that weighted
 /// means stay those of the plain data. InputError for values that are negative, not finite, or all zero.

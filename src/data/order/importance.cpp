@@ -5,9 +5,9 @@
 namespace millrace::data {
 
 MILLRACE_ORDER(importance){.name = "importance",
-                           .usage = "COLUMN",
                            .doc = "as weighted, with a loss weighted so that it means the same as without",
                            .place = 80,
+                           .settings = {column_setting()},
                            .by_column = true,
                            .weighs = true,
                            .make = drawn_order};

@@ -1,7 +1,6 @@
 #include "data/order/order.h"
 
-#include <charconv>
-
+#include "base/word_settings.h"
 #include "base/words.h"
 
 namespace millrace::data {
@@ -9,14 +8,6 @@ namespace millrace::data {
 #define KIND(NAME) extern const OrderKind order_##NAME;
 #include "generated/orders.inc"
 #undef KIND
-
-namespace {
-
-std::string usage_of(const OrderKind& kind) {
-  return kind.usage.empty() ? kind.name : kind.name + " " + kind.usage;
-}
-
-}  // namespace
 
 Registry<OrderKind>& order_kinds() {
 #define KIND(NAME) &order_##NAME,
@@ -33,47 +24,31 @@ const OrderKind& register_order(const OrderKind& kind) {
 
 std::vector<std::string> order_usages() {
   std::vector<std::string> usages;
-  for (const OrderKind* kind : order_kinds().all()) usages.push_back(usage_of(*kind));
+  for (const OrderKind* kind : order_kinds().all()) usages.push_back(usage_of(kind->name, kind->settings));
   return usages;
 }
 
 OrderText parse_order(std::string_view text) {
-  OrderText parsed;
-  parsed.words = split_words(text);
-  const std::string name = parsed.words.empty() ? "" : parsed.words[0];
-  parsed.kind = order_kinds().find(name);
-  if (parsed.kind) return parsed;
-  fail<InputError>("order \"{}\" is unknown{} There are: {}", text,
-                   did_you_mean(name, order_kinds().names(), ".", '"'), fmt::join(order_usages(), ", "));
+  const std::vector<std::string> words = split_words(text);
+  const std::string name = words.empty() ? "" : words[0];
+  const OrderKind* const kind = order_kinds().find(name);
+  if (!kind)
+    fail<InputError>("order \"{}\" is unknown{} There are: {}", text,
+                     did_you_mean(name, order_kinds().names(), ".", '"'), fmt::join(order_usages(), ", "));
+  return {kind, std::string(text), parse_words("order", text, kind->settings)};
 }
 
-std::string OrderText::column() const { return kind->by_column && words.size() > 1 ? words[1] : ""; }
+std::string OrderText::column() const { return kind->by_column ? settings.text("COLUMN") : ""; }
 
 std::unique_ptr<Order> OrderText::make(const Population& population) const {
-  if (kind->usage.empty() && words.size() > 1) wrong("it takes no words");
   if (kind->by_class && population.labels.empty())
     fail<InputError>(
-        "order \"{}\": the data has no classes; take another order, or name their column in [output]",
-        fmt::join(words, " "));
-  if (kind->by_column && words.size() != 2) wrong("it takes the name of a column");
+        "order \"{}\": the data has no classes; take another order, or name their column in [output]", text);
   return kind->make(*this, population);
 }
 
 void OrderText::wrong(const std::string& why) const {
-  fail<InputError>("order \"{}\": {}; write it as {}", fmt::join(words, " "), why, usage_of(*kind));
-}
-
-int64_t OrderText::integer(size_t place, int64_t least) const {
-  if (place >= words.size()) wrong("a number is missing");
-  return integer(std::string_view(words[place]), least);
-}
-
-int64_t OrderText::integer(std::string_view part, int64_t least) const {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-  if (error != std::errc() || end != part.data() + part.size() || value < least)
-    wrong(fmt::format("\"{}\" is no whole number from {} on", part, least));
-  return value;
+  wrong_words("order", text, why, usage_of(kind->name, kind->settings));
 }
 
 std::vector<std::vector<int64_t>> samples_of_classes(const Population& population) {

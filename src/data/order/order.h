@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include <millrace/settings.h>
+
 #include "base/registry.h"
 
 namespace millrace::data {
@@ -50,30 +52,29 @@ struct OrderKind;
 /// A recipe's text, as "block-shuffle 1000 8".
 struct OrderText {
   const OrderKind* kind = nullptr;
-  std::vector<std::string> words;  // all, the name first
+  std::string text;
+  Settings settings;
 
   /// The column of values that it names; "" for none.
   std::string column() const;
-  /// InputError when the words are not as the kind's usage says, or the population lacks what is needed.
+  /// InputError when the population lacks what is needed.
   std::unique_ptr<Order> make(const Population& population) const;
   /// InputError that quotes the text and says how it is written.
   [[noreturn]] void wrong(const std::string& why) const;
-  /// The word at a place, or a part of a word, as a whole number ≥ `least`.
-  int64_t integer(size_t place, int64_t least) const;
-  int64_t integer(std::string_view part, int64_t least) const;
 };
-/// InputError names the nearest kind.
+/// InputError names the nearest kind, or says how it is written.
 OrderText parse_order(std::string_view text);
 
 /// A kind of order; each one is a file here with MILLRACE_ORDER(name){…}.
 struct OrderKind {
-  std::string name;        // "block-shuffle"
-  std::string usage = {};  // of its words, "SAMPLES BLOCKS"; "" when it takes none
+  std::string name;  // "block-shuffle"
   std::string doc = {};
-  int place = 0;           // in lists; the library's have 10, 20 …
-  bool by_class = false;   // needs labels
-  bool by_column = false;  // its first word names a column, which gives values
-  bool weighs = false;     // picks have weights
+  int place = 0;                       // in lists; the library's have 10, 20 …
+  std::vector<Setting> settings = {};  // as words (base/word_settings.h)
+  bool by_class = false;               // needs labels
+  bool by_column = false;              // its setting COLUMN names a column, which gives values
+  bool weighs = false;                 // picks have weights
+  bool own_length = false;             // an epoch is as long as the settings say, not as the data
   std::unique_ptr<Order> (*make)(const OrderText& text, const Population& population) = nullptr;
 };
 

@@ -1,6 +1,7 @@
 // "quota cat=100 dog=50": so many samples of each class in an epoch (others: none), shuffled. A class goes
 // through all of its samples before one comes again, over the epochs.
 #include <algorithm>
+#include <charconv>
 
 #include "base/format.h"
 #include "base/suggest.h"
@@ -33,30 +34,39 @@ class Quota final : public Order {
   int64_t length_ = 0;
 };
 
+int64_t quota_of(const OrderText& text, std::string_view digits) {
+  constexpr int64_t most = 1'000'000'000'000;
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || value < 1 || value > most)
+    text.wrong(fmt::format("\"{}\" is no whole number from 1 to {}", digits, most));
+  return value;
+}
+
 }  // namespace
 
 MILLRACE_ORDER(quota){
     .name = "quota",
-    .usage = "CLASS=NUMBER …",
     .doc = "so many samples of each class in an epoch, shuffled",
     .place = 60,
+    .settings = {{"CLASS=NUMBER", "samples of a class in an epoch; none of those that are not named",
+                  std::vector<std::string>()}},
     .by_class = true,
+    .own_length = true,
     .make = [](const OrderText& text, const Population& population) -> std::unique_ptr<Order> {
       auto samples = samples_of_classes(population);
       std::vector<int64_t> quotas(samples.size());
-      for (size_t i = 1; i < text.words.size(); ++i) {
-        const size_t equals = text.words[i].rfind('=');
-        const std::string name = text.words[i].substr(0, equals);
+      for (const std::string& word : text.settings.texts("CLASS=NUMBER")) {
+        const size_t equals = word.rfind('=');
+        const std::string name = word.substr(0, equals);
         const auto found = std::find(population.classes.begin(), population.classes.end(), name);
         if (equals == std::string::npos) text.wrong(fmt::format("\"{}\" lacks its number", name));
         if (found == population.classes.end())
           text.wrong(fmt::format("there is no class '{}'{}", name, did_you_mean(name, population.classes)));
         const auto label = static_cast<size_t>(found - population.classes.begin());
-        quotas[label] = text.integer(std::string_view(text.words[i]).substr(equals + 1), 1);
-        if (quotas[label] > 1'000'000'000'000) text.wrong("the number is too large");
+        quotas[label] = quota_of(text, std::string_view(word).substr(equals + 1));
         if (samples[label].empty()) text.wrong(fmt::format("the class '{}' has no samples", name));
       }
-      if (text.words.size() < 2) text.wrong("no class is named");
       return std::make_unique<Quota>(std::move(samples), std::move(quotas));
     }};
 

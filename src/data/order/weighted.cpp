@@ -4,9 +4,9 @@
 namespace millrace::data {
 
 MILLRACE_ORDER(weighted){.name = "weighted",
-                         .usage = "COLUMN",
                          .doc = "drawn, with replacement, with a probability in proportion to a column",
                          .place = 70,
+                         .settings = {column_setting()},
                          .by_column = true,
                          .make = drawn_order};
 

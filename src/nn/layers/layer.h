@@ -1,7 +1,7 @@
-// The layers of make_layers() by name; files here hold those of a family, MILLRACE_LAYER(name){…}.
+// The layers of make_layers() by name: each is a file here with MILLRACE_LAYER(name){…}.
 #pragma once
 
-#include <string>
+#include <vector>
 
 #include <millrace/nn.h>
 
@@ -15,13 +15,19 @@ namespace millrace::nn::layers {
 
 Registry<LayerKind>& kinds();
 
-/// The line's kind, with numbers and options that it takes. InputError names the line and the nearest name,
-/// or the usage.
-const LayerKind& kind_of(const LayerLine& line);
-LayerLine parse_line(const std::string& text);
+/// The largest sizes of kernels and their like, and of channels and features.
+constexpr double most_size = 1e6, most_width = 1e12;
 
-/// The size of a dimension of the layer's input, which must be known.
-int64_t features_of(const LayerLine& line, const Tensor& x, int axis);
-void need_pictures(const LayerLine& line, const Tensor& x);
+// Settings that several have.
+Setting channels_setting();
+Setting kernel_setting();
+Setting stride_setting();
+Setting bias_setting();
+std::vector<Setting> pool_settings();
+
+/// The size of a dimension of the layer's input; InputError where it is not known.
+int64_t features_of(const Tensor& x, int axis);
+/// InputError where the input is none.
+void need_pictures(const Tensor& x);
 
 }  // namespace millrace::nn::layers

@@ -252,17 +252,20 @@ TEST_CASE("orders that cannot be are refused with the way to write them") {
   CHECK(error_of("shufle", population({3})).find("did you mean \"shuffle\"") != std::string::npos);
   CHECK(error_of("", population({3})).find("There are: ") != std::string::npos);
   CHECK(error_of("shuffle 3", population({3})).find("write it as shuffle") != std::string::npos);
-  CHECK(error_of("block-shuffle 10", population({30})).find("a number is missing") != std::string::npos);
-  CHECK(error_of("block-shuffle 10 x", population({30})).find("\"x\" is no whole number from 1 on") !=
+  CHECK(error_of("block-shuffle 10", population({30})).find("BLOCKS_OF_A_WINDOW is missing") !=
         std::string::npos);
+  CHECK(error_of("block-shuffle 10 x", population({30}))
+            .find("BLOCKS_OF_A_WINDOW must be a number from 1 to ") != std::string::npos);
   CHECK(error_of("block-shuffle 31 1", population({30})).find("has only 30 samples") != std::string::npos);
   CHECK(error_of("quota a", population({3})).find("lacks its number") != std::string::npos);
   CHECK(error_of("quota z=3", population({3, 3})).find("there is no class 'z'") != std::string::npos);
   CHECK(error_of("quota a=0", population({3})).find("order \"quota a=0\"") != std::string::npos);
   for (const char* one : {"quota a=1000000000001", "quota b=1000000000001"})
-    CHECK(error_of(one, population({3, 3})).find("too large") != std::string::npos);
+    CHECK(error_of(one, population({3, 3})).find("no whole number from 1 to 1000000000000") !=
+          std::string::npos);
   CHECK(error_of("quota b=3", population({3, 0})).find("has no samples") != std::string::npos);
-  CHECK(error_of("weighted", population({3})).find("takes the name of a column") != std::string::npos);
+  CHECK(error_of("weighted", population({3})).find("COLUMN is missing; write it as weighted COLUMN") !=
+        std::string::npos);
   Population p = population({3});
   p.values = {1, -1, 2};
   CHECK(error_of("weighted x", p).find("sample 1 has -1") != std::string::npos);
@@ -277,8 +280,8 @@ TEST_CASE("orders are listed by place, and a program's own is used like any") {
   CHECK(names == std::vector<std::string>{"shuffle", "sequential", "block-shuffle", "class-balanced",
                                           "stratified", "quota", "weighted", "importance"});
   register_order({.name = "test-third",
-                  .usage = "SAMPLE",
                   .doc = "one sample alone",
+                  .settings = {{"SAMPLE", "which", int64_t{0}, 0, 100}},
                   .make = [](const OrderText& text, const Population&) -> std::unique_ptr<Order> {
                     class One final : public Order {
                      public:
@@ -289,7 +292,7 @@ TEST_CASE("orders are listed by place, and a program's own is used like any") {
                      private:
                       int64_t sample_;
                     };
-                    return std::make_unique<One>(text.integer(1, 0));
+                    return std::make_unique<One>(text.settings.integer("SAMPLE"));
                   }});
   CHECK(make("test-third 2", population({3}))->at(1, 0, 0).index == 2);
   CHECK(error_of("test-third x", population({3})).find("write it as test-third SAMPLE") != std::string::npos);

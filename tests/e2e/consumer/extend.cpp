@@ -95,7 +95,6 @@ class ReverseProvider final : public OperatorProvider {
  public:
   ReverseProvider() : OperatorProvider("only reversed_rows", {{"reversed_rows", kernel}}) {}
   std::string name() const override { return "reverse"; }
-  LayoutWish layouts(const Graph&, const Node&) const override { return {{Layout{}}, {Layout{}}}; }
 
  private:
   static std::unique_ptr<Kernel> kernel(const KernelRequest& request) {
@@ -118,7 +117,7 @@ Graph drop_pairs(const Graph& graph, const PassContext&) {
 
 // ---- a layer
 
-std::shared_ptr<nn::Module> make_reverse(const nn::LayerLine&, const Tensor&) {
+std::shared_ptr<nn::Module> make_reverse(const Settings&, const Tensor&) {
   ++calls.layers;
   return std::make_shared<nn::Function>(
       [](const Tensor& x) { return millrace::apply("reversed_rows", std::span(&x, 1))[0]; });

@@ -1,15 +1,18 @@
-#include "data/augment/words.h"
+#include "base/word_settings.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
 #include "base/format.h"
+#include "base/suggest.h"
 #include "base/words.h"
 
-namespace millrace::data {
+namespace millrace {
 namespace {
 
 using Range = std::vector<double>;
+using Rest = std::vector<std::string>;
 
 bool is_word(const Setting& setting) { return setting.name[0] >= 'A' && setting.name[0] <= 'Z'; }
 
@@ -28,6 +31,7 @@ double bounded_number(const Setting& setting, std::string_view word) {
 
 SettingValue word_value(const Setting& setting, std::string_view word) {
   if (word.empty()) fail<InputError>("{} is missing", setting.name);
+  if (std::holds_alternative<std::string>(setting.usual)) return std::string(word);
   if (std::holds_alternative<int64_t>(setting.usual))
     return static_cast<int64_t>(bounded_number(setting, word));
   if (!std::holds_alternative<Range>(setting.usual)) return bounded_number(setting, word);
@@ -38,6 +42,18 @@ SettingValue word_value(const Setting& setting, std::string_view word) {
                        bounded_number(setting, word.substr(dots + 2))};
   if (range[0] > range[1]) fail<InputError>("{} must not begin above its end", setting.name);
   return range;
+}
+
+/// A word that is left over.
+[[noreturn]] void refuse_word(const std::string& word, const Settings& settings) {
+  const std::string name = word.substr(0, word.find('='));
+  std::vector<std::string> options;
+  for (const Setting& setting : settings.declared())
+    if (!is_word(setting) && !std::holds_alternative<bool>(setting.usual)) options.push_back(setting.name);
+  if (name == word || options.empty()) fail<InputError>("\"{}\" is too much", word);
+  if (std::find(options.begin(), options.end(), name) != options.end())
+    fail<InputError>("{} is given twice", name);
+  fail<InputError>("there is no {}{}", name, did_you_mean(name, options, "", '"'));
 }
 
 /// Takes the words name=value out, then the others in their order.
@@ -57,7 +73,15 @@ Settings settings_of(std::vector<std::string> words, const std::vector<Setting>&
   for (const Setting& setting : declared) {
     if (is_word(setting)) {
       if (optional && words.empty()) continue;
-      settings.set(setting.name, word_value(setting, next < words.size() ? words[next] : ""));
+      if (std::holds_alternative<Rest>(setting.usual) && next < words.size()) {
+        settings.set(setting.name, Rest(words.begin() + static_cast<std::ptrdiff_t>(next), words.end()));
+        next = words.size();
+        continue;
+      }
+      const std::string word = next < words.size() ? words[next] : "";
+      const bool number = !std::holds_alternative<std::string>(setting.usual);
+      if (number && word.find('=') != std::string::npos) refuse_word(word, settings);
+      settings.set(setting.name, word_value(setting, word));
       ++next;
     } else if (std::holds_alternative<bool>(setting.usual) && next < words.size() &&
                words[next] == setting.name) {
@@ -65,7 +89,7 @@ Settings settings_of(std::vector<std::string> words, const std::vector<Setting>&
       ++next;
     }
   }
-  if (next < words.size()) fail<InputError>("\"{}\" is too much", words[next]);
+  if (next < words.size()) refuse_word(words[next], settings);
   return settings;
 }
 
@@ -75,13 +99,16 @@ std::string usage_of(const std::string& name, const std::vector<Setting>& settin
   std::string needed, rest;
   for (const Setting& setting : settings) {
     if (is_word(setting))
-      needed += (needed.empty() ? "" : " ") + setting.name;
+      needed += (needed.empty() ? "" : " ") + setting.name +
+                (std::holds_alternative<Rest>(setting.usual) ? " …" : "");
     else if (const auto* range = std::get_if<Range>(&setting.usual))
       rest += fmt::format(" [{}={:.4g}..{:.4g}]", setting.name, range->at(0), range->at(1));
     else if (const auto* number = std::get_if<double>(&setting.usual))
       rest += fmt::format(" [{}={:.4g}]", setting.name, *number);
     else if (const auto* whole = std::get_if<int64_t>(&setting.usual))
       rest += fmt::format(" [{}={}]", setting.name, *whole);
+    else if (const auto* text = std::get_if<std::string>(&setting.usual))
+      rest += fmt::format(" [{}={}]", setting.name, *text);
     else
       rest += fmt::format(" [{}]", setting.name);
   }
@@ -89,17 +116,31 @@ std::string usage_of(const std::string& name, const std::vector<Setting>& settin
   return name + needed + rest;
 }
 
-Settings parse_words(std::string_view text, const std::vector<Setting>& settings, bool optional) {
+Settings parse_words(std::string_view what, std::string_view text, const std::vector<Setting>& settings,
+                     bool optional) {
   const std::vector<std::string> words = split_words(text);
   try {
     return settings_of(words, settings, optional);
   } catch (const InputError& error) {
-    wrong_words(text, error.what(), usage_of(words.at(0), settings, optional));
+    wrong_words(what, text, error.what(), usage_of(words.at(0), settings, optional));
   }
 }
 
-void wrong_words(std::string_view text, const std::string& why, const std::string& usage) {
-  fail<InputError>("augmentation \"{}\": {}; write it as {}", text, why, usage);
+void wrong_words(std::string_view what, std::string_view text, const std::string& why,
+                 const std::string& usage) {
+  fail<InputError>("{} \"{}\": {}; write it as {}", what, text, why, usage);
+}
+
+std::string settings_help(const std::vector<Setting>& settings) {
+  std::string text;
+  for (const Setting& setting : settings) {
+    const bool bounded = std::holds_alternative<int64_t>(setting.usual) ||
+                         std::holds_alternative<double>(setting.usual) ||
+                         std::holds_alternative<Range>(setting.usual);
+    text += fmt::format("      {}: {} ({}{})\n", setting.name, setting.doc, type_text(setting.usual),
+                        bounded ? fmt::format(" from {} to {}", setting.low, setting.high) : "");
+  }
+  return text;
 }
 
 std::pair<double, double> range_of(const Settings& settings, std::string_view name) {
@@ -107,4 +148,4 @@ std::pair<double, double> range_of(const Settings& settings, std::string_view na
   return {range.at(0), range.at(1)};
 }
 
-}  // namespace millrace::data
+}  // namespace millrace
