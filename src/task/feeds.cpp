@@ -1,6 +1,7 @@
 #include "task/feeds.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/format.h"
 #include "base/size_text.h"
@@ -270,15 +271,20 @@ Learnt learn(const Recipe& recipe, const std::string& encoding, int64_t most, co
   return learnt;
 }
 
-/// A part of the data may be less than a batch: then batches are as small.
-void fit_to_part(Task& task, int64_t count, std::vector<std::string>& notes) {
+/// A part of the data may be less than a batch: then batches are as small. Where there are so few samples
+/// that they do not fill the usual batch (written or not), it is smaller, so that an epoch has some steps.
+void settle_batch(Task& task, int64_t count, std::vector<std::string>& notes) {
   Recipe::Train& train = task.recipe.train;
-  if (task.recipe.data.sample.empty() || cuts_corpus(task) || count >= train.batch ||
-      count < train.accumulate)
-    return;
-  const int64_t batch = count / train.accumulate * train.accumulate;
-  notes.push_back(fmt::format("train.batch = {}: the {} {} of data.sample do not fill a batch of {}", batch,
-                              count, task.unit(), train.batch));
+  const bool part = !task.recipe.data.sample.empty(), usual = train.batch == Recipe::Train().batch;
+  if (!(part || usual) || cuts_corpus(task) || count >= train.batch || count < train.accumulate) return;
+  if (data::parse_order(task.recipe.data.order).kind->own_length) return;
+  const auto samples = static_cast<uint64_t>(count);
+  const int64_t most =
+      part ? count : static_cast<int64_t>(std::bit_floor(std::max<uint64_t>(samples / 8, 1)));
+  const int64_t batch = std::max(most / train.accumulate, int64_t{1}) * train.accumulate;
+  notes.push_back(fmt::format("train.batch = {}: the {} {}{} do not fill {} of {}", batch, count, task.unit(),
+                              part ? " of data.sample" : "", part ? "a batch" : "the usual batch",
+                              train.batch));
   train.batch = batch;
 }
 
@@ -306,7 +312,7 @@ Opened open_training(Recipe recipe, const std::string& encoding, int64_t most, c
   const bool whole = fitted || optim::optimizer_kinds().at(task.recipe.train.optimizer.kind).whole;
   const int64_t count = learnt.source.samples->count();
   if (whole && !fitted) opened.task.recipe.train.batch = std::min(task.recipe.train.batch, count);
-  if (!whole && !learnt.whole) fit_to_part(opened.task, count, notes);
+  if (!whole && !learnt.whole) settle_batch(opened.task, count, notes);
   FeedRequest request{.purpose = whole ? Purpose::evaluation : Purpose::training,
                       .batch = fitted ? std::min(count, fit_batch) : task.recipe.train.batch,
                       .cache_bytes = task.recipe.data.cache_mb << 20,

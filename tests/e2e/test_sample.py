@@ -130,3 +130,15 @@ def test_a_part_smaller_than_a_batch_is_a_batch_that_can_be_accumulated(millrace
     recipe = write_table(tmp_path, NUMBER)
     said = millrace("train", recipe, "data.sample=10", "train.batch=30", "train.accumulate=3", "--out", tmp_path / "run")
     assert "train.batch = 9: the 10 rows of data.sample do not fill a batch of 30" in said.stdout + said.stderr
+
+
+def test_a_table_that_does_not_fill_the_usual_batch_trains_in_smaller_ones(millrace, tmp_path):
+    rows = "".join(f"{i % 7},{(i * 5) % 11},{'even' if i % 7 % 2 == 0 else 'odd'}\n" for i in range(70))
+    (tmp_path / "few.csv").write_text("a,b,label\n" + rows)
+    (tmp_path / "few.toml").write_text(f'[data]\ntrain = "{tmp_path}/few.csv"\n')
+    said = millrace("train", tmp_path / "few.toml", "train.epochs=2", "--out", tmp_path / "run")
+    assert "train.batch = 8: the 70 rows do not fill the usual batch of 128" in said.stdout + said.stderr
+    assert "batch = 8" in re.sub(r" +", " ", (tmp_path / "run/recipe.toml").read_text())
+    # A number that was asked for is not changed.
+    refused = millrace("train", tmp_path / "few.toml", "train.batch=100", "--out", tmp_path / "none", code=1)
+    assert "70 rows do not fill a batch of 100; make the batch smaller, such as 8" in refused.stdout + refused.stderr
