@@ -154,7 +154,8 @@ def machine():
     """The line below a table: where its figures are from."""
     here = machine_figures()
     commit = output("git", "describe", "--always").strip()
-    if output("git", "status", "--porcelain", "src", "include", "cmake", "CMakeLists.txt"):  # (what measures may have changed)
+    # What measures may have changed.
+    if output("git", "status", "--porcelain", "src", "include", "cmake", "CMakeLists.txt"):
         commit += ", with changes"
     bf16 = f"{here['bf16_gflops']:,.0f}" if here["bf16_gflops"] else "none"
     return (f"*{here['cpu']}{generation()}, {here['threads']} threads, {here['instructions']}; {here['fp32_gflops']:,.0f} GFLOP/s in fp32, "

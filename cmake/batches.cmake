@@ -1,9 +1,11 @@
-# Small files of a folder are compiled several at a time: what they all include is read once, which is most of the work.
+# Small files of a folder are compiled several at a time: what they all include is read once, which is most of
+# the work.
 #
-# millrace_batches(RESULT ROOT SOURCE…) puts into RESULT what to compile: files that include some sources of a folder
-# each, by their paths below ROOT, which must be a folder of includes. Which batch a source is in follows from its name,
-# and the number of batches of a folder is a power of two: so it stays there when others come or go, and ccache and
-# ninja have little to do. Sources with options or definitions of their own are compiled alone.
+# millrace_batches(RESULT ROOT SOURCE…) puts into RESULT what to compile: files that include some sources of a
+# folder each, by their paths below ROOT, which must be a folder of includes. Which batch a source is in
+# follows from its name, and the number of batches of a folder is a power of two: so it stays there when
+# others come or go, and ccache and ninja have little to do. Sources with options or definitions of their own
+# are compiled alone.
 #
 # What a source declares for itself needs a name, then, that no other file of its folder uses.
 option(MILLRACE_BATCHES "Compile the files of a folder several at a time" ON)
@@ -53,7 +55,8 @@ function(millrace_batches result root)
         file(CONFIGURE OUTPUT ${path} CONTENT "${text_${batch}}" @ONLY)
         list(APPEND compiled ${path})
         if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-          # It takes the source for a header, where a class with members of types that are the file's own would be odd.
+          # It takes the source for a header, where a class with members of types that are the file's own
+          # would be odd.
           set_source_files_properties(${path} PROPERTIES COMPILE_OPTIONS -Wno-subobject-linkage)
         endif()
         unset(text_${batch})

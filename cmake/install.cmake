@@ -1,5 +1,6 @@
-# What `cmake --install` puts into a prefix: the binary, the public headers, and libmillrace.so for find_package(millrace).
-# The shared library carries everything it needs, so that a consumer finds no other package.
+# What `cmake --install` puts into a prefix: the binary, the public headers, and libmillrace.so for
+# find_package(millrace). The shared library carries everything it needs, so that a consumer finds no other
+# package.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

@@ -1,9 +1,9 @@
 # Kinds (operators, metrics, input kinds …) are found because they lie in their folder.
 #
-# millrace_kinds(NAME FOLDERS MACRO USER) looks for MACRO(kind) at the beginning of lines in the .cpp files of src/FOLDER, for
-# each of the FOLDERS, and of the folders in it, and writes generated/NAME.inc with a line KIND(kind) for each, sorted by name. src/USER, the one that
-# includes it, gets the folder of generated files into its path: in every command it would keep ccache from serving another
-# checkout.
+# millrace_kinds(NAME FOLDERS MACRO USER) looks for MACRO(kind) at the beginning of lines in the .cpp files of
+# src/FOLDER, for each of the FOLDERS, and of the folders in it, and writes generated/NAME.inc with a line
+# KIND(kind) for each, sorted by name. src/USER, the one that includes it, gets the folder of generated files
+# into its path: in every command it would keep ccache from serving another checkout.
 function(millrace_kinds name folders macro user)
   list(TRANSFORM folders REPLACE "(.+)" "src/\\1/*.cpp")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folders})

@@ -1,7 +1,7 @@
 # A digest of source files, as a C++ string: generated/NAME.inc, made anew when one of them changes.
 #
-# millrace_source_digest(NAME USER PATTERN…) gives src/USER, which includes it, the folder of generated files, as
-# millrace_kinds() does.
+# millrace_source_digest(NAME USER PATTERN…) gives src/USER, which includes it, the folder of generated files,
+# as millrace_kinds() does.
 function(millrace_source_digest name user)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${ARGN})
   list(SORT sources)

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Proves that a bare Debian 12 is enough: tools/bare_debian.sh DIR ["COMMAND" …]
 #
-# Makes a minimal Debian in DIR (which must be empty or absent), clones this repository's HEAD into it and runs the
-# commands there by chroot: by default ./dev demo and ./dev test. Only this machine's way to packages goes along: its apt
-# sources, certificates and pip configuration. Needs root and debootstrap. DIR stays, for a look; its mounts do not. What is
-# printed, and what debootstrap says, is in build/bare_debian.log, also when something fails.
+# Makes a minimal Debian in DIR (which must be empty or absent), clones this repository's HEAD into it and
+# runs the commands there by chroot: by default ./dev demo and ./dev test. Only this machine's way to packages
+# goes along: its apt sources, certificates and pip configuration. Needs root and debootstrap. DIR stays, for
+# a look; its mounts do not. What is printed, and what debootstrap says, is in build/bare_debian.log, also
+# when something fails.
 set -euo pipefail
-[ $# -ge 1 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 [ "$(id -u)" = 0 ] || { echo "needs root, for debootstrap and chroot" >&2; exit 2; }
 command -v debootstrap >/dev/null || { echo "needs debootstrap: apt-get install debootstrap" >&2; exit 2; }
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -62,7 +63,8 @@ mkdir -p "$root/proc" && mount -t proc proc "$root/proc" && mounts+=("$root/proc
 bind /dev
 bind /dev/pts
 bind /sys
-# Package folders that pip's configuration names on this machine's own disk; an index "simple" links to its siblings.
+# Package folders that pip's configuration names on this machine's own disk; an index "simple" links to its
+# siblings.
 for folder in $({ cat /etc/pip.conf "$HOME/.config/pip/pip.conf" "$HOME/.pip/pip.conf" 2>/dev/null; env | grep '^PIP_'; } |
   grep -oE '(file://|[ =])/[^ ]+' | sed -E 's#^(file://|[ =])##; s#/simple/?$##' | sort -u); do
   if [ -d "$folder" ]; then bind "$folder"; fi

@@ -64,7 +64,8 @@ class Source:
                 token = "t" + token
             self.tokens.append(token), self.begins.append(a), self.ends.append(b)
         self.partner, self.around, self.inside, self.template, self.fixed = {}, [], [], [], []
-        stack, head = [], 0  # open brackets: (token, whether it is in a function, whether it is in a template's list)
+        # Open brackets: (token, whether it is in a function, whether it is in a template's list).
+        stack, head = [], 0
         for k, token in enumerate(self.tokens):
             if token in CLOSING and stack and OPENING[self.tokens[stack[-1][0]]] == token:
                 self.partner[k] = stack[-1][0]
@@ -331,7 +332,8 @@ class Trial:
             limit = 60 + 10 * sum(self.state["times"].get(test, 1) for test in group)
             passed, output = runner.run(command, fault, limit)
             if not passed:
-                # Of unit tests the last one that is named before an error: some only say that they are skipped.
+                # Of unit tests the last one that is named before an error: some only say that they are
+                # skipped.
                 named = re.findall(r"^(?:TEST CASE:\s*|FAILED |ERROR )(.*)", output if e2e else output.partition("ERROR:")[0], re.M)
                 what = (named[0] if e2e else named[-1]) if named else output[-100:]
                 self.state["noticed"][number] = f"{'e2e' if e2e else 'unit'}: {what}"

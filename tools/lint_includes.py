@@ -9,8 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Folders of src/, lowest first: a folder is a floor, and so is every folder in it. Files may include those of their own folder
-# and of the rows above it, never one beside it.
+# Folders of src/, lowest first: a folder is a floor, and so is every folder in it. Files may include those of
+# their own folder and of the rows above it, never one beside it.
 FLOORS = [
     ["base"],
     ["ir"],
@@ -59,7 +59,8 @@ RANK = {folder: rank for rank, row in enumerate(FLOORS) for folder in row}
 TOP = {folder.split("/")[0] for folder in RANK}
 # Back ends are handed to passes and plans, and know neither of them.
 FORBIDDEN = {"backend": {"passes", "plan"}}
-# Rooms (a header and its source file are one) that need each other because they are one piece in several files.
+# Rooms (a header and its source file are one) that need each other because they are one piece in several
+# files.
 ONE_PIECE = [
     # The gradient of a loop is made of the gradients of its body, which may hold loops.
     {"src/autodiff/cond_gradient", "src/autodiff/gradient", "src/autodiff/scan_gradient"},
@@ -71,7 +72,8 @@ ONE_PIECE = [
 LONGEST = 600
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
-# A path of somebody's machine: home folders and the like. System paths (/usr, /etc, /dev, /proc, /sys, /bin) are fine.
+# A path of somebody's machine: home folders and the like. System paths (/usr, /etc, /dev, /proc, /sys, /bin)
+# are fine.
 MACHINE_PATH = re.compile(r"(?<![\w.~\]})*-])/(?:work|home|root|tmp|Users|mnt|media)/[\w.+-]+")
 TEXT = {".cpp", ".h", ".inc", ".py", ".sh", ".md", ".txt", ".toml", ".cmake", ".in", ".json", ".yml", ".svg", ""}
 

@@ -17,7 +17,8 @@ OWN_SUBJECT.add("src/cli/train.cpp")
 OWN_SUBJECT |= {"src/task/model_samples.cpp", "src/task/predict_model_file.cpp"}
 # What the inputs of texts share; and frames, which are part of what every input may have (Input::frame()).
 TEXTS = {"src/task/token_input.h", "src/task/token_input.cpp"}
-# A draft chooses: classes that it cuts out of names, where no column shows a target; dropout for tables of few rows.
+# A draft chooses: classes that it cuts out of names, where no column shows a target; dropout for tables of
+# few rows.
 NAMED = TEXTS | {"src/task/draft.cpp", "src/task/draft_target.cpp"}
 OWN_SUBJECT |= TEXTS | {"src/task/input.h", "src/task/export.cpp"}
 
@@ -35,7 +36,8 @@ def kinds(root):
 def findings(root):
     names = "|".join(sorted(kinds(root)))
     compared = re.compile(rf'(?:[!=]=\s*"(?:{names})")|(?:"(?:{names})"\s*[!=]=)|(?<!settings)(?<!settings\(\))\.(?:find|at)\("(?:{names})"\)|=\s*"(?:{names})"\s*;')
-    # As the last thing that a function is told; a name that is also a word of messages and tables is left out.
+    # As the last thing that a function is told; a name that is also a word of messages and tables is left
+    # out.
     told = re.compile(rf',\s*"(?:{"|".join(sorted(kinds(root) - {"text", "table", "class", "classes", "number"}))})"\s*\)')
     for folder, files in (("train", "**/*"), ("eval", "**/*"), ("cli", "**/*"), ("task", "*")):
         for path in sorted((root / "src" / folder).glob(files)):

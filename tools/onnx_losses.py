@@ -106,8 +106,8 @@ def main():
         batch = 64
         pictures, labels, names = drawn(batch * STEPS, 10, 32)
         model = models.ResNet(18, 10, small_images=True)
-        # At 0.02 its loss falls from 1.5 to 0.02 in 20 steps, and rounding errors grow to 5e-3 on the way (PyTorch's own, with
-        # oneDNN and without, to 3e-3 at 0.005).
+        # At 0.02 its loss falls from 1.5 to 0.02 in 20 steps, and rounding errors grow to 5e-3 on the way
+        # (PyTorch's own, with oneDNN and without, to 3e-3 at 0.005).
         further = {**OPTIMIZER, "lr": 0.001}
     write_tar(out / "train.tar", pictures, labels, names)
     mean, std = (torch.tensor(v).reshape(1, 3, 1, 1) for v in (MEAN, STD))

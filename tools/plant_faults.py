@@ -22,7 +22,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 ENOUGH = 0.95
-MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2  # a fault that takes more for itself is noticed
+# A fault that takes more for itself is noticed.
+MEMORY = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 HEADER = """#pragma once
 
 #include <atomic>
@@ -131,10 +132,12 @@ class Runner:
 
     def run(self, command, fault=None, limit=None, more=()):
         """Whether the tests pass within so many seconds, and what they said; `more` joins their environment."""
-        with tempfile.TemporaryDirectory(dir=self.tree.parent, ignore_cleanup_errors=True) as own:  # tests mount disks
+        # Tests mount disks.
+        with tempfile.TemporaryDirectory(dir=self.tree.parent, ignore_cleanup_errors=True) as own:
             environment = {**self.environment, "TMPDIR": own, **dict(more)}
             if fault:
-                # Compiled code is found by what it computes, not by how it was emitted: of a fault there, none is right.
+                # Compiled code is found by what it computes, not by how it was emitted: of a fault there,
+                # none is right.
                 cache = Path(own) / "cache"
                 if self.cache.exists() and "/codegen/" not in fault["file"]:
                     # What is compiled is never written to again, only replaced.

@@ -25,7 +25,7 @@ print("// Written by tools/reference_values_core.py with PyTorch; do not edit.")
 print("// CASE(name, operator, attributes, operands, results, weights of the first result, gradients, 0)")
 print("// clang-format off")
 
-# ---- element-wise --------------------------------------------------------------------------------------------------
+# ---- element-wise ------------------------------------------------------------------------------------------
 
 HALVES = f(-2.5, -1.5, -0.75, -0.5, -0.25, 0, 0.25, 0.5, 1.5, 2.5, 3.5)
 for name, function in [("round", torch.round), ("floor", torch.floor), ("ceil", torch.ceil), ("trunc", torch.trunc),
@@ -93,7 +93,7 @@ case("cast of integers wraps", "cast", {"dtype": torch.int8}, [i32(200, -129, 12
 case("cast of integers to bool", "cast", {"dtype": torch.bool}, [i32(256, 0, -1)], lambda x: x.to(torch.bool),
      gradient=False)
 
-# ---- movement ------------------------------------------------------------------------------------------------------
+# ---- movement ----------------------------------------------------------------------------------------------
 
 case("broadcast", "broadcast", {"shape": torch.Size((2, 3, 4))}, [draw(3, 1)], lambda x: x.expand(2, 3, 4))
 case("reshape", "reshape", {"shape": torch.Size((4, 3))}, [draw(2, 6)], lambda x: x.reshape(4, 3))
@@ -118,7 +118,7 @@ case("one_hot", "one_hot", {"depth": 4, "dtype": torch.int64}, [torch.tensor([[3
      lambda k: F.one_hot(k, 4), gradient=False)
 case("iota", "iota", {"shape": torch.Size((2, 3)), "axis": 1}, [], lambda: torch.arange(3).expand(2, 3), gradient=False)
 
-# ---- reductions ----------------------------------------------------------------------------------------------------
+# ---- reductions --------------------------------------------------------------------------------------------
 
 for axes, keep in [((1,), False), ((0, 2), True), ((), False)]:
     dims = axes or (0, 1, 2)

@@ -59,7 +59,8 @@ def make_optimizer(model, opt):
     sparse = [m.weight for m in model.modules() if isinstance(m, torch.nn.Embedding) and m.sparse]
     dense = [p for p in model.parameters() if all(p is not s for s in sparse)]
     if opt == "adamw":
-        # SparseAdam knows no decay: without it there is none for the rest either, as in --optimizer lazy-adam.
+        # SparseAdam knows no decay: without it there is none for the rest either, as in --optimizer
+        # lazy-adam.
         made = [torch.optim.AdamW(dense, 1e-4, fused=True, weight_decay=0 if sparse else 0.01)]
         return Optimizers(made + ([torch.optim.SparseAdam(sparse, 1e-4)] if sparse else []))
     made = [torch.optim.SGD(dense, 1e-3, momentum=0.9, fused=True)]

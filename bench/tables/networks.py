@@ -6,8 +6,8 @@ from measure import MILLRACE, PYTORCH, count, last_number, machine_figures, mill
 
 NEEDS = []  # without PyTorch its columns stay empty
 MINUTES = 30
-# What a row is called, network, batch, optimizer, precision; of the model's FLOPs an item those of convolutions computed
-# directly, where they are most of it.
+# What a row is called, network, batch, optimizer, precision; of the model's FLOPs an item those of
+# convolutions computed directly, where they are most of it.
 ROWS = [("ResNet-18 for 32×32, batch 128, SGD, fp32", "resnet18_cifar", 128, "sgd", "fp32"),
         ("… bf16", "resnet18_cifar", 128, "sgd", "bf16"),
         ("ResNet-50, batch 16, SGD, fp32", "resnet50", 16, "sgd", "fp32"),

@@ -11,8 +11,9 @@ from measure import MILLRACE, data, output, peers, percent
 NEEDS = ["sklearn", "tabular/titanic.csv", "tabular/diamonds.csv"]
 MINUTES = 6
 SEEDS = (1, 2, 3)
-# What is predicted; what says it already is left out. penguins.csv is the table of the R package palmerpenguins (Horst, Hill,
-# Gorman 2020, CC0: github.com/allisonhorst/palmerpenguins, inst/extdata/penguins.csv), where it lies beside the others.
+# What is predicted; what says it already is left out. penguins.csv is the table of the R package
+# palmerpenguins (Horst, Hill, Gorman 2020, CC0: github.com/allisonhorst/palmerpenguins,
+# inst/extdata/penguins.csv), where it lies beside the others.
 TABLES = {"titanic": ("survived", ["alive"]), "diamonds": ("price", []), "penguins": ("species", [])}
 
 

@@ -15,7 +15,8 @@ import numpy
 
 MOST_DIMS = 16
 DTYPES = {1 * 256 + 1: "bool", 2 * 256 + 8: "uint8", 3 * 256 + 8: "int8", 3 * 256 + 32: "int32", 3 * 256 + 64: "int64",
-          2 * 256 + 16: "uint16", 2 * 256 + 32: "uint32", 2 * 256 + 64: "uint64", 3 * 256 + 16: "int16", 4 * 256 + 16: "float16", 4 * 256 + 32: "float32", 4 * 256 + 64: "float64", 5 * 256 + 16: "uint16"}  # bf16: as its bits
+          # The last one is bf16, as its bits.
+          2 * 256 + 16: "uint16", 2 * 256 + 32: "uint32", 2 * 256 + 64: "uint64", 3 * 256 + 16: "int16", 4 * 256 + 16: "float16", 4 * 256 + 32: "float32", 4 * 256 + 64: "float64", 5 * 256 + 16: "uint16"}
 DTYPES = {code: numpy.dtype(name) for code, name in DTYPES.items()}
 
 
@@ -77,7 +78,8 @@ class Result:
         library.millrace_release(ctypes.byref(self.tensor), 1)
 
 
-_run = library["millrace_run"]  # once more, without a look at the types of its arguments, which costs as much as a small layer
+# Once more, without a look at the types of its arguments, which costs as much as a small layer.
+_run = library["millrace_run"]
 FEW_BYTES, MOST_PREPARED = 1 << 16, 64
 
 
@@ -131,7 +133,8 @@ class Session:
                 shapes = tuple([array.shape for array in arrays])
                 free = self._prepared[shapes]
                 call = free.pop()
-            except (AttributeError, TypeError, KeyError, IndexError):  # no arrays, or nobody made such a call, or all are at work
+            # No arrays, or nobody made such a call, or all are at work.
+            except (AttributeError, TypeError, KeyError, IndexError):
                 pass
             else:
                 try:

@@ -140,7 +140,8 @@ def refused_below(millrace, recipe, tmp_path):
         return [{k: v for k, v in json.loads(line).items() if k in losses} for line in text.splitlines()]
 
     attempt("free", code=0)
-    # First too little for two batches of the training set, then enough for these but not for those of the test set.
+    # First too little for two batches of the training set, then enough for these but not for those of the
+    # test set.
     memory, refused = 1000, []
     while (result := attempt("limited", f"data.memory={memory:.0f}")).returncode:
         found = re.search(r"(train|test)\.\w+: .*data\.memory leaves .* take [\d.,]+ (bytes|MB).*raise it", result.stderr)
@@ -207,7 +208,8 @@ def test_rows_have_weights_and_come_from_streams(millrace, table, tmp_path):
         weighted = (f"data.train={tmp_path}/{name}.csv", "data.sample_weight=noise", "data.test=")
         millrace("train", table, *few[:2], *weighted, "--out", tmp_path / name)
     assert losses(tmp_path / "twice")[0] == pytest.approx(2 * losses(tmp_path / "once")[0], rel=1e-5)
-    # Without random access the same rows give the same steps, as far as what is learnt of the columns is the same.
+    # Without random access the same rows give the same steps, as far as what is learnt of the columns is the
+    # same.
     millrace("train", table, *few, "--out", tmp_path / "there")
     assert "a stream of rows" in millrace("train", table, *few, "data.stream=true", "--out", tmp_path / "streamed").stdout
     assert losses(tmp_path / "streamed") == pytest.approx(losses(tmp_path / "there"), rel=0.2)

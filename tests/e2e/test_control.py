@@ -63,7 +63,8 @@ def test_a_change_is_made_at_a_step_and_noted(changed):
     at = notes[0]["step"]
     lr = rates(changed)
     assert sorted(lr) == list(range(1, 8001))
-    # The schedule (warm-up of 5 steps, then a cosine) of 10,000 steps up to the change, of 8,000 steps and half of it from then on.
+    # The schedule (warm-up of 5 steps, then a cosine) of 10,000 steps up to the change, of 8,000 steps and
+    # half of it from then on.
     cosine = lambda step, total: 0.05 * 0.5 * (1 + np.cos(np.pi * (step - 1) / total))
     assert lr[at] == pytest.approx(cosine(at, 10000), rel=1e-6)
     assert lr[at + 1] == pytest.approx(0.5 * cosine(at + 1, 8000), rel=1e-6)

@@ -15,8 +15,9 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 from test_train import assert_same_run
 
-# Of all-MiniLM-L6-v2, by Hugging Face's transformers 5.23 and PyTorch 2.13 in f32 with the package's tokenizer.json: the texts, how many
-# tokens, the first numbers of the normalised mean, and its product with cos(0.7 i).
+# Of all-MiniLM-L6-v2, by Hugging Face's transformers 5.23 and PyTorch 2.13 in f32 with the package's
+# tokenizer.json: the texts, how many tokens, the first numbers of the normalised mean, and its product with
+# cos(0.7 i).
 MINILM = [
     ("The cat sits outside.", 7, [0.138842, 0.000126, 0.042634, 0.045752, -0.058628, -0.006741], 0.497651),
     ("A man is playing guitar", 7, [0.022661, -0.001389, -0.005613, -0.067022, -0.155601, -0.002702], 0.886917),
@@ -99,7 +100,8 @@ optimizer = {{ kind = "sgd", lr = 1e-12 }}
         np.testing.assert_allclose(vector[:6], first, atol=1e-4)
         np.testing.assert_allclose(vector @ np.cos(np.arange(384) * 0.7), product, atol=1e-4)
     told = json.loads(millrace("predict", "run", MINILM[3][0], "--json", cwd=tmp_path).stdout.splitlines()[0])
-    values = [value for value in json.dumps(told).replace("{", " ").split() if value]  # the same vector, by the program itself
+    # The same vector, by the program itself.
+    values = [value for value in json.dumps(told).replace("{", " ").split() if value]
     assert any(value.rstrip(",]}").startswith("-0.0133") for value in values)
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 
-# What was freed goes back to the system at once, and no thread has a heap of its own. Else the size of a process also has what
-# malloc keeps, some megabytes more or less: it depends on which thread was first, and on what compiling left behind.
+# What was freed goes back to the system at once, and no thread has a heap of its own. Else the size of a
+# process also has what malloc keeps, some megabytes more or less: it depends on which thread was first, and
+# on what compiling left behind.
 NOTHING_KEPT = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536",
                 "MALLOC_TOP_PAD_": "4096"}
 
@@ -40,7 +41,8 @@ def measure(binary, cache, *arguments, environment={}):
     return float(re.search(r"memory ([\d.]+) MB", process.stdout.read())[1]), max(size for size, _ in sizes), stepping
 
 
-# What a plan does not count is the same for any batch (docs/results.md says what it is): 13 to 39 MB of these networks.
+# What a plan does not count is the same for any batch (docs/results.md says what it is): 13 to 39 MB of these
+# networks.
 @pytest.mark.parametrize("what", ["resnet18_cifar 32 --optimizer sgd", "gpt_mini 2", "lenet 512"])
 def test_measured_memory_is_the_planned(binary, tmp_path, what):
     for kernels in ("compiled", "from the cache"):

@@ -234,7 +234,8 @@ def test_an_epoch_in_random_order_fetches_its_bytes_once(millrace, large, serve,
     millrace("train", recipe(tmp_path, server.url), "--out", tmp_path / "run", env=environment)
     assert server.bytes <= 1.3 * stored(large)
     assert server.most_at_once > 1
-    # What was there is not asked for again, but for the beginning of a next epoch, which is not read any more.
+    # What was there is not asked for again, but for the beginning of a next epoch, which is not read any
+    # more.
     begun, twice = set(), 0
     for path, first, end in server.ranges:
         twice += (path, first) in begun
@@ -255,8 +256,8 @@ def test_measuring_pictures_fetches_them_once(millrace, large, serve, environmen
         return [line for line in (tmp_path / name / "recipe.toml").read_text().splitlines() if line.startswith(("mean", "std"))]
 
     assert len(measured(there.url, "there")) == 2
-    # All are measured; a few more are looked at for their colours; one batch is trained on, and the feed reads ahead of it:
-    # how far depends on how long the step takes.
+    # All are measured; a few more are looked at for their colours; one batch is trained on, and the feed
+    # reads ahead of it: how far depends on how long the step takes.
     assert there.bytes <= stored(large) + 3 * LIMIT
     assert measured(large, "here") == measured(there.url, "again")
 

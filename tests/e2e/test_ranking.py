@@ -121,7 +121,7 @@ def test_each_loss_learns_an_order(millrace, rankings, tmp_path, loss):
     assert json.loads(millrace("eval", tmp_path / "run", "--json").stdout)["ndcg-10"] > 0.75
 
 
-# ---- decision trees -------------------------------------------------------------------------------------------------
+# ---- decision trees ----------------------------------------------------------------------------------------
 
 TREES = """
 [data]
@@ -188,7 +188,8 @@ def test_trees_of_rankings_go_on_to_the_same_bits(millrace, grown, tmp_path):
     half = tmp_path / "half"
     (tmp_path / "half.toml").write_text(recipe)
     millrace("train", tmp_path / "half.toml", "model.rounds=11", "--out", half)
-    shutil.copy(run / "recipe.toml", half / "recipe.toml")  # as a run that was killed after its eleventh round
+    # As a run that was killed after its eleventh round.
+    shutil.copy(run / "recipe.toml", half / "recipe.toml")
     assert "going on from step 11 of 30" in millrace("train", half, "--resume").stdout
     last = sorted((run / "checkpoints").iterdir())[-1].name
     assert (half / "checkpoints" / last).read_bytes() == (run / "checkpoints" / last).read_bytes()
@@ -200,7 +201,8 @@ def test_exported_trees_give_the_scores_that_predict_gives(millrace, rankings, g
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
     rows = queries(25, 2)
     for number, query in enumerate(read_lines(millrace("predict", grown[0], rankings / "rank.test", "--json"))):
-        # As LIBSVM's rows are read: splits are at values that training had, so a last bit would go the other way.
+        # As LIBSVM's rows are read: splits are at values that training had, so a last bit would go the other
+        # way.
         own = np.array([x for each, x, _ in rows if each == number], dtype=np.float32).astype(np.float64)
         scores = session.run(["scores"], {"numbers": own[None]})[0]
         assert np.allclose(scores[0], query["scores"], rtol=1e-5, atol=1e-6)
@@ -306,7 +308,7 @@ def test_real_queries(millrace, data, tmp_path):
     assert 'kind = "rank"' in drafted and 'group = "query"' in drafted
 
 
-# ---- duels ----------------------------------------------------------------------------------------------------------
+# ---- duels -------------------------------------------------------------------------------------------------
 
 DUELS = """
 [data]
@@ -363,7 +365,7 @@ def test_duels_that_say_nothing_are_refused_or_told(millrace, tmp_path):
     assert "2 of 2 names have won, or lost, all their duels (Anna, Bert)" in trained(["Anna,Bert", "Anna,Bert", "Anna,Bert"], 0)
 
 
-# ---- docs/ranking.md --------------------------------------------------------------------------------------------------
+# ---- docs/ranking.md ---------------------------------------------------------------------------------------
 
 
 def test_commands_of_the_page_about_rankings_run_in_their_order(millrace, tmp_path):

@@ -212,7 +212,8 @@ def test_the_precision_changes_where_the_run_is_told(recipe, binary, millrace, t
     last = [line for line in metric_lines(run) if "test/mae" in line]
     assert last[-1]["test/mae"] < last[0]["test/mae"]
     assert json.loads(millrace("eval", run, "--json").stdout)["mae"] == last[-1]["test/mae"]
-    # Resumed again, from the checkpoint of the change, from one before it and from one behind it, it ends in the same bits.
+    # Resumed again, from the checkpoint of the change, from one before it and from one behind it, it ends in
+    # the same bits.
     for at in (begin, 26, begin + 60):
         shutil.rmtree(again, ignore_errors=True)
         shutil.copytree(run, again)

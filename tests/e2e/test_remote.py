@@ -126,7 +126,8 @@ def test_a_file_on_a_server_is_what_it_is_here(millrace, server, environment):
     assert head(millrace, f"{server.url}/x.rec", environment) == here
     asked = len(server.requests)
     assert head(millrace, f"{server.url}/x.rec", environment) == here
-    assert {where for _, where in server.requests[asked:]} == {"bytes=0-0"}  # the same still? The content is on the disk
+    # The same still? The content is on the disk.
+    assert {where for _, where in server.requests[asked:]} == {"bytes=0-0"}
 
 
 def test_tables_on_a_server(millrace, server, environment):

@@ -178,7 +178,8 @@ def test_a_group_is_no_input_by_itself_and_time_is(millrace, trained, tmp_path):
     _, text = trained(with_data(recipe, 'test_by = "group:patient"') + '[input]\nkind = "table"\ncolumns = ["x", "patient"]\n')
     assert "patient keeps samples together" not in text and "2 columns of numbers, 0 of categories" in text
     _, text = trained(with_data(recipe, 'test_by = "time:day"'))
-    assert "3 columns of numbers, 0 of categories" in text and "does without it" not in text  # a date, which newer ones are, too
+    # A date, which newer ones are, too.
+    assert "3 columns of numbers, 0 of categories" in text and "does without it" not in text
     _, text = trained(with_data(recipe, 'test_by = "time:day"') + '[input]\nkind = "table"\ncategories = ["day"]\n')
     assert 'input.leave_out = ["day"] does without it' in text
 
@@ -365,7 +366,8 @@ def test_columns_that_are_no_classes_are_said(millrace, tmp_path):
     assert re.search(r"price has \d+ different whole numbers in 2000 samples: are these amounts\? output.kind = \"number\" predicts them", text)
     assert text.count("no sample to train on") <= 1  # not a line for each number
 
-    # Where the kind is open, many whole numbers are numbers and few are classes, however few samples there are.
+    # Where the kind is open, many whole numbers are numbers and few are classes, however few samples there
+    # are.
     def kind(*changes):
         train(*changes)
         return tomllib.loads((run / "recipe.toml").read_text())["output"]["kind"]

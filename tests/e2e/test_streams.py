@@ -205,7 +205,8 @@ def test_a_limit_of_memory_changes_no_bit_or_stops_where_it_can_go_on(millrace, 
     assert "data.memory leaves" in error and "of the 400 in the shuffle buffer take" in error
     assert 60 < int(re.search(r'"shuffle-buffer (\d+)"', error)[1]) < 400
 
-    # Samples of the second half are larger: the run stops there, and goes on with a larger limit to the same bits.
+    # Samples of the second half are larger: the run stops there, and goes on with a larger limit to the same
+    # bits.
     growing = tmp_path / "growing.tar"
     with tarfile.open(growing, "w") as tar:
         for i, path in enumerate(sorted((letters / "train").rglob("*.jpg"))[::2]):

@@ -31,7 +31,7 @@ def close(a, b):
     return a == b and isinstance(a, type(b))
 
 
-# ---- CSV: Python's csv module is the judge ---------------------------------------------------------------------------
+# ---- CSV: Python's csv module is the judge -----------------------------------------------------------------
 
 
 def judged(path, names=None, **dialect):
@@ -111,7 +111,7 @@ def test_statistics_of_a_table(millrace, data):
     assert dict(of["embark_town"]["frequent"]) == {town: towns.count(town) for town in set(towns)}
 
 
-# ---- JSON lines ------------------------------------------------------------------------------------------------------
+# ---- JSON lines --------------------------------------------------------------------------------------------
 
 
 def test_jsonl(millrace, tmp_path):
@@ -125,7 +125,7 @@ def test_jsonl(millrace, tmp_path):
     assert set(third.values()) == {None}
 
 
-# ---- LIBSVM and text -------------------------------------------------------------------------------------------------
+# ---- LIBSVM and text ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["rank.train", "rank.test"])
@@ -168,7 +168,7 @@ def test_text(millrace, data):
     assert [row["text"] for row in head(millrace, data / "text/tinyshakespeare.txt")["head"]] == text.splitlines()
 
 
-# ---- Parquet and Arrow: pyarrow is the judge -------------------------------------------------------------------------
+# ---- Parquet and Arrow: pyarrow is the judge ---------------------------------------------------------------
 
 DAY = datetime.date(1969, 12, 31)
 TABLE = pa.table(

@@ -60,7 +60,8 @@ def test_texts_that_nearly_all_differ_are_not_learnt_by_heart(millrace, tmp_path
     score = json.loads(millrace("eval", tmp_path / "run", "--json").stdout)
     # Who decides by sex and class alone, which is how the rows were made, is right in 76 of 100.
     learnt = score["accuracy"]
-    # What the same model makes of it where names and tickets are categories after all, by the key that says so.
+    # What the same model makes of it where names and tickets are categories after all, by the key that says
+    # so.
     millrace("train", path, "--out", tmp_path / "all", 'input.categories=["Name", "Ticket", "Cabin"]')
     said = json.loads(millrace("eval", tmp_path / "all", "--json").stdout)
     assert learnt > 0.70
@@ -250,7 +251,8 @@ def test_codes_are_as_they_are_written_also_in_an_exported_model(millrace, tmp_p
     theirs = session.run(["logits"], feed)[0].reshape(-1)
     ours = [json.loads(line)["logits"] for line in millrace("predict", tmp_path / "run", table, "--json").stdout.splitlines()]
     assert numpy.abs(numpy.array(ours).reshape(-1) - theirs).max() < 1e-4
-    # Each code is one of its own, whatever stands beside it in the file, and evaluation reads them like training.
+    # Each code is one of its own, whatever stands beside it in the file, and evaluation reads them like
+    # training.
     (tmp_path / "few.csv").write_text("zip,level,x\n" + "".join(f"{code},1,0.5\n" for code in prices))
     few = [json.loads(line)["logits"] for line in millrace("predict", tmp_path / "run", tmp_path / "few.csv", "--json").stdout.splitlines()]
     assert len({str(logits) for logits in few}) == 4

@@ -217,7 +217,8 @@ def test_classes_of_samples_that_are_left_out_stay_classes(millrace, tmp_path):
         about = onnxruntime.InferenceSession(tmp_path / name / "model.onnx").get_modelmeta().custom_metadata_map
         assert json.loads(about["classes"]) == list("ABCDEFGHIJ" if name == "pictures" else "abcd"), name
     assert evaluated(millrace, "pictures", cwd=tmp_path)["targets"] == 20
-    # What was measured of the pictures is part of the run's recipe: trained again on others they are normalised alike.
+    # What was measured of the pictures is part of the run's recipe: trained again on others they are
+    # normalised alike.
     recipe = tomllib.loads((tmp_path / "pictures/recipe.toml").read_text())
     assert len(recipe["input"]["mean"]) == len(recipe["input"]["std"]) == 1 and 0 < recipe["input"]["mean"][0] < 1
 
