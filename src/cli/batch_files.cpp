@@ -36,18 +36,12 @@ std::string wav_file(std::span<const float> signal, int64_t rate) {
   return file;
 }
 
-/// Rows that are one array of values in time say how many a second there are.
-bool is_signal(const task::Input& input, std::span<const Array> row) {
-  return input.fields().size() == 1 && row[0].dtype() == f32 && row[0].type().shape.size() == 1 &&
-         input.settings().find("rate");
-}
-
 void write_row(const task::Input& input, std::span<const Array> row, const fs::path& stem) {
   const auto file = [&](const char* end) { return fs::path(stem.string() + end); };
   const std::optional<Array> planes = task::row_picture(input, row);
-  const bool signal = is_signal(input, row);
+  const bool signal = input.rate() > 0 && row[0].dtype() == f32 && row[0].type().shape.rank() == 1;
   if (planes) write_file(file(".png"), data::encode_png(data::picture_of(*planes)));
-  if (signal) write_file(file(".wav"), wav_file(row[0].as<float>(), input.settings().integer("rate")));
+  if (signal) write_file(file(".wav"), wav_file(row[0].as<float>(), input.rate()));
   if (!planes && !signal) write_file(file(".txt"), input.text(row));
 }
 

@@ -70,6 +70,10 @@ class Input {
   /// The names of those that only training has, in the order of its part's fields; graph() gets them behind
   /// the others.
   virtual std::vector<data::Field> training_fields() const { return {}; }
+  /// Does the host change samples at random in training?
+  virtual bool augments() const { return false; }
+  /// Of samples that are values in time: how many a second; else 0.
+  virtual int64_t rate() const { return 0; }
   /// From these to what the architecture takes, as operators (`training`: with the arrays of
   /// training_fields() behind).
   virtual std::vector<Tensor> graph(std::span<const Tensor> fields, bool training) const = 0;

@@ -210,9 +210,8 @@ DataTimes TrainerState::data_times() const {
 
 std::string TrainerState::verdict(const DataTimes& times) const {
   DataMeans what{.cpus = available_cpus(), .unit = feed().unit(), .cached = feed().cached()};
-  what.augments = std::any_of(task.inputs.begin(), task.inputs.end(), [](const auto& input) {
-    return input->settings().find("augment") && !input->settings().texts("augment").empty();
-  });
+  what.augments = std::any_of(task.inputs.begin(), task.inputs.end(),
+                              [](const auto& input) { return input->augments(); });
   if (times.wait_share() > 0.05 && !what.cached) {
     const int64_t bytes = feed().cache_needed();
     if (bytes > 0 && memory_warning(bytes).empty()) what.cache_mb = (bytes >> 20) + 1;

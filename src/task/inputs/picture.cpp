@@ -186,6 +186,7 @@ class PictureInput final : public Input {
   std::vector<std::string> architectures() const override {
     return suiting_architectures("picture", "convnet");
   }
+  bool augments() const override { return !settings().texts("augment").empty(); }
   std::string gives() const override { return "picture"; }
 
   std::shared_ptr<const data::Part> part(const Reading& reading, Purpose purpose) const override {

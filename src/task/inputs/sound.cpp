@@ -154,6 +154,7 @@ class SoundInput final : public Input {
   std::vector<std::string> architectures() const override {
     return suiting_architectures("picture", "convnet");
   }
+  int64_t rate() const override { return settings().integer("rate"); }
   std::string gives() const override { return "picture"; }
 
   std::shared_ptr<const data::Part> part(const Reading& reading, Purpose purpose) const override {
