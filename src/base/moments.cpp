@@ -2,18 +2,10 @@
 
 namespace millrace {
 
-void Moments::add(double x, int64_t times) {
-  count_ += times;
-  if (times == 1) {
-    sum_.add(x);
-    squares_.add_product(x, x);
-    return;
-  }
-  const auto often = static_cast<double>(times);
-  const double square = x * x;
-  sum_.add_product(x, often);
-  squares_.add_product(square, often);
-  squares_.add_product(std::fma(x, x, -square), often);
+void Moments::add(double x) {
+  ++count_;
+  sum_.add(x);
+  squares_.add_product(x, x);
 }
 
 void Moments::merge(const Moments& other) {

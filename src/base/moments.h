@@ -12,7 +12,7 @@ namespace millrace {
 /// whatever order, and in whatever parts, numbers were added.
 class Moments {
  public:
-  void add(double x, int64_t times = 1);
+  void add(double x);
   void merge(const Moments& other);
 
   int64_t count() const { return count_; }

@@ -200,27 +200,12 @@ std::string kind_help(const std::string& usage, const std::string& doc) {
   return fmt::format("  {}\n      {}\n", usage, doc);
 }
 
-std::string augmentations_help() {
+/// Of kinds that are written as words: how, what each is, and what its settings mean.
+template <typename Kind>
+std::string kinds_help(const std::vector<const Kind*>& kinds, const std::vector<std::string>& usages) {
   std::string text;
-  const std::vector<std::string> usages = data::augmentation_usages();
-  for (size_t i = 0; const data::AugmentationKind* kind : data::augmentations().all())
-    text += kind_help(usages[i++], kind->doc) + settings_help(kind->settings);
-  return text;
-}
-
-std::string orders_help() {
-  std::string text;
-  const std::vector<std::string> usages = data::order_usages();
-  for (size_t i = 0; const data::OrderKind* kind : data::order_kinds().all())
-    text += kind_help(usages[i++], kind->doc) + settings_help(kind->settings);
-  return text;
-}
-
-/// "conv CHANNELS KERNEL [stride=1] …", and what each means.
-std::string layers_help() {
-  std::string text;
-  for (const nn::LayerKind* kind : nn::layers::kinds().all())
-    text += kind_help(usage_of(kind->name, kind->settings), kind->doc) + settings_help(kind->settings);
+  for (size_t i = 0; i < kinds.size(); ++i)
+    text += kind_help(usages[i], kinds[i]->doc) + settings_help(kinds[i]->settings);
   return text;
 }
 
@@ -260,8 +245,10 @@ Action declare_train(Command& command) {
           "Keys of a recipe:\n" +
           task::recipe_help() +
           word_list("Models (model.kind), by what they take:", architectures_by_input()) +
-          "\nLayers (model.layers):\n" + layers_help() + "\nAugmentations (input.augment), of pictures:\n" +
-          augmentations_help() + "\nOrders (data.order):\n" + orders_help() + "\nMetrics (eval.metrics):\n" +
+          "\nLayers (model.layers):\n" + kinds_help(nn::layers::kinds().all(), nn::layer_kinds()) +
+          "\nAugmentations (input.augment), of pictures:\n" +
+          kinds_help(data::augmentations().all(), data::augmentation_usages()) + "\nOrders (data.order):\n" +
+          kinds_help(data::order_kinds().all(), data::order_usages()) + "\nMetrics (eval.metrics):\n" +
           metrics_help());
   return [a] { return run_train(*a); };
 }

@@ -40,8 +40,7 @@ TEST_CASE("moments lose nothing where the mean is large, and numbers that are al
   }
 }
 
-TEST_CASE(
-    "moments have the same bits in whatever order and parts numbers are added, one by one or many times") {
+TEST_CASE("moments have the same bits in whatever order and parts numbers are added") {
   RandomStream random(5, 6);
   std::vector<double> numbers;
   for (int i = 0; i < 1000; ++i)
@@ -54,12 +53,4 @@ TEST_CASE(
     CHECK(parts.mean() == whole.mean());
     CHECK(parts.spread() == whole.spread());
   }
-  Moments often, each;
-  for (size_t i = 0; i < 50; ++i) {
-    often.add(numbers[i], static_cast<int64_t>(i));
-    for (size_t k = 0; k < i; ++k) each.add(numbers[i]);
-  }
-  CHECK(often.count() == each.count());
-  CHECK(often.mean() == each.mean());
-  CHECK(often.spread() == each.spread());
 }
