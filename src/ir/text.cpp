@@ -30,7 +30,7 @@ constexpr int max_depth = 64;  // of bodies within bodies
 
 // ---- writing ----------------------------------------------------------------------------------------------
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\')
@@ -70,7 +70,7 @@ struct AttributeText {
     const std::string text = fmt::format("{}", value);
     return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;  // 'n': inf, nan
   }
-  std::string operator()(const std::string& value) const { return quoted(value); }
+  std::string operator()(const std::string& value) const { return in_quotes(value); }
   std::string operator()(const std::vector<int64_t>& value) const {
     return fmt::format("[{}]", fmt::join(value, ", "));
   }
@@ -92,7 +92,7 @@ void write_graph(const Graph& graph, const std::string& indent, std::string& out
   for (int i = 0; i < graph.size(); ++i) {
     const Node& node = graph.node(i);
     out += fmt::format("{}%{} = {}(", indent, i, node.op->name);
-    if (graph.is_input({i, 0})) out += quoted(graph.input_names()[inputs++]);
+    if (graph.is_input({i, 0})) out += in_quotes(graph.input_names()[inputs++]);
     for (size_t k = 0; k < node.operands.size(); ++k) out += (k ? ", " : "") + value_text(node.operands[k]);
     out += ")";
     std::string attributes;
@@ -100,7 +100,7 @@ void write_graph(const Graph& graph, const std::string& indent, std::string& out
       attributes += (attributes.empty() ? " {" : ", ") + name + "=" + std::visit(AttributeText{}, value);
     out += attributes.empty() ? " : " : attributes + "} : ";
     for (size_t r = 0; r < node.types.size(); ++r) out += (r ? ", " : "") + node.types[r].str();
-    if (node.location != Location()) out += " @" + quoted(node.location.layer);
+    if (node.location != Location()) out += " @" + in_quotes(node.location.layer);
     if (node.location.phase != Phase::forward) out += fmt::format(" {}", phase_name(node.location.phase));
     if (node.location.again) out += " again";
     if (node.op->takes_body()) {
@@ -112,7 +112,7 @@ void write_graph(const Graph& graph, const std::string& indent, std::string& out
   }
   out += indent + "outputs(";
   for (size_t k = 0; k < graph.outputs().size(); ++k)
-    out += (k ? ", " : "") + quoted(graph.output_names()[k]) + ": " + value_text(graph.outputs()[k]);
+    out += (k ? ", " : "") + in_quotes(graph.output_names()[k]) + ": " + value_text(graph.outputs()[k]);
   out += ")\n";
 }
 
