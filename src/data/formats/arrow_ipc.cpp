@@ -24,13 +24,13 @@ bool is_stream(std::span<const uint8_t> head) {
 }  // namespace
 
 MILLRACE_FORMAT(arrow){
-    "arrow",
-    "Arrow IPC or Feather (.arrow, .feather; .arrows: a stream)",
-    30,
-    [](std::string_view, std::span<const uint8_t> head) {
+    .name = "arrow",
+    .doc = "Arrow IPC or Feather (.arrow, .feather; .arrows: a stream)",
+    .place = 30,
+    .matches = [](std::string_view, std::span<const uint8_t> head) {
       return begins(head, "ARROW1") || begins(head, "FEA1") || is_stream(head);
     },
-    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files) {
+    .open = [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files) {
       const auto kind_of = [](const RandomAccessFile& file) {
         const Bytes head = file.read(0, std::min<uint64_t>(file.size(), 8));
         if (begins(head.view(), "FEA1"))
@@ -45,14 +45,11 @@ MILLRACE_FORMAT(arrow){
                            files[0]->path(), file->path());
       return open_arrow_table(kind, path, std::move(files));
     },
-    [](const std::string& path, const std::vector<Column>& columns) {
+    .create = [](const std::string& path, const std::vector<Column>& columns) {
       return create_arrow_table(
           path.ends_with(".arrows") ? arrow_module::FileKind::ipc_stream : arrow_module::FileKind::ipc_file,
           path, columns);
     },
-    nullptr,
-    nullptr,
-    nullptr,
-    true};
+    .pipes = true};
 
 }  // namespace millrace::data

@@ -284,18 +284,17 @@ class Beton final : public Dataset {
 }  // namespace beton
 
 MILLRACE_FORMAT(beton){
-    "beton",
-    "FFCV (.beton)",
-    60,
-    [](std::string_view path, std::span<const uint8_t> head) {
+    .name = "beton",
+    .doc = "FFCV (.beton)",
+    .place = 60,
+    .matches = [](std::string_view path, std::span<const uint8_t> head) {
       if (head.size() < beton::header_size + 1) return false;
       const beton::Header header(head.data());
       // Without a magic number, all that is known must fit; a file of another version by its name.
       return header.plausible() && (header.version == 2 || path.ends_with(".beton")) &&
              (head[beton::header_size] <= 6 || head[beton::header_size] == 255);
     },
-    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-        -> std::unique_ptr<Dataset> { return std::make_unique<beton::Beton>(path, std::move(files)); },
-    beton::create};
+    .open = open_as<beton::Beton>,
+    .create = beton::create};
 
 }  // namespace millrace::data

@@ -451,22 +451,20 @@ bool ends_with(std::string_view path, std::initializer_list<std::string_view> en
 }  // namespace
 
 MILLRACE_FORMAT(csv){
-    "csv",
-    "CSV or TSV (.csv, .tsv, .tab, .psv, .data)",
-    80,
-    [](std::string_view path, std::span<const uint8_t> head) {
+    .name = "csv",
+    .doc = "CSV or TSV (.csv, .tsv, .tab, .psv, .data)",
+    .place = 80,
+    .matches = [](std::string_view path, std::span<const uint8_t> head) {
       return ends_with(path, {".csv", ".tsv", ".tab", ".psv", ".data"}) &&
              std::find(head.begin(), head.end(), 0) == head.end();
     },
-    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
+    .open = [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
         -> std::unique_ptr<Dataset> { return std::make_unique<Csv>(path, std::move(files), OpenOptions()); },
-    create_csv,
-    nullptr,
-    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
-       const OpenOptions& options) -> std::unique_ptr<Dataset> {
+    .create = create_csv,
+    .open_known = [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
+                     const OpenOptions& options) -> std::unique_ptr<Dataset> {
       return std::make_unique<Csv>(path, std::move(files), options);
     },
-    nullptr,
-    true};
+    .pipes = true};
 
 }  // namespace millrace::data

@@ -257,18 +257,19 @@ class Folder final : public Dataset {
 
 }  // namespace
 
-MILLRACE_FORMAT(folder){"folder",
-                        "a folder of files, in a folder for each class",
-                        130,
-                        [](std::string_view, std::span<const uint8_t>) { return false; },
-                        [](const std::string& path,
-                           std::vector<std::shared_ptr<const RandomAccessFile>>) -> std::unique_ptr<Dataset> {
-                          try {
-                            return std::make_unique<Folder>(path);
-                          } catch (const fs::filesystem_error& error) {
-                            fail<IoError>("{}: cannot be listed: {}", path, error.code().message());
-                          }
-                        },
-                        create_folder};
+MILLRACE_FORMAT(folder){
+    .name = "folder",
+    .doc = "a folder of files, in a folder for each class",
+    .place = 130,
+    .matches = [](std::string_view, std::span<const uint8_t>) { return false; },
+    .open = [](const std::string& path,
+               std::vector<std::shared_ptr<const RandomAccessFile>>) -> std::unique_ptr<Dataset> {
+      try {
+        return std::make_unique<Folder>(path);
+      } catch (const fs::filesystem_error& error) {
+        fail<IoError>("{}: cannot be listed: {}", path, error.code().message());
+      }
+    },
+    .create = create_folder};
 
 }  // namespace millrace::data

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <millrace/format.h>
@@ -15,6 +16,17 @@ namespace millrace::data {
 #define MILLRACE_FORMAT(NAME)        \
   extern const Format format_##NAME; \
   const Format format_##NAME
+
+/// Format::open and Format::create of classes that are made of what these are given.
+template <typename T>
+std::unique_ptr<Dataset> open_as(const std::string& path,
+                                 std::vector<std::shared_ptr<const RandomAccessFile>> files) {
+  return std::make_unique<T>(path, std::move(files));
+}
+template <typename T>
+std::unique_ptr<DatasetWriter> create_as(const std::string& path, const std::vector<Column>& columns) {
+  return std::make_unique<T>(path, columns);
+}
 
 /// All formats with columns, in the order in which a file is tried. (That of folders is for what
 /// open_dataset() finds to be one.)

@@ -224,15 +224,13 @@ bool matches_idx(std::string_view, std::span<const uint8_t> head) {
 
 }  // namespace
 
-MILLRACE_FORMAT(idx){"idx",
-                     "IDX, as MNIST (-idx3-ubyte, gzipped or not)",
-                     120,
-                     matches_idx,
-                     [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-                         -> std::unique_ptr<Dataset> { return std::make_unique<Idx>(path, files); },
-                     idx::create,
-                     nullptr,
-                     nullptr,
-                     idx::labels_name};
+MILLRACE_FORMAT(idx){
+    .name = "idx",
+    .doc = "IDX, as MNIST (-idx3-ubyte, gzipped or not)",
+    .place = 120,
+    .matches = matches_idx,
+    .open = open_as<Idx>,
+    .create = idx::create,
+    .beside = idx::labels_name};
 
 }  // namespace millrace::data

@@ -304,20 +304,14 @@ class JsonLinesWriter final : public DatasetWriter {
 }  // namespace
 
 MILLRACE_FORMAT(jsonl){
-    "jsonl",
-    "JSON lines (.jsonl, .ndjson)",
-    90,
-    [](std::string_view path, std::span<const uint8_t>) {
+    .name = "jsonl",
+    .doc = "JSON lines (.jsonl, .ndjson)",
+    .place = 90,
+    .matches = [](std::string_view path, std::span<const uint8_t>) {
       return path.ends_with(".jsonl") || path.ends_with(".ndjson");
     },
-    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-        -> std::unique_ptr<Dataset> { return std::make_unique<JsonLines>(path, std::move(files)); },
-    [](const std::string& path, const std::vector<Column>& columns) -> std::unique_ptr<DatasetWriter> {
-      return std::make_unique<JsonLinesWriter>(path, columns);
-    },
-    nullptr,
-    nullptr,
-    nullptr,
-    true};
+    .open = open_as<JsonLines>,
+    .create = create_as<JsonLinesWriter>,
+    .pipes = true};
 
 }  // namespace millrace::data

@@ -226,15 +226,12 @@ bool matches_libsvm(std::string_view, std::span<const uint8_t> head) {
 }  // namespace
 
 MILLRACE_FORMAT(libsvm){
-    "libsvm",
-    "LIBSVM or SVMlight",
-    100,
-    matches_libsvm,
-    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-        -> std::unique_ptr<Dataset> { return std::make_unique<LibSvm>(path, std::move(files)); },
-    create_libsvm,
-    nullptr,
-    nullptr,
-    queries_beside};
+    .name = "libsvm",
+    .doc = "LIBSVM or SVMlight",
+    .place = 100,
+    .matches = matches_libsvm,
+    .open = open_as<LibSvm>,
+    .create = create_libsvm,
+    .beside = queries_beside};
 
 }  // namespace millrace::data

@@ -367,15 +367,16 @@ class Mds final : public Dataset {
 }  // namespace
 
 MILLRACE_FORMAT(mds){
-    "mds",
-    "MosaicML MDS (a folder with index.json)",
-    50,
-    [](std::string_view path, std::span<const uint8_t> head) {
+    .name = "mds",
+    .doc = "MosaicML MDS (a folder with index.json)",
+    .place = 50,
+    .matches = [](std::string_view path, std::span<const uint8_t> head) {
       const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
       return path.ends_with(".json") && text.starts_with('{') && text.find("\"shards\"") != text.npos;
     },
-    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-        -> std::unique_ptr<Dataset> { return std::make_unique<Mds>(path, files); },
-    [](const std::string& path, const std::vector<Column>& columns) { return create_mds(path, columns); }};
+    .open = open_as<Mds>,
+    .create = [](const std::string& path, const std::vector<Column>& columns) {
+      return create_mds(path, columns);
+    }};
 
 }  // namespace millrace::data

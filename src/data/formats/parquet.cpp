@@ -7,21 +7,18 @@
 namespace millrace::data {
 
 MILLRACE_FORMAT(parquet){
-    "parquet",
-    "Parquet (.parquet)",
-    20,
-    [](std::string_view, std::span<const uint8_t> head) {
+    .name = "parquet",
+    .doc = "Parquet (.parquet)",
+    .place = 20,
+    .matches = [](std::string_view, std::span<const uint8_t> head) {
       return head.size() >= 4 && std::memcmp(head.data(), "PAR1", 4) == 0;
     },
-    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files) {
+    .open = [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files) {
       return open_arrow_table(arrow_module::FileKind::parquet, path, std::move(files));
     },
-    [](const std::string& path, const std::vector<Column>& columns) {
+    .create = [](const std::string& path, const std::vector<Column>& columns) {
       return create_arrow_table(arrow_module::FileKind::parquet, path, columns);
     },
-    nullptr,
-    nullptr,
-    nullptr,
-    true};
+    .pipes = true};
 
 }  // namespace millrace::data

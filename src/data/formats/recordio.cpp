@@ -272,26 +272,22 @@ class RecordIoWriter final : public DatasetWriter {
 }  // namespace
 
 MILLRACE_FORMAT(recordio){
-    "recordio",
-    "MXNet RecordIO (.rec)",
-    10,
-    [](std::string_view, std::span<const uint8_t> head) {
+    .name = "recordio",
+    .doc = "MXNet RecordIO (.rec)",
+    .place = 10,
+    .matches = [](std::string_view, std::span<const uint8_t> head) {
       return head.size() >= 8 && number_at<uint32_t>(head.data()) == record_magic;
     },
-    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-        -> std::unique_ptr<Dataset> { return std::make_unique<RecordIo>(path, std::move(files)); },
-    [](const std::string& path, const std::vector<Column>& columns) -> std::unique_ptr<DatasetWriter> {
-      return std::make_unique<RecordIoWriter>(path, columns);
-    },
-    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
-       std::vector<std::shared_ptr<const Index>> indices) -> std::unique_ptr<Dataset> {
+    .open = open_as<RecordIo>,
+    .create = create_as<RecordIoWriter>,
+    .open_indexed = [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
+                       std::vector<std::shared_ptr<const Index>> indices) -> std::unique_ptr<Dataset> {
       const auto& columns = indices[0]->columns();
       if (columns.size() != 4 || columns[0].name != "label" || columns[1].name != "id" ||
           columns[2].name != "id2")
         return nullptr;
       return std::make_unique<RecordIo>(path, std::move(files), indices);
     },
-    nullptr,
-    record_index};
+    .beside = record_index};
 
 }  // namespace millrace::data

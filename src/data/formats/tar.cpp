@@ -350,13 +350,12 @@ bool matches_tar(std::string_view path, std::span<const uint8_t> head) {
 }  // namespace
 
 MILLRACE_FORMAT(webdataset){
-    "webdataset",
-    "tar (WebDataset shards, or folders of pictures)",
-    70,
-    matches_tar,
-    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-        -> std::unique_ptr<Dataset> { return std::make_unique<ScannedTar>(path, std::move(files)); },
-    create_webdataset,
-    open_indexed_tars};
+    .name = "webdataset",
+    .doc = "tar (WebDataset shards, or folders of pictures)",
+    .place = 70,
+    .matches = matches_tar,
+    .open = open_as<ScannedTar>,
+    .create = create_webdataset,
+    .open_indexed = open_indexed_tars};
 
 }  // namespace millrace::data

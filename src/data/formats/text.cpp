@@ -64,23 +64,17 @@ class TextWriter final : public DatasetWriter {
 }  // namespace
 
 MILLRACE_FORMAT(text){
-    "text",
-    "plain text, a line a sample (.txt)",
-    110,
-    [](std::string_view path, std::span<const uint8_t> head) {
+    .name = "text",
+    .doc = "plain text, a line a sample (.txt)",
+    .place = 110,
+    .matches = [](std::string_view path, std::span<const uint8_t> head) {
       constexpr size_t all_asked_for = 4096;
       const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
       return path.ends_with(".txt") && text.find('\0') == std::string_view::npos &&
              !is_delimited_by_tabs(text, text.size() < all_asked_for);
     },
-    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-        -> std::unique_ptr<Dataset> { return std::make_unique<Text>(path, std::move(files)); },
-    [](const std::string& path, const std::vector<Column>& columns) -> std::unique_ptr<DatasetWriter> {
-      return std::make_unique<TextWriter>(path, columns);
-    },
-    nullptr,
-    nullptr,
-    nullptr,
-    true};
+    .open = open_as<Text>,
+    .create = create_as<TextWriter>,
+    .pipes = true};
 
 }  // namespace millrace::data

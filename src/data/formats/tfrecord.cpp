@@ -539,26 +539,21 @@ class TfRecordWriter final : public DatasetWriter {
 }  // namespace
 
 MILLRACE_FORMAT(tfrecord){
-    "tfrecord",
-    "TFRecord (.tfrecord)",
-    40,
-    [](std::string_view, std::span<const uint8_t> head) {
+    .name = "tfrecord",
+    .doc = "TFRecord (.tfrecord)",
+    .place = 40,
+    .matches = [](std::string_view, std::span<const uint8_t> head) {
       if (head.size() >= 12 && begins_record(head.data())) return true;
       if (!is_deflated(head)) return false;
       const std::vector<uint8_t> inside = deflated_head(head, 12);
       return inside.size() == 12 && begins_record(inside.data());
     },
-    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-        -> std::unique_ptr<Dataset> { return std::make_unique<TfRecord>(path, std::move(files)); },
-    [](const std::string& path, const std::vector<Column>& columns) -> std::unique_ptr<DatasetWriter> {
-      return std::make_unique<TfRecordWriter>(path, columns);
-    },
-    [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
-       std::vector<std::shared_ptr<const Index>> indices) -> std::unique_ptr<Dataset> {
+    .open = open_as<TfRecord>,
+    .create = create_as<TfRecordWriter>,
+    .open_indexed = [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
+                       std::vector<std::shared_ptr<const Index>> indices) -> std::unique_ptr<Dataset> {
       return std::make_unique<TfRecord>(path, std::move(files), std::move(indices));
     },
-    nullptr,
-    nullptr,
-    true};
+    .pipes = true};
 
 }  // namespace millrace::data
