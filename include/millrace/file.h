@@ -64,7 +64,9 @@ class RandomAccessFile {
   std::string path_;
 };
 
-/// Bytes in memory as a file: what a compressed file holds. `path` is for messages.
-std::shared_ptr<const RandomAccessFile> memory_file(const std::string& path, Bytes bytes);
+/// Bytes in memory as a file: what a compressed file holds. `path` is for messages, `version` is the packed
+/// file's.
+std::shared_ptr<const RandomAccessFile> memory_file(const std::string& path, Bytes bytes,
+                                                    int64_t version = 0);
 
 }  // namespace millrace::data

@@ -12,8 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <millrace/file.h>
-
 #include "base/format.h"
 #include "data/io/open_file.h"
 
@@ -193,7 +191,7 @@ class StandardInput final : public ByteStream {
 
 class FileStream final : public ByteStream {
  public:
-  explicit FileStream(const std::string& path) : file_(open_file(path)) {}
+  explicit FileStream(std::shared_ptr<const RandomAccessFile> file) : file_(std::move(file)) {}
   size_t read(std::span<uint8_t> out) override {
     if (stopped_) throw StreamStopped();
     const size_t size = static_cast<size_t>(std::min<uint64_t>(out.size(), file_->size() - at_));
@@ -221,6 +219,10 @@ class FileStream final : public ByteStream {
 
 }  // namespace
 
+std::unique_ptr<ByteStream> file_bytes(std::shared_ptr<const RandomAccessFile> file) {
+  return std::make_unique<FileStream>(std::move(file));
+}
+
 std::unique_ptr<ByteStream> open_bytes(const std::string& path) {
   std::unique_ptr<ByteStream> bytes;
   if (path == "-")
@@ -228,7 +230,7 @@ std::unique_ptr<ByteStream> open_bytes(const std::string& path) {
   else if (path.starts_with("pipe:"))
     bytes = std::make_unique<CommandStream>(path);
   else
-    bytes = std::make_unique<FileStream>(path);
+    bytes = file_bytes(open_file(path));
   return unpacked(path, std::move(bytes));
 }
 

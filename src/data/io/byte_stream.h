@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <millrace/file.h>
+
 namespace millrace::data {
 
 /// Thrown by a read() that stop() ended; never seen by users.
@@ -32,6 +34,9 @@ class ByteStream {
 /// terminal does not end it), "-" or a file as open_file() does; what is compressed as a whole by gzip or
 /// Zstandard is unpacked on the way. IoError when that fails.
 std::unique_ptr<ByteStream> open_bytes(const std::string& path);
+
+/// The bytes of a file as they are.
+std::unique_ptr<ByteStream> file_bytes(std::shared_ptr<const RandomAccessFile> file);
 
 /// The same unpacked, where `bytes` begins as gzip or Zstandard does; else as it is.
 std::unique_ptr<ByteStream> unpacked(const std::string& path, std::unique_ptr<ByteStream> bytes);

@@ -7,9 +7,11 @@ namespace {
 
 class MemoryFile final : public RandomAccessFile {
  public:
-  MemoryFile(const std::string& path, Bytes bytes) : RandomAccessFile(path), bytes_(std::move(bytes)) {}
+  MemoryFile(const std::string& path, Bytes bytes, int64_t version)
+      : RandomAccessFile(path), bytes_(std::move(bytes)), version_(version) {}
 
   uint64_t size() const override { return bytes_.size(); }
+  int64_t version() const override { return version_; }
   Bytes read(uint64_t offset, uint64_t size) const override {
     require_range(offset, size);
     return bytes_.part(offset, size);
@@ -17,6 +19,7 @@ class MemoryFile final : public RandomAccessFile {
 
  private:
   Bytes bytes_;
+  int64_t version_;
 };
 
 }  // namespace
@@ -28,8 +31,8 @@ void RandomAccessFile::require_range(uint64_t offset, uint64_t size) const {
                      offset, offset + size, all);
 }
 
-std::shared_ptr<const RandomAccessFile> memory_file(const std::string& path, Bytes bytes) {
-  return std::make_shared<MemoryFile>(path, std::move(bytes));
+std::shared_ptr<const RandomAccessFile> memory_file(const std::string& path, Bytes bytes, int64_t version) {
+  return std::make_shared<MemoryFile>(path, std::move(bytes), version);
 }
 
 }  // namespace millrace::data
