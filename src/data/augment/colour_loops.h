@@ -11,8 +11,7 @@ namespace millrace::data {
 struct ColourLoops {
   /// The entries of `table` (256 of them) that the values name. `in` may be `out`.
   void (*look_up)(const uint8_t* table, const uint8_t* in, int64_t count, uint8_t* out);
-  /// Luma (ITU-R BT.601, rounded) of three planes, and the sum of it.
-  void (*luma)(const uint8_t* const* rgb, int64_t count, uint8_t* grey);
+  /// The sum of the luma (ITU-R BT.601, rounded) of three planes.
   uint64_t (*luma_sum)(const uint8_t* const* rgb, int64_t count);
   /// From luma (0) over the colour (1) and on.
   void (*saturate)(uint8_t* const* rgb, int64_t count, float factor);

@@ -52,7 +52,7 @@ void look_up(const uint8_t* table, const uint8_t* in, int64_t count, uint8_t* ou
   for (; i < count; ++i) out[i] = table[in[i]];
 }
 
-constexpr ColourLoops loops = {look_up, luma, luma_sum, saturate, turn_hue, sharpen, extremes};
+constexpr ColourLoops loops = {look_up, luma_sum, saturate, turn_hue, sharpen, extremes};
 
 }  // namespace
 

@@ -66,7 +66,7 @@ void look_up(const uint8_t* table, const uint8_t* in, int64_t count, uint8_t* ou
   (wide ? look_up_128 : look_up_16)(table, in, count, out);
 }
 
-constexpr ColourLoops loops = {look_up, luma, luma_sum, saturate, turn_hue, sharpen, extremes};
+constexpr ColourLoops loops = {look_up, luma_sum, saturate, turn_hue, sharpen, extremes};
 
 }  // namespace
 

@@ -54,10 +54,6 @@ void look_up(const uint8_t* table, const uint8_t* in, int64_t count, uint8_t* ou
   for (int64_t i = 0; i < count; ++i) out[i] = table[in[i]];
 }
 
-void luma(const uint8_t* const* rgb, int64_t count, uint8_t* grey) {
-  for (int64_t i = 0; i < count; ++i) grey[i] = luma_of(rgb[0][i], rgb[1][i], rgb[2][i]);
-}
-
 uint64_t luma_sum(const uint8_t* const* rgb, int64_t count) {
   uint64_t sum = 0;
   for (int64_t i = 0; i < count; ++i) sum += luma_of(rgb[0][i], rgb[1][i], rgb[2][i]);
@@ -94,7 +90,7 @@ void extremes(const uint8_t* values, int64_t count, uint8_t* least, uint8_t* mos
   *most = *high;
 }
 
-constexpr ColourLoops loops = {look_up, luma, luma_sum, saturate, turn_hue, sharpen, extremes};
+constexpr ColourLoops loops = {look_up, luma_sum, saturate, turn_hue, sharpen, extremes};
 
 }  // namespace
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 
 #include "backend/cpu/kernels/vectors.h"
 #include "data/augment/colour_loops.h"
@@ -53,13 +52,6 @@ const ColourLoops& colour_loops() {
                                    : cpu::has_avx2() ? colour_loops_avx2()
                                                      : colour_loops_baseline();
   return best;
-}
-
-void luma(const Extent& extent, const uint8_t* planes, uint8_t* grey) {
-  if (extent.channels != 3)
-    std::memcpy(grey, planes, extent.plane());
-  else
-    colour_loops().luma(planes_of(extent, planes).data(), static_cast<int64_t>(extent.plane()), grey);
 }
 
 Table brightness_table(double factor) { return blend_with(0, factor); }

@@ -33,7 +33,4 @@ void equalize(const Extent& extent, uint8_t* planes);
 /// The darkest value becomes 0 and the brightest 255, each channel for itself.
 void autocontrast(const Extent& extent, uint8_t* planes);
 
-/// Luma (ITU-R BT.601, rounded) of colours; grey pictures are their own.
-void luma(const Extent& extent, const uint8_t* planes, uint8_t* grey);
-
 }  // namespace millrace::data
