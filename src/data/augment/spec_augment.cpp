@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <sstream>
-#include <vector>
 
 #include "base/format.h"
 
@@ -66,16 +65,6 @@ void SpecAugment::draw(int64_t mels, int64_t frames, RandomStream& random, std::
     const Stretch s = draw_stretch(std::min<int64_t>(most_frames, share), frames, random);
     std::fill_n(frame_mask.begin() + s.first, s.size, 0.0F);
   }
-}
-
-void SpecAugment::apply(std::span<float> spectrogram, int64_t mels, float value, RandomStream& random) const {
-  const int64_t frames = mels > 0 ? static_cast<int64_t>(spectrogram.size()) / mels : 0;
-  if (frames == 0) return;
-  std::vector<float> mel_mask(static_cast<size_t>(mels)), frame_mask(static_cast<size_t>(frames));
-  draw(mels, frames, random, mel_mask, frame_mask);
-  for (size_t m = 0; m < mel_mask.size(); ++m)
-    for (size_t f = 0; f < frame_mask.size(); ++f)
-      if (mel_mask[m] == 0 || frame_mask[f] == 0) spectrogram[m * frame_mask.size() + f] = value;
 }
 
 }  // namespace millrace::data

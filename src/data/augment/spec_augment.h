@@ -24,8 +24,6 @@ struct SpecAugment {
   /// width of each mask is uniform from 0 to its most, its place uniform among those where it fits.
   void draw(int64_t mels, int64_t frames, RandomStream& random, std::span<float> mel_mask,
             std::span<float> frame_mask) const;
-  /// Masks `spectrogram` [mels, frames] by what draw() draws, with `value` (its mean, say).
-  void apply(std::span<float> spectrogram, int64_t mels, float value, RandomStream& random) const;
 };
 
 }  // namespace millrace::data
