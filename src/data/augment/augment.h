@@ -58,7 +58,6 @@ class Augmenter {
   void check(const Extent& extent) const;
   /// The size of the result.
   Extent result(const Extent& extent) const;
-  bool empty() const { return list_.empty(); }
 
   /// True when the first one is a random frame, which the loader then takes of the encoded picture: apply()
   /// does the rest.
@@ -67,8 +66,6 @@ class Augmenter {
   Frame frame(int height, int width, const SampleKey& sample) const;
   Extent framed(const Extent& extent) const { return list_.front()->result(extent); }
 
-  /// True when apply() only copies.
-  bool nothing_to_apply() const { return list_.size() == (frames() ? 1 : 0); }
   /// `extent`: of `in`; `out` is of size result(extent). `scratch` is working memory, grown as needed.
   void apply(const Extent& extent, const uint8_t* in, uint8_t* out, const SampleKey& sample,
              std::vector<uint8_t>& scratch) const;

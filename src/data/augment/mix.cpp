@@ -65,15 +65,12 @@ void paste(const Extent& extent, uint8_t* to, const uint8_t* other, const Box& b
 
 }  // namespace
 
-std::vector<std::string> mixing_usages() { return {"mixup ALPHA", "cutmix ALPHA"}; }
-
 Mixer::Mixer(std::span<const std::string> texts) {
   for (const std::string& text : texts) {
     const std::string name = text.substr(0, text.find(' '));
     if (name != "mixup" && name != "cutmix")
-      fail<InputError>("\"{}\" is unknown{} There are: {}", text,
-                       did_you_mean(name, std::vector<std::string>{"mixup", "cutmix"}, ".", '"'),
-                       fmt::join(mixing_usages(), ", "));
+      fail<InputError>("\"{}\" is unknown{} There are: mixup ALPHA, cutmix ALPHA", text,
+                       did_you_mean(name, std::vector<std::string>{"mixup", "cutmix"}, ".", '"'));
     const Settings settings =
         parse_words("augmentation", text, {{"ALPHA", "of the distribution of shares", 1.0, 0.01, 100}});
     kinds_.push_back({name == "cutmix", settings.number("ALPHA")});

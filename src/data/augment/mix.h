@@ -35,7 +35,4 @@ class Mixer {
   std::vector<Kind> kinds_;
 };
 
-/// The usages of all, for help texts.
-std::vector<std::string> mixing_usages();
-
 }  // namespace millrace::data

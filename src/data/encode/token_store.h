@@ -50,7 +50,6 @@ class TokenWriter {
   ~TokenWriter();
   /// IoError when there is no room on the disk.
   void add(std::span<const int32_t> ids);
-  int64_t size() const { return size_; }
   /// Puts the tokens into `texts`, which has all else.
   void finish(Tokenised& texts);
 

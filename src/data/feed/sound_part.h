@@ -37,8 +37,6 @@ class SoundPart final : public Part {
            std::span<std::byte* const> arrays) const override;
   bool only_copies() const override { return !augment_; }
 
-  const SoundOptions& options() const { return options_; }
-
  private:
   SoundOptions options_;
   ColumnPlace column_;

@@ -86,7 +86,6 @@ struct RemoteCache::State {
   bool make_room(RemotePiece& piece);
   void fetch(Lock& lock, const PiecePointer& piece);
   void load(RemotePiece& piece);
-  void write_block(RemotePiece& piece);
   void drop(RemotePiece& piece);
   void enqueue(PiecePointer piece);
   void download();

@@ -13,7 +13,7 @@ Mixture::Mixture(std::vector<int64_t> first, std::vector<std::unique_ptr<Order>>
 void Mixture::run(uint64_t seed, std::span<int64_t> drawn, std::span<Pick> picks) const {
   int64_t place = std::accumulate(drawn.begin(), drawn.end(), int64_t{0});
   for (Pick& pick : picks) {
-    const size_t source = source_at(seed, place++);
+    const size_t source = shares_.source_at(seed, place++);
     const int64_t number = drawn[source]++, length = orders_[source]->length();
     pick = orders_[source]->at(Shares::own_seed(seed, source), number / length, number % length);
     pick.index += first_[source];
@@ -22,7 +22,7 @@ void Mixture::run(uint64_t seed, std::span<int64_t> drawn, std::span<Pick> picks
 
 void Mixture::skip(uint64_t seed, std::span<int64_t> drawn, int64_t count) const {
   int64_t place = std::accumulate(drawn.begin(), drawn.end(), int64_t{0});
-  for (; count > 0; --count) ++drawn[source_at(seed, place++)];
+  for (; count > 0; --count) ++drawn[shares_.source_at(seed, place++)];
 }
 
 }  // namespace millrace::data

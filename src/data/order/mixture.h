@@ -25,8 +25,6 @@ class Mixture {
   size_t sources() const { return orders_.size(); }
   /// Samples of all sources together: what counts as an epoch.
   int64_t length() const { return length_; }
-  /// The source of the sample at a place.
-  size_t source_at(uint64_t seed, int64_t place) const { return shares_.source_at(seed, place); }
   /// The next samples from the place `drawn` on (one number a source), which moves on.
   void run(uint64_t seed, std::span<int64_t> drawn, std::span<Pick> picks) const;
   /// Moves on by `count` samples.

@@ -14,7 +14,6 @@ class Shares {
   /// One for each of `sources`, ≥ 0, not all 0; they need not add up to 1. InputError.
   Shares(size_t sources, std::span<const double> shares) : sources_(sources) { set(shares); }
   void set(std::span<const double> shares);
-  size_t sources() const { return sources_; }
   size_t source_at(uint64_t seed, int64_t place) const;
   /// What the sources' own orders are drawn from: sources of one size must not have one order.
   static uint64_t own_seed(uint64_t seed, size_t source) {

@@ -24,8 +24,6 @@ class StreamRows {
 
   /// As Feed has them.
   const std::vector<Field>& fields() const { return fields_; }
-  bool mixed() const { return mixing_.has_value(); }
-  bool weighted() const { return weighted_; }
   /// Of a row by itself; of a row in all arrays of a batch.
   size_t bytes() const { return bytes_; }
   size_t batch_bytes() const;

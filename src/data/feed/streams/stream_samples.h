@@ -31,7 +31,6 @@ class RecordOpener {
   RecordOpener(const Stream& stream, const std::string& source, std::string weight)
       : stream_(&stream), source_(source.empty() ? "" : source + ": "), weight_(std::move(weight)) {}
   OpenedRecord open(const StreamRecord& record, const std::vector<Column>& columns) const;
-  const Stream& stream() const { return *stream_; }
 
  private:
   const Stream* stream_;

@@ -30,7 +30,6 @@ constexpr size_t most_looks = 50'000, most_alike = 500;
 struct SeenPicture {
   int64_t index = 0;
   bool good = false;
-  uint64_t content = 0;
   Likeness looks = {};
   std::array<uint8_t, look_side * look_side> grey{};
 };
