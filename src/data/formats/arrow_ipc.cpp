@@ -3,20 +3,17 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "base/has_at.h"
 #include "data/formats/arrow_table.h"
 #include "data/formats/formats.h"
 
 namespace millrace::data {
 namespace {
 
-bool begins(std::span<const uint8_t> head, std::string_view magic) {
-  return head.size() >= magic.size() && std::memcmp(head.data(), magic.data(), magic.size()) == 0;
-}
-
 /// A stream begins with a mark and the size of its schema, which is a multiple of 8.
 bool is_stream(std::span<const uint8_t> head) {
   uint32_t size = 0;
-  if (head.size() < 16 || !begins(head, "\xff\xff\xff\xff")) return false;
+  if (head.size() < 16 || !has_at(head, 0, "\xff\xff\xff\xff")) return false;
   std::memcpy(&size, &head[4], sizeof size);
   return size > 0 && size % 8 == 0 && size < 1 << 26;
 }
@@ -28,15 +25,15 @@ MILLRACE_FORMAT(arrow){
     .doc = "Arrow IPC or Feather (.arrow, .feather; .arrows: a stream)",
     .place = 30,
     .matches = [](std::string_view, std::span<const uint8_t> head) {
-      return begins(head, "ARROW1") || begins(head, "FEA1") || is_stream(head);
+      return has_at(head, 0, "ARROW1") || has_at(head, 0, "FEA1") || is_stream(head);
     },
     .open = [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files) {
       const auto kind_of = [](const RandomAccessFile& file) {
         const Bytes head = file.read(0, std::min<uint64_t>(file.size(), 8));
-        if (begins(head.view(), "FEA1"))
+        if (has_at(head.view(), 0, "FEA1"))
           fail<InputError>("{}: is Feather version 1; write it again as version 2", file.path());
-        return begins(head.view(), "ARROW1") ? arrow_module::FileKind::ipc_file
-                                             : arrow_module::FileKind::ipc_stream;
+        return has_at(head.view(), 0, "ARROW1") ? arrow_module::FileKind::ipc_file
+                                                : arrow_module::FileKind::ipc_stream;
       };
       const auto kind = kind_of(*files[0]);
       for (const auto& file : files)

@@ -2,21 +2,15 @@
 
 #include <fstream>
 
+#include "base/has_at.h"
 #include "data/codecs/pictures/decode.h"
 
 namespace millrace::data {
-namespace {
-
-bool has(std::span<const uint8_t> bytes, size_t at, std::string_view mark) {
-  return bytes.size() >= at + mark.size() &&
-         std::string_view(reinterpret_cast<const char*>(bytes.data()) + at, mark.size()) == mark;
-}
-
-}  // namespace
 
 ColumnKind content_kind(std::span<const uint8_t> bytes) {
   if (is_picture_content(bytes)) return ColumnKind::picture;
-  if ((has(bytes, 0, "RIFF") && has(bytes, 8, "WAVE")) || has(bytes, 0, "fLaC")) return ColumnKind::audio;
+  if ((has_at(bytes, 0, "RIFF") && has_at(bytes, 8, "WAVE")) || has_at(bytes, 0, "fLaC"))
+    return ColumnKind::audio;
   if (bytes.empty()) return ColumnKind::bytes;
   for (const uint8_t byte : bytes)
     if ((byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f)
@@ -33,7 +27,7 @@ ColumnKind file_kind(const std::string& path) {
 }
 
 bool jpeg_size(std::span<const uint8_t> bytes, int& width, int& height) {
-  if (!has(bytes, 0, "\xff\xd8")) return false;
+  if (!has_at(bytes, 0, "\xff\xd8")) return false;
   for (size_t at = 2; at + 4 <= bytes.size();) {
     if (bytes[at] != 0xff) return false;
     const uint8_t marker = bytes[at + 1];

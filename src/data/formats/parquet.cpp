@@ -1,6 +1,5 @@
 // Apache Parquet, by Arrow. https://parquet.apache.org/docs/file-format/
-#include <cstring>
-
+#include "base/has_at.h"
 #include "data/formats/arrow_table.h"
 #include "data/formats/formats.h"
 
@@ -10,9 +9,7 @@ MILLRACE_FORMAT(parquet){
     .name = "parquet",
     .doc = "Parquet (.parquet)",
     .place = 20,
-    .matches = [](std::string_view, std::span<const uint8_t> head) {
-      return head.size() >= 4 && std::memcmp(head.data(), "PAR1", 4) == 0;
-    },
+    .matches = [](std::string_view, std::span<const uint8_t> head) { return has_at(head, 0, "PAR1"); },
     .open = [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files) {
       return open_arrow_table(arrow_module::FileKind::parquet, path, std::move(files));
     },

@@ -11,6 +11,7 @@
 #include <zstd.h>
 
 #include "base/format.h"
+#include "base/has_at.h"
 
 namespace millrace::data {
 namespace {
@@ -166,15 +167,13 @@ std::string_view without_compression(std::string_view name) {
 }
 
 Compression compression_of(std::span<const uint8_t> head) {
-  const auto begins = [&](std::string_view magic) {
-    return head.size() >= magic.size() && std::memcmp(head.data(), magic.data(), magic.size()) == 0;
-  };
-  if (begins("\x1f\x8b\x08")) return Compression::gzip;
-  if (begins("BZh")) return Compression::bzip2;
-  if (begins("\xfd"
+  if (has_at(head, 0, "\x1f\x8b\x08")) return Compression::gzip;
+  if (has_at(head, 0, "BZh")) return Compression::bzip2;
+  if (has_at(head, 0,
+             "\xfd"
              "7zXZ"))
     return Compression::xz;
-  if (begins("\x28\xb5\x2f\xfd")) return Compression::zstd;
+  if (has_at(head, 0, "\x28\xb5\x2f\xfd")) return Compression::zstd;
   return Compression::none;
 }
 

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "base/format.h"
+#include "base/has_at.h"
 #include "base/words.h"
 #include "data/codecs/pictures/bmp.h"
 #include "data/codecs/pictures/exif.h"
@@ -16,11 +17,6 @@
 
 namespace millrace::data {
 namespace {
-
-bool has_at(std::span<const uint8_t> bytes, size_t at, std::string_view mark) {
-  return bytes.size() >= at + mark.size() &&
-         std::string_view(reinterpret_cast<const char*>(bytes.data()) + at, mark.size()) == mark;
-}
 
 /// "HEIC" of a picture that is not decoded here; "" for all else.
 std::string foreign_picture(std::span<const uint8_t> bytes) {

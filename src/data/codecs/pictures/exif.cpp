@@ -1,7 +1,8 @@
 #include "data/codecs/pictures/exif.h"
 
-#include <cstring>
 #include <string_view>
+
+#include "base/has_at.h"
 
 namespace millrace::data {
 namespace {
@@ -13,10 +14,6 @@ uint32_t exif_number(Bytes8 bytes, size_t at, int size, bool big) {
   for (int i = 0; i < size; ++i)
     value |= uint32_t{bytes[at + static_cast<size_t>(i)]} << 8 * (big ? size - 1 - i : i);
   return value;
-}
-
-bool exif_mark(Bytes8 bytes, size_t at, std::string_view mark) {
-  return bytes.size() >= at + mark.size() && std::memcmp(bytes.data() + at, mark.data(), mark.size()) == 0;
 }
 
 /// The EXIF data in a file; empty where there is none.
@@ -31,7 +28,7 @@ Bytes8 exif_of_jpeg(Bytes8 file) {
     const size_t length = exif_number(file, at + 2, 2, true);
     if (marker == 0xda || marker == 0xd9 || length < 2 || length + 2 > file.size() - at) return {};
     constexpr std::string_view mark("Exif\0\0", 6);
-    if (marker == 0xe1 && length >= 8 && exif_mark(file, at + 4, mark))
+    if (marker == 0xe1 && length >= 8 && has_at(file, at + 4, mark))
       return file.subspan(at + 10, length - 8);
     at += 2 + length;
   }
@@ -42,20 +39,20 @@ Bytes8 exif_of_png(Bytes8 file) {
   for (size_t at = 8; at <= file.size() && file.size() - at >= 12;) {
     const size_t length = exif_number(file, at, 4, true);
     if (length > file.size() - at - 12) return {};
-    if (exif_mark(file, at + 4, "eXIf")) return file.subspan(at + 8, length);
+    if (has_at(file, at + 4, "eXIf")) return file.subspan(at + 8, length);
     at += 12 + length;
   }
   return {};
 }
 
 Bytes8 exif_of_webp(Bytes8 file) {
-  if (!exif_mark(file, 12, "VP8X")) return {};  // the others hold nothing but pixels
+  if (!has_at(file, 12, "VP8X")) return {};  // the others hold nothing but pixels
   for (size_t at = 12; at <= file.size() && file.size() - at >= 8;) {
     const size_t length = exif_number(file, at + 4, 4, false);
     if (length > file.size() - at - 8) return {};
-    if (exif_mark(file, at, "EXIF")) {
+    if (has_at(file, at, "EXIF")) {
       Bytes8 exif = file.subspan(at + 8, length);
-      return exif_mark(exif, 0, "Exif") && length >= 6 ? exif.subspan(6) : exif;
+      return has_at(exif, 0, "Exif") && length >= 6 ? exif.subspan(6) : exif;
     }
     at += 8 + length + length % 2;
   }
@@ -66,8 +63,8 @@ Bytes8 exif_of_webp(Bytes8 file) {
 
 std::optional<uint32_t> tiff_tag(Bytes8 tiff, uint16_t tag) {
   if (tiff.size() < 8) return {};
-  const bool big = exif_mark(tiff, 0, std::string_view("MM\0*", 4));
-  if (!big && !exif_mark(tiff, 0, std::string_view("II*\0", 4))) return {};
+  const bool big = has_at(tiff, 0, {"MM\0*", 4});
+  if (!big && !has_at(tiff, 0, {"II*\0", 4})) return {};
   const size_t directory = exif_number(tiff, 4, 4, big);
   if (directory > tiff.size() - 2) return {};
   const size_t entries = exif_number(tiff, directory, 2, big);
@@ -87,11 +84,11 @@ std::optional<uint32_t> tiff_tag(Bytes8 tiff, uint16_t tag) {
 
 int exif_orientation(Bytes8 file) {
   Bytes8 exif;
-  if (exif_mark(file, 0, "\xff\xd8"))
+  if (has_at(file, 0, "\xff\xd8"))
     exif = exif_of_jpeg(file);
-  else if (exif_mark(file, 0, "\x89PNG\r\n\x1a\n"))
+  else if (has_at(file, 0, "\x89PNG\r\n\x1a\n"))
     exif = exif_of_png(file);
-  else if (exif_mark(file, 0, "RIFF") && exif_mark(file, 8, "WEBP"))
+  else if (has_at(file, 0, "RIFF") && has_at(file, 8, "WEBP"))
     exif = exif_of_webp(file);
   if (exif.empty()) return 1;
   const uint32_t value = tiff_tag(exif, orientation_tag).value_or(1);

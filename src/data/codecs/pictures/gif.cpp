@@ -4,6 +4,8 @@
 #include <cstring>
 #include <gif_lib.h>
 
+#include "base/has_at.h"
+
 namespace millrace::data {
 namespace {
 
@@ -85,8 +87,7 @@ std::string draw(GifFileType& gif, Picture& picture) {
 }  // namespace
 
 bool is_gif(std::span<const uint8_t> bytes) {
-  return bytes.size() >= 6 &&
-         (std::memcmp(bytes.data(), "GIF87a", 6) == 0 || std::memcmp(bytes.data(), "GIF89a", 6) == 0);
+  return has_at(bytes, 0, "GIF87a") || has_at(bytes, 0, "GIF89a");
 }
 
 std::string decode_gif(std::span<const uint8_t> bytes, Picture& picture) {

@@ -1,9 +1,9 @@
 #include "data/codecs/pictures/picture_size.h"
 
-#include <cstring>
 #include <string_view>
 #include <utility>
 
+#include "base/has_at.h"
 #include "data/codecs/pictures/exif.h"
 
 namespace millrace::data {
@@ -96,18 +96,16 @@ std::optional<PictureSize> tiff_size(View bytes) {
 
 /// As the file has it, before EXIF turns it.
 std::optional<PictureSize> stored_size(View bytes) {
-  const auto begins = [&](std::string_view text, size_t at = 0) {
-    return bytes.size() >= at + text.size() && std::memcmp(bytes.data() + at, text.data(), text.size()) == 0;
-  };
-  if (begins("\xff\xd8")) return jpeg_size(bytes);
-  if (begins("\x89PNG\r\n\x1a\n")) return png_size(bytes);
-  if (begins("GIF8") && bytes.size() >= 10) return PictureSize{little(bytes, 6, 2), little(bytes, 8, 2), 3};
-  if (begins("BM") && bytes.size() >= 26) {
+  if (has_at(bytes, 0, "\xff\xd8")) return jpeg_size(bytes);
+  if (has_at(bytes, 0, "\x89PNG\r\n\x1a\n")) return png_size(bytes);
+  if (has_at(bytes, 0, "GIF8") && bytes.size() >= 10)
+    return PictureSize{little(bytes, 6, 2), little(bytes, 8, 2), 3};
+  if (has_at(bytes, 0, "BM") && bytes.size() >= 26) {
     const auto height = static_cast<int32_t>(little(bytes, 22, 4));  // negative: rows from top to bottom
     return PictureSize{static_cast<int32_t>(little(bytes, 18, 4)), height < 0 ? -int64_t{height} : height};
   }
-  if (begins("RIFF") && begins("WEBP", 8)) return webp_size(bytes);
-  if (begins({"II*\0", 4}) || begins({"MM\0*", 4})) return tiff_size(bytes);
+  if (has_at(bytes, 0, "RIFF") && has_at(bytes, 8, "WEBP")) return webp_size(bytes);
+  if (has_at(bytes, 0, {"II*\0", 4}) || has_at(bytes, 0, {"MM\0*", 4})) return tiff_size(bytes);
   if (bytes.size() > 2 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '6') return netpbm_size(bytes);
   return {};
 }

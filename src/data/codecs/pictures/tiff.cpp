@@ -9,6 +9,7 @@
 #include <tiffio.h>
 
 #include "base/format.h"
+#include "base/has_at.h"
 #include "data/codecs/pictures/cmyk.h"
 #include "data/codecs/pictures/turn.h"
 
@@ -223,9 +224,7 @@ bool read_converted(TIFF* tiff, const TiffLayout& layout, std::vector<uint8_t>& 
 }  // namespace
 
 bool is_tiff(std::span<const uint8_t> bytes) {
-  const auto begins = [&](std::string_view mark) {
-    return bytes.size() >= 8 && std::memcmp(bytes.data(), mark.data(), mark.size()) == 0;
-  };
+  const auto begins = [&](std::string_view mark) { return bytes.size() >= 8 && has_at(bytes, 0, mark); };
   return begins({"II*\0", 4}) || begins({"MM\0*", 4}) || begins({"II+\0", 4}) || begins({"MM\0+", 4});
 }
 

@@ -1,10 +1,11 @@
 #include "data/codecs/pictures/webp.h"
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <webp/decode.h>
 #include <webp/demux.h>
+
+#include "base/has_at.h"
 
 namespace millrace::data {
 
@@ -32,10 +33,7 @@ std::string first_of_animation(std::span<const uint8_t> bytes, Picture& picture)
 
 }  // namespace
 
-bool is_webp(std::span<const uint8_t> bytes) {
-  return bytes.size() >= 12 && std::memcmp(bytes.data(), "RIFF", 4) == 0 &&
-         std::memcmp(bytes.data() + 8, "WEBP", 4) == 0;
-}
+bool is_webp(std::span<const uint8_t> bytes) { return has_at(bytes, 0, "RIFF") && has_at(bytes, 8, "WEBP"); }
 
 std::string decode_webp(std::span<const uint8_t> bytes, Picture& picture) {
   if (!is_webp(bytes)) return "not a WebP file";

@@ -8,6 +8,7 @@
 #include <soxr.h>
 
 #include "base/format.h"
+#include "base/has_at.h"
 #include "base/words.h"
 
 namespace millrace::data {
@@ -48,10 +49,6 @@ SF_VIRTUAL_IO memory_io() {
   return io;
 }
 
-bool begins(std::span<const uint8_t> bytes, size_t at, const char* mark) {
-  return bytes.size() >= at + 4 && std::memcmp(bytes.data() + at, mark, 4) == 0;
-}
-
 struct Close {
   void operator()(SNDFILE* file) const { sf_close(file); }
 };
@@ -62,8 +59,8 @@ std::string open_sound(Memory& memory, File& file, SF_INFO& info) {
   const auto bytes = memory.bytes;
   // libsndfile knows many more kinds; these are those that samples have, and the smaller door is the better
   // one.
-  const bool wave = begins(bytes, 0, "RIFF") && begins(bytes, 8, "WAVE");
-  if (!wave && !begins(bytes, 0, "fLaC")) return "it is neither a WAV nor a FLAC file";
+  const bool wave = has_at(bytes, 0, "RIFF") && has_at(bytes, 8, "WAVE");
+  if (!wave && !has_at(bytes, 0, "fLaC")) return "it is neither a WAV nor a FLAC file";
   if (wave) {
     // libsndfile takes what is there for the whole. Programs that write into a pipe leave 0 or the largest
     // number.
