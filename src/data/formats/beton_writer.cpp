@@ -10,8 +10,8 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "data/codecs/pictures/picture_size.h"
 #include "data/formats/beton.h"
-#include "data/formats/content.h"
 #include "data/formats/write_spool.h"
 
 namespace millrace::data::beton {
@@ -151,8 +151,10 @@ class BetonWriter final : public DatasetWriter {
       content = pixels->bytes.view();
     } else if (const auto* bytes = std::get_if<Bytes>(&value)) {
       content = bytes->view();
-      if (!jpeg_size(content, width, height))
-        refuse(c, "it is no JPEG file, the only encoded pictures of FFCV");
+      const auto size = jpeg_size(content);
+      if (!size) refuse(c, "it is no JPEG file, the only encoded pictures of FFCV");
+      width = static_cast<int>(size->width);
+      height = static_cast<int>(size->height);
     } else {
       refuse(c, "it is missing, and FFCV has no missing values");
     }

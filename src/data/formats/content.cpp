@@ -26,27 +26,4 @@ ColumnKind file_kind(const std::string& path) {
   return content_kind({begin, static_cast<size_t>(file.gcount())});
 }
 
-bool jpeg_size(std::span<const uint8_t> bytes, int& width, int& height) {
-  if (!has_at(bytes, 0, "\xff\xd8")) return false;
-  for (size_t at = 2; at + 4 <= bytes.size();) {
-    if (bytes[at] != 0xff) return false;
-    const uint8_t marker = bytes[at + 1];
-    if (marker == 0xff || marker == 0x01 ||
-        (marker >= 0xd0 && marker <= 0xd7)) {  // filling, or without length
-      at += marker == 0xff ? 1 : 2;
-      continue;
-    }
-    if (marker == 0xd9 || marker == 0xda) return false;
-    // Start of frame; C4, C8 and CC are other things.
-    if (marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc) {
-      if (at + 9 > bytes.size()) return false;
-      height = bytes[at + 5] << 8 | bytes[at + 6];
-      width = bytes[at + 7] << 8 | bytes[at + 8];
-      return width > 0 && height > 0;
-    }
-    at += 2 + (bytes[at + 2] << 8 | bytes[at + 3]);
-  }
-  return false;
-}
-
 }  // namespace millrace::data

@@ -19,7 +19,4 @@ ColumnKind content_kind(std::span<const uint8_t> bytes);
 /// The same of a file's first bytes; bytes of one that cannot be read.
 ColumnKind file_kind(const std::string& path);
 
-/// The width and height in a JPEG file's header; false when there is none.
-bool jpeg_size(std::span<const uint8_t> bytes, int& width, int& height);
-
 }  // namespace millrace::data

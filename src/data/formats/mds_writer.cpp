@@ -7,6 +7,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/format.h"
+#include "data/codecs/pictures/picture_size.h"
 #include "data/formats/content.h"
 #include "data/formats/mds.h"
 #include "data/io/compression.h"
@@ -64,8 +65,7 @@ std::string encoding_of(const Value& value, ColumnKind kind, const std::string& 
     case ColumnKind::picture: {
       if (std::holds_alternative<Pixels>(value)) return "pil";
       const auto* bytes = std::get_if<Bytes>(&value);
-      int width = 0, height = 0;
-      if (bytes && jpeg_size(bytes->view(), width, height)) return "jpeg";
+      if (bytes && jpeg_size(bytes->view())) return "jpeg";
       if (bytes && content_kind(bytes->view()) == ColumnKind::picture && bytes->data()[0] == 0x89)
         return "png";
       fail<InputError>("{}: MDS keeps JPEG and PNG files and pixels, and this picture is none of them",

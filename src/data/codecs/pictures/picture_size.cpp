@@ -22,31 +22,6 @@ int64_t little(View bytes, size_t at, int size) {
   return value;
 }
 
-std::optional<PictureSize> jpeg_size(View bytes) {
-  size_t at = 2;
-  while (bytes.size() - at >= 4) {
-    if (bytes[at] != 0xff) return {};
-    const uint8_t marker = bytes[at + 1];
-    if (marker == 0xff) {  // fill
-      ++at;
-      continue;
-    }
-    if (marker == 0x01 || (marker >= 0xd0 && marker <= 0xd8)) {  // markers alone
-      at += 2;
-      continue;
-    }
-    const auto length = static_cast<size_t>(big(bytes, at + 2, 2));
-    const bool frame = marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
-    if (frame) {
-      if (bytes.size() - at < 10) return {};
-      return PictureSize{big(bytes, at + 7, 2), big(bytes, at + 5, 2), bytes[at + 9] == 1 ? 1 : 3};
-    }
-    if (marker == 0xda || marker == 0xd9 || length < 2 || length + 2 > bytes.size() - at) return {};
-    at += 2 + length;
-  }
-  return {};
-}
-
 std::optional<PictureSize> webp_size(View bytes) {
   if (bytes.size() < 30) return {};
   const std::string_view chunk(reinterpret_cast<const char*>(bytes.data()) + 12, 4);
@@ -111,6 +86,33 @@ std::optional<PictureSize> stored_size(View bytes) {
 }
 
 }  // namespace
+
+std::optional<PictureSize> jpeg_size(View bytes) {
+  if (!has_at(bytes, 0, "\xff\xd8")) return {};
+  size_t at = 2;
+  while (bytes.size() - at >= 4) {
+    if (bytes[at] != 0xff) return {};
+    const uint8_t marker = bytes[at + 1];
+    if (marker == 0xff) {  // fill
+      ++at;
+      continue;
+    }
+    if (marker == 0x01 || (marker >= 0xd0 && marker <= 0xd8)) {  // markers alone
+      at += 2;
+      continue;
+    }
+    const auto length = static_cast<size_t>(big(bytes, at + 2, 2));
+    const bool frame = marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
+    if (frame) {
+      if (bytes.size() - at < 10) return {};
+      const PictureSize size{big(bytes, at + 7, 2), big(bytes, at + 5, 2), bytes[at + 9] == 1 ? 1 : 3};
+      return size.width > 0 && size.height > 0 ? std::optional(size) : std::nullopt;
+    }
+    if (marker == 0xda || marker == 0xd9 || length < 2 || length + 2 > bytes.size() - at) return {};
+    at += 2 + length;
+  }
+  return {};
+}
 
 std::optional<PictureSize> picture_size(View bytes) {
   std::optional<PictureSize> size = stored_size(bytes);

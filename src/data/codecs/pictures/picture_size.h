@@ -17,4 +17,7 @@ struct PictureSize {
 /// files; nothing when the bytes are none of these or end before the size.
 std::optional<PictureSize> picture_size(std::span<const uint8_t> bytes);
 
+/// Of a JPEG file, before EXIF turns it.
+std::optional<PictureSize> jpeg_size(std::span<const uint8_t> bytes);
+
 }  // namespace millrace::data
