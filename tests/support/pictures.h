@@ -29,6 +29,13 @@ inline data::Picture make_picture(int height, int width, int channels, uint64_t 
   return picture;
 }
 
+/// HWC → CHW; `planes` holds channels·height·width bytes.
+inline void to_planes(const data::Picture& picture, uint8_t* planes) {
+  const auto channels = static_cast<size_t>(picture.channels), count = picture.pixels.size() / channels;
+  for (size_t i = 0; i < picture.pixels.size(); ++i)
+    planes[i % channels * count + i / channels] = picture.pixels[i];
+}
+
 inline std::string make_jpeg(int height, int width, int channels, uint64_t seed) {
   const auto bytes = data::encode_jpeg(make_picture(height, width, channels, seed), 90);
   return {bytes.begin(), bytes.end()};

@@ -136,7 +136,7 @@ TEST_CASE("pictures to be predicted are brought to the model's size, bad ones ar
     CHECK(part->read(*samples, i, nullptr, scratch.get(), planes.data()).empty());
     const data::Picture own = i == 1 ? make_picture(9, 7, 1, 3) : make_picture(30, 50, 3, 4);
     std::vector<uint8_t> wanted(planes.size());
-    data::to_planes(data::resize(data::with_channels(own, 3), 12, 16), wanted.data());
+    to_planes(data::resize(data::with_channels(own, 3), 12, 16), wanted.data());
     CHECK(std::equal(wanted.begin(), wanted.end(), reinterpret_cast<const uint8_t*>(planes.data())));
   }
   // A crop says which part is looked at; what is smaller is bad.
@@ -163,7 +163,7 @@ TEST_CASE("the graph that an exported model frames pictures by gives the bytes t
       const auto host =
           rows_of(*input->part(reading_of(recipe, samples), task::Purpose::prediction), *samples)[0];
       Array decoded(u8, {1, 3, height, width});
-      data::to_planes(make_picture(height, width, 3, 1), decoded.as<uint8_t>().data());
+      to_planes(make_picture(height, width, 3, 1), decoded.as<uint8_t>().data());
       const auto frame = input->frame(height, width);
       REQUIRE(frame);
       Graph graph;

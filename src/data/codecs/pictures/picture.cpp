@@ -30,18 +30,4 @@ Picture with_channels(const Picture& picture, int channels) {
   return out;
 }
 
-void to_planes(const Picture& picture, uint8_t* planes) {
-  const size_t count = static_cast<size_t>(picture.height) * picture.width;
-  if (picture.channels == 1) {
-    std::copy(picture.pixels.begin(), picture.pixels.end(), planes);
-    return;
-  }
-  const uint8_t* from = picture.pixels.data();
-  for (size_t i = 0; i < count; ++i, from += 3) {
-    planes[i] = from[0];
-    planes[count + i] = from[1];
-    planes[2 * count + i] = from[2];
-  }
-}
-
 }  // namespace millrace::data

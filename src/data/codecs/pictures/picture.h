@@ -30,7 +30,4 @@ void convert_channels(const uint8_t* from, int64_t count, int from_channels, int
 /// arithmetic of Pillow's Image.resize(BILINEAR), across first and then down: the same bytes everywhere.
 Picture resize(const Picture& picture, int height, int width);
 
-/// HWC → CHW; `planes` holds channels·height·width bytes.
-void to_planes(const Picture& picture, uint8_t* planes);
-
 }  // namespace millrace::data

@@ -109,10 +109,3 @@ TEST_CASE("colour and grey are turned into each other") {
   const Picture colour{1, 3, 3, {255, 0, 0, 0, 255, 0, 0, 0, 255}};
   CHECK(with_channels(colour, 1).pixels == std::vector<uint8_t>{76, 150, 29});
 }
-
-TEST_CASE("planes hold one channel after the other") {
-  const Picture picture{1, 2, 3, {1, 2, 3, 4, 5, 6}};
-  std::vector<uint8_t> planes(6);
-  to_planes(picture, planes.data());
-  CHECK(planes == std::vector<uint8_t>{1, 4, 2, 5, 3, 6});
-}
