@@ -32,12 +32,9 @@ std::shared_ptr<const RandomAccessFile> content_of(std::shared_ptr<const RandomA
   const Compression compression = compression_of(file->read(0, std::min<uint64_t>(file->size(), 512)).view());
   stored = compression == Compression::none;
   if (stored) return file;
-  try {
-    return memory_file(file->path(),
-                       Bytes(decompress(compression, file->read(0, file->size()).view(), most_unpacked_tar)));
-  } catch (const InputError& error) {
-    fail<InputError>("{}: {}", file->path(), error.what());
-  }
+  return memory_file(file->path(),
+                     Bytes(decompress_file(file->path(), compression, file->read(0, file->size()).view(),
+                                           most_unpacked_tar)));
 }
 
 class ScannedTar final : public TarDataset {
