@@ -60,15 +60,8 @@ bool is_zero_block(const uint8_t* bytes) {
   return std::all_of(bytes, bytes + tar_block, [](uint8_t byte) { return byte == 0; });
 }
 
-/// What extension headers say about the next member.
-struct Pending {
-  std::string name;
-  bool has_size = false;
-  uint64_t size = 0;
-};
-
 /// PAX records: "length key=value\n", the length counting itself.
-bool parse_pax(std::string_view records, Pending& pending) {
+bool parse_pax(std::string_view records, TarExtension& next) {
   while (!records.empty()) {
     size_t length = 0, digits = 0;
     for (; digits < records.size() && records[digits] >= '0' && records[digits] <= '9' && digits < 10;
@@ -81,14 +74,14 @@ bool parse_pax(std::string_view records, Pending& pending) {
     const size_t equals = record.find('=');
     if (equals == std::string_view::npos) return false;
     const std::string_view key = record.substr(0, equals), value = record.substr(equals + 1);
-    if (key == "path") pending.name = value;
+    if (key == "path") next.name = value;
     if (key == "size") {
-      pending.size = 0;
+      uint64_t size = 0;
       for (const char c : value) {
-        if (c < '0' || c > '9' || pending.size > (uint64_t{1} << 58)) return false;
-        pending.size = pending.size * 10 + static_cast<uint64_t>(c - '0');
+        if (c < '0' || c > '9' || size > (uint64_t{1} << 58)) return false;
+        size = size * 10 + static_cast<uint64_t>(c - '0');
       }
-      pending.has_size = true;
+      next.size = size;
     }
     records.remove_prefix(length);
   }
@@ -129,10 +122,10 @@ TarHeaders::What TarHeaders::header(std::span<const uint8_t> bytes, uint64_t at,
     fail<InputError>("{}: damaged tar header at byte {} (after {}); copy the file again", path_, at, last_);
   type_ = static_cast<char>(header[156]);
   const bool extension = type_ == 'x' || type_ == 'g' || type_ == 'L' || type_ == 'K';
-  if (!extension && has_size_) size = size_;
+  if (!extension && next_.size) size = *next_.size;
   // Links and folders may carry a size but have no data.
   if (type_ >= '1' && type_ <= '6') size = 0;
-  member.name = extension ? "an extension header" : member_name(header, name_);
+  member.name = extension ? "an extension header" : member_name(header, next_.name);
   member.offset = at + tar_block;
   member.size = size;
   if (extension) return What::extension;
@@ -143,22 +136,15 @@ TarHeaders::What TarHeaders::header(std::span<const uint8_t> bytes, uint64_t at,
   member.folder = type_ == '5' || (type_ != '1' && type_ != '2' && member.name.ends_with('/'));
   member.regular = (type_ == '0' || type_ == 0 || type_ == '7') && !member.folder;
   last_ = member.name;
-  name_.clear();
-  has_size_ = false;
+  next_ = {};
   return What::member;
 }
 
 void TarHeaders::extension(std::string_view data, uint64_t at) {
-  if (type_ == 'L') {
-    name_ = data.substr(0, data.find('\0'));
-  } else if (type_ == 'x') {
-    Pending pending{name_, has_size_, size_};
-    if (!parse_pax(data, pending))
-      fail<InputError>("{}: damaged PAX header at byte {}; copy the file again", path_, at);
-    name_ = std::move(pending.name);
-    has_size_ = pending.has_size;
-    size_ = pending.size;
-  }
+  if (type_ == 'L')
+    next_.name = data.substr(0, data.find('\0'));
+  else if (type_ == 'x' && !parse_pax(data, next_))
+    fail<InputError>("{}: damaged PAX header at byte {}; copy the file again", path_, at);
 }
 
 namespace {

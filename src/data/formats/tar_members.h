@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,12 @@ struct TarMember {
 /// True when `header` begins with a block whose checksum is that of a tar header.
 bool is_tar_header(std::span<const uint8_t> header);
 
+/// What extension headers say of the next member, instead of its own.
+struct TarExtension {
+  std::string name;  // "": nothing
+  std::optional<uint64_t> size;
+};
+
 /// Headers one after the other, wherever their bytes come from.
 class TarHeaders {
  public:
@@ -37,9 +44,8 @@ class TarHeaders {
   const std::string& last() const { return last_; }
 
  private:
-  std::string path_, last_ = "the start", name_;
-  bool has_size_ = false;
-  uint64_t size_ = 0;
+  std::string path_, last_ = "the start";
+  TarExtension next_;
   char type_ = 0;
 };
 
