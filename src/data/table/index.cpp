@@ -213,25 +213,10 @@ std::filesystem::path index_path(const std::string& file) {
 
 namespace {
 
-std::shared_ptr<const Index> checked_index(const RandomAccessFile& file, const std::filesystem::path& path,
+std::shared_ptr<const Index> checked_index(Bytes bytes, const std::string& path, const RandomAccessFile& file,
                                            bool old) {
-  auto mapped = std::make_shared<const MappedFile>(path);
-  const auto bytes = mapped->bytes();
-  auto index = Index::parse({bytes, std::move(mapped)}, path.string());
+  auto index = Index::parse(std::move(bytes), path);
   if (index->file_size() != file.size() || (!old && index->file_modified() != file.version()))
-    fail<InputError>("{}: {} has changed since this index was made; make it again with millrace data index",
-                     path.string(), file.path());
-  return index;
-}
-
-/// The index that a server has beside a file, which is another's: it was made where the file had another
-/// time.
-std::shared_ptr<const Index> served_index(const RandomAccessFile& file) {
-  const std::string path = file.path() + ".mrx";
-  const std::shared_ptr<const RandomAccessFile> served = open_beside(path);
-  if (!served) return nullptr;
-  auto index = Index::parse(served->read(0, served->size()), path);
-  if (index->file_size() != file.size())
     fail<InputError>("{}: {} has changed since this index was made; make it again with millrace data index",
                      path, file.path());
   return index;
@@ -244,8 +229,16 @@ std::shared_ptr<const Index> open_index(const RandomAccessFile& file, std::strin
   if (is_piped(file.path())) return nullptr;
   try {
     const std::filesystem::path path = index_path(file.path());
-    if (std::filesystem::exists(path, ignored)) return checked_index(file, path, old);
-    return is_remote(file.path()) ? served_index(file) : nullptr;
+    if (std::filesystem::exists(path, ignored)) {
+      auto mapped = std::make_shared<const MappedFile>(path);
+      const auto bytes = mapped->bytes();
+      return checked_index({bytes, std::move(mapped)}, path.string(), file, old);
+    }
+    if (!is_remote(file.path())) return nullptr;
+    // That which a server has beside the file is another's: it was made where the file had another time.
+    const std::string beside = file.path() + ".mrx";
+    const auto served = open_beside(beside);
+    return served ? checked_index(served->read(0, served->size()), beside, file, true) : nullptr;
   } catch (const Error& error) {
     why = fmt::format("{} (it is not used)", error.what());
     return nullptr;
