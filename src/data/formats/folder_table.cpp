@@ -37,6 +37,10 @@ std::string name_in(const ColumnValues& values, size_t row) {
   return fs::path(std::string(values.contents[row])).lexically_normal().generic_string();
 }
 
+int64_t named_files(const FolderTable& table) {
+  return std::count_if(table.rows.begin(), table.rows.end(), [](const auto& rows) { return !rows.empty(); });
+}
+
 std::shared_ptr<const FolderTable> read_table(const std::string& path, std::span<const std::string> files) {
   const auto table = open_dataset(path);
   const auto known = names_of_files(files);
@@ -56,8 +60,7 @@ std::shared_ptr<const FolderTable> read_table(const std::string& path, std::span
       else
         found->rows[static_cast<size_t>(at->second)].push_back(static_cast<int64_t>(row));
     }
-    const auto named = static_cast<size_t>(std::count_if(found->rows.begin(), found->rows.end(),
-                                                         [](const auto& rows) { return !rows.empty(); }));
+    const auto named = static_cast<size_t>(named_files(*found));
     if (2 * named < files.size() || 2 * found->lost > table->count() || named <= most) continue;
     most = named;
     named_by = c;
@@ -72,10 +75,6 @@ std::shared_ptr<const FolderTable> read_table(const std::string& path, std::span
         std::make_shared<const ColumnValues>(std::move(read_columns(*table, 0, table->count(), {&c, 1})[0])));
   }
   return best;
-}
-
-int64_t named_files(const FolderTable& table) {
-  return std::count_if(table.rows.begin(), table.rows.end(), [](const auto& rows) { return !rows.empty(); });
 }
 
 }  // namespace
