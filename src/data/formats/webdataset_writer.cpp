@@ -30,9 +30,8 @@ class WebDatasetWriter final : public DatasetWriter {
       const std::string& name = columns_[c].name;
       if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos)
         fail<InputError>("{}: the column '{}' cannot be the extension of a file; rename it", path, name);
-      if (!bases.insert(member_extension(columns_[c], usual(columns_[c].kind), path)).second)
-        fail<InputError>("{}: two columns would both be .{}; rename '{}'", path,
-                         *bases.find(member_extension(columns_[c], "jpg", path)), name);
+      const auto [base, added] = bases.insert(member_extension(columns_[c], usual(columns_[c].kind), path));
+      if (!added) fail<InputError>("{}: two columns would both be .{}; rename '{}'", path, *base, name);
     }
     if (bases.empty()) fail<InputError>("{}: there are no columns to write", path);
   }
@@ -88,20 +87,18 @@ class WebDatasetWriter final : public DatasetWriter {
     if (key_ < 0) return fmt::format("{:08}", count_);
     const auto* named = std::get_if<std::string>(&values[static_cast<size_t>(key_)]);
     if (!named) fail<InputError>("{}: sample {} has no key", path_.string(), count_);
-    const std::string key_text = without_extension(*named);
-    const std::string* const text = &key_text;
+    const std::string text = without_extension(*named);
     std::string_view key;
     std::string extension;
-    if (!split_key(*text + ".x", key, extension) || key != *text)
+    if (!split_key(text + ".x", key, extension) || key != text)
       fail<InputError>(
           "{}: sample {} has the key '{}', which is none in WebDataset: its last part must have no dot and "
-          "not "
-          "begin with one",
-          path_.string(), count_, *text);
-    if (count_ > 0 && *text == last_key_)
+          "not begin with one",
+          path_.string(), count_, text);
+    if (count_ > 0 && text == last_key_)
       fail<InputError>("{}: samples {} and {} both have the key '{}'", path_.string(), count_ - 1, count_,
-                       *text);
-    return *text;
+                       text);
+    return text;
   }
 
   fs::path path_;
