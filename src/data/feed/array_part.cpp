@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/format.h"
-#include "data/io/remote_object.h"
 
 namespace millrace::data {
 
@@ -33,17 +32,10 @@ std::string ArrayPart::read(const Dataset& from, int64_t index, const SampleKey*
                             Scratch* /*scratch*/, std::byte* stored) const {
   std::vector<std::byte*> rows;
   for (const size_t offset : offsets_) rows.push_back(stored + offset);
-  if (!options_.bad_samples) {
-    reader_(from, index, 1, rows);
-    return {};
-  }
   try {
     reader_(from, index, 1, rows);
-  } catch (const RemoteError&) {
-    throw;  // the server is away: no fault of this sample
-  } catch (const InternalError&) {
-    throw;
   } catch (const Error& error) {
+    if (!options_.bad_samples) throw;
     return bad_reason(error, from, index);
   }
   return {};
@@ -51,15 +43,12 @@ std::string ArrayPart::read(const Dataset& from, int64_t index, const SampleKey*
 
 bool ArrayPart::read_run(const Dataset& from, int64_t first, int64_t count, std::byte* stored,
                          size_t stride) const {
-  if (!options_.bad_samples) {
-    read_many(from, first, count, stored, stride);
-    return true;
-  }
   try {
     read_many(from, first, count, stored, stride);
   } catch (const InternalError&) {
     throw;
   } catch (const Error&) {
+    if (!options_.bad_samples) throw;
     return false;  // each by itself says which of them is the bad one
   }
   return true;
@@ -89,12 +78,13 @@ void ArrayPart::put(const std::byte* stored, const Row& row, Scratch* /*scratch*
 }
 
 void ArrayPart::pad(const Row& /*row*/, std::span<std::byte* const> arrays) const {
-  for (size_t k = 0; k < sizes_.size(); ++k) {
-    const std::vector<std::byte>& element = options_.pads[k];
-    std::memset(arrays[k], 0, sizes_[k]);
-    for (size_t at = 0; at < sizes_[k] && !element.empty(); at += element.size())
-      std::memcpy(arrays[k] + at, element.data(), element.size());
-  }
+  for (size_t k = 0; k < sizes_.size(); ++k) fill_with(options_.pads[k], arrays[k], sizes_[k]);
+}
+
+void fill_with(const std::vector<std::byte>& element, std::byte* to, size_t size) {
+  if (element.empty()) std::memset(to, 0, size);
+  for (size_t at = 0; at < size && !element.empty(); at += element.size())
+    std::memcpy(to + at, element.data(), element.size());
 }
 
 }  // namespace millrace::data

@@ -51,6 +51,9 @@ class ArrayPart final : public Part {
   size_t stored_ = 0;
 };
 
+/// Elements one after the other, of which `size` is a multiple; zeros where it is empty.
+void fill_with(const std::vector<std::byte>& element, std::byte* to, size_t size);
+
 /// The bytes of an element, for ArrayPartOptions::pads.
 template <typename T>
 std::vector<std::byte> pad_of(T element) {

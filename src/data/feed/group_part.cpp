@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/format.h"
-#include "data/io/remote_object.h"
 
 namespace millrace::data {
 
@@ -42,28 +41,13 @@ void GroupPart::read_rows(const Dataset& from, int64_t index, std::byte* stored)
 
 std::string GroupPart::read(const Dataset& from, int64_t index, const SampleKey* /*random*/,
                             Scratch* /*scratch*/, std::byte* stored) const {
-  if (!options_.bad_samples) {
-    read_rows(from, index, stored);
-    return {};
-  }
   try {
     read_rows(from, index, stored);
-  } catch (const RemoteError&) {
-    throw;  // the server is away: no fault of this sample
-  } catch (const InternalError&) {
-    throw;
   } catch (const Error& error) {
+    if (!options_.bad_samples) throw;
     return bad_reason(error, from, index);
   }
   return {};
-}
-
-void GroupPart::fill(size_t field, std::byte* from, int64_t rows) const {
-  const size_t size = sizes_[field] * static_cast<size_t>(rows);
-  const std::vector<std::byte>& element = options_.pads[field];
-  if (element.empty()) std::memset(from, 0, size);
-  for (size_t at = 0; at < size && !element.empty(); at += element.size())
-    std::memcpy(from + at, element.data(), element.size());
 }
 
 void GroupPart::put(const std::byte* stored, const Row& row, Scratch* /*scratch*/,
@@ -74,7 +58,7 @@ void GroupPart::put(const std::byte* stored, const Row& row, Scratch* /*scratch*
   for (size_t k = 0; k < sizes_.size(); ++k) {
     const size_t size = sizes_[k] * static_cast<size_t>(count);
     std::memcpy(arrays[k], stored + begins_[k], size);
-    fill(k, arrays[k] + size, row.length - count);
+    fill_with(options_.pads[k], arrays[k] + size, sizes_[k] * static_cast<size_t>(row.length - count));
   }
   if (!options_.change) return;
   std::vector<std::byte*> places(arrays.begin(), arrays.end());
@@ -87,7 +71,8 @@ void GroupPart::put(const std::byte* stored, const Row& row, Scratch* /*scratch*
 }
 
 void GroupPart::pad(const Row& row, std::span<std::byte* const> arrays) const {
-  for (size_t k = 0; k < sizes_.size(); ++k) fill(k, arrays[k], row.length);
+  for (size_t k = 0; k < sizes_.size(); ++k)
+    fill_with(options_.pads[k], arrays[k], sizes_[k] * static_cast<size_t>(row.length));
 }
 
 }  // namespace millrace::data

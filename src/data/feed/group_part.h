@@ -28,7 +28,6 @@ class GroupPart final : public Part {
 
  private:
   void read_rows(const Dataset& from, int64_t index, std::byte* stored) const;
-  void fill(size_t field, std::byte* from, int64_t rows) const;
 
   int64_t longest_;
   ArrayReader reader_;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/format.h"
+#include "data/io/remote_object.h"
 
 namespace millrace::data {
 
@@ -20,6 +21,7 @@ size_t row_bytes(const Type& type, int64_t length) {
 }
 
 std::string bad_reason(const Error& error, const Dataset& from, int64_t index) {
+  if (dynamic_cast<const RemoteError*>(&error) || dynamic_cast<const InternalError*>(&error)) throw;
   const std::string message = error.what(), name = from.name(index) + ": ";
   return message.starts_with(name) ? message.substr(name.size()) : message;
 }

@@ -35,7 +35,8 @@ struct Row {
 /// Bytes of a row of an array of this type, whose first dimension is the batch, where `length` is so much.
 size_t row_bytes(const Type& type, int64_t length);
 
-/// Why a sample is bad, of an error that reading it ends in: without its name, which is told beside it.
+/// In a handler of an error that reading a sample ended in: why the sample is bad, without its name, which is
+/// told beside it. Throws it again where it is no fault of the sample: its server is away, Millrace is wrong.
 std::string bad_reason(const Error& error, const Dataset& from, int64_t index);
 
 /// All members may be called from many threads at once.

@@ -92,8 +92,6 @@ std::string PicturePart::read(const Dataset& from, int64_t index, const SampleKe
   StoredPicture picture;
   try {
     picture = picture_of(from, index);
-  } catch (const RemoteError&) {
-    throw;  // the server is away: no fault of this sample
   } catch (const Error& error) {
     return bad_reason(error, from, index);
   }

@@ -7,7 +7,6 @@
 #include "base/format.h"
 #include "base/mapped_file.h"
 #include "data/codecs/sounds/sound.h"
-#include "data/io/remote_object.h"
 #include "data/table/contents.h"
 
 namespace millrace::data {
@@ -58,8 +57,6 @@ std::string SoundPart::read(const Dataset& from, int64_t index, const SampleKey*
   Value value;
   try {
     value = from.read(index, column_.in(from));
-  } catch (const RemoteError&) {
-    throw;  // the server is away: no fault of this sample
   } catch (const Error& error) {
     return bad_reason(error, from, index);
   }
