@@ -77,11 +77,7 @@ void Prefetch::run(int number) {
       if (!worker) worker = source_.worker();
       const int64_t samples = source_.fill(free, *worker);
       require_mapped_files();  // or zeros could have been taken for data
-      const ThreadTimes::Times end = times.now();
-      samples_ += samples;
-      on_cpu_ += end.cpu - begin.cpu;
-      queued_ += end.queued - begin.queued;
-      wall_ += end.wall - begin.wall;
+      work_.add(samples, begin, times.now());
     } catch (...) {
       error = std::current_exception();
     }
@@ -121,13 +117,6 @@ bool Prefetch::ready(double seconds) {
   if (is_ready()) return true;
   std::unique_lock lock(mutex_);
   return done_.wait_for(lock, std::chrono::duration<double>(seconds), is_ready);
-}
-
-LoaderWork Prefetch::work() const {
-  const auto seconds = [](const std::atomic<int64_t>& time) {
-    return static_cast<double>(time.load()) * 1e-9;
-  };
-  return {samples_.load(), seconds(on_cpu_), seconds(queued_), seconds(wall_)};
 }
 
 }  // namespace millrace::data

@@ -55,7 +55,7 @@ class Prefetch {
   /// Waits so long at the most; true when next() would not wait.
   bool ready(double seconds);
   size_t slots() const { return slots_.size(); }
-  LoaderWork work() const;
+  LoaderWork work() const { return work_.sum(); }
 
  private:
   struct Slot {
@@ -78,7 +78,7 @@ class Prefetch {
   std::condition_variable done_;
   uint64_t claimed_ = 0;
   std::vector<std::thread> threads_;
-  std::atomic<int64_t> samples_{0}, on_cpu_{0}, queued_{0}, wall_{0};  // nanoseconds
+  WorkSum work_;
 };
 
 }  // namespace millrace::data

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdint>
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <millrace/feed.h>
 
 namespace millrace::data {
 
@@ -39,6 +42,22 @@ class ThreadTimes {
     return ::clock_gettime(which, &time) == 0 ? int64_t{1000000000} * time.tv_sec + time.tv_nsec : 0;
   }
   int statistics_;
+};
+
+/// The work of several threads.
+class WorkSum {
+ public:
+  void add(int64_t samples, const ThreadTimes::Times& begin, const ThreadTimes::Times& end) {
+    samples_ += samples;
+    cpu_ += end.cpu - begin.cpu;
+    queued_ += end.queued - begin.queued;
+    wall_ += end.wall - begin.wall;
+  }
+  LoaderWork sum() const { return {samples_, seconds(cpu_), seconds(queued_), seconds(wall_)}; }
+
+ private:
+  static double seconds(int64_t time) { return static_cast<double>(time) * 1e-9; }
+  std::atomic<int64_t> samples_{0}, cpu_{0}, queued_{0}, wall_{0};  // nanoseconds
 };
 
 }  // namespace millrace::data

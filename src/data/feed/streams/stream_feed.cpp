@@ -6,7 +6,6 @@
 #include "data/feed/streams/stream_feed.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
@@ -78,12 +77,7 @@ class StreamedFeed final : public StreamFeed {
     for (const auto& line : lines_) bytes += line->reader.memory().most();
     return bytes;
   }
-  LoaderWork work() const override {
-    const auto seconds = [](const std::atomic<int64_t>& time) {
-      return static_cast<double>(time.load()) * 1e-9;
-    };
-    return {worked_.load(), seconds(on_cpu_), seconds(queued_), seconds(wall_)};
-  }
+  LoaderWork work() const override { return worked_.sum(); }
   std::vector<BadSample> bad_samples() const override {
     std::vector<BadSample> list;
     for (const auto& [index, bad] : bad_) list.push_back(bad);
@@ -116,7 +110,6 @@ class StreamedFeed final : public StreamFeed {
   void work_on(int number);
   StreamLine* claimable();
   void make_row(StreamLine& from, LineItem& item, StreamRows::Worker& worker);
-  void add_work(int64_t count, const ThreadTimes::Times& begin, const ThreadTimes::Times& end);
   bool gather(const Until* until);
   bool take_next(const Until* until);
   void take(size_t source, LineItem& item);
@@ -157,7 +150,7 @@ class StreamedFeed final : public StreamFeed {
   Cursor at_;          // of the next batch to give out, without the state
   std::map<int64_t, BadSample> bad_;
 
-  std::atomic<int64_t> worked_{0}, on_cpu_{0}, queued_{0}, wall_{0};  // nanoseconds
+  WorkSum worked_;
   std::mutex mutex_;  // guards what follows and a part of the lines
   std::condition_variable work_, done_;
   bool stop_ = false;
@@ -354,13 +347,6 @@ void StreamedFeed::set_shares(std::span<const double> shares) {
   filled_ = 0;
 }
 
-void StreamedFeed::add_work(int64_t count, const ThreadTimes::Times& begin, const ThreadTimes::Times& end) {
-  worked_ += count;
-  on_cpu_ += end.cpu - begin.cpu;
-  queued_ += end.queued - begin.queued;
-  wall_ += end.wall - begin.wall;
-}
-
 void StreamedFeed::read(StreamLine& from) {
   const ThreadTimes times;
   std::unique_lock lock(mutex_);
@@ -384,7 +370,7 @@ void StreamedFeed::read(StreamLine& from) {
         next.drawn.record.bytes = {};
         from.reader.memory().drop(next.stored);
       }
-      add_work(0, begin, times.now());
+      worked_.add(0, begin, times.now());
     } catch (const StreamStopped&) {
       return;
     } catch (...) {
@@ -436,7 +422,7 @@ void StreamedFeed::work_on(int number) {
     }
     mine.drawn.record.bytes = {};
     from->reader.memory().decoded(mine.stored);
-    add_work(1, begin, times.now());
+    worked_.add(1, begin, times.now());
     lock.lock();
     mine.what = What::ready;
     done_.notify_one();
