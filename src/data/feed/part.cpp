@@ -31,6 +31,24 @@ void Part::pad(const Row& row, std::span<std::byte* const> arrays) const {
   for (size_t k = 0; k < all.size(); ++k) std::memset(arrays[k], 0, row_bytes(all[k].type, row.length));
 }
 
+std::optional<size_t> mixing_part(std::span<const NamedPart> parts) {
+  std::optional<size_t> mixing;
+  for (size_t p = 0; p < parts.size(); ++p) {
+    if (!parts[p].part->mixes()) continue;
+    if (mixing) fail<InputError>("mix: only one of several inputs can mix samples; leave it to one of them");
+    mixing = p;
+  }
+  return mixing;
+}
+
+void copy_mixed(std::span<const std::byte> rows, size_t row, int64_t count, std::byte* to) {
+  std::memcpy(to, rows.data(), rows.size());
+  if (count == 0) return;
+  const size_t rest = row * static_cast<size_t>(count - 1);
+  std::memcpy(to, rows.data() + rest, row);
+  std::memcpy(to + row, rows.data(), rest);
+}
+
 ColumnPlace::ColumnPlace(const Dataset& dataset, std::string name)
     : name_(std::move(name)), place_(dataset.column(name_)) {}
 

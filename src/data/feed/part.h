@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -105,6 +106,13 @@ struct NamedPart {
   /// Targets: where samples are mixed, a second array of each field, "mixed.NAME", holds what is mixed in.
   bool target = false;
 };
+
+/// Of parts the one that mixes, where any does. InputError: several.
+std::optional<size_t> mixing_part(std::span<const NamedPart> parts);
+
+/// What is mixed into rows of `row` bytes, as Part::mix() mixes them: each of the first `count` has the one
+/// before it, what stands behind them is the same.
+void copy_mixed(std::span<const std::byte> rows, size_t row, int64_t count, std::byte* to);
 
 /// A column that a part looks at, found again in data sets with other orders of columns.
 class ColumnPlace {

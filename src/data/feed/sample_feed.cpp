@@ -4,7 +4,6 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <mutex>
 #include <optional>
 
@@ -26,10 +25,6 @@ std::vector<std::shared_ptr<const Part>> parts_alone(const std::vector<NamedPart
   std::vector<std::shared_ptr<const Part>> parts;
   for (const NamedPart& each : named) parts.push_back(each.part);
   return parts;
-}
-
-bool mixes_samples(const std::vector<NamedPart>& parts) {
-  return std::any_of(parts.begin(), parts.end(), [](const NamedPart& each) { return each.part->mixes(); });
 }
 
 class SampleFeed final : public Feed, public Prefetch::Source {
@@ -210,15 +205,10 @@ void SampleFeed::lay_out() {
   for (const NamedPart& each : parts_) {
     firsts_.push_back(firsts_.back() + each.part->fields().size());
   }
-  if (mixes_samples(parts_)) {
-    size_t to = firsts_.back();
-    for (size_t p = 0; p < parts_.size(); ++p) {
-      if (parts_[p].part->mixes() && mixing_)
-        fail<InputError>("mix: only one of several inputs can mix samples; leave it to one of them");
-      if (parts_[p].part->mixes()) mixing_ = p;
-      for (size_t f = firsts_[p]; f < firsts_[p + 1] && parts_[p].target; ++f) mixed_.emplace_back(f, to++);
-    }
-  }
+  mixing_ = mixing_part(parts_);
+  size_t to = firsts_.back();
+  for (size_t p = 0; p < parts_.size() && mixing_; ++p)
+    for (size_t f = firsts_[p]; f < firsts_[p + 1] && parts_[p].target; ++f) mixed_.emplace_back(f, to++);
   const std::vector<int64_t> lengths = rows_->lengths();
   const int64_t longest = lengths.empty() ? 0 : lengths.back();
   for (const Field& field : fields_) {
@@ -462,16 +452,8 @@ void SampleFeed::finish(Slot& slot, RowWorker& worker) const {
   }
   for (size_t p = 0; p < parts_.size(); ++p)
     parts_[p].part->finish(options_.batch, batch.length, row_places(slot, p, 0, worker));
-  for (const auto& [from, to] : mixed_) {
-    const std::byte* const own = array(slot, from);
-    std::byte* const other = array(slot, to);
-    const size_t size = batch.arrays[from].size(), row = slot.rows[from];
-    std::memcpy(other, own, size);
-    if (batch.valid == 0) continue;
-    const size_t rest = row * static_cast<size_t>(batch.valid - 1);
-    std::memcpy(other, own + rest, row);
-    std::memcpy(other + row, own, rest);
-  }
+  for (const auto& [from, to] : mixed_)
+    copy_mixed(batch.arrays[from], slot.rows[from], batch.valid, array(slot, to));
   if (!mixing_) return;
   auto* const shares = reinterpret_cast<float*>(array(slot, fields_.size() - 1 - (weighted_ ? 1 : 0)));
   std::fill_n(shares, options_.batch, share);
@@ -487,7 +469,7 @@ std::vector<Field> feed_fields(const std::vector<NamedPart>& parts, bool weighte
       if (each.target) mixed.push_back({"mixed." + each.prefix + field.name, field.type});
     }
   const Type numbers{f32, {Dim::named("batch")}};
-  if (mixes_samples(parts)) {
+  if (mixing_part(parts)) {
     fields.insert(fields.end(), mixed.begin(), mixed.end());
     fields.push_back({"mix", numbers});
   }

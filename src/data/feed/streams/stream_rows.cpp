@@ -24,11 +24,7 @@ size_t stream_row_bytes(const Field& field) {
 StreamRows::StreamRows(std::vector<NamedPart> parts, bool weighted)
     : parts_(std::move(parts)), fields_(feed_fields(parts_, weighted)), weighted_(weighted) {
   constexpr size_t alignment = 16;
-  for (size_t p = 0; p < parts_.size(); ++p) {
-    if (!parts_[p].part->mixes()) continue;
-    if (mixing_) fail<InputError>("mix: only one of several inputs can mix samples; leave it to one of them");
-    mixing_ = p;
-  }
+  mixing_ = mixing_part(parts_);
   size_t array = 0;
   for (size_t p = 0; p < parts_.size(); ++p)
     for (const Field& field : parts_[p].part->fields()) {
@@ -129,16 +125,10 @@ void StreamRows::finish(Arrays& arrays, int64_t batch, int64_t count, const Samp
     parts_[p].part->finish(batch, 0, arrays_of(arrays, p, 0, worker));
   if (!mixing_) return;
   std::fill_n(reinterpret_cast<float*>(arrays[mix_array_].data()), batch, share);
-  for (const Place& each : places_) {
-    if (each.mixed == 0) continue;
-    const std::byte* const own = arrays[each.array].data();
-    std::byte* const other = arrays[each.mixed].data();
-    std::memcpy(other, own, arrays[each.array].size());
-    if (count == 0) continue;
-    const size_t rest = each.size * static_cast<size_t>(count - 1);
-    std::memcpy(other, own + rest, each.size);
-    std::memcpy(other + each.size, own, rest);
-  }
+  for (const Place& each : places_)
+    if (each.mixed != 0)
+      copy_mixed({arrays[each.array].data(), arrays[each.array].size()}, each.size, count,
+                 arrays[each.mixed].data());
 }
 
 }  // namespace millrace::data
