@@ -9,25 +9,13 @@
 
 #include "base/format.h"
 #include "data/codecs/pictures/png.h"
+#include "data/codecs/text/unicode.h"
 #include "data/tools/letters.h"
 
 namespace millrace::data {
 namespace {
 
 constexpr int gap = 2, least_side = 96, text_size = 12, text_height = 16, baseline = 12;
-
-/// The code point that begins at `at`, which moves on behind it; what is no UTF-8 becomes U+FFFD.
-char32_t next_code_point(const std::string& text, size_t& at) {
-  const auto first = static_cast<uint8_t>(text[at++]);
-  const int more = first < 0x80 ? 0 : first >> 5 == 6 ? 1 : first >> 4 == 14 ? 2 : first >> 3 == 30 ? 3 : -1;
-  if (more < 0) return 0xfffd;
-  char32_t point = more == 0 ? first : first & (0x3f >> more);
-  for (int i = 0; i < more; ++i) {
-    if (at >= text.size() || (static_cast<uint8_t>(text[at]) & 0xc0) != 0x80) return 0xfffd;
-    point = point << 6 | (static_cast<uint8_t>(text[at++]) & 0x3f);
-  }
-  return point;
-}
 
 /// Draws lines of text, where the machine has a typeface to draw them in.
 class LabelPen {
@@ -51,7 +39,7 @@ class LabelPen {
   void draw(const std::string& text, int top, int left, int width, Picture& sheet) const {
     int x = left;
     for (size_t at = 0; at < text.size();) {
-      const char32_t point = next_code_point(text, at);
+      const char32_t point = next_character(text, at);
       if (FT_Load_Char(face_, point < 0x20 ? U' ' : point, FT_LOAD_RENDER) != 0) continue;
       const FT_GlyphSlot glyph = face_->glyph;
       const int advance = static_cast<int>(glyph->advance.x >> 6);

@@ -7,7 +7,8 @@
 
 namespace millrace::data {
 
-/// The character at `at`, which moves behind it. `text` must be well-formed.
+/// The character at `at`, which moves behind it; U+FFFD of an ill-formed part (the longest beginning of a
+/// character, else a byte).
 char32_t next_character(std::string_view text, size_t& at);
 /// The character that ends at `at`, which moves to its beginning.
 char32_t previous_character(std::string_view text, size_t& at);
@@ -20,7 +21,7 @@ inline size_t utf8_size(char first) {
 int64_t count_characters(std::string_view text);
 
 bool well_formed(std::string_view text);
-/// Each ill-formed part (the longest beginning of a character, else a byte) becomes U+FFFD.
+/// Each ill-formed part becomes U+FFFD.
 std::string make_well_formed(std::string_view text);
 inline bool ascii(std::string_view text) {
   for (const char c : text)
