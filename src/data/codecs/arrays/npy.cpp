@@ -218,16 +218,11 @@ Array parse_npy(std::span<const uint8_t> bytes) {
 
 std::vector<uint8_t> encode_npy(const Array& array) {
   const Array written = array.dtype() == bf16 ? array.converted(f32) : array;
-  const DType dtype = written.dtype();
-  const char kind = dtype.is_bool()                    ? 'b'
-                    : dtype.is_float()                 ? 'f'
-                    : dtype.kind == Kind::unsigned_int ? 'u'
-                                                       : 'i';
   std::string shape;
   for (const Dim& dim : written.shape()) shape += fmt::format("{}{}", shape.empty() ? "" : ", ", dim.size());
   if (written.shape().rank() == 1) shape += ',';
-  std::string header = fmt::format("{{'descr': '{}{}{}', 'fortran_order': False, 'shape': ({}), }}",
-                                   dtype.bytes() == 1 ? '|' : '<', kind, dtype.bytes(), shape);
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
+                                   numpy_type_of(written.dtype(), "an array").descr(), shape);
   header.append(63 - (npy_magic.size() + 4 + header.size()) % 64, ' ');
   header += '\n';
   std::vector<uint8_t> out(npy_magic.begin(), npy_magic.end());

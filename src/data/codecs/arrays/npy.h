@@ -17,7 +17,8 @@ namespace millrace::data {
 /// Numbers and bools, little-endian, in either order of dimensions (numpy_type.h says what is widened).
 /// Object arrays are refused: reading them would run code.
 Array parse_npy(std::span<const uint8_t> bytes);
-/// Version 1.0, as numpy.save writes it; bf16 as f32, which NumPy has no type for.
+/// Version 1.0, as numpy.save writes it; bf16, which NumPy has no type for, as f32. InputError for narrower
+/// numbers that it has none for either.
 std::vector<uint8_t> encode_npy(const Array& array);
 
 /// The names of the arrays, without ".npy".
