@@ -1,9 +1,10 @@
 #include "data/encode/table_state.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <limits>
+
+#include "base/words.h"
 
 namespace millrace::data {
 
@@ -39,8 +40,7 @@ int yes_or_no(std::string_view text) {
   constexpr std::string_view yes[] = {"yes", "true", "t", "y", "on"}, no[] = {"no", "false", "f", "n", "off"};
   constexpr size_t longest = 5;
   if (text.empty() || text.size() > longest) return -1;
-  std::string small(text);
-  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string small = lower_case(std::string(text));
   if (std::find(std::begin(yes), std::end(yes), small) != std::end(yes)) return 1;
   return std::find(std::begin(no), std::end(no), small) != std::end(no) ? 0 : -1;
 }

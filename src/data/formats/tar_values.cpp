@@ -169,9 +169,7 @@ bool split_key(std::string_view name, std::string_view& key, std::string& extens
   if (dot == 0 || dot == std::string_view::npos || (file.starts_with("__") && file.ends_with("__")))
     return false;
   key = name.substr(0, name.size() - file.size() + dot);
-  extension = file.substr(dot + 1);
-  for (char& c : extension)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  extension = lower_case(std::string(file.substr(dot + 1)));
   return true;
 }
 

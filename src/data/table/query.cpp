@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/format.h"
+#include "base/words.h"
 
 namespace millrace::data {
 
@@ -16,13 +17,6 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool begins_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
          static_cast<unsigned char>(c) >= 0x80;
-}
-
-std::string lower(std::string_view word) {
-  std::string out(word);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
 }
 
 }  // namespace
@@ -54,7 +48,7 @@ class QueryParser {
     size_t end = at_;
     while (end < text_.size() && (begins_name(text_[end]) || is_digit(text_[end]) || text_[end] == '.'))
       ++end;
-    if (lower(std::string_view(text_).substr(at_, end - at_)) != wanted) return false;
+    if (lower_case(text_.substr(at_, end - at_)) != wanted) return false;
     at_ = end;
     return true;
   }
@@ -162,7 +156,7 @@ class QueryParser {
       operand.what = Operand::What::column;
       operand.text = text_.substr(begin, at_ - begin);
       for (const char* reserved : {"and", "or", "not", "in", "like"})
-        if (lower(operand.text) == reserved)
+        if (lower_case(operand.text) == reserved)
           query_.fail_at(begin, fmt::format("a column or a value is missing before \"{}\"", operand.text));
     } else {
       number(operand);
