@@ -4,10 +4,10 @@
 #include <limits>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include <millrace/dataset.h>
 
+#include "base/text_hash.h"
 #include "data/encode/table_encoder.h"
 #include "data/encode/table_state.h"
 
@@ -18,7 +18,7 @@ struct TableSeen {
   int64_t numbers = 0, missing = 0;
   int64_t dates = 0;  // of whole numbers: those that could be one, 20241231
   double mean = 0, squares = 0;
-  std::unordered_map<std::string, int64_t, TextHash, std::equal_to<>> times;  // of texts; not of missing ones
+  TextMap<int64_t> times;  // of texts; not of missing ones
   /// Of numbers: do they grow from row to row; the first and the last; the least and the most; is any of them
   /// not whole (of days: a time of day)?
   bool growing = true, hours = false;

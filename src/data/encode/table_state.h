@@ -5,22 +5,17 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
-#include <xxhash.h>
 
 #include <millrace/dataset.h>
 
+#include "base/text_hash.h"
 #include "data/encode/table_layout.h"
 
 namespace millrace::data {
 
-struct TextHash {
-  using is_transparent = void;
-  size_t operator()(std::string_view text) const { return XXH3_64bits(text.data(), text.size()); }
-};
 /// Ids of texts.
-using TextIds = std::unordered_map<std::string, int64_t, TextHash, std::equal_to<>>;
+using TextIds = TextMap<int64_t>;
 
 struct TableState {
   std::vector<TableDense> dense;

@@ -8,21 +8,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/format.h"
+#include "base/text_hash.h"
 
 namespace millrace::data {
 
-/// Maps of texts that are asked by views.
-struct TextHash {
-  using is_transparent = void;
-  size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-};
-template <typename T>
-using TextMap = std::unordered_map<std::string, T, TextHash, std::equal_to<>>;
 using Vocabulary = TextMap<int32_t>;
 
 /// An object of the file with its place, "model.vocab"; the errors of a file's content are InputErrors that

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/parallel_for.h"
+#include "base/text_hash.h"
 #include "data/codecs/sounds/sound.h"
 #include "data/codecs/sounds/sound_text.h"
 #include "data/tools/statistics/statistics.h"
@@ -55,10 +56,7 @@ class Times {
   }
 
  private:
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
-  std::unordered_map<std::string, int64_t, Hash, std::equal_to<>> texts_;
+  TextMap<int64_t> texts_;
   std::unordered_map<int64_t, int64_t> numbers_;
   bool many_ = false;
 };
