@@ -6,6 +6,7 @@
 #include "data/codecs/pictures/picture.h"
 #include "data/formats/idx.h"
 #include "data/formats/write_spool.h"
+#include "data/table/contents.h"
 
 namespace millrace::data::idx {
 namespace {
@@ -136,16 +137,11 @@ class IdxWriter final : public DatasetWriter {
   }
 
   void add_picture(const Value& value) {
-    Picture picture;
-    if (const auto* pixels = std::get_if<Pixels>(&value)) {
-      picture = {pixels->height, pixels->width, pixels->channels, {}};
-      picture.pixels.assign(pixels->bytes.view().begin(), pixels->bytes.view().end());
-    } else if (const auto* bytes = std::get_if<Bytes>(&value)) {
-      if (const std::string wrong = decode_picture(bytes->view(), picture); !wrong.empty())
-        fail<InputError>("{}: sample {} is no good picture: {}", path_, count_, wrong);
-    } else {
+    if (std::holds_alternative<std::monostate>(value))
       fail<InputError>("{}: sample {} has no picture; IDX keeps one for each", path_, count_);
-    }
+    Picture picture;
+    if (const std::string wrong = decode_picture(stored_picture(value), picture); !wrong.empty())
+      fail<InputError>("{}: sample {} is no good picture: {}", path_, count_, wrong);
     std::vector<int64_t> shape = {picture.height, picture.width};
     if (picture.channels != 1) shape.push_back(picture.channels);
     require_same(0x08, shape, "a picture of " + picture.size_text());
