@@ -104,11 +104,7 @@ std::string PictureMaker::make(const StoredPicture& sample, int64_t index,
 
 std::string PictureMaker::versions_of(const Picture& picture, int64_t index,
                                       std::vector<PackedPicture>& out) const {
-  StoredPicture raw;
-  raw.bytes = picture.pixels;
-  raw.height = picture.height;
-  raw.width = picture.width;
-  raw.channels = picture.channels;
+  const StoredPicture raw({picture.pixels, nullptr}, picture.height, picture.width, picture.channels);
   const Extent whole{picture.channels, picture.height, picture.width};
   std::vector<uint8_t> planes, result, scratch;
   PictureReader reader;
