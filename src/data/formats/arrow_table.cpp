@@ -166,8 +166,7 @@ class ArrowTable final : public Dataset {
   }
 
   const Batch& batch_of(int64_t row) const {
-    return *std::prev(std::upper_bound(batches_.begin(), batches_.end(), row,
-                                       [](int64_t r, const Batch& batch) { return r < batch.first; }));
+    return *std::prev(std::ranges::upper_bound(batches_, row, {}, &Batch::first));
   }
 
   static void append(const std::shared_ptr<const ColumnValues>& from, int64_t begin, int64_t end,

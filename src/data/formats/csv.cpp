@@ -340,8 +340,7 @@ class Csv final : public Dataset {
   }
 
   const Chunk& chunk_of(int64_t row) const {
-    return *std::prev(std::upper_bound(chunks_.begin(), chunks_.end(), row,
-                                       [](int64_t r, const Chunk& chunk) { return r < chunk.first_row; }));
+    return *std::prev(std::ranges::upper_bound(chunks_, row, {}, &Chunk::first_row));
   }
 
   /// The bytes of rows first to last - 1, all of this chunk.

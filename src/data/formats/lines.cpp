@@ -64,8 +64,7 @@ Lines::Lines(std::vector<std::shared_ptr<const RandomAccessFile>> files, bool (*
 }
 
 const Lines::Chunk& Lines::chunk_of(int64_t line) const {
-  return *std::prev(std::upper_bound(chunks_.begin(), chunks_.end(), line,
-                                     [](int64_t l, const Chunk& chunk) { return l < chunk.first; }));
+  return *std::prev(std::ranges::upper_bound(chunks_, line, {}, &Chunk::first));
 }
 
 SampleExtent Lines::extent(int64_t line) const {
