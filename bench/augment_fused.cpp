@@ -147,8 +147,9 @@ void measure(int64_t size, int64_t batch, Chain chain, const char* name) {
         std::copy_n(from, extent.bytes(), out);
       }
       if (!chain.colours) continue;
-      data::brightness(extent, out, c.brightness);
-      if (chain.contrast) data::contrast(extent, out, c.contrast);
+      data::look_up(data::brightness_table(c.brightness), out, extent.bytes());
+      if (chain.contrast)
+        data::look_up(data::contrast_table(extent, out, c.contrast), out, extent.bytes());
       data::saturation(extent, out, c.saturation);
     }
   };

@@ -51,17 +51,18 @@ void automatic_change(const AutomaticReach& reach, uint32_t kind, uint32_t step,
       other.assign(planes, planes + extent.bytes());
       return warp(extent, other.data(), planes, projection(kind, sign * strength * amounts[kind], extent), 0);
     case 6:
-      return brightness(extent, planes, factor);
+      return look_up(brightness_table(factor), planes, extent.bytes());
     case 7:
       return saturation(extent, planes, factor);
     case 8:
-      return contrast(extent, planes, factor);
+      return look_up(contrast_table(extent, planes, factor), planes, extent.bytes());
     case 9:
       return sharpness(extent, planes, factor);
     case 10:
-      return posterize(extent, planes, 8 - static_cast<int>(std::nearbyint(strength * reach.posterize)));
+      return look_up(posterize_table(8 - static_cast<int>(std::nearbyint(strength * reach.posterize))),
+                     planes, extent.bytes());
     case 11:
-      return solarize(extent, planes, 255 * (1 - strength));
+      return look_up(solarize_table(255 * (1 - strength)), planes, extent.bytes());
     case 12:
       return autocontrast(extent, planes);
     default:

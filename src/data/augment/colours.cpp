@@ -22,10 +22,6 @@ Table blend_with(int other, double factor) {
   return table;
 }
 
-void look_up(const Table& table, uint8_t* values, size_t count) {
-  colour_loops().look_up(table.data(), values, static_cast<int64_t>(count), values);
-}
-
 std::array<int64_t, 256> histogram(const uint8_t* plane, size_t count) {
   // Four, by turns, so that equal neighbours need not wait for each other.
   std::array<std::array<uint32_t, 256>, 4> counts{};
@@ -54,11 +50,11 @@ const ColourLoops& colour_loops() {
   return best;
 }
 
-Table brightness_table(double factor) { return blend_with(0, factor); }
-
-void brightness(const Extent& extent, uint8_t* planes, double factor) {
-  look_up(brightness_table(factor), planes, extent.bytes());
+void look_up(const Table& table, uint8_t* values, size_t count) {
+  colour_loops().look_up(table.data(), values, static_cast<int64_t>(count), values);
 }
+
+Table brightness_table(double factor) { return blend_with(0, factor); }
 
 Table contrast_table(const Extent& extent, const uint8_t* planes, double factor) {
   const size_t count = extent.plane();
@@ -69,10 +65,6 @@ Table contrast_table(const Extent& extent, const uint8_t* planes, double factor)
     for (size_t i = 0; i < count; ++i) sum += planes[i];
   const int mean = static_cast<int>(static_cast<double>(sum) / static_cast<double>(count) + 0.5);
   return blend_with(mean, factor);
-}
-
-void contrast(const Extent& extent, uint8_t* planes, double factor) {
-  look_up(contrast_table(extent, planes, factor), planes, extent.bytes());
 }
 
 void saturation(const Extent& extent, uint8_t* planes, double factor) {
@@ -107,18 +99,10 @@ Table solarize_table(double threshold) {
   return table;
 }
 
-void solarize(const Extent& extent, uint8_t* planes, double threshold) {
-  look_up(solarize_table(threshold), planes, extent.bytes());
-}
-
 Table posterize_table(int bits) {
   Table table;
   for (int i = 0; i < 256; ++i) table[i] = static_cast<uint8_t>(i & (0xff << (8 - bits)));
   return table;
-}
-
-void posterize(const Extent& extent, uint8_t* planes, int bits) {
-  look_up(posterize_table(bits), planes, extent.bytes());
 }
 
 void equalize(const Extent& extent, uint8_t* planes) {

@@ -1,7 +1,8 @@
-// Changes of colours with the arithmetic of Pillow's ImageEnhance and ImageOps, in place; shared by
-// augmentations.
+// Changes of colours with the arithmetic of Pillow's ImageEnhance and ImageOps, in place or as tables; shared
+// by augmentations.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "data/augment/augment.h"
@@ -9,12 +10,13 @@
 
 namespace millrace::data {
 
+/// Each value becomes what a table, such as those below, has for it.
+void look_up(const Table& table, uint8_t* values, size_t count);
+
 /// ImageEnhance: 0 black, 1 as it is, 2 twice as bright.
 Table brightness_table(double factor);
-void brightness(const Extent& extent, uint8_t* planes, double factor);
 /// 0: the mean grey of this picture everywhere.
 Table contrast_table(const Extent& extent, const uint8_t* planes, double factor);
-void contrast(const Extent& extent, uint8_t* planes, double factor);
 /// 0: grey. Grey pictures stay.
 void saturation(const Extent& extent, uint8_t* planes, double factor);
 /// 0: smoothed, 2: sharpened.
@@ -24,10 +26,8 @@ void hue(const Extent& extent, uint8_t* planes, double turn);
 
 /// Values from the threshold on are inverted.
 Table solarize_table(double threshold);
-void solarize(const Extent& extent, uint8_t* planes, double threshold);
 /// Keeps so many of the 8 bits.
 Table posterize_table(int bits);
-void posterize(const Extent& extent, uint8_t* planes, int bits);
 /// A flat histogram, each channel for itself.
 void equalize(const Extent& extent, uint8_t* planes);
 /// The darkest value becomes 0 and the brightest 255, each channel for itself.

@@ -53,13 +53,13 @@ Bytes changed(const StoredChange& wanted) {
   Bytes out = in;
   const auto& n = wanted.numbers;
   const std::string& what = wanted.operation;
-  if (what == "brightness") brightness(extent, out.data(), n[0]);
-  if (what == "contrast") contrast(extent, out.data(), n[0]);
+  if (what == "brightness") look_up(brightness_table(n[0]), out.data(), extent.bytes());
+  if (what == "contrast") look_up(contrast_table(extent, in.data(), n[0]), out.data(), extent.bytes());
   if (what == "saturation") saturation(extent, out.data(), n[0]);
   if (what == "sharpness") sharpness(extent, out.data(), n[0]);
   if (what == "hue") hue(extent, out.data(), n[0]);
-  if (what == "solarize") solarize(extent, out.data(), n[0]);
-  if (what == "posterize") posterize(extent, out.data(), static_cast<int>(n[0]));
+  if (what == "solarize") look_up(solarize_table(n[0]), out.data(), extent.bytes());
+  if (what == "posterize") look_up(posterize_table(static_cast<int>(n[0])), out.data(), extent.bytes());
   if (what == "equalize") equalize(extent_of(in), out.data());
   if (what == "autocontrast") autocontrast(extent, out.data());
   if (what == "blur") gaussian_blur(extent, out.data(), static_cast<int>(n[0]), n[1]);
@@ -222,6 +222,11 @@ std::set<Bytes> automatic_results(const Bytes& in, const PublishedRange& range, 
     change(many, out.data(), amounts...);
     results.insert(out);
   };
+  const auto by = [&](const Table& table) {
+    Bytes out = in;
+    look_up(table, out.data(), out.size());
+    results.insert(out);
+  };
   for (const double sign : {-1.0, 1.0}) {
     const double lean = std::atan(sign * share * range.shear) * (180 / 3.14159265358979323846),
                  move = std::trunc(sign * share * range.pixels);
@@ -230,11 +235,13 @@ std::set<Bytes> automatic_results(const Bytes& in, const PublishedRange& range, 
     place({0, 0}, 0, {move, 0}, {0, 0});
     place({0, 0}, 0, {0, move}, {0, 0});
     place({12, 12}, sign * share * range.degrees, {0, 0}, {0, 0});
-    for (const auto change : {brightness, saturation, contrast, sharpness})
-      colour(change, 1 + sign * share * range.enhance);
+    const double factor = 1 + sign * share * range.enhance;
+    for (const auto change : {saturation, sharpness}) colour(change, factor);
+    by(brightness_table(factor));
+    by(contrast_table(many, in.data(), factor));
   }
-  colour(posterize, 8 - static_cast<int>(std::nearbyint(share * (8 - range.bits))));
-  colour(solarize, 255 * (1 - share));
+  by(posterize_table(8 - static_cast<int>(std::nearbyint(share * (8 - range.bits)))));
+  by(solarize_table(255 * (1 - share)));
   colour(autocontrast);
   colour(equalize);
   return results;
@@ -244,7 +251,7 @@ std::set<Bytes> automatic_results(const Bytes& in, const PublishedRange& range, 
 
 TEST_CASE("the contrast of a grey picture is around the mean of its own pixels") {
   Bytes bytes = {100, 50, 255};  // a picture of two, and what lies behind it
-  contrast(Extent{1, 1, 2}, bytes.data(), 0);
+  look_up(contrast_table({1, 1, 2}, bytes.data(), 0), bytes.data(), 2);
   CHECK(bytes == Bytes{75, 75, 255});
 }
 
