@@ -66,16 +66,11 @@ std::vector<std::string> expand_paths(const std::string& pattern) {
   std::vector<std::string> braced, paths;
   expand_braces(pattern, 0, braced);
   for (const std::string& item : braced) {
-    if (is_remote_pattern(item)) {
-      const std::vector<std::string> found = list_remote(item);
-      paths.insert(paths.end(), found.begin(), found.end());
-      continue;
-    }
-    if (is_elsewhere(item) || item.find_first_of("*?[") == std::string::npos) {
-      paths.push_back(item);
-      continue;
-    }
-    const std::vector<std::string> found = expand_wildcards(item);
+    std::vector<std::string> found = {item};
+    if (is_remote_pattern(item))
+      found = list_remote(item);
+    else if (!is_elsewhere(item) && item.find_first_of("*?[") != std::string::npos)
+      found = expand_wildcards(item);
     paths.insert(paths.end(), found.begin(), found.end());
   }
   if (paths.empty()) fail<InputError>("{}: matches no file; check the pattern", pattern);
