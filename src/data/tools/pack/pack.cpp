@@ -242,10 +242,4 @@ std::vector<PackResult> pack(const std::vector<PackPart>& parts, const fs::path&
   return results;
 }
 
-PackResult pack(const Dataset& set, const fs::path& out, const std::string& name,
-                const PackOptions& options) {
-  const std::shared_ptr<const Dataset> borrowed(std::shared_ptr<const Dataset>(), &set);
-  return pack({PackPart{borrowed, name}}, out, options).at(0);
-}
-
 }  // namespace millrace::data

@@ -35,8 +35,5 @@ struct PackPart {
 /// '/' or a dot, options out of their range; IoError when the disk is full. Empty when `stop` ended it.
 std::vector<PackResult> pack(const std::vector<PackPart>& parts, const std::filesystem::path& out,
                              const PackOptions& options = {});
-/// One part; nothing may stop it.
-PackResult pack(const Dataset& set, const std::filesystem::path& out, const std::string& name,
-                const PackOptions& options = {});
 
 }  // namespace millrace::data

@@ -19,6 +19,7 @@
 #include "data/tools/pack/pack_journal.h"
 #include "data/tools/pack/pack_samples.h"
 #include "support/labelled.h"
+#include "support/packed.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 

@@ -11,6 +11,7 @@
 #include "data/codecs/pictures/picture.h"
 #include "data/formats/shard_index.h"
 #include "support/labelled.h"
+#include "support/packed.h"
 #include "support/pictures.h"
 #include "support/temp_folder.h"
 
