@@ -45,7 +45,7 @@ class TarReader final : public Reader {
         return fmt::format("{}: there is {} where {} should be", shard_.string(), member.name, name);
       ++at_;
       const auto content = bytes_.view().subspan(member.offset, member.size);
-      if (!std::equal(content.begin(), content.end(), wanted.content.begin(), wanted.content.end()))
+      if (!std::ranges::equal(content, wanted.content))
         return fmt::format("{}:{}: {} bytes of checksum {:08x}, of the source come {} of {:08x}",
                            shard_.string(), name, content.size(), crc32c(content.data(), content.size()),
                            wanted.content.size(), crc32c(wanted.content.data(), wanted.content.size()));
@@ -91,18 +91,14 @@ class TarReader final : public Reader {
   size_t at_ = 0, next_ = 0;
 };
 
-bool equal(std::span<const uint8_t> a, std::span<const uint8_t> b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end());
-}
-
 /// Numbers up to what 32 bits hold; kinds that a format changes (an array, a list) are compared by their
 /// texts.
 bool equal(const Value& a, const Value& b, ColumnKind kind) {
   if (const auto* x = std::get_if<Bytes>(&a), *y = std::get_if<Bytes>(&b); x && y)
-    return equal(x->view(), y->view());
+    return std::ranges::equal(x->view(), y->view());
   if (const auto* x = std::get_if<Pixels>(&a), *y = std::get_if<Pixels>(&b); x && y)
     return x->height == y->height && x->width == y->width && x->channels == y->channels &&
-           equal(x->bytes.view(), y->bytes.view());
+           std::ranges::equal(x->bytes.view(), y->bytes.view());
   if (const auto* x = std::get_if<double>(&a), *y = std::get_if<double>(&b); x && y)
     return static_cast<float>(*x) == static_cast<float>(*y) || (*x != *x && *y != *y);
   if (std::holds_alternative<Array>(a) || std::holds_alternative<Array>(b) || kind == ColumnKind::json)
