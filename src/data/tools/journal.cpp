@@ -34,7 +34,10 @@ Journal::Journal(std::filesystem::path path, const std::string& identity,
   std::error_code ignored;
   if (path_.has_parent_path()) std::filesystem::create_directories(path_.parent_path(), ignored);
   if (read(identity, each, replaced)) return;
-  begin(identity);
+  file_.reset(std::fopen(path_.c_str(), "wb"));
+  if (!file_) fail_writing(path_, "write it", errno);
+  write(journal_magic);
+  add(identity);
 }
 
 bool Journal::read(const std::string& identity, const std::function<void(std::string_view)>& each,
@@ -69,13 +72,6 @@ bool Journal::read(const std::string& identity, const std::function<void(std::st
   file_.reset(std::fopen(path_.c_str(), "ab"));
   if (!file_) fail_writing(path_, "open it", errno);
   return true;
-}
-
-void Journal::begin(const std::string& identity) {
-  file_.reset(std::fopen(path_.c_str(), "wb"));
-  if (!file_) fail_writing(path_, "write it", errno);
-  write(journal_magic);
-  add(identity);
 }
 
 void Journal::write(std::string_view bytes) {

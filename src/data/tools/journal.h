@@ -33,9 +33,8 @@ class Journal {
   void remove();
 
  private:
-  void begin(const std::string& identity);
   void write(std::string_view bytes);
-  /// Where the last whole record ends; nullopt when it is none of this identity.
+  /// Opens it behind its last whole record; false when there is none of this identity.
   bool read(const std::string& identity, const std::function<void(std::string_view)>& each, bool& replaced);
 
   struct Close {
