@@ -68,7 +68,7 @@ std::vector<Value> values_of(const Dataset& set, const SplitRule& rule) {
     const auto read =
         std::make_shared<const ColumnValues>(std::move(read_columns(set, first, count, {&*found, 1})[0]));
     for (int64_t i = 0; i < count; ++i) {
-      Value value = read->has(static_cast<size_t>(i)) ? value_at(read, static_cast<size_t>(i)) : Value();
+      Value value = value_at(read, static_cast<size_t>(i));
       const auto* real = std::get_if<double>(&value);
       if (std::holds_alternative<std::monostate>(value) || (real && std::isnan(*real)))
         fail<InputError>("{} has no '{}' to split by; give it one, or leave such samples out: {} \"{}\"",
