@@ -64,6 +64,9 @@ class RandomAccessFile {
   std::string path_;
 };
 
+/// Of a data set, one after the other.
+using Files = std::vector<std::shared_ptr<const RandomAccessFile>>;
+
 /// Bytes in memory as a file: what a compressed file holds. `path` is for messages, `version` is the packed
 /// file's.
 std::shared_ptr<const RandomAccessFile> memory_file(const std::string& path, Bytes bytes,

@@ -27,7 +27,7 @@ MILLRACE_FORMAT(arrow){
     .matches = [](std::string_view, std::span<const uint8_t> head) {
       return has_at(head, 0, "ARROW1") || has_at(head, 0, "FEA1") || is_stream(head);
     },
-    .open = [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files) {
+    .open = [](const std::string& path, Files files) {
       const auto kind_of = [](const RandomAccessFile& file) {
         const Bytes head = file.read(0, std::min<uint64_t>(file.size(), 8));
         if (has_at(head.view(), 0, "FEA1"))

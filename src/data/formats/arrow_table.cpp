@@ -55,8 +55,7 @@ size_t memory_of(const ColumnValues& values) {
 
 class ArrowTable final : public Dataset {
  public:
-  ArrowTable(FileKind kind, const std::string& path,
-             std::vector<std::shared_ptr<const RandomAccessFile>> files)
+  ArrowTable(FileKind kind, const std::string& path, Files files)
       : Dataset(path), files_(std::move(files)) {
     for (size_t f = 0; f < files_.size(); ++f) {
       inputs_.push_back(std::make_shared<ModuleInput>(files_[f]));
@@ -248,7 +247,7 @@ class ArrowTable final : public Dataset {
     }
   }
 
-  std::vector<std::shared_ptr<const RandomAccessFile>> files_;
+  Files files_;
   std::vector<std::shared_ptr<ModuleInput>> inputs_;
   std::vector<std::unique_ptr<arrow_module::Reader>> readers_;
   std::vector<Batch> batches_;
@@ -287,8 +286,7 @@ const arrow_module::Module& load_arrow() {
   return *module;
 }
 
-std::unique_ptr<Dataset> open_arrow_table(FileKind kind, const std::string& path,
-                                          std::vector<std::shared_ptr<const RandomAccessFile>> files) {
+std::unique_ptr<Dataset> open_arrow_table(FileKind kind, const std::string& path, Files files) {
   return std::make_unique<ArrowTable>(kind, path, std::move(files));
 }
 

@@ -47,8 +47,7 @@ struct Header {
 
 class Beton final : public Dataset {
  public:
-  Beton(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-      : Dataset(path), files_(std::move(files)) {
+  Beton(const std::string& path, Files files) : Dataset(path), files_(std::move(files)) {
     for (size_t f = 0; f < files_.size(); ++f) add_file(f);
   }
 
@@ -274,7 +273,7 @@ class Beton final : public Dataset {
     return std::prev(after)->second;
   }
 
-  std::vector<std::shared_ptr<const RandomAccessFile>> files_;
+  Files files_;
   std::vector<Field> fields_;
   uint64_t stride_ = 0;
   std::vector<Part> parts_;

@@ -35,8 +35,7 @@ struct Chunk {
 
 class Csv final : public Dataset {
  public:
-  Csv(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
-      const OpenOptions& options)
+  Csv(const std::string& path, Files files, const OpenOptions& options)
       : Dataset(path), files_(std::move(files)), missing_(options.missing) {
     for (size_t f = 0; f < files_.size(); ++f) open_file(f, options);
     for (Chunk& chunk : chunks_) {
@@ -428,7 +427,7 @@ class Csv final : public Dataset {
     return true;
   }
 
-  std::vector<std::shared_ptr<const RandomAccessFile>> files_;
+  Files files_;
   std::vector<Chunk> chunks_;
   int64_t count_ = 0;
   CsvDialect dialect_;
@@ -457,10 +456,11 @@ MILLRACE_FORMAT(csv){
       return ends_with(path, {".csv", ".tsv", ".tab", ".psv", ".data"}) &&
              std::find(head.begin(), head.end(), 0) == head.end();
     },
-    .open = [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-        -> std::unique_ptr<Dataset> { return std::make_unique<Csv>(path, std::move(files), OpenOptions()); },
+    .open = [](const std::string& path, Files files) -> std::unique_ptr<Dataset> {
+      return std::make_unique<Csv>(path, std::move(files), OpenOptions());
+    },
     .create = create_csv,
-    .open_known = [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
+    .open_known = [](const std::string& path, Files files,
                      const OpenOptions& options) -> std::unique_ptr<Dataset> {
       return std::make_unique<Csv>(path, std::move(files), options);
     },

@@ -262,8 +262,7 @@ MILLRACE_FORMAT(folder){
     .doc = "a folder of files, in a folder for each class",
     .place = 130,
     .matches = [](std::string_view, std::span<const uint8_t>) { return false; },
-    .open = [](const std::string& path,
-               std::vector<std::shared_ptr<const RandomAccessFile>>) -> std::unique_ptr<Dataset> {
+    .open = [](const std::string& path, Files) -> std::unique_ptr<Dataset> {
       try {
         return std::make_unique<Folder>(path);
       } catch (const fs::filesystem_error& error) {

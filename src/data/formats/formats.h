@@ -19,8 +19,7 @@ namespace millrace::data {
 
 /// Format::open and Format::create of classes that are made of what these are given.
 template <typename T>
-std::unique_ptr<Dataset> open_as(const std::string& path,
-                                 std::vector<std::shared_ptr<const RandomAccessFile>> files) {
+std::unique_ptr<Dataset> open_as(const std::string& path, Files files) {
   return std::make_unique<T>(path, std::move(files));
 }
 template <typename T>
@@ -48,8 +47,7 @@ std::unique_ptr<DatasetWriter> create_csv(const std::string& path, const std::ve
 std::unique_ptr<DatasetWriter> create_webdataset(const std::string& path, const std::vector<Column>& columns);
 
 /// Tars by their indices (tar_indexed.cpp).
-std::unique_ptr<Dataset> open_indexed_tars(const std::string& path,
-                                           std::vector<std::shared_ptr<const RandomAccessFile>> files,
+std::unique_ptr<Dataset> open_indexed_tars(const std::string& path, Files files,
                                            std::vector<std::shared_ptr<const Index>> indices);
 
 }  // namespace millrace::data

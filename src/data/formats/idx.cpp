@@ -122,8 +122,7 @@ struct Part {
 
 class Idx final : public Dataset {
  public:
-  Idx(const std::string& path, const std::vector<std::shared_ptr<const RandomAccessFile>>& files)
-      : Dataset(path) {
+  Idx(const std::string& path, const Files& files) : Dataset(path) {
     for (const auto& file : files) {
       Part part(file);
       if (!parts_.empty() && (part.type != parts_[0].type || part.shape != parts_[0].shape))
@@ -212,7 +211,7 @@ class Idx final : public Dataset {
 
   std::vector<Part> parts_, labels_;
   std::vector<int64_t> starts_ = {0};
-  std::vector<std::shared_ptr<const RandomAccessFile>> files_;
+  Files files_;
 };
 
 bool matches_idx(std::string_view, std::span<const uint8_t> head) {

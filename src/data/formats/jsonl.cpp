@@ -118,8 +118,7 @@ class MemberKinds final : public nlohmann::json_sax<Json> {
 
 class JsonLines final : public LineDataset {
  public:
-  JsonLines(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-      : LineDataset(path, std::move(files), line_with_text) {
+  JsonLines(const std::string& path, Files files) : LineDataset(path, std::move(files), line_with_text) {
     constexpr int64_t part = 1024;
     using Found = std::vector<std::pair<std::string, JsonTally>>;
     std::vector<Found> list(static_cast<size_t>((count() + part - 1) / part));

@@ -76,8 +76,7 @@ std::string parse_row(std::string_view line, Row& row) {
 
 class LibSvm final : public LineDataset {
  public:
-  LibSvm(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-      : LineDataset(path, std::move(files), has_row) {
+  LibSvm(const std::string& path, Files files) : LineDataset(path, std::move(files), has_row) {
     examine();
     read_queries();
     columns_ = {{"label", whole_labels_ ? ColumnKind::integer : ColumnKind::real}};

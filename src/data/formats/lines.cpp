@@ -29,8 +29,7 @@ uint64_t behind_newline(const RandomAccessFile& file, uint64_t from) {
 
 }  // namespace
 
-Lines::Lines(std::vector<std::shared_ptr<const RandomAccessFile>> files, bool (*wanted)(std::string_view))
-    : files_(std::move(files)) {
+Lines::Lines(Files files, bool (*wanted)(std::string_view)) : files_(std::move(files)) {
   for (size_t f = 0; f < files_.size(); ++f)
     for (uint64_t at = 0; at < files_[f]->size(); at += lines_chunk_bytes) {
       Chunk chunk;
@@ -84,8 +83,7 @@ Bytes Lines::read(int64_t line) const {
   return bytes.text().ends_with('\r') ? bytes.part(0, bytes.size() - 1) : bytes;
 }
 
-LineDataset::LineDataset(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
-                         bool (*wanted)(std::string_view))
+LineDataset::LineDataset(const std::string& path, Files files, bool (*wanted)(std::string_view))
     : Dataset(path), lines_(std::move(files), wanted) {
   if (lines_.count() == 0) fail<InputError>("{}: has no lines; copy it again", path);
 }

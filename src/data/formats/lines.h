@@ -14,7 +14,7 @@ namespace millrace::data {
 class Lines {
  public:
   /// Finds them, by all CPUs. `wanted`: is it one of those to be counted?
-  Lines(std::vector<std::shared_ptr<const RandomAccessFile>> files, bool (*wanted)(std::string_view));
+  Lines(Files files, bool (*wanted)(std::string_view));
 
   int64_t count() const { return count_; }
   std::span<const std::shared_ptr<const RandomAccessFile>> files() const { return files_; }
@@ -33,7 +33,7 @@ class Lines {
   };
   const Chunk& chunk_of(int64_t line) const;
 
-  std::vector<std::shared_ptr<const RandomAccessFile>> files_;
+  Files files_;
   std::vector<Chunk> chunks_;
   int64_t count_ = 0;
 };
@@ -48,8 +48,7 @@ class LineDataset : public Dataset {
 
  protected:
   /// InputError when there are no lines.
-  LineDataset(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
-              bool (*wanted)(std::string_view));
+  LineDataset(const std::string& path, Files files, bool (*wanted)(std::string_view));
   Lines lines_;
 };
 

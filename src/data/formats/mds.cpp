@@ -113,8 +113,7 @@ class MdsIndex {
 
 class Mds final : public Dataset {
  public:
-  Mds(const std::string& path, const std::vector<std::shared_ptr<const RandomAccessFile>>& files)
-      : Dataset(path) {
+  Mds(const std::string& path, const Files& files) : Dataset(path) {
     for (const auto& file : files) {
       const MdsIndex index(*file);
       const Json& shards = index.member(index.json(), "shards");
@@ -160,7 +159,7 @@ class Mds final : public Dataset {
     std::call_once(*files_opened_, [&] {
       for (const auto& shard : shards_)
         if (!shard->compression.empty()) return;
-      std::vector<std::shared_ptr<const RandomAccessFile>> files;
+      Files files;
       for (size_t s = 0; s < shards_.size(); ++s) files.push_back(opened(s));
       files_ = std::move(files);
     });
@@ -361,7 +360,7 @@ class Mds final : public Dataset {
   mutable std::list<std::pair<size_t, uint64_t>> kept_;  // shards and their bytes, the last used first
   mutable uint64_t kept_bytes_ = 0;
   std::unique_ptr<std::once_flag> files_opened_ = std::make_unique<std::once_flag>();
-  mutable std::vector<std::shared_ptr<const RandomAccessFile>> files_;
+  mutable Files files_;
 };
 
 }  // namespace

@@ -19,9 +19,8 @@ namespace millrace::data {
 namespace {
 
 /// One for each file, all of the same columns; else none.
-std::vector<std::shared_ptr<const Index>> indices_of(
-    const std::vector<std::shared_ptr<const RandomAccessFile>>& files, const Format& format,
-    std::vector<std::string>& notes) {
+std::vector<std::shared_ptr<const Index>> indices_of(const Files& files, const Format& format,
+                                                     std::vector<std::string>& notes) {
   std::vector<std::shared_ptr<const Index>> indices;
   for (const auto& file : files) {
     std::string why;
@@ -143,7 +142,7 @@ std::unique_ptr<Dataset> open_dataset(const std::string& path, const std::vector
     if (!is_elsewhere(item) && !std::filesystem::exists(item, ignored))
       fail<IoError>("{}: no such file or folder; check the path", item);
   }
-  std::vector<std::shared_ptr<const RandomAccessFile>> files;
+  Files files;
   const Format* format = nullptr;
   if (std::error_code ignored;
       paths.size() == 1 && std::filesystem::is_directory(data_file(paths[0]), ignored)) {

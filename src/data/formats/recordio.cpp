@@ -43,8 +43,7 @@ void for_each_part(const RandomAccessFile& file, uint64_t offset, const Visit& v
 
 class RecordIo final : public Dataset {
  public:
-  RecordIo(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-      : Dataset(path), files_(std::move(files)) {
+  RecordIo(const std::string& path, Files files) : Dataset(path), files_(std::move(files)) {
     bool several = false, picture = false;
     for (size_t f = 0; f < files_.size(); ++f) {
       index(f);
@@ -67,8 +66,7 @@ class RecordIo final : public Dataset {
   }
 
   /// By the indices: nothing is read.
-  RecordIo(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
-           const std::vector<std::shared_ptr<const Index>>& indices)
+  RecordIo(const std::string& path, Files files, const std::vector<std::shared_ptr<const Index>>& indices)
       : Dataset(path), files_(std::move(files)) {
     columns_ = indices[0]->columns();
     for (size_t f = 0; f < indices.size(); ++f)
@@ -172,7 +170,7 @@ class RecordIo final : public Dataset {
     return flag;
   }
 
-  std::vector<std::shared_ptr<const RandomAccessFile>> files_;
+  Files files_;
   std::vector<RecordExtent> records_;
 };
 
@@ -280,7 +278,7 @@ MILLRACE_FORMAT(recordio){
     },
     .open = open_as<RecordIo>,
     .create = create_as<RecordIoWriter>,
-    .open_indexed = [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
+    .open_indexed = [](const std::string& path, Files files,
                        std::vector<std::shared_ptr<const Index>> indices) -> std::unique_ptr<Dataset> {
       const auto& columns = indices[0]->columns();
       if (columns.size() != 4 || columns[0].name != "label" || columns[1].name != "id" ||

@@ -39,8 +39,7 @@ std::shared_ptr<const RandomAccessFile> content_of(std::shared_ptr<const RandomA
 
 class ScannedTar final : public TarDataset {
  public:
-  ScannedTar(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-      : TarDataset(path, std::move(files)) {
+  ScannedTar(const std::string& path, Files files) : TarDataset(path, std::move(files)) {
     for (const auto& file : files_) {
       bool plain = true;
       contents_.push_back(content_of(file, plain));
@@ -318,8 +317,8 @@ class ScannedTar final : public TarDataset {
   }
 
   bool plain_ = false, foreign_index_ = false;
-  std::vector<std::shared_ptr<const RandomAccessFile>> contents_;  // unpacked where a tar is compressed,
-  std::vector<bool> stored_;                                       // which these are not
+  Files contents_;            // unpacked where a tar is compressed,
+  std::vector<bool> stored_;  // which these are not
   std::vector<bool> keeps_small_;
   std::string small_;  // contents of small members
   std::vector<Entry> samples_;

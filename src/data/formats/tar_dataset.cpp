@@ -4,8 +4,7 @@
 #include "data/formats/shard_index.h"
 
 namespace millrace::data {
-TarDataset::TarDataset(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-    : Dataset(path), files_(std::move(files)) {}
+TarDataset::TarDataset(const std::string& path, Files files) : Dataset(path), files_(std::move(files)) {}
 
 void TarDataset::add_column(std::string name, ColumnKind kind, TarColumn column) {
   columns_.push_back({std::move(name), kind});

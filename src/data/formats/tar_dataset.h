@@ -30,7 +30,7 @@ class TarDataset : public Dataset {
     std::string extension, part;
     uint32_t number = 0;  // of the extension, as the derived class counts them
   };
-  TarDataset(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files);
+  TarDataset(const std::string& path, Files files);
 
   virtual std::string key(int64_t index) const = 0;
   virtual size_t file_of(int64_t index) const = 0;
@@ -40,7 +40,7 @@ class TarDataset : public Dataset {
   void add_column(std::string name, ColumnKind kind, TarColumn column);
   const TarColumn& tar_column(size_t column) const { return details_.at(column); }
 
-  std::vector<std::shared_ptr<const RandomAccessFile>> files_;
+  Files files_;
   /// Why the folders are no classes, as a whole message; empty when they are.
   std::string folder_fault_;
 

@@ -10,8 +10,7 @@ namespace {
 
 class IndexedTar final : public TarDataset {
  public:
-  IndexedTar(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
-             const std::vector<std::shared_ptr<const Index>>& indices)
+  IndexedTar(const std::string& path, Files files, const std::vector<std::shared_ptr<const Index>>& indices)
       : TarDataset(path, std::move(files)), indexed_(indices) {
     for (const auto& index : indices)
       if (folder_fault_.empty()) folder_fault_ = index->class_fault();
@@ -67,8 +66,7 @@ class IndexedTar final : public TarDataset {
 
 }  // namespace
 
-std::unique_ptr<Dataset> open_indexed_tars(const std::string& path,
-                                           std::vector<std::shared_ptr<const RandomAccessFile>> files,
+std::unique_ptr<Dataset> open_indexed_tars(const std::string& path, Files files,
                                            std::vector<std::shared_ptr<const Index>> indices) {
   return std::make_unique<IndexedTar>(path, std::move(files), indices);
 }

@@ -10,8 +10,7 @@ namespace {
 
 class Text final : public LineDataset {
  public:
-  Text(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-      : LineDataset(path, std::move(files), every_line) {
+  Text(const std::string& path, Files files) : LineDataset(path, std::move(files), every_line) {
     columns_ = {{"text", ColumnKind::text}};
   }
 

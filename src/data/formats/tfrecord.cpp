@@ -172,8 +172,7 @@ struct Survey {
 
 class TfRecord final : public Dataset {
  public:
-  TfRecord(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files)
-      : Dataset(path), files_(std::move(files)) {
+  TfRecord(const std::string& path, Files files) : Dataset(path), files_(std::move(files)) {
     for (size_t f = 0; f < files_.size(); ++f) {
       auto& file = files_[f];
       const Bytes head = file->read(0, std::min<uint64_t>(file->size(), 2));
@@ -194,8 +193,7 @@ class TfRecord final : public Dataset {
   }
 
   /// By the indices: only the first samples are looked at.
-  TfRecord(const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
-           std::vector<std::shared_ptr<const Index>> indices)
+  TfRecord(const std::string& path, Files files, std::vector<std::shared_ptr<const Index>> indices)
       : Dataset(path), files_(std::move(files)), indexed_(indices) {
     columns_ = indices[0]->columns();
     for (const Column& column : columns_)
@@ -460,7 +458,7 @@ class TfRecord final : public Dataset {
     return value;
   }
 
-  std::vector<std::shared_ptr<const RandomAccessFile>> files_;
+  Files files_;
   std::vector<Extent> records_;
   IndexedSamples indexed_;     // instead of records_
   std::set<uint32_t> packed_;  // files that are compressed as a whole
@@ -550,7 +548,7 @@ MILLRACE_FORMAT(tfrecord){
     },
     .open = open_as<TfRecord>,
     .create = create_as<TfRecordWriter>,
-    .open_indexed = [](const std::string& path, std::vector<std::shared_ptr<const RandomAccessFile>> files,
+    .open_indexed = [](const std::string& path, Files files,
                        std::vector<std::shared_ptr<const Index>> indices) -> std::unique_ptr<Dataset> {
       return std::make_unique<TfRecord>(path, std::move(files), std::move(indices));
     },

@@ -109,7 +109,7 @@ class PartedStream final : public Stream {
     const std::string name = records.size() == 1 ? fmt::format("{} (sample {})", path(), records[0].at.number)
                                                  : path() + " (samples)";
     const Format& format = formats().at(format_);
-    std::vector<std::shared_ptr<const RandomAccessFile>> files = {memory_file(name, Bytes(std::move(whole)))};
+    Files files = {memory_file(name, Bytes(std::move(whole)))};
     auto dataset = format.open_known && !cutter_->before().empty()
                        ? format.open_known(name, files, {.header = true})
                        : format.open(name, files);
