@@ -7,8 +7,9 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/format.h"
+#include "base/utf8.h"
 #include "data/codecs/pictures/picture_size.h"
-#include "data/formats/content.h"
+#include "data/codecs/pictures/png.h"
 #include "data/formats/mds.h"
 #include "data/io/compression.h"
 
@@ -66,8 +67,7 @@ std::string encoding_of(const Value& value, ColumnKind kind, const std::string& 
       if (std::holds_alternative<Pixels>(value)) return "pil";
       const auto* bytes = std::get_if<Bytes>(&value);
       if (bytes && jpeg_size(bytes->view())) return "jpeg";
-      if (bytes && content_kind(bytes->view()) == ColumnKind::picture && bytes->data()[0] == 0x89)
-        return "png";
+      if (bytes && is_png(bytes->view())) return "png";
       fail<InputError>("{}: MDS keeps JPEG and PNG files and pixels, and this picture is none of them",
                        where);
     }

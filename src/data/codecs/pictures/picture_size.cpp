@@ -1,6 +1,5 @@
 #include "data/codecs/pictures/picture_size.h"
 
-#include <string_view>
 #include <utility>
 
 #include "base/has_at.h"
@@ -24,13 +23,13 @@ int64_t little(View bytes, size_t at, int size) {
 
 std::optional<PictureSize> webp_size(View bytes) {
   if (bytes.size() < 30) return {};
-  const std::string_view chunk(reinterpret_cast<const char*>(bytes.data()) + 12, 4);
-  if (chunk == "VP8 ") return PictureSize{little(bytes, 26, 2) & 0x3fff, little(bytes, 28, 2) & 0x3fff, 3};
-  if (chunk == "VP8L") {
+  if (has_at(bytes, 12, "VP8 "))
+    return PictureSize{little(bytes, 26, 2) & 0x3fff, little(bytes, 28, 2) & 0x3fff, 3};
+  if (has_at(bytes, 12, "VP8L")) {
     const int64_t word = little(bytes, 21, 4);
     return PictureSize{(word & 0x3fff) + 1, (word >> 14 & 0x3fff) + 1, 3};
   }
-  if (chunk == "VP8X") return PictureSize{little(bytes, 24, 3) + 1, little(bytes, 27, 3) + 1, 3};
+  if (has_at(bytes, 12, "VP8X")) return PictureSize{little(bytes, 24, 3) + 1, little(bytes, 27, 3) + 1, 3};
   return {};
 }
 
