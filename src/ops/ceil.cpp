@@ -4,10 +4,5 @@
 using namespace millrace;
 
 MILLRACE_OPERATOR(ceil) {
-  Operator op = ops::elementwise_unary("ceil", "The smallest whole number ≥ x");
-  set_scalar(op, ScalarOp::ceil);
-  op.differentiable = false;
-  ops::set_range(op, -5, 5);
-  op.onnx = {"Ceil"};
-  return op;
+  return ops::rounding("ceil", "The smallest whole number ≥ x", ScalarOp::ceil, "Ceil");
 }

@@ -30,6 +30,15 @@ std::vector<Sample> samples_for(int operands, const std::vector<DType>& dtypes) 
   return samples;
 }
 
+Operator with_bool_result(Operator op) {
+  op.types = [inner = op.types](const TypeContext& c) {
+    std::vector<Type> types = inner(c);
+    types[0].dtype = boolean;
+    return types;
+  };
+  return op;
+}
+
 }  // namespace
 
 Operator elementwise_unary(std::string_view name, std::string_view doc, std::vector<DType> dtypes) {
@@ -77,25 +86,32 @@ Operator extreme_of_two(std::string_view name, std::string_view doc, ScalarOp sc
   return op;
 }
 
-Operator comparison(std::string_view name, std::string_view doc) {
-  Operator op =
-      elementwise_binary(name, doc, {f32, f64, bf16, f16, i8, u8, i16, u16, i32, u32, i64, u64, boolean});
-  op.types = [inner = op.types](const TypeContext& c) {
-    std::vector<Type> types = inner(c);
-    types[0].dtype = boolean;
-    return types;
-  };
+Operator stepwise(Operator op, ScalarOp scalar, std::string_view onnx) {
+  set_scalar(op, scalar);
   op.differentiable = false;
+  if (!onnx.empty()) op.onnx = {onnx};
+  return op;
+}
+
+Operator comparison(std::string_view name, std::string_view doc, ScalarOp scalar, std::string_view onnx) {
+  const std::vector<DType> dtypes = {f32, f64, bf16, f16, i8, u8, i16, u16, i32, u32, i64, u64, boolean};
+  return stepwise(with_bool_result(elementwise_binary(name, doc, dtypes)), scalar, onnx);
+}
+
+Operator bitwise(std::string_view name, std::string_view doc, ScalarOp scalar, std::string_view onnx) {
+  Operator op = stepwise(elementwise_binary(name, doc, {i8, u8, i16, u16, i32, u32, i64, u64}), scalar, onnx);
+  if (!onnx.empty()) op.onnx_opset = 18;
+  return op;
+}
+
+Operator rounding(std::string_view name, std::string_view doc, ScalarOp scalar, std::string_view onnx) {
+  Operator op = stepwise(elementwise_unary(name, doc), scalar, onnx);
+  set_range(op, -5, 5);
   return op;
 }
 
 Operator predicate(std::string_view name, std::string_view doc) {
-  Operator op = elementwise_unary(name, doc);
-  op.types = [inner = op.types](const TypeContext& c) {
-    std::vector<Type> types = inner(c);
-    types[0].dtype = boolean;
-    return types;
-  };
+  Operator op = with_bool_result(elementwise_unary(name, doc));
   op.differentiable = false;
   return op;
 }

@@ -18,8 +18,15 @@ Operator elementwise_binary(std::string_view name, std::string_view doc,
 /// it.
 Operator extreme_of_two(std::string_view name, std::string_view doc, ScalarOp scalar, std::string_view wins,
                         std::string_view onnx);
+/// `op` as one scalar operation whose result moves in steps, so that it has no gradient; with its name in
+/// ONNX where it has one.
+Operator stepwise(Operator op, ScalarOp scalar, std::string_view onnx = {});
 /// As elementwise_binary with a bool result.
-Operator comparison(std::string_view name, std::string_view doc);
+Operator comparison(std::string_view name, std::string_view doc, ScalarOp scalar, std::string_view onnx = {});
+/// Of the bits of two integers.
+Operator bitwise(std::string_view name, std::string_view doc, ScalarOp scalar, std::string_view onnx = {});
+/// A whole number near a float.
+Operator rounding(std::string_view name, std::string_view doc, ScalarOp scalar, std::string_view onnx = {});
 /// A question about one float: a bool result.
 Operator predicate(std::string_view name, std::string_view doc);
 

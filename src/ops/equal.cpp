@@ -4,9 +4,7 @@
 using namespace millrace;
 
 MILLRACE_OPERATOR(equal) {
-  Operator op = ops::comparison("equal", "a = b");
-  set_scalar(op, ScalarOp::equal);
+  Operator op = ops::comparison("equal", "a = b", ScalarOp::equal, "Equal");
   op.errors = ErrorGrowth::decisive;
-  op.onnx = {"Equal"};
   return op;
 }

@@ -4,8 +4,5 @@
 using namespace millrace;
 
 MILLRACE_OPERATOR(greater) {
-  Operator op = ops::comparison("greater", "a > b");
-  set_scalar(op, ScalarOp::greater);
-  op.onnx = {"Greater"};
-  return op;
+  return ops::comparison("greater", "a > b", ScalarOp::greater, "Greater");
 }

@@ -4,8 +4,5 @@
 using namespace millrace;
 
 MILLRACE_OPERATOR(less) {
-  Operator op = ops::comparison("less", "a < b");
-  set_scalar(op, ScalarOp::less);
-  op.onnx = {"Less"};
-  return op;
+  return ops::comparison("less", "a < b", ScalarOp::less, "Less");
 }

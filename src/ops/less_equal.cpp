@@ -4,8 +4,5 @@
 using namespace millrace;
 
 MILLRACE_OPERATOR(less_equal) {
-  Operator op = ops::comparison("less_equal", "a ≤ b");
-  set_scalar(op, ScalarOp::less_equal);
-  op.onnx = {"LessOrEqual"};
-  return op;
+  return ops::comparison("less_equal", "a ≤ b", ScalarOp::less_equal, "LessOrEqual");
 }

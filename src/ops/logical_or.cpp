@@ -4,9 +4,6 @@
 using namespace millrace;
 
 MILLRACE_OPERATOR(logical_or) {
-  Operator op = ops::elementwise_binary("logical_or", "a or b", {boolean});
-  set_scalar(op, ScalarOp::logical_or);
-  op.differentiable = false;
-  op.onnx = {"Or"};
-  return op;
+  return ops::stepwise(ops::elementwise_binary("logical_or", "a or b", {boolean}), ScalarOp::logical_or,
+                       "Or");
 }

@@ -4,10 +4,6 @@
 using namespace millrace;
 
 MILLRACE_OPERATOR(round) {
-  Operator op = ops::elementwise_unary("round", "x rounded to a whole number, halves to the even one");
-  set_scalar(op, ScalarOp::round_even);
-  op.differentiable = false;
-  ops::set_range(op, -5, 5);
-  op.onnx = {"Round"};
-  return op;
+  return ops::rounding("round", "x rounded to a whole number, halves to the even one", ScalarOp::round_even,
+                       "Round");
 }
