@@ -4,9 +4,9 @@
 #include <cstring>
 #include <utility>
 
-#include "backend/cpu/kernels/slot.h"
 #include "base/cpu.h"
 #include "base/format.h"
+#include "target/slot.h"
 
 // OpenMP's own functions; its header and compiler flag are not needed for more.
 extern "C" {
@@ -260,7 +260,7 @@ void StagedKernel::prepare(void* const* operands, void* kept, void* scratch, Dev
 
 void StagedKernel::run_calls(const Chunk& chunk, Buffers buffers, void* const* operands) {
   const OneThread one_thread;
-  const cpu::Slot slot(taken_, slots_);
+  const Slot slot(taken_, slots_);
   buffers[static_cast<int>(Buffer::slot)] =
       buffers[static_cast<int>(Buffer::scratch)] + scratch_bytes_ + slot.index() * slot_bytes_;
   std::vector<Caller>& callers = callers_.of_slot(static_cast<size_t>(slot.index()), slots_, forms_);

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "backend/cpu/kernels/epilogue.h"
-#include "backend/cpu/kernels/slot.h"
 #include "base/thread_pool.h"
 #include "target/provider.h"
 #include "target/shared_constants.h"
+#include "target/slot.h"
 
 namespace millrace::onednn {
 
@@ -209,7 +209,7 @@ class StagedKernel : public ChunkedKernel, public RowKernel, public PackingKerne
   int slots_ = 0;
   int cpus_ = available_cpus();  // asked once: it takes system calls
   int64_t slot_bytes_ = 0, chunk_bytes_ = 0;
-  cpu::Slots taken_;
+  Slots taken_;
   cpu::Epilogue epilogue_;
   double nanoseconds_ = 0;
   std::vector<Array> packed_;  // constants in a primitive's own format

@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "backend/cpu/kernels/attention/kernels.h"
-#include "backend/cpu/kernels/slot.h"
 #include "base/format.h"
+#include "target/slot.h"
 
 namespace millrace::cpu {
 namespace {

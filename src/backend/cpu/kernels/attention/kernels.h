@@ -5,7 +5,7 @@
 #include <string>
 
 #include "backend/cpu/kernels/attention/problem.h"
-#include "backend/cpu/kernels/slot.h"
+#include "target/slot.h"
 
 namespace millrace::cpu {
 

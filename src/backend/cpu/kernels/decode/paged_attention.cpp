@@ -5,10 +5,10 @@
 
 #include "backend/cpu/kernels/attention/problem.h"
 #include "backend/cpu/kernels/decode/decode_math.h"
-#include "backend/cpu/kernels/slot.h"
 #include "base/format.h"
 #include "ops/attention.h"
 #include "target/provider.h"
+#include "target/slot.h"
 
 namespace millrace::cpu {
 namespace {

@@ -6,11 +6,11 @@
 #include "backend/cpu/kernels/epilogue.h"
 #include "backend/cpu/kernels/gemm/kernels.h"
 #include "backend/cpu/kernels/geometry.h"
-#include "backend/cpu/kernels/slot.h"
 #include "backend/cpu/kernels/vectors.h"
 #include "base/format.h"
 #include "ops/convolution.h"
 #include "target/shared_constants.h"
+#include "target/slot.h"
 
 namespace millrace::cpu {
 namespace gemm {

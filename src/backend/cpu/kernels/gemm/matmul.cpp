@@ -2,9 +2,9 @@
 #include <cstring>
 
 #include "backend/cpu/kernels/gemm/kernels.h"
-#include "backend/cpu/kernels/slot.h"
 #include "base/format.h"
 #include "target/shared_constants.h"
+#include "target/slot.h"
 
 namespace millrace::cpu::gemm {
 namespace {

@@ -4,8 +4,8 @@
 #include "backend/cpu/kernels/gemm/kernels.h"
 #include "backend/cpu/kernels/gemm/tap_order.h"
 #include "backend/cpu/kernels/gemm/taps.h"
-#include "backend/cpu/kernels/slot.h"
 #include "base/format.h"
+#include "target/slot.h"
 
 namespace millrace::cpu::gemm {
 namespace {

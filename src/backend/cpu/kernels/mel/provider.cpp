@@ -8,9 +8,9 @@
 #include <millrace/operator.h>
 
 #include "backend/cpu/kernels/mel/loops.h"
-#include "backend/cpu/kernels/slot.h"
 #include "backend/cpu/kernels/vectors.h"
 #include "base/format.h"
+#include "target/slot.h"
 
 namespace millrace::cpu {
 

@@ -6,12 +6,12 @@
 #include <millrace/operator.h>
 
 #include "backend/cpu/kernels/epilogue.h"
-#include "backend/cpu/kernels/slot.h"
 #include "backend/cpu/kernels/vectors.h"
 #include "backend/cpu/kernels/winograd/arithmetic.h"
 #include "backend/cpu/kernels/winograd/kernels.h"
 #include "base/format.h"
 #include "target/shared_constants.h"
+#include "target/slot.h"
 
 namespace millrace::cpu::winograd {
 

@@ -6,11 +6,11 @@
 #include "backend/cpu/kernels/epilogue.h"
 #include "backend/cpu/kernels/gemm/arithmetic.h"
 #include "backend/cpu/kernels/gemm/tap_order.h"
-#include "backend/cpu/kernels/slot.h"
 #include "backend/cpu/kernels/winograd/arithmetic_bf16.h"
 #include "backend/cpu/kernels/winograd/kernels.h"
 #include "base/format.h"
 #include "target/shared_constants.h"
+#include "target/slot.h"
 
 namespace millrace::cpu::winograd {
 namespace {

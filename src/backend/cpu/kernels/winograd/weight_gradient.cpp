@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backend/cpu/kernels/slot.h"
 #include "backend/cpu/kernels/winograd/arithmetic.h"
 #include "backend/cpu/kernels/winograd/kernels.h"
 #include "base/format.h"
+#include "target/slot.h"
 
 namespace millrace::cpu::winograd {
 namespace {

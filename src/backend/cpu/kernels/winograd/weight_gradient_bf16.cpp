@@ -2,10 +2,10 @@
 
 #include "backend/cpu/kernels/gemm/arithmetic.h"
 #include "backend/cpu/kernels/gemm/tap_order.h"
-#include "backend/cpu/kernels/slot.h"
 #include "backend/cpu/kernels/winograd/arithmetic_bf16.h"
 #include "backend/cpu/kernels/winograd/kernels.h"
 #include "base/format.h"
+#include "target/slot.h"
 
 namespace millrace::cpu::winograd {
 namespace {
