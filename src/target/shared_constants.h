@@ -64,4 +64,16 @@ class PackingKernel {
   virtual std::vector<Array> packed() const = 0;
 };
 
+/// One that makes a form of its second operand, where that is constant.
+class RightPackingKernel : public PackingKernel {
+ public:
+  int packed_operand() const override { return packed_.empty() ? -1 : 1; }
+  std::vector<Array> packed() const override {
+    return packed_.empty() ? std::vector<Array>{} : std::vector{packed_};
+  }
+
+ protected:
+  Array packed_;
+};
+
 }  // namespace millrace

@@ -49,7 +49,7 @@ Operands operands_of(const Graph& graph, const Node& node) {
 
 /// A constant right side is packed once, a steady one in prepare(); another that is transposed gets a nest of
 /// its own before.
-class SmallMatmul : public ChunkedKernel, public PackingKernel {
+class SmallMatmul : public ChunkedKernel, public RightPackingKernel {
  public:
   SmallMatmul(const Operands& operands, const Array* constant, bool steady)
       : p_(packed_product(operands.product, constant || steady)),
@@ -88,10 +88,6 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
     kept_ = static_cast<float*>(kept);
     device.threads().parallel(
         p_.panels(), [&](int64_t panel) { pack(static_cast<const float*>(operands[1]), kept_, panel); });
-  }
-  int packed_operand() const override { return packed_.empty() ? -1 : 1; }
-  std::vector<Array> packed() const override {
-    return packed_.empty() ? std::vector<Array>{} : std::vector{packed_};
   }
   int stages() const override { return transpose_ ? transpose_->stages() + 1 : 1; }
   int64_t chunks(int stage) const override {
@@ -155,7 +151,6 @@ class SmallMatmul : public ChunkedKernel, public PackingKernel {
   bool transpose_b_, steady_;
   std::unique_ptr<Kernel> kernel_;
   ChunkedKernel* transpose_ = nullptr;  // kernel_
-  Array packed_;                        // a constant right side
   float* kept_ = nullptr;               // a steady one
   int64_t per_chunk_ = 1;
   double nanoseconds_ = 0;

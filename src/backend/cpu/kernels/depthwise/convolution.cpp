@@ -15,7 +15,7 @@ namespace {
 // Weights are turned to [taps, channels] in f32 or, for pairs, bf16; then every chunk computes some rows of
 // the result, 7 columns at a time. The rows of the picture that a row of the result needs are still in the
 // cache for the next one.
-class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel {
+class Convolution : public ChunkedKernel, public RowKernel, public RightPackingKernel {
  public:
   Convolution(const Geometry& g, bool gradient, const Arithmetic& arithmetic, const Array* constant,
               const Epilogue& epilogue, const Array* bias)
@@ -43,10 +43,6 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
       initial_[static_cast<size_t>(i)] = bias->as<float>()[static_cast<size_t>(blocks_.channel(i))];
   }
 
-  int packed_operand() const override { return packed_.empty() ? -1 : 1; }
-  std::vector<Array> packed() const override {
-    return packed_.empty() ? std::vector<Array>{} : std::vector{packed_};
-  }
 
   int stages() const override { return packed_.empty() ? 2 : 1; }
   int64_t chunks(int stage) const override {
@@ -145,7 +141,6 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
   std::vector<Columns> columns_;
   std::vector<char> zeros_;
   int64_t chunks_;
-  Array packed_;                // constant weights
   std::vector<float> initial_;  // constant bias
 };
 

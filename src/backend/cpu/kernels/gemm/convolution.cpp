@@ -34,7 +34,7 @@ struct Part {
 // y[position, out] = sum over taps and channels of x[position moved by the tap, in] · w[tap, in, out].
 // Weights have their taps moved outwards and are packed; then every chunk gathers its rows of the left side,
 // part by part of the sum, unless they already lie one below the other.
-class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel {
+class Convolution : public ChunkedKernel, public RowKernel, public RightPackingKernel {
  public:
   Convolution(const Geometry& g, bool turns, const Array* constant, const Epilogue& epilogue)
       : g_(turns ? turned(g) : g),
@@ -60,10 +60,6 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<Convolution>(*this); }
-  int packed_operand() const override { return packed_.empty() ? -1 : 1; }
-  std::vector<Array> packed() const override {
-    return packed_.empty() ? std::vector<Array>{} : std::vector{packed_};
-  }
   int stages() const override { return packed_.empty() ? (moves_taps() ? 3 : 2) : 1; }
   int64_t chunks(int stage) const override {
     switch (stages() - stage) {
@@ -286,7 +282,6 @@ class Convolution : public ChunkedKernel, public RowKernel, public PackingKernel
   int64_t rows_ = 0;         // of a chunk
   Rectangle chunk_{};
   int slots_ = 1;
-  Array packed_;  // constant weights
   Slots taken_;
 };
 

@@ -28,7 +28,7 @@ const Arithmetic& vector_arithmetic(DType dtype) {
 // the result. It copies the rows of the picture that they meet, pixel by pixel (the channels of a pixel are
 // whole units) and between zeros, so that the left side of the product need not be gathered: what a result
 // meets in a row of the picture is contiguous, and begins `stride` pixels behind what its neighbour meets.
-class FewChannels : public ChunkedKernel, public PackingKernel {
+class FewChannels : public ChunkedKernel, public RightPackingKernel {
  public:
   FewChannels(const Geometry& g, const Array& weights, const Epilogue& epilogue)
       : g_(g),
@@ -46,8 +46,6 @@ class FewChannels : public ChunkedKernel, public PackingKernel {
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<FewChannels>(*this); }
-  int packed_operand() const override { return 1; }
-  std::vector<Array> packed() const override { return {packed_}; }
   int stages() const override { return 1; }
   int64_t chunks(int /*stage*/) const override { return g_.images * parts_; }
   double nanoseconds() const override { return g_.work() / arithmetic_.rate; }
@@ -142,7 +140,6 @@ class FewChannels : public ChunkedKernel, public PackingKernel {
   int64_t buffer_row_;               // units
   int64_t parts_;                    // of an image
   int slots_;
-  Array packed_;
   Slots taken_;
 };
 

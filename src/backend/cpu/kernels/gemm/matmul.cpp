@@ -37,7 +37,7 @@ Problem problem_of(const Graph& graph, const Node& node) {
 // stay in the second-level cache, and multiplies. Where many chunks share rows that cannot be read so, these
 // are copied once for all, to where they can. A chunk sums in order, so that results depend on nothing
 // but the problem.
-class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
+class Matmul : public ChunkedKernel, public RowKernel, public RightPackingKernel {
  public:
   Matmul(const Problem& p, const Array* constant, bool steady)
       : p_(p), arithmetic_(product_arithmetic(p.dtype)), steady_(steady) {
@@ -57,10 +57,6 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<Matmul>(*this); }
-  int packed_operand() const override { return packed_.empty() ? -1 : 1; }
-  std::vector<Array> packed() const override {
-    return packed_.empty() ? std::vector<Array>{} : std::vector{packed_};
-  }
   int stages() const override { return prepares() ? 2 : 1; }
   int64_t chunks(int stage) const override {
     return prepares() && stage == 0 ? first_pack_chunks() + copy_chunks() : chunks_of_result();
@@ -250,7 +246,6 @@ class Matmul : public ChunkedKernel, public RowKernel, public PackingKernel {
   bool shares_left_ = false;
   Rectangle chunk_{};
   int slots_ = 1;
-  Array packed_;          // a constant right side
   Unit* kept_ = nullptr;  // a steady one
   Slots taken_;
 };

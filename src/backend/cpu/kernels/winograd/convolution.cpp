@@ -69,7 +69,7 @@ int64_t chunk_tiles(const Problem& p, int64_t tiles) {
   return std::min({wished, (least + rows - 1) / rows * rows, tiles});
 }
 
-class Convolution : public TiledConvolution, public PackingKernel {
+class Convolution : public TiledConvolution, public RightPackingKernel {
  public:
   Convolution(const Problem& p, const Array* weights, const Epilogue& epilogue)
       : Convolution(p, grid_of(p.images, p.out_height, p.out_width, tile), weights, epilogue) {}
@@ -98,10 +98,6 @@ class Convolution : public TiledConvolution, public PackingKernel {
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<Convolution>(*this); }
-  int packed_operand() const override { return packed_.empty() ? -1 : 1; }
-  std::vector<Array> packed() const override {
-    return packed_.empty() ? std::vector<Array>{} : std::vector{packed_};
-  }
   int stages() const override { return packed_.empty() ? 2 : 1; }
   int64_t chunks(int stage) const override { return stage + 1 < stages() ? weight_chunks() : tile_chunks(); }
   double nanoseconds() const override {
@@ -193,7 +189,6 @@ class Convolution : public TiledConvolution, public PackingKernel {
   Epilogue epilogue_;
   int64_t panel_, panels_, block_, v_row_, v_point_, m_point_, u_point_;
   int slots_;
-  Array packed_;  // constant weights
   Slots taken_;
 };
 

@@ -29,7 +29,7 @@ int64_t chunk_tiles(const Problem& p, int64_t tiles) {
 
 // Weights are transformed and packed, point by point, in two stages; then each chunk transforms its tiles of
 // x, multiplies them with a panel of weights at every point, and transforms what comes out.
-class Convolution : public TiledConvolution, public PackingKernel {
+class Convolution : public TiledConvolution, public RightPackingKernel {
  public:
   Convolution(const Problem& p, const Array* weights, const Epilogue& epilogue)
       : Convolution(p, grid_of(p.images, p.out_height, p.out_width, tile), weights, epilogue) {}
@@ -49,10 +49,6 @@ class Convolution : public TiledConvolution, public PackingKernel {
   }
 
   std::unique_ptr<Kernel> another() const override { return std::make_unique<Convolution>(*this); }
-  int packed_operand() const override { return packed_.empty() ? -1 : 1; }
-  std::vector<Array> packed() const override {
-    return packed_.empty() ? std::vector<Array>{} : std::vector{packed_};
-  }
   int stages() const override { return packed_.empty() ? 3 : 1; }
   int64_t chunks(int stage) const override {
     switch (stages() - stage) {
@@ -204,7 +200,6 @@ class Convolution : public TiledConvolution, public PackingKernel {
   gemm::TapOrder order_;
   int64_t units_, panels_;
   int slots_ = 1;
-  Array packed_;  // constant weights
   Slots taken_;
 };
 
