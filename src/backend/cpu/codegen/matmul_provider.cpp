@@ -6,6 +6,7 @@
 #include "backend/cpu/codegen/codegen_provider.h"
 #include "backend/cpu/codegen/jit.h"
 #include "backend/cpu/codegen/matmul.h"
+#include "backend/cpu/kernels/geometry.h"
 #include "base/cpu.h"
 #include "base/format.h"
 #include "target/provider.h"
@@ -31,18 +32,11 @@ struct Operands {
 };
 
 Operands operands_of(const Graph& graph, const Node& node) {
-  Operands o;
-  const Shape &a = graph.type(node.operands[0]).shape, &y = node.types[0].shape;
-  const int rank = y.rank();
-  Product& p = o.product;
-  p.transpose_a = node.attributes.flag("transpose_a");
-  o.transpose_b = node.attributes.flag("transpose_b");
-  p.m = y[rank - 2].size();
-  p.n = y[rank - 1].size();
-  p.k = a[rank - (p.transpose_a ? 2 : 1)].size();
+  const cpu::MatrixProduct sizes = cpu::matrix_product_of(graph, node);
+  Operands o{{.m = sizes.m, .k = sizes.k, .n = sizes.n, .transpose_a = sizes.transpose_a}, sizes.transpose_b};
   if (!cpu_has("avx512f")) {
-    p.lanes = 8;
-    p.registers = 16;
+    o.product.lanes = 8;
+    o.product.registers = 16;
   }
   return o;
 }

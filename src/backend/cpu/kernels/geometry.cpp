@@ -75,4 +75,19 @@ Geometry geometry_of(const Graph& graph, const Node& node) {
   return g;
 }
 
+MatrixProduct matrix_product_of(const Graph& graph, const Node& node) {
+  const Shape &a = graph.type(node.operands[0]).shape, &y = node.types[0].shape;
+  const int rank = y.rank();
+  MatrixProduct p{};
+  p.transpose_a = node.attributes.flag("transpose_a");
+  p.transpose_b = node.attributes.flag("transpose_b");
+  p.batch = 1;
+  for (int i = 0; i < rank - 2; ++i) p.batch *= y[i].size();
+  p.m = y[rank - 2].size();
+  p.n = y[rank - 1].size();
+  p.k = a[rank - (p.transpose_a ? 2 : 1)].size();
+  p.dtype = node.types[0].dtype;
+  return p;
+}
+
 }  // namespace millrace::cpu

@@ -1,4 +1,4 @@
-// What a convolution node computes, for every provider of convolutions.
+// What convolutions and products of matrices compute, for every provider of them.
 #pragma once
 
 #include <compare>
@@ -35,6 +35,17 @@ Slab slab_of(const Geometry& g, int64_t begin, int64_t end);
 bool can_cut_rows(const Geometry& g);
 
 Geometry geometry_of(const Graph& graph, const Node& node);
+
+/// y[batch, m, n] = a · b, each side as it lies in memory.
+struct MatrixProduct {
+  int64_t batch, m, k, n;
+  bool transpose_a, transpose_b;
+  DType dtype;
+
+  double operations() const { return 2.0 * static_cast<double>(batch * m * k) * static_cast<double>(n); }
+};
+
+MatrixProduct matrix_product_of(const Graph& graph, const Node& node);
 
 /// Products read and write rows; convolutions have their maps channels-last.
 LayoutWish product_layouts(const Node& node);

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "backend/cpu/kernels/geometry.h"
 #include "backend/cpu/kernels/vectors.h"
 #include "backend/cpu/onednn/staged_kernel.h"
 #include "base/format.h"
@@ -19,25 +20,7 @@
 namespace millrace::onednn {
 namespace {
 
-struct Problem {
-  int64_t batch, m, k, n;
-  bool transpose_a, transpose_b;
-  DType dtype;
-};
-
-Problem problem_of(const KernelRequest& request) {
-  const Shape &a = request.operand_type(0).shape, &y = request.node.types[0].shape;
-  Problem p{};
-  p.transpose_a = request.node.attributes.flag("transpose_a");
-  p.transpose_b = request.node.attributes.flag("transpose_b");
-  const int rank = y.rank();
-  p.m = y[rank - 2].size();
-  p.n = y[rank - 1].size();
-  p.k = a[rank - (p.transpose_a ? 2 : 1)].size();
-  p.batch = y.count() / (p.m * p.n);
-  p.dtype = request.node.types[0].dtype;
-  return p;
-}
+using cpu::MatrixProduct;
 
 /// Rows and columns with strides, behind them several matrices when there are.
 dnnl::memory::desc matrices(dnnl::memory::data_type type, int64_t batch, int64_t rows, int64_t columns,
@@ -54,7 +37,7 @@ struct ChunkSize {
 // A chunk is worth some 20 µs, and there are 8, or 16 of a large product. A result is split to near squares,
 // but not below what was measured to keep the speed: 192 columns, 32 rows, or 256 rows where every chunk of
 // rows must transpose the right side again.
-ChunkSize chunk_size(const Problem& p, bool constant) {
+ChunkSize chunk_size(const MatrixProduct& p, bool constant) {
   const double work = 2.0 * static_cast<double>(p.batch * p.k * p.n * std::max<int64_t>(p.m, 4));
   const auto wanted = static_cast<int64_t>(std::clamp(work / 2e6, 1.0, work > 1e9 ? 16.0 : 8.0));
   if (p.batch >= wanted) return {(p.batch + wanted - 1) / wanted, p.m, p.n};
@@ -71,7 +54,7 @@ ChunkSize chunk_size(const Problem& p, bool constant) {
 }
 
 // Half of what a core can do, and what a call costs.
-double nanoseconds(const Problem& p, int64_t chunks) {
+double nanoseconds(const MatrixProduct& p, int64_t chunks) {
   return static_cast<double>(2 * p.batch * p.m * p.k * p.n) / 60 + 1500.0 * static_cast<double>(chunks);
 }
 
@@ -82,7 +65,7 @@ constexpr int64_t kFewRows = 16;
 /// oneDNN has none that is made for it. It is as fast as a product in f32, whose code takes 30 ms to be made
 /// in every process; with more rows it is slower. The right side is packed in panels of columns, whatever the
 /// chunks are: one form for all of them.
-std::unique_ptr<Kernel> build_of_few_rows(const Problem& p, const Array& right) {
+std::unique_ptr<Kernel> build_of_few_rows(const MatrixProduct& p, const Array& right) {
   using dnnl::memory;
   const int64_t block = cpu::has_avx512() ? 16 : 8;
   const auto format = block == 16 ? memory::format_tag::OIhw16i16o : memory::format_tag::OIhw8i8o;
@@ -159,7 +142,7 @@ std::shared_ptr<const void> make_code_of_products() {
 int64_t row_stride(int64_t columns) { return columns % 1024 == 0 ? columns + 16 : columns; }
 
 /// A constant right side by such rows: where it lies, if that is how.
-Place pack_rows(StagedKernel& kernel, const Problem& p, const Array& right) {
+Place pack_rows(StagedKernel& kernel, const MatrixProduct& p, const Array& right) {
   using dnnl::memory;
   const memory::data_type type = data_type(p.dtype);
   const memory::desc own({p.k, p.n}, type, {p.transpose_b ? 1 : p.n, p.transpose_b ? p.k : 1}),
@@ -184,7 +167,7 @@ void prepare_for(const std::map<std::string, std::string>& choices) {
 
 std::unique_ptr<Kernel> build_matmul(const KernelRequest& request) {
   using dnnl::memory;
-  const Problem p = problem_of(request);
+  const MatrixProduct p = cpu::matrix_product_of(request.graph, request.node);
   const memory::data_type type = data_type(p.dtype);
   const int64_t bytes = p.dtype.bytes();
   const Array* constant = request.graph.constant_value(request.node.operands[1]);

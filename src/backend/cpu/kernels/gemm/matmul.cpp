@@ -2,35 +2,13 @@
 #include <cstring>
 
 #include "backend/cpu/kernels/gemm/kernels.h"
+#include "backend/cpu/kernels/geometry.h"
 #include "base/format.h"
 #include "target/shared_constants.h"
 #include "target/slot.h"
 
 namespace millrace::cpu::gemm {
 namespace {
-
-/// y[batch, m, n] = a · b, each side as it lies in memory.
-struct Problem {
-  int64_t batch, m, k, n;
-  bool transpose_a, transpose_b;
-  DType dtype;
-
-  double operations() const { return 2.0 * static_cast<double>(batch * m * k) * static_cast<double>(n); }
-};
-
-Problem problem_of(const Graph& graph, const Node& node) {
-  const Shape &a = graph.type(node.operands[0]).shape, &y = node.types[0].shape;
-  const int rank = y.rank();
-  Problem p{};
-  p.transpose_a = node.attributes.flag("transpose_a");
-  p.transpose_b = node.attributes.flag("transpose_b");
-  p.m = y[rank - 2].size();
-  p.n = y[rank - 1].size();
-  p.k = a[rank - (p.transpose_a ? 2 : 1)].size();
-  p.batch = y.count() / (p.m * p.n);
-  p.dtype = node.types[0].dtype;
-  return p;
-}
 
 // The right side is packed whole (unless it was before), then every chunk computes a rectangle of a result:
 // for each part of the sum it packs its rows of the left side (unless they can be read as they lie), which
@@ -39,7 +17,7 @@ Problem problem_of(const Graph& graph, const Node& node) {
 // but the problem.
 class Matmul : public ChunkedKernel, public RowKernel, public RightPackingKernel {
  public:
-  Matmul(const Problem& p, const Array* constant, bool steady)
+  Matmul(const MatrixProduct& p, const Array* constant, bool steady)
       : p_(p), arithmetic_(product_arithmetic(p.dtype)), steady_(steady) {
     step_ = depth * arithmetic_.unit;
     parts_ = (p.k + step_ - 1) / step_;
@@ -238,7 +216,7 @@ class Matmul : public ChunkedKernel, public RowKernel, public RightPackingKernel
     }
   }
 
-  Problem p_;
+  MatrixProduct p_;
   const Arithmetic& arithmetic_;
   bool steady_;
   int64_t step_, parts_, width_;  // elements of the sum at a time, how often; columns of whole panels
@@ -253,7 +231,7 @@ class Matmul : public ChunkedKernel, public RowKernel, public RightPackingKernel
 }  // namespace
 
 std::optional<std::string> why_no_matmul(const Graph& graph, const Node& node) {
-  const Problem p = problem_of(graph, node);
+  const MatrixProduct p = matrix_product_of(graph, node);
   if (p.m < block_rows || p.n < block_columns) return "too small for blocks of 14×32";
   if (p.operations() < 16e6) return "too little work to pack for";
   return std::nullopt;
@@ -261,7 +239,7 @@ std::optional<std::string> why_no_matmul(const Graph& graph, const Node& node) {
 
 std::unique_ptr<Kernel> build_matmul(const KernelRequest& request) {
   const Array* constant = request.graph.constant_value(request.node.operands[1]);
-  return std::make_unique<Matmul>(problem_of(request.graph, request.node), constant,
+  return std::make_unique<Matmul>(matrix_product_of(request.graph, request.node), constant,
                                   !constant && request.is_steady(1));
 }
 
