@@ -138,19 +138,13 @@ int Dag::intern(Expr expr) {
 
 int Dag::constant(DType dtype, double value) {
   if (!is_real(dtype)) return integer(dtype, static_cast<int64_t>(value));
-  Expr e;
-  e.dtype = dtype == f64 ? f64 : f32;
   if (dtype != f64) value = static_cast<float>(value);
-  e.bits = std::bit_cast<int64_t>(value);
-  return intern(std::move(e));
+  return intern({.dtype = dtype == f64 ? f64 : f32, .bits = std::bit_cast<int64_t>(value)});
 }
 
 int Dag::integer(DType dtype, int64_t value) {
   if (dtype.is_float()) return constant(dtype, static_cast<double>(value));
-  Expr e;
-  e.dtype = dtype;
-  e.bits = wrap_to(dtype, value);
-  return intern(std::move(e));
+  return intern({.dtype = dtype, .bits = wrap_to(dtype, value)});
 }
 
 int Dag::dim(int d) { return linear({0, {{d, 1}}, {}}); }
@@ -160,11 +154,7 @@ int Dag::linear(Linear value) {
   if (value.dims.empty() && value.atoms.empty()) return integer(i64, value.base);
   if (value.dims.empty() && value.base == 0 && value.atoms.size() == 1 && value.atoms[0].coefficient == 1)
     return value.atoms[0].id;
-  Expr e;
-  e.kind = ExprKind::linear;
-  e.dtype = i64;
-  e.linear = std::move(value);
-  return intern(std::move(e));
+  return intern({.kind = ExprKind::linear, .dtype = i64, .linear = std::move(value)});
 }
 
 Linear Dag::to_linear(int id) const {
@@ -178,12 +168,8 @@ int Dag::unary(ScalarOp op, int a) {
   const DType dtype = exprs_[a].dtype;
   if (op == ScalarOp::logical_not && is_constant(a)) return integer(boolean, exprs_[a].bits == 0);
   if (op == ScalarOp::neg && dtype == i64) return linear(combine({}, to_linear(a), -1));
-  Expr e;
-  e.kind = ExprKind::op;
-  e.op = op;
-  e.dtype = op == ScalarOp::logical_not ? boolean : dtype;
-  e.args = {a};
-  return intern(std::move(e));
+  const DType result = op == ScalarOp::logical_not ? boolean : dtype;
+  return intern({.kind = ExprKind::op, .op = op, .dtype = result, .args = {a}});
 }
 
 /// Simplifies division and remainder of a linear form by a positive constant: what the divisor divides is
@@ -212,12 +198,7 @@ int Dag::divide(ScalarOp op, int a, int64_t divisor) {
       return op == ScalarOp::div ? binary(ScalarOp::add, linear(quotient), inner) : inner;
     }
   }
-  Expr e;
-  e.kind = ExprKind::op;
-  e.op = op;
-  e.dtype = i64;
-  e.args = {a, integer(i64, divisor)};
-  return intern(std::move(e));
+  return intern({.kind = ExprKind::op, .op = op, .dtype = i64, .args = {a, integer(i64, divisor)}});
 }
 
 int Dag::compare(ScalarOp op, int a, int b) {
@@ -275,23 +256,16 @@ int Dag::binary(ScalarOp op, int a, int b) {
     if (is_true(a) || is_false(b) || a == b) return a;
     if (is_false(a) || is_true(b)) return b;
   }
-  Expr e;
-  e.kind = ExprKind::op;
-  e.op = op;
-  e.dtype = is_comparison(op) || op == ScalarOp::logical_and || op == ScalarOp::logical_or ? boolean
-                                                                                           : exprs_[a].dtype;
-  e.args = {a, b};
-  return intern(std::move(e));
+  const bool asks = is_comparison(op) || op == ScalarOp::logical_and || op == ScalarOp::logical_or;
+  const DType dtype = asks ? boolean : exprs_[a].dtype;
+  return intern({.kind = ExprKind::op, .op = op, .dtype = dtype, .args = {a, b}});
 }
 
 int Dag::select(int condition, int if_true, int if_false) {
   if (is_true(condition) || if_true == if_false) return if_true;
   if (is_false(condition)) return if_false;
-  Expr e;
-  e.kind = ExprKind::select;
-  e.dtype = exprs_[if_true].dtype;
-  e.args = {condition, if_true, if_false};
-  return intern(std::move(e));
+  const DType dtype = exprs_[if_true].dtype;
+  return intern({.kind = ExprKind::select, .dtype = dtype, .args = {condition, if_true, if_false}});
 }
 
 int Dag::cast(int a, DType dtype) {
@@ -302,68 +276,44 @@ int Dag::cast(int a, DType dtype) {
     if (!from.is_float() && !dtype.is_float()) return integer(dtype, exprs_[a].bits);
     if (from.is_float() && dtype.is_float()) return constant(dtype, std::bit_cast<double>(exprs_[a].bits));
   }
-  Expr e;
-  e.kind = ExprKind::cast;
-  e.dtype = dtype;
-  e.args = {a};
-  return intern(std::move(e));
+  return intern({.kind = ExprKind::cast, .dtype = dtype, .args = {a}});
 }
 
 int Dag::fma(int a, int b, int c) {
-  Expr e;
-  e.kind = ExprKind::fma;
-  e.dtype = exprs_[a].dtype;
-  e.args = {a, b, c};
-  return intern(std::move(e));
+  return intern({.kind = ExprKind::fma, .dtype = exprs_[a].dtype, .args = {a, b, c}});
 }
 
 int Dag::scale(int a, int shifted) {
-  Expr e;
-  e.kind = ExprKind::scale;
-  e.dtype = f32;
-  e.args = {a, shifted};
-  return intern(std::move(e));
+  return intern({.kind = ExprKind::scale, .dtype = f32, .args = {a, shifted}});
 }
 
 int Dag::bitcast(int a, DType from, DType dtype) {
-  Expr e;
-  e.kind = ExprKind::bitcast;
-  e.dtype = is_real(dtype) && dtype.bits < 32 ? f32 : dtype;
-  e.memory = from;
-  e.bits = static_cast<int64_t>(dtype.kind) << 8 | dtype.bits;
-  e.args = {a};
-  return intern(std::move(e));
+  return intern({.kind = ExprKind::bitcast,
+                 .dtype = is_real(dtype) && dtype.bits < 32 ? f32 : dtype,
+                 .memory = from,
+                 .args = {a},
+                 .bits = static_cast<int64_t>(dtype.kind) << 8 | dtype.bits});
 }
 
 int Dag::round_to(int a, DType dtype) {
-  Expr e;
-  e.kind = ExprKind::round_to;
-  e.dtype = f32;
-  e.memory = dtype;
-  e.args = {a};
-  return intern(std::move(e));
+  return intern({.kind = ExprKind::round_to, .dtype = f32, .memory = dtype, .args = {a}});
 }
 
 int Dag::call(const std::string& name, std::vector<int> args) {
-  Expr e;
-  e.kind = ExprKind::call;
-  e.dtype = exprs_[args[0]].dtype;
-  e.args = std::move(args);
-  e.name = name;
-  return intern(std::move(e));
+  const DType dtype = exprs_[args[0]].dtype;
+  return intern({.kind = ExprKind::call, .dtype = dtype, .args = std::move(args), .name = name});
 }
 
 int Dag::load(int buffer, DType memory, int offset, int predicate) {
   const DType dtype = is_real(memory) && memory.bits < 32 ? f32 : memory;
   if (predicate >= 0 && is_false(predicate)) return integer(dtype, 0);
-  Expr e;
-  e.kind = ExprKind::load;
-  e.dtype = dtype;
-  e.memory = memory;
-  e.bits = buffer;
-  e.args = {offset};
-  if (predicate >= 0 && !is_true(predicate)) e.args.push_back(predicate);
-  return intern(std::move(e));
+  std::vector<int> args = {offset};
+  if (predicate >= 0 && !is_true(predicate)) args.push_back(predicate);
+  return intern({.kind = ExprKind::load,
+                 .dtype = dtype,
+                 .memory = memory,
+                 .args = std::move(args),
+                 .bits = buffer});
 }
 
 void Dag::copy(const Dag& from, Dag& to, std::span<int* const> roots,

@@ -54,16 +54,16 @@ struct Range {
 /// stores.
 struct Expr {
   ExprKind kind = ExprKind::constant;
-  ScalarOp op{};  // op
-  DType dtype;    // of the value
-  DType memory;   // load: as stored; round_to: the 16-bit type
-  std::vector<int>
-      args;  // load: offset, and optionally the predicate under which it is done (else the value is 0)
-  int64_t bits = 0;      // constant: the integer, or the bits of the double; load: the buffer
-  Linear linear;         // linear
-  std::string name;      // call: a function of the C mathematical library
-  uint64_t depends = 0;  // bit d: the value changes with loop dimension d
-  Range range;           // i64 values
+  ScalarOp op{};      // op
+  DType dtype = {};   // of the value
+  DType memory = {};  // load: as stored; round_to: the 16-bit type
+  /// load: offset, and optionally the predicate under which it is done (else the value is 0)
+  std::vector<int> args = {};
+  int64_t bits = 0;       // constant: the integer, or the bits of the double; load: the buffer
+  Linear linear = {};     // linear
+  std::string name = {};  // call: a function of the C mathematical library
+  uint64_t depends = 0;   // bit d: the value changes with loop dimension d
+  Range range = {};       // i64 values
 };
 
 /// 1.5 × 2^23: adding it to an f32 rounds to a whole number and leaves that in the low bits.
