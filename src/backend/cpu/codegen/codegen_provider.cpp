@@ -230,26 +230,14 @@ class EmptyKernel : public Kernel {
   std::vector<Array> values_;
 };
 
-/// The shape that a group runs over.
-const Shape& space_of(const KernelRequest& request) {
-  if (request.node.op->op_class == OpClass::group) {
-    const Graph& body = *request.node.body;
-    const Node& first = body.node(body.outputs()[0]);
-    return first.op->op_class == OpClass::reduction ? body.type(first.operands[0]).shape
-                                                    : body.type(body.outputs()[0]).shape;
-  }
-  return request.node.op->op_class == OpClass::reduction ? request.operand_type(0).shape
-                                                         : request.node.types[0].shape;
-}
-
 class CodegenProvider : public Provider {
  public:
   std::string name() const override { return "codegen"; }
 
-  std::optional<std::string> why_not(const Graph& graph, const Node& node) const override {
+  std::optional<std::string> why_not(const Graph&, const Node& node) const override {
     if (node.operands.size() + node.types.size() > kMaxBuffers / 2)
       return fmt::format("more than {} operands and results", kMaxBuffers / 2);
-    return codegen::why_not_lower(graph, node);
+    return codegen::why_not_lower(node);
   }
 
   LayoutWish layouts(const Graph&, const Node& node) const override {
@@ -260,7 +248,8 @@ class CodegenProvider : public Provider {
   }
 
   std::unique_ptr<Kernel> build(const KernelRequest& request) const override {
-    if (space_of(request).count() == 0) return std::make_unique<EmptyKernel>(request);
+    if (codegen::space_of(request.graph, request.node).count() == 0)
+      return std::make_unique<EmptyKernel>(request);
     return std::make_unique<CodegenKernel>(request);
   }
 };

@@ -8,6 +8,7 @@
 #include "backend/cpu/codegen/math.h"
 #include "backend/cpu/codegen/nest.h"
 #include "base/format.h"
+#include "ir/alone.h"
 
 namespace millrace::codegen {
 namespace {
@@ -17,15 +18,7 @@ bool is_position(Reduction kind) { return kind == Reduction::argmax || kind == R
 /// The node as a graph: a fused node's own body, or a graph of the node alone.
 std::shared_ptr<const Graph> body_of(const Graph& graph, const Node& node) {
   if (node.op->op_class == OpClass::group) return node.body;
-  auto body = std::make_shared<Graph>();
-  std::vector<millrace::Value> operands;
-  for (size_t i = 0; i < node.operands.size(); ++i)
-    operands.push_back(body->input(fmt::format("x{}", i), graph.type(node.operands[i])));
-  const millrace::Value first = body->add(*node.op, operands, node.attributes);
-  std::vector<millrace::Value> outputs;
-  for (int i = 0; i < static_cast<int>(node.types.size()); ++i) outputs.push_back({first.node, i});
-  body->set_outputs(outputs);
-  return body;
+  return std::make_shared<const Graph>(alone(graph, node));
 }
 
 /// A dimension that joins or padding cut into equal parts. The nest runs over one part and computes all of
@@ -309,12 +302,6 @@ void Lowering::store(millrace::Value value, int result) {
   index_ = whole;
 }
 
-const Shape& space_of(const Graph& body) {
-  const millrace::Value first = body.outputs()[0];
-  const Node& node = body.node(first);
-  return node.op->op_class == OpClass::reduction ? body.type(node.operands[0]).shape : body.type(first).shape;
-}
-
 std::optional<std::string> why_not_node(const Node& node) {
   switch (node.op->op_class) {
     case OpClass::elementwise:
@@ -336,7 +323,16 @@ std::optional<std::string> why_not_node(const Node& node) {
 
 }  // namespace
 
-std::optional<std::string> why_not_lower(const Graph& /*graph*/, const Node& node) {
+const Shape& space_of(const Graph& graph, const Node& node, int result) {
+  if (node.op->op_class == OpClass::group) {
+    const millrace::Value first = node.body->outputs()[0];
+    return space_of(*node.body, node.body->node(first), first.output);
+  }
+  return node.op->op_class == OpClass::reduction ? graph.type(node.operands[0]).shape
+                                                 : node.types[result].shape;
+}
+
+std::optional<std::string> why_not_lower(const Node& node) {
   if (node.op->op_class != OpClass::group) {
     if (node.op->is_given()) return "inputs and constants need no kernel";
     return why_not_node(node);
@@ -349,7 +345,7 @@ std::optional<std::string> why_not_lower(const Graph& /*graph*/, const Node& nod
 Group lower(const KernelRequest& request) {
   const std::shared_ptr<const Graph> body = body_of(request.graph, request.node);
   Group group;
-  std::vector<int64_t> sizes = space_of(*body).sizes();
+  std::vector<int64_t> sizes = space_of(request.graph, request.node).sizes();
   const Parts parts = choose_parts(*body, sizes);
   if (parts.dim >= 0) sizes[parts.dim] = parts.size;
   group.nest.dag = Dag(sizes);

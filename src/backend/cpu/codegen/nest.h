@@ -85,7 +85,10 @@ struct Group {
 };
 
 /// Why lowering does not take a node; nullopt when it does.
-std::optional<std::string> why_not_lower(const Graph& graph, const Node& node);
+std::optional<std::string> why_not_lower(const Node& node);
+
+/// The iteration space of a node that lowering takes.
+const Shape& space_of(const Graph& graph, const Node& node, int result = 0);
 
 /// Lowers a node (a `fused` body or a lone primitive). Buffers: operands, results, then constants. Dimensions
 /// are the logical ones of the iteration space; schedule() orders them.
