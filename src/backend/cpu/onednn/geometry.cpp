@@ -18,15 +18,7 @@ bool channels_last(const Shape& shape, const Layout& layout) {
 }
 
 memory::desc described(const Type& type, const Layout& layout) {
-  const std::vector<int64_t> sizes = type.shape.sizes();
-  memory::dims strides(sizes.size());
-  int64_t stride = 1;
-  for (int i = static_cast<int>(sizes.size()) - 1; i >= 0; --i) {
-    const int dim = layout.empty() ? i : layout[i];
-    strides[dim] = stride;
-    stride *= sizes[dim];
-  }
-  return {sizes, data_type(type.dtype), strides};
+  return {type.shape.sizes(), data_type(type.dtype), strides_of(type.shape, layout)};
 }
 
 // Chunks of the open stage, a few images each.
