@@ -20,14 +20,6 @@ inline std::vector<int64_t> strides(std::span<const int64_t> sizes) {
   return out;
 }
 
-/// The index of flat position `flat`, outermost dimension first.
-inline void unflatten(int64_t flat, std::span<const int64_t> sizes, std::span<int64_t> index) {
-  for (size_t d = sizes.size(); d-- > 0;) {
-    index[d] = flat % sizes[d];
-    flat /= sizes[d];
-  }
-}
-
 inline int64_t flatten(std::span<const int64_t> index, std::span<const int64_t> strides) {
   int64_t flat = 0;
   for (size_t d = 0; d < index.size(); ++d) flat += index[d] * strides[d];
